@@ -1,0 +1,21 @@
+# What a user's program needs: find_package(msdbg) and msdbg::msdbg (engine + recorder), headers in include/msdbg.
+include(CMakePackageConfigHelpers)
+
+add_library(msdbg_package INTERFACE)
+set_target_properties(msdbg_package PROPERTIES EXPORT_NAME msdbg)
+target_include_directories(msdbg_package INTERFACE "$<INSTALL_INTERFACE:include;include/msdbg>")
+target_link_libraries(msdbg_package INTERFACE msdbg_dump msdbg_watchpoints msdbg_core)
+
+set(destination lib/cmake/msdbg)
+install(TARGETS msdbg_package msdbg_dump msdbg_watchpoints msdbg_core EXPORT msdbgTargets ARCHIVE DESTINATION lib)
+install(EXPORT msdbgTargets NAMESPACE msdbg:: DESTINATION ${destination})
+configure_package_config_file(cmake/msdbgConfig.cmake.in "${CMAKE_BINARY_DIR}/msdbgConfig.cmake"
+  INSTALL_DESTINATION ${destination})
+write_basic_package_version_file("${CMAKE_BINARY_DIR}/msdbgConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${CMAKE_BINARY_DIR}/msdbgConfig.cmake" "${CMAKE_BINARY_DIR}/msdbgConfigVersion.cmake"
+              cmake/dependencies.cmake DESTINATION ${destination})
+
+# The folders are kept, so an installed header includes another as in the repository.
+install(DIRECTORY core_engine dump watchpoints DESTINATION include/msdbg
+  FILES_MATCHING PATTERN "*.h" PATTERN "*_internal.h" EXCLUDE PATTERN "dump/hdf5" EXCLUDE)
+install(FILES dump/session/msdbg.h DESTINATION include/msdbg)

@@ -1,0 +1,144 @@
+#include "tests/structure/layering.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <string_view>
+
+namespace fs = std::filesystem;
+
+namespace msdbg::test {
+namespace {
+
+using Names = std::vector<std::string>;
+
+// The arrows of the design: a folder's sources may include their own folder and those named here (and what
+// these may, in turn). The longest matching folder of a file counts.
+const std::map<std::string, Names> kArrows = {
+    {"core_engine/base", {}},
+    {"core_engine", {"core_engine/base"}},
+    {"watchpoints", {"core_engine"}},
+    {"dump", {"core_engine", "watchpoints"}},
+    {"replay", {"dump", "watchpoints", "core_engine"}},
+    {"graph_view/model", {"core_engine"}},
+    {"graph_view/layout", {"core_engine"}},
+    {"graph_view/scene", {"graph_view/model", "graph_view/layout", "Qt"}},
+    {"app/cli", {"replay", "dump", "watchpoints", "core_engine", "graph_view/model"}},
+    {"app/async", {"replay", "watchpoints", "core_engine", "graph_view/model", "graph_view/layout", "Qt"}},
+    {"app/models", {"app/async"}},
+    {"app/presenters", {"app/models", "app/async"}},
+    {"app/panels", {"app/presenters", "graph_view/scene", "Qt"}},
+    {"app/gui", {"app/panels", "app/presenters", "graph_view/scene", "Qt"}},
+};
+
+// Private links: no public header of these folders includes their headers.
+constexpr std::array kPublicFolders = {"core_engine", "dump", "watchpoints", "replay"};
+const std::regex kPrivateHeader(R"(((hdf5|H5\w+|zstd|zdict|xxh\w*|mpi|cgraph|gvc|cuda\w*|nccl)\.h|dnnl.*|)"
+                                R"(.*\.pb\.h|(google/protobuf|graphviz|CLI|spdlog|fmt|oneapi)/.*))");
+const std::regex kQtHeader(R"(Q\w+(\.h)?|Qt\w+/.*)");
+
+// Families whose only list names every factory: conv in op_conv.cpp is `convOp` in builtin_ops.cpp.
+struct Family {
+  const char *folder, *list, *filePattern, *factoryPattern;
+};
+constexpr Family kFamilies[] = {
+    {"core_engine/ops", "builtin_ops.cpp", R"(op_\w+\.cpp)", R"(^OpDef (\w+)\(\))"},
+    {"watchpoints/conditions", "builtin_conditions.cpp", R"(\w+\.cpp)", R"(^\w*Condition\w* (\w+)\(\))"},
+    {"app/cli", "builtin_commands.cpp", R"(\w+\.cpp)", R"(^\w*Command\w* (\w+Command)\(\))"},
+};
+
+Names linesOf(const fs::path& file) {
+  Names lines;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+bool inFolder(const std::string& path, const std::string& folder) { return path.starts_with(folder + "/"); }
+
+// The folder of the table that a repository path belongs to; empty if none.
+std::string folderOf(const std::string& path) {
+  std::string best;
+  for (const auto& [folder, allowed] : kArrows)
+    if (inFolder(path, folder) && folder.size() > best.size()) best = folder;
+  return best;
+}
+
+// Whether `to` can be reached from `from` along the arrows.
+bool mayInclude(const std::string& from, const std::string& to) {
+  const auto row = kArrows.find(from);
+  return from == to || (row != kArrows.end() && std::ranges::any_of(row->second, [&](const auto& next) {
+                          return mayInclude(next, to);
+                        }));
+}
+
+bool isPublicHeader(const std::string& path) {
+  return path.ends_with(".h") && !path.ends_with("_internal.h") && !inFolder(path, "dump/hdf5") &&
+         std::ranges::any_of(kPublicFolders, [&](const char* folder) { return inFolder(path, folder); });
+}
+
+// What is wrong with this include of this file; empty if nothing.
+std::string breach(const std::string& path, const std::string& target) {
+  const std::string from = folderOf(path), to = folderOf(target);
+  if (from.empty()) return "this folder has no row in the table of arrows";
+  if (!to.empty() && !mayInclude(from, to)) return from + " may not include " + to + ": " + target;
+  if (inFolder(target, "tests") || target.starts_with(".")) return "not a path from the root: " + target;
+  if (std::regex_match(target, kQtHeader) && !mayInclude(from, "Qt"))
+    return from + " may not include Qt: " + target;
+  if (isPublicHeader(path) && std::regex_match(target, kPrivateHeader)) return "private in public: " + target;
+  return {};
+}
+
+// Every .h and .cpp below the root, as paths from it; build folders, hidden folders and the tests apart.
+Names sourcesOf(const fs::path& root) {
+  Names sources;
+  for (fs::recursive_directory_iterator entry(root), end; entry != end; ++entry) {
+    const std::string path = fs::relative(*entry, root).generic_string();
+    if (path == "build" || path == "tests" || path.starts_with(".")) entry.disable_recursion_pending();
+    if (path.ends_with(".h") || path.ends_with(".cpp")) sources.push_back(path);
+  }
+  std::ranges::sort(sources);
+  return sources;
+}
+
+}  // namespace
+
+Names layeringBreaches(const fs::path& root) {
+  static const std::regex kInclude(R"(^\s*#\s*include\s*["<]([^">]+)[">].*)");
+  Names breaches;
+  for (const std::string& path : sourcesOf(root)) {
+    int number = 0;
+    for (const std::string& line : linesOf(root / path)) {
+      ++number;
+      std::smatch match;
+      if (!std::regex_match(line, match, kInclude)) continue;
+      const std::string what = breach(path, match[1]);
+      if (!what.empty()) breaches.push_back(path + ":" + std::to_string(number) + ": " + what);
+    }
+  }
+  return breaches;
+}
+
+Names missingRows(const fs::path& root) {
+  Names missing;
+  for (const Family& family : kFamilies) {
+    std::string list;
+    for (const std::string& line : linesOf(root / family.folder / family.list)) list += line + "\n";
+    const std::regex file(std::string(family.folder) + "/" + family.filePattern),
+        factory(family.factoryPattern);
+    for (const std::string& path : sourcesOf(root)) {
+      if (!std::regex_match(path, file) || path.ends_with(family.list)) continue;
+      for (const std::string& line : linesOf(root / path)) {
+        std::smatch match;
+        if (!std::regex_search(line, match, factory)) continue;
+        if (!std::regex_search(list, std::regex("\\b" + match[1].str() + "\\s*[,}]")))
+          missing.push_back(path + ": " + match[1].str() + " is not in " + family.list);
+      }
+    }
+  }
+  return missing;
+}
+
+}  // namespace msdbg::test

@@ -1,0 +1,72 @@
+#include "tests/structure/layering.h"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "tests/support/run_command.h"
+#include "tests/support/temp_dir.h"
+
+namespace msdbg::test {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+void write(const TempDir& root, const std::string& path, const std::string& text) {
+  std::filesystem::create_directories((root / path).parent_path());
+  std::ofstream(root / path) << text;
+}
+
+// The breaches of a tree that holds just this file.
+Lines breachesOf(const std::string& path, const std::string& text) {
+  const TempDir root;
+  write(root, path, text);
+  return layeringBreaches(root.path());
+}
+
+}  // namespace
+
+TEST_CASE("Every include of the repository follows the design's arrows", "[structure]") {
+  CHECK(layeringBreaches(sourceDir()) == Lines{});
+}
+
+TEST_CASE("Every operator, condition and command has its row", "[structure]") {
+  CHECK(missingRows(sourceDir()) == Lines{});
+}
+
+TEST_CASE("An include against the arrows is named with file and line", "[structure]") {
+  CHECK(breachesOf("core_engine/graph/a.cpp", "\n#include \"dump/reader/dump_reader.h\"\n") ==
+        Lines{"core_engine/graph/a.cpp:2: core_engine may not include dump: dump/reader/dump_reader.h"});
+  CHECK(breachesOf("core_engine/base/a.h", "#include \"core_engine/graph/graph.h\"").size() == 1);
+  CHECK(breachesOf("watchpoints/engine/a.cpp", "  #  include \"dump/codec/codec.h\"  // why").size() == 1);
+  CHECK(breachesOf("app/cli/a.cpp", "#include <QString>").size() == 1);
+  CHECK(breachesOf("replay/run/a.cpp", "#include \"tests/support/temp_dir.h\"").size() == 1);
+  CHECK(breachesOf("replay/run/a.cpp", "#include \"../../dump/reader/dump_reader.h\"").size() == 1);
+  CHECK(breachesOf("new_folder/a.cpp", "#include <vector>").size() == 1);
+}
+
+TEST_CASE("What the arrows allow, directly or through another folder, is no breach", "[structure]") {
+  CHECK(breachesOf("replay/run/a.cpp", "#include \"core_engine/base/result.h\"").empty());
+  CHECK(breachesOf("app/cli/a.h", "#include <CLI/CLI.hpp>").empty());
+  CHECK(breachesOf("app/presenters/a.h", "#include <QObject>\n#include \"replay/run/run.h\"").empty());
+  CHECK(breachesOf("core_engine/graph/a.cpp", "// #include \"dump/reader/dump_reader.h\"").empty());
+}
+
+TEST_CASE("A private dependency in a public header is a breach, in a source file it is none", "[structure]") {
+  for (const std::string header : {"hdf5.h", "zstd.h", "dnnl.hpp", "mpi.h", "core_engine/graph/graph.pb.h",
+                                   "google/protobuf/message.h", "CLI/CLI.hpp", "xxhash.h"}) {
+    CAPTURE(header);
+    CHECK(breachesOf("dump/reader/a.h", "#include <" + header + ">").size() == 1);
+    CHECK(breachesOf("dump/reader/a.cpp", "#include <" + header + ">").empty());
+    CHECK(breachesOf("dump/reader/a_internal.h", "#include <" + header + ">").empty());
+  }
+}
+
+TEST_CASE("A factory without a row is named", "[structure]") {
+  const TempDir root;
+  write(root, "core_engine/ops/builtin_ops.cpp", "OpDef addOp();\nkOps[] = {addOp, convOp};\n");
+  write(root, "core_engine/ops/op_add.cpp", "OpDef addOp() {\n");
+  write(root, "core_engine/ops/op_relu.cpp", "OpDef reluOp() {\n");
+  CHECK(missingRows(root.path()) == Lines{"core_engine/ops/op_relu.cpp: reluOp is not in builtin_ops.cpp"});
+}
+
+}  // namespace msdbg::test
