@@ -1,0 +1,48 @@
+#include "core_engine/passes/pipeline.h"
+
+#include <chrono>
+
+#include "core_engine/graph/verify.h"
+
+namespace msdbg::core {
+namespace {
+
+struct Pass {
+  const char* name;
+  Status (*run)(Graph& graph, TrainingGraph& training);
+};
+
+constexpr Pass kPipeline[] = {
+    {"differentiate", differentiatePass},
+    {"allreduce_gradients", allreduceGradientsPass},
+    {"insert_updates", insertUpdatesPass},
+};
+
+Status runPass(const Pass& pass, Graph& graph, TrainingGraph& training, std::vector<PassLog>* log) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::size_t before = graph.nodes().size();
+  if (Status s = pass.run(graph, training); !s.ok()) return s;
+  if (Status s = verify(graph); !s.ok()) return s.error().in(std::string("after pass ") + pass.name);
+  if (!log) return Ok{};
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+  const std::size_t added = graph.nodes().size() - before;
+  log->push_back({pass.name, took.count(), added ? "added " + std::to_string(added) + " nodes" : "(unchanged)"});
+  return Ok{};
+}
+
+}  // namespace
+
+Result<TrainingGraph> compileTraining(Graph& graph, TensorId loss, const Sgd& optimizer, int ranks,
+                                      std::vector<PassLog>* log) {
+  if (Status s = verify(graph); !s.ok()) return s.error().in("the model as built");
+  TrainingGraph training;
+  training.loss = loss;
+  training.optimizer = optimizer;
+  training.ranks = ranks;
+  for (const Pass& pass : kPipeline) {
+    if (Status s = runPass(pass, graph, training, log); !s.ok()) return s.error();
+  }
+  return training;
+}
+
+}  // namespace msdbg::core

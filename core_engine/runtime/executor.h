@@ -1,0 +1,56 @@
+// Executor: runs a graph iteration by iteration on one rank. Every tensor has memory of its own, allocated once.
+// Parameters and states are swapped with their kUpdated tensors after each iteration. Used from one thread.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core_engine/base/cancel.h"
+#include "core_engine/runtime/backend.h"
+#include "core_engine/runtime/fault.h"
+#include "core_engine/runtime/observer.h"
+
+namespace msdbg::core {
+
+enum class BackendKind { kFast, kReference };
+
+struct ExecutorOptions {
+  int threads = 1;
+  std::uint64_t seed = 0;
+  Rank rank{0};
+  int ranks = 1;
+  Communicator* communicator = nullptr;  // must outlive the executor; may be null when ranks == 1
+  BackendKind backend = BackendKind::kFast;
+  std::vector<FaultSpec> faults;
+};
+
+using Feeds = std::vector<std::pair<TensorId, Tensor>>;  // inputs, labels, hyperparameters of one iteration
+
+class Executor {
+ public:
+  /// Compiles kernels (recording them in `graph` with setKernels), allocates, initialises parameters.
+  static Result<std::unique_ptr<Executor>> create(Graph& graph, ExecutorOptions options);
+  ~Executor();
+
+  /// One training iteration: all nodes in order. kUsage: a feed is missing or has the wrong shape or dtype.
+  Status run(Iteration iteration, const Feeds& feeds, Observer* observer);
+  /// Forward nodes only, RunState::training = false; nothing is updated or observed.
+  Status evaluate(const Feeds& feeds);
+
+  const Tensor& value(TensorId id) const;
+  /// Overwrites a parameter, state or constant between iterations (checkpoints, tests). Bytes are copied.
+  Status setValue(TensorId id, const Tensor& value);
+  std::size_t peakBytes() const;  // memory of all tensors
+  /// Wall seconds spent in each kernel so far; empty unless enabled (profiling is off by default).
+  void enableProfile(bool on);
+  std::vector<double> profile() const;
+
+ private:
+  struct Impl;
+  explicit Executor(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> m_impl;
+};
+
+}  // namespace msdbg::core

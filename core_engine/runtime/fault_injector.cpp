@@ -1,0 +1,169 @@
+// Which node a fault hits, and what it does there.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "core_engine/base/text.h"
+#include "core_engine/runtime/fault.h"
+
+namespace msdbg::core {
+namespace {
+
+const TensorInfo& output(const Graph& graph, const Node& node) { return graph.tensor(node.outputs.front()); }
+
+bool makesParameterGradient(const Graph& graph, const Node& node) {
+  const TensorInfo& out = output(graph, node);
+  return node.phase == Phase::kBackward && out.gradientOf.valid() && graph.tensor(out.gradientOf).trainable;
+}
+
+/// The update of a bias whose layer feeds a Relu.
+bool updatesReluBias(const Graph& graph, const Node& node) {
+  if (node.phase != Phase::kUpdate) return false;
+  const TensorId parameter = output(graph, node).updateOf;
+  for (NodeId user : graph.consumers(parameter)) {
+    const Node& layer = graph.node(user);
+    if (layer.phase != Phase::kForward) continue;
+    const bool isBias = (layer.inputs.size() == 3 && layer.inputs[2] == parameter) ||
+                        (layer.opType == "Add" && graph.tensor(parameter).shape.rank() == 1);
+    if (!isBias) continue;
+    for (NodeId next : graph.consumers(layer.outputs.front()))
+      if (graph.node(next).opType == "Relu") return true;
+  }
+  return false;
+}
+
+/// Whether this kind can hit the node at all.
+bool canHit(FaultKind kind, const Graph& graph, const Node& node) {
+  if (node.outputs.empty() || !isFloating(output(graph, node).dtype)) return false;
+  switch (kind) {
+    case FaultKind::kNan:
+    case FaultKind::kInf: return true;
+    case FaultKind::kBitflip: return node.phase == Phase::kCollective || node.phase == Phase::kUpdate;
+    case FaultKind::kZeroGrad: return makesParameterGradient(graph, node);
+    case FaultKind::kSkipAllreduce: return node.phase == Phase::kCollective;
+    case FaultKind::kStaleWeight:
+    case FaultKind::kLr: return node.phase == Phase::kUpdate;
+    case FaultKind::kDeadRelu: return updatesReluBias(graph, node);
+  }
+  return false;
+}
+
+std::string_view whatItHits(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kBitflip: return "an Allreduce or an update node";
+    case FaultKind::kZeroGrad: return "a node that makes a parameter's gradient";
+    case FaultKind::kSkipAllreduce: return "an Allreduce (there are none with one rank)";
+    case FaultKind::kStaleWeight:
+    case FaultKind::kLr: return "an update node";
+    case FaultKind::kDeadRelu: return "the update of a bias that feeds a Relu";
+    default: return "a node with a floating-point output";
+  }
+}
+
+/// A glob, full name or unique part of it; the parameter or gradient a node makes may be named instead of the node.
+bool matches(const std::string& pattern, const Graph& graph, const Node& node) {
+  if (pattern.empty()) return true;
+  std::vector<std::string> names{node.name};
+  for (TensorId id : node.outputs) {
+    const TensorInfo& t = graph.tensor(id);
+    if (!t.alias.empty()) names.push_back(t.alias);
+    if (t.updateOf.valid()) names.push_back(graph.tensor(t.updateOf).name);
+    if (t.gradientOf.valid()) names.push_back(graph.tensor(t.gradientOf).name);
+  }
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return globMatch(pattern, name) || globMatch("*/" + pattern, name);
+  });
+}
+
+Result<NodeId> target(const FaultSpec& spec, const Graph& graph) {
+  std::vector<std::string> names;
+  bool matched = false;
+  for (const Node& node : graph.nodes()) {
+    names.push_back(node.name);
+    if (!matches(spec.node, graph, node)) continue;
+    matched = true;
+    if (canHit(spec.kind, graph, node)) return node.id;
+  }
+  const std::string where = "fault '" + spec.text + "': ";
+  if (matched)
+    return Error(ErrorCode::kUsage, where + (spec.node.empty() ? "the graph has no node" : "no node matching '" + spec.node + "'") +
+                                        " that it can hit; it needs " + std::string(whatItHits(spec.kind)));
+  return Error(ErrorCode::kNotFound, where + "no node matches '" + spec.node + "'" + didYouMean(spec.node, names));
+}
+
+Status checkElement(const FaultSpec& spec, const Graph& graph, NodeId node) {
+  const TensorInfo& out = output(graph, graph.node(node));
+  const std::int64_t bits = static_cast<std::int64_t>(dtypeSize(out.dtype)) * 8;
+  if (spec.element >= out.shape.elements())
+    return Error(ErrorCode::kUsage, "fault '" + spec.text + "': element " + std::to_string(spec.element) + " is out of range; " +
+                                        out.fullName() + " has " + std::to_string(out.shape.elements()) + " elements");
+  if (spec.bit >= bits)
+    return Error(ErrorCode::kUsage, "fault '" + spec.text + "': bit must be below " + std::to_string(bits) + " for " +
+                                        std::string(dtypeName(out.dtype)));
+  return Ok{};
+}
+
+void setElement(Tensor& tensor, std::int64_t element, double value) {
+  visitFloating(tensor.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    tensor.data<T>()[static_cast<std::size_t>(element)] = static_cast<T>(value);
+  });
+}
+
+void fill(Tensor& tensor, double value) {
+  for (std::int64_t i = 0; i < tensor.elements(); ++i) setElement(tensor, i, value);
+}
+
+void flipBit(Tensor& tensor, std::int64_t element, int bit) {
+  const std::size_t size = dtypeSize(tensor.dtype());
+  std::byte& b = tensor.byteSpan()[static_cast<std::size_t>(element) * size + static_cast<std::size_t>(bit / 8)];
+  b ^= std::byte{1} << (bit % 8);  // little-endian, as the run folder is
+}
+
+void inject(const FaultSpec& spec, std::span<const Tensor* const> inputs, Tensor& out) {
+  switch (spec.kind) {
+    case FaultKind::kNan: return setElement(out, spec.element, std::numeric_limits<double>::quiet_NaN());
+    case FaultKind::kInf: return setElement(out, spec.element, std::numeric_limits<double>::infinity());
+    case FaultKind::kBitflip: return flipBit(out, spec.element, spec.bit);
+    case FaultKind::kZeroGrad: return fill(out, 0.0);
+    case FaultKind::kSkipAllreduce:  // the local sum instead of the global one
+    case FaultKind::kStaleWeight:    // the value the update read
+      std::memcpy(out.raw(), inputs.front()->raw(), out.bytes());
+      return;
+    case FaultKind::kDeadRelu: return fill(out, -1e3);
+    case FaultKind::kLr: return;  // learningRateScale()
+  }
+}
+
+}  // namespace
+
+Result<FaultInjector> FaultInjector::bind(const std::vector<FaultSpec>& specs, const Graph& graph, Rank rank) {
+  FaultInjector injector;
+  for (const FaultSpec& spec : specs) {
+    MSDBG_ASSIGN(const NodeId node, target(spec, graph));
+    MSDBG_TRY(checkElement(spec, graph, node));
+    injector.m_faults.push_back({spec, node, !spec.rank || *spec.rank == rank});
+  }
+  return injector;
+}
+
+double FaultInjector::learningRateScale(Iteration iteration) const {
+  double scale = 1;
+  for (const Bound& fault : m_faults)
+    if (fault.here && fault.spec.kind == FaultKind::kLr && fault.spec.iteration == iteration) scale *= fault.spec.scale;
+  return scale;
+}
+
+void FaultInjector::afterNode(Iteration iteration, const Node& node, std::span<const Tensor* const> inputs,
+                              std::span<Tensor* const> outputs) const {
+  for (const Bound& fault : m_faults)
+    if (fault.here && fault.node == node.id && fault.spec.iteration == iteration) inject(fault.spec, inputs, *outputs.front());
+}
+
+std::vector<NodeId> FaultInjector::targets() const {
+  std::vector<NodeId> nodes;
+  for (const Bound& fault : m_faults) nodes.push_back(fault.node);
+  return nodes;
+}
+
+}  // namespace msdbg::core

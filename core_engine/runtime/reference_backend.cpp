@@ -1,0 +1,31 @@
+#include "core_engine/runtime/backend.h"
+
+namespace msdbg::core {
+namespace {
+
+class ReferenceKernel : public KernelImpl {
+ public:
+  explicit ReferenceKernel(const OpDef& op) : m_op(op) {}
+  std::string name() const override { return "reference:" + std::string(m_op.name); }
+  Status run(const KernelArgs& args) override { return m_op.reference(args); }
+
+ private:
+  const OpDef& m_op;
+};
+
+class ReferenceBackend : public Backend {
+ public:
+  std::string name() const override { return "reference"; }
+  Answer compile(const Graph&, const Node& node, int) override {
+    const OpDef* op = findOp(node.opType);
+    if (!op) return {nullptr, "operator " + node.opType + " is not known to this engine"};
+    if (!op->reference) return {nullptr, "operator " + node.opType + " has no reference kernel"};
+    return {std::make_unique<ReferenceKernel>(*op), ""};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> makeReferenceBackend() { return std::make_unique<ReferenceBackend>(); }
+
+}  // namespace msdbg::core

@@ -1,0 +1,87 @@
+// Shape and Tensor: dense, row-major, 64-byte aligned. A Tensor shares its storage when copied (like a Python
+// reference); clone() copies bytes. Const access from many threads is safe; writers need their own exclusion.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core_engine/tensor/dtype.h"
+
+namespace msdbg::core {
+
+/// Dimensions, outermost first; -1 is an unknown dimension (graphs only, never a Tensor). Rank 0 is a scalar.
+class Shape {
+ public:
+  Shape() = default;
+  Shape(std::initializer_list<std::int64_t> dims) : m_dims(dims) {}
+  explicit Shape(std::vector<std::int64_t> dims) : m_dims(std::move(dims)) {}
+
+  std::size_t rank() const { return m_dims.size(); }
+  std::int64_t operator[](std::size_t i) const { return m_dims[i]; }
+  std::int64_t& operator[](std::size_t i) { return m_dims[i]; }
+  std::span<const std::int64_t> dims() const { return m_dims; }
+  bool known() const;
+  std::int64_t elements() const;                     // product; 1 for a scalar; asserts known()
+  std::vector<std::int64_t> strides() const;         // row-major, in elements
+  std::string text() const;                          // "[64, 3, 32, 32]"
+  bool operator==(const Shape&) const = default;
+
+ private:
+  std::vector<std::int64_t> m_dims;
+};
+
+class Tensor {
+ public:
+  Tensor() = default;                                // empty: no storage, valid() is false
+  Tensor(DType dtype, Shape shape);                  // allocates, uninitialised
+  static Tensor zeros(DType dtype, Shape shape);
+  template <typename T>
+  static Tensor of(Shape shape, std::span<const T> values);
+  template <typename T>
+  static Tensor scalar(T value);
+
+  bool valid() const { return m_data != nullptr; }
+  DType dtype() const { return m_dtype; }
+  const Shape& shape() const { return m_shape; }
+  std::int64_t elements() const { return m_elements; }
+  std::size_t bytes() const { return static_cast<std::size_t>(m_elements) * dtypeSize(m_dtype); }
+
+  void* raw() { return m_data.get(); }
+  const void* raw() const { return m_data.get(); }
+  std::span<std::byte> byteSpan() { return {m_data.get(), bytes()}; }
+  std::span<const std::byte> byteSpan() const { return {m_data.get(), bytes()}; }
+  template <typename T>
+  std::span<T> data() { return {reinterpret_cast<T*>(m_data.get()), static_cast<std::size_t>(m_elements)}; }
+  template <typename T>
+  std::span<const T> data() const { return {reinterpret_cast<const T*>(m_data.get()), static_cast<std::size_t>(m_elements)}; }
+
+  Tensor clone() const;
+  Tensor reshaped(Shape shape) const;                // shares storage; same element count
+  Tensor cast(DType dtype) const;                    // a converted copy
+  double at(std::int64_t flatIndex) const;           // any dtype, as double
+
+ private:
+  DType m_dtype = DType::Float32;
+  Shape m_shape;
+  std::int64_t m_elements = 0;
+  std::shared_ptr<std::byte[]> m_data;
+};
+
+template <typename T>
+Tensor Tensor::of(Shape shape, std::span<const T> values) {
+  Tensor t(kDTypeOf<T>, std::move(shape));
+  std::copy(values.begin(), values.end(), t.data<T>().begin());
+  return t;
+}
+template <typename T>
+Tensor Tensor::scalar(T value) {
+  return of<T>(Shape{}, std::span<const T>(&value, 1));
+}
+
+}  // namespace msdbg::core
