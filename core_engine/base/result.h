@@ -5,6 +5,7 @@
 
 #include <cassert>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <variant>
@@ -59,6 +60,11 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value(); }
 
   const Error& error() const { assert(!ok()); return *std::get_if<1>(&m_state); }
+  /// For programs that use exceptions: the value, or std::runtime_error with the message.
+  T orThrow() && {
+    if (!ok()) throw std::runtime_error(error().message());
+    return std::move(*this).value();
+  }
 
  private:
   std::variant<T, Error> m_state;

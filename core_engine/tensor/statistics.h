@@ -5,7 +5,7 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <string>
 
 #include "core_engine/tensor/tensor.h"
@@ -21,7 +21,7 @@ struct Hash128 {
 };
 
 /// Every element as double; -0.0 counts as zero. min … l2 are over the FINITE elements; NaN and Inf are counted apart.
-/// With no finite element min, max, mean, meanAbs are NaN and std, l1, l2 are 0.
+/// Sums are of doubles: float64 elements beyond 1e154 make std and l2 infinite. With no finite element min, max, mean, meanAbs are NaN and std, l1, l2 are 0.
 struct TensorStatistics {
   std::int64_t count = 0, nan = 0, posInf = 0, negInf = 0, zero = 0, negative = 0, positive = 0;  // negative/positive: finite ones
   double min = 0, max = 0, mean = 0, meanAbs = 0, std = 0, l1 = 0, l2 = 0;  // std: n-1 in the denominator; 0 when n < 2
@@ -33,6 +33,8 @@ struct TensorStatistics {
 
 TensorStatistics computeStatistics(const Tensor& tensor, int threads = 1);
 Hash128 hashBytes(std::span<const std::byte> bytes, int threads = 1);  // the same block scheme
+Hash128 hashBlock(std::span<const std::byte> block);            // plain XXH3-128 of at most kBlockBytes
+Hash128 hashOfBlocks(std::span<const Hash128> blocks);          // what hashBytes makes of its blocks' hashes
 Hash128 hashTensor(const Tensor& tensor, int threads = 1);
 
 /// Change from p (previous) to x. Elements where either is not finite are left out of the sums and counted in `skipped`.

@@ -1,0 +1,43 @@
+#include "core_engine/base/log.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include <spdlog/logger.h>
+#include <spdlog/sinks/stdout_sinks.h>
+
+namespace msdbg::core {
+namespace {
+
+bool wantsInfo() {
+  const char* level = std::getenv("MSDBG_LOG");
+  if (!level) return false;
+  const std::string_view text = level;
+  return text == "info" || text == "debug" || text == "trace";
+}
+
+std::unique_ptr<spdlog::logger> makeLogger() {
+  auto logger = std::make_unique<spdlog::logger>("msdbg", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  logger->set_pattern("msdbg: %l: %v");
+  logger->set_level(wantsInfo() ? spdlog::level::info : spdlog::level::warn);
+  logger->flush_on(spdlog::level::info);
+  return logger;
+}
+
+void log(spdlog::level::level_enum level, std::string_view message) {
+  // Never destroyed: threads may still report while the program ends.
+  static spdlog::logger& logger = *makeLogger().release();
+  std::string line(message);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  logger.log(level, spdlog::string_view_t(line.data(), line.size()));
+}
+
+}  // namespace
+
+void logInfo(std::string_view message) { log(spdlog::level::info, message); }
+void logWarn(std::string_view message) { log(spdlog::level::warn, message); }
+void logError(std::string_view message) { log(spdlog::level::err, message); }
+
+}  // namespace msdbg::core

@@ -1,0 +1,128 @@
+#include "core_engine/graph/graph.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace msdbg::core {
+namespace {
+
+/// The N of "scope/Type-opN" when the name has just this form for the node's type; 0 otherwise.
+std::int64_t numberOf(const Node& node) {
+  const std::string prefix = (node.scope.empty() ? "" : node.scope + "/") + node.opType + "-op";
+  if (!node.name.starts_with(prefix)) return 0;
+  std::int64_t number = 0;
+  const char* end = node.name.data() + node.name.size();
+  const auto [stop, code] = std::from_chars(node.name.data() + prefix.size(), end, number);
+  return code == std::errc{} && stop == end ? std::max<std::int64_t>(number, 0) : 0;
+}
+
+}  // namespace
+
+std::string_view phaseName(Phase phase) {
+  switch (phase) {
+    case Phase::kForward: return "forward";
+    case Phase::kBackward: return "backward";
+    case Phase::kUpdate: return "update";
+    case Phase::kCollective: return "collective";
+  }
+  return "unknown";
+}
+
+std::string_view roleName(TensorRole role) {
+  switch (role) {
+    case TensorRole::kActivation: return "activation";
+    case TensorRole::kInput: return "input";
+    case TensorRole::kLabel: return "label";
+    case TensorRole::kParameter: return "parameter";
+    case TensorRole::kOptimizerState: return "optimizer_state";
+    case TensorRole::kConstant: return "constant";
+    case TensorRole::kLoss: return "loss";
+    case TensorRole::kGradient: return "gradient";
+    case TensorRole::kUpdated: return "updated";
+    case TensorRole::kHyperparameter: return "hyperparameter";
+  }
+  return "unknown";
+}
+
+Graph::Graph(std::string name, DType floating) : m_name(std::move(name)), m_floating(floating) {}
+
+std::optional<NodeId> Graph::findNode(std::string_view fullName) const {
+  const auto found = m_nodeByName.find(std::string(fullName));
+  return found == m_nodeByName.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<TensorId> Graph::findTensor(std::string_view fullNameWithOrWithoutSlot) const {
+  std::string key(fullNameWithOrWithoutSlot);
+  auto found = m_tensorByName.find(key);
+  if (found == m_tensorByName.end()) found = m_tensorByName.find(key + ":0");
+  return found == m_tensorByName.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<NodeId> Graph::consumers(TensorId id) const {
+  return id.index() < m_consumers.size() ? m_consumers[id.index()] : std::vector<NodeId>{};
+}
+
+const Frame* Graph::userFrame(std::span<const FrameId> frames) const {
+  for (const FrameId id : frames)
+    if (!frame(id).engine) return &frame(id);
+  return frames.empty() ? nullptr : &frame(frames.front());
+}
+
+std::vector<KernelId> Graph::kernelsOf(NodeId id) const {
+  return id.index() < m_kernelsOf.size() ? m_kernelsOf[id.index()] : std::vector<KernelId>{};
+}
+
+std::string Graph::scopePath() const {
+  std::string path = m_name;
+  for (const OpenFrame& open : openFrames)
+    if (!open.scope.empty()) path += "/" + open.scope;
+  return path;
+}
+
+std::vector<FrameId> Graph::frameStack(FrameId innermost) {
+  std::vector<FrameId> frames{innermost};
+  for (std::size_t i = openFrames.size(); i-- > 0;) frames.push_back(openFrames[i].frame);
+  return frames;
+}
+
+std::string Graph::uniqueName(const std::string& wanted) const {
+  const auto taken = [&](const std::string& name) {
+    return m_tensorByName.contains(name + ":0") || m_tensorByName.contains(name) || m_nodeByName.contains(name);
+  };
+  std::string name = wanted;
+  for (std::int64_t n = 2; taken(name); ++n) name = wanted + std::to_string(n);
+  return name;
+}
+
+Graph Graph::fromTables(std::string name, DType floating, std::int64_t version, std::vector<Node> nodes,
+                        std::vector<TensorInfo> tensors, std::vector<Frame> frames, std::vector<Kernel> kernels) {
+  Graph graph(std::move(name), floating);
+  graph.m_version = version;
+  graph.m_nodes = std::move(nodes);
+  graph.m_tensors = std::move(tensors);
+  graph.m_frames = std::move(frames);
+  for (const TensorInfo& info : graph.m_tensors) graph.index(info);
+  for (const Node& node : graph.m_nodes) graph.index(node);
+  graph.setKernels(std::move(kernels));
+  return graph;
+}
+
+void Graph::index(const TensorInfo& info) {
+  m_tensorByName.emplace(info.fullName(), info.id);
+  if (!info.alias.empty()) m_tensorByName.emplace(info.alias, info.id);
+}
+
+void Graph::index(const Node& node) {
+  m_nodeByName.emplace(node.name, node.id);
+  std::int64_t& counter = m_counters[node.scope + "/" + node.opType];
+  counter = std::max(counter, numberOf(node));
+  m_consumers.resize(std::max(m_consumers.size(), m_tensors.size()));
+  for (const TensorId input : node.inputs) {
+    // Tables from a file are indexed before they are verified.
+    if (input.index() >= m_consumers.size()) continue;
+    std::vector<NodeId>& readers = m_consumers[input.index()];
+    if (readers.empty() || readers.back() != node.id) readers.push_back(node.id);
+  }
+}
+
+}  // namespace msdbg::core

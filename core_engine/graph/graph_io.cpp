@@ -1,0 +1,293 @@
+#include "core_engine/graph/graph_io.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/wire_format_lite.h>
+
+#include "core_engine/graph/graph.pb.h"
+#include "core_engine/graph/verify.h"
+
+namespace msdbg::core {
+namespace {
+
+namespace pb = msdbg::graph;
+using google::protobuf::io::CodedInputStream;
+using google::protobuf::internal::WireFormatLite;
+
+constexpr std::uint32_t kFormat = 1;
+constexpr std::size_t kMaxBytes = 256u << 20;
+constexpr std::int64_t kMaxMessages = 4'000'000;  // far above any graph; bounds what a small file can make us allocate
+
+// --- writing -------------------------------------------------------------------------------------------------------
+
+class Writer {
+ public:
+  pb::Graph write(const Graph& graph) {
+    text("");
+    m_out.set_format(kFormat);
+    m_out.set_name_text(text(graph.name()));
+    m_out.set_floating_dtype(static_cast<pb::DType>(graph.floatingDType()));
+    m_out.set_version(graph.version());
+    for (const Frame& frame : graph.frames()) write(frame, *m_out.add_frames());
+    for (const TensorInfo& info : graph.tensors()) write(info, *m_out.add_tensors());
+    for (const Node& node : graph.nodes()) write(node, *m_out.add_nodes());
+    for (const Kernel& kernel : graph.kernels()) write(kernel, *m_out.add_kernels());
+    return std::move(m_out);
+  }
+
+ private:
+  std::uint32_t text(const std::string& value) {
+    const auto [place, isNew] = m_texts.emplace(value, static_cast<std::uint32_t>(m_texts.size()));
+    if (isNew) m_out.add_strings(value);
+    return place->second;
+  }
+  template <typename Id>
+  static std::uint32_t plusOne(Id id) {
+    return static_cast<std::uint32_t>(id.value + 1);
+  }
+  template <typename Ids, typename Field>
+  static void writeIds(const Ids& ids, Field* field) {
+    for (const auto id : ids) field->Add(static_cast<std::uint32_t>(id.value));
+  }
+
+  void write(const Frame& frame, pb::Frame& out) {
+    out.set_file_text(text(frame.file));
+    out.set_line(frame.line);
+    out.set_function_text(text(frame.function));
+    out.set_code_text(text(frame.code));
+    out.set_engine(frame.engine);
+  }
+
+  void write(const TensorInfo& info, pb::Tensor& out) {
+    out.set_name_text(text(info.name));
+    out.set_slot(info.slot);
+    out.set_dtype(static_cast<pb::DType>(info.dtype));
+    for (const std::int64_t d : info.shape.dims()) out.add_shape(d);
+    out.set_role(static_cast<pb::Role>(info.role));
+    out.set_producer_plus_one(plusOne(info.producer));
+    out.set_alias_text(text(info.alias));
+    out.set_gradient_of_plus_one(plusOne(info.gradientOf));
+    out.set_update_of_plus_one(plusOne(info.updateOf));
+    out.set_replicated(info.replicated);
+    out.set_trainable(info.trainable);
+    if (info.initializer != Initializer{}) {
+      out.mutable_initializer()->set_kind(static_cast<pb::Initializer::Kind>(info.initializer.kind));
+      out.mutable_initializer()->set_value(info.initializer.value);
+    }
+    writeIds(info.frames, out.mutable_frames());
+  }
+
+  void write(const AttributeValue& value, pb::Attribute& out) {
+    if (const auto* integer = std::get_if<std::int64_t>(&value)) out.set_integer(*integer);
+    if (const auto* number = std::get_if<double>(&value)) out.set_number(*number);
+    if (const auto* string = std::get_if<std::string>(&value)) out.set_string_text(text(*string));
+    if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value))
+      out.mutable_integers()->mutable_values()->Add(integers->begin(), integers->end());
+  }
+
+  void write(const Node& node, pb::Node& out) {
+    out.set_name_text(text(node.name));
+    out.set_op_type_text(text(node.opType));
+    out.set_scope_text(text(node.scope));
+    out.set_phase(static_cast<pb::Phase>(node.phase));
+    writeIds(node.inputs, out.mutable_inputs());
+    writeIds(node.outputs, out.mutable_outputs());
+    for (const auto& [name, value] : node.attributes) {
+      pb::Attribute& attribute = *out.add_attributes();
+      attribute.set_name_text(text(name));
+      write(value, attribute);
+    }
+    writeIds(node.frames, out.mutable_frames());
+    out.set_derived_from_plus_one(plusOne(node.derivedFrom));
+  }
+
+  void write(const Kernel& kernel, pb::Kernel& out) {
+    out.set_name_text(text(kernel.name));
+    writeIds(kernel.nodes, out.mutable_nodes());
+  }
+
+  pb::Graph m_out;
+  std::unordered_map<std::string, std::uint32_t> m_texts;  // looked up only, never walked
+};
+
+// --- reading -------------------------------------------------------------------------------------------------------
+
+/// Counts the messages in `bytes` without making any; false when the bytes are no fields at all. Only Graph's and
+/// Node's own fields hold messages that can be small and many.
+bool countMessages(CodedInputStream& in, bool top, std::int64_t& count) {
+  for (std::uint32_t tag = in.ReadTag(); tag != 0; tag = in.ReadTag()) {
+    if (WireFormatLite::GetTagWireType(tag) != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
+      if (!WireFormatLite::SkipField(&in, tag)) return false;
+      continue;
+    }
+    std::uint32_t length = 0;
+    if (++count > kMaxMessages || !in.ReadVarint32(&length) || length > kMaxBytes) return false;
+    if (top && WireFormatLite::GetTagFieldNumber(tag) == pb::Graph::kNodesFieldNumber) {
+      const auto limit = in.PushLimit(static_cast<int>(length));
+      if (!countMessages(in, false, count)) return false;
+      in.PopLimit(limit);
+    } else if (!in.Skip(static_cast<int>(length))) {
+      return false;
+    }
+  }
+  return in.ConsumedEntireMessage();
+}
+
+bool fewMessages(std::span<const std::byte> bytes) {
+  CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+  std::int64_t count = 0;
+  return countMessages(in, true, count);
+}
+
+class Reader {
+ public:
+  Reader(const pb::Graph& in, const std::string& origin) : m_in(in), m_origin(origin) {}
+
+  Result<Graph> read() {
+    for (const pb::Frame& in : m_in.frames()) readFrame(in, m_frames.emplace_back());
+    for (const pb::Tensor& in : m_in.tensors()) readTensor(in, m_tensors.emplace_back());
+    for (const pb::Node& in : m_in.nodes()) readNode(in, m_nodes.emplace_back());
+    for (const pb::Kernel& in : m_in.kernels()) readKernel(in, m_kernels.emplace_back());
+    const std::string name = text(m_in.name_text());
+    const DType floating = enumOf<DType>(m_in.floating_dtype(), 1, 6, "dtype");
+    if (!isFloating(floating)) fail("the floating dtype is none");
+    if (m_in.version() < 0) fail("the version is negative");
+    if (!m_status.ok()) return m_status.error();
+    Graph graph = Graph::fromTables(name, floating, m_in.version(), std::move(m_nodes), std::move(m_tensors),
+                                    std::move(m_frames), std::move(m_kernels));
+    if (const Status status = verify(graph); !status.ok())
+      return Error(ErrorCode::kDamaged, m_origin + ": " + status.error().message());
+    return graph;
+  }
+
+ private:
+  void fail(const std::string& what) {
+    if (m_status.ok()) m_status = Error(ErrorCode::kDamaged, m_origin + ": damaged graph: " + what);
+  }
+  std::string text(std::uint32_t index) {
+    if (index < static_cast<std::uint32_t>(m_in.strings_size())) return m_in.strings(static_cast<int>(index));
+    fail("text " + std::to_string(index) + " of " + std::to_string(m_in.strings_size()) + " does not exist");
+    return "";
+  }
+  template <typename Enum>
+  Enum enumOf(int value, int first, int last, const char* what) {
+    if (value >= first && value <= last) return static_cast<Enum>(value);
+    fail(std::string("unknown ") + what + " " + std::to_string(value));
+    return static_cast<Enum>(first);
+  }
+  template <typename Id>
+  Id idOf(std::uint32_t index, int count, const char* what) {
+    if (index < static_cast<std::uint32_t>(count)) return Id(static_cast<std::int64_t>(index));
+    fail(std::string(what) + " " + std::to_string(index) + " of " + std::to_string(count) + " does not exist");
+    return {};
+  }
+  template <typename Id>
+  Id optionalId(std::uint32_t plusOne, int count, const char* what) {
+    return plusOne == 0 ? Id{} : idOf<Id>(plusOne - 1, count, what);
+  }
+  template <typename Id, typename Field>
+  std::vector<Id> idsOf(const Field& field, int count, const char* what) {
+    std::vector<Id> ids;
+    for (const std::uint32_t index : field) ids.push_back(idOf<Id>(index, count, what));
+    return ids;
+  }
+
+  void readFrame(const pb::Frame& in, Frame& frame) {
+    frame.file = text(in.file_text());
+    frame.line = in.line();
+    frame.function = text(in.function_text());
+    frame.code = text(in.code_text());
+    frame.engine = in.engine();
+  }
+
+  void readTensor(const pb::Tensor& in, TensorInfo& info) {
+    info.id = TensorId(static_cast<std::int64_t>(m_tensors.size()) - 1);
+    info.name = text(in.name_text());
+    info.slot = in.slot();
+    info.dtype = enumOf<DType>(in.dtype(), 1, 6, "dtype");
+    info.shape = Shape(std::vector<std::int64_t>(in.shape().begin(), in.shape().end()));
+    info.role = enumOf<TensorRole>(in.role(), 1, 10, "role");
+    info.producer = optionalId<NodeId>(in.producer_plus_one(), m_in.nodes_size(), "node");
+    info.alias = text(in.alias_text());
+    info.gradientOf = optionalId<TensorId>(in.gradient_of_plus_one(), m_in.tensors_size(), "tensor");
+    info.updateOf = optionalId<TensorId>(in.update_of_plus_one(), m_in.tensors_size(), "tensor");
+    info.replicated = in.replicated();
+    info.trainable = in.trainable();
+    info.initializer.kind = enumOf<Initializer::Kind>(in.initializer().kind(), 0, 3, "initializer");
+    info.initializer.value = in.initializer().value();
+    info.frames = idsOf<FrameId>(in.frames(), m_in.frames_size(), "frame");
+  }
+
+  AttributeValue readValue(const pb::Attribute& in) {
+    switch (in.value_case()) {
+      case pb::Attribute::kInteger: return in.integer();
+      case pb::Attribute::kNumber: return in.number();
+      case pb::Attribute::kStringText: return text(in.string_text());
+      case pb::Attribute::kIntegers:
+        return std::vector<std::int64_t>(in.integers().values().begin(), in.integers().values().end());
+      case pb::Attribute::VALUE_NOT_SET: break;
+    }
+    fail("attribute " + text(in.name_text()) + " has no value");
+    return std::int64_t{0};
+  }
+
+  void readNode(const pb::Node& in, Node& node) {
+    node.id = NodeId(static_cast<std::int64_t>(m_nodes.size()) - 1);
+    node.name = text(in.name_text());
+    node.opType = text(in.op_type_text());
+    node.scope = text(in.scope_text());
+    node.phase = enumOf<Phase>(in.phase(), 1, 4, "phase");
+    node.inputs = idsOf<TensorId>(in.inputs(), m_in.tensors_size(), "tensor");
+    node.outputs = idsOf<TensorId>(in.outputs(), m_in.tensors_size(), "tensor");
+    for (const pb::Attribute& attribute : in.attributes())
+      if (!node.attributes.emplace(text(attribute.name_text()), readValue(attribute)).second)
+        fail("node " + node.name + " has the attribute " + text(attribute.name_text()) + " twice");
+    node.frames = idsOf<FrameId>(in.frames(), m_in.frames_size(), "frame");
+    node.derivedFrom = optionalId<NodeId>(in.derived_from_plus_one(), m_in.nodes_size(), "node");
+  }
+
+  void readKernel(const pb::Kernel& in, Kernel& kernel) {
+    kernel.id = KernelId(static_cast<std::int64_t>(m_kernels.size()) - 1);
+    kernel.name = text(in.name_text());
+    kernel.nodes = idsOf<NodeId>(in.nodes(), m_in.nodes_size(), "node");
+  }
+
+  const pb::Graph& m_in;
+  const std::string& m_origin;
+  Status m_status;
+  std::vector<Frame> m_frames;
+  std::vector<TensorInfo> m_tensors;
+  std::vector<Node> m_nodes;
+  std::vector<Kernel> m_kernels;
+};
+
+}  // namespace
+
+std::string serializeGraph(const Graph& graph) {
+  const pb::Graph message = Writer().write(graph);
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream out(&stream);
+  out.SetSerializationDeterministic(true);
+  message.SerializeToCodedStream(&out);
+  out.Trim();
+  return bytes;
+}
+
+Result<Graph> parseGraph(std::span<const std::byte> bytes, const std::string& origin) {
+  const auto damaged = [&](const std::string& what) { return Error(ErrorCode::kDamaged, origin + ": " + what); };
+  if (bytes.size() > kMaxBytes) return damaged("larger than 256 MiB, no graph of msdbg");
+  if (!fewMessages(bytes)) return damaged("not a graph, or cut short; restore the file from a copy of the run");
+  CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+  in.SetRecursionLimit(8);
+  pb::Graph message;
+  if (!message.ParseFromCodedStream(&in) || !in.ConsumedEntireMessage())
+    return damaged("not a graph, or cut short; restore the file from a copy of the run");
+  if (message.format() > kFormat)
+    return Error(ErrorCode::kUnsupported, origin + ": graph format " + std::to_string(message.format()) +
+                                              " is newer than this msdbg; update msdbg");
+  if (message.format() == 0) return damaged("not a graph: no format number");
+  return Reader(message, origin).read();
+}
+
+}  // namespace msdbg::core

@@ -1,0 +1,115 @@
+#include "core_engine/tensor/tensor.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <type_traits>
+
+namespace msdbg::core {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+/// Rounded up to whole cache lines, so that an empty tensor has storage and vector loads never straddle the end.
+std::shared_ptr<std::byte[]> allocate(std::size_t bytes) {
+  const std::size_t rounded = std::max<std::size_t>(64, (bytes + 63) / 64 * 64);
+  auto* data = static_cast<std::byte*>(::operator new(rounded, kAlignment));
+  return {data, [](std::byte* p) { ::operator delete(p, kAlignment); }};
+}
+
+/// Like static_cast, but defined for every value: NaN gives 0, numbers out of range the nearest end; bool is x != 0.
+template <typename To, typename From>
+To convert(From value) {
+  if constexpr (std::is_same_v<To, bool>) {
+    return value != From{};
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    if (std::isnan(value)) return 0;
+    if (value <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
+    if (value >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
+    return static_cast<To>(value);
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+/// Booleans are read as bytes: a file may hold one that is neither 0 nor 1.
+template <typename T>
+T load(const void* data, std::size_t i) {
+  if constexpr (std::is_same_v<T, bool>) return static_cast<const std::uint8_t*>(data)[i] != 0;
+  else return static_cast<const T*>(data)[i];
+}
+
+}  // namespace
+
+bool Shape::known() const {
+  return std::all_of(m_dims.begin(), m_dims.end(), [](std::int64_t d) { return d >= 0; });
+}
+
+std::int64_t Shape::elements() const {
+  assert(known());
+  std::int64_t product = 1;
+  for (const std::int64_t d : m_dims) product *= d;
+  return product;
+}
+
+std::vector<std::int64_t> Shape::strides() const {
+  std::vector<std::int64_t> strides(m_dims.size(), 1);
+  for (std::size_t i = m_dims.size(); i-- > 1;) strides[i - 1] = strides[i] * m_dims[i];
+  return strides;
+}
+
+std::string Shape::text() const {
+  std::string text = "[";
+  for (std::size_t i = 0; i < m_dims.size(); ++i) text += (i ? ", " : "") + std::to_string(m_dims[i]);
+  return text + "]";
+}
+
+Tensor::Tensor(DType dtype, Shape shape)
+    : m_dtype(dtype),
+      m_shape(std::move(shape)),
+      m_elements(m_shape.elements()),
+      m_data(allocate(static_cast<std::size_t>(m_elements) * dtypeSize(dtype))) {}
+
+Tensor Tensor::zeros(DType dtype, Shape shape) {
+  Tensor tensor(dtype, std::move(shape));
+  std::memset(tensor.raw(), 0, tensor.bytes());
+  return tensor;
+}
+
+Tensor Tensor::clone() const {
+  if (!valid()) return {};
+  Tensor copy(m_dtype, m_shape);
+  std::memcpy(copy.raw(), raw(), bytes());
+  return copy;
+}
+
+Tensor Tensor::reshaped(Shape shape) const {
+  assert(shape.elements() == m_elements);
+  Tensor view = *this;
+  view.m_shape = std::move(shape);
+  return view;
+}
+
+Tensor Tensor::cast(DType dtype) const {
+  Tensor result(dtype, m_shape);
+  visitDType(m_dtype, [&](auto from) {
+    visitDType(dtype, [&](auto to) {
+      auto* out = static_cast<decltype(to)*>(result.raw());
+      for (std::size_t i = 0; i < static_cast<std::size_t>(m_elements); ++i)
+        out[i] = convert<decltype(to)>(load<decltype(from)>(raw(), i));
+    });
+  });
+  return result;
+}
+
+double Tensor::at(std::int64_t flatIndex) const {
+  assert(flatIndex >= 0 && flatIndex < m_elements);
+  return visitDType(m_dtype, [&](auto type) {
+    return static_cast<double>(load<decltype(type)>(raw(), static_cast<std::size_t>(flatIndex)));
+  });
+}
+
+}  // namespace msdbg::core
