@@ -1,0 +1,111 @@
+#include "core_engine/ops/op.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "core_engine/ops/gradient.h"
+
+namespace msdbg::core {
+namespace {
+
+template <typename T>
+const T* findAttribute(const Attributes& attributes, std::string_view name) {
+  const auto found = attributes.find(name);
+  if (found == attributes.end()) return nullptr;
+  const T* value = std::get_if<T>(&found->second);
+  assert(value && "checkAttributes() has accepted the node");
+  return value;
+}
+
+bool hasType(const AttributeValue& value, std::string_view type) {
+  if (type == "int") return std::holds_alternative<std::int64_t>(value);
+  if (type == "float") return std::holds_alternative<double>(value) || std::holds_alternative<std::int64_t>(value);
+  if (type == "string") return std::holds_alternative<std::string>(value);
+  return std::holds_alternative<std::vector<std::int64_t>>(value);
+}
+
+/// Which dimensions of `from` a broadcast from `to` made or repeated.
+Ints broadcastAxes(const Shape& from, const Shape& to) {
+  const std::size_t missing = from.rank() - to.rank();
+  Ints axes;
+  for (std::size_t d = 0; d < from.rank(); ++d) {
+    if (d < missing || (to[d - missing] == 1 && from[d] != 1)) axes.push_back(static_cast<std::int64_t>(d));
+  }
+  return axes;
+}
+
+}  // namespace
+
+std::int64_t intAttribute(const Attributes& a, std::string_view name, std::int64_t fallback) {
+  const auto* value = findAttribute<std::int64_t>(a, name);
+  return value ? *value : fallback;
+}
+
+double floatAttribute(const Attributes& a, std::string_view name, double fallback) {
+  const auto found = a.find(name);
+  if (found == a.end()) return fallback;
+  if (const auto* whole = std::get_if<std::int64_t>(&found->second)) return static_cast<double>(*whole);
+  const auto* value = findAttribute<double>(a, name);
+  return value ? *value : fallback;
+}
+
+std::vector<std::int64_t> intsAttribute(const Attributes& a, std::string_view name, std::vector<std::int64_t> fallback) {
+  const auto* value = findAttribute<std::vector<std::int64_t>>(a, name);
+  return value ? *value : std::move(fallback);
+}
+
+std::string stringAttribute(const Attributes& a, std::string_view name, std::string fallback) {
+  const auto* value = findAttribute<std::string>(a, name);
+  return value ? *value : std::move(fallback);
+}
+
+Status checkAttributes(const OpDef& op, const Attributes& attributes) {
+  for (const AttributeDoc& doc : op.attributes) {
+    const auto found = attributes.find(doc.name);
+    if (found == attributes.end() || hasType(found->second, doc.type)) continue;
+    return Error(ErrorCode::kUsage, std::string(op.name) + ": attribute " + std::string(doc.name) + " must be of type " +
+                                        std::string(doc.type));
+  }
+  return Ok{};
+}
+
+Value GradientBuilder::reduceTo(Value gradient, const Shape& shape) {
+  const Shape from = gradient.shape();
+  if (from == shape) return gradient;
+  const Ints axes = broadcastAxes(from, shape);
+  // Only new leading dimensions: they vanish in the sum itself. Else the sum keeps its dimensions and is reshaped.
+  const bool leadingOnly = axes.size() == from.rank() - shape.rank();
+  const Value sum = apply1("ReduceSum", {gradient}, {{"axes", axes}, {"keepdims", std::int64_t{leadingOnly ? 0 : 1}}});
+  const bool done = leadingOnly || from.rank() == shape.rank();
+  return done ? sum : apply1("Reshape", {sum}, with({}, "shape", shape));
+}
+
+Value GradientBuilder::constant(double value, DType dtype) {
+  Graph& graph = input(0).graph();
+  TensorInfo info;
+  info.name = graph.uniqueName("grad/" + forward().name + "/constant");
+  info.dtype = dtype;
+  info.role = TensorRole::kConstant;
+  info.replicated = true;
+  info.initializer = {Initializer::Kind::kConstant, value};
+  info.frames = forward().frames;
+  return Value(graph, graph.addSource(std::move(info)));
+}
+
+std::span<const OpDef> allOps() {
+  static const std::vector<OpDef> ops = [] {
+    std::vector<OpDef> made;
+    for (OpFactory factory : builtinOps()) made.push_back(factory());
+    std::sort(made.begin(), made.end(), [](const OpDef& a, const OpDef& b) { return a.name < b.name; });
+    return made;
+  }();
+  return ops;
+}
+
+const OpDef* findOp(std::string_view name) {
+  const std::span<const OpDef> ops = allOps();
+  const auto found = std::lower_bound(ops.begin(), ops.end(), name, [](const OpDef& op, std::string_view n) { return op.name < n; });
+  return found != ops.end() && found->name == name ? &*found : nullptr;
+}
+
+}  // namespace msdbg::core

@@ -1,0 +1,97 @@
+// Conv: y[n, o, i, j] = b[o] + sum over c, r, s of x[n, c, i*stride + r - pad, j*stride + s - pad] * w[o, c, r, s].
+#include "core_engine/ops/builtin_ops.h"
+#include "core_engine/ops/conv_reference.h"
+#include "core_engine/ops/gradient.h"
+#include "core_engine/ops/infer.h"
+
+namespace msdbg::core {
+namespace {
+
+Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const Attributes& attributes) {
+  MSDBG_TRY(checkFloatingInputs("Conv", inputs, {"X", "W", "B"}, 2));
+  MSDBG_TRY(checkRank("Conv", "X", inputs[0], 4));
+  MSDBG_TRY(checkRank("Conv", "W", inputs[1], 4));
+  const Shape &x = inputs[0].shape, &w = inputs[1].shape;
+  if (x[1] != w[1])
+    return inferError("Conv", "X is " + x.text() + " but W is " + w.text() + ": " + std::to_string(x[1]) +
+                                  " input channels were expected in W's second dimension");
+  if (inputs.size() > 2) MSDBG_TRY(checkShape("Conv", "B", inputs[2], Shape{w[0]}));
+  MSDBG_ASSIGN(const Window window, makeWindow("Conv", attributes, x[2], x[3], w[2], w[3]));
+  return std::vector<TensorType>{{inputs[0].dtype, Shape{x[0], w[0], window.outH, window.outW}}};
+}
+
+std::vector<std::optional<Value>> gradient(GradientBuilder& b) {
+  const Attributes attributes = b.forward().attributes;
+  const Value dy = *b.outputGradient(0);
+  std::vector<std::optional<Value>> gradients(b.forward().inputs.size());
+  if (b.wanted(0)) {
+    gradients[0] = b.apply1("ConvGradInput", {dy, b.input(1)}, with(attributes, "shape", b.input(0).shape()));
+  }
+  if (b.wanted(1)) {
+    const Shape w = b.input(1).shape();
+    gradients[1] = b.apply1("ConvGradWeight", {dy, b.input(0)}, with(attributes, "kernel_shape", Shape{w[2], w[3]}));
+  }
+  if (b.wanted(2)) gradients[2] = b.apply1("ReduceSum", {dy}, {{"axes", Ints{0, 2, 3}}, {"keepdims", std::int64_t{0}}});
+  return gradients;
+}
+
+/// sums [filter][image][position] + bias -> y [image][filter][position]
+template <typename T>
+void storeImages(const ConvSizes& s, const double* sums, const T* bias, std::int64_t count, int threads, T* y) {
+  const std::int64_t plane = s.window.outPlane();
+  parallelFor(count * s.filters, threads, [&](std::int64_t at) {
+    const std::int64_t image = at / s.filters, o = at % s.filters;
+    const double* from = sums + (o * count + image) * plane;
+    const double offset = bias ? static_cast<double>(bias[o]) : 0.0;
+    for (std::int64_t i = 0; i < plane; ++i) y[at * plane + i] = static_cast<T>(from[i] + offset);
+  }, 64);
+}
+
+template <typename T>
+void convolve(const KernelArgs& args) {
+  const ConvSizes s = convSizes(args.inputs[0]->shape(), args.inputs[1]->shape(), args.node.attributes);
+  const T* x = args.inputs[0]->data<T>().data();
+  const T* bias = args.inputs.size() > 2 ? args.inputs[2]->data<T>().data() : nullptr;
+  const MatrixView<T> weight{args.inputs[1]->data<T>().data(), s.depth(), 1};
+  T* y = args.outputs[0]->data<T>().data();
+  const std::int64_t plane = s.window.outPlane();
+  std::vector<T> columns(s.depth() * s.groupImages() * plane);
+  forImageGroups(s, [&](std::int64_t first, std::int64_t count) {
+    const std::int64_t width = count * plane;
+    std::vector<double> sums(s.filters * width, 0.0);
+    imagesToColumns(s, x, first, count, args.state.threads, columns.data());
+    gemmAccumulate(s.filters, width, s.depth(), weight, {columns.data(), width, 1}, sums.data(), width, args.state.threads);
+    storeImages(s, sums.data(), bias, count, args.state.threads, y + first * s.filters * plane);
+  });
+}
+
+Status reference(const KernelArgs& args) {
+  visitFloating(args.outputs[0]->dtype(), [&](auto zero) { convolve<decltype(zero)>(args); });
+  return Ok{};
+}
+
+std::int64_t flops(const Graph& graph, const Node& node) {
+  const Shape& w = graph.tensor(node.inputs[1]).shape;
+  return 2 * graph.tensor(node.outputs[0]).shape.elements() * w[1] * w[2] * w[3];
+}
+
+}  // namespace
+
+OpDef convOp() {
+  return {.name = "Conv",
+          .doc = "2-D convolution, NCHW: y[n,o,i,j] = B[o] + sum over c,r,s of X[n,c,i*stride+r-pad,j*stride+s-pad] * "
+                 "W[o,c,r,s]. ONNX Conv-11 without dilations and groups",
+          .minInputs = 2,
+          .maxInputs = 3,
+          .inputNames = {"X", "W", "B"},
+          .outputNames = {"Y"},
+          .attributes = {{"kernel_shape", "ints", "that of W", "[height, width]; must be that of W"},
+                         {"strides", "ints", "[1,1]", "[vertical, horizontal]"},
+                         {"pads", "ints", "[0,0,0,0]", "zeros added: [top, left, bottom, right]"}},
+          .infer = infer,
+          .gradient = gradient,
+          .reference = reference,
+          .flops = flops};
+}
+
+}  // namespace msdbg::core

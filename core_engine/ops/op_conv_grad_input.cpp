@@ -1,0 +1,96 @@
+// ConvGradInput: the gradient of Conv with respect to X. Every product dy * w goes back to the element it came from.
+#include "core_engine/ops/builtin_ops.h"
+#include "core_engine/ops/conv_reference.h"
+#include "core_engine/ops/infer.h"
+
+namespace msdbg::core {
+namespace {
+
+constexpr std::string_view kName = "ConvGradInput";
+
+Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const Attributes& attributes) {
+  MSDBG_TRY(checkFloatingInputs(kName, inputs, {"dY", "W"}));
+  MSDBG_TRY(checkRank(kName, "dY", inputs[0], 4));
+  MSDBG_TRY(checkRank(kName, "W", inputs[1], 4));
+  const Shape x(intsAttribute(attributes, "shape", {})), w = inputs[1].shape;
+  if (x.rank() != 4 || !x.known() || x[1] != w[1])
+    return inferError(kName, "attribute shape is " + x.text() + ", but that of X with " + std::to_string(w[1]) +
+                                 " channels was expected");
+  MSDBG_ASSIGN(const Window window, makeWindow(kName, attributes, x[2], x[3], w[2], w[3]));
+  MSDBG_TRY(checkShape(kName, "dY", inputs[0], Shape{x[0], w[0], window.outH, window.outW}));
+  return std::vector<TensorType>{{inputs[0].dtype, x}};
+}
+
+/// Adds one row of column gradients (kernel place r, s) to a plane of the input's gradient.
+void addColumnRow(const Window& w, std::int64_t r, std::int64_t s, const double* from, double* plane) {
+  for (std::int64_t oy = 0; oy < w.outH; ++oy) {
+    const std::int64_t y = oy * w.strideH - w.padTop + r;
+    for (std::int64_t ox = 0; ox < w.outW; ++ox, ++from) {
+      const std::int64_t x = ox * w.strideW - w.padLeft + s;
+      if (y >= 0 && y < w.inH && x >= 0 && x < w.inW) plane[y * w.inW + x] += *from;
+    }
+  }
+}
+
+/// column gradients -> dx[image][c] for `count` images
+template <typename T>
+void columnsToImages(const ConvSizes& s, const double* columns, std::int64_t count, int threads, T* dx) {
+  const Window& w = s.window;
+  parallelFor(count * s.channels, threads, [&](std::int64_t at) {
+    const std::int64_t image = at / s.channels, c = at % s.channels;
+    std::vector<double> plane(w.inPlane(), 0.0);
+    for (std::int64_t place = 0; place < w.kernelPlane(); ++place) {
+      const std::int64_t k = c * w.kernelPlane() + place;
+      addColumnRow(w, place / w.kernelW, place % w.kernelW, columns + (k * count + image) * w.outPlane(), plane.data());
+    }
+    for (std::int64_t i = 0; i < w.inPlane(); ++i) dx[at * w.inPlane() + i] = static_cast<T>(plane[i]);
+  }, 64);
+}
+
+template <typename T>
+void run(const KernelArgs& args) {
+  const ConvSizes s = convSizes(args.outputs[0]->shape(), args.inputs[1]->shape(), args.node.attributes);
+  const T* dy = args.inputs[0]->data<T>().data();
+  const MatrixView<T> weight{args.inputs[1]->data<T>().data(), s.depth(), 1};
+  T* dx = args.outputs[0]->data<T>().data();
+  const std::int64_t plane = s.window.outPlane();
+  forImageGroups(s, [&](std::int64_t first, std::int64_t count) {
+    const std::int64_t width = count * plane;
+    std::vector<T> gathered(s.filters * width);
+    std::vector<double> columns(s.depth() * width, 0.0);
+    gatherChannels(dy, s.filters, plane, first, count, gathered.data());
+    gemmAccumulate(s.depth(), width, s.filters, weight.transposed(), {gathered.data(), width, 1}, columns.data(), width,
+                   args.state.threads);
+    columnsToImages(s, columns.data(), count, args.state.threads, dx + first * s.channels * s.window.inPlane());
+  });
+}
+
+Status reference(const KernelArgs& args) {
+  visitFloating(args.outputs[0]->dtype(), [&](auto zero) { run<decltype(zero)>(args); });
+  return Ok{};
+}
+
+std::int64_t flops(const Graph& graph, const Node& node) {
+  const Shape& w = graph.tensor(node.inputs[1]).shape;
+  return 2 * graph.tensor(node.inputs[0]).shape.elements() * w[1] * w[2] * w[3];
+}
+
+}  // namespace
+
+OpDef convGradInputOp() {
+  return {.name = kName,
+          .doc = "Gradient of Conv with respect to X: dX[n,c,i*stride+r-pad,j*stride+s-pad] += dY[n,o,i,j] * W[o,c,r,s]. msdbg",
+          .minInputs = 2,
+          .maxInputs = 2,
+          .inputNames = {"dY", "W"},
+          .outputNames = {"dX"},
+          .attributes = {{"shape", "ints", "required", "the shape of X"},
+                         {"kernel_shape", "ints", "that of W", "[height, width]; must be that of W"},
+                         {"strides", "ints", "[1,1]", "as in Conv"},
+                         {"pads", "ints", "[0,0,0,0]", "as in Conv"}},
+          .infer = infer,
+          .reference = reference,
+          .flops = flops};
+}
+
+}  // namespace msdbg::core

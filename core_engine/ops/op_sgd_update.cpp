@@ -1,0 +1,66 @@
+// SgdUpdate: stochastic gradient descent as in PyTorch (train/optimizer.h).
+#include "core_engine/ops/builtin_ops.h"
+#include "core_engine/ops/elementwise.h"
+#include "core_engine/ops/infer.h"
+
+namespace msdbg::core {
+namespace {
+
+constexpr std::string_view kName = "SgdUpdate";
+
+Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const Attributes& attributes) {
+  MSDBG_TRY(checkFloatingInputs(kName, inputs, {"parameter", "gradient", "learning_rate", "momentum"}, 3));
+  MSDBG_TRY(checkShape(kName, "gradient", inputs[1], inputs[0].shape));
+  MSDBG_TRY(checkShape(kName, "learning_rate", inputs[2], Shape{}));
+  const bool hasMomentum = floatAttribute(attributes, "momentum", 0) != 0;
+  if (hasMomentum != (inputs.size() == 4))
+    return inferError(kName, "has " + std::to_string(inputs.size()) + " inputs, but a momentum state was expected exactly "
+                             "when attribute momentum is not 0");
+  if (!hasMomentum) return std::vector{inputs[0]};
+  MSDBG_TRY(checkShape(kName, "momentum", inputs[3], inputs[0].shape));
+  return std::vector{inputs[0], inputs[3]};
+}
+
+/// Each stored value is rounded once; the parameter's step uses the momentum as stored.
+template <typename T>
+void run(const KernelArgs& args) {
+  const double momentum = floatAttribute(args.node.attributes, "momentum", 0);
+  const double decay = floatAttribute(args.node.attributes, "weight_decay", 0);
+  const double rate = args.inputs[2]->at(0);
+  const auto p = args.inputs[0]->data<T>(), g = args.inputs[1]->data<T>();
+  const auto next = args.outputs[0]->data<T>();
+  const bool hasState = args.inputs.size() > 3;
+  parallelFor(args.outputs[0]->elements(), args.state.threads, [&](std::int64_t i) {
+    double step = g[i];
+    if (decay != 0) step += decay * p[i];
+    if (hasState) {
+      const T state = static_cast<T>(momentum * args.inputs[3]->data<T>()[i] + step);
+      args.outputs[1]->data<T>()[i] = state;
+      step = state;
+    }
+    next[i] = static_cast<T>(p[i] - rate * step);
+  });
+}
+
+Status reference(const KernelArgs& args) {
+  visitFloating(args.outputs[0]->dtype(), [&](auto zero) { run<decltype(zero)>(args); });
+  return Ok{};
+}
+
+}  // namespace
+
+OpDef sgdUpdateOp() {
+  return {.name = kName,
+          .doc = "g = gradient + weight_decay * p; v = momentum * v + g; p = p - learning_rate * v (v is g without "
+                 "momentum). PyTorch's SGD; msdbg",
+          .minInputs = 3,
+          .maxInputs = 4,
+          .inputNames = {"parameter", "gradient", "learning_rate", "momentum"},
+          .outputNames = {"parameter", "momentum"},
+          .attributes = {{"momentum", "float", "0", "factor of the previous step; not 0 needs the state"},
+                         {"weight_decay", "float", "0", "L2 penalty added to the gradient"}},
+          .infer = infer,
+          .reference = reference};
+}
+
+}  // namespace msdbg::core
