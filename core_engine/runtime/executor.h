@@ -23,7 +23,7 @@ struct ExecutorOptions {
   int ranks = 1;
   Communicator* communicator = nullptr;  // must outlive the executor; may be null when ranks == 1
   BackendKind backend = BackendKind::kFast;
-  std::vector<FaultSpec> faults;
+  std::vector<FaultSpec> faults = {};
 };
 
 using Feeds = std::vector<std::pair<TensorId, Tensor>>;  // inputs, labels, hyperparameters of one iteration

@@ -1,0 +1,111 @@
+#include "core_engine/train/image_loader_internal.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core_engine/runtime/philox.h"
+
+namespace msdbg::core {
+namespace {
+
+class ImageLoader : public DataLoader {
+ public:
+  ImageLoader(std::unique_ptr<ImageSource> source, const LoaderOptions& options)
+      : m_source(std::move(source)),
+        m_options(options),
+        m_samples(options.samples > 0 ? options.samples : m_source->samples() - firstInside()),
+        m_endless(m_source->endless() && options.samples == 0) {}
+
+  Batch batch(Iteration iteration, Rank rank, int ranks) const override {
+    const std::int64_t rows = m_options.batch;
+    const ImageSpec& spec = m_options.image;
+    Tensor x(DType::Float32, {rows, spec.channels, spec.height, spec.width});
+    Tensor label(DType::Int64, {rows});
+    const std::size_t imageSize = static_cast<std::size_t>(x.elements() / rows);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::int64_t sample = sampleOf(iteration.value, rank.value * rows + row, ranks);
+      const std::size_t at = static_cast<std::size_t>(row);
+      label.data<std::int64_t>()[at] = drawChannels(sample, x.data<float>().subspan(at * imageSize, imageSize));
+    }
+    return {iteration, {{"x", std::move(x)}, {"label", std::move(label)}}};
+  }
+
+  std::int64_t batchSize() const override { return m_options.batch; }
+  std::int64_t iterationsPerEpoch(int ranks) const override {
+    return std::max<std::int64_t>(1, m_samples / (m_options.batch * ranks));
+  }
+  std::string description() const override { return m_source->describe(m_samples); }
+
+ private:
+  std::int64_t firstInside() const { return m_source->endless() ? 0 : m_options.firstSample; }
+
+  // Which sample is row `row` of the global batch of the iteration.
+  std::int64_t sampleOf(std::int64_t iteration, std::int64_t row, int ranks) const {
+    const std::int64_t globalRows = m_options.batch * ranks;
+    const std::int64_t running = iteration * globalRows + row;
+    if (m_endless) return m_options.firstSample + running;
+    if (!m_options.shuffle) return m_options.firstSample + running % m_samples;
+    const std::int64_t perEpoch = iterationsPerEpoch(ranks);
+    const std::int64_t place = iteration % perEpoch * globalRows + row;
+    const auto order = epochOrder(iteration / perEpoch);
+    return m_options.firstSample + (*order)[static_cast<std::size_t>(place % m_samples)];
+  }
+
+  std::int64_t drawChannels(std::int64_t sample, std::span<float> channels) const {
+    const std::size_t plane = channels.size() / static_cast<std::size_t>(m_options.image.channels);
+    const std::int64_t label = m_source->draw(sample, channels.first(plane));
+    for (std::size_t at = plane; at < channels.size(); at += plane)
+      std::ranges::copy(channels.first(plane), channels.begin() + static_cast<std::ptrdiff_t>(at));
+    return label;
+  }
+
+  using Order = std::shared_ptr<const std::vector<std::int64_t>>;
+  Order epochOrder(std::int64_t epoch) const {
+    const std::lock_guard lock(m_mutex);
+    if (!m_order || m_orderEpoch != epoch) {
+      m_order = std::make_shared<std::vector<std::int64_t>>(shuffledOrder(m_samples, m_options.seed, epoch));
+      m_orderEpoch = epoch;
+    }
+    return m_order;
+  }
+
+  std::unique_ptr<ImageSource> m_source;
+  LoaderOptions m_options;
+  std::int64_t m_samples;  // in one epoch
+  bool m_endless;
+  mutable std::mutex m_mutex;  // guards the last epoch's order, a cache
+  mutable Order m_order;
+  mutable std::int64_t m_orderEpoch = -1;
+};
+
+Status checkOptions(const ImageSource& source, const LoaderOptions& o) {
+  const auto usage = [](const std::string& what) { return Error(ErrorCode::kUsage, what); };
+  if (o.firstSample < 0 || o.samples < 0) return usage("data: a slice cannot begin or count below 0");
+  if (source.endless()) return Ok{};
+  const std::int64_t available = source.samples() - o.firstSample;
+  if (available > 0 && o.samples <= available) return Ok{};
+  return usage("data: samples " + std::to_string(o.firstSample) + " to " +
+               std::to_string(o.firstSample + std::max<std::int64_t>(o.samples, 1) - 1) + " were asked for, but " +
+               source.describe(source.samples()) + " is all there is");
+}
+
+}  // namespace
+
+std::vector<std::int64_t> shuffledOrder(std::int64_t count, std::uint64_t seed, std::int64_t epoch) {
+  const RandomStream stream(seed, "data/order", epoch);
+  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  for (std::size_t i = order.size(); i > 1; --i) {
+    const std::size_t j = static_cast<std::size_t>(std::uint64_t{stream.bits(i)} * i >> 32);
+    std::swap(order[i - 1], order[j]);
+  }
+  return order;
+}
+
+Result<std::unique_ptr<DataLoader>> makeImageLoader(std::unique_ptr<ImageSource> source,
+                                                    const LoaderOptions& options) {
+  MSDBG_TRY(checkOptions(*source, options));
+  return std::unique_ptr<DataLoader>(std::make_unique<ImageLoader>(std::move(source), options));
+}
+
+}  // namespace msdbg::core

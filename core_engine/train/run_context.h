@@ -1,0 +1,63 @@
+// RunContext: what surrounds a training program: rank, seed, threads, data slice, observer. dump's Session is the one
+// that can record. Used from the training thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core_engine/distributed/communicator.h"
+#include "core_engine/runtime/fault.h"
+#include "core_engine/runtime/observer.h"
+#include "core_engine/train/data.h"
+
+namespace msdbg::core {
+
+class Shard;
+
+class RunContext {
+ public:
+  virtual ~RunContext() = default;
+  virtual Communicator& communicator() = 0;
+  virtual Observer* observer() = 0;                  // nullptr: not recorded
+  virtual std::uint64_t seed() const = 0;
+  virtual int threads() const = 0;
+  virtual const std::vector<FaultSpec>& faults() const = 0;
+  virtual std::int64_t steps(std::int64_t fallback) const = 0;  // --steps, else fallback
+  /// Asked before each iteration; true ends training in good order (Ctrl-C, SIGTERM).
+  virtual bool stopRequested() = 0;
+
+  Rank rank() { return communicator().rank(); }
+  int ranks() { return communicator().size(); }
+  /// This rank's batches: `steps` of them (0: --steps, else one epoch). Ends early when stopRequested().
+  Shard shard(const DataLoader& loader, std::int64_t steps = 0);
+};
+
+/// A range of Batch for a for loop; batches are made when the loop asks for them.
+class Shard {
+ public:
+  Shard(RunContext& context, const DataLoader& loader, std::int64_t steps) : m_context(context), m_loader(loader), m_steps(steps) {}
+  class Iterator {
+   public:
+    Iterator(Shard& shard, std::int64_t at);
+    const Batch& operator*() const { return m_batch; }
+    Iterator& operator++();
+    bool operator!=(const Iterator& other) const { return m_at != other.m_at; }
+
+   private:
+    void load();
+    Shard& m_shard;
+    std::int64_t m_at;
+    Batch m_batch;
+  };
+  Iterator begin() { return {*this, 0}; }
+  Iterator end() { return {*this, m_steps}; }
+
+ private:
+  RunContext& m_context;
+  const DataLoader& m_loader;
+  std::int64_t m_steps;
+};
+
+}  // namespace msdbg::core
