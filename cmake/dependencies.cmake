@@ -4,7 +4,7 @@
 #   msdbg_dep::hdf5          HDF5 1.10, C library, serial    msdbg_dep::hdf5_headers  the same without linking it
 #   msdbg_dep::zstd          zstd                            msdbg_dep::xxhash        xxHash
 #   msdbg_dep::protobuf      protobuf (use msdbg_protobuf)   msdbg_dep::dnnl          oneDNN
-#   msdbg_dep::zlib          zlib (gzip'd data files)
+#   msdbg_dep::zlib          zlib (gzip'd data files)         msdbg_dep::crypto        OpenSSL's libcrypto: SHA-256
 #   msdbg_dep::mpi           MPI, C bindings; exists if MSDBG_MPI_FOUND
 #   msdbg_dep::fmt           fmt                             msdbg_dep::spdlog        spdlog (with fmt)
 #   msdbg_dep::openmp        -fopenmp                        msdbg_dep::threads       -pthread
@@ -83,6 +83,7 @@ msdbg_find_pkg_config(zstd libzstd)
 msdbg_find_pkg_config(xxhash libxxhash)
 msdbg_find_pkg_config(protobuf protobuf)
 msdbg_find_pkg_config(zlib zlib)
+msdbg_find_pkg_config(crypto libcrypto)
 msdbg_find_files(dnnl dnnl.hpp dnnl)
 msdbg_find_header(json nlohmann/json.hpp)
 msdbg_find_header(cli11 CLI/CLI.hpp)
@@ -96,6 +97,7 @@ msdbg_require(zstd libzstd-dev)
 msdbg_require(xxhash libxxhash-dev)
 msdbg_require(protobuf libprotobuf-dev)
 msdbg_require(zlib zlib1g-dev)
+msdbg_require(crypto libssl-dev)
 msdbg_require(json nlohmann-json3-dev)
 msdbg_require(cli11 libcli11-dev)
 

@@ -3,14 +3,9 @@
 #include <cassert>
 
 #include "core_engine/graph/graph.h"
+#include "core_engine/ops/onnx_dtype.h"
 
 namespace msdbg::core {
-namespace {
-
-/// ONNX's numbers of the floating types (TensorProto.DataType), as Cast's attribute `to` holds them.
-std::int64_t onnxFloating(DType dtype) { return dtype == DType::Float64 ? 11 : 1; }
-
-}  // namespace
 
 TensorId Graph::addSource(TensorInfo info) {
   info.id = TensorId(static_cast<std::int64_t>(m_tensors.size()));
@@ -92,9 +87,9 @@ Graph Graph::withFloatingDType(DType dtype) const {
     if (isFloating(info.dtype)) info.dtype = dtype;
   for (Node& node : graph.m_nodes) {
     const auto to = node.attributes.find("to");
-    if (node.opType.starts_with("Cast") && to != node.attributes.end() && !node.outputs.empty() &&
+    if (node.opType == "Cast" && to != node.attributes.end() && !node.outputs.empty() &&
         isFloating(graph.tensor(node.outputs.front()).dtype))
-      to->second = onnxFloating(dtype);
+      to->second = onnxNumber(dtype);
   }
   return graph;
 }

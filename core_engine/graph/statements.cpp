@@ -27,10 +27,6 @@ bool isTypeWord(std::string_view t) {
   static constexpr std::string_view kWords[] = {"namespace", "struct", "class", "union", "enum"};
   return oneOf(t, kWords);
 }
-bool isLabelWord(std::string_view t) {
-  static constexpr std::string_view kWords[] = {"case", "default", "public", "private", "protected"};
-  return oneOf(t, kWords);
-}
 /// Between the parameters of a function and its body.
 bool isQualifier(std::string_view t) {
   static constexpr std::string_view kWords[] = {"const", "mutable", "noexcept", "override", "final", "volatile"};
@@ -59,14 +55,21 @@ class Splitter {
     Kind kind;
     bool header = false;      // '(' of if, for, while …: what follows is another statement
     bool introducer = false;  // '[' of a lambda
-    bool continues = true;    // blocks: the statement around goes on after '}', as behind the body of a lambda
     std::int32_t openLine = 0;
     // The statement in progress, of blocks; braces know it too in case they turn out to be blocks.
     std::int32_t first = 0, last = 0;
-    std::string_view firstWord;
+    std::int32_t tokens = 0;
+    std::string_view firstWord = {};
     bool typeHeader = false;  // "struct X", "namespace y": the next '{' is a block
     bool lambda = false;      // a lambda's [] was seen: the next '{' is its body
-    bool trailing = false;    // "-> Type" was seen
+    bool placeholder = false; // "auto" was seen: a "->" after a ')' starts a return type
+    bool trailing = false;    // it did: the next '{' is a function's body
+
+    void clearStatement() {
+      first = last = tokens = 0;
+      firstWord = {};
+      typeHeader = lambda = placeholder = trailing = false;
+    }
   };
 
   Context& top() { return m_stack.back(); }
@@ -89,14 +92,13 @@ class Splitter {
       c.firstWord = token.text;
     }
     c.last = token.lastLine;
+    ++c.tokens;
   }
 
   void endStatement() {
     Context& c = top();
     if (c.first != 0) m_statements.push_back({c.first, c.last, depth()});
-    c.first = c.last = 0;
-    c.firstWord = {};
-    c.typeHeader = c.lambda = c.trailing = false;
+    c.clearStatement();
   }
 
   void word(const Token& token) {
@@ -111,13 +113,13 @@ class Splitter {
   /// What decides later whether a '{' is a block.
   void note(std::string_view t) {
     Context& c = top();
-    if (t == "=" || t == ",") c.lambda = c.trailing = false;
-    if (t == "=") c.typeHeader = false;
-    if (t == "->" && (m_previous == ")" || isQualifier(m_previous))) c.trailing = true;
+    if (t == "=") c.typeHeader = c.lambda = c.placeholder = c.trailing = false;
     if (c.kind != Kind::kBlock) return;
     if (isTypeWord(t)) c.typeHeader = true;
-    if (t == "else" || t == "do" || t == "try") endStatement();
-    if (t == ":" && isLabelWord(c.firstWord)) endStatement();
+    if (t == "auto") c.placeholder = true;
+    if (t == "->" && c.placeholder && (m_previous == ")" || isQualifier(m_previous))) c.trailing = true;
+    const bool label = t == ":" && (c.tokens == 2 || c.firstWord == "case");
+    if (label || t == "else" || t == "do" || t == "try") endStatement();
   }
 
   void push(Kind kind, const Token& token) {
@@ -163,8 +165,8 @@ class Splitter {
     if (block && !lambda) endStatement();
     Context context{block ? Kind::kBlock : Kind::kBrace};
     context.openLine = token.line;
-    context.continues = lambda;
     outer.lambda = outer.trailing = false;
+    ++m_openBraces;
     m_stack.push_back(context);
   }
 
@@ -177,10 +179,8 @@ class Splitter {
   }
 
   void closeBrace(const Token& token) {
-    const bool open = std::any_of(m_stack.begin() + 1, m_stack.end(), [](const Context& c) {
-      return c.kind == Kind::kBlock || c.kind == Kind::kBrace;
-    });
-    if (!open) return;
+    if (m_openBraces == 0) return;
+    --m_openBraces;
     while (top().kind == Kind::kParenthesis || top().kind == Kind::kBracket) pop();
     pop();
     if (top().first != 0) top().last = token.lastLine;
@@ -199,15 +199,14 @@ class Splitter {
     Context& outer = m_stack[m_stack.size() - 2];
     if (outer.kind != Kind::kBlock) return;
     if (outer.first != 0) m_statements.push_back({outer.first, std::max(outer.first, top().openLine), depth() - 1});
-    outer.first = outer.last = 0;
-    outer.firstWord = {};
-    outer.typeHeader = outer.lambda = outer.trailing = false;
+    outer.clearStatement();
   }
 
   Tokens m_tokens;
   std::vector<Context> m_stack;
   std::vector<Statement> m_statements;
   std::string_view m_previous;
+  std::int64_t m_openBraces = 0;
 };
 
 }  // namespace

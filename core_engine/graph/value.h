@@ -23,7 +23,7 @@ class Value {
   Graph& graph() const { return *m_graph; }
   TensorId id() const { return m_id; }
   const TensorInfo& info() const { return m_graph->tensor(m_id); }
-  const Shape& shape() const { return info().shape; }
+  Shape shape() const { return info().shape; }  // a copy: adding nodes moves the tensor table
   DType dtype() const { return info().dtype; }
 
  private:

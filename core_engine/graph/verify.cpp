@@ -167,7 +167,7 @@ class Verifier {
     for (const TensorInfo& info : m_graph.tensors())
       if (!names.insert(info.fullName()).second) fail(nameOf(info), "has the name of another tensor");
     for (const TensorInfo& info : m_graph.tensors())
-      if (!info.alias.empty() && !names.insert(info.alias).second)
+      if (!info.alias.empty() && (names.contains(info.alias + ":0") || !names.insert(info.alias).second))
         fail(nameOf(info), "has the alias " + info.alias + ", which names another tensor");
   }
 

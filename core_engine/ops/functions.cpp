@@ -1,5 +1,7 @@
 #include "core_engine/ops/functions.h"
 
+#include "core_engine/ops/onnx_dtype.h"
+
 namespace msdbg::core {
 namespace {
 
@@ -26,7 +28,7 @@ Value tanh(Value x, Where where) { return applyOp1("Tanh", {x}, {}, where); }
 Value softmax(Value x, std::int64_t axis, Where where) { return applyOp1("Softmax", {x}, {{"axis", axis}}, where); }
 Value logSoftmax(Value x, std::int64_t axis, Where where) { return applyOp1("LogSoftmax", {x}, {{"axis", axis}}, where); }
 Value identity(Value x, Where where) { return applyOp1("Identity", {x}, {}, where); }
-Value cast(Value x, DType to, Where where) { return applyOp1("Cast", {x}, {{"to", std::string(dtypeName(to))}}, where); }
+Value cast(Value x, DType to, Where where) { return applyOp1("Cast", {x}, {{"to", onnxNumber(to)}}, where); }
 Value dropout(Value x, double ratio, Where where) { return applyOp1("Dropout", {x}, {{"ratio", ratio}}, where); }
 
 Value maxPool(Value x, const PoolOptions& o, Where where) {
@@ -54,9 +56,7 @@ Value reduceMean(Value x, Ints axes, bool keepdims, Where where) { return reduce
 Value matmul(Value a, Value b, Where where) { return applyOp1("MatMul", {a, b}, {}, where); }
 
 Value softmaxCrossEntropy(Value logits, Value label, Where where) {
-  const Value loss = applyOp1("SoftmaxCrossEntropyLoss", {logits, label}, {}, where);
-  loss.graph().tensor(loss.id()).role = TensorRole::kLoss;
-  return loss;
+  return applyOp1("SoftmaxCrossEntropyLoss", {logits, label}, {}, where);
 }
 
 Value operator+(Operand a, Operand b) { return binary("Add", a, b); }

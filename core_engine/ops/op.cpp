@@ -13,15 +13,8 @@ const T* findAttribute(const Attributes& attributes, std::string_view name) {
   const auto found = attributes.find(name);
   if (found == attributes.end()) return nullptr;
   const T* value = std::get_if<T>(&found->second);
-  assert(value && "checkAttributes() has accepted the node");
+  assert(value && "verify() has checked the types of attributes");
   return value;
-}
-
-bool hasType(const AttributeValue& value, std::string_view type) {
-  if (type == "int") return std::holds_alternative<std::int64_t>(value);
-  if (type == "float") return std::holds_alternative<double>(value) || std::holds_alternative<std::int64_t>(value);
-  if (type == "string") return std::holds_alternative<std::string>(value);
-  return std::holds_alternative<std::vector<std::int64_t>>(value);
 }
 
 /// Which dimensions of `from` a broadcast from `to` made or repeated.
@@ -42,9 +35,6 @@ std::int64_t intAttribute(const Attributes& a, std::string_view name, std::int64
 }
 
 double floatAttribute(const Attributes& a, std::string_view name, double fallback) {
-  const auto found = a.find(name);
-  if (found == a.end()) return fallback;
-  if (const auto* whole = std::get_if<std::int64_t>(&found->second)) return static_cast<double>(*whole);
   const auto* value = findAttribute<double>(a, name);
   return value ? *value : fallback;
 }
@@ -59,17 +49,7 @@ std::string stringAttribute(const Attributes& a, std::string_view name, std::str
   return value ? *value : std::move(fallback);
 }
 
-Status checkAttributes(const OpDef& op, const Attributes& attributes) {
-  for (const AttributeDoc& doc : op.attributes) {
-    const auto found = attributes.find(doc.name);
-    if (found == attributes.end() || hasType(found->second, doc.type)) continue;
-    return Error(ErrorCode::kUsage, std::string(op.name) + ": attribute " + std::string(doc.name) + " must be of type " +
-                                        std::string(doc.type));
-  }
-  return Ok{};
-}
-
-Value GradientBuilder::reduceTo(Value gradient, const Shape& shape) {
+Value GradientBuilder::reduceTo(Value gradient, Shape shape) {
   const Shape from = gradient.shape();
   if (from == shape) return gradient;
   const Ints axes = broadcastAxes(from, shape);

@@ -20,7 +20,7 @@ struct TensorType {
   bool operator==(const TensorType&) const = default;
 };
 
-/// Reads typed attributes with defaults. Values of the wrong type assert (checkAttributes() has seen them).
+/// Reads typed attributes with defaults. Values of the wrong type assert (verify() has checked them).
 std::int64_t intAttribute(const Attributes& a, std::string_view name, std::int64_t fallback);
 double floatAttribute(const Attributes& a, std::string_view name, double fallback);
 std::vector<std::int64_t> intsAttribute(const Attributes& a, std::string_view name, std::vector<std::int64_t> fallback);
@@ -66,7 +66,8 @@ class GradientBuilder {
     return apply(opType, std::move(inputs), std::move(attributes)).front();
   }
   /// Sums `gradient` down to the shape of `input` (undoes broadcasting); itself when the shapes agree.
-  Value reduceTo(Value gradient, const Shape& shape);
+  /// By value: the graph's tables, which shapes live in, may move when nodes are added.
+  Value reduceTo(Value gradient, Shape shape);
   /// A scalar constant, for the rare rule that needs a factor.
   Value constant(double value, DType dtype);
 };
@@ -90,9 +91,6 @@ struct OpDef {
   FlopsFn flops = nullptr;
   bool activation = false;            // an activation function: watchpoint target "activation"
 };
-
-/// kUsage naming the attribute whose value is not of the documented type. Comes before infer(): attributes may be from a file.
-Status checkAttributes(const OpDef& op, const Attributes& attributes);
 
 using OpFactory = OpDef (*)();
 std::span<const OpFactory> builtinOps();          // builtin_ops.cpp: the only list

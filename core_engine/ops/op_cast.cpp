@@ -7,25 +7,28 @@
 #include "core_engine/ops/elementwise.h"
 #include "core_engine/ops/gradient.h"
 #include "core_engine/ops/infer.h"
+#include "core_engine/ops/onnx_dtype.h"
 
 namespace msdbg::core {
 namespace {
 
-std::optional<DType> target(const Attributes& attributes) { return dtypeFromName(stringAttribute(attributes, "to", "")); }
+constexpr std::string_view kNumbers = "1 (float32), 2 (uint8), 6 (int32), 7 (int64), 9 (bool) or 11 (float64)";
+
+std::optional<DType> target(const Attributes& attributes) { return dtypeFromOnnx(intAttribute(attributes, "to", 0)); }
 
 Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const Attributes& attributes) {
   MSDBG_TRY(checkInputs("Cast", inputs, {"X"}));
   const std::optional<DType> to = target(attributes);
   if (!to)
-    return inferError("Cast", "attribute to is '" + stringAttribute(attributes, "to", "") +
-                                  "', but float32, float64, int64, int32, uint8 or bool was expected");
+    return inferError("Cast", "attribute to is " + std::to_string(intAttribute(attributes, "to", 0)) + ", but " +
+                                  std::string(kNumbers) + " was expected");
   return std::vector<TensorType>{{*to, inputs[0].shape}};
 }
 
 Gradients gradient(GradientBuilder& b) {
   const DType from = b.input(0).dtype();
   if (!isFloating(from)) return {std::nullopt};
-  return unaryGradient(b, "Cast", {}, {{"to", std::string(dtypeName(from))}});
+  return unaryGradient(b, "Cast", {}, {{"to", onnxNumber(from)}});
 }
 
 /// Floating to integer without undefined behaviour. The largest integers are not doubles, so the upper end is compared
@@ -65,7 +68,7 @@ OpDef castOp() {
           .doc = "Y = X in another dtype; integers are truncated and saturated, NaN becomes 0. ONNX Cast-13",
           .inputNames = {"X"},
           .outputNames = {"Y"},
-          .attributes = {{"to", "string", "required", "float32, float64, int64, int32, uint8 or bool"}},
+          .attributes = {{"to", "int", "required", kNumbers}},
           .infer = infer,
           .gradient = gradient,
           .reference = reference};

@@ -44,8 +44,8 @@ Status setOutput(std::string_view op, Window& w) {
 Result<Window> makeWindow(std::string_view op, const Attributes& attributes, std::int64_t inH, std::int64_t inW,
                           std::int64_t kernelH, std::int64_t kernelW) {
   MSDBG_TRY(checkPlain(op, attributes));
-  const bool fromWeight = kernelH > 0 && kernelW > 0;
-  const Ints weight{kernelH, kernelW};
+  const bool fromWeight = kernelH >= 0;
+  const Ints weight{std::max<std::int64_t>(kernelH, 0), std::max<std::int64_t>(kernelW, 0)};
   MSDBG_ASSIGN(const Ints kernel, readInts(op, attributes, "kernel_shape", weight, 1));
   if (fromWeight && kernel != weight)
     return inferError(op, "attribute kernel_shape is " + Shape(kernel).text() + " but the weight's is " + Shape(weight).text());

@@ -33,8 +33,8 @@ inline Span1d coveredColumns(const Window& w, std::int64_t outColumn) {
 }
 
 /// The window over planes of `inH` x `inW`, from a node's attributes; errors name `op` and the attribute. kernelH, kernelW:
-/// those of a weight, which kernel_shape (if there) must repeat; 0: kernel_shape alone says.
+/// those of a weight, which kernel_shape (if there) must repeat; -1: kernel_shape alone says.
 Result<Window> makeWindow(std::string_view op, const Attributes& attributes, std::int64_t inH, std::int64_t inW,
-                          std::int64_t kernelH = 0, std::int64_t kernelW = 0);
+                          std::int64_t kernelH = -1, std::int64_t kernelW = -1);
 
 }  // namespace msdbg::core

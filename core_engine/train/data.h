@@ -32,7 +32,7 @@ class DataLoader {
 /// What a model wants to be fed.
 struct ImageSpec { std::int64_t channels = 1, height = 28, width = 28; };
 struct LoaderOptions {
-  ImageSpec image;
+  ImageSpec image = {};
   std::int64_t batch = 64;      // rows per rank
   std::uint64_t seed = 0;       // order of samples (and, for digits, the samples)
   std::int64_t firstSample = 0, samples = 0;  // a slice of the data set; 0 samples: all

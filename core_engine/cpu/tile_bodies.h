@@ -1,0 +1,192 @@
+// The loops of the element-wise and reduction kernels, as bodies that are inlined into functions compiled for several
+// instruction sets (tile_kernels.cpp; tests compile them for each one alone and compare bits). An element's result
+// depends on that element only; sums have 16 lanes whose number and order of folding never change. Thread-safe.
+#pragma once
+
+#include <cstring>
+
+#include "core_engine/cpu/vec_math.h"
+
+namespace msdbg::core::cpu {
+
+// --- element-wise: one struct per formula ---
+
+struct AddOf { static MSDBG_INLINE float of(float a, float b) { return a + b; } };
+struct SubOf { static MSDBG_INLINE float of(float a, float b) { return a - b; } };
+struct MulOf { static MSDBG_INLINE float of(float a, float b) { return a * b; } };
+struct DivOf { static MSDBG_INLINE float of(float a, float b) { return a / b; } };
+struct ReluGradOf { static MSDBG_INLINE float of(float dy, float y) { return y <= 0.0f ? 0.0f : dy; } };
+struct SigmoidGradOf { static MSDBG_INLINE float of(float dy, float y) { return dy * y * (1.0f - y); } };
+struct TanhGradOf { static MSDBG_INLINE float of(float dy, float y) { return dy * (1.0f - y * y); } };
+
+struct ReluOf { static MSDBG_INLINE float of(float x) { return x <= 0.0f ? 0.0f : x; } };
+struct SigmoidOf { static MSDBG_INLINE float of(float x) { return vecSigmoid(x); } };
+struct TanhOf { static MSDBG_INLINE float of(float x) { return vecTanh(x); } };
+struct ExpOf { static MSDBG_INLINE float of(float x) { return vecExp(x); } };
+struct LogOf { static MSDBG_INLINE float of(float x) { return vecLog(x); } };
+
+template <typename Op>
+MSDBG_INLINE void mapBody(const float* __restrict x, float* __restrict y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = Op::of(x[i]);
+}
+/// strideA, strideB: 1, or 0 where one value serves the whole tile.
+template <typename Op>
+MSDBG_INLINE void combineBody(const float* a, std::int64_t strideA, const float* b, std::int64_t strideB,
+                              float* __restrict y, std::int64_t n) {
+  if (strideA == 0) {
+    const float left = *a;
+    for (std::int64_t i = 0; i < n; ++i) y[i] = Op::of(left, b[i]);
+  } else if (strideB == 0) {
+    const float right = *b;
+    for (std::int64_t i = 0; i < n; ++i) y[i] = Op::of(a[i], right);
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = Op::of(a[i], b[i]);
+  }
+}
+
+// --- sums: float32 added up in 16 double lanes ---
+
+constexpr std::int64_t kLanes = 16;
+typedef float Quad __attribute__((vector_size(16)));
+typedef double QuadOfDouble __attribute__((vector_size(32)));  // by reference only: its calling convention varies
+
+MSDBG_INLINE void loadQuad(const float* p, QuadOfDouble& out) {
+  Quad quad;
+  std::memcpy(&quad, p, sizeof quad);
+  out = __builtin_convertvector(quad, QuadOfDouble);
+}
+MSDBG_INLINE double foldLanes(const QuadOfDouble* lanes) {
+  const QuadOfDouble s = (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+  return (s[0] + s[2]) + (s[1] + s[3]);
+}
+/// The last elements of a row, filled up with zeros to the 16 lanes.
+struct LaneTail {
+  float values[kLanes] = {};
+  MSDBG_INLINE LaneTail(const float* x, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) values[i] = x[i];
+  }
+};
+
+MSDBG_INLINE void addLanes(const float* x, QuadOfDouble* lanes) {
+  for (int k = 0; k < 4; ++k) {
+    QuadOfDouble v;
+    loadQuad(x + 4 * k, v);
+    lanes[k] += v;
+  }
+}
+MSDBG_INLINE double sumBody(const float* x, std::int64_t n) {
+  QuadOfDouble lanes[4] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) addLanes(x + i, lanes);
+  if (i < n) addLanes(LaneTail(x + i, n - i).values, lanes);
+  return foldLanes(lanes);
+}
+
+MSDBG_INLINE void addProductLanes(const float* a, const float* b, QuadOfDouble* lanes) {
+  for (int k = 0; k < 4; ++k) {
+    QuadOfDouble v, w;
+    loadQuad(a + 4 * k, v);
+    loadQuad(b + 4 * k, w);
+    lanes[k] += v * w;
+  }
+}
+MSDBG_INLINE double dotBody(const float* a, const float* b, std::int64_t n) {
+  QuadOfDouble lanes[4] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) addProductLanes(a + i, b + i, lanes);
+  if (i < n) addProductLanes(LaneTail(a + i, n - i).values, LaneTail(b + i, n - i).values, lanes);
+  return foldLanes(lanes);
+}
+
+/// sums[j] += x[j]: a row of a column sum.
+MSDBG_INLINE void addRowBody(const float* x, double* __restrict sums, std::int64_t n) {
+  for (std::int64_t j = 0; j < n; ++j) sums[j] += static_cast<double>(x[j]);
+}
+
+// --- lines of Softmax ---
+
+/// The largest of x, n >= 1. With NaN among x any element may come out; exp(x - it) is NaN at the NaN all the same.
+MSDBG_INLINE float largestBody(const float* x, std::int64_t n) {
+  float lanes[kLanes];
+  for (std::int64_t l = 0; l < kLanes; ++l) lanes[l] = x[0];
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (std::int64_t l = 0; l < kLanes; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+  for (std::int64_t l = 0; i < n; ++i, ++l) lanes[l] = x[i] > lanes[l] ? x[i] : lanes[l];
+  float largest = lanes[0];
+  for (std::int64_t l = 1; l < kLanes; ++l) largest = lanes[l] > largest ? lanes[l] : largest;
+  return largest;
+}
+/// y = e^(x - shift)
+MSDBG_INLINE void shiftedExpBody(const float* __restrict x, float shift, float* __restrict y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = vecExp(x[i] - shift);
+}
+/// y = y / divisor
+MSDBG_INLINE void divideBody(float* y, float divisor, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = y[i] / divisor;
+}
+/// y = e^x * scale
+MSDBG_INLINE void scaledExpBody(const float* __restrict x, float scale, float* __restrict y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = vecExp(x[i]) * scale;
+}
+/// y = (x - first) - second
+MSDBG_INLINE void shiftTwiceBody(const float* __restrict x, float first, float second, float* __restrict y,
+                                 std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - first) - second;
+}
+/// dx = dy - e^y * sum
+MSDBG_INLINE void logSoftmaxGradBody(const float* __restrict dy, const float* __restrict y, float sum,
+                                     float* __restrict dx, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) dx[i] = dy[i] - vecExp(y[i]) * sum;
+}
+/// dx = (dy - dot) * y
+MSDBG_INLINE void softmaxGradBody(const float* __restrict dy, const float* __restrict y, float dot,
+                                  float* __restrict dx, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) dx[i] = (dy[i] - dot) * y[i];
+}
+
+// --- optimizer: computed in double, each stored value rounded once, as the reference does ---
+
+struct SgdSettings {
+  double rate, momentum, decay;
+};
+/// next = p - rate * (g + decay * p)
+MSDBG_INLINE void sgdBody(const SgdSettings& s, const float* __restrict p, const float* __restrict g,
+                          float* __restrict next, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double value = static_cast<double>(p[i]), gradient = static_cast<double>(g[i]);
+    const double step = s.decay != 0 ? gradient + s.decay * value : gradient;
+    next[i] = static_cast<float>(value - s.rate * step);
+  }
+}
+/// state' = momentum * state + g + decay * p; next = p - rate * state'
+MSDBG_INLINE void sgdMomentumBody(const SgdSettings& s, const float* __restrict p, const float* __restrict g,
+                                  const float* __restrict state, float* __restrict next, float* __restrict nextState,
+                                  std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double value = static_cast<double>(p[i]), gradient = static_cast<double>(g[i]);
+    const double step = s.decay != 0 ? gradient + s.decay * value : gradient;
+    const float stored = static_cast<float>(s.momentum * static_cast<double>(state[i]) + step);
+    nextState[i] = stored;
+    next[i] = static_cast<float>(value - s.rate * static_cast<double>(stored));
+  }
+}
+
+// --- pooling: one row of windows ---
+
+/// Takes x[at] into the best of each of n windows, where `at` starts at `first` and goes `stride` to the right per window.
+/// NaN beats everything, the earlier of equals wins.
+template <int kStride>
+MSDBG_INLINE void poolRowBody(const float* __restrict x, std::int32_t first, std::int32_t anyStride,
+                              float* __restrict best, std::int32_t* __restrict index, std::int64_t n) {
+  const std::int32_t stride = kStride > 0 ? kStride : anyStride;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int32_t at = static_cast<std::int32_t>(i) * stride;
+    const float v = x[at], b = best[i];
+    const bool better = (b == b) & ((v > b) | (v != v));
+    best[i] = better ? v : b;
+    index[i] = better ? first + at : index[i];
+  }
+}
+
+}  // namespace msdbg::core::cpu

@@ -1,0 +1,121 @@
+#include "tests/cpu/kernel_harness.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "core_engine/runtime/philox.h"
+
+namespace msdbg::test {
+
+using namespace core;
+
+namespace {
+
+std::vector<TensorType> typesOf(const std::vector<Tensor>& tensors) {
+  std::vector<TensorType> types;
+  for (const Tensor& t : tensors) types.push_back({t.dtype(), t.shape()});
+  return types;
+}
+
+TensorInfo infoOf(const TensorType& type) {
+  TensorInfo info;
+  info.dtype = type.dtype;
+  info.shape = type.shape;
+  return info;
+}
+
+NodeId addOneNode(Graph& graph, const OneNode& node) {
+  const OpDef* op = findOp(node.opType);
+  REQUIRE(op != nullptr);
+  const auto types = typesOf(node.inputs);
+  auto inferred = op->infer(types, node.attributes);
+  INFO((inferred.ok() ? "" : inferred.error().message()));
+  REQUIRE(inferred.ok());
+  std::vector<TensorId> inputs;
+  for (const TensorType& type : types) {
+    TensorInfo info = infoOf(type);
+    info.name = "network/in" + std::to_string(inputs.size());
+    info.role = TensorRole::kInput;
+    inputs.push_back(graph.addSource(info));
+  }
+  std::vector<TensorInfo> outputs;
+  for (const TensorType& type : *inferred) outputs.push_back(infoOf(type));
+  return graph.addNode(node.opType, "network", Phase::kForward, inputs, node.attributes, outputs, {});
+}
+
+Ran runOn(Backend& backend, const OneNode& node, const RunState& state) {
+  Graph graph("network");
+  const Node& n = graph.node(addOneNode(graph, node));
+  Backend::Answer answer = backend.compile(graph, n, state.threads);
+  if (!answer.kernel) return {{}, "", answer.declined};
+  Ran ran{{}, answer.kernel->name(), ""};
+  std::vector<const Tensor*> inputs;
+  std::vector<Tensor*> outputs;
+  for (const Tensor& t : node.inputs) inputs.push_back(&t);
+  for (TensorId id : n.outputs) ran.outputs.emplace_back(graph.tensor(id).dtype, graph.tensor(id).shape);
+  for (Tensor& t : ran.outputs) {
+    std::memset(t.raw(), t.dtype() == DType::Bool ? 0 : 0xFF, t.bytes());
+    outputs.push_back(&t);
+  }
+  const Status status = answer.kernel->run({n, inputs, outputs, state});
+  INFO((status.ok() ? "" : status.error().message()));
+  REQUIRE(status.ok());
+  return ran;
+}
+
+}  // namespace
+
+RunState stateWith(int threads) {
+  RunState state;
+  state.threads = threads;
+  return state;
+}
+
+Ran runFast(const OneNode& node, const RunState& state) { return runOn(*makeCpuBackend(), node, state); }
+Ran runFast(const OneNode& node, int threads) { return runFast(node, stateWith(threads)); }
+Ran runReference(const OneNode& node, const RunState& state) { return runOn(*makeReferenceBackend(), node, state); }
+
+Tensor fast(const OneNode& node, const RunState& state) {
+  const Ran ran = runFast(node, state);
+  INFO(node.opType << " was declined: " << ran.declined);
+  REQUIRE_FALSE(ran.kernel.empty());
+  return ran.outputs.front();
+}
+Tensor fast(const OneNode& node, int threads) { return fast(node, stateWith(threads)); }
+
+Tensor numbers(Shape shape, std::uint64_t seed, double scale) {
+  Tensor t(DType::Float32, std::move(shape));
+  const RandomStream random(seed, "numbers", 0);
+  for (std::int64_t i = 0; i < t.elements(); ++i)
+    t.data<float>()[static_cast<std::size_t>(i)] =
+        static_cast<float>(scale * (2 * random.uniform(static_cast<std::uint64_t>(i)) - 1));
+  return t;
+}
+Tensor floats(Shape shape, const std::vector<float>& values) { return Tensor::of<float>(std::move(shape), values); }
+
+bool sameBits(const Tensor& a, const Tensor& b) {
+  return a.bytes() == b.bytes() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
+}
+
+double largestError(const Tensor& actual, const std::function<double(std::int64_t)>& expected, double scale) {
+  double largest = 0;
+  for (std::int64_t i = 0; i < actual.elements(); ++i) {
+    const double a = actual.at(i), e = expected(i);
+    if ((std::isnan(a) && std::isnan(e)) || a == e) continue;
+    const double error = std::abs(a - e) / scale;
+    if (!(error <= largest)) largest = std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
+  }
+  return largest;
+}
+
+double ulps(float actual, double expected) {
+  const float rounded = static_cast<float>(expected);
+  if ((std::isnan(actual) && std::isnan(rounded)) || actual == rounded) return 0;
+  if (!std::isfinite(rounded) || !std::isfinite(actual)) return std::numeric_limits<double>::infinity();
+  const float spacing = std::nextafter(std::abs(rounded), std::numeric_limits<float>::infinity()) - std::abs(rounded);
+  return std::abs(static_cast<double>(actual) - expected) / static_cast<double>(spacing);
+}
+
+}  // namespace msdbg::test

@@ -1,0 +1,118 @@
+// The models learn, and do so bit for bit the same twice.
+#include <catch2/catch.hpp>
+#include <cstring>
+
+#include "core_engine/models/model.h"
+#include "core_engine/runtime/executor.h"
+#include "core_engine/train/trainer.h"
+#include "tests/train/mnist_dir.h"
+#include "tests/train/plain_run.h"
+
+using namespace msdbg;
+using namespace msdbg::core;
+
+namespace {
+
+/// A model with its data, ready to train.
+struct Training {
+  test::PlainRun run;
+  Graph g{"network"};
+  const ModelInfo& model;
+  std::unique_ptr<DataLoader> data;
+  std::unique_ptr<Trainer> trainer;
+
+  Training(const char* name, const std::string& spec, std::uint64_t seed, int threads = 2, std::int64_t samples = 0)
+      : model(*findModel(name)) {
+    run.seedValue = seed;
+    run.threadCount = threads;
+    const Value loss = model.build(g, {.batch = model.batch});
+    auto made = makeLoader(spec, {.image = model.image, .batch = model.batch, .seed = seed, .samples = samples});
+    if (!made.ok()) FAIL(made.error().message());
+    data = std::move(made).value();
+    trainer = std::make_unique<Trainer>(run, g, loss, model.optimizer);
+  }
+
+  std::vector<double> losses(std::int64_t steps) {
+    std::vector<double> all;
+    for (const Batch& batch : run.shard(*data, steps)) all.push_back(trainer->step(batch).loss);
+    return all;
+  }
+
+  std::vector<std::byte> parameters() const {
+    std::vector<std::byte> bytes;
+    for (const TensorInfo& info : g.tensors()) {
+      if (info.role != TensorRole::kParameter) continue;
+      const auto span = trainer->executor().value(info.id).byteSpan();
+      bytes.insert(bytes.end(), span.begin(), span.end());
+    }
+    return bytes;
+  }
+};
+
+double meanOf(const std::vector<double>& values, std::size_t first, std::size_t count) {
+  double sum = 0;
+  for (std::size_t i = first; i < first + count; ++i) sum += values[i];
+  return sum / static_cast<double>(count);
+}
+
+void checkLossFalls(const char* name, const std::string& spec, std::uint64_t seed) {
+  const std::vector<double> losses = Training(name, spec, seed).losses(60);
+  INFO(name << " on " << spec << ", seed " << seed);
+  REQUIRE(losses.size() == 60);
+  CHECK(meanOf(losses, 50, 10) < 0.5 * meanOf(losses, 0, 10));
+}
+
+void checkRepeats(const char* name) {
+  Training a(name, "digits", 4), b(name, "digits", 4);
+  CHECK(a.losses(50) == b.losses(50));
+  const std::vector<std::byte> first = a.parameters();
+  CHECK(first.size() > 100000);
+  CHECK((first == b.parameters()));
+}
+
+}  // namespace
+
+TEST_CASE("the loss of mlp and lenet5 falls within 60 steps on digits") {
+  checkLossFalls(GENERATE("mlp", "lenet5"), "digits", 1);
+}
+
+TEST_CASE("the loss of every model falls within 60 steps, whatever the seed and the data", "[slow]") {
+  const char* name = GENERATE("mlp", "lenet5", "alexnet");
+  const std::string spec = GENERATE(true, false) ? "digits" : "mnist:" + test::mnistDir();
+  if (spec == "mnist:") {
+    WARN("skipped: no MNIST files (set MSDBG_MNIST_DIR)");
+    return;
+  }
+  for (const std::uint64_t seed : {1, 2, 3, 4, 5}) checkLossFalls(name, spec, seed);
+}
+
+TEST_CASE("two runs of mlp and lenet5 with 2 threads have bitwise equal parameters after 50 iterations") {
+  checkRepeats(GENERATE("mlp", "lenet5"));
+}
+
+TEST_CASE("two runs of alexnet with 2 threads have bitwise equal parameters after 50 iterations", "[slow]") {
+  checkRepeats("alexnet");
+}
+
+TEST_CASE("another seed gives other parameters") {
+  Training a("lenet5", "digits", 1), b("lenet5", "digits", 2);
+  CHECK((a.parameters() != b.parameters()));
+}
+
+TEST_CASE("lenet5 reads 97 % of 2,000 unseen MNIST images after at most 6 epochs of 8,000", "[slow]") {
+  const std::string folder = test::mnistDir();
+  if (folder.empty()) {
+    WARN("skipped: no MNIST files (set MSDBG_MNIST_DIR)");
+    return;
+  }
+  Training t("lenet5", "mnist:" + folder, 1, 2, 8000);
+  auto unseen = makeLoader("mnist:" + folder, {.image = t.model.image, .batch = t.model.batch, .firstSample = 8000, .samples = 2000, .shuffle = false});
+  REQUIRE(unseen.ok());
+  double best = 0;
+  const std::int64_t perEpoch = t.data->iterationsPerEpoch(1);
+  for (std::int64_t i = 0; i < 6 * perEpoch; ++i) {
+    t.trainer->step(t.data->batch(Iteration{i}, Rank{0}, 1));
+    if ((i + 1) % perEpoch == 0) best = std::max(best, t.trainer->evaluateAccuracy(**unseen, 2000));
+  }
+  CHECK(best >= 0.97);
+}

@@ -1,0 +1,154 @@
+// Every line of every model, both ways: the calls that a line's text holds are exactly the nodes that refer to it.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+#include <set>
+
+#include "core_engine/graph/embedded_sources.h"
+#include "core_engine/graph/sources.h"
+#include "core_engine/models/model.h"
+#include "core_engine/passes/pipeline.h"
+#include "core_engine/runtime/executor.h"
+
+using namespace msdbg::core;
+
+namespace {
+
+const std::map<std::string, std::string> kOpOfCall = {
+    {"conv(", "Conv"}, {"linear(", "Gemm"}, {"relu(", "Relu"}, {"maxPool(", "MaxPool"},
+    {"flatten(", "Flatten"}, {"dropout(", "Dropout"}, {"softmaxCrossEntropy(", "SoftmaxCrossEntropyLoss"}};
+
+std::vector<std::string> linesOf(std::string_view file) {
+  for (const EmbeddedSource& source : embeddedSources()) {
+    if (source.path != file) continue;
+    std::vector<std::string> lines;
+    std::string line;
+    for (const char c : source.text) {
+      if (c != '\n') line += c;
+      else lines.push_back(std::exchange(line, ""));
+    }
+    return lines;
+  }
+  return {};
+}
+
+/// Whether the call is there and no longer name ends with it.
+bool calls(const std::string& line, const std::string& call) {
+  const std::size_t at = line.find(call);
+  return at != std::string::npos && (at == 0 || !std::isalnum(static_cast<unsigned char>(line[at - 1]))) &&
+         !line.starts_with("Value ") && !line.starts_with("//");
+}
+
+std::multiset<std::string> opsCalledIn(const std::string& line) {
+  std::multiset<std::string> ops;
+  for (const auto& [call, op] : kOpOfCall)
+    if (calls(line, call)) ops.insert(op);
+  return ops;
+}
+
+struct Trainable {
+  Graph g{"network"};
+  const ModelInfo& model;
+
+  explicit Trainable(const ModelInfo& info) : model(info) {
+    const Value loss = model.build(g, {.batch = 2, .dropout = model.hasDropout ? 0.5 : 0});
+    const auto compiled = compileTraining(g, loss.id(), model.optimizer, 1);
+    if (!compiled.ok()) FAIL(compiled.error().message());
+    const auto executor = Executor::create(g, {});
+    if (!executor.ok()) FAIL(executor.error().message());
+    resolveSources(g);
+  }
+
+  bool isOfLine(const std::vector<FrameId>& frames, int line) const {
+    return std::ranges::any_of(frames, [&](FrameId id) { return g.frame(id).file == model.file && g.frame(id).line == line; });
+  }
+  std::vector<const Node*> nodesOfLine(int line, bool forward) const {
+    std::vector<const Node*> nodes;
+    for (const Node& node : g.nodes())
+      if ((node.phase == Phase::kForward) == forward && isOfLine(node.frames, line)) nodes.push_back(&node);
+    return nodes;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a line of a model has the nodes of the calls in its text, and no others") {
+  const ModelInfo& model = GENERATE(from_range(builtinModels().begin(), builtinModels().end()));
+  const Trainable t(model);
+  const std::vector<std::string> lines = linesOf(model.file);
+  REQUIRE(lines.size() > 20);
+  std::string scopeName;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    INFO(model.file << ":" << i + 1 << ": " << lines[i]);
+    const auto nodes = t.nodesOfLine(static_cast<int>(i) + 1, true);
+    const std::size_t scope = lines[i].find("g.scope(\"");
+    std::multiset<std::string> ops;
+    for (const Node* node : nodes) ops.insert(node->opType);
+    if (scope == std::string::npos) {
+      CHECK(ops == opsCalledIn(lines[i]));
+      continue;
+    }
+    const std::string name = lines[i].substr(scope + 9, lines[i].rfind('"') - scope - 9);
+    CHECK_FALSE(nodes.empty());
+    for (const Node* node : nodes) CHECK(node->scope == "network/" + name);
+    const auto inScope = std::ranges::count_if(t.g.nodes(), [&](const Node& n) { return n.scope == "network/" + name; });
+    CHECK(static_cast<std::size_t>(inScope) == nodes.size());
+  }
+}
+
+TEST_CASE("every node of a model leads to the line whose text makes it") {
+  const ModelInfo& model = GENERATE(from_range(builtinModels().begin(), builtinModels().end()));
+  const Trainable t(model);
+  const std::vector<std::string> lines = linesOf(model.file);
+  for (const Node& node : t.g.nodes()) {
+    INFO(node.name);
+    const Node& origin = node.phase == Phase::kForward ? node : t.g.node(node.derivedFrom);
+    REQUIRE(origin.phase == Phase::kForward);
+    const Frame* frame = t.g.userFrame(node.frames);
+    REQUIRE(frame != nullptr);
+    CHECK(frame->file == model.file);
+    CHECK(frame->function == model.name);
+    CHECK(opsCalledIn(lines.at(static_cast<std::size_t>(frame->line) - 1)).contains(origin.opType));
+    CHECK(lines[static_cast<std::size_t>(frame->line) - 1].find(frame->code) != std::string::npos);
+    CHECK_FALSE(frame->code.empty());
+    CHECK(node.frames == origin.frames);
+    CHECK(t.g.kernelsOf(node.id).size() == 1);
+  }
+}
+
+TEST_CASE("a line of a model that makes nodes also has backward nodes, and update nodes where it has parameters") {
+  const ModelInfo& model = GENERATE(from_range(builtinModels().begin(), builtinModels().end()));
+  const Trainable t(model);
+  const std::vector<std::string> lines = linesOf(model.file);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    INFO(model.file << ":" << i + 1 << ": " << lines[i]);
+    const auto derived = t.nodesOfLine(static_cast<int>(i) + 1, false);
+    const auto ops = opsCalledIn(lines[i]);
+    const auto updates = std::ranges::count_if(derived, [](const Node* n) { return n->phase == Phase::kUpdate; });
+    const bool scope = lines[i].find("g.scope(") != std::string::npos;
+    // The gradient of the input images is wanted by nobody: mlp's first Flatten has none.
+    const bool wanted = !ops.empty() && !(ops.contains("Flatten") && model.name == "mlp");
+    CHECK(derived.empty() == !(wanted || scope));
+    if (!scope) CHECK(updates == static_cast<std::ptrdiff_t>(2 * (ops.count("Conv") + ops.count("Gemm"))));
+  }
+}
+
+TEST_CASE("inputs and parameters of a model lead to its lines too") {
+  const ModelInfo& model = GENERATE(from_range(builtinModels().begin(), builtinModels().end()));
+  const Trainable t(model);
+  const std::vector<std::string> lines = linesOf(model.file);
+  for (const TensorInfo& info : t.g.tensors()) {
+    if (!info.isSource() || info.role == TensorRole::kHyperparameter) continue;
+    INFO(info.name);
+    const Frame* frame = t.g.userFrame(info.frames);
+    REQUIRE(frame != nullptr);
+    CHECK(frame->file == model.file);
+    const std::string& line = lines.at(static_cast<std::size_t>(frame->line) - 1);
+    switch (info.role) {
+      case TensorRole::kInput:
+      case TensorRole::kLabel: CHECK(calls(line, "input(")); break;
+      case TensorRole::kConstant: CHECK(calls(line, "softmaxCrossEntropy(")); break;  // where gradients begin
+      default: CHECK((calls(line, "conv(") || calls(line, "linear(")));               // parameters and their momentum
+    }
+  }
+}

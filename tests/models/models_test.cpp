@@ -1,0 +1,95 @@
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "core_engine/graph/embedded_sources.h"
+#include "core_engine/graph/verify.h"
+#include "core_engine/models/model.h"
+#include "core_engine/graph/value.h"
+
+using namespace msdbg::core;
+
+namespace {
+
+std::int64_t parametersOf(const Graph& g) {
+  std::int64_t count = 0;
+  for (const TensorInfo& info : g.tensors())
+    if (info.role == TensorRole::kParameter) count += info.shape.elements();
+  return count;
+}
+
+std::vector<std::string> nodesOf(const Graph& g) {
+  std::vector<std::string> names;
+  for (const Node& node : g.nodes()) names.push_back(node.name + " " + g.tensor(node.outputs[0]).shape.text());
+  return names;
+}
+
+Graph built(const char* name, const ModelOptions& options) {
+  Graph g("network", options.dtype);
+  const Value loss = findModel(name)->build(g, options);
+  CHECK(loss.shape() == Shape{});
+  CHECK(verify(g).ok());
+  return g;
+}
+
+}  // namespace
+
+TEST_CASE("the models have as many parameters as PyTorch counts in theirs") {
+  CHECK(parametersOf(built("mlp", {.batch = 2})) == 669706);
+  CHECK(parametersOf(built("lenet5", {.batch = 2})) == 61706);
+  CHECK(parametersOf(built("alexnet", {.batch = 2})) == 3831114);
+}
+
+TEST_CASE("lenet5 has the nodes and shapes of its paper, padded to 28x28") {
+  CHECK(nodesOf(built("lenet5", {.batch = 64})) ==
+        std::vector<std::string>{
+            "network/conv1/Conv-op1 [64, 6, 28, 28]", "network/conv1/Relu-op1 [64, 6, 28, 28]",
+            "network/conv1/MaxPool-op1 [64, 6, 14, 14]", "network/conv2/Conv-op1 [64, 16, 10, 10]",
+            "network/conv2/Relu-op1 [64, 16, 10, 10]", "network/conv2/MaxPool-op1 [64, 16, 5, 5]",
+            "network/Flatten-op1 [64, 400]", "network/fc1/Gemm-op1 [64, 120]", "network/fc1/Relu-op1 [64, 120]",
+            "network/fc2/Gemm-op1 [64, 84]", "network/fc2/Relu-op1 [64, 84]", "network/fc3/Gemm-op1 [64, 10]",
+            "network/SoftmaxCrossEntropyLoss-op1 []"});
+}
+
+TEST_CASE("alexnet's features shrink to 256 channels of 2x2") {
+  const Graph g = built("alexnet", {.batch = 8});
+  const auto shapeOf = [&](const char* node) { return g.tensor(g.node(*g.findNode(node)).outputs[0]).shape; };
+  CHECK(shapeOf("network/conv1/MaxPool-op1") == Shape{8, 64, 8, 8});
+  CHECK(shapeOf("network/conv2/MaxPool-op1") == Shape{8, 192, 4, 4});
+  CHECK(shapeOf("network/conv3/Relu-op1") == Shape{8, 384, 4, 4});
+  CHECK(shapeOf("network/conv5/MaxPool-op1") == Shape{8, 256, 2, 2});
+  CHECK(shapeOf("network/fc1/Gemm-op1") == Shape{8, 1024});
+  CHECK(shapeOf("network/fc2/Gemm-op1") == Shape{8, 512});
+}
+
+TEST_CASE("dropout follows alexnet's first two Gemms, and only when asked for") {
+  const Graph without = built("alexnet", {.batch = 1}), with = built("alexnet", {.batch = 1, .dropout = 0.5});
+  CHECK(with.nodes().size() == without.nodes().size() + 2);
+  CHECK(with.findNode("network/fc1/Dropout-op1"));
+  CHECK(with.findNode("network/fc2/Dropout-op1"));
+  CHECK_FALSE(with.findNode("network/fc3/Dropout-op1"));
+}
+
+TEST_CASE("a model can be built in float64") {
+  const Graph g = built("lenet5", {.batch = 1, .dtype = DType::Float64});
+  for (const TensorInfo& info : g.tensors()) CHECK(info.dtype == (info.role == TensorRole::kLabel ? DType::Int64 : DType::Float64));
+}
+
+TEST_CASE("impossible options are refused") {
+  Graph g;
+  CHECK_THROWS_AS(findModel("lenet5")->build(g, {.batch = 0}), BuildError);
+  CHECK_THROWS_AS(findModel("lenet5")->build(g, {.batch = 1, .dropout = 0.5}), BuildError);
+  CHECK_THROWS_AS(findModel("alexnet")->build(g, {.batch = 1, .dropout = 1}), BuildError);
+  CHECK_THROWS_AS(findModel("mlp")->build(g, {.batch = 1, .dtype = DType::Float64}), BuildError);
+}
+
+TEST_CASE("every model has a name of its own and its source inside the library") {
+  std::set<std::string_view> names, embedded;
+  for (const EmbeddedSource& source : embeddedSources()) embedded.insert(source.path);
+  for (const ModelInfo& model : builtinModels()) {
+    CHECK(names.insert(model.name).second);
+    CHECK(findModel(model.name) == &model);
+    CHECK(embedded.contains(model.file));
+  }
+  CHECK(embedded.contains("core_engine/train/layers.cpp"));
+  CHECK(findModel("alexnet2") == nullptr);
+}

@@ -1,0 +1,113 @@
+// The README's program, extracted, built against an installed prefix with find_package(msdbg), and recorded unchanged.
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/support/run_command.h"
+#include "tests/support/temp_dir.h"
+
+using namespace msdbg::test;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+RunOptions patient(std::vector<std::pair<std::string, std::string>> environment = {}) {
+  RunOptions o;
+  o.environment = std::move(environment);
+  o.timeout = std::chrono::seconds(300);
+  return o;
+}
+
+/// The text of the first ```LANGUAGE block after a line that holds `marker`.
+std::string codeBlock(const std::string& text, const std::string& marker, const std::string& language) {
+  const std::size_t at = text.find(marker);
+  REQUIRE(at != std::string::npos);
+  const std::string fence = "```" + language + "\n";
+  const std::size_t start = text.find(fence, at);
+  REQUIRE(start != std::string::npos);
+  const std::size_t from = start + fence.size(), to = text.find("\n```", from);
+  REQUIRE(to != std::string::npos);
+  return text.substr(from, to - from + 1);
+}
+
+void run(const std::vector<std::string>& command, const RunOptions& options = patient()) {
+  const RunResult result = runCommand(command, options);
+  INFO(result.out << result.err);
+  REQUIRE(result.exitStatus == 0);
+}
+
+std::string install(const TempDir& folder) {
+  const std::string prefix = (folder / "prefix").string();
+  run({"cmake", "--install", buildDir().string(), "--prefix", prefix});
+  return prefix;
+}
+
+/// Builds README's train.cpp with README's CMakeLists.txt in `folder`/user.
+fs::path buildProgram(const TempDir& folder, const std::string& prefix) {
+  std::ifstream file(sourceDir() / "README.md");
+  std::stringstream readme;
+  readme << file.rdbuf();
+  const fs::path user = folder / "user";
+  fs::create_directories(user);
+  std::ofstream(user / "train.cpp") << codeBlock(readme.str(), "train.cpp", "cpp");
+  std::ofstream(user / "CMakeLists.txt") << codeBlock(readme.str(), "CMakeLists.txt", "cmake");
+  const std::string build = (user / "build").string();
+  run({"cmake", "-S", user.string(), "-B", build, "-G", "Ninja", "-DCMAKE_PREFIX_PATH=" + prefix, "-DCMAKE_BUILD_TYPE=Release"});
+  run({"cmake", "--build", build});
+  return user / "build" / "train";
+}
+
+json infoOf(const std::string& msdbg, const std::string& recording) {
+  const RunResult result = runCommand({msdbg, "info", recording, "--json"});
+  INFO(result.err);
+  REQUIRE(result.exitStatus == 0);
+  return json::parse(result.out);
+}
+
+}  // namespace
+
+TEST_CASE("The README's program builds against an installed msdbg, trains, and is recorded unchanged", "[slow]") {
+  TempDir folder;
+  const std::string prefix = install(folder), msdbg = prefix + "/bin/msdbg";
+  const std::string train = buildProgram(folder, prefix).string();
+
+  run({train, "--steps", "3"});  // unrecorded: leaves nothing behind
+  for (const std::string ranks : {"1", "2"}) {
+    const std::string recording = (folder / ("run" + ranks + ".msdbg")).string();
+    run({msdbg, "dump", "-n", ranks, "--steps", "4", "-o", recording, "--", train});
+    const json info = infoOf(msdbg, recording);
+    CHECK(info.at("ranks") == std::stoi(ranks));
+    CHECK(info.at("state") == "finished");
+    const RunResult checked = runCommand({msdbg, "check", recording});
+    INFO(checked.out << checked.err);
+    CHECK(checked.exitStatus == 0);
+    CHECK(runCommand({msdbg, "verify", recording}).exitStatus == 0);
+  }
+  // A source line of the user's program leads to its nodes.
+  std::ifstream source(folder / "user/train.cpp");
+  int line = 0, number = 0;
+  for (std::string code; std::getline(source, code);) {
+    ++number;
+    if (line == 0 && code.find("conv(") != std::string::npos) line = number;
+  }
+  REQUIRE(line > 0);
+  const RunResult found = runCommand({msdbg, "search", (folder / "run2.msdbg").string(), "train.cpp:" + std::to_string(line), "--json"});
+  REQUIRE(found.exitStatus == 0);
+  std::string types;
+  for (const json& n : json::parse(found.out).at("nodes")) types += n.at("op_type").get<std::string>() + " ";
+  CHECK_THAT(types, Catch::Contains("Conv ") && Catch::Contains("ConvGradWeight") && Catch::Contains("Allreduce") && Catch::Contains("SgdUpdate"));
+}
+
+TEST_CASE("MSDBG_DUMP records a program started by hand under mpirun", "[slow]") {
+  TempDir folder;
+  const std::string prefix = install(folder), msdbg = prefix + "/bin/msdbg";
+  const std::string train = buildProgram(folder, prefix).string(), recording = (folder / "hand.msdbg").string();
+  run({"mpirun", "-n", "2", "--oversubscribe", "--bind-to", "none", train, "--steps", "3"},
+      patient({{"MSDBG_DUMP", recording}, {"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}}));
+  const json info = infoOf(msdbg, recording);
+  CHECK(info.at("ranks") == 2);
+  CHECK(info.at("state") == "finished");
+  CHECK(runCommand({msdbg, "verify", recording}).exitStatus == 0);
+}

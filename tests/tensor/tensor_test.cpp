@@ -1,0 +1,71 @@
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "core_engine/tensor/tensor.h"
+
+using namespace msdbg::core;
+
+TEST_CASE("A shape knows its size, its strides and its text") {
+  const Shape shape{64, 3, 32, 16};
+  CHECK(shape.elements() == 98304);
+  CHECK(shape.strides() == std::vector<std::int64_t>{1536, 512, 16, 1});
+  CHECK(shape.text() == "[64, 3, 32, 16]");
+  CHECK(Shape{}.elements() == 1);
+  CHECK(Shape{}.text() == "[]");
+  CHECK(Shape{4, 0}.elements() == 0);
+  CHECK_FALSE((Shape{4, -1}).known());
+}
+
+TEST_CASE("A tensor's storage is aligned to 64 bytes, also that of an empty one") {
+  for (const std::int64_t n : {0, 1, 3, 1000}) {
+    const Tensor tensor(DType::UInt8, Shape{n});
+    CHECK(tensor.valid());
+    CHECK(tensor.elements() == n);
+    CHECK(reinterpret_cast<std::uintptr_t>(tensor.raw()) % 64 == 0);
+  }
+  CHECK_FALSE(Tensor().valid());
+}
+
+TEST_CASE("A copy shares its storage, a clone does not") {
+  Tensor tensor = Tensor::zeros(DType::Float32, Shape{2, 3});
+  Tensor shared = tensor, view = tensor.reshaped(Shape{6}), cloned = tensor.clone();
+  tensor.data<float>()[4] = 5;
+  CHECK(shared.at(4) == 5);
+  CHECK(view.at(4) == 5);
+  CHECK(view.shape() == Shape{6});
+  CHECK(cloned.at(4) == 0);
+  CHECK_FALSE(Tensor().clone().valid());
+}
+
+TEST_CASE("of and scalar take values of every type") {
+  CHECK(Tensor::of<std::int64_t>(Shape{2}, std::vector<std::int64_t>{1, INT64_MAX}).data<std::int64_t>()[1] == INT64_MAX);
+  CHECK(Tensor::scalar(2.5).dtype() == DType::Float64);
+  CHECK(Tensor::scalar(2.5).shape().rank() == 0);
+  CHECK(Tensor::scalar(std::uint8_t{7}).at(0) == 7);
+}
+
+TEST_CASE("cast converts values, and stays defined where C++ does not") {
+  const float values[] = {1.75f, -2.5f, 1e30f, -1e30f, NAN, -0.0f};
+  const Tensor x = Tensor::of<float>(Shape{6}, values);
+  const Tensor ints = x.cast(DType::Int32);
+  const std::int32_t expected[] = {1, -2, INT32_MAX, INT32_MIN, 0, 0};
+  for (int i = 0; i < 6; ++i) CHECK(ints.data<std::int32_t>()[i] == expected[i]);
+  CHECK(x.cast(DType::Int64).data<std::int64_t>()[2] == INT64_MAX);
+  CHECK(x.cast(DType::UInt8).at(1) == 0);
+  const Tensor bools = x.cast(DType::Bool);
+  CHECK(bools.at(0) == 1);
+  CHECK(bools.at(4) == 1);  // NaN is not 0
+  CHECK(bools.at(5) == 0);
+  CHECK(x.cast(DType::Float64).cast(DType::Float32).at(2) == x.at(2));
+}
+
+TEST_CASE("A stored boolean that is neither 0 nor 1 reads as true") {
+  Tensor tensor = Tensor::zeros(DType::Bool, Shape{2});
+  tensor.byteSpan()[1] = std::byte{0x40};
+  CHECK(tensor.at(0) == 0);
+  CHECK(tensor.at(1) == 1);
+  CHECK(tensor.cast(DType::Int32).at(1) == 1);
+}

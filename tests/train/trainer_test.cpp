@@ -1,0 +1,199 @@
+#include "core_engine/train/trainer.h"
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "core_engine/runtime/executor.h"
+#include "core_engine/train/layers.h"
+#include "tests/train/plain_run.h"
+
+using namespace msdbg::core;
+using msdbg::test::PlainRun;
+using Catch::Matchers::Contains;
+
+namespace {
+
+// One linear layer with 3 inputs and 2 classes, 4 rows.
+struct Small {
+  Graph g;
+  Value x, label, logits, loss;
+
+  explicit Small(DType dtype = DType::Float32)
+      : g("small", dtype), x(g.input("x", {4, 3})), label(g.input("label", {4}, DType::Int64)),
+        logits(linear(x, {.out = 2})), loss(softmaxCrossEntropy(logits, label)) {}
+};
+
+const std::vector<float> kRows = {1, 0, 2, -1, 1, 0, 0.5f, 0.5f, 0.5f, 0, -2, 1};
+const std::vector<std::int64_t> kLabels = {0, 1, 1, 0};
+
+Batch smallBatch() {
+  return {Iteration{0}, {{"x", Tensor::of<float>({4, 3}, kRows)}, {"label", Tensor::of<std::int64_t>({4}, kLabels)}}};
+}
+
+struct SoftmaxRegression {  // the same in plain double arithmetic, from the textbook
+  std::array<std::array<double, 3>, 2> weight{}, weightGradient{};
+  std::array<double, 2> bias{}, biasGradient{};
+  double loss = 0, accuracy = 0;
+
+  void forwardBackward() {
+    for (std::size_t n = 0; n < 4; ++n) {
+      std::array<double, 2> z = bias;
+      for (std::size_t c = 0; c < 2; ++c)
+        for (std::size_t k = 0; k < 3; ++k) z[c] += weight[c][k] * double{kRows[n * 3 + k]};
+      const std::size_t truth = static_cast<std::size_t>(kLabels[n]);
+      const double sum = std::exp(z[0]) + std::exp(z[1]);
+      loss += (std::log(sum) - z[truth]) / 4;
+      accuracy += (z[truth] > z[1 - truth]) / 4.0;
+      for (std::size_t c = 0; c < 2; ++c) {
+        const double error = (std::exp(z[c]) / sum - (c == truth)) / 4;
+        biasGradient[c] += error;
+        for (std::size_t k = 0; k < 3; ++k) weightGradient[c][k] += error * double{kRows[n * 3 + k]};
+      }
+    }
+  }
+};
+
+template <typename F>
+std::string messageOf(F&& f) {
+  try {
+    f();
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+struct Notes : Observer {
+  std::vector<std::string> calls;
+  Scalars scalars;
+  std::string code;  // of the innermost line of the last Gemm: in layers.cpp, which the library carries
+  void graphReady(const Graph& graph) override {
+    calls.push_back("graph");
+    for (const Node& node : graph.nodes())
+      if (node.opType == "Gemm") code = graph.frame(node.frames.front()).code;
+  }
+  void iterationStarted(Iteration i) override { calls.push_back("start " + std::to_string(i.value)); }
+  void tensorReady(Iteration, TensorId, const Tensor&, const Tensor*) override {}
+  void iterationFinished(Iteration i, const Scalars& s) override {
+    calls.push_back("end " + std::to_string(i.value));
+    scalars = s;
+  }
+  double scalar(const std::string& name) const {
+    for (const auto& [key, value] : scalars)
+      if (key == name) return value;
+    return -1;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a step gives the loss, the accuracy and the parameters of softmax regression by hand") {
+  const DType dtype = GENERATE(DType::Float32, DType::Float64);
+  Small model(dtype);
+  PlainRun run;
+  Trainer trainer(run, model.g, model.loss, {.lr = 0.5});
+  const TensorId weight = *model.g.findTensor("small/weight"), bias = *model.g.findTensor("small/bias");
+  SoftmaxRegression byHand;
+  for (std::int64_t i = 0; i < 6; ++i)
+    byHand.weight[static_cast<std::size_t>(i / 3)][static_cast<std::size_t>(i % 3)] = trainer.executor().value(weight).at(i);
+  byHand.forwardBackward();
+  const StepResult result = trainer.step(smallBatch());
+  CHECK(result.loss == Approx(byHand.loss).epsilon(1e-6));
+  CHECK(result.accuracy == byHand.accuracy);
+  for (std::size_t c = 0; c < 2; ++c) {
+    CHECK(trainer.executor().value(bias).at(static_cast<std::int64_t>(c)) == Approx(-0.5 * byHand.biasGradient[c]).epsilon(1e-5));
+    for (std::size_t k = 0; k < 3; ++k)
+      CHECK(trainer.executor().value(weight).at(static_cast<std::int64_t>(c * 3 + k)) ==
+            Approx(byHand.weight[c][k] - 0.5 * byHand.weightGradient[c][k]).epsilon(1e-5));
+  }
+  CHECK(trainer.iteration() == Iteration{1});
+}
+
+TEST_CASE("the observer is told the graph, every iteration and its scalars") {
+  Small model;
+  Notes notes;
+  PlainRun run;
+  run.watching = &notes;
+  Trainer trainer(run, model.g, model.loss, {.lr = 0.25});
+  trainer.step(smallBatch());
+  const StepResult last = trainer.step(smallBatch());
+  CHECK(notes.calls == std::vector<std::string>{"graph", "start 0", "end 0", "start 1", "end 1"});
+  CHECK(notes.scalar("loss") == last.loss);
+  CHECK(notes.scalar("accuracy") == last.accuracy);
+  CHECK(notes.scalar("learning_rate") == 0.25);
+  CHECK(notes.scalar("step_time") > 0);
+  CHECK_THAT(notes.code, Contains("applyOp1(\"Gemm\""));
+}
+
+TEST_CASE("a planted learning rate fault is seen in its iteration only") {
+  Small model;
+  Notes notes;
+  PlainRun run;
+  run.watching = &notes;
+  auto fault = parseFault("lr@iteration=1,scale=8");
+  REQUIRE(fault.ok());
+  run.planted.push_back(*fault);
+  Trainer trainer(run, model.g, model.loss, {.lr = 0.25});
+  std::vector<double> rates;
+  for (int i = 0; i < 3; ++i) {
+    trainer.step(smallBatch());
+    rates.push_back(notes.scalar("learning_rate"));
+  }
+  CHECK(rates == std::vector<double>{0.25, 2, 0.25});
+}
+
+TEST_CASE("a batch that does not fit ends the step with what and where") {
+  Small model;
+  PlainRun run;
+  Trainer trainer(run, model.g, model.loss, {});
+  Batch renamed = smallBatch(), reshaped = smallBatch(), missing = smallBatch();
+  renamed.tensors[0].first = "image";
+  reshaped.tensors[0].second = Tensor::zeros(DType::Float32, {2, 3});
+  missing.tensors.pop_back();
+  CHECK_THAT(messageOf([&] { trainer.step(renamed); }), Contains("iteration 0") && Contains("'image'") && Contains("small/x"));
+  CHECK_THAT(messageOf([&] { trainer.step(reshaped); }), Contains("small/x") && Contains("[4, 3]") && Contains("[2, 3]"));
+  CHECK_THAT(messageOf([&] { trainer.step(missing); }), Contains("small/label"));
+  CHECK(trainer.iteration() == Iteration{0});
+  CHECK(std::isfinite(trainer.step(smallBatch()).loss));
+}
+
+TEST_CASE("a loss that is not a scalar cannot be trained") {
+  Small model;
+  PlainRun run;
+  CHECK_THAT(messageOf([&] { Trainer(run, model.g, model.logits, {}); }), Contains("small") && Contains("[4, 2]"));
+}
+
+TEST_CASE("without labels there is no accuracy") {
+  Graph g;
+  const Value x = g.input("x", {2, 3});
+  const Value y = linear(x, {.out = 1});
+  const Value loss = reduceMean(y * y, {}, false);
+  PlainRun run;
+  Trainer trainer(run, g, loss, {});
+  const StepResult result = trainer.step({Iteration{0}, {{"x", Tensor::zeros(DType::Float32, {2, 3})}}});
+  CHECK(std::isnan(result.accuracy));
+  CHECK(result.loss == 0);
+}
+
+TEST_CASE("evaluation counts the rows asked for and changes nothing") {
+  Graph g;
+  const Value x = g.input("x", {10, 1, 8, 8}), label = g.input("label", {10}, DType::Int64);
+  const Value loss = softmaxCrossEntropy(linear(flatten(x), {.out = 10}), label);
+  PlainRun run;
+  Trainer trainer(run, g, loss, {});
+  const auto data = std::move(makeLoader("digits", {.image = {1, 8, 8}, .batch = 10, .shuffle = false})).value();
+  const TensorId weight = *g.findTensor("network/weight");
+  const Tensor before = trainer.executor().value(weight).clone();
+  double steps = 0;  // accuracy of each batch, as the forward pass of a step with the same parameters sees it
+  for (int i = 0; i < 3; ++i) {
+    const Batch batch = data->batch(Iteration{i}, Rank{0}, 1);
+    steps += 10 * trainer.step(batch).accuracy;
+    REQUIRE(trainer.executor().setValue(weight, before).ok());
+    REQUIRE(trainer.executor().setValue(*g.findTensor("network/bias"), Tensor::zeros(DType::Float32, {10})).ok());
+  }
+  CHECK(trainer.evaluateAccuracy(*data, 30) == Approx(steps / 30));
+  CHECK(trainer.evaluateAccuracy(*data, 25) * 25 == Approx(std::round(trainer.evaluateAccuracy(*data, 25) * 25)));
+  CHECK(std::ranges::equal(trainer.executor().value(weight).byteSpan(), before.byteSpan()));
+  CHECK(trainer.iteration() == Iteration{3});
+}
