@@ -1,15 +1,15 @@
+#include "core_engine/base/log.h"
+
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <thread>
 #include <vector>
 
-#include <catch2/catch.hpp>
-
-#include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
 #include "tests/support/temp_dir.h"
 
@@ -50,7 +50,9 @@ TEST_CASE("Lines of several threads do not mix") {
   const std::string text = stderrOf([] {
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)
-      threads.emplace_back([] { for (int i = 0; i < 100; ++i) core::logWarn(std::string(200, 'x')); });
+      threads.emplace_back([] {
+        for (int i = 0; i < 100; ++i) core::logWarn(std::string(200, 'x'));
+      });
     for (std::thread& thread : threads) thread.join();
   });
   const std::string line = "msdbg: warning: " + std::string(200, 'x');

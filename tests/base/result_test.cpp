@@ -1,12 +1,12 @@
+#include "core_engine/base/result.h"
+
+#include <catch2/catch.hpp>
 #include <map>
 #include <memory>
 #include <unordered_set>
 
-#include <catch2/catch.hpp>
-
 #include "core_engine/base/cancel.h"
 #include "core_engine/base/ids.h"
-#include "core_engine/base/result.h"
 
 using namespace msdbg::core;
 

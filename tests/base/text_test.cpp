@@ -1,13 +1,12 @@
+#include "core_engine/base/text.h"
+
+#include <catch2/catch.hpp>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <random>
-
-#include <catch2/catch.hpp>
-
-#include "core_engine/base/text.h"
 
 using namespace msdbg::core;
 
@@ -55,7 +54,8 @@ TEST_CASE("isGlob tells patterns from names") {
 }
 
 TEST_CASE("nearestNames puts typing mistakes before parts of names and leaves out the rest") {
-  const std::vector<std::string> names = {"tensor_overflow", "gradient_vanishing", "dead_relu", "rank_divergence"};
+  const std::vector<std::string> names = {"tensor_overflow", "gradient_vanishing", "dead_relu",
+                                          "rank_divergence"};
   CHECK(nearestNames("tensor_overflwo", names) == std::vector<std::string>{"tensor_overflow"});
   CHECK(nearestNames("Dead_Relu", names) == std::vector<std::string>{"dead_relu"});
   CHECK(nearestNames("vanishing", names) == std::vector<std::string>{"gradient_vanishing"});
@@ -63,7 +63,8 @@ TEST_CASE("nearestNames puts typing mistakes before parts of names and leaves ou
 }
 
 TEST_CASE("nearestNames compares a path with the ends of longer paths") {
-  const std::vector<std::string> names = {"network/conv1/weight", "network/conv2/weight", "network/conv1/bias"};
+  const std::vector<std::string> names = {"network/conv1/weight", "network/conv2/weight",
+                                          "network/conv1/bias"};
   CHECK(nearestNames("conv1/wieght", names).front() == "network/conv1/weight");
   CHECK(nearestNames("conv1/wieght", names, 1).size() == 1);
 }

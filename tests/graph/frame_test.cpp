@@ -1,6 +1,5 @@
-#include <string>
-
 #include <catch2/catch.hpp>
+#include <string>
 
 #include "core_engine/graph/value.h"
 
@@ -15,9 +14,13 @@ std::string functionOf(Where where = Where::current()) { return frameFrom(where)
 
 std::string plain(int, const std::string&) { return functionOf(); }
 template <typename T>
-std::string generic(T) { return functionOf(); }
+std::string generic(T) {
+  return functionOf();
+}
 template <typename... T>
-auto trailing(T...) -> std::string { return functionOf(); }
+auto trailing(T...) -> std::string {
+  return functionOf();
+}
 std::string (*pointerTo(int))() {
   static std::string name;
   name = functionOf();
@@ -78,13 +81,16 @@ TEST_CASE("A lambda is named after the function that holds it") {
   };
   CHECK(named([](auto inner) { return inner(1, 2); }).find("::<lambda>") != std::string::npos);
   struct Local {
-    static std::string run() { return [] { return functionOf(); }(); }
+    static std::string run() {
+      return [] { return functionOf(); }();
+    }
   };
   CHECK(Local::run() == "run::<lambda>");
 }
 
 TEST_CASE("A frame has the file from the repository's root and the line of the call") {
-  const Frame frame = frameFrom(Where::current()); const int line = __LINE__;
+  const Frame frame = frameFrom(Where::current());
+  const int line = __LINE__ - 1;
   CHECK(frame.file == "tests/graph/frame_test.cpp");
   CHECK(frame.line == line);
   CHECK_FALSE(frame.engine);

@@ -1,8 +1,8 @@
-#include <random>
+#include "core_engine/graph/graph_io.h"
 
 #include <catch2/catch.hpp>
+#include <random>
 
-#include "core_engine/graph/graph_io.h"
 #include "core_engine/graph/graph_text.h"
 #include "core_engine/ops/functions.h"
 #include "core_engine/train/layers.h"
@@ -14,7 +14,9 @@ using test::sampleGraph;
 
 namespace {
 
-Result<Graph> parse(const std::string& bytes) { return parseGraph(std::as_bytes(std::span(bytes)), "graph_0003.pb"); }
+Result<Graph> parse(const std::string& bytes) {
+  return parseGraph(std::as_bytes(std::span(bytes)), "graph_0003.pb");
+}
 
 void checkDamaged(const std::string& bytes) {
   const Result<Graph> result = parse(bytes);
@@ -43,20 +45,24 @@ bool sameTensor(const TensorInfo& a, const TensorInfo& b) {
          a.initializer == b.initializer && a.frames == b.frames;
 }
 bool sameNode(const Node& a, const Node& b) {
-  return a.id == b.id && a.name == b.name && a.opType == b.opType && a.scope == b.scope && a.phase == b.phase &&
-         a.inputs == b.inputs && a.outputs == b.outputs && a.attributes == b.attributes && a.frames == b.frames &&
-         a.derivedFrom == b.derivedFrom;
+  return a.id == b.id && a.name == b.name && a.opType == b.opType && a.scope == b.scope &&
+         a.phase == b.phase && a.inputs == b.inputs && a.outputs == b.outputs &&
+         a.attributes == b.attributes && a.frames == b.frames && a.derivedFrom == b.derivedFrom;
 }
-bool sameKernel(const Kernel& a, const Kernel& b) { return a.id == b.id && a.name == b.name && a.nodes == b.nodes; }
+bool sameKernel(const Kernel& a, const Kernel& b) {
+  return a.id == b.id && a.name == b.name && a.nodes == b.nodes;
+}
 
 void checkSame(const Graph& a, const Graph& b) {
   CHECK(a.name() == b.name());
   CHECK(a.floatingDType() == b.floatingDType());
   CHECK(a.version() == b.version());
-  CHECK(std::equal(a.tensors().begin(), a.tensors().end(), b.tensors().begin(), b.tensors().end(), sameTensor));
+  CHECK(
+      std::equal(a.tensors().begin(), a.tensors().end(), b.tensors().begin(), b.tensors().end(), sameTensor));
   CHECK(std::equal(a.nodes().begin(), a.nodes().end(), b.nodes().begin(), b.nodes().end(), sameNode));
   CHECK(std::equal(a.frames().begin(), a.frames().end(), b.frames().begin(), b.frames().end()));
-  CHECK(std::equal(a.kernels().begin(), a.kernels().end(), b.kernels().begin(), b.kernels().end(), sameKernel));
+  CHECK(
+      std::equal(a.kernels().begin(), a.kernels().end(), b.kernels().begin(), b.kernels().end(), sameKernel));
 }
 
 void appendVarint(std::string& bytes, std::uint64_t value) {
@@ -93,15 +99,7 @@ TEST_CASE("The bytes are interned: many nodes of one line cost little each") {
 
 TEST_CASE("A graph file that is cut short is damaged at every length") {
   const std::string bytes = serializeGraph(sampleGraph());
-  int accepted = 0;
-  for (std::size_t length = 0; length < bytes.size(); ++length) {
-    const Result<Graph> result = parse(bytes.substr(0, length));
-    if (result.ok()) ++accepted;
-    else CHECK(result.error().code() == ErrorCode::kDamaged);
-  }
-  // Cut between two kernels or before them all, the rest is the graph before kernels were assigned.
-  CHECK(accepted == 1);
-  checkDamaged("");
+  for (std::size_t length = 0; length < bytes.size(); ++length) checkDamaged(bytes.substr(0, length));
 }
 
 TEST_CASE("No flipped byte of a graph file crashes the reader, and what is accepted is valid") {
@@ -158,5 +156,6 @@ TEST_CASE("A graph whose nodes contradict each other is damaged, and the message
   const Result<Graph> result = parse(serializeGraph(tables.graph()));
   REQUIRE_FALSE(result.ok());
   CHECK(result.error().code() == ErrorCode::kDamaged);
-  CHECK(result.error().message().find("node network/Split-op1 reads network/Mystery-op1:0") != std::string::npos);
+  CHECK(result.error().message().find("node network/Split-op1 reads network/Mystery-op1:0") !=
+        std::string::npos);
 }

@@ -1,6 +1,7 @@
+#include "core_engine/graph/graph.h"
+
 #include <catch2/catch.hpp>
 
-#include "core_engine/graph/graph.h"
 #include "core_engine/graph/verify.h"
 #include "core_engine/ops/functions.h"
 #include "tests/graph/sample_graph.h"
@@ -60,7 +61,8 @@ TEST_CASE("Consumers come in order, each once, also when it reads a tensor twice
   Graph g = sampleGraph();
   const TensorId weight(1);
   CHECK(g.consumers(weight) == std::vector<NodeId>{NodeId(1), NodeId(4)});
-  const NodeId twice = g.addNode("Mystery", "network", Phase::kForward, {weight, weight}, {}, {tensorInfo({})}, {});
+  const NodeId twice =
+      g.addNode("Mystery", "network", Phase::kForward, {weight, weight}, {}, {tensorInfo({})}, {});
   CHECK(g.consumers(weight) == std::vector<NodeId>{NodeId(1), NodeId(4), twice});
   CHECK(g.consumers(g.node(twice).outputs[0]).empty());
   CHECK(g.consumers(TensorId(0)) == std::vector<NodeId>{NodeId(0)});

@@ -1,5 +1,6 @@
-// A small graph with every phase, several outputs, aliases, frames, attributes of every type and kernels, for the tests
-// of the IR. Its operators of unknown type ("Split", "Mystery") have no OpDef, as in a foreign dump.
+// A small graph with every phase, several outputs, aliases, frames, attributes of every type and kernels, for
+// the tests of the IR. Its operators of unknown type ("Split", "Mystery") have no OpDef, as in a foreign
+// dump.
 #pragma once
 
 #include "core_engine/graph/graph.h"
@@ -46,19 +47,25 @@ inline core::Graph sampleGraph() {
   w.initializer = {Initializer::Kind::kKaimingNormal, 6};
   w.frames = {layer, user};
   const TensorId weight = g.addSource(w);
-  const NodeId relu = g.addNode("Relu", "network/fc", Phase::kForward, {input}, {}, {tensorInfo({4, 6})}, {layer, user});
+  const NodeId relu =
+      g.addNode("Relu", "network/fc", Phase::kForward, {input}, {}, {tensorInfo({4, 6})}, {layer, user});
   const TensorId activation = g.node(relu).outputs[0];
   g.addNode("Split", "network", Phase::kForward, {activation, weight},
-            {{"axis", std::int64_t{1}}, {"scale", 0.5}, {"mode", "a \"b\""}, {"split", std::vector<std::int64_t>{2, 4}}},
+            {{"axis", std::int64_t{1}},
+             {"scale", 0.5},
+             {"mode", "a \"b\""},
+             {"split", std::vector<std::int64_t>{2, 4}}},
             {tensorInfo({4, 2}), tensorInfo({4, -1})}, {user});
-  g.addNode("Mystery", "network", Phase::kForward, {TensorId(3)}, {}, {tensorInfo({}, TensorRole::kLoss)}, {});
+  g.addNode("Mystery", "network", Phase::kForward, {TensorId(3)}, {}, {tensorInfo({}, TensorRole::kLoss)},
+            {});
   TensorInfo gradient = tensorInfo({4, 6}, TensorRole::kGradient);
   gradient.alias = "grad(network/fc/weight)";
   gradient.gradientOf = weight;
   g.addNode("MysteryGrad", "grad/network", Phase::kBackward, {TensorId(5)}, {}, {gradient}, {}, NodeId(2));
   TensorInfo updated = tensorInfo({4, 6}, TensorRole::kUpdated);
   updated.updateOf = weight;
-  g.addNode("MysteryUpdate", "update/network/fc", Phase::kUpdate, {weight, TensorId(6)}, {}, {updated}, {layer, user}, relu);
+  g.addNode("MysteryUpdate", "update/network/fc", Phase::kUpdate, {weight, TensorId(6)}, {}, {updated},
+            {layer, user}, relu);
   g.setKernels({{KernelId(0), "cpu:Relu", {NodeId(0)}},
                 {KernelId(1), "opaque", {NodeId(1), NodeId(2)}},
                 {KernelId(2), "opaque", {NodeId(3), NodeId(4)}}});

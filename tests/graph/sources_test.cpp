@@ -1,10 +1,10 @@
+#include "core_engine/graph/sources.h"
+
+#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 
-#include <catch2/catch.hpp>
-
 #include "core_engine/graph/embedded_sources.h"
-#include "core_engine/graph/sources.h"
 #include "core_engine/models/model.h"
 #include "tests/support/temp_dir.h"
 
@@ -22,7 +22,8 @@ std::filesystem::path write(const std::filesystem::path& path, const std::string
 
 TEST_CASE("Frames move to their statement's first line and carry its code") {
   const test::TempDir folder;
-  const std::string text = "Value net(Graph& g) {\n  x = relu(\r\n      conv(x,\n\n           {.out = 4}));\n}\n";
+  const std::string text =
+      "Value net(Graph& g) {\n  x = relu(\r\n      conv(x,\n\n           {.out = 4}));\n}\n";
   const std::string file = write(folder / "net.cpp", text).string();
   Graph g;
   const FrameId inside = g.addFrame({file, 4, "net", "", false});

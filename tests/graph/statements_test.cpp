@@ -1,7 +1,6 @@
+#include <catch2/catch.hpp>
 #include <chrono>
 #include <random>
-
-#include <catch2/catch.hpp>
 
 #include "core_engine/base/text.h"
 #include "core_engine/graph/sources.h"
@@ -47,7 +46,8 @@ TEST_CASE("Braces inside parentheses and after names are initialisers") {
 }
 
 TEST_CASE("The header of a block is a statement of its own, and so is each in the block") {
-  const std::string loop = "for (int i = 0; i < 3;\n     ++i) {\n  x = relu(x);\n  y = f(\n    x);\n}\nz = y;";
+  const std::string loop =
+      "for (int i = 0; i < 3;\n     ++i) {\n  x = relu(x);\n  y = f(\n    x);\n}\nz = y;";
   CHECK(firstLines(loop) == "1 1 3 4 4 6 7");
   CHECK(isRange(loop, 1, 1, 2));
   CHECK(firstLines("if (a) {\n b;\n} else if (c &&\n  d) {\n e;\n} else {\n f;\n}") == "1 2 3 3 5 6 7 8");
@@ -55,19 +55,22 @@ TEST_CASE("The header of a block is a statement of its own, and so is each in th
 }
 
 TEST_CASE("A single statement behind a header is apart from it") {
-  CHECK(firstLines("for (int i = 0; i < 3; ++i)\n  x = relu(\n    x);\nif (b)\n  y;\nelse\n  z;\nwhile (c)\n  d;") ==
+  CHECK(firstLines(
+            "for (int i = 0; i < 3; ++i)\n  x = relu(\n    x);\nif (b)\n  y;\nelse\n  z;\nwhile (c)\n  d;") ==
         "1 2 2 4 5 6 7 8 9");
   CHECK(firstLines("do\n  a;\nwhile (b);\nc;") == "1 2 3 4");
   CHECK(firstLines("if constexpr (a)\n  b;\nc;") == "1 2 3");
 }
 
 TEST_CASE("Statements in the body of a lambda are their own, the rest belongs to the call") {
-  const std::string call = "x = apply(\n  [&](Value v) {\n    v = relu(v);\n    return tanh(\n      v);\n  },\n  x);\ny = x;";
+  const std::string call =
+      "x = apply(\n  [&](Value v) {\n    v = relu(v);\n    return tanh(\n      v);\n  },\n  x);\ny = x;";
   CHECK(firstLines(call) == "1 1 3 4 4 1 1 8");
   CHECK(isRange(call, 7, 1, 7));
   CHECK(firstLines("auto f = [](Value v) {\n  return relu(v);\n};\ng();") == "1 2 1 4");
   CHECK(firstLines("f([&] {\n  a;\n});\nb;") == "1 2 1 4");
-  CHECK(firstLines("f([=]() mutable noexcept -> std::vector<int> {\n  a;\n},\n{1,\n 2});\nb;") == "1 2 1 1 1 6");
+  CHECK(firstLines("f([=]() mutable noexcept -> std::vector<int> {\n  a;\n},\n{1,\n 2});\nb;") ==
+        "1 2 1 1 1 6");
   CHECK(firstLines("auto f = [x = g(1)](int a) -> T {\n  return h(\n  a); };\nb;") == "1 2 2 4");
 }
 
@@ -79,12 +82,14 @@ TEST_CASE("Structured bindings, subscripts and attributes are no lambdas") {
 }
 
 TEST_CASE("Classes and namespaces hold statements of their own") {
-  CHECK(firstLines("namespace a::b {\nstruct S : T {\n  int f() const {\n    return x;\n  }\n  int m{\n   3};\n};\n}") ==
-        "1 2 3 4 5 6 6 8 9");
+  CHECK(firstLines("namespace a::b {\nstruct S : T {\n  int f() const {\n    return x;\n  }\n  int m{\n   "
+                   "3};\n};\n}") == "1 2 3 4 5 6 6 8 9");
   CHECK(firstLines("S::S(int a)\n  : m_a{a},\n    m_b(2) {\n  f();\n}\nint x;") == "1 1 1 4 5 6");
   CHECK(firstLines("S::S() : m_a{1} {\n  f();\n}") == "1 2 3");
-  CHECK(firstLines("extern \"C\" {\nint f();\n}\nauto g() -> std::pair<int, int> {\n  a;\n}") == "1 2 3 4 5 6");
-  CHECK(firstLines("template <class T>\nT f(T x) {\n  a;\n}\nenum class E {\n  kA,\n  kB\n};\nb;") == "1 1 3 4 5 6 6 8 9");
+  CHECK(firstLines("extern \"C\" {\nint f();\n}\nauto g() -> std::pair<int, int> {\n  a;\n}") ==
+        "1 2 3 4 5 6");
+  CHECK(firstLines("template <class T>\nT f(T x) {\n  a;\n}\nenum class E {\n  kA,\n  kB\n};\nb;") ==
+        "1 1 3 4 5 6 6 8 9");
 }
 
 TEST_CASE("A body that looks like an initialiser shows itself by a semicolon") {
@@ -98,14 +103,16 @@ TEST_CASE("Labels end statements, scope operators and ternaries do not") {
 }
 
 TEST_CASE("What comments and literals hold does not count") {
-  CHECK(firstLines("a = f( // ; {\n  1 /* ; \n } */ );\nb = \";{(\\\"\";\nc = ';';\nd = '\\'';\ne;") == "1 1 1 4 5 6 7");
+  CHECK(firstLines("a = f( // ; {\n  1 /* ; \n } */ );\nb = \";{(\\\"\";\nc = ';';\nd = '\\'';\ne;") ==
+        "1 1 1 4 5 6 7");
   CHECK(firstLines("a = R\"x(;\n)\";{\n)x\" + f(\n  1);\nb = u8R\"(;)\";\nc;") == "1 1 1 1 5 6");
   CHECK(firstLines("a = 1'000'000 +\n  0x1.8p'3;\nb;") == "1 1 3");
   CHECK(firstLines("// x;\n\n/* y */\na;") == "1 2 3 4");
 }
 
 TEST_CASE("Preprocessor lines stand alone, also inside a statement") {
-  CHECK(firstLines("#include <a>\n#define F(x) { \\\n   x; \\\n }\na = f(\n#ifdef B\n  b,\n#endif\n  c);\nd;") ==
+  CHECK(firstLines(
+            "#include <a>\n#define F(x) { \\\n   x; \\\n }\na = f(\n#ifdef B\n  b,\n#endif\n  c);\nd;") ==
         "1 2 2 2 5 6 5 8 5 10");
   CHECK(firstLines("#define OPEN {  // (\na;\nb;") == "1 2 3");
 }
@@ -124,13 +131,16 @@ TEST_CASE("Two statements on one line: the line is the first one's, their blocks
 
 TEST_CASE("Any bytes give ranges that hold the line") {
   std::mt19937 random(3);
-  const std::string_view pieces[] = {"(", ")", "[", "]", "{", "}", ";", "\n", "\"", "'", "//", "/*", "*/", "R\"(", ")\"",
-                                     "for", "a", ",", "=", "->", "auto", "[&]", "\\", "#", "struct ", ":", "::", "\xff", "else "};
+  const std::string_view pieces[] = {
+      "(",   ")", "[", "]", "{",  "}",    ";",   "\n", "\"", "'",       "//", "/*", "*/",   "R\"(", ")\"",
+      "for", "a", ",", "=", "->", "auto", "[&]", "\\", "#",  "struct ", ":",  "::", "\xff", "else "};
   for (int i = 0; i < 3000; ++i) {
     std::string text;
     for (std::size_t n = random() % 60; n > 0; --n) {
-      if (random() % 8 == 0) text += static_cast<char>(random());
-      else text += pieces[random() % std::size(pieces)];
+      if (random() % 8 == 0)
+        text += static_cast<char>(random());
+      else
+        text += pieces[random() % std::size(pieces)];
     }
     const auto lines = static_cast<std::int32_t>(split(text, '\n').size());
     for (std::int32_t line = 1; line <= lines; ++line) {
@@ -146,7 +156,8 @@ TEST_CASE("Any bytes give ranges that hold the line") {
 
 TEST_CASE("Splitting takes linear time, also where nothing is ever closed") {
   const auto start = std::chrono::steady_clock::now();
-  for (const char* piece : {"(", "{", "[&]{\n", "[&]{(", "R\"(", "\"", "/*", "((}", "f(\n", "a::b(c);\n", "#\\\n", "'"}) {
+  for (const char* piece :
+       {"(", "{", "[&]{\n", "[&]{(", "R\"(", "\"", "/*", "((}", "f(\n", "a::b(c);\n", "#\\\n", "'"}) {
     std::string text;
     while (text.size() < 1'000'000) text += piece;
     const LineRange range = statementAt(text, 1);

@@ -1,6 +1,7 @@
+#include "core_engine/graph/value.h"
+
 #include <catch2/catch.hpp>
 
-#include "core_engine/graph/value.h"
 #include "core_engine/graph/verify.h"
 #include "core_engine/ops/functions.h"
 #include "core_engine/train/layers.h"
@@ -53,9 +54,12 @@ TEST_CASE("Scopes name what is built in them and leave no trace when they end") 
 TEST_CASE("A node's frames are its call, then the open scopes, outermost last") {
   Graph g;
   const Value x = g.input("x", {2, 3});
-  auto outer = g.scope("a"); const int outerLine = __LINE__;
-  auto inner = g.scope("b"); const int innerLine = __LINE__;
-  const Value y = relu(x); const int line = __LINE__;
+  auto outer = g.scope("a");
+  const int outerLine = __LINE__ - 1;
+  auto inner = g.scope("b");
+  const int innerLine = __LINE__ - 1;
+  const Value y = relu(x);
+  const int line = __LINE__ - 1;
   CHECK(linesIn(g, nodeOf(y).frames) == std::vector<std::int32_t>{line, innerLine, outerLine});
   CHECK(linesIn(g, x.info().frames) == std::vector<std::int32_t>{outerLine - 1});
 }
@@ -63,7 +67,8 @@ TEST_CASE("A node's frames are its call, then the open scopes, outermost last") 
 TEST_CASE("A layer's own line is innermost and marked; hits show the caller's") {
   Graph g;
   auto scope = g.scope("fc");
-  const Value y = linear(g.input("x", {2, 3}), {.out = 4}); const int line = __LINE__;
+  const Value y = linear(g.input("x", {2, 3}), {.out = 4});
+  const int line = __LINE__ - 1;
   const Node& gemm = nodeOf(y);
   REQUIRE(gemm.frames.size() == 3);
   CHECK(g.frame(gemm.frames[0]).file == "core_engine/train/layers.cpp");
@@ -77,8 +82,10 @@ TEST_CASE("A layer's own line is innermost and marked; hits show the caller's") 
 TEST_CASE("Overloaded operators carry their line, also with a number on either side") {
   Graph g;
   const Value x = g.input("x", {2});
-  const Value sum = x + x; const int first = __LINE__;
-  const Value scaled = 2.0 * x; const int second = __LINE__;
+  const Value sum = x + x;
+  const int first = __LINE__;
+  const Value scaled = 2.0 * x;
+  const int second = __LINE__;
   CHECK(linesIn(g, nodeOf(sum).frames) == std::vector<std::int32_t>{first});
   CHECK(linesIn(g, nodeOf(scaled).frames) == std::vector<std::int32_t>{second});
 }
@@ -95,7 +102,8 @@ TEST_CASE("A loop makes several nodes of one line") {
   CHECK(frames[0] == frames[2]);
 }
 
-TEST_CASE("Inputs have the graph's floating dtype unless they say otherwise, and labels are integers named so") {
+TEST_CASE(
+    "Inputs have the graph's floating dtype unless they say otherwise, and labels are integers named so") {
   Graph g("network", DType::Float64);
   CHECK(g.input("x", {2}).dtype() == DType::Float64);
   CHECK(g.input("x32", {2}, DType::Float32).dtype() == DType::Float32);
@@ -109,7 +117,8 @@ TEST_CASE("Inputs have the graph's floating dtype unless they say otherwise, and
 TEST_CASE("Roles and replication follow from what a node reads") {
   Graph g;
   const Value x = g.input("x", {4, 3}), label = g.input("label", {4}, DType::Int64);
-  const Value w = parameter(g, "w", {3}, DType::Float32, {Initializer::Kind::kZeros, 0}, std::source_location::current());
+  const Value w =
+      parameter(g, "w", {3}, DType::Float32, {Initializer::Kind::kZeros, 0}, std::source_location::current());
   CHECK(w.info().trainable);
   CHECK(w.info().replicated);
   const Value scaled = w * 2.0;
@@ -129,12 +138,15 @@ TEST_CASE("Roles and replication follow from what a node reads") {
 TEST_CASE("A mistake in a model is an exception that names the line") {
   Graph g, other;
   const Value x = g.input("x", {2, 3}), y = g.input("y", {2, 4}), foreign = other.input("z", {2, 3});
-  std::string message = buildError([&] { x + y; }); int line = __LINE__;
+  std::string message = buildError([&] { x + y; });
+  int line = __LINE__ - 1;
   CHECK(message.find("Add") != std::string::npos);
   CHECK(message.find(place(line)) != std::string::npos);
-  message = buildError([&] { x + foreign; }); line = __LINE__;
+  message = buildError([&] { x + foreign; });
+  line = __LINE__ - 1;
   CHECK(message == "Add: input 1 belongs to another graph " + place(line));
-  message = buildError([&] { relu(Value()); }); line = __LINE__;
+  message = buildError([&] { relu(Value()); });
+  line = __LINE__ - 1;
   CHECK(message.find(place(line)) != std::string::npos);
   message = buildError([&] { applyOp("Relux", std::vector<Value>{x}, {}, std::source_location::current()); });
   CHECK(message.find("unknown operator 'Relux'; did you mean Relu") == 0);
@@ -146,14 +158,16 @@ TEST_CASE("A mistake in a model is an exception that names the line") {
 TEST_CASE("A mistake inside a layer names the caller's line") {
   Graph g;
   const Value x = g.input("x", {2, 3, 4, 4});
-  const std::string message = buildError([&] { conv(x, {.out = 4, .kernel = 9}); }); const int line = __LINE__;
+  const std::string message = buildError([&] { conv(x, {.out = 4, .kernel = 9}); });
+  const int line = __LINE__ - 1;
   CHECK(message.find(place(line)) != std::string::npos);
   CHECK(g.openFrames.empty());  // the layer's frame went with the exception
 }
 
 TEST_CASE("Names that mean something else in a file or a pattern are refused") {
   Graph g;
-  for (const char* name : {"", "a:b", "a*", "a b", "a//b", "/a", "a/", "..", "a/./b", "grad(x)", "a[0]", "x\n"}) {
+  for (const char* name :
+       {"", "a:b", "a*", "a b", "a//b", "/a", "a/", "..", "a/./b", "grad(x)", "a[0]", "x\n"}) {
     INFO(name);
     CHECK(buildError([&] { g.input(name, {1}); }).find("is not usable") != std::string::npos);
     CHECK(buildError([&] { auto s = g.scope(name); }).find("is not usable") != std::string::npos);

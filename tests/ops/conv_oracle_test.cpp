@@ -83,7 +83,7 @@ TEST_CASE("The gradients of the convolution distribute and collect the same prod
 }
 
 TEST_CASE("Groups of images do not change a bit of a convolution") {
-  // 3 images of 40 x 40 positions: three groups at once against one image at a time.
+  // 3 images of 40 x 40 positions: three groups against one image at a time.
   const Sample s{"Conv", "groups", {{{3, 2, 40, 40}}, {{3, 2, 3, 3}}}, {}};
   const SampleGraph g = buildSample(s, DType::Float32);
   const Tensor all = runReference(g)[0];

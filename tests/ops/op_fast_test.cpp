@@ -50,10 +50,26 @@ void checkClose(const Tensor& fast, const Tensor& reference) {
 
 int kindOf(double v) { return std::isnan(v) ? 1 : std::isinf(v) ? (v > 0 ? 2 : 3) : 0; }
 
-/// How many elements are a number in one and not in the other, or another kind of not-a-number.
-std::int64_t differingKinds(const Tensor& a, const Tensor& b) {
+bool hasPadding(const Sample& s) {
+  const auto found = s.attributes.find("pads");
+  return found != s.attributes.end() && std::get<Ints>(found->second) != Ints{0, 0, 0, 0};
+}
+
+/// How many elements are a number in one and not in the other, or another kind of not-a-number. oneDNN leaves out the
+/// products with padding, the reference computes 0 * NaN there: with padding it may have more NaN.
+std::int64_t differingKinds(const Sample& s, const Tensor& fast, const Tensor& reference) {
+  const bool skipsPadding = s.op.starts_with("Conv") && hasPadding(s);
   std::int64_t count = 0;
-  for (std::int64_t i = 0; i < a.elements(); ++i) count += kindOf(a.at(i)) != kindOf(b.at(i));
+  for (std::int64_t i = 0; i < fast.elements(); ++i) {
+    const int a = kindOf(fast.at(i)), b = kindOf(reference.at(i));
+    count += a != b && !(skipsPadding && b == 1);
+  }
+  return count;
+}
+
+std::int64_t finite(const Tensor& t) {
+  std::int64_t count = 0;
+  for (double v : valuesOf(t)) count += kindOf(v) == 0;
   return count;
 }
 
@@ -112,7 +128,10 @@ TEST_CASE("A NaN or infinity spreads through fast kernels to the same elements a
         const auto fast = runFast(g, 2);
         if (!fast) continue;
         const auto reference = runReference(g);
-        for (std::size_t i = 0; i < reference.size(); ++i) CHECK(differingKinds((*fast)[i], reference[i]) == 0);
+        for (std::size_t i = 0; i < reference.size(); ++i) {
+          CHECK(differingKinds(s, (*fast)[i], reference[i]) == 0);
+          if (finite(reference[i]) < reference[i].elements()) CHECK(finite((*fast)[i]) < reference[i].elements());
+        }
       }
     }
   }

@@ -60,7 +60,7 @@ TEST_CASE("A fault hits the first node in order that it can hit") {
   CHECK(targetOf(g, "nan@iteration=0") == "network/fc1/Gemm-op1");
   CHECK(targetOf(g, "nan@iteration=0,node=Relu-op1") == "network/fc1/Relu-op1");
   CHECK(targetOf(g, "zero_grad@iteration=0,node=network/fc1/weight") == "grad/network/fc1/Gemm-op1");
-  CHECK(targetOf(g, "skip_allreduce@iteration=0,node=grad(network/fc1/weight)") == "grad/network/fc1/Allreduce-op2");
+  CHECK(targetOf(g, "skip_allreduce@iteration=0,node=grad(network/fc1/weight)") == "grad/network/fc1/Allreduce-op1");
   CHECK(targetOf(g, "lr@iteration=0") == "update/network/fc2/SgdUpdate-op1");
   CHECK(targetOf(g, "dead_relu@iteration=0").find("update/network/fc1/SgdUpdate") == 0);
 }

@@ -1,9 +1,8 @@
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <random>
 #include <vector>
-
-#include <catch2/catch.hpp>
 
 #include "core_engine/tensor/statistics.h"
 
@@ -65,7 +64,8 @@ TEST_CASE("An empty tensor and one without finite elements have no change") {
 }
 
 TEST_CASE("Change of every dtype agrees with plain sums and does not depend on threads") {
-  for (const DType dtype : {DType::Float32, DType::Float64, DType::Int64, DType::Int32, DType::UInt8, DType::Bool})
+  for (const DType dtype :
+       {DType::Float32, DType::Float64, DType::Int64, DType::Int32, DType::UInt8, DType::Bool})
     for (const std::size_t count : {std::size_t{5}, std::size_t{16}, std::size_t{100'003}}) {
       const Tensor x = row(randomValues(count, 1), dtype), p = row(randomValues(count, 2), dtype);
       long double change = 0, previous = 0;
@@ -95,11 +95,13 @@ TEST_CASE("The share in range counts both ends, and NaN is in no range") {
 }
 
 TEST_CASE("A unit is a channel, dead when active in fewer than one percent of its elements") {
-  // Channel 0 never active, channel 1 active in 1 of 200 elements, channel 2 in 2 of 200 (1 %: alive), channel 3 in all.
+  // Channel 0 never active, channel 1 active in 1 of 200 elements, channel 2 in 2 of 200 (1 %: alive),
+  // channel 3 in all.
   std::vector<double> values(2 * 4 * 10 * 10, -1);
   values[1 * 100 + 37] = 1;
   values[2 * 100 + 5] = values[6 * 100 + 99] = 1;
-  for (int i = 0; i < 100; ++i) values[static_cast<std::size_t>(3 * 100 + i)] = values[static_cast<std::size_t>(7 * 100 + i)] = 1;
+  for (int i = 0; i < 100; ++i)
+    values[static_cast<std::size_t>(3 * 100 + i)] = values[static_cast<std::size_t>(7 * 100 + i)] = 1;
   const Tensor x = tensorOf(Shape{2, 4, 10, 10}, values, DType::Float32);
   for (const int threads : {1, 2, 3, 9}) CHECK(computeActivation(x, 0, 1, threads).shareDeadUnits == 0.5);
 }

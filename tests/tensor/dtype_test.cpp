@@ -1,14 +1,14 @@
-#include <array>
-#include <type_traits>
-
-#include <catch2/catch.hpp>
-
 #include "core_engine/tensor/dtype.h"
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <type_traits>
 
 using namespace msdbg::core;
 
 namespace {
-constexpr std::array kAll = {DType::Float32, DType::Float64, DType::Int64, DType::Int32, DType::UInt8, DType::Bool};
+constexpr std::array kAll = {DType::Float32, DType::Float64, DType::Int64,
+                             DType::Int32,   DType::UInt8,   DType::Bool};
 }
 
 TEST_CASE("Every dtype's name leads back to it, and its size is that of its C++ type") {

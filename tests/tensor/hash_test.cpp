@@ -1,8 +1,7 @@
+#include <catch2/catch.hpp>
 #include <random>
 #include <string_view>
 #include <vector>
-
-#include <catch2/catch.hpp>
 
 #include "core_engine/tensor/statistics.h"
 
@@ -32,7 +31,8 @@ TEST_CASE("hashBlock is XXH3-128 as xxhsum prints it") {
 }
 
 TEST_CASE("hashBytes hashes the little-endian list of its blocks' hashes") {
-  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, kBlockBytes, kBlockBytes + 1, 5 * kBlockBytes - 3}) {
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{1}, kBlockBytes, kBlockBytes + 1, 5 * kBlockBytes - 3}) {
     const std::vector<std::byte> bytes = randomBytes(size);
     std::vector<std::byte> list;
     for (std::size_t start = 0; start < size; start += kBlockBytes) {

@@ -1,12 +1,11 @@
+#include "core_engine/tensor/statistics.h"
+
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
 #include <vector>
-
-#include <catch2/catch.hpp>
-
-#include "core_engine/tensor/statistics.h"
 
 using namespace msdbg::core;
 
@@ -14,7 +13,8 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr DType kAll[] = {DType::Float32, DType::Float64, DType::Int64, DType::Int32, DType::UInt8, DType::Bool};
+constexpr DType kAll[] = {DType::Float32, DType::Float64, DType::Int64,
+                          DType::Int32,   DType::UInt8,   DType::Bool};
 
 Tensor tensorOf(const std::vector<double>& values, DType dtype = DType::Float64) {
   return Tensor::of<double>(Shape{static_cast<std::int64_t>(values.size())}, values).cast(dtype);
@@ -55,8 +55,10 @@ TensorStatistics naive(const Tensor& tensor) {
 }
 
 void checkClose(double actual, double expected, double scale) {
-  if (std::isnan(expected)) CHECK(std::isnan(actual));
-  else CHECK(std::fabs(actual - expected) <= 1e-12 * scale);
+  if (std::isnan(expected))
+    CHECK(std::isnan(actual));
+  else
+    CHECK(std::fabs(actual - expected) <= 1e-12 * scale);
 }
 
 void checkAgainstNaive(const Tensor& tensor) {
@@ -142,7 +144,8 @@ TEST_CASE("One element has no deviation, and minus zero counts as zero") {
 
 TEST_CASE("Equal elements have exactly their value as mean and no deviation") {
   for (const std::int64_t count : {3, 100, 50001}) {
-    const TensorStatistics s = computeStatistics(tensorOf(std::vector<double>(static_cast<std::size_t>(count), 0.1)));
+    const TensorStatistics s =
+        computeStatistics(tensorOf(std::vector<double>(static_cast<std::size_t>(count), 0.1)));
     CHECK(s.mean == 0.1);
     CHECK(s.meanAbs == 0.1);
     CHECK(s.std == 0);

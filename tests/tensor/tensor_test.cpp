@@ -1,10 +1,9 @@
+#include "core_engine/tensor/tensor.h"
+
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdint>
 #include <vector>
-
-#include <catch2/catch.hpp>
-
-#include "core_engine/tensor/tensor.h"
 
 using namespace msdbg::core;
 
@@ -41,7 +40,8 @@ TEST_CASE("A copy shares its storage, a clone does not") {
 }
 
 TEST_CASE("of and scalar take values of every type") {
-  CHECK(Tensor::of<std::int64_t>(Shape{2}, std::vector<std::int64_t>{1, INT64_MAX}).data<std::int64_t>()[1] == INT64_MAX);
+  CHECK(Tensor::of<std::int64_t>(Shape{2}, std::vector<std::int64_t>{1, INT64_MAX}).data<std::int64_t>()[1] ==
+        INT64_MAX);
   CHECK(Tensor::scalar(2.5).dtype() == DType::Float64);
   CHECK(Tensor::scalar(2.5).shape().rank() == 0);
   CHECK(Tensor::scalar(std::uint8_t{7}).at(0) == 7);

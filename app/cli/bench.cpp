@@ -1,0 +1,141 @@
+// msdbg bench: how fast a built-in model trains here, without recording.
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <chrono>
+#include <thread>
+
+#include "app/cli/command.h"
+#include "app/cli/json_output.h"
+#include "app/cli/model_training.h"
+#include "app/cli/progress.h"
+#include "core_engine/ops/op.h"
+#include "core_engine/runtime/executor.h"
+#include "core_engine/train/trainer.h"
+
+namespace msdbg::app {
+namespace {
+
+using core::Result;
+
+constexpr std::int64_t kWarmUpSteps = 3;  // caches, primitives, first touch of memory
+
+struct BenchOptions {
+  ModelSettings model;
+  std::int64_t steps = 20, seed = 0;
+  int threads = 0;
+};
+
+// One rank that nobody observes.
+class BenchContext : public core::RunContext {
+ public:
+  BenchContext(int threads, std::uint64_t seed, core::CancelToken cancel)
+      : m_communicator(core::makeLocalCommunicator()), m_threads(threads), m_seed(seed), m_cancel(std::move(cancel)) {
+    omp_set_num_threads(threads);
+  }
+  core::Communicator& communicator() override { return *m_communicator; }
+  core::Observer* observer() override { return nullptr; }
+  std::uint64_t seed() const override { return m_seed; }
+  int threads() const override { return m_threads; }
+  const std::vector<core::FaultSpec>& faults() const override { return m_faults; }
+  std::int64_t steps(std::int64_t fallback) const override { return fallback; }
+  bool stopRequested() override { return m_cancel.cancelled(); }
+
+ private:
+  std::unique_ptr<core::Communicator> m_communicator;
+  int m_threads;
+  std::uint64_t m_seed;
+  core::CancelToken m_cancel;
+  std::vector<core::FaultSpec> m_faults;
+};
+
+struct Measured {
+  double medianMs = 0, minMs = 0, gflops = 0, gflopStep = 0, peakMb = 0;
+};
+
+std::int64_t flopsOfStep(const core::Graph& graph) {
+  std::int64_t flops = 0;
+  for (const core::Node& node : graph.nodes())
+    if (const core::OpDef* op = core::findOp(node.opType); op && op->flops) flops += op->flops(graph, node);
+  return flops;
+}
+
+Measured summary(std::vector<double> seconds, core::Trainer& trainer) {
+  std::ranges::sort(seconds);
+  const std::size_t half = seconds.size() / 2;
+  const double median = seconds.size() % 2 ? seconds[half] : (seconds[half - 1] + seconds[half]) / 2;
+  const double flops = static_cast<double>(flopsOfStep(trainer.graph()));
+  return {median * 1e3, seconds.front() * 1e3, flops / median / 1e9, flops / 1e9,
+          static_cast<double>(trainer.executor().peakBytes()) / 1e6};
+}
+
+Result<Measured> measure(const BenchOptions& options, const ModelTraining& training, const core::CancelToken& cancel) {
+  BenchContext context(options.threads, static_cast<std::uint64_t>(options.seed), cancel);
+  MSDBG_ASSIGN(const std::unique_ptr<core::DataLoader> loader, training.loader(context.seed()));
+  core::Graph graph("network");
+  MSDBG_ASSIGN(const core::Value loss, training.build(graph));
+  core::Trainer trainer(context, graph, loss, training.optimizer);
+  Progress progress;
+  std::vector<double> seconds;
+  for (std::int64_t step = 0; step < kWarmUpSteps + options.steps; ++step) {
+    const core::Batch batch = loader->batch(core::Iteration(step), core::Rank(0), 1);
+    const auto begin = std::chrono::steady_clock::now();
+    trainer.step(batch);
+    if (step >= kWarmUpSteps)
+      seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    progress.line(fmt::format("step {}/{}", step + 1, kWarmUpSteps + options.steps));
+    if (cancel.cancelled()) return cancelledError();
+  }
+  return summary(std::move(seconds), trainer);
+}
+
+double rounded(double value) { return std::round(value * 1000) / 1000; }
+
+Result<int> bench(BenchOptions options, const Context& context) {
+  if (options.model.model.empty())
+    return core::Error(core::ErrorCode::kUsage, "bench: which model? msdbg models lists them");
+  if (options.threads == 0) options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  MSDBG_ASSIGN(const ModelTraining training, ModelTraining::choose(options.model, 1));
+  MSDBG_ASSIGN(const Measured measured, measure(options, training, context.cancel));
+  if (context.json) {
+    Json json = document("bench");
+    json["model"] = training.info->name;
+    json["median_ms"] = rounded(measured.medianMs);
+    json["min_ms"] = rounded(measured.minMs);
+    json["gflops"] = rounded(measured.gflops);
+    json["peak_mb"] = rounded(measured.peakMb);
+    json["gflop_step"] = rounded(measured.gflopStep);
+    json["threads"] = options.threads;
+    json["batch"] = training.options.batch;
+    json["steps"] = options.steps;
+    printJson(json);
+  } else {
+    fmt::print("{}: {:.2f} ms a step (median of {}, least {:.2f}), {:.1f} GFLOP/s, tensors {:.0f} MB, batch {}, {} threads\n",
+               training.info->name, measured.medianMs, options.steps, measured.minMs, measured.gflops, measured.peakMb,
+               training.options.batch, options.threads);
+  }
+  return kExitFine;
+}
+
+Command::Run setup(CLI::App& app, Context& context) {
+  auto options = std::make_shared<BenchOptions>();
+  app.add_option("MODEL", options->model.model, "a built-in model (msdbg models)");
+  app.add_option("--steps", options->steps, "timed steps (20)")->type_name("N")->check(CLI::Range(1, 1000000));
+  app.add_option("--threads", options->threads, "default: all cores")->type_name("N")->check(CLI::Range(1, 1024));
+  app.add_option("--seed", options->seed, "default: 0")->type_name("S")->check(CLI::NonNegativeNumber);
+  options->model.addOptions(app);
+  return [options, &context] { return bench(*options, context); };
+}
+
+}  // namespace
+
+Command benchCommand() {
+  return {.name = "bench",
+          .summary = "how fast a built-in model trains here, without recording",
+          .examples = "  msdbg bench alexnet\n  msdbg bench lenet5 --steps 100 --threads 1 --json\n",
+          .setup = setup};
+}
+
+}  // namespace msdbg::app

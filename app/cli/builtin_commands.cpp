@@ -1,0 +1,27 @@
+#include "app/cli/command.h"
+
+namespace msdbg::app {
+
+Command benchCommand();
+Command checkCommand();
+Command conditionsCommand();
+Command dumpCommand();
+Command infoCommand();
+Command modelsCommand();
+Command opsCommand();
+Command runRankCommand();
+Command searchCommand();
+Command showCommand();
+Command statsCommand();
+Command trainModelCommand();
+Command verifyCommand();
+
+// In the order of the help: record, find, look closer, the tables, the rest.
+std::span<const CommandFactory> builtinCommands() {
+  static constexpr CommandFactory kCommands[] = {
+      dumpCommand,   infoCommand,       checkCommand, searchCommand, showCommand,       statsCommand,  verifyCommand,
+      modelsCommand, conditionsCommand, opsCommand,   benchCommand,  trainModelCommand, runRankCommand};
+  return kCommands;
+}
+
+}  // namespace msdbg::app

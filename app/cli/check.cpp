@@ -1,0 +1,127 @@
+// msdbg check: names the first wrong operator, its line, rank and iteration.
+#include "watchpoints/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/cli/check_view.h"
+#include "app/cli/command.h"
+#include "app/cli/progress.h"
+
+namespace msdbg::app {
+namespace {
+
+using core::Error;
+using core::ErrorCode;
+using core::Result;
+
+struct CheckCommandOptions {
+  std::string run, ranks, iterations;
+  std::vector<std::string> watchpoints;
+  bool first = false, all = false, why = false;
+};
+
+Result<std::vector<watch::Watchpoint>> watchpointsOf(const std::vector<std::string>& texts) {
+  if (texts.empty()) return watch::recommendedSet();
+  std::vector<watch::Watchpoint> watchpoints;
+  for (const std::string& text : texts) {
+    MSDBG_ASSIGN(watch::Watchpoint watchpoint, watch::parseWatchpoint(text));
+    watchpoints.push_back(std::move(watchpoint));
+  }
+  return watchpoints;
+}
+
+Result<std::vector<core::Rank>> selectedRanks(const OpenedRun& run, const std::string& text) {
+  if (text.empty()) return run.run->ranks();
+  auto list = core::IndexList::parse(text);
+  if (!list.ok()) return list.error().in("--ranks");
+  std::vector<core::Rank> ranks;
+  for (const core::Rank rank : run.run->ranks())
+    if (list->contains(rank.value)) ranks.push_back(rank);
+  if (ranks.empty())
+    return Error(ErrorCode::kUsage, fmt::format("--ranks {}: {} has ranks {}", text, run.path, ranksText(run)));
+  return ranks;
+}
+
+Result<core::IndexList> selectedIterations(const OpenedRun& run, const std::string& text) {
+  if (text.empty()) return core::IndexList::all();
+  auto list = core::IndexList::parse(text);
+  if (!list.ok()) return list.error().in("--iterations");
+  for (const core::Rank rank : run.run->ranks())
+    for (const core::Iteration iteration : run.run->iterations(rank))
+      if (list->contains(iteration.value)) return *list;
+  const std::vector<core::Rank> ranks = run.run->ranks();
+  return Error(ErrorCode::kUsage, fmt::format("--iterations {}: {} has {}", text, run.path,
+                                              ranks.empty() ? "none" : iterationsText(run, ranks.front())));
+}
+
+// "nothing could be evaluated" with the reason that is most common.
+Error noAnswer(const OpenedRun& run, const watch::CheckReport& report) {
+  std::string reason = "nothing is recorded that they could be asked of";
+  std::int64_t most = 0;
+  for (const watch::NotEvaluable& n : report.notEvaluable)
+    if (n.count > most) most = n.count, reason = n.condition + ": " + n.reason + (n.detail.empty() ? "" : ", " + n.detail);
+  return {ErrorCode::kUnavailable, fmt::format("{}: no watchpoint could be evaluated ({}); see msdbg info", run.path, reason)};
+}
+
+Result<int> report(const CheckView& view, const Context& context) {
+  if (context.json) printJson(checkJson(view));
+  else fmt::print("{}", checkText(view));
+  const int status = withDamage(view.run, view.report.first ? kExitHits : kExitFine);
+  if (status == kExitFine && view.report.evaluated == 0) return noAnswer(view.run, view.report);
+  return status;
+}
+
+Result<int> check(const CheckCommandOptions& options, const Context& context) {
+  if (options.first && options.all) return Error(ErrorCode::kUsage, "check: --first and --all contradict each other");
+  MSDBG_ASSIGN(std::vector<watch::Watchpoint> watchpoints, watchpointsOf(options.watchpoints));
+  MSDBG_ASSIGN(const OpenedRun run, openRun(options.run));
+  watch::CheckOptions what;
+  MSDBG_ASSIGN(what.ranks, selectedRanks(run, options.ranks));
+  MSDBG_ASSIGN(what.iterations, selectedIterations(run, options.iterations));
+  what.cancel = context.cancel;
+  watch::CheckReport found;
+  {
+    Progress progress;
+    what.progress = [&](double share) { progress.share("checking", share); };
+    found = watch::check(*run.run, watchpoints, what);
+  }
+  if (found.cancelled || context.cancel.cancelled()) return cancelledError();
+  CheckView view{run, found, std::move(watchpoints), HitDetail::kFirstOfEach, {}};
+  if (options.first) view.detail = HitDetail::kFirstOnly;
+  if (options.all) view.detail = HitDetail::kAll;
+  if (options.why && found.first) view.why = whyChain(run, *found.first);
+  return report(view, context);
+}
+
+Command::Run setup(CLI::App& app, Context& context) {
+  auto options = std::make_shared<CheckCommandOptions>();
+  app.add_option("RUN", options->run, "run folder (default: the newest *.msdbg here)");
+  app.add_option("-w,--watch", options->watchpoints,
+                 "CONDITION[:param=value,...]; may be repeated (default: the recommended set)")
+      ->type_name("CONDITION")
+      ->allow_extra_args(false);
+  app.add_option("--ranks", options->ranks, "only these: 0,2-4")->type_name("LIST");
+  app.add_option("--iterations", options->iterations, "only these: 0,2-4,100-")->type_name("LIST");
+  app.add_flag("--first", options->first, "only the first wrong place");
+  app.add_flag("--all", options->all, "every hit, not only the first of each place");
+  app.add_flag("--why", options->why, "follow the first wrong place back through its inputs");
+  return [options, &context] { return check(*options, context); };
+}
+
+}  // namespace
+
+Command checkCommand() {
+  return {.name = "check",
+          .summary = "names the first wrong operator, its line, rank and iteration",
+          .examples = "  msdbg check                              the newest run, recommended conditions\n"
+                      "  msdbg check alexnet-1.msdbg --why\n"
+                      "  msdbg check -w tensor_overflow -w gradient_vanishing:abs_mean_lt=1e-9\n"
+                      "  msdbg check --ranks 1 --iterations 5-8 --all\n"
+                      "  msdbg check --json | jq .first.source\n"
+                      "Exit status: 0 no fault, 3 faults, 4 nothing could be evaluated.\n",
+          .setup = setup};
+}
+
+}  // namespace msdbg::app

@@ -1,0 +1,157 @@
+// What check says besides the hits themselves: inputs, the way back, what followed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "app/cli/check_view.h"
+#include "app/cli/table.h"
+
+namespace msdbg::app {
+
+using core::Iteration;
+using core::Node;
+using core::Rank;
+using core::TensorId;
+using watch::Hit;
+
+namespace {
+
+std::optional<watch::StatisticsRow> statisticsOf(const OpenedRun& run, Rank rank, Iteration iteration, TensorId tensor) {
+  const watch::StatisticsRow* row = run.run->statistics(rank, iteration, tensor);
+  return row ? std::optional(*row) : std::nullopt;
+}
+
+std::optional<Iteration> previousIteration(const OpenedRun& run, Rank rank, Iteration iteration) {
+  std::optional<Iteration> previous;
+  for (const Iteration i : run.run->iterations(rank))
+    if (i < iteration) previous = i;
+  return previous;
+}
+
+// Not finite is worst, then the largest magnitude; what was not recorded comes last.
+std::pair<std::int64_t, double> badness(const std::optional<watch::StatisticsRow>& row) {
+  if (!row) return {-1, 0};
+  const double largest = std::max(std::abs(row->values.min), std::abs(row->values.max));
+  return {row->values.nonFinite(), std::isfinite(largest) ? largest : 0};
+}
+
+const HitInput* worst(const std::vector<HitInput>& inputs) {
+  const auto at = std::ranges::max_element(inputs, {}, [](const HitInput& i) { return badness(i.statistics); });
+  return at == inputs.end() ? nullptr : &*at;
+}
+
+std::vector<HitInput> inputsOf(const OpenedRun& run, const Node& node, Rank rank, Iteration iteration) {
+  std::vector<HitInput> inputs;
+  for (const TensorId tensor : node.inputs)
+    for (const Rank r : node.phase == core::Phase::kCollective ? run.run->ranks() : std::vector<Rank>{rank})
+      inputs.push_back({tensor, r, statisticsOf(run, r, iteration, tensor)});
+  return inputs;
+}
+
+std::string rankIn(const Hit& hit) { return fmt::format("rank {}", hit.rank.value); }
+
+void addSameIteration(const OpenedRun& run, const watch::CheckReport& report, std::vector<std::string>& out) {
+  const Hit& first = *report.first;
+  std::set<TensorId> tensors;
+  TensorId last;
+  for (const Hit& hit : report.hits)
+    if (hit.rank == first.rank && hit.iteration == first.iteration && hit.tensor != first.tensor &&
+        tensors.insert(hit.tensor).second)
+      last = hit.tensor;
+  if (tensors.empty()) return;
+  out.push_back(fmt::format("{} of {} {} wrong in the same iteration too, the last one {}",
+                            counted(static_cast<std::int64_t>(tensors.size()), "more tensor"), rankIn(first),
+                            tensors.size() == 1 ? "is" : "are", tensorName(run.graph().tensor(last))));
+}
+
+void addOtherRanks(const OpenedRun& run, const watch::CheckReport& report, std::vector<std::string>& out) {
+  for (const Hit& hit : report.firstPerRank) {
+    if (hit.rank == report.first->rank) continue;
+    const std::string node = hit.node.valid() ? run.graph().node(hit.node).name : run.graph().tensor(hit.tensor).fullName();
+    out.push_back(fmt::format("{}: first wrong in iteration {} at {}{}", rankIn(hit), hit.iteration.value, node,
+                              hit.detail.empty() ? "" : " (" + hit.detail + ")"));
+  }
+}
+
+void addParameters(const OpenedRun& run, const watch::CheckReport& report, std::vector<std::string>& out) {
+  std::set<TensorId> parameters;
+  std::optional<Iteration> since;
+  for (const Hit& hit : report.hits) {
+    const core::TensorInfo& tensor = run.graph().tensor(hit.tensor);
+    const bool updated = tensor.role == core::TensorRole::kUpdated && tensor.updateOf.valid() &&
+                         run.graph().tensor(tensor.updateOf).trainable;
+    if (!updated || hit.rank != report.first->rank || hit.tensor == report.first->tensor) continue;
+    parameters.insert(hit.tensor);
+    if (!since) since = hit.iteration;
+  }
+  if (parameters.empty()) return;
+  out.push_back(fmt::format("{} {} it over in the update of iteration {}",
+                            counted(static_cast<std::int64_t>(parameters.size()), "parameter"),
+                            parameters.size() == 1 ? "takes" : "take", since->value));
+}
+
+void addLoss(const OpenedRun& run, const watch::CheckReport& report, std::vector<std::string>& out) {
+  const Hit& first = *report.first;
+  for (const Iteration iteration : run.run->iterations(first.rank)) {
+    if (iteration < first.iteration) continue;
+    const std::optional<double> loss = run.run->scalar(first.rank, iteration, "loss");
+    if (!loss || std::isfinite(*loss)) continue;
+    out.push_back(fmt::format("the loss of {} is {} from iteration {} on", rankIn(first), core::formatDouble(*loss),
+                              iteration.value));
+    return;
+  }
+}
+
+}  // namespace
+
+std::vector<FoldedHit> foldHits(const std::vector<Hit>& hits, HitDetail detail) {
+  std::vector<FoldedHit> folded;
+  std::map<std::tuple<std::string_view, TensorId, Rank>, std::size_t> places;
+  for (const Hit& hit : hits) {
+    const auto [place, isNew] = places.try_emplace({hit.condition->id, hit.tensor, hit.rank}, folded.size());
+    if (isNew || detail == HitDetail::kAll) {
+      folded.push_back({&hit, 1, hit.iteration.value});
+      continue;
+    }
+    ++folded[place->second].occurrences;
+    folded[place->second].lastIteration = hit.iteration.value;
+  }
+  return folded;
+}
+
+std::vector<HitInput> hitInputs(const OpenedRun& run, const Hit& hit) {
+  if (!hit.node.valid()) return {};
+  return inputsOf(run, run.graph().node(hit.node), hit.rank, hit.iteration);
+}
+
+std::vector<WhyStep> whyChain(const OpenedRun& run, const Hit& hit) {
+  std::vector<WhyStep> steps;
+  std::vector<HitInput> inputs = hitInputs(run, hit);
+  const std::optional<Iteration> previous = previousIteration(run, hit.rank, hit.iteration);
+  std::set<TensorId> seen;
+  while (const HitInput* next = worst(inputs)) {
+    if (!seen.insert(next->tensor).second) break;
+    steps.push_back({next->tensor, next->rank, next->statistics,
+                     previous ? statisticsOf(run, next->rank, *previous, next->tensor) : std::nullopt});
+    const core::TensorInfo& tensor = run.graph().tensor(next->tensor);
+    if (tensor.isSource()) break;
+    inputs = inputsOf(run, run.graph().node(tensor.producer), next->rank, hit.iteration);
+  }
+  return steps;
+}
+
+std::vector<std::string> consequences(const OpenedRun& run, const watch::CheckReport& report) {
+  std::vector<std::string> sentences;
+  if (!report.first) return sentences;
+  addSameIteration(run, report, sentences);
+  addOtherRanks(run, report, sentences);
+  addParameters(run, report, sentences);
+  addLoss(run, report, sentences);
+  return sentences;
+}
+
+}  // namespace msdbg::app

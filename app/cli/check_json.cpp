@@ -1,0 +1,115 @@
+#include "app/cli/check_view.h"
+
+namespace msdbg::app {
+
+using watch::Hit;
+
+namespace {
+
+Json inputsJson(const OpenedRun& run, const Hit& hit) {
+  Json list = Json::array();
+  for (const HitInput& input : hitInputs(run, hit)) {
+    const core::TensorInfo& tensor = run.graph().tensor(input.tensor);
+    list.push_back({{"tensor", tensor.fullName()},
+                    {"rank", input.rank.value},
+                    {"dtype", core::dtypeName(tensor.dtype)},
+                    {"shape", shapeJson(tensor.shape)},
+                    {"role", core::roleName(tensor.role)},
+                    {"statistics", input.statistics ? statisticsJson(*input.statistics) : Json()}});
+  }
+  return list;
+}
+
+Json hitJson(const OpenedRun& run, const Hit& hit) {
+  const core::Graph& graph = run.graph();
+  const core::Node* node = hit.node.valid() ? &graph.node(hit.node) : nullptr;
+  const auto frames = node ? std::span<const core::FrameId>(node->frames) : framesOf(graph, hit.tensor);
+  const watch::StatisticsRow* row = run.run->statistics(hit.rank, hit.iteration, hit.tensor);
+  Json json = {{"condition", hit.condition->id},
+               {"severity", hit.effectiveSeverity == watch::Severity::kFault ? "fault" : "hint"},
+               {"parameter", textOrNull(hit.parameter)},
+               {"preset", hit.parameter.empty() ? Json() : number(hit.preset)},
+               {"actual", number(hit.actual)},
+               {"iteration", hit.iteration.value},
+               {"rank", hit.rank.value},
+               {"order", hit.order},
+               {"node", node ? Json(node->name) : Json()},
+               {"op_type", node ? Json(node->opType) : Json()},
+               {"phase", node ? Json(core::phaseName(node->phase)) : Json()},
+               {"tensor", graph.tensor(hit.tensor).fullName()},
+               {"element", hit.element ? Json(*hit.element) : Json()},
+               {"count", hit.count},
+               {"source", sourceJson(graph, frames)},
+               {"frames", framesJson(graph, frames)}};
+  json["statistics"] = row ? statisticsJson(*row) : Json();
+  json["inputs"] = inputsJson(run, hit);
+  json["derived_from"] = node && node->derivedFrom.valid() ? Json(graph.node(node->derivedFrom).name) : Json();
+  json["detail"] = textOrNull(hit.detail);
+  json["advice"] = hit.condition->advice;
+  return json;
+}
+
+Json hitsJson(const CheckView& view, const std::vector<Hit>& hits) {
+  Json list = Json::array();
+  for (const FoldedHit& folded : foldHits(hits, view.detail)) {
+    list.push_back(hitJson(view.run, *folded.hit));
+    list.back()["occurrences"] = folded.occurrences;
+    list.back()["last_iteration"] = folded.lastIteration;
+  }
+  return list;
+}
+
+Json notEvaluableJson(const CheckView& view) {
+  Json list = Json::array();
+  for (const watch::NotEvaluable& n : view.report.notEvaluable)
+    list.push_back({{"condition", n.condition},
+                    {"reason", n.reason},
+                    {"iteration", n.iteration.valid() ? Json(n.iteration.value) : Json()},
+                    {"rank", n.rank.valid() ? Json(n.rank.value) : Json()},
+                    {"tensor", n.tensor.valid() ? Json(view.run.graph().tensor(n.tensor).fullName()) : Json()},
+                    {"detail", textOrNull(n.detail)},
+                    {"count", n.count}});
+  return list;
+}
+
+Json whyJson(const CheckView& view) {
+  const core::Graph& graph = view.run.graph();
+  Json list = Json::array();
+  for (const WhyStep& step : view.why) {
+    const core::TensorInfo& tensor = graph.tensor(step.tensor);
+    list.push_back({{"tensor", tensor.fullName()},
+                    {"rank", step.rank.value},
+                    {"node", tensor.isSource() ? Json() : Json(graph.node(tensor.producer).name)},
+                    {"source", sourceJson(graph, framesOf(graph, step.tensor))},
+                    {"statistics", step.statistics ? statisticsJson(*step.statistics) : Json()},
+                    {"before", step.before ? statisticsJson(*step.before) : Json()}});
+  }
+  return list;
+}
+
+}  // namespace
+
+Json checkJson(const CheckView& view) {
+  const watch::CheckReport& report = view.report;
+  Json json = document("check");
+  json["run"] = view.run.path;
+  json["first"] = report.first ? hitJson(view.run, *report.first) : Json();
+  json["first_per_rank"] = Json::array();
+  for (const Hit& hit : report.firstPerRank) json["first_per_rank"].push_back(hitJson(view.run, hit));
+  const bool lists = view.detail != HitDetail::kFirstOnly;
+  json["hits"] = lists ? hitsJson(view, report.hits) : Json::array();
+  if (!lists && report.first) json["hits"].push_back(hitJson(view.run, *report.first));
+  json["hints"] = lists ? hitsJson(view, report.hints) : Json::array();
+  json["not_evaluable"] = notEvaluableJson(view);
+  json["hits_in_all"] = report.hits.size();
+  json["hints_in_all"] = report.hints.size();
+  json["evaluated"] = report.evaluated;
+  json["watchpoints"] = Json::array();
+  for (const watch::Watchpoint& w : view.watchpoints) json["watchpoints"].push_back(w.text());
+  json["consequences"] = consequences(view.run, report);
+  json["damage"] = damageJson(view.run.reader().damage());
+  if (!view.why.empty()) json["why"] = whyJson(view);
+  return json;
+}
+
+}  // namespace msdbg::app

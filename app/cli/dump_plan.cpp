@@ -1,0 +1,211 @@
+#include "app/cli/dump_plan.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "core_engine/base/text.h"
+#include "core_engine/passes/pipeline.h"
+#include "core_engine/runtime/fault.h"
+#include "dump/writer/recorder.h"
+
+namespace msdbg::app {
+
+namespace fs = std::filesystem;
+using core::Error;
+using core::ErrorCode;
+using core::Ok;
+using core::Result;
+using core::Status;
+
+namespace {
+
+constexpr std::int64_t kMostRanks = 256;
+
+// NAME-1.msdbg, NAME-2.msdbg, …: the first that is free.
+fs::path freeName(const std::string& name) {
+  for (int n = 1;; ++n)
+    if (const fs::path path = fmt::format("{}-{}.msdbg", name, n); !fs::exists(fs::symlink_status(path))) return path;
+}
+
+Result<dump::RecordOptions> recordOptions(const DumpOptions& options) {
+  dump::RecordOptions record;
+  if (options.policy == "stats") record.policy = dump::Policy::kStats;
+  else if (options.policy != "full")
+    return Error(ErrorCode::kUsage, fmt::format("--policy {}: there are full and stats", options.policy));
+  for (const std::string& word : options.tensors)
+    for (const std::string& glob : core::split(word, ','))
+      if (!glob.empty()) record.tensors.push_back(glob);
+  if (!options.iterations.empty()) {
+    auto list = core::IndexList::parse(options.iterations);
+    if (!list.ok()) return list.error().in("--iterations");
+    record.iterations = std::move(list).value();
+  }
+  if (!options.maxSize.empty()) {
+    auto bytes = core::parseBytes(options.maxSize);
+    if (!bytes.ok()) return bytes.error().in("--max-size");
+    record.maxBytes = *bytes;
+  }
+  record.every = options.every;
+  record.watchdogSeconds = options.watchdog;
+  return record;
+}
+
+// `--tensors a b MODEL`: the last word was meant as the model.
+void takeModelFromTensors(DumpOptions& options) {
+  if (!options.model.model.empty() || options.tensors.empty() || !core::findModel(options.tensors.back())) return;
+  options.model.model = options.tensors.back();
+  options.tensors.pop_back();
+}
+
+bool isExecutable(const std::string& program) {
+  if (program.find('/') != std::string::npos) return access(program.c_str(), X_OK) == 0 && !fs::is_directory(program);
+  const char* path = getenv("PATH");
+  for (const std::string& folder : core::split(path ? path : "", ':'))
+    if (access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+  return false;
+}
+
+Status planProgram(const DumpOptions& options, const Context& context, DumpPlan& plan) {
+  const ModelSettings& model = options.model;
+  if (!model.model.empty())
+    return Error(ErrorCode::kUsage, fmt::format("dump: either the model {} or a program, not both", model.model));
+  if (model.batch || model.lr || model.dropout || model.data != ModelSettings{}.data)
+    return Error(ErrorCode::kUsage, "dump: --data, --batch, --lr and --dropout are for models; give a program's own "
+                                    "options behind its name");
+  plan.program = context.program;
+  if (!isExecutable(plan.program[0]))
+    return Error(ErrorCode::kUsage, fmt::format("cannot start {}: {}", plan.program[0],
+                                                fs::exists(plan.program[0]) ? "it is not executable" : "there is no such program"));
+  return Ok{};
+}
+
+bool matches(const std::string& glob, const core::TensorInfo& tensor) {
+  return core::globMatch(glob, tensor.name) || core::globMatch(glob, tensor.fullName()) ||
+         (!tensor.alias.empty() && core::globMatch(glob, tensor.alias));
+}
+
+Status checkGlobs(const std::vector<std::string>& globs, const core::Graph& graph) {
+  for (const std::string& glob : globs) {
+    if (std::ranges::any_of(graph.tensors(), [&](const core::TensorInfo& t) { return matches(glob, t); })) continue;
+    std::vector<std::string> names;
+    for (const core::TensorInfo& tensor : graph.tensors()) {
+      names.push_back(tensor.name);
+      if (!tensor.alias.empty()) names.push_back(tensor.alias);
+    }
+    const std::string near = core::didYouMean(glob, names);
+    return Error(ErrorCode::kNotFound, fmt::format("--tensors {}: no tensor of the model has such a name{}", glob,
+                                                   near.empty() ? "; globs match whole names, such as '*conv1*'" : near));
+  }
+  return Ok{};
+}
+
+std::int64_t recordedIterations(const dump::RecordOptions& record, std::int64_t steps) {
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < steps; i += record.every) count += record.iterations.contains(i);
+  return count;
+}
+
+// Builds what the ranks will build, to say the size and to find mistakes once and early.
+Status planGraph(const ModelTraining& training, DumpPlan& plan, const std::vector<core::FaultSpec>& faults) {
+  core::Graph graph("network");
+  MSDBG_ASSIGN(const core::Value loss, training.build(graph));
+  auto compiled = core::compileTraining(graph, loss.id(), training.optimizer, plan.ranks);
+  if (!compiled.ok()) return compiled.error();
+  MSDBG_TRY(checkGlobs(plan.record.tensors, graph));
+  auto bound = core::FaultInjector::bind(faults, graph, core::Rank(0));
+  if (!bound.ok()) return bound.error().in("--fault");
+  const dump::ExpectedSize expected = dump::expectedSize(graph, plan.record);
+  DumpPlan::Size size;
+  size.iterations = recordedIterations(plan.record, *plan.steps);
+  size.perIteration = (expected.fullBytes + expected.statisticsBytes) * static_cast<std::uint64_t>(plan.ranks);
+  size.all = size.perIteration * static_cast<std::uint64_t>(size.iterations);
+  size.tensors = expected.tensors;
+  size.fullTensors = expected.fullTensors;
+  plan.size = size;
+  return Ok{};
+}
+
+void addOption(std::vector<std::string>& words, const std::string& name, const std::string& value) {
+  words.push_back(name);
+  words.push_back(value);
+}
+
+Status planModel(const DumpOptions& options, DumpPlan& plan, const std::vector<core::FaultSpec>& faults) {
+  MSDBG_ASSIGN(const ModelTraining training, ModelTraining::choose(options.model, plan.ranks));
+  MSDBG_ASSIGN(const auto loader, training.loader(plan.seed));
+  plan.model = options.model.model;
+  plan.data = options.model.data;
+  if (!plan.steps) plan.steps = kDefaultSteps;
+  plan.program = {fs::read_symlink("/proc/self/exe").string(), "train-model", plan.model};
+  addOption(plan.program, "--data", plan.data);
+  addOption(plan.program, "--batch", std::to_string(training.options.batch * plan.ranks));
+  addOption(plan.program, "--lr", core::formatDouble(training.optimizer.lr));
+  addOption(plan.program, "--dropout", core::formatDouble(training.options.dropout));
+  return planGraph(training, plan, faults);
+}
+
+Result<std::vector<core::FaultSpec>> parseFaults(const std::vector<std::string>& texts, int ranks) {
+  std::vector<core::FaultSpec> faults;
+  for (const std::string& text : texts) {
+    auto fault = core::parseFault(text);
+    if (!fault.ok()) return fault.error().in("--fault");
+    if (fault->rank && fault->rank->value >= ranks)
+      return Error(ErrorCode::kUsage, fmt::format("--fault {}: there is no rank {}; the run has {}", text,
+                                                  fault->rank->value, ranks == 1 ? "rank 0 only" : fmt::format("ranks 0-{}", ranks - 1)));
+    faults.push_back(std::move(fault).value());
+  }
+  return faults;
+}
+
+Status checkNumbers(const DumpOptions& options) {
+  if (options.ranks < 1 || options.ranks > kMostRanks)
+    return Error(ErrorCode::kUsage, fmt::format("-n {}: from 1 to {} ranks", options.ranks, kMostRanks));
+  if (options.steps && *options.steps < 1) return Error(ErrorCode::kUsage, "--steps must be at least 1");
+  if (options.every < 1) return Error(ErrorCode::kUsage, "--every must be at least 1");
+  if (options.threads < 0) return Error(ErrorCode::kUsage, "--threads must be at least 1");
+  if (!(options.watchdog >= 0)) return Error(ErrorCode::kUsage, "--watchdog must be at least 0 (0: off)");
+  return Ok{};
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> DumpPlan::environment() const {
+  std::vector<std::pair<std::string, std::string>> variables = {{"MSDBG_DUMP", fs::absolute(run).string()},
+                                                                {"MSDBG_DUMP_OPTIONS", record.toJson()},
+                                                                {"MSDBG_RUN_INFO", "launcher"},
+                                                                {"MSDBG_SEED", std::to_string(seed)},
+                                                                {"MSDBG_THREADS", std::to_string(threads)},
+                                                                {"MSDBG_FAULTS", core::join(faults, ";")}};
+  variables.emplace_back("MSDBG_STEPS", steps ? std::to_string(*steps) : "");
+  return variables;
+}
+
+Result<DumpPlan> planDump(DumpOptions options, const Context& context) {
+  MSDBG_TRY(checkNumbers(options));
+  takeModelFromTensors(options);
+  if (options.model.model.empty() && context.program.empty())
+    return Error(ErrorCode::kUsage, "dump: what is to be trained? give a model (msdbg models) or -- PROGRAM");
+  DumpPlan plan;
+  plan.ranks = options.ranks;
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  plan.threads = options.threads > 0 ? options.threads : std::max(1, cores / plan.ranks);
+  plan.seed = options.seed;
+  plan.steps = options.steps;
+  plan.faults = options.faults;
+  plan.watchdog = options.watchdog;
+  plan.force = options.force;
+  MSDBG_ASSIGN(plan.record, recordOptions(options));
+  MSDBG_ASSIGN(const std::vector<core::FaultSpec> faults, parseFaults(options.faults, plan.ranks));
+  MSDBG_TRY(context.program.empty() ? planModel(options, plan, faults) : planProgram(options, context, plan));
+  const std::string name = plan.model.empty() ? fs::path(plan.program[0]).stem().string() : plan.model;
+  plan.run = options.run.empty() ? freeName(name) : fs::path(options.run);
+  while (plan.run.has_relative_path() && !plan.run.has_filename()) plan.run = plan.run.parent_path();
+  return plan;
+}
+
+}  // namespace msdbg::app

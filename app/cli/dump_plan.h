@@ -1,0 +1,50 @@
+// What `msdbg dump` is about to do, decided and checked before anything is started or written. Main thread only.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/cli/command.h"
+#include "app/cli/model_training.h"
+#include "dump/run_info.h"
+
+namespace msdbg::app {
+
+/// The options as given.
+struct DumpOptions {
+  std::string run, policy = "full", iterations, maxSize;
+  ModelSettings model;
+  std::vector<std::string> tensors, faults;
+  std::optional<std::int64_t> steps;
+  std::uint64_t seed = 0;
+  int ranks = 1, threads = 0;
+  std::int64_t every = 1;
+  double watchdog = 30;
+  bool dryRun = false, force = false;
+};
+
+struct DumpPlan {
+  std::filesystem::path run;
+  std::vector<std::string> program;  // what each rank runs
+  std::string model, data;           // "" for a program
+  int ranks = 1, threads = 1;
+  std::uint64_t seed = 0;
+  std::optional<std::int64_t> steps;
+  std::vector<std::string> faults;
+  dump::RecordOptions record;
+  double watchdog = 30;
+  bool force = false;
+
+  struct Size { std::uint64_t perIteration = 0, all = 0; std::int64_t iterations = 0, tensors = 0, fullTensors = 0; };
+  std::optional<Size> size;  // known for models; all ranks, before compression, not cut at maxBytes
+
+  /// The variables a Session reads (dump/session/session.h).
+  std::vector<std::pair<std::string, std::string>> environment() const;
+};
+
+/// Every mistake that can be known beforehand is an error here, kUsage or kNotFound.
+core::Result<DumpPlan> planDump(DumpOptions options, const Context& context);
+
+}  // namespace msdbg::app

@@ -1,0 +1,240 @@
+// msdbg info: what a run holds and how it ended; --follow watches one that is being recorded.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <thread>
+
+#include "app/cli/command.h"
+#include "app/cli/json_output.h"
+#include "app/cli/run_access.h"
+#include "app/cli/table.h"
+
+namespace msdbg::app {
+namespace {
+
+using core::Result;
+
+struct InfoOptions {
+  std::string run, tensors;
+  bool follow = false;
+};
+
+std::string commandText(const dump::RunInfo& info) { return core::join(info.command, " "); }
+
+std::vector<std::int64_t> incomplete(const OpenedRun& run, core::Rank rank) {
+  std::vector<std::int64_t> numbers;
+  for (const dump::IterationState& state : run.reader().iterations(rank))
+    if (!state.complete) numbers.push_back(state.iteration);
+  return numbers;
+}
+
+Json ranksJson(const OpenedRun& run) {
+  Json list = Json::array();
+  for (const core::Rank rank : run.run->ranks()) {
+    const auto end = run.reader().rankEnd(rank);
+    list.push_back({{"rank", rank.value},
+                    {"count", run.run->iterations(rank).size()},
+                    {"iterations", iterationsText(run, rank)},
+                    {"incomplete", incomplete(run, rank)},
+                    {"end", end ? endJson(*end) : Json()}});
+  }
+  return list;
+}
+
+Json graphJson(const core::Graph& graph) {
+  std::map<std::string, std::int64_t> phases;
+  for (const core::Node& node : graph.nodes()) ++phases[std::string(core::phaseName(node.phase))];
+  std::int64_t parameters = 0;
+  for (const core::TensorInfo& tensor : graph.tensors())
+    if (tensor.trainable && tensor.shape.known()) parameters += tensor.shape.elements();
+  return {{"nodes", graph.nodes().size()}, {"phases", phases}, {"tensors", graph.tensors().size()},
+          {"kernels", graph.kernels().size()}, {"parameters", parameters}};
+}
+
+// Of how many iterations and ranks the value is stored.
+std::int64_t storedCount(const OpenedRun& run, core::TensorId tensor) {
+  std::int64_t count = 0;
+  for (const core::Rank rank : run.run->ranks())
+    for (const core::Iteration iteration : run.run->iterations(rank)) count += run.run->stored(rank, iteration, tensor);
+  return count;
+}
+
+Json tensorsJson(const OpenedRun& run, const std::vector<core::TensorId>& ids) {
+  Json list = Json::array();
+  for (const core::TensorId id : ids) {
+    const core::TensorInfo& tensor = run.graph().tensor(id);
+    list.push_back({{"name", tensor.fullName()},
+                    {"alias", textOrNull(tensor.alias)},
+                    {"dtype", core::dtypeName(tensor.dtype)},
+                    {"shape", shapeJson(tensor.shape)},
+                    {"role", core::roleName(tensor.role)},
+                    {"stored", storedCount(run, id)},
+                    {"source", sourceJson(run.graph(), framesOf(run.graph(), id))}});
+  }
+  return list;
+}
+
+Json infoJson(const OpenedRun& run) {
+  const dump::RunInfo& info = run.reader().info();
+  const auto storage = run.reader().storage();
+  Json libraries = Json::object();
+  for (const auto& [name, version] : info.libraries) libraries[name] = version;
+  Json json = document("info");
+  json["run"] = run.path;
+  json["format"] = fmt::format("{}.{}", info.formatMajor, info.formatMinor);
+  json["state"] = info.end.state;
+  json["recording"] = run.reader().recording();
+  json["end"] = endJson(info.end);
+  json["command"] = info.command;
+  json["model"] = textOrNull(info.model);
+  json["version"] = info.version;
+  json["host"] = info.host;
+  json["started_at"] = info.startedAt;
+  json["ended_at"] = textOrNull(info.endedAt);
+  json["cpu"] = {{"model", info.cpuModel}, {"features", info.cpuFeatures}};
+  json["libraries"] = libraries;
+  json["threads"] = info.threads;
+  json["seed"] = info.seed;
+  json["data"] = textOrNull(info.data);
+  json["policy"] = Json::parse(info.policy.toJson(), nullptr, false);
+  json["faults"] = info.faults;
+  json["ranks"] = ranksJson(run);
+  json["scalars"] = run.reader().scalarNames();
+  json["graph"] = graphJson(run.graph());
+  json["storage"] = {{"raw_bytes", storage.rawBytes}, {"stored_bytes", storage.storedBytes},
+                     {"file_bytes", storage.fileBytes}, {"segments", storage.segments}};
+  json["damage"] = damageJson(run.reader().damage());
+  return json;
+}
+
+std::string scalarText(const OpenedRun& run, core::Rank rank, core::Iteration iteration, const std::string& name) {
+  const std::optional<double> value = run.run->scalar(rank, iteration, name);
+  return value ? fmt::format("{:.5g}", *value) : "";
+}
+
+void printRanks(const OpenedRun& run) {
+  Table table({">rank", "iterations", ">count", ">first loss", ">last loss", "ended"});
+  for (const core::Rank rank : run.run->ranks()) {
+    const auto iterations = run.run->iterations(rank);
+    const auto end = run.reader().rankEnd(rank);
+    const std::vector<std::int64_t> half = incomplete(run, rank);
+    table.row({std::to_string(rank.value),
+               iterationsText(run, rank) + (half.empty() ? "" : fmt::format(" ({} incomplete)", core::formatRanges(half))),
+               std::to_string(iterations.size()),
+               iterations.empty() ? "" : scalarText(run, rank, iterations.front(), "loss"),
+               iterations.empty() ? "" : scalarText(run, rank, iterations.back(), "loss"),
+               end ? end->state : run.reader().recording() ? "still going" : "without a word"});
+  }
+  fmt::print("\n{}", table.text());
+}
+
+void printInfo(const OpenedRun& run) {
+  const dump::RunInfo& info = run.reader().info();
+  const auto storage = run.reader().storage();
+  const Json graph = graphJson(run.graph());
+  fmt::print("run      {}   {}\n", run.path, endText(run));
+  fmt::print("command  {}\n", commandText(info));
+  fmt::print("where    {}, {}, {} x {}, started {}\n", info.host, info.cpuModel, counted(info.ranks, "rank"),
+             counted(info.threads, "thread"), info.startedAt);
+  fmt::print("training seed {}{}{}\n", info.seed, info.data.empty() ? "" : ", data " + info.data,
+             info.faults.empty() ? "" : ", planted faults: " + core::join(info.faults, "; "));
+  fmt::print("graph    {} ({} forward, {} backward, {} collective, {} update), {}, {} trainable numbers\n",
+             counted(graph["nodes"], "node"), graph["phases"].value("forward", 0), graph["phases"].value("backward", 0),
+             graph["phases"].value("collective", 0), graph["phases"].value("update", 0),
+             counted(graph["tensors"], "tensor"), groupedNumber(graph["parameters"]));
+  fmt::print("size     {} in {}; tensors {} stored as {}\n", core::formatBytes(storage.fileBytes),
+             counted(storage.segments, "segment"), core::formatBytes(storage.rawBytes),
+             core::formatBytes(storage.storedBytes));
+  printRanks(run);
+}
+
+void printTensors(const OpenedRun& run, const std::vector<core::TensorId>& ids) {
+  Table table({"tensor", "type", "role", ">stored", "line"});
+  for (const core::TensorId id : ids) {
+    const core::TensorInfo& tensor = run.graph().tensor(id);
+    table.row({tensor.alias.empty() ? tensorName(tensor) : tensor.alias, typeText(tensor),
+               std::string(core::roleName(tensor.role)), std::to_string(storedCount(run, id)),
+               placeOf(run.graph().userFrame(framesOf(run.graph(), id)))});
+  }
+  fmt::print("\n{}stored: in how many iterations of all ranks the values themselves are kept\n", table.text());
+}
+
+// Iterations not told of yet, all ranks.
+void printNewIterations(const OpenedRun& run, std::map<std::int64_t, std::int64_t>& told, bool json) {
+  for (const core::Rank rank : run.run->ranks()) {
+    for (const dump::IterationState& state : run.reader().iterations(rank)) {
+      const auto last = told.find(rank.value);
+      if (!state.complete || (last != told.end() && state.iteration <= last->second)) continue;
+      told[rank.value] = state.iteration;
+      const core::Iteration iteration(state.iteration);
+      if (json) {
+        Json line = document("info.iteration");
+        line["rank"] = rank.value;
+        line["iteration"] = state.iteration;
+        for (const std::string& name : run.reader().scalarNames())
+          line["scalars"][name] = numberOrNull(run.run->scalar(rank, iteration, name));
+        printJsonLine(line);
+      } else {
+        fmt::print("iteration {:>6}   rank {}   loss {}\n", state.iteration, rank.value,
+                   scalarText(run, rank, iteration, "loss"));
+        fflush(stdout);
+      }
+    }
+  }
+}
+
+// Opens the run again and again: opening reads journals only.
+Result<int> follow(OpenedRun run, const Context& context) {
+  std::map<std::int64_t, std::int64_t> told;
+  while (true) {
+    const bool recording = run.reader().recording();  // asked first: what is committed after it is seen next time
+    printNewIterations(run, told, context.json);
+    if (!recording) break;
+    for (int i = 0; i < 5 && !context.cancel.cancelled(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (context.cancel.cancelled()) return cancelledError();
+    MSDBG_ASSIGN(run, openRun(run.path));
+  }
+  if (!context.json) fmt::print("{} {}\n", run.path, endText(run));
+  return kExitFine;
+}
+
+Result<int> info(const InfoOptions& options, const Context& context) {
+  MSDBG_ASSIGN(OpenedRun run, openRun(options.run));
+  if (options.follow) return follow(std::move(run), context);
+  std::vector<core::TensorId> tensors;
+  if (!options.tensors.empty()) {
+    MSDBG_ASSIGN(tensors, replay::resolveTensors(run.graph(), options.tensors));
+  }
+  if (context.json) {
+    Json json = infoJson(run);
+    if (!options.tensors.empty()) json["tensors"] = tensorsJson(run, tensors);
+    printJson(json);
+  } else {
+    printInfo(run);
+    if (!options.tensors.empty()) printTensors(run, tensors);
+  }
+  return withDamage(run, kExitFine);
+}
+
+Command::Run setup(CLI::App& app, Context& context) {
+  auto options = std::make_shared<InfoOptions>();
+  app.add_option("RUN", options->run, "run folder (default: the newest *.msdbg here)");
+  app.add_option("--tensors", options->tensors, "list these tensors (name or glob)")->type_name("GLOB");
+  app.add_flag("--follow", options->follow, "print iterations as they are recorded, until recording ends");
+  return [options, &context] { return info(*options, context); };
+}
+
+}  // namespace
+
+Command infoCommand() {
+  return {.name = "info",
+          .summary = "ranks, iterations, tensors, sizes, how the run ended",
+          .examples = "  msdbg info\n"
+                      "  msdbg info alexnet-1.msdbg --tensors '*conv3*'\n"
+                      "  msdbg info --follow                      while it is being recorded\n",
+          .setup = setup};
+}
+
+}  // namespace msdbg::app

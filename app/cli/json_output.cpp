@@ -1,0 +1,93 @@
+#include "app/cli/json_output.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core_engine/base/text.h"
+
+namespace msdbg::app {
+
+Json document(std::string_view name) { return {{"schema", std::string(name) + "/1"}}; }
+
+Json number(double value) {
+  if (std::isfinite(value)) return value;
+  return core::formatDouble(value);
+}
+
+Json numberOrNull(const std::optional<double>& value) { return value ? number(*value) : Json(); }
+Json textOrNull(std::string_view text) { return text.empty() ? Json() : Json(text); }
+
+void printJson(const Json& json) {
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+void printJsonLine(const Json& json) {
+  fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  fflush(stdout);
+}
+
+Json frameJson(const core::Frame& frame) {
+  return {{"file", frame.file}, {"line", frame.line}, {"function", frame.function}, {"code", frame.code},
+          {"engine", frame.engine}};
+}
+
+Json framesJson(const core::Graph& graph, std::span<const core::FrameId> frames) {
+  Json list = Json::array();
+  for (const core::FrameId id : frames) list.push_back(frameJson(graph.frame(id)));
+  return list;
+}
+
+Json sourceJson(const core::Graph& graph, std::span<const core::FrameId> frames) {
+  const core::Frame* frame = graph.userFrame(frames);
+  if (!frame) return {};
+  return {{"file", frame->file}, {"line", frame->line}, {"function", frame->function}, {"code", frame->code}};
+}
+
+Json shapeJson(const core::Shape& shape) {
+  Json list = Json::array();
+  for (const std::int64_t dim : shape.dims()) list.push_back(dim);
+  return list;
+}
+
+Json statisticsJson(const watch::StatisticsRow& row) {
+  const core::TensorStatistics& s = row.values;
+  Json json = {{"count", s.count},       {"nan", s.nan},           {"pos_inf", s.posInf},
+               {"neg_inf", s.negInf},    {"inf", s.inf()},         {"zero", s.zero},
+               {"negative", s.negative}, {"positive", s.positive}, {"min", number(s.min)},
+               {"max", number(s.max)},   {"mean", number(s.mean)}, {"mean_abs", number(s.meanAbs)},
+               {"std", number(s.std)},   {"l1", number(s.l1)},     {"l2", number(s.l2)},
+               {"hash", s.hash.text()}};
+  if (row.change)
+    json["change"] = {{"mean_abs", number(row.change->meanAbsChange)},
+                      {"max_abs", number(row.change->maxAbsChange)},
+                      {"mean_abs_previous", number(row.change->meanAbsPrevious)},
+                      {"outside_tolerance", row.change->outsideTolerance},
+                      {"skipped", row.change->skipped}};
+  if (row.activation)
+    json["activation"] = {{"share_in_range", number(row.activation->shareInRange)},
+                          {"share_dead_units", number(row.activation->shareDeadUnits)}};
+  return json;
+}
+
+Json endJson(const dump::RunEnd& end) {
+  Json json = {{"state", end.state}, {"message", textOrNull(end.message)}};
+  json["exit_status"] = end.exitStatus ? Json(*end.exitStatus) : Json();
+  json["signal"] = end.signal ? Json(*end.signal) : Json();
+  json["rank"] = end.rank ? Json(*end.rank) : Json();
+  json["node"] = textOrNull(end.node);
+  json["iteration"] = end.iteration ? Json(*end.iteration) : Json();
+  return json;
+}
+
+Json damageJson(const std::vector<dump::Damage>& damage) {
+  Json list = Json::array();
+  for (const dump::Damage& d : damage)
+    list.push_back({{"where", d.where},
+                    {"what", d.what},
+                    {"rank", d.rank.valid() ? Json(d.rank.value) : Json()},
+                    {"iterations", d.iterations}});
+  return list;
+}
+
+}  // namespace msdbg::app

@@ -1,0 +1,32 @@
+// What the JSON documents of all commands have in common. Keys keep the order in which they are added; non-finite
+// numbers are strings; every document starts with its schema. Pure functions.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "core_engine/graph/graph.h"
+#include "dump/reader/run_reader.h"
+#include "watchpoints/source.h"
+
+namespace msdbg::app {
+
+using Json = nlohmann::ordered_json;
+
+/// {"schema":"<name>/1"}
+Json document(std::string_view name);
+Json number(double value);  // "nan", "inf", "-inf" where JSON has no number
+Json numberOrNull(const std::optional<double>& value);
+Json textOrNull(std::string_view text);  // "" is null
+void printJson(const Json& json);        // indented
+void printJsonLine(const Json& json);    // one line, for streams
+
+Json frameJson(const core::Frame& frame);
+Json framesJson(const core::Graph& graph, std::span<const core::FrameId> frames);
+Json sourceJson(const core::Graph& graph, std::span<const core::FrameId> frames);  // the user's frame, or null
+Json shapeJson(const core::Shape& shape);
+Json statisticsJson(const watch::StatisticsRow& row);
+Json endJson(const dump::RunEnd& end);
+Json damageJson(const std::vector<dump::Damage>& damage);
+
+}  // namespace msdbg::app

@@ -1,0 +1,155 @@
+#include "app/cli/launch.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <thread>
+
+#include "core_engine/distributed/communicator.h"
+
+namespace msdbg::app {
+
+namespace fs = std::filesystem;
+using core::Error;
+using core::ErrorCode;
+using core::Ok;
+using core::Result;
+using core::Status;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+// mpirun has what the ranks printed within this time after the last of them ended.
+constexpr auto kDrain = std::chrono::seconds(1);
+
+[[noreturn]] void becomeProgram(const ProcessSpec& spec, char* const* argv, pid_t parent, int errorPipe) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(128 + SIGTERM);
+  if (spec.ownGroup) setpgid(0, 0);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(signal, SIG_DFL);
+  for (const auto& [name, value] : spec.environment) setenv(name.c_str(), value.c_str(), 1);
+  if (spec.stdoutToStderr) dup2(STDERR_FILENO, STDOUT_FILENO);
+  execvp(argv[0], argv);
+  const int reason = errno;
+  [[maybe_unused]] const ssize_t written = write(errorPipe, &reason, sizeof reason);
+  _exit(127);
+}
+
+std::string sharedMemoryFolder() { return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : fs::temp_directory_path().string(); }
+
+}  // namespace
+
+Result<pid_t> startProcess(const ProcessSpec& spec) {
+  std::vector<char*> argv;
+  for (const std::string& word : spec.program) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  std::array<int, 2> errors{};
+  if (spec.program.empty() || pipe2(errors.data(), O_CLOEXEC) != 0)
+    return Error(ErrorCode::kUsage, "there is no program to start");
+  fflush(nullptr);
+  const pid_t parent = getpid(), child = fork();
+  if (child == 0) becomeProgram(spec, argv.data(), parent, errors[1]);
+  close(errors[1]);
+  int reason = child < 0 ? errno : 0;
+  const bool failed = child < 0 || read(errors[0], &reason, sizeof reason) == sizeof reason;
+  close(errors[0]);
+  if (!failed) return child;
+  if (child > 0) waitpid(child, nullptr, 0);
+  return Error(ErrorCode::kUsage, "cannot start " + spec.program[0] + ": " + strerror(reason));
+}
+
+Status Launch::prepare() {
+  std::string folder = sharedMemoryFolder() + "/msdbg-XXXXXX";
+  if (!mkdtemp(folder.data())) return Error(ErrorCode::kIo, "cannot create " + folder + ": " + strerror(errno));
+  m_folder = folder;
+  MSDBG_ASSIGN(m_control, dump::RunControl::create(m_folder / "control"));
+  return Ok{};
+}
+
+Result<std::unique_ptr<Launch>> Launch::start(ProcessSpec spec, int ranks) {
+  std::unique_ptr<Launch> launch(new Launch(ranks));
+  MSDBG_TRY(launch->prepare());
+  spec.environment.emplace_back("MSDBG_CONTROL", (launch->m_folder / "control").string());
+  spec.ownGroup = true;
+  if (ranks > 1) {
+    std::vector<std::string> words = {fs::read_symlink("/proc/self/exe").string(), "run-rank", "--"};
+    words.insert(words.end(), spec.program.begin(), spec.program.end());
+    spec.program = core::mpirunCommand(ranks, words);
+    for (const auto& variable : core::mpirunEnvironment()) spec.environment.push_back(variable);
+    // Its files lie where they are removed, even if mpirun has to be killed.
+    spec.environment.emplace_back("OMPI_MCA_orte_tmpdir_base", launch->m_folder.string());
+    spec.environment.emplace_back("OMPI_MCA_btl_vader_backing_directory", launch->m_folder.string());
+  }
+  auto child = startProcess(spec);
+  if (!child.ok() && ranks > 1)
+    return Error(ErrorCode::kMissing, child.error().message() + "; install openmpi-bin, or train on one rank");
+  if (!child.ok()) return child.error();
+  launch->m_child = *child;
+  if (ranks == 1) launch->m_control->setPid(0, *child);
+  return launch;
+}
+
+void Launch::reap() {
+  int status = 0;
+  if (m_childStatus || waitpid(m_child, &status, WNOHANG) != m_child) return;
+  m_childStatus = status;
+  if (m_ranks == 1) m_control->setEnded(0, status);
+}
+
+bool Launch::allEnded() const {
+  for (int rank = 0; rank < m_ranks; ++rank)
+    if (!rankStatus(rank)) return false;
+  return true;
+}
+
+bool Launch::over() {
+  reap();
+  if (m_childStatus) return true;
+  if (!allEnded()) return false;
+  // After a rank's death mpirun waits for seconds, even when no rank is left.
+  if (!m_allEndedAt) m_allEndedAt = Clock::now();
+  if (Clock::now() - *m_allEndedAt < kDrain) return false;
+  ::kill(m_child, SIGKILL);
+  waitpid(m_child, nullptr, 0);
+  m_childStatus = 0;
+  return true;
+}
+
+std::optional<int> Launch::launcherFailure() const {
+  if (m_ranks == 1 || !m_childStatus || allEnded()) return std::nullopt;
+  return m_childStatus;
+}
+
+void Launch::signalRanks(int signal) {
+  for (int rank = 0; rank < m_ranks; ++rank) {
+    const dump::RunControl::Process process = m_control->process(rank);
+    if (process.pid <= 0 || process.status) continue;
+    ::kill(static_cast<pid_t>(process.pid), signal);
+    ::kill(static_cast<pid_t>(process.pid), SIGCONT);
+  }
+}
+
+void Launch::kill() {
+  signalRanks(SIGKILL);
+  for (int i = 0; i < 20 && !over(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  if (m_childStatus) return;
+  ::kill(m_child, SIGKILL);
+  int status = 0;
+  waitpid(m_child, &status, 0);
+  m_childStatus = status;
+}
+
+Launch::~Launch() {
+  if (m_child > 0 && !m_childStatus) kill();
+  std::error_code ignored;
+  if (!m_folder.empty()) fs::remove_all(m_folder, ignored);
+}
+
+}  // namespace msdbg::app

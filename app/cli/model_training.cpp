@@ -1,0 +1,79 @@
+#include "app/cli/model_training.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "core_engine/base/text.h"
+
+namespace msdbg::app {
+
+using core::Error;
+using core::ErrorCode;
+using core::Result;
+
+namespace {
+
+Error unknownModel(const std::string& name) {
+  std::vector<std::string> names;
+  for (const core::ModelInfo& model : core::builtinModels()) names.emplace_back(model.name);
+  const std::string near = core::didYouMean(name, names);
+  return {ErrorCode::kNotFound,
+          fmt::format("there is no model '{}'{}", name,
+                      near.empty() ? fmt::format("; there are {} (a program goes behind --)", core::join(names, ", ")) : near)};
+}
+
+core::Status checkNumbers(const ModelSettings& settings, const core::ModelInfo& model) {
+  if (settings.batch && *settings.batch < 1) return Error(ErrorCode::kUsage, "--batch must be at least 1");
+  if (settings.lr && !(*settings.lr > 0)) return Error(ErrorCode::kUsage, "--lr must be greater than 0");
+  if (settings.dropout && !(*settings.dropout >= 0 && *settings.dropout < 1))
+    return Error(ErrorCode::kUsage, "--dropout must lie in [0, 1)");
+  if (settings.dropout.value_or(0) != 0 && !model.hasDropout)
+    return Error(ErrorCode::kUsage, fmt::format("--dropout: {} has no dropout", model.name));
+  return core::Ok{};
+}
+
+}  // namespace
+
+void ModelSettings::addOptions(CLI::App& app) {
+  app.add_option("--data", data, "digits (drawn, the default) or mnist:DIR")->type_name("SPEC");
+  app.add_option("--batch", batch, "rows of one iteration over all ranks (default: the model's)")->type_name("N");
+  app.add_option("--lr", lr, "learning rate (default: the model's)")->type_name("X");
+  app.add_option("--dropout", dropout, "alexnet: dropout after its first two Gemms")->type_name("P");
+}
+
+Result<ModelTraining> ModelTraining::choose(const ModelSettings& settings, int ranks) {
+  ModelTraining training;
+  training.info = core::findModel(settings.model);
+  if (!training.info) return unknownModel(settings.model);
+  MSDBG_TRY(checkNumbers(settings, *training.info));
+  const std::int64_t batch = settings.batch.value_or(training.info->batch);
+  if (batch % ranks != 0)
+    return Error(ErrorCode::kUsage,
+                 fmt::format("a batch of {} cannot be divided over {} ranks; give --batch {}", batch, ranks,
+                             (batch / ranks + 1) * ranks));
+  training.options.batch = batch / ranks;
+  training.options.dropout = settings.dropout.value_or(0);
+  training.optimizer = training.info->optimizer;
+  if (settings.lr) training.optimizer.lr = *settings.lr;
+  training.data = settings.data;
+  return training;
+}
+
+Result<core::Value> ModelTraining::build(core::Graph& graph) const {
+  try {
+    return info->build(graph, options);
+  } catch (const core::BuildError& error) {
+    return Error(ErrorCode::kUsage, fmt::format("{}: {}", info->name, error.what()));
+  }
+}
+
+Result<std::unique_ptr<core::DataLoader>> ModelTraining::loader(std::uint64_t seed) const {
+  core::LoaderOptions wanted;
+  wanted.image = info->image;
+  wanted.batch = options.batch;
+  wanted.seed = seed;
+  return core::makeLoader(data, wanted);
+}
+
+}  // namespace msdbg::app

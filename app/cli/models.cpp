@@ -1,0 +1,65 @@
+// msdbg models: what `msdbg dump MODEL` can train.
+#include "core_engine/models/model.h"
+
+#include <fmt/format.h>
+
+#include "app/cli/command.h"
+#include "app/cli/json_output.h"
+#include "app/cli/table.h"
+
+namespace msdbg::app {
+namespace {
+
+std::int64_t parameterCount(const core::ModelInfo& model) {
+  core::Graph graph("network");
+  model.build(graph, {.batch = 1});
+  std::int64_t count = 0;
+  for (const core::TensorInfo& tensor : graph.tensors())
+    if (tensor.trainable) count += tensor.shape.elements();
+  return count;
+}
+
+Json modelJson(const core::ModelInfo& model) {
+  return {{"name", model.name},
+          {"doc", model.doc},
+          {"file", model.file},
+          {"image", {model.image.channels, model.image.height, model.image.width}},
+          {"batch", model.batch},
+          {"parameters", parameterCount(model)},
+          {"optimizer",
+           {{"lr", model.optimizer.lr},
+            {"momentum", model.optimizer.momentum},
+            {"weight_decay", model.optimizer.weightDecay}}},
+          {"dropout", model.hasDropout}};
+}
+
+void printTable() {
+  Table table({"model", ">parameters", "input", ">batch", ">lr", "source", "what it is"});
+  for (const core::ModelInfo& m : core::builtinModels())
+    table.row({std::string(m.name), groupedNumber(parameterCount(m)),
+               fmt::format("{}x{}x{}", m.image.channels, m.image.height, m.image.width), std::to_string(m.batch),
+               fmt::format("{:g}", m.optimizer.lr), std::string(m.file), std::string(m.doc)});
+  fmt::print("{}", table.text());
+}
+
+Command::Run setup(CLI::App&, Context& context) {
+  return [&context]() -> core::Result<int> {
+    if (!context.json) return printTable(), kExitFine;
+    Json json = document("models");
+    json["models"] = Json::array();
+    for (const core::ModelInfo& model : core::builtinModels()) json["models"].push_back(modelJson(model));
+    printJson(json);
+    return kExitFine;
+  };
+}
+
+}  // namespace
+
+Command modelsCommand() {
+  return {.name = "models",
+          .summary = "the built-in models that dump can train",
+          .examples = "  msdbg models\n  msdbg models --json\n",
+          .setup = setup};
+}
+
+}  // namespace msdbg::app

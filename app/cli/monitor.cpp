@@ -1,0 +1,194 @@
+#include "app/cli/monitor.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#include "app/cli/command.h"
+#include "dump/journal.h"
+#include "dump/session/rank_watch.h"
+
+namespace msdbg::app {
+
+namespace fs = std::filesystem;
+using dump::RankWatch;
+using dump::RunEnd;
+using dump::signalText;
+using State = dump::RankWatch::State;
+
+namespace {
+
+constexpr auto kPoll = std::chrono::milliseconds(50);
+constexpr double kGraceSeconds = 5;  // from SIGTERM to SIGKILL
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+int shellStatus(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+
+// What a rank wrote about its own end.
+std::optional<RunEnd> journalEnd(const fs::path& run, int rank) {
+  std::ifstream file(run / fmt::format("rank_{}", rank) / "journal", std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return dump::parseJournal(text.str()).end;
+}
+
+class Monitor {
+ public:
+  Monitor(Launch& launch, const MonitorOptions& options) : m_launch(launch), m_options(options) {
+    for (int rank = 0; rank < launch.ranks(); ++rank)
+      m_watches.emplace_back(options.run / fmt::format("rank_{}", rank), core::Rank(rank), options.watchdogSeconds);
+  }
+
+  Outcome run() {
+    while (!m_launch.over()) {
+      std::this_thread::sleep_for(kPoll);
+      if (!m_endingSince) lookForTrouble();
+      else if (now() - *m_endingSince > kGraceSeconds) m_launch.kill();
+      if (m_options.progress) m_options.progress(m_launch.control().progress());
+    }
+    if (!m_trouble) lookAtExits();
+    if (!m_trouble && m_launch.launcherFailure()) launcherFailed(*m_launch.launcherFailure());
+    if (!m_trouble) finished();
+    return *m_trouble;
+  }
+
+ private:
+  void lookForTrouble() {
+    if (m_options.cancel.cancelled()) interrupted();
+    else if (!lookAtExits()) lookAtProgress();
+    if (!m_trouble) return;
+    m_endingSince = now();
+    m_launch.signalRanks(SIGTERM);
+  }
+
+  std::string name(int rank) const { return m_launch.ranks() == 1 ? "the program" : fmt::format("rank {}", rank); }
+  std::string place(int rank) const {
+    const auto& status = m_watches[static_cast<std::size_t>(rank)].status();
+    return status ? " " + dump::placeText(*status) : "";
+  }
+
+  void trouble(RunEnd end, int exitStatus) { m_trouble = Outcome{std::move(end), exitStatus}; }
+
+  void interrupted() {
+    RunEnd end;
+    end.state = "stopped";
+    end.signal = interruptSignal();
+    end.message = *end.signal == SIGINT ? "stopped by Ctrl-C" : "stopped by signal " + signalText(*end.signal);
+    trouble(end, 128 + *end.signal);
+  }
+
+  // A rank that ended badly. One that only says it lost another is not the reason, if the reason is there too.
+  bool lookAtExits() {
+    std::optional<int> found;
+    for (int rank = 0; rank < m_launch.ranks(); ++rank) {
+      const std::optional<int> status = m_launch.rankStatus(rank);
+      if (!status || *status == 0) continue;
+      const std::optional<RunEnd> own = journalEnd(m_options.run, rank);
+      const bool blamesOther = own && own->state == "failed" && own->rank && *own->rank != rank;
+      if (!found || !blamesOther) found = rank;
+      if (!blamesOther) break;
+    }
+    if (found) rankEnded(*found, *m_launch.rankStatus(*found));
+    return found.has_value();
+  }
+
+  void rankEnded(int rank, int status) {
+    m_watches[static_cast<std::size_t>(rank)].look(now());  // what it left behind
+    const std::optional<RunEnd> own = journalEnd(m_options.run, rank);
+    RunEnd end;
+    dump::setPlace(end, core::Rank(rank), m_watches[static_cast<std::size_t>(rank)].status());
+    if (own && own->iteration) end.rank = own->rank, end.node = own->node, end.iteration = own->iteration;
+    end.exitStatus = shellStatus(status);
+    if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
+    describe(end, rank, own);
+    trouble(end, shellStatus(status));
+  }
+
+  void describe(RunEnd& end, int rank, const std::optional<RunEnd>& own) const {
+    const bool hasReason = own && own->state == "failed" && !own->message.empty();
+    end.state = end.signal && !hasReason ? "killed" : "failed";
+    if (hasReason) end.message = fmt::format("{} failed{}: {}", name(rank), ownPlace(end), own->message);
+    else if (end.signal) end.message = fmt::format("{} was killed by signal {}{}", name(rank), signalText(*end.signal), ownPlace(end));
+    else end.message = fmt::format("{} ended with status {}{}", name(rank), *end.exitStatus, ownPlace(end));
+  }
+
+  static std::string ownPlace(const RunEnd& end) {
+    if (!end.iteration) return {};
+    return end.node.empty() ? fmt::format(" after iteration {}", *end.iteration)
+                            : fmt::format(" at {} in iteration {}", end.node, *end.iteration);
+  }
+
+  void lookAtProgress() {
+    bool someoneWorks = false;
+    for (std::size_t rank = 0; rank < m_watches.size(); ++rank) {
+      const State state = m_watches[rank].look(now());
+      if (state == State::kHangs) return hangs(static_cast<int>(rank));
+      someoneWorks |= state == State::kWorking || state == State::kUnknown || state == State::kEnded ||
+                      state == State::kDied ||  // its exit is about to be seen
+                      m_watches[rank].stillSeconds() <= m_options.watchdogSeconds;
+    }
+    if (!someoneWorks && m_options.watchdogSeconds > 0) nobodyWorks();
+  }
+
+  void hangs(int rank) {
+    RunEnd end;
+    end.state = "failed";
+    dump::setPlace(end, core::Rank(rank), m_watches[static_cast<std::size_t>(rank)].status());
+    end.message = fmt::format("{} hangs{} (no progress for {:.0f} s)", name(rank), place(rank),
+                              m_watches[static_cast<std::size_t>(rank)].stillSeconds());
+    trouble(end, 128 + SIGTERM);
+  }
+
+  void nobodyWorks() {
+    RunEnd end;
+    end.state = "failed";
+    end.message = fmt::format("no progress for {:.0f} s:", m_options.watchdogSeconds);
+    for (int rank = 0; rank < m_launch.ranks(); ++rank)
+      end.message += fmt::format("{} {} waits{}", rank ? "," : "", name(rank), place(rank));
+    trouble(end, 128 + SIGTERM);
+  }
+
+  void launcherFailed(int status) {
+    RunEnd end;
+    end.state = "failed";
+    end.exitStatus = shellStatus(status);
+    end.message = fmt::format("mpirun ended with status {} before the ranks did", *end.exitStatus);
+    trouble(end, *end.exitStatus == 0 ? kExitDamaged : *end.exitStatus);
+  }
+
+  // The program did well; its recorder may not have.
+  void finished() {
+    RunEnd end;
+    end.state = "finished";
+    end.exitStatus = 0;
+    int status = kExitFine;
+    for (int rank = 0; rank < m_launch.ranks(); ++rank) {
+      if (!fs::exists(m_options.run / fmt::format("rank_{}", rank))) continue;
+      const std::optional<RunEnd> own = journalEnd(m_options.run, rank);
+      if (own && own->message.empty()) continue;
+      if (own && own->state == "stopped") end.state = "stopped";
+      end.message = fmt::format("{}: {}", name(rank), own ? own->message : "the recorder did not finish");
+      status = end.state == "stopped" ? kExitFine : kExitDamaged;
+    }
+    trouble(end, status);
+  }
+
+  Launch& m_launch;
+  const MonitorOptions& m_options;
+  std::vector<RankWatch> m_watches;
+  std::optional<Outcome> m_trouble;
+  std::optional<double> m_endingSince;
+};
+
+}  // namespace
+
+Outcome monitorRun(Launch& launch, const MonitorOptions& options) { return Monitor(launch, options).run(); }
+
+}  // namespace msdbg::app

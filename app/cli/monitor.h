@@ -1,0 +1,29 @@
+// Watches a run that was launched until nothing of it is left, and says how it ended. A rank that dies or makes no
+// progress ends the run: the others get SIGTERM, so that they commit what they recorded, and SIGKILL after a grace
+// time. Main thread only.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+
+#include "app/cli/launch.h"
+#include "core_engine/base/cancel.h"
+#include "dump/run_info.h"
+
+namespace msdbg::app {
+
+struct MonitorOptions {
+  std::filesystem::path run;
+  double watchdogSeconds = 30;                                    // 0: no watchdog
+  core::CancelToken cancel;                                       // Ctrl-C: the ranks are asked to stop
+  std::function<void(const dump::RunControl::Progress&)> progress;  // called about ten times a second
+};
+
+struct Outcome {
+  dump::RunEnd end;
+  int exitStatus = 0;  // of `msdbg dump`
+};
+
+Outcome monitorRun(Launch& launch, const MonitorOptions& options);
+
+}  // namespace msdbg::app

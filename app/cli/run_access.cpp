@@ -1,0 +1,134 @@
+#include "app/cli/run_access.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace msdbg::app {
+
+namespace fs = std::filesystem;
+using core::Error;
+using core::ErrorCode;
+using core::Ok;
+using core::Rank;
+using core::Result;
+using core::Status;
+
+namespace {
+
+std::vector<std::string> runsIn(const fs::path& folder) {
+  std::vector<std::string> runs;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder.empty() ? "." : folder, error), end; !error && entry != end; entry.increment(error))
+    if (entry->path().extension() == ".msdbg") runs.push_back((folder / entry->path().filename()).string());
+  std::ranges::sort(runs);
+  return runs;
+}
+
+Error noSuchRun(const fs::path& path) {
+  const std::vector<std::string> runs = runsIn(path.parent_path());
+  std::string advice = core::didYouMean(path.string(), runs);
+  if (advice.empty())
+    advice = runs.empty() ? "; record one with msdbg dump"
+                          : "; here are " + core::join(std::span(runs).first(std::min<std::size_t>(runs.size(), 3)), ", ");
+  return {ErrorCode::kMissing, "there is no run " + path.string() + advice};
+}
+
+Error noSuchRank(const OpenedRun& run, std::int64_t rank) {
+  return {ErrorCode::kUsage, fmt::format("{} has no rank {}; it has {}", run.path, rank, ranksText(run))};
+}
+
+}  // namespace
+
+Result<OpenedRun> openRun(const std::string& given) {
+  fs::path path = given;
+  if (given.empty()) {
+    MSDBG_ASSIGN(const fs::path newest, replay::Run::newest("."));
+    path = newest.lexically_normal();
+    fmt::print(stderr, "msdbg: using {}\n", path.string());
+  }
+  while (path.has_relative_path() && !path.has_filename()) path = path.parent_path();  // "a.msdbg/"
+  std::error_code error;
+  if (!fs::exists(path, error)) return noSuchRun(path);
+  OpenedRun opened;
+  opened.path = path.string();
+  MSDBG_ASSIGN(opened.run, replay::Run::open(path));
+  return opened;
+}
+
+Result<RunAndQuery> splitRunAndQuery(const std::vector<std::string>& arguments, const std::string& queryName) {
+  if (arguments.empty()) return Error(ErrorCode::kUsage, queryName + " is missing");
+  if (arguments.size() == 1) return RunAndQuery{"", arguments[0]};
+  return RunAndQuery{arguments[0], arguments[1]};
+}
+
+Result<Rank> checkedRank(const OpenedRun& run, std::optional<std::int64_t> rank) {
+  const std::vector<Rank> ranks = run.run->ranks();
+  if (ranks.empty()) return Error(ErrorCode::kUnavailable, run.path + " holds nothing of any rank");
+  if (!rank) return ranks.front();
+  if (std::ranges::find(ranks, Rank(*rank)) == ranks.end()) return noSuchRank(run, *rank);
+  return Rank(*rank);
+}
+
+Status checkIteration(const OpenedRun& run, Rank rank, std::int64_t iteration) {
+  const auto recorded = run.run->iterations(rank);
+  if (std::ranges::find(recorded, core::Iteration(iteration)) != recorded.end()) return Ok{};
+  for (const dump::Damage& damage : run.reader().damage())
+    if (damage.rank == rank && std::ranges::find(damage.iterations, iteration) != damage.iterations.end())
+      return Error(ErrorCode::kDamaged, fmt::format("iteration {} of rank {} is lost: {}: {}", iteration, rank.value,
+                                                    damage.where, damage.what));
+  return Error(ErrorCode::kUsage, fmt::format("iteration {} of rank {} is not recorded in {}; recorded are {}",
+                                              iteration, rank.value, run.path, iterationsText(run, rank)));
+}
+
+std::string iterationsText(const OpenedRun& run, Rank rank) {
+  std::vector<std::int64_t> numbers;
+  for (const core::Iteration iteration : run.run->iterations(rank)) numbers.push_back(iteration.value);
+  return numbers.empty() ? "none" : core::formatRanges(numbers);
+}
+
+std::string ranksText(const OpenedRun& run) {
+  std::vector<std::int64_t> numbers;
+  for (const Rank rank : run.run->ranks()) numbers.push_back(rank.value);
+  return numbers.empty() ? "none" : core::formatRanges(numbers);
+}
+
+int withDamage(const OpenedRun& run, int status) {
+  const auto& damage = run.reader().damage();
+  for (const dump::Damage& d : damage)
+    printWarning(fmt::format("{}/{}: {}{}", run.path, d.where, d.what,
+                             d.iterations.empty() ? "" : "; lost: iterations " + core::formatRanges(d.iterations)));
+  return status == kExitFine && !damage.empty() ? kExitDamaged : status;
+}
+
+std::string placeOf(const core::Frame* frame) {
+  if (!frame) return {};
+  return fs::path(frame->file).filename().string() + ":" + std::to_string(frame->line);
+}
+
+std::string sourceLine(const core::Frame* frame) {
+  if (!frame) return "(no source line is known)";
+  return frame->code.empty() ? placeOf(frame) : placeOf(frame) + "   " + frame->code;
+}
+
+std::span<const core::FrameId> framesOf(const core::Graph& graph, core::TensorId tensor) {
+  const core::TensorInfo& info = graph.tensor(tensor);
+  if (info.isSource()) return info.frames;
+  return graph.node(info.producer).frames;
+}
+
+std::string tensorName(const core::TensorInfo& tensor) { return tensor.slot == 0 ? tensor.name : tensor.fullName(); }
+
+std::string typeText(const core::TensorInfo& tensor) {
+  return std::string(core::dtypeName(tensor.dtype)) + " " + tensor.shape.text();
+}
+
+std::string endText(const OpenedRun& run) {
+  const dump::RunEnd& end = run.reader().info().end;
+  if (run.reader().recording()) return "is being recorded";
+  if (end.state == "running") return "was interrupted: it never said how it ended";
+  return end.message.empty() ? end.state : end.state + ": " + end.message;
+}
+
+}  // namespace msdbg::app

@@ -1,0 +1,54 @@
+// What the commands that read a run share: finding and opening it, checking a rank or iteration that was asked for,
+// and how places in it are written for people. Main thread only.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/cli/command.h"
+#include "core_engine/base/text.h"
+#include "replay/run.h"
+
+namespace msdbg::app {
+
+struct OpenedRun {
+  std::unique_ptr<replay::Run> run;
+  std::string path;  // as given, or as found
+  dump::RunReader& reader() const { return run->reader(); }
+  const core::Graph& graph() const { return run->graph(); }
+};
+
+/// "" means the newest *.msdbg in the current folder, which is then named on stderr. A run that is not there names
+/// those that lie beside it.
+core::Result<OpenedRun> openRun(const std::string& path);
+
+/// Splits the arguments of a command whose last one is not the run: {QUERY} or {RUN, QUERY}.
+struct RunAndQuery { std::string run, query; };
+core::Result<RunAndQuery> splitRunAndQuery(const std::vector<std::string>& arguments, const std::string& queryName);
+
+/// kUsage naming the recorded ones.
+core::Result<core::Rank> checkedRank(const OpenedRun& run, std::optional<std::int64_t> rank);  // none: the first
+core::Status checkIteration(const OpenedRun& run, core::Rank rank, std::int64_t iteration);
+
+/// "0-11" for all that are recorded of the rank.
+std::string iterationsText(const OpenedRun& run, core::Rank rank);
+std::string ranksText(const OpenedRun& run);
+
+/// Damage seen so far, one warning a line on stderr; kExitDamaged if there is any and `status` is fine.
+int withDamage(const OpenedRun& run, int status);
+
+/// "alexnet.cpp:52"; "" without a frame.
+std::string placeOf(const core::Frame* frame);
+/// "alexnet.cpp:52   x = conv(x, {.out = 64})"
+std::string sourceLine(const core::Frame* frame);
+/// The frames of a tensor: its own for sources, else its producer's.
+std::span<const core::FrameId> framesOf(const core::Graph& graph, core::TensorId tensor);
+/// Name as a command takes it: no ":0".
+std::string tensorName(const core::TensorInfo& tensor);
+/// "float32 [64, 3, 32, 32]"
+std::string typeText(const core::TensorInfo& tensor);
+/// "finished", "was killed …", "is being recorded": how the run ended, for people.
+std::string endText(const OpenedRun& run);
+
+}  // namespace msdbg::app

@@ -1,0 +1,142 @@
+// msdbg show: one tensor of one iteration and rank: type, statistics, values.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/cli/command.h"
+#include "app/cli/json_output.h"
+#include "app/cli/run_access.h"
+#include "app/cli/statistics_text.h"
+#include "app/cli/table.h"
+#include "app/cli/tensor_text.h"
+
+namespace msdbg::app {
+namespace {
+
+using core::Error;
+using core::ErrorCode;
+using core::Result;
+using core::Tensor;
+
+constexpr std::int64_t kMostJsonValues = 1 << 20;
+
+struct ShowOptions {
+  std::string run, tensor, slice, npy;
+  std::optional<std::int64_t> iteration, rank;
+};
+
+// What was asked for, found in the run.
+struct Shown {
+  core::Rank rank;
+  core::Iteration iteration;
+  core::TensorId id;
+  std::optional<watch::StatisticsRow> statistics;
+  std::optional<Tensor> value;  // sliced
+  std::optional<Error> missing;
+};
+
+// The newest iteration whose value is stored, else the newest one.
+Result<core::Iteration> defaultIteration(const OpenedRun& run, core::Rank rank, core::TensorId tensor) {
+  const auto iterations = run.run->iterations(rank);
+  if (iterations.empty())
+    return Error(ErrorCode::kUnavailable, fmt::format("no iteration of rank {} is recorded in {}", rank.value, run.path));
+  for (auto it = iterations.rbegin(); it != iterations.rend(); ++it)
+    if (run.run->stored(rank, *it, tensor)) return *it;
+  return iterations.back();
+}
+
+core::Status find(const OpenedRun& run, const ShowOptions& options, Shown& shown) {
+  MSDBG_ASSIGN(shown.id, replay::resolveTensor(run.graph(), options.tensor));
+  MSDBG_ASSIGN(shown.rank, checkedRank(run, options.rank));
+  if (options.iteration) {
+    MSDBG_TRY(checkIteration(run, shown.rank, *options.iteration));
+    shown.iteration = core::Iteration(*options.iteration);
+  } else {
+    MSDBG_ASSIGN(shown.iteration, defaultIteration(run, shown.rank, shown.id));
+  }
+  if (const watch::StatisticsRow* row = run.run->statistics(shown.rank, shown.iteration, shown.id)) shown.statistics = *row;
+  Result<Tensor> value = run.run->value(shown.rank, shown.iteration, shown.id);
+  if (!value.ok()) {
+    shown.missing = value.error();
+    return core::Ok{};
+  }
+  shown.value = std::move(value).value();
+  if (!options.slice.empty()) {
+    MSDBG_ASSIGN(shown.value, sliceTensor(*shown.value, options.slice));
+  }
+  return core::Ok{};
+}
+
+Json shownJson(const OpenedRun& run, const ShowOptions& options, const Shown& shown) {
+  const core::TensorInfo& tensor = run.graph().tensor(shown.id);
+  Json json = document("show");
+  json["run"] = run.path;
+  json["tensor"] = tensor.fullName();
+  json["rank"] = shown.rank.value;
+  json["iteration"] = shown.iteration.value;
+  json["dtype"] = core::dtypeName(tensor.dtype);
+  json["shape"] = shapeJson(tensor.shape);
+  json["role"] = core::roleName(tensor.role);
+  json["source"] = sourceJson(run.graph(), framesOf(run.graph(), shown.id));
+  json["statistics"] = shown.statistics ? statisticsJson(*shown.statistics) : Json();
+  json["stored"] = shown.value.has_value();
+  json["slice"] = textOrNull(options.slice);
+  json["npy"] = textOrNull(options.npy);
+  const bool print = shown.value && options.npy.empty() && shown.value->elements() <= kMostJsonValues;
+  json["values"] = print ? tensorJson(*shown.value) : Json();
+  return json;
+}
+
+void printShown(const OpenedRun& run, const ShowOptions& options, const Shown& shown) {
+  const core::TensorInfo& tensor = run.graph().tensor(shown.id);
+  fmt::print("{}   {}   {}\n", tensor.fullName(), typeText(tensor), core::roleName(tensor.role));
+  fmt::print("rank {}, iteration {}   {}\n", shown.rank.value, shown.iteration.value,
+             sourceLine(run.graph().userFrame(framesOf(run.graph(), shown.id))));
+  if (shown.statistics) fmt::print("\n{}", statisticsBlock(*shown.statistics, 2));
+  if (!shown.value || !options.npy.empty()) return;
+  fmt::print("\n");
+  if (!options.slice.empty()) fmt::print("[{}]   {}\n", options.slice, shown.value->shape().text());
+  fmt::print("{}", tensorText(*shown.value, 0));
+}
+
+Result<int> show(const ShowOptions& options, const Context& context) {
+  if (options.tensor.empty())
+    return Error(ErrorCode::kUsage, "show: which tensor? give --tensor NAME; msdbg info --tensors '*' lists them");
+  MSDBG_ASSIGN(const OpenedRun run, openRun(options.run));
+  Shown shown;
+  MSDBG_TRY(find(run, options, shown));
+  if (shown.value && !options.npy.empty()) MSDBG_TRY(writeNpy(options.npy, *shown.value));
+  if (context.json) {
+    printJson(shownJson(run, options, shown));
+  } else {
+    printShown(run, options, shown);
+    if (shown.value && !options.npy.empty()) fmt::print("\nwritten to {}\n", options.npy);
+  }
+  if (shown.missing) return *shown.missing;
+  return kExitFine;
+}
+
+Command::Run setup(CLI::App& app, Context& context) {
+  auto options = std::make_shared<ShowOptions>();
+  app.add_option("RUN", options->run, "run folder (default: the newest *.msdbg here)");
+  app.add_option("--tensor", options->tensor, "its name, alias, a unique end of the name, or a glob")->type_name("T");
+  app.add_option("--iteration", options->iteration, "default: the newest one that stores it")->type_name("K");
+  app.add_option("--rank", options->rank, "default: the first")->type_name("R");
+  app.add_option("--slice", options->slice, "as NumPy: 0,:,3:5")->type_name("SLICE");
+  app.add_option("--npy", options->npy, "write the values to this .npy file")->type_name("FILE");
+  return [options, &context] { return show(*options, context); };
+}
+
+}  // namespace
+
+Command showCommand() {
+  return {.name = "show",
+          .summary = "one tensor: type, statistics and values",
+          .examples = "  msdbg show --tensor conv3/weight\n"
+                      "  msdbg show --tensor 'grad(network/conv1/weight)' --iteration 7 --rank 1\n"
+                      "  msdbg show --tensor conv3/Conv-op1 --slice 0,:2,3:5,3:5\n"
+                      "  msdbg show alexnet-1.msdbg --tensor conv3/weight --npy weight.npy\n",
+          .setup = setup};
+}
+
+}  // namespace msdbg::app

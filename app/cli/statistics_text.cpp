@@ -1,0 +1,49 @@
+#include "app/cli/statistics_text.h"
+
+#include <fmt/format.h>
+
+#include "app/cli/table.h"
+#include "core_engine/base/text.h"
+
+namespace msdbg::app {
+namespace {
+
+std::string shortNumber(double value) { return fmt::format("{:.4g}", value); }
+
+std::string zeroShare(const core::TensorStatistics& s) {
+  return s.count ? fmt::format("{:.3g}", 100.0 * static_cast<double>(s.zero) / static_cast<double>(s.count)) : "";
+}
+
+}  // namespace
+
+std::string statisticsBlock(const watch::StatisticsRow& row, int indent) {
+  const core::TensorStatistics& s = row.values;
+  const std::string pad(static_cast<std::size_t>(indent), ' ');
+  std::string text = fmt::format("{}elements {}   nan {}   inf {}   zero {} ({} %)   negative {}\n", pad,
+                                 groupedNumber(s.count), groupedNumber(s.nan), groupedNumber(s.inf()),
+                                 groupedNumber(s.zero), zeroShare(s), groupedNumber(s.negative));
+  using core::formatShort;
+  text += fmt::format("{}min {}   max {}   mean {}   mean|x| {}   std {}   L2 {}\n", pad, formatShort(s.min),
+                      formatShort(s.max), formatShort(s.mean), formatShort(s.meanAbs), formatShort(s.std),
+                      formatShort(s.l2));
+  if (row.change)
+    text += fmt::format("{}change: mean {}   max {}   of a mean of {}\n", pad, formatShort(row.change->meanAbsChange),
+                        formatShort(row.change->maxAbsChange), formatShort(row.change->meanAbsPrevious));
+  if (row.activation)
+    text += fmt::format("{}in range {:.3g} %   dead units {:.3g} %\n", pad, 100 * row.activation->shareInRange,
+                        100 * row.activation->shareDeadUnits);
+  return text;
+}
+
+std::vector<std::string> statisticsHeaders() {
+  return {">nan", ">inf", ">zero %", ">min", ">max", ">mean", ">mean|x|", ">std"};
+}
+
+std::vector<std::string> statisticsCells(const watch::StatisticsRow* row) {
+  if (!row) return {"not recorded"};
+  const core::TensorStatistics& s = row->values;
+  return {groupedNumber(s.nan), groupedNumber(s.inf()), zeroShare(s),           shortNumber(s.min),
+          shortNumber(s.max),   shortNumber(s.mean),    shortNumber(s.meanAbs), shortNumber(s.std)};
+}
+
+}  // namespace msdbg::app

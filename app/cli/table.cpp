@@ -1,0 +1,76 @@
+#include "app/cli/table.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <sstream>
+
+namespace msdbg::app {
+
+Table::Table(std::vector<std::string> headers) : m_headers(std::move(headers)) {
+  for (std::string& header : m_headers) {
+    m_right.push_back(header.starts_with('>'));
+    if (m_right.back()) header.erase(0, 1);
+  }
+}
+
+void Table::row(std::vector<std::string> cells) {
+  cells.resize(m_headers.size());
+  m_rows.push_back(std::move(cells));
+}
+
+std::string Table::text(int indent) const {
+  std::vector<std::size_t> widths;
+  for (std::size_t c = 0; c < m_headers.size(); ++c) {
+    widths.push_back(displayWidth(m_headers[c]));
+    for (const auto& cells : m_rows) widths[c] = std::max(widths[c], displayWidth(cells[c]));
+  }
+  std::string text;
+  const auto line = [&](const std::vector<std::string>& cells) {
+    std::string out(static_cast<std::size_t>(indent), ' ');
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      const std::string gap(widths[c] - displayWidth(cells[c]), ' ');
+      out += (c ? "  " : "") + (m_right[c] ? gap + cells[c] : cells[c] + gap);
+    }
+    out.erase(out.find_last_not_of(' ') + 1);
+    text += out + "\n";
+  };
+  line(m_headers);
+  for (const auto& cells : m_rows) line(cells);
+  return text;
+}
+
+std::size_t displayWidth(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+std::string groupedNumber(std::int64_t value) {
+  std::string digits = std::to_string(value);
+  for (std::int64_t at = static_cast<std::int64_t>(digits.size()) - 3; at > (value < 0 ? 1 : 0); at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
+std::string counted(std::int64_t count, const std::string& noun) {
+  return groupedNumber(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+std::string wrapped(const std::string& text, std::size_t indent, std::size_t width) {
+  std::istringstream words(text);
+  std::string out, word;
+  std::size_t column = indent;
+  while (words >> word) {
+    if (column > indent && column + 1 + displayWidth(word) > width) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      out += " ";
+      ++column;
+    }
+    out += word;
+    column += displayWidth(word);
+  }
+  return out;
+}
+
+}  // namespace msdbg::app

@@ -1,0 +1,33 @@
+// Table: columns of text, aligned, for people. Value type.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace msdbg::app {
+
+class Table {
+ public:
+  /// A header that starts with '>' makes a right-aligned column (numbers).
+  explicit Table(std::vector<std::string> headers);
+  void row(std::vector<std::string> cells);  // missing cells are empty
+  bool empty() const { return m_rows.empty(); }
+  std::string text(int indent = 0) const;
+
+ private:
+  std::vector<std::string> m_headers;
+  std::vector<bool> m_right;
+  std::vector<std::vector<std::string>> m_rows;
+};
+
+/// Columns that the text takes on a terminal (UTF-8 characters, all of width 1).
+std::size_t displayWidth(const std::string& text);
+/// 1234567 -> "1,234,567"
+std::string groupedNumber(std::int64_t value);
+/// "1 tensor", "3 tensors"
+std::string counted(std::int64_t count, const std::string& noun);
+/// The text in lines of at most `width`, every line but the first indented.
+std::string wrapped(const std::string& text, std::size_t indent, std::size_t width = 100);
+
+}  // namespace msdbg::app

@@ -1,0 +1,169 @@
+#include "app/cli/tensor_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+namespace msdbg::app {
+
+using core::DType;
+using core::Tensor;
+
+namespace {
+
+constexpr std::int64_t kAbbreviateAbove = 1000, kEdge = 3;
+constexpr std::size_t kLineWidth = 100;
+
+// Formats elements; all cells of one tensor get the same width.
+class Cells {
+ public:
+  Cells(const Tensor& tensor, bool abbreviate) : m_tensor(tensor), m_abbreviate(abbreviate) {
+    visit([this](std::int64_t index) { m_width = std::max(m_width, text(index).size()); });
+  }
+
+  std::string cell(std::int64_t index) const { return fmt::format("{:>{}}", text(index), m_width); }
+  std::size_t width() const { return m_width; }
+
+  /// f(i) for the shown positions of a dimension, skip() where some are left out.
+  template <typename F, typename Skip>
+  void along(std::int64_t size, F&& f, Skip&& skip) const {
+    const bool cut = m_abbreviate && size > 2 * kEdge;
+    for (std::int64_t i = 0; i < size; ++i) {
+      if (cut && i == kEdge) {
+        skip();
+        i = size - kEdge;
+      }
+      f(i);
+    }
+  }
+
+ private:
+  std::string text(std::int64_t index) const {
+    if (m_tensor.dtype() == DType::Bool) return m_tensor.at(index) != 0 ? "true" : "false";
+    if (m_tensor.dtype() == DType::Int64) return std::to_string(m_tensor.data<std::int64_t>()[static_cast<std::size_t>(index)]);
+    return fmt::format("{:.6g}", m_tensor.at(index));
+  }
+
+  template <typename F>
+  void visit(F&& f, std::size_t dimension = 0, std::int64_t offset = 0) const {
+    if (dimension == m_tensor.shape().rank()) return f(offset);
+    along(m_tensor.shape()[dimension],
+          [&](std::int64_t i) { visit(f, dimension + 1, offset * m_tensor.shape()[dimension] + i); }, [] {});
+  }
+
+  const Tensor& m_tensor;
+  bool m_abbreviate;
+  std::size_t m_width = 0;
+};
+
+class Writer {
+ public:
+  Writer(const Tensor& tensor, int indent)
+      : m_tensor(tensor), m_cells(tensor, tensor.elements() > kAbbreviateAbove), m_indent(indent) {}
+
+  std::string write() {
+    m_out = std::string(static_cast<std::size_t>(m_indent), ' ');
+    if (m_tensor.shape().rank() == 0) m_out += m_cells.cell(0);
+    else dimension(0, 0);
+    return m_out + "\n";
+  }
+
+ private:
+  void dimension(std::size_t d, std::int64_t offset) {
+    const std::int64_t size = m_tensor.shape()[d];
+    const bool last = d + 1 == m_tensor.shape().rank();
+    m_out += "[";
+    bool first = true;
+    std::size_t column = 0;
+    const auto gap = [&](std::size_t needed) {
+      if (!first && last) m_out += " ", ++column;
+      if (!first && (!last || column + needed > kLineWidth)) newLine(d, last ? 1 : rankBelow(d)), column = 0;
+      first = false;
+      column += needed;
+    };
+    m_cells.along(
+        size,
+        [&](std::int64_t i) {
+          gap(m_cells.width());
+          if (last) m_out += m_cells.cell(offset * size + i);
+          else dimension(d + 1, offset * size + i);
+        },
+        [&] {
+          gap(3);
+          m_out += "...";
+        });
+    m_out += "]";
+  }
+
+  // A blank line between matrices, none between rows.
+  std::size_t rankBelow(std::size_t d) const { return d + 2 < m_tensor.shape().rank() ? 2 : 1; }
+
+  void newLine(std::size_t d, std::size_t lines) {
+    while (!m_out.empty() && m_out.back() == ' ') m_out.pop_back();
+    m_out += std::string(lines, '\n') + std::string(static_cast<std::size_t>(m_indent) + d + 1, ' ');
+  }
+
+  const Tensor& m_tensor;
+  Cells m_cells;
+  int m_indent;
+  std::string m_out;
+};
+
+Json elementsJson(const Tensor& tensor, std::size_t dimension, std::int64_t offset) {
+  if (dimension == tensor.shape().rank()) {
+    if (tensor.dtype() == DType::Bool) return tensor.at(offset) != 0;
+    if (tensor.dtype() == DType::Int64) return tensor.data<std::int64_t>()[static_cast<std::size_t>(offset)];
+    if (!core::isFloating(tensor.dtype())) return static_cast<std::int64_t>(tensor.at(offset));
+    return number(tensor.at(offset));
+  }
+  Json list = Json::array();
+  for (std::int64_t i = 0; i < tensor.shape()[dimension]; ++i)
+    list.push_back(elementsJson(tensor, dimension + 1, offset * tensor.shape()[dimension] + i));
+  return list;
+}
+
+std::string_view npyType(DType dtype) {
+  switch (dtype) {
+    case DType::Float64: return "<f8";
+    case DType::Int64: return "<i8";
+    case DType::Int32: return "<i4";
+    case DType::UInt8: return "|u1";
+    case DType::Bool: return "|b1";
+    case DType::Float32: break;
+  }
+  return "<f4";
+}
+
+// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, version 1.0
+std::string npyHeader(const Tensor& tensor) {
+  std::string shape;
+  for (const std::int64_t dim : tensor.shape().dims()) shape += std::to_string(dim) + ",";
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", npyType(tensor.dtype()), shape);
+  constexpr std::size_t kPrefix = 10;
+  text.append(63 - (kPrefix + text.size()) % 64, ' ');
+  text += '\n';
+  std::string header("\x93NUMPY\x01\x00", 8);
+  header += static_cast<char>(text.size() & 0xFF);
+  header += static_cast<char>(text.size() >> 8);
+  return header + text;
+}
+
+}  // namespace
+
+std::string tensorText(const Tensor& tensor, int indent) { return Writer(tensor, indent).write(); }
+Json tensorJson(const Tensor& tensor) { return elementsJson(tensor, 0, 0); }
+
+core::Status writeNpy(const std::filesystem::path& file, const Tensor& tensor) {
+  std::ofstream out(file, std::ios::binary);
+  const std::string header = npyHeader(tensor);
+  out.write(header.data(), static_cast<std::streamsize>(header.size()));
+  out.write(static_cast<const char*>(tensor.raw()), static_cast<std::streamsize>(tensor.bytes()));
+  out.close();
+  if (!out) return core::Error(core::ErrorCode::kIo, fmt::format("cannot write {}: {}", file.string(), strerror(errno)));
+  return core::Ok{};
+}
+
+}  // namespace msdbg::app

@@ -1,0 +1,68 @@
+// msdbg verify: reads all of a run and checks every hash.
+#include <fmt/format.h>
+
+#include "app/cli/command.h"
+#include "app/cli/json_output.h"
+#include "app/cli/progress.h"
+#include "app/cli/run_access.h"
+#include "app/cli/table.h"
+
+namespace msdbg::app {
+namespace {
+
+void print(const OpenedRun& run, const std::vector<dump::Damage>& damage, std::uint64_t bytes) {
+  if (damage.empty()) {
+    fmt::print("{}: {} read, every hash is right\n", run.path, core::formatBytes(bytes));
+    return;
+  }
+  fmt::print("{}: {}\n\n", run.path, counted(static_cast<std::int64_t>(damage.size()), "damaged place"));
+  Table table({"where", "what", "rank", "lost iterations"});
+  for (const dump::Damage& d : damage)
+    table.row({d.where, d.what, d.rank.valid() ? std::to_string(d.rank.value) : "",
+               d.iterations.empty() ? "none" : core::formatRanges(d.iterations)});
+  fmt::print("{}\nThe rest of the run can be read.\n", table.text(2));
+}
+
+core::Result<int> verify(const std::string& path, const Context& context) {
+  MSDBG_ASSIGN(const OpenedRun run, openRun(path));
+  std::uint64_t bytes = 0;
+  std::vector<dump::Damage> damage;
+  {
+    Progress progress;
+    damage = run.reader().verify(context.cancel, [&](std::uint64_t done, std::uint64_t all) {
+      bytes = done;
+      progress.share("verifying", all ? static_cast<double>(done) / static_cast<double>(all) : 1);
+    });
+  }
+  if (context.cancel.cancelled()) return cancelledError();
+  if (context.json) {
+    Json json = document("verify");
+    json["run"] = run.path;
+    json["ok"] = damage.empty();
+    json["recording"] = run.reader().recording();
+    json["bytes"] = bytes;
+    json["damage"] = damageJson(damage);
+    printJson(json);
+  } else {
+    print(run, damage, bytes);
+  }
+  return damage.empty() ? kExitFine : kExitDamaged;
+}
+
+Command::Run setup(CLI::App& options, Context& context) {
+  auto path = std::make_shared<std::string>();
+  options.add_option("RUN", *path, "run folder (default: the newest *.msdbg here)");
+  return [path, &context] { return verify(*path, context); };
+}
+
+}  // namespace
+
+Command verifyCommand() {
+  return {.name = "verify",
+          .summary = "read everything of a run and check every hash",
+          .examples = "  msdbg verify                     the newest run here\n"
+                      "  msdbg verify alexnet-1.msdbg --json\n",
+          .setup = setup};
+}
+
+}  // namespace msdbg::app

@@ -1,0 +1,80 @@
+#include "dump/codec/codec.h"
+
+#include <zstd.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace msdbg::dump {
+namespace {
+
+constexpr std::size_t kSample = 64u << 10;
+
+core::Error damaged(const char* what) { return {core::ErrorCode::kDamaged, what}; }
+
+}  // namespace
+
+struct Compressor::Context {
+  ZSTD_CCtx* zstd = ZSTD_createCCtx();
+  ~Context() { ZSTD_freeCCtx(zstd); }
+};
+
+Compressor::Compressor() : m_context(std::make_unique<Context>()) {}
+Compressor::~Compressor() = default;
+
+std::size_t Compressor::frame(std::span<const std::byte> chunk, std::size_t elementBytes) {
+  m_shuffled.resize(chunk.size());
+  m_frame.resize(ZSTD_compressBound(chunk.size()));
+  shuffle(chunk, elementBytes, m_shuffled);
+  const std::size_t used = ZSTD_compressCCtx(m_context->zstd, m_frame.data(), m_frame.size(), m_shuffled.data(),
+                                             m_shuffled.size(), kLevel);
+  return ZSTD_isError(used) ? 0 : used;
+}
+
+bool Compressor::compress(std::span<const std::byte> chunk, std::size_t elementBytes, Trial& trial,
+                          std::vector<std::byte>& stored) {
+  if (trial.rawBytesLeft >= chunk.size()) {
+    trial.rawBytesLeft -= chunk.size();
+    return false;
+  }
+  const auto pays = [](std::size_t raw, std::size_t packed) {
+    return packed > 0 && static_cast<double>(raw) >= kWorthwhile * static_cast<double>(packed);
+  };
+  // The middle of the chunk: the beginning is often special (padding, first rows).
+  const std::size_t sample = std::min(chunk.size(), kSample);
+  const std::size_t start = (chunk.size() - sample) / 2 / elementBytes * elementBytes;
+  std::size_t used = frame(chunk.subspan(start, sample), elementBytes);
+  if (pays(sample, used) && sample < chunk.size()) used = frame(chunk, elementBytes);
+  if (!pays(m_shuffled.size(), used)) {
+    trial.rawBytesLeft = kPause;
+    return false;
+  }
+  trial.rawBytesLeft = 0;
+  stored.assign(m_frame.begin(), m_frame.begin() + static_cast<std::ptrdiff_t>(used));
+  return true;
+}
+
+core::Status decodeChunk(std::span<const std::byte> stored, bool shuffled, bool compressed, std::size_t elementBytes,
+                         std::span<std::byte> chunk) {
+  std::vector<std::byte> scratch;
+  if (compressed) {
+    if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != chunk.size()) return damaged("a frame of another size");
+    std::span<std::byte> into = chunk;
+    if (shuffled) {
+      scratch.resize(chunk.size());
+      into = scratch;
+    }
+    const std::size_t used = ZSTD_decompress(into.data(), into.size(), stored.data(), stored.size());
+    if (ZSTD_isError(used) || used != chunk.size()) return damaged("zstd cannot decode it");
+    stored = into;
+  }
+  if (stored.size() != chunk.size()) return damaged("a chunk of another size");
+  if (shuffled) {
+    unshuffle(stored, elementBytes, chunk);
+  } else if (stored.data() != chunk.data()) {
+    std::memcpy(chunk.data(), stored.data(), chunk.size());
+  }
+  return core::Ok{};
+}
+
+}  // namespace msdbg::dump

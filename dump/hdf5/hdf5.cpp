@@ -1,0 +1,132 @@
+#include <cstring>
+
+#include "dump/hdf5/hdf5_internal.h"
+#include "dump/hdf5/zstd_filter.h"
+
+namespace msdbg::dump::hdf5 {
+namespace {
+
+herr_t collect(unsigned, const H5E_error2_t* entry, void* into) {
+  auto& text = *static_cast<std::string*>(into);
+  if (!entry->desc || std::strlen(entry->desc) == 0) return 0;
+  if (!text.empty()) text += " <- ";
+  text += entry->desc;
+  return 0;
+}
+
+}  // namespace
+
+std::mutex& libraryMutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+void initialise() {
+  static const bool done = [] {
+    H5open();
+    H5Zregister(zstdFilterClass());
+    return true;
+  }();
+  (void)done;
+  // Per thread in a thread-safe build of the library.
+  thread_local const bool quiet = H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) >= 0;
+  (void)quiet;
+}
+
+core::Error libraryError(const char* function) {
+  std::string text;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, collect, &text);
+  H5Eclear2(H5E_DEFAULT);
+  return {core::ErrorCode::kDamaged, std::string(function) + " failed (HDF5: " + text + ")"};
+}
+
+hid_t fileType(core::DType dtype) {
+  switch (dtype) {
+    case core::DType::Float32: return H5T_IEEE_F32LE;
+    case core::DType::Float64: return H5T_IEEE_F64LE;
+    case core::DType::Int64: return H5T_STD_I64LE;
+    case core::DType::Int32: return H5T_STD_I32LE;
+    case core::DType::UInt8:
+    case core::DType::Bool: break;
+  }
+  return H5T_STD_U8LE;
+}
+
+core::Result<Handle> openFile(const std::string& path) {
+  MSDBG_ASSIGN(const Handle access, owned(MSDBG_H5(H5Pcreate, H5P_FILE_ACCESS), H5Pclose));
+  MSDBG_ASSIGN(const herr_t unlocked, MSDBG_H5(H5Pset_file_locking, access.id(), false, true));
+  (void)unlocked;
+  return owned(MSDBG_H5(H5Fopen, path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
+}
+
+core::Result<bool> exists(hid_t location, const std::string& path) {
+  for (std::size_t at = path.find('/', 1); ; at = path.find('/', at + 1)) {
+    MSDBG_ASSIGN(const htri_t there, MSDBG_H5(H5Lexists, location, path.substr(0, at).c_str(), H5P_DEFAULT));
+    if (there == 0) return false;
+    if (at == std::string::npos) return true;
+  }
+}
+
+core::Result<Handle> openDataset(hid_t location, const std::string& path) {
+  return owned(MSDBG_H5(H5Dopen2, location, path.c_str(), H5P_DEFAULT), H5Dclose);
+}
+
+core::Result<std::vector<hsize_t>> extents(hid_t dataset) {
+  MSDBG_ASSIGN(const Handle space, owned(MSDBG_H5(H5Dget_space, dataset), H5Sclose));
+  MSDBG_ASSIGN(const int rank, MSDBG_H5(H5Sget_simple_extent_ndims, space.id()));
+  std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
+  MSDBG_ASSIGN(const int got, MSDBG_H5(H5Sget_simple_extent_dims, space.id(), dims.data(), nullptr));
+  (void)got;
+  return dims;
+}
+
+core::Status readAll(hid_t dataset, hid_t type, std::span<std::byte> into) {
+  MSDBG_ASSIGN(const Handle stored, owned(MSDBG_H5(H5Dget_type, dataset), H5Tclose));
+  MSDBG_ASSIGN(const htri_t same, MSDBG_H5(H5Tequal, stored.id(), type));
+  if (same == 0) return core::Error(core::ErrorCode::kDamaged, "unexpected element type");
+  MSDBG_ASSIGN(const auto dims, extents(dataset));
+  hsize_t bytes = H5Tget_size(type);
+  for (const hsize_t d : dims) {
+    if (d != 0 && bytes > into.size() / d) return core::Error(core::ErrorCode::kDamaged, "unexpected extents");
+    bytes *= d;
+  }
+  if (bytes != into.size()) return core::Error(core::ErrorCode::kDamaged, "unexpected extents");
+  MSDBG_TRY(MSDBG_H5(H5Dread, dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, into.data()));
+  return core::Ok{};
+}
+
+core::Result<std::vector<std::int64_t>> readIntegers(hid_t object, const std::string& name, std::size_t limit) {
+  MSDBG_ASSIGN(const Handle attribute, owned(MSDBG_H5(H5Aopen, object, name.c_str(), H5P_DEFAULT), H5Aclose));
+  MSDBG_ASSIGN(const Handle type, owned(MSDBG_H5(H5Aget_type, attribute.id()), H5Tclose));
+  MSDBG_ASSIGN(const htri_t same, MSDBG_H5(H5Tequal, type.id(), H5T_STD_I64LE));
+  MSDBG_ASSIGN(const Handle space, owned(MSDBG_H5(H5Aget_space, attribute.id()), H5Sclose));
+  MSDBG_ASSIGN(const int rank, MSDBG_H5(H5Sget_simple_extent_ndims, space.id()));
+  MSDBG_ASSIGN(const hssize_t count, MSDBG_H5(H5Sget_simple_extent_npoints, space.id()));
+  if (same == 0 || rank != 1 || static_cast<std::size_t>(count) > limit) {
+    return core::Error(core::ErrorCode::kDamaged, "attribute " + name + " has an unexpected type or length");
+  }
+  std::vector<std::int64_t> values(static_cast<std::size_t>(count));
+  MSDBG_TRY(MSDBG_H5(H5Aread, attribute.id(), H5T_NATIVE_INT64, values.data()));
+  return values;
+}
+
+core::Status writeIntegers(hid_t object, const std::string& name, std::span<const std::int64_t> values) {
+  const hsize_t count = values.size();
+  MSDBG_ASSIGN(const Handle space, owned(MSDBG_H5(H5Screate_simple, 1, &count, nullptr), H5Sclose));
+  MSDBG_ASSIGN(const Handle attribute, owned(MSDBG_H5(H5Acreate2, object, name.c_str(), H5T_STD_I64LE, space.id(),
+                                                      H5P_DEFAULT, H5P_DEFAULT), H5Aclose));
+  MSDBG_TRY(MSDBG_H5(H5Awrite, attribute.id(), H5T_NATIVE_INT64, values.data()));
+  return core::Ok{};
+}
+
+core::Status writeText(hid_t object, const std::string& name, const std::string& text) {
+  MSDBG_ASSIGN(const Handle type, owned(MSDBG_H5(H5Tcopy, H5T_C_S1), H5Tclose));
+  MSDBG_TRY(MSDBG_H5(H5Tset_size, type.id(), text.size() + 1));
+  MSDBG_ASSIGN(const Handle space, owned(MSDBG_H5(H5Screate, H5S_SCALAR), H5Sclose));
+  MSDBG_ASSIGN(const Handle attribute, owned(MSDBG_H5(H5Acreate2, object, name.c_str(), type.id(), space.id(),
+                                                      H5P_DEFAULT, H5P_DEFAULT), H5Aclose));
+  MSDBG_TRY(MSDBG_H5(H5Awrite, attribute.id(), type.id(), text.c_str()));
+  return core::Ok{};
+}
+
+}  // namespace msdbg::dump::hdf5

@@ -1,0 +1,104 @@
+// The HDF5 C library behind one checked call: call() is the only place where its results are looked at. The library's
+// own error text goes into the message and never to stderr. Handles are owned and closed in order of scope.
+// Threads: the library is used under one lock, so any thread may call; the recorder uses one thread only.
+#pragma once
+
+#include <hdf5.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core_engine/base/result.h"
+#include "core_engine/tensor/dtype.h"
+
+namespace msdbg::dump::hdf5 {
+
+std::mutex& libraryMutex();
+/// Once per process: error printing off, the zstd filter registered. Done by the first call().
+void initialise();
+/// The innermost entries of HDF5's error stack as one line; clears the stack. Call with the lock held.
+core::Error libraryError(const char* function);
+
+template <typename R, typename... P, typename... A>
+core::Result<R> call(const char* name, R (*function)(P...), A&&... arguments) {
+  const std::lock_guard lock(libraryMutex());
+  initialise();
+  const R result = function(std::forward<A>(arguments)...);
+  if (result < 0) return libraryError(name);
+  return result;
+}
+#define MSDBG_H5(function, ...) ::msdbg::dump::hdf5::call(#function, function, __VA_ARGS__)
+
+/// An open HDF5 object. Move-only; closes with the function it was made with. A failure to close something that was
+/// only read is of no consequence; files being written are closed explicitly (FileImage::close).
+class Handle {
+ public:
+  using Closer = herr_t (*)(hid_t);
+  Handle() = default;
+  Handle(hid_t id, Closer closer) : m_id(id), m_closer(closer) {}
+  Handle(Handle&& other) noexcept : m_id(std::exchange(other.m_id, -1)), m_closer(other.m_closer) {}
+  Handle& operator=(Handle&& other) noexcept {
+    std::swap(m_id, other.m_id);
+    std::swap(m_closer, other.m_closer);
+    return *this;
+  }
+  ~Handle() {
+    if (m_id >= 0) (void)call("close", m_closer, m_id);
+  }
+  hid_t id() const { return m_id; }
+  bool valid() const { return m_id >= 0; }
+  hid_t release() { return std::exchange(m_id, -1); }
+
+ private:
+  hid_t m_id = -1;
+  Closer m_closer = nullptr;
+};
+
+/// `MSDBG_ASSIGN(Handle h, owned(MSDBG_H5(H5Dopen2, …), H5Dclose))`.
+inline core::Result<Handle> owned(core::Result<hid_t> id, Handle::Closer closer) {
+  if (!id.ok()) return id.error();
+  return Handle(*id, closer);
+}
+
+/// The little-endian file type of a dtype; bool is stored as unsigned bytes. Not owned: a library constant.
+hid_t fileType(core::DType dtype);
+
+/// Opens a file for reading. Locking is off: run folders may lie on file systems without locks.
+core::Result<Handle> openFile(const std::string& path);
+core::Result<bool> exists(hid_t location, const std::string& path);  // every component of the path
+core::Result<Handle> openDataset(hid_t location, const std::string& path);
+/// Extents of a dataset. kDamaged when there are more than 32 or one is negative.
+core::Result<std::vector<hsize_t>> extents(hid_t dataset);
+/// The whole contiguous dataset or attribute as bytes; it must have exactly this type and number of elements.
+core::Status readAll(hid_t dataset, hid_t type, std::span<std::byte> into);
+/// A 1-dimensional int64 attribute; kDamaged when it is anything else or longer than `limit`.
+core::Result<std::vector<std::int64_t>> readIntegers(hid_t object, const std::string& name, std::size_t limit);
+core::Status writeIntegers(hid_t object, const std::string& name, std::span<const std::int64_t> values);
+core::Status writeText(hid_t object, const std::string& name, const std::string& text);
+
+/// A file that is built in memory and taken as bytes when closed. (H5Fget_file_image of 1.10.8 leaves a wrong checksum
+/// in a version 3 superblock, so the core driver's buffer is taken at close instead.) The buffer is reused.
+class FileImage {
+ public:
+  FileImage() = default;
+  ~FileImage();
+  FileImage(const FileImage&) = delete;
+  FileImage& operator=(const FileImage&) = delete;
+
+  core::Status create(std::size_t expectedBytes);
+  hid_t id() const { return m_file.id(); }
+  /// Closes the file; the bytes are valid until the next create().
+  core::Result<std::span<const std::byte>> close();
+
+ private:
+  struct Buffer;
+  Buffer* m_buffer = nullptr;
+  Handle m_file;
+};
+
+}  // namespace msdbg::dump::hdf5

@@ -1,0 +1,79 @@
+// The journal of one rank: JSON lines, each closed by a check of its own text, so that a torn or changed line is
+// recognised. Format: dump/FORMAT.md. JournalWriter holds the lock that says "still recording"; its calls are
+// synchronised. Reading is a pure function of the bytes.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core_engine/base/result.h"
+#include "dump/run_info.h"
+
+namespace msdbg::dump {
+
+/// `{…}` -> `{…,"check":"0123456789abcdef"}`: XXH3-64 of the object's text without the check.
+std::string withCheck(const std::string& object);
+/// The object's text, or nullopt when the check is missing or wrong.
+std::optional<std::string> withoutCheck(std::string_view line);
+
+struct JournalHeader { int formatMajor = kFormatMajor, formatMinor = kFormatMinor, rank = 0, ranks = 1; };
+
+struct SegmentLine {
+  std::int64_t segment = 0;
+  std::string file;                      // in the rank's folder
+  std::vector<std::int64_t> iterations;  // ascending
+  bool incomplete = false;               // the last iteration is
+  std::uint64_t bytes = 0;               // of the file
+  std::int64_t graph = 0;                // version
+  std::string hash;                      // of the file, 32 hexadecimal digits; "" in a line rebuilt from the segment
+  std::uint64_t rawBytes = 0, storedBytes = 0;  // of /tensor: before and after compression
+  std::int64_t tensors = 0;              // datasets in /tensor
+  std::vector<std::int64_t> replaces;    // segments whose iterations this file holds from now on
+  bool tensorsDropped = false;           // "dropped":"tensors": it holds the statistics only
+};
+
+struct GraphLine {
+  std::int64_t graph = 0;                // version
+  std::string file, hash;
+  std::uint64_t bytes = 0;
+  std::map<std::string, std::string> sources;  // file name as frames have it -> SHA-256 in sources/
+};
+
+std::string formatHeader(const JournalHeader& header);
+std::string formatSegment(const SegmentLine& line);
+std::string formatGraph(const GraphLine& line);
+std::string formatEnd(const RunEnd& end);
+
+struct Journal {
+  std::optional<JournalHeader> header;
+  std::vector<SegmentLine> segments;     // as written; replaced ones included
+  std::vector<GraphLine> graphs;
+  std::optional<RunEnd> end;
+  std::vector<std::size_t> badLines;     // 1-based; whole lines that do not match their check or make no sense
+  bool torn = false;                     // the last line has no end; it is in none of the above
+};
+Journal parseJournal(std::string_view text);
+
+class JournalWriter {
+ public:
+  /// kUsage: the file has content (a recording already), or someone holds its lock. kIo.
+  static core::Result<std::unique_ptr<JournalWriter>> create(const std::filesystem::path& file);
+  ~JournalWriter();
+  /// One line, one write, one fsync.
+  core::Status append(const std::string& line);
+
+ private:
+  JournalWriter(int descriptor, std::filesystem::path file) : m_descriptor(descriptor), m_file(std::move(file)) {}
+  std::mutex m_mutex;
+  int m_descriptor;
+  std::filesystem::path m_file;
+};
+
+}  // namespace msdbg::dump

@@ -1,0 +1,151 @@
+#include "dump/reader/rank_index.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <regex>
+#include <set>
+
+#include "dump/reader/segment_reader.h"
+#include "dump/writer/commit_file.h"
+
+namespace msdbg::dump {
+namespace {
+
+constexpr std::size_t kLargestJournal = 1u << 30;
+
+Damage damageOf(const RankIndex& index, const std::string& file, std::string what, std::vector<std::int64_t> iterations) {
+  return {"rank_" + std::to_string(index.rank.value) + "/" + file, std::move(what), index.rank, std::move(iterations)};
+}
+
+void readJournal(RankIndex& index) {
+  const auto text = readFile(index.folder / "journal", kLargestJournal);
+  if (!text.ok()) {
+    index.damage.push_back(damageOf(index, "journal", "cannot be read: segments are taken as they are", {}));
+    return;
+  }
+  index.journal = parseJournal(*text);
+  for (const std::size_t line : index.journal.badLines) {
+    index.damage.push_back(damageOf(index, "journal", "line " + std::to_string(line) + " does not match its check", {}));
+  }
+  if (!index.journal.header && index.journal.badLines.empty() && !index.journal.torn) {
+    index.damage.push_back(damageOf(index, "journal", "has no first line", {}));
+  }
+}
+
+void addListed(RankIndex& index) {
+  std::set<std::int64_t> replaced;
+  for (const SegmentLine& line : index.journal.segments) replaced.insert(line.replaces.begin(), line.replaces.end());
+  for (const SegmentLine& line : index.journal.segments) {
+    if (!replaced.contains(line.segment)) index.segments.push_back(line);
+  }
+}
+
+std::vector<std::string> segmentFiles(const std::filesystem::path& folder) {
+  static const std::regex kName("segment_[0-9]{6,18}\\.h5");
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (std::regex_match(name, kName)) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// A copy that was about to replace a listed segment brings no new iterations and is left alone.
+bool bringsIterations(const RankIndex& index, const SegmentLine& line) {
+  const auto covered = [&](std::int64_t iteration) {
+    return std::any_of(index.segments.begin(), index.segments.end(), [&](const SegmentLine& other) {
+      return std::binary_search(other.iterations.begin(), other.iterations.end(), iteration);
+    });
+  };
+  return !std::all_of(line.iterations.begin(), line.iterations.end(), covered);
+}
+
+void addUnlisted(RankIndex& index) {
+  std::set<std::string> listed;
+  for (const SegmentLine& line : index.journal.segments) listed.insert(line.file);
+  for (const std::string& name : segmentFiles(index.folder)) {
+    if (listed.contains(name)) continue;
+    const auto reader = SegmentReader::open(index.folder / name, 0);
+    const auto line = reader.ok() ? (*reader)->describe(index.rank.value) : core::Result<SegmentLine>(reader.error());
+    if (!line.ok()) {
+      index.damage.push_back(damageOf(index, name, "not in the journal, and " + line.error().message(), {}));
+    } else if (bringsIterations(index, *line)) {
+      index.segments.push_back(*line);
+    }
+  }
+}
+
+void checkFile(RankIndex& index, const SegmentLine& line) {
+  std::error_code error;
+  const std::uint64_t bytes = std::filesystem::file_size(index.folder / line.file, error);
+  if (error) {
+    index.damage.push_back(damageOf(index, line.file, "the file is missing", line.iterations));
+  } else if (bytes != line.bytes) {
+    index.damage.push_back(damageOf(index, line.file, "the file has " + std::to_string(bytes) +
+                                    " bytes, the journal says " + std::to_string(line.bytes), line.iterations));
+  }
+}
+
+void sortAndMap(RankIndex& index) {
+  std::stable_sort(index.segments.begin(), index.segments.end(), [](const SegmentLine& a, const SegmentLine& b) {
+    return a.iterations.front() < b.iterations.front();
+  });
+  for (std::size_t i = 0; i < index.segments.size(); ++i) {
+    for (const std::int64_t iteration : index.segments[i].iterations) index.segmentOf[iteration] = i;
+    if (index.segments[i].hash.empty()) index.unlisted.push_back(i);
+  }
+}
+
+}  // namespace
+
+bool isRecording(const std::filesystem::path& rankFolder) {
+  const int descriptor = ::open((rankFolder / "journal").c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(descriptor);
+  return held;
+}
+
+bool RankIndex::incomplete(std::int64_t iteration) const {
+  const auto at = segmentOf.find(iteration);
+  if (at == segmentOf.end()) return false;
+  const SegmentLine& line = segments[at->second];
+  return line.incomplete && line.iterations.back() == iteration;
+}
+
+namespace {
+
+core::Result<RankIndex> loadOnce(const std::filesystem::path& run, std::int64_t rank) {
+  RankIndex index;
+  index.rank = core::Rank(rank);
+  index.folder = run / ("rank_" + std::to_string(rank));
+  readJournal(index);
+  if (index.journal.header && index.journal.header->formatMajor > kFormatMajor) {
+    return core::Error(core::ErrorCode::kUnsupported, (index.folder / "journal").string() + ": format " +
+                       std::to_string(index.journal.header->formatMajor) + " is newer than what this msdbg reads");
+  }
+  addListed(index);
+  addUnlisted(index);
+  for (const SegmentLine& line : index.segments) checkFile(index, line);
+  sortAndMap(index);
+  return index;
+}
+
+}  // namespace
+
+// While the rank is recorded, a segment may be replaced after its line was read: then the journal has a newer line.
+core::Result<RankIndex> loadRank(const std::filesystem::path& run, std::int64_t rank) {
+  constexpr int kAttempts = 3;
+  for (int attempt = 1;; ++attempt) {
+    auto index = loadOnce(run, rank);
+    if (!index.ok() || index->damage.empty() || attempt == kAttempts || !isRecording(index->folder)) return index;
+  }
+}
+
+}  // namespace msdbg::dump

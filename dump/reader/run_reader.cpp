@@ -1,0 +1,327 @@
+#include "dump/reader/run_reader.h"
+
+#include <algorithm>
+
+#include "core_engine/base/text.h"
+#include "dump/codec/sha256.h"
+#include "dump/reader/run_reader_internal.h"
+#include "dump/statistics_columns.h"
+#include "dump/writer/commit_file.h"
+
+namespace msdbg::dump {
+namespace {
+
+constexpr std::size_t kOpenSegments = 64;
+constexpr std::size_t kStatisticsBytes = 512u << 20;
+constexpr std::size_t kLargestSource = 64u << 20;
+
+std::string placeText(core::Rank rank, core::Iteration iteration) {
+  return "rank " + std::to_string(rank.value) + ", iteration " + std::to_string(iteration.value);
+}
+
+}  // namespace
+
+void RunReader::Impl::addDamage(Damage found) {
+  if (damageSeen.emplace(found.where, found.what).second) damage.push_back(std::move(found));
+}
+
+// Errors of a segment begin with the dataset's path where they concern one: "/tensor/x:0: chunk 4 does not match its hash".
+void RunReader::Impl::addDamage(const RankIndex& index, const SegmentLine& line, const core::Error& error,
+                                std::vector<std::int64_t> iterations) {
+  std::string where = "rank_" + std::to_string(index.rank.value) + "/" + line.file, what = error.message();
+  const std::size_t end = what.find(": ");
+  if (what.starts_with("/") && end != std::string::npos) {
+    where += ": " + what.substr(0, end);
+    what.erase(0, end + 2);
+  }
+  addDamage({std::move(where), std::move(what), index.rank, std::move(iterations)});
+}
+
+const SegmentLine* RunReader::Impl::lineOf(core::Rank rank, core::Iteration iteration) const {
+  const auto index = ranks.find(rank.value);
+  if (index == ranks.end()) return nullptr;
+  const auto at = index->second.segmentOf.find(iteration.value);
+  return at == index->second.segmentOf.end() ? nullptr : &index->second.segments[at->second];
+}
+
+void RunReader::Impl::closeOldest() {
+  const OpenSegment& oldest = open.back();
+  if (oldest.statistics) statisticsBytes -= oldest.statistics->bytes();
+  openByKey.erase(oldest.key);
+  open.pop_back();
+}
+
+RunReader::Impl::OpenSegment& RunReader::Impl::openSegment(const RankIndex& index, const SegmentLine& line) {
+  const Key key{index.rank.value, line.file};
+  if (const auto at = openByKey.find(key); at != openByKey.end()) {
+    open.splice(open.begin(), open, at->second);
+    if (open.front().reader || open.front().failure) return open.front();
+  } else {
+    open.emplace_front().key = key;
+    openByKey[key] = open.begin();
+  }
+  auto reader = SegmentReader::open(index.folder / line.file, line.bytes);
+  if (reader.ok() && (*reader)->iterations() != line.iterations) {
+    reader = core::Error(core::ErrorCode::kDamaged, "its iterations are not those that the journal lists");
+  }
+  if (reader.ok()) open.front().reader = std::move(*reader);
+  else open.front().failure = reader.error();
+  // Statistics are worth more than open files: those are only closed, the tables stay while there is room.
+  std::size_t files = 0;
+  for (OpenSegment& segment : open) {
+    if (segment.reader && ++files > kOpenSegments) segment.reader.reset();
+  }
+  return open.front();
+}
+
+// While the run is recorded, a segment may be replaced between our reading of the journal and now.
+bool RunReader::Impl::reload(core::Rank rank) {
+  auto fresh = loadRank(folder, rank.value);
+  if (!fresh.ok()) return false;
+  ranks.insert_or_assign(rank.value, std::move(*fresh));
+  return true;
+}
+
+core::Result<RunReader::Impl::OpenSegment*> RunReader::Impl::segment(core::Rank rank, core::Iteration iteration) {
+  const SegmentLine* line = lineOf(rank, iteration);
+  if (!line) return core::Error(core::ErrorCode::kUnavailable, "not recorded: " + placeText(rank, iteration));
+  OpenSegment* found = &openSegment(ranks.at(rank.value), *line);
+  if (found->failure && found->failure->code() == core::ErrorCode::kMissing) {
+    const std::string before = line->file;
+    if (reload(rank) && (line = lineOf(rank, iteration)) && line->file != before) {
+      found = &openSegment(ranks.at(rank.value), *line);
+    }
+  }
+  if (!found->failure) return found;
+  if (line) addDamage(ranks.at(rank.value), *line, *found->failure, line->iterations);
+  return core::Error(core::ErrorCode::kDamaged, folder.string() + ": rank_" + std::to_string(rank.value) + "/" +
+                                                    found->key.file + ": " + found->failure->message());
+}
+
+core::Result<const StatisticsTable*> RunReader::Impl::statistics(const RankIndex& index, const SegmentLine& line,
+                                                                 OpenSegment& segment) {
+  if (segment.statistics) return &*segment.statistics;
+  if (!segment.statisticsFailure) {
+    auto table = segment.reader->statistics();
+    if (table.ok()) {
+      segment.column.assign(graph.tensors().size(), -1);
+      for (std::size_t c = 0; c < table->names.size(); ++c) {
+        const auto id = graph.findTensor(table->names[c]);
+        if (id) segment.column[id->index()] = static_cast<std::int64_t>(c);
+      }
+      statisticsBytes += table->bytes();
+      segment.statistics = std::move(*table);
+      while (statisticsBytes > kStatisticsBytes && &open.back() != &segment) closeOldest();
+      return &*segment.statistics;
+    }
+    segment.statisticsFailure = table.error();
+    addDamage(index, line, table.error(), line.iterations);
+  }
+  return core::Error(core::ErrorCode::kDamaged, folder.string() + ": rank_" + std::to_string(index.rank.value) + "/" +
+                                                    line.file + ": " + segment.statisticsFailure->message());
+}
+
+core::Result<const core::Graph*> RunReader::Impl::graphOf(std::int64_t version) {
+  if (version == graph.version()) return &graph;
+  const auto known = olderGraphs.find(version);
+  if (known != olderGraphs.end()) return &known->second;
+  auto loaded = loadGraph(folder, version);
+  if (!loaded.ok()) return loaded.error();
+  return &olderGraphs.emplace(version, std::move(*loaded)).first->second;
+}
+
+core::Result<const core::TensorInfo*> RunReader::Impl::describe(const SegmentLine& line, core::TensorId tensor) {
+  MSDBG_ASSIGN(const core::Graph* described, graphOf(line.graph));
+  if (described == &graph) return &graph.tensor(tensor);
+  const auto id = described->findTensor(graph.tensor(tensor).fullName());
+  return id ? &described->tensor(*id) : nullptr;
+}
+
+void RunReader::Impl::loadSources() {
+  const auto rank0 = ranks.find(0);
+  if (rank0 == ranks.end()) return;
+  for (const GraphLine& line : rank0->second.journal.graphs) {
+    for (const auto& [file, digest] : line.sources) sources[file] = digest;
+  }
+}
+
+core::Result<std::unique_ptr<RunReader>> RunReader::open(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (!std::filesystem::exists(folder, error)) {
+    return core::Error(core::ErrorCode::kMissing, folder.string() + ": there is no such run folder");
+  }
+  if (!std::filesystem::is_directory(folder, error)) {
+    return core::Error(core::ErrorCode::kDamaged, folder.string() + " is not a folder, so it is not a run");
+  }
+  auto impl = std::make_unique<Impl>();
+  impl->folder = folder;
+  MSDBG_ASSIGN(impl->info, readRunInfo(folder));
+  MSDBG_ASSIGN(impl->graph, loadGraph(folder, -1));
+  const bool recordedNow = impl->info.end.state == "running";
+  for (std::int64_t rank = 0; rank < impl->info.ranks; ++rank) {
+    const std::string name = "rank_" + std::to_string(rank);
+    if (!std::filesystem::is_directory(folder / name, error)) {
+      // A rank that has not started yet is not damage.
+      if (!recordedNow) impl->addDamage({name, "the folder is missing", core::Rank(rank), {}});
+      continue;
+    }
+    MSDBG_ASSIGN(RankIndex index, loadRank(folder, rank));
+    for (const Damage& found : index.damage) impl->addDamage(found);
+    impl->ranks.emplace(rank, std::move(index));
+  }
+  impl->loadSources();
+  return std::unique_ptr<RunReader>(new RunReader(std::move(impl)));
+}
+
+RunReader::RunReader(std::unique_ptr<Impl> impl) : m_impl(std::move(impl)) {}
+RunReader::~RunReader() = default;
+
+const std::filesystem::path& RunReader::folder() const { return m_impl->folder; }
+const RunInfo& RunReader::info() const { return m_impl->info; }
+const core::Graph& RunReader::graph() const { return m_impl->graph; }
+const std::vector<Damage>& RunReader::damage() const { return m_impl->damage; }
+
+bool RunReader::recording() const {
+  return std::any_of(m_impl->ranks.begin(), m_impl->ranks.end(),
+                     [](const auto& entry) { return isRecording(entry.second.folder); });
+}
+
+std::vector<core::Rank> RunReader::ranks() const {
+  std::vector<core::Rank> ranks;
+  for (const auto& [rank, index] : m_impl->ranks) ranks.emplace_back(rank);
+  return ranks;
+}
+
+std::vector<IterationState> RunReader::iterations(core::Rank rank) const {
+  std::vector<IterationState> states;
+  const auto at = m_impl->ranks.find(rank.value);
+  if (at == m_impl->ranks.end()) return states;
+  for (const auto& [iteration, segment] : at->second.segmentOf) {
+    states.push_back({iteration, !at->second.incomplete(iteration)});
+  }
+  return states;
+}
+
+std::optional<std::string> RunReader::sourceText(const std::string& file) const {
+  const auto at = m_impl->sources.find(file);
+  if (at == m_impl->sources.end()) return std::nullopt;
+  auto text = readFile(m_impl->folder / "sources" / at->second, kLargestSource);
+  const std::string where = "sources/" + at->second + " (" + file + ")";
+  if (!text.ok()) m_impl->addDamage({where, text.error().message(), core::Rank(), {}});
+  else if (sha256(*text) != at->second) m_impl->addDamage({where, "does not match its SHA-256", core::Rank(), {}});
+  else return std::move(*text);
+  return std::nullopt;
+}
+
+std::vector<std::string> RunReader::sourceFiles() const {
+  std::vector<std::string> files;
+  for (const auto& [file, digest] : m_impl->sources) files.push_back(file);
+  return files;
+}
+
+bool RunReader::stored(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const {
+  const SegmentLine* line = m_impl->lineOf(rank, iteration);
+  if (!line || line->tensors == 0) return false;
+  const auto segment = m_impl->segment(rank, iteration);
+  line = m_impl->lineOf(rank, iteration);
+  if (!segment.ok() || !line) return false;
+  const auto info = m_impl->describe(*line, tensor);
+  if (!info.ok() || !*info) return false;
+  const auto iterations = (*segment)->reader->stored(**info);
+  if (!iterations.ok()) {
+    m_impl->addDamage(m_impl->ranks.at(rank.value), *line, iterations.error(), line->iterations);
+    return false;
+  }
+  return std::binary_search(iterations->begin(), iterations->end(), iteration.value);
+}
+
+core::Result<core::Tensor> RunReader::tensor(core::Rank rank, core::Iteration iteration, core::TensorId tensor) {
+  MSDBG_ASSIGN(Impl::OpenSegment* segment, m_impl->segment(rank, iteration));
+  const SegmentLine& line = *m_impl->lineOf(rank, iteration);
+  MSDBG_ASSIGN(const core::TensorInfo* info, m_impl->describe(line, tensor));
+  auto value = info ? segment->reader->tensor(*info, iteration.value)
+                    : core::Result<core::Tensor>(core::Error(core::ErrorCode::kUnavailable, "not stored"));
+  if (value.ok()) return value;
+  const std::string what = m_impl->graph.tensor(tensor).fullName() + " (" + placeText(rank, iteration) + ")";
+  if (value.error().code() != core::ErrorCode::kUnavailable) {
+    m_impl->addDamage(m_impl->ranks.at(rank.value), line, value.error(), {iteration.value});
+    return value.error().in(m_impl->folder.string() + ": rank_" + std::to_string(rank.value) + "/" + line.file);
+  }
+  return core::Error(core::ErrorCode::kUnavailable,
+                     "the value of " + what + " is not stored" +
+                         (line.tensorsDropped ? ": only the newest values were kept within --max-size; record with a larger one"
+                                              : "; record with --policy full and --tensors '" +
+                                                    m_impl->graph.tensor(tensor).name + "'"));
+}
+
+core::Result<StatisticsRow> RunReader::statistics(core::Rank rank, core::Iteration iteration, core::TensorId tensor) {
+  // The table may be there although the file has been closed again.
+  const SegmentLine* known = m_impl->lineOf(rank, iteration);
+  const auto at = known ? m_impl->openByKey.find({rank.value, known->file}) : m_impl->openByKey.end();
+  Impl::OpenSegment* segment = nullptr;
+  if (at != m_impl->openByKey.end() && at->second->statistics) {
+    segment = &*at->second;
+    m_impl->open.splice(m_impl->open.begin(), m_impl->open, at->second);
+  } else {
+    MSDBG_ASSIGN(segment, m_impl->segment(rank, iteration));
+  }
+  const RankIndex& index = m_impl->ranks.at(rank.value);
+  const SegmentLine& line = *m_impl->lineOf(rank, iteration);
+  MSDBG_ASSIGN(const StatisticsTable* table, m_impl->statistics(index, line, *segment));
+  const std::int64_t column = segment->column[tensor.index()];
+  const auto& all = line.iterations;
+  const auto row = static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), iteration.value) - all.begin());
+  if (column >= 0) {
+    const StatisticsRow& cell = table->rows[row * table->names.size() + static_cast<std::size_t>(column)];
+    if (seen(cell)) return cell;
+  }
+  return core::Error(core::ErrorCode::kUnavailable,
+                     m_impl->graph.tensor(tensor).fullName() + " was not computed (" + placeText(rank, iteration) +
+                         (index.incomplete(iteration.value) ? ", which was interrupted)" : ")"));
+}
+
+std::optional<double> RunReader::scalar(core::Rank rank, core::Iteration iteration, const std::string& name) {
+  const auto segment = m_impl->segment(rank, iteration);
+  if (!segment.ok()) return std::nullopt;
+  const auto value = (*segment)->reader->scalar(name, iteration.value);
+  if (value.ok()) return *value;
+  const SegmentLine& line = *m_impl->lineOf(rank, iteration);
+  m_impl->addDamage(m_impl->ranks.at(rank.value), line, value.error(), line.iterations);
+  return std::nullopt;
+}
+
+// Those of the first segment of each rank: scalars do not come and go within a run.
+std::vector<std::string> RunReader::scalarNames() {
+  std::set<std::string> names;
+  for (const auto& [rank, index] : m_impl->ranks) {
+    for (const SegmentLine& line : index.segments) {
+      const auto segment = m_impl->segment(core::Rank(rank), core::Iteration(line.iterations.front()));
+      const auto found = segment.ok() ? (*segment)->reader->scalarNames()
+                                      : core::Result<std::vector<std::string>>(segment.error());
+      if (!found.ok()) continue;
+      names.insert(found->begin(), found->end());
+      if (!found->empty()) break;
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+std::optional<RunEnd> RunReader::rankEnd(core::Rank rank) const {
+  const auto at = m_impl->ranks.find(rank.value);
+  return at == m_impl->ranks.end() ? std::nullopt : at->second.journal.end;
+}
+
+RunReader::StorageInfo RunReader::storage() const {
+  StorageInfo info;
+  for (const auto& [rank, index] : m_impl->ranks) {
+    for (const SegmentLine& line : index.segments) {
+      info.rawBytes += line.rawBytes;
+      info.storedBytes += line.storedBytes;
+      info.fileBytes += line.bytes;
+      ++info.segments;
+    }
+  }
+  return info;
+}
+
+}  // namespace msdbg::dump

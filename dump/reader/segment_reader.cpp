@@ -1,0 +1,252 @@
+#include "dump/reader/segment_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "core_engine/tensor/statistics.h"
+#include "dump/codec/dataset_path.h"
+#include "dump/reader/tensor_dataset_internal.h"
+#include "dump/statistics_columns.h"
+
+namespace msdbg::dump {
+namespace {
+
+using hdf5::Handle;
+using hdf5::owned;
+
+constexpr std::size_t kMostIterations = 1u << 20;
+constexpr std::size_t kMostNameBytes = 1u << 20;
+constexpr std::size_t kMostScalars = 4096;
+
+core::Error damaged(const std::string& what) { return {core::ErrorCode::kDamaged, what}; }
+
+// The bytes of a contiguous dataset with the elements [dims], after their hash was checked.
+core::Result<std::vector<std::byte>> readColumn(const SegmentFileInfo& segment, const std::string& path, hid_t type,
+                                                std::span<const hsize_t> dims) {
+  MSDBG_ASSIGN(const Handle dataset, hdf5::openDataset(segment.file, path));
+  MSDBG_ASSIGN(const Handle list, owned(MSDBG_H5(H5Dget_create_plist, dataset.id()), H5Pclose));
+  MSDBG_ASSIGN(const H5D_layout_t layout, MSDBG_H5(H5Pget_layout, list.id()));
+  if (layout != H5D_CONTIGUOUS) return damaged("not stored in one piece");
+  MSDBG_ASSIGN(const std::vector<hsize_t> actual, hdf5::extents(dataset.id()));
+  if (!std::equal(dims.begin(), dims.end(), actual.begin(), actual.end())) return damaged("unexpected extents");
+  hsize_t bytes = H5Tget_size(type);
+  for (const hsize_t d : dims) {
+    if (d == 0 || bytes > segment.fileBytes / d) return damaged("impossible extents");
+    bytes *= d;
+  }
+  std::vector<std::byte> data(bytes);
+  MSDBG_TRY(hdf5::readAll(dataset.id(), type, data));
+  core::Hash128 hash;
+  MSDBG_ASSIGN(const Handle hashes, hdf5::openDataset(segment.file, "/checksum" + path));
+  MSDBG_TRY(hdf5::readAll(hashes.id(), H5T_STD_U64LE, std::as_writable_bytes(std::span(&hash, 1))));
+  if (core::hashBytes(data) != hash) return damaged("does not match its hash");
+  return data;
+}
+
+template <typename T>
+core::Result<std::vector<T>> readValues(const SegmentFileInfo& segment, const std::string& path, hid_t type,
+                                        hsize_t count) {
+  const auto bytes = readColumn(segment, path, type, {&count, 1});
+  if (!bytes.ok()) return bytes.error().in(path);
+  std::vector<T> values(count);
+  std::memcpy(values.data(), bytes->data(), count * sizeof(T));
+  return values;
+}
+
+// How many elements a 1-dimensional dataset has; its content is checked when it is read.
+core::Result<hsize_t> lengthOf(hid_t file, const std::string& path) {
+  const auto length = [&]() -> core::Result<hsize_t> {
+    MSDBG_ASSIGN(const Handle dataset, hdf5::openDataset(file, path));
+    MSDBG_ASSIGN(const std::vector<hsize_t> dims, hdf5::extents(dataset.id()));
+    if (dims.size() != 1) return damaged("unexpected extents");
+    return dims[0];
+  }();
+  return length.ok() ? length : length.error().in(path);
+}
+
+core::Result<std::vector<std::string>> readNames(const SegmentFileInfo& segment) {
+  const std::string path = "/statistics/tensor";
+  const auto names = [&]() -> core::Result<std::vector<std::string>> {
+    MSDBG_ASSIGN(const hsize_t count, lengthOf(segment.file, path));
+    MSDBG_ASSIGN(const Handle dataset, hdf5::openDataset(segment.file, path));
+    MSDBG_ASSIGN(const Handle type, owned(MSDBG_H5(H5Dget_type, dataset.id()), H5Tclose));
+    MSDBG_ASSIGN(const H5T_class_t kind, MSDBG_H5(H5Tget_class, type.id()));
+    MSDBG_ASSIGN(const htri_t variable, MSDBG_H5(H5Tis_variable_str, type.id()));
+    const std::size_t width = H5Tget_size(type.id());
+    if (kind != H5T_STRING || variable != 0 || width == 0 || width > kMostNameBytes) return damaged("not names");
+    MSDBG_ASSIGN(const std::vector<std::byte> bytes, readColumn(segment, path, type.id(), {&count, 1}));
+    std::vector<std::string> texts;
+    for (std::size_t at = 0; at < bytes.size(); at += width) {
+      const char* text = reinterpret_cast<const char*>(&bytes[at]);
+      texts.emplace_back(text, std::find(text, text + width, '\0'));
+    }
+    return texts;
+  }();
+  return names.ok() ? names : names.error().in(path);
+}
+
+herr_t addScalar(hid_t, const char* name, const H5O_info_t* info, void* into) {
+  auto& names = *static_cast<std::vector<std::string>*>(into);
+  if (info->type == H5O_TYPE_DATASET && names.size() < kMostScalars) names.emplace_back(name);
+  return 0;
+}
+
+struct Series {
+  std::vector<std::int64_t> iterations;
+  std::vector<double> values;
+};
+
+core::Result<Series> readSeries(const SegmentFileInfo& segment, const std::string& path) {
+  Series series;
+  MSDBG_ASSIGN(const Handle dataset, hdf5::openDataset(segment.file, path));
+  MSDBG_ASSIGN(series.iterations, hdf5::readIntegers(dataset.id(), "iterations", segment.iterations.size()));
+  MSDBG_ASSIGN(series.values, readValues<double>(segment, path, H5T_IEEE_F64LE, series.iterations.size()));
+  return series;
+}
+
+core::Status checkVersion(hid_t file) {
+  MSDBG_ASSIGN(const std::vector<std::int64_t> version, hdf5::readIntegers(file, "version", 2));
+  if (version.size() != 2) return damaged("no format version");
+  if (version[0] <= kFormatMajor) return core::Ok{};
+  return core::Error(core::ErrorCode::kUnsupported,
+                     "format " + std::to_string(version[0]) + " is newer than what this msdbg reads");
+}
+
+core::Result<std::int64_t> readNumber(hid_t file, const std::string& name) {
+  MSDBG_ASSIGN(const std::vector<std::int64_t> values, hdf5::readIntegers(file, name, 1));
+  if (values.size() != 1 || values[0] < 0) return damaged("attribute " + name + " is not a number");
+  return values[0];
+}
+
+}  // namespace
+
+struct SegmentReader::Impl {
+  std::filesystem::path filePath;
+  Handle file;
+  std::uint64_t fileBytes = 0;
+  std::vector<std::int64_t> iterations;
+  std::map<std::string, TensorDataset> tensors;  // opened ones, by path
+  std::map<std::string, Series> scalars;
+
+  SegmentFileInfo info() const { return {file.id(), fileBytes, iterations}; }
+  core::Status readIterations();
+  core::Result<TensorDataset*> dataset(const core::TensorInfo& tensor);  // nullptr: there is none
+};
+
+core::Status SegmentReader::Impl::readIterations() {
+  MSDBG_ASSIGN(const hsize_t count, lengthOf(file.id(), "/iteration/number"));
+  if (count > kMostIterations) return damaged("/iteration/number: too many iterations");
+  MSDBG_ASSIGN(iterations, readValues<std::int64_t>(info(), "/iteration/number", H5T_STD_I64LE, count));
+  const bool ascending = std::adjacent_find(iterations.begin(), iterations.end(), std::greater_equal<>()) == iterations.end();
+  if (!ascending || iterations.empty() || iterations[0] < 0) return damaged("/iteration/number: not ascending");
+  return core::Ok{};
+}
+
+core::Result<std::unique_ptr<SegmentReader>> SegmentReader::open(const std::filesystem::path& file, std::uint64_t bytes) {
+  std::error_code error;
+  auto impl = std::make_unique<Impl>();
+  impl->filePath = file;
+  impl->fileBytes = std::filesystem::file_size(file, error);
+  if (error) return core::Error(core::ErrorCode::kMissing, "the file is missing");
+  if (bytes != 0 && impl->fileBytes != bytes) {
+    return damaged("the file has " + std::to_string(impl->fileBytes) + " bytes, the journal says " + std::to_string(bytes));
+  }
+  MSDBG_ASSIGN(impl->file, hdf5::openFile(file.string()));
+  MSDBG_TRY(checkVersion(impl->file.id()));
+  MSDBG_TRY(impl->readIterations());
+  return std::unique_ptr<SegmentReader>(new SegmentReader(std::move(impl)));
+}
+
+SegmentReader::SegmentReader(std::unique_ptr<Impl> impl) : m_impl(std::move(impl)) {}
+SegmentReader::~SegmentReader() = default;
+
+const std::vector<std::int64_t>& SegmentReader::iterations() const { return m_impl->iterations; }
+
+core::Result<SegmentLine> SegmentReader::describe(std::int64_t rank) {
+  SegmentLine line;
+  const hid_t file = m_impl->file.id();
+  MSDBG_ASSIGN(const std::int64_t storedRank, readNumber(file, "rank"));
+  if (storedRank != rank) return damaged("a segment of rank " + std::to_string(storedRank));
+  MSDBG_ASSIGN(line.segment, readNumber(file, "segment"));
+  MSDBG_ASSIGN(line.graph, readNumber(file, "graph"));
+  const std::size_t count = m_impl->iterations.size();
+  MSDBG_ASSIGN(const auto complete, readValues<std::uint8_t>(m_impl->info(), "/iteration/complete", H5T_STD_U8LE, count));
+  MSDBG_ASSIGN(const bool tensors, hdf5::exists(file, "/tensor"));
+  line.file = m_impl->filePath.filename().string();
+  line.iterations = m_impl->iterations;
+  line.incomplete = complete.back() == 0;
+  line.bytes = m_impl->fileBytes;
+  line.tensors = tensors ? 1 : 0;  // at least
+  return line;
+}
+
+core::Result<StatisticsTable> SegmentReader::statistics() {
+  StatisticsTable table;
+  MSDBG_ASSIGN(table.names, readNames(m_impl->info()));
+  const std::size_t cells = m_impl->iterations.size() * table.names.size();
+  if (cells > m_impl->fileBytes) return damaged("/statistics: more cells than the file can hold");
+  table.rows.resize(cells);
+  for (const StatisticsColumn& column : statisticsColumns()) {
+    const std::string path = "/statistics/" + std::string(column.name);
+    std::vector<hsize_t> dims = {m_impl->iterations.size(), table.names.size()};
+    if (column.width > 1) dims.push_back(column.width);
+    const hid_t type = column.hash ? H5T_STD_U64LE : hdf5::fileType(column.dtype);
+    const auto bytes = readColumn(m_impl->info(), path, type, dims);
+    if (!bytes.ok()) return bytes.error().in(path);
+    for (std::size_t i = 0; i < cells; ++i) column.read(&(*bytes)[i * column.bytes()], table.rows[i]);
+  }
+  return table;
+}
+
+core::Result<std::vector<std::string>> SegmentReader::scalarNames() {
+  std::vector<std::string> names;
+  MSDBG_ASSIGN(const bool there, hdf5::exists(m_impl->file.id(), "/scalars"));
+  if (!there) return names;
+  MSDBG_ASSIGN(const Handle group, owned(MSDBG_H5(H5Gopen2, m_impl->file.id(), "/scalars", H5P_DEFAULT), H5Gclose));
+  MSDBG_TRY(MSDBG_H5(H5Ovisit2, group.id(), H5_INDEX_NAME, H5_ITER_INC, addScalar, &names, unsigned{H5O_INFO_BASIC}));
+  return names;
+}
+
+core::Result<std::optional<double>> SegmentReader::scalar(const std::string& name, std::int64_t iteration) {
+  const std::string path = datasetPath("/scalars", name);
+  auto at = m_impl->scalars.find(path);
+  if (at == m_impl->scalars.end()) {
+    MSDBG_ASSIGN(const bool there, hdf5::exists(m_impl->file.id(), path));
+    if (!there) return std::optional<double>();
+    auto series = readSeries(m_impl->info(), path);
+    if (!series.ok()) return series.error();
+    at = m_impl->scalars.emplace(path, std::move(*series)).first;
+  }
+  const auto& iterations = at->second.iterations;
+  const auto row = std::find(iterations.begin(), iterations.end(), iteration);
+  if (row == iterations.end()) return std::optional<double>();
+  return std::optional(at->second.values[static_cast<std::size_t>(row - iterations.begin())]);
+}
+
+core::Result<TensorDataset*> SegmentReader::Impl::dataset(const core::TensorInfo& tensor) {
+  const std::string path = datasetPath("/tensor", tensor.fullName());
+  const auto at = tensors.find(path);
+  if (at != tensors.end()) return &at->second;
+  const auto there = hdf5::exists(file.id(), path);
+  if (!there.ok()) return there.error().in(path);
+  if (!*there) return static_cast<TensorDataset*>(nullptr);
+  auto opened = TensorDataset::open(info(), path, tensor);
+  if (!opened.ok()) return opened.error().in(path);
+  return &tensors.emplace(path, std::move(*opened)).first->second;
+}
+
+core::Result<std::vector<std::int64_t>> SegmentReader::stored(const core::TensorInfo& tensor) {
+  MSDBG_ASSIGN(const TensorDataset* dataset, m_impl->dataset(tensor));
+  return dataset ? dataset->iterations() : std::vector<std::int64_t>();
+}
+
+core::Result<core::Tensor> SegmentReader::tensor(const core::TensorInfo& tensor, std::int64_t iteration) {
+  MSDBG_ASSIGN(TensorDataset* dataset, m_impl->dataset(tensor));
+  if (!dataset) return core::Error(core::ErrorCode::kUnavailable, "not stored");
+  auto value = dataset->read(iteration);
+  if (value.ok() || value.error().code() == core::ErrorCode::kUnavailable) return value;
+  return value.error().in(datasetPath("/tensor", tensor.fullName()));
+}
+
+}  // namespace msdbg::dump

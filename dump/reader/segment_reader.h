@@ -1,0 +1,50 @@
+// SegmentReader: one segment file, untrusted. Every size is checked before memory is taken, every byte handed out was
+// checked against its hash. Errors name the dataset; the caller adds the file. Not thread-safe.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core_engine/graph/graph.h"
+#include "dump/journal.h"
+#include "watchpoints/source.h"
+
+namespace msdbg::dump {
+
+/// /statistics of one segment: rows[i * names.size() + t] is tensor t in the segment's i-th iteration.
+struct StatisticsTable {
+  std::vector<std::string> names;   // full names with slot
+  std::vector<watch::StatisticsRow> rows;
+  std::size_t bytes() const { return rows.size() * sizeof(watch::StatisticsRow); }
+};
+
+class SegmentReader {
+ public:
+  /// `bytes`: the length that the journal says; 0: unknown. kMissing, kDamaged, kUnsupported (newer major version).
+  static core::Result<std::unique_ptr<SegmentReader>> open(const std::filesystem::path& file, std::uint64_t bytes);
+  ~SegmentReader();
+
+  /// The journal's line as far as the file itself can tell: for a segment that the journal does not list.
+  core::Result<SegmentLine> describe(std::int64_t rank);
+  const std::vector<std::int64_t>& iterations() const;
+  core::Result<StatisticsTable> statistics();
+  core::Result<std::vector<std::string>> scalarNames();
+  /// nullopt: this scalar was not reported in this iteration.
+  core::Result<std::optional<double>> scalar(const std::string& name, std::int64_t iteration);
+
+  /// Iterations in which the value is stored; empty when there is no such dataset.
+  core::Result<std::vector<std::int64_t>> stored(const core::TensorInfo& tensor);
+  /// kUnavailable: not in this iteration.
+  core::Result<core::Tensor> tensor(const core::TensorInfo& tensor, std::int64_t iteration);
+
+ private:
+  struct Impl;
+  explicit SegmentReader(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> m_impl;
+};
+
+}  // namespace msdbg::dump

@@ -1,0 +1,47 @@
+// TensorDataset: one dataset below /tensor: its description, checked against the graph, and its rows, chunk by chunk
+// with hash and decoding (no HDF5 filter is needed). Not thread-safe.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core_engine/graph/graph.h"
+#include "core_engine/tensor/statistics.h"
+#include "dump/codec/chunk_grid.h"
+#include "dump/hdf5/hdf5_internal.h"
+
+namespace msdbg::dump {
+
+struct SegmentFileInfo {
+  hid_t file;
+  std::uint64_t fileBytes;
+  std::span<const std::int64_t> iterations;  // of the segment
+};
+
+class TensorDataset {
+ public:
+  /// kDamaged unless type, extents, chunks, filters, iterations and hashes are what the graph and the format say.
+  static core::Result<TensorDataset> open(const SegmentFileInfo& segment, const std::string& path,
+                                          const core::TensorInfo& tensor);
+  const std::vector<std::int64_t>& iterations() const { return m_iterations; }
+  core::Result<core::Tensor> read(std::int64_t iteration);
+
+ private:
+  TensorDataset(hdf5::Handle dataset, ChunkGrid grid) : m_dataset(std::move(dataset)), m_grid(std::move(grid)) {}
+  core::Status checkFilters();
+  core::Status readRow(std::uint64_t row, std::span<std::byte> into);
+  core::Status decode(std::uint64_t index, std::span<std::byte> chunk);
+  core::Result<std::uint32_t> readStored(std::uint64_t index, std::vector<std::byte>& stored);
+
+  hdf5::Handle m_dataset;
+  ChunkGrid m_grid;
+  core::DType m_dtype = core::DType::Float32;
+  bool m_filtered = false;
+  std::uint64_t m_fileBytes = 0;
+  std::vector<std::int64_t> m_iterations;
+  std::vector<core::Hash128> m_hashes;
+  std::optional<std::uint64_t> m_sharedIndex;  // the chunk of several rows that was decoded last
+  std::vector<std::byte> m_shared;
+};
+
+}  // namespace msdbg::dump

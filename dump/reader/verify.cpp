@@ -1,0 +1,144 @@
+// RunReader::verify: every byte of the run is covered by some hash; this looks at all of them.
+#include <algorithm>
+
+#include "core_engine/tensor/statistics.h"
+#include "dump/codec/file_hash.h"
+#include "dump/reader/run_reader_internal.h"
+#include "dump/statistics_columns.h"
+
+namespace msdbg::dump {
+
+using Progress = std::function<void(std::uint64_t, std::uint64_t)>;
+
+class RunVerifier {
+ public:
+  RunVerifier(RunReader& reader, RunReader::Impl& impl, const core::CancelToken& cancel, const Progress& progress)
+      : m_reader(reader), m_impl(impl), m_cancel(cancel), m_progress(progress) {}
+
+  void run() {
+    for (const auto& [rank, index] : m_impl.ranks) {
+      for (const SegmentLine& line : index.segments) m_total += line.bytes;
+    }
+    checkRunInfo();
+    checkGraphs();
+    for (const std::string& file : m_reader.sourceFiles()) (void)m_reader.sourceText(file);  // lists its damage
+    for (const auto& [rank, index] : m_impl.ranks) {
+      checkJournal(index);
+      for (const SegmentLine& line : index.segments) {
+        if (m_cancel.cancelled()) return;
+        checkSegment(index, line);
+        m_done += line.bytes;
+        if (m_progress) m_progress(m_done, m_total);
+      }
+    }
+  }
+
+ private:
+  void add(const RankIndex& index, const std::string& file, std::string what) {
+    m_impl.addDamage({"rank_" + std::to_string(index.rank.value) + "/" + file, std::move(what), index.rank, {}});
+  }
+
+  void checkRunInfo() {
+    const core::Status status = verifyRunInfo(m_impl.folder);
+    if (!status.ok()) m_impl.addDamage({"run.json", status.error().message(), core::Rank(), {}});
+  }
+
+  void checkGraphs() {
+    const auto rank0 = m_impl.ranks.find(0);
+    bool newest = false;
+    if (rank0 != m_impl.ranks.end()) {
+      for (const GraphLine& line : rank0->second.journal.graphs) {
+        newest = newest || line.graph == m_impl.graph.version();
+        const auto hash = hashFile(m_impl.folder / line.file, m_cancel);
+        if (!hash.ok()) m_impl.addDamage({line.file, hash.error().message(), core::Rank(), {}});
+        else if (*hash != line.hash) m_impl.addDamage({line.file, "does not match its hash", core::Rank(), {}});
+      }
+    }
+    if (!newest) m_impl.addDamage({"rank_0/journal", "does not list the newest graph, so it cannot be checked", core::Rank(0), {}});
+  }
+
+  void checkJournal(const RankIndex& index) {
+    const Journal& journal = index.journal;
+    if (journal.torn && !isRecording(index.folder)) add(index, "journal", "its last line is torn");
+    if (!journal.end && m_impl.info.end.state == "finished") add(index, "journal", "its end is missing");
+    // The newest segment is unlisted when the recorder died between the two writes; any other is not.
+    for (const std::size_t i : index.unlisted) {
+      const bool newest = i + 1 == index.segments.size() && !journal.end;
+      if (!newest) add(index, index.segments[i].file, "the journal does not list it: there is no hash of the whole file");
+    }
+  }
+
+  void checkSegment(const RankIndex& index, const SegmentLine& line) {
+    if (!line.hash.empty()) {
+      const auto hash = hashFile(index.folder / line.file, m_cancel);
+      if (!hash.ok()) {
+        if (hash.error().code() == core::ErrorCode::kCancelled) return;
+        return m_impl.addDamage(index, line, core::Error(core::ErrorCode::kMissing, "the file is missing"), line.iterations);
+      }
+      if (*hash != line.hash) add(index, line.file, "the file does not match its hash in the journal");
+    }
+    const auto open = m_impl.segment(index.rank, core::Iteration(line.iterations.front()));
+    if (!open.ok()) return;  // segment() has listed it
+    checkScalars(index, line, *(*open)->reader);
+    const auto table = m_impl.statistics(index, line, **open);
+    checkTensors(index, line, **open, table.ok() ? *table : nullptr);
+  }
+
+  void checkScalars(const RankIndex& index, const SegmentLine& line, SegmentReader& reader) {
+    const auto names = reader.scalarNames();
+    if (!names.ok()) return m_impl.addDamage(index, line, names.error(), line.iterations);
+    for (const std::string& name : *names) {
+      const auto value = reader.scalar(name, line.iterations.front());
+      if (!value.ok()) m_impl.addDamage(index, line, value.error(), line.iterations);
+    }
+    const auto described = reader.describe(index.rank.value);
+    if (!described.ok()) m_impl.addDamage(index, line, described.error(), line.iterations);
+  }
+
+  void checkTensors(const RankIndex& index, const SegmentLine& line, RunReader::Impl::OpenSegment& open,
+                    const StatisticsTable* table) {
+    const auto graph = m_impl.graphOf(line.graph);
+    if (!graph.ok()) return m_impl.addDamage({"graph", graph.error().message(), index.rank, line.iterations});
+    std::int64_t found = 0;
+    for (const core::TensorInfo& tensor : (*graph)->tensors()) {
+      if (m_cancel.cancelled()) return;
+      const auto iterations = open.reader->stored(tensor);
+      if (!iterations.ok()) m_impl.addDamage(index, line, iterations.error(), line.iterations);
+      if (!iterations.ok() || iterations->empty()) continue;
+      ++found;
+      for (const std::int64_t iteration : *iterations) checkValue(index, line, open, table, tensor, iteration);
+    }
+    if (!line.hash.empty() && found != line.tensors) {
+      add(index, line.file, "holds " + std::to_string(found) + " readable tensors, the journal says " +
+                                std::to_string(line.tensors));
+    }
+  }
+
+  void checkValue(const RankIndex& index, const SegmentLine& line, RunReader::Impl::OpenSegment& open,
+                  const StatisticsTable* table, const core::TensorInfo& tensor, std::int64_t iteration) {
+    const auto value = open.reader->tensor(tensor, iteration);
+    if (!value.ok()) return m_impl.addDamage(index, line, value.error(), {iteration});
+    if (!table) return;
+    const auto name = std::find(table->names.begin(), table->names.end(), tensor.fullName());
+    const auto row = std::lower_bound(line.iterations.begin(), line.iterations.end(), iteration);
+    const std::size_t cell = static_cast<std::size_t>(row - line.iterations.begin()) * table->names.size() +
+                             static_cast<std::size_t>(name - table->names.begin());
+    if (name == table->names.end() || core::hashTensor(*value) == table->rows[cell].values.hash) return;
+    m_impl.addDamage(index, line, core::Error(core::ErrorCode::kDamaged, "/tensor/" + tensor.fullName() +
+                     ": the value of iteration " + std::to_string(iteration) + " does not match its hash in /statistics"),
+                     {iteration});
+  }
+
+  RunReader& m_reader;
+  RunReader::Impl& m_impl;
+  const core::CancelToken& m_cancel;
+  const Progress& m_progress;
+  std::uint64_t m_done = 0, m_total = 0;
+};
+
+std::vector<Damage> RunReader::verify(const core::CancelToken& cancel, const Progress& progress) {
+  RunVerifier(*this, *m_impl, cancel, progress).run();
+  return m_impl->damage;
+}
+
+}  // namespace msdbg::dump

@@ -1,0 +1,204 @@
+#include "dump/run_info.h"
+
+#include <set>
+
+#include "dump/journal.h"
+#include "dump/json_internal.h"
+#include "dump/writer/commit_file.h"
+
+namespace msdbg::dump {
+namespace {
+
+constexpr std::size_t kLargestRunInfo = 64u << 20;
+constexpr int kMostRanks = 65536;
+
+using TextPairs = std::vector<std::pair<std::string, std::string>>;
+
+Json optionsToJson(const RecordOptions& options) {
+  return {{"policy", options.policy == Policy::kFull ? "full" : "stats"},
+          {"tensors", options.tensors},
+          {"iterations", options.iterations.text()},
+          {"every", options.every},
+          {"max_bytes", options.maxBytes},
+          {"buffer_bytes", options.bufferBytes},
+          {"watchdog_seconds", options.watchdogSeconds}};
+}
+
+Policy policyFrom(const std::string& name) {
+  if (name != "full" && name != "stats") throw std::runtime_error("unknown policy '" + name + "' (full, stats)");
+  return name == "full" ? Policy::kFull : Policy::kStats;
+}
+
+RecordOptions optionsFromJson(const Json& json) {
+  RecordOptions options;
+  options.policy = policyFrom(field<std::string>(json, "policy", "full"));
+  options.tensors = field(json, "tensors", options.tensors);
+  const auto iterations = core::IndexList::parse(field<std::string>(json, "iterations", "0-"));
+  if (!iterations.ok()) throw std::runtime_error(iterations.error().message());
+  options.iterations = *iterations;
+  options.every = std::max<std::int64_t>(1, field(json, "every", options.every));
+  options.maxBytes = field(json, "max_bytes", options.maxBytes);
+  options.bufferBytes = field(json, "buffer_bytes", options.bufferBytes);
+  options.watchdogSeconds = field(json, "watchdog_seconds", options.watchdogSeconds);
+  return options;
+}
+
+// "" for absent, null for an optional that is empty: a reader of the JSON finds every key.
+template <typename T>
+Json orNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json pairsToJson(const TextPairs& pairs) {
+  Json json = Json::object();
+  for (const auto& [name, text] : pairs) json[name] = text;
+  return json;
+}
+
+TextPairs pairsFromJson(const Json& json, const char* key) {
+  TextPairs pairs;
+  if (!json.contains(key)) return pairs;
+  for (const auto& [name, text] : json.at(key).items()) pairs.emplace_back(name, text.get<std::string>());
+  return pairs;
+}
+
+Json infoToJson(const RunInfo& info) {
+  return {{"format", {info.formatMajor, info.formatMinor}},
+          {"version", info.version},
+          {"command", info.command},
+          {"model", info.model},
+          {"working_directory", info.workingDirectory},
+          {"host", info.host},
+          {"started_at", info.startedAt},
+          {"ended_at", info.endedAt},
+          {"cpu_model", info.cpuModel},
+          {"cpu_features", info.cpuFeatures},
+          {"libraries", pairsToJson(info.libraries)},
+          {"ranks", info.ranks},
+          {"threads", info.threads},
+          {"seed", info.seed},
+          {"data", info.data},
+          {"policy", optionsToJson(info.policy)},
+          {"faults", info.faults},
+          {"end", endToJson(info.end)}};
+}
+
+void readTexts(const Json& json, RunInfo& info) {
+  info.version = field<std::string>(json, "version", "");
+  info.command = field(json, "command", info.command);
+  info.model = field<std::string>(json, "model", "");
+  info.workingDirectory = field<std::string>(json, "working_directory", "");
+  info.host = field<std::string>(json, "host", "");
+  info.startedAt = field<std::string>(json, "started_at", "");
+  info.endedAt = field<std::string>(json, "ended_at", "");
+  info.cpuModel = field<std::string>(json, "cpu_model", "");
+  info.cpuFeatures = field(json, "cpu_features", info.cpuFeatures);
+  info.libraries = pairsFromJson(json, "libraries");
+  info.data = field<std::string>(json, "data", "");
+  info.faults = field(json, "faults", info.faults);
+}
+
+// Keys that this version does not write itself.
+std::string unknownKeys(const Json& json) {
+  Json other = Json::object();
+  const Json known = infoToJson(RunInfo());
+  for (const auto& [key, value] : json.items()) {
+    if (key != "check" && !known.contains(key)) other[key] = value;
+  }
+  return other.empty() ? std::string() : jsonText(other);
+}
+
+RunInfo infoFromJson(const Json& json) {
+  RunInfo info;
+  info.formatMajor = json.at("format").at(0).get<int>();
+  info.formatMinor = json.at("format").at(1).get<int>();
+  if (info.formatMajor > kFormatMajor) return info;  // nothing else of it can be relied on
+  readTexts(json, info);
+  info.ranks = field(json, "ranks", info.ranks);
+  if (info.ranks < 1 || info.ranks > kMostRanks) throw std::runtime_error("impossible number of ranks");
+  info.threads = field(json, "threads", info.threads);
+  info.seed = field(json, "seed", info.seed);
+  if (json.contains("policy")) info.policy = optionsFromJson(json.at("policy"));
+  if (json.contains("end")) info.end = endFromJson(json.at("end"));
+  info.otherKeys = unknownKeys(json);
+  return info;
+}
+
+}  // namespace
+
+Json endToJson(const RunEnd& end) {
+  return {{"state", end.state},
+          {"message", end.message},
+          {"exit_status", orNull(end.exitStatus)},
+          {"signal", orNull(end.signal)},
+          {"rank", orNull(end.rank)},
+          {"node", end.node},
+          {"iteration", orNull(end.iteration)}};
+}
+
+RunEnd endFromJson(const Json& json) {
+  RunEnd end;
+  end.state = field<std::string>(json, "state", "running");
+  end.message = field<std::string>(json, "message", "");
+  end.exitStatus = optionalField<int>(json, "exit_status");
+  end.signal = optionalField<int>(json, "signal");
+  end.rank = optionalField<std::int64_t>(json, "rank");
+  end.node = field<std::string>(json, "node", "");
+  end.iteration = optionalField<std::int64_t>(json, "iteration");
+  return end;
+}
+
+std::string RecordOptions::toJson() const { return jsonText(optionsToJson(*this)); }
+
+core::Result<RecordOptions> RecordOptions::fromJson(const std::string& json) {
+  auto options = guarded(json, optionsFromJson);
+  if (!options.ok()) return core::Error(core::ErrorCode::kUsage, "recording options: " + options.error().message());
+  return options;
+}
+
+// The check is made over the text without it, exactly as in the journal; only the layout is for people.
+std::string RunInfo::toJson() const {
+  Json json = infoToJson(*this);
+  if (!otherKeys.empty()) {
+    const auto other = guarded(otherKeys, [](const Json& keys) { return keys; });
+    if (other.ok()) json.update(*other);
+  }
+  const std::string object = jsonText(json, 2);
+  return withCheck(object) + "\n";
+}
+
+core::Result<RunInfo> RunInfo::fromJson(const std::string& json, const std::string& origin) {
+  auto info = guarded(json, infoFromJson);
+  if (!info.ok()) return info.error().in(origin);
+  if (info->formatMajor > kFormatMajor) {
+    return core::Error(core::ErrorCode::kUnsupported,
+                       origin + ": run format " + std::to_string(info->formatMajor) + "." +
+                           std::to_string(info->formatMinor) + " is newer than what this msdbg reads (" +
+                           std::to_string(kFormatMajor) + ".x): use a newer msdbg");
+  }
+  return info;
+}
+
+core::Result<RunInfo> readRunInfo(const std::filesystem::path& runFolder) {
+  const std::filesystem::path file = runFolder / "run.json";
+  const auto text = readFile(file, kLargestRunInfo);
+  if (!text.ok() && text.error().code() == core::ErrorCode::kMissing) {
+    return core::Error(core::ErrorCode::kDamaged, runFolder.string() + ": no run.json: this is not a run folder");
+  }
+  if (!text.ok()) return text.error();
+  return RunInfo::fromJson(*text, file.string());
+}
+
+core::Status verifyRunInfo(const std::filesystem::path& runFolder) {
+  MSDBG_ASSIGN(std::string text, readFile(runFolder / "run.json", kLargestRunInfo));
+  const bool ended = !text.empty() && text.back() == '\n';
+  if (ended) text.pop_back();
+  if (ended && withoutCheck(text)) return core::Ok{};
+  return core::Error(core::ErrorCode::kDamaged, "the text does not match its own check: it was changed or damaged");
+}
+
+core::Status writeRunInfo(const std::filesystem::path& runFolder, const RunInfo& info) {
+  return commitFile(runFolder / "run.json", info.toJson());
+}
+
+}  // namespace msdbg::dump

@@ -1,0 +1,35 @@
+// <msdbg/msdbg.h>: everything a training program needs.
+#pragma once
+
+#include "core_engine/graph/graph.h"
+#include "core_engine/ops/functions.h"
+#include "core_engine/train/data.h"
+#include "core_engine/train/layers.h"
+#include "core_engine/train/optimizer.h"
+#include "core_engine/train/trainer.h"
+#include "dump/session/session.h"
+
+namespace msdbg {
+
+using core::Batch;
+using core::BuildError;
+using core::ConvOptions;
+using core::DataLoader;
+using core::DType;
+using core::Graph;
+using core::LinearOptions;
+using core::LoaderOptions;
+using core::PoolOptions;
+using core::Scope;
+using core::Sgd;
+using core::Shape;
+using core::StepResult;
+using core::Tensor;
+using core::Trainer;
+using core::Value;
+using dump::Session;
+using core::makeLoader;
+
+// Layers and operators (conv, linear, relu, softmaxCrossEntropy, …) are found through their Value arguments.
+
+}  // namespace msdbg

@@ -1,0 +1,65 @@
+#include "dump/session/rank_watch.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "dump/session/process_info.h"
+
+namespace msdbg::dump {
+namespace {
+
+// Between iterations a rank evaluates, loads data or saves something: as long as it computes, it is given more time.
+constexpr double kBusyBetweenIterations = 10;
+constexpr double kBusyShare = 0.1;  // of one core
+
+}  // namespace
+
+bool RankWatch::progressed(const RankStatus& status) {
+  return !m_status || m_status->pid != status.pid || m_status->beat != status.beat ||
+         m_status->iteration != status.iteration || m_status->node != status.node;
+}
+
+RankWatch::State RankWatch::look(double now) {
+  const std::optional<RankStatus> status = readRankStatus(m_folder);
+  if (!status) return m_status ? State::kEnded : State::kUnknown;
+  const std::optional<ProcessInfo> process = processInfo(static_cast<pid_t>(status->pid));
+  if (!process) {
+    // It may have ended between the two looks: then the file is gone by now.
+    if (!readRankStatus(m_folder)) return State::kEnded;
+    m_status = status;
+    return State::kDied;
+  }
+  if (progressed(*status)) {
+    m_lastProgress = now;
+    m_cpuAtProgress = process->cpuSeconds;
+  }
+  m_status = status;
+  m_still = now - m_lastProgress;
+  const bool stopped = process->state == 'T' || process->state == 't';
+  if (m_patience <= 0 || m_still <= m_patience) return status->waiting ? State::kWaiting : State::kWorking;
+  if (stopped) return State::kHangs;
+  if (status->waiting) return State::kWaiting;
+  if (status->node >= 0) return State::kHangs;
+  const bool busy = process->cpuSeconds - m_cpuAtProgress > kBusyShare * m_still;
+  return busy && m_still <= kBusyBetweenIterations * m_patience ? State::kWorking : State::kIdle;
+}
+
+std::string placeText(const RankStatus& status) {
+  if (status.iteration < 0) return "before its first iteration";
+  const std::string iteration = "iteration " + std::to_string(status.iteration);
+  return status.nodeName.empty() ? "after " + iteration : "at " + status.nodeName + " in " + iteration;
+}
+
+void setPlace(RunEnd& end, core::Rank rank, const std::optional<RankStatus>& status) {
+  end.rank = rank.value;
+  if (!status || status->iteration < 0) return;
+  end.node = status->nodeName;
+  end.iteration = status->iteration;
+}
+
+std::string signalText(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return std::to_string(signal) + (name ? std::string(" (SIG") + name + ")" : std::string());
+}
+
+}  // namespace msdbg::dump

@@ -1,0 +1,274 @@
+#include "dump/session/session.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "core_engine/base/log.h"
+#include "dump/session/program_end.h"
+#include "dump/session/rank_watch.h"
+#include "dump/session/run_control.h"
+#include "dump/session/run_start.h"
+#include "dump/session/session_settings.h"
+#include "dump/writer/recorder.h"
+
+namespace msdbg::dump {
+
+namespace fs = std::filesystem;
+using core::Communicator;
+using core::Error;
+using core::ErrorCode;
+using core::Iteration;
+using core::Ok;
+using core::Rank;
+using core::Result;
+using core::Status;
+
+namespace {
+
+// A rank that has said good-bye may still have a message under way to one that waits.
+constexpr double kEndedGraceSeconds = 5;
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+template <typename T>
+T orThrow(Result<T> result) {
+  if (!result.ok()) throw std::runtime_error(result.error().message());
+  return std::move(result).value();
+}
+
+void orThrow(const Status& status) {
+  if (!status.ok()) throw std::runtime_error(status.error().message());
+}
+
+fs::path rankFolder(const fs::path& run, Rank rank) { return run / ("rank_" + std::to_string(rank.value)); }
+
+// Passes everything on to the recorder, and tells the launcher how far training is.
+class SessionObserver : public core::Observer {
+ public:
+  SessionObserver(Recorder& recorder, RunControl* control) : m_recorder(recorder), m_control(control) {}
+
+  void graphReady(const core::Graph& graph) override { m_recorder.graphReady(graph); }
+  void iterationStarted(Iteration iteration) override { m_recorder.iterationStarted(iteration); }
+  void tensorReady(Iteration iteration, core::TensorId tensor, const core::Tensor& value,
+                   const core::Tensor* previous) override {
+    m_recorder.tensorReady(iteration, tensor, value, previous);
+  }
+  void kernelStarted(Iteration iteration, core::KernelId kernel) override {
+    m_recorder.kernelStarted(iteration, kernel);
+  }
+  void iterationFinished(Iteration iteration, const core::Scalars& scalars) override {
+    m_recorder.iterationFinished(iteration, scalars);
+    const auto loss = std::ranges::find(scalars, "loss", &core::Scalars::value_type::first);
+    if (m_control) m_control->setProgress({iteration.value + 1, loss == scalars.end() ? 0 : loss->second});
+  }
+
+ private:
+  Recorder& m_recorder;
+  RunControl* m_control;
+};
+
+// What this rank says of the others while it waits for them in a collective. A launcher sees deaths and hangs itself,
+// and ends the run in better order; what it takes for a good end is still one too early for who waits.
+class PeerWatch {
+ public:
+  PeerWatch(const fs::path& run, Rank self, int ranks, double patience, bool launcher) : m_launcher(launcher) {
+    for (int r = 0; r < ranks; ++r)
+      if (Rank(r) != self) m_watches.emplace_back(rankFolder(run, Rank(r)), Rank(r), patience);
+    for (RankWatch& watch : m_watches) watch.look(now());
+  }
+
+  std::string look(double secondsWaited) {
+    for (RankWatch& watch : m_watches) {
+      const std::string text = complaint(watch, watch.look(now()), secondsWaited);
+      if (!text.empty()) {
+        m_culprit = watch.rank();
+        return text;
+      }
+    }
+    return {};
+  }
+  /// The rank that the last complaint was about is the one that ended the run.
+  void blame(RunEnd& end) const {
+    for (const RankWatch& watch : m_watches)
+      if (watch.rank() == m_culprit) setPlace(end, watch.rank(), watch.status());
+  }
+
+ private:
+  std::string complaint(const RankWatch& watch, RankWatch::State state, double secondsWaited) const {
+    const std::string rank = "rank " + std::to_string(watch.rank().value);
+    if (state == RankWatch::State::kEnded && secondsWaited > kEndedGraceSeconds)
+      return rank + " has ended and will not come";
+    if (m_launcher) return {};
+    if (state == RankWatch::State::kDied) return rank + " died " + placeText(*watch.status());
+    if (state == RankWatch::State::kHangs || state == RankWatch::State::kIdle)
+      return rank + " hangs " + placeText(*watch.status()) + " (no progress for " +
+             std::to_string(static_cast<int>(watch.stillSeconds())) + " s)";
+    return {};
+  }
+
+  bool m_launcher;
+  std::vector<RankWatch> m_watches;
+  Rank m_culprit;
+};
+
+}  // namespace
+
+struct Session::Impl {
+  SessionSettings settings;
+  std::unique_ptr<Communicator> communicator;
+  int threads = 1;
+  std::unique_ptr<RunControl> control;
+  std::unique_ptr<Recorder> recorder;
+  std::unique_ptr<SessionObserver> observer;
+  std::shared_ptr<PeerWatch> peers;
+  std::unique_ptr<ProgramEnd> programEnd;
+  std::once_flag ended;
+  std::string failure;  // given by fail()
+
+  Rank rank() const { return communicator->rank(); }
+  int ranks() const { return communicator->size(); }
+
+  void start(int argc, char** argv);
+  void startRecording();
+  void createRun();
+  Status agree(const Status& status);
+  void end(RunEnd end);
+  void finishRunInfo(const RunEnd& end);
+  RunEnd endInGoodOrder() const;
+};
+
+void Session::Impl::start(int argc, char** argv) {
+  settings = orThrow(SessionSettings::read(argc, argv));
+  communicator = orThrow(core::makeCommunicator());
+  const int cores = std::max(1u, std::thread::hardware_concurrency());
+  threads = settings.threads > 0 ? settings.threads : std::max(1, cores / ranks());
+  omp_set_num_threads(threads);
+  if (!settings.run.empty()) startRecording();
+}
+
+// All ranks go on, or none: rank 0's word is passed on.
+Status Session::Impl::agree(const Status& status) {
+  std::byte failed{!status.ok()};
+  MSDBG_TRY(communicator->broadcast({&failed, 1}, Rank(0)));
+  if (!status.ok()) return status;
+  if (failed != std::byte{0}) return Error(ErrorCode::kIo, "rank 0 could not create " + settings.run.string());
+  return Ok{};
+}
+
+void Session::Impl::createRun() {
+  Status created = Ok{};
+  if (rank() == Rank(0)) {
+    created = createRunFolder(settings.run, Existing::kRefuse);
+    RunInfo info = describeRun(settings.command);
+    info.ranks = ranks();
+    info.threads = threads;
+    info.seed = settings.seed;
+    info.policy = settings.options;
+    for (const core::FaultSpec& fault : settings.faults) info.faults.push_back(fault.text);
+    if (created.ok()) created = writeRunInfo(settings.run, info);
+  }
+  orThrow(agree(created));
+}
+
+void Session::Impl::startRecording() {
+  settings.run = fs::absolute(settings.run);  // the program may change its folder
+  if (!settings.launcher) createRun();
+  if (!settings.control.empty()) control = orThrow(RunControl::open(settings.control));
+  recorder = orThrow(Recorder::create({settings.run, rank(), ranks(), threads}, settings.options));
+  observer = std::make_unique<SessionObserver>(*recorder, rank() == Rank(0) ? control.get() : nullptr);
+  if (ranks() > 1) {
+    orThrow(communicator->barrier());  // from here on a missing status file means an end
+    peers = std::make_shared<PeerWatch>(settings.run, rank(), ranks(), settings.options.watchdogSeconds,
+                                        settings.launcher);
+    communicator->setWatchdog([watch = peers](double seconds) { return watch->look(seconds); });
+  }
+  programEnd = std::make_unique<ProgramEnd>([this](const RunEnd& how) { end(how); });
+}
+
+// Called once, by the training thread or by ProgramEnd's.
+void Session::Impl::end(RunEnd how) {
+  std::call_once(ended, [&] {
+    setPlace(how, rank(), readRankStatus(rankFolder(settings.run, rank())));
+    if (how.state == "failed" && peers) peers->blame(how);
+    const Status failed = recorder->status();
+    if (!failed.ok()) how.message += (how.message.empty() ? "the recorder failed: " : "; the recorder failed: ") + failed.error().message();
+    const Status finished = recorder->finish(how);
+    if (!failed.ok() || !finished.ok()) {
+      core::logError("recording of rank " + std::to_string(rank().value) +
+                     " failed: " + (failed.ok() ? finished : failed).error().message());
+      if (programEnd) programEnd->setExitStatus(1);
+    }
+    if (!settings.launcher) finishRunInfo(how);
+    if (programEnd) programEnd->recorded();
+  });
+}
+
+// Rank 0 writes how the run ended; another rank does if it is the one that fails.
+void Session::Impl::finishRunInfo(const RunEnd& how) {
+  const bool good = how.state == "finished" || how.state == "stopped";
+  if (good && rank() != Rank(0)) return;
+  Result<RunInfo> info = readRunInfo(settings.run);
+  if (!info.ok()) return core::logError(info.error().message());
+  if (info->end.state == "failed" || info->end.state == "killed") return;  // the first failure is the reason
+  info->end = how;
+  info->endedAt = timeText();
+  if (good) info->end.rank.reset(), info->end.node.clear(), info->end.iteration.reset();
+  const Status written = writeRunInfo(settings.run, *info);
+  if (!written.ok()) core::logError(written.error().message());
+}
+
+RunEnd Session::Impl::endInGoodOrder() const {
+  RunEnd how;
+  how.state = "finished";
+  if (const int signal = programEnd->stopSignal()) {
+    how.state = "stopped";
+    how.signal = signal;
+    how.message = "stopped by signal " + signalText(signal);
+  } else if (std::uncaught_exceptions() > 0 || !failure.empty()) {
+    how.state = "failed";
+    how.message = failure.empty() ? "an exception ended training; the program caught it further out" : failure;
+  }
+  return how;
+}
+
+Session::Session(int argc, char** argv) : m_impl(std::make_unique<Impl>()) { m_impl->start(argc, argv); }
+
+Session::~Session() {
+  if (!m_impl->recorder) return;
+  m_impl->end(m_impl->endInGoodOrder());
+  const int signal = m_impl->programEnd->stopSignal();
+  m_impl->programEnd.reset();
+  if (signal) ProgramEnd::endBySignal(signal);
+}
+
+core::Communicator& Session::communicator() { return *m_impl->communicator; }
+core::Observer* Session::observer() { return m_impl->observer.get(); }
+std::uint64_t Session::seed() const { return m_impl->settings.seed; }
+int Session::threads() const { return m_impl->threads; }
+const std::vector<core::FaultSpec>& Session::faults() const { return m_impl->settings.faults; }
+std::int64_t Session::steps(std::int64_t fallback) const { return m_impl->settings.steps.value_or(fallback); }
+bool Session::recording() const { return m_impl->recorder != nullptr; }
+
+bool Session::stopRequested() {
+  if (!m_impl->programEnd) return false;
+  const bool stop = m_impl->programEnd->stopSignal() != 0;
+  if (stop) m_impl->end(m_impl->endInGoodOrder());  // committed now; what the program does after this may take long
+  return stop;
+}
+
+void Session::fail(const std::string& message) {
+  m_impl->failure = message.empty() ? "failed" : message;
+  if (m_impl->recorder) m_impl->end(m_impl->endInGoodOrder());
+}
+
+}  // namespace msdbg::dump

@@ -1,0 +1,44 @@
+// Session: what a user's training program creates first. A RunContext that finds its rank (MPI when started under
+// mpirun), its seed and threads, and, when MSDBG_DUMP names a run folder, attaches the recorder.
+//
+// Environment: MSDBG_DUMP (run folder; created, with run.json, if `msdbg dump` has not), MSDBG_DUMP_OPTIONS
+// (RecordOptions as JSON), MSDBG_SEED, MSDBG_THREADS, MSDBG_STEPS, MSDBG_FAULTS (specs joined by ';'),
+// MSDBG_RUN_INFO=launcher when the launcher finalises run.json. argv: --steps N, --seed S, --threads N (they win;
+// other arguments are the program's own). Throws std::runtime_error when the recorder cannot start.
+// SIGTERM, SIGINT: the iteration in progress is finished or, after the grace time, recorded as incomplete; then the
+// process ends with 128 + signal. Uncaught exceptions are recorded with their text. One Session per process.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core_engine/train/run_context.h"
+#include "dump/run_info.h"
+
+namespace msdbg::dump {
+
+class Session : public core::RunContext {
+ public:
+  Session(int argc, char** argv);
+  ~Session() override;
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  core::Communicator& communicator() override;
+  core::Observer* observer() override;
+  std::uint64_t seed() const override;
+  int threads() const override;
+  const std::vector<core::FaultSpec>& faults() const override;
+  std::int64_t steps(std::int64_t fallback) const override;
+  bool stopRequested() override;
+
+  bool recording() const;
+  /// Records why the program ends (uncaught exceptions are recorded without this).
+  void fail(const std::string& message);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> m_impl;
+};
+
+}  // namespace msdbg::dump

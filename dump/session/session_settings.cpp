@@ -1,0 +1,93 @@
+#include "dump/session/session_settings.h"
+
+#include <stdlib.h>
+
+#include <charconv>
+
+#include "core_engine/base/text.h"
+
+namespace msdbg::dump {
+
+using core::Error;
+using core::ErrorCode;
+using core::Ok;
+using core::Result;
+using core::Status;
+
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = getenv(name);
+  return value ? value : "";
+}
+
+template <typename T>
+Result<T> number(const std::string& origin, const std::string& text, T least) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < least)
+    return Error(ErrorCode::kUsage, origin + ": '" + text + "' is not a whole number from " + std::to_string(least));
+  return value;
+}
+
+Status takeNumber(SessionSettings& settings, std::string_view what, const std::string& origin, const std::string& text) {
+  if (what == "steps") {
+    MSDBG_ASSIGN(settings.steps, number<std::int64_t>(origin, text, 1));
+  } else if (what == "seed") {
+    MSDBG_ASSIGN(settings.seed, number<std::uint64_t>(origin, text, 0));
+  } else if (what == "threads") {
+    MSDBG_ASSIGN(settings.threads, number<int>(origin, text, 1));
+  }
+  return Ok{};
+}
+
+constexpr struct { const char *variable, *name; } kNumbers[] = {
+    {"MSDBG_STEPS", "steps"}, {"MSDBG_SEED", "seed"}, {"MSDBG_THREADS", "threads"}};
+
+// `--steps 5` or `--steps=5`. All other arguments belong to the program.
+Status readArguments(SessionSettings& settings) {
+  const std::vector<std::string>& words = settings.command;
+  for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
+    for (const auto& row : kNumbers) {
+      const std::string option = std::string("--") + row.name;
+      if (words[i] == option && i + 1 < words.size()) {
+        MSDBG_TRY(takeNumber(settings, row.name, option, words[i + 1]));
+      } else if (words[i].starts_with(option + "=")) {
+        MSDBG_TRY(takeNumber(settings, row.name, option, words[i].substr(option.size() + 1)));
+      }
+    }
+  }
+  return Ok{};
+}
+
+Status readFaults(SessionSettings& settings) {
+  for (const std::string& text : core::split(environment("MSDBG_FAULTS"), ';')) {
+    if (text.empty()) continue;
+    MSDBG_ASSIGN(core::FaultSpec fault, core::parseFault(text));
+    settings.faults.push_back(std::move(fault));
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+Result<SessionSettings> SessionSettings::read(int argc, char** argv) {
+  SessionSettings settings;
+  settings.command.assign(argv, argv + argc);
+  settings.run = environment("MSDBG_DUMP");
+  settings.control = environment("MSDBG_CONTROL");
+  settings.launcher = environment("MSDBG_RUN_INFO") == "launcher";
+  if (const std::string json = environment("MSDBG_DUMP_OPTIONS"); !json.empty()) {
+    auto options = RecordOptions::fromJson(json);
+    if (!options.ok()) return options.error().in("MSDBG_DUMP_OPTIONS");
+    settings.options = std::move(options).value();
+  }
+  for (const auto& row : kNumbers)
+    if (const std::string text = environment(row.variable); !text.empty())
+      MSDBG_TRY(takeNumber(settings, row.name, row.variable, text));
+  MSDBG_TRY(readArguments(settings));
+  MSDBG_TRY(readFaults(settings));
+  return settings;
+}
+
+}  // namespace msdbg::dump

@@ -1,0 +1,104 @@
+#include "dump/writer/commit_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace msdbg::dump {
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : m_value(value) {}
+  ~Descriptor() {
+    if (m_value >= 0) ::close(m_value);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return m_value; }
+  int release() {
+    const int value = m_value;
+    m_value = -1;
+    return value;
+  }
+
+ private:
+  int m_value;
+};
+
+core::Status writeAll(int descriptor, std::span<const std::byte> bytes, const std::filesystem::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), std::min<std::size_t>(bytes.size(), 64u << 20));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return ioError("cannot write", path);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return core::Ok{};
+}
+
+core::Status writeNew(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (file.get() < 0) return ioError("cannot create", path);
+  MSDBG_TRY(writeAll(file.get(), bytes, path));
+  if (::fsync(file.get()) != 0) return ioError("cannot write", path);
+  if (::close(file.release()) != 0) return ioError("cannot write", path);
+  return core::Ok{};
+}
+
+}  // namespace
+
+core::Error ioError(const std::string& what, const std::filesystem::path& path) {
+  return {core::ErrorCode::kIo, what + " " + path.string() + ": " + std::strerror(errno)};
+}
+
+core::Status syncFolder(const std::filesystem::path& folder) {
+  const Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some file systems cannot sync a folder (EINVAL); the rename is then as durable as they make it.
+  if (descriptor.get() < 0 || (::fsync(descriptor.get()) != 0 && errno != EINVAL)) return ioError("cannot sync", folder);
+  return core::Ok{};
+}
+
+core::Status commitFile(const std::filesystem::path& file, std::span<const std::byte> bytes) {
+  const std::filesystem::path temporary = file.parent_path() / ("." + file.filename().string() + ".tmp");
+  core::Status status = writeNew(temporary, bytes);
+  if (status.ok() && ::rename(temporary.c_str(), file.c_str()) != 0) status = ioError("cannot rename to", file);
+  if (!status.ok()) {
+    ::unlink(temporary.c_str());
+    return status;
+  }
+  return syncFolder(file.parent_path());
+}
+
+core::Status commitFile(const std::filesystem::path& file, std::string_view text) {
+  return commitFile(file, std::as_bytes(std::span(text.data(), text.size())));
+}
+
+core::Result<std::string> readFile(const std::filesystem::path& file, std::size_t limit) {
+  const Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (descriptor.get() < 0) {
+    const core::Error error = ioError("cannot read", file);
+    return errno == ENOENT ? core::Error(core::ErrorCode::kMissing, error.message()) : error;
+  }
+  struct stat status = {};
+  if (::fstat(descriptor.get(), &status) != 0) return ioError("cannot read", file);
+  if (!S_ISREG(status.st_mode)) return core::Error(core::ErrorCode::kDamaged, file.string() + " is not a file");
+  if (static_cast<std::size_t>(status.st_size) > limit) {
+    return core::Error(core::ErrorCode::kDamaged, file.string() + " is larger than it can be");
+  }
+  std::string text(static_cast<std::size_t>(status.st_size), '\0');
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t got = ::read(descriptor.get(), text.data() + done, text.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ioError("cannot read", file);
+    if (got == 0) break;  // it became shorter: the caller sees that by the size
+    done += static_cast<std::size_t>(got);
+  }
+  text.resize(done);
+  return text;
+}
+
+}  // namespace msdbg::dump

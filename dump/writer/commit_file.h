@@ -1,0 +1,24 @@
+// How a file becomes part of a run: written under another name, fsynced, renamed, its folder fsynced. After a crash
+// either the whole file is there or none of it. Thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core_engine/base/result.h"
+
+namespace msdbg::dump {
+
+/// kIo with path and the system's reason. The temporary file `.NAME.tmp` is removed when something fails.
+core::Status commitFile(const std::filesystem::path& file, std::span<const std::byte> bytes);
+core::Status commitFile(const std::filesystem::path& file, std::string_view text);
+core::Status syncFolder(const std::filesystem::path& folder);
+/// "…: No space left on device" from errno.
+core::Error ioError(const std::string& what, const std::filesystem::path& path);
+/// The whole file. kMissing, kIo, kDamaged (longer than limit).
+core::Result<std::string> readFile(const std::filesystem::path& file, std::size_t limit);
+
+}  // namespace msdbg::dump

@@ -1,0 +1,223 @@
+#include "dump/writer/pending_iterations.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+
+#include "dump/writer/segment_writer.h"
+
+namespace msdbg::dump {
+namespace {
+
+constexpr std::size_t kMostIterations = 4096;  // of a segment
+constexpr auto kLeastReserve = std::chrono::milliseconds(150), kMostReserve = std::chrono::milliseconds(800);
+
+double unixTime() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::uint64_t memoryOf(const TensorRow& row) {
+  std::uint64_t bytes = row.raw.size();
+  for (const StoredChunk& chunk : row.chunks) bytes += chunk.own.size();
+  return bytes;
+}
+
+using Shapes = std::map<std::int64_t, const std::vector<std::uint64_t>*>;
+
+// Whether the record's tensors have the shapes seen so far; they are added to those.
+bool sameShapes(const IterationRecord& record, Shapes& shapes) {
+  return std::all_of(record.rows.begin(), record.rows.end(), [&](const auto& entry) {
+    return *shapes.try_emplace(entry.first, &entry.second.shape).first->second == entry.second.shape;
+  });
+}
+
+}  // namespace
+
+PendingIterations::PendingIterations(std::uint64_t bufferBytes, std::uint64_t segmentBytes)
+    : m_bufferBytes(bufferBytes), m_segmentBytes(segmentBytes) {
+  sem_init(&m_wake, 0, 0);
+}
+
+PendingIterations::~PendingIterations() { sem_destroy(&m_wake); }
+
+void PendingIterations::wake() noexcept { sem_post(&m_wake); }
+
+bool PendingIterations::open() const {
+  const std::lock_guard lock(m_mutex);
+  return !m_closed && !m_failure;
+}
+
+void PendingIterations::begin(std::shared_ptr<IterationRecord> record) {
+  const std::lock_guard lock(m_mutex);
+  if (!m_closed && !m_failure) m_current = std::move(record);
+}
+
+void PendingIterations::addStatistics(std::int64_t tensor, const watch::StatisticsRow& row) {
+  const std::lock_guard lock(m_mutex);
+  if (!m_current) return;
+  m_current->statistics[static_cast<std::size_t>(tensor)] = row;
+  m_current->seen[static_cast<std::size_t>(tensor)] = true;
+}
+
+void PendingIterations::addRow(std::int64_t tensor, TensorRow row) {
+  const std::lock_guard lock(m_mutex);
+  if (!m_current) return;
+  const std::uint64_t bytes = row.rawBytes;
+  const auto [at, fresh] = m_current->rows.try_emplace(tensor, std::move(row));
+  if (!fresh) return;  // one value per iteration: the first is the one that was computed from
+  m_current->rawBytes += bytes;
+  m_current->memoryBytes += bytes;
+  m_pendingBytes += bytes;
+  if (!SegmentWriter::ownChunks(bytes)) return;
+  ++m_current->toEncode;
+  m_toEncode.push_back({m_current, tensor, &at->second});
+  wake();
+}
+
+void PendingIterations::finish(const core::Scalars& scalars) {
+  const std::lock_guard lock(m_mutex);
+  if (!m_current) return;
+  m_current->complete = true;
+  m_current->finishedAt = unixTime();
+  m_current->finished = Clock::now();
+  m_current->scalars = scalars;
+  m_finished.push_back(std::move(m_current));
+  m_current.reset();
+  wake();
+}
+
+bool PendingIterations::mustWait() const {
+  if (m_closed || m_failure || m_finished.empty()) return false;
+  return m_pendingBytes > m_bufferBytes || Clock::now() > m_finished.front()->finished + kCommitWithin;
+}
+
+void PendingIterations::waitForRoom() {
+  std::unique_lock lock(m_mutex);
+  if (!mustWait()) return;
+  m_forced = m_finished.size();
+  wake();
+  m_room.wait(lock, [&] { return !mustWait(); });
+}
+
+void PendingIterations::requestCommit() noexcept {
+  m_commitRequested.store(true);
+  wake();
+}
+
+void PendingIterations::close() {
+  const std::lock_guard lock(m_mutex);
+  m_closed = true;
+  finishIncomplete();
+  m_room.notify_all();
+  wake();
+}
+
+void PendingIterations::finishIncomplete() {
+  if (m_current && std::find(m_current->seen.begin(), m_current->seen.end(), true) != m_current->seen.end()) {
+    m_current->finishedAt = unixTime();
+    m_current->finished = Clock::now();
+    m_finished.push_back(m_current);
+  }
+  m_current.reset();
+}
+
+void PendingIterations::drop() {
+  m_current.reset();
+  m_finished.clear();
+  m_toEncode.clear();
+  m_pendingBytes = 0;
+  m_room.notify_all();
+}
+
+void PendingIterations::fail(core::Error error) {
+  const std::lock_guard lock(m_mutex);
+  if (!m_failure) m_failure = std::move(error);
+  drop();
+  wake();
+}
+
+core::Status PendingIterations::status() const {
+  const std::lock_guard lock(m_mutex);
+  return m_failure ? core::Status(*m_failure) : core::Status();
+}
+
+std::size_t PendingIterations::segmentLength(bool& isFull) const {
+  Shapes shapes;
+  std::uint64_t bytes = 0;
+  std::size_t count = 0;
+  isFull = true;
+  for (; count < m_finished.size(); ++count) {
+    const IterationRecord& record = *m_finished[count];
+    const bool fits = count == 0 || (count < kMostIterations && record.plan == m_finished[0]->plan &&
+                                     bytes + record.rawBytes <= m_segmentBytes);
+    if (!sameShapes(record, shapes) || !fits) return count;
+    bytes += record.rawBytes;
+  }
+  isFull = bytes >= m_segmentBytes;
+  return count;
+}
+
+bool PendingIterations::encodedUpTo(std::size_t count) const {
+  return std::all_of(m_finished.begin(), m_finished.begin() + static_cast<std::ptrdiff_t>(count),
+                     [](const auto& record) { return record->toEncode == 0; });
+}
+
+// Early enough that building and writing are done within the second.
+PendingIterations::Clock::time_point PendingIterations::deadline() const {
+  return m_finished.front()->finished + kCommitWithin - m_reserve;
+}
+
+PendingIterations::Work PendingIterations::next() {
+  std::unique_lock lock(m_mutex);
+  while (true) {
+    if (m_commitRequested.exchange(false)) m_forced = m_finished.size();
+    bool isFull = false;
+    const std::size_t count = m_finished.empty() ? 0 : segmentLength(isFull);
+    const bool due = count > 0 && (isFull || m_forced > 0 || m_closed || Clock::now() >= deadline());
+    if (due && encodedUpTo(count)) {
+      return Commit{{m_finished.begin(), m_finished.begin() + static_cast<std::ptrdiff_t>(count)}};
+    }
+    if (!m_toEncode.empty()) {
+      Encode job = m_toEncode.front();
+      m_toEncode.pop_front();
+      return job;
+    }
+    if (m_closed) return Stop{};
+    sleepUntil(lock, count > 0 ? std::optional(deadline()) : std::nullopt);
+  }
+}
+
+void PendingIterations::sleepUntil(std::unique_lock<std::mutex>& lock, std::optional<Clock::time_point> until) {
+  lock.unlock();
+  if (until) {
+    const auto sinceStart = std::chrono::duration_cast<std::chrono::nanoseconds>(until->time_since_epoch()).count();
+    const timespec time = {static_cast<time_t>(sinceStart / 1000000000), static_cast<long>(sinceStart % 1000000000)};
+    sem_clockwait(&m_wake, CLOCK_MONOTONIC, &time);  // libstdc++'s steady_clock
+  } else {
+    sem_wait(&m_wake);
+  }
+  while (sem_trywait(&m_wake) == 0) continue;  // one look at the state answers all of them
+  lock.lock();
+}
+
+void PendingIterations::encoded(const Encode& job) {
+  const std::lock_guard lock(m_mutex);
+  if (m_failure) return;
+  const std::uint64_t now = memoryOf(*job.row);
+  --job.record->toEncode;
+  m_pendingBytes = m_pendingBytes - job.row->rawBytes + now;
+  job.record->memoryBytes = job.record->memoryBytes - job.row->rawBytes + now;
+  m_room.notify_all();
+}
+
+void PendingIterations::committed(const Commit& segment, Clock::duration took) {
+  const std::lock_guard lock(m_mutex);
+  if (m_failure) return;
+  for (const auto& record : segment.records) m_pendingBytes -= record->memoryBytes;
+  m_finished.erase(m_finished.begin(), m_finished.begin() + static_cast<std::ptrdiff_t>(segment.records.size()));
+  m_forced -= std::min(m_forced, segment.records.size());
+  m_reserve = std::clamp<Clock::duration>(took * 2, kLeastReserve, kMostReserve);
+  m_room.notify_all();
+}
+
+}  // namespace msdbg::dump

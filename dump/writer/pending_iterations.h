@@ -1,0 +1,79 @@
+// PendingIterations: everything between training and the disk. The training thread puts statistics and copies in and
+// waits when it is too far ahead; the background thread takes work out: rows to encode, iterations to commit.
+// It decides when a segment is due (DESIGN.md: at the latest one second after its first iteration ended).
+#pragma once
+
+#include <semaphore.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <variant>
+
+#include "dump/writer/iteration_record.h"
+
+namespace msdbg::dump {
+
+class PendingIterations {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds kCommitWithin{1000};
+
+  /// bufferBytes: what may wait in memory. segmentBytes: a segment of this size is committed without waiting longer.
+  PendingIterations(std::uint64_t bufferBytes, std::uint64_t segmentBytes);
+  ~PendingIterations();
+
+  // --- training thread ---
+  /// False once closed or failed: nothing more is recorded.
+  bool open() const;
+  void begin(std::shared_ptr<IterationRecord> record);
+  void addStatistics(std::int64_t tensor, const watch::StatisticsRow& row);
+  void addRow(std::int64_t tensor, TensorRow row);
+  void finish(const core::Scalars& scalars);
+  /// Blocks while more than bufferBytes are pending, or a finished iteration has waited for over a second.
+  void waitForRoom();
+
+  // --- any thread ---
+  /// What was finished is committed now. Async-signal-safe.
+  void requestCommit() noexcept;
+  /// No more input: what is there, the iteration in progress included, is handed out, then Stop.
+  void close();
+  void fail(core::Error error);
+  core::Status status() const;
+
+  // --- background thread ---
+  struct Encode { std::shared_ptr<IterationRecord> record; std::int64_t tensor; TensorRow* row; };
+  struct Commit { std::vector<std::shared_ptr<IterationRecord>> records; };
+  struct Stop {};
+  using Work = std::variant<Encode, Commit, Stop>;
+  Work next();                                  // blocks
+  void encoded(const Encode& job);
+  void committed(const Commit& segment, Clock::duration took);
+
+ private:
+  std::size_t segmentLength(bool& isFull) const;  // iterations that go into the next segment
+  bool encodedUpTo(std::size_t count) const;
+  Clock::time_point deadline() const;
+  bool mustWait() const;
+  void finishIncomplete();
+  void drop();
+  void wake() noexcept;
+  void sleepUntil(std::unique_lock<std::mutex>& lock, std::optional<Clock::time_point> until);
+
+  const std::uint64_t m_bufferBytes, m_segmentBytes;
+  mutable std::mutex m_mutex;
+  std::condition_variable m_room;
+  sem_t m_wake;
+  std::atomic<bool> m_commitRequested{false};
+  std::shared_ptr<IterationRecord> m_current;
+  std::deque<std::shared_ptr<IterationRecord>> m_finished;  // not yet committed, oldest first
+  std::deque<Encode> m_toEncode;
+  std::uint64_t m_pendingBytes = 0;
+  std::size_t m_forced = 0;  // so many of m_finished go out without waiting
+  Clock::duration m_reserve{std::chrono::milliseconds(200)};
+  bool m_closed = false;
+  std::optional<core::Error> m_failure;
+};
+
+}  // namespace msdbg::dump

@@ -1,0 +1,232 @@
+#include "dump/writer/recorder.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "core_engine/base/log.h"
+#include "core_engine/graph/graph_io.h"
+#include "dump/writer/commit_file.h"
+#include "dump/writer/graph_files.h"
+#include "dump/writer/pending_iterations.h"
+#include "dump/writer/rank_status.h"
+#include "dump/writer/segment_store.h"
+
+namespace msdbg::dump {
+namespace {
+
+constexpr std::size_t kCopyBlock = 1u << 20;
+
+void copyBytes(std::span<const std::byte> from, std::span<std::byte> to, int threads) {
+  const auto blocks = static_cast<std::int64_t>((from.size() + kCopyBlock - 1) / kCopyBlock);
+#pragma omp parallel for num_threads(threads) if (blocks > 1)
+  for (std::int64_t b = 0; b < blocks; ++b) {
+    const std::size_t first = static_cast<std::size_t>(b) * kCopyBlock;
+    std::memcpy(&to[first], &from[first], std::min(kCopyBlock, from.size() - first));
+  }
+}
+
+// Four segments fit into a rank's share, so that dropping one keeps most of what may be kept.
+std::uint64_t segmentBytes(const RecordOptions& options, std::uint64_t share) {
+  return std::max<std::uint64_t>(1, std::min(options.bufferBytes / 2, share / 4));
+}
+
+bool endedWell(const RunEnd& end) { return end.state == "finished" || end.state == "stopped"; }
+
+}  // namespace
+
+struct Recorder::Impl {
+  Place place;
+  RecordOptions options;
+  std::filesystem::path folder;
+  std::shared_ptr<JournalWriter> journal;
+  std::unique_ptr<RankStatusWriter> rankStatus;
+  BufferPool pool;              // outlives everything that holds buffers
+  PendingIterations pending;
+  SegmentStore store;
+  std::shared_ptr<const GraphPlan> plan;
+  std::string graphBytes;       // of the plan: the same graph again is not a new version
+  bool selected = false;        // the iteration in progress is recorded
+  std::atomic<std::uint64_t> bytesWritten{0};
+  std::thread thread;
+  std::mutex finishMutex;
+
+  Impl(const Place& where, const RecordOptions& what, std::shared_ptr<JournalWriter> lines)
+      : place(where), options(what), folder(where.run / ("rank_" + std::to_string(where.rank.value))),
+        journal(std::move(lines)), pool(what.bufferBytes), pending(what.bufferBytes, segmentBytes(what, share())),
+        store(folder, static_cast<int>(where.rank.value), share(), journal) {}
+
+  std::uint64_t share() const { return options.maxBytes / static_cast<std::uint64_t>(std::max(1, place.ranks)); }
+  void start();
+  void work();
+  void commit(const PendingIterations::Commit& segment);
+  void fail(const core::Error& error);
+  TensorRow copyOf(const core::Tensor& value);
+  watch::StatisticsRow statisticsOf(core::TensorId tensor, const core::Tensor& value, const core::Tensor* previous) const;
+};
+
+// Signals are the training thread's: their handlers only wake this one.
+void Recorder::Impl::start() {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread = std::thread([this] { work(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Recorder::Impl::work() {
+  while (true) {
+    const PendingIterations::Work work = pending.next();
+    if (std::holds_alternative<PendingIterations::Stop>(work)) return;
+    if (const auto* job = std::get_if<PendingIterations::Encode>(&work)) {
+      store.writer().encode(job->tensor, *job->row);
+      pending.encoded(*job);
+    } else {
+      commit(std::get<PendingIterations::Commit>(work));
+    }
+  }
+}
+
+void Recorder::Impl::commit(const PendingIterations::Commit& segment) {
+  const auto start = PendingIterations::Clock::now();
+  std::vector<const IterationRecord*> records;
+  for (const auto& record : segment.records) records.push_back(record.get());
+  const core::Status status = store.commit(records);
+  bytesWritten = store.bytesWritten();
+  if (!status.ok()) return fail(status.error());
+  pending.committed(segment, PendingIterations::Clock::now() - start);
+}
+
+void Recorder::Impl::fail(const core::Error& error) {
+  if (!pending.status().ok()) return;  // said already
+  core::logError("rank " + std::to_string(place.rank.value) + ": recording stopped: " + error.message() +
+                 "; training goes on, and what was recorded before stays readable");
+  pending.fail(error);
+}
+
+TensorRow Recorder::Impl::copyOf(const core::Tensor& value) {
+  TensorRow row;
+  row.dtype = value.dtype();
+  row.shape.assign(value.shape().dims().begin(), value.shape().dims().end());
+  row.rawBytes = value.bytes();
+  row.raw = pool.take(value.bytes());
+  copyBytes(value.byteSpan(), row.raw.bytes(), place.threads);
+  return row;
+}
+
+watch::StatisticsRow Recorder::Impl::statisticsOf(core::TensorId tensor, const core::Tensor& value,
+                                                  const core::Tensor* previous) const {
+  watch::StatisticsRow row;
+  row.values = core::computeStatistics(value, place.threads);
+  if (previous) row.change = core::computeChange(value, *previous, place.threads);
+  if (const auto& range = plan->activation[tensor.index()]) {
+    row.activation = core::computeActivation(value, range->start, range->end, place.threads);
+  }
+  return row;
+}
+
+core::Result<std::unique_ptr<Recorder>> Recorder::create(const Place& place, const RecordOptions& options) {
+  const std::filesystem::path folder = place.run / ("rank_" + std::to_string(place.rank.value));
+  std::error_code error;
+  std::filesystem::create_directory(folder, error);
+  if (error) return core::Error(core::ErrorCode::kIo, "cannot create " + folder.string() + ": " + error.message());
+  MSDBG_ASSIGN(std::shared_ptr<JournalWriter> journal, JournalWriter::create(folder / "journal"));
+  JournalHeader header;
+  header.rank = static_cast<int>(place.rank.value);
+  header.ranks = place.ranks;
+  MSDBG_TRY(journal->append(formatHeader(header)));
+  auto impl = std::make_unique<Impl>(place, options, std::move(journal));
+  MSDBG_ASSIGN(impl->rankStatus, RankStatusWriter::create(folder));
+  impl->start();
+  return std::unique_ptr<Recorder>(new Recorder(std::move(impl)));
+}
+
+Recorder::Recorder(std::unique_ptr<Impl> impl) : m_impl(std::move(impl)) {}
+
+Recorder::~Recorder() {
+  RunEnd end;
+  end.state = "finished";
+  (void)finish(end);  // a failure was logged, and status() told it to whoever asked
+}
+
+void Recorder::graphReady(const core::Graph& graph) {
+  Impl& impl = *m_impl;
+  if (!impl.pending.open()) return;
+  std::string bytes = core::serializeGraph(graph);
+  if (impl.plan && bytes == impl.graphBytes) return;
+  const std::int64_t least = impl.plan ? impl.plan->version + 1 : 0;
+  impl.plan = std::make_shared<const GraphPlan>(graph, std::max(graph.version(), least), impl.options);
+  impl.graphBytes = std::move(bytes);
+  if (impl.place.rank.value != 0) return;
+  const auto line = writeGraph(impl.place.run, impl.plan->graph);
+  const core::Status status = line.ok() ? impl.journal->append(formatGraph(*line)) : core::Status(line.error());
+  if (!status.ok()) impl.fail(status.error());
+}
+
+void Recorder::iterationStarted(core::Iteration iteration) {
+  Impl& impl = *m_impl;
+  const RecordOptions& options = impl.options;
+  impl.selected = impl.plan && options.iterations.contains(iteration.value) && iteration.value % options.every == 0 &&
+                  impl.pending.open();
+  if (!impl.selected) return;
+  impl.pending.waitForRoom();
+  auto record = std::make_shared<IterationRecord>();
+  record->iteration = iteration.value;
+  record->plan = impl.plan;
+  record->statistics.resize(impl.plan->graph.tensors().size());
+  record->seen.resize(impl.plan->graph.tensors().size());
+  impl.pending.begin(std::move(record));
+}
+
+void Recorder::tensorReady(core::Iteration, core::TensorId tensor, const core::Tensor& value,
+                           const core::Tensor* previous) {
+  Impl& impl = *m_impl;
+  if (!impl.selected || !impl.pending.open()) return;
+  impl.pending.addStatistics(tensor.value, impl.statisticsOf(tensor, value, previous));
+  if (!impl.plan->full[tensor.index()] || value.bytes() == 0) return;
+  impl.pending.waitForRoom();
+  impl.pending.addRow(tensor.value, impl.copyOf(value));
+}
+
+void Recorder::kernelStarted(core::Iteration iteration, core::KernelId kernel) {
+  Impl& impl = *m_impl;
+  if (!impl.plan || kernel.index() >= impl.plan->graph.kernels().size()) return;
+  const core::Kernel& running = impl.plan->graph.kernels()[kernel.index()];
+  if (running.nodes.empty()) return;
+  const core::Node& node = impl.plan->graph.node(running.nodes.front());
+  impl.rankStatus->set(iteration.value, node.id.value, node.name, node.phase == core::Phase::kCollective);
+}
+
+void Recorder::iterationFinished(core::Iteration iteration, const core::Scalars& scalars) {
+  Impl& impl = *m_impl;
+  impl.rankStatus->set(iteration.value, -1, "", false);
+  if (!impl.selected) return;
+  impl.selected = false;
+  impl.pending.finish(scalars);
+  impl.pending.waitForRoom();
+}
+
+core::Status Recorder::finish(const RunEnd& end) {
+  Impl& impl = *m_impl;
+  const std::lock_guard lock(impl.finishMutex);
+  if (!impl.thread.joinable()) return status();
+  impl.pending.close();
+  impl.thread.join();
+  const core::Status listed = impl.journal->append(formatEnd(end));
+  if (!listed.ok()) impl.fail(listed.error());
+  impl.store.release();
+  impl.journal.reset();  // the lock with it
+  if (endedWell(end)) impl.rankStatus->remove();
+  return status();
+}
+
+void Recorder::requestCommit() noexcept { m_impl->pending.requestCommit(); }
+
+core::Status Recorder::status() const { return m_impl->pending.status(); }
+
+std::uint64_t Recorder::bytesWritten() const { return m_impl->bytesWritten; }
+
+}  // namespace msdbg::dump

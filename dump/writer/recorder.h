@@ -1,0 +1,50 @@
+// Recorder: the Observer that writes one rank of a run folder (format: dump/FORMAT.md). Statistics, hashes and copies
+// are taken on the training thread; segments are built, written, fsynced and committed by one background thread, the
+// only one that calls HDF5. Training waits when more than bufferBytes are pending or a finished iteration has been
+// uncommitted for over a second. A failure of the recorder never ends training: it is logged once, recording stops,
+// status() tells.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "core_engine/base/ids.h"
+#include "core_engine/runtime/observer.h"
+#include "dump/run_info.h"
+
+namespace msdbg::dump {
+
+class Recorder : public core::Observer {
+ public:
+  struct Place { std::filesystem::path run; core::Rank rank{0}; int ranks = 1; int threads = 1; };
+  /// The run folder must exist; creates rank_R/ and its journal and takes the journal's lock.
+  /// kUsage: another recorder holds the lock. kIo: with path and reason.
+  static core::Result<std::unique_ptr<Recorder>> create(const Place& place, const RecordOptions& options);
+  ~Recorder() override;  // finishes as finish({"finished"})
+
+  void graphReady(const core::Graph& graph) override;  // rank 0 also writes graph_NNNN.pb and sources/
+  void iterationStarted(core::Iteration iteration) override;
+  void tensorReady(core::Iteration iteration, core::TensorId tensor, const core::Tensor& value,
+                   const core::Tensor* previous) override;
+  void kernelStarted(core::Iteration iteration, core::KernelId kernel) override;
+  void iterationFinished(core::Iteration iteration, const core::Scalars& scalars) override;
+
+  /// Commits everything including the incomplete last iteration (complete = 0), writes the rank's end to its journal
+  /// and releases the lock. Safe to call twice, and from another thread while the training thread is stuck.
+  core::Status finish(const RunEnd& end);
+  /// Asks the background thread to commit what is finished now (watchpoint, signal). Async-signal-safe.
+  void requestCommit() noexcept;
+  core::Status status() const;
+  std::uint64_t bytesWritten() const;
+
+ private:
+  struct Impl;
+  explicit Recorder(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> m_impl;
+};
+
+/// What one iteration of this graph would take under these options, before compression.
+struct ExpectedSize { std::uint64_t fullBytes = 0, statisticsBytes = 0; std::int64_t tensors = 0, fullTensors = 0; };
+ExpectedSize expectedSize(const core::Graph& graph, const RecordOptions& options);
+
+}  // namespace msdbg::dump

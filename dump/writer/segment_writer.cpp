@@ -1,0 +1,249 @@
+#include "dump/writer/segment_writer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "dump/codec/codec.h"
+#include "dump/codec/dataset_path.h"
+#include "dump/statistics_columns.h"
+#include "dump/writer/segment_file_internal.h"
+
+namespace msdbg::dump {
+namespace {
+
+using Iterations = std::span<const IterationRecord* const>;
+
+constexpr std::size_t kObjectBytes = 2048;  // what a small dataset with its hashes takes in the file, about
+
+std::vector<std::int64_t> numbersOf(Iterations iterations) {
+  std::vector<std::int64_t> numbers;
+  for (const IterationRecord* record : iterations) numbers.push_back(record->iteration);
+  return numbers;
+}
+
+template <typename T>
+std::span<const std::byte> bytesOf(const std::vector<T>& values) {
+  return std::as_bytes(std::span<const T>(values));
+}
+
+core::Status writeIterations(SegmentFile& file, Iterations iterations) {
+  std::vector<std::uint8_t> complete;
+  std::vector<double> finishedAt;
+  for (const IterationRecord* record : iterations) {
+    complete.push_back(record->complete);
+    finishedAt.push_back(record->finishedAt);
+  }
+  const hsize_t rows = iterations.size();
+  const std::vector<std::int64_t> numbers = numbersOf(iterations);
+  MSDBG_TRY(file.writeColumn("/iteration/number", H5T_STD_I64LE, {rows}, bytesOf(numbers), {}));
+  MSDBG_TRY(file.writeColumn("/iteration/complete", H5T_STD_U8LE, {rows}, bytesOf(complete), {}));
+  return file.writeColumn("/iteration/finished_at", H5T_IEEE_F64LE, {rows}, bytesOf(finishedAt), {});
+}
+
+struct Series {
+  std::vector<std::int64_t> iterations;
+  std::vector<double> values;
+};
+
+core::Status writeScalars(SegmentFile& file, Iterations iterations) {
+  std::map<std::string, Series> all;
+  for (const IterationRecord* record : iterations) {
+    for (const auto& [name, value] : record->scalars) {
+      Series& series = all[name];
+      if (!series.iterations.empty() && series.iterations.back() == record->iteration) continue;  // named twice
+      series.iterations.push_back(record->iteration);
+      series.values.push_back(value);
+    }
+  }
+  for (const auto& [name, series] : all) {
+    MSDBG_TRY(file.writeColumn(datasetPath("/scalars", name), H5T_IEEE_F64LE, {series.values.size()},
+                               bytesOf(series.values), series.iterations));
+  }
+  return core::Ok{};
+}
+
+core::Status writeTensorNames(SegmentFile& file, const core::Graph& graph) {
+  std::size_t width = 1;
+  for (const core::TensorInfo& tensor : graph.tensors()) width = std::max(width, tensor.fullName().size());
+  std::vector<char> names(width * graph.tensors().size(), '\0');
+  for (const core::TensorInfo& tensor : graph.tensors()) tensor.fullName().copy(&names[tensor.id.index() * width], width);
+  MSDBG_ASSIGN(const hdf5::Handle type, hdf5::owned(MSDBG_H5(H5Tcopy, H5T_C_S1), H5Tclose));
+  MSDBG_TRY(MSDBG_H5(H5Tset_size, type.id(), width));
+  MSDBG_TRY(MSDBG_H5(H5Tset_strpad, type.id(), H5T_STR_NULLPAD));
+  MSDBG_TRY(MSDBG_H5(H5Tset_cset, type.id(), H5T_CSET_UTF8));
+  return file.writeColumn("/statistics/tensor", type.id(), {graph.tensors().size()}, bytesOf(names), {});
+}
+
+core::Status writeStatistics(SegmentFile& file, Iterations iterations, std::span<const std::int64_t> numbers) {
+  const core::Graph& graph = iterations[0]->plan->graph;
+  const std::size_t tensors = graph.tensors().size();
+  if (tensors == 0) return core::Ok{};
+  MSDBG_TRY(writeTensorNames(file, graph));
+  std::vector<std::byte> cells;
+  for (const StatisticsColumn& column : statisticsColumns()) {
+    cells.resize(iterations.size() * tensors * column.bytes());
+    std::byte* cell = cells.data();
+    for (const IterationRecord* record : iterations) {
+      for (std::size_t t = 0; t < tensors; ++t, cell += column.bytes()) {
+        column.write(record->seen[t] ? &record->statistics[t] : nullptr, cell);
+      }
+    }
+    std::vector<hsize_t> dims = {iterations.size(), tensors};
+    if (column.width > 1) dims.push_back(column.width);
+    const hid_t type = column.hash ? H5T_STD_U64LE : hdf5::fileType(column.dtype);
+    MSDBG_TRY(file.writeColumn("/statistics/" + std::string(column.name), type, dims, cells, numbers));
+  }
+  return core::Ok{};
+}
+
+}  // namespace
+
+struct SegmentWriter::Impl {
+  int rank;
+  hdf5::FileImage image;
+  Compressor compressor;
+  std::map<std::int64_t, Compressor::Trial> trials;  // by tensor
+  std::vector<std::byte> gathered;
+
+  /// One chunk from `data` (less than chunkBytes at the end of a dimension). `stays`: data outlives the segment.
+  StoredChunk chunk(std::int64_t tensor, std::span<const std::byte> data, std::size_t chunkBytes, std::size_t element,
+                    bool stays) {
+    StoredChunk stored;
+    std::vector<std::byte> filled;
+    if (data.size() < chunkBytes) {
+      filled.assign(data.begin(), data.end());
+      filled.resize(chunkBytes);
+      data = filled;
+    }
+    if (!compressor.compress(data, element, trials[tensor], stored.own)) {
+      stored.filterMask = kRawMask;
+      if (!filled.empty()) stored.own = std::move(filled);
+      else if (!stays) stored.own.assign(data.begin(), data.end());
+    }
+    stored.bytes = stored.own.empty() ? data : std::span<const std::byte>(stored.own);
+    stored.hash = core::hashBytes(stored.bytes);
+    return stored;
+  }
+
+  struct TensorSeries {
+    std::vector<std::int64_t> iterations;
+    std::vector<const TensorRow*> rows;
+  };
+  core::Result<std::uint64_t> writeSeries(SegmentFile& file, std::int64_t tensor, const std::string& path,
+                                          const TensorSeries& series);
+  std::vector<StoredChunk> sharedChunks(std::int64_t tensor, const ChunkGrid& grid, const TensorSeries& series);
+  core::Status writeTensors(SegmentFile& file, Iterations iterations, Image& image);
+};
+
+// Small rows: gathered chunk by chunk.
+std::vector<StoredChunk> SegmentWriter::Impl::sharedChunks(std::int64_t tensor, const ChunkGrid& grid,
+                                                           const TensorSeries& series) {
+  std::vector<StoredChunk> chunks;
+  const std::size_t element = core::dtypeSize(series.rows[0]->dtype);
+  for (std::size_t first = 0; first < series.rows.size(); first += grid.rowsPerChunk()) {
+    gathered.clear();
+    const std::size_t last = std::min<std::size_t>(first + grid.rowsPerChunk(), series.rows.size());
+    for (std::size_t r = first; r < last; ++r) {
+      const auto bytes = series.rows[r]->raw.bytes();
+      gathered.insert(gathered.end(), bytes.begin(), bytes.end());
+    }
+    chunks.push_back(chunk(tensor, gathered, grid.chunkBytes(), element, false));
+  }
+  return chunks;
+}
+
+core::Result<std::uint64_t> SegmentWriter::Impl::writeSeries(SegmentFile& file, std::int64_t tensor,
+                                                             const std::string& path, const TensorSeries& series) {
+  const TensorRow& first = *series.rows[0];
+  std::vector<std::uint64_t> extents = {series.rows.size()};
+  extents.insert(extents.end(), first.shape.begin(), first.shape.end());
+  const ChunkGrid grid = ChunkGrid::plan(extents, core::dtypeSize(first.dtype));
+  std::vector<StoredChunk> shared;
+  std::vector<const StoredChunk*> chunks;
+  if (ownChunks(first.rawBytes)) {
+    for (const TensorRow* row : series.rows) {
+      for (const StoredChunk& c : row->chunks) chunks.push_back(&c);
+    }
+  } else {
+    shared = sharedChunks(tensor, grid, series);
+    for (const StoredChunk& c : shared) chunks.push_back(&c);
+  }
+  MSDBG_TRY(file.writeTensor(path, first.dtype, grid, chunks, series.iterations));
+  std::uint64_t stored = 0;
+  for (const StoredChunk* c : chunks) stored += c->bytes.size();
+  return stored;
+}
+
+core::Status SegmentWriter::Impl::writeTensors(SegmentFile& file, Iterations iterations, Image& result) {
+  std::map<std::int64_t, TensorSeries> all;
+  for (const IterationRecord* record : iterations) {
+    for (const auto& [tensor, row] : record->rows) {
+      all[tensor].iterations.push_back(record->iteration);
+      all[tensor].rows.push_back(&row);
+      result.rawBytes += row.rawBytes;
+    }
+  }
+  for (const auto& [tensor, series] : all) {
+    const std::string name = iterations[0]->plan->graph.tensor(core::TensorId(tensor)).fullName();
+    MSDBG_ASSIGN(const std::uint64_t stored, writeSeries(file, tensor, datasetPath("/tensor", name), series));
+    result.storedBytes += stored;
+    ++result.tensors;
+  }
+  return core::Ok{};
+}
+
+SegmentWriter::SegmentWriter(int rank) : m_impl(std::make_unique<Impl>()) { m_impl->rank = rank; }
+SegmentWriter::~SegmentWriter() = default;
+
+bool SegmentWriter::ownChunks(std::uint64_t rowBytes) { return kSharedChunk / rowBytes <= 1; }
+
+void SegmentWriter::encode(std::int64_t tensor, TensorRow& row) {
+  std::vector<std::uint64_t> extents = {1};
+  extents.insert(extents.end(), row.shape.begin(), row.shape.end());
+  const std::size_t element = core::dtypeSize(row.dtype);
+  const ChunkGrid grid = ChunkGrid::plan(extents, element);
+  bool copyNeeded = false;
+  for (std::uint64_t i = 0; i < grid.count(); ++i) {
+    const ChunkGrid::Piece piece = grid.piece(i);
+    const auto data = row.raw.bytes().subspan(piece.firstByte, piece.bytes);
+    row.chunks.push_back(m_impl->chunk(tensor, data, grid.chunkBytes(), element, true));
+    copyNeeded = copyNeeded || row.chunks.back().own.empty();
+  }
+  if (!copyNeeded) row.raw.reset();
+}
+
+core::Result<SegmentWriter::Image> SegmentWriter::build(std::int64_t segment, Iterations iterations, bool tensors) {
+  Image result;
+  const std::vector<std::int64_t> numbers = numbersOf(iterations);
+  const GraphPlan& plan = *iterations[0]->plan;
+  std::size_t expected = 0;
+  for (const IterationRecord* record : iterations) expected += record->rawBytes;
+  expected += (plan.graph.tensors().size() + statisticsColumns().size()) * kObjectBytes +
+              plan.graph.tensors().size() * iterations.size() * statisticsRowBytes();
+  MSDBG_ASSIGN(SegmentFile file, SegmentFile::begin(m_impl->image, expected));
+  MSDBG_TRY(file.writeRoot(segment, m_impl->rank, plan.version));
+  MSDBG_TRY(writeIterations(file, iterations));
+  MSDBG_TRY(writeScalars(file, iterations));
+  MSDBG_TRY(writeStatistics(file, iterations, numbers));
+  if (tensors) MSDBG_TRY(m_impl->writeTensors(file, iterations, result));
+  MSDBG_ASSIGN(result.bytes, m_impl->image.close());
+  return result;
+}
+
+core::Result<SegmentWriter::Image> SegmentWriter::withoutTensors(std::int64_t segment,
+                                                                 const std::filesystem::path& path, std::int64_t graph) {
+  Image result;
+  MSDBG_ASSIGN(const hdf5::Handle old, hdf5::openFile(path.string()));
+  MSDBG_ASSIGN(SegmentFile file, SegmentFile::begin(m_impl->image, 0));
+  MSDBG_TRY(file.writeRoot(segment, m_impl->rank, graph));
+  for (const std::string group : {"/iteration", "/scalars", "/statistics"}) {
+    MSDBG_ASSIGN(const bool there, hdf5::exists(old.id(), group));
+    if (!there) continue;  // no scalars were reported
+    MSDBG_TRY(file.copyFrom(old.id(), group));
+    MSDBG_TRY(file.copyFrom(old.id(), "/checksum" + group));
+  }
+  MSDBG_ASSIGN(result.bytes, m_impl->image.close());
+  return result;
+}
+
+}  // namespace msdbg::dump

@@ -1,0 +1,117 @@
+// Names given on a command line -> tensors and nodes of a graph.
+#include "replay/names.h"
+
+#include <algorithm>
+
+#include "core_engine/base/text.h"
+#include "replay/run.h"
+
+namespace msdbg::replay {
+
+using core::Error;
+using core::ErrorCode;
+using core::Graph;
+using core::NodeId;
+using core::Result;
+using core::TensorId;
+using core::TensorInfo;
+
+bool endsAtBorder(std::string_view name, std::string_view suffix) {
+  if (suffix.empty() || !name.ends_with(suffix)) return false;
+  return name.size() == suffix.size() || name[name.size() - suffix.size() - 1] == '/';
+}
+
+std::string suggestion(std::string_view wanted, const std::vector<std::string>& names) {
+  const auto components = std::ranges::count(wanted, '/') + 1;
+  std::vector<std::string> shortened;
+  for (const std::string& name : names) {
+    std::size_t begin = name.size();
+    for (std::ptrdiff_t i = 0; i < components && begin != std::string::npos && begin > 0; ++i) begin = name.rfind('/', begin - 1);
+    std::string tail = begin == std::string::npos || begin == 0 ? name : name.substr(begin + 1);
+    if (std::ranges::find(shortened, tail) == shortened.end()) shortened.push_back(std::move(tail));
+  }
+  return core::didYouMean(wanted, shortened);
+}
+
+namespace {
+
+/// `grad(conv1/weight)` is a suffix of `grad(network/conv1/weight)`.
+bool aliasEndsWith(std::string_view alias, std::string_view suffix) {
+  const std::size_t open = suffix.find('(');
+  if (open == std::string_view::npos) return endsAtBorder(alias, suffix);
+  return alias.starts_with(suffix.substr(0, open + 1)) && endsAtBorder(alias.substr(open + 1), suffix.substr(open + 1));
+}
+
+template <typename Matches>
+std::vector<TensorId> tensorsThat(const Graph& graph, Matches matches) {
+  std::vector<TensorId> found;
+  for (const TensorInfo& info : graph.tensors()) {
+    const bool alias = !info.alias.empty() && matches(info.alias);
+    const bool bare = info.slot == 0 && matches(info.name);  // a bare node name means slot 0
+    if (alias || bare || matches(info.fullName())) found.push_back(info.id);
+  }
+  return found;
+}
+
+std::string ambiguous(const std::string& name, std::vector<std::string> candidates) {
+  constexpr std::size_t kShown = 5;
+  const std::size_t all = candidates.size();
+  if (all > kShown) candidates.resize(kShown);
+  return "'" + name + "' may mean " + core::join(candidates, ", ") +
+         (all > kShown ? " or " + std::to_string(all - kShown) + " more" : "") + "; give more of the name";
+}
+
+std::vector<std::string> namesOf(const Graph& graph, const std::vector<TensorId>& tensors) {
+  std::vector<std::string> names;
+  for (TensorId id : tensors) names.push_back(graph.tensor(id).fullName());
+  return names;
+}
+
+std::vector<std::string> tensorNames(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const TensorInfo& info : graph.tensors()) {
+    names.push_back(info.slot == 0 ? info.name : info.fullName());
+    if (!info.alias.empty()) names.push_back(info.alias);
+  }
+  return names;
+}
+
+}  // namespace
+
+Result<std::vector<TensorId>> resolveTensors(const Graph& graph, const std::string& name) {
+  if (const auto exact = graph.findTensor(name)) return std::vector{*exact};
+  const bool glob = core::isGlob(name);
+  std::vector<TensorId> found =
+      glob ? tensorsThat(graph, [&](const std::string& candidate) { return core::globMatch(name, candidate); })
+           : tensorsThat(graph, [&](const std::string& candidate) { return aliasEndsWith(candidate, name); });
+  if (found.empty())
+    return Error(ErrorCode::kNotFound, "no tensor " + std::string(glob ? "matches '" : "is named '") + name + "'" +
+                                           suggestion(name, tensorNames(graph)));
+  if (!glob && found.size() > 1) return Error(ErrorCode::kUsage, ambiguous(name, namesOf(graph, found)));
+  return found;
+}
+
+Result<TensorId> resolveTensor(const Graph& graph, const std::string& name) {
+  MSDBG_ASSIGN(const std::vector<TensorId> found, resolveTensors(graph, name));
+  if (found.size() > 1) return Error(ErrorCode::kUsage, ambiguous(name, namesOf(graph, found)));
+  return found.front();
+}
+
+Result<std::vector<NodeId>> resolveNodes(const Graph& graph, const std::string& name) {
+  if (const auto exact = graph.findNode(name)) return std::vector{*exact};
+  const bool glob = core::isGlob(name);
+  std::vector<NodeId> found;
+  std::vector<std::string> all, names;
+  for (const core::Node& node : graph.nodes()) {
+    all.push_back(node.name);
+    if (!(glob ? core::globMatch(name, node.name) : endsAtBorder(node.name, name))) continue;
+    found.push_back(node.id);
+    names.push_back(node.name);
+  }
+  if (found.empty())
+    return Error(ErrorCode::kNotFound, "no node " + std::string(glob ? "matches '" : "is named '") + name + "'" + suggestion(name, all));
+  if (!glob && found.size() > 1) return Error(ErrorCode::kUsage, ambiguous(name, names));
+  return found;
+}
+
+}  // namespace msdbg::replay

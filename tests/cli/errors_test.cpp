@@ -1,0 +1,151 @@
+// Mistakes and broken runs: the exit status, and one line that says what, where and what to do.
+#include <catch2/catch.hpp>
+#include <algorithm>
+#include <fstream>
+
+#include "tests/cli/recorded_run.h"
+
+namespace msdbg::test {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Mistake {
+  std::vector<std::string> arguments;
+  int exitStatus;
+  std::vector<std::string> says;  // parts of the line
+};
+
+void checkMistake(const Mistake& mistake) {
+  const RunResult result = msdbg(mistake.arguments);
+  CAPTURE(mistake.arguments, result.err);
+  CHECK(result.exitStatus == mistake.exitStatus);
+  CHECK(result.err.starts_with("msdbg: error: "));
+  CHECK(std::ranges::count(result.err, '\n') == 1);
+  for (const std::string& part : mistake.says) CHECK_THAT(result.err, Catch::Contains(part));
+}
+
+}  // namespace
+
+TEST_CASE("A mistake on the command line ends with 2 and names what was probably meant", "[cli]") {
+  cleanRun();
+  const std::vector<Mistake> mistakes = {
+      {{"chekc"}, 2, {"chekc", "check"}},
+      {{"frobnicate"}, 2, {"frobnicate", "--help"}},
+      {{"check", "--wacht", "tensor_overflow"}, 2, {"--wacht", "--watch"}},
+      {{"check", "a", "b"}, 2, {"'b'"}},
+      {{"check", "clean.msdbg", "-w", "tensor_overflo"}, 2, {"tensor_overflow"}},
+      {{"check", "clean.msdbg", "-w", "gradient_vanishing:abs_meen_lt=1"}, 2, {"abs_mean_lt"}},
+      {{"check", "clean.msdbg", "-w", "tensor_all_zero:zero_percentage_ge=200"}, 2, {"100"}},
+      {{"check", "clean.msdbg", "-w"}, 2, {"-w"}},
+      {{"check", "clean.msdbg", "--first", "--all"}, 2, {"--first", "--all"}},
+      {{"check", "clean.msdbg", "--ranks", "7"}, 2, {"0-1"}},
+      {{"check", "clean.msdbg", "--iterations", "x"}, 2, {"--iterations"}},
+      {{"check", "clean.msdbg", "--iterations", "90-"}, 2, {"0-2"}},
+      {{"show", "clean.msdbg", "--tensor", "fc2/wieght"}, 2, {"fc2/weight"}},
+      {{"show", "clean.msdbg", "--tensor", "weight"}, 2, {"fc1/weight", "fc2/weight"}},
+      {{"show", "clean.msdbg", "--tensor", "fc2/weight", "--rank", "5"}, 2, {"rank 5", "0-1"}},
+      {{"show", "clean.msdbg", "--tensor", "fc2/weight", "--iteration", "99"}, 2, {"iteration 99", "0-2"}},
+      {{"show", "clean.msdbg", "--tensor", "fc2/weight", "--iteration", "abc"}, 2, {"--iteration", "abc"}},
+      {{"show", "clean.msdbg", "--tensor", "fc2/weight", "--slice", "1,2,3"}, 2, {"--slice", "2 dimensions"}},
+      {{"show", "clean.msdbg"}, 2, {"--tensor"}},
+      {{"search", "clean.msdbg", "mlp.cxx:3"}, 2, {"mlp.cpp"}},
+      {{"search", "clean.msdbg", "mlp.cpp:1"}, 2, {"nearest lines"}},
+      {{"conditions", "dead_rulu"}, 2, {"dead_relu"}},
+      {{"bench", "mpl"}, 2, {"mlp"}},
+      {{"bench"}, 2, {"model"}},
+      {{"dump"}, 2, {"PROGRAM"}},
+      {{"dump", "alexnett"}, 2, {"alexnet"}},
+      {{"dump", "mlp", "-n", "3", "--batch", "64"}, 2, {"--batch 66"}},
+      {{"dump", "mlp", "--policy", "ful"}, 2, {"full", "stats"}},
+      {{"dump", "mlp", "--steps", "0"}, 2, {"--steps"}},
+      {{"dump", "mlp", "--max-size", "lots"}, 2, {"--max-size"}},
+      {{"dump", "mlp", "--dropout", "0.5"}, 2, {"mlp"}},
+      {{"dump", "mlp", "--fault", "nann@iteration=1"}, 2, {"nan"}},
+      {{"dump", "mlp", "--fault", "nan@iteration=1,rank=1"}, 2, {"rank 1"}},
+      {{"dump", "mlp", "--fault", "nan@iteration=1,node=*fc9*"}, 2, {"fc9"}},
+      {{"dump", "mlp", "--tensors", "fc9*"}, 2, {"fc9*"}},
+      {{"dump", "mlp", "--data", "mnsit:/x"}, 2, {"mnist"}},
+      {{"dump", "mlp", "-o", "clean.msdbg"}, 2, {"clean.msdbg", "--force"}},
+      {{"dump", "--", "./no_such_program"}, 2, {"./no_such_program"}},
+      {{"dump", "--lr", "1", "--", "true"}, 2, {"--lr"}},
+      {{"dump", "mlp", "--", "true"}, 2, {"not both"}}};
+  for (const Mistake& mistake : mistakes) checkMistake(mistake);
+}
+
+TEST_CASE("Nothing at all is answered with the list of commands and 2", "[cli]") {
+  const RunResult result = msdbg({});
+  CHECK(result.exitStatus == 2);
+  CHECK_THAT(result.err, Catch::Contains("dump") && Catch::Contains("check"));
+  CHECK(result.out == "");
+}
+
+TEST_CASE("A run that is not there ends with 1 and names those that are", "[cli]") {
+  cleanRun();
+  checkMistake({{"check", "claen.msdbg"}, 1, {"claen.msdbg", "clean.msdbg"}});
+  const TempDir empty;
+  const RunResult result = runMsdbg({"check"}, {.folder = empty.path()});
+  CHECK(result.exitStatus == 1);
+  CHECK_THAT(result.err, Catch::StartsWith("msdbg: error: ") && Catch::Contains("msdbg"));
+}
+
+TEST_CASE("What is not a run ends with 1 and says so", "[cli]") {
+  const TempDir folder;
+  fs::create_directory(folder / "empty.msdbg");
+  std::ofstream(folder / "file.msdbg") << "hello";
+  fs::create_directory(folder / "broken.msdbg");
+  std::ofstream(folder / "broken.msdbg/run.json") << "{\"format";
+  for (const char* name : {"empty.msdbg", "file.msdbg", "broken.msdbg"})
+    for (const char* command : {"info", "check", "verify"})
+      checkMistake({{command, (folder / name).string()}, 1, {name}});
+}
+
+TEST_CASE("--force replaces a run, but nothing that is not one", "[cli]") {
+  const TempDir folder;
+  fs::create_directory(folder / "precious");
+  std::ofstream(folder / "precious/thesis.txt") << "years";
+  checkMistake({{"dump", "mlp", "--force", "-o", (folder / "precious").string()}, 2, {"precious", "run.json"}});
+  CHECK(fs::exists(folder / "precious/thesis.txt"));
+  const fs::path run = copyOf(cleanRun(), folder);
+  const RunResult again = msdbg({"dump", "mlp", "--steps", "1", "--batch", "4", "--force", "-o", run.string()});
+  INFO(again.err);
+  CHECK(again.exitStatus == 0);
+  CHECK(msdbgJson({"info", run.string()})["ranks"].size() == 1);
+}
+
+TEST_CASE("verify names a flipped byte, and the other commands read the rest", "[cli]") {
+  const TempDir folder;
+  const fs::path run = copyOf(cleanRun(), folder);
+  std::vector<fs::path> segments;
+  for (const auto& entry : fs::directory_iterator(run / "rank_1"))
+    if (entry.path().extension() == ".h5") segments.push_back(entry.path());
+  std::ranges::sort(segments);
+  REQUIRE_FALSE(segments.empty());
+  std::fstream file(segments[0], std::ios::in | std::ios::out | std::ios::binary);
+  const auto middle = static_cast<std::streamoff>(fs::file_size(segments[0]) / 2);
+  file.seekg(middle);
+  const char byte = static_cast<char>(file.get() ^ 0x10);
+  file.seekp(middle).put(byte);
+  file.close();
+
+  const RunResult verify = msdbg({"verify", run.string()});
+  CHECK(verify.exitStatus == 1);
+  CHECK_THAT(verify.out, Catch::Contains("rank_1/" + segments[0].filename().string()));
+  CHECK(msdbgJson({"verify", run.string()}, 1)["damage"].size() >= 1);
+  CHECK(msdbg({"show", run.string(), "--tensor", "fc3/bias", "--rank", "0"}).exitStatus == 0);
+}
+
+TEST_CASE("A question that the recording cannot answer ends with 4", "[cli]") {
+  const TempDir folder;
+  const std::string run = folder / "stats.msdbg";
+  REQUIRE(msdbg({"dump", "mlp", "--steps", "2", "--batch", "4", "--policy", "stats", "-o", run}).exitStatus == 0);
+  const RunResult show = msdbg({"show", run, "--tensor", "fc2/weight"});
+  CHECK(show.exitStatus == 4);
+  CHECK_THAT(show.out, Catch::Contains("mean"));  // the statistics are there
+  CHECK_THAT(show.err, Catch::StartsWith("msdbg: error: "));
+  CHECK(msdbg({"stats", run, "--tensor", "fc2/weight"}).exitStatus == 0);
+  CHECK(msdbg({"check", run, "-w", "collective_mismatch"}).exitStatus == 4);
+}
+
+}  // namespace msdbg::test

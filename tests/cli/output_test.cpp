@@ -1,0 +1,154 @@
+// What the commands print: golden files hold the keys of every JSON document and the shape of every report.
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "tests/cli/recorded_run.h"
+
+namespace msdbg::test {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Golden {
+  const char* name;
+  std::vector<std::string> arguments;
+  int exitStatus = 0;
+};
+
+const std::vector<Golden>& goldens() {
+  static const std::vector<Golden> kGoldens = {
+      {"info", {"info", "faulty.msdbg", "--tensors", "*fc2/weight"}},
+      {"check", {"check", "faulty.msdbg", "--why"}, 3},
+      {"check_clean", {"check", "clean.msdbg"}},
+      {"search_line", {"search", "clean.msdbg", "mlp.cpp:1-999"}},
+      {"search_text", {"search", "clean.msdbg", "*fc2*"}},
+      {"show", {"show", "clean.msdbg", "--tensor", "fc3/bias", "--rank", "1", "--iteration", "2"}},
+      {"stats", {"stats", "clean.msdbg", "--tensor", "fc2/weight"}},
+      {"verify", {"verify", "clean.msdbg"}},
+      {"models", {"models"}},
+      {"conditions", {"conditions", "gradient_vanishing"}},
+      {"bench", {"bench", "mlp", "--steps", "2", "--threads", "1", "--batch", "8"}},
+      {"dump", {"dump", "mlp", "-n", "2", "--steps", "3", "--dry-run", "-o", "new.msdbg", "--threads", "1"}}};
+  return kGoldens;
+}
+
+}  // namespace
+
+TEST_CASE("Every command prints the JSON keys of its golden file", "[cli]") {
+  cleanRun(), faultyRun();
+  for (const Golden& golden : goldens()) {
+    CAPTURE(golden.name);
+    checkGolden(std::string(golden.name) + ".keys", keysOf(msdbgJson(golden.arguments, golden.exitStatus)));
+  }
+}
+
+TEST_CASE("Every command prints for people what its golden file shows", "[cli]") {
+  cleanRun(), faultyRun();
+  for (const Golden& golden : goldens()) {
+    CAPTURE(golden.name);
+    const RunResult result = msdbg(golden.arguments);
+    CHECK(result.exitStatus == golden.exitStatus);
+    CHECK(result.err == "");
+    checkGolden(std::string(golden.name) + ".txt", shapeOf(result.out));
+  }
+}
+
+TEST_CASE("The tables of operators and conditions can be printed", "[cli]") {
+  CHECK(msdbg({"ops"}).out.find("Conv") != std::string::npos);
+  CHECK(msdbg({"ops", "--markdown"}).out.find("| Conv |") != std::string::npos);
+  CHECK(msdbgJson({"ops"})["ops"].size() > 20);
+  CHECK(msdbgJson({"conditions"})["conditions"].size() >= 12);
+}
+
+TEST_CASE("check names the planted fault first, with its line", "[cli]") {
+  faultyRun();
+  const auto first = msdbgJson({"check", "faulty.msdbg"}, 3)["first"];
+  CHECK(first["iteration"] == 1);
+  CHECK(first["rank"] == 1);
+  CHECK(first["node"].get<std::string>().ends_with("fc2/Gemm-op1"));
+  CHECK(first["condition"] == "nonfinite_propagation");
+  CHECK(first["source"]["file"].get<std::string>().ends_with("mlp.cpp"));
+  CHECK(first["source"]["line"].get<int>() > 0);
+}
+
+TEST_CASE("check prints one hit with --first, folded hits without, and all with --all", "[cli]") {
+  faultyRun();
+  const auto first = msdbgJson({"check", "faulty.msdbg", "--first"}, 3);
+  const auto folded = msdbgJson({"check", "faulty.msdbg"}, 3);
+  const auto all = msdbgJson({"check", "faulty.msdbg", "--all"}, 3);
+  CHECK(first["hits"].size() == 1);
+  CHECK(folded["hits"].size() > 1);
+  CHECK(all["hits"].size() == all["hits_in_all"]);
+  CHECK(folded["hits"].size() <= all["hits"].size());
+  std::int64_t occurrences = 0;
+  for (const auto& hit : folded["hits"]) occurrences += hit["occurrences"].get<std::int64_t>();
+  CHECK(occurrences == static_cast<std::int64_t>(all["hits"].size()));
+}
+
+TEST_CASE("check without a fault in the selected iterations or ranks ends with 0", "[cli]") {
+  faultyRun();
+  CHECK(msdbg({"check", "faulty.msdbg", "--iterations", "0"}).exitStatus == 0);
+  CHECK(msdbg({"check", "faulty.msdbg", "-w", "tensor_overflow", "--ranks", "0", "--iterations", "0"}).exitStatus == 0);
+  CHECK(msdbg({"check", "faulty.msdbg", "-w", "tensor_overflow", "-w", "weight_not_changed"}).exitStatus == 3);
+}
+
+TEST_CASE("show --npy writes what NumPy reads back", "[cli]") {
+  cleanRun();
+  const TempDir folder;
+  const std::string file = folder / "bias.npy";
+  const auto shown = msdbgJson({"show", "clean.msdbg", "--tensor", "fc3/bias"});
+  CHECK(msdbg({"show", "clean.msdbg", "--tensor", "fc3/bias", "--npy", file}).exitStatus == 0);
+  const RunResult python = runCommand({"python3", "-c",
+                                       "import numpy, sys; a = numpy.load(sys.argv[1]); print(a.dtype, a.shape, "
+                                       "[float(v) for v in a])",
+                                       file});
+  INFO(python.err);
+  std::string expected = "float32 (10,) [";
+  REQUIRE(python.out.starts_with(expected));
+  const auto values = nlohmann::json::parse(python.out.substr(expected.size() - 1));
+  CHECK(values == nlohmann::json(shown["values"]));
+}
+
+TEST_CASE("show --slice gives the part that NumPy would", "[cli]") {
+  cleanRun();
+  const auto all = msdbgJson({"show", "clean.msdbg", "--tensor", "fc3/weight"});
+  const auto part = msdbgJson({"show", "clean.msdbg", "--tensor", "fc3/weight", "--slice", "-1,3:5"});
+  REQUIRE(part["values"].size() == 2);
+  CHECK(part["values"][0] == all["values"][9][3]);
+  CHECK(part["values"][1] == all["values"][9][4]);
+}
+
+TEST_CASE("Without RUN the newest run of the folder is used and named on stderr", "[cli]") {
+  cleanRun(), faultyRun();
+  fs::last_write_time(cleanRun() / "run.json", fs::file_time_type::clock::now());
+  fs::last_write_time(cleanRun(), fs::file_time_type::clock::now());
+  const RunResult result = msdbg({"stats", "--tensor", "fc2/weight"});
+  CHECK(result.exitStatus == 0);
+  CHECK(result.err == "msdbg: using clean.msdbg\n");
+}
+
+TEST_CASE("--help of every command shows examples, and --version what is built in", "[cli]") {
+  for (const char* command : {"dump", "info", "check", "search", "show", "stats", "verify", "models", "conditions", "ops", "bench"}) {
+    CAPTURE(command);
+    const RunResult help = msdbg({command, "--help"});
+    CHECK(help.exitStatus == 0);
+    CHECK(help.out.find("Examples:\n  msdbg " + std::string(command)) != std::string::npos);
+    CHECK(help.out.find("--json") != std::string::npos);
+  }
+  const std::string version = msdbg({"--version"}).out;
+  for (const char* part : {"msdbg 0.", "MPI:", "CUDA: not built in", "GUI:"}) CHECK(version.find(part) != std::string::npos);
+  const std::string overview = msdbg({"--help"}).out;
+  CHECK(overview.find("train-model") == std::string::npos);
+  CHECK(overview.find("check") != std::string::npos);
+}
+
+TEST_CASE("A reader that goes away ends a command quietly", "[cli]") {
+  faultyRun();
+  const RunResult result = runCommand({"bash", "-c", "'" + (buildDir() / "bin" / "msdbg").string() + "' check '" +
+                                                         faultyRun().string() + "' --all | head -1"});
+  CHECK(result.err == "");
+  CHECK(result.out.starts_with("FIRST WRONG"));
+}
+
+}  // namespace msdbg::test

@@ -1,0 +1,127 @@
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <random>
+
+#include "core_engine/tensor/statistics.h"
+#include "dump/codec/chunk_grid.h"
+#include "dump/codec/codec.h"
+#include "dump/codec/dataset_path.h"
+#include "dump/codec/file_hash.h"
+#include "dump/codec/sha256.h"
+#include "tests/dump/recorded_run.h"
+
+using namespace msdbg;
+using dump::ChunkGrid;
+
+namespace {
+
+std::vector<std::byte> randomBytes(std::size_t count) {
+  std::mt19937 random(7);
+  std::vector<std::byte> bytes(count);
+  for (std::byte& b : bytes) b = static_cast<std::byte>(random());
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("Byte shuffle puts byte b of element i at b * count + i, for every element size and odd lengths") {
+  for (const std::size_t size : {1u, 2u, 4u, 8u}) {
+    for (const std::size_t count : {1u, 15u, 16u, 17u, 1000u}) {
+      const auto from = randomBytes(size * count);
+      std::vector<std::byte> to(from.size()), back(from.size());
+      dump::shuffle(from, size, to);
+      bool right = true;
+      for (std::size_t i = 0; i < count; ++i) {
+        for (std::size_t b = 0; b < size; ++b) right = right && to[b * count + i] == from[i * size + b];
+      }
+      CHECK(right);
+      dump::unshuffle(to, size, back);
+      CHECK(back == from);
+    }
+  }
+}
+
+TEST_CASE("Compressible chunks are stored smaller and decode to the same bytes") {
+  std::vector<std::byte> chunk(1u << 20), stored, back(chunk.size());
+  for (std::size_t i = 0; i < chunk.size(); i += 40) chunk[i] = static_cast<std::byte>(i);
+  dump::Compressor compressor;
+  dump::Compressor::Trial trial;
+  REQUIRE(compressor.compress(chunk, 4, trial, stored));
+  CHECK(stored.size() < chunk.size() / 4);
+  REQUIRE(dump::decodeChunk(stored, true, true, 4, back).ok());
+  CHECK(back == chunk);
+}
+
+TEST_CASE("Noise is stored raw and not tried again for a while") {
+  const auto noise = randomBytes(1u << 20);
+  std::vector<std::byte> zeros(1u << 20), stored;
+  dump::Compressor compressor;
+  dump::Compressor::Trial trial;
+  CHECK_FALSE(compressor.compress(noise, 4, trial, stored));
+  CHECK_FALSE(compressor.compress(zeros, 4, trial, stored));  // would pay, but the pause lasts
+  for (std::uint64_t done = zeros.size(); done < dump::Compressor::kPause; done += zeros.size()) {
+    (void)compressor.compress(noise, 4, trial, stored);
+  }
+  CHECK(compressor.compress(zeros, 4, trial, stored));
+}
+
+TEST_CASE("Garbage instead of a compressed chunk is an error, whatever its length") {
+  std::vector<std::byte> chunk(4096), stored;
+  dump::Compressor compressor;
+  dump::Compressor::Trial trial;
+  REQUIRE(compressor.compress(std::vector<std::byte>(4096), 4, trial, stored));
+  for (std::size_t length = 0; length < stored.size(); ++length) {
+    CHECK_FALSE(dump::decodeChunk(std::span(stored).first(length), true, true, 4, chunk).ok());
+  }
+  std::vector<std::byte> larger(8192);
+  CHECK_FALSE(dump::decodeChunk(stored, true, true, 4, larger).ok());
+  CHECK_FALSE(dump::decodeChunk(stored, false, false, 4, chunk).ok());
+}
+
+TEST_CASE("Small rows share chunks; rows of more than 16 MiB are cut; every byte lies in exactly one chunk") {
+  const std::vector<std::vector<std::uint64_t>> cases = {
+      {1}, {5000}, {7, 8, 4}, {1000, 3, 5}, {3, 300, 1000}, {2, 3, 1500, 1024}, {2, 9000000}, {1, 2, 5000000, 3}, {4, 1, 1}};
+  for (const auto& extents : cases) {
+    const ChunkGrid grid = ChunkGrid::plan(extents, 4);
+    CHECK(grid.chunkBytes() <= dump::kLargestChunk);
+    std::uint64_t next = 0, rows = 0;
+    for (std::uint64_t i = 0; i < grid.count(); ++i) {
+      const auto piece = grid.piece(i);
+      CHECK(piece.firstByte == next);  // contiguous pieces in row-major order
+      CHECK(piece.bytes <= grid.chunkBytes());
+      next += piece.bytes;
+    }
+    CHECK(next == grid.rowBytes() * extents[0]);
+    for (std::uint64_t row = 0; row < extents[0]; ++row) rows += grid.chunksOfRow(row).first < grid.chunksOfRow(row).second;
+    CHECK(rows == extents[0]);
+    CHECK(ChunkGrid::of(extents, grid.chunk(), 4).ok());
+  }
+}
+
+TEST_CASE("Chunk grids that the writer cannot have made are refused") {
+  CHECK_FALSE(ChunkGrid::of({4, 4}, {2}, 4).ok());
+  CHECK_FALSE(ChunkGrid::of({4, 4}, {0, 4}, 4).ok());
+  CHECK_FALSE(ChunkGrid::of({4, 0}, {1, 1}, 4).ok());
+  CHECK_FALSE(ChunkGrid::of({4, 4}, {2, 2}, 4).ok());        // not contiguous
+  CHECK_FALSE(ChunkGrid::of({4, 4}, {5, 4}, 4).ok());        // larger than the dataset
+  CHECK_FALSE(ChunkGrid::of({1, 1u << 30}, {1, 1u << 30}, 4).ok());
+  CHECK_FALSE(ChunkGrid::of({1ull << 40, 1ull << 40}, {1, 1}, 8).ok());
+}
+
+TEST_CASE("Names become dataset paths that HDF5 does not reinterpret") {
+  CHECK(dump::datasetPath("/tensor", "network/conv1/weight:0") == "/tensor/network/conv1/weight:0");
+  CHECK(dump::datasetPath("/tensor", "a/./b") == "/tensor/a/%2E/b");
+  CHECK(dump::datasetPath("/tensor", "a//b%") == "/tensor/a/%/b%25");
+}
+
+TEST_CASE("SHA-256 of FIPS 180-4's example, and a file's hash equals that of its bytes") {
+  CHECK(dump::sha256("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  const test::TempDir folder;
+  for (const std::size_t size : {0u, 1u, 65536u, 65537u, 9u << 20}) {
+    const auto bytes = randomBytes(size);
+    test::writeText(folder / "file", std::string(reinterpret_cast<const char*>(bytes.data()), size));
+    const auto hash = dump::hashFile(folder / "file", core::CancelToken());
+    REQUIRE(hash.ok());
+    CHECK(*hash == core::hashBytes(bytes).text());
+  }
+}

@@ -1,0 +1,273 @@
+// However a training program ends, its recording is readable and run.json says how it ended; under `msdbg dump`, by
+// hand, on one rank and on two.
+#include <signal.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "core_engine/distributed/communicator.h"
+#include "dump/reader/run_reader.h"
+#include "dump/writer/rank_status.h"
+#include "tests/support/run_command.h"
+#include "tests/support/temp_dir.h"
+
+namespace msdbg::test {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+const std::string kProbe = buildDir() / "tests" / "session_probe";
+
+std::vector<std::string> dumpProbe(const fs::path& run, int ranks, std::vector<std::string> program,
+                                   std::vector<std::string> options = {}) {
+  std::vector<std::string> words = {buildDir() / "bin" / "msdbg", "dump", "-o", run.string(), "-n",
+                                    std::to_string(ranks),        "--threads", "1"};
+  words.insert(words.end(), options.begin(), options.end());
+  words.insert(words.end(), {"--", kProbe});
+  words.insert(words.end(), program.begin(), program.end());
+  return words;
+}
+
+dump::RunEnd endOf(const fs::path& run) {
+  const auto info = dump::readRunInfo(run);
+  REQUIRE(info.ok());
+  return info->end;
+}
+
+// Committed iterations of a rank, the incomplete one apart.
+std::int64_t completeIterations(const fs::path& run, int rank) {
+  const auto reader = dump::RunReader::open(run);
+  if (!reader.ok()) FAIL(reader.error().message());
+  std::int64_t count = 0;
+  for (const dump::IterationState& state : (*reader)->iterations(core::Rank(rank))) count += state.complete;
+  CHECK((*reader)->damage().empty());
+  return count;
+}
+
+void checkReadable(const fs::path& run) {
+  const auto reader = dump::RunReader::open(run);
+  if (!reader.ok()) FAIL(reader.error().message());
+  CHECK_FALSE((*reader)->recording());
+  CHECK((*reader)->verify({}, [](std::uint64_t, std::uint64_t) {}).empty());
+}
+
+// Runs a long recording and calls `act` with a rank's pid once that rank has done a few iterations.
+RunResult disturb(const std::vector<std::string>& command, const fs::path& run, int rank,
+                  const std::function<void(pid_t)>& act) {
+  auto result = std::async(std::launch::async, [&] { return runCommand(command, {.timeout = std::chrono::seconds(60)}); });
+  const auto deadline = Clock::now() + std::chrono::seconds(30);
+  const fs::path folder = run / ("rank_" + std::to_string(rank));
+  std::optional<dump::RankStatus> status;
+  while (Clock::now() < deadline && !(status && status->iteration >= 3)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    status = dump::readRankStatus(folder);
+  }
+  if (status) act(static_cast<pid_t>(status->pid));
+  return result.get();
+}
+
+}  // namespace
+
+TEST_CASE("A program that does well is recorded, and its output and status are its own", "[session]") {
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  const RunResult result = runCommand(dumpProbe(run, 1, {"ok"}));
+  INFO(result.out << result.err);
+  CHECK(result.exitStatus == 0);
+  CHECK_THAT(result.out, Catch::Contains("trained\n") && Catch::Contains("msdbg check"));
+  CHECK(endOf(run).state == "finished");
+  CHECK(completeIterations(run, 0) == 6);
+  CHECK_FALSE(fs::exists(run / "rank_0" / "status"));
+}
+
+TEST_CASE("The options of dump reach a program that knows nothing of them", "[session]") {
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  const RunResult result = runCommand(dumpProbe(run, 1, {"ok"}, {"--steps", "4", "--seed", "7", "--every", "2"}));
+  INFO(result.err);
+  CHECK(result.exitStatus == 0);
+  CHECK(completeIterations(run, 0) == 2);
+  const auto info = dump::readRunInfo(run);
+  CHECK(info->seed == 7);
+  CHECK(info->policy.every == 2);
+}
+
+TEST_CASE("The exit status of a program is passed on, and run.json has the reason", "[session]") {
+  struct Ending {
+    const char* how;
+    int exitStatus;
+    const char *state, *message;
+    std::optional<int> signal;
+  };
+  const Ending endings[] = {
+      {"throw", 134, "failed", "the data is gone", SIGABRT},
+      {"caught", 4, "failed", "exception", std::nullopt},
+      {"exit3", 3, "failed", "exit(3)", std::nullopt},
+      {"return3", 3, "failed", "status 3", std::nullopt},
+      {"segv", 139, "killed", "11 (SIGSEGV)", SIGSEGV},
+      {"abort", 134, "killed", "6 (SIGABRT)", SIGABRT},
+      {"overflow", 139, "killed", "11 (SIGSEGV)", SIGSEGV},
+      {"kill", 137, "killed", "9 (SIGKILL)", SIGKILL},
+  };
+  for (const Ending& ending : endings) {
+    const TempDir folder;
+    const fs::path run = folder / "run.msdbg";
+    const RunResult result = runCommand(dumpProbe(run, 1, {ending.how}));
+    CAPTURE(ending.how, result.out, result.err);
+    CHECK(result.exitStatus == ending.exitStatus);
+    const dump::RunEnd end = endOf(run);
+    CHECK(end.state == ending.state);
+    CHECK_THAT(end.message, Catch::Contains(ending.message));
+    CHECK(end.signal == ending.signal);
+    CHECK_THAT(result.err, Catch::Contains("msdbg: error: "));
+    checkReadable(run);
+    if (std::string(ending.how) != "kill") CHECK(completeIterations(run, 0) >= 3);
+  }
+}
+
+TEST_CASE("Without msdbg dump a Session records by itself and finishes run.json", "[session]") {
+  struct Ending { const char* how; int exitStatus; const char* state; };
+  for (const Ending& ending : {Ending{"ok", 0, "finished"}, Ending{"throw", 134, "failed"}, Ending{"segv", 139, "killed"},
+                               Ending{"exit3", 3, "failed"}}) {
+    const TempDir folder;
+    const fs::path run = folder / "run.msdbg";
+    const RunResult result = runCommand({kProbe, ending.how}, {.environment = {{"MSDBG_DUMP", run.string()}}});
+    CAPTURE(ending.how, result.err);
+    CHECK(result.exitStatus == ending.exitStatus);
+    CHECK(endOf(run).state == ending.state);
+    CHECK(completeIterations(run, 0) >= 3);
+    checkReadable(run);
+  }
+}
+
+TEST_CASE("A Session does not overwrite a run, and says what is wrong with its settings", "[session]") {
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  REQUIRE(runCommand({kProbe, "ok"}, {.environment = {{"MSDBG_DUMP", run.string()}}}).exitStatus == 0);
+  const RunResult again = runCommand({kProbe, "ok"}, {.environment = {{"MSDBG_DUMP", run.string()}}});
+  CHECK(again.exitStatus != 0);
+  CHECK_THAT(again.err, Catch::Contains("is there already"));
+  const RunResult steps = runCommand({kProbe, "ok", "--steps", "many"});
+  CHECK_THAT(steps.err, Catch::Contains("--steps") && Catch::Contains("many"));
+}
+
+TEST_CASE("Without MSDBG_DUMP nothing is recorded and nothing is written", "[session]") {
+  const TempDir folder;
+  const RunResult result = runCommand({kProbe, "ok"}, {.folder = folder.path()});
+  CHECK(result.exitStatus == 0);
+  CHECK(result.out == "trained\n");
+  CHECK(fs::is_empty(folder.path()));
+}
+
+TEST_CASE("A program without a Session is run, and told to have recorded nothing", "[session]") {
+  const TempDir folder;
+  const RunResult result = runCommand({buildDir() / "bin" / "msdbg", "dump", "-o", (folder / "r.msdbg").string(), "--", "true"});
+  CHECK(result.exitStatus == 0);
+  CHECK_THAT(result.out, Catch::Contains("nothing was recorded"));
+}
+
+TEST_CASE("A rank that is killed ends the run in seconds, named with node and iteration", "[session][slow]") {
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  Clock::time_point killed;
+  const RunResult result = disturb(dumpProbe(run, 2, {"slow"}, {"--steps", "1000"}), run, 1, [&](pid_t pid) {
+    killed = Clock::now();
+    kill(pid, SIGKILL);
+  });
+  const double seconds = std::chrono::duration<double>(Clock::now() - killed).count();
+  INFO(result.out << result.err);
+  CHECK(seconds < 8);
+  CHECK(result.exitStatus == 137);
+  const dump::RunEnd end = endOf(run);
+  CHECK(end.state == "killed");
+  CHECK(end.rank == 1);
+  CHECK(end.signal == SIGKILL);
+  CHECK(end.iteration.value_or(-1) >= 3);
+  CHECK_THAT(result.err, Catch::Contains("rank 1 was killed by signal 9 (SIGKILL)") && Catch::Contains("iteration"));
+  CHECK(completeIterations(run, 0) >= 3);
+  checkReadable(run);
+}
+
+TEST_CASE("A rank that stands still ends the run after the watchdog's time", "[session][slow]") {
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  const RunResult result = disturb(dumpProbe(run, 2, {"slow"}, {"--steps", "1000", "--watchdog", "3"}), run, 1,
+                                   [](pid_t pid) { kill(pid, SIGSTOP); });
+  INFO(result.out << result.err);
+  CHECK_FALSE(result.timedOut);
+  CHECK(result.exitStatus != 0);
+  const dump::RunEnd end = endOf(run);
+  CHECK(end.state == "failed");
+  CHECK(end.rank == 1);
+  CHECK_THAT(result.err, Catch::Contains("rank 1 hangs") && Catch::Contains("no progress for 3 s"));
+  CHECK(completeIterations(run, 0) >= 3);
+  CHECK(completeIterations(run, 1) >= 3);
+  checkReadable(run);
+}
+
+TEST_CASE("A rank's exception ends the run with its text", "[session][slow]") {
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  const RunResult result = runCommand(dumpProbe(run, 2, {"throw@1"}));
+  INFO(result.out << result.err);
+  CHECK(result.exitStatus == 134);
+  const dump::RunEnd end = endOf(run);
+  CHECK(end.state == "failed");
+  CHECK(end.rank == 1);
+  CHECK_THAT(end.message, Catch::Contains("rank 1") && Catch::Contains("the data is gone"));
+  CHECK(completeIterations(run, 0) >= 3);
+  checkReadable(run);
+}
+
+TEST_CASE("A rank that leaves early is named by the one that waits for it", "[session][slow]") {
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  const RunResult result = runCommand(dumpProbe(run, 2, {"early@1"}), {.timeout = std::chrono::seconds(40)});
+  INFO(result.out << result.err);
+  CHECK_FALSE(result.timedOut);
+  CHECK(result.exitStatus != 0);
+  CHECK_THAT(endOf(run).message, Catch::Contains("rank 1 has ended and will not come"));
+  checkReadable(run);
+}
+
+TEST_CASE("Ctrl-C stops a recording in good order, on one rank and on two", "[session][slow]") {
+  for (const int ranks : {1, 2}) {
+    const TempDir folder;
+    const fs::path run = folder / "run.msdbg";
+    const std::vector<std::string> command = dumpProbe(run, ranks, {"slow"}, {"--steps", "1000"});
+    // The shell's own pid is msdbg's.
+    std::vector<std::string> shell = {"bash", "-c", "echo $$ > \"$0\"; exec \"$@\"", (folder / "pid").string()};
+    shell.insert(shell.end(), command.begin(), command.end());
+    const RunResult result = disturb(shell, run, 0, [&](pid_t) {
+      runCommand({"bash", "-c", "kill -INT $(cat " + (folder / "pid").string() + ")"});
+    });
+    CAPTURE(ranks, result.out, result.err);
+    CHECK(result.exitStatus == 130);
+    CHECK(endOf(run).state == "stopped");
+    CHECK_THAT(result.err, Catch::Contains("stopped by Ctrl-C"));
+    for (int rank = 0; rank < ranks; ++rank) CHECK(completeIterations(run, rank) >= 3);
+    checkReadable(run);
+  }
+}
+
+TEST_CASE("Two ranks started by hand with mpirun record one run", "[session][slow]") {
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  RunOptions options;
+  options.environment = core::mpirunEnvironment();
+  options.environment.emplace_back("MSDBG_DUMP", run.string());
+  const RunResult result = runCommand(core::mpirunCommand(2, {kProbe, "ok", "--threads", "1"}), options);
+  INFO(result.out << result.err);
+  CHECK(result.exitStatus == 0);
+  CHECK(endOf(run).state == "finished");
+  for (const int rank : {0, 1}) CHECK(completeIterations(run, rank) == 6);
+  checkReadable(run);
+}
+
+}  // namespace msdbg::test

@@ -1,0 +1,76 @@
+// session_probe ENDING[@RANK] [--steps N]: trains a little on any number of ranks and then, in iteration 3, the named
+// rank (all without) ends as told: ok, throw, caught, exit3, return3, segv, abort, kill, overflow, hang, early.
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+
+#include "dump/session/msdbg.h"
+
+namespace {
+
+using namespace msdbg;
+
+constexpr std::int64_t kWhen = 3;
+
+int overflow(volatile int* previous) {
+  volatile int here[1024] = {*previous};
+  return overflow(here) + here[0];
+}
+
+void endAs(const std::string& how) {
+  if (how == "throw" || how == "caught") throw std::runtime_error("the data is gone");
+  if (how == "exit3") exit(3);
+  if (how == "segv") raise(SIGSEGV);
+  if (how == "abort") abort();
+  if (how == "kill") kill(getpid(), SIGKILL);
+  if (how == "hang") kill(getpid(), SIGSTOP);
+  if (how == "overflow") {
+    volatile int start = 1;
+    std::cout << overflow(&start);
+  }
+}
+
+int train(int argc, char** argv) {
+  std::string how = argc > 1 ? argv[1] : "ok";
+  const std::size_t at = how.find('@');
+  const int rank = at == std::string::npos ? -1 : std::stoi(how.substr(at + 1));
+  how = how.substr(0, at);
+
+  Session run(argc, argv);
+  Graph g("probe");
+  auto x = g.input("x", {8, 1, 8, 8});
+  auto label = g.input("label", {8}, DType::Int64);
+  auto loss = softmaxCrossEntropy(linear(flatten(x), {.out = 10}), label);
+  Trainer trainer(run, g, loss, Sgd{.lr = 0.1});
+  LoaderOptions data;
+  data.image = {1, 8, 8};
+  data.batch = 8;
+  const auto loader = makeLoader("digits", data);
+  const bool mine = rank < 0 || run.rank().value == rank;
+  for (const Batch& batch : run.shard(*loader.value(), run.steps(6))) {
+    if (mine && batch.iteration.value == kWhen) endAs(how);
+    if (mine && how == "early" && batch.iteration.value == kWhen) return 0;
+    trainer.step(batch);
+    if (how == "slow") usleep(100000);
+  }
+  std::cout << "trained\n";
+  return how == "return3" && mine ? 3 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string how = argc > 1 ? argv[1] : "";
+  if (!how.starts_with("caught")) return train(argc, argv);
+  try {
+    return train(argc, argv);
+  } catch (const std::exception& error) {
+    std::cerr << "caught: " << error.what() << "\n";
+    return 4;
+  }
+}

@@ -1,0 +1,296 @@
+// Conditions one by one, on rows set by hand; expected numbers follow from the formulas.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/watchpoints/fake_source.h"
+#include "tests/watchpoints/small_graph.h"
+#include "watchpoints/activation_preset.h"
+#include "watchpoints/check.h"
+
+using namespace msdbg::core;
+using namespace msdbg::watch;
+using msdbg::test::FakeSource;
+using msdbg::test::smallGraph;
+
+namespace {
+
+/// Every row is there and has nothing wrong with it.
+FakeSource healthySource(int ranks, int iterations, const std::string& activation = "Relu") {
+  FakeSource source(smallGraph(activation), ranks, iterations);
+  for (int rank = 0; rank < ranks; ++rank)
+    for (int k = 0; k < iterations; ++k)
+      for (const TensorInfo& info : source.graph().tensors()) {
+        StatisticsRow& row = source.row(rank, k, info.id);
+        TensorStatistics& s = row.values;
+        s.count = info.shape.elements();
+        s.positive = s.count;
+        s.min = 0.5, s.max = 1.5, s.mean = s.meanAbs = 1, s.std = 0.1;
+        s.hash = {static_cast<std::uint64_t>(info.id.value), static_cast<std::uint64_t>(k)};
+        if (info.alias == "grad(network/fc/weight)") s.mean = s.meanAbs = ranks;  // the sum
+        if (info.updateOf.valid()) row.change = ChangeStatistics{0.01, 0.02, 1, s.count, 0};
+        if (activationPreset(activation) && !info.isSource()) row.activation = ActivationStatistics{0.5, 0};
+      }
+  return source;
+}
+
+CheckReport run(FakeSource& source, const std::string& watchpoint, const CheckOptions& options = {}) {
+  const auto parsed = parseWatchpoint(watchpoint);
+  if (!parsed) FAIL(parsed.error().message());
+  return check(source, {*parsed}, options);
+}
+
+CheckReport runRecommended(FakeSource& source, const std::string& id) {
+  std::vector<Watchpoint> set = recommendedSet();
+  std::erase_if(set, [&](const Watchpoint& w) { return w.condition->id != id; });
+  return check(source, set, {});
+}
+
+CheckOptions onlyIteration(std::int64_t iteration) {
+  CheckOptions options;
+  options.iterations = IndexList({{iteration, iteration}});
+  return options;
+}
+
+const Hit& only(const std::vector<Hit>& hits) {
+  REQUIRE(hits.size() == 1);
+  return hits.front();
+}
+
+bool hasReason(const CheckReport& report, const std::string& reason) {
+  return std::ranges::any_of(report.notEvaluable, [&](const NotEvaluable& n) { return n.reason == reason; });
+}
+
+const std::string kRelu = "network/fc/Relu-op1", kNext = "next(network/fc/weight)", kGradient = "local_grad(network/fc/weight)";
+
+}  // namespace
+
+TEST_CASE("tensor_overflow counts NaN and Inf of any tensor") {
+  FakeSource source = healthySource(1, 3);
+  source.row(0, 1, source.id(kRelu)).values.nan = 2;
+  source.row(0, 1, source.id(kRelu)).values.negInf = 1;
+  source.row(0, 2, source.id(kRelu)).values.nan = 1;
+  const CheckReport report = run(source, "tensor_overflow");
+  const Hit& hit = only(report.hits);
+  CHECK(hit.iteration == Iteration(1));
+  CHECK(hit.count == 3);
+  CHECK(hit.detail == "2 NaN, 0 +Inf, 1 -Inf of 8; also in 1 more iteration (2)");
+}
+
+TEST_CASE("A parameter that is wrong is blamed on the update that made it, if that is recorded") {
+  FakeSource source = healthySource(1, 4);
+  source.row(0, 1, source.id(kNext)).values.nan = 1;
+  source.row(0, 2, source.id("network/fc/weight")).values.nan = 1;
+  const CheckReport known = run(source, "nonfinite_propagation");
+  CHECK(only(known.hits).tensor == source.id(kNext));
+
+  source.loseIteration(0, 1);
+  const CheckReport lost = run(source, "nonfinite_propagation");
+  const Hit& hit = only(lost.hits);
+  CHECK(hit.tensor == source.id("network/fc/weight"));
+  CHECK(hit.order == -1);
+  CHECK(hit.detail.find("the update of iteration 1 is not recorded") != std::string::npos);
+}
+
+TEST_CASE("nonfinite_propagation says between which recorded tensors the origin lies") {
+  FakeSource source = healthySource(1, 1);
+  source.row(0, 0, source.id(kRelu)).values.nan = 1;
+  source.loseRow(0, 0, source.id("network/fc/Gemm-op1"));
+  CHECK(only(run(source, "nonfinite_propagation").hits).detail.find("at or before " + kRelu + "; nothing recorded between network/") == 0);
+  source.row(0, 0, source.id("network/x")).values.posInf = 1;
+  const CheckReport report = run(source, "nonfinite_propagation");
+  CHECK(only(report.hits).tensor == source.id("network/x"));
+}
+
+TEST_CASE("A collective with a rank that is not recorded cannot be blamed for certain") {
+  FakeSource source = healthySource(1, 1);
+  source.setRankCount(2);
+  source.row(0, 0, source.id("grad(network/fc/weight)")).values.nan = 1;
+  CHECK(only(run(source, "nonfinite_propagation").hits).detail.find("not every rank is recorded") != std::string::npos);
+}
+
+TEST_CASE("gradient_vanishing takes any of its thresholds and names the one exceeded") {
+  FakeSource source = healthySource(1, 1);
+  source.row(0, 0, source.id(kGradient)).values.meanAbs = 1e-10;
+  const CheckReport report = run(source, "gradient_vanishing:max_lt=-3,abs_mean_lt=1e-9");
+  const Hit& hit = only(report.hits);
+  CHECK(hit.parameter == "abs_mean_lt");
+  CHECK(hit.preset == 1e-9);
+  CHECK(hit.actual == 1e-10);
+  CHECK(run(source, "gradient_vanishing:abs_mean_lt=1e-10").hits.empty());  // < is strict
+  CHECK(run(source, "gradient_vanishing:mean_lt=2").hits.size() == 2);
+}
+
+TEST_CASE("A threshold condition does not judge a tensor that holds NaN or Inf, and says so") {
+  FakeSource source = healthySource(1, 5);
+  for (int k = 0; k < 5; ++k) source.row(0, k, source.id(kGradient)).values.nan = 1;
+  source.row(0, 0, source.id(kGradient)).values.meanAbs = 0;
+  const CheckReport report = run(source, "gradient_vanishing:abs_mean_lt=1e-9");
+  CHECK(report.hits.empty());
+  REQUIRE(report.notEvaluable.size() == 1);
+  CHECK(report.notEvaluable[0].reason == "nan");
+  CHECK(report.notEvaluable[0].condition == "gradient_vanishing");
+  CHECK(report.notEvaluable[0].count == 5);
+  CHECK_FALSE(report.notEvaluable[0].iteration.valid());
+  CHECK(report.evaluated == 5);  // the reduced gradient
+}
+
+TEST_CASE("tensor_all_zero skips what is zero-initialised until its first update, in the recommended set") {
+  FakeSource source = healthySource(1, 2);
+  source.row(0, 0, source.id("network/fc/bias")).values.zero = 2;
+  CHECK(runRecommended(source, "tensor_all_zero").hits.empty());
+  CHECK(runRecommended(source, "weight_initialization").hits.empty());
+  CHECK(run(source, "tensor_all_zero").hits.size() == 1);
+  CHECK(run(source, "weight_initialization").hits.size() == 1);
+  source.row(0, 0, source.id("network/fc/weight")).values.zero = 6;
+  CHECK(only(runRecommended(source, "weight_initialization").hits).tensor == source.id("network/fc/weight"));
+  source.row(0, 1, source.id(kRelu)).values.zero = 4;
+  CHECK(run(source, "tensor_all_zero:zero_percentage_ge=50").hits.size() == 3);
+}
+
+TEST_CASE("weight_initialization looks at iteration 0 only, and says when that is not recorded") {
+  FakeSource source = healthySource(1, 2);
+  source.row(0, 1, source.id("network/fc/weight")).values.max = 9;
+  CHECK(run(source, "weight_initialization:max_gt=5").hits.empty());
+  source.row(0, 0, source.id("network/fc/weight")).values.max = 9;
+  CHECK(only(run(source, "weight_initialization:max_gt=5").hits).actual == 9);
+  source.loseIteration(0, 0);
+  CHECK(hasReason(run(source, "weight_initialization"), "no_value"));
+}
+
+TEST_CASE("weight_not_changed uses the recorded tolerance, and stored values for any other") {
+  FakeSource source = healthySource(1, 2);
+  source.row(0, 1, source.id(kNext)).change->outsideTolerance = 0;
+  CHECK(only(run(source, "weight_not_changed").hits).iteration == Iteration(1));
+  CHECK(hasReason(run(source, "weight_not_changed:rtol=0.1"), "no_value"));
+
+  const float before[] = {1, 2, 3, 4, 5, 6}, after[] = {1.05f, 2, 3, 4, 5, 6};
+  const Tensor p = Tensor::of<float>({2, 3}, before), x = Tensor::of<float>({2, 3}, after);
+  source.record(Rank(0), Iteration(0), source.id("network/fc/weight"), p);
+  source.record(Rank(0), Iteration(0), source.id(kNext), x, &p);
+  const CheckReport loose = run(source, "weight_not_changed:rtol=0.1", onlyIteration(0));
+  CHECK(only(loose.hits).tensor == source.id(kNext));
+  CHECK(run(source, "weight_not_changed:rtol=0.01", onlyIteration(0)).hits.empty());
+}
+
+TEST_CASE("weight_change_too_large is the ratio of means, strictly above the threshold") {
+  FakeSource source = healthySource(1, 2);
+  source.row(0, 1, source.id(kNext)).change = ChangeStatistics{3, 4, 2, 6, 0};
+  const CheckReport report = run(source, "weight_change_too_large:abs_mean_update_ratio_gt=1,epsilon=0");
+  CHECK(only(report.hits).actual == 1.5);
+  CHECK(run(source, "weight_change_too_large:abs_mean_update_ratio_gt=1.5,epsilon=0").hits.empty());
+  CHECK(run(source, "weight_change_too_small:abs_mean_update_ratio_lt=0.5").hints.size() == 2);
+}
+
+TEST_CASE("In the recommended set a bias is measured on its layer's weight, and a scale of zero is not judged") {
+  FakeSource source = healthySource(1, 1);
+  source.row(0, 0, source.id("network/fc/weight")).values.meanAbs = 0.5;
+  source.row(0, 0, source.id("next(network/fc/bias)")).change = ChangeStatistics{0.4, 0.4, 0, 2, 0};
+  CHECK(runRecommended(source, "weight_change_too_large").hits.empty());
+  source.row(0, 0, source.id("next(network/fc/bias)")).change = ChangeStatistics{1, 1, 0, 2, 0};
+  CHECK(only(runRecommended(source, "weight_change_too_large").hits).actual == Approx(2));
+  source.row(0, 0, source.id(kNext)).change = ChangeStatistics{1, 1, 0, 6, 0};
+  CHECK(hasReason(runRecommended(source, "weight_change_too_large"), "zero_previous"));
+}
+
+TEST_CASE("activation_range uses the recorded share for the function's own range, else stored values") {
+  FakeSource source = healthySource(1, 1, "Tanh");
+  const TensorId tanh = source.id("network/fc/Tanh-op1");
+  source.row(0, 0, tanh).activation = ActivationStatistics{0.0005, 0};
+  CHECK(only(runRecommended(source, "activation_range").hints).actual == Approx(0.05));
+  const std::string custom = "activation_range:range_start_inclusive=0,range_end_inclusive=1,range_percentage_gt=60";
+  CHECK(hasReason(run(source, custom), "no_value"));
+  const float values[] = {0, 0.5f, 1, 1.5f, -1, 0.25f, 0.75f, 2};  // 5 of 8 inside: 62.5 %
+  source.record(Rank(0), Iteration(0), tanh, Tensor::of<float>({4, 2}, values));
+  CHECK(only(run(source, custom).hints).actual == 62.5);
+  CHECK(only(run(source, "activation_range:max_min_gt=2.5").hints).actual == 3);
+  CHECK(run(source, "activation_range:max_min_gt=3").hints.empty());
+}
+
+TEST_CASE("The preset ranges are those of the specification") {
+  CHECK(activationPreset("Tanh")->end == Approx(std::tanh(8.8)).epsilon(1e-15));
+  CHECK(activationPreset("Sigmoid")->start == Approx(1 / (1 + std::exp(16.2))).epsilon(1e-14));
+  CHECK(activationPreset("Sigmoid")->end == Approx(1 / (1 + std::exp(-16.2))).epsilon(1e-15));
+  CHECK_FALSE(activationPreset("Softmax"));
+}
+
+TEST_CASE("dead_relu is a fault where the layer was alive and died, a hint from the start") {
+  FakeSource source = healthySource(1, 4);
+  for (int k : {2, 3}) source.row(0, k, source.id(kRelu)).activation->shareDeadUnits = 1;
+  const CheckReport died = runRecommended(source, "dead_relu");
+  CHECK(only(died.hits).iteration == Iteration(2));
+  CHECK(died.hits[0].detail.find("alive in iteration 1") != std::string::npos);
+  for (int k : {0, 1}) source.row(0, k, source.id(kRelu)).activation->shareDeadUnits = 1;
+  const CheckReport always = runRecommended(source, "dead_relu");
+  CHECK(always.hits.empty());
+  CHECK(only(always.hints).iteration == Iteration(0));
+  CHECK(only(run(source, "dead_relu").hits).actual == 100);
+  CHECK(run(source, "dead_relu:threshold_layer=100").hits.empty());
+}
+
+TEST_CASE("dead_relu with another inactivity counts units in stored values") {
+  FakeSource source = healthySource(1, 1);
+  CHECK(hasReason(run(source, "dead_relu:threshold_inactivity=40"), "no_value"));
+  const float values[] = {1, 0, 0, 1, 0, 1, 0, 1};  // unit 0 active in 1 of 4 elements, unit 1 in 3
+  source.record(Rank(0), Iteration(0), source.id(kRelu), Tensor::of<float>({4, 2}, values));
+  CHECK(only(run(source, "dead_relu:threshold_inactivity=40,threshold_layer=40").hits).actual == 50);
+}
+
+TEST_CASE("loss_not_decreasing compares with the loss num_steps ago") {
+  FakeSource source = healthySource(1, 6);
+  const TensorId loss = source.id("network/ReduceMean-op1");
+  const double losses[] = {10, 9, 8, 8, 8, 20};
+  for (int k = 0; k < 6; ++k) source.row(0, k, loss).values.mean = losses[k];
+  CheckReport report = run(source, "loss_not_decreasing:num_steps=2");
+  CHECK(only(report.hints).iteration == Iteration(4));
+  CHECK(report.hints[0].parameter == "diff_percent");
+  CHECK(hasReason(report, "no_previous"));
+  report = run(source, "loss_not_decreasing:num_steps=2,diff_percent=0");
+  CHECK(only(report.hints).parameter == "increase_threshold_percent");
+  CHECK(report.hints[0].actual == 150);
+}
+
+TEST_CASE("In the recommended set a loss that falls on average is no hint, one that stands still is") {
+  FakeSource source = healthySource(1, 40);
+  const TensorId loss = source.id("network/ReduceMean-op1");
+  for (int k = 0; k < 40; ++k) source.row(0, k, loss).values.mean = 10 - 0.1 * k + (k % 2);
+  CHECK(runRecommended(source, "loss_not_decreasing").hints.empty());
+  for (int k = 20; k < 40; ++k) source.row(0, k, loss).values.mean = 8;
+  CHECK(only(runRecommended(source, "loss_not_decreasing").hints).iteration == Iteration(39));
+}
+
+TEST_CASE("rank_divergence tells input data from memory from local compute") {
+  const auto detailWhere = [](const std::string& tensor, int iteration, int differsFrom = -1) {
+    FakeSource source = healthySource(2, 4);
+    source.row(1, iteration, source.id(tensor)).values.hash = {99, 99};
+    if (differsFrom >= 0) source.row(1, differsFrom, source.id(kNext)).values.hash = {98, 98};
+    return only(run(source, "rank_divergence").hits).detail;
+  };
+  CHECK(detailWhere("network/fc/weight", 0).find("the initial values differ") != std::string::npos);
+  CHECK(detailWhere("network/fc/weight", 2).find("memory: it was equal after the update of iteration 1") != std::string::npos);
+  CHECK(detailWhere(kNext, 2).find("local compute") != std::string::npos);
+  CHECK(detailWhere("grad(network/fc/weight)", 2).find("the collective") != std::string::npos);
+  CHECK(detailWhere("network/fc/weight", 3, 2).find("1 other replicated tensors") != std::string::npos);
+}
+
+TEST_CASE("collective_mismatch finds a wrong sum in values; statistics only prove wrong sums wrong") {
+  FakeSource source = healthySource(2, 1);
+  const TensorId local = source.id(kGradient), reduced = source.id("grad(network/fc/weight)");
+  const float a[] = {1, 2, 3, 4, 5, 6}, b[] = {1, 1, 1, 1, 1, 1}, sum[] = {2, 3, 4, 5, 6, 7}, wrong[] = {2, 3, 4, 9, 6, 7};
+  source.record(Rank(0), Iteration(0), local, Tensor::of<float>({2, 3}, a));
+  source.record(Rank(1), Iteration(0), local, Tensor::of<float>({2, 3}, b));
+  for (int rank : {0, 1}) source.record(Rank(rank), Iteration(0), reduced, Tensor::of<float>({2, 3}, sum));
+  CHECK(run(source, "collective_mismatch").hits.empty());
+  source.record(Rank(1), Iteration(0), reduced, Tensor::of<float>({2, 3}, wrong));
+  const CheckReport report = run(source, "collective_mismatch");
+  const Hit& hit = only(report.hits);
+  CHECK(hit.rank == Rank(1));
+  CHECK(hit.element == 3);
+  CHECK(hit.count == 1);
+  CHECK(hit.actual == 9);
+  CHECK(hit.preset == 5);
+  source.loseValues();
+  const CheckReport statistics = run(source, "collective_mismatch");
+  CHECK(only(statistics.hits).rank == Rank(1));
+  CHECK(hasReason(statistics, "no_value"));
+}

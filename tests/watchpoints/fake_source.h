@@ -1,0 +1,52 @@
+// A Source held in memory: rows are computed from the tensors given to it, or set by hand. Writers of different ranks may
+// work at the same time; reading is not thread-safe.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "watchpoints/source.h"
+
+namespace msdbg::test {
+
+class FakeSource : public watch::Source {
+ public:
+  FakeSource(core::Graph graph, int ranks, int iterations);
+
+  /// Adds the row and, where values are kept, the value.
+  void record(core::Rank rank, core::Iteration iteration, core::TensorId tensor, const core::Tensor& value,
+              const core::Tensor* previous = nullptr);
+  /// The row to set by hand, as if it had been recorded.
+  watch::StatisticsRow& row(int rank, int iteration, core::TensorId tensor);
+  void loseRow(int rank, int iteration, core::TensorId tensor);
+  void loseIteration(int rank, int iteration);
+  void loseValues();
+  core::TensorId id(const std::string& name) const { return graph().findTensor(name).value(); }
+
+  const core::Graph& graph() const override { return m_graph; }
+  std::vector<core::Rank> ranks() const override;
+  int rankCount() const override { return m_rankCount; }
+  std::vector<core::Iteration> iterations(core::Rank rank) const override;
+  const watch::StatisticsRow* statistics(core::Rank rank, core::Iteration iteration, core::TensorId tensor) override;
+  core::Result<core::Tensor> value(core::Rank rank, core::Iteration iteration, core::TensorId tensor) override;
+  bool stored(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const override;
+  std::optional<double> scalar(core::Rank, core::Iteration, const std::string&) override { return std::nullopt; }
+
+  void setRankCount(int count) { m_rankCount = count; }  // more than are recorded
+
+ private:
+  struct Cell {
+    std::optional<watch::StatisticsRow> row;
+    std::optional<core::Tensor> value;
+  };
+  using Cells = std::vector<Cell>;                       // by tensor; empty: the iteration is not recorded
+  const Cell* find(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const;
+  Cell& at(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
+
+  core::Graph m_graph;
+  std::vector<std::vector<Cells>> m_ranks;               // by rank, iteration
+  int m_rankCount;
+};
+
+}  // namespace msdbg::test

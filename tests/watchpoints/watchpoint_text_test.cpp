@@ -1,0 +1,87 @@
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "watchpoints/condition.h"
+
+using namespace msdbg::core;
+using namespace msdbg::watch;
+
+namespace {
+
+std::string errorOf(const std::string& text, ErrorCode code) {
+  const Result<Watchpoint> parsed = parseWatchpoint(text);
+  REQUIRE_FALSE(parsed.ok());
+  CHECK(parsed.error().code() == code);
+  return parsed.error().message();
+}
+
+bool mentions(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("Every condition of the list is complete, and ids are unique") {
+  std::set<std::string_view> ids;
+  for (const ConditionDef& def : allConditions()) {
+    CAPTURE(def.id);
+    CHECK(ids.insert(def.id).second);
+    CHECK_FALSE(def.title.empty());
+    CHECK_FALSE(def.doc.empty());
+    CHECK_FALSE(def.advice.empty());
+    CHECK(def.evaluate != nullptr);
+    CHECK(findCondition(def.id) == &def);
+    for (const ParameterSpec& spec : def.parameters) CHECK_FALSE(spec.doc.empty());
+  }
+  CHECK(allConditions().size() == builtinConditions().size());
+  CHECK(ids.size() == 13);
+}
+
+TEST_CASE("A watchpoint takes given parameters and fills in defaults") {
+  const auto parsed = parseWatchpoint("weight_change_too_large:abs_mean_update_ratio_gt=0.5");
+  REQUIRE(parsed.ok());
+  CHECK(parsed->condition->id == "weight_change_too_large");
+  CHECK(parsed->parameters == Parameters{{"abs_mean_update_ratio_gt", 0.5}, {"epsilon", 1e-9}});
+  CHECK(parsed->text() == "weight_change_too_large:abs_mean_update_ratio_gt=0.5");
+  CHECK(parseWatchpoint("tensor_overflow")->text() == "tensor_overflow");
+  CHECK(parseWatchpoint("gradient_vanishing:abs_mean_lt=1e-9,max_lt=-2")->text() ==
+        "gradient_vanishing:abs_mean_lt=1e-09,max_lt=-2");
+}
+
+TEST_CASE("An unknown condition or parameter names the nearest ones") {
+  CHECK(mentions(errorOf("tensor_overflw", ErrorCode::kNotFound), "tensor_overflow"));
+  CHECK(mentions(errorOf("dead_relu:treshold_layer=3", ErrorCode::kNotFound), "threshold_layer"));
+  CHECK(mentions(errorOf("tensor_overflow:x=1", ErrorCode::kNotFound), "takes none"));
+}
+
+TEST_CASE("A value out of range names the range") {
+  CHECK(mentions(errorOf("tensor_all_zero:zero_percentage_ge=101", ErrorCode::kUsage), "[0, 100]"));
+  CHECK(mentions(errorOf("weight_not_changed:rtol=-1", ErrorCode::kUsage), "[0, inf)"));
+  CHECK(mentions(errorOf("weight_not_changed:rtol=inf", ErrorCode::kUsage), "[0, inf)"));
+  CHECK(mentions(errorOf("gradient_vanishing:max_lt=nan", ErrorCode::kUsage), "finite"));
+  CHECK(mentions(errorOf("activation_range:max_min_lt=0", ErrorCode::kUsage), "(0, inf)"));
+  CHECK(parseWatchpoint("activation_range:max_min_gt=0").ok());
+}
+
+TEST_CASE("What is missing or contradictory is a usage error that says so") {
+  CHECK(mentions(errorOf("gradient_vanishing", ErrorCode::kUsage), "abs_mean_lt, max_lt, min_lt, mean_lt"));
+  CHECK(mentions(errorOf("dead_relu:threshold_layer", ErrorCode::kUsage), "threshold_layer=NUMBER"));
+  CHECK(mentions(errorOf("dead_relu:threshold_layer=5x", ErrorCode::kUsage), "'5x' is not a number"));
+  CHECK(mentions(errorOf("dead_relu:threshold_layer=5,threshold_layer=6", ErrorCode::kUsage), "twice"));
+  CHECK(mentions(errorOf("activation_range:range_percentage_lt=5", ErrorCode::kUsage), "need range_start_inclusive"));
+  CHECK(mentions(errorOf("activation_range:range_start_inclusive=2,range_end_inclusive=1,range_percentage_lt=5", ErrorCode::kUsage),
+                 "range_start_inclusive is above"));
+  CHECK(mentions(errorOf("activation_range:range_start_inclusive=0,range_end_inclusive=1", ErrorCode::kUsage), "needs one of"));
+  CHECK(mentions(errorOf("loss_not_decreasing:num_steps=0.5", ErrorCode::kUsage), "whole number"));
+}
+
+TEST_CASE("The recommended set has the faults and hints of the specification") {
+  std::set<std::string> faults, hints;
+  for (const Watchpoint& watchpoint : recommendedSet()) {
+    CHECK(watchpoint.recommended);
+    (watchpoint.severity == Severity::kFault ? faults : hints).insert(watchpoint.text());
+  }
+  CHECK(faults == std::set<std::string>{"collective_mismatch", "dead_relu", "gradient_vanishing:abs_mean_lt=1e-09",
+                                        "nonfinite_propagation", "rank_divergence", "tensor_all_zero", "tensor_overflow",
+                                        "weight_change_too_large:abs_mean_update_ratio_gt=1", "weight_initialization",
+                                        "weight_not_changed"});
+  CHECK(hints == std::set<std::string>{"activation_range", "loss_not_decreasing", "weight_change_too_small"});
+}

@@ -1,0 +1,30 @@
+#include "watchpoints/condition.h"
+
+namespace msdbg::watch {
+
+ConditionDef tensorOverflowCondition();
+ConditionDef nonfinitePropagationCondition();
+ConditionDef tensorAllZeroCondition();
+ConditionDef gradientVanishingCondition();
+ConditionDef weightInitializationCondition();
+ConditionDef weightNotChangedCondition();
+ConditionDef weightChangeTooLargeCondition();
+ConditionDef weightChangeTooSmallCondition();
+ConditionDef activationRangeCondition();
+ConditionDef deadReluCondition();
+ConditionDef lossNotDecreasingCondition();
+ConditionDef rankDivergenceCondition();
+ConditionDef collectiveMismatchCondition();
+
+std::span<const ConditionFactory> builtinConditions() {
+  static constexpr ConditionFactory kConditions[] = {
+      nonfinitePropagationCondition, tensorOverflowCondition,       tensorAllZeroCondition,
+      gradientVanishingCondition,    weightInitializationCondition, weightNotChangedCondition,
+      weightChangeTooLargeCondition, weightChangeTooSmallCondition, activationRangeCondition,
+      deadReluCondition,             lossNotDecreasingCondition,    rankDivergenceCondition,
+      collectiveMismatchCondition,
+  };
+  return kConditions;
+}
+
+}  // namespace msdbg::watch

@@ -1,0 +1,184 @@
+// The first operator in order whose inputs are all finite and whose output is not. Everything it reaches is a consequence;
+// a rank that is reached through a collective says from which rank.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "core_engine/base/text.h"
+#include "watchpoints/conditions/rows.h"
+
+namespace msdbg::watch {
+namespace {
+
+using core::Iteration;
+using core::NodeId;
+using core::Rank;
+using core::TensorId;
+
+enum class State : char { kUnknown, kFinite, kNonFinite };
+
+std::optional<std::int64_t> firstNonFinite(const core::Tensor& x) {
+  for (std::int64_t i = 0; i < x.elements(); ++i)
+    if (!std::isfinite(x.at(i))) return i;
+  return std::nullopt;
+}
+
+std::string rankList(const std::vector<Rank>& ranks) {
+  std::vector<std::int64_t> numbers;
+  for (Rank rank : ranks) numbers.push_back(rank.value);
+  return (ranks.size() == 1 ? "rank " : "ranks ") + core::formatRanges(numbers);
+}
+
+class Propagation {
+ public:
+  explicit Propagation(EvaluationContext& context)
+      : m_context(context),
+        m_graph(context.source.graph()),
+        m_updates(updatesByParameter(m_graph)),
+        m_sources(selectTensors(m_graph, [](const core::TensorInfo& info) { return info.isSource(); })) {}
+
+  void run() {
+    const std::vector<Iteration> iterations = selectedIterations(m_context);
+    for (std::size_t i = 0; i < iterations.size() && !m_context.cancel.cancelled(); ++i) {
+      evaluate(iterations[i]);
+      if (m_context.progress) m_context.progress(static_cast<double>(i + 1) / static_cast<double>(iterations.size()));
+    }
+  }
+
+ private:
+  void evaluate(Iteration iteration) {
+    m_iteration = iteration;
+    m_states.clear();
+    for (Rank rank : m_context.source.ranks()) load(rank);
+    for (Rank rank : m_context.ranks) {
+      const std::vector<State>& states = m_states[rank];
+      m_context.evaluated += std::ranges::count_if(states, [](State s) { return s != State::kUnknown; });
+      if (std::ranges::find(states, State::kNonFinite) == states.end()) continue;
+      for (TensorId source : m_sources)
+        if (state(rank, source) == State::kNonFinite) visitSource(rank, source);
+      for (const core::Node& node : m_graph.nodes()) visitNode(rank, node);
+    }
+  }
+
+  void load(Rank rank) {
+    std::vector<State>& states = m_states[rank];
+    states.resize(m_graph.tensors().size(), State::kUnknown);
+    for (const core::TensorInfo& info : m_graph.tensors()) {
+      State& state = states[info.id.index()];
+      if (!isFloating(info.dtype)) state = State::kFinite;
+      else if (const StatisticsRow* row = m_context.source.statistics(rank, m_iteration, info.id))
+        state = row->values.nonFinite() > 0 ? State::kNonFinite : State::kFinite;
+    }
+  }
+
+  State state(Rank rank, TensorId tensor) const { return m_states.at(rank)[tensor.index()]; }
+
+  /// Not a cause where the update that made the value is itself recorded and already not finite.
+  void visitSource(Rank rank, TensorId source) {
+    const TensorId update = m_updates[source.index()];
+    const Iteration before(m_iteration.value - 1);
+    const StatisticsRow* row = nullptr;
+    if (update.valid() && before.valid() && m_context.selected(before))
+      row = m_context.source.statistics(rank, before, update);
+    if (row && row->values.nonFinite() > 0) return;
+    const bool input = !update.valid();
+    report(rank, source,
+           input ? "it is not finite where it enters the graph"
+           : row ? "its update in iteration " + std::to_string(before.value) + " gave finite values: it changed in between"
+                 : "");
+  }
+
+  void visitNode(Rank rank, const core::Node& node) {
+    const auto wrong = std::ranges::find_if(node.outputs, [&](TensorId t) { return state(rank, t) == State::kNonFinite; });
+    if (wrong == node.outputs.end() || anyInput(rank, node, State::kNonFinite)) return;
+    if (isCollective(node)) return visitCollective(rank, node, *wrong);
+    if (!anyInput(rank, node, State::kUnknown)) return report(rank, *wrong, "its inputs are all finite");
+    visitUnknownInputs(rank, node, *wrong);
+  }
+
+  bool anyInput(Rank rank, const core::Node& node, State wanted) const {
+    return std::ranges::any_of(node.inputs, [&](TensorId t) { return state(rank, t) == wanted; });
+  }
+
+  std::vector<Rank> ranksWithInput(const core::Node& node, State wanted) const {
+    std::vector<Rank> ranks;
+    for (const auto& [rank, states] : m_states)
+      if (anyInput(rank, node, wanted)) ranks.push_back(rank);
+    return ranks;
+  }
+
+  /// The inputs of a collective are those of all ranks.
+  void visitCollective(Rank rank, const core::Node& node, TensorId output) {
+    const std::vector<Rank> senders = ranksWithInput(node, State::kNonFinite);
+    const std::vector<Rank> unknown = ranksWithInput(node, State::kUnknown);
+    const bool allRecorded = static_cast<int>(m_states.size()) == m_context.source.rankCount();
+    if (!senders.empty()) received(rank, output, "received from " + rankList(senders) + " through " + node.name);
+    else if (!unknown.empty()) received(rank, output, "at or before " + node.name + "; its input on " + rankList(unknown) + " is not recorded");
+    else if (!allRecorded) received(rank, output, "at or before " + node.name + "; not every rank is recorded");
+    else report(rank, output, "the inputs of all ranks are finite");
+  }
+
+  /// One arrival a rank: after it the whole rank is a consequence.
+  void received(Rank rank, TensorId output, std::string detail) {
+    if (m_received.insert(rank).second) report(rank, output, std::move(detail));
+  }
+
+  /// Walks back over what is not recorded to the nearest recorded tensors.
+  void visitUnknownInputs(Rank rank, const core::Node& node, TensorId output) {
+    std::vector<TensorId> open(node.inputs.begin(), node.inputs.end()), known;
+    std::vector<bool> seen(m_graph.tensors().size());
+    while (!open.empty()) {
+      const TensorId tensor = open.back();
+      open.pop_back();
+      if (seen[tensor.index()]) continue;
+      seen[tensor.index()] = true;
+      if (state(rank, tensor) == State::kNonFinite) return;  // a consequence
+      const core::TensorInfo& info = m_graph.tensor(tensor);
+      if (state(rank, tensor) == State::kFinite) known.push_back(tensor);
+      else if (!info.isSource()) std::ranges::copy(m_graph.node(info.producer).inputs, std::back_inserter(open));
+    }
+    std::string detail = "at or before " + node.name;
+    const auto last = std::ranges::max_element(known, {}, [&](TensorId t) { return m_graph.tensor(t).producer; });
+    detail += last == known.end() ? "; nothing is recorded before it"
+                                  : "; nothing recorded between " + m_graph.tensor(*last).fullName() + " and " + node.name;
+    report(rank, output, std::move(detail));
+  }
+
+  void report(Rank rank, TensorId tensor, std::string detail) {
+    const Place place{m_iteration, rank, tensor};
+    Finding finding = findingAt(m_context, place, precedence::kNonfinite);
+    if (!detail.empty()) finding.detail = std::move(detail);
+    if (const StatisticsRow* row = m_context.source.statistics(rank, m_iteration, tensor)) {
+      finding.count = row->values.nonFinite();
+      finding.actual = static_cast<double>(finding.count);
+    }
+    if (const core::Result<core::Tensor> value = m_context.source.value(rank, m_iteration, tensor); value)
+      finding.element = firstNonFinite(*value);
+    m_context.findings.push_back(std::move(finding));
+  }
+
+  EvaluationContext& m_context;
+  const core::Graph& m_graph;
+  std::vector<TensorId> m_updates, m_sources;
+  Iteration m_iteration;
+  std::map<Rank, std::vector<State>> m_states;
+  std::set<Rank> m_received;  // ranks that have had their arrival
+};
+
+}  // namespace
+
+ConditionDef nonfinitePropagationCondition() {
+  ConditionDef def;
+  def.id = "nonfinite_propagation";
+  def.title = "Origin of NaN or Inf";
+  def.doc = "The first operator in order whose inputs are all finite and whose output holds NaN or Inf. The inputs of a"
+            " collective are those of all ranks: a rank that is reached through one says from which rank.";
+  def.advice = "Look at this operator's inputs: a division by zero, the logarithm of zero, an overflow of exp or of a"
+               " product, a learning rate that is too large, or broken hardware.";
+  def.needsAllRanks = true;
+  def.evaluate = [](EvaluationContext& context) { Propagation(context).run(); };
+  return def;
+}
+
+}  // namespace msdbg::watch

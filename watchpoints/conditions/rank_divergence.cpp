@@ -1,0 +1,178 @@
+// Tensors that the parallel plan says are equal on all ranks are compared by hash. A difference whose replicated inputs
+// differ already is a consequence; the others are where ranks part.
+#include <algorithm>
+#include <set>
+
+#include "core_engine/base/text.h"
+#include "watchpoints/conditions/blame.h"
+
+namespace msdbg::watch {
+namespace {
+
+using core::Iteration;
+using core::Rank;
+using core::TensorId;
+using core::TensorInfo;
+using core::TensorRole;
+
+using Hashes = std::vector<std::pair<Rank, core::Hash128>>;
+
+bool allEqual(const Hashes& hashes) {
+  return std::ranges::all_of(hashes, [&](const auto& h) { return h.second == hashes.front().second; });
+}
+
+class Divergence {
+ public:
+  explicit Divergence(EvaluationContext& context)
+      : m_context(context), m_graph(context.source.graph()), m_updates(updatesByParameter(m_graph)) {
+    m_replicated = selectTensors(m_graph, [&](const TensorInfo& info) { return isReplicated(m_graph, info); });
+  }
+
+  void run() {
+    if (m_context.ranks.size() < 2) return;
+    const std::vector<Iteration> iterations = selectedIterations(m_context);
+    for (std::size_t i = 0; i < iterations.size() && !m_context.cancel.cancelled(); ++i) {
+      compareAll(iterations[i]);
+      if (m_context.progress) m_context.progress(static_cast<double>(i + 1) / static_cast<double>(iterations.size()));
+    }
+    if (m_firstRoot && !m_consequences.empty())
+      m_context.findings[*m_firstRoot].detail +=
+          "; " + std::to_string(m_consequences.size()) + " other replicated tensors differ as a consequence";
+  }
+
+ private:
+  void compareAll(Iteration iteration) {
+    m_iteration = iteration;
+    m_differs.assign(m_graph.tensors().size(), false);
+    m_explainedNodes.clear();
+    m_explainedInputs.clear();
+    for (TensorId tensor : m_replicated) compare(tensor);
+  }
+
+  Hashes hashesOf(Iteration iteration, TensorId tensor) {
+    Hashes hashes;
+    for (Rank rank : m_context.ranks)
+      if (const StatisticsRow* row = m_context.source.statistics(rank, iteration, tensor))
+        hashes.emplace_back(rank, row->values.hash);
+    return hashes;
+  }
+
+  void compare(TensorId tensor) {
+    const Hashes hashes = hashesOf(m_iteration, tensor);
+    if (hashes.size() < 2) {
+      if (!hashes.empty())
+        notEvaluable(m_context, {m_iteration, hashes.front().first, tensor}, "no_value", "recorded on one rank only");
+      return;
+    }
+    m_context.evaluated += static_cast<std::int64_t>(hashes.size());
+    if (allEqual(hashes)) return;
+    m_differs[tensor.index()] = true;
+    Divergent divergent{m_iteration, tensor, hashes, {}};
+    if (const std::optional<std::string> cause = causeOf(divergent)) report(divergent, *cause);
+    else if (m_firstRoot) m_consequences.insert(tensor);
+  }
+
+  /// What kind of difference starts here; nullopt where an earlier one explains it.
+  std::optional<std::string> causeOf(Divergent& divergent) {
+    const TensorInfo& info = m_graph.tensor(divergent.tensor);
+    return info.isSource() ? causeOfSource(info) : causeOfNode(divergent, m_graph.node(info.producer));
+  }
+
+  std::optional<std::string> causeOfSource(const TensorInfo& info) {
+    if (info.role == TensorRole::kHyperparameter && !m_graph.consumers(info.id).empty()) return std::nullopt;
+    const TensorId update = m_updates[info.id.index()];
+    if (!update.valid()) return "input data: what enters the graph differs";
+    if (m_iteration.value == 0) return "input data: the initial values differ";
+    const Iteration before(m_iteration.value - 1);
+    const Hashes hashes = hashesOf(before, update);
+    const std::string beforeText = std::to_string(before.value);
+    if (hashes.size() < 2) return "input data: it already differed when the iteration began; iteration " + beforeText + " is not recorded";
+    if (allEqual(hashes)) return "memory: it was equal after the update of iteration " + beforeText;
+    if (m_context.selected(before)) return std::nullopt;
+    return "it already differed after the update of iteration " + beforeText + ", which is not selected";
+  }
+
+  std::optional<std::string> causeOfNode(Divergent& divergent, const core::Node& node) {
+    if (!m_explainedNodes.insert(node.id).second) return std::nullopt;  // another output of the same node
+    for (TensorId input : node.inputs) {
+      if (!m_differs[input.index()]) continue;
+      const TensorInfo& info = m_graph.tensor(input);
+      // A learning rate that differs shows in the first update that reads it.
+      if (info.role != TensorRole::kHyperparameter || !m_explainedInputs.insert(input).second) return std::nullopt;
+      divergent.hyperparameter = input;
+    }
+    if (divergent.hyperparameter.valid())
+      return "input data: " + m_graph.tensor(divergent.hyperparameter).name + " differs";
+    if (isCollective(node)) return "the collective";
+    return "local compute: its replicated inputs agree";
+  }
+
+  void report(const Divergent& divergent, const std::string& cause) {
+    const Verdict verdict = findWrongRanks(m_context.source, divergent);
+    std::vector<Rank> wrong = verdict.wrong;
+    if (wrong.empty()) wrong.push_back(divergent.hashes.front().first);
+    for (Rank rank : wrong) {
+      const Place place{m_iteration, rank, divergent.tensor};
+      Finding finding = findingAt(m_context, place, precedence::kDivergence);
+      finding.detail = verdict.wrong.empty()
+                           ? "which rank is wrong cannot be told from what is recorded"
+                           : "rank " + std::to_string(rank.value) + " " + verdict.reason;
+      addDifference(finding, divergent, verdict, rank == wrong.front());
+      finding.detail += "; " + cause;
+      if (!m_firstRoot) m_firstRoot = m_context.findings.size();
+      m_context.findings.push_back(std::move(finding));
+    }
+  }
+
+  /// The stored value of any rank that is not blamed, or that of the recomputation.
+  core::Result<core::Tensor> rightValue(const Divergent& divergent, const Verdict& verdict, Rank wrong, bool first) {
+    if (first && verdict.expected) return *verdict.expected;
+    for (const auto& [rank, hash] : divergent.hashes)
+      if (rank != wrong && std::ranges::find(verdict.wrong, rank) == verdict.wrong.end())
+        return m_context.source.value(rank, m_iteration, divergent.tensor);
+    return core::Error(core::ErrorCode::kUnavailable, "no rank is right");
+  }
+
+  void addDifference(Finding& finding, const Divergent& divergent, const Verdict& verdict, bool first) {
+    const core::Result<core::Tensor> right = rightValue(divergent, verdict, finding.rank, first);
+    const core::Result<core::Tensor> wrong = m_context.source.value(finding.rank, m_iteration, divergent.tensor);
+    if (!right || !wrong) return;
+    const std::optional<Difference> difference = firstDifference(*wrong, *right);
+    if (!difference) return;
+    finding.element = difference->first;
+    finding.count = difference->count;
+    finding.actual = wrong->at(difference->first);
+    finding.preset = right->at(difference->first);
+    finding.detail += "; " + std::to_string(difference->count) + " of " + std::to_string(wrong->elements()) +
+                      " elements differ, the first is " + core::formatShort(finding.actual) + " against " +
+                      core::formatShort(finding.preset);
+  }
+
+  EvaluationContext& m_context;
+  const core::Graph& m_graph;
+  std::vector<TensorId> m_updates, m_replicated;
+  Iteration m_iteration;
+  std::vector<bool> m_differs;              // of each tensor, in this iteration
+  std::set<core::NodeId> m_explainedNodes;  // with an output that differs, in this iteration
+  std::set<TensorId> m_explainedInputs;     // hyperparameters whose difference has been reported
+  std::optional<std::size_t> m_firstRoot;   // index in the findings
+  std::set<TensorId> m_consequences;
+};
+
+}  // namespace
+
+ConditionDef rankDivergenceCondition() {
+  ConditionDef def;
+  def.id = "rank_divergence";
+  def.title = "Ranks differ";
+  def.doc = "A tensor that the parallel plan says is equal on several ranks differs in any bit. Reported where it starts, with"
+            " the rank that is wrong (majority, else recomputation, else statistics) and whether local compute, the"
+            " collective or the input data differ.";
+  def.advice = "Local compute: non-deterministic or broken hardware, uninitialised memory. Collective: a rank that took no"
+               " part. Input data: seeds, initial values and learning rates of the ranks.";
+  def.needsAllRanks = true;
+  def.evaluate = [](EvaluationContext& context) { Divergence(context).run(); };
+  return def;
+}
+
+}  // namespace msdbg::watch

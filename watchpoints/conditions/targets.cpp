@@ -1,0 +1,84 @@
+#include "watchpoints/conditions/targets.h"
+
+#include <algorithm>
+#include <array>
+
+namespace msdbg::watch {
+
+using core::Graph;
+using core::TensorId;
+using core::TensorInfo;
+using core::TensorRole;
+
+bool isWeight(const TensorInfo& info) { return info.role == TensorRole::kParameter && info.trainable; }
+
+bool isWeightUpdate(const Graph& graph, const TensorInfo& info) {
+  return info.updateOf.valid() && isWeight(graph.tensor(info.updateOf));
+}
+
+bool isGradient(const TensorInfo& info) {
+  return info.role == TensorRole::kGradient && info.gradientOf.valid();
+}
+
+bool isParameterGradient(const Graph& graph, const TensorInfo& info) {
+  return isGradient(info) && isWeight(graph.tensor(info.gradientOf));
+}
+
+bool isActivation(const Graph& graph, const TensorInfo& info) {
+  static constexpr std::array<std::string_view, 15> kTypes = {
+      "Elu",     "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "LogSoftmax", "PRelu", "Relu",
+      "Relu6",   "Sigmoid", "Softmax",  "Tanh",      "LogSigmoid", "FastGelu",  "ReLUV2"};
+  if (info.isSource()) return false;
+  const core::Node& node = graph.node(info.producer);
+  return node.phase == core::Phase::kForward && std::ranges::find(kTypes, node.opType) != kTypes.end();
+}
+
+bool isReplicated(const Graph& graph, const TensorInfo& info) {
+  return info.replicated || (info.updateOf.valid() && graph.tensor(info.updateOf).replicated);
+}
+
+bool isZeroInitialised(const TensorInfo& info) {
+  const core::Initializer& first = info.initializer;
+  return first.kind == core::Initializer::Kind::kZeros ||
+         (first.kind == core::Initializer::Kind::kConstant && first.value == 0);
+}
+
+bool isCollective(const core::Node& node) { return node.phase == core::Phase::kCollective; }
+
+std::vector<TensorId> selectTensors(const Graph& graph, const std::function<bool(const TensorInfo&)>& wanted) {
+  std::vector<TensorId> chosen;
+  for (const TensorInfo& info : graph.tensors())
+    if (isFloating(info.dtype) && wanted(info)) chosen.push_back(info.id);
+  std::ranges::stable_sort(chosen, {}, [&](TensorId id) {
+    const TensorInfo& info = graph.tensor(id);
+    return std::pair(info.producer, info.slot);
+  });
+  return chosen;
+}
+
+std::vector<TensorId> updatesByParameter(const Graph& graph) {
+  std::vector<TensorId> updates(graph.tensors().size());
+  for (const TensorInfo& info : graph.tensors())
+    if (info.updateOf.valid()) updates[info.updateOf.index()] = info.id;
+  return updates;
+}
+
+static std::string_view scopeOf(const TensorInfo& info) {
+  const std::size_t slash = info.name.rfind('/');
+  return slash == std::string::npos ? std::string_view() : std::string_view(info.name).substr(0, slash);
+}
+
+TensorId layerWeight(const Graph& graph, TensorId parameter) {
+  const TensorInfo& bias = graph.tensor(parameter);
+  if (bias.shape.rank() != 1) return {};
+  for (const TensorInfo& other : graph.tensors())
+    if (isWeight(other) && other.shape.rank() > bias.shape.rank() && scopeOf(other) == scopeOf(bias)) return other.id;
+  return {};
+}
+
+std::string_view opTypeOf(const Graph& graph, TensorId tensor) {
+  const core::NodeId producer = graph.tensor(tensor).producer;
+  return producer.valid() ? std::string_view(graph.node(producer).opType) : std::string_view();
+}
+
+}  // namespace msdbg::watch

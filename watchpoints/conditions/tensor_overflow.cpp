@@ -1,0 +1,35 @@
+#include "watchpoints/conditions/rows.h"
+
+namespace msdbg::watch {
+namespace {
+
+void evaluate(EvaluationContext& context) {
+  const auto tensors = selectTensors(context.source.graph(), [](const core::TensorInfo&) { return true; });
+  forEachRow(context, tensors, [&](const Place& place, const StatisticsRow& row) {
+    ++context.evaluated;
+    const core::TensorStatistics& values = row.values;
+    if (values.nonFinite() == 0) return;
+    Finding finding = findingAt(context, place, precedence::kSymptom);
+    finding.count = values.nonFinite();
+    finding.actual = static_cast<double>(finding.count);
+    if (!finding.detail.empty()) finding.detail += "; ";
+    finding.detail += std::to_string(values.nan) + " NaN, " + std::to_string(values.posInf) + " +Inf, " +
+                      std::to_string(values.negInf) + " -Inf of " + std::to_string(values.count);
+    context.findings.push_back(std::move(finding));
+  });
+}
+
+}  // namespace
+
+ConditionDef tensorOverflowCondition() {
+  ConditionDef def;
+  def.id = "tensor_overflow";
+  def.title = "Tensor overflow";
+  def.doc = "A tensor holds NaN or Inf: nan + inf > 0 (MindInsight). Every tensor that the values reach is listed;"
+            " nonfinite_propagation names the operator that made the first one.";
+  def.advice = "Look at the operator that nonfinite_propagation names, its inputs, and the learning rate.";
+  def.evaluate = evaluate;
+  return def;
+}
+
+}  // namespace msdbg::watch

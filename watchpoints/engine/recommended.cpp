@@ -1,0 +1,57 @@
+// The recommended set (shared/specs/watchpoints.md). What a condition skips in it is said in the condition's own file.
+#include <cassert>
+
+#include "watchpoints/condition.h"
+
+namespace msdbg::watch {
+namespace {
+
+Watchpoint recommended(const ConditionDef& def, Severity severity, Parameters parameters = {}) {
+  Watchpoint watchpoint;
+  watchpoint.condition = &def;
+  watchpoint.parameters = std::move(parameters);
+  for (const ParameterSpec& spec : def.parameters)
+    if (spec.defaultValue) watchpoint.parameters.emplace(spec.name, *spec.defaultValue);
+  watchpoint.recommended = true;
+  watchpoint.severity = severity;
+  return watchpoint;
+}
+
+struct Row {
+  std::string_view id;
+  Severity severity;
+  std::string_view parameter = {};
+  double value = 0;
+};
+
+constexpr Row kRows[] = {
+    {"nonfinite_propagation", Severity::kFault},
+    {"tensor_overflow", Severity::kFault},
+    {"weight_not_changed", Severity::kFault},
+    {"tensor_all_zero", Severity::kFault, "zero_percentage_ge", 100},
+    {"gradient_vanishing", Severity::kFault, "abs_mean_lt", 1e-9},
+    {"weight_initialization", Severity::kFault, "zero_percentage_ge", 100},
+    {"weight_change_too_large", Severity::kFault, "abs_mean_update_ratio_gt", 1},
+    {"dead_relu", Severity::kFault},  // a hint from the start: the condition says which
+    {"rank_divergence", Severity::kFault},
+    {"collective_mismatch", Severity::kFault},
+    {"loss_not_decreasing", Severity::kHint},
+    {"weight_change_too_small", Severity::kHint},
+    {"activation_range", Severity::kHint},
+};
+
+}  // namespace
+
+std::vector<Watchpoint> recommendedSet() {
+  std::vector<Watchpoint> set;
+  for (const Row& row : kRows) {
+    const ConditionDef* def = findCondition(row.id);
+    assert(def && "a row names a condition of the table");
+    Parameters parameters;
+    if (!row.parameter.empty()) parameters.emplace(row.parameter, row.value);
+    set.push_back(recommended(*def, row.severity, std::move(parameters)));
+  }
+  return set;
+}
+
+}  // namespace msdbg::watch

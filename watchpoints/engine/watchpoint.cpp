@@ -1,0 +1,128 @@
+// Watchpoints as text: `gradient_vanishing:abs_mean_lt=1e-9`.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "core_engine/base/text.h"
+#include "watchpoints/condition.h"
+
+namespace msdbg::watch {
+
+using core::Error;
+using core::ErrorCode;
+using core::Result;
+
+namespace {
+
+std::string_view rangeText(ParameterRange range) {
+  switch (range) {
+    case ParameterRange::kAbs: return "[0, inf)";
+    case ParameterRange::kPct: return "[0, 100]";
+    case ParameterRange::kPos: return "(0, inf)";
+    case ParameterRange::kReal: break;
+  }
+  return "finite numbers";
+}
+
+bool inRange(ParameterRange range, double value) {
+  if (!std::isfinite(value)) return false;
+  switch (range) {
+    case ParameterRange::kAbs: return value >= 0;
+    case ParameterRange::kPct: return value >= 0 && value <= 100;
+    case ParameterRange::kPos: return value > 0;
+    case ParameterRange::kReal: break;
+  }
+  return true;
+}
+
+template <typename Range, typename Projection>
+std::vector<std::string> namesOf(const Range& range, Projection projection) {
+  std::vector<std::string> names;
+  for (const auto& item : range) names.emplace_back(std::invoke(projection, item));
+  return names;
+}
+
+std::string thresholdNames(const ConditionDef& def) {
+  std::vector<std::string> names;
+  for (const ParameterSpec& spec : def.parameters)
+    if (!spec.defaultValue) names.emplace_back(spec.name);
+  return core::join(names, ", ");
+}
+
+Result<double> parseNumber(std::string_view text) {
+  double value = 0;
+  if (text.starts_with('+')) text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    return Error(ErrorCode::kUsage, "'" + std::string(text) + "' is not a number");
+  return value;
+}
+
+/// Adds one `param=value`.
+core::Status addParameter(const ConditionDef& def, std::string_view text, Parameters& given) {
+  const std::string where = std::string(def.id) + ": ";
+  const std::size_t equals = text.find('=');
+  const std::string name(text.substr(0, equals));
+  const auto spec = std::ranges::find(def.parameters, name, &ParameterSpec::name);
+  if (spec == def.parameters.end()) {
+    const std::vector<std::string> names = namesOf(def.parameters, &ParameterSpec::name);
+    const std::string choices = names.empty() ? "it takes none" : "it takes " + core::join(names, ", ");
+    return Error(ErrorCode::kNotFound, where + "no parameter '" + name + "'" + core::didYouMean(name, names) + "; " + choices);
+  }
+  if (equals == std::string_view::npos)
+    return Error(ErrorCode::kUsage, where + name + " needs a value: " + name + "=NUMBER in " + std::string(rangeText(spec->range)));
+  const Result<double> value = parseNumber(text.substr(equals + 1));
+  if (!value) return value.error().in(std::string(def.id) + ": " + name);
+  if (!inRange(spec->range, *value))
+    return Error(ErrorCode::kUsage, where + name + "=" + core::formatDouble(*value) + " is outside " + std::string(rangeText(spec->range)));
+  if (!given.emplace(name, *value).second) return Error(ErrorCode::kUsage, where + name + " is given twice");
+  return core::Ok{};
+}
+
+core::Status addParameters(const ConditionDef& def, std::string_view text, Parameters& parameters) {
+  for (const std::string& part : core::split(text, ',')) MSDBG_TRY(addParameter(def, part, parameters));
+  return core::Ok{};
+}
+
+bool lacksThreshold(const ConditionDef& def, const Parameters& given) {
+  return def.needsParameter && std::ranges::none_of(def.parameters, [&](const ParameterSpec& spec) {
+           return !spec.defaultValue && given.contains(spec.name);
+         });
+}
+
+}  // namespace
+
+Result<Watchpoint> parseWatchpoint(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const std::string id(text.substr(0, colon));
+  Watchpoint watchpoint;
+  watchpoint.condition = findCondition(id);
+  if (!watchpoint.condition) {
+    const std::vector<std::string> ids = namesOf(allConditions(), &ConditionDef::id);
+    return Error(ErrorCode::kNotFound, "no condition '" + id + "'" + core::didYouMean(id, ids) + "; `msdbg conditions` lists them");
+  }
+  const ConditionDef& def = *watchpoint.condition;
+  if (colon != std::string_view::npos) MSDBG_TRY(addParameters(def, text.substr(colon + 1), watchpoint.parameters));
+  if (lacksThreshold(def, watchpoint.parameters))
+    return Error(ErrorCode::kUsage, id + " needs at least one of " + thresholdNames(def) + ", as in -w " + id + ":" +
+                                        std::string(def.parameters.front().name) + "=NUMBER");
+  for (const ParameterSpec& spec : def.parameters)
+    if (spec.defaultValue) watchpoint.parameters.emplace(spec.name, *spec.defaultValue);
+  if (const std::string wrong = def.validate ? def.validate(watchpoint.parameters) : ""; !wrong.empty())
+    return Error(ErrorCode::kUsage, id + ": " + wrong);
+  return watchpoint;
+}
+
+std::string Watchpoint::text() const {
+  std::string text(condition->id);
+  char separator = ':';
+  for (const ParameterSpec& spec : condition->parameters) {
+    const auto given = parameters.find(spec.name);
+    if (given == parameters.end() || given->second == spec.defaultValue) continue;
+    text += separator + std::string(spec.name) + "=" + core::formatDouble(given->second);
+    separator = ',';
+  }
+  return text;
+}
+
+}  // namespace msdbg::watch

@@ -1,0 +1,38 @@
+// Source: what conditions are evaluated on. replay implements it over a run; tests over a table. Not thread-safe.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core_engine/graph/graph.h"
+#include "core_engine/tensor/statistics.h"
+
+namespace msdbg::watch {
+
+struct StatisticsRow {
+  core::TensorStatistics values;
+  std::optional<core::ChangeStatistics> change;
+  std::optional<core::ActivationStatistics> activation;
+};
+
+class Source {
+ public:
+  virtual ~Source() = default;
+  virtual const core::Graph& graph() const = 0;
+  virtual std::vector<core::Rank> ranks() const = 0;
+  /// How many ranks trained, recorded or not: a collective is only complete with the inputs of all of them.
+  virtual int rankCount() const { return static_cast<int>(ranks().size()); }
+  /// Recorded iterations of a rank, ascending (an incomplete last one included).
+  virtual std::vector<core::Iteration> iterations(core::Rank rank) const = 0;
+  /// nullptr when not recorded or lost to damage: missingReason() then says which. Valid until the next call.
+  virtual const StatisticsRow* statistics(core::Rank rank, core::Iteration iteration, core::TensorId tensor) = 0;
+  /// Why the last statistics() gave nullptr: `no_value` or `damaged`.
+  virtual std::string missingReason() const { return "no_value"; }
+  /// The stored value; kUnavailable when not stored.
+  virtual core::Result<core::Tensor> value(core::Rank rank, core::Iteration iteration, core::TensorId tensor) = 0;
+  virtual bool stored(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const = 0;
+  virtual std::optional<double> scalar(core::Rank rank, core::Iteration iteration, const std::string& name) = 0;
+};
+
+}  // namespace msdbg::watch
