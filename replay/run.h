@@ -1,5 +1,5 @@
-// Run: a recorded run behind one interface, whoever wrote it (msdbg's own format now; foreign dumps later). It is the
-// watchpoints' Source and what every command asks. Not thread-safe; one replay thread owns it.
+// Run: a recorded run behind one interface, whoever wrote it (msdbg's own format now; foreign dumps later).
+// It is the watchpoints' Source and what every command asks. Not thread-safe; one replay thread owns it.
 #pragma once
 
 #include <filesystem>
@@ -19,8 +19,9 @@ class Run : public watch::Source {
   virtual dump::RunReader& reader() = 0;  // sizes, damage, how it ended
 };
 
-/// A name given on the command line -> tensors / nodes: full name, alias, unique suffix (at a '/' border), or glob; a bare
-/// node name means slot 0. kNotFound: nearest names; kUsage: ambiguous suffix (candidates listed).
+/// A name given on the command line -> tensors / nodes: full name, alias, unique suffix (at a '/' border), or
+/// glob; a bare node name means slot 0. kNotFound: nearest names; kUsage: ambiguous suffix (candidates
+/// listed).
 core::Result<std::vector<core::TensorId>> resolveTensors(const core::Graph& graph, const std::string& name);
 core::Result<core::TensorId> resolveTensor(const core::Graph& graph, const std::string& name);  // exactly one
 core::Result<std::vector<core::NodeId>> resolveNodes(const core::Graph& graph, const std::string& name);

@@ -1,5 +1,6 @@
-// The range in which an activation's elements are counted while recording, per operator type: where it is dead or saturated
-// (shared/specs/watchpoints.md "Recommended set"). The recorder and activation_range use the same numbers. Pure.
+// The range in which an activation's elements are counted while recording, per operator type: where it is
+// dead or saturated (shared/specs/watchpoints.md "Recommended set"). The recorder and activation_range use
+// the same numbers. Pure.
 #pragma once
 
 #include <optional>

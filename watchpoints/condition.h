@@ -1,5 +1,5 @@
-// A condition is one file: conditions/<id>.cpp, and one row in conditions/builtin_conditions.cpp. The table drives the
-// command line, forms, JSON and help. Formulas: shared/specs/watchpoints.md.
+// A condition is one file: conditions/<id>.cpp, and one row in conditions/builtin_conditions.cpp. The table
+// drives the command line, forms, JSON and help. Formulas: shared/specs/watchpoints.md.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ enum class Target { kTensor, kWeight, kGradient, kActivation, kLoss, kCollective
 enum class ParameterRange { kAbs, kPct, kReal, kPos };  // [0, inf), [0, 100], finite, (0, inf)
 
 struct ParameterSpec {
-  std::string_view name;             // "abs_mean_lt"
+  std::string_view name;  // "abs_mean_lt"
   ParameterRange range;
   std::optional<double> defaultValue;
   std::string_view doc;
@@ -30,26 +30,28 @@ struct ParameterSpec {
 struct Finding {
   core::Iteration iteration;
   core::Rank rank;
-  core::NodeId node;                 // where it is wrong; invalid for sources
+  core::NodeId node;  // where it is wrong; invalid for sources
   core::TensorId tensor;
-  std::string parameter;             // which threshold was exceeded; "" where there is none
+  std::string parameter;  // which threshold was exceeded; "" where there is none
   double preset = 0, actual = 0;
   std::optional<std::int64_t> element;  // flat index of the first wrong element, when known
-  std::int64_t count = 0;            // how many elements are wrong, when known
-  std::string detail;                // "received from rank 1 through Allreduce-op3", "rank 1 differs from ranks 0, 2, 3"
+  std::int64_t count = 0;               // how many elements are wrong, when known
+  std::string detail;  // "received from rank 1 through Allreduce-op3", "rank 1 differs from ranks 0, 2, 3"
   std::optional<Severity> severity;  // overrides the condition's own (loss-like hints)
-  /// Least (iteration, order, rank, precedence) is the answer; at one place the lower precedence explains the others.
+  /// Least (iteration, order, rank, precedence) is the answer; at one place the lower precedence explains the
+  /// others.
   int precedence = 50;
 };
 
-/// Why something could not be evaluated: reasons are `nan`, `inf`, `no_previous`, `no_value`, `shape_changed`, `zero_previous`, `damaged`.
+/// Why something could not be evaluated: reasons are `nan`, `inf`, `no_previous`, `no_value`,
+/// `shape_changed`, `zero_previous`, `damaged`.
 struct NotEvaluable {
   std::string condition, reason;
-  core::Iteration iteration;         // invalid: all
+  core::Iteration iteration;  // invalid: all
   core::Rank rank;
   core::TensorId tensor;
   std::string detail;
-  std::int64_t count = 1;            // how many places were folded into this entry
+  std::int64_t count = 1;  // how many places were folded into this entry
 };
 
 using Parameters = std::map<std::string, double, std::less<>>;  // given ones and defaults
@@ -57,34 +59,35 @@ using Parameters = std::map<std::string, double, std::less<>>;  // given ones an
 struct EvaluationContext {
   Source& source;
   const Parameters& parameters;
-  bool recommended = false;          // part of the recommended set: skip what that set skips
-  std::span<const core::Rank> ranks;             // selected
-  std::function<bool(core::Iteration)> selected; // selected iterations
+  bool recommended = false;                       // part of the recommended set: skip what that set skips
+  std::span<const core::Rank> ranks;              // selected
+  std::function<bool(core::Iteration)> selected;  // selected iterations
   core::CancelToken cancel;
   std::vector<Finding>& findings;
   std::vector<NotEvaluable>& notEvaluable;
-  std::int64_t& evaluated;           // how many (tensor, iteration, rank) were evaluated
+  std::int64_t& evaluated;                          // how many (tensor, iteration, rank) were evaluated
   std::function<void(double share)> progress = {};  // of this condition, 0 to 1; may be empty
 };
 
 struct ConditionDef {
   std::string_view id;
-  std::string_view title;            // "Gradient vanishing"
-  std::string_view doc;              // one paragraph: formula and source
-  std::string_view advice;           // what to look at next
+  std::string_view title;   // "Gradient vanishing"
+  std::string_view doc;     // one paragraph: formula and source
+  std::string_view advice;  // what to look at next
   Severity severity = Severity::kFault;
   Target target = Target::kTensor;
   std::vector<ParameterSpec> parameters;
-  bool needsParameter = false;       // at least one of the parameters without default must be given
+  bool needsParameter = false;  // at least one of the parameters without default must be given
   bool needsValues = false, needsPrevious = false, needsAllRanks = false;
   void (*evaluate)(EvaluationContext& context) = nullptr;
-  /// What is wrong with parameters that are each in range ("range_start_inclusive is above …"); "" if nothing.
+  /// What is wrong with parameters that are each in range ("range_start_inclusive is above …"); "" if
+  /// nothing.
   std::string (*validate)(const Parameters& parameters) = nullptr;
 };
 
 using ConditionFactory = ConditionDef (*)();
-std::span<const ConditionFactory> builtinConditions();   // conditions/builtin_conditions.cpp: the only list
-std::span<const ConditionDef> allConditions();           // in the order of the list
+std::span<const ConditionFactory> builtinConditions();  // conditions/builtin_conditions.cpp: the only list
+std::span<const ConditionDef> allConditions();          // in the order of the list
 const ConditionDef* findCondition(std::string_view id);
 
 /// One use of a condition: `gradient_vanishing:abs_mean_lt=1e-9`.
@@ -95,8 +98,8 @@ struct Watchpoint {
   std::optional<Severity> severity;  // the recommended set may make a hint of it
   std::string text() const;
 };
-/// `CONDITION[:param=value,…]`. kNotFound / kUsage: unknown condition or parameter (nearest ones), value out of range
-/// (the range is named), none given where one is needed, range_start > range_end.
+/// `CONDITION[:param=value,…]`. kNotFound / kUsage: unknown condition or parameter (nearest ones), value out
+/// of range (the range is named), none given where one is needed, range_start > range_end.
 core::Result<Watchpoint> parseWatchpoint(std::string_view text);
 /// The set used when no -w is given (shared/specs/watchpoints.md "Recommended set").
 std::vector<Watchpoint> recommendedSet();

@@ -1,4 +1,5 @@
-// Source: what conditions are evaluated on. replay implements it over a run; tests over a table. Not thread-safe.
+// Source: what conditions are evaluated on. replay implements it over a run; tests over a table. Not
+// thread-safe.
 #pragma once
 
 #include <optional>
@@ -26,13 +27,16 @@ class Source {
   /// Recorded iterations of a rank, ascending (an incomplete last one included).
   virtual std::vector<core::Iteration> iterations(core::Rank rank) const = 0;
   /// nullptr when not recorded or lost to damage: missingReason() then says which. Valid until the next call.
-  virtual const StatisticsRow* statistics(core::Rank rank, core::Iteration iteration, core::TensorId tensor) = 0;
+  virtual const StatisticsRow* statistics(core::Rank rank, core::Iteration iteration,
+                                          core::TensorId tensor) = 0;
   /// Why the last statistics() gave nullptr: `no_value` or `damaged`.
   virtual std::string missingReason() const { return "no_value"; }
   /// The stored value; kUnavailable when not stored.
-  virtual core::Result<core::Tensor> value(core::Rank rank, core::Iteration iteration, core::TensorId tensor) = 0;
+  virtual core::Result<core::Tensor> value(core::Rank rank, core::Iteration iteration,
+                                           core::TensorId tensor) = 0;
   virtual bool stored(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const = 0;
-  virtual std::optional<double> scalar(core::Rank rank, core::Iteration iteration, const std::string& name) = 0;
+  virtual std::optional<double> scalar(core::Rank rank, core::Iteration iteration,
+                                       const std::string& name) = 0;
 };
 
 }  // namespace msdbg::watch

@@ -3,8 +3,8 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <cmath>
 #include <chrono>
+#include <cmath>
 #include <thread>
 
 #include "app/cli/command.h"
@@ -32,7 +32,10 @@ struct BenchOptions {
 class BenchContext : public core::RunContext {
  public:
   BenchContext(int threads, std::uint64_t seed, core::CancelToken cancel)
-      : m_communicator(core::makeLocalCommunicator()), m_threads(threads), m_seed(seed), m_cancel(std::move(cancel)) {
+      : m_communicator(core::makeLocalCommunicator()),
+        m_threads(threads),
+        m_seed(seed),
+        m_cancel(std::move(cancel)) {
     omp_set_num_threads(threads);
   }
   core::Communicator& communicator() override { return *m_communicator; }
@@ -71,7 +74,8 @@ Measured summary(std::vector<double> seconds, core::Trainer& trainer) {
           static_cast<double>(trainer.executor().peakBytes()) / 1e6};
 }
 
-Result<Measured> measure(const BenchOptions& options, const ModelTraining& training, const core::CancelToken& cancel) {
+Result<Measured> measure(const BenchOptions& options, const ModelTraining& training,
+                         const core::CancelToken& cancel) {
   BenchContext context(options.threads, static_cast<std::uint64_t>(options.seed), cancel);
   MSDBG_ASSIGN(const std::unique_ptr<core::DataLoader> loader, training.loader(context.seed()));
   core::Graph graph("network");
@@ -96,7 +100,8 @@ double rounded(double value) { return std::round(value * 1000) / 1000; }
 Result<int> bench(BenchOptions options, const Context& context) {
   if (options.model.model.empty())
     return core::Error(core::ErrorCode::kUsage, "bench: which model? msdbg models lists them");
-  if (options.threads == 0) options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  if (options.threads == 0)
+    options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   MSDBG_ASSIGN(const ModelTraining training, ModelTraining::choose(options.model, 1));
   MSDBG_ASSIGN(const Measured measured, measure(options, training, context.cancel));
   if (context.json) {
@@ -112,9 +117,11 @@ Result<int> bench(BenchOptions options, const Context& context) {
     json["steps"] = options.steps;
     printJson(json);
   } else {
-    fmt::print("{}: {:.2f} ms a step (median of {}, least {:.2f}), {:.1f} GFLOP/s, tensors {:.0f} MB, batch {}, {} threads\n",
-               training.info->name, measured.medianMs, options.steps, measured.minMs, measured.gflops, measured.peakMb,
-               training.options.batch, options.threads);
+    fmt::print(
+        "{}: {:.2f} ms a step (median of {}, least {:.2f}), {:.1f} GFLOP/s, tensors {:.0f} MB, batch {}, {} "
+        "threads\n",
+        training.info->name, measured.medianMs, options.steps, measured.minMs, measured.gflops,
+        measured.peakMb, training.options.batch, options.threads);
   }
   return kExitFine;
 }
@@ -122,8 +129,12 @@ Result<int> bench(BenchOptions options, const Context& context) {
 Command::Run setup(CLI::App& app, Context& context) {
   auto options = std::make_shared<BenchOptions>();
   app.add_option("MODEL", options->model.model, "a built-in model (msdbg models)");
-  app.add_option("--steps", options->steps, "timed steps (20)")->type_name("N")->check(CLI::Range(1, 1000000));
-  app.add_option("--threads", options->threads, "default: all cores")->type_name("N")->check(CLI::Range(1, 1024));
+  app.add_option("--steps", options->steps, "timed steps (20)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000));
+  app.add_option("--threads", options->threads, "default: all cores")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
   app.add_option("--seed", options->seed, "default: 0")->type_name("S")->check(CLI::NonNegativeNumber);
   options->model.addOptions(app);
   return [options, &context] { return bench(*options, context); };

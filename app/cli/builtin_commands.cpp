@@ -19,8 +19,9 @@ Command verifyCommand();
 // In the order of the help: record, find, look closer, the tables, the rest.
 std::span<const CommandFactory> builtinCommands() {
   static constexpr CommandFactory kCommands[] = {
-      dumpCommand,   infoCommand,       checkCommand, searchCommand, showCommand,       statsCommand,  verifyCommand,
-      modelsCommand, conditionsCommand, opsCommand,   benchCommand,  trainModelCommand, runRankCommand};
+      dumpCommand,  infoCommand,       checkCommand,  searchCommand,     showCommand,
+      statsCommand, verifyCommand,     modelsCommand, conditionsCommand, opsCommand,
+      benchCommand, trainModelCommand, runRankCommand};
   return kCommands;
 }
 

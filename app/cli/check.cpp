@@ -40,7 +40,8 @@ Result<std::vector<core::Rank>> selectedRanks(const OpenedRun& run, const std::s
   for (const core::Rank rank : run.run->ranks())
     if (list->contains(rank.value)) ranks.push_back(rank);
   if (ranks.empty())
-    return Error(ErrorCode::kUsage, fmt::format("--ranks {}: {} has ranks {}", text, run.path, ranksText(run)));
+    return Error(ErrorCode::kUsage,
+                 fmt::format("--ranks {}: {} has ranks {}", text, run.path, ranksText(run)));
   return ranks;
 }
 
@@ -61,20 +62,25 @@ Error noAnswer(const OpenedRun& run, const watch::CheckReport& report) {
   std::string reason = "nothing is recorded that they could be asked of";
   std::int64_t most = 0;
   for (const watch::NotEvaluable& n : report.notEvaluable)
-    if (n.count > most) most = n.count, reason = n.condition + ": " + n.reason + (n.detail.empty() ? "" : ", " + n.detail);
-  return {ErrorCode::kUnavailable, fmt::format("{}: no watchpoint could be evaluated ({}); see msdbg info", run.path, reason)};
+    if (n.count > most)
+      most = n.count, reason = n.condition + ": " + n.reason + (n.detail.empty() ? "" : ", " + n.detail);
+  return {ErrorCode::kUnavailable,
+          fmt::format("{}: no watchpoint could be evaluated ({}); see msdbg info", run.path, reason)};
 }
 
 Result<int> report(const CheckView& view, const Context& context) {
-  if (context.json) printJson(checkJson(view));
-  else fmt::print("{}", checkText(view));
+  if (context.json)
+    printJson(checkJson(view));
+  else
+    fmt::print("{}", checkText(view));
   const int status = withDamage(view.run, view.report.first ? kExitHits : kExitFine);
   if (status == kExitFine && view.report.evaluated == 0) return noAnswer(view.run, view.report);
   return status;
 }
 
 Result<int> check(const CheckCommandOptions& options, const Context& context) {
-  if (options.first && options.all) return Error(ErrorCode::kUsage, "check: --first and --all contradict each other");
+  if (options.first && options.all)
+    return Error(ErrorCode::kUsage, "check: --first and --all contradict each other");
   MSDBG_ASSIGN(std::vector<watch::Watchpoint> watchpoints, watchpointsOf(options.watchpoints));
   MSDBG_ASSIGN(const OpenedRun run, openRun(options.run));
   watch::CheckOptions what;
@@ -115,12 +121,13 @@ Command::Run setup(CLI::App& app, Context& context) {
 Command checkCommand() {
   return {.name = "check",
           .summary = "names the first wrong operator, its line, rank and iteration",
-          .examples = "  msdbg check                              the newest run, recommended conditions\n"
-                      "  msdbg check alexnet-1.msdbg --why\n"
-                      "  msdbg check -w tensor_overflow -w gradient_vanishing:abs_mean_lt=1e-9\n"
-                      "  msdbg check --ranks 1 --iterations 5-8 --all\n"
-                      "  msdbg check --json | jq .first.source\n"
-                      "Exit status: 0 no fault, 3 faults, 4 nothing could be evaluated.\n",
+          .examples =
+              "  msdbg check                              the newest run, recommended conditions\n"
+              "  msdbg check alexnet-1.msdbg --why\n"
+              "  msdbg check -w tensor_overflow -w gradient_vanishing:abs_mean_lt=1e-9\n"
+              "  msdbg check --ranks 1 --iterations 5-8 --all\n"
+              "  msdbg check --json | jq .first.source\n"
+              "Exit status: 0 no fault, 3 faults, 4 nothing could be evaluated.\n",
           .setup = setup};
 }
 

@@ -20,7 +20,8 @@ using watch::Hit;
 
 namespace {
 
-std::optional<watch::StatisticsRow> statisticsOf(const OpenedRun& run, Rank rank, Iteration iteration, TensorId tensor) {
+std::optional<watch::StatisticsRow> statisticsOf(const OpenedRun& run, Rank rank, Iteration iteration,
+                                                 TensorId tensor) {
   const watch::StatisticsRow* row = run.run->statistics(rank, iteration, tensor);
   return row ? std::optional(*row) : std::nullopt;
 }
@@ -40,7 +41,8 @@ std::pair<std::int64_t, double> badness(const std::optional<watch::StatisticsRow
 }
 
 const HitInput* worst(const std::vector<HitInput>& inputs) {
-  const auto at = std::ranges::max_element(inputs, {}, [](const HitInput& i) { return badness(i.statistics); });
+  const auto at =
+      std::ranges::max_element(inputs, {}, [](const HitInput& i) { return badness(i.statistics); });
   return at == inputs.end() ? nullptr : &*at;
 }
 
@@ -71,9 +73,10 @@ void addSameIteration(const OpenedRun& run, const watch::CheckReport& report, st
 void addOtherRanks(const OpenedRun& run, const watch::CheckReport& report, std::vector<std::string>& out) {
   for (const Hit& hit : report.firstPerRank) {
     if (hit.rank == report.first->rank) continue;
-    const std::string node = hit.node.valid() ? run.graph().node(hit.node).name : run.graph().tensor(hit.tensor).fullName();
-    out.push_back(fmt::format("{}: first wrong in iteration {} at {}{}", rankIn(hit), hit.iteration.value, node,
-                              hit.detail.empty() ? "" : " (" + hit.detail + ")"));
+    const std::string node =
+        hit.node.valid() ? run.graph().node(hit.node).name : run.graph().tensor(hit.tensor).fullName();
+    out.push_back(fmt::format("{}: first wrong in iteration {} at {}{}", rankIn(hit), hit.iteration.value,
+                              node, hit.detail.empty() ? "" : " (" + hit.detail + ")"));
   }
 }
 
@@ -100,8 +103,8 @@ void addLoss(const OpenedRun& run, const watch::CheckReport& report, std::vector
     if (iteration < first.iteration) continue;
     const std::optional<double> loss = run.run->scalar(first.rank, iteration, "loss");
     if (!loss || std::isfinite(*loss)) continue;
-    out.push_back(fmt::format("the loss of {} is {} from iteration {} on", rankIn(first), core::formatDouble(*loss),
-                              iteration.value));
+    out.push_back(fmt::format("the loss of {} is {} from iteration {} on", rankIn(first),
+                              core::formatDouble(*loss), iteration.value));
     return;
   }
 }

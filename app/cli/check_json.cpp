@@ -43,7 +43,8 @@ Json hitJson(const OpenedRun& run, const Hit& hit) {
                {"frames", framesJson(graph, frames)}};
   json["statistics"] = row ? statisticsJson(*row) : Json();
   json["inputs"] = inputsJson(run, hit);
-  json["derived_from"] = node && node->derivedFrom.valid() ? Json(graph.node(node->derivedFrom).name) : Json();
+  json["derived_from"] =
+      node && node->derivedFrom.valid() ? Json(graph.node(node->derivedFrom).name) : Json();
   json["detail"] = textOrNull(hit.detail);
   json["advice"] = hit.condition->advice;
   return json;
@@ -62,13 +63,14 @@ Json hitsJson(const CheckView& view, const std::vector<Hit>& hits) {
 Json notEvaluableJson(const CheckView& view) {
   Json list = Json::array();
   for (const watch::NotEvaluable& n : view.report.notEvaluable)
-    list.push_back({{"condition", n.condition},
-                    {"reason", n.reason},
-                    {"iteration", n.iteration.valid() ? Json(n.iteration.value) : Json()},
-                    {"rank", n.rank.valid() ? Json(n.rank.value) : Json()},
-                    {"tensor", n.tensor.valid() ? Json(view.run.graph().tensor(n.tensor).fullName()) : Json()},
-                    {"detail", textOrNull(n.detail)},
-                    {"count", n.count}});
+    list.push_back(
+        {{"condition", n.condition},
+         {"reason", n.reason},
+         {"iteration", n.iteration.valid() ? Json(n.iteration.value) : Json()},
+         {"rank", n.rank.valid() ? Json(n.rank.value) : Json()},
+         {"tensor", n.tensor.valid() ? Json(view.run.graph().tensor(n.tensor).fullName()) : Json()},
+         {"detail", textOrNull(n.detail)},
+         {"count", n.count}});
   return list;
 }
 

@@ -38,9 +38,12 @@ std::string hitPlace(const core::Graph& graph, const Hit& hit) {
 std::string valuesText(const Hit& hit) {
   std::string text;
   if (!hit.parameter.empty())
-    text = fmt::format("{} against {} = {}", core::formatShort(hit.actual), hit.parameter, core::formatShort(hit.preset));
-  if (hit.count > 0) text += fmt::format("{}{} wrong", text.empty() ? "" : ", ", counted(hit.count, "element"));
-  if (hit.element) text += fmt::format("{}the first is element {}", text.empty() ? "" : ", ", groupedNumber(*hit.element));
+    text = fmt::format("{} against {} = {}", core::formatShort(hit.actual), hit.parameter,
+                       core::formatShort(hit.preset));
+  if (hit.count > 0)
+    text += fmt::format("{}{} wrong", text.empty() ? "" : ", ", counted(hit.count, "element"));
+  if (hit.element)
+    text += fmt::format("{}the first is element {}", text.empty() ? "" : ", ", groupedNumber(*hit.element));
   if (text.empty()) text = core::formatShort(hit.actual);
   return text;
 }
@@ -79,13 +82,16 @@ std::string statisticsTable(const OpenedRun& run, const Hit& hit) {
   std::vector<std::string> headers = {"", "tensor", ">rank"};
   for (const std::string& header : statisticsHeaders()) headers.push_back(header);
   Table table(headers);
-  const auto add = [&](const std::string& label, core::TensorId id, core::Rank rank, const watch::StatisticsRow* row) {
+  const auto add = [&](const std::string& label, core::TensorId id, core::Rank rank,
+                       const watch::StatisticsRow* row) {
     std::vector<std::string> cells = {label, tensorName(run.graph().tensor(id)), std::to_string(rank.value)};
     for (const std::string& cell : statisticsCells(row)) cells.push_back(cell);
     table.row(cells);
   };
-  for (const HitInput& input : inputs) add("input", input.tensor, input.rank, input.statistics ? &*input.statistics : nullptr);
-  add(inputs.empty() ? "value" : "output", hit.tensor, hit.rank, run.run->statistics(hit.rank, hit.iteration, hit.tensor));
+  for (const HitInput& input : inputs)
+    add("input", input.tensor, input.rank, input.statistics ? &*input.statistics : nullptr);
+  add(inputs.empty() ? "value" : "output", hit.tensor, hit.rank,
+      run.run->statistics(hit.rank, hit.iteration, hit.tensor));
   return "\n" + table.text(2);
 }
 
@@ -118,19 +124,23 @@ std::string whyText(const CheckView& view) {
     };
     using S = core::TensorStatistics;
     table.row({"from", tensorName(tensor), text(step.statistics, &S::nan),
-               step.statistics ? groupedNumber(step.statistics->values.inf()) : "?", text(step.statistics, &S::meanAbs),
-               text(step.statistics, &S::max), text(step.before, &S::meanAbs),
+               step.statistics ? groupedNumber(step.statistics->values.inf()) : "?",
+               text(step.statistics, &S::meanAbs), text(step.statistics, &S::max),
+               text(step.before, &S::meanAbs),
                placeOf(view.run.graph().userFrame(framesOf(view.run.graph(), step.tensor)))});
   }
-  return "\nWHY: the way back, at each step the input that looks worst; \"before\" is the iteration before\n\n" + table.text(2);
+  return "\nWHY: the way back, at each step the input that looks worst; \"before\" is the iteration "
+         "before\n\n" +
+         table.text(2);
 }
 
 std::string perRankText(const CheckView& view) {
   if (view.report.firstPerRank.size() < 2) return {};
   Table table({">rank", ">iteration", "condition", "node", "line"});
   for (const Hit& hit : view.report.firstPerRank)
-    table.row({std::to_string(hit.rank.value), std::to_string(hit.iteration.value), std::string(hit.condition->id),
-               hitPlace(view.run.graph(), hit), placeOf(view.run.graph().userFrame(framesOfHit(view.run.graph(), hit)))});
+    table.row({std::to_string(hit.rank.value), std::to_string(hit.iteration.value),
+               std::string(hit.condition->id), hitPlace(view.run.graph(), hit),
+               placeOf(view.run.graph().userFrame(framesOfHit(view.run.graph(), hit)))});
   return "\nFIRST OF EACH RANK\n\n" + table.text(2);
 }
 
@@ -153,7 +163,11 @@ std::string hitTable(const CheckView& view, const std::vector<FoldedHit>& hits) 
 
 // Grouped by condition: after a NaN everything is wrong, and nobody wants to read that.
 std::string hitSummary(const CheckView& view) {
-  struct Group { std::int64_t hits = 0; std::set<core::TensorId> tensors; const Hit* first = nullptr; };
+  struct Group {
+    std::int64_t hits = 0;
+    std::set<core::TensorId> tensors;
+    const Hit* first = nullptr;
+  };
   std::map<std::string, Group> groups;
   for (const Hit& hit : view.report.hits) {
     Group& group = groups[std::string(hit.condition->id)];
@@ -164,13 +178,15 @@ std::string hitSummary(const CheckView& view) {
   Table table({"condition", ">hits", ">tensors", ">first in iteration", "first at"});
   for (const auto& [id, group] : groups)
     table.row({id, groupedNumber(group.hits), groupedNumber(static_cast<std::int64_t>(group.tensors.size())),
-               std::to_string(group.first->iteration.value), tensorName(view.run.graph().tensor(group.first->tensor))});
+               std::to_string(group.first->iteration.value),
+               tensorName(view.run.graph().tensor(group.first->tensor))});
   return table.text(2);
 }
 
 std::string hitsText(const CheckView& view) {
   if (view.report.hits.size() < 2 || view.detail == HitDetail::kFirstOnly) return {};
-  std::string text = fmt::format("\nALL {}\n\n", groupedNumber(static_cast<std::int64_t>(view.report.hits.size())) + " HITS");
+  std::string text = fmt::format("\nALL {}\n\n",
+                                 groupedNumber(static_cast<std::int64_t>(view.report.hits.size())) + " HITS");
   if (view.detail == HitDetail::kAll) return text + hitTable(view, foldHits(view.report.hits, view.detail));
   return text + hitSummary(view) + "  (--all lists them)\n";
 }
@@ -200,16 +216,17 @@ std::string notEvaluableText(const CheckView& view) {
   for (const watch::NotEvaluable& n : view.report.notEvaluable) groups[{n.reason, n.condition}] += n.count;
   if (groups.empty()) return {};
   Table table({"reason", "condition", ">places"});
-  for (const auto& [key, count] : groups) table.row({reasonText(key.first), key.second, groupedNumber(count)});
+  for (const auto& [key, count] : groups)
+    table.row({reasonText(key.first), key.second, groupedNumber(count)});
   return "could not be evaluated:\n" + table.text(2);
 }
 
 std::string evaluatedText(const CheckView& view) {
-  std::string text = fmt::format("\nevaluated {} by {} on {} of {} (run {})\n",
-                                 counted(view.report.evaluated, "question"),
-                                 counted(static_cast<std::int64_t>(view.watchpoints.size()), "watchpoint"),
-                                 counted(static_cast<std::int64_t>(view.run.run->ranks().size()), "rank"), view.run.path,
-                                 endText(view.run));
+  std::string text =
+      fmt::format("\nevaluated {} by {} on {} of {} (run {})\n", counted(view.report.evaluated, "question"),
+                  counted(static_cast<std::int64_t>(view.watchpoints.size()), "watchpoint"),
+                  counted(static_cast<std::int64_t>(view.run.run->ranks().size()), "rank"), view.run.path,
+                  endText(view.run));
   return text + notEvaluableText(view);
 }
 

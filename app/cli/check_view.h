@@ -1,5 +1,5 @@
-// A CheckReport as the command `check` shows it: JSON (check/1) and a report for people. Pure functions of the report
-// and the run.
+// A CheckReport as the command `check` shows it: JSON (check/1) and a report for people. Pure functions of
+// the report and the run.
 #pragma once
 
 #include <string>
@@ -43,7 +43,11 @@ Json checkJson(const CheckView& view);
 std::string checkText(const CheckView& view);
 
 /// The inputs of the node that a hit names, with their statistics; those of all ranks for a collective.
-struct HitInput { core::TensorId tensor; core::Rank rank; std::optional<watch::StatisticsRow> statistics; };
+struct HitInput {
+  core::TensorId tensor;
+  core::Rank rank;
+  std::optional<watch::StatisticsRow> statistics;
+};
 std::vector<HitInput> hitInputs(const OpenedRun& run, const watch::Hit& hit);
 
 /// What followed from the first hit, one sentence each.

@@ -58,8 +58,8 @@ Error unknownCommand(const std::string& name) {
   for (const CommandFactory factory : builtinCommands())
     if (const Command command = factory(); !command.hidden) names.emplace_back(command.name);
   const std::string near = core::didYouMean(name, names);
-  return {ErrorCode::kUsage, fmt::format("there is no command '{}'{}", name,
-                                         near.empty() ? "; see msdbg --help" : near)};
+  return {ErrorCode::kUsage,
+          fmt::format("there is no command '{}'{}", name, near.empty() ? "; see msdbg --help" : near)};
 }
 
 std::vector<std::string> optionNames(const CLI::App& options) {
@@ -78,9 +78,11 @@ Error usage(const Command& command, const std::string& what) {
 // What CLI11 could not place: an unknown option first, since its value may have become an argument.
 Error leftOver(const Command& command, const CLI::App& options, const std::vector<std::string>& words) {
   const auto option = std::ranges::find_if(words, [](const std::string& w) { return w.starts_with("-"); });
-  if (option == words.end()) return usage(command, fmt::format("'{}' is one argument too many", words.front()));
+  if (option == words.end())
+    return usage(command, fmt::format("'{}' is one argument too many", words.front()));
   const std::string name = option->substr(0, option->find('='));
-  return usage(command, fmt::format("there is no option {}{}", name, core::didYouMean(name, optionNames(options))));
+  return usage(command,
+               fmt::format("there is no option {}{}", name, core::didYouMean(name, optionNames(options))));
 }
 
 // CLI11's own texts, made to say what to do.
@@ -88,8 +90,8 @@ std::string parseErrorText(const CLI::ParseError& error) {
   std::string text = error.what();
   constexpr std::string_view kConvert = "Could not convert: ";
   if (const std::size_t equals = text.find(" = "); text.starts_with(kConvert) && equals != std::string::npos)
-    return fmt::format("{}: '{}' is not a number that fits", text.substr(kConvert.size(), equals - kConvert.size()),
-                       text.substr(equals + 3));
+    return fmt::format("{}: '{}' is not a number that fits",
+                       text.substr(kConvert.size(), equals - kConvert.size()), text.substr(equals + 3));
   if (const std::size_t at = text.find(": 1 required"); at != std::string::npos)
     return text.substr(0, at) + " needs a value";
   std::ranges::replace(text, '\n', ' ');
@@ -169,14 +171,18 @@ void printLine(std::string_view kind, std::string_view message) {
 int exitStatus(ErrorCode code) {
   switch (code) {
     case ErrorCode::kUsage:
-    case ErrorCode::kNotFound: return kExitUsage;
-    case ErrorCode::kUnavailable: return kExitNoAnswer;
-    case ErrorCode::kCancelled: return kExitCtrlC;
+    case ErrorCode::kNotFound:
+      return kExitUsage;
+    case ErrorCode::kUnavailable:
+      return kExitNoAnswer;
+    case ErrorCode::kCancelled:
+      return kExitCtrlC;
     case ErrorCode::kMissing:
     case ErrorCode::kDamaged:
     case ErrorCode::kUnsupported:
     case ErrorCode::kIo:
-    case ErrorCode::kInternal: break;
+    case ErrorCode::kInternal:
+      break;
   }
   return kExitDamaged;
 }

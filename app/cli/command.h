@@ -1,5 +1,5 @@
-// Command: one row of `msdbg`. A command is one file <name>.cpp with a factory, and a row in builtin_commands.cpp.
-// Used from the main thread only.
+// Command: one row of `msdbg`. A command is one file <name>.cpp with a factory, and a row in
+// builtin_commands.cpp. Used from the main thread only.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -24,7 +24,8 @@ struct Context {
 };
 
 struct Command {
-  using Run = std::function<core::Result<int>()>;  // gives the exit status; an Error becomes one line on stderr
+  using Run =
+      std::function<core::Result<int>()>;  // gives the exit status; an Error becomes one line on stderr
 
   std::string_view name, summary, examples;
   /// Adds the options and returns what to do once they are parsed. The Context outlives it.
@@ -37,7 +38,8 @@ using CommandFactory = Command (*)();
 std::span<const CommandFactory> builtinCommands();  // builtin_commands.cpp: the only list
 
 // Exit statuses that are no errors (DESIGN.md, "The command line").
-inline constexpr int kExitFine = 0, kExitDamaged = 1, kExitUsage = 2, kExitHits = 3, kExitNoAnswer = 4, kExitCtrlC = 130;
+inline constexpr int kExitFine = 0, kExitDamaged = 1, kExitUsage = 2, kExitHits = 3, kExitNoAnswer = 4,
+                     kExitCtrlC = 130;
 int exitStatus(core::ErrorCode code);
 
 /// "msdbg: error: …" on stderr, one line.

@@ -14,22 +14,32 @@ namespace {
 
 std::string_view rangeText(watch::ParameterRange range) {
   switch (range) {
-    case watch::ParameterRange::kAbs: return "[0, inf)";
-    case watch::ParameterRange::kPct: return "[0, 100]";
-    case watch::ParameterRange::kReal: return "finite";
-    case watch::ParameterRange::kPos: break;
+    case watch::ParameterRange::kAbs:
+      return "[0, inf)";
+    case watch::ParameterRange::kPct:
+      return "[0, 100]";
+    case watch::ParameterRange::kReal:
+      return "finite";
+    case watch::ParameterRange::kPos:
+      break;
   }
   return "(0, inf)";
 }
 
 std::string_view targetText(watch::Target target) {
   switch (target) {
-    case watch::Target::kTensor: return "tensor";
-    case watch::Target::kWeight: return "weight";
-    case watch::Target::kGradient: return "gradient";
-    case watch::Target::kActivation: return "activation";
-    case watch::Target::kLoss: return "loss";
-    case watch::Target::kCollective: break;
+    case watch::Target::kTensor:
+      return "tensor";
+    case watch::Target::kWeight:
+      return "weight";
+    case watch::Target::kGradient:
+      return "gradient";
+    case watch::Target::kActivation:
+      return "activation";
+    case watch::Target::kLoss:
+      return "loss";
+    case watch::Target::kCollective:
+      break;
   }
   return "collective";
 }
@@ -49,7 +59,9 @@ std::vector<std::string> recommended(const watch::ConditionDef& condition) {
 Json conditionJson(const watch::ConditionDef& condition) {
   Json parameters = Json::array();
   for (const watch::ParameterSpec& p : condition.parameters)
-    parameters.push_back({{"name", p.name}, {"range", rangeText(p.range)}, {"default", numberOrNull(p.defaultValue)},
+    parameters.push_back({{"name", p.name},
+                          {"range", rangeText(p.range)},
+                          {"default", numberOrNull(p.defaultValue)},
                           {"doc", p.doc}});
   return {{"id", condition.id},
           {"title", condition.title},
@@ -77,12 +89,14 @@ void printTable() {
   for (const watch::ConditionDef& c : watch::allConditions())
     table.row({std::string(c.id), std::string(severityText(c.severity)), std::string(targetText(c.target)),
                recommended(c).empty() ? "" : "yes", parameterText(c)});
-  fmt::print("{}\nWithout -w, check uses the recommended ones. msdbg conditions NAME explains one.\n", table.text());
+  fmt::print("{}\nWithout -w, check uses the recommended ones. msdbg conditions NAME explains one.\n",
+             table.text());
 }
 
 void explain(const watch::ConditionDef& c) {
-  fmt::print("{} ({} on a {}): {}\n\n  {}\n\n  advice  {}\n", c.id, severityText(c.severity), targetText(c.target), c.title,
-             wrapped(std::string(c.doc), 2), wrapped(std::string(c.advice), 10));
+  fmt::print("{} ({} on a {}): {}\n\n  {}\n\n  advice  {}\n", c.id, severityText(c.severity),
+             targetText(c.target), c.title, wrapped(std::string(c.doc), 2),
+             wrapped(std::string(c.advice), 10));
   Table table({"parameter", "range", ">default", "meaning"});
   for (const watch::ParameterSpec& p : c.parameters)
     table.row({std::string(p.name), std::string(rangeText(p.range)),
@@ -125,8 +139,9 @@ Command::Run setup(CLI::App& options, Context& context) {
 Command conditionsCommand() {
   return {.name = "conditions",
           .summary = "the conditions that check can look for",
-          .examples = "  msdbg conditions\n"
-                      "  msdbg conditions gradient_vanishing       formula, parameters, advice\n",
+          .examples =
+              "  msdbg conditions\n"
+              "  msdbg conditions gradient_vanishing       formula, parameters, advice\n",
           .setup = setup};
 }
 

@@ -27,16 +27,19 @@ std::string sizeText(const DumpPlan& plan) {
   const DumpPlan::Size& size = *plan.size;
   const std::string all =
       size.all > plan.record.maxBytes
-          ? fmt::format("{} before compression, cut to {} (--max-size, the newest are kept)", core::formatBytes(size.all), most)
+          ? fmt::format("{} before compression, cut to {} (--max-size, the newest are kept)",
+                        core::formatBytes(size.all), most)
           : core::formatBytes(size.all) + " before compression";
   return fmt::format("{}: {} x {}, {} of {} with values", all, counted(size.iterations, "iteration"),
-                     core::formatBytes(size.perIteration), groupedNumber(size.fullTensors), counted(size.tensors, "tensor"));
+                     core::formatBytes(size.perIteration), groupedNumber(size.fullTensors),
+                     counted(size.tensors, "tensor"));
 }
 
 void printPlan(const DumpPlan& plan, bool json) {
   if (json) return;
-  fmt::print("recording {} on {} x {} into {}\n", plan.model.empty() ? core::join(plan.program, " ") : plan.model,
-             counted(plan.ranks, "rank"), counted(plan.threads, "thread"), plan.run.string());
+  fmt::print("recording {} on {} x {} into {}\n",
+             plan.model.empty() ? core::join(plan.program, " ") : plan.model, counted(plan.ranks, "rank"),
+             counted(plan.threads, "thread"), plan.run.string());
   fmt::print("expected  {}\n", sizeText(plan));
   fflush(stdout);
 }
@@ -56,7 +59,8 @@ dump::RunInfo startInfo(const DumpPlan& plan, const Context& context) {
 std::uint64_t bytesIn(const fs::path& folder) {
   std::uint64_t bytes = 0;
   std::error_code error;
-  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
     std::error_code gone;  // files come and go while the run is recorded
     if (const std::uintmax_t size = entry->file_size(gone); !gone) bytes += size;
   }
@@ -72,7 +76,8 @@ class DumpProgress {
     if (++m_calls % 10 == 1) m_bytes = bytesIn(m_plan.run);
     if (now.iterations == 0) return m_line.line("starting");
     m_line.line(fmt::format("iteration {}{}   loss {:.4g}   {}", now.iterations,
-                            m_plan.steps ? fmt::format("/{}", *m_plan.steps) : "", now.loss, core::formatBytes(m_bytes)));
+                            m_plan.steps ? fmt::format("/{}", *m_plan.steps) : "", now.loss,
+                            core::formatBytes(m_bytes)));
   }
 
  private:
@@ -91,7 +96,8 @@ struct Recorded {
 // What is left behind by ranks that could not say good-bye; run.json tells it now.
 void removeStatusFiles(const DumpPlan& plan) {
   std::error_code ignored;
-  for (int rank = 0; rank < plan.ranks; ++rank) fs::remove(plan.run / fmt::format("rank_{}", rank) / "status", ignored);
+  for (int rank = 0; rank < plan.ranks; ++rank)
+    fs::remove(plan.run / fmt::format("rank_{}", rank) / "status", ignored);
 }
 
 core::Status finishInfo(const DumpPlan& plan, const dump::RunEnd& end) {
@@ -164,13 +170,17 @@ void printRecordedJson(const DumpPlan& plan, const Recorded& recorded) {
 void printRecorded(const DumpPlan& plan, const Recorded& recorded) {
   const dump::RunEnd& end = recorded.outcome.end;
   const std::string path = plan.run.string();
-  const bool told = recorded.outcome.exitStatus != kExitFine || end.message.empty();  // the error line tells it
+  const bool told =
+      recorded.outcome.exitStatus != kExitFine || end.message.empty();  // the error line tells it
   fmt::print("{}   {} in {:.1f} s, {}", told ? end.state : end.state + ": " + end.message,
-             counted(recorded.progress.iterations, "iteration"), recorded.seconds, core::formatBytes(bytesIn(plan.run)));
+             counted(recorded.progress.iterations, "iteration"), recorded.seconds,
+             core::formatBytes(bytesIn(plan.run)));
   if (recorded.progress.iterations > 0) fmt::print(", last loss {:.5g}", recorded.progress.loss);
   fmt::print("\n");
   if (!fs::exists(plan.run / "rank_0")) {
-    fmt::print("nothing was recorded: the program made no msdbg::Session (see README: recording your own program)\n");
+    fmt::print(
+        "nothing was recorded: the program made no msdbg::Session (see README: recording your own "
+        "program)\n");
     return;
   }
   fmt::print("\nnext:\n  msdbg check {0}\n  msdbg info {0}\n", path);
@@ -185,9 +195,11 @@ Result<int> dumpRun(const DumpOptions& options, const Context& context) {
   catchSignal(SIGHUP);
   signal(SIGPIPE, SIG_IGN);  // the reader of what we print may go; the recording is to end in good order
   MSDBG_ASSIGN(const Recorded recorded, record(plan, context));
-  if (context.json) printRecordedJson(plan, recorded);
-  else printRecorded(plan, recorded);
-  if (recorded.outcome.exitStatus != kExitFine) 
+  if (context.json)
+    printRecordedJson(plan, recorded);
+  else
+    printRecorded(plan, recorded);
+  if (recorded.outcome.exitStatus != kExitFine)
     printError(recorded.outcome.end.message + "; what was recorded is in " + plan.run.string());
   return recorded.outcome.exitStatus;
 }
@@ -195,26 +207,32 @@ Result<int> dumpRun(const DumpOptions& options, const Context& context) {
 void addRecordOptions(CLI::App& app, DumpOptions& options) {
   app.add_option("--policy", options.policy, "full: values and statistics (default); stats: statistics only")
       ->type_name("full|stats");
-  app.add_option("--tensors", options.tensors, "keep the values of these only (names or globs)")->type_name("GLOB");
+  app.add_option("--tensors", options.tensors, "keep the values of these only (names or globs)")
+      ->type_name("GLOB");
   app.add_option("--iterations", options.iterations, "record only these: 0,2-4,100-")->type_name("LIST");
   app.add_option("--every", options.every, "record every Nth iteration")->type_name("N");
-  app.add_option("--max-size", options.maxSize, "of the run (2GiB); the newest values are kept")->type_name("BYTES");
+  app.add_option("--max-size", options.maxSize, "of the run (2GiB); the newest values are kept")
+      ->type_name("BYTES");
 }
 
 Command::Run setup(CLI::App& app, Context& context) {
   auto options = std::make_shared<DumpOptions>();
-  app.add_option("MODEL", options->model.model, "a built-in model (msdbg models); or: -- PROGRAM and its arguments");
-  app.add_option("-o,--output", options->run, "run folder (default: MODEL-N.msdbg, first free N)")->type_name("RUN");
+  app.add_option("MODEL", options->model.model,
+                 "a built-in model (msdbg models); or: -- PROGRAM and its arguments");
+  app.add_option("-o,--output", options->run, "run folder (default: MODEL-N.msdbg, first free N)")
+      ->type_name("RUN");
   app.add_option("-n,--ranks", options->ranks, "ranks (1)")->type_name("NPROCS");
   app.add_option("--threads", options->threads, "of each rank (default: cores / ranks)")->type_name("N");
   app.add_option("--steps", options->steps, "iterations (models: 20)")->type_name("N");
   app.add_option("--seed", options->seed, "of weights and data (0)")->type_name("S");
   options->model.addOptions(app);
   addRecordOptions(app, *options);
-  app.add_option("--fault", options->faults, "plant a fault: KIND@iteration=I[,rank=R][,node=GLOB]...; may be repeated")
+  app.add_option("--fault", options->faults,
+                 "plant a fault: KIND@iteration=I[,rank=R][,node=GLOB]...; may be repeated")
       ->type_name("SPEC")
       ->allow_extra_args(false);
-  app.add_option("--watchdog", options->watchdog, "end the run when a rank makes no progress for so long (30; 0: never)")
+  app.add_option("--watchdog", options->watchdog,
+                 "end the run when a rank makes no progress for so long (30; 0: never)")
       ->type_name("SECONDS");
   app.add_flag("--dry-run", options->dryRun, "only say what would be recorded");
   app.add_flag("--force", options->force, "replace an existing run");
@@ -226,12 +244,13 @@ Command::Run setup(CLI::App& app, Context& context) {
 Command dumpCommand() {
   return {.name = "dump",
           .summary = "train a model, or run a program, and record it",
-          .examples = "  msdbg dump lenet5                        into lenet5-1.msdbg\n"
-                      "  msdbg dump alexnet -n 2 --steps 12 --fault 'nan@iteration=7,rank=1,node=*conv3/Conv-op1'\n"
-                      "  msdbg dump mlp --policy stats --steps 1000\n"
-                      "  msdbg dump alexnet --tensors '*conv1*' --every 10 --max-size 500MB -o conv1.msdbg\n"
-                      "  msdbg dump -n 4 -- ./train --epochs 3    a program of your own\n"
-                      "Exit status: the program's (128 + signal), or 1 if only the recording failed.\n",
+          .examples =
+              "  msdbg dump lenet5                        into lenet5-1.msdbg\n"
+              "  msdbg dump alexnet -n 2 --steps 12 --fault 'nan@iteration=7,rank=1,node=*conv3/Conv-op1'\n"
+              "  msdbg dump mlp --policy stats --steps 1000\n"
+              "  msdbg dump alexnet --tensors '*conv1*' --every 10 --max-size 500MB -o conv1.msdbg\n"
+              "  msdbg dump -n 4 -- ./train --epochs 3    a program of your own\n"
+              "Exit status: the program's (128 + signal), or 1 if only the recording failed.\n",
           .setup = setup,
           .takesProgram = true};
 }

@@ -29,12 +29,14 @@ constexpr std::int64_t kMostRanks = 256;
 // NAME-1.msdbg, NAME-2.msdbg, …: the first that is free.
 fs::path freeName(const std::string& name) {
   for (int n = 1;; ++n)
-    if (const fs::path path = fmt::format("{}-{}.msdbg", name, n); !fs::exists(fs::symlink_status(path))) return path;
+    if (const fs::path path = fmt::format("{}-{}.msdbg", name, n); !fs::exists(fs::symlink_status(path)))
+      return path;
 }
 
 Result<dump::RecordOptions> recordOptions(const DumpOptions& options) {
   dump::RecordOptions record;
-  if (options.policy == "stats") record.policy = dump::Policy::kStats;
+  if (options.policy == "stats")
+    record.policy = dump::Policy::kStats;
   else if (options.policy != "full")
     return Error(ErrorCode::kUsage, fmt::format("--policy {}: there are full and stats", options.policy));
   for (const std::string& word : options.tensors)
@@ -57,13 +59,15 @@ Result<dump::RecordOptions> recordOptions(const DumpOptions& options) {
 
 // `--tensors a b MODEL`: the last word was meant as the model.
 void takeModelFromTensors(DumpOptions& options) {
-  if (!options.model.model.empty() || options.tensors.empty() || !core::findModel(options.tensors.back())) return;
+  if (!options.model.model.empty() || options.tensors.empty() || !core::findModel(options.tensors.back()))
+    return;
   options.model.model = options.tensors.back();
   options.tensors.pop_back();
 }
 
 bool isExecutable(const std::string& program) {
-  if (program.find('/') != std::string::npos) return access(program.c_str(), X_OK) == 0 && !fs::is_directory(program);
+  if (program.find('/') != std::string::npos)
+    return access(program.c_str(), X_OK) == 0 && !fs::is_directory(program);
   const char* path = getenv("PATH");
   for (const std::string& folder : core::split(path ? path : "", ':'))
     if (access((folder + "/" + program).c_str(), X_OK) == 0) return true;
@@ -73,14 +77,17 @@ bool isExecutable(const std::string& program) {
 Status planProgram(const DumpOptions& options, const Context& context, DumpPlan& plan) {
   const ModelSettings& model = options.model;
   if (!model.model.empty())
-    return Error(ErrorCode::kUsage, fmt::format("dump: either the model {} or a program, not both", model.model));
+    return Error(ErrorCode::kUsage,
+                 fmt::format("dump: either the model {} or a program, not both", model.model));
   if (model.batch || model.lr || model.dropout || model.data != ModelSettings{}.data)
-    return Error(ErrorCode::kUsage, "dump: --data, --batch, --lr and --dropout are for models; give a program's own "
-                                    "options behind its name");
+    return Error(ErrorCode::kUsage,
+                 "dump: --data, --batch, --lr and --dropout are for models; give a program's own "
+                 "options behind its name");
   plan.program = context.program;
   if (!isExecutable(plan.program[0]))
     return Error(ErrorCode::kUsage, fmt::format("cannot start {}: {}", plan.program[0],
-                                                fs::exists(plan.program[0]) ? "it is not executable" : "there is no such program"));
+                                                fs::exists(plan.program[0]) ? "it is not executable"
+                                                                            : "there is no such program"));
   return Ok{};
 }
 
@@ -91,15 +98,17 @@ bool matches(const std::string& glob, const core::TensorInfo& tensor) {
 
 Status checkGlobs(const std::vector<std::string>& globs, const core::Graph& graph) {
   for (const std::string& glob : globs) {
-    if (std::ranges::any_of(graph.tensors(), [&](const core::TensorInfo& t) { return matches(glob, t); })) continue;
+    if (std::ranges::any_of(graph.tensors(), [&](const core::TensorInfo& t) { return matches(glob, t); }))
+      continue;
     std::vector<std::string> names;
     for (const core::TensorInfo& tensor : graph.tensors()) {
       names.push_back(tensor.name);
       if (!tensor.alias.empty()) names.push_back(tensor.alias);
     }
     const std::string near = core::didYouMean(glob, names);
-    return Error(ErrorCode::kNotFound, fmt::format("--tensors {}: no tensor of the model has such a name{}", glob,
-                                                   near.empty() ? "; globs match whole names, such as '*conv1*'" : near));
+    return Error(ErrorCode::kNotFound,
+                 fmt::format("--tensors {}: no tensor of the model has such a name{}", glob,
+                             near.empty() ? "; globs match whole names, such as '*conv1*'" : near));
   }
   return Ok{};
 }
@@ -122,7 +131,8 @@ Status planGraph(const ModelTraining& training, DumpPlan& plan, const std::vecto
   const dump::ExpectedSize expected = dump::expectedSize(graph, plan.record);
   DumpPlan::Size size;
   size.iterations = recordedIterations(plan.record, *plan.steps);
-  size.perIteration = (expected.fullBytes + expected.statisticsBytes) * static_cast<std::uint64_t>(plan.ranks);
+  size.perIteration =
+      (expected.fullBytes + expected.statisticsBytes) * static_cast<std::uint64_t>(plan.ranks);
   size.all = size.perIteration * static_cast<std::uint64_t>(size.iterations);
   size.tensors = expected.tensors;
   size.fullTensors = expected.fullTensors;
@@ -155,8 +165,9 @@ Result<std::vector<core::FaultSpec>> parseFaults(const std::vector<std::string>&
     auto fault = core::parseFault(text);
     if (!fault.ok()) return fault.error().in("--fault");
     if (fault->rank && fault->rank->value >= ranks)
-      return Error(ErrorCode::kUsage, fmt::format("--fault {}: there is no rank {}; the run has {}", text,
-                                                  fault->rank->value, ranks == 1 ? "rank 0 only" : fmt::format("ranks 0-{}", ranks - 1)));
+      return Error(ErrorCode::kUsage,
+                   fmt::format("--fault {}: there is no rank {}; the run has {}", text, fault->rank->value,
+                               ranks == 1 ? "rank 0 only" : fmt::format("ranks 0-{}", ranks - 1)));
     faults.push_back(std::move(fault).value());
   }
   return faults;

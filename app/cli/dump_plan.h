@@ -1,4 +1,5 @@
-// What `msdbg dump` is about to do, decided and checked before anything is started or written. Main thread only.
+// What `msdbg dump` is about to do, decided and checked before anything is started or written. Main thread
+// only.
 #pragma once
 
 #include <optional>
@@ -37,7 +38,10 @@ struct DumpPlan {
   double watchdog = 30;
   bool force = false;
 
-  struct Size { std::uint64_t perIteration = 0, all = 0; std::int64_t iterations = 0, tensors = 0, fullTensors = 0; };
+  struct Size {
+    std::uint64_t perIteration = 0, all = 0;
+    std::int64_t iterations = 0, tensors = 0, fullTensors = 0;
+  };
   std::optional<Size> size;  // known for models; all ranks, before compression, not cut at maxBytes
 
   /// The variables a Session reads (dump/session/session.h).

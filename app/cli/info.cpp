@@ -49,15 +49,19 @@ Json graphJson(const core::Graph& graph) {
   std::int64_t parameters = 0;
   for (const core::TensorInfo& tensor : graph.tensors())
     if (tensor.trainable && tensor.shape.known()) parameters += tensor.shape.elements();
-  return {{"nodes", graph.nodes().size()}, {"phases", phases}, {"tensors", graph.tensors().size()},
-          {"kernels", graph.kernels().size()}, {"parameters", parameters}};
+  return {{"nodes", graph.nodes().size()},
+          {"phases", phases},
+          {"tensors", graph.tensors().size()},
+          {"kernels", graph.kernels().size()},
+          {"parameters", parameters}};
 }
 
 // Of how many iterations and ranks the value is stored.
 std::int64_t storedCount(const OpenedRun& run, core::TensorId tensor) {
   std::int64_t count = 0;
   for (const core::Rank rank : run.run->ranks())
-    for (const core::Iteration iteration : run.run->iterations(rank)) count += run.run->stored(rank, iteration, tensor);
+    for (const core::Iteration iteration : run.run->iterations(rank))
+      count += run.run->stored(rank, iteration, tensor);
   return count;
 }
 
@@ -103,15 +107,26 @@ Json infoJson(const OpenedRun& run) {
   json["ranks"] = ranksJson(run);
   json["scalars"] = run.reader().scalarNames();
   json["graph"] = graphJson(run.graph());
-  json["storage"] = {{"raw_bytes", storage.rawBytes}, {"stored_bytes", storage.storedBytes},
-                     {"file_bytes", storage.fileBytes}, {"segments", storage.segments}};
+  json["storage"] = {{"raw_bytes", storage.rawBytes},
+                     {"stored_bytes", storage.storedBytes},
+                     {"file_bytes", storage.fileBytes},
+                     {"segments", storage.segments}};
   json["damage"] = damageJson(run.reader().damage());
   return json;
 }
 
-std::string scalarText(const OpenedRun& run, core::Rank rank, core::Iteration iteration, const std::string& name) {
+std::string scalarText(const OpenedRun& run, core::Rank rank, core::Iteration iteration,
+                       const std::string& name) {
   const std::optional<double> value = run.run->scalar(rank, iteration, name);
   return value ? fmt::format("{:.5g}", *value) : "";
+}
+
+// Of the last iteration that has one: an incomplete one has none.
+std::string lastLoss(const OpenedRun& run, core::Rank rank) {
+  const auto iterations = run.run->iterations(rank);
+  for (auto it = iterations.rbegin(); it != iterations.rend(); ++it)
+    if (const std::string text = scalarText(run, rank, *it, "loss"); !text.empty()) return text;
+  return {};
 }
 
 void printRanks(const OpenedRun& run) {
@@ -121,11 +136,14 @@ void printRanks(const OpenedRun& run) {
     const auto end = run.reader().rankEnd(rank);
     const std::vector<std::int64_t> half = incomplete(run, rank);
     table.row({std::to_string(rank.value),
-               iterationsText(run, rank) + (half.empty() ? "" : fmt::format(" ({} incomplete)", core::formatRanges(half))),
+               iterationsText(run, rank) +
+                   (half.empty() ? "" : fmt::format(" ({} incomplete)", core::formatRanges(half))),
                std::to_string(iterations.size()),
                iterations.empty() ? "" : scalarText(run, rank, iterations.front(), "loss"),
-               iterations.empty() ? "" : scalarText(run, rank, iterations.back(), "loss"),
-               end ? end->state : run.reader().recording() ? "still going" : "without a word"});
+               lastLoss(run, rank),
+               end                        ? end->state
+               : run.reader().recording() ? "still going"
+                                          : "without a word"});
   }
   fmt::print("\n{}", table.text());
 }
@@ -141,9 +159,10 @@ void printInfo(const OpenedRun& run) {
   fmt::print("training seed {}{}{}\n", info.seed, info.data.empty() ? "" : ", data " + info.data,
              info.faults.empty() ? "" : ", planted faults: " + core::join(info.faults, "; "));
   fmt::print("graph    {} ({} forward, {} backward, {} collective, {} update), {}, {} trainable numbers\n",
-             counted(graph["nodes"], "node"), graph["phases"].value("forward", 0), graph["phases"].value("backward", 0),
-             graph["phases"].value("collective", 0), graph["phases"].value("update", 0),
-             counted(graph["tensors"], "tensor"), groupedNumber(graph["parameters"]));
+             counted(graph["nodes"], "node"), graph["phases"].value("forward", 0),
+             graph["phases"].value("backward", 0), graph["phases"].value("collective", 0),
+             graph["phases"].value("update", 0), counted(graph["tensors"], "tensor"),
+             groupedNumber(graph["parameters"]));
   fmt::print("size     {} in {}; tensors {} stored as {}\n", core::formatBytes(storage.fileBytes),
              counted(storage.segments, "segment"), core::formatBytes(storage.rawBytes),
              core::formatBytes(storage.storedBytes));
@@ -158,7 +177,8 @@ void printTensors(const OpenedRun& run, const std::vector<core::TensorId>& ids) 
                std::string(core::roleName(tensor.role)), std::to_string(storedCount(run, id)),
                placeOf(run.graph().userFrame(framesOf(run.graph(), id)))});
   }
-  fmt::print("\n{}stored: in how many iterations of all ranks the values themselves are kept\n", table.text());
+  fmt::print("\n{}stored: in how many iterations of all ranks the values themselves are kept\n",
+             table.text());
 }
 
 // Iterations not told of yet, all ranks.
@@ -189,10 +209,12 @@ void printNewIterations(const OpenedRun& run, std::map<std::int64_t, std::int64_
 Result<int> follow(OpenedRun run, const Context& context) {
   std::map<std::int64_t, std::int64_t> told;
   while (true) {
-    const bool recording = run.reader().recording();  // asked first: what is committed after it is seen next time
+    const bool recording =
+        run.reader().recording();  // asked first: what is committed after it is seen next time
     printNewIterations(run, told, context.json);
     if (!recording) break;
-    for (int i = 0; i < 5 && !context.cancel.cancelled(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    for (int i = 0; i < 5 && !context.cancel.cancelled(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
     if (context.cancel.cancelled()) return cancelledError();
     MSDBG_ASSIGN(run, openRun(run.path));
   }
@@ -231,9 +253,10 @@ Command::Run setup(CLI::App& app, Context& context) {
 Command infoCommand() {
   return {.name = "info",
           .summary = "ranks, iterations, tensors, sizes, how the run ended",
-          .examples = "  msdbg info\n"
-                      "  msdbg info alexnet-1.msdbg --tensors '*conv3*'\n"
-                      "  msdbg info --follow                      while it is being recorded\n",
+          .examples =
+              "  msdbg info\n"
+              "  msdbg info alexnet-1.msdbg --tensors '*conv3*'\n"
+              "  msdbg info --follow                      while it is being recorded\n",
           .setup = setup};
 }
 

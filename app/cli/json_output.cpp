@@ -28,7 +28,10 @@ void printJsonLine(const Json& json) {
 }
 
 Json frameJson(const core::Frame& frame) {
-  return {{"file", frame.file}, {"line", frame.line}, {"function", frame.function}, {"code", frame.code},
+  return {{"file", frame.file},
+          {"line", frame.line},
+          {"function", frame.function},
+          {"code", frame.code},
           {"engine", frame.engine}};
 }
 

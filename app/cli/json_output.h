@@ -1,5 +1,5 @@
-// What the JSON documents of all commands have in common. Keys keep the order in which they are added; non-finite
-// numbers are strings; every document starts with its schema. Pure functions.
+// What the JSON documents of all commands have in common. Keys keep the order in which they are added;
+// non-finite numbers are strings; every document starts with its schema. Pure functions.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -23,7 +23,8 @@ void printJsonLine(const Json& json);    // one line, for streams
 
 Json frameJson(const core::Frame& frame);
 Json framesJson(const core::Graph& graph, std::span<const core::FrameId> frames);
-Json sourceJson(const core::Graph& graph, std::span<const core::FrameId> frames);  // the user's frame, or null
+Json sourceJson(const core::Graph& graph,
+                std::span<const core::FrameId> frames);  // the user's frame, or null
 Json shapeJson(const core::Shape& shape);
 Json statisticsJson(const watch::StatisticsRow& row);
 Json endJson(const dump::RunEnd& end);

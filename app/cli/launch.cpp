@@ -42,7 +42,9 @@ constexpr auto kDrain = std::chrono::seconds(1);
   _exit(127);
 }
 
-std::string sharedMemoryFolder() { return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : fs::temp_directory_path().string(); }
+std::string sharedMemoryFolder() {
+  return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : fs::temp_directory_path().string();
+}
 
 }  // namespace
 
@@ -67,7 +69,8 @@ Result<pid_t> startProcess(const ProcessSpec& spec) {
 
 Status Launch::prepare() {
   std::string folder = sharedMemoryFolder() + "/msdbg-XXXXXX";
-  if (!mkdtemp(folder.data())) return Error(ErrorCode::kIo, "cannot create " + folder + ": " + strerror(errno));
+  if (!mkdtemp(folder.data()))
+    return Error(ErrorCode::kIo, "cannot create " + folder + ": " + strerror(errno));
   m_folder = folder;
   MSDBG_ASSIGN(m_control, dump::RunControl::create(m_folder / "control"));
   return Ok{};
@@ -89,7 +92,8 @@ Result<std::unique_ptr<Launch>> Launch::start(ProcessSpec spec, int ranks) {
   }
   auto child = startProcess(spec);
   if (!child.ok() && ranks > 1)
-    return Error(ErrorCode::kMissing, child.error().message() + "; install openmpi-bin, or train on one rank");
+    return Error(ErrorCode::kMissing,
+                 child.error().message() + "; install openmpi-bin, or train on one rank");
   if (!child.ok()) return child.error();
   launch->m_child = *child;
   if (ranks == 1) launch->m_control->setPid(0, *child);

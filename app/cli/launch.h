@@ -1,5 +1,5 @@
-// Starting the processes of a run, and ending them. A Launch owns what it started: mpirun and the ranks, or the one
-// program; its destructor leaves nothing running. Main thread only.
+// Starting the processes of a run, and ending them. A Launch owns what it started: mpirun and the ranks, or
+// the one program; its destructor leaves nothing running. Main thread only.
 #pragma once
 
 #include <sys/types.h>
@@ -24,8 +24,8 @@ struct ProcessSpec {
   bool ownGroup = false;  // Ctrl-C on the terminal reaches this process only, which passes it on
 };
 
-/// fork and exec. The child gets SIGTERM when this process dies, and default signal handling. kUsage: it cannot be
-/// executed (with the reason).
+/// fork and exec. The child gets SIGTERM when this process dies, and default signal handling. kUsage: it
+/// cannot be executed (with the reason).
 core::Result<pid_t> startProcess(const ProcessSpec& spec);
 
 class Launch {
@@ -38,7 +38,9 @@ class Launch {
 
   int ranks() const { return m_ranks; }
   const dump::RunControl& control() const { return *m_control; }
-  std::optional<int> rankStatus(int rank) const { return m_control->process(rank).status; }  // as waitpid gives it
+  std::optional<int> rankStatus(int rank) const {
+    return m_control->process(rank).status;
+  }  // as waitpid gives it
 
   /// Notices what has ended. True when nothing of the run is left.
   bool over();
@@ -58,7 +60,7 @@ class Launch {
   int m_ranks;
   std::filesystem::path m_folder;  // shared memory of this run; removed at the end
   std::unique_ptr<dump::RunControl> m_control;
-  pid_t m_child = 0;               // the program, or mpirun
+  pid_t m_child = 0;  // the program, or mpirun
   std::optional<int> m_childStatus;
   std::optional<std::chrono::steady_clock::time_point> m_allEndedAt;
 };

@@ -20,7 +20,9 @@ Error unknownModel(const std::string& name) {
   const std::string near = core::didYouMean(name, names);
   return {ErrorCode::kNotFound,
           fmt::format("there is no model '{}'{}", name,
-                      near.empty() ? fmt::format("; there are {} (a program goes behind --)", core::join(names, ", ")) : near)};
+                      near.empty()
+                          ? fmt::format("; there are {} (a program goes behind --)", core::join(names, ", "))
+                          : near)};
 }
 
 core::Status checkNumbers(const ModelSettings& settings, const core::ModelInfo& model) {
@@ -37,7 +39,8 @@ core::Status checkNumbers(const ModelSettings& settings, const core::ModelInfo& 
 
 void ModelSettings::addOptions(CLI::App& app) {
   app.add_option("--data", data, "digits (drawn, the default) or mnist:DIR")->type_name("SPEC");
-  app.add_option("--batch", batch, "rows of one iteration over all ranks (default: the model's)")->type_name("N");
+  app.add_option("--batch", batch, "rows of one iteration over all ranks (default: the model's)")
+      ->type_name("N");
   app.add_option("--lr", lr, "learning rate (default: the model's)")->type_name("X");
   app.add_option("--dropout", dropout, "alexnet: dropout after its first two Gemms")->type_name("P");
 }

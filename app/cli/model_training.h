@@ -1,5 +1,5 @@
-// What `dump`, `train-model` and `bench` share about built-in models: which one, how it is built, what feeds it.
-// Main thread only.
+// What `dump`, `train-model` and `bench` share about built-in models: which one, how it is built, what feeds
+// it. Main thread only.
 #pragma once
 
 #include <memory>
@@ -33,8 +33,8 @@ struct ModelTraining {
   core::Sgd optimizer;
   std::string data;
 
-  /// kNotFound: unknown model (nearest ones); kUsage: the batch cannot be divided over the ranks, dropout where there is
-  /// none, numbers out of range.
+  /// kNotFound: unknown model (nearest ones); kUsage: the batch cannot be divided over the ranks, dropout
+  /// where there is none, numbers out of range.
   static core::Result<ModelTraining> choose(const ModelSettings& settings, int ranks);
   /// kUsage: the model cannot be built so.
   core::Result<core::Value> build(core::Graph& graph) const;

@@ -1,11 +1,10 @@
 // msdbg models: what `msdbg dump MODEL` can train.
-#include "core_engine/models/model.h"
-
 #include <fmt/format.h>
 
 #include "app/cli/command.h"
 #include "app/cli/json_output.h"
 #include "app/cli/table.h"
+#include "core_engine/models/model.h"
 
 namespace msdbg::app {
 namespace {
@@ -37,8 +36,9 @@ void printTable() {
   Table table({"model", ">parameters", "input", ">batch", ">lr", "source", "what it is"});
   for (const core::ModelInfo& m : core::builtinModels())
     table.row({std::string(m.name), groupedNumber(parameterCount(m)),
-               fmt::format("{}x{}x{}", m.image.channels, m.image.height, m.image.width), std::to_string(m.batch),
-               fmt::format("{:g}", m.optimizer.lr), std::string(m.file), std::string(m.doc)});
+               fmt::format("{}x{}x{}", m.image.channels, m.image.height, m.image.width),
+               std::to_string(m.batch), fmt::format("{:g}", m.optimizer.lr), std::string(m.file),
+               std::string(m.doc)});
   fmt::print("{}", table.text());
 }
 

@@ -27,7 +27,9 @@ namespace {
 constexpr auto kPoll = std::chrono::milliseconds(50);
 constexpr double kGraceSeconds = 5;  // from SIGTERM to SIGKILL
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 int shellStatus(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
@@ -43,14 +45,17 @@ class Monitor {
  public:
   Monitor(Launch& launch, const MonitorOptions& options) : m_launch(launch), m_options(options) {
     for (int rank = 0; rank < launch.ranks(); ++rank)
-      m_watches.emplace_back(options.run / fmt::format("rank_{}", rank), core::Rank(rank), options.watchdogSeconds);
+      m_watches.emplace_back(options.run / fmt::format("rank_{}", rank), core::Rank(rank),
+                             options.watchdogSeconds);
   }
 
   Outcome run() {
     while (!m_launch.over()) {
       std::this_thread::sleep_for(kPoll);
-      if (!m_endingSince) lookForTrouble();
-      else if (now() - *m_endingSince > kGraceSeconds) m_launch.kill();
+      if (!m_endingSince)
+        lookForTrouble();
+      else if (now() - *m_endingSince > kGraceSeconds)
+        m_launch.kill();
       if (m_options.progress) m_options.progress(m_launch.control().progress());
     }
     if (!m_trouble) lookAtExits();
@@ -61,14 +66,18 @@ class Monitor {
 
  private:
   void lookForTrouble() {
-    if (m_options.cancel.cancelled()) interrupted();
-    else if (!lookAtExits()) lookAtProgress();
+    if (m_options.cancel.cancelled())
+      interrupted();
+    else if (!lookAtExits())
+      lookAtProgress();
     if (!m_trouble) return;
     m_endingSince = now();
     m_launch.signalRanks(SIGTERM);
   }
 
-  std::string name(int rank) const { return m_launch.ranks() == 1 ? "the program" : fmt::format("rank {}", rank); }
+  std::string name(int rank) const {
+    return m_launch.ranks() == 1 ? "the program" : fmt::format("rank {}", rank);
+  }
   std::string place(int rank) const {
     const auto& status = m_watches[static_cast<std::size_t>(rank)].status();
     return status ? " " + dump::placeText(*status) : "";
@@ -80,11 +89,13 @@ class Monitor {
     RunEnd end;
     end.state = "stopped";
     end.signal = interruptSignal();
-    end.message = *end.signal == SIGINT ? "stopped by Ctrl-C" : "stopped by signal " + signalText(*end.signal);
+    end.message =
+        *end.signal == SIGINT ? "stopped by Ctrl-C" : "stopped by signal " + signalText(*end.signal);
     trouble(end, 128 + *end.signal);
   }
 
-  // A rank that ended badly. One that only says it lost another is not the reason, if the reason is there too.
+  // A rank that ended badly. One that only says it lost another is not the reason, if the reason is there
+  // too.
   bool lookAtExits() {
     std::optional<int> found;
     for (int rank = 0; rank < m_launch.ranks(); ++rank) {
@@ -112,11 +123,21 @@ class Monitor {
   }
 
   void describe(RunEnd& end, int rank, const std::optional<RunEnd>& own) const {
-    const bool hasReason = own && own->state == "failed" && !own->message.empty();
-    end.state = end.signal && !hasReason ? "killed" : "failed";
-    if (hasReason) end.message = fmt::format("{} failed{}: {}", name(rank), ownPlace(end), own->message);
-    else if (end.signal) end.message = fmt::format("{} was killed by signal {}{}", name(rank), signalText(*end.signal), ownPlace(end));
-    else end.message = fmt::format("{} ended with status {}{}", name(rank), *end.exitStatus, ownPlace(end));
+    const bool hasReason = own && !own->message.empty();
+    if (hasReason && own->state == "finished") {  // only its recorder did badly
+      end = *own;
+      end.message = fmt::format("{} did well, but {}", name(rank), own->message);
+    } else if (hasReason && own->state == "failed") {
+      end.state = "failed";
+      end.message = fmt::format("{} failed{}: {}", name(rank), ownPlace(end), own->message);
+    } else if (end.signal) {
+      end.state = "killed";
+      end.message =
+          fmt::format("{} was killed by signal {}{}", name(rank), signalText(*end.signal), ownPlace(end));
+    } else {
+      end.state = "failed";
+      end.message = fmt::format("{} ended with status {}{}", name(rank), *end.exitStatus, ownPlace(end));
+    }
   }
 
   static std::string ownPlace(const RunEnd& end) {

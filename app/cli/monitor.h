@@ -1,6 +1,6 @@
-// Watches a run that was launched until nothing of it is left, and says how it ended. A rank that dies or makes no
-// progress ends the run: the others get SIGTERM, so that they commit what they recorded, and SIGKILL after a grace
-// time. Main thread only.
+// Watches a run that was launched until nothing of it is left, and says how it ended. A rank that dies or
+// makes no progress ends the run: the others get SIGTERM, so that they commit what they recorded, and SIGKILL
+// after a grace time. Main thread only.
 #pragma once
 
 #include <filesystem>
@@ -14,8 +14,8 @@ namespace msdbg::app {
 
 struct MonitorOptions {
   std::filesystem::path run;
-  double watchdogSeconds = 30;                                    // 0: no watchdog
-  core::CancelToken cancel;                                       // Ctrl-C: the ranks are asked to stop
+  double watchdogSeconds = 30;                                      // 0: no watchdog
+  core::CancelToken cancel;                                         // Ctrl-C: the ranks are asked to stop
   std::function<void(const dump::RunControl::Progress&)> progress;  // called about ten times a second
 };
 

@@ -52,7 +52,8 @@ std::string cell(std::string_view text) {  // a bar would end the cell
 }
 
 void printMarkdown() {
-  fmt::print("| operator | inputs | outputs | attributes | gradient | definition |\n|---|---|---|---|---|---|\n");
+  fmt::print(
+      "| operator | inputs | outputs | attributes | gradient | definition |\n|---|---|---|---|---|---|\n");
   for (const core::OpDef& op : core::allOps())
     fmt::print("| {} | {} | {} | {} | {} | {} |\n", op.name, list(op.inputNames), list(op.outputNames),
                cell(attributesText(op)), op.gradient ? "yes" : "", cell(op.doc));

@@ -16,7 +16,9 @@ void Progress::line(const std::string& text) {
   fflush(stderr);
 }
 
-void Progress::share(const std::string& what, double share) { line(fmt::format("{} {:.0f} %", what, 100 * share)); }
+void Progress::share(const std::string& what, double share) {
+  line(fmt::format("{} {:.0f} %", what, 100 * share));
+}
 
 void Progress::clear() {
   if (m_drawn) fmt::print(stderr, "\r\033[K");

@@ -1,5 +1,5 @@
-// Progress: one line on a terminal that is written over and over; nothing at all in a pipe. The line is gone when the
-// object is. One thread.
+// Progress: one line on a terminal that is written over and over; nothing at all in a pipe. The line is gone
+// when the object is. One thread.
 #pragma once
 
 #include <chrono>

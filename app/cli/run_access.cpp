@@ -20,7 +20,8 @@ namespace {
 std::vector<std::string> runsIn(const fs::path& folder) {
   std::vector<std::string> runs;
   std::error_code error;
-  for (fs::directory_iterator entry(folder.empty() ? "." : folder, error), end; !error && entry != end; entry.increment(error))
+  for (fs::directory_iterator entry(folder.empty() ? "." : folder, error), end; !error && entry != end;
+       entry.increment(error))
     if (entry->path().extension() == ".msdbg") runs.push_back((folder / entry->path().filename()).string());
   std::ranges::sort(runs);
   return runs;
@@ -30,8 +31,10 @@ Error noSuchRun(const fs::path& path) {
   const std::vector<std::string> runs = runsIn(path.parent_path());
   std::string advice = core::didYouMean(path.string(), runs);
   if (advice.empty())
-    advice = runs.empty() ? "; record one with msdbg dump"
-                          : "; here are " + core::join(std::span(runs).first(std::min<std::size_t>(runs.size(), 3)), ", ");
+    advice =
+        runs.empty()
+            ? "; record one with msdbg dump"
+            : "; here are " + core::join(std::span(runs).first(std::min<std::size_t>(runs.size(), 3)), ", ");
   return {ErrorCode::kMissing, "there is no run " + path.string() + advice};
 }
 
@@ -57,7 +60,8 @@ Result<OpenedRun> openRun(const std::string& given) {
   return opened;
 }
 
-Result<RunAndQuery> splitRunAndQuery(const std::vector<std::string>& arguments, const std::string& queryName) {
+Result<RunAndQuery> splitRunAndQuery(const std::vector<std::string>& arguments,
+                                     const std::string& queryName) {
   if (arguments.empty()) return Error(ErrorCode::kUsage, queryName + " is missing");
   if (arguments.size() == 1) return RunAndQuery{"", arguments[0]};
   return RunAndQuery{arguments[0], arguments[1]};
@@ -76,10 +80,11 @@ Status checkIteration(const OpenedRun& run, Rank rank, std::int64_t iteration) {
   if (std::ranges::find(recorded, core::Iteration(iteration)) != recorded.end()) return Ok{};
   for (const dump::Damage& damage : run.reader().damage())
     if (damage.rank == rank && std::ranges::find(damage.iterations, iteration) != damage.iterations.end())
-      return Error(ErrorCode::kDamaged, fmt::format("iteration {} of rank {} is lost: {}: {}", iteration, rank.value,
-                                                    damage.where, damage.what));
-  return Error(ErrorCode::kUsage, fmt::format("iteration {} of rank {} is not recorded in {}; recorded are {}",
-                                              iteration, rank.value, run.path, iterationsText(run, rank)));
+      return Error(ErrorCode::kDamaged, fmt::format("iteration {} of rank {} is lost: {}: {}", iteration,
+                                                    rank.value, damage.where, damage.what));
+  return Error(ErrorCode::kUsage,
+               fmt::format("iteration {} of rank {} is not recorded in {}; recorded are {}", iteration,
+                           rank.value, run.path, iterationsText(run, rank)));
 }
 
 std::string iterationsText(const OpenedRun& run, Rank rank) {
@@ -97,8 +102,9 @@ std::string ranksText(const OpenedRun& run) {
 int withDamage(const OpenedRun& run, int status) {
   const auto& damage = run.reader().damage();
   for (const dump::Damage& d : damage)
-    printWarning(fmt::format("{}/{}: {}{}", run.path, d.where, d.what,
-                             d.iterations.empty() ? "" : "; lost: iterations " + core::formatRanges(d.iterations)));
+    printWarning(
+        fmt::format("{}/{}: {}{}", run.path, d.where, d.what,
+                    d.iterations.empty() ? "" : "; lost: iterations " + core::formatRanges(d.iterations)));
   return status == kExitFine && !damage.empty() ? kExitDamaged : status;
 }
 
@@ -118,7 +124,9 @@ std::span<const core::FrameId> framesOf(const core::Graph& graph, core::TensorId
   return graph.node(info.producer).frames;
 }
 
-std::string tensorName(const core::TensorInfo& tensor) { return tensor.slot == 0 ? tensor.name : tensor.fullName(); }
+std::string tensorName(const core::TensorInfo& tensor) {
+  return tensor.slot == 0 ? tensor.name : tensor.fullName();
+}
 
 std::string typeText(const core::TensorInfo& tensor) {
   return std::string(core::dtypeName(tensor.dtype)) + " " + tensor.shape.text();

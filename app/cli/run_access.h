@@ -1,5 +1,5 @@
-// What the commands that read a run share: finding and opening it, checking a rank or iteration that was asked for,
-// and how places in it are written for people. Main thread only.
+// What the commands that read a run share: finding and opening it, checking a rank or iteration that was
+// asked for, and how places in it are written for people. Main thread only.
 #pragma once
 
 #include <memory>
@@ -19,16 +19,20 @@ struct OpenedRun {
   const core::Graph& graph() const { return run->graph(); }
 };
 
-/// "" means the newest *.msdbg in the current folder, which is then named on stderr. A run that is not there names
-/// those that lie beside it.
+/// "" means the newest *.msdbg in the current folder, which is then named on stderr. A run that is not there
+/// names those that lie beside it.
 core::Result<OpenedRun> openRun(const std::string& path);
 
 /// Splits the arguments of a command whose last one is not the run: {QUERY} or {RUN, QUERY}.
-struct RunAndQuery { std::string run, query; };
-core::Result<RunAndQuery> splitRunAndQuery(const std::vector<std::string>& arguments, const std::string& queryName);
+struct RunAndQuery {
+  std::string run, query;
+};
+core::Result<RunAndQuery> splitRunAndQuery(const std::vector<std::string>& arguments,
+                                           const std::string& queryName);
 
 /// kUsage naming the recorded ones.
-core::Result<core::Rank> checkedRank(const OpenedRun& run, std::optional<std::int64_t> rank);  // none: the first
+core::Result<core::Rank> checkedRank(const OpenedRun& run,
+                                     std::optional<std::int64_t> rank);  // none: the first
 core::Status checkIteration(const OpenedRun& run, core::Rank rank, std::int64_t iteration);
 
 /// "0-11" for all that are recorded of the rank.

@@ -1,5 +1,6 @@
-// msdbg run-rank -- PROGRAM… (hidden): what mpirun starts instead of the program itself. It starts the program, waits,
-// and tells the launcher how it ended: mpirun would only tell one status for all, seconds later.
+// msdbg run-rank -- PROGRAM… (hidden): what mpirun starts instead of the program itself. It starts the
+// program, waits, and tells the launcher how it ended: mpirun would only tell one status for all, seconds
+// later.
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -102,8 +102,8 @@ void printLineCode(const OpenedRun& run, const replay::SearchResult& result) {
 Error noNodes(const std::string& query, const replay::SearchResult& result) {
   std::vector<std::string> lines;
   for (const std::int32_t line : result.nearestLines) lines.push_back(std::to_string(line));
-  return {ErrorCode::kNotFound, fmt::format("{} makes no node; the nearest lines of {} that do: {}", query, result.file,
-                                            core::join(lines, ", "))};
+  return {ErrorCode::kNotFound, fmt::format("{} makes no node; the nearest lines of {} that do: {}", query,
+                                            result.file, core::join(lines, ", "))};
 }
 
 core::Result<int> search(const std::vector<std::string>& arguments, const Context& context) {
@@ -121,8 +121,9 @@ core::Result<int> search(const std::vector<std::string>& arguments, const Contex
 
 Command::Run setup(CLI::App& options, Context& context) {
   auto arguments = std::make_shared<std::vector<std::string>>();
-  options.add_option("[RUN] QUERY", *arguments,
-                     "FILE:LINE, FILE:FIRST-LAST, or TEXT: a name, a part of one, a glob, an operator type")
+  options
+      .add_option("[RUN] QUERY", *arguments,
+                  "FILE:LINE, FILE:FIRST-LAST, or TEXT: a name, a part of one, a glob, an operator type")
       ->expected(0, 2);
   return [arguments, &context] { return search(*arguments, context); };
 }
@@ -132,10 +133,11 @@ Command::Run setup(CLI::App& options, Context& context) {
 Command searchCommand() {
   return {.name = "search",
           .summary = "a source line -> its nodes and kernels; a name -> nodes and lines",
-          .examples = "  msdbg search alexnet.cpp:52              what this line became\n"
-                      "  msdbg search alexnet.cpp:50-55\n"
-                      "  msdbg search alexnet-1.msdbg ConvGradWeight\n"
-                      "  msdbg search '*conv3*' --json\n",
+          .examples =
+              "  msdbg search alexnet.cpp:52              what this line became\n"
+              "  msdbg search alexnet.cpp:50-55\n"
+              "  msdbg search alexnet-1.msdbg ConvGradWeight\n"
+              "  msdbg search '*conv3*' --json\n",
           .setup = setup};
 }
 

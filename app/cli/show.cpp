@@ -39,7 +39,8 @@ struct Shown {
 Result<core::Iteration> defaultIteration(const OpenedRun& run, core::Rank rank, core::TensorId tensor) {
   const auto iterations = run.run->iterations(rank);
   if (iterations.empty())
-    return Error(ErrorCode::kUnavailable, fmt::format("no iteration of rank {} is recorded in {}", rank.value, run.path));
+    return Error(ErrorCode::kUnavailable,
+                 fmt::format("no iteration of rank {} is recorded in {}", rank.value, run.path));
   for (auto it = iterations.rbegin(); it != iterations.rend(); ++it)
     if (run.run->stored(rank, *it, tensor)) return *it;
   return iterations.back();
@@ -54,7 +55,8 @@ core::Status find(const OpenedRun& run, const ShowOptions& options, Shown& shown
   } else {
     MSDBG_ASSIGN(shown.iteration, defaultIteration(run, shown.rank, shown.id));
   }
-  if (const watch::StatisticsRow* row = run.run->statistics(shown.rank, shown.iteration, shown.id)) shown.statistics = *row;
+  if (const watch::StatisticsRow* row = run.run->statistics(shown.rank, shown.iteration, shown.id))
+    shown.statistics = *row;
   Result<Tensor> value = run.run->value(shown.rank, shown.iteration, shown.id);
   if (!value.ok()) {
     shown.missing = value.error();
@@ -101,7 +103,8 @@ void printShown(const OpenedRun& run, const ShowOptions& options, const Shown& s
 
 Result<int> show(const ShowOptions& options, const Context& context) {
   if (options.tensor.empty())
-    return Error(ErrorCode::kUsage, "show: which tensor? give --tensor NAME; msdbg info --tensors '*' lists them");
+    return Error(ErrorCode::kUsage,
+                 "show: which tensor? give --tensor NAME; msdbg info --tensors '*' lists them");
   MSDBG_ASSIGN(const OpenedRun run, openRun(options.run));
   Shown shown;
   MSDBG_TRY(find(run, options, shown));
@@ -119,7 +122,8 @@ Result<int> show(const ShowOptions& options, const Context& context) {
 Command::Run setup(CLI::App& app, Context& context) {
   auto options = std::make_shared<ShowOptions>();
   app.add_option("RUN", options->run, "run folder (default: the newest *.msdbg here)");
-  app.add_option("--tensor", options->tensor, "its name, alias, a unique end of the name, or a glob")->type_name("T");
+  app.add_option("--tensor", options->tensor, "its name, alias, a unique end of the name, or a glob")
+      ->type_name("T");
   app.add_option("--iteration", options->iteration, "default: the newest one that stores it")->type_name("K");
   app.add_option("--rank", options->rank, "default: the first")->type_name("R");
   app.add_option("--slice", options->slice, "as NumPy: 0,:,3:5")->type_name("SLICE");
@@ -132,10 +136,11 @@ Command::Run setup(CLI::App& app, Context& context) {
 Command showCommand() {
   return {.name = "show",
           .summary = "one tensor: type, statistics and values",
-          .examples = "  msdbg show --tensor conv3/weight\n"
-                      "  msdbg show --tensor 'grad(network/conv1/weight)' --iteration 7 --rank 1\n"
-                      "  msdbg show --tensor conv3/Conv-op1 --slice 0,:2,3:5,3:5\n"
-                      "  msdbg show alexnet-1.msdbg --tensor conv3/weight --npy weight.npy\n",
+          .examples =
+              "  msdbg show --tensor conv3/weight\n"
+              "  msdbg show --tensor 'grad(network/conv1/weight)' --iteration 7 --rank 1\n"
+              "  msdbg show --tensor conv3/Conv-op1 --slice 0,:2,3:5,3:5\n"
+              "  msdbg show alexnet-1.msdbg --tensor conv3/weight --npy weight.npy\n",
           .setup = setup};
 }
 

@@ -11,7 +11,8 @@ namespace {
 std::string shortNumber(double value) { return fmt::format("{:.4g}", value); }
 
 std::string zeroShare(const core::TensorStatistics& s) {
-  return s.count ? fmt::format("{:.3g}", 100.0 * static_cast<double>(s.zero) / static_cast<double>(s.count)) : "";
+  return s.count ? fmt::format("{:.3g}", 100.0 * static_cast<double>(s.zero) / static_cast<double>(s.count))
+                 : "";
 }
 
 }  // namespace
@@ -27,11 +28,12 @@ std::string statisticsBlock(const watch::StatisticsRow& row, int indent) {
                       formatShort(s.max), formatShort(s.mean), formatShort(s.meanAbs), formatShort(s.std),
                       formatShort(s.l2));
   if (row.change)
-    text += fmt::format("{}change: mean {}   max {}   of a mean of {}\n", pad, formatShort(row.change->meanAbsChange),
-                        formatShort(row.change->maxAbsChange), formatShort(row.change->meanAbsPrevious));
+    text += fmt::format("{}change: mean {}   max {}   of a mean of {}\n", pad,
+                        formatShort(row.change->meanAbsChange), formatShort(row.change->maxAbsChange),
+                        formatShort(row.change->meanAbsPrevious));
   if (row.activation)
-    text += fmt::format("{}in range {:.3g} %   dead units {:.3g} %\n", pad, 100 * row.activation->shareInRange,
-                        100 * row.activation->shareDeadUnits);
+    text += fmt::format("{}in range {:.3g} %   dead units {:.3g} %\n", pad,
+                        100 * row.activation->shareInRange, 100 * row.activation->shareDeadUnits);
   return text;
 }
 

@@ -41,8 +41,11 @@ Json rowsJson(const OpenedRun& run, core::TensorId id, const std::vector<Row>& r
                     {"rank", row.rank.value},
                     {"stored", run.run->stored(row.rank, row.iteration, id)},
                     {"statistics", row.statistics ? statisticsJson(*row.statistics) : Json()}});
-  return {{"tensor", tensor.fullName()}, {"dtype", core::dtypeName(tensor.dtype)}, {"shape", shapeJson(tensor.shape)},
-          {"role", core::roleName(tensor.role)}, {"rows", list}};
+  return {{"tensor", tensor.fullName()},
+          {"dtype", core::dtypeName(tensor.dtype)},
+          {"shape", shapeJson(tensor.shape)},
+          {"role", core::roleName(tensor.role)},
+          {"rows", list}};
 }
 
 void printRows(const OpenedRun& run, core::TensorId id, const std::vector<Row>& rows) {
@@ -55,7 +58,8 @@ void printRows(const OpenedRun& run, core::TensorId id, const std::vector<Row>& 
   Table table(headers);
   for (const Row& row : rows) {
     std::vector<std::string> cells = {std::to_string(row.iteration.value), std::to_string(row.rank.value)};
-    for (const std::string& cell : statisticsCells(row.statistics ? &*row.statistics : nullptr)) cells.push_back(cell);
+    for (const std::string& cell : statisticsCells(row.statistics ? &*row.statistics : nullptr))
+      cells.push_back(cell);
     if (row.statistics && row.statistics->change)
       cells.push_back(fmt::format("{:.4g}", row.statistics->change->meanAbsChange));
     table.row(cells);
@@ -65,7 +69,8 @@ void printRows(const OpenedRun& run, core::TensorId id, const std::vector<Row>& 
 
 core::Result<int> stats(const std::string& path, const std::string& name, const Context& context) {
   if (name.empty())
-    return Error(ErrorCode::kUsage, "stats: which tensor? give --tensor NAME; msdbg info --tensors '*' lists them");
+    return Error(ErrorCode::kUsage,
+                 "stats: which tensor? give --tensor NAME; msdbg info --tensors '*' lists them");
   MSDBG_ASSIGN(const OpenedRun run, openRun(path));
   MSDBG_ASSIGN(const std::vector<core::TensorId> tensors, replay::resolveTensors(run.graph(), name));
   Json json = document("stats");
@@ -79,8 +84,10 @@ core::Result<int> stats(const std::string& path, const std::string& name, const 
     if (context.cancel.cancelled()) return cancelledError();
     for (const Row& row : rows) any |= row.statistics.has_value();
     progress.clear();
-    if (context.json) json["tensors"].push_back(rowsJson(run, tensors[i], rows));
-    else fmt::print("{}", i ? "\n" : ""), printRows(run, tensors[i], rows);
+    if (context.json)
+      json["tensors"].push_back(rowsJson(run, tensors[i], rows));
+    else
+      fmt::print("{}", i ? "\n" : ""), printRows(run, tensors[i], rows);
   }
   if (context.json) printJson(json);
   withDamage(run, kExitFine);
@@ -91,7 +98,8 @@ core::Result<int> stats(const std::string& path, const std::string& name, const 
 Command::Run setup(CLI::App& options, Context& context) {
   auto path = std::make_shared<std::string>(), tensor = std::make_shared<std::string>();
   options.add_option("RUN", *path, "run folder (default: the newest *.msdbg here)");
-  options.add_option("--tensor", *tensor, "its name, alias, a unique end of the name, or a glob")->type_name("T");
+  options.add_option("--tensor", *tensor, "its name, alias, a unique end of the name, or a glob")
+      ->type_name("T");
   return [path, tensor, &context] { return stats(*path, *tensor, context); };
 }
 
@@ -100,9 +108,10 @@ Command::Run setup(CLI::App& options, Context& context) {
 Command statsCommand() {
   return {.name = "stats",
           .summary = "the statistics of a tensor over iterations and ranks",
-          .examples = "  msdbg stats --tensor conv3/weight\n"
-                      "  msdbg stats --tensor 'grad(*fc*/weight)'         several\n"
-                      "  msdbg stats alexnet-1.msdbg --tensor conv3/Conv-op1 --json\n",
+          .examples =
+              "  msdbg stats --tensor conv3/weight\n"
+              "  msdbg stats --tensor 'grad(*fc*/weight)'         several\n"
+              "  msdbg stats alexnet-1.msdbg --tensor conv3/Conv-op1 --json\n",
           .setup = setup};
 }
 

@@ -65,14 +65,15 @@ Result<std::vector<std::string>> completeParts(const std::string& slice, std::si
   const auto dots = std::ranges::find(parts, "...");
   const std::size_t given = parts.size() - (dots != parts.end() ? 1 : 0);
   if (given > rank)
-    return Error(ErrorCode::kUsage, fmt::format("--slice: {} parts, but the tensor has {} dimensions", given, rank));
+    return Error(ErrorCode::kUsage,
+                 fmt::format("--slice: {} parts, but the tensor has {} dimensions", given, rank));
   const auto at = dots == parts.end() ? dots : parts.erase(dots);
   parts.insert(at, rank - given, ":");
   return parts;
 }
 
-void copyRanges(const Tensor& from, const std::vector<Range>& ranges, std::size_t dimension, std::size_t offset,
-                std::byte*& out) {
+void copyRanges(const Tensor& from, const std::vector<Range>& ranges, std::size_t dimension,
+                std::size_t offset, std::byte*& out) {
   const std::size_t size = core::dtypeSize(from.dtype());
   if (dimension == ranges.size()) {
     memcpy(out, static_cast<const std::byte*>(from.raw()) + offset * size, size);
@@ -81,8 +82,10 @@ void copyRanges(const Tensor& from, const std::vector<Range>& ranges, std::size_
   }
   const std::int64_t stride = from.shape().strides()[dimension];
   for (std::int64_t i = 0; i < ranges[dimension].count; ++i)
-    copyRanges(from, ranges, dimension + 1,
-               offset + static_cast<std::size_t>((ranges[dimension].first + i * ranges[dimension].step) * stride), out);
+    copyRanges(
+        from, ranges, dimension + 1,
+        offset + static_cast<std::size_t>((ranges[dimension].first + i * ranges[dimension].step) * stride),
+        out);
 }
 
 }  // namespace

@@ -43,15 +43,17 @@ class Cells {
  private:
   std::string text(std::int64_t index) const {
     if (m_tensor.dtype() == DType::Bool) return m_tensor.at(index) != 0 ? "true" : "false";
-    if (m_tensor.dtype() == DType::Int64) return std::to_string(m_tensor.data<std::int64_t>()[static_cast<std::size_t>(index)]);
+    if (m_tensor.dtype() == DType::Int64)
+      return std::to_string(m_tensor.data<std::int64_t>()[static_cast<std::size_t>(index)]);
     return fmt::format("{:.6g}", m_tensor.at(index));
   }
 
   template <typename F>
   void visit(F&& f, std::size_t dimension = 0, std::int64_t offset = 0) const {
     if (dimension == m_tensor.shape().rank()) return f(offset);
-    along(m_tensor.shape()[dimension],
-          [&](std::int64_t i) { visit(f, dimension + 1, offset * m_tensor.shape()[dimension] + i); }, [] {});
+    along(
+        m_tensor.shape()[dimension],
+        [&](std::int64_t i) { visit(f, dimension + 1, offset * m_tensor.shape()[dimension] + i); }, [] {});
   }
 
   const Tensor& m_tensor;
@@ -66,8 +68,10 @@ class Writer {
 
   std::string write() {
     m_out = std::string(static_cast<std::size_t>(m_indent), ' ');
-    if (m_tensor.shape().rank() == 0) m_out += m_cells.cell(0);
-    else dimension(0, 0);
+    if (m_tensor.shape().rank() == 0)
+      m_out += m_cells.cell(0);
+    else
+      dimension(0, 0);
     return m_out + "\n";
   }
 
@@ -88,8 +92,10 @@ class Writer {
         size,
         [&](std::int64_t i) {
           gap(m_cells.width());
-          if (last) m_out += m_cells.cell(offset * size + i);
-          else dimension(d + 1, offset * size + i);
+          if (last)
+            m_out += m_cells.cell(offset * size + i);
+          else
+            dimension(d + 1, offset * size + i);
         },
         [&] {
           gap(3);
@@ -127,12 +133,18 @@ Json elementsJson(const Tensor& tensor, std::size_t dimension, std::int64_t offs
 
 std::string_view npyType(DType dtype) {
   switch (dtype) {
-    case DType::Float64: return "<f8";
-    case DType::Int64: return "<i8";
-    case DType::Int32: return "<i4";
-    case DType::UInt8: return "|u1";
-    case DType::Bool: return "|b1";
-    case DType::Float32: break;
+    case DType::Float64:
+      return "<f8";
+    case DType::Int64:
+      return "<i8";
+    case DType::Int32:
+      return "<i4";
+    case DType::UInt8:
+      return "|u1";
+    case DType::Bool:
+      return "|b1";
+    case DType::Float32:
+      break;
   }
   return "<f4";
 }
@@ -141,7 +153,8 @@ std::string_view npyType(DType dtype) {
 std::string npyHeader(const Tensor& tensor) {
   std::string shape;
   for (const std::int64_t dim : tensor.shape().dims()) shape += std::to_string(dim) + ",";
-  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", npyType(tensor.dtype()), shape);
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
+                                 npyType(tensor.dtype()), shape);
   constexpr std::size_t kPrefix = 10;
   text.append(63 - (kPrefix + text.size()) % 64, ' ');
   text += '\n';
@@ -162,7 +175,9 @@ core::Status writeNpy(const std::filesystem::path& file, const Tensor& tensor) {
   out.write(header.data(), static_cast<std::streamsize>(header.size()));
   out.write(static_cast<const char*>(tensor.raw()), static_cast<std::streamsize>(tensor.bytes()));
   out.close();
-  if (!out) return core::Error(core::ErrorCode::kIo, fmt::format("cannot write {}: {}", file.string(), strerror(errno)));
+  if (!out)
+    return core::Error(core::ErrorCode::kIo,
+                       fmt::format("cannot write {}: {}", file.string(), strerror(errno)));
   return core::Ok{};
 }
 

@@ -9,7 +9,8 @@
 
 namespace msdbg::app {
 
-/// NumPy's basic slicing: `0,:,3:5`, `-1`, `::2`, `...`. Steps are positive. kUsage names the part and the dimension.
+/// NumPy's basic slicing: `0,:,3:5`, `-1`, `::2`, `...`. Steps are positive. kUsage names the part and the
+/// dimension.
 core::Result<core::Tensor> sliceTensor(const core::Tensor& tensor, const std::string& slice);
 
 /// Like NumPy's str(): more than 1000 elements are abbreviated to three at each end of a dimension.

@@ -1,5 +1,5 @@
-// msdbg train-model (hidden): trains a built-in model inside one rank, as a user's program would. `msdbg dump MODEL`
-// starts it; what it needs besides comes through the environment (dump/session/session.h).
+// msdbg train-model (hidden): trains a built-in model inside one rank, as a user's program would. `msdbg dump
+// MODEL` starts it; what it needs besides comes through the environment (dump/session/session.h).
 #include <stdexcept>
 
 #include "app/cli/command.h"

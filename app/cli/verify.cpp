@@ -60,8 +60,9 @@ Command::Run setup(CLI::App& options, Context& context) {
 Command verifyCommand() {
   return {.name = "verify",
           .summary = "read everything of a run and check every hash",
-          .examples = "  msdbg verify                     the newest run here\n"
-                      "  msdbg verify alexnet-1.msdbg --json\n",
+          .examples =
+              "  msdbg verify                     the newest run here\n"
+              "  msdbg verify alexnet-1.msdbg --json\n",
           .setup = setup};
 }
 

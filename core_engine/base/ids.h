@@ -18,10 +18,10 @@ struct Id {
   constexpr auto operator<=>(const Id&) const = default;
 };
 
-using NodeId = Id<struct NodeTag>;      // index in Graph::nodes(); equals the node's order
-using TensorId = Id<struct TensorTag>;  // index in Graph::tensors()
-using KernelId = Id<struct KernelTag>;  // index in Graph::kernels()
-using FrameId = Id<struct FrameTag>;    // index in Graph::frames()
+using NodeId = Id<struct NodeTag>;          // index in Graph::nodes(); equals the node's order
+using TensorId = Id<struct TensorTag>;      // index in Graph::tensors()
+using KernelId = Id<struct KernelTag>;      // index in Graph::kernels()
+using FrameId = Id<struct FrameTag>;        // index in Graph::frames()
 using Iteration = Id<struct IterationTag>;  // 0-based
 using Rank = Id<struct RankTag>;            // 0-based
 
@@ -29,5 +29,7 @@ using Rank = Id<struct RankTag>;            // 0-based
 
 template <typename Tag>
 struct std::hash<msdbg::core::Id<Tag>> {
-  std::size_t operator()(msdbg::core::Id<Tag> id) const noexcept { return std::hash<std::int64_t>{}(id.value); }
+  std::size_t operator()(msdbg::core::Id<Tag> id) const noexcept {
+    return std::hash<std::int64_t>{}(id.value);
+  }
 };

@@ -1,12 +1,12 @@
 #include "core_engine/base/log.h"
 
+#include <spdlog/logger.h>
+#include <spdlog/sinks/stdout_sinks.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <string>
-
-#include <spdlog/logger.h>
-#include <spdlog/sinks/stdout_sinks.h>
 
 namespace msdbg::core {
 namespace {

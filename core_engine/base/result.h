@@ -50,16 +50,28 @@ class [[nodiscard]] Result {
   bool ok() const { return m_state.index() == 0; }
   explicit operator bool() const { return ok(); }
 
-  T& value() & { assert(ok()); return *std::get_if<0>(&m_state); }
-  const T& value() const& { assert(ok()); return *std::get_if<0>(&m_state); }
-  T&& value() && { assert(ok()); return std::move(*std::get_if<0>(&m_state)); }
+  T& value() & {
+    assert(ok());
+    return *std::get_if<0>(&m_state);
+  }
+  const T& value() const& {
+    assert(ok());
+    return *std::get_if<0>(&m_state);
+  }
+  T&& value() && {
+    assert(ok());
+    return std::move(*std::get_if<0>(&m_state));
+  }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T&& operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
-  const Error& error() const { assert(!ok()); return *std::get_if<1>(&m_state); }
+  const Error& error() const {
+    assert(!ok());
+    return *std::get_if<1>(&m_state);
+  }
   /// For programs that use exceptions: the value, or std::runtime_error with the message.
   T orThrow() && {
     if (!ok()) throw std::runtime_error(error().message());
@@ -81,7 +93,10 @@ class [[nodiscard]] Status {
 
   bool ok() const { return !m_error.has_value(); }
   explicit operator bool() const { return ok(); }
-  const Error& error() const { assert(!ok()); return *m_error; }
+  const Error& error() const {
+    assert(!ok());
+    return *m_error;
+  }
 
  private:
   std::optional<Error> m_error;
@@ -89,13 +104,14 @@ class [[nodiscard]] Status {
 
 }  // namespace msdbg::core
 
-/// `MSDBG_TRY(expr)` returns the error of a Status; `MSDBG_ASSIGN(auto x, expr)` unwraps a Result or returns its error.
+/// `MSDBG_TRY(expr)` returns the error of a Status; `MSDBG_ASSIGN(auto x, expr)` unwraps a Result or returns
+/// its error.
 #define MSDBG_CAT2(a, b) a##b
 #define MSDBG_CAT(a, b) MSDBG_CAT2(a, b)
-#define MSDBG_TRY(expr)                                                              \
+#define MSDBG_TRY(expr)                                                               \
   if (auto MSDBG_CAT(status_, __LINE__) = (expr); !MSDBG_CAT(status_, __LINE__).ok()) \
   return MSDBG_CAT(status_, __LINE__).error()
-#define MSDBG_ASSIGN(declaration, expr)                                         \
-  auto MSDBG_CAT(result_, __LINE__) = (expr);                                   \
+#define MSDBG_ASSIGN(declaration, expr)                                                \
+  auto MSDBG_CAT(result_, __LINE__) = (expr);                                          \
   if (!MSDBG_CAT(result_, __LINE__).ok()) return MSDBG_CAT(result_, __LINE__).error(); \
   declaration = std::move(MSDBG_CAT(result_, __LINE__)).value()

@@ -1,6 +1,7 @@
-// MSDBG_SIMD_CLONES before a function: GCC compiles it for plain x86-64, AVX2 and AVX-512 and the loader picks one.
-// The clones give equal bits: the code has a fixed number of lanes and -ffp-contract=off forbids fused multiply-adds.
-// Empty under sanitizers (their runtime is not ready when ifuncs are resolved) and with other compilers.
+// MSDBG_SIMD_CLONES before a function: GCC compiles it for plain x86-64, AVX2 and AVX-512 and the loader
+// picks one. The clones give equal bits: the code has a fixed number of lanes and -ffp-contract=off forbids
+// fused multiply-adds. Empty under sanitizers (their runtime is not ready when ifuncs are resolved) and with
+// other compilers.
 #pragma once
 
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && !defined(MSDBG_SANITIZE)

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t kNone = std::string_view::npos;
 
-/// A `[…]` in a glob: does it hold c, and where does the pattern go on. nullopt: never closed, '[' means itself.
+/// A `[…]` in a glob: does it hold c, and where does the pattern go on. nullopt: never closed, '[' means
+/// itself.
 struct ClassMatch {
   bool matches;
   std::size_t next;
@@ -76,8 +77,8 @@ constexpr std::size_t kFar = 1'000'000;
 /// Smaller is nearer; kFar or more: not near at all.
 std::size_t farness(std::string_view wanted, std::string_view candidate) {
   const std::size_t allowed = std::max<std::size_t>(2, wanted.size() / 3);
-  const std::size_t distance = std::min(editDistance(wanted, candidate),
-                                        editDistance(wanted, sameDepthSuffix(wanted, candidate)));
+  const std::size_t distance =
+      std::min(editDistance(wanted, candidate), editDistance(wanted, sameDepthSuffix(wanted, candidate)));
   if (distance <= allowed && distance < wanted.size()) return distance;
   const bool part = wanted.size() > 1 && candidate.find(wanted) != kNone;
   return part ? 1000 + candidate.size() - wanted.size() : kFar;
@@ -106,7 +107,8 @@ const Unit* findUnit(std::string_view text) {
   std::string lower;
   for (const char c : text)
     if (c != ' ') lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  const auto unit = std::find_if(std::begin(kUnits), std::end(kUnits), [&](auto& u) { return u.name == lower; });
+  const auto unit =
+      std::find_if(std::begin(kUnits), std::end(kUnits), [&](auto& u) { return u.name == lower; });
   return unit == std::end(kUnits) ? nullptr : unit;
 }
 
@@ -169,7 +171,8 @@ Result<std::uint64_t> parseBytes(std::string_view text) {
   if (digits == 0 || !unit) return fail("is not a number of bytes");
   const char* const end = text.data() + digits;
   std::uint64_t whole = 0;
-  if (const auto [stop, code] = std::from_chars(text.data(), end, whole); code == std::errc{} && stop == end) {
+  if (const auto [stop, code] = std::from_chars(text.data(), end, whole);
+      code == std::errc{} && stop == end) {
     std::uint64_t bytes = 0;
     if (__builtin_mul_overflow(whole, unit->bytes, &bytes)) return fail("is too large");
     return bytes;

@@ -12,20 +12,24 @@
 
 namespace msdbg::core {
 
-/// Shell-like match of the whole text: `*` (crosses '/'), `?`, `[abc]`, `[a-z]`, `[!a]`. An unclosed `[` means itself.
-/// At most |text| * |pattern| steps, whatever the pattern.
+/// Shell-like match of the whole text: `*` (crosses '/'), `?`, `[abc]`, `[a-z]`, `[!a]`. An unclosed `[`
+/// means itself. At most |text| * |pattern| steps, whatever the pattern.
 bool globMatch(std::string_view pattern, std::string_view text);
 bool isGlob(std::string_view pattern);
 
-/// At most `count` candidates nearest to `wanted` (edit distance, then substring), best first; ties by candidate order.
-std::vector<std::string> nearestNames(std::string_view wanted, std::span<const std::string> candidates, std::size_t count = 3);
+/// At most `count` candidates nearest to `wanted` (edit distance, then substring), best first; ties by
+/// candidate order.
+std::vector<std::string> nearestNames(std::string_view wanted, std::span<const std::string> candidates,
+                                      std::size_t count = 3);
 /// "; did you mean a, b or c?" or "" when nothing is near.
 std::string didYouMean(std::string_view wanted, std::span<const std::string> candidates);
 
 /// A set of non-negative integers written `0,2-4,100-` (both ends included, an open end means "to the last").
 class IndexList {
  public:
-  struct Range { std::int64_t first, last; };  // last == kOpen: no upper end
+  struct Range {
+    std::int64_t first, last;
+  };  // last == kOpen: no upper end
   static constexpr std::int64_t kOpen = INT64_MAX;
 
   static Result<IndexList> parse(std::string_view text);

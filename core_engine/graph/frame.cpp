@@ -9,12 +9,14 @@ namespace {
 constexpr std::size_t kNone = std::string_view::npos;
 
 bool isNameChar(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$' || static_cast<unsigned char>(c) >= 0x80;
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$' ||
+         static_cast<unsigned char>(c) >= 0x80;
 }
 
 bool endsWithWord(std::string_view text, std::string_view word) {
   while (text.ends_with(' ')) text.remove_suffix(1);
-  return text.ends_with(word) && (text.size() == word.size() || !isNameChar(text[text.size() - word.size() - 1]));
+  return text.ends_with(word) &&
+         (text.size() == word.size() || !isNameChar(text[text.size() - word.size() - 1]));
 }
 
 /// The position after the bracket that closes the one at `open`; the end when there is none.
@@ -27,8 +29,9 @@ std::size_t skipGroup(std::string_view text, std::size_t open) {
   return text.size();
 }
 
-/// Where the parameter list of a signature without operators starts: the first '(' outside template arguments that
-/// belongs neither to decltype(…), nor to (anonymous namespace), nor to a returned pointer `void (*f(int))(double)`.
+/// Where the parameter list of a signature without operators starts: the first '(' outside template arguments
+/// that belongs neither to decltype(…), nor to (anonymous namespace), nor to a returned pointer `void
+/// (*f(int))(double)`, nor to a function around a local class: `main()::Local::run()`.
 std::size_t parameterList(std::string_view text) {
   int angles = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -37,9 +40,13 @@ std::size_t parameterList(std::string_view text) {
     if (text[i] != '(' || angles > 0) continue;
     const bool pointer = i + 1 < text.size() && (text[i + 1] == '*' || text[i + 1] == '&');
     if (pointer) continue;
-    const bool skipped = text.substr(i).starts_with("(anonymous") || endsWithWord(text.substr(0, i), "decltype");
+    const std::size_t end = skipGroup(text, i);
+    const std::string_view rest = text.substr(end);
+    const bool skipped = text.substr(i).starts_with("(anonymous") ||
+                         endsWithWord(text.substr(0, i), "decltype") || rest.starts_with("::") ||
+                         rest.starts_with(" const::");
     if (!skipped) return i;
-    i = skipGroup(text, i) - 1;
+    i = end - 1;
   }
   return text.size();
 }
@@ -51,7 +58,8 @@ std::string_view operatorName(std::string_view text) {
     if ((at > 0 && isNameChar(text[at - 1])) || after >= text.size() || isNameChar(text[after])) continue;
     const std::size_t from = text.substr(after).starts_with("()") ? after + 2 : after;
     std::string_view name = text.substr(at, text.find('(', from) - at);
-    // "operator+<int>": clang writes template arguments; "operator<", "operator->" and "operator bool" have none.
+    // "operator+<int>": clang writes template arguments; "operator<", "operator->" and "operator bool" have
+    // none.
     const std::size_t angle = name.find('<', 10);
     if (angle != kNone && name.ends_with('>') && name[8] != ' ') name = name.substr(0, angle);
     return name;
@@ -83,9 +91,10 @@ std::string unqualified(std::string_view signature) {
 }
 
 std::string functionName(std::string_view signature) {
-  signature = signature.substr(0, signature.find(" [with "));                   // GCC's template arguments
+  signature = signature.substr(0, signature.find(" [with "));  // GCC's template arguments
   if (signature.ends_with(']')) signature = signature.substr(0, signature.rfind(" ["));  // clang's
-  // A lambda belongs to the function that holds it: "main()::<lambda(int)>"; clang writes "main()::(anonymous class)::…".
+  // A lambda belongs to the function that holds it: "main()::<lambda(int)>"; clang writes "main()::(anonymous
+  // class)::…".
   for (const std::string_view mark : {"::<lambda", "::(anonymous class)", "::(lambda"})
     if (const std::size_t at = signature.find(mark); at != kNone)
       return unqualified(signature.substr(0, at)) + "::<lambda>";

@@ -20,26 +20,40 @@ std::int64_t numberOf(const Node& node) {
 
 std::string_view phaseName(Phase phase) {
   switch (phase) {
-    case Phase::kForward: return "forward";
-    case Phase::kBackward: return "backward";
-    case Phase::kUpdate: return "update";
-    case Phase::kCollective: return "collective";
+    case Phase::kForward:
+      return "forward";
+    case Phase::kBackward:
+      return "backward";
+    case Phase::kUpdate:
+      return "update";
+    case Phase::kCollective:
+      return "collective";
   }
   return "unknown";
 }
 
 std::string_view roleName(TensorRole role) {
   switch (role) {
-    case TensorRole::kActivation: return "activation";
-    case TensorRole::kInput: return "input";
-    case TensorRole::kLabel: return "label";
-    case TensorRole::kParameter: return "parameter";
-    case TensorRole::kOptimizerState: return "optimizer_state";
-    case TensorRole::kConstant: return "constant";
-    case TensorRole::kLoss: return "loss";
-    case TensorRole::kGradient: return "gradient";
-    case TensorRole::kUpdated: return "updated";
-    case TensorRole::kHyperparameter: return "hyperparameter";
+    case TensorRole::kActivation:
+      return "activation";
+    case TensorRole::kInput:
+      return "input";
+    case TensorRole::kLabel:
+      return "label";
+    case TensorRole::kParameter:
+      return "parameter";
+    case TensorRole::kOptimizerState:
+      return "optimizer_state";
+    case TensorRole::kConstant:
+      return "constant";
+    case TensorRole::kLoss:
+      return "loss";
+    case TensorRole::kGradient:
+      return "gradient";
+    case TensorRole::kUpdated:
+      return "updated";
+    case TensorRole::kHyperparameter:
+      return "hyperparameter";
   }
   return "unknown";
 }
@@ -87,7 +101,8 @@ std::vector<FrameId> Graph::frameStack(FrameId innermost) {
 
 std::string Graph::uniqueName(const std::string& wanted) const {
   const auto taken = [&](const std::string& name) {
-    return m_tensorByName.contains(name + ":0") || m_tensorByName.contains(name) || m_nodeByName.contains(name);
+    return m_tensorByName.contains(name + ":0") || m_tensorByName.contains(name) ||
+           m_nodeByName.contains(name);
   };
   std::string name = wanted;
   for (std::int64_t n = 2; taken(name); ++n) name = wanted + std::to_string(n);
@@ -95,7 +110,8 @@ std::string Graph::uniqueName(const std::string& wanted) const {
 }
 
 Graph Graph::fromTables(std::string name, DType floating, std::int64_t version, std::vector<Node> nodes,
-                        std::vector<TensorInfo> tensors, std::vector<Frame> frames, std::vector<Kernel> kernels) {
+                        std::vector<TensorInfo> tensors, std::vector<Frame> frames,
+                        std::vector<Kernel> kernels) {
   Graph graph(std::move(name), floating);
   graph.m_version = version;
   graph.m_nodes = std::move(nodes);

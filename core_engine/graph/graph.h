@@ -1,10 +1,11 @@
-// The IR: one table of nodes (operator instances of all phases), one of tensors, one of source frames, one of kernels.
-// Kernels refer to nodes, nodes to frames, so the chain source line <-> node <-> kernel can be followed both ways.
+// The IR: one table of nodes (operator instances of all phases), one of tensors, one of source frames, one of
+// kernels. Kernels refer to nodes, nodes to frames, so the chain source line <-> node <-> kernel can be
+// followed both ways.
 //
-// Sources (inputs, parameters, optimizer state, constants) are tensors without a producer. Every other tensor is
-// `node:slot`. Node ids are the canonical topological order ("order" in DESIGN.md): a node is added after its inputs.
-// Unknown operators (no OpDef) and unknown dimensions (-1) are allowed, so that foreign dumps fit.
-// A Graph is a value (copies are deep) and not synchronised; share it const.
+// Sources (inputs, parameters, optimizer state, constants) are tensors without a producer. Every other tensor
+// is `node:slot`. Node ids are the canonical topological order ("order" in DESIGN.md): a node is added after
+// its inputs. Unknown operators (no OpDef) and unknown dimensions (-1) are allowed, so that foreign dumps
+// fit. A Graph is a value (copies are deep) and not synchronised; share it const.
 #pragma once
 
 #include <cstdint>
@@ -29,47 +30,55 @@ std::string_view phaseName(Phase phase);  // "forward", "backward", "update", "c
 
 enum class TensorRole : std::uint8_t {
   kActivation = 1,  // output of a forward node
-  kInput = 2, kLabel = 3,
-  kParameter = 4,       // its value is what the forward pass of the iteration reads
+  kInput = 2,
+  kLabel = 3,
+  kParameter = 4,  // its value is what the forward pass of the iteration reads
   kOptimizerState = 5,
   kConstant = 6,
   kLoss = 7,
-  kGradient = 8,        // output of a backward or collective node
-  kUpdated = 9,         // output of an update node: the value at the next iteration (see updateOf)
-  kHyperparameter = 10, // the learning rate: a scalar source fed by the trainer
+  kGradient = 8,         // output of a backward or collective node
+  kUpdated = 9,          // output of an update node: the value at the next iteration (see updateOf)
+  kHyperparameter = 10,  // the learning rate: a scalar source fed by the trainer
 };
 std::string_view roleName(TensorRole role);  // "activation", "input", … "updated", "hyperparameter"
 
 using AttributeValue = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>>;
-using Attributes = std::map<std::string, AttributeValue, std::less<>>;  // sorted: its text form is deterministic
+using Attributes =
+    std::map<std::string, AttributeValue, std::less<>>;  // sorted: its text form is deterministic
 
 /// How a source gets its first value. Values are drawn by Philox keyed by (seed, tensor name, index).
 struct Initializer {
-  enum class Kind : std::uint8_t { kNone = 0, kZeros = 1, kConstant = 2, kKaimingNormal = 3 } kind = Kind::kNone;
-  double value = 0;           // kConstant: the value; kKaimingNormal: fan-in
+  enum class Kind : std::uint8_t {
+    kNone = 0,
+    kZeros = 1,
+    kConstant = 2,
+    kKaimingNormal = 3
+  } kind = Kind::kNone;
+  double value = 0;  // kConstant: the value; kKaimingNormal: fan-in
   bool operator==(const Initializer&) const = default;
 };
 
 struct Frame {
-  std::string file;      // as compiled, relative to the project where it is inside it: "core_engine/models/alexnet.cpp"
-  std::int32_t line = 0; // 1-based; the first line of the statement
-  std::string function;  // unqualified: "alexnet"
-  std::string code;      // the trimmed source line(s) of the statement; "" when the source could not be read
-  bool engine = false;   // inside the engine's own layers
+  std::string
+      file;  // as compiled, relative to the project where it is inside it: "core_engine/models/alexnet.cpp"
+  std::int32_t line = 0;  // 1-based; the first line of the statement
+  std::string function;   // unqualified: "alexnet"
+  std::string code;       // the trimmed source line(s) of the statement; "" when the source could not be read
+  bool engine = false;    // inside the engine's own layers
   bool operator==(const Frame&) const = default;
 };
 
 struct TensorInfo {
   TensorId id;
-  std::string name;      // full name without slot: the producer's name, or the source's own
+  std::string name;  // full name without slot: the producer's name, or the source's own
   std::int32_t slot = 0;
   DType dtype = DType::Float32;
   Shape shape;
   TensorRole role = TensorRole::kActivation;
-  NodeId producer;       // invalid for sources
-  std::string alias;     // "grad(network/conv1/weight)", "momentum(network/conv1/weight)"; unique; may be ""
-  TensorId gradientOf;   // for gradients: what it is the gradient of (a parameter or an activation)
-  TensorId updateOf;     // for kUpdated: the parameter or state whose next value it is
+  NodeId producer;      // invalid for sources
+  std::string alias;    // "grad(network/conv1/weight)", "momentum(network/conv1/weight)"; unique; may be ""
+  TensorId gradientOf;  // for gradients: what it is the gradient of (a parameter or an activation)
+  TensorId updateOf;    // for kUpdated: the parameter or state whose next value it is
   bool replicated = false;  // the parallel plan says: equal on all ranks
   bool trainable = false;
   Initializer initializer;
@@ -80,20 +89,22 @@ struct TensorInfo {
 };
 
 struct Node {
-  NodeId id;             // == order
-  std::string name;      // "network/conv1/Conv-op1", "grad/network/conv1/ConvGradWeight-op1", "update/network/conv1/SgdUpdate-op1"
-  std::string opType;    // ONNX name, or <Op>Grad…, or an update
-  std::string scope;     // name without its last component
+  NodeId id;           // == order
+  std::string name;    // "network/conv1/Conv-op1", "grad/network/conv1/ConvGradWeight-op1",
+                       // "update/network/conv1/SgdUpdate-op1"
+  std::string opType;  // ONNX name, or <Op>Grad…, or an update
+  std::string scope;   // name without its last component
   Phase phase = Phase::kForward;
   std::vector<TensorId> inputs, outputs;
   Attributes attributes;
   std::vector<FrameId> frames;  // innermost first; a derived node has those of its forward node
-  NodeId derivedFrom;    // the forward node a backward, collective or update node exists for; invalid for forward nodes
+  NodeId derivedFrom;  // the forward node a backward, collective or update node exists for; invalid for
+                       // forward nodes
 };
 
 struct Kernel {
-  KernelId id;           // == the executor's order
-  std::string name;      // "dnnl:Conv", "cpu:Relu", "reference:Gemm"
+  KernelId id;                // == the executor's order
+  std::string name;           // "dnnl:Conv", "cpu:Relu", "reference:Gemm"
   std::vector<NodeId> nodes;  // the nodes it computes
 };
 
@@ -103,7 +114,7 @@ class Graph {
 
   const std::string& name() const { return m_name; }
   DType floatingDType() const { return m_floating; }
-  std::int64_t version() const { return m_version; }   // the NNNN of graph_NNNN.pb
+  std::int64_t version() const { return m_version; }  // the NNNN of graph_NNNN.pb
   void setVersion(std::int64_t version) { m_version = version; }
 
   std::span<const Node> nodes() const { return m_nodes; }
@@ -116,7 +127,8 @@ class Graph {
   const Frame& frame(FrameId id) const { return m_frames.at(id.index()); }
 
   std::optional<NodeId> findNode(std::string_view fullName) const;
-  std::optional<TensorId> findTensor(std::string_view fullNameWithOrWithoutSlot) const;  // exact names and aliases only
+  std::optional<TensorId> findTensor(
+      std::string_view fullNameWithOrWithoutSlot) const;  // exact names and aliases only
   /// Nodes that read the tensor, in order.
   std::vector<NodeId> consumers(TensorId id) const;
   /// The innermost frame outside the engine's own layers (else the innermost); nullptr when there is none.
@@ -126,18 +138,21 @@ class Graph {
 
   // --- building (used by Value's functions, autodiff, passes and readers) ---
   TensorId addSource(TensorInfo info);  // id is assigned; name must be unique
-  /// Adds a node and its output tensors. `outputs` give dtype, shape, role, …; id, name, slot, producer are assigned.
-  /// The node is named scope + "/" + opType + "-op" + N, N counting per scope and type.
-  NodeId addNode(std::string opType, std::string scope, Phase phase, std::vector<TensorId> inputs, Attributes attributes,
-                 std::vector<TensorInfo> outputs, std::vector<FrameId> frames, NodeId derivedFrom = {});
-  FrameId addFrame(Frame frame);         // interned: equal frames have one id
-  /// Gives a tensor another name ("grad(network/conv1/weight)"), replacing an earlier one; must be unique in the graph.
+  /// Adds a node and its output tensors. `outputs` give dtype, shape, role, …; id, name, slot, producer are
+  /// assigned. The node is named scope + "/" + opType + "-op" + N, N counting per scope and type.
+  NodeId addNode(std::string opType, std::string scope, Phase phase, std::vector<TensorId> inputs,
+                 Attributes attributes, std::vector<TensorInfo> outputs, std::vector<FrameId> frames,
+                 NodeId derivedFrom = {});
+  FrameId addFrame(Frame frame);  // interned: equal frames have one id
+  /// Gives a tensor another name ("grad(network/conv1/weight)"), replacing an earlier one; must be unique in
+  /// the graph.
   void setAlias(TensorId id, std::string alias);
   void setFrame(FrameId id, Frame frame) { m_frames.at(id.index()) = std::move(frame); }
   void setKernels(std::vector<Kernel> kernels);
   /// For readers: takes the tables as they are (call verify() after).
   static Graph fromTables(std::string name, DType floating, std::int64_t version, std::vector<Node> nodes,
-                          std::vector<TensorInfo> tensors, std::vector<Frame> frames, std::vector<Kernel> kernels);
+                          std::vector<TensorInfo> tensors, std::vector<Frame> frames,
+                          std::vector<Kernel> kernels);
   /// The same graph with every floating tensor in another floating dtype.
   Graph withFloatingDType(DType dtype) const;
 
@@ -147,10 +162,13 @@ class Graph {
   class Scope scope(std::string name, std::source_location where = std::source_location::current());
 
   // Open scopes and layer calls, outermost first. Only Scope and LayerScope change them.
-  struct OpenFrame { std::string scope; FrameId frame; };
+  struct OpenFrame {
+    std::string scope;
+    FrameId frame;
+  };
   std::vector<OpenFrame> openFrames;
-  std::string scopePath() const;                        // "network/conv1"
-  std::vector<FrameId> frameStack(FrameId innermost);   // innermost, then the open ones, outermost last
+  std::string scopePath() const;                            // "network/conv1"
+  std::vector<FrameId> frameStack(FrameId innermost);       // innermost, then the open ones, outermost last
   std::string uniqueName(const std::string& wanted) const;  // wanted, wanted2, wanted3 …
 
  private:
@@ -167,8 +185,8 @@ class Graph {
   std::unordered_map<std::string, NodeId> m_nodeByName;
   std::unordered_map<std::string, TensorId> m_tensorByName;  // full name with slot, and aliases
   std::unordered_map<std::string, std::int64_t> m_counters;  // scope/type -> last number
-  std::vector<std::vector<NodeId>> m_consumers;              // by tensor; shorter when the last ones have none
-  std::vector<std::vector<KernelId>> m_kernelsOf;            // by node; empty before kernels are assigned
+  std::vector<std::vector<NodeId>> m_consumers;    // by tensor; shorter when the last ones have none
+  std::vector<std::vector<KernelId>> m_kernelsOf;  // by node; empty before kernels are assigned
 };
 
 }  // namespace msdbg::core

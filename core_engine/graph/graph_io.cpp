@@ -11,14 +11,20 @@ namespace msdbg::core {
 namespace {
 
 namespace pb = msdbg::graph;
-using google::protobuf::io::CodedInputStream;
 using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedInputStream;
 
 constexpr std::uint32_t kFormat = 1;
 constexpr std::size_t kMaxBytes = 256u << 20;
-constexpr std::int64_t kMaxMessages = 4'000'000;  // far above any graph; bounds what a small file can make us allocate
+constexpr std::int64_t kMaxMessages =
+    4'000'000;  // far above any graph; bounds what a small file can make us allocate
 
-// --- writing -------------------------------------------------------------------------------------------------------
+std::uint32_t entries(const pb::Graph& g) {
+  return static_cast<std::uint32_t>(g.frames_size() + g.tensors_size() + g.nodes_size() + g.kernels_size());
+}
+
+// --- writing
+// -------------------------------------------------------------------------------------------------------
 
 class Writer {
  public:
@@ -32,6 +38,7 @@ class Writer {
     for (const TensorInfo& info : graph.tensors()) write(info, *m_out.add_tensors());
     for (const Node& node : graph.nodes()) write(node, *m_out.add_nodes());
     for (const Kernel& kernel : graph.kernels()) write(kernel, *m_out.add_kernels());
+    m_out.set_entries_plus_one(entries(m_out) + 1);
     return std::move(m_out);
   }
 
@@ -110,10 +117,11 @@ class Writer {
   std::unordered_map<std::string, std::uint32_t> m_texts;  // looked up only, never walked
 };
 
-// --- reading -------------------------------------------------------------------------------------------------------
+// --- reading
+// -------------------------------------------------------------------------------------------------------
 
-/// Counts the messages in `bytes` without making any; false when the bytes are no fields at all. Only Graph's and
-/// Node's own fields hold messages that can be small and many.
+/// Counts the messages in `bytes` without making any; false when the bytes are no fields at all. Only Graph's
+/// and Node's own fields hold messages that can be small and many.
 bool countMessages(CodedInputStream& in, bool top, std::int64_t& count) {
   for (std::uint32_t tag = in.ReadTag(); tag != 0; tag = in.ReadTag()) {
     if (WireFormatLite::GetTagWireType(tag) != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
@@ -178,7 +186,8 @@ class Reader {
   template <typename Id>
   Id idOf(std::uint32_t index, int count, const char* what) {
     if (index < static_cast<std::uint32_t>(count)) return Id(static_cast<std::int64_t>(index));
-    fail(std::string(what) + " " + std::to_string(index) + " of " + std::to_string(count) + " does not exist");
+    fail(std::string(what) + " " + std::to_string(index) + " of " + std::to_string(count) +
+         " does not exist");
     return {};
   }
   template <typename Id>
@@ -220,12 +229,16 @@ class Reader {
 
   AttributeValue readValue(const pb::Attribute& in) {
     switch (in.value_case()) {
-      case pb::Attribute::kInteger: return in.integer();
-      case pb::Attribute::kNumber: return in.number();
-      case pb::Attribute::kStringText: return text(in.string_text());
+      case pb::Attribute::kInteger:
+        return in.integer();
+      case pb::Attribute::kNumber:
+        return in.number();
+      case pb::Attribute::kStringText:
+        return text(in.string_text());
       case pb::Attribute::kIntegers:
         return std::vector<std::int64_t>(in.integers().values().begin(), in.integers().values().end());
-      case pb::Attribute::VALUE_NOT_SET: break;
+      case pb::Attribute::VALUE_NOT_SET:
+        break;
     }
     fail("attribute " + text(in.name_text()) + " has no value");
     return std::int64_t{0};
@@ -275,18 +288,20 @@ std::string serializeGraph(const Graph& graph) {
 }
 
 Result<Graph> parseGraph(std::span<const std::byte> bytes, const std::string& origin) {
-  const auto damaged = [&](const std::string& what) { return Error(ErrorCode::kDamaged, origin + ": " + what); };
+  const auto damaged = [&](const std::string& what) {
+    return Error(ErrorCode::kDamaged, origin + ": " + what);
+  };
   if (bytes.size() > kMaxBytes) return damaged("larger than 256 MiB, no graph of msdbg");
-  if (!fewMessages(bytes)) return damaged("not a graph, or cut short; restore the file from a copy of the run");
+  static const std::string kBroken = "not a graph, or cut short; restore the file from a copy of the run";
+  if (!fewMessages(bytes)) return damaged(kBroken);
   CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
   in.SetRecursionLimit(8);
   pb::Graph message;
-  if (!message.ParseFromCodedStream(&in) || !in.ConsumedEntireMessage())
-    return damaged("not a graph, or cut short; restore the file from a copy of the run");
+  if (!message.ParseFromCodedStream(&in) || !in.ConsumedEntireMessage()) return damaged(kBroken);
   if (message.format() > kFormat)
     return Error(ErrorCode::kUnsupported, origin + ": graph format " + std::to_string(message.format()) +
                                               " is newer than this msdbg; update msdbg");
-  if (message.format() == 0) return damaged("not a graph: no format number");
+  if (message.format() == 0 || message.entries_plus_one() != entries(message) + 1) return damaged(kBroken);
   return Reader(message, origin).read();
 }
 

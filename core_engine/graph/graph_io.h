@@ -1,4 +1,5 @@
-// graph_NNNN.pb: the graph as protobuf (graph.proto). Input is untrusted: sizes and depth are limited, the result verified.
+// graph_NNNN.pb: the graph as protobuf (graph.proto). Input is untrusted: sizes and depth are limited, the
+// result verified.
 #pragma once
 
 #include <cstddef>

@@ -7,7 +7,8 @@
 
 namespace msdbg::core {
 
-/// One line a node: `%12 = Conv(network/x:0, network/conv1/weight:0) {pads=[1,1,1,1]} -> float32[64,64,16,16]  # network/conv1/Conv-op1 @ alexnet.cpp:52`
+/// One line a node: `%12 = Conv(network/x:0, network/conv1/weight:0) {pads=[1,1,1,1]} -> float32[64,64,16,16]
+/// # network/conv1/Conv-op1 @ alexnet.cpp:52`
 std::string graphText(const Graph& graph);
 std::string attributeText(const AttributeValue& value);
 

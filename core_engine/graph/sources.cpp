@@ -20,7 +20,8 @@ constexpr std::int32_t kMaxCodeLines = 20;
 
 std::optional<std::string> readFile(const fs::path& path) {
   std::error_code error;
-  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kMaxFileBytes || error) return std::nullopt;
+  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kMaxFileBytes || error)
+    return std::nullopt;
   std::ifstream in(path, std::ios::binary);
   if (!in) return std::nullopt;
   std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -55,7 +56,8 @@ std::string trimmed(std::string_view text) {
 /// One file, split once for all frames in it.
 class SourceFile {
  public:
-  explicit SourceFile(std::string_view text) : m_lines(split(text, '\n')), m_statements(splitStatements(text)) {}
+  explicit SourceFile(std::string_view text)
+      : m_lines(split(text, '\n')), m_statements(splitStatements(text)) {}
 
   void resolve(Frame& frame) const {
     const LineRange range = rangeAt(m_statements, frame.line);
@@ -66,12 +68,13 @@ class SourceFile {
  private:
   /// The statement on one line.
   std::string code(LineRange range) const {
-    const std::int32_t end = std::min({range.last, range.first + kMaxCodeLines - 1, static_cast<std::int32_t>(m_lines.size())});
+    const std::int32_t end =
+        std::min({range.last, range.first + kMaxCodeLines - 1, static_cast<std::int32_t>(m_lines.size())});
     std::vector<std::string> parts;
     for (std::int32_t line = std::max(range.first, 1); line <= end; ++line)
       if (std::string part = trimmed(m_lines[static_cast<std::size_t>(line) - 1]); !part.empty())
         parts.push_back(std::move(part));
-    if (end < range.last) parts.emplace_back("…");
+    if (range.last - range.first >= kMaxCodeLines) parts.emplace_back("…");
     return join(parts, " ");
   }
 
@@ -81,7 +84,9 @@ class SourceFile {
 
 }  // namespace
 
-LineRange statementAt(std::string_view text, std::int32_t line) { return rangeAt(splitStatements(text), line); }
+LineRange statementAt(std::string_view text, std::int32_t line) {
+  return rangeAt(splitStatements(text), line);
+}
 
 SourceTexts resolveSources(Graph& graph) {
   SourceTexts texts;

@@ -16,7 +16,8 @@ bool oneOf(std::string_view text, const std::string_view (&words)[N]) {
 
 /// After these a '[' or '(' starts something new although they look like names.
 bool isOperatorWord(std::string_view t) {
-  static constexpr std::string_view kWords[] = {"return", "co_return", "co_yield", "co_await", "throw", "case", "else", "do"};
+  static constexpr std::string_view kWords[] = {"return", "co_return", "co_yield", "co_await",
+                                                "throw",  "case",      "else",     "do"};
   return oneOf(t, kWords);
 }
 bool isHeaderWord(std::string_view t) {
@@ -29,7 +30,8 @@ bool isTypeWord(std::string_view t) {
 }
 /// Between the parameters of a function and its body.
 bool isQualifier(std::string_view t) {
-  static constexpr std::string_view kWords[] = {"const", "mutable", "noexcept", "override", "final", "volatile"};
+  static constexpr std::string_view kWords[] = {"const",    "mutable", "noexcept",
+                                                "override", "final",   "volatile"};
   return oneOf(t, kWords);
 }
 
@@ -40,8 +42,10 @@ class Splitter {
   std::vector<Statement> run() {
     m_stack.push_back({Kind::kBlock});
     for (Token token = m_tokens.next(); token.kind != TokenKind::kEnd; token = m_tokens.next()) {
-      if (token.kind == TokenKind::kDirective) m_statements.push_back({token.line, token.lastLine, depth()});
-      else take(token);
+      if (token.kind == TokenKind::kDirective)
+        m_statements.push_back({token.line, token.lastLine, depth()});
+      else
+        take(token);
     }
     while (m_stack.size() > 1) pop();
     endStatement();
@@ -60,10 +64,10 @@ class Splitter {
     std::int32_t first = 0, last = 0;
     std::int32_t tokens = 0;
     std::string_view firstWord = {};
-    bool typeHeader = false;  // "struct X", "namespace y": the next '{' is a block
-    bool lambda = false;      // a lambda's [] was seen: the next '{' is its body
-    bool placeholder = false; // "auto" was seen: a "->" after a ')' starts a return type
-    bool trailing = false;    // it did: the next '{' is a function's body
+    bool typeHeader = false;   // "struct X", "namespace y": the next '{' is a block
+    bool lambda = false;       // a lambda's [] was seen: the next '{' is its body
+    bool placeholder = false;  // "auto" was seen: a "->" after a ')' starts a return type
+    bool trailing = false;     // it did: the next '{' is a function's body
 
     void clearStatement() {
       first = last = tokens = 0;
@@ -77,10 +81,14 @@ class Splitter {
 
   void take(const Token& token) {
     const std::string_view t = token.text;
-    if (t == "{") open(token);
-    else if (t == "}") closeBrace(token);
-    else if (t == ";") semicolon(token);
-    else word(token);
+    if (t == "{")
+      open(token);
+    else if (t == "}")
+      closeBrace(token);
+    else if (t == ";")
+      semicolon(token);
+    else
+      word(token);
     m_previous = t;
   }
 
@@ -104,10 +112,14 @@ class Splitter {
   void word(const Token& token) {
     extend(token);
     const std::string_view t = token.text;
-    if (t == "(") push(Kind::kParenthesis, token);
-    else if (t == "[") push(Kind::kBracket, token);
-    else if (t == ")" || t == "]") close(token);
-    else note(t);
+    if (t == "(")
+      push(Kind::kParenthesis, token);
+    else if (t == "[")
+      push(Kind::kBracket, token);
+    else if (t == ")" || t == "]")
+      close(token);
+    else
+      note(t);
   }
 
   /// What decides later whether a '{' is a block.
@@ -137,7 +149,8 @@ class Splitter {
   static bool endsOperand(std::string_view t) {
     if (t.empty()) return false;
     const auto c = static_cast<unsigned char>(t.back());
-    return t == ")" || t == "]" || t == "}" || ((std::isalnum(c) || c == '_' || c == '"' || c >= 0x80) && !isOperatorWord(t));
+    return t == ")" || t == "]" || t == "}" ||
+           ((std::isalnum(c) || c == '_' || c == '"' || c >= 0x80) && !isOperatorWord(t));
   }
 
   void pop() {
@@ -193,12 +206,14 @@ class Splitter {
     endStatement();
   }
 
-  /// A ';' shows that what looked like an initialiser list is a block: the statement before it was its header.
+  /// A ';' shows that what looked like an initialiser list is a block: the statement before it was its
+  /// header.
   void becomeBlock() {
     top().kind = Kind::kBlock;
     Context& outer = m_stack[m_stack.size() - 2];
     if (outer.kind != Kind::kBlock) return;
-    if (outer.first != 0) m_statements.push_back({outer.first, std::max(outer.first, top().openLine), depth() - 1});
+    if (outer.first != 0)
+      m_statements.push_back({outer.first, std::max(outer.first, top().openLine), depth() - 1});
     outer.clearStatement();
   }
 

@@ -68,9 +68,12 @@ void Tokens::skipComment() {
 /// To the end of the line; a backslash or an open comment carries it on.
 void Tokens::skipDirective() {
   while (m_at < m_text.size() && m_text[m_at] != '\n') {
-    if (m_text[m_at] == '/' && (at(m_at + 1) == '/' || at(m_at + 1) == '*')) skipComment();
-    else if (m_text[m_at] == '\\') skipTo(m_at + (at(m_at + 1) == '\r' && at(m_at + 2) == '\n' ? 3 : 2));
-    else skipTo(m_at + 1);
+    if (m_text[m_at] == '/' && (at(m_at + 1) == '/' || at(m_at + 1) == '*'))
+      skipComment();
+    else if (m_text[m_at] == '\\')
+      skipTo(m_at + (at(m_at + 1) == '\r' && at(m_at + 2) == '\n' ? 3 : 2));
+    else
+      skipTo(m_at + 1);
   }
 }
 
@@ -104,8 +107,10 @@ bool Tokens::skipLiteral() {
   const char quote = at(end);
   const bool literal = (quote == '"' || quote == '\'') && isLiteralPrefix(name);
   skipTo(end);
-  if (literal && quote == '"' && name.ends_with('R')) skipRaw();
-  else if (literal) skipQuoted(quote);
+  if (literal && quote == '"' && name.ends_with('R'))
+    skipRaw();
+  else if (literal)
+    skipQuoted(quote);
   return literal || !name.empty();
 }
 

@@ -1,5 +1,5 @@
-// The tokens of C++ source text that statements.cpp needs: comments are skipped, literals are one token, a preprocessor
-// line (with its continuations) is one token. Takes any bytes; linear.
+// The tokens of C++ source text that statements.cpp needs: comments are skipped, literals are one token, a
+// preprocessor line (with its continuations) is one token. Takes any bytes; linear.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ enum class TokenKind { kText, kDirective, kEnd };
 
 struct Token {
   TokenKind kind = TokenKind::kEnd;
-  std::string_view text;          // a name, a number, a literal with its quotes, "::", "->" or one character
+  std::string_view text;  // a name, a number, a literal with its quotes, "::", "->" or one character
   std::int32_t line = 0, lastLine = 0;
-  bool attribute = false;         // the first '[' of "[["
+  bool attribute = false;  // the first '[' of "[["
 };
 
 class Tokens {

@@ -17,22 +17,26 @@ std::vector<FrameId> framesAt(Graph& graph, const std::source_location& where) {
   return graph.frameStack(graph.addFrame(frameFrom(where)));
 }
 
-/// Names become paths in HDF5 and patterns on the command line: what would mean something else there is refused.
+/// Names become paths in HDF5 and patterns on the command line: what would mean something else there is
+/// refused.
 bool isPlainName(std::string_view name) {
   for (const std::string& part : split(name, '/'))
     if (part.empty() || part == "." || part == "..") return false;
   return std::none_of(name.begin(), name.end(), [](unsigned char c) {
-    return c <= ' ' || c == 0x7f || std::string_view(":*?[]()\\\"'").find(static_cast<char>(c)) != std::string_view::npos;
+    return c <= ' ' || c == 0x7f ||
+           std::string_view(":*?[]()\\\"'").find(static_cast<char>(c)) != std::string_view::npos;
   });
 }
 
 void checkName(Graph& graph, const std::string& name, const char* kind, const std::source_location& where) {
   if (isPlainName(name)) return;
   fail(graph, framesAt(graph, where),
-       std::string(kind) + " name '" + name + "' is not usable: no empty parts, spaces or any of : * ? [ ] ( ) quotes");
+       std::string(kind) + " name '" + name +
+           "' is not usable: no empty parts, spaces or any of : * ? [ ] ( ) quotes");
 }
 
-void checkShape(Graph& graph, const Shape& shape, const std::string& name, const std::source_location& where) {
+void checkShape(Graph& graph, const Shape& shape, const std::string& name,
+                const std::source_location& where) {
   const auto dims = shape.dims();
   if (std::all_of(dims.begin(), dims.end(), [](std::int64_t d) { return d > 0; })) return;
   fail(graph, framesAt(graph, where), name + " has shape " + shape.text() + ": dimensions are positive");
@@ -46,11 +50,13 @@ const OpDef& opOrFail(const Graph& graph, std::span<const FrameId> frames, std::
   fail(graph, frames, "unknown operator '" + std::string(opType) + "'" + didYouMean(opType, names));
 }
 
-void checkInputs(const Graph& graph, std::span<const FrameId> frames, const OpDef& op, std::span<const Value> inputs) {
+void checkInputs(const Graph& graph, std::span<const FrameId> frames, const OpDef& op,
+                 std::span<const Value> inputs) {
   const std::string name(op.name);
   if (inputs.size() < op.minInputs || inputs.size() > op.maxInputs)
-    fail(graph, frames, name + ": " + std::to_string(inputs.size()) + " inputs, but it takes " +
-                            std::to_string(op.minInputs) + " to " + std::to_string(op.maxInputs));
+    fail(graph, frames,
+         name + ": " + std::to_string(inputs.size()) + " inputs, but it takes " +
+             std::to_string(op.minInputs) + " to " + std::to_string(op.maxInputs));
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const std::string which = name + ": input " + std::to_string(i);
     if (!inputs[i].valid()) fail(graph, frames, which + " is an empty Value");
@@ -64,18 +70,21 @@ std::vector<TensorType> typesOf(std::span<const Value> inputs) {
   return types;
 }
 
-/// Equal on all ranks: computed from what is equal on all ranks. Dropout's mask depends on the place in the batch.
+/// Equal on all ranks: computed from what is equal on all ranks. Dropout's mask depends on the place in the
+/// batch.
 bool replicatedOutput(const OpDef& op, std::span<const Value> inputs) {
   return op.name != "Dropout" &&
          std::all_of(inputs.begin(), inputs.end(), [](const Value& v) { return v.info().replicated; });
 }
 
-std::vector<TensorInfo> outputsOf(const OpDef& op, std::span<const Value> inputs, std::vector<TensorType> types) {
+std::vector<TensorInfo> outputsOf(const OpDef& op, std::span<const Value> inputs,
+                                  std::vector<TensorType> types) {
   std::vector<TensorInfo> outputs(types.size());
   for (std::size_t i = 0; i < types.size(); ++i) {
     outputs[i].dtype = types[i].dtype;
     outputs[i].shape = std::move(types[i].shape);
-    outputs[i].role = op.name == "SoftmaxCrossEntropyLoss" && i == 0 ? TensorRole::kLoss : TensorRole::kActivation;
+    outputs[i].role =
+        op.name == "SoftmaxCrossEntropyLoss" && i == 0 ? TensorRole::kLoss : TensorRole::kActivation;
     outputs[i].replicated = replicatedOutput(op, inputs);
   }
   return outputs;
@@ -97,8 +106,9 @@ TensorInfo sourceInfo(Graph& graph, const std::string& name, Shape shape, DType 
 std::vector<Value> applyOp(std::string_view opType, std::span<const Value> inputs, Attributes attributes,
                            const std::source_location& where) {
   const auto valid = std::find_if(inputs.begin(), inputs.end(), [](const Value& v) { return v.valid(); });
-  if (valid == inputs.end()) throw BuildError(std::string(opType) + ": all inputs are empty Values (" +
-                                              where.file_name() + ":" + std::to_string(where.line()) + ")");
+  if (valid == inputs.end())
+    throw BuildError(std::string(opType) + ": all inputs are empty Values (" + where.file_name() + ":" +
+                     std::to_string(where.line()) + ")");
   Graph& graph = valid->graph();
   const std::vector<FrameId> frames = framesAt(graph, where);
   const OpDef& op = opOrFail(graph, frames, opType);
@@ -107,8 +117,9 @@ std::vector<Value> applyOp(std::string_view opType, std::span<const Value> input
   if (!types.ok()) fail(graph, frames, types.error().message());
   std::vector<TensorId> ids;
   for (const Value& input : inputs) ids.push_back(input.id());
-  const NodeId node = graph.addNode(std::string(opType), graph.scopePath(), Phase::kForward, std::move(ids),
-                                    std::move(attributes), outputsOf(op, inputs, std::move(types).value()), frames);
+  const NodeId node =
+      graph.addNode(std::string(opType), graph.scopePath(), Phase::kForward, std::move(ids),
+                    std::move(attributes), outputsOf(op, inputs, std::move(types).value()), frames);
   std::vector<Value> outputs;
   for (const TensorId id : graph.node(node).outputs) outputs.emplace_back(graph, id);
   return outputs;
@@ -143,7 +154,8 @@ Value Graph::input(std::string name, Shape shape, std::optional<DType> dtype, st
 
 Scope Graph::scope(std::string name, std::source_location where) { return {*this, std::move(name), where}; }
 
-Scope::Scope(Graph& graph, std::string name, const std::source_location& where, bool engine) : m_graph(graph) {
+Scope::Scope(Graph& graph, std::string name, const std::source_location& where, bool engine)
+    : m_graph(graph) {
   checkName(graph, name, "scope", where);
   graph.openFrames.push_back({std::move(name), graph.addFrame(frameFrom(where, engine))});
 }

@@ -1,6 +1,7 @@
-// What a user's program holds while it builds a graph: Value (a tensor of a graph), Operand (a Value with the line
-// that used it, so that overloaded operators carry their source line too), Scope. All are cheap handles; the Graph
-// must outlive them. Mistakes in a model (wrong shapes, foreign graphs) throw BuildError naming the line.
+// What a user's program holds while it builds a graph: Value (a tensor of a graph), Operand (a Value with the
+// line that used it, so that overloaded operators carry their source line too), Scope. All are cheap handles;
+// the Graph must outlive them. Mistakes in a model (wrong shapes, foreign graphs) throw BuildError naming the
+// line.
 #pragma once
 
 #include <source_location>
@@ -50,8 +51,8 @@ class Scope {
   Graph& m_graph;
 };
 
-/// A layer of the engine (conv, linear, …): adds the caller's frame but no name. Operators called inside it have
-/// the layer's own line as innermost frame, marked `engine`.
+/// A layer of the engine (conv, linear, …): adds the caller's frame but no name. Operators called inside it
+/// have the layer's own line as innermost frame, marked `engine`.
 class LayerScope {
  public:
   LayerScope(Graph& graph, const std::source_location& callers);
@@ -65,13 +66,14 @@ class LayerScope {
 
 Frame frameFrom(const std::source_location& where, bool engine = false);
 
-/// The one way an operator call becomes a node: infers shapes with the operator's OpDef (registry), names it after the
-/// open scopes, attaches frames. Phase forward. Throws BuildError.
+/// The one way an operator call becomes a node: infers shapes with the operator's OpDef (registry), names it
+/// after the open scopes, attaches frames. Phase forward. Throws BuildError.
 std::vector<Value> applyOp(std::string_view opType, std::span<const Value> inputs, Attributes attributes,
                            const std::source_location& where);
 inline Value applyOp1(std::string_view opType, std::initializer_list<Value> inputs, Attributes attributes,
                       const std::source_location& where) {
-  return applyOp(opType, std::span<const Value>(inputs.begin(), inputs.size()), std::move(attributes), where).front();
+  return applyOp(opType, std::span<const Value>(inputs.begin(), inputs.size()), std::move(attributes), where)
+      .front();
 }
 
 /// A trainable parameter in the open scope; called by layers.

@@ -24,7 +24,8 @@ class Verifier {
 
  private:
   void fail(const std::string& who, const std::string& rule) {
-    if (m_status.ok()) m_status = Error(ErrorCode::kInternal, "graph " + m_graph.name() + ": " + who + " " + rule);
+    if (m_status.ok())
+      m_status = Error(ErrorCode::kInternal, "graph " + m_graph.name() + ": " + who + " " + rule);
   }
   bool ok() const { return m_status.ok(); }
   template <typename T>
@@ -66,7 +67,8 @@ class Verifier {
   }
 
   void checkProducer(const TensorInfo& info) {
-    if (info.producer.value == -1 && info.slot != 0) fail(nameOf(info), "is a source with a slot other than 0");
+    if (info.producer.value == -1 && info.slot != 0)
+      fail(nameOf(info), "is a source with a slot other than 0");
     if (info.producer.value == -1) return;
     if (!inRange(info.producer, m_graph.nodes().size()))
       return fail(nameOf(info), "has a producer that does not exist");
@@ -92,7 +94,8 @@ class Verifier {
 
   void checkInputs(const Node& node) {
     for (const TensorId id : node.inputs) {
-      if (!inRange(id, m_graph.tensors().size())) return fail(nameOf(node), "reads a tensor that does not exist");
+      if (!inRange(id, m_graph.tensors().size()))
+        return fail(nameOf(node), "reads a tensor that does not exist");
       const TensorInfo& info = m_graph.tensor(id);
       if (!info.isSource() && info.producer.value >= node.id.value)
         return fail(nameOf(node), "reads " + info.fullName() + " before it is computed");
@@ -111,7 +114,8 @@ class Verifier {
 
   void checkDerivation(const Node& node) {
     if (node.derivedFrom.value == -1) return;
-    if (node.phase == Phase::kForward) return fail(nameOf(node), "is a forward node but derived from another");
+    if (node.phase == Phase::kForward)
+      return fail(nameOf(node), "is a forward node but derived from another");
     if (!inRange(node.derivedFrom, m_graph.nodes().size()) || node.derivedFrom.value >= node.id.value)
       return fail(nameOf(node), "is derived from a node that does not precede it");
     if (m_graph.node(node.derivedFrom).phase != Phase::kForward)
@@ -122,8 +126,9 @@ class Verifier {
     const OpDef* op = findOp(node.opType);
     if (!op) return;
     if (node.inputs.size() < op->minInputs || node.inputs.size() > op->maxInputs)
-      return fail(nameOf(node), "has " + std::to_string(node.inputs.size()) + " inputs, " + node.opType + " takes " +
-                                    std::to_string(op->minInputs) + " to " + std::to_string(op->maxInputs));
+      return fail(nameOf(node), "has " + std::to_string(node.inputs.size()) + " inputs, " + node.opType +
+                                    " takes " + std::to_string(op->minInputs) + " to " +
+                                    std::to_string(op->maxInputs));
     for (const AttributeDoc& doc : op->attributes) checkAttribute(node, doc);
     if (ok() && op->infer) checkTypes(node, *op);
   }
@@ -152,14 +157,16 @@ class Verifier {
     if (inferred->size() != node.outputs.size())
       return fail(nameOf(node), "has " + std::to_string(node.outputs.size()) + " outputs, not " +
                                     std::to_string(inferred->size()));
-    for (std::size_t i = 0; i < inferred->size(); ++i) compareType(node, m_graph.tensor(node.outputs[i]), (*inferred)[i]);
+    for (std::size_t i = 0; i < inferred->size(); ++i)
+      compareType(node, m_graph.tensor(node.outputs[i]), (*inferred)[i]);
   }
 
   void compareType(const Node& node, const TensorInfo& stored, const TensorType& inferred) {
     if (stored.dtype == inferred.dtype && stored.shape == inferred.shape) return;
-    fail(nameOf(node), "has output " + std::to_string(stored.slot) + " " + std::string(dtypeName(stored.dtype)) + " " +
-                           stored.shape.text() + ", but its inputs give " + std::string(dtypeName(inferred.dtype)) +
-                           " " + inferred.shape.text());
+    fail(nameOf(node), "has output " + std::to_string(stored.slot) + " " +
+                           std::string(dtypeName(stored.dtype)) + " " + stored.shape.text() +
+                           ", but its inputs give " + std::string(dtypeName(inferred.dtype)) + " " +
+                           inferred.shape.text());
   }
 
   void checkTensorNames() {
@@ -184,14 +191,17 @@ class Verifier {
       if (kernel.id.value != static_cast<std::int64_t>(i))
         fail("kernel " + kernel.name, "has an id that is not its place");
       for (const NodeId id : kernel.nodes) {
-        if (inRange(id, covered.size())) ++covered[id.index()];
-        else fail("kernel " + kernel.name, "computes a node that does not exist");
+        if (inRange(id, covered.size()))
+          ++covered[id.index()];
+        else
+          fail("kernel " + kernel.name, "computes a node that does not exist");
       }
     }
     if (m_graph.kernels().empty()) return;
     for (const Node& node : m_graph.nodes())
       if (covered[node.id.index()] != 1)
-        return fail(nameOf(node), "is computed by " + std::to_string(covered[node.id.index()]) + " kernels, not by one");
+        return fail(nameOf(node),
+                    "is computed by " + std::to_string(covered[node.id.index()]) + " kernels, not by one");
   }
 
   const Graph& m_graph;

@@ -16,51 +16,54 @@ struct ConvSizes {
   std::int64_t images, channels, filters;
   Window window;
   std::int64_t depth() const { return channels * window.kernelPlane(); }
-  /// Images a group: about a thousand columns.
-  std::int64_t groupImages() const { return std::min(images, std::max<std::int64_t>(1, 1024 / window.outPlane())); }
+  /// Images a group: a few hundred columns, whatever the thread count.
+  std::int64_t groupImages() const { return std::max<std::int64_t>(1, 256 / window.outPlane()); }
+  std::int64_t groups() const { return (images + groupImages() - 1) / groupImages(); }
 };
 
 /// Sizes from x, weight shapes and the attributes (already checked by infer).
 ConvSizes convSizes(const Shape& x, const Shape& weight, const Attributes& attributes);
 
-/// f(first, count) for groups of images in order.
-template <typename F>
-void forImageGroups(const ConvSizes& sizes, const F& f) {
-  const std::int64_t step = std::max<std::int64_t>(sizes.groupImages(), 1);
-  for (std::int64_t first = 0; first < sizes.images; first += step) f(first, std::min(step, sizes.images - first));
+struct ImageGroup {
+  std::int64_t first, count;  // images
+};
+inline ImageGroup imageGroup(const ConvSizes& sizes, std::int64_t group) {
+  const std::int64_t first = group * sizes.groupImages();
+  return {first, std::min(sizes.groupImages(), sizes.images - first)};
 }
 
-/// One row of columns for one image: `plane` is x[image][c].
+/// One row of columns for one image: `plane` is x[image][c], (r, s) the place in the kernel.
 template <typename T>
 void fillColumnRow(const Window& w, std::int64_t r, std::int64_t s, const T* plane, T* out) {
-  for (std::int64_t oy = 0; oy < w.outH; ++oy) {
+  const Span1d inside = outputColumnsInside(w, s);
+  for (std::int64_t oy = 0; oy < w.outH; ++oy, out += w.outW) {
     const std::int64_t y = oy * w.strideH - w.padTop + r;
-    for (std::int64_t ox = 0; ox < w.outW; ++ox) {
-      const std::int64_t x = ox * w.strideW - w.padLeft + s;
-      const bool inside = y >= 0 && y < w.inH && x >= 0 && x < w.inW;
-      *out++ = inside ? plane[y * w.inW + x] : T(0);
-    }
+    std::fill_n(out, w.outW, T(0));
+    if (y < 0 || y >= w.inH) continue;
+    const T* row = plane + y * w.inW - w.padLeft + s;
+    for (std::int64_t ox = inside.first; ox < inside.last; ++ox) out[ox] = row[ox * w.strideW];
   }
 }
 
-/// columns of images [first, first + count); depth() x (count * outPlane).
+/// Rows [firstRow, firstRow + rows) of the columns of a group; rows x (count * outPlane).
 template <typename T>
-void imagesToColumns(const ConvSizes& sizes, const T* x, std::int64_t first, std::int64_t count, int threads, T* columns) {
+void imagesToColumns(const ConvSizes& sizes, const T* x, const ImageGroup& group, std::int64_t firstRow, std::int64_t rows,
+                     T* columns) {
   const Window& w = sizes.window;
-  parallelFor(sizes.depth(), threads, [&](std::int64_t k) {
-    const std::int64_t c = k / w.kernelPlane(), r = k % w.kernelPlane() / w.kernelW, s = k % w.kernelW;
-    for (std::int64_t image = 0; image < count; ++image)
-      fillColumnRow(w, r, s, x + ((first + image) * sizes.channels + c) * w.inPlane(),
-                    columns + (k * count + image) * w.outPlane());
-  }, 8);
+  for (std::int64_t k = firstRow; k < firstRow + rows; ++k) {
+    const std::int64_t c = k / w.kernelPlane(), place = k % w.kernelPlane();
+    for (std::int64_t image = group.first; image < group.first + group.count; ++image, columns += w.outPlane())
+      fillColumnRow(w, place / w.kernelW, place % w.kernelW, x + (image * sizes.channels + c) * w.inPlane(), columns);
+  }
 }
 
-/// [image][channel][position] -> [channel][image][position] for images [first, first + count).
+/// The group's dy [image][filter][position] -> [filter][image][position].
 template <typename T>
-void gatherChannels(const T* y, std::int64_t channels, std::int64_t plane, std::int64_t first, std::int64_t count, T* out) {
-  for (std::int64_t channel = 0; channel < channels; ++channel)
-    for (std::int64_t image = 0; image < count; ++image)
-      std::copy_n(y + ((first + image) * channels + channel) * plane, plane, out + (channel * count + image) * plane);
+void gatherFilters(const ConvSizes& sizes, const T* dy, const ImageGroup& group, T* out) {
+  const std::int64_t plane = sizes.window.outPlane();
+  for (std::int64_t filter = 0; filter < sizes.filters; ++filter)
+    for (std::int64_t image = group.first; image < group.first + group.count; ++image, out += plane)
+      std::copy_n(dy + (image * sizes.filters + filter) * plane, plane, out);
 }
 
 }  // namespace msdbg::core

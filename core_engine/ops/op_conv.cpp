@@ -1,4 +1,6 @@
 // Conv: y[n, o, i, j] = b[o] + sum over c, r, s of x[n, c, i*stride + r - pad, j*stride + s - pad] * w[o, c, r, s].
+// Products with padding are computed as 0 * w, so that a NaN in w reaches every position of its filter. Fast kernels may
+// leave them out; only positions at the border differ, and only when w is not finite.
 #include "core_engine/ops/builtin_ops.h"
 #include "core_engine/ops/conv_reference.h"
 #include "core_engine/ops/gradient.h"
@@ -35,16 +37,16 @@ std::vector<std::optional<Value>> gradient(GradientBuilder& b) {
   return gradients;
 }
 
-/// sums [filter][image][position] + bias -> y [image][filter][position]
+/// sums [filter][image][position] + bias -> the group's y [image][filter][position]
 template <typename T>
-void storeImages(const ConvSizes& s, const double* sums, const T* bias, std::int64_t count, int threads, T* y) {
+void storeGroup(const ConvSizes& s, const ImageGroup& group, const double* sums, const T* bias, T* y) {
   const std::int64_t plane = s.window.outPlane();
-  parallelFor(count * s.filters, threads, [&](std::int64_t at) {
-    const std::int64_t image = at / s.filters, o = at % s.filters;
-    const double* from = sums + (o * count + image) * plane;
+  for (std::int64_t o = 0; o < s.filters; ++o) {
     const double offset = bias ? static_cast<double>(bias[o]) : 0.0;
-    for (std::int64_t i = 0; i < plane; ++i) y[at * plane + i] = static_cast<T>(from[i] + offset);
-  }, 64);
+    for (std::int64_t image = group.first; image < group.first + group.count; ++image, sums += plane)
+      for (std::int64_t i = 0; i < plane; ++i)
+        y[(image * s.filters + o) * plane + i] = static_cast<T>(sums[i] + offset);
+  }
 }
 
 template <typename T>
@@ -53,16 +55,15 @@ void convolve(const KernelArgs& args) {
   const T* x = args.inputs[0]->data<T>().data();
   const T* bias = args.inputs.size() > 2 ? args.inputs[2]->data<T>().data() : nullptr;
   const MatrixView<T> weight{args.inputs[1]->data<T>().data(), s.depth(), 1};
-  T* y = args.outputs[0]->data<T>().data();
-  const std::int64_t plane = s.window.outPlane();
-  std::vector<T> columns(s.depth() * s.groupImages() * plane);
-  forImageGroups(s, [&](std::int64_t first, std::int64_t count) {
-    const std::int64_t width = count * plane;
+  parallelFor(s.groups(), args.state.threads, [&](std::int64_t at) {
+    const ImageGroup group = imageGroup(s, at);
+    const std::int64_t width = group.count * s.window.outPlane();
+    std::vector<T> columns(s.depth() * width);
     std::vector<double> sums(s.filters * width, 0.0);
-    imagesToColumns(s, x, first, count, args.state.threads, columns.data());
-    gemmAccumulate(s.filters, width, s.depth(), weight, {columns.data(), width, 1}, sums.data(), width, args.state.threads);
-    storeImages(s, sums.data(), bias, count, args.state.threads, y + first * s.filters * plane);
-  });
+    imagesToColumns(s, x, group, 0, s.depth(), columns.data());
+    gemmAccumulate(s.filters, width, s.depth(), weight, {columns.data(), width, 1}, sums.data(), width, 1);
+    storeGroup(s, group, sums.data(), bias, args.outputs[0]->data<T>().data());
+  }, 2);
 }
 
 Status reference(const KernelArgs& args) {

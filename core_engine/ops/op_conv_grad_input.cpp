@@ -23,28 +23,30 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const 
 
 /// Adds one row of column gradients (kernel place r, s) to a plane of the input's gradient.
 void addColumnRow(const Window& w, std::int64_t r, std::int64_t s, const double* from, double* plane) {
-  for (std::int64_t oy = 0; oy < w.outH; ++oy) {
+  const Span1d inside = outputColumnsInside(w, s);
+  for (std::int64_t oy = 0; oy < w.outH; ++oy, from += w.outW) {
     const std::int64_t y = oy * w.strideH - w.padTop + r;
-    for (std::int64_t ox = 0; ox < w.outW; ++ox, ++from) {
-      const std::int64_t x = ox * w.strideW - w.padLeft + s;
-      if (y >= 0 && y < w.inH && x >= 0 && x < w.inW) plane[y * w.inW + x] += *from;
-    }
+    if (y < 0 || y >= w.inH) continue;
+    double* row = plane + y * w.inW - w.padLeft + s;
+    for (std::int64_t ox = inside.first; ox < inside.last; ++ox) row[ox * w.strideW] += from[ox];
   }
 }
 
-/// column gradients -> dx[image][c] for `count` images
+/// Column gradients of a group -> dx[image][c], places of the kernel in row-major order.
 template <typename T>
-void columnsToImages(const ConvSizes& s, const double* columns, std::int64_t count, int threads, T* dx) {
+void columnsToImages(const ConvSizes& s, const ImageGroup& group, const double* columns, T* dx) {
   const Window& w = s.window;
-  parallelFor(count * s.channels, threads, [&](std::int64_t at) {
+  std::vector<double> plane(w.inPlane());
+  for (std::int64_t at = 0; at < group.count * s.channels; ++at) {
     const std::int64_t image = at / s.channels, c = at % s.channels;
-    std::vector<double> plane(w.inPlane(), 0.0);
+    std::fill(plane.begin(), plane.end(), 0.0);
     for (std::int64_t place = 0; place < w.kernelPlane(); ++place) {
       const std::int64_t k = c * w.kernelPlane() + place;
-      addColumnRow(w, place / w.kernelW, place % w.kernelW, columns + (k * count + image) * w.outPlane(), plane.data());
+      addColumnRow(w, place / w.kernelW, place % w.kernelW, columns + (k * group.count + image) * w.outPlane(), plane.data());
     }
-    for (std::int64_t i = 0; i < w.inPlane(); ++i) dx[at * w.inPlane() + i] = static_cast<T>(plane[i]);
-  }, 64);
+    T* to = dx + (group.first * s.channels + at) * w.inPlane();
+    for (std::int64_t i = 0; i < w.inPlane(); ++i) to[i] = static_cast<T>(plane[i]);
+  }
 }
 
 template <typename T>
@@ -52,17 +54,15 @@ void run(const KernelArgs& args) {
   const ConvSizes s = convSizes(args.outputs[0]->shape(), args.inputs[1]->shape(), args.node.attributes);
   const T* dy = args.inputs[0]->data<T>().data();
   const MatrixView<T> weight{args.inputs[1]->data<T>().data(), s.depth(), 1};
-  T* dx = args.outputs[0]->data<T>().data();
-  const std::int64_t plane = s.window.outPlane();
-  forImageGroups(s, [&](std::int64_t first, std::int64_t count) {
-    const std::int64_t width = count * plane;
+  parallelFor(s.groups(), args.state.threads, [&](std::int64_t at) {
+    const ImageGroup group = imageGroup(s, at);
+    const std::int64_t width = group.count * s.window.outPlane();
     std::vector<T> gathered(s.filters * width);
     std::vector<double> columns(s.depth() * width, 0.0);
-    gatherChannels(dy, s.filters, plane, first, count, gathered.data());
-    gemmAccumulate(s.depth(), width, s.filters, weight.transposed(), {gathered.data(), width, 1}, columns.data(), width,
-                   args.state.threads);
-    columnsToImages(s, columns.data(), count, args.state.threads, dx + first * s.channels * s.window.inPlane());
-  });
+    gatherFilters(s, dy, group, gathered.data());
+    gemmAccumulate(s.depth(), width, s.filters, weight.transposed(), {gathered.data(), width, 1}, columns.data(), width, 1);
+    columnsToImages(s, group, columns.data(), args.outputs[0]->data<T>().data());
+  }, 2);
 }
 
 Status reference(const KernelArgs& args) {

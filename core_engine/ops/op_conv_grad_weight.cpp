@@ -18,23 +18,33 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const 
   return std::vector<TensorType>{{inputs[0].dtype, Shape{dy[1], x[1], window.kernelH, window.kernelW}}};
 }
 
+/// Columns [first, first + count) of dW seen as a matrix [filters, depth], over all images in order.
+template <typename T>
+void runColumns(const KernelArgs& args, const ConvSizes& s, std::int64_t first, std::int64_t count) {
+  const std::int64_t most = s.groupImages() * s.window.outPlane();
+  std::vector<double> sums(s.filters * count, 0.0);
+  std::vector<T> columns(count * most), gathered(s.filters * most);
+  for (std::int64_t at = 0; at < s.groups(); ++at) {
+    const ImageGroup group = imageGroup(s, at);
+    const std::int64_t width = group.count * s.window.outPlane();
+    gatherFilters(s, args.inputs[0]->data<T>().data(), group, gathered.data());
+    imagesToColumns(s, args.inputs[1]->data<T>().data(), group, first, count, columns.data());
+    gemmAccumulate<T>(s.filters, count, width, {gathered.data(), width, 1}, {columns.data(), 1, width}, sums.data(), count, 1);
+  }
+  T* dw = args.outputs[0]->data<T>().data();
+  for (std::int64_t i = 0; i < s.filters * count; ++i)
+    dw[i / count * s.depth() + first + i % count] = static_cast<T>(sums[i]);
+}
+
+/// Each thread has columns of its own, so the order of summation does not depend on their number.
 template <typename T>
 void run(const KernelArgs& args) {
   const ConvSizes s = convSizes(args.inputs[1]->shape(), args.outputs[0]->shape(), args.node.attributes);
-  const T* dy = args.inputs[0]->data<T>().data();
-  const T* x = args.inputs[1]->data<T>().data();
-  const std::int64_t plane = s.window.outPlane();
-  std::vector<double> sums(s.filters * s.depth(), 0.0);
-  std::vector<T> columns(s.depth() * s.groupImages() * plane), gathered(s.filters * s.groupImages() * plane);
-  forImageGroups(s, [&](std::int64_t first, std::int64_t count) {
-    const std::int64_t width = count * plane;
-    gatherChannels(dy, s.filters, plane, first, count, gathered.data());
-    imagesToColumns(s, x, first, count, args.state.threads, columns.data());
-    gemmAccumulate<T>(s.filters, s.depth(), width, {gathered.data(), width, 1}, {columns.data(), 1, width}, sums.data(),
-                      s.depth(), args.state.threads);
-  });
-  const auto dw = args.outputs[0]->data<T>();
-  for (std::size_t i = 0; i < sums.size(); ++i) dw[i] = static_cast<T>(sums[i]);
+  const std::int64_t parts = args.state.threads;
+  parallelFor(parts, args.state.threads, [&](std::int64_t part) {
+    const std::int64_t first = s.depth() * part / parts, last = s.depth() * (part + 1) / parts;
+    if (first < last) runColumns<T>(args, s, first, last - first);
+  }, 2);
 }
 
 Status reference(const KernelArgs& args) {

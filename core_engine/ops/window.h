@@ -32,6 +32,13 @@ inline Span1d coveredColumns(const Window& w, std::int64_t outColumn) {
   return {std::max<std::int64_t>(start, 0), std::min(start + w.kernelW, w.inW)};
 }
 
+/// Output columns [first, last) whose element at kernel column `s` is not padding.
+inline Span1d outputColumnsInside(const Window& w, std::int64_t s) {
+  const auto ceiling = [&](std::int64_t value) { return value <= 0 ? 0 : (value + w.strideW - 1) / w.strideW; };
+  const std::int64_t first = std::min(ceiling(w.padLeft - s), w.outW);
+  return {first, std::max(first, std::min(ceiling(w.inW + w.padLeft - s), w.outW))};
+}
+
 /// The window over planes of `inH` x `inW`, from a node's attributes; errors name `op` and the attribute. kernelH, kernelW:
 /// those of a weight, which kernel_shape (if there) must repeat; -1: kernel_shape alone says.
 Result<Window> makeWindow(std::string_view op, const Attributes& attributes, std::int64_t inH, std::int64_t inW,

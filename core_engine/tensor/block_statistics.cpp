@@ -15,8 +15,8 @@ constexpr std::int64_t kLanes = 16;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kLargest = std::numeric_limits<double>::max();
 
-// Four vectors of four doubles make the 16 lanes: a register each with AVX2. Vectors are passed by reference only,
-// their calling convention depends on the instruction set.
+// Four vectors of four doubles make the 16 lanes: a register each with AVX2. Vectors are passed by reference
+// only, their calling convention depends on the instruction set.
 typedef double Vec __attribute__((vector_size(32)));
 typedef std::int64_t Mask __attribute__((vector_size(32)));  // -1 where true
 constexpr int kVecs = 4;
@@ -29,7 +29,8 @@ struct BoolByte {
 
 template <typename T>
 MSDBG_INLINE void load(const T* p, Vec& out) {
-  out = Vec{static_cast<double>(p[0]), static_cast<double>(p[1]), static_cast<double>(p[2]), static_cast<double>(p[3])};
+  out = Vec{static_cast<double>(p[0]), static_cast<double>(p[1]), static_cast<double>(p[2]),
+            static_cast<double>(p[3])};
 }
 MSDBG_INLINE void load(const double* p, Vec& out) { std::memcpy(&out, p, sizeof out); }
 MSDBG_INLINE void load(const float* p, Vec& out) {
@@ -85,7 +86,8 @@ MSDBG_INLINE void addSums(const T* p, Sums& s) {
     s.sumSquares[k] += v * v;
   }
 }
-/// kMasked leaves out what is not finite; without, one NaN or Inf makes sumAbs not finite, which is how we notice.
+/// kMasked leaves out what is not finite; without, one NaN or Inf makes sumAbs not finite, which is how we
+/// notice.
 template <bool kMasked, typename T>
 MSDBG_INLINE void sums(const T* data, std::int64_t count, BlockMoments& m) {
   Sums s;
@@ -228,12 +230,14 @@ MSDBG_INLINE void addChange(const T* x, const T* p, double rtol, double atol, Ch
   }
 }
 template <typename T>
-MSDBG_INLINE void change(const T* x, const T* p, std::int64_t count, double rtol, double atol, BlockChange& result) {
+MSDBG_INLINE void change(const T* x, const T* p, std::int64_t count, double rtol, double atol,
+                         BlockChange& result) {
   Change c;
   std::int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) addChange(x + i, p + i, rtol, atol, c);
   const std::int64_t padded = i < count ? kLanes - (count - i) : 0;  // zeros: unchanged, so inside
-  if (padded) addChange(Tail<T>(x + i, count - i, T{}).values, Tail<T>(p + i, count - i, T{}).values, rtol, atol, c);
+  if (padded)
+    addChange(Tail<T>(x + i, count - i, T{}).values, Tail<T>(p + i, count - i, T{}).values, rtol, atol, c);
   result.skipped = countLanes(c.skipped);
   result.outside = count - (countLanes(c.inside) - padded);
   result.sumAbsChange = addLanes(c.change);
@@ -243,7 +247,8 @@ MSDBG_INLINE void change(const T* x, const T* p, std::int64_t count, double rtol
 }
 
 template <typename T>
-MSDBG_INLINE void activation(const T* data, std::int64_t count, double start, double end, BlockActivation& result) {
+MSDBG_INLINE void activation(const T* data, std::int64_t count, double start, double end,
+                             BlockActivation& result) {
   Mask inRange[kVecs] = {}, active[kVecs] = {};
   std::int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes)
@@ -269,14 +274,16 @@ MSDBG_INLINE void active(const T* data, std::int64_t count, std::int64_t* counts
 
 // target_clones takes plain functions only, so each loop has one overload per storage type.
 #define MSDBG_STORAGE_TYPES(X) X(float) X(double) X(std::int64_t) X(std::int32_t) X(std::uint8_t) X(BoolByte)
-#define MSDBG_KERNELS(T)                                                                                             \
-  MSDBG_SIMD_CLONES void momentsOf(const T* x, std::int64_t n, BlockMoments& m) { moments(x, n, m); }                \
-  MSDBG_SIMD_CLONES void changeOf(const T* x, const T* p, std::int64_t n, double rtol, double atol, BlockChange& c) { \
-    change(x, p, n, rtol, atol, c);                                                                                  \
-  }                                                                                                                  \
-  MSDBG_SIMD_CLONES void activationOf(const T* x, std::int64_t n, double start, double end, BlockActivation& a) {    \
-    activation(x, n, start, end, a);                                                                                 \
-  }                                                                                                                  \
+#define MSDBG_KERNELS(T)                                                                              \
+  MSDBG_SIMD_CLONES void momentsOf(const T* x, std::int64_t n, BlockMoments& m) { moments(x, n, m); } \
+  MSDBG_SIMD_CLONES void changeOf(const T* x, const T* p, std::int64_t n, double rtol, double atol,   \
+                                  BlockChange& c) {                                                   \
+    change(x, p, n, rtol, atol, c);                                                                   \
+  }                                                                                                   \
+  MSDBG_SIMD_CLONES void activationOf(const T* x, std::int64_t n, double start, double end,           \
+                                      BlockActivation& a) {                                           \
+    activation(x, n, start, end, a);                                                                  \
+  }                                                                                                   \
   MSDBG_SIMD_CLONES void activeOf(const T* x, std::int64_t n, std::int64_t* counts) { active(x, n, counts); }
 MSDBG_STORAGE_TYPES(MSDBG_KERNELS)
 
@@ -300,9 +307,8 @@ BlockMoments blockMoments(DType dtype, const void* data, std::int64_t count) {
 BlockChange blockChange(DType dtype, const void* x, const void* previous, std::int64_t count, double rtol,
                         double atol) {
   BlockChange result;
-  withStorage(dtype, x, [&](auto* p) {
-    changeOf(p, static_cast<decltype(p)>(previous), count, rtol, atol, result);
-  });
+  withStorage(dtype, x,
+              [&](auto* p) { changeOf(p, static_cast<decltype(p)>(previous), count, rtol, atol, result); });
   return result;
 }
 

@@ -8,8 +8,9 @@ struct Row {
   std::size_t size;
   std::string_view name;
 };
-constexpr Row kRows[] = {{DType::Float32, 4, "float32"}, {DType::Float64, 8, "float64"}, {DType::Int64, 8, "int64"},
-                         {DType::Int32, 4, "int32"},     {DType::UInt8, 1, "uint8"},     {DType::Bool, 1, "bool"}};
+constexpr Row kRows[] = {{DType::Float32, 4, "float32"}, {DType::Float64, 8, "float64"},
+                         {DType::Int64, 8, "int64"},     {DType::Int32, 4, "int32"},
+                         {DType::UInt8, 1, "uint8"},     {DType::Bool, 1, "bool"}};
 
 const Row& row(DType dtype) { return kRows[static_cast<std::size_t>(dtype) - 1]; }
 

@@ -52,7 +52,8 @@ Hash128 hashBytes(std::span<const std::byte> bytes, int threads) {
 #pragma omp parallel for schedule(static) num_threads(std::max(threads, 1)) if (threads > 1 && blocks > 1)
   for (std::int64_t i = 0; i < blocks; ++i) {
     const std::size_t start = static_cast<std::size_t>(i) * kBlockBytes;
-    hashes[static_cast<std::size_t>(i)] = hashBlock(bytes.subspan(start, std::min(kBlockBytes, bytes.size() - start)));
+    hashes[static_cast<std::size_t>(i)] =
+        hashBlock(bytes.subspan(start, std::min(kBlockBytes, bytes.size() - start)));
   }
   return hashOfBlocks(hashes);
 }

@@ -31,7 +31,8 @@ std::size_t blockCount(const Tensor& tensor) { return (tensor.bytes() + kBlockBy
 Block blockAt(const Tensor& tensor, std::int64_t i) {
   const std::int64_t step = blockElements(tensor), first = i * step;
   const std::int64_t count = std::min(step, tensor.elements() - first);
-  return {elementAt(tensor, first), static_cast<std::size_t>(count) * dtypeSize(tensor.dtype()), first, count};
+  return {elementAt(tensor, first), static_cast<std::size_t>(count) * dtypeSize(tensor.dtype()), first,
+          count};
 }
 
 /// Runs f(index, Block) -> Partial for every block, in parallel; the results in block order.
@@ -44,7 +45,8 @@ std::vector<Partial> overBlocks(const Tensor& tensor, int threads, F&& f) {
   return partials;
 }
 
-/// Adds block b to the total: Chan, Golub and LeVeque 1979, "Updating formulae … for computing sample variances".
+/// Adds block b to the total: Chan, Golub and LeVeque 1979, "Updating formulae … for computing sample
+/// variances".
 void combine(BlockMoments& total, const BlockMoments& b) {
   const auto n = static_cast<double>(total.finite), m = static_cast<double>(b.finite);
   if (b.finite > 0) {
@@ -105,7 +107,8 @@ Units unitsOf(const Tensor& x) {
 }
 
 /// Active elements of the units [first, last).
-void countUnits(const Tensor& x, const Units& u, std::int64_t first, std::int64_t last, std::int64_t* active) {
+void countUnits(const Tensor& x, const Units& u, std::int64_t first, std::int64_t last,
+                std::int64_t* active) {
   for (std::int64_t o = 0; o < u.outer; ++o) {
     const std::byte* row = elementAt(x, (o * u.units + first) * u.inner);
     if (u.inner == 1) {
@@ -113,7 +116,8 @@ void countUnits(const Tensor& x, const Units& u, std::int64_t first, std::int64_
       continue;
     }
     for (std::int64_t c = first; c < last; ++c)
-      active[c] += blockActivation(x.dtype(), elementAt(x, (o * u.units + c) * u.inner), u.inner, 0, 0).active;
+      active[c] +=
+          blockActivation(x.dtype(), elementAt(x, (o * u.units + c) * u.inner), u.inner, 0, 0).active;
   }
 }
 
@@ -123,10 +127,11 @@ double shareDead(const Tensor& x, int threads) {
   if (size == 0 || u.units == 0) return 0;
   std::vector<std::int64_t> active(static_cast<std::size_t>(u.units), 0);
   const std::int64_t parts = std::min<std::int64_t>(std::max(threads, 1), u.units);
-#pragma omp parallel for schedule(static) num_threads(static_cast<int>(parts)) if (parts > 1)
+#pragma omp parallel for schedule(static) num_threads(static_cast <int>(parts)) if (parts > 1)
   for (std::int64_t i = 0; i < parts; ++i)
     countUnits(x, u, u.units * i / parts, u.units * (i + 1) / parts, active.data());
-  const auto dead = std::count_if(active.begin(), active.end(), [&](std::int64_t n) { return n * 100 < size; });
+  const auto dead =
+      std::count_if(active.begin(), active.end(), [&](std::int64_t n) { return n * 100 < size; });
   return static_cast<double>(dead) / static_cast<double>(u.units);
 }
 
@@ -155,7 +160,8 @@ TensorStatistics computeStatistics(const Tensor& tensor, int threads) {
 ChangeStatistics computeChange(const Tensor& x, const Tensor& p, int threads) {
   assert(x.dtype() == p.dtype() && x.elements() == p.elements());
   const auto blocks = overBlocks<BlockChange>(x, threads, [&](std::int64_t, Block block) {
-    return blockChange(x.dtype(), block.data, elementAt(p, block.first), block.count, kChangeRtol, kChangeAtol);
+    return blockChange(x.dtype(), block.data, elementAt(p, block.first), block.count, kChangeRtol,
+                       kChangeAtol);
   });
   ChangeStatistics s;
   for (const BlockChange& block : blocks) {

@@ -1,6 +1,7 @@
-// One-pass statistics and 128-bit hashes of a tensor. Both are defined over the logical row-major elements in fixed
-// 64 KiB blocks that are combined in block order, so they depend neither on threads nor on the instruction set.
-// Definitions: shared/specs/watchpoints.md "Common rules" (mode *fast*). Thread-safe; uses the caller's OpenMP team.
+// One-pass statistics and 128-bit hashes of a tensor. Both are defined over the logical row-major elements in
+// fixed 64 KiB blocks that are combined in block order, so they depend neither on threads nor on the
+// instruction set. Definitions: shared/specs/watchpoints.md "Common rules" (mode *fast*). Thread-safe; uses
+// the caller's OpenMP team.
 #pragma once
 
 #include <array>
@@ -20,12 +21,16 @@ struct Hash128 {
   std::string text() const;  // 32 hexadecimal digits, high first
 };
 
-/// Every element as double; -0.0 counts as zero. min … l2 are over the FINITE elements; NaN and Inf are counted apart.
-/// Sums are of doubles: float64 elements beyond 1e154 make std and l2 infinite. With no finite element min, max, mean, meanAbs are NaN and std, l1, l2 are 0.
+/// Every element as double; -0.0 counts as zero. min … l2 are over the FINITE elements; NaN and Inf are
+/// counted apart. Sums are of doubles: float64 elements beyond 1e154 make std and l2 infinite. With no finite
+/// element min, max, mean, meanAbs are NaN and std, l1, l2 are 0.
 struct TensorStatistics {
-  std::int64_t count = 0, nan = 0, posInf = 0, negInf = 0, zero = 0, negative = 0, positive = 0;  // negative/positive: finite ones
-  double min = 0, max = 0, mean = 0, meanAbs = 0, std = 0, l1 = 0, l2 = 0;  // std: n-1 in the denominator; 0 when n < 2
-  Hash128 hash;  // XXH3-128 over the 16-byte XXH3-128 hashes (canonical order: low, high, little-endian) of the 64 KiB blocks
+  std::int64_t count = 0, nan = 0, posInf = 0, negInf = 0, zero = 0, negative = 0,
+               positive = 0;  // negative/positive: finite ones
+  double min = 0, max = 0, mean = 0, meanAbs = 0, std = 0, l1 = 0,
+         l2 = 0;  // std: n-1 in the denominator; 0 when n < 2
+  Hash128 hash;   // XXH3-128 over the 16-byte XXH3-128 hashes (canonical order: low, high, little-endian) of
+                  // the 64 KiB blocks
 
   std::int64_t nonFinite() const { return nan + posInf + negInf; }
   std::int64_t inf() const { return posInf + negInf; }
@@ -33,25 +38,28 @@ struct TensorStatistics {
 
 TensorStatistics computeStatistics(const Tensor& tensor, int threads = 1);
 Hash128 hashBytes(std::span<const std::byte> bytes, int threads = 1);  // the same block scheme
-Hash128 hashBlock(std::span<const std::byte> block);            // plain XXH3-128 of at most kBlockBytes
-Hash128 hashOfBlocks(std::span<const Hash128> blocks);          // what hashBytes makes of its blocks' hashes
+Hash128 hashBlock(std::span<const std::byte> block);    // plain XXH3-128 of at most kBlockBytes
+Hash128 hashOfBlocks(std::span<const Hash128> blocks);  // what hashBytes makes of its blocks' hashes
 Hash128 hashTensor(const Tensor& tensor, int threads = 1);
 
-/// Change from p (previous) to x. Elements where either is not finite are left out of the sums and counted in `skipped`.
+/// Change from p (previous) to x. Elements where either is not finite are left out of the sums and counted in
+/// `skipped`.
 struct ChangeStatistics {
   double meanAbsChange = 0;    // mean |x-p|
   double maxAbsChange = 0;     // max |x-p|
   double meanAbsPrevious = 0;  // mean |p|
-  std::int64_t outsideTolerance = 0;  // # |x-p| > atol + rtol*|p|, with kChangeRtol and kChangeAtol; not finite counts as outside
+  std::int64_t outsideTolerance =
+      0;  // # |x-p| > atol + rtol*|p|, with kChangeRtol and kChangeAtol; not finite counts as outside
   std::int64_t skipped = 0;
 };
 inline constexpr double kChangeRtol = 1e-5, kChangeAtol = 1e-8;
 ChangeStatistics computeChange(const Tensor& x, const Tensor& p, int threads = 1);
 
-/// For activations. A unit is a channel (dimension 1) of a [N, C, …] tensor, the last dimension of a rank-2 tensor.
+/// For activations. A unit is a channel (dimension 1) of a [N, C, …] tensor, the last dimension of a rank-2
+/// tensor.
 struct ActivationStatistics {
-  double shareInRange = 0;   // share in [0,1] of elements with start <= x <= end
-  double shareDeadUnits = 0; // share of units active (x > 0) in fewer than 1 % of their elements
+  double shareInRange = 0;    // share in [0,1] of elements with start <= x <= end
+  double shareDeadUnits = 0;  // share of units active (x > 0) in fewer than 1 % of their elements
 };
 ActivationStatistics computeActivation(const Tensor& x, double rangeStart, double rangeEnd, int threads = 1);
 

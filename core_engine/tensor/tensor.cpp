@@ -13,14 +13,16 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};
 
-/// Rounded up to whole cache lines, so that an empty tensor has storage and vector loads never straddle the end.
+/// Rounded up to whole cache lines, so that an empty tensor has storage and vector loads never straddle the
+/// end.
 std::shared_ptr<std::byte[]> allocate(std::size_t bytes) {
   const std::size_t rounded = std::max<std::size_t>(64, (bytes + 63) / 64 * 64);
   auto* data = static_cast<std::byte*>(::operator new(rounded, kAlignment));
   return {data, [](std::byte* p) { ::operator delete(p, kAlignment); }};
 }
 
-/// Like static_cast, but defined for every value: NaN gives 0, numbers out of range the nearest end; bool is x != 0.
+/// Like static_cast, but defined for every value: NaN gives 0, numbers out of range the nearest end; bool is
+/// x != 0.
 template <typename To, typename From>
 To convert(From value) {
   if constexpr (std::is_same_v<To, bool>) {
@@ -38,8 +40,10 @@ To convert(From value) {
 /// Booleans are read as bytes: a file may hold one that is neither 0 nor 1.
 template <typename T>
 T load(const void* data, std::size_t i) {
-  if constexpr (std::is_same_v<T, bool>) return static_cast<const std::uint8_t*>(data)[i] != 0;
-  else return static_cast<const T*>(data)[i];
+  if constexpr (std::is_same_v<T, bool>)
+    return static_cast<const std::uint8_t*>(data)[i] != 0;
+  else
+    return static_cast<const T*>(data)[i];
 }
 
 }  // namespace

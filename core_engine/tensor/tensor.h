@@ -27,9 +27,9 @@ class Shape {
   std::int64_t& operator[](std::size_t i) { return m_dims[i]; }
   std::span<const std::int64_t> dims() const { return m_dims; }
   bool known() const;
-  std::int64_t elements() const;                     // product; 1 for a scalar; asserts known()
-  std::vector<std::int64_t> strides() const;         // row-major, in elements
-  std::string text() const;                          // "[64, 3, 32, 32]"
+  std::int64_t elements() const;              // product; 1 for a scalar; asserts known()
+  std::vector<std::int64_t> strides() const;  // row-major, in elements
+  std::string text() const;                   // "[64, 3, 32, 32]"
   bool operator==(const Shape&) const = default;
 
  private:
@@ -38,8 +38,8 @@ class Shape {
 
 class Tensor {
  public:
-  Tensor() = default;                                // empty: no storage, valid() is false
-  Tensor(DType dtype, Shape shape);                  // allocates, uninitialised
+  Tensor() = default;                // empty: no storage, valid() is false
+  Tensor(DType dtype, Shape shape);  // allocates, uninitialised
   static Tensor zeros(DType dtype, Shape shape);
   template <typename T>
   static Tensor of(Shape shape, std::span<const T> values);
@@ -57,14 +57,18 @@ class Tensor {
   std::span<std::byte> byteSpan() { return {m_data.get(), bytes()}; }
   std::span<const std::byte> byteSpan() const { return {m_data.get(), bytes()}; }
   template <typename T>
-  std::span<T> data() { return {reinterpret_cast<T*>(m_data.get()), static_cast<std::size_t>(m_elements)}; }
+  std::span<T> data() {
+    return {reinterpret_cast<T*>(m_data.get()), static_cast<std::size_t>(m_elements)};
+  }
   template <typename T>
-  std::span<const T> data() const { return {reinterpret_cast<const T*>(m_data.get()), static_cast<std::size_t>(m_elements)}; }
+  std::span<const T> data() const {
+    return {reinterpret_cast<const T*>(m_data.get()), static_cast<std::size_t>(m_elements)};
+  }
 
   Tensor clone() const;
-  Tensor reshaped(Shape shape) const;                // shares storage; same element count
-  Tensor cast(DType dtype) const;                    // a converted copy
-  double at(std::int64_t flatIndex) const;           // any dtype, as double
+  Tensor reshaped(Shape shape) const;       // shares storage; same element count
+  Tensor cast(DType dtype) const;           // a converted copy
+  double at(std::int64_t flatIndex) const;  // any dtype, as double
 
  private:
   DType m_dtype = DType::Float32;

@@ -22,8 +22,8 @@ namespace msdbg::dump {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto kStopGrace = std::chrono::seconds(2);   // for the iteration in progress
-constexpr int kCrashGraceMs = 3000;                    // for the recorder, after a crash
+constexpr auto kStopGrace = std::chrono::seconds(2);  // for the iteration in progress
+constexpr int kCrashGraceMs = 3000;                   // for the recorder, after a crash
 constexpr std::array kStopSignals = {SIGTERM, SIGINT};
 constexpr std::array kFatalSignals = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
 
@@ -67,7 +67,8 @@ void onFatalSignal(int signal) {
   if (g_state->fatalSignal.compare_exchange_strong(none, signal) && !g_state->begun) {
     wakeThread();
     const timespec millisecond{0, 1000000};
-    for (int waited = 0; !g_state->recorded && waited < kCrashGraceMs; ++waited) nanosleep(&millisecond, nullptr);
+    for (int waited = 0; !g_state->recorded && waited < kCrashGraceMs; ++waited)
+      nanosleep(&millisecond, nullptr);
   }
   ProgramEnd::endBySignal(signal);
 }

@@ -1,7 +1,7 @@
-// ProgramEnd: notices every way in which a training program can end and calls `record` once with it, while there is
-// still time: SIGTERM and SIGINT, crashes (SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL), uncaught exceptions, exit().
-// The signal handlers themselves only wake a thread. One instance per process; made and destroyed by the training
-// thread. `record` may be called from that thread or from ProgramEnd's own.
+// ProgramEnd: notices every way in which a training program can end and calls `record` once with it, while
+// there is still time: SIGTERM and SIGINT, crashes (SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL), uncaught
+// exceptions, exit(). The signal handlers themselves only wake a thread. One instance per process; made and
+// destroyed by the training thread. `record` may be called from that thread or from ProgramEnd's own.
 #pragma once
 
 #include <functional>
@@ -20,8 +20,9 @@ class ProgramEnd {
   ProgramEnd(const ProgramEnd&) = delete;
   ProgramEnd& operator=(const ProgramEnd&) = delete;
 
-  /// The signal that asks the program to stop, 0: none so far. When the training thread has not called recorded()
-  /// within the grace time, the end is recorded from the other thread and the process ends by that signal.
+  /// The signal that asks the program to stop, 0: none so far. When the training thread has not called
+  /// recorded() within the grace time, the end is recorded from the other thread and the process ends by that
+  /// signal.
   int stopSignal() const;
   /// The end of the run is on disk: nothing more to do when a signal comes.
   void recorded();

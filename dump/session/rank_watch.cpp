@@ -8,7 +8,8 @@
 namespace msdbg::dump {
 namespace {
 
-// Between iterations a rank evaluates, loads data or saves something: as long as it computes, it is given more time.
+// Between iterations a rank evaluates, loads data or saves something: as long as it computes, it is given
+// more time.
 constexpr double kBusyBetweenIterations = 10;
 constexpr double kBusyShare = 0.1;  // of one core
 

@@ -1,5 +1,6 @@
-// RankWatch: looks at one rank's status file now and then and tells whether that rank has died or makes no progress.
-// Used by the launcher (all ranks) and, inside a collective, by each rank for the others. One thread.
+// RankWatch: looks at one rank's status file now and then and tells whether that rank has died or makes no
+// progress. Used by the launcher (all ranks) and, inside a collective, by each rank for the others. One
+// thread.
 #pragma once
 
 #include <filesystem>
@@ -15,13 +16,13 @@ namespace msdbg::dump {
 class RankWatch {
  public:
   enum class State {
-    kUnknown,   // no status file yet
-    kWorking,   // makes progress, or its patience is not over
-    kWaiting,   // inside a collective: whoever it waits for is to blame
-    kHangs,     // no progress for longer than the patience, inside a kernel or with its process stopped
-    kIdle,      // the same between iterations: in its own code, or waiting for a rank that evaluates or saves
-    kDied,      // its process is gone, and it did not say good-bye
-    kEnded,     // ended in good order
+    kUnknown,  // no status file yet
+    kWorking,  // makes progress, or its patience is not over
+    kWaiting,  // inside a collective: whoever it waits for is to blame
+    kHangs,    // no progress for longer than the patience, inside a kernel or with its process stopped
+    kIdle,     // the same between iterations: in its own code, or waiting for a rank that evaluates or saves
+    kDied,     // its process is gone, and it did not say good-bye
+    kEnded,    // ended in good order
   };
 
   /// patienceSeconds 0: never says kHangs or kIdle.

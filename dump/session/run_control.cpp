@@ -19,19 +19,24 @@ using core::Result;
 struct RunControl::Shared {
   std::atomic<std::int64_t> iterations;
   std::atomic<double> loss;
-  struct Rank { std::atomic<std::int64_t> pid, statusPlusOne; } ranks[kMaxRanks];
+  struct Rank {
+    std::atomic<std::int64_t> pid, statusPlusOne;
+  } ranks[kMaxRanks];
 };
 
 Result<std::unique_ptr<RunControl>> RunControl::map(const std::filesystem::path& file, int flags) {
   const auto failed = [&](const char* what) {
-    return Error(ErrorCode::kIo, std::string("cannot ") + what + " " + file.string() + ": " + strerror(errno));
+    return Error(ErrorCode::kIo,
+                 std::string("cannot ") + what + " " + file.string() + ": " + strerror(errno));
   };
   const int descriptor = ::open(file.c_str(), flags | O_RDWR | O_CLOEXEC, 0600);
   if (descriptor < 0) return failed("open");
   struct stat info {};
-  const bool sized = (flags & O_CREAT) ? ftruncate(descriptor, sizeof(Shared)) == 0
-                                       : fstat(descriptor, &info) == 0 && info.st_size >= off_t{sizeof(Shared)};
-  void* memory = sized ? mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0) : MAP_FAILED;
+  const bool sized = (flags & O_CREAT)
+                         ? ftruncate(descriptor, sizeof(Shared)) == 0
+                         : fstat(descriptor, &info) == 0 && info.st_size >= off_t{sizeof(Shared)};
+  void* memory =
+      sized ? mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0) : MAP_FAILED;
   const Error error = failed("map");
   close(descriptor);
   if (memory == MAP_FAILED) return error;
@@ -42,7 +47,9 @@ Result<std::unique_ptr<RunControl>> RunControl::create(const std::filesystem::pa
   return map(file, O_CREAT | O_EXCL);
 }
 
-Result<std::unique_ptr<RunControl>> RunControl::open(const std::filesystem::path& file) { return map(file, 0); }
+Result<std::unique_ptr<RunControl>> RunControl::open(const std::filesystem::path& file) {
+  return map(file, 0);
+}
 
 RunControl::~RunControl() { munmap(m_shared, sizeof(Shared)); }
 

@@ -1,6 +1,6 @@
-// RunControl: a small piece of memory shared by the launcher of a run and its ranks: how far training is, and how each
-// rank's process ended. A mapped file outside the recording; the launcher creates and removes it. All access is atomic;
-// any thread and process may use it.
+// RunControl: a small piece of memory shared by the launcher of a run and its ranks: how far training is, and
+// how each rank's process ended. A mapped file outside the recording; the launcher creates and removes it.
+// All access is atomic; any thread and process may use it.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,18 @@ class RunControl {
   RunControl(const RunControl&) = delete;
   RunControl& operator=(const RunControl&) = delete;
 
-  struct Progress { std::int64_t iterations = 0; double loss = 0; };  // of rank 0: finished ones, the last one's loss
+  struct Progress {
+    std::int64_t iterations = 0;
+    double loss = 0;
+  };  // of rank 0: finished ones, the last one's loss
   void setProgress(const Progress& progress);
   Progress progress() const;
 
   /// How a rank's process is doing; written by the process that started it. `status` is as waitpid gives it.
-  struct Process { std::int64_t pid = 0; std::optional<int> status; };
+  struct Process {
+    std::int64_t pid = 0;
+    std::optional<int> status;
+  };
   void setPid(int rank, std::int64_t pid);
   void setEnded(int rank, int status);
   Process process(int rank) const;

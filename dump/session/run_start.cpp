@@ -29,11 +29,13 @@ std::string hostName() {
 // Whether the folder may go: only what is surely a run of ours, and not one that is being written.
 Status mayReplace(const fs::path& folder) {
   if (!fs::exists(folder / "run.json"))
-    return Error(ErrorCode::kUsage, folder.string() + " is not a msdbg run (no run.json): it is not replaced; " +
+    return Error(ErrorCode::kUsage, folder.string() +
+                                        " is not a msdbg run (no run.json): it is not replaced; " +
                                         "choose another name with -o");
   const auto run = RunReader::open(folder);
   if (run.ok() && run.value()->recording())
-    return Error(ErrorCode::kUsage, folder.string() + " is being recorded right now; choose another name with -o");
+    return Error(ErrorCode::kUsage,
+                 folder.string() + " is being recorded right now; choose another name with -o");
   return Ok{};
 }
 
@@ -70,11 +72,13 @@ Status createRunFolder(const fs::path& folder, Existing existing) {
   std::error_code error;
   const bool there = fs::exists(fs::symlink_status(folder, error));
   if (there && !fs::is_directory(folder, error))
-    return Error(ErrorCode::kUsage, folder.string() + " is there already and is no folder; choose another name with -o");
+    return Error(ErrorCode::kUsage,
+                 folder.string() + " is there already and is no folder; choose another name with -o");
   if (there && !fs::is_empty(folder, error)) {
     if (existing == Existing::kRefuse)
-      return Error(ErrorCode::kUsage,
-                   folder.string() + " is there already; choose another name with -o, or replace it with --force");
+      return Error(
+          ErrorCode::kUsage,
+          folder.string() + " is there already; choose another name with -o, or replace it with --force");
     MSDBG_TRY(mayReplace(folder));
     fs::remove_all(folder, error);
     if (error) return Error(ErrorCode::kIo, "cannot remove " + folder.string() + ": " + error.message());

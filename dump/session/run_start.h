@@ -1,5 +1,5 @@
-// How a run begins: its folder, and what run.json says before anything is recorded. Used by `msdbg dump` and by a
-// Session that was started without it. Thread-safe.
+// How a run begins: its folder, and what run.json says before anything is recorded. Used by `msdbg dump` and
+// by a Session that was started without it. Thread-safe.
 #pragma once
 
 #include <filesystem>
@@ -10,16 +10,16 @@
 
 namespace msdbg::dump {
 
-/// A RunInfo with state "running" and everything that this machine and process know: version, host, folder, time, CPU,
-/// libraries. Command, model, ranks and the rest are the caller's.
+/// A RunInfo with state "running" and everything that this machine and process know: version, host, folder,
+/// time, CPU, libraries. Command, model, ranks and the rest are the caller's.
 RunInfo describeRun(std::vector<std::string> command);
 
 /// Now, ISO 8601 in UTC: "2024-05-01T12:00:00Z".
 std::string timeText();
 
 enum class Existing { kRefuse, kReplace };
-/// Makes the folder of a new run. kUsage: it is there already and must not be replaced (an empty folder may be used),
-/// or is no msdbg run, or is being recorded right now.
+/// Makes the folder of a new run. kUsage: it is there already and must not be replaced (an empty folder may
+/// be used), or is no msdbg run, or is being recorded right now.
 core::Status createRunFolder(const std::filesystem::path& folder, Existing existing);
 
 }  // namespace msdbg::dump

@@ -77,11 +77,13 @@ class SessionObserver : public core::Observer {
   RunControl* m_control;
 };
 
-// What this rank says of the others while it waits for them in a collective. A launcher sees deaths and hangs itself,
-// and ends the run in better order; what it takes for a good end is still one too early for who waits.
+// What this rank says of the others while it waits for them in a collective. A launcher sees deaths and hangs
+// itself, and ends the run in better order; what it takes for a good end is still one too early for who
+// waits.
 class PeerWatch {
  public:
-  PeerWatch(const fs::path& run, Rank self, int ranks, double patience, bool launcher) : m_launcher(launcher) {
+  PeerWatch(const fs::path& run, Rank self, int ranks, double patience, bool launcher)
+      : m_launcher(launcher) {
     for (int r = 0; r < ranks; ++r)
       if (Rank(r) != self) m_watches.emplace_back(rankFolder(run, Rank(r)), Rank(r), patience);
     for (RankWatch& watch : m_watches) watch.look(now());
@@ -161,7 +163,8 @@ Status Session::Impl::agree(const Status& status) {
   std::byte failed{!status.ok()};
   MSDBG_TRY(communicator->broadcast({&failed, 1}, Rank(0)));
   if (!status.ok()) return status;
-  if (failed != std::byte{0}) return Error(ErrorCode::kIo, "rank 0 could not create " + settings.run.string());
+  if (failed != std::byte{0})
+    return Error(ErrorCode::kIo, "rank 0 could not create " + settings.run.string());
   return Ok{};
 }
 
@@ -201,13 +204,14 @@ void Session::Impl::end(RunEnd how) {
     setPlace(how, rank(), readRankStatus(rankFolder(settings.run, rank())));
     if (how.state == "failed" && peers) peers->blame(how);
     const Status failed = recorder->status();
-    if (!failed.ok()) how.message += (how.message.empty() ? "the recorder failed: " : "; the recorder failed: ") + failed.error().message();
+    if (!failed.ok())
+      how.message += (how.message.empty() ? "the recorder failed: " : "; the recorder failed: ") +
+                     failed.error().message();
     const Status finished = recorder->finish(how);
-    if (!failed.ok() || !finished.ok()) {
+    if (failed.ok() && !finished.ok())  // earlier failures were logged when they happened
       core::logError("recording of rank " + std::to_string(rank().value) +
-                     " failed: " + (failed.ok() ? finished : failed).error().message());
-      if (programEnd) programEnd->setExitStatus(1);
-    }
+                     " failed: " + finished.error().message());
+    if ((!failed.ok() || !finished.ok()) && programEnd) programEnd->setExitStatus(1);
     if (!settings.launcher) finishRunInfo(how);
     if (programEnd) programEnd->recorded();
   });
@@ -236,7 +240,8 @@ RunEnd Session::Impl::endInGoodOrder() const {
     how.message = "stopped by signal " + signalText(signal);
   } else if (std::uncaught_exceptions() > 0 || !failure.empty()) {
     how.state = "failed";
-    how.message = failure.empty() ? "an exception ended training; the program caught it further out" : failure;
+    how.message =
+        failure.empty() ? "an exception ended training; the program caught it further out" : failure;
   }
   return how;
 }
@@ -262,7 +267,8 @@ bool Session::recording() const { return m_impl->recorder != nullptr; }
 bool Session::stopRequested() {
   if (!m_impl->programEnd) return false;
   const bool stop = m_impl->programEnd->stopSignal() != 0;
-  if (stop) m_impl->end(m_impl->endInGoodOrder());  // committed now; what the program does after this may take long
+  if (stop)
+    m_impl->end(m_impl->endInGoodOrder());  // committed now; what the program does after this may take long
   return stop;
 }
 

@@ -26,11 +26,13 @@ Result<T> number(const std::string& origin, const std::string& text, T least) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < least)
-    return Error(ErrorCode::kUsage, origin + ": '" + text + "' is not a whole number from " + std::to_string(least));
+    return Error(ErrorCode::kUsage,
+                 origin + ": '" + text + "' is not a whole number from " + std::to_string(least));
   return value;
 }
 
-Status takeNumber(SessionSettings& settings, std::string_view what, const std::string& origin, const std::string& text) {
+Status takeNumber(SessionSettings& settings, std::string_view what, const std::string& origin,
+                  const std::string& text) {
   if (what == "steps") {
     MSDBG_ASSIGN(settings.steps, number<std::int64_t>(origin, text, 1));
   } else if (what == "seed") {
@@ -41,8 +43,9 @@ Status takeNumber(SessionSettings& settings, std::string_view what, const std::s
   return Ok{};
 }
 
-constexpr struct { const char *variable, *name; } kNumbers[] = {
-    {"MSDBG_STEPS", "steps"}, {"MSDBG_SEED", "seed"}, {"MSDBG_THREADS", "threads"}};
+constexpr struct {
+  const char *variable, *name;
+} kNumbers[] = {{"MSDBG_STEPS", "steps"}, {"MSDBG_SEED", "seed"}, {"MSDBG_THREADS", "threads"}};
 
 // `--steps 5` or `--steps=5`. All other arguments belong to the program.
 Status readArguments(SessionSettings& settings) {

@@ -17,7 +17,7 @@ struct SessionSettings {
   std::filesystem::path run;  // "": not recorded
   RecordOptions options;
   std::uint64_t seed = 0;
-  int threads = 0;            // 0: cores / ranks
+  int threads = 0;  // 0: cores / ranks
   std::optional<std::int64_t> steps;
   std::vector<core::FaultSpec> faults;
   std::filesystem::path control;  // the launcher's RunControl; "": none

@@ -26,7 +26,8 @@ std::string suggestion(std::string_view wanted, const std::vector<std::string>& 
   std::vector<std::string> shortened;
   for (const std::string& name : names) {
     std::size_t begin = name.size();
-    for (std::ptrdiff_t i = 0; i < components && begin != std::string::npos && begin > 0; ++i) begin = name.rfind('/', begin - 1);
+    for (std::ptrdiff_t i = 0; i < components && begin != std::string::npos && begin > 0; ++i)
+      begin = name.rfind('/', begin - 1);
     std::string tail = begin == std::string::npos || begin == 0 ? name : name.substr(begin + 1);
     if (std::ranges::find(shortened, tail) == shortened.end()) shortened.push_back(std::move(tail));
   }
@@ -39,7 +40,8 @@ namespace {
 bool aliasEndsWith(std::string_view alias, std::string_view suffix) {
   const std::size_t open = suffix.find('(');
   if (open == std::string_view::npos) return endsAtBorder(alias, suffix);
-  return alias.starts_with(suffix.substr(0, open + 1)) && endsAtBorder(alias.substr(open + 1), suffix.substr(open + 1));
+  return alias.starts_with(suffix.substr(0, open + 1)) &&
+         endsAtBorder(alias.substr(open + 1), suffix.substr(open + 1));
 }
 
 template <typename Matches>
@@ -82,11 +84,12 @@ Result<std::vector<TensorId>> resolveTensors(const Graph& graph, const std::stri
   if (const auto exact = graph.findTensor(name)) return std::vector{*exact};
   const bool glob = core::isGlob(name);
   std::vector<TensorId> found =
-      glob ? tensorsThat(graph, [&](const std::string& candidate) { return core::globMatch(name, candidate); })
-           : tensorsThat(graph, [&](const std::string& candidate) { return aliasEndsWith(candidate, name); });
+      glob
+          ? tensorsThat(graph, [&](const std::string& candidate) { return core::globMatch(name, candidate); })
+          : tensorsThat(graph, [&](const std::string& candidate) { return aliasEndsWith(candidate, name); });
   if (found.empty())
-    return Error(ErrorCode::kNotFound, "no tensor " + std::string(glob ? "matches '" : "is named '") + name + "'" +
-                                           suggestion(name, tensorNames(graph)));
+    return Error(ErrorCode::kNotFound, "no tensor " + std::string(glob ? "matches '" : "is named '") + name +
+                                           "'" + suggestion(name, tensorNames(graph)));
   if (!glob && found.size() > 1) return Error(ErrorCode::kUsage, ambiguous(name, namesOf(graph, found)));
   return found;
 }
@@ -109,7 +112,8 @@ Result<std::vector<NodeId>> resolveNodes(const Graph& graph, const std::string& 
     names.push_back(node.name);
   }
   if (found.empty())
-    return Error(ErrorCode::kNotFound, "no node " + std::string(glob ? "matches '" : "is named '") + name + "'" + suggestion(name, all));
+    return Error(ErrorCode::kNotFound, "no node " + std::string(glob ? "matches '" : "is named '") + name +
+                                           "'" + suggestion(name, all));
   if (!glob && found.size() > 1) return Error(ErrorCode::kUsage, ambiguous(name, names));
   return found;
 }

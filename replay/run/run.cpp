@@ -34,7 +34,8 @@ class RecordedRun : public Run {
 
   std::vector<Iteration> iterations(Rank rank) const override {
     std::vector<Iteration> iterations;
-    for (const dump::IterationState& state : m_reader->iterations(rank)) iterations.emplace_back(state.iteration);
+    for (const dump::IterationState& state : m_reader->iterations(rank))
+      iterations.emplace_back(state.iteration);
     return iterations;
   }
 
@@ -118,7 +119,8 @@ core::Result<fs::path> Run::newest(const fs::path& folder) {
   }
   if (error) return core::Error(core::ErrorCode::kMissing, folder.string() + ": " + error.message());
   if (!best)
-    return core::Error(core::ErrorCode::kMissing, "no run (*.msdbg) in " + fs::absolute(folder).lexically_normal().string() +
+    return core::Error(core::ErrorCode::kMissing, "no run (*.msdbg) in " +
+                                                      fs::absolute(folder).lexically_normal().string() +
                                                       "; name one, or record one with `msdbg dump`");
   return best->second;
 }

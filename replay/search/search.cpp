@@ -48,7 +48,8 @@ std::vector<std::string> filesOf(const Graph& graph) {
 std::vector<std::string> filesEndingWith(const std::vector<std::string>& files, std::string_view suffix) {
   if (std::ranges::find(files, suffix) != files.end()) return {std::string(suffix)};
   std::vector<std::string> found;
-  std::ranges::copy_if(files, std::back_inserter(found), [&](const std::string& f) { return endsAtBorder(f, suffix); });
+  std::ranges::copy_if(files, std::back_inserter(found),
+                       [&](const std::string& f) { return endsAtBorder(f, suffix); });
   return found;
 }
 
@@ -93,7 +94,8 @@ Result<SearchResult> searchLines(const Graph& graph, const std::string& file, Li
 /// A source (parameter, input) has no node of its own: those that read it stand for it.
 void addNodesOf(const Graph& graph, core::TensorId tensor, std::set<NodeId>& nodes) {
   const core::TensorInfo& info = graph.tensor(tensor);
-  if (!info.isSource()) nodes.insert(info.producer);
+  if (!info.isSource())
+    nodes.insert(info.producer);
   else
     for (NodeId id : graph.consumers(tensor)) nodes.insert(id);
 }
@@ -121,7 +123,8 @@ std::set<NodeId> nodesByText(const Graph& graph, const std::string& text) {
     addNodesOf(graph, *tensor, nodes);
     return nodes;
   }
-  if (core::isGlob(text)) return nodesThat(graph, [&](const std::string& name) { return core::globMatch(text, name); });
+  if (core::isGlob(text))
+    return nodesThat(graph, [&](const std::string& name) { return core::globMatch(text, name); });
   const std::string wanted = lower(text);
   for (const Node& node : graph.nodes())
     if (lower(node.opType) == wanted) nodes.insert(node.id);
@@ -131,7 +134,8 @@ std::set<NodeId> nodesByText(const Graph& graph, const std::string& text) {
     addNodesOf(graph, *tensor, nodes);
     return nodes;
   }
-  return nodesThat(graph, [&](const std::string& name) { return lower(name).find(wanted) != std::string::npos; });
+  return nodesThat(graph,
+                   [&](const std::string& name) { return lower(name).find(wanted) != std::string::npos; });
 }
 
 std::vector<std::string> searchableNames(const Graph& graph) {
@@ -145,7 +149,8 @@ std::vector<std::string> searchableNames(const Graph& graph) {
 Result<SearchResult> searchText(const Graph& graph, const std::string& text) {
   const std::set<NodeId> nodes = text.empty() ? std::set<NodeId>() : nodesByText(graph, text);
   if (nodes.empty())
-    return Error(ErrorCode::kNotFound, "nothing in the graph is named '" + text + "'" + suggestion(text, searchableNames(graph)));
+    return Error(ErrorCode::kNotFound,
+                 "nothing in the graph is named '" + text + "'" + suggestion(text, searchableNames(graph)));
   SearchResult result;
   result.nodes.assign(nodes.begin(), nodes.end());
   return result;
@@ -165,16 +170,19 @@ Result<SearchResult> search(const Graph& graph, const std::string& query) {
   const std::string file = query.substr(0, colon);
   const std::vector<std::string> named = filesEndingWith(files, file);
   if (named.empty()) {
-    const bool pathAndLine = colon != std::string::npos && file.find('.') != std::string::npos && parseLines(query.substr(colon + 1));
+    const bool pathAndLine = colon != std::string::npos && file.find('.') != std::string::npos &&
+                             parseLines(query.substr(colon + 1));
     if (pathAndLine && !graph.findTensor(query)) return unknownFile(file, files);
     return searchText(graph, query);
   }
   if (named.size() > 1)
-    return Error(ErrorCode::kUsage, "'" + file + "' may mean " + core::join(named, " or ") + "; give more of the path");
+    return Error(ErrorCode::kUsage,
+                 "'" + file + "' may mean " + core::join(named, " or ") + "; give more of the path");
   if (colon == std::string::npos) return searchLines(graph, named.front(), {});
   const std::optional<Lines> lines = parseLines(query.substr(colon + 1));
   if (!lines)
-    return Error(ErrorCode::kUsage, "'" + query.substr(colon + 1) + "' is no line or range of lines; write " + file + ":52 or " + file + ":50-55");
+    return Error(ErrorCode::kUsage, "'" + query.substr(colon + 1) + "' is no line or range of lines; write " +
+                                        file + ":52 or " + file + ":50-55");
   return searchLines(graph, named.front(), *lines);
 }
 

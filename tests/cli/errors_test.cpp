@@ -1,6 +1,6 @@
 // Mistakes and broken runs: the exit status, and one line that says what, where and what to do.
-#include <catch2/catch.hpp>
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <fstream>
 
 #include "tests/cli/recorded_run.h"
@@ -105,10 +105,12 @@ TEST_CASE("--force replaces a run, but nothing that is not one", "[cli]") {
   const TempDir folder;
   fs::create_directory(folder / "precious");
   std::ofstream(folder / "precious/thesis.txt") << "years";
-  checkMistake({{"dump", "mlp", "--force", "-o", (folder / "precious").string()}, 2, {"precious", "run.json"}});
+  checkMistake(
+      {{"dump", "mlp", "--force", "-o", (folder / "precious").string()}, 2, {"precious", "run.json"}});
   CHECK(fs::exists(folder / "precious/thesis.txt"));
   const fs::path run = copyOf(cleanRun(), folder);
-  const RunResult again = msdbg({"dump", "mlp", "--steps", "1", "--batch", "4", "--force", "-o", run.string()});
+  const RunResult again =
+      msdbg({"dump", "mlp", "--steps", "1", "--batch", "4", "--force", "-o", run.string()});
   INFO(again.err);
   CHECK(again.exitStatus == 0);
   CHECK(msdbgJson({"info", run.string()})["ranks"].size() == 1);
@@ -139,7 +141,8 @@ TEST_CASE("verify names a flipped byte, and the other commands read the rest", "
 TEST_CASE("A question that the recording cannot answer ends with 4", "[cli]") {
   const TempDir folder;
   const std::string run = folder / "stats.msdbg";
-  REQUIRE(msdbg({"dump", "mlp", "--steps", "2", "--batch", "4", "--policy", "stats", "-o", run}).exitStatus == 0);
+  REQUIRE(msdbg({"dump", "mlp", "--steps", "2", "--batch", "4", "--policy", "stats", "-o", run}).exitStatus ==
+          0);
   const RunResult show = msdbg({"show", run, "--tensor", "fc2/weight"});
   CHECK(show.exitStatus == 4);
   CHECK_THAT(show.out, Catch::Contains("mean"));  // the statistics are there

@@ -23,7 +23,8 @@ const std::vector<Golden>& goldens() {
       {"check_clean", {"check", "clean.msdbg"}},
       {"search_line", {"search", "clean.msdbg", "mlp.cpp:1-999"}},
       {"search_text", {"search", "clean.msdbg", "*fc2*"}},
-      {"show", {"show", "clean.msdbg", "--tensor", "fc3/bias", "--rank", "1", "--iteration", "2"}},
+      {"show",
+       {"show", "clean.msdbg", "--tensor", "fc3/bias", "--rank", "1", "--iteration", "2", "--slice", ":4"}},
       {"stats", {"stats", "clean.msdbg", "--tensor", "fc2/weight"}},
       {"verify", {"verify", "clean.msdbg"}},
       {"models", {"models"}},
@@ -89,8 +90,10 @@ TEST_CASE("check prints one hit with --first, folded hits without, and all with 
 TEST_CASE("check without a fault in the selected iterations or ranks ends with 0", "[cli]") {
   faultyRun();
   CHECK(msdbg({"check", "faulty.msdbg", "--iterations", "0"}).exitStatus == 0);
-  CHECK(msdbg({"check", "faulty.msdbg", "-w", "tensor_overflow", "--ranks", "0", "--iterations", "0"}).exitStatus == 0);
-  CHECK(msdbg({"check", "faulty.msdbg", "-w", "tensor_overflow", "-w", "weight_not_changed"}).exitStatus == 3);
+  CHECK(msdbg({"check", "faulty.msdbg", "-w", "tensor_overflow", "--ranks", "0", "--iterations", "0"})
+            .exitStatus == 0);
+  CHECK(msdbg({"check", "faulty.msdbg", "-w", "tensor_overflow", "-w", "weight_not_changed"}).exitStatus ==
+        3);
 }
 
 TEST_CASE("show --npy writes what NumPy reads back", "[cli]") {
@@ -99,10 +102,12 @@ TEST_CASE("show --npy writes what NumPy reads back", "[cli]") {
   const std::string file = folder / "bias.npy";
   const auto shown = msdbgJson({"show", "clean.msdbg", "--tensor", "fc3/bias"});
   CHECK(msdbg({"show", "clean.msdbg", "--tensor", "fc3/bias", "--npy", file}).exitStatus == 0);
-  const RunResult python = runCommand({"python3", "-c",
-                                       "import numpy, sys; a = numpy.load(sys.argv[1]); print(a.dtype, a.shape, "
-                                       "[float(v) for v in a])",
-                                       file});
+  // Debian's, which has NumPy as a package; another one may come first in PATH.
+  const RunResult python =
+      runCommand({fs::exists("/usr/bin/python3") ? "/usr/bin/python3" : "python3", "-c",
+                  "import numpy, sys; a = numpy.load(sys.argv[1]); print(a.dtype, a.shape, "
+                  "[float(v) for v in a])",
+                  file});
   INFO(python.err);
   std::string expected = "float32 (10,) [";
   REQUIRE(python.out.starts_with(expected));
@@ -129,7 +134,8 @@ TEST_CASE("Without RUN the newest run of the folder is used and named on stderr"
 }
 
 TEST_CASE("--help of every command shows examples, and --version what is built in", "[cli]") {
-  for (const char* command : {"dump", "info", "check", "search", "show", "stats", "verify", "models", "conditions", "ops", "bench"}) {
+  for (const char* command : {"dump", "info", "check", "search", "show", "stats", "verify", "models",
+                              "conditions", "ops", "bench"}) {
     CAPTURE(command);
     const RunResult help = msdbg({command, "--help"});
     CHECK(help.exitStatus == 0);
@@ -137,7 +143,8 @@ TEST_CASE("--help of every command shows examples, and --version what is built i
     CHECK(help.out.find("--json") != std::string::npos);
   }
   const std::string version = msdbg({"--version"}).out;
-  for (const char* part : {"msdbg 0.", "MPI:", "CUDA: not built in", "GUI:"}) CHECK(version.find(part) != std::string::npos);
+  for (const char* part : {"msdbg 0.", "MPI:", "CUDA: not built in", "GUI:"})
+    CHECK(version.find(part) != std::string::npos);
   const std::string overview = msdbg({"--help"}).out;
   CHECK(overview.find("train-model") == std::string::npos);
   CHECK(overview.find("check") != std::string::npos);
@@ -145,8 +152,9 @@ TEST_CASE("--help of every command shows examples, and --version what is built i
 
 TEST_CASE("A reader that goes away ends a command quietly", "[cli]") {
   faultyRun();
-  const RunResult result = runCommand({"bash", "-c", "'" + (buildDir() / "bin" / "msdbg").string() + "' check '" +
-                                                         faultyRun().string() + "' --all | head -1"});
+  const RunResult result = runCommand({"bash", "-c",
+                                       "'" + (buildDir() / "bin" / "msdbg").string() + "' check '" +
+                                           faultyRun().string() + "' --all | head -1"});
   CHECK(result.err == "");
   CHECK(result.out.starts_with("FIRST WRONG"));
 }

@@ -21,8 +21,8 @@ const TempDir& folder() {
 }
 
 fs::path record(const std::string& name, std::vector<std::string> extra) {
-  std::vector<std::string> words = {"dump", "mlp", "-n", "2", "--threads", "1", "--steps", "3", "--batch", "16",
-                                    "-o", name};
+  std::vector<std::string> words = {"dump",    "mlp", "-n",      "2",  "--threads", "1",
+                                    "--steps", "3",   "--batch", "16", "-o",        name};
   words.insert(words.end(), extra.begin(), extra.end());
   const RunResult result = runMsdbg(words, {.folder = folder().path()});
   INFO(result.out << result.err);
@@ -44,7 +44,8 @@ void collect(const Json& json, const std::string& path, std::vector<std::string>
     if (type.empty() || type == "null") type = typeOf(json);
   }
   if (json.is_object())
-    for (const auto& [key, value] : json.items()) collect(value, path.empty() ? key : path + "." + key, order, types);
+    for (const auto& [key, value] : json.items())
+      collect(value, path.empty() ? key : path + "." + key, order, types);
   if (json.is_array())
     for (const Json& value : json) collect(value, path + "[]", order, types);
 }
@@ -64,11 +65,14 @@ const fs::path& cleanRun() {
 }
 
 const fs::path& faultyRun() {
-  static const fs::path run = record("faulty.msdbg", {"--fault", "nan@iteration=1,rank=1,node=*fc2/Gemm-op1"});
+  static const fs::path run =
+      record("faulty.msdbg", {"--fault", "nan@iteration=1,rank=1,node=*fc2/Gemm-op1"});
   return run;
 }
 
-RunResult msdbg(const std::vector<std::string>& arguments) { return runMsdbg(arguments, {.folder = folder().path()}); }
+RunResult msdbg(const std::vector<std::string>& arguments) {
+  return runMsdbg(arguments, {.folder = folder().path()});
+}
 
 Json msdbgJson(std::vector<std::string> arguments, int exitStatus) {
   arguments.push_back("--json");
@@ -95,7 +99,8 @@ std::string keysOf(const Json& json) {
 }
 
 std::string shapeOf(const std::string& text) {
-  std::string out = std::regex_replace(text, std::regex("/[^ \n]*/(clean|faulty)\\.msdbg"), "$1.msdbg");
+  std::string out = std::regex_replace(text, std::regex("(^|[ \n])/[^ \n]*/"), "$1");  // absolute paths
+  out = std::regex_replace(out, std::regex("where    [^\n]* rank"), "where HOST, # rank");
   out = std::regex_replace(out, std::regex("[-+]?[0-9][0-9,.]*(e[-+]?[0-9]+)?"), "#");
   out = std::regex_replace(out, std::regex("# (kB|MB|GB|B)\\b"), "# bytes");
   out = std::regex_replace(out, std::regex(" +"), " ");

@@ -1,5 +1,5 @@
-// Small runs that the tests of the command line look at, recorded once per test program by msdbg itself, and removed
-// at its end. One thread.
+// Small runs that the tests of the command line look at, recorded once per test program by msdbg itself, and
+// removed at its end. One thread.
 #pragma once
 
 #include <filesystem>
@@ -21,11 +21,13 @@ RunResult msdbg(const std::vector<std::string>& arguments);
 nlohmann::ordered_json msdbgJson(std::vector<std::string> arguments, int exitStatus = 0);
 
 /// A copy of a run that may be damaged.
-std::filesystem::path copyOf(const std::filesystem::path& run, const TempDir& folder, const std::string& name = "copy.msdbg");
+std::filesystem::path copyOf(const std::filesystem::path& run, const TempDir& folder,
+                             const std::string& name = "copy.msdbg");
 
 /// Every key of a document with the type of its value, one a line; the elements of an array are told as one.
 std::string keysOf(const nlohmann::ordered_json& json);
-/// The text with all that differs between machines and builds taken out: numbers, hashes, paths, widths of columns.
+/// The text with all that differs between machines and builds taken out: numbers, hashes, paths, widths of
+/// columns.
 std::string shapeOf(const std::string& text);
 /// Compares with tests/golden/cli/<name>; MSDBG_UPDATE_GOLDEN=1 writes it instead.
 void checkGolden(const std::string& name, const std::string& text);

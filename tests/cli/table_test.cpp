@@ -4,7 +4,8 @@
 
 namespace msdbg::test {
 
-TEST_CASE("A table aligns text to the left and numbers to the right, by characters and not by bytes", "[cli]") {
+TEST_CASE("A table aligns text to the left and numbers to the right, by characters and not by bytes",
+          "[cli]") {
   app::Table table({"name", ">count"});
   table.row({"µ", "7"});
   table.row({"alpha", "1,234"});

@@ -32,7 +32,7 @@ struct Recording {
   std::int64_t iterations = 5, rank = 0;
   int ranks = 1;
   bool commitEach = false;  // one segment an iteration
-  std::optional<core::TensorId> interruptedBefore;  // one more iteration, incomplete
+  std::optional<core::TensorId> interruptedBefore = {};  // one more iteration, incomplete
   dump::RunEnd end{.state = "finished"};
 };
 /// Records into the folder (made with run.json where missing). Throws what went wrong.

@@ -83,9 +83,9 @@ TEST_CASE("Overloaded operators carry their line, also with a number on either s
   Graph g;
   const Value x = g.input("x", {2});
   const Value sum = x + x;
-  const int first = __LINE__;
+  const int first = __LINE__ - 1;
   const Value scaled = 2.0 * x;
-  const int second = __LINE__;
+  const int second = __LINE__ - 1;
   CHECK(linesIn(g, nodeOf(sum).frames) == std::vector<std::int32_t>{first});
   CHECK(linesIn(g, nodeOf(scaled).frames) == std::vector<std::int32_t>{second});
 }

@@ -14,7 +14,9 @@ std::string tensor(const std::string& name) {
   return id ? graph.tensor(*id).fullName() : id.error().message();
 }
 
-std::size_t count(const std::string& name) { return resolveTensors(msdbg::test::searchGraph(), name)->size(); }
+std::size_t count(const std::string& name) {
+  return resolveTensors(msdbg::test::searchGraph(), name)->size();
+}
 
 }  // namespace
 
@@ -40,7 +42,10 @@ TEST_CASE("Unknown names list the nearest, ambiguous ones the candidates") {
   const Graph graph = msdbg::test::searchGraph();
   CHECK(resolveTensor(graph, "conv1/wieght").error().code() == ErrorCode::kNotFound);
   CHECK(resolveTensor(graph, "*Add*").error().code() == ErrorCode::kUsage);
-  CHECK(resolveTensor(graph, "*Add*").error().message().find("network/tail/Add-op1:0, network/tail/Add-op2:0") != std::string::npos);
+  CHECK(resolveTensor(graph, "*Add*")
+            .error()
+            .message()
+            .find("network/tail/Add-op1:0, network/tail/Add-op2:0") != std::string::npos);
   CHECK(resolveTensors(graph, "nothing*").error().code() == ErrorCode::kNotFound);
 }
 
@@ -52,7 +57,9 @@ TEST_CASE("A glob crosses '/' and takes every slot") {
 
 TEST_CASE("Nodes are named in full, by a unique suffix or by a glob") {
   const Graph graph = msdbg::test::searchGraph();
-  const auto name = [&](const std::string& text) { return graph.node(resolveNodes(graph, text)->front()).name; };
+  const auto name = [&](const std::string& text) {
+    return graph.node(resolveNodes(graph, text)->front()).name;
+  };
   CHECK(name("network/conv1/Conv-op1") == "network/conv1/Conv-op1");
   CHECK(name("Conv-op1") == "network/conv1/Conv-op1");
   CHECK(resolveNodes(graph, "*conv1*")->size() == 5);

@@ -12,7 +12,8 @@ namespace {
 void makeRun(const fs::path& run, int ageInMinutes) {
   fs::create_directories(run);
   std::ofstream(run / "run.json") << "{}";
-  fs::last_write_time(run / "run.json", fs::file_time_type::clock::now() - std::chrono::minutes(ageInMinutes));
+  fs::last_write_time(run / "run.json",
+                      fs::file_time_type::clock::now() - std::chrono::minutes(ageInMinutes));
 }
 
 }  // namespace

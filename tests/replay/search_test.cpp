@@ -27,8 +27,8 @@ std::string errorOf(const std::string& query, ErrorCode code) {
   return result.error().message();
 }
 
-const Names kLine52 = {"network/conv1/Conv-op1", "grad/network/conv1/ConvGradWeight-op1", "grad/network/conv1/Allreduce-op1",
-                       "update/network/conv1/SgdUpdate-op1"};
+const Names kLine52 = {"network/conv1/Conv-op1", "grad/network/conv1/ConvGradWeight-op1",
+                       "grad/network/conv1/Allreduce-op1", "update/network/conv1/SgdUpdate-op1"};
 
 }  // namespace
 
@@ -40,7 +40,8 @@ TEST_CASE("A line gives its forward nodes and what is derived from them, and nev
 }
 
 TEST_CASE("The line of a scope finds what was built inside it") {
-  CHECK(found("alexnet.cpp:50") == Names{kLine52[0], "network/conv1/Relu-op1", kLine52[1], kLine52[2], kLine52[3]});
+  CHECK(found("alexnet.cpp:50") ==
+        Names{kLine52[0], "network/conv1/Relu-op1", kLine52[1], kLine52[2], kLine52[3]});
 }
 
 TEST_CASE("A range includes both ends; a file without a line gives all its nodes") {
@@ -55,7 +56,8 @@ TEST_CASE("A line without nodes names the nearest lines that have some") {
   CHECK(result->nodes.empty());
   CHECK(result->file == "core_engine/models/alexnet.cpp");
   CHECK(result->nearestLines == std::vector<std::int32_t>{50, 52, 60, 520});
-  CHECK(search(msdbg::test::searchGraph(), "alexnet.cpp:9999")->nearestLines == std::vector<std::int32_t>{60, 520});
+  CHECK(search(msdbg::test::searchGraph(), "alexnet.cpp:9999")->nearestLines ==
+        std::vector<std::int32_t>{60, 520});
 }
 
 TEST_CASE("A file is a path suffix at a '/' border; ambiguous and unknown ones are named") {
@@ -67,8 +69,9 @@ TEST_CASE("A file is a path suffix at a '/' border; ambiguous and unknown ones a
 }
 
 TEST_CASE("A bad line or range is a usage error") {
-  for (const std::string query : {"alexnet.cpp:", "alexnet.cpp:0", "alexnet.cpp:x", "alexnet.cpp:52-", "alexnet.cpp:55-50",
-                                  "alexnet.cpp:-5", "alexnet.cpp:99999999999", "alexnet.cpp:52 "}) {
+  for (const std::string query :
+       {"alexnet.cpp:", "alexnet.cpp:0", "alexnet.cpp:x", "alexnet.cpp:52-", "alexnet.cpp:55-50",
+        "alexnet.cpp:-5", "alexnet.cpp:99999999999", "alexnet.cpp:52 "}) {
     CAPTURE(query);
     CHECK(errorOf(query, ErrorCode::kUsage).find("is no line or range") != std::string::npos);
   }
@@ -79,7 +82,8 @@ TEST_CASE("Text finds names, aliases, suffixes, globs, operator types and parts 
   CHECK(found("conv1/Relu-op1") == Names{"network/conv1/Relu-op1"});
   CHECK(found("network/conv1/Relu-op1:0") == Names{"network/conv1/Relu-op1"});
   CHECK(found("grad(network/conv1/weight)") == Names{"grad/network/conv1/Allreduce-op1"});
-  CHECK(found("network/conv1/weight") == Names{"network/conv1/Conv-op1", "update/network/conv1/SgdUpdate-op1"});
+  CHECK(found("network/conv1/weight") ==
+        Names{"network/conv1/Conv-op1", "update/network/conv1/SgdUpdate-op1"});
   CHECK(found("add") == Names{"network/tail/Add-op1", "network/tail/Add-op2"});
   CHECK(found("network/*/Add-op?") == Names{"network/tail/Add-op1", "network/tail/Add-op2"});
   CHECK(found("Pool") == Names{"network/pool/MaxPool-op1"});

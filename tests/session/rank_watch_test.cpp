@@ -49,7 +49,8 @@ TEST_CASE("RankWatch tells a rank that died by the file it left behind", "[sessi
   }
   RankWatch watch(folder.path(), core::Rank(0), 10);
   siginfo_t info{};
-  waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);  // a zombie is as dead as one that is gone
+  waitid(P_PID, static_cast<id_t>(child), &info,
+         WEXITED | WNOWAIT);  // a zombie is as dead as one that is gone
   CHECK(watch.look(0) == State::kDied);
   CHECK(watch.status()->iteration == 2);
   waitpid(child, nullptr, 0);

@@ -1,5 +1,6 @@
-// session_probe ENDING[@RANK] [--steps N]: trains a little on any number of ranks and then, in iteration 3, the named
-// rank (all without) ends as told: ok, throw, caught, exit3, return3, segv, abort, kill, overflow, hang, early.
+// session_probe ENDING[@RANK] [--steps N]: trains a little on any number of ranks and then, in iteration 3,
+// the named rank (all without) ends as told: ok, throw, caught, exit3, return3, segv, abort, kill, overflow,
+// hang, early.
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,11 +1,12 @@
 // check() itself: order, selection, cancelling, progress, speed.
+#include "watchpoints/check.h"
+
 #include <catch2/catch.hpp>
 #include <chrono>
 
 #include "tests/watchpoints/fake_source.h"
 #include "tests/watchpoints/recorded_training.h"
 #include "tests/watchpoints/small_graph.h"
-#include "watchpoints/check.h"
 
 using namespace msdbg::core;
 using namespace msdbg::watch;
@@ -52,7 +53,8 @@ TEST_CASE("After the iteration of the fault the parameters are named, with what 
   REQUIRE(report.first);
   CHECK(report.first->order == -1);
   CHECK(report.first->iteration == Iteration(6));
-  CHECK(report.first->detail.find("the update of iteration 5 is not recorded or not selected") != std::string::npos);
+  CHECK(report.first->detail.find("the update of iteration 5 is not recorded or not selected") !=
+        std::string::npos);
 }
 
 TEST_CASE("A cancelled check stops and says so; progress goes from 0 to 1 and never back") {
@@ -79,7 +81,8 @@ TEST_CASE("The report is the same every time") {
     const CheckReport report = check(*source, recommendedSet(), {});
     for (const auto* hits : {&report.hits, &report.hints})
       for (const Hit& hit : *hits)
-        all += std::string(hit.condition->id) + std::to_string(hit.order) + hit.detail + std::to_string(hit.rank.value) + "\n";
+        all += std::string(hit.condition->id) + std::to_string(hit.order) + hit.detail +
+               std::to_string(hit.rank.value) + "\n";
     return all;
   };
   CHECK(text() == text());

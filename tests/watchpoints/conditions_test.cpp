@@ -61,7 +61,8 @@ bool hasReason(const CheckReport& report, const std::string& reason) {
   return std::ranges::any_of(report.notEvaluable, [&](const NotEvaluable& n) { return n.reason == reason; });
 }
 
-const std::string kRelu = "network/fc/Relu-op1", kNext = "next(network/fc/weight)", kGradient = "local_grad(network/fc/weight)";
+const std::string kRelu = "network/fc/Relu-op1", kNext = "next(network/fc/weight)",
+                  kGradient = "local_grad(network/fc/weight)";
 
 }  // namespace
 
@@ -96,7 +97,8 @@ TEST_CASE("nonfinite_propagation says between which recorded tensors the origin 
   FakeSource source = healthySource(1, 1);
   source.row(0, 0, source.id(kRelu)).values.nan = 1;
   source.loseRow(0, 0, source.id("network/fc/Gemm-op1"));
-  CHECK(only(run(source, "nonfinite_propagation").hits).detail.find("at or before " + kRelu + "; nothing recorded between network/") == 0);
+  CHECK(only(run(source, "nonfinite_propagation").hits)
+            .detail.find("at or before " + kRelu + "; nothing recorded between network/") == 0);
   source.row(0, 0, source.id("network/x")).values.posInf = 1;
   const CheckReport report = run(source, "nonfinite_propagation");
   CHECK(only(report.hits).tensor == source.id("network/x"));
@@ -106,7 +108,8 @@ TEST_CASE("A collective with a rank that is not recorded cannot be blamed for ce
   FakeSource source = healthySource(1, 1);
   source.setRankCount(2);
   source.row(0, 0, source.id("grad(network/fc/weight)")).values.nan = 1;
-  CHECK(only(run(source, "nonfinite_propagation").hits).detail.find("not every rank is recorded") != std::string::npos);
+  CHECK(only(run(source, "nonfinite_propagation").hits).detail.find("not every rank is recorded") !=
+        std::string::npos);
 }
 
 TEST_CASE("gradient_vanishing takes any of its thresholds and names the one exceeded") {
@@ -182,7 +185,8 @@ TEST_CASE("weight_change_too_large is the ratio of means, strictly above the thr
   CHECK(run(source, "weight_change_too_small:abs_mean_update_ratio_lt=0.5").hints.size() == 2);
 }
 
-TEST_CASE("In the recommended set a bias is measured on its layer's weight, and a scale of zero is not judged") {
+TEST_CASE(
+    "In the recommended set a bias is measured on its layer's weight, and a scale of zero is not judged") {
   FakeSource source = healthySource(1, 1);
   source.row(0, 0, source.id("network/fc/weight")).values.meanAbs = 0.5;
   source.row(0, 0, source.id("next(network/fc/bias)")).change = ChangeStatistics{0.4, 0.4, 0, 2, 0};
@@ -198,7 +202,8 @@ TEST_CASE("activation_range uses the recorded share for the function's own range
   const TensorId tanh = source.id("network/fc/Tanh-op1");
   source.row(0, 0, tanh).activation = ActivationStatistics{0.0005, 0};
   CHECK(only(runRecommended(source, "activation_range").hints).actual == Approx(0.05));
-  const std::string custom = "activation_range:range_start_inclusive=0,range_end_inclusive=1,range_percentage_gt=60";
+  const std::string custom =
+      "activation_range:range_start_inclusive=0,range_end_inclusive=1,range_percentage_gt=60";
   CHECK(hasReason(run(source, custom), "no_value"));
   const float values[] = {0, 0.5f, 1, 1.5f, -1, 0.25f, 0.75f, 2};  // 5 of 8 inside: 62.5 %
   source.record(Rank(0), Iteration(0), tanh, Tensor::of<float>({4, 2}, values));
@@ -267,7 +272,8 @@ TEST_CASE("rank_divergence tells input data from memory from local compute") {
     return only(run(source, "rank_divergence").hits).detail;
   };
   CHECK(detailWhere("network/fc/weight", 0).find("the initial values differ") != std::string::npos);
-  CHECK(detailWhere("network/fc/weight", 2).find("memory: it was equal after the update of iteration 1") != std::string::npos);
+  CHECK(detailWhere("network/fc/weight", 2).find("memory: it was equal after the update of iteration 1") !=
+        std::string::npos);
   CHECK(detailWhere(kNext, 2).find("local compute") != std::string::npos);
   CHECK(detailWhere("grad(network/fc/weight)", 2).find("the collective") != std::string::npos);
   CHECK(detailWhere("network/fc/weight", 3, 2).find("1 other replicated tensors") != std::string::npos);
@@ -276,7 +282,8 @@ TEST_CASE("rank_divergence tells input data from memory from local compute") {
 TEST_CASE("collective_mismatch finds a wrong sum in values; statistics only prove wrong sums wrong") {
   FakeSource source = healthySource(2, 1);
   const TensorId local = source.id(kGradient), reduced = source.id("grad(network/fc/weight)");
-  const float a[] = {1, 2, 3, 4, 5, 6}, b[] = {1, 1, 1, 1, 1, 1}, sum[] = {2, 3, 4, 5, 6, 7}, wrong[] = {2, 3, 4, 9, 6, 7};
+  const float a[] = {1, 2, 3, 4, 5, 6}, b[] = {1, 1, 1, 1, 1, 1}, sum[] = {2, 3, 4, 5, 6, 7},
+              wrong[] = {2, 3, 4, 9, 6, 7};
   source.record(Rank(0), Iteration(0), local, Tensor::of<float>({2, 3}, a));
   source.record(Rank(1), Iteration(0), local, Tensor::of<float>({2, 3}, b));
   for (int rank : {0, 1}) source.record(Rank(rank), Iteration(0), reduced, Tensor::of<float>({2, 3}, sum));

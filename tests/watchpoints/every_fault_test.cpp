@@ -32,9 +32,11 @@ bool right(FakeSource& source, const Node& node, int iteration, int rank, const 
   const CheckReport report = check(source, recommendedSet(), {});
   if (!report.first) return false;
   const Hit& first = *report.first;
-  UNSCOPED_INFO(first.condition->id << " at order " << first.order << " (expected " << node.id.value << "), iteration "
-                                    << first.iteration.value << ", rank " << first.rank.value << ": " << first.detail);
-  return first.node == node.id && first.iteration.value == iteration && first.rank.value == std::max(rank, 0) &&
+  UNSCOPED_INFO(first.condition->id << " at order " << first.order << " (expected " << node.id.value
+                                    << "), iteration " << first.iteration.value << ", rank "
+                                    << first.rank.value << ": " << first.detail);
+  return first.node == node.id && first.iteration.value == iteration &&
+         first.rank.value == std::max(rank, 0) &&
          std::ranges::find(conditions, first.condition->id) != conditions.end();
 }
 

@@ -23,12 +23,14 @@ const FakeSource::Cell* FakeSource::find(Rank rank, Iteration iteration, TensorI
   return cells.empty() ? nullptr : &cells.at(tensor.index());
 }
 
-void FakeSource::record(Rank rank, Iteration iteration, TensorId tensor, const Tensor& value, const Tensor* previous) {
+void FakeSource::record(Rank rank, Iteration iteration, TensorId tensor, const Tensor& value,
+                        const Tensor* previous) {
   watch::StatisticsRow row;
   row.values = computeStatistics(value);
   if (previous) row.change = computeChange(value, *previous);
   const TensorInfo& info = m_graph.tensor(tensor);
-  const auto preset = info.isSource() ? std::nullopt : watch::activationPreset(m_graph.node(info.producer).opType);
+  const auto preset =
+      info.isSource() ? std::nullopt : watch::activationPreset(m_graph.node(info.producer).opType);
   if (preset) row.activation = computeActivation(value, preset->start, preset->end);
   at(rank, iteration, tensor) = {row, value.clone()};
 }

@@ -1,5 +1,5 @@
-// A Source held in memory: rows are computed from the tensors given to it, or set by hand. Writers of different ranks may
-// work at the same time; reading is not thread-safe.
+// A Source held in memory: rows are computed from the tensors given to it, or set by hand. Writers of
+// different ranks may work at the same time; reading is not thread-safe.
 #pragma once
 
 #include <map>
@@ -28,10 +28,14 @@ class FakeSource : public watch::Source {
   std::vector<core::Rank> ranks() const override;
   int rankCount() const override { return m_rankCount; }
   std::vector<core::Iteration> iterations(core::Rank rank) const override;
-  const watch::StatisticsRow* statistics(core::Rank rank, core::Iteration iteration, core::TensorId tensor) override;
-  core::Result<core::Tensor> value(core::Rank rank, core::Iteration iteration, core::TensorId tensor) override;
+  const watch::StatisticsRow* statistics(core::Rank rank, core::Iteration iteration,
+                                         core::TensorId tensor) override;
+  core::Result<core::Tensor> value(core::Rank rank, core::Iteration iteration,
+                                   core::TensorId tensor) override;
   bool stored(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const override;
-  std::optional<double> scalar(core::Rank, core::Iteration, const std::string&) override { return std::nullopt; }
+  std::optional<double> scalar(core::Rank, core::Iteration, const std::string&) override {
+    return std::nullopt;
+  }
 
   void setRankCount(int count) { m_rankCount = count; }  // more than are recorded
 
@@ -40,12 +44,12 @@ class FakeSource : public watch::Source {
     std::optional<watch::StatisticsRow> row;
     std::optional<core::Tensor> value;
   };
-  using Cells = std::vector<Cell>;                       // by tensor; empty: the iteration is not recorded
+  using Cells = std::vector<Cell>;  // by tensor; empty: the iteration is not recorded
   const Cell* find(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const;
   Cell& at(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
 
   core::Graph m_graph;
-  std::vector<std::vector<Cells>> m_ranks;               // by rank, iteration
+  std::vector<std::vector<Cells>> m_ranks;  // by rank, iteration
   int m_rankCount;
 };
 

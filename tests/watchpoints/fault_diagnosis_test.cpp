@@ -1,5 +1,5 @@
-// The table of shared/specs/faults.md on a small network: what was planted must be what `first` names, with values
-// recorded and with statistics only.
+// The table of shared/specs/faults.md on a small network: what was planted must be what `first` names, with
+// values recorded and with statistics only.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -36,15 +36,18 @@ void checkFirst(FakeSource& source, const Expected& expected) {
 
 /// `kind` planted at a node, on one rank or all, in the first, a middle and the last iteration.
 void checkFault(const std::string& kind, const std::string& node, const std::vector<std::string>& conditions,
-                const std::string& more = "", const std::string& expectedNode = "", bool alsoAllRanks = true) {
+                const std::string& more = "", const std::string& expectedNode = "",
+                bool alsoAllRanks = true) {
   for (const int iteration : {0, 5, 8}) {
     for (const int rank : {0, 1, -1}) {
       if (rank < 0 && !alsoAllRanks) continue;
-      std::string fault = kind + "@iteration=" + std::to_string(iteration) + (node.empty() ? "" : ",node=" + node) + more;
+      std::string fault =
+          kind + "@iteration=" + std::to_string(iteration) + (node.empty() ? "" : ",node=" + node) + more;
       if (rank >= 0) fault += ",rank=" + std::to_string(rank);
       CAPTURE(fault);
       const auto source = recordTraining({.faults = {fault}});
-      const Expected expected{expectedNode.empty() ? node : expectedNode, iteration, std::max(rank, 0), conditions};
+      const Expected expected{expectedNode.empty() ? node : expectedNode, iteration, std::max(rank, 0),
+                              conditions};
       checkFirst(*source, expected);
       source->loseValues();
       INFO("statistics only");
@@ -75,7 +78,9 @@ TEST_CASE("A clean run has no fault, with one, two and three ranks, with and wit
       const auto source = recordTraining({.ranks = ranks, .iterations = 40, .momentum = momentum});
       const CheckReport report = check(*source, recommendedSet(), {});
       CAPTURE(ranks, momentum);
-      if (report.first) FAIL(report.first->condition->id << " at " << nameOf(*source, *report.first) << ": " << report.first->detail);
+      if (report.first)
+        FAIL(report.first->condition->id << " at " << nameOf(*source, *report.first) << ": "
+                                         << report.first->detail);
       CHECK(report.hits.empty());
       CHECK(report.evaluated > 1000);
     }
@@ -84,9 +89,12 @@ TEST_CASE("A clean run has no fault, with one, two and three ranks, with and wit
 
 TEST_CASE("NaN and Inf are traced to the node that made them: forward, backward, collective and update") {
   const auto clean = recordTraining({.iterations = 1});
-  const std::vector<std::string> places = {"network/conv1/Conv-op1", "network/fc1/Relu-op1", "network/SoftmaxCrossEntropyLoss-op1",
+  const std::vector<std::string> places = {"network/conv1/Conv-op1",
+                                           "network/fc1/Relu-op1",
+                                           "network/SoftmaxCrossEntropyLoss-op1",
                                            producerOf(*clean, "local_grad(network/conv1/weight)"),
-                                           producerOf(*clean, "grad(network/fc1/weight)"), updateOf(*clean, "network/fc2/bias"),
+                                           producerOf(*clean, "grad(network/fc1/weight)"),
+                                           updateOf(*clean, "network/fc2/bias"),
                                            updateOf(*clean, "network/conv1/weight")};
   for (const std::string& node : places) {
     checkFault("nan", node, {"nonfinite_propagation"});
@@ -95,7 +103,8 @@ TEST_CASE("NaN and Inf are traced to the node that made them: forward, backward,
 }
 
 TEST_CASE("A rank that receives NaN through a collective says from which rank") {
-  const auto source = recordTraining({.faults = {"nan@iteration=4,rank=1,node=network/conv1/Conv-op1,element=3"}});
+  const auto source =
+      recordTraining({.faults = {"nan@iteration=4,rank=1,node=network/conv1/Conv-op1,element=3"}});
   const CheckReport report = check(*source, recommendedSet(), {});
   REQUIRE(report.firstPerRank.size() == 2);
   const Hit &receiver = report.firstPerRank[0], &origin = report.firstPerRank[1];
@@ -111,14 +120,16 @@ TEST_CASE("A rank that receives NaN through a collective says from which rank") 
 
 TEST_CASE("A flipped bit in a reduced gradient or an update is a divergence of that rank") {
   const auto clean = recordTraining({.iterations = 1});
-  for (const std::string& node : {producerOf(*clean, "grad(network/fc1/weight)"), producerOf(*clean, "grad(network/fc2/bias)"),
-                                 updateOf(*clean, "network/conv1/weight"), updateOf(*clean, "network/fc1/weight"),
-                                 updateOf(*clean, "network/fc2/bias")})
+  for (const std::string& node :
+       {producerOf(*clean, "grad(network/fc1/weight)"), producerOf(*clean, "grad(network/fc2/bias)"),
+        updateOf(*clean, "network/conv1/weight"), updateOf(*clean, "network/fc1/weight"),
+        updateOf(*clean, "network/fc2/bias")})
     checkFault("bitflip", node, {"rank_divergence"}, ",element=2", "", false);
 }
 
 TEST_CASE("A divergence names the element and what differs") {
-  auto source = recordTraining({.faults = {"bitflip@iteration=5,rank=1,node=next(network/fc1/weight),element=17"}});
+  auto source =
+      recordTraining({.faults = {"bitflip@iteration=5,rank=1,node=next(network/fc1/weight),element=17"}});
   const CheckReport report = check(*source, recommendedSet(), {});
   REQUIRE(report.first);
   CHECK(report.first->element == 17);
@@ -126,13 +137,15 @@ TEST_CASE("A divergence names the element and what differs") {
   CHECK(report.first->detail.find("rank 1") == 0);
   CHECK(report.first->detail.find("local compute") != std::string::npos);
   CHECK(report.first->detail.find("as a consequence") != std::string::npos);
-  const auto divergences = std::count_if(report.hits.begin(), report.hits.end(),
-                                         [](const Hit& hit) { return hit.condition->id == "rank_divergence"; });
+  const auto divergences = std::count_if(report.hits.begin(), report.hits.end(), [](const Hit& hit) {
+    return hit.condition->id == "rank_divergence";
+  });
   CHECK(divergences == 1);
 }
 
 TEST_CASE("A low bit that flips is located; the rank is known from recomputation, not from statistics") {
-  auto source = recordTraining({.faults = {"bitflip@iteration=5,rank=1,node=next(network/fc1/weight),element=17,bit=0"}});
+  auto source = recordTraining(
+      {.faults = {"bitflip@iteration=5,rank=1,node=next(network/fc1/weight),element=17,bit=0"}});
   CheckReport report = check(*source, recommendedSet(), {});
   REQUIRE(report.first);
   CHECK(report.first->rank == Rank(1));
@@ -147,13 +160,15 @@ TEST_CASE("A low bit that flips is located; the rank is known from recomputation
 TEST_CASE("A zeroed gradient is traced to the node that makes it") {
   const auto clean = recordTraining({.iterations = 1});
   for (const std::string parameter : {"network/conv1/weight", "network/fc1/bias", "network/fc2/weight"})
-    checkFault("zero_grad", producerOf(*clean, "local_grad(" + parameter + ")"), {"tensor_all_zero", "gradient_vanishing"});
+    checkFault("zero_grad", producerOf(*clean, "local_grad(" + parameter + ")"),
+               {"tensor_all_zero", "gradient_vanishing"});
 }
 
 TEST_CASE("A skipped allreduce is traced to that collective and rank") {
   const auto clean = recordTraining({.iterations = 1});
   for (const std::string parameter : {"network/conv1/weight", "network/fc2/bias"})
-    checkFault("skip_allreduce", producerOf(*clean, "grad(" + parameter + ")"), {"rank_divergence", "collective_mismatch"});
+    checkFault("skip_allreduce", producerOf(*clean, "grad(" + parameter + ")"),
+               {"rank_divergence", "collective_mismatch"});
 }
 
 TEST_CASE("A stale weight is traced to its update") {
@@ -184,8 +199,10 @@ TEST_CASE("A bias that silences its Relu is traced to the bias's update, and the
 
 TEST_CASE("With three ranks the minority is wrong, without any stored value") {
   const auto clean = recordTraining({.ranks = 3, .iterations = 1});
-  for (const std::string& node : {producerOf(*clean, "grad(network/fc1/weight)"), updateOf(*clean, "network/fc1/weight")}) {
-    const auto source = recordTraining({.ranks = 3, .faults = {"bitflip@iteration=5,rank=2,bit=1,node=" + node}});
+  for (const std::string& node :
+       {producerOf(*clean, "grad(network/fc1/weight)"), updateOf(*clean, "network/fc1/weight")}) {
+    const auto source =
+        recordTraining({.ranks = 3, .faults = {"bitflip@iteration=5,rank=2,bit=1,node=" + node}});
     source->loseValues();
     checkFirst(*source, {node, 5, 2, {"rank_divergence"}});
   }

@@ -42,7 +42,8 @@ Graph trainingGraph(const TrainingOptions& options) {
     x = linear(x, {.out = 3});
   }
   const Value loss = softmaxCrossEntropy(x, label);
-  orThrow(compileTraining(g, loss.id(), Sgd{.lr = kLearningRate, .momentum = options.momentum}, options.ranks));
+  orThrow(
+      compileTraining(g, loss.id(), Sgd{.lr = kLearningRate, .momentum = options.momentum}, options.ranks));
   return g;
 }
 
@@ -55,7 +56,8 @@ Feeds batch(const Graph& g, int rank, int iteration) {
     label.data<std::int64_t>()[static_cast<std::size_t>(n)] = kind;
     for (std::int64_t i = 0; i < 64; ++i) {
       const double noise = 0.4 * stream.uniform(static_cast<std::uint64_t>(64 * n + i));
-      x.data<float>()[static_cast<std::size_t>(64 * n + i)] = static_cast<float>(noise + (i / 8 % 3 == kind ? 0.6 : 0));
+      x.data<float>()[static_cast<std::size_t>(64 * n + i)] =
+          static_cast<float>(noise + (i / 8 % 3 == kind ? 0.6 : 0));
     }
   }
   return {{g.findTensor("network/x").value(), x},
@@ -68,7 +70,8 @@ class Recorder : public Observer {
   Recorder(FakeSource& source, Rank rank) : m_source(source), m_rank(rank) {}
   void graphReady(const Graph&) override {}
   void iterationStarted(Iteration) override {}
-  void tensorReady(Iteration iteration, TensorId tensor, const Tensor& value, const Tensor* previous) override {
+  void tensorReady(Iteration iteration, TensorId tensor, const Tensor& value,
+                   const Tensor* previous) override {
     m_source.record(m_rank, iteration, tensor, value, previous);
   }
   void iterationFinished(Iteration, const Scalars&) override {}
@@ -78,14 +81,16 @@ class Recorder : public Observer {
   Rank m_rank;
 };
 
-void train(Graph graph, const TrainingOptions& options, int rank, Communicator& communicator, FakeSource& into) {
+void train(Graph graph, const TrainingOptions& options, int rank, Communicator& communicator,
+           FakeSource& into) {
   ExecutorOptions executorOptions;
   executorOptions.seed = 11;
   executorOptions.rank = Rank(rank);
   executorOptions.ranks = options.ranks;
   executorOptions.communicator = &communicator;
   executorOptions.backend = BackendKind::kReference;
-  for (const std::string& fault : options.faults) executorOptions.faults.push_back(orThrow(parseFault(fault)));
+  for (const std::string& fault : options.faults)
+    executorOptions.faults.push_back(orThrow(parseFault(fault)));
   const auto executor = orThrow(Executor::create(graph, executorOptions));
   Recorder recorder(into, Rank(rank));
   for (int i = 0; i < options.iterations; ++i) {

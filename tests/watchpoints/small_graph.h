@@ -5,7 +5,8 @@
 
 namespace msdbg::test {
 
-/// weight (trainable, replicated), bias (zero-initialised), x -> Gemm -> ACTIVATION -> loss; local gradient of the weight
+/// weight (trainable, replicated), bias (zero-initialised), x -> Gemm -> ACTIVATION -> loss; local gradient
+/// of the weight
 /// -> Allreduce -> SgdUpdate. Scope network/fc.
 inline core::Graph smallGraph(const std::string& activation = "Relu") {
   using namespace core;
@@ -17,8 +18,10 @@ inline core::Graph smallGraph(const std::string& activation = "Relu") {
     t.role = role;
     return t;
   };
-  const auto node = [&](const char* type, const char* scope, Phase phase, std::vector<TensorId> inputs, TensorInfo output) {
-    return g.node(g.addNode(type, scope, phase, std::move(inputs), {}, {std::move(output)}, {})).outputs.front();
+  const auto node = [&](const char* type, const char* scope, Phase phase, std::vector<TensorId> inputs,
+                        TensorInfo output) {
+    return g.node(g.addNode(type, scope, phase, std::move(inputs), {}, {std::move(output)}, {}))
+        .outputs.front();
   };
   TensorInfo weight = info("network/fc/weight", {2, 3}, TensorRole::kParameter);
   weight.trainable = weight.replicated = true;
@@ -28,8 +31,10 @@ inline core::Graph smallGraph(const std::string& activation = "Relu") {
   bias.initializer = {Initializer::Kind::kZeros, 0};
   const TensorId x = g.addSource(info("network/x", {4, 3}, TensorRole::kInput));
   const TensorId w = g.addSource(weight), b = g.addSource(bias);
-  const TensorId y = node("Gemm", "network/fc", Phase::kForward, {x, w, b}, info("", {4, 2}, TensorRole::kActivation));
-  const TensorId a = node(activation.c_str(), "network/fc", Phase::kForward, {y}, info("", {4, 2}, TensorRole::kActivation));
+  const TensorId y =
+      node("Gemm", "network/fc", Phase::kForward, {x, w, b}, info("", {4, 2}, TensorRole::kActivation));
+  const TensorId a =
+      node(activation.c_str(), "network/fc", Phase::kForward, {y}, info("", {4, 2}, TensorRole::kActivation));
   node("ReduceMean", "network", Phase::kForward, {a}, info("", {}, TensorRole::kLoss));
   TensorInfo gradient = info("", {2, 3}, TensorRole::kGradient);
   gradient.gradientOf = w;
@@ -38,7 +43,8 @@ inline core::Graph smallGraph(const std::string& activation = "Relu") {
   gradient.alias = "grad(network/fc/weight)";
   gradient.replicated = true;
   const TensorId reduced = node("Allreduce", "grad/network/fc", Phase::kCollective, {local}, gradient);
-  for (const auto& [parameter, name] : {std::pair(w, "next(network/fc/weight)"), std::pair(b, "next(network/fc/bias)")}) {
+  for (const auto& [parameter, name] :
+       {std::pair(w, "next(network/fc/weight)"), std::pair(b, "next(network/fc/bias)")}) {
     TensorInfo next = info("", g.tensor(parameter).shape, TensorRole::kUpdated);
     next.updateOf = parameter;
     next.replicated = true;

@@ -15,7 +15,9 @@ std::string errorOf(const std::string& text, ErrorCode code) {
   return parsed.error().message();
 }
 
-bool mentions(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool mentions(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
@@ -66,10 +68,14 @@ TEST_CASE("What is missing or contradictory is a usage error that says so") {
   CHECK(mentions(errorOf("dead_relu:threshold_layer", ErrorCode::kUsage), "threshold_layer=NUMBER"));
   CHECK(mentions(errorOf("dead_relu:threshold_layer=5x", ErrorCode::kUsage), "'5x' is not a number"));
   CHECK(mentions(errorOf("dead_relu:threshold_layer=5,threshold_layer=6", ErrorCode::kUsage), "twice"));
-  CHECK(mentions(errorOf("activation_range:range_percentage_lt=5", ErrorCode::kUsage), "need range_start_inclusive"));
-  CHECK(mentions(errorOf("activation_range:range_start_inclusive=2,range_end_inclusive=1,range_percentage_lt=5", ErrorCode::kUsage),
-                 "range_start_inclusive is above"));
-  CHECK(mentions(errorOf("activation_range:range_start_inclusive=0,range_end_inclusive=1", ErrorCode::kUsage), "needs one of"));
+  CHECK(mentions(errorOf("activation_range:range_percentage_lt=5", ErrorCode::kUsage),
+                 "need range_start_inclusive"));
+  CHECK(
+      mentions(errorOf("activation_range:range_start_inclusive=2,range_end_inclusive=1,range_percentage_lt=5",
+                       ErrorCode::kUsage),
+               "range_start_inclusive is above"));
+  CHECK(mentions(errorOf("activation_range:range_start_inclusive=0,range_end_inclusive=1", ErrorCode::kUsage),
+                 "needs one of"));
   CHECK(mentions(errorOf("loss_not_decreasing:num_steps=0.5", ErrorCode::kUsage), "whole number"));
 }
 
@@ -79,9 +85,10 @@ TEST_CASE("The recommended set has the faults and hints of the specification") {
     CHECK(watchpoint.recommended);
     (watchpoint.severity == Severity::kFault ? faults : hints).insert(watchpoint.text());
   }
-  CHECK(faults == std::set<std::string>{"collective_mismatch", "dead_relu", "gradient_vanishing:abs_mean_lt=1e-09",
-                                        "nonfinite_propagation", "rank_divergence", "tensor_all_zero", "tensor_overflow",
-                                        "weight_change_too_large:abs_mean_update_ratio_gt=1", "weight_initialization",
-                                        "weight_not_changed"});
+  CHECK(faults == std::set<std::string>{"collective_mismatch", "dead_relu",
+                                        "gradient_vanishing:abs_mean_lt=1e-09", "nonfinite_propagation",
+                                        "rank_divergence", "tensor_all_zero", "tensor_overflow",
+                                        "weight_change_too_large:abs_mean_update_ratio_gt=1",
+                                        "weight_initialization", "weight_not_changed"});
   CHECK(hints == std::set<std::string>{"activation_range", "loss_not_decreasing", "weight_change_too_small"});
 }

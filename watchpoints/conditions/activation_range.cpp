@@ -13,8 +13,8 @@ std::optional<ActivationPreset> givenRange(const Parameters& parameters) {
 }
 
 /// 100 * #(start <= x <= end) / n: recorded for the function's own range, else from the stored value.
-std::optional<double> percentageInRange(EvaluationContext& context, const Place& place, const StatisticsRow& row,
-                                        const ActivationPreset& range) {
+std::optional<double> percentageInRange(EvaluationContext& context, const Place& place,
+                                        const StatisticsRow& row, const ActivationPreset& range) {
   const auto preset = activationPreset(opTypeOf(context.source.graph(), place.tensor));
   if (row.activation && preset == range) return 100 * row.activation->shareInRange;
   const core::Result<core::Tensor> value = context.source.value(place.rank, place.iteration, place.tensor);
@@ -28,8 +28,10 @@ Parameters recommendedParameters(std::string_view opType) {
   const std::optional<ActivationPreset> range = activationPreset(opType);
   if (!range) return {};
   Parameters parameters{{"range_start_inclusive", range->start}, {"range_end_inclusive", range->end}};
-  if (opType == "Relu") parameters["range_percentage_gt"] = 99.9;
-  else parameters["range_percentage_lt"] = 0.1;
+  if (opType == "Relu")
+    parameters["range_percentage_gt"] = 99.9;
+  else
+    parameters["range_percentage_lt"] = 0.1;
   return parameters;
 }
 
@@ -54,15 +56,16 @@ void evaluateOfType(EvaluationContext& context, std::string_view opType) {
   const auto tensors = selectTensors(graph, [&](const core::TensorInfo& info) {
     return isActivation(graph, info) && (opType.empty() || opTypeOf(graph, info.id) == opType);
   });
-  forEachRow(context, tensors, [&](const Place& place, const StatisticsRow& row) { evaluateRow(context, place, row); });
+  forEachRow(context, tensors,
+             [&](const Place& place, const StatisticsRow& row) { evaluateRow(context, place, row); });
 }
 
 void evaluate(EvaluationContext& context) {
   if (!context.recommended) return evaluateOfType(context, "");
   for (const std::string_view opType : {"Relu", "Sigmoid", "Tanh"}) {
     const Parameters parameters = recommendedParameters(opType);
-    EvaluationContext own{context.source,   parameters,       true,
-                          context.ranks,    context.selected, context.cancel,
+    EvaluationContext own{context.source,   parameters,           true,
+                          context.ranks,    context.selected,     context.cancel,
                           context.findings, context.notEvaluable, context.evaluated};
     evaluateOfType(own, opType);
   }
@@ -73,8 +76,9 @@ std::string validate(const Parameters& parameters) {
   if (range && range->start > range->end) return "range_start_inclusive is above range_end_inclusive";
   if (!range && (parameters.contains("range_percentage_lt") || parameters.contains("range_percentage_gt")))
     return "range_percentage_lt and range_percentage_gt need range_start_inclusive and range_end_inclusive";
-  const bool threshold = parameters.contains("range_percentage_lt") || parameters.contains("range_percentage_gt") ||
-                         parameters.contains("max_min_lt") || parameters.contains("max_min_gt");
+  const bool threshold = parameters.contains("range_percentage_lt") ||
+                         parameters.contains("range_percentage_gt") || parameters.contains("max_min_lt") ||
+                         parameters.contains("max_min_gt");
   return threshold ? "" : "needs one of range_percentage_lt, range_percentage_gt, max_min_lt, max_min_gt";
 }
 
@@ -84,11 +88,16 @@ ConditionDef activationRangeCondition() {
   ConditionDef def;
   def.id = "activation_range";
   def.title = "Activation range";
-  def.doc = "The share of an activation's elements inside a range, 100 * #(start <= x <= end) / n, or its max - min, against"
-            " thresholds (MindInsight). Recommended as hints: Tanh less than 0.1 % in [tanh(-8.8), tanh(8.8)], Sigmoid less"
-            " than 0.1 % in [sigmoid(-16.2), sigmoid(16.2)], Relu more than 99.9 % in [-1, 0].";
-  def.advice = "Look at the inputs of the activation: too large pre-activations saturate it, negative ones silence a Relu;"
-               " then initialisation, learning rate and normalisation.";
+  def.doc =
+      "The share of an activation's elements inside a range, 100 * #(start <= x <= end) / n, or its max - "
+      "min, against"
+      " thresholds (MindInsight). Recommended as hints: Tanh less than 0.1 % in [tanh(-8.8), tanh(8.8)], "
+      "Sigmoid less"
+      " than 0.1 % in [sigmoid(-16.2), sigmoid(16.2)], Relu more than 99.9 % in [-1, 0].";
+  def.advice =
+      "Look at the inputs of the activation: too large pre-activations saturate it, negative ones silence a "
+      "Relu;"
+      " then initialisation, learning rate and normalisation.";
   def.severity = Severity::kHint;
   def.target = Target::kActivation;
   def.parameters = {

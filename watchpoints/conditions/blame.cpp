@@ -74,7 +74,8 @@ Opinion byRecomputedCollective(Source& source, const Divergent& d) {
                  std::move(sum).value()};
 }
 
-/// Only where the reference kernel gives the bits of at least one rank: else it says nothing about the others.
+/// Only where the reference kernel gives the bits of at least one rank: else it says nothing about the
+/// others.
 Opinion byRecomputation(Source& source, const Divergent& d) {
   const core::Node* node = nodeOf(source, d);
   if (!node || isCollective(*node)) return std::nullopt;
@@ -99,7 +100,8 @@ Opinion byMean(Source& source, const Divergent& d) {
   return Verdict{*off, "has a mean that is not the sum of the inputs' means", {}};
 }
 
-/// An update that changed nothing on some ranks, or one that moved an element much further than on any other rank.
+/// An update that changed nothing on some ranks, or one that moved an element much further than on any other
+/// rank.
 Opinion byChange(Source& source, const Divergent& d) {
   std::vector<std::pair<double, Rank>> largest;
   for (const auto& [rank, hash] : d.hashes) {

@@ -1,5 +1,5 @@
-// Which rank is wrong where a replicated tensor differs between ranks: from the majority, from recomputation, or from what
-// the statistics make likely. Used from one thread.
+// Which rank is wrong where a replicated tensor differs between ranks: from the majority, from recomputation,
+// or from what the statistics make likely. Used from one thread.
 #pragma once
 
 #include "watchpoints/conditions/recompute.h"
@@ -15,9 +15,9 @@ struct Divergent {
 };
 
 struct Verdict {
-  std::vector<core::Rank> wrong;          // empty: it cannot be told
-  std::string reason;                     // "does not hold the rank-ordered sum of the recorded inputs"
-  std::optional<core::Tensor> expected;   // what the first of them should hold, where recomputed
+  std::vector<core::Rank> wrong;         // empty: it cannot be told
+  std::string reason;                    // "does not hold the rank-ordered sum of the recorded inputs"
+  std::optional<core::Tensor> expected;  // what the first of them should hold, where recomputed
 };
 
 Verdict findWrongRanks(Source& source, const Divergent& divergent);

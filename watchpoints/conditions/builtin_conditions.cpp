@@ -18,10 +18,12 @@ ConditionDef collectiveMismatchCondition();
 
 std::span<const ConditionFactory> builtinConditions() {
   static constexpr ConditionFactory kConditions[] = {
-      nonfinitePropagationCondition, tensorOverflowCondition,       tensorAllZeroCondition,
-      gradientVanishingCondition,    weightInitializationCondition, weightNotChangedCondition,
-      weightChangeTooLargeCondition, weightChangeTooSmallCondition, activationRangeCondition,
-      deadReluCondition,             lossNotDecreasingCondition,    rankDivergenceCondition,
+      nonfinitePropagationCondition, tensorOverflowCondition,
+      tensorAllZeroCondition,        gradientVanishingCondition,
+      weightInitializationCondition, weightNotChangedCondition,
+      weightChangeTooLargeCondition, weightChangeTooSmallCondition,
+      activationRangeCondition,      deadReluCondition,
+      lossNotDecreasingCondition,    rankDivergenceCondition,
       collectiveMismatchCondition,
   };
   return kConditions;

@@ -26,7 +26,8 @@ std::optional<UpdateValues> storedUpdate(EvaluationContext& context, const Place
   return UpdateValues{std::move(x).value(), std::move(p).value()};
 }
 
-std::optional<ChangeStatistics> changeOf(EvaluationContext& context, const Place& place, const StatisticsRow& row) {
+std::optional<ChangeStatistics> changeOf(EvaluationContext& context, const Place& place,
+                                         const StatisticsRow& row) {
   if (!finite(context, place, row.values)) return std::nullopt;
   std::optional<ChangeStatistics> change = row.change;
   if (!change) {
@@ -37,19 +38,22 @@ std::optional<ChangeStatistics> changeOf(EvaluationContext& context, const Place
   if (change->skipped == 0) return change;
   const TensorId before = context.source.graph().tensor(place.tensor).updateOf;
   const StatisticsRow* previous = context.source.statistics(place.rank, place.iteration, before);
-  notEvaluable(context, place, previous && previous->values.nan == 0 ? "inf" : "nan", "in the value before the update");
+  notEvaluable(context, place, previous && previous->values.nan == 0 ? "inf" : "nan",
+               "in the value before the update");
   return std::nullopt;
 }
 
 namespace {
 
-// A bias starts at zero and grows by its own first steps, so a ratio to itself says nothing early in training: with a
-// momentum of 0.9 and equal gradients the second step is 1.9 times the first. The layer's weights are the scale that a
-// sane step of its bias is small against, and it is there in the first iteration too.
+// A bias starts at zero and grows by its own first steps, so a ratio to itself says nothing early in
+// training: with a momentum of 0.9 and equal gradients the second step is 1.9 times the first. The layer's
+// weights are the scale that a sane step of its bias is small against, and it is there in the first iteration
+// too (tests/watchpoints/thresholds.md).
 constexpr double kBiasFloor = 1;
 
 /// What the change is measured on; `weight` is that of the bias's layer, invalid for anything else.
-double scaleOf(EvaluationContext& context, const Place& place, const ChangeStatistics& change, TensorId weight) {
+double scaleOf(EvaluationContext& context, const Place& place, const ChangeStatistics& change,
+               TensorId weight) {
   if (!weight.valid()) return change.meanAbsPrevious;
   const StatisticsRow* row = context.source.statistics(place.rank, place.iteration, weight);
   const double floor = row && row->values.nonFinite() == 0 ? kBiasFloor * row->values.meanAbs : 0;

@@ -1,4 +1,5 @@
-// How a weight changed in one update: the value after it against the value it read. Shared by the conditions on changes.
+// How a weight changed in one update: the value after it against the value it read. Shared by the conditions
+// on changes.
 #pragma once
 
 #include "watchpoints/conditions/rows.h"
@@ -8,17 +9,20 @@ namespace msdbg::watch {
 /// Outputs of update nodes that are the next value of a trainable parameter.
 std::vector<core::TensorId> weightUpdates(const core::Graph& graph);
 
-/// From the recorded row, else from stored values. nullopt, with an entry saying why, when the change is not known or
-/// either value holds NaN or Inf.
+/// From the recorded row, else from stored values. nullopt, with an entry saying why, when the change is not
+/// known or either value holds NaN or Inf.
 std::optional<core::ChangeStatistics> changeOf(EvaluationContext& context, const Place& place,
                                                const StatisticsRow& row);
 
 /// Both values of an update, as stored: after and before it. An entry `no_value` when either is missing.
-struct UpdateValues { core::Tensor after, before; };
+struct UpdateValues {
+  core::Tensor after, before;
+};
 std::optional<UpdateValues> storedUpdate(EvaluationContext& context, const Place& place);
 
-/// mean|x-p| / (scale + epsilon) against abs_mean_update_ratio_gt or _lt; scale is mean|p|. In the recommended set a bias
-/// is measured on its layer's weight where that is larger, and a scale of zero is `zero_previous`.
+/// mean|x-p| / (scale + epsilon) against abs_mean_update_ratio_gt or _lt; scale is mean|p|. In the
+/// recommended set a bias is measured on its layer's weight where that is larger, and a scale of zero is
+/// `zero_previous`.
 void evaluateUpdateRatio(EvaluationContext& context, std::string_view parameter);
 
 }  // namespace msdbg::watch

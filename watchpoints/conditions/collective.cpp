@@ -66,14 +66,16 @@ std::vector<Rank> ranksThatKeptTheirInput(Source& source, Iteration iteration, c
   const std::vector<Row> rows = rowsOf(source, iteration, node);
   std::vector<Rank> kept;
   for (const Row& row : rows) {
-    const bool othersAdd = std::ranges::any_of(
-        rows, [&](const Row& other) { return other.rank != row.rank && other.input.zero < other.input.count; });
+    const bool othersAdd = std::ranges::any_of(rows, [&](const Row& other) {
+      return other.rank != row.rank && other.input.zero < other.input.count;
+    });
     if (othersAdd && row.input.hash == row.output.hash) kept.push_back(row.rank);
   }
   return kept;
 }
 
-std::optional<std::vector<Rank>> ranksOffTheMean(Source& source, Iteration iteration, const core::Node& node) {
+std::optional<std::vector<Rank>> ranksOffTheMean(Source& source, Iteration iteration,
+                                                 const core::Node& node) {
   const std::vector<Row> rows = rowsOf(source, iteration, node);
   double sum = 0, magnitude = 0;
   for (const Row& row : rows) {
@@ -82,7 +84,8 @@ std::optional<std::vector<Rank>> ranksOffTheMean(Source& source, Iteration itera
     magnitude += row.input.meanAbs;
   }
   if (rows.empty() || rows.front().input.count == 0) return std::nullopt;
-  // Each addition in float32 is off by at most 2^-24 of its result; ten times that also covers the means themselves.
+  // Each addition in float32 is off by at most 2^-24 of its result; ten times that also covers the means
+  // themselves.
   const double tolerance = 6e-7 * static_cast<double>(rows.size()) * magnitude + 1e-300;
   std::vector<Rank> off;
   for (const Row& row : rows)

@@ -1,7 +1,6 @@
-#include "watchpoints/conditions/collective.h"
-
 #include <algorithm>
 
+#include "watchpoints/conditions/collective.h"
 #include "watchpoints/conditions/recompute.h"
 
 namespace msdbg::watch {
@@ -18,8 +17,10 @@ class Mismatch {
   void evaluate() {
     if (!inputsFinite()) return;
     const core::Result<core::Tensor> sum = recomputeCollective(m_context.source, m_iteration, m_node);
-    if (sum) compareWith(*sum);
-    else compareStatistics(sum.error().message());
+    if (sum)
+      compareWith(*sum);
+    else
+      compareStatistics(sum.error().message());
   }
 
  private:
@@ -42,7 +43,8 @@ class Mismatch {
         continue;
       }
       ++m_context.evaluated;
-      if (row->values.hash != expected) report(rank, "its result is not the rank-ordered sum of the recorded inputs", &sum);
+      if (row->values.hash != expected)
+        report(rank, "its result is not the rank-ordered sum of the recorded inputs", &sum);
     }
   }
 
@@ -51,17 +53,20 @@ class Mismatch {
     const auto kept = ranksThatKeptTheirInput(m_context.source, m_iteration, m_node);
     const auto off = ranksOffTheMean(m_context.source, m_iteration, m_node).value_or(std::vector<Rank>{});
     for (Rank rank : m_context.ranks) {
-      if (std::ranges::find(kept, rank) != kept.end()) report(rank, "its result is its own input, not the sum over ranks", nullptr);
+      if (std::ranges::find(kept, rank) != kept.end())
+        report(rank, "its result is its own input, not the sum over ranks", nullptr);
       else if (std::ranges::find(off, rank) != off.end())
         report(rank, "the mean of its result is not the sum of the inputs' means", nullptr);
-      else notEvaluable(m_context, place(rank), "no_value", why);
+      else
+        notEvaluable(m_context, place(rank), "no_value", why);
     }
   }
 
   void report(Rank rank, std::string detail, const core::Tensor* sum) {
     Finding finding = findingAt(m_context, place(rank), precedence::kCollective);
     finding.detail = std::move(detail);
-    const core::Result<core::Tensor> value = m_context.source.value(rank, m_iteration, m_node.outputs.front());
+    const core::Result<core::Tensor> value =
+        m_context.source.value(rank, m_iteration, m_node.outputs.front());
     const auto difference = value && sum ? firstDifference(*value, *sum) : std::nullopt;
     if (difference) {
       finding.element = difference->first;
@@ -84,7 +89,8 @@ void evaluate(EvaluationContext& context) {
       if (context.cancel.cancelled()) return;
       if (isCollective(node)) Mismatch(context, iterations[i], node).evaluate();
     }
-    if (context.progress) context.progress(static_cast<double>(i + 1) / static_cast<double>(iterations.size()));
+    if (context.progress)
+      context.progress(static_cast<double>(i + 1) / static_cast<double>(iterations.size()));
   }
 }
 
@@ -94,10 +100,14 @@ ConditionDef collectiveMismatchCondition() {
   ConditionDef def;
   def.id = "collective_mismatch";
   def.title = "Collective mismatch";
-  def.doc = "The recorded result of a collective is not the rank-ordered sum of the recorded inputs of all ranks, bit for bit."
-            " Where values are not stored, a result that is its own input or whose mean is not the sum of the inputs' means"
-            " is still found.";
-  def.advice = "Look at what this rank's communicator did: a skipped call, a call with another tensor, a broken link.";
+  def.doc =
+      "The recorded result of a collective is not the rank-ordered sum of the recorded inputs of all ranks, "
+      "bit for bit."
+      " Where values are not stored, a result that is its own input or whose mean is not the sum of the "
+      "inputs' means"
+      " is still found.";
+  def.advice =
+      "Look at what this rank's communicator did: a skipped call, a call with another tensor, a broken link.";
   def.target = Target::kCollective;
   def.needsValues = true;
   def.needsAllRanks = true;

@@ -25,10 +25,13 @@ ConditionDef gradientVanishingCondition() {
   ConditionDef def;
   def.id = "gradient_vanishing";
   def.title = "Gradient vanishing";
-  def.doc = "A gradient is below a threshold: mean|g|, max, min or mean (MindInsight). Recommended: mean|g| < 1e-9 on the"
-            " gradients of parameters.";
-  def.advice = "Look at the inputs of the operator that makes the gradient: saturated or dead activations before it, a"
-               " frozen layer, a loss that no longer depends on it; then initialisation and depth.";
+  def.doc =
+      "A gradient is below a threshold: mean|g|, max, min or mean (MindInsight). Recommended: mean|g| < 1e-9 "
+      "on the"
+      " gradients of parameters.";
+  def.advice =
+      "Look at the inputs of the operator that makes the gradient: saturated or dead activations before it, a"
+      " frozen layer, a loss that no longer depends on it; then initialisation and depth.";
   def.target = Target::kGradient;
   def.parameters = {{"abs_mean_lt", ParameterRange::kAbs, {}, "hit if mean|g| is below"},
                     {"max_lt", ParameterRange::kReal, {}, "hit if the maximum is below"},

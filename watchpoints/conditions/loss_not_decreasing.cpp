@@ -35,12 +35,14 @@ struct Thresholds {
 
 Thresholds thresholdsOf(const Parameters& parameters) {
   return {static_cast<std::size_t>(parameterOr(parameters, "num_steps", 10)),
-          parameterOr(parameters, "diff_percent", 0.1), parameterOr(parameters, "increase_threshold_percent", 5)};
+          parameterOr(parameters, "diff_percent", 0.1),
+          parameterOr(parameters, "increase_threshold_percent", 5)};
 }
 
-/// now against before: fell by less than diff_percent, or rose by more than increase_threshold_percent. Returns the fall in %.
-void compare(EvaluationContext& context, const Place& place, double before, double now, const Thresholds& thresholds,
-             bool riseCounts) {
+/// now against before: fell by less than diff_percent, or rose by more than increase_threshold_percent.
+/// Returns the fall in %.
+void compare(EvaluationContext& context, const Place& place, double before, double now,
+             const Thresholds& thresholds, bool riseCounts) {
   ++context.evaluated;
   const double fell = 100 * (before - now) / std::max(std::abs(before), 1e-300);
   const bool rose = -fell > thresholds.rise;
@@ -59,8 +61,8 @@ double meanOf(const std::vector<Loss>& losses, std::size_t begin, std::size_t co
   return sum / static_cast<double>(count);
 }
 
-/// Single losses jump from batch to batch: the recommended set compares means, and a rise of a loss that has never fallen
-/// is the start of training.
+/// Single losses jump from batch to batch: the recommended set compares means, and a rise of a loss that has
+/// never fallen is the start of training.
 void evaluateWindows(EvaluationContext& context, core::Rank rank, core::TensorId tensor) {
   const Thresholds thresholds = thresholdsOf(context.parameters);
   const std::vector<Loss> losses = finiteLosses(context, rank, tensor);
@@ -78,8 +80,10 @@ void evaluateSteps(EvaluationContext& context, core::Rank rank, core::TensorId t
   const std::vector<Loss> losses = finiteLosses(context, rank, tensor);
   for (std::size_t i = 0; i < losses.size(); ++i) {
     const Place place{losses[i].iteration, rank, tensor};
-    if (i < thresholds.steps) notEvaluable(context, place, "no_previous");
-    else compare(context, place, losses[i - thresholds.steps].value, losses[i].value, thresholds, true);
+    if (i < thresholds.steps)
+      notEvaluable(context, place, "no_previous");
+    else
+      compare(context, place, losses[i - thresholds.steps].value, losses[i].value, thresholds, true);
   }
 }
 
@@ -103,15 +107,20 @@ ConditionDef lossNotDecreasingCondition() {
   ConditionDef def;
   def.id = "loss_not_decreasing";
   def.title = "Loss not decreasing";
-  def.doc = "Against the loss num_steps recorded iterations ago it fell by less than diff_percent %, or rose by more than"
-            " increase_threshold_percent % (SageMaker Debugger). Recommended, as a hint: means of num_steps against the"
-            " num_steps before, every 2 * num_steps; a rise counts only after the loss has fallen once.";
+  def.doc =
+      "Against the loss num_steps recorded iterations ago it fell by less than diff_percent %, or rose by "
+      "more than"
+      " increase_threshold_percent % (SageMaker Debugger). Recommended, as a hint: means of num_steps "
+      "against the"
+      " num_steps before, every 2 * num_steps; a rise counts only after the loss has fallen once.";
   def.advice = "Look at the learning rate first, then at initialisation, vanishing gradients and the data.";
   def.severity = Severity::kHint;
   def.target = Target::kLoss;
-  def.parameters = {{"num_steps", ParameterRange::kPos, 10.0, "how many recorded iterations back to compare with"},
-                    {"diff_percent", ParameterRange::kPct, 0.1, "hit if the loss fell by less than this percentage"},
-                    {"increase_threshold_percent", ParameterRange::kAbs, 5.0, "hit if it rose by more than this percentage"}};
+  def.parameters = {
+      {"num_steps", ParameterRange::kPos, 10.0, "how many recorded iterations back to compare with"},
+      {"diff_percent", ParameterRange::kPct, 0.1, "hit if the loss fell by less than this percentage"},
+      {"increase_threshold_percent", ParameterRange::kAbs, 5.0,
+       "hit if it rose by more than this percentage"}};
   def.needsPrevious = true;
   def.evaluate = evaluate;
   def.validate = validate;

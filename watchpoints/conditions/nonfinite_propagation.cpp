@@ -1,5 +1,5 @@
-// The first operator in order whose inputs are all finite and whose output is not. Everything it reaches is a consequence;
-// a rank that is reached through a collective says from which rank.
+// The first operator in order whose inputs are all finite and whose output is not. Everything it reaches is a
+// consequence; a rank that is reached through a collective says from which rank.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -42,7 +42,8 @@ class Propagation {
     const std::vector<Iteration> iterations = selectedIterations(m_context);
     for (std::size_t i = 0; i < iterations.size() && !m_context.cancel.cancelled(); ++i) {
       evaluate(iterations[i]);
-      if (m_context.progress) m_context.progress(static_cast<double>(i + 1) / static_cast<double>(iterations.size()));
+      if (m_context.progress)
+        m_context.progress(static_cast<double>(i + 1) / static_cast<double>(iterations.size()));
     }
   }
 
@@ -66,7 +67,8 @@ class Propagation {
     states.resize(m_graph.tensors().size(), State::kUnknown);
     for (const core::TensorInfo& info : m_graph.tensors()) {
       State& state = states[info.id.index()];
-      if (!isFloating(info.dtype)) state = State::kFinite;
+      if (!isFloating(info.dtype))
+        state = State::kFinite;
       else if (const StatisticsRow* row = m_context.source.statistics(rank, m_iteration, info.id))
         state = row->values.nonFinite() > 0 ? State::kNonFinite : State::kFinite;
     }
@@ -85,12 +87,14 @@ class Propagation {
     const bool input = !update.valid();
     report(rank, source,
            input ? "it is not finite where it enters the graph"
-           : row ? "its update in iteration " + std::to_string(before.value) + " gave finite values: it changed in between"
+           : row ? "its update in iteration " + std::to_string(before.value) +
+                       " gave finite values: it changed in between"
                  : "");
   }
 
   void visitNode(Rank rank, const core::Node& node) {
-    const auto wrong = std::ranges::find_if(node.outputs, [&](TensorId t) { return state(rank, t) == State::kNonFinite; });
+    const auto wrong =
+        std::ranges::find_if(node.outputs, [&](TensorId t) { return state(rank, t) == State::kNonFinite; });
     if (wrong == node.outputs.end() || anyInput(rank, node, State::kNonFinite)) return;
     if (isCollective(node)) return visitCollective(rank, node, *wrong);
     if (!anyInput(rank, node, State::kUnknown)) return report(rank, *wrong, "its inputs are all finite");
@@ -113,10 +117,15 @@ class Propagation {
     const std::vector<Rank> senders = ranksWithInput(node, State::kNonFinite);
     const std::vector<Rank> unknown = ranksWithInput(node, State::kUnknown);
     const bool allRecorded = static_cast<int>(m_states.size()) == m_context.source.rankCount();
-    if (!senders.empty()) received(rank, output, "received from " + rankList(senders) + " through " + node.name);
-    else if (!unknown.empty()) received(rank, output, "at or before " + node.name + "; its input on " + rankList(unknown) + " is not recorded");
-    else if (!allRecorded) received(rank, output, "at or before " + node.name + "; not every rank is recorded");
-    else report(rank, output, "the inputs of all ranks are finite");
+    if (!senders.empty())
+      received(rank, output, "received from " + rankList(senders) + " through " + node.name);
+    else if (!unknown.empty())
+      received(rank, output,
+               "at or before " + node.name + "; its input on " + rankList(unknown) + " is not recorded");
+    else if (!allRecorded)
+      received(rank, output, "at or before " + node.name + "; not every rank is recorded");
+    else
+      report(rank, output, "the inputs of all ranks are finite");
   }
 
   /// One arrival a rank: after it the whole rank is a consequence.
@@ -135,13 +144,17 @@ class Propagation {
       seen[tensor.index()] = true;
       if (state(rank, tensor) == State::kNonFinite) return;  // a consequence
       const core::TensorInfo& info = m_graph.tensor(tensor);
-      if (state(rank, tensor) == State::kFinite) known.push_back(tensor);
-      else if (!info.isSource()) std::ranges::copy(m_graph.node(info.producer).inputs, std::back_inserter(open));
+      if (state(rank, tensor) == State::kFinite)
+        known.push_back(tensor);
+      else if (!info.isSource())
+        std::ranges::copy(m_graph.node(info.producer).inputs, std::back_inserter(open));
     }
     std::string detail = "at or before " + node.name;
-    const auto last = std::ranges::max_element(known, {}, [&](TensorId t) { return m_graph.tensor(t).producer; });
-    detail += last == known.end() ? "; nothing is recorded before it"
-                                  : "; nothing recorded between " + m_graph.tensor(*last).fullName() + " and " + node.name;
+    const auto last =
+        std::ranges::max_element(known, {}, [&](TensorId t) { return m_graph.tensor(t).producer; });
+    detail += last == known.end()
+                  ? "; nothing is recorded before it"
+                  : "; nothing recorded between " + m_graph.tensor(*last).fullName() + " and " + node.name;
     report(rank, output, std::move(detail));
   }
 
@@ -172,10 +185,13 @@ ConditionDef nonfinitePropagationCondition() {
   ConditionDef def;
   def.id = "nonfinite_propagation";
   def.title = "Origin of NaN or Inf";
-  def.doc = "The first operator in order whose inputs are all finite and whose output holds NaN or Inf. The inputs of a"
-            " collective are those of all ranks: a rank that is reached through one says from which rank.";
-  def.advice = "Look at this operator's inputs: a division by zero, the logarithm of zero, an overflow of exp or of a"
-               " product, a learning rate that is too large, or broken hardware.";
+  def.doc =
+      "The first operator in order whose inputs are all finite and whose output holds NaN or Inf. The inputs "
+      "of a"
+      " collective are those of all ranks: a rank that is reached through one says from which rank.";
+  def.advice =
+      "Look at this operator's inputs: a division by zero, the logarithm of zero, an overflow of exp or of a"
+      " product, a learning rate that is too large, or broken hardware.";
   def.needsAllRanks = true;
   def.evaluate = [](EvaluationContext& context) { Propagation(context).run(); };
   return def;

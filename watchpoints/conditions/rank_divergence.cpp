@@ -1,5 +1,5 @@
-// Tensors that the parallel plan says are equal on all ranks are compared by hash. A difference whose replicated inputs
-// differ already is a consequence; the others are where ranks part.
+// Tensors that the parallel plan says are equal on all ranks are compared by hash. A difference whose
+// replicated inputs differ already is a consequence; the others are where ranks part.
 #include <algorithm>
 #include <set>
 
@@ -25,7 +25,8 @@ class Divergence {
  public:
   explicit Divergence(EvaluationContext& context)
       : m_context(context), m_graph(context.source.graph()), m_updates(updatesByParameter(m_graph)) {
-    m_replicated = selectTensors(m_graph, [&](const TensorInfo& info) { return isReplicated(m_graph, info); });
+    m_replicated =
+        selectTensors(m_graph, [&](const TensorInfo& info) { return isReplicated(m_graph, info); });
   }
 
   void run() {
@@ -33,7 +34,8 @@ class Divergence {
     const std::vector<Iteration> iterations = selectedIterations(m_context);
     for (std::size_t i = 0; i < iterations.size() && !m_context.cancel.cancelled(); ++i) {
       compareAll(iterations[i]);
-      if (m_context.progress) m_context.progress(static_cast<double>(i + 1) / static_cast<double>(iterations.size()));
+      if (m_context.progress)
+        m_context.progress(static_cast<double>(i + 1) / static_cast<double>(iterations.size()));
     }
     if (m_firstRoot && !m_consequences.empty())
       m_context.findings[*m_firstRoot].detail +=
@@ -61,15 +63,18 @@ class Divergence {
     const Hashes hashes = hashesOf(m_iteration, tensor);
     if (hashes.size() < 2) {
       if (!hashes.empty())
-        notEvaluable(m_context, {m_iteration, hashes.front().first, tensor}, "no_value", "recorded on one rank only");
+        notEvaluable(m_context, {m_iteration, hashes.front().first, tensor}, "no_value",
+                     "recorded on one rank only");
       return;
     }
     m_context.evaluated += static_cast<std::int64_t>(hashes.size());
     if (allEqual(hashes)) return;
     m_differs[tensor.index()] = true;
     Divergent divergent{m_iteration, tensor, hashes, {}};
-    if (const std::optional<std::string> cause = causeOf(divergent)) report(divergent, *cause);
-    else if (m_firstRoot) m_consequences.insert(tensor);
+    if (const std::optional<std::string> cause = causeOf(divergent))
+      report(divergent, *cause);
+    else if (m_firstRoot)
+      m_consequences.insert(tensor);
   }
 
   /// What kind of difference starts here; nullopt where an earlier one explains it.
@@ -86,7 +91,9 @@ class Divergence {
     const Iteration before(m_iteration.value - 1);
     const Hashes hashes = hashesOf(before, update);
     const std::string beforeText = std::to_string(before.value);
-    if (hashes.size() < 2) return "input data: it already differed when the iteration began; iteration " + beforeText + " is not recorded";
+    if (hashes.size() < 2)
+      return "input data: it already differed when the iteration began; iteration " + beforeText +
+             " is not recorded";
     if (allEqual(hashes)) return "memory: it was equal after the update of iteration " + beforeText;
     if (m_context.selected(before)) return std::nullopt;
     return "it already differed after the update of iteration " + beforeText + ", which is not selected";
@@ -98,7 +105,8 @@ class Divergence {
       if (!m_differs[input.index()]) continue;
       const TensorInfo& info = m_graph.tensor(input);
       // A learning rate that differs shows in the first update that reads it.
-      if (info.role != TensorRole::kHyperparameter || !m_explainedInputs.insert(input).second) return std::nullopt;
+      if (info.role != TensorRole::kHyperparameter || !m_explainedInputs.insert(input).second)
+        return std::nullopt;
       divergent.hyperparameter = input;
     }
     if (divergent.hyperparameter.valid())
@@ -114,9 +122,8 @@ class Divergence {
     for (Rank rank : wrong) {
       const Place place{m_iteration, rank, divergent.tensor};
       Finding finding = findingAt(m_context, place, precedence::kDivergence);
-      finding.detail = verdict.wrong.empty()
-                           ? "which rank is wrong cannot be told from what is recorded"
-                           : "rank " + std::to_string(rank.value) + " " + verdict.reason;
+      finding.detail = verdict.wrong.empty() ? "which rank is wrong cannot be told from what is recorded"
+                                             : "rank " + std::to_string(rank.value) + " " + verdict.reason;
       addDifference(finding, divergent, verdict, rank == wrong.front());
       finding.detail += "; " + cause;
       if (!m_firstRoot) m_firstRoot = m_context.findings.size();
@@ -125,7 +132,8 @@ class Divergence {
   }
 
   /// The stored value of any rank that is not blamed, or that of the recomputation.
-  core::Result<core::Tensor> rightValue(const Divergent& divergent, const Verdict& verdict, Rank wrong, bool first) {
+  core::Result<core::Tensor> rightValue(const Divergent& divergent, const Verdict& verdict, Rank wrong,
+                                        bool first) {
     if (first && verdict.expected) return *verdict.expected;
     for (const auto& [rank, hash] : divergent.hashes)
       if (rank != wrong && std::ranges::find(verdict.wrong, rank) == verdict.wrong.end())
@@ -135,7 +143,8 @@ class Divergence {
 
   void addDifference(Finding& finding, const Divergent& divergent, const Verdict& verdict, bool first) {
     const core::Result<core::Tensor> right = rightValue(divergent, verdict, finding.rank, first);
-    const core::Result<core::Tensor> wrong = m_context.source.value(finding.rank, m_iteration, divergent.tensor);
+    const core::Result<core::Tensor> wrong =
+        m_context.source.value(finding.rank, m_iteration, divergent.tensor);
     if (!right || !wrong) return;
     const std::optional<Difference> difference = firstDifference(*wrong, *right);
     if (!difference) return;
@@ -165,11 +174,15 @@ ConditionDef rankDivergenceCondition() {
   ConditionDef def;
   def.id = "rank_divergence";
   def.title = "Ranks differ";
-  def.doc = "A tensor that the parallel plan says is equal on several ranks differs in any bit. Reported where it starts, with"
-            " the rank that is wrong (majority, else recomputation, else statistics) and whether local compute, the"
-            " collective or the input data differ.";
-  def.advice = "Local compute: non-deterministic or broken hardware, uninitialised memory. Collective: a rank that took no"
-               " part. Input data: seeds, initial values and learning rates of the ranks.";
+  def.doc =
+      "A tensor that the parallel plan says is equal on several ranks differs in any bit. Reported where it "
+      "starts, with"
+      " the rank that is wrong (majority, else recomputation, else statistics) and whether local compute, the"
+      " collective or the input data differ.";
+  def.advice =
+      "Local compute: non-deterministic or broken hardware, uninitialised memory. Collective: a rank that "
+      "took no"
+      " part. Input data: seeds, initial values and learning rates of the ranks.";
   def.needsAllRanks = true;
   def.evaluate = [](EvaluationContext& context) { Divergence(context).run(); };
   return def;

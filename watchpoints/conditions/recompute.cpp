@@ -28,15 +28,15 @@ Result<std::vector<Tensor>> storedInputs(Source& source, const Place& place, con
 
 std::vector<Tensor> allocateOutputs(const core::Graph& graph, const core::Node& node) {
   std::vector<Tensor> outputs;
-  for (core::TensorId output : node.outputs) outputs.emplace_back(graph.tensor(output).dtype, graph.tensor(output).shape);
+  for (core::TensorId output : node.outputs)
+    outputs.emplace_back(graph.tensor(output).dtype, graph.tensor(output).shape);
   return outputs;
 }
 
 bool computable(const core::Graph& graph, const core::Node& node) {
   const core::OpDef* op = core::findOp(node.opType);
-  return op && op->reference && !isCollective(node) && std::ranges::all_of(node.outputs, [&](core::TensorId id) {
-           return graph.tensor(id).shape.known();
-         });
+  return op && op->reference && !isCollective(node) &&
+         std::ranges::all_of(node.outputs, [&](core::TensorId id) { return graph.tensor(id).shape.known(); });
 }
 
 }  // namespace

@@ -5,7 +5,8 @@
 
 namespace msdbg::watch {
 
-/// One output of the node on this rank. kUnavailable: an input is not stored, or the operator has no reference kernel.
+/// One output of the node on this rank. kUnavailable: an input is not stored, or the operator has no
+/// reference kernel.
 core::Result<core::Tensor> recomputeOutput(Source& source, const Place& place);
 
 /// Where the bytes of two tensors of one shape and dtype differ.

@@ -47,8 +47,10 @@ void forEachRow(EvaluationContext& context, std::span<const TensorId> tensors,
       for (TensorId tensor : tensors) {
         const Place place{iteration, rank, tensor};
         if (causeIsEarlier(context, place, updates[tensor.index()])) continue;
-        if (const StatisticsRow* row = context.source.statistics(rank, iteration, tensor)) f(place, *row);
-        else missingRow(context, place);
+        if (const StatisticsRow* row = context.source.statistics(rank, iteration, tensor))
+          f(place, *row);
+        else
+          missingRow(context, place);
       }
       done += 1.0 / static_cast<double>(iterations.size() * context.ranks.size());
       if (context.progress) context.progress(done);
@@ -64,14 +66,16 @@ Finding findingAt(const EvaluationContext& context, const Place& place, int prec
   finding.node = info.producer;
   finding.tensor = place.tensor;
   finding.precedence = precedence;
-  const bool updated = info.role == core::TensorRole::kParameter || info.role == core::TensorRole::kOptimizerState;
+  const bool updated =
+      info.role == core::TensorRole::kParameter || info.role == core::TensorRole::kOptimizerState;
   if (updated && place.iteration.value > 0)
     finding.detail = "so when the iteration began: the update of iteration " +
                      std::to_string(place.iteration.value - 1) + " is not recorded or not selected";
   return finding;
 }
 
-void notEvaluable(EvaluationContext& context, const Place& place, std::string_view reason, std::string detail) {
+void notEvaluable(EvaluationContext& context, const Place& place, std::string_view reason,
+                  std::string detail) {
   context.notEvaluable.push_back(
       {{}, std::string(reason), place.iteration, place.rank, place.tensor, std::move(detail), 1});
 }

@@ -1,5 +1,5 @@
-// What conditions share: walking over recorded rows, comparing against thresholds, saying why there is no answer. The
-// caller's EvaluationContext collects everything; used from one thread.
+// What conditions share: walking over recorded rows, comparing against thresholds, saying why there is no
+// answer. The caller's EvaluationContext collects everything; used from one thread.
 #pragma once
 
 #include <functional>
@@ -22,15 +22,16 @@ std::vector<core::Iteration> selectedIterations(const EvaluationContext& context
 /// Those of any of the source's ranks, ascending.
 std::vector<core::Iteration> selectedIterations(const EvaluationContext& context);
 
-/// Calls f for every recorded row of the tensors on the selected ranks and iterations, iteration by iteration. A missing
-/// row is an entry `no_value`. A parameter or state whose last update is itself recorded and selected is left out: what
-/// is wrong with it is wrong in that update's output. Stops when cancelled.
+/// Calls f for every recorded row of the tensors on the selected ranks and iterations, iteration by
+/// iteration. A missing row is an entry `no_value`. A parameter or state whose last update is itself recorded
+/// and selected is left out: what is wrong with it is wrong in that update's output. Stops when cancelled.
 void forEachRow(EvaluationContext& context, std::span<const core::TensorId> tensors,
                 const std::function<void(const Place&, const StatisticsRow&)>& f);
 
 /// A finding with its place filled in; for a parameter or state its detail says where the value came from.
 Finding findingAt(const EvaluationContext& context, const Place& place, int precedence);
-void notEvaluable(EvaluationContext& context, const Place& place, std::string_view reason, std::string detail = {});
+void notEvaluable(EvaluationContext& context, const Place& place, std::string_view reason,
+                  std::string detail = {});
 /// The entry for a row that Source::statistics() has just not given.
 void missingRow(EvaluationContext& context, const Place& place);
 /// False, with an entry `nan` or `inf`, when the tensor holds NaN or Inf.

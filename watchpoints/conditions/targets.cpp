@@ -26,8 +26,8 @@ bool isParameterGradient(const Graph& graph, const TensorInfo& info) {
 
 bool isActivation(const Graph& graph, const TensorInfo& info) {
   static constexpr std::array<std::string_view, 15> kTypes = {
-      "Elu",     "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "LogSoftmax", "PRelu", "Relu",
-      "Relu6",   "Sigmoid", "Softmax",  "Tanh",      "LogSigmoid", "FastGelu",  "ReLUV2"};
+      "Elu",   "Gelu",    "HardSigmoid", "HardSwish", "LeakyRelu",  "LogSoftmax", "PRelu", "Relu",
+      "Relu6", "Sigmoid", "Softmax",     "Tanh",      "LogSigmoid", "FastGelu",   "ReLUV2"};
   if (info.isSource()) return false;
   const core::Node& node = graph.node(info.producer);
   return node.phase == core::Phase::kForward && std::ranges::find(kTypes, node.opType) != kTypes.end();
@@ -45,7 +45,8 @@ bool isZeroInitialised(const TensorInfo& info) {
 
 bool isCollective(const core::Node& node) { return node.phase == core::Phase::kCollective; }
 
-std::vector<TensorId> selectTensors(const Graph& graph, const std::function<bool(const TensorInfo&)>& wanted) {
+std::vector<TensorId> selectTensors(const Graph& graph,
+                                    const std::function<bool(const TensorInfo&)>& wanted) {
   std::vector<TensorId> chosen;
   for (const TensorInfo& info : graph.tensors())
     if (isFloating(info.dtype) && wanted(info)) chosen.push_back(info.id);
@@ -72,7 +73,8 @@ TensorId layerWeight(const Graph& graph, TensorId parameter) {
   const TensorInfo& bias = graph.tensor(parameter);
   if (bias.shape.rank() != 1) return {};
   for (const TensorInfo& other : graph.tensors())
-    if (isWeight(other) && other.shape.rank() > bias.shape.rank() && scopeOf(other) == scopeOf(bias)) return other.id;
+    if (isWeight(other) && other.shape.rank() > bias.shape.rank() && scopeOf(other) == scopeOf(bias))
+      return other.id;
   return {};
 }
 

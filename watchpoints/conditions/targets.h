@@ -1,4 +1,5 @@
-// Which tensors a condition looks at (shared/specs/watchpoints.md "Targets"). Pure functions of the graph; thread-safe.
+// Which tensors a condition looks at (shared/specs/watchpoints.md "Targets"). Pure functions of the graph;
+// thread-safe.
 #pragma once
 
 #include <functional>
@@ -8,12 +9,14 @@
 
 namespace msdbg::watch {
 
-bool isWeight(const core::TensorInfo& info);                                    // a trainable parameter itself
-bool isWeightUpdate(const core::Graph& graph, const core::TensorInfo& info);    // the next value of one
-bool isGradient(const core::TensorInfo& info);                                  // of a parameter or an activation
+bool isWeight(const core::TensorInfo& info);                                  // a trainable parameter itself
+bool isWeightUpdate(const core::Graph& graph, const core::TensorInfo& info);  // the next value of one
+bool isGradient(const core::TensorInfo& info);  // of a parameter or an activation
 bool isParameterGradient(const core::Graph& graph, const core::TensorInfo& info);
-bool isActivation(const core::Graph& graph, const core::TensorInfo& info);      // of a forward activation function
-bool isReplicated(const core::Graph& graph, const core::TensorInfo& info);      // equal on all ranks, says the plan
+bool isActivation(const core::Graph& graph,
+                  const core::TensorInfo& info);  // of a forward activation function
+bool isReplicated(const core::Graph& graph,
+                  const core::TensorInfo& info);  // equal on all ranks, says the plan
 bool isZeroInitialised(const core::TensorInfo& info);
 bool isCollective(const core::Node& node);
 
@@ -24,7 +27,8 @@ std::vector<core::TensorId> selectTensors(const core::Graph& graph,
 /// For each parameter and state the tensor that is its next value; invalid where nothing updates it.
 std::vector<core::TensorId> updatesByParameter(const core::Graph& graph);
 
-/// The weight of a bias's layer: a bias has one dimension and a parameter with more in its scope. Invalid if it is no bias.
+/// The weight of a bias's layer: a bias has one dimension and a parameter with more in its scope. Invalid if
+/// it is no bias.
 core::TensorId layerWeight(const core::Graph& graph, core::TensorId parameter);
 
 /// The type of the operator that makes the tensor; "" for sources.

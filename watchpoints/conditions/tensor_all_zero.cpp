@@ -3,8 +3,8 @@
 namespace msdbg::watch {
 namespace {
 
-/// Weights (as parameters and as the outputs of their updates) and their gradients. Gradients of activations are left
-/// out: where a layer is dead they are zero for a reason that dead_relu names.
+/// Weights (as parameters and as the outputs of their updates) and their gradients. Gradients of activations
+/// are left out: where a layer is dead they are zero for a reason that dead_relu names.
 bool recommendedTarget(const core::Graph& graph, const core::TensorInfo& info) {
   return isWeight(info) || isWeightUpdate(graph, info) || isParameterGradient(graph, info);
 }
@@ -19,7 +19,8 @@ void evaluate(EvaluationContext& context) {
     const bool notUpdatedYet = info.isSource() && place.iteration.value == 0;
     if (context.recommended && notUpdatedYet && isZeroInitialised(info)) return;
     if (!finite(context, place, row.values)) return;
-    evaluateMeasures(context, place, precedence::kAllZero, {{"zero_percentage_ge", zeroPercentage(row.values)}});
+    evaluateMeasures(context, place, precedence::kAllZero,
+                     {{"zero_percentage_ge", zeroPercentage(row.values)}});
   });
 }
 
@@ -29,11 +30,16 @@ ConditionDef tensorAllZeroCondition() {
   ConditionDef def;
   def.id = "tensor_all_zero";
   def.title = "Tensor all zero";
-  def.doc = "100 * zeros / n reaches a threshold (MindInsight). Recommended: on weights and on gradients of parameters only,"
-            " without what is zero-initialised and not yet updated.";
-  def.advice = "For a gradient: is the layer cut off from the loss, dead, or frozen? For a weight: look at its update and"
-               " its initialisation.";
-  def.parameters = {{"zero_percentage_ge", ParameterRange::kPct, 100.0, "hit if this share of the elements, or more, is zero"}};
+  def.doc =
+      "100 * zeros / n reaches a threshold (MindInsight). Recommended: on weights and on gradients of "
+      "parameters only,"
+      " without what is zero-initialised and not yet updated.";
+  def.advice =
+      "For a gradient: is the layer cut off from the loss, dead, or frozen? For a weight: look at its update "
+      "and"
+      " its initialisation.";
+  def.parameters = {{"zero_percentage_ge", ParameterRange::kPct, 100.0,
+                     "hit if this share of the elements, or more, is zero"}};
   def.evaluate = evaluate;
   return def;
 }

@@ -25,8 +25,9 @@ ConditionDef tensorOverflowCondition() {
   ConditionDef def;
   def.id = "tensor_overflow";
   def.title = "Tensor overflow";
-  def.doc = "A tensor holds NaN or Inf: nan + inf > 0 (MindInsight). Every tensor that the values reach is listed;"
-            " nonfinite_propagation names the operator that made the first one.";
+  def.doc =
+      "A tensor holds NaN or Inf: nan + inf > 0 (MindInsight). Every tensor that the values reach is listed;"
+      " nonfinite_propagation names the operator that made the first one.";
   def.advice = "Look at the operator that nonfinite_propagation names, its inputs, and the learning rate.";
   def.evaluate = evaluate;
   return def;

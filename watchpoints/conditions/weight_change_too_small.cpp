@@ -6,9 +6,13 @@ ConditionDef weightChangeTooSmallCondition() {
   ConditionDef def;
   def.id = "weight_change_too_small";
   def.title = "Weight change too small";
-  def.doc = "mean|x-p| / (mean|p| + epsilon) is below a threshold, p being the value that the update read (MindInsight)."
-            " A hint in the recommended set.";
-  def.advice = "Look at the learning rate (too small, or decayed to nothing) and at the gradient that the update read.";
+  def.doc =
+      "mean|x-p| / (mean|p| + epsilon) is below a threshold, p being the value that the update read "
+      "(MindInsight)."
+      " A hint in the recommended set.";
+  def.advice =
+      "Look at the learning rate (too small, or decayed to nothing) and at the gradient that the update "
+      "read.";
   def.severity = Severity::kHint;
   def.target = Target::kWeight;
   def.parameters = {{"abs_mean_update_ratio_lt", ParameterRange::kAbs, 1e-4, "hit if the ratio is below"},

@@ -12,8 +12,10 @@ std::int64_t countOutside(const core::Tensor& x, const core::Tensor& p, double r
   return outside;
 }
 
-/// How many elements changed by more than the tolerance; recorded for the default one, else counted in stored values.
-std::optional<std::int64_t> changedElements(EvaluationContext& context, const Place& place, const StatisticsRow& row) {
+/// How many elements changed by more than the tolerance; recorded for the default one, else counted in stored
+/// values.
+std::optional<std::int64_t> changedElements(EvaluationContext& context, const Place& place,
+                                            const StatisticsRow& row) {
   const double rtol = parameterOr(context.parameters, "rtol", core::kChangeRtol);
   const double atol = parameterOr(context.parameters, "atol", core::kChangeAtol);
   const std::optional<core::ChangeStatistics> change = changeOf(context, place, row);
@@ -26,19 +28,20 @@ std::optional<std::int64_t> changedElements(EvaluationContext& context, const Pl
 }
 
 void evaluate(EvaluationContext& context) {
-  forEachRow(context, weightUpdates(context.source.graph()), [&](const Place& place, const StatisticsRow& row) {
-    const std::int64_t elements = row.values.count;
-    const std::optional<std::int64_t> changed = changedElements(context, place, row);
-    if (!changed) return;
-    ++context.evaluated;
-    if (*changed > 0) return;
-    Finding finding = findingAt(context, place, precedence::kNotChanged);
-    finding.parameter = "rtol";
-    finding.preset = parameterOr(context.parameters, "rtol", core::kChangeRtol);
-    finding.count = elements;
-    finding.detail = "no element changed by more than atol + rtol * |previous|";
-    context.findings.push_back(std::move(finding));
-  });
+  forEachRow(context, weightUpdates(context.source.graph()),
+             [&](const Place& place, const StatisticsRow& row) {
+               const std::int64_t elements = row.values.count;
+               const std::optional<std::int64_t> changed = changedElements(context, place, row);
+               if (!changed) return;
+               ++context.evaluated;
+               if (*changed > 0) return;
+               Finding finding = findingAt(context, place, precedence::kNotChanged);
+               finding.parameter = "rtol";
+               finding.preset = parameterOr(context.parameters, "rtol", core::kChangeRtol);
+               finding.count = elements;
+               finding.detail = "no element changed by more than atol + rtol * |previous|";
+               context.findings.push_back(std::move(finding));
+             });
 }
 
 }  // namespace
@@ -47,10 +50,14 @@ ConditionDef weightNotChangedCondition() {
   ConditionDef def;
   def.id = "weight_not_changed";
   def.title = "Weight not changed";
-  def.doc = "An update left a weight as it was: all |x-p| <= atol + rtol * |p|, p being the value that the update read"
-            " (MindInsight). Tolerances other than the recorded 1e-5 and 1e-8 need stored values.";
-  def.advice = "Look at the gradient and the learning rate that the update read; is the weight frozen or left out of the"
-               " optimizer, did the optimizer step run?";
+  def.doc =
+      "An update left a weight as it was: all |x-p| <= atol + rtol * |p|, p being the value that the update "
+      "read"
+      " (MindInsight). Tolerances other than the recorded 1e-5 and 1e-8 need stored values.";
+  def.advice =
+      "Look at the gradient and the learning rate that the update read; is the weight frozen or left out of "
+      "the"
+      " optimizer, did the optimizer step run?";
   def.target = Target::kWeight;
   def.parameters = {{"rtol", ParameterRange::kAbs, core::kChangeRtol, "relative tolerance"},
                     {"atol", ParameterRange::kAbs, core::kChangeAtol, "absolute tolerance"}};

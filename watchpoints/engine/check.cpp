@@ -15,8 +15,8 @@ using core::TensorId;
 /// A hit while it is being ordered.
 struct Candidate {
   Hit hit;
-  std::size_t watchpoint = 0;     // index of the one that made it
-  bool explained = false;         // another rank's hit at the same place is its cause
+  std::size_t watchpoint = 0;  // index of the one that made it
+  bool explained = false;      // another rank's hit at the same place is its cause
   std::vector<std::int64_t> furtherIterations;
 };
 
@@ -31,7 +31,8 @@ class Check {
     std::vector<Candidate> candidates = onePerTensor();
     markExplained(candidates);
     std::ranges::stable_sort(candidates, {}, [](const Candidate& c) {
-      return std::tuple(c.hit.iteration, c.hit.order, c.explained, c.hit.rank, c.hit.precedence, c.hit.tensor, c.watchpoint);
+      return std::tuple(c.hit.iteration, c.hit.order, c.explained, c.hit.rank, c.hit.precedence, c.hit.tensor,
+                        c.watchpoint);
     });
     for (Candidate& candidate : candidates) add(std::move(candidate));
     std::ranges::stable_sort(m_report.firstPerRank, {}, &Hit::rank);
@@ -43,7 +44,8 @@ class Check {
   std::vector<Rank> chosenRanks() const {
     std::vector<Rank> ranks = m_source.ranks();
     if (!m_options.ranks.empty())
-      std::erase_if(ranks, [&](Rank r) { return std::ranges::find(m_options.ranks, r) == m_options.ranks.end(); });
+      std::erase_if(ranks,
+                    [&](Rank r) { return std::ranges::find(m_options.ranks, r) == m_options.ranks.end(); });
     return ranks;
   }
 
@@ -51,19 +53,19 @@ class Check {
     const Watchpoint& watchpoint = m_watchpoints[index];
     std::vector<Finding> findings;
     std::vector<NotEvaluable> notEvaluable;
-    EvaluationContext context{
-        m_source,
-        watchpoint.parameters,
-        watchpoint.recommended,
-        m_ranks,
-        [this](Iteration k) { return m_options.iterations.contains(k.value); },
-        m_options.cancel,
-        findings,
-        notEvaluable,
-        m_report.evaluated,
-        [this, index](double share) { progress(index, share); }};
+    EvaluationContext context{m_source,
+                              watchpoint.parameters,
+                              watchpoint.recommended,
+                              m_ranks,
+                              [this](Iteration k) { return m_options.iterations.contains(k.value); },
+                              m_options.cancel,
+                              findings,
+                              notEvaluable,
+                              m_report.evaluated,
+                              [this, index](double share) { progress(index, share); }};
     watchpoint.condition->evaluate(context);
-    for (Finding& finding : findings) m_candidates.push_back({hitOf(watchpoint, std::move(finding)), index, false, {}});
+    for (Finding& finding : findings)
+      m_candidates.push_back({hitOf(watchpoint, std::move(finding)), index, false, {}});
     for (NotEvaluable& entry : notEvaluable) {
       entry.condition = watchpoint.condition->id;
       m_report.notEvaluable.push_back(std::move(entry));
@@ -80,12 +82,14 @@ class Check {
     Hit hit;
     static_cast<Finding&>(hit) = std::move(finding);
     hit.condition = watchpoint.condition;
-    hit.effectiveSeverity = hit.severity.value_or(watchpoint.severity.value_or(watchpoint.condition->severity));
+    hit.effectiveSeverity =
+        hit.severity.value_or(watchpoint.severity.value_or(watchpoint.condition->severity));
     hit.order = hit.node.value;
     return hit;
   }
 
-  /// The first iteration of each (watchpoint, severity, tensor, rank); the later ones are counted in its detail.
+  /// The first iteration of each (watchpoint, severity, tensor, rank); the later ones are counted in its
+  /// detail.
   std::vector<Candidate> onePerTensor() {
     std::ranges::stable_sort(m_candidates, {}, [](const Candidate& c) { return c.hit.iteration; });
     std::map<std::tuple<std::size_t, Severity, TensorId, Rank>, std::size_t> seen;
@@ -94,8 +98,10 @@ class Check {
       const Hit& hit = candidate.hit;
       const auto [place, isNew] =
           seen.try_emplace({candidate.watchpoint, hit.effectiveSeverity, hit.tensor, hit.rank}, kept.size());
-      if (isNew) kept.push_back(std::move(candidate));
-      else kept[place->second].furtherIterations.push_back(hit.iteration.value);
+      if (isNew)
+        kept.push_back(std::move(candidate));
+      else
+        kept[place->second].furtherIterations.push_back(hit.iteration.value);
     }
     for (Candidate& candidate : kept) appendFurther(candidate);
     return kept;
@@ -106,15 +112,17 @@ class Check {
     if (more.empty()) return;
     std::string& detail = candidate.hit.detail;
     if (!detail.empty()) detail += "; ";
-    detail += "also in " + std::to_string(more.size()) + " more iteration" + (more.size() == 1 ? " (" : "s (") +
-              core::formatRanges(more) + ")";
+    detail += "also in " + std::to_string(more.size()) + " more iteration" +
+              (more.size() == 1 ? " (" : "s (") + core::formatRanges(more) + ")";
   }
 
   /// Ranks that differ are a symptom where one of them has a cause of its own at the same place.
   static void markExplained(std::vector<Candidate>& candidates) {
     std::map<std::pair<Iteration, std::int64_t>, int> least;
     const auto place = [](const Candidate& c) { return std::pair(c.hit.iteration, c.hit.order); };
-    const auto isFault = [](const Candidate& c) { return c.hit.effectiveSeverity == Severity::kFault && c.hit.node.valid(); };
+    const auto isFault = [](const Candidate& c) {
+      return c.hit.effectiveSeverity == Severity::kFault && c.hit.node.valid();
+    };
     for (const Candidate& c : candidates) {
       if (!isFault(c)) continue;
       const auto [found, isNew] = least.try_emplace(place(c), c.hit.precedence);
@@ -136,12 +144,14 @@ class Check {
     m_report.hits.push_back(std::move(hit));
   }
 
-  /// One entry for each (condition, reason, tensor); a field that is not the same in all of them becomes invalid.
+  /// One entry for each (condition, reason, tensor); a field that is not the same in all of them becomes
+  /// invalid.
   void foldNotEvaluable() {
     std::map<std::tuple<std::string, std::string, TensorId>, std::size_t> seen;
     std::vector<NotEvaluable> folded;
     for (NotEvaluable& entry : m_report.notEvaluable) {
-      const auto [place, isNew] = seen.try_emplace({entry.condition, entry.reason, entry.tensor}, folded.size());
+      const auto [place, isNew] =
+          seen.try_emplace({entry.condition, entry.reason, entry.tensor}, folded.size());
       if (isNew) {
         folded.push_back(std::move(entry));
         continue;

@@ -1,4 +1,5 @@
-// The recommended set (shared/specs/watchpoints.md). What a condition skips in it is said in the condition's own file.
+// The recommended set (shared/specs/watchpoints.md). What a condition skips in it is said in the condition's
+// own file.
 #include <cassert>
 
 #include "watchpoints/condition.h"

@@ -16,10 +16,14 @@ namespace {
 
 std::string_view rangeText(ParameterRange range) {
   switch (range) {
-    case ParameterRange::kAbs: return "[0, inf)";
-    case ParameterRange::kPct: return "[0, 100]";
-    case ParameterRange::kPos: return "(0, inf)";
-    case ParameterRange::kReal: break;
+    case ParameterRange::kAbs:
+      return "[0, inf)";
+    case ParameterRange::kPct:
+      return "[0, 100]";
+    case ParameterRange::kPos:
+      return "(0, inf)";
+    case ParameterRange::kReal:
+      break;
   }
   return "finite numbers";
 }
@@ -27,10 +31,14 @@ std::string_view rangeText(ParameterRange range) {
 bool inRange(ParameterRange range, double value) {
   if (!std::isfinite(value)) return false;
   switch (range) {
-    case ParameterRange::kAbs: return value >= 0;
-    case ParameterRange::kPct: return value >= 0 && value <= 100;
-    case ParameterRange::kPos: return value > 0;
-    case ParameterRange::kReal: break;
+    case ParameterRange::kAbs:
+      return value >= 0;
+    case ParameterRange::kPct:
+      return value >= 0 && value <= 100;
+    case ParameterRange::kPos:
+      return value > 0;
+    case ParameterRange::kReal:
+      break;
   }
   return true;
 }
@@ -67,14 +75,17 @@ core::Status addParameter(const ConditionDef& def, std::string_view text, Parame
   if (spec == def.parameters.end()) {
     const std::vector<std::string> names = namesOf(def.parameters, &ParameterSpec::name);
     const std::string choices = names.empty() ? "it takes none" : "it takes " + core::join(names, ", ");
-    return Error(ErrorCode::kNotFound, where + "no parameter '" + name + "'" + core::didYouMean(name, names) + "; " + choices);
+    return Error(ErrorCode::kNotFound,
+                 where + "no parameter '" + name + "'" + core::didYouMean(name, names) + "; " + choices);
   }
   if (equals == std::string_view::npos)
-    return Error(ErrorCode::kUsage, where + name + " needs a value: " + name + "=NUMBER in " + std::string(rangeText(spec->range)));
+    return Error(ErrorCode::kUsage, where + name + " needs a value: " + name + "=NUMBER in " +
+                                        std::string(rangeText(spec->range)));
   const Result<double> value = parseNumber(text.substr(equals + 1));
   if (!value) return value.error().in(std::string(def.id) + ": " + name);
   if (!inRange(spec->range, *value))
-    return Error(ErrorCode::kUsage, where + name + "=" + core::formatDouble(*value) + " is outside " + std::string(rangeText(spec->range)));
+    return Error(ErrorCode::kUsage, where + name + "=" + core::formatDouble(*value) + " is outside " +
+                                        std::string(rangeText(spec->range)));
   if (!given.emplace(name, *value).second) return Error(ErrorCode::kUsage, where + name + " is given twice");
   return core::Ok{};
 }
@@ -99,13 +110,15 @@ Result<Watchpoint> parseWatchpoint(std::string_view text) {
   watchpoint.condition = findCondition(id);
   if (!watchpoint.condition) {
     const std::vector<std::string> ids = namesOf(allConditions(), &ConditionDef::id);
-    return Error(ErrorCode::kNotFound, "no condition '" + id + "'" + core::didYouMean(id, ids) + "; `msdbg conditions` lists them");
+    return Error(ErrorCode::kNotFound,
+                 "no condition '" + id + "'" + core::didYouMean(id, ids) + "; `msdbg conditions` lists them");
   }
   const ConditionDef& def = *watchpoint.condition;
-  if (colon != std::string_view::npos) MSDBG_TRY(addParameters(def, text.substr(colon + 1), watchpoint.parameters));
+  if (colon != std::string_view::npos)
+    MSDBG_TRY(addParameters(def, text.substr(colon + 1), watchpoint.parameters));
   if (lacksThreshold(def, watchpoint.parameters))
-    return Error(ErrorCode::kUsage, id + " needs at least one of " + thresholdNames(def) + ", as in -w " + id + ":" +
-                                        std::string(def.parameters.front().name) + "=NUMBER");
+    return Error(ErrorCode::kUsage, id + " needs at least one of " + thresholdNames(def) + ", as in -w " +
+                                        id + ":" + std::string(def.parameters.front().name) + "=NUMBER");
   for (const ParameterSpec& spec : def.parameters)
     if (spec.defaultValue) watchpoint.parameters.emplace(spec.name, *spec.defaultValue);
   if (const std::string wrong = def.validate ? def.validate(watchpoint.parameters) : ""; !wrong.empty())

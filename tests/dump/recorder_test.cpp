@@ -1,0 +1,413 @@
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <thread>
+
+#include "dump/journal.h"
+#include "tests/dump/recorded_run.h"
+
+using namespace msdbg;
+using namespace std::chrono_literals;
+using test::openRun;
+
+namespace {
+
+core::Iteration at(std::int64_t iteration) { return core::Iteration(iteration); }
+const core::Rank kRank0{0};
+
+std::unique_ptr<dump::Recorder> startRecorder(const std::filesystem::path& run, const core::Graph& graph,
+                                              const dump::RecordOptions& options = {}) {
+  test::writeInfo(run);
+  auto recorder = dump::Recorder::create({run, kRank0, 1, 2}, options);
+  if (!recorder.ok()) throw std::runtime_error(recorder.error().message());
+  (*recorder)->graphReady(graph);
+  return std::move(*recorder);
+}
+
+std::size_t segmentsIn(const std::filesystem::path& run) {
+  return dump::parseJournal(test::readText(run / "rank_0/journal")).segments.size();
+}
+
+}  // namespace
+
+TEST_CASE("What was recorded is read back bit for bit: every dtype, small and large tensors, all statistics") {
+  const test::TempDir folder;
+  const core::Graph graph = test::smallGraph(true);
+  test::record(folder / "run", graph, {}, {.iterations = 4});
+  auto reader = openRun(folder / "run");
+  REQUIRE(reader->iterations(kRank0).size() == 4);
+  for (std::int64_t i = 0; i < 4; ++i) CHECK(test::firstDifference(*reader, 0, i) == "");
+  for (const auto& tensor : graph.tensors()) CHECK(reader->stored(kRank0, at(2), tensor.id));
+  CHECK(reader->damage().empty());
+  CHECK(reader->scalar(kRank0, at(3), "loss") == 2.5 / 4);
+  CHECK(reader->scalarNames() == std::vector<std::string>{"learning_rate", "loss"});
+  CHECK_FALSE(reader->scalar(kRank0, at(3), "accuracy"));
+  REQUIRE(reader->rankEnd(kRank0));
+  CHECK(reader->rankEnd(kRank0)->state == "finished");
+  CHECK_FALSE(reader->recording());
+  CHECK(reader->storage().storedBytes < reader->storage().rawBytes);
+  CHECK(reader->verify({}, {}).empty());
+}
+
+TEST_CASE("Statistics columns hold what the engine's own functions compute") {
+  const test::TempDir folder;
+  const core::Graph graph = test::smallGraph();
+  test::record(folder / "run", graph);
+  auto reader = openRun(folder / "run");
+  const auto row = [&](const std::string& name) {
+    return *reader->statistics(kRank0, at(3), test::tensorNamed(graph, name));
+  };
+  for (const auto& tensor : graph.tensors()) {
+    const auto stored = row(tensor.fullName()).values;
+    const auto expected = core::computeStatistics(test::valueOf(tensor, 3));
+    CHECK(stored.count == expected.count);
+    CHECK(stored.zero == expected.zero);
+    CHECK(stored.negative == expected.negative);
+    CHECK(stored.positive == expected.positive);
+    CHECK(stored.min == expected.min);
+    CHECK(stored.max == expected.max);
+    CHECK(stored.mean == expected.mean);
+    CHECK(stored.meanAbs == expected.meanAbs);
+    CHECK(stored.std == expected.std);
+    CHECK(stored.l1 == expected.l1);
+    CHECK(stored.l2 == expected.l2);
+  }
+  const auto updated = row("update/network/a/Update-op1");
+  const auto change = core::computeChange(test::valueOf(graph.tensor(test::tensorNamed(graph, "update/network/a/Update-op1:0")), 3),
+                                          test::valueOf(graph.tensor(test::tensorNamed(graph, "network/a/weight:0")), 3));
+  REQUIRE(updated.change);
+  CHECK(updated.change->meanAbsChange == change.meanAbsChange);
+  CHECK(updated.change->maxAbsChange == change.maxAbsChange);
+  CHECK(updated.change->meanAbsPrevious == change.meanAbsPrevious);
+  CHECK(updated.change->outsideTolerance == change.outsideTolerance);
+  CHECK(updated.change->skipped == change.skipped);
+  CHECK_FALSE(row("network/x").change);
+  const auto relu = row("network/a/Relu-op1");
+  REQUIRE(relu.activation);
+  const auto active = core::computeActivation(test::valueOf(graph.tensor(test::tensorNamed(graph, "network/a/Relu-op1:0")), 3), -1, 0);
+  CHECK(relu.activation->shareInRange == active.shareInRange);
+  CHECK(relu.activation->shareDeadUnits == active.shareDeadUnits);
+  CHECK(row("network/Tanh-op1").activation);
+  CHECK_FALSE(row("network/a/Opaque-op1").activation);
+}
+
+TEST_CASE("A NaN loss is a recorded value, not a missing one") {
+  const test::TempDir folder;
+  const core::Graph graph = test::smallGraph();
+  auto recorder = startRecorder(folder / "run", graph);
+  recorder->iterationStarted(at(0));
+  const auto& x = graph.tensors()[0];
+  core::Tensor value = test::valueOf(x, 0);
+  value.data<float>()[3] = NAN;
+  value.data<float>()[4] = -INFINITY;
+  recorder->tensorReady(at(0), x.id, value, nullptr);
+  recorder->iterationFinished(at(0), {{"loss", NAN}});
+  REQUIRE(recorder->finish({.state = "finished"}).ok());
+  auto reader = openRun(folder / "run");
+  REQUIRE(reader->scalar(kRank0, at(0), "loss"));
+  CHECK(std::isnan(*reader->scalar(kRank0, at(0), "loss")));
+  const auto row = reader->statistics(kRank0, at(0), x.id);
+  REQUIRE(row.ok());
+  CHECK(row->values.nan == 1);
+  CHECK(row->values.negInf == 1);
+}
+
+TEST_CASE("A row of more than 16 MiB is cut into chunks and comes back whole") {
+  const test::TempDir folder;
+  core::Graph graph("network");
+  core::TensorInfo huge;
+  huge.name = "network/huge";
+  huge.shape = {3, 1001, 1500};
+  huge.role = core::TensorRole::kConstant;
+  graph.addSource(huge);
+  test::record(folder / "run", graph, {}, {.iterations = 2});
+  auto reader = openRun(folder / "run");
+  CHECK(test::firstDifference(*reader, 0, 0) == "");
+  CHECK(test::firstDifference(*reader, 0, 1) == "");
+  CHECK(reader->verify({}, {}).empty());
+}
+
+TEST_CASE("Globs choose by name, name with slot and alias; statistics are always of all") {
+  const test::TempDir folder;
+  const core::Graph graph = test::smallGraph();
+  const auto storedWith = [&](const std::vector<std::string>& globs, const std::string& name) {
+    std::filesystem::remove_all(folder / "run");
+    dump::RecordOptions options;
+    options.tensors = globs;
+    test::record(folder / "run", graph, options, {.iterations = 1});
+    auto reader = openRun(folder / "run");
+    CHECK(reader->statistics(kRank0, at(0), test::tensorNamed(graph, name)).ok());
+    return reader->stored(kRank0, at(0), test::tensorNamed(graph, name));
+  };
+  CHECK(storedWith({"*weight*"}, "network/a/weight:0"));
+  CHECK_FALSE(storedWith({"*weight*"}, "network/x:0"));
+  CHECK(storedWith({"network/Mask-op1"}, "network/Mask-op1:0"));        // a bare node name means slot 0
+  CHECK_FALSE(storedWith({"network/Mask-op1"}, "network/Mask-op1:1"));
+  CHECK(storedWith({"network/Mask-op1:1"}, "network/Mask-op1:1"));
+  CHECK(storedWith({"nothing", "next(*"}, "update/network/a/Update-op1:0"));
+}
+
+TEST_CASE("Iteration lists, --every and policy stats leave out what they say") {
+  const test::TempDir folder;
+  const core::Graph graph = test::smallGraph();
+  dump::RecordOptions options;
+  options.iterations = *core::IndexList::parse("2-");
+  options.every = 3;
+  options.policy = dump::Policy::kStats;
+  test::record(folder / "run", graph, options, {.iterations = 10});
+  auto reader = openRun(folder / "run");
+  std::vector<std::int64_t> recorded;
+  for (const auto& state : reader->iterations(kRank0)) recorded.push_back(state.iteration);
+  CHECK(recorded == std::vector<std::int64_t>{3, 6, 9});
+  CHECK_FALSE(reader->stored(kRank0, at(3), graph.tensors()[0].id));
+  const auto value = reader->tensor(kRank0, at(3), graph.tensors()[0].id);
+  REQUIRE_FALSE(value.ok());
+  CHECK(value.error().code() == core::ErrorCode::kUnavailable);
+  CHECK_THAT(value.error().message(), Catch::Contains("--policy full"));
+  CHECK(reader->statistics(kRank0, at(4), graph.tensors()[0].id).error().code() == core::ErrorCode::kUnavailable);
+}
+
+TEST_CASE("An interrupted iteration is recorded up to where it came, and marked incomplete") {
+  const test::TempDir folder;
+  const core::Graph graph = test::smallGraph();
+  const auto tanh = test::tensorNamed(graph, "network/Tanh-op1:0");
+  test::Recording recording{.iterations = 2};
+  recording.interruptedBefore = tanh;
+  recording.end = {.state = "failed", .message = "exception"};
+  test::record(folder / "run", graph, {}, recording);
+  auto reader = openRun(folder / "run");
+  const auto states = reader->iterations(kRank0);
+  REQUIRE(states.size() == 3);
+  CHECK(states[1].complete);
+  CHECK_FALSE(states[2].complete);
+  CHECK(reader->stored(kRank0, at(2), test::tensorNamed(graph, "network/a/Relu-op1:0")));
+  CHECK_FALSE(reader->stored(kRank0, at(2), tanh));
+  CHECK(reader->stored(kRank0, at(1), tanh));
+  CHECK_THAT(reader->statistics(kRank0, at(2), tanh).error().message(), Catch::Contains("interrupted"));
+  CHECK(reader->rankEnd(kRank0)->message == "exception");
+  CHECK(reader->verify({}, {}).empty());
+}
+
+TEST_CASE("A segment is committed within a second of its first iteration while training is busy elsewhere") {
+  const test::TempDir folder;
+  const core::Graph graph = test::smallGraph();
+  auto recorder = startRecorder(folder / "run", graph);
+  const auto start = std::chrono::steady_clock::now();
+  test::feed(*recorder, graph, 0);
+  test::feed(*recorder, graph, 1);
+  CHECK(segmentsIn(folder / "run") == 0);  // small iterations are collected first
+  CHECK(test::eventually([&] { return segmentsIn(folder / "run") == 1; }));
+  CHECK(std::chrono::steady_clock::now() - start < 1100ms);
+  CHECK(openRun(folder / "run")->recording());
+  CHECK(openRun(folder / "run")->iterations(kRank0).size() == 2);
+}
+
+TEST_CASE("requestCommit commits at once") {
+  const test::TempDir folder;
+  const core::Graph graph = test::smallGraph();
+  auto recorder = startRecorder(folder / "run", graph);
+  test::feed(*recorder, graph, 0);
+  const auto start = std::chrono::steady_clock::now();
+  recorder->requestCommit();
+  CHECK(test::eventually([&] { return segmentsIn(folder / "run") == 1; }));
+  CHECK(std::chrono::steady_clock::now() - start < 400ms);
+}
+
+TEST_CASE("finish from another thread while training is stuck records the iteration in progress; a second one is harmless") {
+  const test::TempDir folder;
+  const core::Graph graph = test::smallGraph();
+  auto recorder = startRecorder(folder / "run", graph);
+  test::feed(*recorder, graph, 0);
+  test::feed(*recorder, graph, 1, 0, graph.tensors()[3].id);
+  std::thread watchdog([&] { CHECK(recorder->finish({.state = "killed", .message = "hung"}).ok()); });
+  watchdog.join();
+  test::feed(*recorder, graph, 2);  // too late: not recorded, no harm
+  CHECK(recorder->finish({.state = "finished"}).ok());
+  auto reader = openRun(folder / "run");
+  CHECK(reader->iterations(kRank0).size() == 2);
+  CHECK_FALSE(reader->iterations(kRank0)[1].complete);
+  CHECK(reader->rankEnd(kRank0)->state == "killed");
+}
+
+TEST_CASE("Training waits instead of filling the memory, and nothing is lost") {
+  const test::TempDir folder;
+  const core::Graph graph = test::smallGraph(true);
+  dump::RecordOptions options;
+  options.bufferBytes = 3u << 20;  // one and a half iterations
+  test::record(folder / "run", graph, options, {.iterations = 12});
+  auto reader = openRun(folder / "run");
+  CHECK(reader->iterations(kRank0).size() == 12);
+  CHECK(reader->storage().segments > 3);
+  CHECK(test::firstDifference(*reader, 0, 0) == "");
+  CHECK(test::firstDifference(*reader, 0, 11) == "");
+}
+
+TEST_CASE("Beyond --max-size the newest tensors stay, statistics stay for ever") {
+  const test::TempDir folder;
+  const core::Graph graph = test::smallGraph(true);
+  dump::RecordOptions options;
+  options.maxBytes = 8u << 20;
+  test::record(folder / "run", graph, options, {.iterations = 20});
+  auto reader = openRun(folder / "run");
+  REQUIRE(reader->iterations(kRank0).size() == 20);
+  const auto big = test::tensorNamed(graph, "network/Big-op1:0");
+  CHECK_FALSE(reader->stored(kRank0, at(0), big));
+  CHECK_THAT(reader->tensor(kRank0, at(0), big).error().message(), Catch::Contains("--max-size"));
+  CHECK(reader->stored(kRank0, at(19), big));
+  CHECK(reader->stored(kRank0, at(17), big));
+  CHECK(test::firstDifference(*reader, 0, 19) == "");
+  for (std::int64_t i = 0; i < 20; ++i) {
+    const auto row = reader->statistics(kRank0, at(i), big);
+    REQUIRE(row.ok());
+    CHECK(row->values.hash == core::hashTensor(test::valueOf(graph.tensor(big), i)));
+    CHECK(reader->scalar(kRank0, at(i), "loss"));
+  }
+  std::uint64_t bytes = 0, files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "run/rank_0")) {
+    bytes += entry.file_size();
+    ++files;
+  }
+  CHECK(bytes <= options.maxBytes);
+  CHECK(files == static_cast<std::uint64_t>(reader->storage().segments) + 1);  // and the journal
+  CHECK(reader->verify({}, {}).empty());
+}
+
+TEST_CASE("An iteration larger than --max-size keeps its statistics") {
+  const test::TempDir folder;
+  const core::Graph graph = test::smallGraph(true);
+  dump::RecordOptions options;
+  options.maxBytes = 500000;
+  test::record(folder / "run", graph, options, {.iterations = 3});
+  auto reader = openRun(folder / "run");
+  CHECK(reader->iterations(kRank0).size() == 3);
+  CHECK_FALSE(reader->stored(kRank0, at(2), graph.tensors()[0].id));
+  CHECK(reader->statistics(kRank0, at(2), graph.tensors()[0].id).ok());
+}
+
+TEST_CASE("A disk that is full stops the recording, says so, and harms neither training nor what was committed") {
+  const test::TempDir folder;
+  const core::Graph graph = test::smallGraph(true);
+  auto recorder = startRecorder(folder / "run", graph);
+  test::feed(*recorder, graph, 0);
+  recorder->requestCommit();
+  REQUIRE(test::eventually([&] { return segmentsIn(folder / "run") == 1; }));
+  rlimit before{}, small{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  small = {100000, before.rlim_max};
+  signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &small);
+  for (std::int64_t i = 1; i < 5; ++i) test::feed(*recorder, graph, i);
+  recorder->requestCommit();
+  const bool stopped = test::eventually([&] { return !recorder->status().ok(); });
+  test::feed(*recorder, graph, 5);
+  const core::Status end = recorder->finish({.state = "finished"});
+  setrlimit(RLIMIT_FSIZE, &before);
+  REQUIRE(stopped);
+  REQUIRE_FALSE(end.ok());
+  CHECK_THAT(end.error().message(), Catch::Contains("rank_0/") && Catch::Contains("File too large"));
+  auto reader = openRun(folder / "run");
+  CHECK(reader->iterations(kRank0).size() == 1);
+  CHECK(test::firstDifference(*reader, 0, 0) == "");
+  CHECK(reader->verify({}, {}).empty());
+}
+
+TEST_CASE("After SIGKILL everything older than a second is there") {
+  const test::TempDir folder;
+  const core::Graph graph = test::smallGraph(true);
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    auto recorder = startRecorder(folder / "run", graph);
+    for (std::int64_t i = 0;; ++i) {
+      test::feed(*recorder, graph, i);
+      std::this_thread::sleep_for(10ms);
+      test::writeText(folder / "progress.new", std::to_string(i));
+      std::filesystem::rename(folder / "progress.new", folder / "progress");
+    }
+  }
+  std::this_thread::sleep_for(1300ms);
+  const std::int64_t finished = std::stoll(test::readText(folder / "progress"));
+  std::this_thread::sleep_for(1100ms);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  auto reader = openRun(folder / "run");
+  const auto states = reader->iterations(kRank0);
+  REQUIRE_FALSE(states.empty());
+  CHECK(states.back().iteration >= finished);
+  CHECK(static_cast<std::int64_t>(states.size()) == states.back().iteration + 1);
+  for (const auto& state : states) CHECK(test::firstDifference(*reader, 0, state.iteration) == "");
+  CHECK_FALSE(reader->rankEnd(kRank0));
+  CHECK_FALSE(reader->recording());
+}
+
+TEST_CASE("Each rank has its own folder, and the graph and sources are written once") {
+  const test::TempDir folder;
+  test::writeText(folder / "train.cpp", "int main() {\n  auto y = relu(x);\n}\n");
+  const core::Graph graph = test::smallGraph(false, (folder / "train.cpp").string());
+  for (const std::int64_t rank : {0, 1}) test::record(folder / "run", graph, {}, {.iterations = 2, .rank = rank, .ranks = 2});
+  auto reader = openRun(folder / "run");
+  CHECK(reader->ranks().size() == 2);
+  CHECK(test::firstDifference(*reader, 0, 1) == "");
+  CHECK(test::firstDifference(*reader, 1, 1) == "");
+  REQUIRE(reader->sourceFiles() == std::vector<std::string>{(folder / "train.cpp").string()});
+  CHECK(reader->sourceText((folder / "train.cpp").string()) == "int main() {\n  auto y = relu(x);\n}\n");
+  CHECK_FALSE(reader->sourceText("other.cpp"));
+  CHECK(reader->verify({}, {}).empty());
+}
+
+TEST_CASE("A changed graph is a new version, and older iterations are still read") {
+  const test::TempDir folder;
+  const core::Graph first = test::smallGraph(), second = test::smallGraph(true);
+  auto recorder = startRecorder(folder / "run", first);
+  test::feed(*recorder, first, 0);
+  recorder->graphReady(first);  // the same again: no new version
+  recorder->graphReady(second);
+  test::feed(*recorder, second, 1);
+  REQUIRE(recorder->finish({.state = "finished"}).ok());
+  CHECK(std::filesystem::exists(folder / "run/graph_0001.pb"));
+  CHECK_FALSE(std::filesystem::exists(folder / "run/graph_0002.pb"));
+  auto reader = openRun(folder / "run");
+  CHECK(test::firstDifference(*reader, 0, 1) == "");
+  const auto label = test::tensorNamed(second, "network/label:0");
+  const auto value = reader->tensor(kRank0, at(0), label);
+  REQUIRE(value.ok());
+  CHECK(value->at(2) == test::valueOf(first.tensors()[1], 0).at(2));
+  CHECK_FALSE(reader->stored(kRank0, at(0), test::tensorNamed(second, "network/Big-op1:0")));
+  CHECK(reader->verify({}, {}).empty());
+}
+
+TEST_CASE("A changed shape starts a new segment") {
+  const test::TempDir folder;
+  core::Graph graph("network");
+  core::TensorInfo tensor;
+  tensor.name = "network/x";
+  tensor.shape = {-1, 3};
+  graph.addSource(tensor);
+  auto recorder = startRecorder(folder / "run", graph);
+  for (std::int64_t i = 0; i < 4; ++i) {
+    recorder->iterationStarted(at(i));
+    recorder->tensorReady(at(i), core::TensorId(0), core::Tensor::zeros(core::DType::Float32, {i / 2 + 1, 3}), nullptr);
+    recorder->iterationFinished(at(i), {});
+  }
+  REQUIRE(recorder->finish({.state = "finished"}).ok());
+  CHECK(segmentsIn(folder / "run") == 2);
+  auto reader = openRun(folder / "run");
+  CHECK(reader->tensor(kRank0, at(1), core::TensorId(0))->shape() == core::Shape{1, 3});
+  CHECK(reader->tensor(kRank0, at(2), core::TensorId(0))->shape() == core::Shape{2, 3});
+}
+
+TEST_CASE("The expected size is that of the chosen tensors and of the statistics columns") {
+  const core::Graph graph = test::smallGraph();
+  const auto all = dump::expectedSize(graph, {});
+  CHECK(all.tensors == 12);
+  CHECK(all.fullTensors == 12);
+  CHECK(all.fullBytes == 4 * 32 + 8 * 8 + 4 * 20 + 8 * 3 + 16 + 3 * 4 * 40 + 40 + 2 * 4 + 4 + 4 * 20);
+  CHECK(all.statisticsBytes == 12 * 184);
+  dump::RecordOptions stats;
+  stats.policy = dump::Policy::kStats;
+  CHECK(dump::expectedSize(graph, stats).fullBytes == 0);
+}
