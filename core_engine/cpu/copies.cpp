@@ -1,4 +1,5 @@
-// Identity, Reshape, Flatten: bytes as they are. Cast where no rounding rule is involved or C++'s own is the rule.
+// Identity, Reshape, Flatten: bytes as they are. Cast where no rounding rule is involved or C++'s own is the
+// rule.
 #include <cstring>
 
 #include "core_engine/cpu/kernel_factory.h"
@@ -19,7 +20,8 @@ Status convert(const KernelArgs& args, int threads) {
 
 template <typename To, typename From>
 Backend::Answer conversion(const CompileRequest& r) {
-  return functionKernel(r, [threads = r.threads](const KernelArgs& args) { return convert<To, From>(args, threads); });
+  return functionKernel(
+      r, [threads = r.threads](const KernelArgs& args) { return convert<To, From>(args, threads); });
 }
 
 }  // namespace
@@ -43,7 +45,8 @@ Backend::Answer castKernel(const CompileRequest& r) {
   if (from == DType::Float32 && to == DType::Float64) return conversion<double, float>(r);
   if (from == DType::UInt8 && to == DType::Float32) return conversion<float, std::uint8_t>(r);
   if (from == DType::Int64 && to == DType::Float32) return conversion<float, std::int64_t>(r);
-  return decline("a cast from " + std::string(dtypeName(from)) + " to " + std::string(dtypeName(to)) + " is rare");
+  return decline("a cast from " + std::string(dtypeName(from)) + " to " + std::string(dtypeName(to)) +
+                 " is rare");
 }
 
 }  // namespace msdbg::core::cpu

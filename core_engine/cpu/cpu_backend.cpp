@@ -20,7 +20,8 @@ class FunctionKernel : public KernelImpl {
 
 const KernelRow* findRow(std::string_view opType) {
   const auto rows = builtinKernels();
-  const auto found = std::find_if(rows.begin(), rows.end(), [&](const KernelRow& r) { return r.opType == opType; });
+  const auto found =
+      std::find_if(rows.begin(), rows.end(), [&](const KernelRow& r) { return r.opType == opType; });
   return found == rows.end() ? nullptr : &*found;
 }
 
@@ -29,7 +30,8 @@ std::string objection(const KernelRow& row, const TensorInfo& tensor) {
   if (!tensor.shape.known()) return tensor.fullName() + " has unknown dimensions";
   if (tensor.shape.elements() == 0) return tensor.fullName() + " is empty";
   if (row.dtypes == DTypes::kFloat32 && isFloating(tensor.dtype) && tensor.dtype != DType::Float32)
-    return tensor.fullName() + " is " + std::string(dtypeName(tensor.dtype)) + "; the fast kernel computes in float32";
+    return tensor.fullName() + " is " + std::string(dtypeName(tensor.dtype)) +
+           "; the fast kernel computes in float32";
   return "";
 }
 

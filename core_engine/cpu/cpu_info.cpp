@@ -1,6 +1,5 @@
-#include <dnnl.hpp>
-
 #include <algorithm>
+#include <dnnl.hpp>
 #include <fstream>
 #include <sstream>
 
@@ -10,9 +9,9 @@ namespace msdbg::core {
 namespace {
 
 // The features that decide which bits library kernels produce, weakest first, as /proc/cpuinfo spells them.
-constexpr std::string_view kFeatures[] = {"sse4_1",   "sse4_2",   "avx",      "f16c",        "fma",         "avx2",
-                                          "avx512f",  "avx512dq", "avx512bw", "avx512vl",    "avx512_vnni", "avx512_bf16",
-                                          "amx_tile", "amx_int8", "amx_bf16"};
+constexpr std::string_view kFeatures[] = {"sse4_1",      "sse4_2",      "avx",      "f16c",     "fma",
+                                          "avx2",        "avx512f",     "avx512dq", "avx512bw", "avx512vl",
+                                          "avx512_vnni", "avx512_bf16", "amx_tile", "amx_int8", "amx_bf16"};
 
 /// The value of the first line "key : value".
 std::string cpuinfoValue(const std::string& text, const std::string& key) {
@@ -37,15 +36,24 @@ std::vector<std::string> knownFeatures(const std::string& flags) {
 
 std::string isaName(dnnl::cpu_isa isa) {
   switch (isa) {
-    case dnnl::cpu_isa::sse41: return "sse41";
-    case dnnl::cpu_isa::avx: return "avx";
-    case dnnl::cpu_isa::avx2: return "avx2";
-    case dnnl::cpu_isa::avx2_vnni: return "avx2_vnni";
-    case dnnl::cpu_isa::avx512_core: return "avx512_core";
-    case dnnl::cpu_isa::avx512_core_vnni: return "avx512_core_vnni";
-    case dnnl::cpu_isa::avx512_core_bf16: return "avx512_core_bf16";
-    case dnnl::cpu_isa::avx512_core_amx: return "avx512_core_amx";
-    default: return "other";
+    case dnnl::cpu_isa::sse41:
+      return "sse41";
+    case dnnl::cpu_isa::avx:
+      return "avx";
+    case dnnl::cpu_isa::avx2:
+      return "avx2";
+    case dnnl::cpu_isa::avx2_vnni:
+      return "avx2_vnni";
+    case dnnl::cpu_isa::avx512_core:
+      return "avx512_core";
+    case dnnl::cpu_isa::avx512_core_vnni:
+      return "avx512_core_vnni";
+    case dnnl::cpu_isa::avx512_core_bf16:
+      return "avx512_core_bf16";
+    case dnnl::cpu_isa::avx512_core_amx:
+      return "avx512_core_amx";
+    default:
+      return "other";
   }
 }
 
@@ -61,7 +69,8 @@ CpuInfo cpuInfo() {
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   std::string model = cpuinfoValue(text, "model name");
   if (model.empty()) model = "unknown";
-  return {model, knownFeatures(cpuinfoValue(text, "flags")), dnnlVersionText(), isaName(dnnl::get_effective_cpu_isa())};
+  return {model, knownFeatures(cpuinfoValue(text, "flags")), dnnlVersionText(),
+          isaName(dnnl::get_effective_cpu_isa())};
 }
 
 }  // namespace msdbg::core

@@ -1,5 +1,5 @@
-// SoftmaxCrossEntropyLoss and its gradient for logits [N, C]: rows are shared among threads, the loss is summed in row
-// order by one.
+// SoftmaxCrossEntropyLoss and its gradient for logits [N, C]: rows are shared among threads, the loss is
+// summed in row order by one.
 #include "core_engine/cpu/kernel_factory.h"
 #include "core_engine/cpu/parallel.h"
 #include "core_engine/cpu/softmax_line.h"
@@ -32,33 +32,37 @@ void gradientRow(const float* y, std::int64_t label, float scale, float* dx, std
 Backend::Answer crossEntropyKernel(const CompileRequest& r) {
   const Shape shape = r.input(0).shape;
   if (std::string why = objection(shape); !why.empty()) return decline(std::move(why));
-  return functionKernel(r, [rows = shape[0], classes = shape[1], threads = r.threads](const KernelArgs& args) -> Status {
-    MSDBG_TRY(checkLabels(args.node, *args.inputs[1], classes));
-    const float* x = args.inputs[0]->data<float>().data();
-    float* y = args.outputs[1]->data<float>().data();
-    parallelRanges(rows, 1, threads, rows * classes, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin; row < end; ++row) logSoftmaxLine(x + row * classes, y + row * classes, classes);
-    });
-    args.outputs[0]->data<float>()[0] = meanLoss(y, args.inputs[1]->data<std::int64_t>(), classes);
-    return Ok{};
-  });
+  return functionKernel(
+      r, [rows = shape[0], classes = shape[1], threads = r.threads](const KernelArgs& args) -> Status {
+        MSDBG_TRY(checkLabels(args.node, *args.inputs[1], classes));
+        const float* x = args.inputs[0]->data<float>().data();
+        float* y = args.outputs[1]->data<float>().data();
+        parallelRanges(rows, 1, threads, rows * classes, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t row = begin; row < end; ++row)
+            logSoftmaxLine(x + row * classes, y + row * classes, classes);
+        });
+        args.outputs[0]->data<float>()[0] = meanLoss(y, args.inputs[1]->data<std::int64_t>(), classes);
+        return Ok{};
+      });
 }
 
 Backend::Answer crossEntropyGradKernel(const CompileRequest& r) {
   const Shape shape = r.input(0).shape;
   if (std::string why = objection(shape); !why.empty()) return decline(std::move(why));
-  return functionKernel(r, [rows = shape[0], classes = shape[1], threads = r.threads](const KernelArgs& args) -> Status {
-    MSDBG_TRY(checkLabels(args.node, *args.inputs[1], classes));
-    const float scale = static_cast<float>(args.inputs[2]->at(0) / static_cast<double>(rows));
-    const float* y = args.inputs[0]->data<float>().data();
-    const auto labels = args.inputs[1]->data<std::int64_t>();
-    float* dx = args.outputs[0]->data<float>().data();
-    parallelRanges(rows, 1, threads, rows * classes, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin; row < end; ++row)
-        gradientRow(y + row * classes, labels[static_cast<std::size_t>(row)], scale, dx + row * classes, classes);
-    });
-    return Ok{};
-  });
+  return functionKernel(
+      r, [rows = shape[0], classes = shape[1], threads = r.threads](const KernelArgs& args) -> Status {
+        MSDBG_TRY(checkLabels(args.node, *args.inputs[1], classes));
+        const float scale = static_cast<float>(args.inputs[2]->at(0) / static_cast<double>(rows));
+        const float* y = args.inputs[0]->data<float>().data();
+        const auto labels = args.inputs[1]->data<std::int64_t>();
+        float* dx = args.outputs[0]->data<float>().data();
+        parallelRanges(rows, 1, threads, rows * classes, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t row = begin; row < end; ++row)
+            gradientRow(y + row * classes, labels[static_cast<std::size_t>(row)], scale, dx + row * classes,
+                        classes);
+        });
+        return Ok{};
+      });
 }
 
 }  // namespace msdbg::core::cpu

@@ -16,14 +16,16 @@ std::size_t wholePages(std::size_t bytes) { return (bytes + kPage - 1) / kPage *
 
 dnnl::memory::dims dimsOf(const Shape& shape) { return {shape.dims().begin(), shape.dims().end()}; }
 
-/// One argument at run time. `user` points at the node's tensor; `inner`, in work memory, exists where formats differ.
+/// One argument at run time. `user` points at the node's tensor; `inner`, in work memory, exists where
+/// formats differ.
 struct Port {
   DnnlArgument argument;
   dnnl::memory user, inner, scratchpad;
   std::optional<dnnl::reorder> reorder;  // user -> inner of inputs, inner -> user of outputs
   std::size_t offset = 0;                // of inner in the work memory
 
-  Port(DnnlContext& context, const DnnlArgument& a) : argument(a), user(a.plain, context.engine(), DNNL_MEMORY_NONE) {
+  Port(DnnlContext& context, const DnnlArgument& a)
+      : argument(a), user(a.plain, context.engine(), DNNL_MEMORY_NONE) {
     inner = user;
     if (a.plain == a.wanted) return;
     inner = dnnl::memory(a.wanted, context.engine(), DNNL_MEMORY_NONE);
@@ -42,8 +44,8 @@ struct Port {
 
 class DnnlKernel : public KernelImpl {
  public:
-  DnnlKernel(const CompileRequest& request, const dnnl::primitive& primitive, const dnnl::memory::desc& scratchpad,
-             const std::vector<DnnlArgument>& arguments)
+  DnnlKernel(const CompileRequest& request, const dnnl::primitive& primitive,
+             const dnnl::memory::desc& scratchpad, const std::vector<DnnlArgument>& arguments)
       : m_name("dnnl:" + request.node.opType),
         m_threads(request.threads),
         m_context(request.dnnl),
@@ -83,7 +85,8 @@ class DnnlKernel : public KernelImpl {
     m_context->reserveWork(end);
   }
 
-  /// set_data_handle() also clears the padding of blocked formats: only needed when the work memory has moved.
+  /// set_data_handle() also clears the padding of blocked formats: only needed when the work memory has
+  /// moved.
   void pointIntoWork() {
     std::byte* work = m_context->work();
     if (work == m_work) return;
@@ -123,13 +126,13 @@ class DnnlKernel : public KernelImpl {
 
 }  // namespace
 
-void DnnlContext::Free::operator()(std::byte* p) const { ::operator delete(p, std::align_val_t{kPage}); }
+void DnnlContext::Free::operator()(std::byte* p) const { ::operator delete (p, std::align_val_t{kPage}); }
 
 void DnnlContext::reserveWork(std::size_t bytes) { m_wanted = std::max(m_wanted, wholePages(bytes) + kPage); }
 
 std::byte* DnnlContext::work() {
   if (m_allocated < m_wanted) {
-    m_work.reset(static_cast<std::byte*>(::operator new(m_wanted, std::align_val_t{kPage})));
+    m_work.reset(static_cast<std::byte*>(::operator new (m_wanted, std::align_val_t{kPage})));
     m_allocated = m_wanted;
   }
   return m_work.get();
@@ -154,10 +157,12 @@ dnnl::primitive_attr userScratchpad() {
   return attributes;
 }
 
-Backend::Answer dnnlKernel(const CompileRequest& request, const dnnl::primitive& primitive, const std::string& implementation,
-                           const dnnl::memory::desc& scratchpad, std::vector<DnnlArgument> arguments) {
+Backend::Answer dnnlKernel(const CompileRequest& request, const dnnl::primitive& primitive,
+                           const std::string& implementation, const dnnl::memory::desc& scratchpad,
+                           std::vector<DnnlArgument> arguments) {
   if (implementation.find("ref") != std::string::npos)
-    return decline("oneDNN has only its slow reference implementation (" + implementation + ") for these shapes");
+    return decline("oneDNN has only its slow reference implementation (" + implementation +
+                   ") for these shapes");
   return {std::make_unique<DnnlKernel>(request, primitive, scratchpad, arguments), ""};
 }
 

@@ -1,5 +1,5 @@
-// Conv and its gradients. Tensors are reordered into oneDNN's blocked formats and back: on alexnet's shapes that costs
-// 2 to 5 % of the convolution, while oneDNN's kernels for plain NCHW reach only half the speed.
+// Conv and its gradients. Tensors are reordered into oneDNN's blocked formats and back: on alexnet's shapes
+// that costs 2 to 5 % of the convolution, while oneDNN's kernels for plain NCHW reach only half the speed.
 #include "core_engine/cpu/dnnl_internal.h"
 #include "core_engine/ops/window.h"
 
@@ -13,20 +13,26 @@ struct ConvDescription {
   memory::dims strides, padsBefore, padsAfter;
 };
 
-Result<ConvDescription> describe(const CompileRequest& r, const Shape& x, const Shape& weight, const Shape& y) {
-  MSDBG_ASSIGN(const Window w, makeWindow(r.node.opType, r.node.attributes, x[2], x[3], weight[2], weight[3]));
-  return ConvDescription{x, weight, y, {w.strideH, w.strideW}, {w.padTop, w.padLeft}, {w.padBottom, w.padRight}};
+Result<ConvDescription> describe(const CompileRequest& r, const Shape& x, const Shape& weight,
+                                 const Shape& y) {
+  MSDBG_ASSIGN(const Window w,
+               makeWindow(r.node.opType, r.node.attributes, x[2], x[3], weight[2], weight[3]));
+  return ConvDescription{
+      x, weight, y, {w.strideH, w.strideW}, {w.padTop, w.padLeft}, {w.padBottom, w.padRight}};
 }
 
 /// Direct only: Winograd rounds differently and depends more on the library's version.
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
-dnnl::convolution_forward::primitive_desc forward(const CompileRequest& r, const ConvDescription& d, const Shape* bias) {
+dnnl::convolution_forward::primitive_desc forward(const CompileRequest& r, const ConvDescription& d,
+                                                  const Shape* bias) {
   const auto training = dnnl::prop_kind::forward_training;
   const memory::desc x = anyFormat(d.x), w = anyFormat(d.weight), y = anyFormat(d.y);
   const dnnl::convolution_forward::desc description =
-      bias ? dnnl::convolution_forward::desc(training, kDirect, x, w, rowMajor(*bias), y, d.strides, d.padsBefore, d.padsAfter)
-           : dnnl::convolution_forward::desc(training, kDirect, x, w, y, d.strides, d.padsBefore, d.padsAfter);
+      bias
+          ? dnnl::convolution_forward::desc(training, kDirect, x, w, rowMajor(*bias), y, d.strides,
+                                            d.padsBefore, d.padsAfter)
+          : dnnl::convolution_forward::desc(training, kDirect, x, w, y, d.strides, d.padsBefore, d.padsAfter);
   return {description, userScratchpad(), r.dnnl->engine()};
 }
 
@@ -37,12 +43,13 @@ Backend::Answer makeForward(const CompileRequest& r, const ConvDescription& d) {
                                       {DNNL_ARG_WEIGHTS, false, 1, rowMajor(d.weight), p.weights_desc()},
                                       {DNNL_ARG_DST, true, 0, rowMajor(d.y), p.dst_desc()}};
   if (bias) arguments.push_back({DNNL_ARG_BIAS, false, 2, rowMajor(*bias), p.bias_desc()});
-  return dnnlKernel(r, dnnl::convolution_forward(p), p.impl_info_str(), p.scratchpad_desc(), std::move(arguments));
+  return dnnlKernel(r, dnnl::convolution_forward(p), p.impl_info_str(), p.scratchpad_desc(),
+                    std::move(arguments));
 }
 
 Backend::Answer makeGradInput(const CompileRequest& r, const ConvDescription& d) {
-  const dnnl::convolution_backward_data::desc description(kDirect, anyFormat(d.x), anyFormat(d.weight), anyFormat(d.y),
-                                                          d.strides, d.padsBefore, d.padsAfter);
+  const dnnl::convolution_backward_data::desc description(
+      kDirect, anyFormat(d.x), anyFormat(d.weight), anyFormat(d.y), d.strides, d.padsBefore, d.padsAfter);
   const dnnl::convolution_backward_data::primitive_desc p(description, userScratchpad(), r.dnnl->engine(),
                                                           forward(r, d, nullptr));
   return dnnlKernel(r, dnnl::convolution_backward_data(p), p.impl_info_str(), p.scratchpad_desc(),
@@ -52,8 +59,8 @@ Backend::Answer makeGradInput(const CompileRequest& r, const ConvDescription& d)
 }
 
 Backend::Answer makeGradWeight(const CompileRequest& r, const ConvDescription& d) {
-  const dnnl::convolution_backward_weights::desc description(kDirect, anyFormat(d.x), anyFormat(d.weight), anyFormat(d.y),
-                                                             d.strides, d.padsBefore, d.padsAfter);
+  const dnnl::convolution_backward_weights::desc description(
+      kDirect, anyFormat(d.x), anyFormat(d.weight), anyFormat(d.y), d.strides, d.padsBefore, d.padsAfter);
   const dnnl::convolution_backward_weights::primitive_desc p(description, userScratchpad(), r.dnnl->engine(),
                                                              forward(r, d, nullptr));
   return dnnlKernel(r, dnnl::convolution_backward_weights(p), p.impl_info_str(), p.scratchpad_desc(),
@@ -63,7 +70,8 @@ Backend::Answer makeGradWeight(const CompileRequest& r, const ConvDescription& d
 }
 
 template <typename Make>
-Backend::Answer compileConv(const CompileRequest& r, const Shape& x, const Shape& weight, const Shape& y, const Make& make) {
+Backend::Answer compileConv(const CompileRequest& r, const Shape& x, const Shape& weight, const Shape& y,
+                            const Make& make) {
   const Result<ConvDescription> d = describe(r, x, weight, y);
   if (!d) return decline(d.error().message());
   return compileDnnl(r, [&] { return make(r, *d); });

@@ -1,4 +1,5 @@
-// Gemm and MatMul on oneDNN's matmul primitive, which takes row-major matrices, transposed ones too, as they are.
+// Gemm and MatMul on oneDNN's matmul primitive, which takes row-major matrices, transposed ones too, as they
+// are.
 #include "core_engine/cpu/dnnl_internal.h"
 #include "core_engine/cpu/parallel.h"
 #include "core_engine/ops/broadcast.h"
@@ -22,8 +23,9 @@ struct Product {
 Backend::Answer makeProduct(const CompileRequest& r, const Product& product) {
   dnnl::primitive_attr attributes = userScratchpad();
   if (product.scale != 1) attributes.set_output_scales(0, {product.scale});
-  const dnnl::matmul::desc description = product.bias ? dnnl::matmul::desc(product.a, product.b, *product.bias, product.y)
-                                                      : dnnl::matmul::desc(product.a, product.b, product.y);
+  const dnnl::matmul::desc description =
+      product.bias ? dnnl::matmul::desc(product.a, product.b, *product.bias, product.y)
+                   : dnnl::matmul::desc(product.a, product.b, product.y);
   const dnnl::matmul::primitive_desc p(description, attributes, r.dnnl->engine());
   std::vector<DnnlArgument> arguments{{DNNL_ARG_SRC, false, 0, product.a, p.src_desc()},
                                       {DNNL_ARG_WEIGHTS, false, 1, product.b, p.weights_desc()},
@@ -66,11 +68,13 @@ bool isRow(const Shape& c, std::int64_t n) { return c == Shape{n} || c == Shape{
 
 Backend::Answer makeGemm(const CompileRequest& r) {
   const Attributes& attributes = r.node.attributes;
-  const bool transA = intAttribute(attributes, "transA", 0) != 0, transB = intAttribute(attributes, "transB", 0) != 0;
+  const bool transA = intAttribute(attributes, "transA", 0) != 0,
+             transB = intAttribute(attributes, "transB", 0) != 0;
   const double alpha = floatAttribute(attributes, "alpha", 1), beta = floatAttribute(attributes, "beta", 1);
   const Shape &a = r.input(0).shape, &y = r.output().shape;
   const std::int64_t m = y[0], n = y[1], k = a[transA ? 0 : 1];
-  Product product{matrix(m, k, transA), matrix(k, n, transB), matrix(m, n, false), {}, static_cast<float>(alpha)};
+  Product product{
+      matrix(m, k, transA), matrix(k, n, transB), matrix(m, n, false), {}, static_cast<float>(alpha)};
   if (!r.hasInput(2)) return makeProduct(r, product);
   const Shape& c = r.input(2).shape;
   if (alpha == 1 && beta == 1 && isRow(c, n)) {
@@ -79,7 +83,8 @@ Backend::Answer makeGemm(const CompileRequest& r) {
   }
   Backend::Answer answer = makeProduct(r, product);
   if (answer.kernel)
-    answer.kernel = std::make_unique<AddScaledC>(std::move(answer.kernel), static_cast<float>(beta), c, y, r.threads);
+    answer.kernel =
+        std::make_unique<AddScaledC>(std::move(answer.kernel), static_cast<float>(beta), c, y, r.threads);
   return answer;
 }
 
@@ -95,7 +100,8 @@ Backend::Answer makeMatMul(const CompileRequest& r) {
   const Shape a = givenA.rank() == 1 ? Shape{1, givenA[0]} : givenA;
   const Shape b = givenB.rank() == 1 ? Shape{givenB[0], 1} : givenB;
   const std::size_t rank = std::max(a.rank(), b.rank());
-  if (rank > DNNL_MAX_NDIMS) return decline("oneDNN has at most " + std::to_string(DNNL_MAX_NDIMS) + " dimensions");
+  if (rank > DNNL_MAX_NDIMS)
+    return decline("oneDNN has at most " + std::to_string(DNNL_MAX_NDIMS) + " dimensions");
   const Shape left = padded(a, rank), right = padded(b, rank);
   Shape y = left;
   for (std::size_t d = 0; d + 2 < rank; ++d) y[d] = std::max(left[d], right[d]);

@@ -1,11 +1,11 @@
-// What the oneDNN kernels share. A primitive and its reorders are created once, in compile(); run() only points memory
-// objects at tensors and executes. Scratchpads and tensors in oneDNN's own (blocked) formats lie in one piece of work
-// memory per backend, sized to the kernel that needs most: kernels run one after another.
-// Used from the training thread only; kernels share ownership of the context. Private: includes dnnl.hpp.
+// What the oneDNN kernels share. A primitive and its reorders are created once, in compile(); run() only
+// points memory objects at tensors and executes. Scratchpads and tensors in oneDNN's own (blocked) formats
+// lie in one piece of work memory per backend, sized to the kernel that needs most: kernels run one after
+// another. Used from the training thread only; kernels share ownership of the context. Private: includes
+// dnnl.hpp.
 #pragma once
 
 #include <dnnl.hpp>
-
 #include <memory>
 #include <vector>
 
@@ -42,7 +42,8 @@ class OmpThreads {
   int m_before;
 };
 
-/// One tensor of a primitive: input or output `tensor` of the node, row-major at our side, `wanted` at oneDNN's.
+/// One tensor of a primitive: input or output `tensor` of the node, row-major at our side, `wanted` at
+/// oneDNN's.
 struct DnnlArgument {
   int id;  // DNNL_ARG_...
   bool output;
@@ -55,9 +56,11 @@ dnnl::memory::desc rowMajor(const Shape& shape);
 dnnl::memory::desc anyFormat(const Shape& shape);
 dnnl::primitive_attr userScratchpad();
 
-/// Wraps the primitive; named "dnnl:<opType>". Declines oneDNN's own reference implementations (slower than ours).
-Backend::Answer dnnlKernel(const CompileRequest& request, const dnnl::primitive& primitive, const std::string& implementation,
-                           const dnnl::memory::desc& scratchpad, std::vector<DnnlArgument> arguments);
+/// Wraps the primitive; named "dnnl:<opType>". Declines oneDNN's own reference implementations (slower than
+/// ours).
+Backend::Answer dnnlKernel(const CompileRequest& request, const dnnl::primitive& primitive,
+                           const std::string& implementation, const dnnl::memory::desc& scratchpad,
+                           std::vector<DnnlArgument> arguments);
 
 /// f() -> Answer with the kernel's thread count set; what oneDNN throws becomes the reason for declining.
 template <typename F>

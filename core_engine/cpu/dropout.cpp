@@ -1,16 +1,18 @@
-// Dropout and DropoutGrad. An element's random number depends on its index in the global batch alone (philox.h), so the
-// threads draw what the reference draws; factors are applied in double, as there.
+// Dropout and DropoutGrad. An element's random number depends on its index in the global batch alone
+// (philox.h), so the threads draw what the reference draws; factors are applied in double, as there.
+#include "core_engine/ops/dropout.h"
+
 #include <algorithm>
 
 #include "core_engine/cpu/kernel_factory.h"
 #include "core_engine/cpu/parallel.h"
-#include "core_engine/ops/dropout.h"
 #include "core_engine/runtime/philox.h"
 
 namespace msdbg::core::cpu {
 namespace {
 
-constexpr std::int64_t kDrawWork = 16;  // one random number costs about as much as 16 elements of a plain loop
+constexpr std::int64_t kDrawWork =
+    16;  // one random number costs about as much as 16 elements of a plain loop
 
 void keepAll(const KernelArgs& args) {
   std::ranges::fill(args.outputs[1]->data<bool>(), true);
@@ -36,8 +38,10 @@ void drop(const KernelArgs& args, double ratio, double scale, int threads) {
 Backend::Answer dropoutKernel(const CompileRequest& r) {
   const double ratio = dropRatio(r.node.attributes);
   return functionKernel(r, [ratio, threads = r.threads](const KernelArgs& args) -> Status {
-    if (args.state.training) drop(args, ratio, keptScale(ratio), threads);
-    else keepAll(args);
+    if (args.state.training)
+      drop(args, ratio, keptScale(ratio), threads);
+    else
+      keepAll(args);
     return Ok{};
   });
 }

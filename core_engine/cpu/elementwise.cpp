@@ -9,7 +9,8 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-/// A broadcast as rows of `inner` elements; in a row each operand either runs along (stride 1) or stays (stride 0).
+/// A broadcast as rows of `inner` elements; in a row each operand either runs along (stride 1) or stays
+/// (stride 0).
 struct BroadcastPlan {
   Ints dims, stridesA, stridesB;  // of the rows, outermost first
   std::int64_t inner = 1, innerA = 1, innerB = 1;
@@ -21,7 +22,8 @@ BroadcastPlan planBroadcast(const Shape& a, const Shape& b, const Shape& y) {
   BroadcastPlan p;
   for (std::size_t d = 0; d < y.rank(); ++d) {
     if (y[d] == 1) continue;
-    const bool joins = !p.dims.empty() && p.stridesA.back() == stridesA[d] * y[d] && p.stridesB.back() == stridesB[d] * y[d];
+    const bool joins =
+        !p.dims.empty() && p.stridesA.back() == stridesA[d] * y[d] && p.stridesB.back() == stridesB[d] * y[d];
     if (joins) {
       p.dims.back() *= y[d];
       p.stridesA.back() = stridesA[d];
@@ -39,10 +41,11 @@ BroadcastPlan planBroadcast(const Shape& a, const Shape& b, const Shape& y) {
 }
 
 /// Elements [begin, end) of the result, row by row.
-void combineRange(const BroadcastPlan& p, BinaryTile tile, const float* a, const float* b, float* y, std::int64_t begin,
-                  std::int64_t end) {
+void combineRange(const BroadcastPlan& p, BinaryTile tile, const float* a, const float* b, float* y,
+                  std::int64_t begin, std::int64_t end) {
   for (std::int64_t at = begin; at < end;) {
-    const std::int64_t row = at / p.inner, column = at % p.inner, count = std::min(p.inner - column, end - at);
+    const std::int64_t row = at / p.inner, column = at % p.inner,
+                       count = std::min(p.inner - column, end - at);
     const float* rowA = a + stridedOffset(row, p.dims, p.stridesA) + column * p.innerA;
     const float* rowB = b + stridedOffset(row, p.dims, p.stridesB) + column * p.innerB;
     tile(rowA, p.innerA, rowB, p.innerB, y + at, count);

@@ -1,6 +1,7 @@
-// How a fast kernel is added: one factory per operator and a row in builtin_kernels.cpp, the only list. The backend has
-// checked dtypes and shapes before it asks a factory (see KernelRow), so factories only look at what is special to them.
-// Pure functions; a factory that cannot help declines with a reason, and the reference kernel takes over.
+// How a fast kernel is added: one factory per operator and a row in builtin_kernels.cpp, the only list. The
+// backend has checked dtypes and shapes before it asks a factory (see KernelRow), so factories only look at
+// what is special to them. Pure functions; a factory that cannot help declines with a reason, and the
+// reference kernel takes over.
 #pragma once
 
 #include <functional>
@@ -19,7 +20,8 @@ struct CompileRequest {
   const Graph& graph;
   const Node& node;
   int threads;
-  std::shared_ptr<DnnlContext> dnnl;  // engine, stream and work memory that all oneDNN kernels of a backend share
+  std::shared_ptr<DnnlContext>
+      dnnl;  // engine, stream and work memory that all oneDNN kernels of a backend share
 
   const TensorInfo& input(std::size_t i) const { return graph.tensor(node.inputs[i]); }
   const TensorInfo& output(std::size_t i = 0) const { return graph.tensor(node.outputs[i]); }

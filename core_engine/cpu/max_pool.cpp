@@ -1,5 +1,6 @@
-// MaxPool and MaxPoolGrad: rows of windows at a time, planes shared among threads. Own kernels, because oneDNN's
-// backward pass wants a workspace of its forward pass and leaves open which of equal values wins, and what NaN does.
+// MaxPool and MaxPoolGrad: rows of windows at a time, planes shared among threads. Own kernels, because
+// oneDNN's backward pass wants a workspace of its forward pass and leaves open which of equal values wins,
+// and what NaN does.
 #include <cmath>
 #include <limits>
 
@@ -39,7 +40,8 @@ void findMaxima(const Window& w, const float* plane, std::int64_t oy, RowOfWindo
       if (columns.first >= columns.last) continue;
       const std::int64_t at = y * w.inW + columns.first * w.strideW - w.padLeft + kx;
       poolRowTile(plane + at, static_cast<std::int32_t>(at), static_cast<std::int32_t>(w.strideW),
-                  row.best.data() + columns.first, row.index.data() + columns.first, columns.last - columns.first);
+                  row.best.data() + columns.first, row.index.data() + columns.first,
+                  columns.last - columns.first);
     }
   }
 }
@@ -52,12 +54,14 @@ void poolPlane(const Window& w, const float* x, RowOfWindows& row, float* y) {
 }
 
 /// Windows that overlap may share a maximum: sums in window order, in double as the reference does.
-void routePlane(const Window& w, const float* x, const float* dy, RowOfWindows& row, std::vector<double>& sums, float* dx) {
+void routePlane(const Window& w, const float* x, const float* dy, RowOfWindows& row,
+                std::vector<double>& sums, float* dx) {
   std::fill(sums.begin(), sums.end(), 0.0);
   for (std::int64_t oy = 0; oy < w.outH; ++oy) {
     findMaxima(w, x, oy, row);
     for (std::int64_t ox = 0; ox < w.outW; ++ox)
-      sums[static_cast<std::size_t>(row.index[static_cast<std::size_t>(ox)])] += static_cast<double>(dy[oy * w.outW + ox]);
+      sums[static_cast<std::size_t>(row.index[static_cast<std::size_t>(ox)])] +=
+          static_cast<double>(dy[oy * w.outW + ox]);
   }
   for (std::size_t i = 0; i < sums.size(); ++i) dx[i] = static_cast<float>(sums[i]);
 }
@@ -79,7 +83,8 @@ void forPlanes(const Window& w, std::int64_t planes, int threads, const F& f) {
 
 std::string objection(const Result<Window>& w) {
   if (!w) return w.error().message();
-  return w->inPlane() > std::numeric_limits<std::int32_t>::max() ? "the plane has more than 2^31 elements" : "";
+  return w->inPlane() > std::numeric_limits<std::int32_t>::max() ? "the plane has more than 2^31 elements"
+                                                                 : "";
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Sharing a loop among OpenMP threads. Which thread gets which part never changes a result: kernels compute an element
-// (or a fixed block) the same way wherever their part begins. Called from the training thread only.
+// Sharing a loop among OpenMP threads. Which thread gets which part never changes a result: kernels compute
+// an element (or a fixed block) the same way wherever their part begins. Called from the training thread
+// only.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,8 @@ namespace msdbg::core::cpu {
 /// Loops over less work than this (in elements touched) are faster on one thread.
 constexpr std::int64_t kParallelWork = 32 * 1024;
 
-/// f(begin, end) for parts of [0, count), their bounds multiples of `grain`, on `threads` threads if `work` is enough.
+/// f(begin, end) for parts of [0, count), their bounds multiples of `grain`, on `threads` threads if `work`
+/// is enough.
 template <typename F>
 void parallelRanges(std::int64_t count, std::int64_t grain, int threads, std::int64_t work, const F& f) {
   if (threads <= 1 || work < kParallelWork || count <= grain) {
@@ -20,7 +22,8 @@ void parallelRanges(std::int64_t count, std::int64_t grain, int threads, std::in
   const std::int64_t grains = (count + grain - 1) / grain;
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
   for (int t = 0; t < threads; ++t) {
-    const std::int64_t begin = grains * t / threads * grain, end = std::min(grains * (t + 1) / threads * grain, count);
+    const std::int64_t begin = grains * t / threads * grain,
+                       end = std::min(grains * (t + 1) / threads * grain, count);
     if (begin < end) f(begin, end);
   }
 }

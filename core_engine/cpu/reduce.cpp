@@ -1,5 +1,5 @@
-// ReduceSum, ReduceMean and their gradients. Sums are formed in double from fixed pieces (16 lanes, folded in one order)
-// or row by row, and added up in row-major order: the bits do not depend on the thread count.
+// ReduceSum, ReduceMean and their gradients. Sums are formed in double from fixed pieces (16 lanes, folded in
+// one order) or row by row, and added up in row-major order: the bits do not depend on the thread count.
 #include <cstring>
 
 #include "core_engine/cpu/kernel_factory.h"
@@ -10,8 +10,8 @@
 namespace msdbg::core::cpu {
 namespace {
 
-constexpr std::int64_t kPiece = 8192;          // elements summed in lanes at a time
-constexpr std::int64_t kColumns = 256;         // columns whose sums stay in the first-level cache
+constexpr std::int64_t kPiece = 8192;   // elements summed in lanes at a time
+constexpr std::int64_t kColumns = 256;  // columns whose sums stay in the first-level cache
 
 struct Reduction {
   ReductionPlan plan;
@@ -29,19 +29,22 @@ void sumPieces(const float* run, std::int64_t length, std::int64_t first, std::i
 
 /// `sum` plus the elements of a run; the pieces of a long one are shared among `threads`.
 double addRun(double sum, const float* run, std::int64_t length, int threads, std::vector<double>& pieces) {
-  parallelRanges(static_cast<std::int64_t>(pieces.size()), 1, threads, length,
-                 [&](std::int64_t first, std::int64_t last) { sumPieces(run, length, first, last, pieces.data()); });
+  parallelRanges(
+      static_cast<std::int64_t>(pieces.size()), 1, threads, length,
+      [&](std::int64_t first, std::int64_t last) { sumPieces(run, length, first, last, pieces.data()); });
   for (double piece : pieces) sum += piece;
   return sum;
 }
 
 /// The results one after another.
-void sumRuns(const Reduction& r, const float* x, std::int64_t begin, std::int64_t end, int threads, float* y) {
+void sumRuns(const Reduction& r, const float* x, std::int64_t begin, std::int64_t end, int threads,
+             float* y) {
   std::vector<double> pieces(static_cast<std::size_t>((r.plan.runLength + kPiece - 1) / kPiece));
   for (std::int64_t result = begin; result < end; ++result) {
     const float* from = x + r.plan.begin(result);
     double sum = 0;
-    for (std::int64_t offset : r.plan.reducedOffsets) sum = addRun(sum, from + offset, r.plan.runLength, threads, pieces);
+    for (std::int64_t offset : r.plan.reducedOffsets)
+      sum = addRun(sum, from + offset, r.plan.runLength, threads, pieces);
     y[result] = static_cast<float>(sum / r.divisor);
   }
 }
@@ -58,24 +61,27 @@ void sumColumns(const Reduction& r, const float* x, std::int64_t first, std::int
   double sums[kColumns] = {};
   const float* from = x + r.plan.begin(first);
   for (std::int64_t offset : r.plan.reducedOffsets)
-    for (std::int64_t i = 0; i < r.plan.runLength; ++i) addRowTile(from + offset + i * r.plan.runStride, sums, count);
+    for (std::int64_t i = 0; i < r.plan.runLength; ++i)
+      addRowTile(from + offset + i * r.plan.runStride, sums, count);
   for (std::int64_t j = 0; j < count; ++j) y[first + j] = static_cast<float>(sums[j] / r.divisor);
 }
 
 void sumOuter(const Reduction& r, const float* x, float* y) {
   const std::int64_t width = r.plan.keptDims.back(), chunks = (width + kColumns - 1) / kColumns;
-  parallelRanges(r.plan.results() / width * chunks, 1, r.threads, r.work(), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t chunk = begin; chunk < end; ++chunk) {
-      const std::int64_t column = chunk % chunks * kColumns;
-      sumColumns(r, x, chunk / chunks * width + column, std::min(kColumns, width - column), y);
-    }
-  });
+  parallelRanges(r.plan.results() / width * chunks, 1, r.threads, r.work(),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t chunk = begin; chunk < end; ++chunk) {
+                     const std::int64_t column = chunk % chunks * kColumns;
+                     sumColumns(r, x, chunk / chunks * width + column, std::min(kColumns, width - column), y);
+                   }
+                 });
 }
 
 /// Repeats [first, first + count) of dy, neighbours in memory, over the reduced dimensions.
 void spreadRow(const Reduction& r, const float* dy, std::int64_t first, std::int64_t count, float* dx) {
   float row[kColumns];
-  for (std::int64_t j = 0; j < count; ++j) row[j] = static_cast<float>(static_cast<double>(dy[first + j]) / r.divisor);
+  for (std::int64_t j = 0; j < count; ++j)
+    row[j] = static_cast<float>(static_cast<double>(dy[first + j]) / r.divisor);
   float* to = dx + r.plan.begin(first);
   for (std::int64_t offset : r.plan.reducedOffsets)
     for (std::int64_t i = 0; i < r.plan.runLength; ++i)
@@ -84,12 +90,13 @@ void spreadRow(const Reduction& r, const float* dy, std::int64_t first, std::int
 
 void spreadOuter(const Reduction& r, const float* dy, float* dx) {
   const std::int64_t width = r.plan.keptDims.back(), chunks = (width + kColumns - 1) / kColumns;
-  parallelRanges(r.plan.results() / width * chunks, 1, r.threads, r.work(), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t chunk = begin; chunk < end; ++chunk) {
-      const std::int64_t column = chunk % chunks * kColumns;
-      spreadRow(r, dy, chunk / chunks * width + column, std::min(kColumns, width - column), dx);
-    }
-  });
+  parallelRanges(
+      r.plan.results() / width * chunks, 1, r.threads, r.work(), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t chunk = begin; chunk < end; ++chunk) {
+          const std::int64_t column = chunk % chunks * kColumns;
+          spreadRow(r, dy, chunk / chunks * width + column, std::min(kColumns, width - column), dx);
+        }
+      });
 }
 
 void spreadInner(const Reduction& r, const float* dy, float* dx) {

@@ -1,9 +1,8 @@
-// Softmax, LogSoftmax and their gradients along the innermost axis. A line is computed by one thread: the bits do not
-// depend on the thread count.
-#include "core_engine/cpu/softmax_line.h"
-
+// Softmax, LogSoftmax and their gradients along the innermost axis. A line is computed by one thread: the
+// bits do not depend on the thread count.
 #include "core_engine/cpu/kernel_factory.h"
 #include "core_engine/cpu/parallel.h"
+#include "core_engine/cpu/softmax_line.h"
 #include "core_engine/cpu/tile_kernels.h"
 #include "core_engine/ops/axis_lines.h"
 
@@ -30,22 +29,25 @@ Backend::Answer alongLines(const CompileRequest& r, Line line) {
   const auto axis = checkAxis(r.node.opType, intAttribute(r.node.attributes, "axis", -1), shape.rank());
   if (!axis) return decline(axis.error().message());
   const AxisLines lines = axisLines(shape, *axis);
-  if (lines.inner != 1) return decline("axis " + std::to_string(*axis) + " of " + shape.text() + " is not the innermost one");
+  if (lines.inner != 1)
+    return decline("axis " + std::to_string(*axis) + " of " + shape.text() + " is not the innermost one");
   return functionKernel(r, [lines, line, threads = r.threads](const KernelArgs& args) -> Status {
     const float* first = args.inputs[0]->data<float>().data();
     const float* second = args.inputs.size() > 1 ? args.inputs[1]->data<float>().data() : first;
     float* out = args.outputs[0]->data<float>().data();
-    parallelRanges(lines.outer, 1, threads, lines.outer * lines.length, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t at = begin * lines.length; at < end * lines.length; at += lines.length)
-        line(first + at, second + at, out + at, lines.length);
-    });
+    parallelRanges(lines.outer, 1, threads, lines.outer * lines.length,
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (std::int64_t at = begin * lines.length; at < end * lines.length; at += lines.length)
+                       line(first + at, second + at, out + at, lines.length);
+                   });
     return Ok{};
   });
 }
 
 }  // namespace
 
-/// log(sum) as the logarithm of its float32 value plus what rounding to it lost: keeps tiny losses from becoming 0.
+/// log(sum) as the logarithm of its float32 value plus what rounding to it lost: keeps tiny losses from
+/// becoming 0.
 void logSoftmaxLine(const float* x, float* y, std::int64_t n) {
   const float largest = largestTile(x, n);
   shiftedExpTile(x, largest, y, n);

@@ -1,6 +1,7 @@
-// The loops of the element-wise and reduction kernels, as bodies that are inlined into functions compiled for several
-// instruction sets (tile_kernels.cpp; tests compile them for each one alone and compare bits). An element's result
-// depends on that element only; sums have 16 lanes whose number and order of folding never change. Thread-safe.
+// The loops of the element-wise and reduction kernels, as bodies that are inlined into functions compiled for
+// several instruction sets (tile_kernels.cpp; tests compile them for each one alone and compare bits). An
+// element's result depends on that element only; sums have 16 lanes whose number and order of folding never
+// change. Thread-safe.
 #pragma once
 
 #include <cstring>
@@ -11,19 +12,43 @@ namespace msdbg::core::cpu {
 
 // --- element-wise: one struct per formula ---
 
-struct AddOf { static MSDBG_INLINE float of(float a, float b) { return a + b; } };
-struct SubOf { static MSDBG_INLINE float of(float a, float b) { return a - b; } };
-struct MulOf { static MSDBG_INLINE float of(float a, float b) { return a * b; } };
-struct DivOf { static MSDBG_INLINE float of(float a, float b) { return a / b; } };
-struct ReluGradOf { static MSDBG_INLINE float of(float dy, float y) { return y <= 0.0f ? 0.0f : dy; } };
-struct SigmoidGradOf { static MSDBG_INLINE float of(float dy, float y) { return dy * y * (1.0f - y); } };
-struct TanhGradOf { static MSDBG_INLINE float of(float dy, float y) { return dy * (1.0f - y * y); } };
+struct AddOf {
+  static MSDBG_INLINE float of(float a, float b) { return a + b; }
+};
+struct SubOf {
+  static MSDBG_INLINE float of(float a, float b) { return a - b; }
+};
+struct MulOf {
+  static MSDBG_INLINE float of(float a, float b) { return a * b; }
+};
+struct DivOf {
+  static MSDBG_INLINE float of(float a, float b) { return a / b; }
+};
+struct ReluGradOf {
+  static MSDBG_INLINE float of(float dy, float y) { return y <= 0.0f ? 0.0f : dy; }
+};
+struct SigmoidGradOf {
+  static MSDBG_INLINE float of(float dy, float y) { return dy * y * (1.0f - y); }
+};
+struct TanhGradOf {
+  static MSDBG_INLINE float of(float dy, float y) { return dy * (1.0f - y * y); }
+};
 
-struct ReluOf { static MSDBG_INLINE float of(float x) { return x <= 0.0f ? 0.0f : x; } };
-struct SigmoidOf { static MSDBG_INLINE float of(float x) { return vecSigmoid(x); } };
-struct TanhOf { static MSDBG_INLINE float of(float x) { return vecTanh(x); } };
-struct ExpOf { static MSDBG_INLINE float of(float x) { return vecExp(x); } };
-struct LogOf { static MSDBG_INLINE float of(float x) { return vecLog(x); } };
+struct ReluOf {
+  static MSDBG_INLINE float of(float x) { return x <= 0.0f ? 0.0f : x; }
+};
+struct SigmoidOf {
+  static MSDBG_INLINE float of(float x) { return vecSigmoid(x); }
+};
+struct TanhOf {
+  static MSDBG_INLINE float of(float x) { return vecTanh(x); }
+};
+struct ExpOf {
+  static MSDBG_INLINE float of(float x) { return vecExp(x); }
+};
+struct LogOf {
+  static MSDBG_INLINE float of(float x) { return vecLog(x); }
+};
 
 template <typename Op>
 MSDBG_INLINE void mapBody(const float* __restrict x, float* __restrict y, std::int64_t n) {
@@ -48,7 +73,8 @@ MSDBG_INLINE void combineBody(const float* a, std::int64_t strideA, const float*
 
 constexpr std::int64_t kLanes = 16;
 typedef float Quad __attribute__((vector_size(16)));
-typedef double QuadOfDouble __attribute__((vector_size(32)));  // by reference only: its calling convention varies
+typedef double QuadOfDouble
+    __attribute__((vector_size(32)));  // by reference only: its calling convention varies
 
 MSDBG_INLINE void loadQuad(const float* p, QuadOfDouble& out) {
   Quad quad;
@@ -105,7 +131,8 @@ MSDBG_INLINE void addRowBody(const float* x, double* __restrict sums, std::int64
 
 // --- lines of Softmax ---
 
-/// The largest of x, n >= 1. With NaN among x any element may come out; exp(x - it) is NaN at the NaN all the same.
+/// The largest of x, n >= 1. With NaN among x any element may come out; exp(x - it) is NaN at the NaN all the
+/// same.
 MSDBG_INLINE float largestBody(const float* x, std::int64_t n) {
   float lanes[kLanes];
   for (std::int64_t l = 0; l < kLanes; ++l) lanes[l] = x[0];
@@ -118,7 +145,8 @@ MSDBG_INLINE float largestBody(const float* x, std::int64_t n) {
   return largest;
 }
 /// y = e^(x - shift)
-MSDBG_INLINE void shiftedExpBody(const float* __restrict x, float shift, float* __restrict y, std::int64_t n) {
+MSDBG_INLINE void shiftedExpBody(const float* __restrict x, float shift, float* __restrict y,
+                                 std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = vecExp(x[i] - shift);
 }
 /// y = y / divisor
@@ -161,8 +189,8 @@ MSDBG_INLINE void sgdBody(const SgdSettings& s, const float* __restrict p, const
 }
 /// state' = momentum * state + g + decay * p; next = p - rate * state'
 MSDBG_INLINE void sgdMomentumBody(const SgdSettings& s, const float* __restrict p, const float* __restrict g,
-                                  const float* __restrict state, float* __restrict next, float* __restrict nextState,
-                                  std::int64_t n) {
+                                  const float* __restrict state, float* __restrict next,
+                                  float* __restrict nextState, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
     const double value = static_cast<double>(p[i]), gradient = static_cast<double>(g[i]);
     const double step = s.decay != 0 ? gradient + s.decay * value : gradient;
@@ -174,8 +202,8 @@ MSDBG_INLINE void sgdMomentumBody(const SgdSettings& s, const float* __restrict 
 
 // --- pooling: one row of windows ---
 
-/// Takes x[at] into the best of each of n windows, where `at` starts at `first` and goes `stride` to the right per window.
-/// NaN beats everything, the earlier of equals wins.
+/// Takes x[at] into the best of each of n windows, where `at` starts at `first` and goes `stride` to the
+/// right per window. NaN beats everything, the earlier of equals wins.
 template <int kStride>
 MSDBG_INLINE void poolRowBody(const float* __restrict x, std::int32_t first, std::int32_t anyStride,
                               float* __restrict best, std::int32_t* __restrict index, std::int64_t n) {

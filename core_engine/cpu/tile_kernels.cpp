@@ -23,13 +23,16 @@ MSDBG_SIMD_CLONES void mulTile(const float* a, int64_t sa, const float* b, int64
 MSDBG_SIMD_CLONES void divTile(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) {
   combineBody<DivOf>(a, sa, b, sb, y, n);
 }
-MSDBG_SIMD_CLONES void reluGradTile(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) {
+MSDBG_SIMD_CLONES void reluGradTile(const float* a, int64_t sa, const float* b, int64_t sb, float* y,
+                                    int64_t n) {
   combineBody<ReluGradOf>(a, sa, b, sb, y, n);
 }
-MSDBG_SIMD_CLONES void sigmoidGradTile(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) {
+MSDBG_SIMD_CLONES void sigmoidGradTile(const float* a, int64_t sa, const float* b, int64_t sb, float* y,
+                                       int64_t n) {
   combineBody<SigmoidGradOf>(a, sa, b, sb, y, n);
 }
-MSDBG_SIMD_CLONES void tanhGradTile(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) {
+MSDBG_SIMD_CLONES void tanhGradTile(const float* a, int64_t sa, const float* b, int64_t sb, float* y,
+                                    int64_t n) {
   combineBody<TanhGradOf>(a, sa, b, sb, y, n);
 }
 
@@ -38,9 +41,13 @@ MSDBG_SIMD_CLONES double dotTile(const float* a, const float* b, int64_t n) { re
 MSDBG_SIMD_CLONES void addRowTile(const float* x, double* sums, int64_t n) { addRowBody(x, sums, n); }
 
 MSDBG_SIMD_CLONES float largestTile(const float* x, int64_t n) { return largestBody(x, n); }
-MSDBG_SIMD_CLONES void shiftedExpTile(const float* x, float shift, float* y, int64_t n) { shiftedExpBody(x, shift, y, n); }
+MSDBG_SIMD_CLONES void shiftedExpTile(const float* x, float shift, float* y, int64_t n) {
+  shiftedExpBody(x, shift, y, n);
+}
 MSDBG_SIMD_CLONES void divideTile(float* y, float divisor, int64_t n) { divideBody(y, divisor, n); }
-MSDBG_SIMD_CLONES void scaledExpTile(const float* x, float scale, float* y, int64_t n) { scaledExpBody(x, scale, y, n); }
+MSDBG_SIMD_CLONES void scaledExpTile(const float* x, float scale, float* y, int64_t n) {
+  scaledExpBody(x, scale, y, n);
+}
 MSDBG_SIMD_CLONES void shiftTwiceTile(const float* x, float first, float second, float* y, int64_t n) {
   shiftTwiceBody(x, first, second, y, n);
 }
@@ -54,16 +61,20 @@ MSDBG_SIMD_CLONES void softmaxGradTile(const float* dy, const float* y, float do
 MSDBG_SIMD_CLONES void sgdTile(const SgdSettings& s, const float* p, const float* g, float* next, int64_t n) {
   sgdBody(s, p, g, next, n);
 }
-MSDBG_SIMD_CLONES void sgdMomentumTile(const SgdSettings& s, const float* p, const float* g, const float* state,
-                                       float* next, float* nextState, int64_t n) {
+MSDBG_SIMD_CLONES void sgdMomentumTile(const SgdSettings& s, const float* p, const float* g,
+                                       const float* state, float* next, float* nextState, int64_t n) {
   sgdMomentumBody(s, p, g, state, next, nextState, n);
 }
 
-MSDBG_SIMD_CLONES void poolRowTile(const float* x, int32_t first, int32_t stride, float* best, int32_t* index, int64_t n) {
+MSDBG_SIMD_CLONES void poolRowTile(const float* x, int32_t first, int32_t stride, float* best, int32_t* index,
+                                   int64_t n) {
   switch (stride) {
-    case 1: return poolRowBody<1>(x, first, stride, best, index, n);
-    case 2: return poolRowBody<2>(x, first, stride, best, index, n);
-    default: return poolRowBody<0>(x, first, stride, best, index, n);
+    case 1:
+      return poolRowBody<1>(x, first, stride, best, index, n);
+    case 2:
+      return poolRowBody<2>(x, first, stride, best, index, n);
+    default:
+      return poolRowBody<0>(x, first, stride, best, index, n);
   }
 }
 

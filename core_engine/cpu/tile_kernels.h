@@ -1,6 +1,6 @@
-// The loops that element-wise, reduction and update kernels run on a part of a tensor. Each is compiled for plain x86-64,
-// AVX2 and AVX-512; the loader takes the widest that the CPU has, and all give the same bits. Formulas: tile_bodies.h.
-// Pure functions on memory the caller owns; thread-safe.
+// The loops that element-wise, reduction and update kernels run on a part of a tensor. Each is compiled for
+// plain x86-64, AVX2 and AVX-512; the loader takes the widest that the CPU has, and all give the same bits.
+// Formulas: tile_bodies.h. Pure functions on memory the caller owns; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,24 @@ void reluTile(const float* x, float* y, std::int64_t n);
 void sigmoidTile(const float* x, float* y, std::int64_t n);
 void tanhTile(const float* x, float* y, std::int64_t n);
 
-/// y[i] = f(a[i * strideA], b[i * strideB]); strides are 1, or 0 for an operand that is one value. y overlaps neither.
-using BinaryTile = void (*)(const float* a, std::int64_t strideA, const float* b, std::int64_t strideB, float* y,
-                            std::int64_t n);
-void addTile(const float* a, std::int64_t strideA, const float* b, std::int64_t strideB, float* y, std::int64_t n);
-void subTile(const float* a, std::int64_t strideA, const float* b, std::int64_t strideB, float* y, std::int64_t n);
-void mulTile(const float* a, std::int64_t strideA, const float* b, std::int64_t strideB, float* y, std::int64_t n);
-void divTile(const float* a, std::int64_t strideA, const float* b, std::int64_t strideB, float* y, std::int64_t n);
-void reluGradTile(const float* a, std::int64_t strideA, const float* b, std::int64_t strideB, float* y, std::int64_t n);
-void sigmoidGradTile(const float* a, std::int64_t strideA, const float* b, std::int64_t strideB, float* y, std::int64_t n);
-void tanhGradTile(const float* a, std::int64_t strideA, const float* b, std::int64_t strideB, float* y, std::int64_t n);
+/// y[i] = f(a[i * strideA], b[i * strideB]); strides are 1, or 0 for an operand that is one value. y overlaps
+/// neither.
+using BinaryTile = void (*)(const float* a, std::int64_t strideA, const float* b, std::int64_t strideB,
+                            float* y, std::int64_t n);
+void addTile(const float* a, std::int64_t strideA, const float* b, std::int64_t strideB, float* y,
+             std::int64_t n);
+void subTile(const float* a, std::int64_t strideA, const float* b, std::int64_t strideB, float* y,
+             std::int64_t n);
+void mulTile(const float* a, std::int64_t strideA, const float* b, std::int64_t strideB, float* y,
+             std::int64_t n);
+void divTile(const float* a, std::int64_t strideA, const float* b, std::int64_t strideB, float* y,
+             std::int64_t n);
+void reluGradTile(const float* a, std::int64_t strideA, const float* b, std::int64_t strideB, float* y,
+                  std::int64_t n);
+void sigmoidGradTile(const float* a, std::int64_t strideA, const float* b, std::int64_t strideB, float* y,
+                     std::int64_t n);
+void tanhGradTile(const float* a, std::int64_t strideA, const float* b, std::int64_t strideB, float* y,
+                  std::int64_t n);
 
 double sumTile(const float* x, std::int64_t n);
 double dotTile(const float* a, const float* b, std::int64_t n);

@@ -11,7 +11,8 @@ namespace {
 using Ints = std::vector<std::int64_t>;
 constexpr std::int64_t kTile = 32;
 
-/// The result's dimensions with the strides of input and output (in elements); joined where both walk on alike.
+/// The result's dimensions with the strides of input and output (in elements); joined where both walk on
+/// alike.
 struct Walk {
   Ints dims, from, to;
 };
@@ -45,7 +46,7 @@ Walk planWalk(const Shape& out, const Ints& strides) {
 /// A walk split into tiles of `rows` (contiguous in the input) x `columns` (contiguous in the output).
 struct TilePlan {
   Walk outer;
-  std::int64_t rows = 1, rowTo = 0;           // rows == 1: the innermost dimension is contiguous in both
+  std::int64_t rows = 1, rowTo = 0;  // rows == 1: the innermost dimension is contiguous in both
   std::int64_t columns = 1, columnFrom = 1;
   std::int64_t elements = 1;
 };
@@ -96,9 +97,12 @@ void transposeAll(const TilePlan& p, int threads, const void* x, void* y) {
 using TransposeLoop = void (*)(const TilePlan&, int, const void*, void*);
 TransposeLoop loopFor(std::size_t elementSize) {
   switch (elementSize) {
-    case 1: return transposeAll<std::uint8_t>;
-    case 4: return transposeAll<std::uint32_t>;
-    default: return transposeAll<std::uint64_t>;
+    case 1:
+      return transposeAll<std::uint8_t>;
+    case 4:
+      return transposeAll<std::uint32_t>;
+    default:
+      return transposeAll<std::uint64_t>;
   }
 }
 

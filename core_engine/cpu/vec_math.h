@@ -1,9 +1,10 @@
-// exp, log, tanh and the logistic function for float32 as plain code that GCC vectorises: no table, no branch, no library
-// call, and (compiled with -ffp-contract=off) the same bits with SSE2, AVX2 and AVX-512. About 2 ulp over the whole range;
-// NaN, infinities, signed zeros and denormals as in C. Pure functions, inlined into their callers' instruction set.
+// exp, log, tanh and the logistic function for float32 as plain code that GCC vectorises: no table, no
+// branch, no library call, and (compiled with -ffp-contract=off) the same bits with SSE2, AVX2 and AVX-512.
+// About 2 ulp over the whole range; NaN, infinities, signed zeros and denormals as in C. Pure functions,
+// inlined into their callers' instruction set.
 //
-// Polynomials and splittings of constants: Stephen L. Moshier's Cephes Math Library 2.2, single precision (expf.c, logf.c,
-// tanhf.c), https://www.netlib.org/cephes.
+// Polynomials and splittings of constants: Stephen L. Moshier's Cephes Math Library 2.2, single precision
+// (expf.c, logf.c, tanhf.c), https://www.netlib.org/cephes.
 #pragma once
 
 #include <bit>
@@ -20,8 +21,8 @@ MSDBG_INLINE float floatFromBits(std::uint32_t bits) { return std::bit_cast<floa
 /// 2^n for n in [-126, 127].
 MSDBG_INLINE float powerOfTwo(std::uint32_t n) { return floatFromBits((n + 127u) << 23); }
 
-constexpr float kLn2High = 0.693359375f;        // 10 bits: n * kLn2High is exact for every exponent n
-constexpr float kLn2Low = -2.12194440e-4f;      // ln 2 - kLn2High
+constexpr float kLn2High = 0.693359375f;    // 10 bits: n * kLn2High is exact for every exponent n
+constexpr float kLn2Low = -2.12194440e-4f;  // ln 2 - kLn2High
 
 /// e^r - 1 for |r| <= ln(2) / 2.
 MSDBG_INLINE float expPolynomial(float r) {
@@ -36,14 +37,16 @@ MSDBG_INLINE float expPolynomial(float r) {
 
 /// e^x. Beyond 89 infinity, below -104 zero, denormal results in between are rounded once.
 MSDBG_INLINE float vecExp(float x) {
-  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer, which its low bits then hold
-  x = x > 89.0f ? 89.0f : x;             // a NaN passes both comparisons
+  constexpr float kRound =
+      12582912.0f;            // 1.5 * 2^23: adding it rounds to an integer, which its low bits then hold
+  x = x > 89.0f ? 89.0f : x;  // a NaN passes both comparisons
   x = x < -104.0f ? -104.0f : x;
   const float rounded = x * 1.44269504088896341f + kRound;
   const float n = rounded - kRound;
   const float r = (x - n * kLn2High) - n * kLn2Low;
   const float p = expPolynomial(r) + 1.0f;
-  // 2^n in two factors, because n reaches from -150 to 128; halves of a signed n, computed on biased unsigned numbers.
+  // 2^n in two factors, because n reaches from -150 to 128; halves of a signed n, computed on biased unsigned
+  // numbers.
   const std::uint32_t whole = floatBits(rounded) - floatBits(kRound);
   const std::uint32_t half = ((whole + 1024u) >> 1) - 512u;
   return p * powerOfTwo(half) * powerOfTwo(whole - half);
@@ -60,7 +63,8 @@ MSDBG_INLINE float vecLog(float x) {
   const bool denormal = x < kSmallestNormal;
   const float scaled = denormal ? x * 8388608.0f : x;  // 2^23
   const std::uint32_t bits = floatBits(scaled);
-  float e = static_cast<float>(static_cast<std::int32_t>((bits >> 23) & 255u) - 126) - (denormal ? 23.0f : 0.0f);
+  float e =
+      static_cast<float>(static_cast<std::int32_t>((bits >> 23) & 255u) - 126) - (denormal ? 23.0f : 0.0f);
   float m = floatFromBits((bits & 0x007fffffu) | 0x3f000000u);  // [0.5, 1)
   const bool low = m < 0.707106781186547524f;
   e = low ? e - 1.0f : e;
@@ -92,9 +96,9 @@ MSDBG_INLINE float vecTanh(float x) {
   p = p * z - 5.37397155531e-2f;
   p = p * z + 1.33314422036e-1f;
   p = p * z - 3.33332819422e-1f;
-  const float nearZero = p * z * x + x;
-  const float elsewhere = std::copysign(1.0f - 2.0f / (vecExp(a + a) + 1.0f), x);
-  return a < 0.625f ? nearZero : elsewhere;
+  const float nearZero = p * z * a + a;
+  const float elsewhere = 1.0f - 2.0f / (vecExp(a + a) + 1.0f);
+  return std::copysign(a < 0.625f ? nearZero : elsewhere, x);
 }
 
 /// 1 / (1 + e^-x), from e^-|x| so that small results keep their relative accuracy.

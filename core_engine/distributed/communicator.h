@@ -1,6 +1,6 @@
-// Communicator: what ranks say to each other. Sums are in rank order on every rank, so results are bitwise equal
-// everywhere. Waits yield the processor and give up after the watchdog time, naming the ranks that did not come.
-// One thread per rank calls it.
+// Communicator: what ranks say to each other. Sums are in rank order on every rank, so results are bitwise
+// equal everywhere. Waits yield the processor and give up after the watchdog time, naming the ranks that did
+// not come. One thread per rank calls it.
 #pragma once
 
 #include <cstddef>
@@ -28,21 +28,23 @@ class Communicator {
   virtual Status barrier() = 0;
   /// Ends all ranks at once after a fatal error of this one. Does not return for MPI.
   virtual void abort(int exitStatus) = 0;
-  /// Asked about once a second while waiting too long in a collective (seconds waited so far); a non-empty answer ends
-  /// the wait with that message as a kUnavailable error.
+  /// Asked about once a second while waiting too long in a collective (seconds waited so far); a non-empty
+  /// answer ends the wait with that message as a kUnavailable error.
   using Watchdog = std::function<std::string(double secondsWaited)>;
   virtual void setWatchdog(Watchdog watchdog) = 0;
 };
 
 /// size() == 1.
 std::unique_ptr<Communicator> makeLocalCommunicator();
-/// MPI when started under mpirun (OMPI_COMM_WORLD_SIZE > 1), else local. kUnsupported: under mpirun without MPI built in.
+/// MPI when started under mpirun (OMPI_COMM_WORLD_SIZE > 1), else local. kUnsupported: under mpirun without
+/// MPI built in.
 Result<std::unique_ptr<Communicator>> makeCommunicator();
 
 /// Ranks as threads of one process, for tests: communicator i belongs to thread i.
 std::vector<std::unique_ptr<Communicator>> makeThreadCommunicators(int size);
 
-/// Command line that starts `ranks` copies of `program` under Open MPI, root and containers included, on any core count.
+/// Command line that starts `ranks` copies of `program` under Open MPI, root and containers included, on any
+/// core count.
 std::vector<std::string> mpirunCommand(int ranks, const std::vector<std::string>& program);
 /// Environment variables that command needs (name, value).
 std::vector<std::pair<std::string, std::string>> mpirunEnvironment();

@@ -8,7 +8,8 @@ constexpr MPI_Aint kSlotBytes = 64;  // a cache line of its own for every rank
 bool onOneMachine(MPI_Comm comm, int size) {
   MPI_Comm machine = MPI_COMM_NULL;
   int here = 0;
-  if (MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine) != MPI_SUCCESS) return false;
+  if (MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine) != MPI_SUCCESS)
+    return false;
   MPI_Comm_size(machine, &here);
   MPI_Comm_free(&machine);
   return here == size;

@@ -1,6 +1,7 @@
-// Who has come to the current collective: a counter per rank in memory that the ranks of one machine share, so that a
-// wait that is given up can name the ranks it waited for. MPI's own collectives cannot tell. Optional: without such
-// memory (ranks on several machines) nobody is named. One thread per rank; counters are atomic.
+// Who has come to the current collective: a counter per rank in memory that the ranks of one machine share,
+// so that a wait that is given up can name the ranks it waited for. MPI's own collectives cannot tell.
+// Optional: without such memory (ranks on several machines) nobody is named. One thread per rank; counters
+// are atomic.
 #pragma once
 
 #include <mpi.h>
@@ -17,9 +18,10 @@ class MpiArrivals {
   MpiArrivals(const MpiArrivals&) = delete;
   MpiArrivals& operator=(const MpiArrivals&) = delete;
 
-  void arrive();              // this rank has come to its next collective
-  std::string absent() const; // "1, 3": ranks that have not come to this rank's collective; "" when not known
-  void release();             // collective; before MPI_Finalize
+  void arrive();  // this rank has come to its next collective
+  std::string absent()
+      const;       // "1, 3": ranks that have not come to this rank's collective; "" when not known
+  void release();  // collective; before MPI_Finalize
 
  private:
   std::atomic_ref<std::int64_t> counter(int rank) const;

@@ -1,7 +1,5 @@
-// Ranks as processes under Open MPI. Only nonblocking calls are used, polled: a blocking one would burn the core that
-// another rank needs, and could never be given up when a rank is gone.
-#include "core_engine/distributed/mpi_communicator_internal.h"
-
+// Ranks as processes under Open MPI. Only nonblocking calls are used, polled: a blocking one would burn the
+// core that another rank needs, and could never be given up when a rank is gone.
 #include <mpi.h>
 #include <sched.h>
 #include <unistd.h>
@@ -13,6 +11,7 @@
 #include <exception>
 
 #include "core_engine/distributed/mpi_arrivals_internal.h"
+#include "core_engine/distributed/mpi_communicator_internal.h"
 #include "core_engine/distributed/rank_sum_internal.h"
 
 namespace msdbg::core {
@@ -36,10 +35,13 @@ Status checkMpi(int code, const char* what) {
 
 MPI_Datatype mpiType(DType dtype) { return dtype == DType::Float64 ? MPI_DOUBLE : MPI_FLOAT; }
 
-// Spins a moment (a collective among ranks that have all come takes microseconds), then sleeps a little each time.
+// Spins a moment (a collective among ranks that have all come takes microseconds), then sleeps a little each
+// time.
 void pause(Clock::duration waited) {
-  if (waited < std::chrono::milliseconds(1)) sched_yield();
-  else usleep(waited < std::chrono::milliseconds(100) ? 20 : 200);
+  if (waited < std::chrono::milliseconds(1))
+    sched_yield();
+  else
+    usleep(waited < std::chrono::milliseconds(100) ? 20 : 200);
 }
 
 class MpiCommunicator : public Communicator {
@@ -49,8 +51,8 @@ class MpiCommunicator : public Communicator {
     MPI_Comm_size(comm, &m_size);
   }
 
-  // After an error, or while an exception ends the program, the other ranks may never come to MPI_Finalize. Leaving
-  // without it makes mpirun end them.
+  // After an error, or while an exception ends the program, the other ranks may never come to MPI_Finalize.
+  // Leaving without it makes mpirun end them.
   ~MpiCommunicator() override {
     if (!m_failure.empty() || std::uncaught_exceptions() > 0 || !barrier().ok()) return;
     m_arrivals.release();
@@ -75,8 +77,8 @@ class MpiCommunicator : public Communicator {
     for (std::size_t at = 0; at < bytes.size(); at += kBroadcastBytes) {
       const std::span<std::byte> piece = bytes.subspan(at, std::min(kBroadcastBytes, bytes.size() - at));
       MSDBG_TRY(await("broadcast", [&](MPI_Request* request) {
-        return MPI_Ibcast(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, static_cast<int>(root.value), m_comm,
-                          request);
+        return MPI_Ibcast(piece.data(), static_cast<int>(piece.size()), MPI_BYTE,
+                          static_cast<int>(root.value), m_comm, request);
       }));
     }
     return Ok{};
@@ -113,8 +115,8 @@ class MpiCommunicator : public Communicator {
     return Ok{};
   }
 
-  // Each rank sums one slice of the piece and sends the result to all: every byte travels twice, whatever the number
-  // of ranks, and each element is summed once, so all ranks get the same bits.
+  // Each rank sums one slice of the piece and sends the result to all: every byte travels twice, whatever the
+  // number of ranks, and each element is summed once, so all ranks get the same bits.
   Status sumPiece(const Tensor& input, Tensor& output, std::int64_t at, std::int64_t count) {
     const std::size_t width = dtypeSize(input.dtype());
     const std::byte* from = input.byteSpan().data() + static_cast<std::size_t>(at) * width;
@@ -125,17 +127,18 @@ class MpiCommunicator : public Communicator {
     m_received.resize(mine * width * static_cast<std::size_t>(m_size));
     const MPI_Datatype type = mpiType(input.dtype());
     MSDBG_TRY(await("allreduce", [&](MPI_Request* request) {
-      return MPI_Ialltoallv(from, m_counts.data(), m_starts.data(), type, m_received.data(), m_receiveCounts.data(),
-                            m_receiveStarts.data(), type, m_comm, request);
+      return MPI_Ialltoallv(from, m_counts.data(), m_starts.data(), type, m_received.data(),
+                            m_receiveCounts.data(), m_receiveStarts.data(), type, m_comm, request);
     }));
     sumReceived(input.dtype(), to + static_cast<std::size_t>(start) * width, mine);
     return await("allreduce", [&](MPI_Request* request) {
-      return MPI_Iallgatherv(MPI_IN_PLACE, 0, type, to, m_counts.data(), m_starts.data(), type, m_comm, request);
+      return MPI_Iallgatherv(MPI_IN_PLACE, 0, type, to, m_counts.data(), m_starts.data(), type, m_comm,
+                             request);
     });
   }
 
-  // Slices of the piece by owner, and where the parts of this rank's slice go. Members: they must outlive a wait that
-  // was given up.
+  // Slices of the piece by owner, and where the parts of this rank's slice go. Members: they must outlive a
+  // wait that was given up.
   void splitPiece(std::int64_t count) {
     m_counts.clear(), m_starts.clear(), m_receiveStarts.clear();
     for (std::int64_t rank = 0; rank < m_size; ++rank) {
@@ -203,8 +206,8 @@ Result<bool> startMpi() {
   if (over) return Error(ErrorCode::kUsage, "MPI was already shut down: one communicator per process");
   MPI_Initialized(&running);
   // The main thread starts, a recorder may end: calls come from more than one thread, never at the same time.
-  const int code = running ? MPI_Query_thread(&level)
-                           : MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
+  const int code =
+      running ? MPI_Query_thread(&level) : MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
   MSDBG_TRY(checkMpi(code, "starting MPI"));
   if (level < MPI_THREAD_SERIALIZED)
     return Error(ErrorCode::kUnsupported, "this MPI offers no MPI_THREAD_SERIALIZED");

@@ -1,4 +1,5 @@
-// Ranks as threads of one process. Every collective is two meetings: all have come with their data; all have read it.
+// Ranks as threads of one process. Every collective is two meetings: all have come with their data; all have
+// read it.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -33,7 +34,8 @@ std::string absentRanks(const std::vector<bool>& present) {
 
 class ThreadCommunicator : public Communicator {
  public:
-  ThreadCommunicator(std::shared_ptr<Group> group, std::size_t rank) : m_group(std::move(group)), m_rank(rank) {}
+  ThreadCommunicator(std::shared_ptr<Group> group, std::size_t rank)
+      : m_group(std::move(group)), m_rank(rank) {}
   ~ThreadCommunicator() override { lose("rank " + std::to_string(m_rank) + " has left"); }
 
   Rank rank() const override { return Rank{static_cast<std::int64_t>(m_rank)}; }
@@ -86,7 +88,8 @@ class ThreadCommunicator : public Communicator {
     const auto start = steady_clock::now();
     const auto over = [&] { return m_group->meetings != meeting || !m_group->lost.empty(); };
     while (!m_group->changed.wait_for(lock, seconds(1), over)) {
-      const std::string why = m_watchdog ? m_watchdog(duration<double>(steady_clock::now() - start).count()) : "";
+      const std::string why =
+          m_watchdog ? m_watchdog(duration<double>(steady_clock::now() - start).count()) : "";
       if (!why.empty())
         return Error(ErrorCode::kUnavailable,
                      why + "; ranks that did not come: " + absentRanks(m_group->present));

@@ -1,5 +1,5 @@
-// AlexNet (Krizhevsky et al., "ImageNet classification with deep convolutional neural networks", 2012), the variant for
-// 32x32 colour images with 3x3 kernels. 3,831,114 parameters.
+// AlexNet (Krizhevsky et al., "ImageNet classification with deep convolutional neural networks", 2012), the
+// variant for 32x32 colour images with 3x3 kernels. 3,831,114 parameters.
 #include "core_engine/models/model_list_internal.h"
 #include "core_engine/train/layers.h"
 

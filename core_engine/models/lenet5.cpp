@@ -1,5 +1,5 @@
-// LeNet-5 (LeCun et al., "Gradient-based learning applied to document recognition", 1998) with ReLU and max pooling,
-// for 28x28 images. 61,706 parameters.
+// LeNet-5 (LeCun et al., "Gradient-based learning applied to document recognition", 1998) with ReLU and max
+// pooling, for 28x28 images. 61,706 parameters.
 #include "core_engine/models/model_list_internal.h"
 #include "core_engine/train/layers.h"
 

@@ -1,5 +1,5 @@
-// Built-in models: what `msdbg dump MODEL` trains. One file each, one row in builtin_models.cpp. Shapes are exactly
-// those of shared/peers/torch_models.py.
+// Built-in models: what `msdbg dump MODEL` trains. One file each, one row in builtin_models.cpp. Shapes are
+// exactly those of shared/peers/torch_models.py.
 #pragma once
 
 #include <span>
@@ -14,18 +14,18 @@
 namespace msdbg::core {
 
 struct ModelOptions {
-  std::int64_t batch = 0;     // rows per rank, > 0
-  double dropout = 0;         // alexnet only; kUsage elsewhere when not 0
+  std::int64_t batch = 0;  // rows per rank, > 0
+  double dropout = 0;      // alexnet only; kUsage elsewhere when not 0
   DType dtype = DType::Float32;
 };
 
 struct ModelInfo {
-  std::string_view name;      // "alexnet"
+  std::string_view name;  // "alexnet"
   std::string_view doc;
-  std::string_view file;      // "core_engine/models/alexnet.cpp"
+  std::string_view file;  // "core_engine/models/alexnet.cpp"
   ImageSpec image;
-  std::int64_t batch;         // default global batch
-  Sgd optimizer;              // default
+  std::int64_t batch;  // default global batch
+  Sgd optimizer;       // default
   bool hasDropout;
   Value (*build)(Graph& graph, const ModelOptions& options);  // inputs "x" and "label"; returns the loss
 };

@@ -9,7 +9,8 @@ ModelInfo mlpModel();
 ModelInfo lenet5Model();
 ModelInfo alexnetModel();
 
-/// Throws BuildError: no rows, another dtype than the graph's, or a dropout that is not in [0, 1) or not this model's.
+/// Throws BuildError: no rows, another dtype than the graph's, or a dropout that is not in [0, 1) or not this
+/// model's.
 void checkModelOptions(const Graph& graph, const ModelOptions& options, bool hasDropout);
 
 }  // namespace msdbg::core

@@ -36,7 +36,8 @@ std::vector<std::int64_t> broadcastStrides(const Shape& shape, const Shape& out)
   return strides;
 }
 
-std::int64_t stridedOffset(std::int64_t flat, std::span<const std::int64_t> dims, std::span<const std::int64_t> strides) {
+std::int64_t stridedOffset(std::int64_t flat, std::span<const std::int64_t> dims,
+                           std::span<const std::int64_t> strides) {
   std::int64_t offset = 0;
   for (std::size_t d = dims.size(); d-- > 0;) {
     offset += flat % dims[d] * strides[d];

@@ -1,5 +1,5 @@
-// NumPy broadcasting (https://numpy.org/doc/stable/user/basics.broadcasting.html): shapes are aligned at their last
-// dimension; a dimension of 1 or one that is not there repeats. Pure functions; thread-safe.
+// NumPy broadcasting (https://numpy.org/doc/stable/user/basics.broadcasting.html): shapes are aligned at
+// their last dimension; a dimension of 1 or one that is not there repeats. Pure functions; thread-safe.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,8 @@ std::optional<Shape> broadcastShape(const Shape& a, const Shape& b);
 /// Element strides that walk `shape` in the index space of `out`: 0 where it repeats.
 std::vector<std::int64_t> broadcastStrides(const Shape& shape, const Shape& out);
 /// sum(index[d] * strides[d]) of the row-major flat index `flat` in dims.
-std::int64_t stridedOffset(std::int64_t flat, std::span<const std::int64_t> dims, std::span<const std::int64_t> strides);
+std::int64_t stridedOffset(std::int64_t flat, std::span<const std::int64_t> dims,
+                           std::span<const std::int64_t> strides);
 /// infer of Add, Sub, Mul, Div.
 Result<std::vector<TensorType>> inferBroadcast(std::string_view op, std::span<const TensorType> inputs);
 
@@ -28,13 +29,14 @@ Status mapBroadcast(const KernelArgs& args, const F& f) {
   const std::int64_t length = shape[shape.rank() - 1], rows = length == 0 ? 0 : shape.elements() / length;
   visitFloating(args.outputs[0]->dtype(), [&](auto zero) {
     using T = decltype(zero);
-    parallelFor(rows, args.state.threads, [&](std::int64_t row) {
+    parallelFor(rows, args.state.threads, 64, [&](std::int64_t row) {
       const T* a = args.inputs[0]->data<T>().data() + stridedOffset(row * length, shape.dims(), strideA);
       const T* b = args.inputs[1]->data<T>().data() + stridedOffset(row * length, shape.dims(), strideB);
       T* y = args.outputs[0]->data<T>().data() + row * length;
       for (std::int64_t i = 0; i < length; ++i)
-        y[i] = static_cast<T>(f(static_cast<double>(a[i * strideA.back()]), static_cast<double>(b[i * strideB.back()])));
-    }, 64);
+        y[i] = static_cast<T>(
+            f(static_cast<double>(a[i * strideA.back()]), static_cast<double>(b[i * strideB.back()])));
+    });
   });
   return Ok{};
 }

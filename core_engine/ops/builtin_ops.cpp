@@ -1,5 +1,5 @@
-// The only list of operators. To add one: op_<name>.cpp, its factory in builtin_ops.h, a row here, a sample in
-// tests/ops/samples.
+// The only list of operators. To add one: op_<name>.cpp, its factory in builtin_ops.h, a row here, a sample
+// in tests/ops/samples.
 #include "core_engine/ops/builtin_ops.h"
 
 namespace msdbg::core {

@@ -1,4 +1,5 @@
-// The factories of all built-in operators, each defined in its own op_<name>.cpp. The list itself is builtin_ops.cpp.
+// The factories of all built-in operators, each defined in its own op_<name>.cpp. The list itself is
+// builtin_ops.cpp.
 #pragma once
 
 #include "core_engine/ops/op.h"

@@ -1,6 +1,8 @@
-// What the three reference convolutions share: columns of input windows (im2col) for a group of images, so that a
-// convolution is a matrix product. Groups bound the memory; they do not change a bit (gemm_reference.h).
-//   columns[(c * kernelH + r) * kernelW + s][image * outPlane + position] = x[image][c][row + r][column + s], 0 in padding
+// What the three reference convolutions share: columns of input windows (im2col) for a group of images, so
+// that a convolution is a matrix product. Groups bound the memory; they do not change a bit
+// (gemm_reference.h).
+//   columns[(c * kernelH + r) * kernelW + s][image * outPlane + position] = x[image][c][row + r][column + s],
+//   0 in padding
 #pragma once
 
 #include <vector>
@@ -47,13 +49,15 @@ void fillColumnRow(const Window& w, std::int64_t r, std::int64_t s, const T* pla
 
 /// Rows [firstRow, firstRow + rows) of the columns of a group; rows x (count * outPlane).
 template <typename T>
-void imagesToColumns(const ConvSizes& sizes, const T* x, const ImageGroup& group, std::int64_t firstRow, std::int64_t rows,
-                     T* columns) {
+void imagesToColumns(const ConvSizes& sizes, const T* x, const ImageGroup& group, std::int64_t firstRow,
+                     std::int64_t rows, T* columns) {
   const Window& w = sizes.window;
   for (std::int64_t k = firstRow; k < firstRow + rows; ++k) {
     const std::int64_t c = k / w.kernelPlane(), place = k % w.kernelPlane();
-    for (std::int64_t image = group.first; image < group.first + group.count; ++image, columns += w.outPlane())
-      fillColumnRow(w, place / w.kernelW, place % w.kernelW, x + (image * sizes.channels + c) * w.inPlane(), columns);
+    for (std::int64_t image = group.first; image < group.first + group.count;
+         ++image, columns += w.outPlane())
+      fillColumnRow(w, place / w.kernelW, place % w.kernelW, x + (image * sizes.channels + c) * w.inPlane(),
+                    columns);
   }
 }
 

@@ -11,7 +11,8 @@ inline double keptScale(double ratio) { return 1.0 / (1.0 - ratio); }
 inline Status checkDropRatio(std::string_view op, const Attributes& attributes) {
   const double ratio = dropRatio(attributes);
   if (ratio >= 0 && ratio < 1) return Ok{};
-  return inferError(op, "attribute ratio is " + std::to_string(ratio) + ", but a number in [0, 1) was expected");
+  return inferError(op,
+                    "attribute ratio is " + std::to_string(ratio) + ", but a number in [0, 1) was expected");
 }
 
 inline std::vector<AttributeDoc> dropoutAttributes() {

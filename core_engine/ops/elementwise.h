@@ -1,5 +1,6 @@
-// Loops of the element-wise reference kernels. Functions compute in double whatever the tensors' dtype; float32 results
-// are rounded once. Each element is computed by one thread alone, so results do not depend on the thread count.
+// Loops of the element-wise reference kernels. Functions compute in double whatever the tensors' dtype;
+// float32 results are rounded once. Each element is computed by one thread alone, so results do not depend on
+// the thread count.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +9,15 @@
 
 namespace msdbg::core {
 
-/// f(i) for i in [0, count); small counts stay on the calling thread.
+/// f(i) for i in [0, count); fewer than `grain` stay on the calling thread.
 template <typename F>
-void parallelFor(std::int64_t count, int threads, const F& f, std::int64_t grain = 4096) {
+void parallelFor(std::int64_t count, int threads, std::int64_t grain, const F& f) {
 #pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && count >= grain)
   for (std::int64_t i = 0; i < count; ++i) f(i);
+}
+template <typename F>
+void parallelFor(std::int64_t count, int threads, const F& f) {
+  parallelFor(count, threads, 4096, f);
 }
 
 /// y[i] = f(x[i])

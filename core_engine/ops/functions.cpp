@@ -7,7 +7,9 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-Value binary(std::string_view op, Operand a, Operand b) { return applyOp1(op, {a.value, b.value}, {}, a.where); }
+Value binary(std::string_view op, Operand a, Operand b) {
+  return applyOp1(op, {a.value, b.value}, {}, a.where);
+}
 
 /// The number as a scalar of the operand's dtype, on the operand's line.
 Operand scalarLike(const Operand& like, double number) {
@@ -25,21 +27,30 @@ Value reduce(std::string_view op, Value x, Ints axes, bool keepdims, Where where
 Value relu(Value x, Where where) { return applyOp1("Relu", {x}, {}, where); }
 Value sigmoid(Value x, Where where) { return applyOp1("Sigmoid", {x}, {}, where); }
 Value tanh(Value x, Where where) { return applyOp1("Tanh", {x}, {}, where); }
-Value softmax(Value x, std::int64_t axis, Where where) { return applyOp1("Softmax", {x}, {{"axis", axis}}, where); }
-Value logSoftmax(Value x, std::int64_t axis, Where where) { return applyOp1("LogSoftmax", {x}, {{"axis", axis}}, where); }
+Value softmax(Value x, std::int64_t axis, Where where) {
+  return applyOp1("Softmax", {x}, {{"axis", axis}}, where);
+}
+Value logSoftmax(Value x, std::int64_t axis, Where where) {
+  return applyOp1("LogSoftmax", {x}, {{"axis", axis}}, where);
+}
 Value identity(Value x, Where where) { return applyOp1("Identity", {x}, {}, where); }
 Value cast(Value x, DType to, Where where) { return applyOp1("Cast", {x}, {{"to", onnxNumber(to)}}, where); }
-Value dropout(Value x, double ratio, Where where) { return applyOp1("Dropout", {x}, {{"ratio", ratio}}, where); }
+Value dropout(Value x, double ratio, Where where) {
+  return applyOp1("Dropout", {x}, {{"ratio", ratio}}, where);
+}
 
 Value maxPool(Value x, const PoolOptions& o, Where where) {
   const std::int64_t stride = o.stride == 0 ? o.kernel : o.stride;
   return applyOp1("MaxPool", {x},
-                  {{"kernel_shape", Ints{o.kernel, o.kernel}}, {"strides", Ints{stride, stride}},
+                  {{"kernel_shape", Ints{o.kernel, o.kernel}},
+                   {"strides", Ints{stride, stride}},
                    {"pads", Ints{o.pad, o.pad, o.pad, o.pad}}},
                   where);
 }
 
-Value flatten(Value x, std::int64_t axis, Where where) { return applyOp1("Flatten", {x}, {{"axis", axis}}, where); }
+Value flatten(Value x, std::int64_t axis, Where where) {
+  return applyOp1("Flatten", {x}, {{"axis", axis}}, where);
+}
 
 Value reshape(Value x, Shape shape, Where where) {
   return applyOp1("Reshape", {x}, {{"shape", Ints(shape.dims().begin(), shape.dims().end())}}, where);
@@ -51,8 +62,12 @@ Value transpose(Value x, Ints perm, Where where) {
   return applyOp1("Transpose", {x}, std::move(attributes), where);
 }
 
-Value reduceSum(Value x, Ints axes, bool keepdims, Where where) { return reduce("ReduceSum", x, std::move(axes), keepdims, where); }
-Value reduceMean(Value x, Ints axes, bool keepdims, Where where) { return reduce("ReduceMean", x, std::move(axes), keepdims, where); }
+Value reduceSum(Value x, Ints axes, bool keepdims, Where where) {
+  return reduce("ReduceSum", x, std::move(axes), keepdims, where);
+}
+Value reduceMean(Value x, Ints axes, bool keepdims, Where where) {
+  return reduce("ReduceMean", x, std::move(axes), keepdims, where);
+}
 Value matmul(Value a, Value b, Where where) { return applyOp1("MatMul", {a, b}, {}, where); }
 
 Value softmaxCrossEntropy(Value logits, Value label, Where where) {

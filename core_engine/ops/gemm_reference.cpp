@@ -9,8 +9,8 @@
 namespace msdbg::core {
 namespace {
 
-// The micro kernel's tile: 48 sums that fit the registers of AVX2 (12 of 16). A block of A (192 KiB) and a panel of B
-// (16 KiB) stay in the second and first level caches.
+// The micro kernel's tile: 48 sums that fit the registers of AVX2 (12 of 16). A block of A (192 KiB) and a
+// panel of B (16 KiB) stay in the second and first level caches.
 constexpr std::int64_t kRows = 6, kColumns = 8;
 constexpr std::int64_t kBlockM = 96, kBlockN = 256, kBlockK = 256;
 static_assert(kBlockM % kRows == 0 && kBlockN % kColumns == 0);
@@ -33,7 +33,8 @@ struct Block {
   std::int64_t row, rows, column, columns;
 };
 
-/// Copies `lanes` wide panels of a (lane, k) view into [panel][k][lane], as double, short panels padded with zeros.
+/// Copies `lanes` wide panels of a (lane, k) view into [panel][k][lane], as double, short panels padded with
+/// zeros.
 template <typename T>
 void pack(MatrixView<T> source, std::int64_t lanes, std::int64_t count, std::int64_t k, double* out) {
   for (std::int64_t first = 0; first < count; first += lanes, out += lanes * k) {
@@ -45,12 +46,14 @@ void pack(MatrixView<T> source, std::int64_t lanes, std::int64_t count, std::int
         for (std::int64_t i = 0; i < here; ++i) out[p * lanes + i] = from[p * source.columnStride + i];
     } else {
       for (std::int64_t i = 0; i < here; ++i)
-        for (std::int64_t p = 0; p < k; ++p) out[p * lanes + i] = from[i * source.rowStride + p * source.columnStride];
+        for (std::int64_t p = 0; p < k; ++p)
+          out[p * lanes + i] = from[i * source.rowStride + p * source.columnStride];
     }
   }
 }
 
-void multiplyBlock(const Block& block, std::int64_t k, const double* a, const double* b, double* c, std::int64_t ldc) {
+void multiplyBlock(const Block& block, std::int64_t k, const double* a, const double* b, double* c,
+                   std::int64_t ldc) {
   alignas(64) double tile[kRows * kColumns];
   for (std::int64_t j = 0; j < block.columns; j += kColumns) {
     const std::int64_t columns = std::min(kColumns, block.columns - j);
@@ -73,8 +76,8 @@ MatrixView<T> shifted(MatrixView<T> view, std::int64_t row, std::int64_t column)
 }  // namespace
 
 template <typename T>
-void gemmAccumulate(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<T> a, MatrixView<T> b, double* c,
-                    std::int64_t ldc, int threads) {
+void gemmAccumulate(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<T> a, MatrixView<T> b,
+                    double* c, std::int64_t ldc, int threads) {
   const std::int64_t blocksN = (n + kBlockN - 1) / kBlockN, blocks = (m + kBlockM - 1) / kBlockM * blocksN;
 #pragma omp parallel num_threads(threads) if (threads > 1 && blocks > 1)
   {
@@ -93,9 +96,9 @@ void gemmAccumulate(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<T
   }
 }
 
-template void gemmAccumulate(std::int64_t, std::int64_t, std::int64_t, MatrixView<float>, MatrixView<float>, double*,
-                             std::int64_t, int);
-template void gemmAccumulate(std::int64_t, std::int64_t, std::int64_t, MatrixView<double>, MatrixView<double>, double*,
-                             std::int64_t, int);
+template void gemmAccumulate(std::int64_t, std::int64_t, std::int64_t, MatrixView<float>, MatrixView<float>,
+                             double*, std::int64_t, int);
+template void gemmAccumulate(std::int64_t, std::int64_t, std::int64_t, MatrixView<double>, MatrixView<double>,
+                             double*, std::int64_t, int);
 
 }  // namespace msdbg::core

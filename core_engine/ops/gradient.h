@@ -1,5 +1,5 @@
-// Small tools that make gradient rules short. Rules copy what they need from forward() first: adding a node may move
-// the graph's tables.
+// Small tools that make gradient rules short. Rules copy what they need from forward() first: adding a node
+// may move the graph's tables.
 #pragma once
 
 #include <string>
@@ -20,9 +20,10 @@ inline Attributes with(Attributes attributes, const std::string& name, const Sha
   return attributes;
 }
 
-/// For operators of one differentiable input: its gradient is opType(dY, saved…), when wanted and when one flows back.
-inline Gradients unaryGradient(GradientBuilder& b, std::string_view opType, const std::vector<Value>& saved = {},
-                               Attributes attributes = {}) {
+/// For operators of one differentiable input: its gradient is opType(dY, saved…), when wanted and when one
+/// flows back.
+inline Gradients unaryGradient(GradientBuilder& b, std::string_view opType,
+                               const std::vector<Value>& saved = {}, Attributes attributes = {}) {
   Gradients gradients(b.forward().inputs.size());
   if (!b.wanted(0) || !b.outputGradient(0)) return gradients;
   std::vector<Value> inputs{*b.outputGradient(0)};

@@ -21,8 +21,9 @@ Status checkInputs(std::string_view op, InputTypes inputs, InputNames names, std
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].shape.known()) continue;
-    return Error(ErrorCode::kUnsupported,
-                 std::string(op) + ": " + describeInput(names.begin()[i], inputs[i]) + ", but every dimension must be known");
+    return Error(ErrorCode::kUnsupported, std::string(op) + ": " +
+                                              describeInput(names.begin()[i], inputs[i]) +
+                                              ", but every dimension must be known");
   }
   return Ok{};
 }
@@ -33,19 +34,22 @@ Status checkFloatingInputs(std::string_view op, InputTypes inputs, InputNames na
     const std::string what = describeInput(names.begin()[i], inputs[i]);
     if (!isFloating(inputs[i].dtype)) return inferError(op, what + ", but float32 or float64 was expected");
     if (inputs[i].dtype != inputs[0].dtype)
-      return inferError(op, what + " but " + describeInput(names.begin()[0], inputs[0]) + ": one dtype was expected");
+      return inferError(
+          op, what + " but " + describeInput(names.begin()[0], inputs[0]) + ": one dtype was expected");
   }
   return Ok{};
 }
 
 Status checkRank(std::string_view op, std::string_view name, const TensorType& type, std::size_t rank) {
   if (type.shape.rank() == rank) return Ok{};
-  return inferError(op, describeInput(name, type) + ", but " + std::to_string(rank) + " dimensions were expected");
+  return inferError(
+      op, describeInput(name, type) + ", but " + std::to_string(rank) + " dimensions were expected");
 }
 
 Status checkDType(std::string_view op, std::string_view name, const TensorType& type, DType wanted) {
   if (type.dtype == wanted) return Ok{};
-  return inferError(op, describeInput(name, type) + ", but " + std::string(dtypeName(wanted)) + " was expected");
+  return inferError(op,
+                    describeInput(name, type) + ", but " + std::string(dtypeName(wanted)) + " was expected");
 }
 
 Status checkShape(std::string_view op, std::string_view name, const TensorType& type, const Shape& wanted) {
@@ -57,7 +61,8 @@ Result<std::size_t> checkAxis(std::string_view op, std::int64_t axis, std::size_
   const auto n = static_cast<std::int64_t>(rank);
   if (axis >= -n && axis < n) return static_cast<std::size_t>(axis < 0 ? axis + n : axis);
   return inferError(op, "axis " + std::to_string(axis) + " is outside [" + std::to_string(-n) + ", " +
-                            std::to_string(n - 1) + "] of an input with " + std::to_string(n) + " dimensions");
+                            std::to_string(n - 1) + "] of an input with " + std::to_string(n) +
+                            " dimensions");
 }
 
 Result<std::vector<TensorType>> inferSameShape(std::string_view op, InputTypes inputs, InputNames names) {

@@ -1,5 +1,6 @@
-// What the infer functions of operators share: checks whose messages name the operator, the input and what was
-// expected. Errors are kUsage (a model that does not fit together) or kUnsupported. Pure functions; thread-safe.
+// What the infer functions of operators share: checks whose messages name the operator, the input and what
+// was expected. Errors are kUsage (a model that does not fit together) or kUnsupported. Pure functions;
+// thread-safe.
 #pragma once
 
 #include <initializer_list>
@@ -21,7 +22,8 @@ std::string describeInput(std::string_view name, const TensorType& type);
 /// Between `minimum` (default: all) and names.size() inputs, no unknown dimension.
 Status checkInputs(std::string_view op, InputTypes inputs, InputNames names, std::size_t minimum = SIZE_MAX);
 /// The same, and all inputs are floating point of one dtype.
-Status checkFloatingInputs(std::string_view op, InputTypes inputs, InputNames names, std::size_t minimum = SIZE_MAX);
+Status checkFloatingInputs(std::string_view op, InputTypes inputs, InputNames names,
+                           std::size_t minimum = SIZE_MAX);
 Status checkRank(std::string_view op, std::string_view name, const TensorType& type, std::size_t rank);
 Status checkDType(std::string_view op, std::string_view name, const TensorType& type, DType wanted);
 Status checkShape(std::string_view op, std::string_view name, const TensorType& type, const Shape& wanted);

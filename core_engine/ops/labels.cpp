@@ -5,7 +5,8 @@ namespace msdbg::core {
 Result<Shape> labelShape(std::string_view op, const TensorType& logits) {
   const Shape& shape = logits.shape;
   if (shape.rank() < 2 || shape.elements() == 0)
-    return inferError(op, describeInput("logits", logits) + ", but [rows, classes] (or more dimensions) was expected");
+    return inferError(
+        op, describeInput("logits", logits) + ", but [rows, classes] (or more dimensions) was expected");
   std::vector<std::int64_t> dims(shape.dims().begin(), shape.dims().end());
   dims.erase(dims.begin() + 1);
   return Shape(std::move(dims));
@@ -16,8 +17,9 @@ Status checkLabels(const Node& node, const Tensor& labels, std::int64_t classes)
   for (std::size_t row = 0; row < values.size(); ++row) {
     if (values[row] >= 0 && values[row] < classes) continue;
     return Error(ErrorCode::kUsage, node.name + ": the label of row " + std::to_string(row) + " is " +
-                                        std::to_string(values[row]) + ", but there are " + std::to_string(classes) +
-                                        " classes (0 to " + std::to_string(classes - 1) + "); check the data");
+                                        std::to_string(values[row]) + ", but there are " +
+                                        std::to_string(classes) + " classes (0 to " +
+                                        std::to_string(classes - 1) + "); check the data");
   }
   return Ok{};
 }

@@ -1,5 +1,6 @@
-// Class labels: shape and range checks that SoftmaxCrossEntropyLoss, its gradient and their fast kernels share.
-// Labels come from data, so a wrong one is an error that names the row, never undefined behaviour. Pure functions.
+// Class labels: shape and range checks that SoftmaxCrossEntropyLoss, its gradient and their fast kernels
+// share. Labels come from data, so a wrong one is an error that names the row, never undefined behaviour.
+// Pure functions.
 #pragma once
 
 #include "core_engine/ops/infer.h"

@@ -9,8 +9,9 @@
 
 namespace msdbg::core {
 
-inline constexpr std::pair<DType, std::int64_t> kOnnxNumbers[] = {{DType::Float32, 1}, {DType::UInt8, 2}, {DType::Int32, 6},
-                                                                  {DType::Int64, 7},   {DType::Bool, 9},  {DType::Float64, 11}};
+inline constexpr std::pair<DType, std::int64_t> kOnnxNumbers[] = {{DType::Float32, 1}, {DType::UInt8, 2},
+                                                                  {DType::Int32, 6},   {DType::Int64, 7},
+                                                                  {DType::Bool, 9},    {DType::Float64, 11}};
 
 inline std::int64_t onnxNumber(DType dtype) {
   for (const auto& [type, number] : kOnnxNumbers)

@@ -39,7 +39,8 @@ double floatAttribute(const Attributes& a, std::string_view name, double fallbac
   return value ? *value : fallback;
 }
 
-std::vector<std::int64_t> intsAttribute(const Attributes& a, std::string_view name, std::vector<std::int64_t> fallback) {
+std::vector<std::int64_t> intsAttribute(const Attributes& a, std::string_view name,
+                                        std::vector<std::int64_t> fallback) {
   const auto* value = findAttribute<std::vector<std::int64_t>>(a, name);
   return value ? *value : std::move(fallback);
 }
@@ -53,9 +54,11 @@ Value GradientBuilder::reduceTo(Value gradient, Shape shape) {
   const Shape from = gradient.shape();
   if (from == shape) return gradient;
   const Ints axes = broadcastAxes(from, shape);
-  // Only new leading dimensions: they vanish in the sum itself. Else the sum keeps its dimensions and is reshaped.
+  // Only new leading dimensions: they vanish in the sum itself. Else the sum keeps its dimensions and is
+  // reshaped.
   const bool leadingOnly = axes.size() == from.rank() - shape.rank();
-  const Value sum = apply1("ReduceSum", {gradient}, {{"axes", axes}, {"keepdims", std::int64_t{leadingOnly ? 0 : 1}}});
+  const Value sum =
+      apply1("ReduceSum", {gradient}, {{"axes", axes}, {"keepdims", std::int64_t{leadingOnly ? 0 : 1}}});
   const bool done = leadingOnly || from.rank() == shape.rank();
   return done ? sum : apply1("Reshape", {sum}, with({}, "shape", shape));
 }
@@ -84,7 +87,8 @@ std::span<const OpDef> allOps() {
 
 const OpDef* findOp(std::string_view name) {
   const std::span<const OpDef> ops = allOps();
-  const auto found = std::lower_bound(ops.begin(), ops.end(), name, [](const OpDef& op, std::string_view n) { return op.name < n; });
+  const auto found = std::lower_bound(ops.begin(), ops.end(), name,
+                                      [](const OpDef& op, std::string_view n) { return op.name < n; });
   return found != ops.end() && found->name == name ? &*found : nullptr;
 }
 

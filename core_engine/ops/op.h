@@ -1,5 +1,6 @@
-// OpDef: everything that one operator is, in one file op_<name>.cpp (shape inference, gradient rule, reference kernel,
-// doc) and one row in builtin_ops.cpp. Plain data and plain functions; no registration, no inheritance.
+// OpDef: everything that one operator is, in one file op_<name>.cpp (shape inference, gradient rule,
+// reference kernel, doc) and one row in builtin_ops.cpp. Plain data and plain functions; no registration, no
+// inheritance.
 #pragma once
 
 #include <optional>
@@ -23,11 +24,14 @@ struct TensorType {
 /// Reads typed attributes with defaults. Values of the wrong type assert (verify() has checked them).
 std::int64_t intAttribute(const Attributes& a, std::string_view name, std::int64_t fallback);
 double floatAttribute(const Attributes& a, std::string_view name, double fallback);
-std::vector<std::int64_t> intsAttribute(const Attributes& a, std::string_view name, std::vector<std::int64_t> fallback);
+std::vector<std::int64_t> intsAttribute(const Attributes& a, std::string_view name,
+                                        std::vector<std::int64_t> fallback);
 std::string stringAttribute(const Attributes& a, std::string_view name, std::string fallback);
 
-/// Error messages say which input and what was expected: "Gemm: A is [64, 400] but B is [256, 120]: 400 != 256".
-using InferFn = Result<std::vector<TensorType>> (*)(std::span<const TensorType> inputs, const Attributes& attributes);
+/// Error messages say which input and what was expected: "Gemm: A is [64, 400] but B is [256, 120]: 400 !=
+/// 256".
+using InferFn = Result<std::vector<TensorType>> (*)(std::span<const TensorType> inputs,
+                                                    const Attributes& attributes);
 
 /// What surrounds one execution of a node.
 struct RunState {
@@ -36,14 +40,14 @@ struct RunState {
   int ranks = 1;
   int threads = 1;
   std::uint64_t seed = 0;
-  bool training = true;               // false: Dropout is the identity
+  bool training = true;                  // false: Dropout is the identity
   Communicator* communicator = nullptr;  // never null in a graph that holds a collective
 };
 
 struct KernelArgs {
   const Node& node;
   std::span<const Tensor* const> inputs;
-  std::span<Tensor* const> outputs;   // allocated with the inferred dtype and shape; never alias an input
+  std::span<Tensor* const> outputs;  // allocated with the inferred dtype and shape; never alias an input
   const RunState& state;
 };
 /// The reference kernel: plain, exact about the definition, any supported dtype, fixed summation order.
@@ -61,7 +65,8 @@ class GradientBuilder {
   /// Whether the gradient of input i is wanted (it leads to a trainable parameter).
   virtual bool wanted(std::size_t i) const = 0;
   /// Adds a backward node `grad/<scope>/<opType>-opN` with the forward node's frames; returns its outputs.
-  virtual std::vector<Value> apply(std::string_view opType, std::vector<Value> inputs, Attributes attributes = {}) = 0;
+  virtual std::vector<Value> apply(std::string_view opType, std::vector<Value> inputs,
+                                   Attributes attributes = {}) = 0;
   Value apply1(std::string_view opType, std::vector<Value> inputs, Attributes attributes = {}) {
     return apply(opType, std::move(inputs), std::move(attributes)).front();
   }
@@ -77,24 +82,26 @@ using GradientFn = std::vector<std::optional<Value>> (*)(GradientBuilder& builde
 /// 2 per multiply-add of convolutions and matrix products; 0 for everything else (as the peers count).
 using FlopsFn = std::int64_t (*)(const Graph& graph, const Node& node);
 
-struct AttributeDoc { std::string_view name, type /* int, float, string, ints */, defaultValue, doc; };
+struct AttributeDoc {
+  std::string_view name, type /* int, float, string, ints */, defaultValue, doc;
+};
 
 struct OpDef {
-  std::string_view name;              // ONNX operator name
-  std::string_view doc;               // one sentence; formula; ONNX section or "msdbg"
+  std::string_view name;  // ONNX operator name
+  std::string_view doc;   // one sentence; formula; ONNX section or "msdbg"
   std::size_t minInputs = 1, maxInputs = 1;
   std::vector<std::string_view> inputNames = {}, outputNames = {};
   std::vector<AttributeDoc> attributes = {};
   InferFn infer = nullptr;
-  GradientFn gradient = nullptr;      // nullptr: not differentiable, gradients stop here
+  GradientFn gradient = nullptr;  // nullptr: not differentiable, gradients stop here
   ReferenceFn reference = nullptr;
   FlopsFn flops = nullptr;
-  bool activation = false;            // an activation function: watchpoint target "activation"
+  bool activation = false;  // an activation function: watchpoint target "activation"
 };
 
 using OpFactory = OpDef (*)();
-std::span<const OpFactory> builtinOps();          // builtin_ops.cpp: the only list
-const OpDef* findOp(std::string_view name);       // nullptr when unknown
-std::span<const OpDef> allOps();                  // sorted by name
+std::span<const OpFactory> builtinOps();     // builtin_ops.cpp: the only list
+const OpDef* findOp(std::string_view name);  // nullptr when unknown
+std::span<const OpDef> allOps();             // sorted by name
 
 }  // namespace msdbg::core

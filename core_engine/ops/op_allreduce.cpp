@@ -20,12 +20,13 @@ Status reference(const KernelArgs& args) {
 }  // namespace
 
 OpDef allreduceOp() {
-  return {.name = "Allreduce",
-          .doc = "Y = X of rank 0 + X of rank 1 + …, in that order on every rank; a copy on a single rank. msdbg",
-          .inputNames = {"X"},
-          .outputNames = {"Y"},
-          .infer = infer,
-          .reference = reference};
+  return {
+      .name = "Allreduce",
+      .doc = "Y = X of rank 0 + X of rank 1 + …, in that order on every rank; a copy on a single rank. msdbg",
+      .inputNames = {"X"},
+      .outputNames = {"Y"},
+      .infer = infer,
+      .reference = reference};
 }
 
 }  // namespace msdbg::core

@@ -1,4 +1,5 @@
-// Cast: another dtype. Towards integers: truncated, saturated at the ends, NaN becomes 0; towards bool: not zero.
+// Cast: another dtype. Towards integers: truncated, saturated at the ends, NaN becomes 0; towards bool: not
+// zero.
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -12,16 +13,19 @@
 namespace msdbg::core {
 namespace {
 
-constexpr std::string_view kNumbers = "1 (float32), 2 (uint8), 6 (int32), 7 (int64), 9 (bool) or 11 (float64)";
+constexpr std::string_view kNumbers =
+    "1 (float32), 2 (uint8), 6 (int32), 7 (int64), 9 (bool) or 11 (float64)";
 
-std::optional<DType> target(const Attributes& attributes) { return dtypeFromOnnx(intAttribute(attributes, "to", 0)); }
+std::optional<DType> target(const Attributes& attributes) {
+  return dtypeFromOnnx(intAttribute(attributes, "to", 0));
+}
 
 Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const Attributes& attributes) {
   MSDBG_TRY(checkInputs("Cast", inputs, {"X"}));
   const std::optional<DType> to = target(attributes);
   if (!to)
-    return inferError("Cast", "attribute to is " + std::to_string(intAttribute(attributes, "to", 0)) + ", but " +
-                                  std::string(kNumbers) + " was expected");
+    return inferError("Cast", "attribute to is " + std::to_string(intAttribute(attributes, "to", 0)) +
+                                  ", but " + std::string(kNumbers) + " was expected");
   return std::vector<TensorType>{{*to, inputs[0].shape}};
 }
 
@@ -31,8 +35,8 @@ Gradients gradient(GradientBuilder& b) {
   return unaryGradient(b, "Cast", {}, {{"to", onnxNumber(from)}});
 }
 
-/// Floating to integer without undefined behaviour. The largest integers are not doubles, so the upper end is compared
-/// with 2^digits.
+/// Floating to integer without undefined behaviour. The largest integers are not doubles, so the upper end is
+/// compared with 2^digits.
 template <typename To, typename From>
 To saturate(From x) {
   const double value = static_cast<double>(x), end = std::ldexp(1.0, std::numeric_limits<To>::digits);
@@ -44,9 +48,12 @@ To saturate(From x) {
 
 template <typename To, typename From>
 To convert(From x) {
-  if constexpr (std::is_same_v<To, bool>) return x != From(0);
-  else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) return saturate<To>(x);
-  else return static_cast<To>(x);
+  if constexpr (std::is_same_v<To, bool>)
+    return x != From(0);
+  else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>)
+    return saturate<To>(x);
+  else
+    return static_cast<To>(x);
 }
 
 Status reference(const KernelArgs& args) {
@@ -55,7 +62,8 @@ Status reference(const KernelArgs& args) {
       using To = decltype(to);
       const auto x = args.inputs[0]->data<decltype(from)>();
       const auto y = args.outputs[0]->data<To>();
-      parallelFor(args.outputs[0]->elements(), args.state.threads, [&](std::int64_t i) { y[i] = convert<To>(x[i]); });
+      parallelFor(args.outputs[0]->elements(), args.state.threads,
+                  [&](std::int64_t i) { y[i] = convert<To>(x[i]); });
     });
   });
   return Ok{};

@@ -1,6 +1,7 @@
-// Conv: y[n, o, i, j] = b[o] + sum over c, r, s of x[n, c, i*stride + r - pad, j*stride + s - pad] * w[o, c, r, s].
-// Products with padding are computed as 0 * w, so that a NaN in w reaches every position of its filter. Fast kernels may
-// leave them out; only positions at the border differ, and only when w is not finite.
+// Conv: y[n, o, i, j] = b[o] + sum over c, r, s of x[n, c, i*stride + r - pad, j*stride + s - pad] * w[o, c,
+// r, s]. Products with padding are computed as 0 * w, so that a NaN in w reaches every position of its
+// filter. Fast kernels may leave them out; only positions at the border differ, and only when w is not
+// finite.
 #include "core_engine/ops/builtin_ops.h"
 #include "core_engine/ops/conv_reference.h"
 #include "core_engine/ops/gradient.h"
@@ -31,9 +32,11 @@ std::vector<std::optional<Value>> gradient(GradientBuilder& b) {
   }
   if (b.wanted(1)) {
     const Shape w = b.input(1).shape();
-    gradients[1] = b.apply1("ConvGradWeight", {dy, b.input(0)}, with(attributes, "kernel_shape", Shape{w[2], w[3]}));
+    gradients[1] =
+        b.apply1("ConvGradWeight", {dy, b.input(0)}, with(attributes, "kernel_shape", Shape{w[2], w[3]}));
   }
-  if (b.wanted(2)) gradients[2] = b.apply1("ReduceSum", {dy}, {{"axes", Ints{0, 2, 3}}, {"keepdims", std::int64_t{0}}});
+  if (b.wanted(2))
+    gradients[2] = b.apply1("ReduceSum", {dy}, {{"axes", Ints{0, 2, 3}}, {"keepdims", std::int64_t{0}}});
   return gradients;
 }
 
@@ -55,7 +58,7 @@ void convolve(const KernelArgs& args) {
   const T* x = args.inputs[0]->data<T>().data();
   const T* bias = args.inputs.size() > 2 ? args.inputs[2]->data<T>().data() : nullptr;
   const MatrixView<T> weight{args.inputs[1]->data<T>().data(), s.depth(), 1};
-  parallelFor(s.groups(), args.state.threads, [&](std::int64_t at) {
+  parallelFor(s.groups(), args.state.threads, 2, [&](std::int64_t at) {
     const ImageGroup group = imageGroup(s, at);
     const std::int64_t width = group.count * s.window.outPlane();
     std::vector<T> columns(s.depth() * width);
@@ -63,7 +66,7 @@ void convolve(const KernelArgs& args) {
     imagesToColumns(s, x, group, 0, s.depth(), columns.data());
     gemmAccumulate(s.filters, width, s.depth(), weight, {columns.data(), width, 1}, sums.data(), width, 1);
     storeGroup(s, group, sums.data(), bias, args.outputs[0]->data<T>().data());
-  }, 2);
+  });
 }
 
 Status reference(const KernelArgs& args) {
@@ -80,8 +83,10 @@ std::int64_t flops(const Graph& graph, const Node& node) {
 
 OpDef convOp() {
   return {.name = "Conv",
-          .doc = "2-D convolution, NCHW: y[n,o,i,j] = B[o] + sum over c,r,s of X[n,c,i*stride+r-pad,j*stride+s-pad] * "
-                 "W[o,c,r,s]. ONNX Conv-11 without dilations and groups",
+          .doc =
+              "2-D convolution, NCHW: y[n,o,i,j] = B[o] + sum over c,r,s of "
+              "X[n,c,i*stride+r-pad,j*stride+s-pad] * "
+              "W[o,c,r,s]. ONNX Conv-11 without dilations and groups",
           .minInputs = 2,
           .maxInputs = 3,
           .inputNames = {"X", "W", "B"},

@@ -1,4 +1,5 @@
-// ConvGradInput: the gradient of Conv with respect to X. Every product dy * w goes back to the element it came from.
+// ConvGradInput: the gradient of Conv with respect to X. Every product dy * w goes back to the element it
+// came from.
 #include "core_engine/ops/builtin_ops.h"
 #include "core_engine/ops/conv_reference.h"
 #include "core_engine/ops/infer.h"
@@ -14,8 +15,8 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const 
   MSDBG_TRY(checkRank(kName, "W", inputs[1], 4));
   const Shape x(intsAttribute(attributes, "shape", {})), w = inputs[1].shape;
   if (x.rank() != 4 || !x.known() || x[1] != w[1])
-    return inferError(kName, "attribute shape is " + x.text() + ", but that of X with " + std::to_string(w[1]) +
-                                 " channels was expected");
+    return inferError(kName, "attribute shape is " + x.text() + ", but that of X with " +
+                                 std::to_string(w[1]) + " channels was expected");
   MSDBG_ASSIGN(const Window window, makeWindow(kName, attributes, x[2], x[3], w[2], w[3]));
   MSDBG_TRY(checkShape(kName, "dY", inputs[0], Shape{x[0], w[0], window.outH, window.outW}));
   return std::vector<TensorType>{{inputs[0].dtype, x}};
@@ -42,7 +43,8 @@ void columnsToImages(const ConvSizes& s, const ImageGroup& group, const double* 
     std::fill(plane.begin(), plane.end(), 0.0);
     for (std::int64_t place = 0; place < w.kernelPlane(); ++place) {
       const std::int64_t k = c * w.kernelPlane() + place;
-      addColumnRow(w, place / w.kernelW, place % w.kernelW, columns + (k * group.count + image) * w.outPlane(), plane.data());
+      addColumnRow(w, place / w.kernelW, place % w.kernelW,
+                   columns + (k * group.count + image) * w.outPlane(), plane.data());
     }
     T* to = dx + (group.first * s.channels + at) * w.inPlane();
     for (std::int64_t i = 0; i < w.inPlane(); ++i) to[i] = static_cast<T>(plane[i]);
@@ -54,15 +56,16 @@ void run(const KernelArgs& args) {
   const ConvSizes s = convSizes(args.outputs[0]->shape(), args.inputs[1]->shape(), args.node.attributes);
   const T* dy = args.inputs[0]->data<T>().data();
   const MatrixView<T> weight{args.inputs[1]->data<T>().data(), s.depth(), 1};
-  parallelFor(s.groups(), args.state.threads, [&](std::int64_t at) {
+  parallelFor(s.groups(), args.state.threads, 2, [&](std::int64_t at) {
     const ImageGroup group = imageGroup(s, at);
     const std::int64_t width = group.count * s.window.outPlane();
     std::vector<T> gathered(s.filters * width);
     std::vector<double> columns(s.depth() * width, 0.0);
     gatherFilters(s, dy, group, gathered.data());
-    gemmAccumulate(s.depth(), width, s.filters, weight.transposed(), {gathered.data(), width, 1}, columns.data(), width, 1);
+    gemmAccumulate(s.depth(), width, s.filters, weight.transposed(), {gathered.data(), width, 1},
+                   columns.data(), width, 1);
     columnsToImages(s, group, columns.data(), args.outputs[0]->data<T>().data());
-  }, 2);
+  });
 }
 
 Status reference(const KernelArgs& args) {
@@ -79,7 +82,9 @@ std::int64_t flops(const Graph& graph, const Node& node) {
 
 OpDef convGradInputOp() {
   return {.name = kName,
-          .doc = "Gradient of Conv with respect to X: dX[n,c,i*stride+r-pad,j*stride+s-pad] += dY[n,o,i,j] * W[o,c,r,s]. msdbg",
+          .doc =
+              "Gradient of Conv with respect to X: dX[n,c,i*stride+r-pad,j*stride+s-pad] += dY[n,o,i,j] * "
+              "W[o,c,r,s]. msdbg",
           .minInputs = 2,
           .maxInputs = 2,
           .inputNames = {"dY", "W"},

@@ -1,4 +1,5 @@
-// ConvGradWeight: the gradient of Conv with respect to W, summed over images and positions in row-major order.
+// ConvGradWeight: the gradient of Conv with respect to W, summed over images and positions in row-major
+// order.
 #include "core_engine/ops/builtin_ops.h"
 #include "core_engine/ops/conv_reference.h"
 #include "core_engine/ops/infer.h"
@@ -29,7 +30,8 @@ void runColumns(const KernelArgs& args, const ConvSizes& s, std::int64_t first, 
     const std::int64_t width = group.count * s.window.outPlane();
     gatherFilters(s, args.inputs[0]->data<T>().data(), group, gathered.data());
     imagesToColumns(s, args.inputs[1]->data<T>().data(), group, first, count, columns.data());
-    gemmAccumulate<T>(s.filters, count, width, {gathered.data(), width, 1}, {columns.data(), 1, width}, sums.data(), count, 1);
+    gemmAccumulate<T>(s.filters, count, width, {gathered.data(), width, 1}, {columns.data(), 1, width},
+                      sums.data(), count, 1);
   }
   T* dw = args.outputs[0]->data<T>().data();
   for (std::int64_t i = 0; i < s.filters * count; ++i)
@@ -41,10 +43,10 @@ template <typename T>
 void run(const KernelArgs& args) {
   const ConvSizes s = convSizes(args.inputs[1]->shape(), args.outputs[0]->shape(), args.node.attributes);
   const std::int64_t parts = args.state.threads;
-  parallelFor(parts, args.state.threads, [&](std::int64_t part) {
+  parallelFor(parts, args.state.threads, 2, [&](std::int64_t part) {
     const std::int64_t first = s.depth() * part / parts, last = s.depth() * (part + 1) / parts;
     if (first < last) runColumns<T>(args, s, first, last - first);
-  }, 2);
+  });
 }
 
 Status reference(const KernelArgs& args) {
@@ -61,8 +63,9 @@ std::int64_t flops(const Graph& graph, const Node& node) {
 
 OpDef convGradWeightOp() {
   return {.name = kName,
-          .doc = "Gradient of Conv with respect to W: dW[o,c,r,s] = sum over n,i,j of dY[n,o,i,j] * "
-                 "X[n,c,i*stride+r-pad,j*stride+s-pad]. msdbg",
+          .doc =
+              "Gradient of Conv with respect to W: dW[o,c,r,s] = sum over n,i,j of dY[n,o,i,j] * "
+              "X[n,c,i*stride+r-pad,j*stride+s-pad]. msdbg",
           .minInputs = 2,
           .maxInputs = 2,
           .inputNames = {"dY", "X"},

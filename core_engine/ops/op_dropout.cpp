@@ -1,5 +1,6 @@
-// Dropout: keeps an element with probability 1 - ratio and scales it by 1 / (1 - ratio), so that means stay. Which
-// elements are kept depends on (seed, node name, iteration, index in the global batch) alone: see runtime/philox.h.
+// Dropout: keeps an element with probability 1 - ratio and scales it by 1 / (1 - ratio), so that means stay.
+// Which elements are kept depends on (seed, node name, iteration, index in the global batch) alone: see
+// runtime/philox.h.
 #include "core_engine/ops/builtin_ops.h"
 #include "core_engine/ops/copy.h"
 #include "core_engine/ops/dropout.h"
@@ -17,7 +18,9 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const 
   return std::vector<TensorType>{inputs[0], {DType::Bool, inputs[0].shape}};
 }
 
-Gradients gradient(GradientBuilder& b) { return unaryGradient(b, "DropoutGrad", {b.output(1)}, b.forward().attributes); }
+Gradients gradient(GradientBuilder& b) {
+  return unaryGradient(b, "DropoutGrad", {b.output(1)}, b.forward().attributes);
+}
 
 Status keepAll(const KernelArgs& args) {
   for (bool& kept : args.outputs[1]->data<bool>()) kept = true;
@@ -46,8 +49,10 @@ Status reference(const KernelArgs& args) {
 
 OpDef dropoutOp() {
   return {.name = "Dropout",
-          .doc = "Y = mask * X / (1 - ratio), each mask element true with probability 1 - ratio (Philox); Y = X outside "
-                 "training. ONNX Dropout-13",
+          .doc =
+              "Y = mask * X / (1 - ratio), each mask element true with probability 1 - ratio (Philox); Y = X "
+              "outside "
+              "training. ONNX Dropout-13",
           .inputNames = {"X"},
           .outputNames = {"Y", "mask"},
           .attributes = dropoutAttributes(),

@@ -26,13 +26,13 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const 
   const Shape &a = inputs[0].shape, &b = inputs[1].shape;
   const std::int64_t left = a[g.transA ? 0 : 1], right = b[g.transB ? 1 : 0];
   if (left != right)
-    return inferError("Gemm", "A is " + a.text() + (g.transA ? " (transposed)" : "") + " but B is " + b.text() +
-                                  (g.transB ? " (transposed)" : "") + ": " + std::to_string(left) +
+    return inferError("Gemm", "A is " + a.text() + (g.transA ? " (transposed)" : "") + " but B is " +
+                                  b.text() + (g.transB ? " (transposed)" : "") + ": " + std::to_string(left) +
                                   " != " + std::to_string(right));
   const Shape out{a[g.transA ? 1 : 0], b[g.transB ? 0 : 1]};
   if (inputs.size() > 2 && broadcastShape(inputs[2].shape, out) != out)
-    return inferError("Gemm", describeInput("C", inputs[2]) + ", but a shape that broadcasts to " + out.text() +
-                                  " was expected");
+    return inferError("Gemm", describeInput("C", inputs[2]) + ", but a shape that broadcasts to " +
+                                  out.text() + " was expected");
   return std::vector<TensorType>{{inputs[0].dtype, out}};
 }
 
@@ -41,7 +41,8 @@ Value product(GradientBuilder& b, Value left, bool transA, Value right, bool tra
                   {{"alpha", alpha}, {"transA", std::int64_t{transA}}, {"transB", std::int64_t{transB}}});
 }
 
-/// With A' = op(A), B' = op(B): dA' = alpha dY B'^T, dB' = alpha A'^T dY; written so that no transpose node is needed.
+/// With A' = op(A), B' = op(B): dA' = alpha dY B'^T, dB' = alpha A'^T dY; written so that no transpose node
+/// is needed.
 Gradients gradient(GradientBuilder& b) {
   const GemmAttributes g = read(b.forward().attributes);
   const Value dy = *b.outputGradient(0);
@@ -71,10 +72,11 @@ void run(const KernelArgs& args) {
   const Shape& shape = args.outputs[0]->shape();
   const std::int64_t k = args.inputs[0]->shape()[g.transA ? 0 : 1];
   std::vector<double> sums(shape.elements(), 0.0);
-  gemmAccumulate(shape[0], shape[1], k, view<T>(*args.inputs[0], g.transA), view<T>(*args.inputs[1], g.transB),
-                 sums.data(), shape[1], args.state.threads);
+  gemmAccumulate(shape[0], shape[1], k, view<T>(*args.inputs[0], g.transA),
+                 view<T>(*args.inputs[1], g.transB), sums.data(), shape[1], args.state.threads);
   const Tensor* c = args.inputs.size() > 2 ? args.inputs[2] : nullptr;
-  const std::vector<std::int64_t> strides = c ? broadcastStrides(c->shape(), shape) : std::vector<std::int64_t>{0, 0};
+  const std::vector<std::int64_t> strides =
+      c ? broadcastStrides(c->shape(), shape) : std::vector<std::int64_t>{0, 0};
   const T* bias = c ? c->data<T>().data() : nullptr;
   T* y = args.outputs[0]->data<T>().data();
   parallelFor(shape.elements(), args.state.threads, [&](std::int64_t i) {
@@ -98,7 +100,9 @@ std::int64_t flops(const Graph& graph, const Node& node) {
 
 OpDef gemmOp() {
   return {.name = "Gemm",
-          .doc = "Y = alpha * A' * B' + beta * C; A' and B' are A and B, transposed where asked; C broadcasts to Y. ONNX Gemm-13",
+          .doc =
+              "Y = alpha * A' * B' + beta * C; A' and B' are A and B, transposed where asked; C broadcasts "
+              "to Y. ONNX Gemm-13",
           .minInputs = 2,
           .maxInputs = 3,
           .inputNames = {"A", "B", "C"},

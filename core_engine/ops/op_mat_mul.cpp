@@ -1,5 +1,5 @@
-// MatMul: numpy.matmul. Dimensions before the last two are batches and broadcast; a vector becomes a row (left) or a
-// column (right) and loses that dimension again in the result.
+// MatMul: numpy.matmul. Dimensions before the last two are batches and broadcast; a vector becomes a row
+// (left) or a column (right) and loses that dimension again in the result.
 #include "core_engine/ops/broadcast.h"
 #include "core_engine/ops/builtin_ops.h"
 #include "core_engine/ops/gemm_reference.h"
@@ -35,7 +35,8 @@ Shape leading(const Shape& shape) {
 
 Result<Plan> makePlan(const Shape& givenA, const Shape& givenB) {
   if (givenA.rank() == 0 || givenB.rank() == 0)
-    return inferError("MatMul", "A is " + givenA.text() + " and B is " + givenB.text() + ", but neither may be a scalar");
+    return inferError(
+        "MatMul", "A is " + givenA.text() + " and B is " + givenB.text() + ", but neither may be a scalar");
   Plan p{givenA, givenB, {}, 0, 0, 0, givenA.rank() == 1, givenB.rank() == 1};
   if (p.vectorA) p.a = Shape{1, givenA[0]};
   if (p.vectorB) p.b = Shape{givenB[0], 1};
@@ -86,20 +87,25 @@ Gradients gradient(GradientBuilder& b) {
   return gradients;
 }
 
-/// One product per batch; several batches are shared out among the threads, a single one is blocked among them.
+/// One product per batch; several batches are shared out among the threads, a single one is blocked among
+/// them.
 template <typename T>
 void run(const KernelArgs& args) {
   const Plan p = makePlan(args.inputs[0]->shape(), args.inputs[1]->shape()).value();
   const std::int64_t batches = p.batches.elements(), threads = args.state.threads;
-  const Ints stridesA = broadcastStrides(leading(p.a), p.batches), stridesB = broadcastStrides(leading(p.b), p.batches);
-  parallelFor(batches, args.state.threads, [&](std::int64_t batch) {
-    const T* a = args.inputs[0]->data<T>().data() + stridedOffset(batch, p.batches.dims(), stridesA) * p.m * p.k;
-    const T* b = args.inputs[1]->data<T>().data() + stridedOffset(batch, p.batches.dims(), stridesB) * p.k * p.n;
+  const Ints stridesA = broadcastStrides(leading(p.a), p.batches),
+             stridesB = broadcastStrides(leading(p.b), p.batches);
+  parallelFor(batches, args.state.threads, 2, [&](std::int64_t batch) {
+    const T* a =
+        args.inputs[0]->data<T>().data() + stridedOffset(batch, p.batches.dims(), stridesA) * p.m * p.k;
+    const T* b =
+        args.inputs[1]->data<T>().data() + stridedOffset(batch, p.batches.dims(), stridesB) * p.k * p.n;
     std::vector<double> sums(p.m * p.n, 0.0);
-    gemmAccumulate<T>(p.m, p.n, p.k, {a, p.k, 1}, {b, p.n, 1}, sums.data(), p.n, batches > 1 ? 1 : static_cast<int>(threads));
+    gemmAccumulate<T>(p.m, p.n, p.k, {a, p.k, 1}, {b, p.n, 1}, sums.data(), p.n,
+                      batches > 1 ? 1 : static_cast<int>(threads));
     T* y = args.outputs[0]->data<T>().data() + batch * p.m * p.n;
     for (std::int64_t i = 0; i < p.m * p.n; ++i) y[i] = static_cast<T>(sums[i]);
-  }, 2);
+  });
 }
 
 Status reference(const KernelArgs& args) {
@@ -115,16 +121,18 @@ std::int64_t flops(const Graph& graph, const Node& node) {
 }  // namespace
 
 OpDef matMulOp() {
-  return {.name = "MatMul",
-          .doc = "Y = A * B as numpy.matmul: matrices in the last two dimensions, batches broadcast. ONNX MatMul-13",
-          .minInputs = 2,
-          .maxInputs = 2,
-          .inputNames = {"A", "B"},
-          .outputNames = {"Y"},
-          .infer = infer,
-          .gradient = gradient,
-          .reference = reference,
-          .flops = flops};
+  return {
+      .name = "MatMul",
+      .doc =
+          "Y = A * B as numpy.matmul: matrices in the last two dimensions, batches broadcast. ONNX MatMul-13",
+      .minInputs = 2,
+      .maxInputs = 2,
+      .inputNames = {"A", "B"},
+      .outputNames = {"Y"},
+      .infer = infer,
+      .gradient = gradient,
+      .reference = reference,
+      .flops = flops};
 }
 
 }  // namespace msdbg::core

@@ -1,4 +1,5 @@
-// MaxPool: the largest value of each window. NaN counts as larger than everything; of equal values the first wins.
+// MaxPool: the largest value of each window. NaN counts as larger than everything; of equal values the first
+// wins.
 #include "core_engine/ops/builtin_ops.h"
 #include "core_engine/ops/gradient.h"
 #include "core_engine/ops/pool.h"
@@ -15,7 +16,8 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const 
 Gradients gradient(GradientBuilder& b) {
   Gradients gradients(1);
   if (b.wanted(0))
-    gradients[0] = b.apply1("MaxPoolGrad", {b.input(0), b.output(0), *b.outputGradient(0)}, b.forward().attributes);
+    gradients[0] =
+        b.apply1("MaxPoolGrad", {b.input(0), b.output(0), *b.outputGradient(0)}, b.forward().attributes);
   return gradients;
 }
 
@@ -24,13 +26,13 @@ Status reference(const KernelArgs& args) {
   const Window w = makeWindow("MaxPool", args.node.attributes, shape[2], shape[3]).value();
   visitFloating(args.outputs[0]->dtype(), [&](auto zero) {
     using T = decltype(zero);
-    parallelFor(shape[0] * shape[1], args.state.threads, [&](std::int64_t plane) {
+    parallelFor(shape[0] * shape[1], args.state.threads, 2, [&](std::int64_t plane) {
       const T* x = args.inputs[0]->data<T>().data() + plane * w.inPlane();
       T* y = args.outputs[0]->data<T>().data() + plane * w.outPlane();
       forWindows(w, [&](std::int64_t at, const Span1d& rows, const Span1d& columns) {
         y[at] = x[firstMaximum(w, x, rows, columns)];
       });
-    }, 2);
+    });
   });
   return Ok{};
 }
@@ -38,17 +40,20 @@ Status reference(const KernelArgs& args) {
 }  // namespace
 
 OpDef maxPoolOp() {
-  return {.name = "MaxPool",
-          .doc = "Largest value of each window of X [N,C,H,W]; padding never wins; NaN propagates. ONNX MaxPool-12 "
-                 "without dilations, indices and ceil_mode",
-          .inputNames = {"X"},
-          .outputNames = {"Y"},
-          .attributes = {{"kernel_shape", "ints", "required", "[height, width]"},
-                         {"strides", "ints", "[1,1]", "[vertical, horizontal]"},
-                         {"pads", "ints", "[0,0,0,0]", "[top, left, bottom, right], each smaller than the kernel"}},
-          .infer = infer,
-          .gradient = gradient,
-          .reference = reference};
+  return {
+      .name = "MaxPool",
+      .doc =
+          "Largest value of each window of X [N,C,H,W]; padding never wins; NaN propagates. ONNX MaxPool-12 "
+          "without dilations, indices and ceil_mode",
+      .inputNames = {"X"},
+      .outputNames = {"Y"},
+      .attributes = {{"kernel_shape", "ints", "required", "[height, width]"},
+                     {"strides", "ints", "[1,1]", "[vertical, horizontal]"},
+                     {"pads", "ints", "[0,0,0,0]",
+                      "[top, left, bottom, right], each smaller than the kernel"}},
+      .infer = infer,
+      .gradient = gradient,
+      .reference = reference};
 }
 
 }  // namespace msdbg::core

@@ -28,11 +28,11 @@ Status reference(const KernelArgs& args) {
   const Window w = makeWindow("MaxPoolGrad", args.node.attributes, shape[2], shape[3]).value();
   visitFloating(args.outputs[0]->dtype(), [&](auto zero) {
     using T = decltype(zero);
-    parallelFor(shape[0] * shape[1], args.state.threads, [&](std::int64_t plane) {
+    parallelFor(shape[0] * shape[1], args.state.threads, 2, [&](std::int64_t plane) {
       routePlane(w, args.inputs[0]->data<T>().data() + plane * w.inPlane(),
                  args.inputs[2]->data<T>().data() + plane * w.outPlane(),
                  args.outputs[0]->data<T>().data() + plane * w.inPlane());
-    }, 2);
+    });
   });
   return Ok{};
 }
@@ -41,8 +41,10 @@ Status reference(const KernelArgs& args) {
 
 OpDef maxPoolGradOp() {
   return {.name = "MaxPoolGrad",
-          .doc = "dX receives each dY at the first maximum (or first NaN) of its window, found again from X; Y is there "
-                 "for kernels that compare instead. msdbg",
+          .doc =
+              "dX receives each dY at the first maximum (or first NaN) of its window, found again from X; Y "
+              "is there "
+              "for kernels that compare instead. msdbg",
           .minInputs = 3,
           .maxInputs = 3,
           .inputNames = {"X", "Y", "dY"},

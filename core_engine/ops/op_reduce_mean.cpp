@@ -17,7 +17,9 @@ Status reference(const KernelArgs& args) { return reduceInput(args, true); }
 
 OpDef reduceMeanOp() {
   return {.name = "ReduceMean",
-          .doc = "Y = mean of X over axes (all by default): their sum divided by their count. ONNX ReduceMean-13 (axes as an attribute)",
+          .doc =
+              "Y = mean of X over axes (all by default): their sum divided by their count. ONNX "
+              "ReduceMean-13 (axes as an attribute)",
           .inputNames = {"X"},
           .outputNames = {"Y"},
           .attributes = reductionAttributes(false),

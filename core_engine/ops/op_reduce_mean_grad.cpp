@@ -15,7 +15,9 @@ Status reference(const KernelArgs& args) { return spreadInput(args, true); }
 
 OpDef reduceMeanGradOp() {
   return {.name = "ReduceMeanGrad",
-          .doc = "dX = dY repeated over the reduced axes, divided by their count. The second input, else attribute shape, gives the shape of dX. msdbg",
+          .doc =
+              "dX = dY repeated over the reduced axes, divided by their count. The second input, else "
+              "attribute shape, gives the shape of dX. msdbg",
           .minInputs = 1,
           .maxInputs = 2,
           .inputNames = {"dY", "X"},

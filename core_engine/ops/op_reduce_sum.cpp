@@ -17,7 +17,9 @@ Status reference(const KernelArgs& args) { return reduceInput(args, false); }
 
 OpDef reduceSumOp() {
   return {.name = "ReduceSum",
-          .doc = "Y = sum of X over axes (all by default), in row-major order. ONNX ReduceSum-11 (axes as an attribute)",
+          .doc =
+              "Y = sum of X over axes (all by default), in row-major order. ONNX ReduceSum-11 (axes as an "
+              "attribute)",
           .inputNames = {"X"},
           .outputNames = {"Y"},
           .attributes = reductionAttributes(false),

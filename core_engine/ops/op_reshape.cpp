@@ -51,7 +51,8 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const 
   const Ints wanted = intsAttribute(attributes, "shape", {});
   const std::optional<Shape> shape = resolve(inputs[0].shape, wanted);
   if (!shape)
-    return inferError("Reshape", describeInput("X", inputs[0]) + ", which cannot become " + Shape(wanted).text() +
+    return inferError("Reshape", describeInput("X", inputs[0]) + ", which cannot become " +
+                                     Shape(wanted).text() +
                                      " (0 copies a dimension, one -1 takes what is left)");
   return std::vector<TensorType>{{inputs[0].dtype, *shape}};
 }
@@ -63,14 +64,17 @@ Gradients gradient(GradientBuilder& b) {
 }  // namespace
 
 OpDef reshapeOp() {
-  return {.name = "Reshape",
-          .doc = "The same elements, row-major, under another shape. ONNX Reshape-14 with the shape as an attribute",
-          .inputNames = {"X"},
-          .outputNames = {"Y"},
-          .attributes = {{"shape", "ints", "required", "0 copies the input's dimension, one -1 takes what is left"}},
-          .infer = infer,
-          .gradient = gradient,
-          .reference = copyInput};
+  return {
+      .name = "Reshape",
+      .doc =
+          "The same elements, row-major, under another shape. ONNX Reshape-14 with the shape as an attribute",
+      .inputNames = {"X"},
+      .outputNames = {"Y"},
+      .attributes = {{"shape", "ints", "required",
+                      "0 copies the input's dimension, one -1 takes what is left"}},
+      .infer = infer,
+      .gradient = gradient,
+      .reference = copyInput};
 }
 
 }  // namespace msdbg::core

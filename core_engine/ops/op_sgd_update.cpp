@@ -14,8 +14,9 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const 
   MSDBG_TRY(checkShape(kName, "learning_rate", inputs[2], Shape{}));
   const bool hasMomentum = floatAttribute(attributes, "momentum", 0) != 0;
   if (hasMomentum != (inputs.size() == 4))
-    return inferError(kName, "has " + std::to_string(inputs.size()) + " inputs, but a momentum state was expected exactly "
-                             "when attribute momentum is not 0");
+    return inferError(kName, "has " + std::to_string(inputs.size()) +
+                                 " inputs, but a momentum state was expected exactly "
+                                 "when attribute momentum is not 0");
   if (!hasMomentum) return std::vector{inputs[0]};
   MSDBG_TRY(checkShape(kName, "momentum", inputs[3], inputs[0].shape));
   return std::vector{inputs[0], inputs[3]};
@@ -50,17 +51,19 @@ Status reference(const KernelArgs& args) {
 }  // namespace
 
 OpDef sgdUpdateOp() {
-  return {.name = kName,
-          .doc = "g = gradient + weight_decay * p; v = momentum * v + g; p = p - learning_rate * v (v is g without "
-                 "momentum). PyTorch's SGD; msdbg",
-          .minInputs = 3,
-          .maxInputs = 4,
-          .inputNames = {"parameter", "gradient", "learning_rate", "momentum"},
-          .outputNames = {"parameter", "momentum"},
-          .attributes = {{"momentum", "float", "0", "factor of the previous step; not 0 needs the state"},
-                         {"weight_decay", "float", "0", "L2 penalty added to the gradient"}},
-          .infer = infer,
-          .reference = reference};
+  return {
+      .name = kName,
+      .doc =
+          "g = gradient + weight_decay * p; v = momentum * v + g; p = p - learning_rate * v (v is g without "
+          "momentum). PyTorch's SGD; msdbg",
+      .minInputs = 3,
+      .maxInputs = 4,
+      .inputNames = {"parameter", "gradient", "learning_rate", "momentum"},
+      .outputNames = {"parameter", "momentum"},
+      .attributes = {{"momentum", "float", "0", "factor of the previous step; not 0 needs the state"},
+                     {"weight_decay", "float", "0", "L2 penalty added to the gradient"}},
+      .infer = infer,
+      .reference = reference};
 }
 
 }  // namespace msdbg::core

@@ -29,7 +29,8 @@ Gradients gradient(GradientBuilder& b) {
   if (b.outputGradient(0))
     gradients[0] = b.apply1("SoftmaxCrossEntropyLossGrad", {logProb, b.input(1), *b.outputGradient(0)});
   if (!b.outputGradient(1)) return gradients;
-  const Value through = b.apply1("LogSoftmaxGrad", {*b.outputGradient(1), logProb}, {{"axis", std::int64_t{1}}});
+  const Value through =
+      b.apply1("LogSoftmaxGrad", {*b.outputGradient(1), logProb}, {{"axis", std::int64_t{1}}});
   gradients[0] = gradients[0] ? b.apply1("Add", {*gradients[0], through}) : through;
   return gradients;
 }
@@ -38,13 +39,13 @@ template <typename T>
 void logProbability(const KernelArgs& args, const AxisLines& rows) {
   const T* x = args.inputs[0]->data<T>().data();
   T* y = args.outputs[1]->data<T>().data();
-  parallelFor(rows.lines(), args.state.threads, [&](std::int64_t row) {
+  parallelFor(rows.lines(), args.state.threads, 64, [&](std::int64_t row) {
     const std::int64_t begin = rows.begin(row);
     const LogSumExp s = logSumExp(x + begin, rows);
     const double logSum = std::log(s.sum);
     for (std::int64_t i = begin; i < begin + rows.length * rows.inner; i += rows.inner)
       y[i] = static_cast<T>((x[i] - s.largest) - logSum);
-  }, 64);
+  });
 }
 
 template <typename T>
@@ -70,8 +71,9 @@ Status reference(const KernelArgs& args) {
 
 OpDef softmaxCrossEntropyLossOp() {
   return {.name = kName,
-          .doc = "loss = mean over rows of -log_prob[label], log_prob = LogSoftmax(logits) along axis 1. ONNX "
-                 "SoftmaxCrossEntropyLoss-13 with reduction mean, without weights and ignore_index",
+          .doc =
+              "loss = mean over rows of -log_prob[label], log_prob = LogSoftmax(logits) along axis 1. ONNX "
+              "SoftmaxCrossEntropyLoss-13 with reduction mean, without weights and ignore_index",
           .minInputs = 2,
           .maxInputs = 2,
           .inputNames = {"logits", "labels"},

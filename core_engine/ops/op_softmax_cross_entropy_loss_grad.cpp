@@ -28,12 +28,12 @@ Status reference(const KernelArgs& args) {
     using T = decltype(zero);
     const auto y = args.inputs[0]->data<T>();
     const auto dx = args.outputs[0]->data<T>();
-    parallelFor(rows.lines(), args.state.threads, [&](std::int64_t row) {
+    parallelFor(rows.lines(), args.state.threads, 64, [&](std::int64_t row) {
       for (std::int64_t c = 0; c < rows.length; ++c) {
         const std::int64_t i = rows.begin(row) + c * rows.inner;
         dx[i] = static_cast<T>((std::exp(static_cast<double>(y[i])) - (c == label[row] ? 1.0 : 0.0)) * scale);
       }
-    }, 64);
+    });
   });
   return Ok{};
 }

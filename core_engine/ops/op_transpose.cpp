@@ -30,7 +30,8 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const 
   const Ints perm = permutation(attributes, x.rank());
   if (!isPermutation(perm, x.rank()))
     return inferError("Transpose", "attribute perm is " + Shape(perm).text() + ", but a permutation of the " +
-                                       std::to_string(x.rank()) + " dimensions of X " + x.text() + " was expected");
+                                       std::to_string(x.rank()) + " dimensions of X " + x.text() +
+                                       " was expected");
   Ints dims(x.rank());
   for (std::size_t d = 0; d < dims.size(); ++d) dims[d] = x[static_cast<std::size_t>(perm[d])];
   return std::vector<TensorType>{{inputs[0].dtype, Shape(std::move(dims))}};
@@ -39,7 +40,8 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const 
 Gradients gradient(GradientBuilder& b) {
   const Ints perm = permutation(b.forward().attributes, b.input(0).shape().rank());
   Ints inverse(perm.size());
-  for (std::size_t d = 0; d < perm.size(); ++d) inverse[static_cast<std::size_t>(perm[d])] = static_cast<std::int64_t>(d);
+  for (std::size_t d = 0; d < perm.size(); ++d)
+    inverse[static_cast<std::size_t>(perm[d])] = static_cast<std::int64_t>(d);
   return unaryGradient(b, "Transpose", {}, {{"perm", inverse}});
 }
 

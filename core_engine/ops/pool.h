@@ -1,4 +1,5 @@
-// What MaxPool and MaxPoolGrad share: the output shape, the walk over windows and the place of a window's maximum.
+// What MaxPool and MaxPoolGrad share: the output shape, the walk over windows and the place of a window's
+// maximum.
 #pragma once
 
 #include <cmath>
@@ -18,11 +19,12 @@ inline Result<Shape> pooledShape(std::string_view op, const TensorType& x, const
 template <typename F>
 void forWindows(const Window& w, const F& f) {
   for (std::int64_t oy = 0; oy < w.outH; ++oy)
-    for (std::int64_t ox = 0; ox < w.outW; ++ox) f(oy * w.outW + ox, coveredRows(w, oy), coveredColumns(w, ox));
+    for (std::int64_t ox = 0; ox < w.outW; ++ox)
+      f(oy * w.outW + ox, coveredRows(w, oy), coveredColumns(w, ox));
 }
 
-/// Index in the plane of the first NaN, else of the first maximum, in row-major order. Windows are never empty
-/// (makeWindow: pads are smaller than the kernel).
+/// Index in the plane of the first NaN, else of the first maximum, in row-major order. Windows are never
+/// empty (makeWindow: pads are smaller than the kernel).
 template <typename T>
 std::int64_t firstMaximum(const Window& w, const T* plane, const Span1d& rows, const Span1d& columns) {
   std::int64_t best = rows.first * w.inW + columns.first;

@@ -39,7 +39,9 @@ ReductionPlan planOf(const KernelArgs& args, const Shape& full) {
 }  // namespace
 
 std::int64_t ReductionPlan::results() const { return Shape(keptDims).elements(); }
-std::int64_t ReductionPlan::begin(std::int64_t result) const { return stridedOffset(result, keptDims, keptStrides); }
+std::int64_t ReductionPlan::begin(std::int64_t result) const {
+  return stridedOffset(result, keptDims, keptStrides);
+}
 
 ReductionPlan planReduction(const Shape& shape, const std::vector<bool>& reduced) {
   ReductionPlan plan;
@@ -82,7 +84,8 @@ Shape reducedShape(const Shape& shape, const std::vector<bool>& reduced, const A
   return Shape(std::move(dims));
 }
 
-Result<std::vector<TensorType>> inferReduction(std::string_view op, InputTypes inputs, const Attributes& attributes) {
+Result<std::vector<TensorType>> inferReduction(std::string_view op, InputTypes inputs,
+                                               const Attributes& attributes) {
   MSDBG_TRY(checkFloatingInputs(op, inputs, {"X"}));
   MSDBG_ASSIGN(const std::vector<bool> reduced, reducedAxes(op, attributes, inputs[0].shape.rank()));
   return std::vector<TensorType>{{inputs[0].dtype, reducedShape(inputs[0].shape, reduced, attributes)}};
@@ -99,21 +102,23 @@ Status reduceInput(const KernelArgs& args, bool mean) {
     using T = decltype(zero);
     const T* x = args.inputs[0]->data<T>().data();
     const auto y = args.outputs[0]->data<T>();
-    parallelFor(plan.results(), args.state.threads, [&](std::int64_t result) {
+    parallelFor(plan.results(), args.state.threads, 8, [&](std::int64_t result) {
       double sum = 0;
       const T* from = x + plan.begin(result);
       for (std::int64_t offset : plan.reducedOffsets)
         for (std::int64_t i = 0; i < plan.runLength; ++i) sum += from[offset + i * plan.runStride];
       y[result] = static_cast<T>(sum / divisor);
-    }, 8);
+    });
   });
   return Ok{};
 }
 
-Result<std::vector<TensorType>> inferReductionGrad(std::string_view op, InputTypes inputs, const Attributes& attributes) {
+Result<std::vector<TensorType>> inferReductionGrad(std::string_view op, InputTypes inputs,
+                                                   const Attributes& attributes) {
   MSDBG_TRY(checkFloatingInputs(op, inputs, {"dY", "X"}, 1));
   const Shape x = inputs.size() > 1 ? inputs[1].shape : Shape(intsAttribute(attributes, "shape", {}));
-  if (!x.known()) return inferError(op, "attribute shape is " + x.text() + ", but known dimensions were expected");
+  if (!x.known())
+    return inferError(op, "attribute shape is " + x.text() + ", but known dimensions were expected");
   MSDBG_ASSIGN(const std::vector<bool> reduced, reducedAxes(op, attributes, x.rank()));
   MSDBG_TRY(checkShape(op, "dY", inputs[0], reducedShape(x, reduced, attributes)));
   return std::vector<TensorType>{{inputs[0].dtype, x}};
@@ -126,19 +131,20 @@ Status spreadInput(const KernelArgs& args, bool mean) {
     using T = decltype(zero);
     const auto dy = args.inputs[0]->data<T>();
     T* dx = args.outputs[0]->data<T>().data();
-    parallelFor(plan.results(), args.state.threads, [&](std::int64_t result) {
+    parallelFor(plan.results(), args.state.threads, 8, [&](std::int64_t result) {
       const T value = static_cast<T>(dy[result] / divisor);
       T* to = dx + plan.begin(result);
       for (std::int64_t offset : plan.reducedOffsets)
         for (std::int64_t i = 0; i < plan.runLength; ++i) to[offset + i * plan.runStride] = value;
-    }, 8);
+    });
   });
   return Ok{};
 }
 
 std::vector<AttributeDoc> reductionAttributes(bool withShape) {
-  std::vector<AttributeDoc> docs{{"axes", "ints", "all", "dimensions to reduce; negative counts from the end"},
-                                 {"keepdims", "int", "1", "1: reduced dimensions stay, with size 1"}};
+  std::vector<AttributeDoc> docs{
+      {"axes", "ints", "all", "dimensions to reduce; negative counts from the end"},
+      {"keepdims", "int", "1", "1: reduced dimensions stay, with size 1"}};
   if (withShape) docs.push_back({"shape", "ints", "that of X", "the shape of X, where X is not given"});
   return docs;
 }

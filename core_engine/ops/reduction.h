@@ -1,5 +1,6 @@
-// What ReduceSum, ReduceMean and their gradients share. A plan splits a row-major tensor into kept dimensions (one
-// result each) and reduced ones, which are walked in row-major order, sums in double: the same bits on any thread count.
+// What ReduceSum, ReduceMean and their gradients share. A plan splits a row-major tensor into kept dimensions
+// (one result each) and reduced ones, which are walked in row-major order, sums in double: the same bits on
+// any thread count.
 #pragma once
 
 #include "core_engine/ops/elementwise.h"
@@ -9,8 +10,8 @@
 namespace msdbg::core {
 
 struct ReductionPlan {
-  Ints keptDims, keptStrides;        // of the results, outermost first
-  Ints reducedOffsets;               // of the outer reduced dimensions, in row-major order
+  Ints keptDims, keptStrides;                 // of the results, outermost first
+  Ints reducedOffsets;                        // of the outer reduced dimensions, in row-major order
   std::int64_t runLength = 1, runStride = 1;  // of the innermost reduced dimension
   std::int64_t results() const;
   std::int64_t reducedCount() const { return static_cast<std::int64_t>(reducedOffsets.size()) * runLength; }
@@ -19,19 +20,22 @@ struct ReductionPlan {
 
 /// reduced[d]: whether dimension d is summed over.
 ReductionPlan planReduction(const Shape& shape, const std::vector<bool>& reduced);
-/// reduced[d] for every dimension, from attribute `axes` (none: all); kUsage for an axis outside the rank or named twice.
+/// reduced[d] for every dimension, from attribute `axes` (none: all); kUsage for an axis outside the rank or
+/// named twice.
 Result<std::vector<bool>> reducedAxes(std::string_view op, const Attributes& attributes, std::size_t rank);
 /// The shape after reduction, by attribute `keepdims` (default 1).
 Shape reducedShape(const Shape& shape, const std::vector<bool>& reduced, const Attributes& attributes);
 
 /// ReduceSum and ReduceMean.
-Result<std::vector<TensorType>> inferReduction(std::string_view op, InputTypes inputs, const Attributes& attributes);
+Result<std::vector<TensorType>> inferReduction(std::string_view op, InputTypes inputs,
+                                               const Attributes& attributes);
 Gradients reductionGradient(GradientBuilder& b, std::string_view opType);
 /// The sum, or the mean, of every result.
 Status reduceInput(const KernelArgs& args, bool mean);
 
 /// ReduceSumGrad and ReduceMeanGrad: dX has the shape of the second input, else of attribute `shape`.
-Result<std::vector<TensorType>> inferReductionGrad(std::string_view op, InputTypes inputs, const Attributes& attributes);
+Result<std::vector<TensorType>> inferReductionGrad(std::string_view op, InputTypes inputs,
+                                                   const Attributes& attributes);
 Status spreadInput(const KernelArgs& args, bool mean);
 std::vector<AttributeDoc> reductionAttributes(bool withShape);
 

@@ -1,6 +1,6 @@
-// Windows sliding over NCHW planes: the geometry of Conv and MaxPool and of their gradients (ONNX Conv-11, MaxPool-12:
-// attributes kernel_shape [h, w], strides [h, w], pads [top, left, bottom, right]; dilations and groups of 1 only).
-// Output size = floor((size + pads - kernel) / stride) + 1. Plain data; thread-safe.
+// Windows sliding over NCHW planes: the geometry of Conv and MaxPool and of their gradients (ONNX Conv-11,
+// MaxPool-12: attributes kernel_shape [h, w], strides [h, w], pads [top, left, bottom, right]; dilations and
+// groups of 1 only). Output size = floor((size + pads - kernel) / stride) + 1. Plain data; thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -34,14 +34,17 @@ inline Span1d coveredColumns(const Window& w, std::int64_t outColumn) {
 
 /// Output columns [first, last) whose element at kernel column `s` is not padding.
 inline Span1d outputColumnsInside(const Window& w, std::int64_t s) {
-  const auto ceiling = [&](std::int64_t value) { return value <= 0 ? 0 : (value + w.strideW - 1) / w.strideW; };
+  const auto ceiling = [&](std::int64_t value) {
+    return value <= 0 ? 0 : (value + w.strideW - 1) / w.strideW;
+  };
   const std::int64_t first = std::min(ceiling(w.padLeft - s), w.outW);
   return {first, std::max(first, std::min(ceiling(w.inW + w.padLeft - s), w.outW))};
 }
 
-/// The window over planes of `inH` x `inW`, from a node's attributes; errors name `op` and the attribute. kernelH, kernelW:
-/// those of a weight, which kernel_shape (if there) must repeat; -1: kernel_shape alone says.
-Result<Window> makeWindow(std::string_view op, const Attributes& attributes, std::int64_t inH, std::int64_t inW,
-                          std::int64_t kernelH = -1, std::int64_t kernelW = -1);
+/// The window over planes of `inH` x `inW`, from a node's attributes; errors name `op` and the attribute.
+/// kernelH, kernelW: those of a weight, which kernel_shape (if there) must repeat; -1: kernel_shape alone
+/// says.
+Result<Window> makeWindow(std::string_view op, const Attributes& attributes, std::int64_t inH,
+                          std::int64_t inW, std::int64_t kernelH = -1, std::int64_t kernelW = -1);
 
 }  // namespace msdbg::core

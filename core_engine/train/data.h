@@ -1,5 +1,5 @@
-// Data: where batches come from. A loader is deterministic per seed, epoch and global index; it holds no cursor, so
-// any batch of any rank can be asked for in any order (replay does). Thread-safe to read.
+// Data: where batches come from. A loader is deterministic per seed, epoch and global index; it holds no
+// cursor, so any batch of any rank can be asked for in any order (replay does). Thread-safe to read.
 #pragma once
 
 #include <memory>
@@ -15,34 +15,38 @@ namespace msdbg::core {
 
 struct Batch {
   Iteration iteration{0};
-  std::vector<std::pair<std::string, Tensor>> tensors;  // by input name as given to Graph::input: "x", "label"
+  std::vector<std::pair<std::string, Tensor>>
+      tensors;  // by input name as given to Graph::input: "x", "label"
   const Tensor* find(std::string_view name) const;
 };
 
 class DataLoader {
  public:
   virtual ~DataLoader() = default;
-  /// Rows [rank*perRank, (rank+1)*perRank) of the global batch of this iteration. perRank is the loader's batch size.
+  /// Rows [rank*perRank, (rank+1)*perRank) of the global batch of this iteration. perRank is the loader's
+  /// batch size.
   virtual Batch batch(Iteration iteration, Rank rank, int ranks) const = 0;
-  virtual std::int64_t batchSize() const = 0;             // rows per rank
+  virtual std::int64_t batchSize() const = 0;  // rows per rank
   virtual std::int64_t iterationsPerEpoch(int ranks) const = 0;
-  virtual std::string description() const = 0;            // "MNIST, 8000 images, from data/mnist"
+  virtual std::string description() const = 0;  // "MNIST, 8000 images, from data/mnist"
 };
 
 /// What a model wants to be fed.
-struct ImageSpec { std::int64_t channels = 1, height = 28, width = 28; };
+struct ImageSpec {
+  std::int64_t channels = 1, height = 28, width = 28;
+};
 struct LoaderOptions {
   ImageSpec image = {};
-  std::int64_t batch = 64;      // rows per rank
-  std::uint64_t seed = 0;       // order of samples (and, for digits, the samples)
+  std::int64_t batch = 64;                    // rows per rank
+  std::uint64_t seed = 0;                     // order of samples (and, for digits, the samples)
   std::int64_t firstSample = 0, samples = 0;  // a slice of the data set; 0 samples: all
-  bool shuffle = true;        // false: in the order of the data set, wrapping around at its end (evaluation)
+  bool shuffle = true;  // false: in the order of the data set, wrapping around at its end (evaluation)
 };
-/// `digits` (drawn procedurally: strokes, shift, rotation, noise; needs no files) or `mnist:DIR` (IDX files, plain or
-/// .gz; train or t10k, whichever is there). Images are scaled to the spec, pixels in [0, 1], labels Int64. Every epoch
-/// has an order of its own; rows that do not fill a global batch are left out. `digits` without a slice has new samples
-/// in every epoch (of 8000).
-/// kUsage: unknown spec (the known ones listed), impossible sizes or slice; kMissing / kDamaged: files (named).
+/// `digits` (drawn procedurally: strokes, shift, rotation, noise; needs no files) or `mnist:DIR` (IDX files,
+/// plain or .gz; train or t10k, whichever is there). Images are scaled to the spec, pixels in [0, 1], labels
+/// Int64. Every epoch has an order of its own; rows that do not fill a global batch are left out. `digits`
+/// without a slice has new samples in every epoch (of 8000). kUsage: unknown spec (the known ones listed),
+/// impossible sizes or slice; kMissing / kDamaged: files (named).
 Result<std::unique_ptr<DataLoader>> makeLoader(const std::string& spec, const LoaderOptions& options);
 
 }  // namespace msdbg::core

@@ -1,20 +1,28 @@
-#include "core_engine/train/digit_glyphs_internal.h"
-
 #include <array>
 #include <vector>
+
+#include "core_engine/train/digit_glyphs_internal.h"
 
 namespace msdbg::core {
 namespace {
 
-enum class Line { kStraight, kSmooth, kClosed };  // kSmooth and kClosed: a Catmull-Rom spline through the points
-struct Stroke { Line line; std::vector<Point> points; };
+enum class Line {
+  kStraight,
+  kSmooth,
+  kClosed
+};  // kSmooth and kClosed: a Catmull-Rom spline through the points
+struct Stroke {
+  Line line;
+  std::vector<Point> points;
+};
 using Glyph = std::vector<Segment>;
 
 constexpr int kSegmentsPerSpan = 3;
 
 // Only sums and products: the same bits on every machine, unlike sines of another C library.
 float spline(float p0, float p1, float p2, float p3, float t) {
-  return 0.5f * (2 * p1 + t * ((p2 - p0) + t * ((2 * p0 - 5 * p1 + 4 * p2 - p3) + t * (3 * p1 - 3 * p2 + p3 - p0))));
+  return 0.5f *
+         (2 * p1 + t * ((p2 - p0) + t * ((2 * p0 - 5 * p1 + 4 * p2 - p3) + t * (3 * p1 - 3 * p2 + p3 - p0))));
 }
 
 Point splineAt(const Stroke& s, std::size_t span, float t) {
@@ -39,7 +47,8 @@ void addSpline(Glyph& glyph, const Stroke& s) {
 Glyph makeGlyph(const std::vector<Stroke>& strokes) {
   Glyph glyph;
   for (const Stroke& s : strokes) {
-    if (s.line != Line::kStraight) addSpline(glyph, s);
+    if (s.line != Line::kStraight)
+      addSpline(glyph, s);
     else
       for (std::size_t i = 0; i + 1 < s.points.size(); ++i) glyph.push_back({s.points[i], s.points[i + 1]});
   }
@@ -49,9 +58,18 @@ Glyph makeGlyph(const std::vector<Stroke>& strokes) {
 std::array<Glyph, 10> makeGlyphs() {
   using enum Line;
   return {
-      makeGlyph({{kClosed, {{.5f, 0}, {.78f, .15f}, {.84f, .5f}, {.78f, .85f}, {.5f, 1}, {.22f, .85f}, {.16f, .5f}, {.22f, .15f}}}}),
+      makeGlyph({{kClosed,
+                  {{.5f, 0},
+                   {.78f, .15f},
+                   {.84f, .5f},
+                   {.78f, .85f},
+                   {.5f, 1},
+                   {.22f, .85f},
+                   {.16f, .5f},
+                   {.22f, .15f}}}}),
       makeGlyph({{kStraight, {{.3f, .22f}, {.54f, 0}, {.54f, 1}}}}),
-      makeGlyph({{kSmooth, {{.18f, .25f}, {.3f, .04f}, {.56f, 0}, {.78f, .16f}, {.74f, .42f}, {.46f, .7f}, {.15f, 1}}},
+      makeGlyph({{kSmooth,
+                  {{.18f, .25f}, {.3f, .04f}, {.56f, 0}, {.78f, .16f}, {.74f, .42f}, {.46f, .7f}, {.15f, 1}}},
                  {kStraight, {{.15f, 1}, {.86f, 1}}}}),
       makeGlyph({{kSmooth, {{.2f, .12f}, {.46f, 0}, {.74f, .1f}, {.74f, .36f}, {.44f, .48f}}},
                  {kSmooth, {{.44f, .48f}, {.76f, .58f}, {.8f, .84f}, {.5f, 1}, {.17f, .88f}}}}),

@@ -5,8 +5,12 @@
 
 namespace msdbg::core {
 
-struct Point { float x, y; };
-struct Segment { Point a, b; };
+struct Point {
+  float x, y;
+};
+struct Segment {
+  Point a, b;
+};
 
 /// digit: 0 to 9.
 std::span<const Segment> digitGlyph(int digit);

@@ -1,5 +1,5 @@
-// `digits`: handwriting-like digits, drawn when asked for. A sample is a function of seed, number and image size; only
-// sums, products, quotients and square roots are used, which IEEE 754 rounds alike everywhere.
+// `digits`: handwriting-like digits, drawn when asked for. A sample is a function of seed, number and image
+// size; only sums, products, quotients and square roots are used, which IEEE 754 rounds alike everywhere.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,18 +18,20 @@ constexpr float kNoise = 0.2f;  // width of the uniform noise
 
 // How one sample is written. Lengths are in parts of the image's smaller side.
 struct Hand {
-  float width, height;      // of the glyph's box
-  float sine, cosine;       // rotation, up to 15 degrees
-  float slant;              // x shift per height
+  float width, height;  // of the glyph's box
+  float sine, cosine;   // rotation, up to 15 degrees
+  float slant;          // x shift per height
   float shiftX, shiftY;
-  float stroke;             // width of the line
-  float ink;                // darkest value
+  float stroke;  // width of the line
+  float ink;     // darkest value
 };
 
 class Draws {
  public:
   explicit Draws(const RandomStream& stream) : m_stream(stream) {}
-  float between(float low, float high) { return low + (high - low) * static_cast<float>(m_stream.uniform(m_next++)); }
+  float between(float low, float high) {
+    return low + (high - low) * static_cast<float>(m_stream.uniform(m_next++));
+  }
 
  private:
   const RandomStream& m_stream;
@@ -52,11 +54,14 @@ Hand drawHand(const RandomStream& stream) {
   return hand;
 }
 
-// Squared distance of every pixel's centre to the nearest stroke, exact where it is below the reach, else large.
+// Squared distance of every pixel's centre to the nearest stroke, exact where it is below the reach, else
+// large.
 class DistanceField {
  public:
   DistanceField(std::int64_t width, std::int64_t height, float reach)
-      : m_width(width), m_height(height), m_reach(reach),
+      : m_width(width),
+        m_height(height),
+        m_reach(reach),
         m_squared(static_cast<std::size_t>(width * height), std::numeric_limits<float>::max()) {}
 
   void add(const Point& a, const Point& b) {
@@ -79,7 +84,9 @@ class DistanceField {
   const std::vector<float>& squared() const { return m_squared; }
 
  private:
-  std::int64_t lowEnd(float at) const { return std::max<std::int64_t>(0, static_cast<std::int64_t>(at - m_reach)); }
+  std::int64_t lowEnd(float at) const {
+    return std::max<std::int64_t>(0, static_cast<std::int64_t>(at - m_reach));
+  }
   std::int64_t highEnd(float at, std::int64_t size) const {
     return std::clamp<std::int64_t>(static_cast<std::int64_t>(at + m_reach) + 1, 0, size);
   }
@@ -120,7 +127,8 @@ class Digits : public ImageSource {
             static_cast<float>(m_image.height) / 2 + side * (turnedY + hand.shiftY)};
   }
 
-  // Ink where the line covers the pixel (half covered at the radius), plus noise; in steps of 1/255, as scanned images.
+  // Ink where the line covers the pixel (half covered at the radius), plus noise; in steps of 1/255, as
+  // scanned images.
   static void fill(std::span<float> image, const DistanceField& field, float radius, float ink,
                    const RandomStream& stream) {
     constexpr std::uint64_t kFirst = 64;  // beyond what drawHand uses
@@ -132,7 +140,8 @@ class Digits : public ImageSource {
       std::uint32_t bits = stream.bits(kFirst + at / 4);  // a byte a pixel
       for (float& pixel : image.subspan(at, std::min<std::size_t>(4, image.size() - at))) {
         const float noise = kNoise * (static_cast<float>(bits & 255) - 127.5f) / 255;
-        pixel = static_cast<float>(static_cast<int>(255 * std::clamp(pixel + noise, 0.0f, 1.0f) + 0.5f)) / 255;
+        pixel =
+            static_cast<float>(static_cast<int>(255 * std::clamp(pixel + noise, 0.0f, 1.0f) + 0.5f)) / 255;
         bits >>= 8;
       }
     }

@@ -1,5 +1,3 @@
-#include "core_engine/train/idx_file_internal.h"
-
 #include <zlib.h>
 
 #include <algorithm>
@@ -8,6 +6,8 @@
 #include <memory>
 #include <span>
 #include <string>
+
+#include "core_engine/train/idx_file_internal.h"
 
 namespace msdbg::core {
 namespace {
@@ -68,7 +68,8 @@ Result<std::vector<std::int64_t>> readHeader(gzFile file, std::size_t rank) {
 }
 
 /// The number of bytes that the header promises, if a file of this size can hold them.
-Result<std::uint64_t> promisedBytes(const std::vector<std::int64_t>& dims, std::uint64_t fileSize, bool plain) {
+Result<std::uint64_t> promisedBytes(const std::vector<std::int64_t>& dims, std::uint64_t fileSize,
+                                    bool plain) {
   const std::uint64_t header = 4 + 4 * dims.size();
   const std::uint64_t most = plain ? fileSize - header : std::min(kMostBytes, kDeflateRatio * fileSize);
   std::uint64_t bytes = 1;

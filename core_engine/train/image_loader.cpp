@@ -1,9 +1,8 @@
-#include "core_engine/train/image_loader_internal.h"
-
 #include <algorithm>
 #include <numeric>
 
 #include "core_engine/runtime/philox.h"
+#include "core_engine/train/image_loader_internal.h"
 
 namespace msdbg::core {
 namespace {
@@ -25,7 +24,8 @@ class ImageLoader : public DataLoader {
     for (std::int64_t row = 0; row < rows; ++row) {
       const std::int64_t sample = sampleOf(iteration.value, rank.value * rows + row, ranks);
       const std::size_t at = static_cast<std::size_t>(row);
-      label.data<std::int64_t>()[at] = drawChannels(sample, x.data<float>().subspan(at * imageSize, imageSize));
+      label.data<std::int64_t>()[at] =
+          drawChannels(sample, x.data<float>().subspan(at * imageSize, imageSize));
     }
     return {iteration, {{"x", std::move(x)}, {"label", std::move(label)}}};
   }
@@ -85,8 +85,8 @@ Status checkOptions(const ImageSource& source, const LoaderOptions& o) {
   const std::int64_t available = source.samples() - o.firstSample;
   if (available > 0 && o.samples <= available) return Ok{};
   return usage("data: samples " + std::to_string(o.firstSample) + " to " +
-               std::to_string(o.firstSample + std::max<std::int64_t>(o.samples, 1) - 1) + " were asked for, but " +
-               source.describe(source.samples()) + " is all there is");
+               std::to_string(o.firstSample + std::max<std::int64_t>(o.samples, 1) - 1) +
+               " were asked for, but " + source.describe(source.samples()) + " is all there is");
 }
 
 }  // namespace

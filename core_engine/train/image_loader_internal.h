@@ -1,5 +1,5 @@
-// What `digits` and `mnist` share: an ImageSource draws one gray image by number; ImageLoader turns a slice of it into
-// shuffled batches of a model's size. A source is immutable; any thread may draw.
+// What `digits` and `mnist` share: an ImageSource draws one gray image by number; ImageLoader turns a slice
+// of it into shuffled batches of a model's size. A source is immutable; any thread may draw.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,8 @@ class ImageSource {
  public:
   virtual ~ImageSource() = default;
   virtual std::int64_t samples() const = 0;  // in one epoch
-  /// Whether there are samples beyond samples(): every epoch then has new ones, in the order of their numbers.
+  /// Whether there are samples beyond samples(): every epoch then has new ones, in the order of their
+  /// numbers.
   virtual bool endless() const { return false; }
   /// Draws sample `index` as image height x width in [0, 1]; returns its label.
   virtual std::int64_t draw(std::int64_t index, std::span<float> image) const = 0;

@@ -54,8 +54,8 @@ Value linear(Value x, const LinearOptions& options, Where where) {
   const LayerScope layer(graph, where);
   const std::int64_t features = x.shape()[1];
   const Attributes attributes = {{"transB", std::int64_t{1}}};
-  const Value weight = parameter(graph, "weight", {options.out, features}, x.dtype(), kaiming(features),
-                                 Where::current());
+  const Value weight =
+      parameter(graph, "weight", {options.out, features}, x.dtype(), kaiming(features), Where::current());
   if (!options.bias) return applyOp1("Gemm", {x, weight}, attributes, Where::current());
   const Value bias = parameter(graph, "bias", {options.out}, x.dtype(), kZeros, Where::current());
   return applyOp1("Gemm", {x, weight, bias}, attributes, Where::current());

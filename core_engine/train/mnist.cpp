@@ -10,12 +10,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// One axis of a bilinear resize (pixel centres at half numbers, as OpenCV and PyTorch without align_corners).
-struct Tap { std::size_t low, high; float weight; };  // value = low + weight * (high - low)
+/// One axis of a bilinear resize (pixel centres at half numbers, as OpenCV and PyTorch without
+/// align_corners).
+struct Tap {
+  std::size_t low, high;
+  float weight;
+};  // value = low + weight * (high - low)
 
 std::vector<Tap> tapsOf(std::int64_t from, std::int64_t to) {
   std::vector<Tap> taps;
-  const double scale = static_cast<double>(from) / static_cast<double>(to), last = static_cast<double>(from - 1);
+  const double scale = static_cast<double>(from) / static_cast<double>(to),
+               last = static_cast<double>(from - 1);
   for (std::int64_t i = 0; i < to; ++i) {
     const double at = std::clamp((static_cast<double>(i) + 0.5) * scale - 0.5, 0.0, last);
     const double low = std::floor(at);
@@ -28,8 +33,11 @@ std::vector<Tap> tapsOf(std::int64_t from, std::int64_t to) {
 class Mnist : public ImageSource {
  public:
   Mnist(std::string folder, IdxFile images, IdxFile labels, const ImageSpec& spec)
-      : m_folder(std::move(folder)), m_images(std::move(images)), m_labels(std::move(labels)),
-        m_rows(tapsOf(m_images.dims[1], spec.height)), m_columns(tapsOf(m_images.dims[2], spec.width)) {}
+      : m_folder(std::move(folder)),
+        m_images(std::move(images)),
+        m_labels(std::move(labels)),
+        m_rows(tapsOf(m_images.dims[1], spec.height)),
+        m_columns(tapsOf(m_images.dims[2], spec.width)) {}
 
   std::int64_t samples() const override { return m_images.dims[0]; }
   std::string describe(std::int64_t samples) const override {
@@ -71,16 +79,19 @@ fs::path findFile(const fs::path& folder, const std::string& set, const std::str
   return {};
 }
 
-Status checkPair(const IdxFile& images, const fs::path& imagePath, const IdxFile& labels, const fs::path& labelPath) {
+Status checkPair(const IdxFile& images, const fs::path& imagePath, const IdxFile& labels,
+                 const fs::path& labelPath) {
   if (images.dims[1] > 4096 || images.dims[2] > 4096)
     return Error(ErrorCode::kDamaged, imagePath.string() + ": images of more than 4096 pixels a side");
   if (labels.dims[0] != images.dims[0])
-    return Error(ErrorCode::kDamaged, labelPath.string() + ": " + std::to_string(labels.dims[0]) + " labels for " +
-                                          std::to_string(images.dims[0]) + " images in " + imagePath.string());
+    return Error(ErrorCode::kDamaged, labelPath.string() + ": " + std::to_string(labels.dims[0]) +
+                                          " labels for " + std::to_string(images.dims[0]) + " images in " +
+                                          imagePath.string());
   const auto wrong = std::ranges::find_if(labels.bytes, [](std::uint8_t label) { return label > 9; });
   if (wrong != labels.bytes.end())
-    return Error(ErrorCode::kDamaged, labelPath.string() + ": label " + std::to_string(*wrong) + " of image " +
-                                          std::to_string(wrong - labels.bytes.begin()) + " is not a digit");
+    return Error(ErrorCode::kDamaged, labelPath.string() + ": label " + std::to_string(*wrong) +
+                                          " of image " + std::to_string(wrong - labels.bytes.begin()) +
+                                          " is not a digit");
   return Ok{};
 }
 
@@ -91,14 +102,17 @@ Result<std::unique_ptr<ImageSource>> openMnist(const std::string& folder, const 
   fs::path imagePath = findFile(folder, set, "images");
   if (imagePath.empty()) imagePath = findFile(folder, set = "t10k", "images");
   if (imagePath.empty())
-    return Error(ErrorCode::kMissing, "mnist: no train-images-idx3-ubyte or t10k-images-idx3-ubyte (or .gz) in " + folder);
+    return Error(ErrorCode::kMissing,
+                 "mnist: no train-images-idx3-ubyte or t10k-images-idx3-ubyte (or .gz) in " + folder);
   const fs::path labelPath = findFile(folder, set, "labels");
   if (labelPath.empty())
-    return Error(ErrorCode::kMissing, "mnist: " + imagePath.string() + " has no " + set + "-labels-idx1-ubyte (or .gz) beside it");
+    return Error(ErrorCode::kMissing,
+                 "mnist: " + imagePath.string() + " has no " + set + "-labels-idx1-ubyte (or .gz) beside it");
   MSDBG_ASSIGN(IdxFile images, readIdx(imagePath, 3));
   MSDBG_ASSIGN(IdxFile labels, readIdx(labelPath, 1));
   MSDBG_TRY(checkPair(images, imagePath, labels, labelPath));
-  return std::unique_ptr<ImageSource>(std::make_unique<Mnist>(folder, std::move(images), std::move(labels), image));
+  return std::unique_ptr<ImageSource>(
+      std::make_unique<Mnist>(folder, std::move(images), std::move(labels), image));
 }
 
 }  // namespace msdbg::core

@@ -13,8 +13,8 @@ bool agreedToStop(RunContext& context) {
   const Tensor mine = Tensor::of<float>({1}, std::vector<float>{wanted ? 1.0f : 0.0f});
   const Status status = context.communicator().allreduceSum(mine, votes);
   if (!status.ok())
-    throw std::runtime_error("rank " + std::to_string(context.rank().value) + ", between iterations: " +
-                             status.error().message());
+    throw std::runtime_error("rank " + std::to_string(context.rank().value) +
+                             ", between iterations: " + status.error().message());
   return votes.at(0) > 0;
 }
 
@@ -35,8 +35,10 @@ Shard::Iterator& Shard::Iterator::operator++() {
 void Shard::Iterator::load() {
   if (m_at >= m_shard.m_steps) return;
   RunContext& context = m_shard.m_context;
-  if (agreedToStop(context)) m_at = m_shard.m_steps;
-  else m_batch = m_shard.m_loader.batch(Iteration{m_at}, context.rank(), context.ranks());
+  if (agreedToStop(context))
+    m_at = m_shard.m_steps;
+  else
+    m_batch = m_shard.m_loader.batch(Iteration{m_at}, context.rank(), context.ranks());
 }
 
 }  // namespace msdbg::core

@@ -1,5 +1,5 @@
-// RunContext: what surrounds a training program: rank, seed, threads, data slice, observer. dump's Session is the one
-// that can record. Used from the training thread.
+// RunContext: what surrounds a training program: rank, seed, threads, data slice, observer. dump's Session is
+// the one that can record. Used from the training thread.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class RunContext {
  public:
   virtual ~RunContext() = default;
   virtual Communicator& communicator() = 0;
-  virtual Observer* observer() = 0;                  // nullptr: not recorded
+  virtual Observer* observer() = 0;  // nullptr: not recorded
   virtual std::uint64_t seed() const = 0;
   virtual int threads() const = 0;
   virtual const std::vector<FaultSpec>& faults() const = 0;
@@ -37,7 +37,8 @@ class RunContext {
 /// A range of Batch for a for loop; batches are made when the loop asks for them.
 class Shard {
  public:
-  Shard(RunContext& context, const DataLoader& loader, std::int64_t steps) : m_context(context), m_loader(loader), m_steps(steps) {}
+  Shard(RunContext& context, const DataLoader& loader, std::int64_t steps)
+      : m_context(context), m_loader(loader), m_steps(steps) {}
   class Iterator {
    public:
     Iterator(Shard& shard, std::int64_t at);

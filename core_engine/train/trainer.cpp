@@ -18,7 +18,9 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// What the accuracy is computed from: the inputs of the graph's only cross-entropy node.
-struct Classification { TensorId logits, label; };
+struct Classification {
+  TensorId logits, label;
+};
 
 std::optional<Classification> findClassification(const Graph& graph) {
   std::optional<Classification> found;
@@ -48,7 +50,9 @@ std::int64_t countCorrect(const Tensor& logits, const Tensor& label, std::int64_
   return correct;
 }
 
-bool isInput(const TensorInfo& info) { return info.role == TensorRole::kInput || info.role == TensorRole::kLabel; }
+bool isInput(const TensorInfo& info) {
+  return info.role == TensorRole::kInput || info.role == TensorRole::kLabel;
+}
 
 }  // namespace
 
@@ -104,10 +108,12 @@ struct Trainer::Impl {
       if (!isInput(info)) continue;
       names.push_back(info.name);
       if (info.name != name && !info.name.ends_with("/" + name)) continue;
-      if (found.valid()) failStep("the batch's '" + name + "' may be any of several inputs: " + join(names, ", "));
+      if (found.valid())
+        failStep("the batch's '" + name + "' may be any of several inputs: " + join(names, ", "));
       found = info.id;
     }
-    if (!found.valid()) failStep("the batch's '" + name + "' is no input of the graph; it has " + join(names, ", "));
+    if (!found.valid())
+      failStep("the batch's '" + name + "' is no input of the graph; it has " + join(names, ", "));
     return inputs[name] = found;
   }
 
@@ -127,7 +133,9 @@ struct Trainer::Impl {
   Tensor learningRateTensor() const {
     const TensorInfo& info = graph.tensor(compiled.learningRate);
     Tensor tensor(info.dtype, info.shape);
-    visitFloating(info.dtype, [&](auto zero) { tensor.data<decltype(zero)>()[0] = static_cast<decltype(zero)>(learningRate); });
+    visitFloating(info.dtype, [&](auto zero) {
+      tensor.data<decltype(zero)>()[0] = static_cast<decltype(zero)>(learningRate);
+    });
     return tensor;
   }
 

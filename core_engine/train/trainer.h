@@ -1,5 +1,5 @@
-// Trainer: compiles the training graph once, then step() runs one iteration. Throws std::runtime_error (what, where)
-// when a graph cannot be compiled, a batch does not fit or a rank is lost. Used from one thread.
+// Trainer: compiles the training graph once, then step() runs one iteration. Throws std::runtime_error (what,
+// where) when a graph cannot be compiled, a batch does not fit or a rank is lost. Used from one thread.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,9 @@ namespace msdbg::core {
 
 class Executor;
 
-struct StepResult { double loss = 0, accuracy = 0, seconds = 0; };  // of this rank's batch; accuracy NaN without labels
+struct StepResult {
+  double loss = 0, accuracy = 0, seconds = 0;
+};  // of this rank's batch; accuracy NaN without labels
 
 class Trainer {
  public:
@@ -21,12 +23,12 @@ class Trainer {
   ~Trainer();
 
   StepResult step(const Batch& batch);
-  /// Share of the loader's first `samples` rows whose largest logit is the label; nothing is updated, every rank
-  /// evaluates all of them. Use a loader with shuffle = false and the graph's batch size; rows of the last batch beyond
-  /// `samples` are ignored.
+  /// Share of the loader's first `samples` rows whose largest logit is the label; nothing is updated, every
+  /// rank evaluates all of them. Use a loader with shuffle = false and the graph's batch size; rows of the
+  /// last batch beyond `samples` are ignored.
   double evaluateAccuracy(const DataLoader& loader, std::int64_t samples);
 
-  Iteration iteration() const;      // the next one
+  Iteration iteration() const;  // the next one
   const Graph& graph() const;
   Executor& executor();
 

@@ -1,8 +1,9 @@
-// What holds for all kernels of the fast backend: declining, repeatability, thread counts, facts about the machine.
+// What holds for all kernels of the fast backend: declining, repeatability, thread counts, facts about the
+// machine.
 #include <omp.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstring>
 
 #include "core_engine/cpu/kernel_factory.h"
 #include "tests/cpu/kernel_harness.h"
@@ -29,7 +30,8 @@ Tensor labels64() {
 
 /// A node of every kernel family, large enough that several threads take part.
 std::vector<OneNode> sampleNodes() {
-  const Tensor x = numbers({16, 32, 12, 12}, 1), w = numbers({48, 32, 3, 3}, 2), dy = numbers({16, 48, 12, 12}, 3);
+  const Tensor x = numbers({16, 32, 12, 12}, 1), w = numbers({48, 32, 3, 3}, 2),
+               dy = numbers({16, 48, 12, 12}, 3);
   const Tensor pooled = fast({"MaxPool", {x}, kPool2});
   const Tensor a = numbers({300, 700}, 4), b = numbers({700, 300}, 5);
   return {
@@ -77,7 +79,8 @@ TEST_CASE("Every fast kernel repeats its bits for one thread count, wherever its
       for (int again = 0; again < 4; ++again) {
         shift.emplace_back(DType::UInt8, Shape{64 * (again + 1) + 64 * 1021 * (again % 2)});
         const Ran second = runFast(moved(node), threads);
-        for (std::size_t i = 0; i < first.outputs.size(); ++i) REQUIRE(sameBits(first.outputs[i], second.outputs[i]));
+        for (std::size_t i = 0; i < first.outputs.size(); ++i)
+          REQUIRE(sameBits(first.outputs[i], second.outputs[i]));
       }
     }
   }
@@ -102,7 +105,11 @@ TEST_CASE("Kernels of one backend share work memory without disturbing each othe
   const Tensor expectedSmall = fast(small), expectedLarge = fast(large);
 
   Graph graph("network");
-  struct Compiled { const OneNode* node; NodeId id; std::unique_ptr<KernelImpl> kernel; };
+  struct Compiled {
+    const OneNode* node;
+    NodeId id;
+    std::unique_ptr<KernelImpl> kernel;
+  };
   std::vector<Compiled> compiled;
   for (const OneNode* node : {&small, &large}) {
     std::vector<TensorId> inputs;
@@ -164,7 +171,8 @@ TEST_CASE("The backend declines operators it does not have, and empty tensors") 
 TEST_CASE("Every operator but the collectives has a fast kernel") {
   for (const OpDef& op : allOps()) {
     const auto rows = cpu::builtinKernels();
-    const bool listed = std::any_of(rows.begin(), rows.end(), [&](const cpu::KernelRow& r) { return r.opType == op.name; });
+    const bool listed =
+        std::any_of(rows.begin(), rows.end(), [&](const cpu::KernelRow& r) { return r.opType == op.name; });
     CAPTURE(std::string(op.name));
     CHECK(listed == (op.name != "Allreduce"));
   }

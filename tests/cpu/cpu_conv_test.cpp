@@ -14,9 +14,12 @@ struct ConvCase {
   std::int64_t strideH, strideW;
   std::vector<std::int64_t> pads;  // top, left, bottom, right
 
-  Attributes attributes() const { return {{"strides", std::vector<std::int64_t>{strideH, strideW}}, {"pads", pads}}; }
+  Attributes attributes() const {
+    return {{"strides", std::vector<std::int64_t>{strideH, strideW}}, {"pads", pads}};
+  }
   Shape y() const {
-    return {x[0], w[0], (x[2] + pads[0] + pads[2] - w[2]) / strideH + 1, (x[3] + pads[1] + pads[3] - w[3]) / strideW + 1};
+    return {x[0], w[0], (x[2] + pads[0] + pads[2] - w[2]) / strideH + 1,
+            (x[3] + pads[1] + pads[3] - w[3]) / strideW + 1};
   }
 };
 
@@ -27,7 +30,8 @@ const ConvCase kCases[] = {
     {{2, 64, 4, 4}, {48, 64, 3, 3}, 1, 1, {1, 1, 1, 1}}, {{1, 2, 3, 3}, {2, 2, 3, 3}, 1, 1, {0, 0, 0, 0}},
 };
 
-/// f(x index, w index, y index) for every product of the convolution: its definition, in four lines of index arithmetic.
+/// f(x index, w index, y index) for every product of the convolution: its definition, in four lines of index
+/// arithmetic.
 template <typename F>
 void forProducts(const ConvCase& c, const F& f) {
   const Shape y = c.y();
@@ -81,7 +85,8 @@ TEST_CASE("ConvGradInput on oneDNN sends every product back to where it came fro
     Attributes attributes = c.attributes();
     attributes["shape"] = std::vector<std::int64_t>(c.x.dims().begin(), c.x.dims().end());
     Doubles dx = zeros(c.x);
-    forProducts(c, [&](auto xi, auto wi, auto yi) { dx[static_cast<std::size_t>(xi)] += dy.at(yi) * w.at(wi); });
+    forProducts(c,
+                [&](auto xi, auto wi, auto yi) { dx[static_cast<std::size_t>(xi)] += dy.at(yi) * w.at(wi); });
     CHECK(error(fast({"ConvGradInput", {dy, w}, attributes}), dx) < 3e-5);
   }
 }
@@ -93,7 +98,8 @@ TEST_CASE("ConvGradWeight on oneDNN sums over images and positions") {
     Attributes attributes = c.attributes();
     attributes["kernel_shape"] = std::vector<std::int64_t>{c.w[2], c.w[3]};
     Doubles dw = zeros(c.w);
-    forProducts(c, [&](auto xi, auto wi, auto yi) { dw[static_cast<std::size_t>(wi)] += dy.at(yi) * x.at(xi); });
+    forProducts(c,
+                [&](auto xi, auto wi, auto yi) { dw[static_cast<std::size_t>(wi)] += dy.at(yi) * x.at(xi); });
     CHECK(error(fast({"ConvGradWeight", {dy, x}, attributes}), dw) < 1e-4);
   }
 }
@@ -101,7 +107,8 @@ TEST_CASE("ConvGradWeight on oneDNN sums over images and positions") {
 TEST_CASE("A NaN in one pixel reaches exactly the outputs whose window covers it") {
   const ConvCase c{{2, 3, 6, 6}, {5, 3, 3, 3}, 1, 1, {1, 1, 1, 1}};
   Tensor x = numbers(c.x, 1);
-  x.data<float>()[2 * 36 + 14] = std::numeric_limits<float>::quiet_NaN();  // image 0, channel 2, row 2, column 2
+  x.data<float>()[2 * 36 + 14] =
+      std::numeric_limits<float>::quiet_NaN();  // image 0, channel 2, row 2, column 2
   const Tensor y = fast({"Conv", {x, numbers(c.w, 2)}, c.attributes()});
   for (std::int64_t i = 0; i < y.elements(); ++i) {
     const std::int64_t row = i / 6 % 6, column = i % 6, image = i / 180;
@@ -112,6 +119,7 @@ TEST_CASE("A NaN in one pixel reaches exactly the outputs whose window covers it
 TEST_CASE("An infinity in a weight makes the outputs of its filter infinite or NaN and no other") {
   Tensor w = numbers({5, 3, 3, 3}, 1);
   w.data<float>()[27 * 3 + 13] = std::numeric_limits<float>::infinity();  // the centre of filter 3, channel 1
-  const Tensor y = fast({"Conv", {numbers({2, 3, 6, 6}, 2), w}, {{"pads", std::vector<std::int64_t>{1, 1, 1, 1}}}});
+  const Tensor y =
+      fast({"Conv", {numbers({2, 3, 6, 6}, 2), w}, {{"pads", std::vector<std::int64_t>{1, 1, 1, 1}}}});
   for (std::int64_t i = 0; i < y.elements(); ++i) CHECK(std::isfinite(y.at(i)) == (i / 36 % 5 != 3));
 }

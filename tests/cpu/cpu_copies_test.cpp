@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core_engine/ops/onnx_dtype.h"
 #include "tests/cpu/kernel_harness.h"
 
 using namespace msdbg::core;
@@ -14,21 +15,34 @@ using Ints = std::vector<std::int64_t>;
 /// Element i of the transposed tensor, found through its coordinates.
 double transposedAt(const Tensor& x, const Ints& perm, const Shape& y, std::int64_t i) {
   Ints coordinate(perm.size());
-  for (std::size_t d = perm.size(); d-- > 0; i /= y[d]) coordinate[static_cast<std::size_t>(perm[d])] = i % y[d];
+  for (std::size_t d = perm.size(); d-- > 0; i /= y[d])
+    coordinate[static_cast<std::size_t>(perm[d])] = i % y[d];
   std::int64_t flat = 0;
   for (std::size_t d = 0; d < perm.size(); ++d) flat = flat * x.shape()[d] + coordinate[d];
   return x.at(flat);
 }
 
-struct TransposeCase { Shape x; Ints perm; };
+struct TransposeCase {
+  Shape x;
+  Ints perm;
+};
 
 }  // namespace
 
 TEST_CASE("Transpose moves every element to its place, for any permutation and element size") {
   const TransposeCase cases[] = {
-      {{5}, {0}},           {{3, 4}, {1, 0}},           {{70, 45}, {1, 0}},           {{2, 3, 4}, {2, 0, 1}},
-      {{2, 3, 4}, {0, 2, 1}}, {{2, 3, 4}, {1, 0, 2}},   {{3, 1, 5, 1}, {3, 2, 1, 0}}, {{4, 33, 2, 40}, {0, 3, 2, 1}},
-      {{2, 3, 4, 5}, {1, 3, 0, 2}}, {{1, 1}, {1, 0}},   {{2, 3, 4, 5}, {0, 1, 2, 3}}, {{40, 30, 50}, {2, 1, 0}},
+      {{5}, {0}},
+      {{3, 4}, {1, 0}},
+      {{70, 45}, {1, 0}},
+      {{2, 3, 4}, {2, 0, 1}},
+      {{2, 3, 4}, {0, 2, 1}},
+      {{2, 3, 4}, {1, 0, 2}},
+      {{3, 1, 5, 1}, {3, 2, 1, 0}},
+      {{4, 33, 2, 40}, {0, 3, 2, 1}},
+      {{2, 3, 4, 5}, {1, 3, 0, 2}},
+      {{1, 1}, {1, 0}},
+      {{2, 3, 4, 5}, {0, 1, 2, 3}},
+      {{40, 30, 50}, {2, 1, 0}},
   };
   const DType dtype = GENERATE(DType::Float32, DType::Float64, DType::Int64, DType::UInt8);
   for (const TransposeCase& c : cases) {
@@ -61,12 +75,14 @@ TEST_CASE("A copy keeps the payload of a NaN") {
 
 TEST_CASE("Fast casts agree with C++ conversions, others are left to the reference") {
   const Tensor x = numbers({40001}, 1, 200);
-  const auto cast = [](const Tensor& from, const char* to) { return fast({"Cast", {from}, {{"to", std::string(to)}}}); };
-  CHECK(sameBits(cast(x, "float64"), x.cast(DType::Float64)));
-  CHECK(sameBits(cast(x.cast(DType::Float64), "float32"), x));
-  CHECK(sameBits(cast(x, "float32"), x));
+  const auto cast = [](const Tensor& from, DType to) {
+    return fast({"Cast", {from}, {{"to", onnxNumber(to)}}});
+  };
+  CHECK(sameBits(cast(x, DType::Float64), x.cast(DType::Float64)));
+  CHECK(sameBits(cast(x.cast(DType::Float64), DType::Float32), x));
+  CHECK(sameBits(cast(x, DType::Float32), x));
   const Tensor whole = x.cast(DType::Int64);
-  CHECK(sameBits(cast(whole, "float32"), whole.cast(DType::Float32)));
-  const Ran ran = runFast({"Cast", {x}, {{"to", std::string("int64")}}});
+  CHECK(sameBits(cast(whole, DType::Float32), whole.cast(DType::Float32)));
+  const Ran ran = runFast({"Cast", {x}, {{"to", onnxNumber(DType::Int64)}}});
   CHECK(ran.declined == "a cast from float32 to int64 is rare");
 }

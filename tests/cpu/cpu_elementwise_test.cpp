@@ -12,7 +12,9 @@ namespace {
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-struct Broadcast { Shape a, b, y; };
+struct Broadcast {
+  Shape a, b, y;
+};
 const Broadcast kBroadcasts[] = {
     {{1}, {1}, {1}},
     {{}, {3, 4}, {3, 4}},
@@ -53,15 +55,17 @@ TEST_CASE("Add, Sub, Mul and Div broadcast and round once") {
     const Tensor y = fast({op, {a, b}});
     REQUIRE(y.shape() == s.y);
     CHECK(largestError(y, [&](std::int64_t i) {
-      const double exact = apply(op, a.at(broadcastIndex(s.a, s.y, i)), b.at(broadcastIndex(s.b, s.y, i)));
-      return static_cast<double>(static_cast<float>(exact));
-    }) == 0);
+            const double exact =
+                apply(op, a.at(broadcastIndex(s.a, s.y, i)), b.at(broadcastIndex(s.b, s.y, i)));
+            return static_cast<double>(static_cast<float>(exact));
+          }) == 0);
   }
 }
 
 TEST_CASE("Arithmetic passes NaN and infinities on as IEEE 754 says") {
   const Tensor a = floats({6}, {kNan, 1, kInf, kInf, -1, 0}), b = floats({6}, {1, kNan, kInf, -kInf, 0, 0});
-  const auto sum = fast({"Add", {a, b}}), difference = fast({"Sub", {a, b}}), quotient = fast({"Div", {a, b}});
+  const auto sum = fast({"Add", {a, b}}), difference = fast({"Sub", {a, b}}),
+             quotient = fast({"Div", {a, b}});
   CHECK((std::isnan(sum.at(0)) && std::isnan(sum.at(1)) && sum.at(2) == kInf && std::isnan(sum.at(3))));
   CHECK((std::isnan(difference.at(2)) && difference.at(3) == kInf));
   CHECK((quotient.at(4) == -kInf && std::isnan(quotient.at(5))));
@@ -90,6 +94,8 @@ TEST_CASE("Sigmoid and Tanh are within 3 ulp, also on odd sizes and several thre
 
 TEST_CASE("The gradients of Sigmoid and Tanh follow from their outputs") {
   const Tensor dy = numbers({3, 1001}, 1), y = numbers({3, 1001}, 2);
-  CHECK(largestError(fast({"SigmoidGrad", {dy, y}}), [&](std::int64_t i) { return dy.at(i) * y.at(i) * (1 - y.at(i)); }) < 3e-7);
-  CHECK(largestError(fast({"TanhGrad", {dy, y}}), [&](std::int64_t i) { return dy.at(i) * (1 - y.at(i) * y.at(i)); }) < 3e-7);
+  CHECK(largestError(fast({"SigmoidGrad", {dy, y}}),
+                     [&](std::int64_t i) { return dy.at(i) * y.at(i) * (1 - y.at(i)); }) < 3e-7);
+  CHECK(largestError(fast({"TanhGrad", {dy, y}}),
+                     [&](std::int64_t i) { return dy.at(i) * (1 - y.at(i) * y.at(i)); }) < 3e-7);
 }

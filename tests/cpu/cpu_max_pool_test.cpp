@@ -19,14 +19,15 @@ struct PoolCase {
   Attributes attributes() const { return {{"kernel_shape", kernel}, {"strides", strides}, {"pads", pads}}; }
 };
 const PoolCase kCases[] = {
-    {{2, 3, 8, 8}, {2, 2}, {2, 2}, {0, 0, 0, 0}},  {{1, 2, 7, 9}, {3, 3}, {1, 1}, {1, 1, 1, 1}},
-    {{3, 1, 9, 5}, {3, 2}, {2, 3}, {1, 0, 2, 1}},  {{2, 2, 5, 5}, {5, 5}, {1, 1}, {4, 4, 4, 4}},
-    {{1, 1, 1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},  {{64, 16, 16, 16}, {3, 3}, {2, 2}, {0, 0, 0, 0}},
+    {{2, 3, 8, 8}, {2, 2}, {2, 2}, {0, 0, 0, 0}},   {{1, 2, 7, 9}, {3, 3}, {1, 1}, {1, 1, 1, 1}},
+    {{3, 1, 9, 5}, {3, 2}, {2, 3}, {1, 0, 2, 1}},   {{2, 2, 5, 5}, {5, 5}, {1, 1}, {4, 4, 4, 4}},
+    {{1, 1, 1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},   {{64, 16, 16, 16}, {3, 3}, {2, 2}, {0, 0, 0, 0}},
     {{2, 1, 40, 41}, {2, 4}, {1, 4}, {0, 2, 0, 1}},
 };
 
 /// Flat index of the window's first NaN, else first maximum, straight from the definition.
-std::int64_t winner(const PoolCase& c, const Tensor& x, std::int64_t plane, std::int64_t oy, std::int64_t ox) {
+std::int64_t winner(const PoolCase& c, const Tensor& x, std::int64_t plane, std::int64_t oy,
+                    std::int64_t ox) {
   std::int64_t best = -1;
   for (std::int64_t r = 0; r < c.kernel[0]; ++r)
     for (std::int64_t s = 0; s < c.kernel[1]; ++s) {
@@ -53,10 +54,11 @@ void requireAgreement(const PoolCase& c, const Tensor& x) {
   CHECK(largestError(y, [&](std::int64_t i) { return x.at(from[static_cast<std::size_t>(i)]); }) == 0);
   const Tensor dy = numbers(y.shape(), 9);
   std::vector<double> dx(static_cast<std::size_t>(x.elements()), 0.0);
-  for (std::size_t i = 0; i < from.size(); ++i) dx[static_cast<std::size_t>(from[i])] += dy.at(static_cast<std::int64_t>(i));
+  for (std::size_t i = 0; i < from.size(); ++i)
+    dx[static_cast<std::size_t>(from[i])] += dy.at(static_cast<std::int64_t>(i));
   CHECK(largestError(fast({"MaxPoolGrad", {x, y, dy}, c.attributes()}), [&](std::int64_t i) {
-    return static_cast<double>(static_cast<float>(dx[static_cast<std::size_t>(i)]));
-  }) == 0);
+          return static_cast<double>(static_cast<float>(dx[static_cast<std::size_t>(i)]));
+        }) == 0);
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ RunState dropoutState(int threads, std::int64_t iteration, std::int64_t rank) {
 }
 
 /// PyTorch's formula with each stored value rounded once from double.
-void checkUpdate(const Tensor& p, const Tensor& g, const Tensor* state, double momentum, double decay, const Ran& ran) {
+void checkUpdate(const Tensor& p, const Tensor& g, const Tensor* state, double momentum, double decay,
+                 const Ran& ran) {
   const double rate = static_cast<double>(0.01f);
   for (std::int64_t i = 0; i < p.elements(); ++i) {
     double step = g.at(i) + decay * p.at(i);
@@ -56,7 +57,8 @@ TEST_CASE("Dropout keeps the elements that Philox says, by their index in the gl
     const bool keep = random.uniform(static_cast<std::uint64_t>(2000 + i)) >= 0.25;
     kept += keep;
     REQUIRE(ran.outputs.at(1).at(i) == (keep ? 1 : 0));
-    REQUIRE(ran.outputs.at(0).at(i) == (keep ? static_cast<double>(static_cast<float>(x.at(i) / 0.75)) : 0.0));
+    REQUIRE(ran.outputs.at(0).at(i) ==
+            (keep ? static_cast<double>(static_cast<float>(x.at(i) / 0.75)) : 0.0));
   }
   CHECK(std::abs(kept - 750) < 60);
 }
@@ -85,7 +87,8 @@ TEST_CASE("SgdUpdate computes PyTorch's formula bit for bit as the reference") {
   if (momentum != 0) node.inputs.push_back(v);
   const Ran actual = runFast(node), expected = runReference(node, stateWith(1));
   REQUIRE(actual.kernel == "cpu:SgdUpdate");
-  for (std::size_t i = 0; i < expected.outputs.size(); ++i) CHECK(sameBits(actual.outputs[i], expected.outputs[i]));
+  for (std::size_t i = 0; i < expected.outputs.size(); ++i)
+    CHECK(sameBits(actual.outputs[i], expected.outputs[i]));
   checkUpdate(p, g, momentum != 0 ? &v : nullptr, momentum, decay, actual);
 }
 

@@ -1,12 +1,11 @@
-// The bodies of the tile kernels, compiled in this file for each instruction set alone, must give the same bits: the
-// library's clones are made of the same bodies by the same compiler options.
-#include "core_engine/cpu/tile_bodies.h"
-
+// The bodies of the tile kernels, compiled in this file for each instruction set alone, must give the same
+// bits: the library's clones are made of the same bodies by the same compiler options.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <limits>
 #include <string>
 
+#include "core_engine/cpu/tile_bodies.h"
 #include "tests/cpu/kernel_harness.h"
 
 using namespace msdbg::core;
@@ -115,9 +114,10 @@ __attribute__((target("arch=x86-64-v4"))) Results avx512(const Inputs& in) { ret
 /// Ordinary numbers, and with `special` NaN, infinities, signed zeros, extremes and denormals among them.
 Inputs makeInputs(bool special) {
   const Tensor a = msdbg::test::numbers({kCount}, 1, 90), b = msdbg::test::numbers({kCount}, 2, 3);
-  Inputs in{{a.data<float>().begin(), a.data<float>().end()}, {b.data<float>().begin(), b.data<float>().end()}, {}};
+  Inputs in{
+      {a.data<float>().begin(), a.data<float>().end()}, {b.data<float>().begin(), b.data<float>().end()}, {}};
   using Limits = std::numeric_limits<float>;
-  const float odd[] = {Limits::quiet_NaN(), Limits::infinity(), -Limits::infinity(), 0.0f, -0.0f,
+  const float odd[] = {Limits::quiet_NaN(), Limits::infinity(), -Limits::infinity(),  0.0f,    -0.0f,
                        Limits::max(),       -Limits::max(),     Limits::denorm_min(), -1e-40f, Limits::min()};
   if (special)
     for (std::size_t i = 0; i < in.a.size(); i += 13) in.a[i] = odd[i / 13 % std::size(odd)];
@@ -149,8 +149,10 @@ TEST_CASE("Tile kernels give the same bits on every instruction set") {
   const Results expected = plain(in);
   REQUIRE(expected.values.size() > 25 * static_cast<std::size_t>(kCount));
   if (__builtin_cpu_supports("avx2")) requireSameBits(expected, avx2(in));
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) requireSameBits(expected, avx2WithFma(in));
-  if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    requireSameBits(expected, avx2WithFma(in));
+  if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq"))
     requireSameBits(expected, avx512(in));
 #else
   WARN("only one instruction set on this machine: nothing to compare");

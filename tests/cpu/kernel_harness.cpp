@@ -75,7 +75,9 @@ RunState stateWith(int threads) {
 
 Ran runFast(const OneNode& node, const RunState& state) { return runOn(*makeCpuBackend(), node, state); }
 Ran runFast(const OneNode& node, int threads) { return runFast(node, stateWith(threads)); }
-Ran runReference(const OneNode& node, const RunState& state) { return runOn(*makeReferenceBackend(), node, state); }
+Ran runReference(const OneNode& node, const RunState& state) {
+  return runOn(*makeReferenceBackend(), node, state);
+}
 
 Tensor fast(const OneNode& node, const RunState& state) {
   const Ran ran = runFast(node, state);
@@ -93,7 +95,9 @@ Tensor numbers(Shape shape, std::uint64_t seed, double scale) {
         static_cast<float>(scale * (2 * random.uniform(static_cast<std::uint64_t>(i)) - 1));
   return t;
 }
-Tensor floats(Shape shape, const std::vector<float>& values) { return Tensor::of<float>(std::move(shape), values); }
+Tensor floats(Shape shape, const std::vector<float>& values) {
+  return Tensor::of<float>(std::move(shape), values);
+}
 
 bool sameBits(const Tensor& a, const Tensor& b) {
   return a.bytes() == b.bytes() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
@@ -114,7 +118,8 @@ double ulps(float actual, double expected) {
   const float rounded = static_cast<float>(expected);
   if ((std::isnan(actual) && std::isnan(rounded)) || actual == rounded) return 0;
   if (!std::isfinite(rounded) || !std::isfinite(actual)) return std::numeric_limits<double>::infinity();
-  const float spacing = std::nextafter(std::abs(rounded), std::numeric_limits<float>::infinity()) - std::abs(rounded);
+  const float spacing =
+      std::nextafter(std::abs(rounded), std::numeric_limits<float>::infinity()) - std::abs(rounded);
   return std::abs(static_cast<double>(actual) - expected) / static_cast<double>(spacing);
 }
 

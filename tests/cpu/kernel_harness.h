@@ -1,5 +1,5 @@
-// Runs one operator through the fast CPU backend: a graph of one node, its inputs given as tensors. For tests only; a
-// node that does not fit together fails the test.
+// Runs one operator through the fast CPU backend: a graph of one node, its inputs given as tensors. For tests
+// only; a node that does not fit together fails the test.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,8 @@ struct Ran {
 };
 
 core::RunState stateWith(int threads);
-/// Compiles for the state's thread count and runs once. Outputs start out as bytes 0xFF: NaN where nothing is written.
+/// Compiles for the state's thread count and runs once. Outputs start out as bytes 0xFF: NaN where nothing is
+/// written.
 Ran runFast(const OneNode& node, const core::RunState& state);
 Ran runFast(const OneNode& node, int threads = 2);
 /// The same through OpDef::reference.
@@ -36,9 +37,10 @@ core::Tensor numbers(core::Shape shape, std::uint64_t seed, double scale = 1);
 core::Tensor floats(core::Shape shape, const std::vector<float>& values);
 bool sameBits(const core::Tensor& a, const core::Tensor& b);
 
-/// The largest |actual - expected(i)| / scale over all elements; infinite when a NaN is not matched by a NaN or an
-/// infinity by itself.
-double largestError(const core::Tensor& actual, const std::function<double(std::int64_t)>& expected, double scale = 1);
+/// The largest |actual - expected(i)| / scale over all elements; infinite when a NaN is not matched by a NaN
+/// or an infinity by itself.
+double largestError(const core::Tensor& actual, const std::function<double(std::int64_t)>& expected,
+                    double scale = 1);
 /// Distance in representable float32 numbers, with NaN equal to NaN.
 double ulps(float actual, double expected);
 

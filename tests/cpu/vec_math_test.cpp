@@ -14,7 +14,8 @@ namespace {
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-/// The largest error in ulp against `exact` (libm in double) over every 509th float32 bit pattern, both signs.
+/// The largest error in ulp against `exact` (libm in double) over every 509th float32 bit pattern, both
+/// signs.
 template <typename F, typename G>
 double worst(const F& f, const G& exact) {
   double largest = 0;

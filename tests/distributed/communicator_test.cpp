@@ -19,8 +19,7 @@ using RankWork = std::function<void(Communicator&)>;
 void onRanks(int size, const RankWork& work) {
   auto all = makeThreadCommunicators(size);
   std::vector<std::jthread> threads;
-  for (auto& own : all)
-    threads.emplace_back([&work, mine = std::move(own)] { work(*mine); });
+  for (auto& own : all) threads.emplace_back([&work, mine = std::move(own)] { work(*mine); });
 }
 
 Tensor oneFloat(float value) { return Tensor::scalar(value); }
@@ -77,7 +76,8 @@ TEST_CASE("thread ranks can broadcast and sum many times in a row") {
       Tensor output = oneFloat(0);
       if (!ranks.broadcast(bytes, Rank{round % 3}).ok()) return;
       if (!ranks.allreduceSum(oneFloat(static_cast<float>(round)), output).ok()) return;
-      good[ranks.rank().index()] += bytes[1] == static_cast<std::byte>(round % 3 + round) && output.at(0) == 3 * round;
+      good[ranks.rank().index()] +=
+          bytes[1] == static_cast<std::byte>(round % 3 + round) && output.at(0) == 3 * round;
     }
   });
   CHECK(good == std::array<std::int64_t, 3>{300, 300, 300});

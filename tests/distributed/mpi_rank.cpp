@@ -1,5 +1,5 @@
-// One rank of the jobs that mpi_test.cpp starts. The first argument says what to do; failures are told on stderr and
-// end with status 1.
+// One rank of the jobs that mpi_test.cpp starts. The first argument says what to do; failures are told on
+// stderr and end with status 1.
 #include <chrono>
 #include <csignal>
 #include <cstdlib>

@@ -44,8 +44,12 @@ TEST_CASE("MPI broadcast reaches all ranks from any root") {
   CHECK(job.result.err == "");
 }
 
-TEST_CASE("a rank that ends without the others ends the whole job within seconds, with its own status") {
-  struct Case { std::string how; int status; };
+TEST_CASE("a rank that ends without the others ends the whole job within seconds, with its own status",
+          "[slow]") {
+  struct Case {
+    std::string how;
+    int status;
+  };
   const Case ending = GENERATE(Case{"exit", 3}, Case{"kill", 137}, Case{"abort", 5}, Case{"throw", 1});
   const Job job = runJob(2, ending.how);
   INFO(ending.how);
@@ -53,7 +57,7 @@ TEST_CASE("a rank that ends without the others ends the whole job within seconds
   CHECK(job.took < 15s);
 }
 
-TEST_CASE("a rank that does not come ends the wait with the watchdog's message and is named") {
+TEST_CASE("a rank that does not come ends the wait with the watchdog's message and is named", "[slow]") {
   const Job job = runJob(2, "hang");
   CHECK(job.result.exitStatus == 4);
   CHECK_THAT(job.result.err, Contains("waited too long; ranks that did not come: 1 (barrier)"));

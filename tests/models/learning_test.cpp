@@ -21,12 +21,14 @@ struct Training {
   std::unique_ptr<DataLoader> data;
   std::unique_ptr<Trainer> trainer;
 
-  Training(const char* name, const std::string& spec, std::uint64_t seed, int threads = 2, std::int64_t samples = 0)
+  Training(const char* name, const std::string& spec, std::uint64_t seed, int threads = 2,
+           std::int64_t samples = 0)
       : model(*findModel(name)) {
     run.seedValue = seed;
     run.threadCount = threads;
     const Value loss = model.build(g, {.batch = model.batch});
-    auto made = makeLoader(spec, {.image = model.image, .batch = model.batch, .seed = seed, .samples = samples});
+    auto made =
+        makeLoader(spec, {.image = model.image, .batch = model.batch, .seed = seed, .samples = samples});
     if (!made.ok()) FAIL(made.error().message());
     data = std::move(made).value();
     trainer = std::make_unique<Trainer>(run, g, loss, model.optimizer);
@@ -106,7 +108,11 @@ TEST_CASE("lenet5 reads 97 % of 2,000 unseen MNIST images after at most 6 epochs
     return;
   }
   Training t("lenet5", "mnist:" + folder, 1, 2, 8000);
-  auto unseen = makeLoader("mnist:" + folder, {.image = t.model.image, .batch = t.model.batch, .firstSample = 8000, .samples = 2000, .shuffle = false});
+  auto unseen = makeLoader("mnist:" + folder, {.image = t.model.image,
+                                               .batch = t.model.batch,
+                                               .firstSample = 8000,
+                                               .samples = 2000,
+                                               .shuffle = false});
   REQUIRE(unseen.ok());
   double best = 0;
   const std::int64_t perEpoch = t.data->iterationsPerEpoch(1);

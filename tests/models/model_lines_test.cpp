@@ -1,4 +1,5 @@
-// Every line of every model, both ways: the calls that a line's text holds are exactly the nodes that refer to it.
+// Every line of every model, both ways: the calls that a line's text holds are exactly the nodes that refer
+// to it.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -14,9 +15,13 @@ using namespace msdbg::core;
 
 namespace {
 
-const std::map<std::string, std::string> kOpOfCall = {
-    {"conv(", "Conv"}, {"linear(", "Gemm"}, {"relu(", "Relu"}, {"maxPool(", "MaxPool"},
-    {"flatten(", "Flatten"}, {"dropout(", "Dropout"}, {"softmaxCrossEntropy(", "SoftmaxCrossEntropyLoss"}};
+const std::map<std::string, std::string> kOpOfCall = {{"conv(", "Conv"},
+                                                      {"linear(", "Gemm"},
+                                                      {"relu(", "Relu"},
+                                                      {"maxPool(", "MaxPool"},
+                                                      {"flatten(", "Flatten"},
+                                                      {"dropout(", "Dropout"},
+                                                      {"softmaxCrossEntropy(", "SoftmaxCrossEntropyLoss"}};
 
 std::vector<std::string> linesOf(std::string_view file) {
   for (const EmbeddedSource& source : embeddedSources()) {
@@ -24,8 +29,10 @@ std::vector<std::string> linesOf(std::string_view file) {
     std::vector<std::string> lines;
     std::string line;
     for (const char c : source.text) {
-      if (c != '\n') line += c;
-      else lines.push_back(std::exchange(line, ""));
+      if (c != '\n')
+        line += c;
+      else
+        lines.push_back(std::exchange(line, ""));
     }
     return lines;
   }
@@ -60,7 +67,8 @@ struct Trainable {
   }
 
   bool isOfLine(const std::vector<FrameId>& frames, int line) const {
-    return std::ranges::any_of(frames, [&](FrameId id) { return g.frame(id).file == model.file && g.frame(id).line == line; });
+    return std::ranges::any_of(
+        frames, [&](FrameId id) { return g.frame(id).file == model.file && g.frame(id).line == line; });
   }
   std::vector<const Node*> nodesOfLine(int line, bool forward) const {
     std::vector<const Node*> nodes;
@@ -91,7 +99,8 @@ TEST_CASE("a line of a model has the nodes of the calls in its text, and no othe
     const std::string name = lines[i].substr(scope + 9, lines[i].rfind('"') - scope - 9);
     CHECK_FALSE(nodes.empty());
     for (const Node* node : nodes) CHECK(node->scope == "network/" + name);
-    const auto inScope = std::ranges::count_if(t.g.nodes(), [&](const Node& n) { return n.scope == "network/" + name; });
+    const auto inScope =
+        std::ranges::count_if(t.g.nodes(), [&](const Node& n) { return n.scope == "network/" + name; });
     CHECK(static_cast<std::size_t>(inScope) == nodes.size());
   }
 }
@@ -116,7 +125,8 @@ TEST_CASE("every node of a model leads to the line whose text makes it") {
   }
 }
 
-TEST_CASE("a line of a model that makes nodes also has backward nodes, and update nodes where it has parameters") {
+TEST_CASE(
+    "a line of a model that makes nodes also has backward nodes, and update nodes where it has parameters") {
   const ModelInfo& model = GENERATE(from_range(builtinModels().begin(), builtinModels().end()));
   const Trainable t(model);
   const std::vector<std::string> lines = linesOf(model.file);
@@ -124,7 +134,8 @@ TEST_CASE("a line of a model that makes nodes also has backward nodes, and updat
     INFO(model.file << ":" << i + 1 << ": " << lines[i]);
     const auto derived = t.nodesOfLine(static_cast<int>(i) + 1, false);
     const auto ops = opsCalledIn(lines[i]);
-    const auto updates = std::ranges::count_if(derived, [](const Node* n) { return n->phase == Phase::kUpdate; });
+    const auto updates =
+        std::ranges::count_if(derived, [](const Node* n) { return n->phase == Phase::kUpdate; });
     const bool scope = lines[i].find("g.scope(") != std::string::npos;
     // The gradient of the input images is wanted by nobody: mlp's first Flatten has none.
     const bool wanted = !ops.empty() && !(ops.contains("Flatten") && model.name == "mlp");
@@ -146,9 +157,14 @@ TEST_CASE("inputs and parameters of a model lead to its lines too") {
     const std::string& line = lines.at(static_cast<std::size_t>(frame->line) - 1);
     switch (info.role) {
       case TensorRole::kInput:
-      case TensorRole::kLabel: CHECK(calls(line, "input(")); break;
-      case TensorRole::kConstant: CHECK(calls(line, "softmaxCrossEntropy(")); break;  // where gradients begin
-      default: CHECK((calls(line, "conv(") || calls(line, "linear(")));               // parameters and their momentum
+      case TensorRole::kLabel:
+        CHECK(calls(line, "input("));
+        break;
+      case TensorRole::kConstant:
+        CHECK(calls(line, "softmaxCrossEntropy("));
+        break;  // where gradients begin
+      default:
+        CHECK((calls(line, "conv(") || calls(line, "linear(")));  // parameters and their momentum
     }
   }
 }

@@ -2,9 +2,9 @@
 #include <set>
 
 #include "core_engine/graph/embedded_sources.h"
+#include "core_engine/graph/value.h"
 #include "core_engine/graph/verify.h"
 #include "core_engine/models/model.h"
-#include "core_engine/graph/value.h"
 
 using namespace msdbg::core;
 
@@ -19,7 +19,8 @@ std::int64_t parametersOf(const Graph& g) {
 
 std::vector<std::string> nodesOf(const Graph& g) {
   std::vector<std::string> names;
-  for (const Node& node : g.nodes()) names.push_back(node.name + " " + g.tensor(node.outputs[0]).shape.text());
+  for (const Node& node : g.nodes())
+    names.push_back(node.name + " " + g.tensor(node.outputs[0]).shape.text());
   return names;
 }
 
@@ -45,8 +46,9 @@ TEST_CASE("lenet5 has the nodes and shapes of its paper, padded to 28x28") {
             "network/conv1/Conv-op1 [64, 6, 28, 28]", "network/conv1/Relu-op1 [64, 6, 28, 28]",
             "network/conv1/MaxPool-op1 [64, 6, 14, 14]", "network/conv2/Conv-op1 [64, 16, 10, 10]",
             "network/conv2/Relu-op1 [64, 16, 10, 10]", "network/conv2/MaxPool-op1 [64, 16, 5, 5]",
-            "network/Flatten-op1 [64, 400]", "network/fc1/Gemm-op1 [64, 120]", "network/fc1/Relu-op1 [64, 120]",
-            "network/fc2/Gemm-op1 [64, 84]", "network/fc2/Relu-op1 [64, 84]", "network/fc3/Gemm-op1 [64, 10]",
+            "network/Flatten-op1 [64, 400]", "network/fc1/Gemm-op1 [64, 120]",
+            "network/fc1/Relu-op1 [64, 120]", "network/fc2/Gemm-op1 [64, 84]",
+            "network/fc2/Relu-op1 [64, 84]", "network/fc3/Gemm-op1 [64, 10]",
             "network/SoftmaxCrossEntropyLoss-op1 []"});
 }
 
@@ -71,7 +73,8 @@ TEST_CASE("dropout follows alexnet's first two Gemms, and only when asked for") 
 
 TEST_CASE("a model can be built in float64") {
   const Graph g = built("lenet5", {.batch = 1, .dtype = DType::Float64});
-  for (const TensorInfo& info : g.tensors()) CHECK(info.dtype == (info.role == TensorRole::kLabel ? DType::Int64 : DType::Float64));
+  for (const TensorInfo& info : g.tensors())
+    CHECK(info.dtype == (info.role == TensorRole::kLabel ? DType::Int64 : DType::Float64));
 }
 
 TEST_CASE("impossible options are refused") {

@@ -1,6 +1,5 @@
 // Convolutions against their definition: seven nested loops that share nothing with the engine's kernels.
 #include <catch2/catch.hpp>
-
 #include <cmath>
 
 #include "tests/ops/samples.h"
@@ -24,7 +23,8 @@ struct Direct {
             for (std::int64_t c = 0; c < x[1]; ++c)
               for (std::int64_t r = 0; r < w[2]; ++r)
                 for (std::int64_t s = 0; s < w[3]; ++s) {
-                  const std::int64_t row = i * strides[0] + r - pads[0], column = j * strides[1] + s - pads[1];
+                  const std::int64_t row = i * strides[0] + r - pads[0],
+                                     column = j * strides[1] + s - pads[1];
                   if (row < 0 || row >= x[2] || column < 0 || column >= x[3]) continue;
                   f(static_cast<std::size_t>(((n * x[1] + c) * x[2] + row) * x[3] + column),
                     static_cast<std::size_t>(((o * x[1] + c) * w[2] + r) * w[3] + s),
@@ -33,7 +33,9 @@ struct Direct {
   }
 };
 
-Ints attribute(const Sample& s, const char* name, const Ints& fallback) { return intsAttribute(s.attributes, name, fallback); }
+Ints attribute(const Sample& s, const char* name, const Ints& fallback) {
+  return intsAttribute(s.attributes, name, fallback);
+}
 
 Direct direct(const Sample& s, const Shape& x, const Shape& w, const Shape& y) {
   return {x, w, y, attribute(s, "strides", {1, 1}), attribute(s, "pads", {0, 0, 0, 0})};
@@ -74,7 +76,8 @@ TEST_CASE("The gradients of the convolution distribute and collect the same prod
     const Tensor result = runReference(g)[0];
     std::vector<double> wanted(static_cast<std::size_t>(result.elements()), 0.0);
     const auto dy = g.values[0].data<double>(), other = g.values[1].data<double>();
-    const Shape x = input ? result.shape() : g.values[1].shape(), w = input ? g.values[1].shape() : result.shape();
+    const Shape x = input ? result.shape() : g.values[1].shape(),
+                w = input ? g.values[1].shape() : result.shape();
     direct(s, x, w, g.values[0].shape()).each([&](auto xi, auto wi, auto yi) {
       wanted[input ? xi : wi] += dy[yi] * other[input ? wi : xi];
     });
@@ -89,8 +92,10 @@ TEST_CASE("Groups of images do not change a bit of a convolution") {
   const Tensor all = runReference(g)[0];
   const std::int64_t size = g.values[0].elements() / 3;
   for (std::int64_t n = 0; n < 3; ++n) {
-    const auto pixels = g.values[0].data<float>().subspan(static_cast<std::size_t>(n * size), static_cast<std::size_t>(size));
+    const auto pixels =
+        g.values[0].data<float>().subspan(static_cast<std::size_t>(n * size), static_cast<std::size_t>(size));
     const Tensor alone = callOp("Conv", {Tensor::of<float>({1, 2, 40, 40}, pixels), g.values[1]})[0];
-    for (std::int64_t i = 0; i < alone.elements(); ++i) REQUIRE(alone.at(i) == all.at(n * alone.elements() + i));
+    for (std::int64_t i = 0; i < alone.elements(); ++i)
+      REQUIRE(alone.at(i) == all.at(n * alone.elements() + i));
   }
 }

@@ -27,7 +27,8 @@ void checkNode(const Value& v, const std::string& opType, const Shape& shape, in
 
 TEST_CASE("Every operator function makes its node on the line that calls it") {
   Graph g;
-  const Value x = g.input("x", {2, 3, 4, 4}), m = g.input("m", {2, 3}), label = g.input("label", {2}, DType::Int64);
+  const Value x = g.input("x", {2, 3, 4, 4}), m = g.input("m", {2, 3}),
+              label = g.input("label", {2}, DType::Int64);
   checkNode(relu(x), "Relu", {2, 3, 4, 4}, __LINE__);
   checkNode(sigmoid(x), "Sigmoid", {2, 3, 4, 4}, __LINE__);
   checkNode(tanh(x), "Tanh", {2, 3, 4, 4}, __LINE__);
@@ -69,6 +70,7 @@ TEST_CASE("Shapes that do not fit throw a BuildError with operator, shapes and l
   Graph g;
   const Value a = g.input("a", {2, 3}), b = g.input("b", {4, 5});
   const std::string line = std::to_string(__LINE__ + 1);
-  CHECK_THROWS_WITH(matmul(a, b), Catch::Contains("MatMul") && Catch::Contains("[2, 3]") && Catch::Contains("[4, 5]") && Catch::Contains(line));
+  CHECK_THROWS_WITH(matmul(a, b), Catch::Contains("MatMul") && Catch::Contains("[2, 3]") &&
+                                      Catch::Contains("[4, 5]") && Catch::Contains(line));
   CHECK_THROWS_AS(a + b, BuildError);
 }

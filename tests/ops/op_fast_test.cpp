@@ -1,6 +1,5 @@
 // Fast kernels of the CPU backend against the reference kernels on the harness's samples (float32).
 #include <catch2/catch.hpp>
-
 #include <cmath>
 #include <limits>
 #include <set>
@@ -14,7 +13,8 @@ using namespace msdbg::test;
 namespace {
 
 /// nullopt when the backend declines; `declined` says why.
-std::optional<std::vector<Tensor>> runFast(const SampleGraph& s, int threads, std::string* declined = nullptr) {
+std::optional<std::vector<Tensor>> runFast(const SampleGraph& s, int threads,
+                                           std::string* declined = nullptr) {
   const Node& node = s.graph->node(s.node);
   const auto backend = makeCpuBackend();
   Backend::Answer answer = backend->compile(*s.graph, node, threads);
@@ -55,8 +55,8 @@ bool hasPadding(const Sample& s) {
   return found != s.attributes.end() && std::get<Ints>(found->second) != Ints{0, 0, 0, 0};
 }
 
-/// How many elements are a number in one and not in the other, or another kind of not-a-number. oneDNN leaves out the
-/// products with padding, the reference computes 0 * NaN there: with padding it may have more NaN.
+/// How many elements are a number in one and not in the other, or another kind of not-a-number. oneDNN leaves
+/// out the products with padding, the reference computes 0 * NaN there: with padding it may have more NaN.
 std::int64_t differingKinds(const Sample& s, const Tensor& fast, const Tensor& reference) {
   const bool skipsPadding = s.op.starts_with("Conv") && hasPadding(s);
   std::int64_t count = 0;
@@ -73,8 +73,9 @@ std::int64_t finite(const Tensor& t) {
   return count;
 }
 
-const std::set<std::string> kElementwise = {"Add", "Sub", "Mul", "Div", "Relu", "ReluGrad", "Sigmoid", "SigmoidGrad",
-                                            "Tanh", "TanhGrad", "Dropout", "DropoutGrad", "Identity", "Cast", "SgdUpdate"};
+const std::set<std::string> kElementwise = {"Add",      "Sub",         "Mul",         "Div",  "Relu",
+                                            "ReluGrad", "Sigmoid",     "SigmoidGrad", "Tanh", "TanhGrad",
+                                            "Dropout",  "DropoutGrad", "Identity",    "Cast", "SgdUpdate"};
 
 }  // namespace
 
@@ -95,7 +96,8 @@ TEST_CASE("Fast kernels agree with the reference within 32 ulp of the largest va
     for (std::size_t i = 0; i < reference.size(); ++i) checkClose((*outputs)[i], reference[i]);
   }
   for (const std::string& line : declined) WARN("no fast kernel: " << line);
-  for (const char* op : {"Conv", "ConvGradInput", "ConvGradWeight", "Gemm", "MatMul", "Add", "Relu", "MaxPool"}) {
+  for (const char* op :
+       {"Conv", "ConvGradInput", "ConvGradWeight", "Gemm", "MatMul", "Add", "Relu", "MaxPool"}) {
     INFO(op);
     CHECK(fast.contains(op));
   }
@@ -130,7 +132,8 @@ TEST_CASE("A NaN or infinity spreads through fast kernels to the same elements a
         const auto reference = runReference(g);
         for (std::size_t i = 0; i < reference.size(); ++i) {
           CHECK(differingKinds(s, (*fast)[i], reference[i]) == 0);
-          if (finite(reference[i]) < reference[i].elements()) CHECK(finite((*fast)[i]) < reference[i].elements());
+          if (finite(reference[i]) < reference[i].elements())
+            CHECK(finite((*fast)[i]) < reference[i].elements());
         }
       }
     }

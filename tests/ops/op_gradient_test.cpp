@@ -1,7 +1,6 @@
-// Every gradient rule against central differences in float64: loss = sum over outputs of sum(weight * output) with fixed
-// weights, differentiated with respect to elements of every floating input.
+// Every gradient rule against central differences in float64: loss = sum over outputs of sum(weight * output)
+// with fixed weights, differentiated with respect to elements of every floating input.
 #include <catch2/catch.hpp>
-
 #include <cmath>
 #include <random>
 
@@ -37,7 +36,8 @@ Value functional(Check& c) {
   for (const Value& output : c.sample.outputs) {
     if (!isFloating(output.dtype())) continue;
     const Value weight = c.sample.graph->input("weight", output.shape(), output.dtype());
-    c.weights.push_back({weight.id(), randomLike(output.shape(), output.dtype(), static_cast<unsigned>(c.weights.size()))});
+    c.weights.push_back(
+        {weight.id(), randomLike(output.shape(), output.dtype(), static_cast<unsigned>(c.weights.size()))});
     const Value term = reduceSum(output * weight, {}, false);
     loss = loss.valid() ? loss + term : term;
   }
@@ -59,7 +59,8 @@ double lossAt(const Check& c, std::size_t input, std::int64_t element, double by
 Tensor gradientOf(const Check& c, std::size_t input) {
   Interpreter run(*c.sample.graph);
   for (const auto& [id, weight] : c.weights) run.set(id, weight);
-  for (std::size_t i = 0; i < c.sample.inputs.size(); ++i) run.set(c.sample.inputs[i].id(), c.sample.values[i]);
+  for (std::size_t i = 0; i < c.sample.inputs.size(); ++i)
+    run.set(c.sample.inputs[i].id(), c.sample.values[i]);
   REQUIRE(run.run().ok());
   return run.value(c.gradients.at(c.sample.inputs[input].id()));
 }
@@ -116,7 +117,8 @@ TEST_CASE("Every operator with a gradient rule has a sample whose gradient is ch
     if (!op.gradient) continue;
     INFO(op.name);
     bool checked = false;
-    for (const Sample& s : samples()) checked = checked || (s.op == op.name && s.checkGradient && hasFloatingInput(s));
+    for (const Sample& s : samples())
+      checked = checked || (s.op == op.name && s.checkGradient && hasFloatingInput(s));
     CHECK(checked);
   }
 }
@@ -132,7 +134,8 @@ TEST_CASE("Gradient rules build nothing for inputs that lead to no parameter") {
 
 TEST_CASE("The gradient of a Cast comes back in the dtype that went in, and stops at integers") {
   Graph g("network", DType::Float64);
-  const Value p = parameter(g, "p", {3}, DType::Float64, {Initializer::Kind::kConstant, 2}, std::source_location::current());
+  const Value p = parameter(g, "p", {3}, DType::Float64, {Initializer::Kind::kConstant, 2},
+                            std::source_location::current());
   const Value single = cast(p, DType::Float32);
   const Value weight = g.input("weight", {3}, DType::Float32);
   const auto gradients = addGradients(g, reduceSum(single * weight, {}, false).id(), 1.0);

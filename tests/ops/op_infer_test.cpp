@@ -1,7 +1,6 @@
 // What happens to calls that do not fit: an error that says why, never a crash.
-#include <catch2/catch.hpp>
-
 #include <algorithm>
+#include <catch2/catch.hpp>
 
 #include "tests/ops/samples.h"
 
@@ -30,7 +29,8 @@ std::vector<Shape> mutations(const Shape& shape) {
   if (!shorter.empty()) shorter.erase(shorter.begin());
   std::vector<Shape> list{Shape(longer), Shape(shorter), Shape{}};
   for (std::size_t d = 0; d < dims.size(); ++d)
-    for (std::int64_t size : {dims[d] + 1, dims[d] - 1, std::int64_t{0}}) list.push_back(withDim(shape, d, size));
+    for (std::int64_t size : {dims[d] + 1, dims[d] - 1, std::int64_t{0}})
+      list.push_back(withDim(shape, d, size));
   return list;
 }
 
@@ -62,7 +62,8 @@ TEST_CASE("Wrong calls are refused with a message that names the operator, the i
 TEST_CASE("Every operator has a wrong call in the list") {
   for (const OpDef& op : allOps()) {
     INFO(op.name);
-    CHECK(std::any_of(wrongCalls().begin(), wrongCalls().end(), [&](const WrongCall& c) { return c.op == op.name; }));
+    CHECK(std::any_of(wrongCalls().begin(), wrongCalls().end(),
+                      [&](const WrongCall& c) { return c.op == op.name; }));
   }
 }
 
@@ -71,7 +72,8 @@ TEST_CASE("Too few and too many inputs and unknown dimensions are errors for eve
     INFO(s.op << ": " << s.what);
     const OpDef& op = *findOp(s.op);
     const std::vector<TensorType> types = typesOf(buildSample(s, DType::Float32));
-    std::vector<TensorType> few(types.begin(), types.begin() + static_cast<std::ptrdiff_t>(op.minInputs) - 1), many = types;
+    std::vector<TensorType> few(types.begin(), types.begin() + static_cast<std::ptrdiff_t>(op.minInputs) - 1),
+        many = types;
     while (many.size() <= op.maxInputs) many.push_back(types[0]);
     CHECK_FALSE(op.infer(few, s.attributes).ok());
     CHECK_FALSE(op.infer(many, s.attributes).ok());

@@ -1,6 +1,5 @@
 // Dropout's random numbers and Allreduce's ranks.
 #include <catch2/catch.hpp>
-
 #include <thread>
 
 #include "core_engine/distributed/communicator.h"
@@ -11,7 +10,9 @@ using namespace msdbg::test;
 
 namespace {
 
-Tensor ones(std::int64_t count) { return tensorOf({count}, std::vector<double>(static_cast<std::size_t>(count), 1.0)); }
+Tensor ones(std::int64_t count) {
+  return tensorOf({count}, std::vector<double>(static_cast<std::size_t>(count), 1.0));
+}
 
 std::vector<double> mask(std::int64_t count, const RunState& state, double ratio = 0.3) {
   return valuesOf(callOp("Dropout", {ones(count)}, {{"ratio", ratio}}, state)[1]);
@@ -46,7 +47,8 @@ TEST_CASE("Dropout's mask depends on seed, iteration and place, and on nothing e
 }
 
 TEST_CASE("The masks of two ranks are the two halves of one rank's mask of the global batch") {
-  const RunState first{.rank = Rank(0), .ranks = 2, .seed = 7}, second{.rank = Rank(1), .ranks = 2, .seed = 7};
+  const RunState first{.rank = Rank(0), .ranks = 2, .seed = 7},
+      second{.rank = Rank(1), .ranks = 2, .seed = 7};
   std::vector<double> both = mask(500, first);
   const std::vector<double> rest = mask(500, second);
   both.insert(both.end(), rest.begin(), rest.end());
@@ -76,8 +78,10 @@ TEST_CASE("Allreduce sums over ranks in rank order and copies on one rank") {
   std::vector<std::thread> ranks;
   for (int r = 0; r < 3; ++r) {
     ranks.emplace_back([&, r] {
-      const RunState state{.rank = Rank(r), .ranks = 3, .communicator = communicators[static_cast<std::size_t>(r)].get()};
-      sums[static_cast<std::size_t>(r)] = callOp("Allreduce", {tensorOf({2}, {parts[r], r + 1.0})}, {}, state)[0];
+      const RunState state{
+          .rank = Rank(r), .ranks = 3, .communicator = communicators[static_cast<std::size_t>(r)].get()};
+      sums[static_cast<std::size_t>(r)] =
+          callOp("Allreduce", {tensorOf({2}, {parts[r], r + 1.0})}, {}, state)[0];
     });
   }
   for (std::thread& t : ranks) t.join();

@@ -1,7 +1,6 @@
 // Walks the operator table with the reference kernels.
-#include <catch2/catch.hpp>
-
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <set>
 
@@ -15,7 +14,8 @@ namespace {
 std::string label(const Sample& s) { return s.op + ": " + s.what; }
 
 std::size_t sampleCount(std::string_view op) {
-  return static_cast<std::size_t>(std::count_if(samples().begin(), samples().end(), [&](const Sample& s) { return s.op == op; }));
+  return static_cast<std::size_t>(
+      std::count_if(samples().begin(), samples().end(), [&](const Sample& s) { return s.op == op; }));
 }
 
 double largest(const Tensor& t) {
@@ -24,8 +24,8 @@ double largest(const Tensor& t) {
   return most;
 }
 
-/// float32 results are those of float64 rounded (sums are kept in double), so half an ulp and a little for values that
-/// were rounded on the way (Y of SgdUpdate, the momentum).
+/// float32 results are those of float64 rounded (sums are kept in double), so half an ulp and a little for
+/// values that were rounded on the way (Y of SgdUpdate, the momentum).
 void checkClose(const Tensor& single, const Tensor& twice) {
   const double scale = largest(twice);
   for (std::int64_t i = 0; i < single.elements(); ++i)

@@ -1,6 +1,6 @@
-// Values computed elsewhere: by NumPy 1.24 from the operators' formulas, or printed in ONNX's operator documentation.
+// Values computed elsewhere: by NumPy 1.24 from the operators' formulas, or printed in ONNX's operator
+// documentation.
 #include <catch2/catch.hpp>
-
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -22,7 +22,9 @@ Tensor counting(const Shape& shape, double from = 0) {
   return tensorOf(shape, values);
 }
 
-Tensor ones(const Shape& shape) { return tensorOf(shape, List(static_cast<std::size_t>(shape.elements()), 1.0)); }
+Tensor ones(const Shape& shape) {
+  return tensorOf(shape, List(static_cast<std::size_t>(shape.elements()), 1.0));
+}
 
 void check(const Tensor& got, const Shape& shape, const List& wanted) {
   CHECK(got.shape() == shape);
@@ -32,7 +34,7 @@ void check(const Tensor& got, const Shape& shape, const List& wanted) {
 }
 
 const Tensor kLogits = tensorOf({2, 3}, {1, 2, -1, 0.5, -0.5, 3});
-const List kSoftmax = {0.2594964603424192,  0.7053845126982412,   0.03511902695933972,
+const List kSoftmax = {0.2594964603424192,  0.7053845126982412,  0.03511902695933972,
                        0.07379870431184087, 0.02714902610141652, 0.8990522695867426};
 const List kLogSoftmax = {-1.3490122167681862, -0.34901221676818617, -3.349012216768186,
                           -2.6064141042799553, -3.6064141042799553,  -0.10641410427995535};
@@ -42,7 +44,8 @@ const List kLogSoftmax = {-1.3490122167681862, -0.34901221676818617, -3.34901221
 TEST_CASE("Conv gives the values of ONNX's examples") {
   const Tensor square = counting({1, 1, 5, 5}), tall = counting({1, 1, 7, 5}), w = ones({1, 1, 3, 3});
   check(callOp("Conv", {square, w}, {{"pads", Ints{1, 1, 1, 1}}})[0], {1, 1, 5, 5},
-        {12, 21, 27, 33, 24, 33, 54, 63, 72, 51, 63, 99, 108, 117, 81, 93, 144, 153, 162, 111, 72, 111, 117, 123, 84});
+        {12,  21, 27, 33,  24,  33,  54,  63, 72,  51,  63,  99, 108,
+         117, 81, 93, 144, 153, 162, 111, 72, 111, 117, 123, 84});
   check(callOp("Conv", {tall, w}, {{"pads", Ints{1, 1, 1, 1}}, {"strides", Ints{2, 2}}})[0], {1, 1, 4, 3},
         {12, 27, 24, 63, 108, 81, 123, 198, 141, 112, 177, 124});
   check(callOp("Conv", {tall, w}, {{"pads", Ints{1, 0, 1, 0}}, {"strides", Ints{2, 2}}})[0], {1, 1, 4, 2},
@@ -51,25 +54,31 @@ TEST_CASE("Conv gives the values of ONNX's examples") {
 
 TEST_CASE("MaxPool gives the values of ONNX's examples") {
   const Tensor x = counting({1, 1, 5, 5}, 1);
-  check(callOp("MaxPool", {x}, {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}})[0], {1, 1, 2, 2}, {7, 9, 17, 19});
+  check(callOp("MaxPool", {x}, {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}})[0], {1, 1, 2, 2},
+        {7, 9, 17, 19});
   check(callOp("MaxPool", {x}, {{"kernel_shape", Ints{5, 5}}, {"pads", Ints{2, 2, 2, 2}}})[0], {1, 1, 5, 5},
         {13, 14, 15, 15, 15, 18, 19, 20, 20, 20, 23, 24, 25, 25, 25, 23, 24, 25, 25, 25, 23, 24, 25, 25, 25});
 }
 
 TEST_CASE("MaxPool propagates NaN, and padding never wins over negative numbers") {
   const Attributes attributes{{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}};
-  const Tensor y = callOp("MaxPool", {tensorOf({1, 1, 2, 4}, {5, kNan, 1, 2, 9, 7, 3, -kInf})}, attributes)[0];
+  const Tensor y =
+      callOp("MaxPool", {tensorOf({1, 1, 2, 4}, {5, kNan, 1, 2, 9, 7, 3, -kInf})}, attributes)[0];
   CHECK(std::isnan(y.at(0)));
   CHECK(y.at(1) == 3);
-  const Tensor padded = callOp("MaxPool", {tensorOf({1, 1, 1, 1}, {-4})}, {{"kernel_shape", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}})[0];
+  const Tensor padded = callOp("MaxPool", {tensorOf({1, 1, 1, 1}, {-4})},
+                               {{"kernel_shape", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}})[0];
   CHECK(valuesOf(padded) == List{-4, -4, -4, -4});
 }
 
-TEST_CASE("MaxPoolGrad gives a tie to its first element, a NaN to the first NaN, and adds up overlapping windows") {
+TEST_CASE(
+    "MaxPoolGrad gives a tie to its first element, a NaN to the first NaN, and adds up overlapping windows") {
   const Attributes attributes{{"kernel_shape", Ints{2, 2}}};
   const auto grad = [&](const List& x, const List& dy) {
     const Tensor in = tensorOf({1, 1, 2, 3}, x);
-    return valuesOf(callOp("MaxPoolGrad", {in, callOp("MaxPool", {in}, attributes)[0], tensorOf({1, 1, 1, 2}, dy)}, attributes)[0]);
+    return valuesOf(callOp("MaxPoolGrad",
+                           {in, callOp("MaxPool", {in}, attributes)[0], tensorOf({1, 1, 1, 2}, dy)},
+                           attributes)[0]);
   };
   CHECK(grad({1, 1, 0, 1, 1, 1}, {10, 20}) == List{10, 20, 0, 0, 0, 0});
   CHECK(grad({1, 3, 0, 1, 1, 1}, {10, 20}) == List{0, 30, 0, 0, 0, 0});
@@ -81,7 +90,8 @@ TEST_CASE("Gemm and MatMul give NumPy's values") {
   const Attributes scale{{"alpha", 0.5}, {"beta", -2.0}};
   check(callOp("Gemm", {a, b, c}, scale)[0], {2, 4}, {0.5, 0, -0.5, -1, -4, 0, 4, 8});
   const Tensor batch = counting({2, 2, 3});
-  check(callOp("MatMul", {batch, tensorOf({3, 2}, {1, -1, 2, 0, 0.5, 3})})[0], {2, 2, 2}, {3, 6, 13.5, 12, 24, 18, 34.5, 24});
+  check(callOp("MatMul", {batch, tensorOf({3, 2}, {1, -1, 2, 0, 0.5, 3})})[0], {2, 2, 2},
+        {3, 6, 13.5, 12, 24, 18, 34.5, 24});
   check(callOp("MatMul", {batch, tensorOf({3}, {1, 2, 3})})[0], {2, 2}, {8, 26, 44, 62});
   check(callOp("MatMul", {tensorOf({2}, {1, 2}), batch})[0], {2, 3}, {6, 9, 12, 24, 27, 30});
 }
@@ -111,8 +121,8 @@ TEST_CASE("Softmax, LogSoftmax and their gradients give NumPy's values") {
   check(callOp("Softmax", {kLogits})[0], {2, 3}, kSoftmax);
   check(callOp("LogSoftmax", {kLogits})[0], {2, 3}, kLogSoftmax);
   check(callOp("SoftmaxGrad", {dy, tensorOf({2, 3}, kSoftmax)})[0], {2, 3},
-        {0.356976305264493, -0.44040682160556227, 0.08343051634106938, -0.07235958145296012, 0.05482747591593515,
-         0.01753210553702502});
+        {0.356976305264493, -0.44040682160556227, 0.08343051634106938, -0.07235958145296012,
+         0.05482747591593515, 0.01753210553702502});
   check(callOp("LogSoftmaxGrad", {dy, tensorOf({2, 3}, kLogSoftmax)})[0], {2, 3},
         {0.4810070793151616, -2.4107690253964824, 1.9297619460813205, -0.2951948172473635, 2.8914038955943338,
          -2.5962090783469716});
@@ -121,7 +131,8 @@ TEST_CASE("Softmax, LogSoftmax and their gradients give NumPy's values") {
 TEST_CASE("Softmax of huge logits neither overflows nor loses the small ones") {
   check(callOp("Softmax", {tensorOf({3}, {1e300, 1e300, -1e300})})[0], {3}, {0.5, 0.5, 0});
   check(callOp("LogSoftmax", {tensorOf({2}, {1000, 0})})[0], {2}, {0, -1000});
-  for (double v : valuesOf(callOp("Softmax", {tensorOf({2}, {kInf, 0})})[0])) CHECK((std::isnan(v) || v == 0));
+  for (double v : valuesOf(callOp("Softmax", {tensorOf({2}, {kInf, 0})})[0]))
+    CHECK((std::isnan(v) || v == 0));
 }
 
 TEST_CASE("SoftmaxCrossEntropyLoss and its gradient give NumPy's values") {
@@ -130,17 +141,18 @@ TEST_CASE("SoftmaxCrossEntropyLoss and its gradient give NumPy's values") {
   check(out[0], {}, {0.22771316052407076});
   check(out[1], {2, 3}, kLogSoftmax);
   check(callOp("SoftmaxCrossEntropyLossGrad", {out[1], labels, tensorOf({}, {2})})[0], {2, 3},
-        {0.2594964603424192, -0.2946154873017588, 0.03511902695933972, 0.07379870431184087, 0.02714902610141652,
-         -0.10094773041325744});
+        {0.2594964603424192, -0.2946154873017588, 0.03511902695933972, 0.07379870431184087,
+         0.02714902610141652, -0.10094773041325744});
 }
 
 TEST_CASE("A label outside the classes is an error that names node and row") {
   for (std::int64_t bad : {std::int64_t{-1}, std::int64_t{3}, INT64_MIN}) {
     const Tensor labels = labelsOf({1, bad});
     CHECK_THROWS_WITH(callOp("SoftmaxCrossEntropyLoss", {kLogits, labels}),
-                      Catch::Contains("SoftmaxCrossEntropyLoss-op1") && Catch::Contains("row 1 is " + std::to_string(bad)) &&
-                          Catch::Contains("3 classes"));
-    CHECK_THROWS_WITH(callOp("SoftmaxCrossEntropyLossGrad", {kLogits, labels, tensorOf({}, {1})}), Catch::Contains("row 1"));
+                      Catch::Contains("SoftmaxCrossEntropyLoss-op1") &&
+                          Catch::Contains("row 1 is " + std::to_string(bad)) && Catch::Contains("3 classes"));
+    CHECK_THROWS_WITH(callOp("SoftmaxCrossEntropyLossGrad", {kLogits, labels, tensorOf({}, {1})}),
+                      Catch::Contains("row 1"));
   }
 }
 
@@ -177,16 +189,19 @@ TEST_CASE("Shape operators keep the elements in order") {
 
 TEST_CASE("Cast truncates, saturates, and knows NaN") {
   const Tensor x = tensorOf({6}, {1.9, -1.9, kNan, kInf, -kInf, 0});
-  CHECK(valuesOf(callOp("Cast", {x}, {{"to", std::int64_t{6}}})[0]) == List{1, -1, 0, 2147483647.0, -2147483648.0, 0});
+  CHECK(valuesOf(callOp("Cast", {x}, {{"to", std::int64_t{6}}})[0]) ==
+        List{1, -1, 0, 2147483647.0, -2147483648.0, 0});
   const Tensor wide = callOp("Cast", {x}, {{"to", std::int64_t{7}}})[0];
   CHECK(wide.data<std::int64_t>()[3] == INT64_MAX);
   CHECK(wide.data<std::int64_t>()[4] == INT64_MIN);
   CHECK(valuesOf(callOp("Cast", {x}, {{"to", std::int64_t{9}}})[0]) == List{1, 1, 1, 1, 1, 0});
-  CHECK(valuesOf(callOp("Cast", {tensorOf({3}, {-1, 300, 254.7})}, {{"to", std::int64_t{2}}})[0]) == List{0, 255, 254});
+  CHECK(valuesOf(callOp("Cast", {tensorOf({3}, {-1, 300, 254.7})}, {{"to", std::int64_t{2}}})[0]) ==
+        List{0, 255, 254});
 }
 
 TEST_CASE("SgdUpdate is PyTorch's formula") {
-  const Tensor p = tensorOf({2}, {1, -2}), g = tensorOf({2}, {0.5, 0.25}), v = tensorOf({2}, {0.1, -0.2}), lr = tensorOf({}, {0.1});
+  const Tensor p = tensorOf({2}, {1, -2}), g = tensorOf({2}, {0.5, 0.25}), v = tensorOf({2}, {0.1, -0.2}),
+               lr = tensorOf({}, {0.1});
   check(callOp("SgdUpdate", {p, g, lr})[0], {2}, {0.95, -2.025});
   const auto out = callOp("SgdUpdate", {p, g, lr, v}, {{"momentum", 0.9}, {"weight_decay", 0.01}});
   check(out[0], {2}, {0.94, -2.005});

@@ -18,20 +18,23 @@ using core::Tensor;
 /// Float32 numbers, so that both dtypes hold the same ones.
 Tensor floating(const Shape& shape, DType dtype, const std::function<double(std::int64_t)>& at) {
   Tensor t(DType::Float32, shape);
-  for (std::int64_t i = 0; i < t.elements(); ++i) t.data<float>()[static_cast<std::size_t>(i)] = static_cast<float>(at(i));
+  for (std::int64_t i = 0; i < t.elements(); ++i)
+    t.data<float>()[static_cast<std::size_t>(i)] = static_cast<float>(at(i));
   return t.cast(dtype);
 }
 
 template <typename T>
 Tensor filled(const Shape& shape, const std::function<double(std::int64_t)>& at) {
   Tensor t(core::kDTypeOf<T>, shape);
-  for (std::int64_t i = 0; i < t.elements(); ++i) t.data<T>()[static_cast<std::size_t>(i)] = static_cast<T>(at(i));
+  for (std::int64_t i = 0; i < t.elements(); ++i)
+    t.data<T>()[static_cast<std::size_t>(i)] = static_cast<T>(at(i));
   return t;
 }
 
 std::vector<double> shuffledApart(std::int64_t count, std::mt19937& random) {
   std::vector<double> values(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) values[static_cast<std::size_t>(i)] = 0.035 + 0.07 * static_cast<double>(i - count / 2);
+  for (std::int64_t i = 0; i < count; ++i)
+    values[static_cast<std::size_t>(i)] = 0.035 + 0.07 * static_cast<double>(i - count / 2);
   std::shuffle(values.begin(), values.end(), random);
   return values;
 }
@@ -41,15 +44,24 @@ Tensor makeInput(const SampleInput& input, DType dtype, std::mt19937& random) {
   std::uniform_real_distribution<double> uniform(0.5, 1.5);
   const auto apart = shuffledApart(input.shape.elements(), random);
   switch (input.fill) {
-    case Fill::kPositive: return floating(input.shape, dtype, [&](auto) { return uniform(random); });
-    case Fill::kLogProbability: return floating(input.shape, dtype, [&](auto) { return -uniform(random); });
-    case Fill::kApart: return floating(input.shape, dtype, [&](std::int64_t i) { return apart[static_cast<std::size_t>(i)]; });
-    case Fill::kRelu: return floating(input.shape, dtype, [&](std::int64_t i) { return std::max(0.0, apart[static_cast<std::size_t>(i)]); });
-    case Fill::kLabels: return filled<std::int64_t>(input.shape, [&](auto) { return random() % 3; });
-    case Fill::kIntegers: return filled<std::int64_t>(input.shape, [&](auto) { return static_cast<double>(random() % 9) - 4; });
-    case Fill::kMask: return filled<bool>(input.shape, [&](auto) { return random() % 2; });
+    case Fill::kPositive:
+      return floating(input.shape, dtype, [&](auto) { return uniform(random); });
+    case Fill::kLogProbability:
+      return floating(input.shape, dtype, [&](auto) { return -uniform(random); });
+    case Fill::kApart:
+      return floating(input.shape, dtype, [&](std::int64_t i) { return apart[static_cast<std::size_t>(i)]; });
+    case Fill::kRelu:
+      return floating(input.shape, dtype,
+                      [&](std::int64_t i) { return std::max(0.0, apart[static_cast<std::size_t>(i)]); });
+    case Fill::kLabels:
+      return filled<std::int64_t>(input.shape, [&](auto) { return random() % 3; });
+    case Fill::kIntegers:
+      return filled<std::int64_t>(input.shape, [&](auto) { return static_cast<double>(random() % 9) - 4; });
+    case Fill::kMask:
+      return filled<bool>(input.shape, [&](auto) { return random() % 2; });
     case Fill::kNormal:
-    case Fill::kPooled: break;
+    case Fill::kPooled:
+      break;
   }
   return floating(input.shape, dtype, [&](auto) { return normal(random); });
 }
@@ -64,8 +76,8 @@ core::Value addInput(core::Graph& graph, std::size_t index, const Tensor& value)
   return {graph, graph.addSource(std::move(info))};
 }
 
-std::vector<Tensor> runKernel(const core::Node& node, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs,
-                              const core::RunState& state) {
+std::vector<Tensor> runKernel(const core::Node& node, const std::vector<Tensor>& inputs,
+                              std::vector<Tensor> outputs, const core::RunState& state) {
   std::vector<const Tensor*> in;
   std::vector<Tensor*> out;
   for (const Tensor& t : inputs) in.push_back(&t);
@@ -100,8 +112,8 @@ std::vector<Tensor> runReference(const SampleGraph& s, const core::RunState& sta
   return runKernel(s.graph->node(s.node), s.values, makeOutputs(s), state);
 }
 
-std::vector<Tensor> callOp(const std::string& op, const std::vector<Tensor>& inputs, const core::Attributes& attributes,
-                           const core::RunState& state) {
+std::vector<Tensor> callOp(const std::string& op, const std::vector<Tensor>& inputs,
+                           const core::Attributes& attributes, const core::RunState& state) {
   std::vector<core::TensorType> types;
   for (const Tensor& t : inputs) types.push_back({t.dtype(), t.shape()});
   const auto inferred = core::findOp(op)->infer(types, attributes);
@@ -130,7 +142,8 @@ std::vector<double> valuesOf(const Tensor& tensor) {
 }
 
 bool sameBytes(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() && (a.bytes() == 0 || std::memcmp(a.raw(), b.raw(), a.bytes()) == 0);
+  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
+         (a.bytes() == 0 || std::memcmp(a.raw(), b.raw(), a.bytes()) == 0);
 }
 
 }  // namespace msdbg::test

@@ -23,15 +23,31 @@ std::vector<Sample> convolutions() {
       {"Conv", "one element", {{{1, 1, 1, 1}}, {{1, 1, 1, 1}}}},
       {"Conv", "padding and bias", {{{2, 3, 5, 7}}, {{4, 3, 3, 3}}, {{4}}}, strided({1, 1}, {1, 1, 1, 1})},
       {"Conv", "odd strides and pads", {{{3, 2, 6, 9}}, {{5, 2, 3, 2}}, {{5}}}, odd},
-      {"Conv", "stride larger than the kernel", {{{1, 2, 7, 7}}, {{3, 2, 2, 2}}}, strided({3, 3}, {0, 0, 0, 0})},
-      {"Conv", "channels that fill vectors", {{{2, 16, 9, 9}}, {{24, 16, 3, 3}}, {{24}}}, strided({1, 1}, {1, 1, 1, 1})},
+      {"Conv",
+       "stride larger than the kernel",
+       {{{1, 2, 7, 7}}, {{3, 2, 2, 2}}},
+       strided({3, 3}, {0, 0, 0, 0})},
+      {"Conv",
+       "channels that fill vectors",
+       {{{2, 16, 9, 9}}, {{24, 16, 3, 3}}, {{24}}},
+       strided({1, 1}, {1, 1, 1, 1})},
       {"ConvGradInput", "one element", {{{1, 1, 1, 1}}, {{1, 1, 1, 1}}}, {{"shape", Ints{1, 1, 1, 1}}}},
-      {"ConvGradInput", "odd strides and pads", {{{3, 5, 4, 9}}, {{5, 2, 3, 2}}}, with(odd, "shape", Ints{3, 2, 6, 9})},
-      {"ConvGradInput", "rows no window reaches", {{{1, 3, 2, 2}}, {{3, 2, 2, 2}}},
+      {"ConvGradInput",
+       "odd strides and pads",
+       {{{3, 5, 4, 9}}, {{5, 2, 3, 2}}},
+       with(odd, "shape", Ints{3, 2, 6, 9})},
+      {"ConvGradInput",
+       "rows no window reaches",
+       {{{1, 3, 2, 2}}, {{3, 2, 2, 2}}},
        with(strided({3, 3}, {0, 0, 0, 0}), "shape", Ints{1, 2, 7, 7})},
       {"ConvGradWeight", "one element", {{{1, 1, 1, 1}}, {{1, 1, 1, 1}}}, {{"kernel_shape", Ints{1, 1}}}},
-      {"ConvGradWeight", "odd strides and pads", {{{3, 5, 4, 9}}, {{3, 2, 6, 9}}}, with(odd, "kernel_shape", Ints{3, 2})},
-      {"ConvGradWeight", "channels that fill vectors", {{{2, 24, 9, 9}}, {{2, 16, 9, 9}}},
+      {"ConvGradWeight",
+       "odd strides and pads",
+       {{{3, 5, 4, 9}}, {{3, 2, 6, 9}}},
+       with(odd, "kernel_shape", Ints{3, 2})},
+      {"ConvGradWeight",
+       "channels that fill vectors",
+       {{{2, 24, 9, 9}}, {{2, 16, 9, 9}}},
        window({3, 3}, {1, 1}, {1, 1, 1, 1})},
   };
 }
@@ -42,9 +58,13 @@ std::vector<Sample> pools() {
       {"MaxPool", "two by two", {{{2, 3, 4, 6}, Fill::kApart}}, window({2, 2}, {2, 2}, {0, 0, 0, 0})},
       {"MaxPool", "overlapping, padded", {{{2, 2, 5, 7}, Fill::kApart}}, overlapping},
       {"MaxPool", "one element", {{{1, 1, 1, 1}, Fill::kApart}}, {{"kernel_shape", Ints{1, 1}}}},
-      {"MaxPoolGrad", "two by two", {{{2, 3, 4, 6}, Fill::kApart}, {{2, 3, 2, 3}, Fill::kPooled}, {{2, 3, 2, 3}}},
+      {"MaxPoolGrad",
+       "two by two",
+       {{{2, 3, 4, 6}, Fill::kApart}, {{2, 3, 2, 3}, Fill::kPooled}, {{2, 3, 2, 3}}},
        window({2, 2}, {2, 2}, {0, 0, 0, 0})},
-      {"MaxPoolGrad", "overlapping, padded", {{{2, 2, 5, 7}, Fill::kApart}, {{2, 2, 6, 4}, Fill::kPooled}, {{2, 2, 6, 4}}},
+      {"MaxPoolGrad",
+       "overlapping, padded",
+       {{{2, 2, 5, 7}, Fill::kApart}, {{2, 2, 6, 4}, Fill::kPooled}, {{2, 2, 6, 4}}},
        overlapping},
   };
 }
@@ -54,7 +74,9 @@ std::vector<Sample> products() {
       {"Gemm", "plain", {{{3, 5}}, {{5, 4}}}},
       {"Gemm", "transB and bias, as a linear layer", {{{33, 20}}, {{17, 20}}, {{17}}}, transposed(0, 1)},
       {"Gemm", "transA", {{{5, 3}}, {{5, 4}}, {{3, 1}}}, transposed(1, 0)},
-      {"Gemm", "both transposed, alpha and beta", {{{5, 3}}, {{4, 5}}, {{3, 4}}},
+      {"Gemm",
+       "both transposed, alpha and beta",
+       {{{5, 3}}, {{4, 5}}, {{3, 4}}},
        with(with(transposed(1, 1), "alpha", 0.5), "beta", -2.0)},
       {"Gemm", "scalar C", {{{1, 1}}, {{1, 1}}, {{}}}},
       {"Gemm", "larger than a block", {{{98, 259}}, {{259, 261}}}, {}, false},
@@ -105,8 +127,10 @@ std::vector<Sample> softmaxes() {
   }
   list.push_back({"SoftmaxCrossEntropyLoss", "rows", {{{7, 3}}, {{7}, Fill::kLabels}}});
   list.push_back({"SoftmaxCrossEntropyLoss", "pixels", {{{2, 3, 2, 5}}, {{2, 2, 5}, Fill::kLabels}}});
-  list.push_back({"SoftmaxCrossEntropyLossGrad", "rows", {{{7, 3}, Fill::kLogProbability}, {{7}, Fill::kLabels}, {{}}}});
-  list.push_back({"SoftmaxCrossEntropyLossGrad", "pixels",
+  list.push_back(
+      {"SoftmaxCrossEntropyLossGrad", "rows", {{{7, 3}, Fill::kLogProbability}, {{7}, Fill::kLabels}, {{}}}});
+  list.push_back({"SoftmaxCrossEntropyLossGrad",
+                  "pixels",
                   {{{2, 3, 2, 5}, Fill::kLogProbability}, {{2, 2, 5}, Fill::kLabels}, {{}}}});
   return list;
 }
@@ -139,7 +163,8 @@ std::vector<Sample> reductions() {
     list.push_back({op, "inner and outer", {{{2, 3, 5, 2}}}, axes({0, 2}, 1)});
     list.push_back({op, "last, from the end", {{{4, 33}}}, axes({-1}, 0)});
     list.push_back({op, "a scalar", {{{}}}});
-    list.push_back({op + "Grad", "from attribute shape", {{{3}}}, with(axes({0, 2}, 0), "shape", Ints{2, 3, 5})});
+    list.push_back(
+        {op + "Grad", "from attribute shape", {{{3}}}, with(axes({0, 2}, 0), "shape", Ints{2, 3, 5})});
     list.push_back({op + "Grad", "from the input", {{{2, 1, 5}}, {{2, 3, 5}}}, axes({1}, 1)});
   }
   return list;
@@ -163,7 +188,8 @@ std::vector<Sample> trainingOps() {
 const std::vector<Sample>& samples() {
   static const std::vector<Sample> all = [] {
     std::vector<Sample> list;
-    for (auto part : {convolutions, pools, products, binaries, activations, softmaxes, shapes, reductions, trainingOps})
+    for (auto part :
+         {convolutions, pools, products, binaries, activations, softmaxes, shapes, reductions, trainingOps})
       for (Sample& s : part()) list.push_back(std::move(s));
     return list;
   }();

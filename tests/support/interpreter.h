@@ -1,5 +1,5 @@
-// A graph run node by node with OpDef::reference, without executor, backends or memory plan: the oracle for those.
-// Header-only: needs msdbg_core. Used from one thread; keeps references to the graph.
+// A graph run node by node with OpDef::reference, without executor, backends or memory plan: the oracle for
+// those. Header-only: needs msdbg_core. Used from one thread; keeps references to the graph.
 #pragma once
 
 #include <stdexcept>

@@ -80,7 +80,8 @@ TEST_CASE("a batch of images has the model's shape, pixels in [0, 1], equal chan
   CHECK(std::ranges::equal(pixels.subspan(0, plane), pixels.subspan(plane, plane)));
   CHECK(std::ranges::equal(pixels.subspan(0, plane), pixels.subspan(2 * plane, plane)));
   const auto labels = label.data<std::int64_t>();
-  CHECK(std::set<std::int64_t>(labels.begin(), labels.end()) == std::set<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  CHECK(std::set<std::int64_t>(labels.begin(), labels.end()) ==
+        std::set<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
   CHECK(batch.find("y") == nullptr);
 }
 
@@ -172,7 +173,8 @@ TEST_CASE("images are resized bilinearly") {
   const auto data = loader("mnist:" + folder.path().string(), {.image = {1, 2, 4}, .batch = 1});
   const Batch batch = data->batch(Iteration{0}, Rank{0}, 1);
   const double expected[] = {0, 25, 75, 100, 0, 25, 75, 100};  // a quarter and three quarters of the way
-  for (std::int64_t i = 0; i < 8; ++i) CHECK(batch.find("x")->at(i) * 255 == Approx(expected[i]).margin(1e-4));
+  for (std::int64_t i = 0; i < 8; ++i)
+    CHECK(batch.find("x")->at(i) * 255 == Approx(expected[i]).margin(1e-4));
 }
 
 TEST_CASE("data that is not known, or cannot be, is refused with what would do") {
@@ -182,7 +184,8 @@ TEST_CASE("data that is not known, or cannot be, is refused with what would do")
     CHECK(made.error().code() == code);
     return made.error().message();
   };
-  CHECK_THAT(message("cifar", {}, ErrorCode::kUsage), Contains("'cifar'") && Contains("digits") && Contains("mnist:DIR"));
+  CHECK_THAT(message("cifar", {}, ErrorCode::kUsage),
+             Contains("'cifar'") && Contains("digits") && Contains("mnist:DIR"));
   CHECK_THAT(message("mnist:", {}, ErrorCode::kUsage), Contains("mnist:DIR"));
   CHECK_THAT(message("digits", {.batch = 0}, ErrorCode::kUsage), Contains("batch of 0"));
   CHECK_THAT(message("digits", {.image = {1, 0, 5}}, ErrorCode::kUsage), Contains("pixels"));
@@ -190,7 +193,8 @@ TEST_CASE("data that is not known, or cannot be, is refused with what would do")
   const test::TempDir folder;
   test::writePlainMnist(folder.path(), 20);
   const std::string spec = "mnist:" + folder.path().string();
-  CHECK_THAT(message(spec, {.firstSample = 15, .samples = 6}, ErrorCode::kUsage), Contains("15 to 20") && Contains("20 images"));
+  CHECK_THAT(message(spec, {.firstSample = 15, .samples = 6}, ErrorCode::kUsage),
+             Contains("15 to 20") && Contains("20 images"));
   CHECK_THAT(message(spec, {.firstSample = 20}, ErrorCode::kUsage), Contains("20 images"));
 }
 

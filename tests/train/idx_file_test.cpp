@@ -63,8 +63,16 @@ TEST_CASE("plain and gzip'd IDX files give the same images") {
 }
 
 TEST_CASE("a damaged image file is named, and what is wrong with it") {
-  struct Case { const char* what; std::string text; const char* said; };
-  const std::string broken = [] { std::string t = gzipped(kGood); t[t.size() - 6] ^= 1; return t; }();
+  struct Case {
+    const char* what;
+    std::string text;
+    const char* said;
+  };
+  const std::string broken = [] {
+    std::string t = gzipped(kGood);
+    t[t.size() - 6] ^= 1;
+    return t;
+  }();
   const std::string cut = gzipped(test::idxText({200, 28, 28}, unpackable(200 * 784)));
   const Case c = GENERATE_COPY(
       Case{"empty", "", "ends within its header"},
@@ -74,8 +82,10 @@ TEST_CASE("a damaged image file is named, and what is wrong with it") {
       Case{"of no images", test::idxText({0, 2, 2}, ""), "is empty"},
       Case{"a label file", test::idxText({2}, "ab"), "magic number"},
       Case{"text", "hello, this is not an IDX file", "magic number"},
-      Case{"promising 64 bits of bytes", test::idxText({0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF}, "abc"), "shorter than its header says"},
-      Case{"promising 2 GB when unpacked", gzipped(test::idxText({2048, 1024, 1024}, "abc")), "shorter than its header says"},
+      Case{"promising 64 bits of bytes", test::idxText({0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF}, "abc"),
+           "shorter than its header says"},
+      Case{"promising 2 GB when unpacked", gzipped(test::idxText({2048, 1024, 1024}, "abc")),
+           "shorter than its header says"},
       Case{"with a wrong check sum", broken, "incorrect data check"},
       Case{"cut when packed", cut.substr(0, cut.size() / 2), "ends within its data"});
   INFO(c.what);

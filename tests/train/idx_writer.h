@@ -21,7 +21,8 @@ inline void writeFile(const std::filesystem::path& path, const std::string& text
 }
 
 /// A set of `count` images of one colour each: image i has the value i (modulo 256) and the label i % 10.
-inline void writePlainMnist(const std::filesystem::path& folder, std::uint32_t count, std::uint32_t side = 4) {
+inline void writePlainMnist(const std::filesystem::path& folder, std::uint32_t count,
+                            std::uint32_t side = 4) {
   std::string pixels, labels;
   for (std::uint32_t i = 0; i < count; ++i) {
     pixels.append(std::size_t{side} * side, static_cast<char>(i));

@@ -33,7 +33,8 @@ TEST_CASE("a conv layer makes a Conv with a Kaiming weight and a zero bias in th
   const Scope scope = g.scope("conv1");
   const Value y = conv(x, {.out = 64, .kernel = 3, .stride = 2, .pad = 1});
   CHECK(y.shape() == Shape{8, 64, 16, 16});
-  const TensorInfo &weight = tensorNamed(g, "network/conv1/weight"), &bias = tensorNamed(g, "network/conv1/bias");
+  const TensorInfo &weight = tensorNamed(g, "network/conv1/weight"),
+                   &bias = tensorNamed(g, "network/conv1/bias");
   CHECK(weight.shape == Shape{64, 3, 3, 3});
   CHECK(weight.initializer == Initializer{Initializer::Kind::kKaimingNormal, 27});
   CHECK(weight.trainable);
@@ -64,7 +65,8 @@ TEST_CASE("a layer's node has the layer's line, the caller's line and the open s
   const Value y = linear(x, {.out = 2});
   const Node& node = g.node(y.info().producer);
   REQUIRE(node.frames.size() == 3);
-  const Frame &own = g.frame(node.frames[0]), &caller = g.frame(node.frames[1]), &open = g.frame(node.frames[2]);
+  const Frame &own = g.frame(node.frames[0]), &caller = g.frame(node.frames[1]),
+              &open = g.frame(node.frames[2]);
   CHECK(own.file == "core_engine/train/layers.cpp");
   CHECK(own.function == "linear");
   CHECK(own.engine);
@@ -89,8 +91,10 @@ TEST_CASE("two layers in one scope have parameters of different names") {
 TEST_CASE("a layer that cannot be built says what and where") {
   Graph g;
   const Value image = g.input("x", {1, 3, 8, 8}), row = g.input("r", {1, 8});
-  CHECK_THAT(buildError([&] { linear(image, {.out = 2}); }), Contains("[1, 3, 8, 8]") && Contains("flatten") && Contains("layers_test.cpp:"));
-  CHECK_THAT(buildError([&] { conv(row, {.out = 2}); }), Contains("[N, C, H, W]") && Contains("layers_test.cpp:"));
+  CHECK_THAT(buildError([&] { linear(image, {.out = 2}); }),
+             Contains("[1, 3, 8, 8]") && Contains("flatten") && Contains("layers_test.cpp:"));
+  CHECK_THAT(buildError([&] { conv(row, {.out = 2}); }),
+             Contains("[N, C, H, W]") && Contains("layers_test.cpp:"));
   CHECK_THAT(buildError([&] { conv(image, {}); }), Contains(".out"));
   CHECK_THAT(buildError([&] { conv(image, {.out = 2, .stride = 0}); }), Contains(".stride"));
   CHECK_THAT(buildError([&] { conv(image, {.out = 2, .kernel = 9}); }), Contains("layers_test.cpp:"));

@@ -14,7 +14,9 @@ struct PlainRun : core::RunContext {
   std::uint64_t seed() const override { return seedValue; }
   int threads() const override { return threadCount; }
   const std::vector<core::FaultSpec>& faults() const override { return planted; }
-  std::int64_t steps(std::int64_t fallback) const override { return stepsWanted > 0 ? stepsWanted : fallback; }
+  std::int64_t steps(std::int64_t fallback) const override {
+    return stepsWanted > 0 ? stepsWanted : fallback;
+  }
   bool stopRequested() override { return stopAfter >= 0 && asked++ >= stopAfter; }
 
   std::unique_ptr<core::Communicator> ownRank;

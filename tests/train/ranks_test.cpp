@@ -18,7 +18,8 @@ struct Trained {
   std::vector<std::string> parameterHashes;
 };
 
-Trained trainRank(Communicator* communicator, const ModelInfo& model, std::int64_t globalBatch, std::int64_t steps) {
+Trained trainRank(Communicator* communicator, const ModelInfo& model, std::int64_t globalBatch,
+                  std::int64_t steps) {
   PlainRun run(communicator);
   const std::int64_t rows = globalBatch / run.ranks();
   Graph g("network");
@@ -28,11 +29,13 @@ Trained trainRank(Communicator* communicator, const ModelInfo& model, std::int64
   Trained trained;
   for (const Batch& batch : run.shard(*data, steps)) trained.losses.push_back(trainer.step(batch).loss);
   for (const TensorInfo& info : g.tensors())
-    if (info.role == TensorRole::kParameter) trained.parameterHashes.push_back(hashTensor(trainer.executor().value(info.id)).text());
+    if (info.role == TensorRole::kParameter)
+      trained.parameterHashes.push_back(hashTensor(trainer.executor().value(info.id)).text());
   return trained;
 }
 
-std::vector<Trained> trainRanks(int size, const ModelInfo& model, std::int64_t globalBatch, std::int64_t steps) {
+std::vector<Trained> trainRanks(int size, const ModelInfo& model, std::int64_t globalBatch,
+                                std::int64_t steps) {
   auto ranks = makeThreadCommunicators(size);
   std::vector<Trained> trained(ranks.size());
   {
@@ -45,7 +48,8 @@ std::vector<Trained> trainRanks(int size, const ModelInfo& model, std::int64_t g
 
 }  // namespace
 
-TEST_CASE("all ranks have bitwise equal parameters, and their mean loss is that of the global batch on one rank") {
+TEST_CASE(
+    "all ranks have bitwise equal parameters, and their mean loss is that of the global batch on one rank") {
   const int size = GENERATE(2, 4);
   const ModelInfo& lenet5 = *findModel("lenet5");
   const std::vector<Trained> ranks = trainRanks(size, lenet5, 64, 10);

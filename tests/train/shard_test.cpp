@@ -37,7 +37,8 @@ TEST_CASE("a shard ends before the iteration at which a stop is requested") {
 
 TEST_CASE("when one rank is asked to stop all stop at the same iteration, each with its own rows") {
   auto ranks = makeThreadCommunicators(2);
-  const auto data = digits(), whole = std::move(makeLoader("digits", {.image = {1, 8, 8}, .batch = 20})).value();
+  const auto data = digits(),
+             whole = std::move(makeLoader("digits", {.image = {1, 8, 8}, .batch = 20})).value();
   std::vector<std::int64_t> seen[2];
   Tensor first[2];
   const auto work = [&](std::size_t rank) {

@@ -9,8 +9,8 @@
 #include "tests/train/plain_run.h"
 
 using namespace msdbg::core;
-using msdbg::test::PlainRun;
 using Catch::Matchers::Contains;
+using msdbg::test::PlainRun;
 
 namespace {
 
@@ -20,15 +20,19 @@ struct Small {
   Value x, label, logits, loss;
 
   explicit Small(DType dtype = DType::Float32)
-      : g("small", dtype), x(g.input("x", {4, 3})), label(g.input("label", {4}, DType::Int64)),
-        logits(linear(x, {.out = 2})), loss(softmaxCrossEntropy(logits, label)) {}
+      : g("small", dtype),
+        x(g.input("x", {4, 3})),
+        label(g.input("label", {4}, DType::Int64)),
+        logits(linear(x, {.out = 2})),
+        loss(softmaxCrossEntropy(logits, label)) {}
 };
 
 const std::vector<float> kRows = {1, 0, 2, -1, 1, 0, 0.5f, 0.5f, 0.5f, 0, -2, 1};
 const std::vector<std::int64_t> kLabels = {0, 1, 1, 0};
 
 Batch smallBatch() {
-  return {Iteration{0}, {{"x", Tensor::of<float>({4, 3}, kRows)}, {"label", Tensor::of<std::int64_t>({4}, kLabels)}}};
+  return {Iteration{0},
+          {{"x", Tensor::of<float>({4, 3}, kRows)}, {"label", Tensor::of<std::int64_t>({4}, kLabels)}}};
 }
 
 struct SoftmaxRegression {  // the same in plain double arithmetic, from the textbook
@@ -96,13 +100,15 @@ TEST_CASE("a step gives the loss, the accuracy and the parameters of softmax reg
   const TensorId weight = *model.g.findTensor("small/weight"), bias = *model.g.findTensor("small/bias");
   SoftmaxRegression byHand;
   for (std::int64_t i = 0; i < 6; ++i)
-    byHand.weight[static_cast<std::size_t>(i / 3)][static_cast<std::size_t>(i % 3)] = trainer.executor().value(weight).at(i);
+    byHand.weight[static_cast<std::size_t>(i / 3)][static_cast<std::size_t>(i % 3)] =
+        trainer.executor().value(weight).at(i);
   byHand.forwardBackward();
   const StepResult result = trainer.step(smallBatch());
   CHECK(result.loss == Approx(byHand.loss).epsilon(1e-6));
   CHECK(result.accuracy == byHand.accuracy);
   for (std::size_t c = 0; c < 2; ++c) {
-    CHECK(trainer.executor().value(bias).at(static_cast<std::int64_t>(c)) == Approx(-0.5 * byHand.biasGradient[c]).epsilon(1e-5));
+    CHECK(trainer.executor().value(bias).at(static_cast<std::int64_t>(c)) ==
+          Approx(-0.5 * byHand.biasGradient[c]).epsilon(1e-5));
     for (std::size_t k = 0; k < 3; ++k)
       CHECK(trainer.executor().value(weight).at(static_cast<std::int64_t>(c * 3 + k)) ==
             Approx(byHand.weight[c][k] - 0.5 * byHand.weightGradient[c][k]).epsilon(1e-5));
@@ -151,8 +157,10 @@ TEST_CASE("a batch that does not fit ends the step with what and where") {
   renamed.tensors[0].first = "image";
   reshaped.tensors[0].second = Tensor::zeros(DType::Float32, {2, 3});
   missing.tensors.pop_back();
-  CHECK_THAT(messageOf([&] { trainer.step(renamed); }), Contains("iteration 0") && Contains("'image'") && Contains("small/x"));
-  CHECK_THAT(messageOf([&] { trainer.step(reshaped); }), Contains("small/x") && Contains("[4, 3]") && Contains("[2, 3]"));
+  CHECK_THAT(messageOf([&] { trainer.step(renamed); }),
+             Contains("iteration 0") && Contains("'image'") && Contains("small/x"));
+  CHECK_THAT(messageOf([&] { trainer.step(reshaped); }),
+             Contains("small/x") && Contains("[4, 3]") && Contains("[2, 3]"));
   CHECK_THAT(messageOf([&] { trainer.step(missing); }), Contains("small/label"));
   CHECK(trainer.iteration() == Iteration{0});
   CHECK(std::isfinite(trainer.step(smallBatch()).loss));
@@ -161,7 +169,8 @@ TEST_CASE("a batch that does not fit ends the step with what and where") {
 TEST_CASE("a loss that is not a scalar cannot be trained") {
   Small model;
   PlainRun run;
-  CHECK_THAT(messageOf([&] { Trainer(run, model.g, model.logits, {}); }), Contains("small") && Contains("[4, 2]"));
+  CHECK_THAT(messageOf([&] { Trainer(run, model.g, model.logits, {}); }),
+             Contains("small") && Contains("[4, 2]"));
 }
 
 TEST_CASE("without labels there is no accuracy") {
@@ -182,7 +191,8 @@ TEST_CASE("evaluation counts the rows asked for and changes nothing") {
   const Value loss = softmaxCrossEntropy(linear(flatten(x), {.out = 10}), label);
   PlainRun run;
   Trainer trainer(run, g, loss, {});
-  const auto data = std::move(makeLoader("digits", {.image = {1, 8, 8}, .batch = 10, .shuffle = false})).value();
+  const auto data =
+      std::move(makeLoader("digits", {.image = {1, 8, 8}, .batch = 10, .shuffle = false})).value();
   const TensorId weight = *g.findTensor("network/weight");
   const Tensor before = trainer.executor().value(weight).clone();
   double steps = 0;  // accuracy of each batch, as the forward pass of a step with the same parameters sees it
@@ -190,10 +200,12 @@ TEST_CASE("evaluation counts the rows asked for and changes nothing") {
     const Batch batch = data->batch(Iteration{i}, Rank{0}, 1);
     steps += 10 * trainer.step(batch).accuracy;
     REQUIRE(trainer.executor().setValue(weight, before).ok());
-    REQUIRE(trainer.executor().setValue(*g.findTensor("network/bias"), Tensor::zeros(DType::Float32, {10})).ok());
+    REQUIRE(
+        trainer.executor().setValue(*g.findTensor("network/bias"), Tensor::zeros(DType::Float32, {10})).ok());
   }
   CHECK(trainer.evaluateAccuracy(*data, 30) == Approx(steps / 30));
-  CHECK(trainer.evaluateAccuracy(*data, 25) * 25 == Approx(std::round(trainer.evaluateAccuracy(*data, 25) * 25)));
+  CHECK(trainer.evaluateAccuracy(*data, 25) * 25 ==
+        Approx(std::round(trainer.evaluateAccuracy(*data, 25) * 25)));
   CHECK(std::ranges::equal(trainer.executor().value(weight).byteSpan(), before.byteSpan()));
   CHECK(trainer.iteration() == Iteration{3});
 }
