@@ -124,9 +124,10 @@ class Monitor {
 
   void describe(RunEnd& end, int rank, const std::optional<RunEnd>& own) const {
     const bool hasReason = own && !own->message.empty();
-    if (hasReason && own->state == "finished") {  // only its recorder did badly
-      end = *own;
-      end.message = fmt::format("{} did well, but {}", name(rank), own->message);
+    if (*end.exitStatus == kExitDamaged && m_launch.control().process(rank).recorderFailed) {
+      end = {};
+      end.state = "finished";
+      end.message = "the recorder of " + name(rank) + " failed (see above)";
     } else if (hasReason && own->state == "failed") {
       end.state = "failed";
       end.message = fmt::format("{} failed{}: {}", name(rank), ownPlace(end), own->message);

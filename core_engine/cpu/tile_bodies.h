@@ -1,7 +1,7 @@
 // The loops of the element-wise and reduction kernels, as bodies that are inlined into functions compiled for
 // several instruction sets (tile_kernels.cpp; tests compile them for each one alone and compare bits). An
 // element's result depends on that element only; sums have 16 lanes whose number and order of folding never
-// change. Thread-safe.
+// change. (Only where two NaNs meet, the instruction decides whose payload stays.) Thread-safe.
 #pragma once
 
 #include <cstring>

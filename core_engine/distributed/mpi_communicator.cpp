@@ -35,10 +35,10 @@ Status checkMpi(int code, const char* what) {
 
 MPI_Datatype mpiType(DType dtype) { return dtype == DType::Float64 ? MPI_DOUBLE : MPI_FLOAT; }
 
-// Spins a moment (a collective among ranks that have all come takes microseconds), then sleeps a little each
-// time.
+// Yields while data may be on its way: progress is made by these calls only. Who waits longer waits for a
+// rank that computes, and leaves it the core.
 void pause(Clock::duration waited) {
-  if (waited < std::chrono::milliseconds(1))
+  if (waited < std::chrono::milliseconds(10))
     sched_yield();
   else
     usleep(waited < std::chrono::milliseconds(100) ? 20 : 200);

@@ -20,7 +20,7 @@ struct RunControl::Shared {
   std::atomic<std::int64_t> iterations;
   std::atomic<double> loss;
   struct Rank {
-    std::atomic<std::int64_t> pid, statusPlusOne;
+    std::atomic<std::int64_t> pid, statusPlusOne, recorderFailed;
   } ranks[kMaxRanks];
 };
 
@@ -65,9 +65,12 @@ RunControl::Progress RunControl::progress() const {
 void RunControl::setPid(int rank, std::int64_t pid) { m_shared->ranks[rank].pid.store(pid); }
 void RunControl::setEnded(int rank, int status) { m_shared->ranks[rank].statusPlusOne.store(status + 1); }
 
+void RunControl::setRecorderFailed(int rank) { m_shared->ranks[rank].recorderFailed.store(1); }
+
 RunControl::Process RunControl::process(int rank) const {
-  Process process{m_shared->ranks[rank].pid.load(), std::nullopt};
-  if (const std::int64_t status = m_shared->ranks[rank].statusPlusOne.load(); status > 0)
+  const Shared::Rank& shared = m_shared->ranks[rank];
+  Process process{shared.pid.load(), std::nullopt, shared.recorderFailed.load() != 0};
+  if (const std::int64_t status = shared.statusPlusOne.load(); status > 0)
     process.status = static_cast<int>(status - 1);
   return process;
 }

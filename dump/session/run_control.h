@@ -33,9 +33,11 @@ class RunControl {
   struct Process {
     std::int64_t pid = 0;
     std::optional<int> status;
+    bool recorderFailed = false;  // the program may have done well all the same
   };
   void setPid(int rank, std::int64_t pid);
   void setEnded(int rank, int status);
+  void setRecorderFailed(int rank);
   Process process(int rank) const;
 
  private:

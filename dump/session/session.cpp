@@ -145,6 +145,7 @@ struct Session::Impl {
   void createRun();
   Status agree(const Status& status);
   void end(RunEnd end);
+  void recorderFailed(RunEnd& how, const std::string& why);
   void finishRunInfo(const RunEnd& end);
   RunEnd endInGoodOrder() const;
 };
@@ -203,18 +204,18 @@ void Session::Impl::end(RunEnd how) {
   std::call_once(ended, [&] {
     setPlace(how, rank(), readRankStatus(rankFolder(settings.run, rank())));
     if (how.state == "failed" && peers) peers->blame(how);
-    const Status failed = recorder->status();
-    if (!failed.ok())
-      how.message += (how.message.empty() ? "the recorder failed: " : "; the recorder failed: ") +
-                     failed.error().message();
-    const Status finished = recorder->finish(how);
-    if (failed.ok() && !finished.ok())  // earlier failures were logged when they happened
-      core::logError("recording of rank " + std::to_string(rank().value) +
-                     " failed: " + finished.error().message());
-    if ((!failed.ok() || !finished.ok()) && programEnd) programEnd->setExitStatus(1);
+    const Status recorded = recorder->finish(how);  // logs a failure itself
+    if (!recorded.ok()) recorderFailed(how, recorded.error().message());
     if (!settings.launcher) finishRunInfo(how);
     if (programEnd) programEnd->recorded();
   });
+}
+
+// The program goes on to its end; its exit status is to tell if nothing else does.
+void Session::Impl::recorderFailed(RunEnd& how, const std::string& why) {
+  how.message += (how.message.empty() ? "the recorder failed: " : "; the recorder failed: ") + why;
+  if (control) control->setRecorderFailed(static_cast<int>(rank().value));
+  if (programEnd) programEnd->setExitStatus(1);
 }
 
 // Rank 0 writes how the run ended; another rank does if it is the one that fails.

@@ -19,10 +19,9 @@ namespace {
 core::Iteration at(std::int64_t iteration) { return core::Iteration(iteration); }
 const core::Rank kRank0{0};
 
-std::unique_ptr<dump::Recorder> startRecorder(const std::filesystem::path& run, const core::Graph& graph,
-                                              const dump::RecordOptions& options = {}) {
+std::unique_ptr<dump::Recorder> startRecorder(const std::filesystem::path& run, const core::Graph& graph, int threads = 2) {
   test::writeInfo(run);
-  auto recorder = dump::Recorder::create({run, kRank0, 1, 2}, options);
+  auto recorder = dump::Recorder::create({run, kRank0, 1, threads}, {});
   if (!recorder.ok()) throw std::runtime_error(recorder.error().message());
   (*recorder)->graphReady(graph);
   return std::move(*recorder);
@@ -321,13 +320,14 @@ TEST_CASE("After SIGKILL everything older than a second is there") {
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    auto recorder = startRecorder(folder / "run", graph);
-    for (std::int64_t i = 0;; ++i) {
+    auto recorder = startRecorder(folder / "run", graph, 1);  // this process's OpenMP threads are not in the child
+    for (std::int64_t i = 0; i < 1000; ++i) {
       test::feed(*recorder, graph, i);
       std::this_thread::sleep_for(10ms);
       test::writeText(folder / "progress.new", std::to_string(i));
       std::filesystem::rename(folder / "progress.new", folder / "progress");
     }
+    _exit(0);
   }
   std::this_thread::sleep_for(1300ms);
   const std::int64_t finished = std::stoll(test::readText(folder / "progress"));

@@ -133,6 +133,29 @@ TEST_CASE("The exit status of a program is passed on, and run.json has the reaso
   }
 }
 
+TEST_CASE("A recorder that fails costs the recording and the exit status, not the training", "[session]") {
+  const TempDir folder;
+  // Files may not grow beyond 40 KiB, as on a full disk.
+  std::vector<std::string> limited = {"bash", "-c", "trap '' XFSZ; ulimit -f 40; exec \"$@\"", "bash"};
+  std::vector<std::string> byDump = limited, byHand = limited;
+  for (const std::string& word : dumpProbe(folder / "dump.msdbg", 1, {"ok"})) byDump.push_back(word);
+  byHand.insert(byHand.end(), {kProbe, "ok"});
+  const RunResult dumped = runCommand(byDump);
+  const RunResult direct =
+      runCommand(byHand, {.environment = {{"MSDBG_DUMP", (folder / "hand.msdbg").string()}}});
+  for (const RunResult& result : {dumped, direct}) {
+    CAPTURE(result.out, result.err);
+    CHECK(result.exitStatus == 1);
+    CHECK_THAT(result.out, Catch::Contains("trained\n"));
+    CHECK_THAT(result.err, Catch::Contains("recording stopped"));
+  }
+  CHECK_THAT(dumped.err, Catch::Contains("the recorder of the program failed"));
+  for (const char* run : {"dump.msdbg", "hand.msdbg"}) {
+    CHECK(endOf(folder / run).state == "finished");
+    CHECK_THAT(endOf(folder / run).message, Catch::Contains("recorder"));
+  }
+}
+
 TEST_CASE("Without msdbg dump a Session records by itself and finishes run.json", "[session]") {
   struct Ending {
     const char* how;
