@@ -3,9 +3,9 @@
 # program: a process per file is far cheaper than one per case, and still says what failed.
 function(msdbg_discover_tests program)
   set(list "${CMAKE_CURRENT_BINARY_DIR}/${program}_tests.cmake")
-  set(environment "")
+  set(environment "OMP_WAIT_POLICY=passive") # tests share the cores; see core_engine/base/openmp_waiting.h
   if(MSDBG_SANITIZE)
-    set(environment "LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/support/lsan.supp"
+    list(APPEND environment "LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/support/lsan.supp"
                     "TSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/support/tsan.supp")
   endif()
   add_custom_command(TARGET ${program} POST_BUILD

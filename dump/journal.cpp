@@ -2,7 +2,7 @@
 
 #include <xxhash.h>
 
-#include <charconv>
+#include <stdexcept>
 
 #include "core_engine/base/text.h"
 #include "dump/json_internal.h"
@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::string_view kCheckKey = ",\"check\":\"";
 constexpr std::size_t kCheckDigits = 16;
-constexpr std::int64_t kMostIterations = 1 << 20;  // of one segment: a line from outside must not make us allocate more
+constexpr std::int64_t kMostIterations =
+    1 << 20;  // of one segment: a line from outside must not make us allocate more
 
 std::string checkOf(std::string_view object) {
   static constexpr char kDigits[] = "0123456789abcdef";
@@ -43,7 +44,8 @@ std::vector<std::int64_t> expand(const std::string& text) {
   if (!list.ok()) throw std::runtime_error(list.error().message());
   std::vector<std::int64_t> iterations;
   for (const auto& range : list->ranges()) {
-    if (range.last < range.first || range.last - range.first >= kMostIterations) throw std::runtime_error("bad range");
+    if (range.last < range.first || range.last - range.first >= kMostIterations)
+      throw std::runtime_error("bad range");
     for (std::int64_t i = range.first; i <= range.last; ++i) iterations.push_back(i);
     if (iterations.size() > kMostIterations) throw std::runtime_error("too many iterations");
   }
@@ -52,7 +54,8 @@ std::vector<std::int64_t> expand(const std::string& text) {
 
 // A file name of the folder itself, never a path that leads out of it.
 std::string plainName(const std::string& name) {
-  if (name.empty() || name[0] == '.' || name.find('/') != std::string::npos) throw std::runtime_error("bad file name");
+  if (name.empty() || name[0] == '.' || name.find('/') != std::string::npos)
+    throw std::runtime_error("bad file name");
   return name;
 }
 
@@ -80,14 +83,15 @@ GraphLine graphFrom(const Json& json) {
   line.hash = json.at("hash").get<std::string>();
   line.bytes = json.at("bytes").get<std::uint64_t>();
   if (json.contains("sources")) {
-    for (const auto& [file, digest] : json.at("sources").items()) line.sources[file] = plainName(digest.get<std::string>());
+    for (const auto& [file, digest] : json.at("sources").items())
+      line.sources[file] = plainName(digest.get<std::string>());
   }
   return line;
 }
 
 JournalHeader headerFrom(const Json& json) {
-  return {json.at("version").at(0).get<int>(), json.at("version").at(1).get<int>(), json.at("rank").get<int>(),
-          json.at("ranks").get<int>()};
+  return {json.at("version").at(0).get<int>(), json.at("version").at(1).get<int>(),
+          json.at("rank").get<int>(), json.at("ranks").get<int>()};
 }
 
 // Lines of kinds that a later minor version adds are skipped.
@@ -146,7 +150,8 @@ Journal parseJournal(std::string_view text) {
       break;
     }
     const auto object = withoutCheck(text.substr(0, length));
-    const bool good = object && guarded(*object, [&](const Json& json) { return addLine(json, journal); }).ok();
+    const bool good =
+        object && guarded(*object, [&](const Json& json) { return addLine(json, journal); }).ok();
     if (!good) journal.badLines.push_back(number);
     text.remove_prefix(length + 1);
   }

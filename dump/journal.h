@@ -1,6 +1,6 @@
-// The journal of one rank: JSON lines, each closed by a check of its own text, so that a torn or changed line is
-// recognised. Format: dump/FORMAT.md. JournalWriter holds the lock that says "still recording"; its calls are
-// synchronised. Reading is a pure function of the bytes.
+// The journal of one rank: JSON lines, each closed by a check of its own text, so that a torn or changed line
+// is recognised. Format: dump/FORMAT.md. JournalWriter holds the lock that says "still recording"; its calls
+// are synchronised. Reading is a pure function of the bytes.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,9 @@ std::string withCheck(const std::string& object);
 /// The object's text, or nullopt when the check is missing or wrong.
 std::optional<std::string> withoutCheck(std::string_view line);
 
-struct JournalHeader { int formatMajor = kFormatMajor, formatMinor = kFormatMinor, rank = 0, ranks = 1; };
+struct JournalHeader {
+  int formatMajor = kFormatMajor, formatMinor = kFormatMinor, rank = 0, ranks = 1;
+};
 
 struct SegmentLine {
   std::int64_t segment = 0;
@@ -32,15 +34,15 @@ struct SegmentLine {
   bool incomplete = false;               // the last iteration is
   std::uint64_t bytes = 0;               // of the file
   std::int64_t graph = 0;                // version
-  std::string hash;                      // of the file, 32 hexadecimal digits; "" in a line rebuilt from the segment
+  std::string hash;  // of the file, 32 hexadecimal digits; "" in a line rebuilt from the segment
   std::uint64_t rawBytes = 0, storedBytes = 0;  // of /tensor: before and after compression
-  std::int64_t tensors = 0;              // datasets in /tensor
-  std::vector<std::int64_t> replaces;    // segments whose iterations this file holds from now on
-  bool tensorsDropped = false;           // "dropped":"tensors": it holds the statistics only
+  std::int64_t tensors = 0;                     // datasets in /tensor
+  std::vector<std::int64_t> replaces;           // segments whose iterations this file holds from now on
+  bool tensorsDropped = false;                  // "dropped":"tensors": it holds the statistics only
 };
 
 struct GraphLine {
-  std::int64_t graph = 0;                // version
+  std::int64_t graph = 0;  // version
   std::string file, hash;
   std::uint64_t bytes = 0;
   std::map<std::string, std::string> sources;  // file name as frames have it -> SHA-256 in sources/
@@ -53,11 +55,11 @@ std::string formatEnd(const RunEnd& end);
 
 struct Journal {
   std::optional<JournalHeader> header;
-  std::vector<SegmentLine> segments;     // as written; replaced ones included
+  std::vector<SegmentLine> segments;  // as written; replaced ones included
   std::vector<GraphLine> graphs;
   std::optional<RunEnd> end;
-  std::vector<std::size_t> badLines;     // 1-based; whole lines that do not match their check or make no sense
-  bool torn = false;                     // the last line has no end; it is in none of the above
+  std::vector<std::size_t> badLines;  // 1-based; whole lines that do not match their check or make no sense
+  bool torn = false;                  // the last line has no end; it is in none of the above
 };
 Journal parseJournal(std::string_view text);
 
@@ -70,7 +72,8 @@ class JournalWriter {
   core::Status append(const std::string& line);
 
  private:
-  JournalWriter(int descriptor, std::filesystem::path file) : m_descriptor(descriptor), m_file(std::move(file)) {}
+  JournalWriter(int descriptor, std::filesystem::path file)
+      : m_descriptor(descriptor), m_file(std::move(file)) {}
   std::mutex m_mutex;
   int m_descriptor;
   std::filesystem::path m_file;

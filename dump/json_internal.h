@@ -1,5 +1,5 @@
-// JSON helpers of dump: reading is forgiving about keys that are not there and strict about their types. A field of
-// the wrong type throws; parseObject() and the callers' guarded() turn that into an Error.
+// JSON helpers of dump: reading is forgiving about keys that are not there and strict about their types. A
+// field of the wrong type throws; parseObject() and the callers' guarded() turn that into an Error.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,7 @@
 #include "dump/run_info.h"
 
-#include <set>
+#include <algorithm>
+#include <stdexcept>
 
 #include "dump/journal.h"
 #include "dump/json_internal.h"
@@ -25,11 +26,13 @@ Json optionsToJson(const RecordOptions& options) {
 }
 
 Policy policyFrom(const std::string& name) {
-  if (name != "full" && name != "stats") throw std::runtime_error("unknown policy '" + name + "' (full, stats)");
+  if (name != "full" && name != "stats")
+    throw std::runtime_error("unknown policy '" + name + "' (full, stats)");
   return name == "full" ? Policy::kFull : Policy::kStats;
 }
 
 RecordOptions optionsFromJson(const Json& json) {
+  if (!json.is_object()) throw std::runtime_error("a policy that is no object");
   RecordOptions options;
   options.policy = policyFrom(field<std::string>(json, "policy", "full"));
   options.tensors = field(json, "tensors", options.tensors);
@@ -137,6 +140,7 @@ Json endToJson(const RunEnd& end) {
 }
 
 RunEnd endFromJson(const Json& json) {
+  if (!json.is_object()) throw std::runtime_error("an end that is no object");
   RunEnd end;
   end.state = field<std::string>(json, "state", "running");
   end.message = field<std::string>(json, "message", "");
@@ -152,7 +156,8 @@ std::string RecordOptions::toJson() const { return jsonText(optionsToJson(*this)
 
 core::Result<RecordOptions> RecordOptions::fromJson(const std::string& json) {
   auto options = guarded(json, optionsFromJson);
-  if (!options.ok()) return core::Error(core::ErrorCode::kUsage, "recording options: " + options.error().message());
+  if (!options.ok())
+    return core::Error(core::ErrorCode::kUsage, "recording options: " + options.error().message());
   return options;
 }
 
@@ -183,7 +188,8 @@ core::Result<RunInfo> readRunInfo(const std::filesystem::path& runFolder) {
   const std::filesystem::path file = runFolder / "run.json";
   const auto text = readFile(file, kLargestRunInfo);
   if (!text.ok() && text.error().code() == core::ErrorCode::kMissing) {
-    return core::Error(core::ErrorCode::kDamaged, runFolder.string() + ": no run.json: this is not a run folder");
+    return core::Error(core::ErrorCode::kDamaged,
+                       runFolder.string() + ": no run.json: this is not a run folder");
   }
   if (!text.ok()) return text.error();
   return RunInfo::fromJson(*text, file.string());
@@ -194,7 +200,8 @@ core::Status verifyRunInfo(const std::filesystem::path& runFolder) {
   const bool ended = !text.empty() && text.back() == '\n';
   if (ended) text.pop_back();
   if (ended && withoutCheck(text)) return core::Ok{};
-  return core::Error(core::ErrorCode::kDamaged, "the text does not match its own check: it was changed or damaged");
+  return core::Error(core::ErrorCode::kDamaged,
+                     "the text does not match its own check: it was changed or damaged");
 }
 
 core::Status writeRunInfo(const std::filesystem::path& runFolder, const RunInfo& info) {

@@ -1,5 +1,5 @@
-// run.json as a value: what ran, on what, how it ended. Both writer and reader use it. Unknown keys are kept when the
-// file is rewritten. Written by replacing (temporary name, fsync, rename).
+// run.json as a value: what ran, on what, how it ended. Both writer and reader use it. Unknown keys are kept
+// when the file is rewritten. Written by replacing (temporary name, fsync, rename).
 #pragma once
 
 #include <cstdint>
@@ -20,40 +20,43 @@ enum class Policy { kFull, kStats };
 /// What is recorded. Default: statistics of everything, and full tensors within maxBytes, newest kept.
 struct RecordOptions {
   Policy policy = Policy::kFull;
-  std::vector<std::string> tensors;              // globs on full names and aliases; empty: all (statistics are always of all)
+  std::vector<std::string>
+      tensors;  // globs on full names and aliases; empty: all (statistics are always of all)
   core::IndexList iterations = core::IndexList::all();
-  std::int64_t every = 1;                        // full and statistics of iterations divisible by it
-  std::uint64_t maxBytes = 2ull << 30;           // whole run, all ranks
-  std::uint64_t bufferBytes = 512ull << 20;      // per rank
+  std::int64_t every = 1;                    // full and statistics of iterations divisible by it
+  std::uint64_t maxBytes = 2ull << 30;       // whole run, all ranks
+  std::uint64_t bufferBytes = 512ull << 20;  // per rank
   double watchdogSeconds = 30;
   std::string toJson() const;
   static core::Result<RecordOptions> fromJson(const std::string& json);
 };
 
 struct RunEnd {
-  std::string state = "running";    // running | finished | stopped | failed | killed
-  std::string message = {};         // exception text or reason: "rank 1 was killed by signal 9 (Killed) at node … in iteration 5"
+  std::string state = "running";  // running | finished | stopped | failed | killed
+  std::string message =
+      {};  // exception text or reason: "rank 1 was killed by signal 9 (Killed) at node … in iteration 5"
   std::optional<int> exitStatus = {}, signal = {};
   std::optional<std::int64_t> rank = {};  // the rank that ended the run
-  std::string node = {};            // full name of the node it was at, if known
+  std::string node = {};                  // full name of the node it was at, if known
   std::optional<std::int64_t> iteration = {};
 };
 
 struct RunInfo {
   int formatMajor = kFormatMajor, formatMinor = kFormatMinor;
-  std::string version;                      // msdbg's
+  std::string version;  // msdbg's
   std::vector<std::string> command;
-  std::string model;                        // "" for a user's program
+  std::string model;  // "" for a user's program
   std::string workingDirectory, host, startedAt /* ISO 8601 UTC */, endedAt;
-  std::string cpuModel; std::vector<std::string> cpuFeatures;
+  std::string cpuModel;
+  std::vector<std::string> cpuFeatures;
   std::vector<std::pair<std::string, std::string>> libraries;  // "dnnl" -> "2.6.3 avx512_core"
   int ranks = 1, threads = 1;
   std::uint64_t seed = 0;
   std::string data;
   RecordOptions policy;
-  std::vector<std::string> faults;          // planted; no analysis reads them
+  std::vector<std::string> faults;  // planted; no analysis reads them
   RunEnd end;
-  std::string otherKeys;                    // a JSON object: keys that this version does not know; "" when none
+  std::string otherKeys;  // a JSON object: keys that this version does not know; "" when none
 
   /// The file's text; its last key is a check of the rest (dump/FORMAT.md).
   std::string toJson() const;

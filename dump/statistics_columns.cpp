@@ -18,7 +18,9 @@ template <>
 constexpr std::int64_t kNothing<std::int64_t> = -1;
 
 template <typename T>
-void put(std::byte* cell, T value) { std::memcpy(cell, &value, sizeof value); }
+void put(std::byte* cell, T value) {
+  std::memcpy(cell, &value, sizeof value);
+}
 template <typename T>
 T get(const std::byte* cell) {
   T value;
@@ -28,17 +30,31 @@ T get(const std::byte* cell) {
 
 template <auto Member, typename T>
 constexpr StatisticsColumn value(std::string_view name) {
-  return {name, core::kDTypeOf<T>, 1, false,
-          [](const StatisticsRow* row, std::byte* cell) { put<T>(cell, row ? row->values.*Member : kNothing<T>); },
+  return {name,
+          core::kDTypeOf<T>,
+          1,
+          false,
+          [](const StatisticsRow* row, std::byte* cell) {
+            put<T>(cell, row ? row->values.*Member : kNothing<T>);
+          },
           [](const std::byte* cell, StatisticsRow& row) { row.values.*Member = get<T>(cell); }};
 }
-template <auto Member> constexpr auto count(std::string_view name) { return value<Member, std::int64_t>(name); }
-template <auto Member> constexpr auto number(std::string_view name) { return value<Member, double>(name); }
+template <auto Member>
+constexpr auto count(std::string_view name) {
+  return value<Member, std::int64_t>(name);
+}
+template <auto Member>
+constexpr auto number(std::string_view name) {
+  return value<Member, double>(name);
+}
 
 // Columns of an optional part. The first of the part says whether it is there, so it must be read first.
 template <auto Part, auto Member, typename T, bool First = false>
 constexpr StatisticsColumn extra(std::string_view name) {
-  return {name, core::kDTypeOf<T>, 1, false,
+  return {name,
+          core::kDTypeOf<T>,
+          1,
+          false,
           [](const StatisticsRow* row, std::byte* cell) {
             const bool there = row && (row->*Part).has_value();
             put<T>(cell, there ? *(row->*Part).*Member : First ? T(-1) : kNothing<T>);
@@ -50,14 +66,19 @@ constexpr StatisticsColumn extra(std::string_view name) {
           }};
 }
 template <auto Member, typename T, bool First = false>
-constexpr auto change(std::string_view name) { return extra<&StatisticsRow::change, Member, T, First>(name); }
+constexpr auto change(std::string_view name) {
+  return extra<&StatisticsRow::change, Member, T, First>(name);
+}
 template <auto Member, bool First = false>
 constexpr auto share(std::string_view name) {
   return extra<&StatisticsRow::activation, Member, double, First>(name);
 }
 
 constexpr StatisticsColumn kHash = {
-    "hash", DType::Int64, 2, true,
+    "hash",
+    DType::Int64,
+    2,
+    true,
     [](const StatisticsRow* row, std::byte* cell) {
       put<std::uint64_t>(cell, row ? row->values.hash.low : 0);
       put<std::uint64_t>(cell + 8, row ? row->values.hash.high : 0);

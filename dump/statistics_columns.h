@@ -14,8 +14,8 @@ namespace msdbg::dump {
 struct StatisticsColumn {
   std::string_view name;
   core::DType dtype;
-  std::size_t width;      // elements of a cell: 2 for the hash, else 1
-  bool hash = false;      // unsigned integers
+  std::size_t width;  // elements of a cell: 2 for the hash, else 1
+  bool hash = false;  // unsigned integers
   void (*write)(const watch::StatisticsRow* row, std::byte* cell);  // nullptr: not seen
   void (*read)(const std::byte* cell, watch::StatisticsRow& row);
 

@@ -26,7 +26,8 @@ core::Error damaged(const char* what) { return {core::ErrorCode::kDamaged, what}
 
 }  // namespace
 
-ChunkGrid::ChunkGrid(std::vector<std::uint64_t> extents, std::vector<std::uint64_t> chunk, std::uint64_t elementBytes)
+ChunkGrid::ChunkGrid(std::vector<std::uint64_t> extents, std::vector<std::uint64_t> chunk,
+                     std::uint64_t elementBytes)
     : m_extents(std::move(extents)), m_chunk(std::move(chunk)), m_elementBytes(elementBytes) {
   m_rowBytes = m_chunkBytes = elementBytes;
   for (std::size_t i = 0; i < m_extents.size(); ++i) {
@@ -52,7 +53,8 @@ ChunkGrid ChunkGrid::plan(std::vector<std::uint64_t> extents, std::uint64_t elem
 
 core::Result<ChunkGrid> ChunkGrid::of(std::vector<std::uint64_t> extents, std::vector<std::uint64_t> chunk,
                                       std::uint64_t elementBytes) {
-  if (extents.empty() || chunk.size() != extents.size()) return damaged("chunks of another rank than the dataset");
+  if (extents.empty() || chunk.size() != extents.size())
+    return damaged("chunks of another rank than the dataset");
   std::uint64_t chunkBytes = elementBytes, bytes = elementBytes;
   for (std::size_t i = 0; i < extents.size(); ++i) {
     if (extents[i] == 0 || chunk[i] == 0 || chunk[i] > extents[i]) return damaged("impossible extents");
@@ -68,7 +70,8 @@ core::Result<ChunkGrid> ChunkGrid::of(std::vector<std::uint64_t> extents, std::v
 ChunkGrid::Piece ChunkGrid::piece(std::uint64_t index) const {
   Piece piece;
   piece.offset.resize(m_extents.size());
-  for (std::size_t i = m_extents.size(); i-- > 0; index /= m_grid[i]) piece.offset[i] = index % m_grid[i] * m_chunk[i];
+  for (std::size_t i = m_extents.size(); i-- > 0; index /= m_grid[i])
+    piece.offset[i] = index % m_grid[i] * m_chunk[i];
   std::uint64_t stride = m_elementBytes;
   piece.bytes = m_elementBytes;
   for (std::size_t i = m_extents.size(); i-- > 0; stride *= m_extents[i]) {

@@ -1,6 +1,7 @@
-// How the rows of a tensor are cut into chunks of at most 16 MiB. Pure arithmetic, the same for writer and reader.
-// Small rows share a chunk; a large row is cut along its outermost dimensions so that every chunk is one contiguous
-// piece of the row-major row (chunks at the end of a dimension are shorter and filled up with zeros).
+// How the rows of a tensor are cut into chunks of at most 16 MiB. Pure arithmetic, the same for writer and
+// reader. Small rows share a chunk; a large row is cut along its outermost dimensions so that every chunk is
+// one contiguous piece of the row-major row (chunks at the end of a dimension are shorter and filled up with
+// zeros).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@
 namespace msdbg::dump {
 
 inline constexpr std::uint64_t kLargestChunk = 16u << 20;
-inline constexpr std::uint64_t kSharedChunk = 256u << 10;  // rows up to this size share chunks of about this size
+inline constexpr std::uint64_t kSharedChunk = 256u
+                                              << 10;  // rows up to this size share chunks of about this size
 
 class ChunkGrid {
  public:

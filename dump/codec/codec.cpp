@@ -26,8 +26,8 @@ std::size_t Compressor::frame(std::span<const std::byte> chunk, std::size_t elem
   m_shuffled.resize(chunk.size());
   m_frame.resize(ZSTD_compressBound(chunk.size()));
   shuffle(chunk, elementBytes, m_shuffled);
-  const std::size_t used = ZSTD_compressCCtx(m_context->zstd, m_frame.data(), m_frame.size(), m_shuffled.data(),
-                                             m_shuffled.size(), kLevel);
+  const std::size_t used = ZSTD_compressCCtx(m_context->zstd, m_frame.data(), m_frame.size(),
+                                             m_shuffled.data(), m_shuffled.size(), kLevel);
   return ZSTD_isError(used) ? 0 : used;
 }
 
@@ -54,11 +54,12 @@ bool Compressor::compress(std::span<const std::byte> chunk, std::size_t elementB
   return true;
 }
 
-core::Status decodeChunk(std::span<const std::byte> stored, bool shuffled, bool compressed, std::size_t elementBytes,
-                         std::span<std::byte> chunk) {
+core::Status decodeChunk(std::span<const std::byte> stored, bool shuffled, bool compressed,
+                         std::size_t elementBytes, std::span<std::byte> chunk) {
   std::vector<std::byte> scratch;
   if (compressed) {
-    if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != chunk.size()) return damaged("a frame of another size");
+    if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != chunk.size())
+      return damaged("a frame of another size");
     std::span<std::byte> into = chunk;
     if (shuffled) {
       scratch.resize(chunk.size());

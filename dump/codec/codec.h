@@ -1,5 +1,6 @@
-// Bytes of one chunk <-> stored bytes: byte shuffle, then a zstd frame (HDF5 filters 2 and 32015), or raw where that
-// does not pay. Byte-compatible with HDF5's own pipeline. Thread-safe functions; a Compressor is used by one thread.
+// Bytes of one chunk <-> stored bytes: byte shuffle, then a zstd frame (HDF5 filters 2 and 32015), or raw
+// where that does not pay. Byte-compatible with HDF5's own pipeline. Thread-safe functions; a Compressor is
+// used by one thread.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +15,27 @@ namespace msdbg::dump {
 
 inline constexpr std::uint32_t kRawMask = 3;  // HDF5 filter mask: both filters of the pipeline were skipped
 
-/// All first bytes of the elements, then all second bytes, …; sizes must agree and be a multiple of elementBytes.
+/// All first bytes of the elements, then all second bytes, …; sizes must agree and be a multiple of
+/// elementBytes.
 void shuffle(std::span<const std::byte> from, std::size_t elementBytes, std::span<std::byte> to);
 void unshuffle(std::span<const std::byte> from, std::size_t elementBytes, std::span<std::byte> to);
 
-/// Compresses chunks of many tensors. Each tensor has a Trial: compression is tried on a sample, and a tensor that
-/// did not pay (less than 1.2x) is stored raw for its next kPause bytes before it is tried again.
+/// Compresses chunks of many tensors. Each tensor has a Trial: compression is tried on a sample, and a tensor
+/// that did not pay (less than 1.2x) is stored raw for its next kPause bytes before it is tried again.
 class Compressor {
  public:
   static constexpr double kWorthwhile = 1.2;
   static constexpr std::uint64_t kPause = 64u << 20;
   static constexpr int kLevel = 1;
-  struct Trial { std::uint64_t rawBytesLeft = 0; };
+  struct Trial {
+    std::uint64_t rawBytesLeft = 0;
+  };
 
   Compressor();
   ~Compressor();
   /// True: `stored` holds the shuffled, compressed chunk. False: store the chunk as it is.
-  bool compress(std::span<const std::byte> chunk, std::size_t elementBytes, Trial& trial, std::vector<std::byte>& stored);
+  bool compress(std::span<const std::byte> chunk, std::size_t elementBytes, Trial& trial,
+                std::vector<std::byte>& stored);
 
  private:
   std::size_t frame(std::span<const std::byte> chunk, std::size_t elementBytes);  // into m_frame; 0: failed
@@ -39,8 +44,9 @@ class Compressor {
   std::vector<std::byte> m_shuffled, m_frame;
 };
 
-/// The inverse; `chunk` must have exactly the size of the decoded chunk. kDamaged when the bytes say anything else.
-core::Status decodeChunk(std::span<const std::byte> stored, bool shuffled, bool compressed, std::size_t elementBytes,
-                         std::span<std::byte> chunk);
+/// The inverse; `chunk` must have exactly the size of the decoded chunk. kDamaged when the bytes say anything
+/// else.
+core::Status decodeChunk(std::span<const std::byte> stored, bool shuffled, bool compressed,
+                         std::size_t elementBytes, std::span<std::byte> chunk);
 
 }  // namespace msdbg::dump

@@ -10,9 +10,12 @@ std::string component(const std::string& part) {
   if (part == ".") return "%2E";
   std::string text;
   for (const char c : part) {
-    if (c == '%') text += "%25";
-    else if (c == '\0') text += "%00";
-    else text += c;
+    if (c == '%')
+      text += "%25";
+    else if (c == '\0')
+      text += "%00";
+    else
+      text += c;
   }
   return text;
 }

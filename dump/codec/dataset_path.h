@@ -1,5 +1,5 @@
-// The name of a tensor or scalar as a path below an HDF5 group: '/' separates nested groups. HDF5 gives "." and empty
-// components a meaning of their own, so those, and '%', are written as %XX. Thread-safe.
+// The name of a tensor or scalar as a path below an HDF5 group: '/' separates nested groups. HDF5 gives "."
+// and empty components a meaning of their own, so those, and '%', are written as %XX. Thread-safe.
 #pragma once
 
 #include <string>

@@ -10,14 +10,16 @@
 namespace msdbg::dump {
 namespace {
 
-void shuffleFrom(std::size_t first, std::span<const std::byte> from, std::size_t elementBytes, std::span<std::byte> to) {
+void shuffleFrom(std::size_t first, std::span<const std::byte> from, std::size_t elementBytes,
+                 std::span<std::byte> to) {
   const std::size_t count = from.size() / elementBytes;
   for (std::size_t b = 0; b < elementBytes; ++b) {
     for (std::size_t i = first; i < count; ++i) to[b * count + i] = from[i * elementBytes + b];
   }
 }
 
-void unshuffleFrom(std::size_t first, std::span<const std::byte> from, std::size_t elementBytes, std::span<std::byte> to) {
+void unshuffleFrom(std::size_t first, std::span<const std::byte> from, std::size_t elementBytes,
+                   std::span<std::byte> to) {
   const std::size_t count = from.size() / elementBytes;
   for (std::size_t b = 0; b < elementBytes; ++b) {
     for (std::size_t i = first; i < count; ++i) to[i * elementBytes + b] = from[b * count + i];
@@ -33,7 +35,8 @@ template <int B>
 __m128i plane(const __m128i (&v)[4]) {
   const __m128i low = _mm_set1_epi32(0xff);
   const auto byteOf = [&](__m128i x) { return _mm_and_si128(_mm_srli_epi32(x, 8 * B), low); };
-  return _mm_packus_epi16(_mm_packs_epi32(byteOf(v[0]), byteOf(v[1])), _mm_packs_epi32(byteOf(v[2]), byteOf(v[3])));
+  return _mm_packus_epi16(_mm_packs_epi32(byteOf(v[0]), byteOf(v[1])),
+                          _mm_packs_epi32(byteOf(v[2]), byteOf(v[3])));
 }
 
 std::size_t shuffle4(std::span<const std::byte> from, std::span<std::byte> to) {

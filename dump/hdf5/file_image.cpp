@@ -11,7 +11,8 @@ constexpr std::size_t kEndOfFileAt = 28;  // in a superblock of version 2 or 3 w
 
 }  // namespace
 
-// The memory outlives the file: resize only grows it and free leaves it, so that the next segment finds mapped pages.
+// The memory outlives the file: resize only grows it and free leaves it, so that the next segment finds
+// mapped pages.
 struct FileImage::Buffer {
   void* memory = nullptr;
   std::size_t capacity = 0;
@@ -54,17 +55,20 @@ core::Status FileImage::create(std::size_t expectedBytes) {
   MSDBG_TRY(MSDBG_H5(H5Pset_fapl_core, access.id(), increment, false));
   MSDBG_TRY(MSDBG_H5(H5Pset_libver_bounds, access.id(), H5F_LIBVER_V110, H5F_LIBVER_V110));
   MSDBG_TRY(MSDBG_H5(H5Pset_file_image_callbacks, access.id(), &callbacks));
-  MSDBG_ASSIGN(m_file, owned(MSDBG_H5(H5Fcreate, "segment", H5F_ACC_TRUNC, H5P_DEFAULT, access.id()), H5Fclose));
+  MSDBG_ASSIGN(m_file,
+               owned(MSDBG_H5(H5Fcreate, "segment", H5F_ACC_TRUNC, H5P_DEFAULT, access.id()), H5Fclose));
   return core::Ok{};
 }
 
 core::Result<std::span<const std::byte>> FileImage::close() {
   MSDBG_TRY(MSDBG_H5(H5Fclose, m_file.release()));
   std::uint64_t end = 0;
-  if (m_buffer->capacity < kEndOfFileAt + sizeof end) return core::Error(core::ErrorCode::kInternal, "no file image");
+  if (m_buffer->capacity < kEndOfFileAt + sizeof end)
+    return core::Error(core::ErrorCode::kInternal, "no file image");
   const auto* bytes = static_cast<const std::byte*>(m_buffer->memory);
   std::memcpy(&end, bytes + kEndOfFileAt, sizeof end);
-  if (end > m_buffer->capacity) return core::Error(core::ErrorCode::kInternal, "file image ends beyond its memory");
+  if (end > m_buffer->capacity)
+    return core::Error(core::ErrorCode::kInternal, "file image ends beyond its memory");
   return std::span<const std::byte>(bytes, end);
 }
 

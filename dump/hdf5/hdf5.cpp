@@ -42,12 +42,17 @@ core::Error libraryError(const char* function) {
 
 hid_t fileType(core::DType dtype) {
   switch (dtype) {
-    case core::DType::Float32: return H5T_IEEE_F32LE;
-    case core::DType::Float64: return H5T_IEEE_F64LE;
-    case core::DType::Int64: return H5T_STD_I64LE;
-    case core::DType::Int32: return H5T_STD_I32LE;
+    case core::DType::Float32:
+      return H5T_IEEE_F32LE;
+    case core::DType::Float64:
+      return H5T_IEEE_F64LE;
+    case core::DType::Int64:
+      return H5T_STD_I64LE;
+    case core::DType::Int32:
+      return H5T_STD_I32LE;
     case core::DType::UInt8:
-    case core::DType::Bool: break;
+    case core::DType::Bool:
+      break;
   }
   return H5T_STD_U8LE;
 }
@@ -60,7 +65,7 @@ core::Result<Handle> openFile(const std::string& path) {
 }
 
 core::Result<bool> exists(hid_t location, const std::string& path) {
-  for (std::size_t at = path.find('/', 1); ; at = path.find('/', at + 1)) {
+  for (std::size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
     MSDBG_ASSIGN(const htri_t there, MSDBG_H5(H5Lexists, location, path.substr(0, at).c_str(), H5P_DEFAULT));
     if (there == 0) return false;
     if (at == std::string::npos) return true;
@@ -87,7 +92,8 @@ core::Status readAll(hid_t dataset, hid_t type, std::span<std::byte> into) {
   MSDBG_ASSIGN(const auto dims, extents(dataset));
   hsize_t bytes = H5Tget_size(type);
   for (const hsize_t d : dims) {
-    if (d != 0 && bytes > into.size() / d) return core::Error(core::ErrorCode::kDamaged, "unexpected extents");
+    if (d != 0 && bytes > into.size() / d)
+      return core::Error(core::ErrorCode::kDamaged, "unexpected extents");
     bytes *= d;
   }
   if (bytes != into.size()) return core::Error(core::ErrorCode::kDamaged, "unexpected extents");
@@ -95,7 +101,8 @@ core::Status readAll(hid_t dataset, hid_t type, std::span<std::byte> into) {
   return core::Ok{};
 }
 
-core::Result<std::vector<std::int64_t>> readIntegers(hid_t object, const std::string& name, std::size_t limit) {
+core::Result<std::vector<std::int64_t>> readIntegers(hid_t object, const std::string& name,
+                                                     std::size_t limit) {
   MSDBG_ASSIGN(const Handle attribute, owned(MSDBG_H5(H5Aopen, object, name.c_str(), H5P_DEFAULT), H5Aclose));
   MSDBG_ASSIGN(const Handle type, owned(MSDBG_H5(H5Aget_type, attribute.id()), H5Tclose));
   MSDBG_ASSIGN(const htri_t same, MSDBG_H5(H5Tequal, type.id(), H5T_STD_I64LE));
@@ -113,8 +120,9 @@ core::Result<std::vector<std::int64_t>> readIntegers(hid_t object, const std::st
 core::Status writeIntegers(hid_t object, const std::string& name, std::span<const std::int64_t> values) {
   const hsize_t count = values.size();
   MSDBG_ASSIGN(const Handle space, owned(MSDBG_H5(H5Screate_simple, 1, &count, nullptr), H5Sclose));
-  MSDBG_ASSIGN(const Handle attribute, owned(MSDBG_H5(H5Acreate2, object, name.c_str(), H5T_STD_I64LE, space.id(),
-                                                      H5P_DEFAULT, H5P_DEFAULT), H5Aclose));
+  MSDBG_ASSIGN(const Handle attribute, owned(MSDBG_H5(H5Acreate2, object, name.c_str(), H5T_STD_I64LE,
+                                                      space.id(), H5P_DEFAULT, H5P_DEFAULT),
+                                             H5Aclose));
   MSDBG_TRY(MSDBG_H5(H5Awrite, attribute.id(), H5T_NATIVE_INT64, values.data()));
   return core::Ok{};
 }
@@ -124,7 +132,8 @@ core::Status writeText(hid_t object, const std::string& name, const std::string&
   MSDBG_TRY(MSDBG_H5(H5Tset_size, type.id(), text.size() + 1));
   MSDBG_ASSIGN(const Handle space, owned(MSDBG_H5(H5Screate, H5S_SCALAR), H5Sclose));
   MSDBG_ASSIGN(const Handle attribute, owned(MSDBG_H5(H5Acreate2, object, name.c_str(), type.id(), space.id(),
-                                                      H5P_DEFAULT, H5P_DEFAULT), H5Aclose));
+                                                      H5P_DEFAULT, H5P_DEFAULT),
+                                             H5Aclose));
   MSDBG_TRY(MSDBG_H5(H5Awrite, attribute.id(), type.id(), text.c_str()));
   return core::Ok{};
 }

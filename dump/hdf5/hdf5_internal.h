@@ -1,6 +1,7 @@
-// The HDF5 C library behind one checked call: call() is the only place where its results are looked at. The library's
-// own error text goes into the message and never to stderr. Handles are owned and closed in order of scope.
-// Threads: the library is used under one lock, so any thread may call; the recorder uses one thread only.
+// The HDF5 C library behind one checked call: call() is the only place where its results are looked at. The
+// library's own error text goes into the message and never to stderr. Handles are owned and closed in order
+// of scope. Threads: the library is used under one lock, so any thread may call; the recorder uses one thread
+// only.
 #pragma once
 
 #include <hdf5.h>
@@ -34,8 +35,8 @@ core::Result<R> call(const char* name, R (*function)(P...), A&&... arguments) {
 }
 #define MSDBG_H5(function, ...) ::msdbg::dump::hdf5::call(#function, function, __VA_ARGS__)
 
-/// An open HDF5 object. Move-only; closes with the function it was made with. A failure to close something that was
-/// only read is of no consequence; files being written are closed explicitly (FileImage::close).
+/// An open HDF5 object. Move-only; closes with the function it was made with. A failure to close something
+/// that was only read is of no consequence; files being written are closed explicitly (FileImage::close).
 class Handle {
  public:
   using Closer = herr_t (*)(hid_t);
@@ -77,12 +78,14 @@ core::Result<std::vector<hsize_t>> extents(hid_t dataset);
 /// The whole contiguous dataset or attribute as bytes; it must have exactly this type and number of elements.
 core::Status readAll(hid_t dataset, hid_t type, std::span<std::byte> into);
 /// A 1-dimensional int64 attribute; kDamaged when it is anything else or longer than `limit`.
-core::Result<std::vector<std::int64_t>> readIntegers(hid_t object, const std::string& name, std::size_t limit);
+core::Result<std::vector<std::int64_t>> readIntegers(hid_t object, const std::string& name,
+                                                     std::size_t limit);
 core::Status writeIntegers(hid_t object, const std::string& name, std::span<const std::int64_t> values);
 core::Status writeText(hid_t object, const std::string& name, const std::string& text);
 
-/// A file that is built in memory and taken as bytes when closed. (H5Fget_file_image of 1.10.8 leaves a wrong checksum
-/// in a version 3 superblock, so the core driver's buffer is taken at close instead.) The buffer is reused.
+/// A file that is built in memory and taken as bytes when closed. (H5Fget_file_image of 1.10.8 leaves a wrong
+/// checksum in a version 3 superblock, so the core driver's buffer is taken at close instead.) The buffer is
+/// reused.
 class FileImage {
  public:
   FileImage() = default;

@@ -12,7 +12,9 @@ constexpr std::size_t kLargestGraph = 1u << 30;
 // graph_0007.pb -> 7
 std::optional<std::int64_t> versionOf(const std::string& name) {
   constexpr std::string_view kPrefix = "graph_", kSuffix = ".pb";
-  if (name.size() <= kPrefix.size() + kSuffix.size() || !name.starts_with(kPrefix) || !name.ends_with(kSuffix)) return {};
+  if (name.size() <= kPrefix.size() + kSuffix.size() || !name.starts_with(kPrefix) ||
+      !name.ends_with(kSuffix))
+    return {};
   std::int64_t version = 0;
   const char* end = name.data() + name.size() - kSuffix.size();
   const auto [stop, code] = std::from_chars(name.data() + kPrefix.size(), end, version);
@@ -35,8 +37,9 @@ core::Result<core::Graph> loadGraph(const std::filesystem::path& run, std::int64
   }
   if (best.empty()) {
     return core::Error(core::ErrorCode::kDamaged,
-                       run.string() + ": no " + (version < 0 ? "graph_*.pb: the program ended before its graph was complete"
-                                                             : "graph of version " + std::to_string(version)));
+                       run.string() + ": no " +
+                           (version < 0 ? "graph_*.pb: the program ended before its graph was complete"
+                                        : "graph of version " + std::to_string(version)));
   }
   MSDBG_ASSIGN(const std::string bytes, readFile(run / best, kLargestGraph));
   return core::parseGraph(std::as_bytes(std::span(bytes.data(), bytes.size())), (run / best).string());

@@ -17,8 +17,10 @@ namespace {
 
 constexpr std::size_t kLargestJournal = 1u << 30;
 
-Damage damageOf(const RankIndex& index, const std::string& file, std::string what, std::vector<std::int64_t> iterations) {
-  return {"rank_" + std::to_string(index.rank.value) + "/" + file, std::move(what), index.rank, std::move(iterations)};
+Damage damageOf(const RankIndex& index, const std::string& file, std::string what,
+                std::vector<std::int64_t> iterations) {
+  return {"rank_" + std::to_string(index.rank.value) + "/" + file, std::move(what), index.rank,
+          std::move(iterations)};
 }
 
 void readJournal(RankIndex& index) {
@@ -29,7 +31,8 @@ void readJournal(RankIndex& index) {
   }
   index.journal = parseJournal(*text);
   for (const std::size_t line : index.journal.badLines) {
-    index.damage.push_back(damageOf(index, "journal", "line " + std::to_string(line) + " does not match its check", {}));
+    index.damage.push_back(
+        damageOf(index, "journal", "line " + std::to_string(line) + " does not match its check", {}));
   }
   if (!index.journal.header && index.journal.badLines.empty() && !index.journal.torn) {
     index.damage.push_back(damageOf(index, "journal", "has no first line", {}));
@@ -38,7 +41,8 @@ void readJournal(RankIndex& index) {
 
 void addListed(RankIndex& index) {
   std::set<std::int64_t> replaced;
-  for (const SegmentLine& line : index.journal.segments) replaced.insert(line.replaces.begin(), line.replaces.end());
+  for (const SegmentLine& line : index.journal.segments)
+    replaced.insert(line.replaces.begin(), line.replaces.end());
   for (const SegmentLine& line : index.journal.segments) {
     if (!replaced.contains(line.segment)) index.segments.push_back(line);
   }
@@ -72,7 +76,8 @@ void addUnlisted(RankIndex& index) {
   for (const std::string& name : segmentFiles(index.folder)) {
     if (listed.contains(name)) continue;
     const auto reader = SegmentReader::open(index.folder / name, 0);
-    const auto line = reader.ok() ? (*reader)->describe(index.rank.value) : core::Result<SegmentLine>(reader.error());
+    const auto line =
+        reader.ok() ? (*reader)->describe(index.rank.value) : core::Result<SegmentLine>(reader.error());
     if (!line.ok()) {
       index.damage.push_back(damageOf(index, name, "not in the journal, and " + line.error().message(), {}));
     } else if (bringsIterations(index, *line)) {
@@ -87,15 +92,17 @@ void checkFile(RankIndex& index, const SegmentLine& line) {
   if (error) {
     index.damage.push_back(damageOf(index, line.file, "the file is missing", line.iterations));
   } else if (bytes != line.bytes) {
-    index.damage.push_back(damageOf(index, line.file, "the file has " + std::to_string(bytes) +
-                                    " bytes, the journal says " + std::to_string(line.bytes), line.iterations));
+    index.damage.push_back(damageOf(
+        index, line.file,
+        "the file has " + std::to_string(bytes) + " bytes, the journal says " + std::to_string(line.bytes),
+        line.iterations));
   }
 }
 
 void sortAndMap(RankIndex& index) {
-  std::stable_sort(index.segments.begin(), index.segments.end(), [](const SegmentLine& a, const SegmentLine& b) {
-    return a.iterations.front() < b.iterations.front();
-  });
+  std::stable_sort(
+      index.segments.begin(), index.segments.end(),
+      [](const SegmentLine& a, const SegmentLine& b) { return a.iterations.front() < b.iterations.front(); });
   for (std::size_t i = 0; i < index.segments.size(); ++i) {
     for (const std::int64_t iteration : index.segments[i].iterations) index.segmentOf[iteration] = i;
     if (index.segments[i].hash.empty()) index.unlisted.push_back(i);
@@ -128,7 +135,8 @@ core::Result<RankIndex> loadOnce(const std::filesystem::path& run, std::int64_t 
   readJournal(index);
   if (index.journal.header && index.journal.header->formatMajor > kFormatMajor) {
     return core::Error(core::ErrorCode::kUnsupported, (index.folder / "journal").string() + ": format " +
-                       std::to_string(index.journal.header->formatMajor) + " is newer than what this msdbg reads");
+                                                          std::to_string(index.journal.header->formatMajor) +
+                                                          " is newer than what this msdbg reads");
   }
   addListed(index);
   addUnlisted(index);
@@ -139,12 +147,14 @@ core::Result<RankIndex> loadOnce(const std::filesystem::path& run, std::int64_t 
 
 }  // namespace
 
-// While the rank is recorded, a segment may be replaced after its line was read: then the journal has a newer line.
+// While the rank is recorded, a segment may be replaced after its line was read: then the journal has a newer
+// line.
 core::Result<RankIndex> loadRank(const std::filesystem::path& run, std::int64_t rank) {
   constexpr int kAttempts = 3;
   for (int attempt = 1;; ++attempt) {
     auto index = loadOnce(run, rank);
-    if (!index.ok() || index->damage.empty() || attempt == kAttempts || !isRecording(index->folder)) return index;
+    if (!index.ok() || index->damage.empty() || attempt == kAttempts || !isRecording(index->folder))
+      return index;
   }
 }
 

@@ -1,6 +1,6 @@
-// RankIndex: what one rank's journal says, made whole: replaced segments are left out, segments that are committed but
-// not listed (the recorder died in between, or the line is torn) are described from their own files. Opens only those.
-// Value type; not thread-safe.
+// RankIndex: what one rank's journal says, made whole: replaced segments are left out, segments that are
+// committed but not listed (the recorder died in between, or the line is torn) are described from their own
+// files. Opens only those. Value type; not thread-safe.
 #pragma once
 
 #include <filesystem>

@@ -25,7 +25,8 @@ void RunReader::Impl::addDamage(Damage found) {
   if (damageSeen.emplace(found.where, found.what).second) damage.push_back(std::move(found));
 }
 
-// Errors of a segment begin with the dataset's path where they concern one: "/tensor/x:0: chunk 4 does not match its hash".
+// Errors of a segment begin with the dataset's path where they concern one: "/tensor/x:0: chunk 4 does not
+// match its hash".
 void RunReader::Impl::addDamage(const RankIndex& index, const SegmentLine& line, const core::Error& error,
                                 std::vector<std::int64_t> iterations) {
   std::string where = "rank_" + std::to_string(index.rank.value) + "/" + line.file, what = error.message();
@@ -64,8 +65,10 @@ RunReader::Impl::OpenSegment& RunReader::Impl::openSegment(const RankIndex& inde
   if (reader.ok() && (*reader)->iterations() != line.iterations) {
     reader = core::Error(core::ErrorCode::kDamaged, "its iterations are not those that the journal lists");
   }
-  if (reader.ok()) open.front().reader = std::move(*reader);
-  else open.front().failure = reader.error();
+  if (reader.ok())
+    open.front().reader = std::move(*reader);
+  else
+    open.front().failure = reader.error();
   // Statistics are worth more than open files: those are only closed, the tables stay while there is room.
   std::size_t files = 0;
   for (OpenSegment& segment : open) {
@@ -82,7 +85,8 @@ bool RunReader::Impl::reload(core::Rank rank) {
   return true;
 }
 
-core::Result<RunReader::Impl::OpenSegment*> RunReader::Impl::segment(core::Rank rank, core::Iteration iteration) {
+core::Result<RunReader::Impl::OpenSegment*> RunReader::Impl::segment(core::Rank rank,
+                                                                     core::Iteration iteration) {
   const SegmentLine* line = lineOf(rank, iteration);
   if (!line) return core::Error(core::ErrorCode::kUnavailable, "not recorded: " + placeText(rank, iteration));
   OpenSegment* found = &openSegment(ranks.at(rank.value), *line);
@@ -94,11 +98,12 @@ core::Result<RunReader::Impl::OpenSegment*> RunReader::Impl::segment(core::Rank 
   }
   if (!found->failure) return found;
   if (line) addDamage(ranks.at(rank.value), *line, *found->failure, line->iterations);
-  return core::Error(core::ErrorCode::kDamaged, folder.string() + ": rank_" + std::to_string(rank.value) + "/" +
-                                                    found->key.file + ": " + found->failure->message());
+  return core::Error(core::ErrorCode::kDamaged, folder.string() + ": rank_" + std::to_string(rank.value) +
+                                                    "/" + found->key.file + ": " + found->failure->message());
 }
 
-core::Result<const StatisticsTable*> RunReader::Impl::statistics(const RankIndex& index, const SegmentLine& line,
+core::Result<const StatisticsTable*> RunReader::Impl::statistics(const RankIndex& index,
+                                                                 const SegmentLine& line,
                                                                  OpenSegment& segment) {
   if (segment.statistics) return &*segment.statistics;
   if (!segment.statisticsFailure) {
@@ -117,8 +122,9 @@ core::Result<const StatisticsTable*> RunReader::Impl::statistics(const RankIndex
     segment.statisticsFailure = table.error();
     addDamage(index, line, table.error(), line.iterations);
   }
-  return core::Error(core::ErrorCode::kDamaged, folder.string() + ": rank_" + std::to_string(index.rank.value) + "/" +
-                                                    line.file + ": " + segment.statisticsFailure->message());
+  return core::Error(core::ErrorCode::kDamaged, folder.string() + ": rank_" +
+                                                    std::to_string(index.rank.value) + "/" + line.file +
+                                                    ": " + segment.statisticsFailure->message());
 }
 
 core::Result<const core::Graph*> RunReader::Impl::graphOf(std::int64_t version) {
@@ -130,7 +136,8 @@ core::Result<const core::Graph*> RunReader::Impl::graphOf(std::int64_t version) 
   return &olderGraphs.emplace(version, std::move(*loaded)).first->second;
 }
 
-core::Result<const core::TensorInfo*> RunReader::Impl::describe(const SegmentLine& line, core::TensorId tensor) {
+core::Result<const core::TensorInfo*> RunReader::Impl::describe(const SegmentLine& line,
+                                                                core::TensorId tensor) {
   MSDBG_ASSIGN(const core::Graph* described, graphOf(line.graph));
   if (described == &graph) return &graph.tensor(tensor);
   const auto id = described->findTensor(graph.tensor(tensor).fullName());
@@ -207,9 +214,12 @@ std::optional<std::string> RunReader::sourceText(const std::string& file) const 
   if (at == m_impl->sources.end()) return std::nullopt;
   auto text = readFile(m_impl->folder / "sources" / at->second, kLargestSource);
   const std::string where = "sources/" + at->second + " (" + file + ")";
-  if (!text.ok()) m_impl->addDamage({where, text.error().message(), core::Rank(), {}});
-  else if (sha256(*text) != at->second) m_impl->addDamage({where, "does not match its SHA-256", core::Rank(), {}});
-  else return std::move(*text);
+  if (!text.ok())
+    m_impl->addDamage({where, text.error().message(), core::Rank(), {}});
+  else if (sha256(*text) != at->second)
+    m_impl->addDamage({where, "does not match its SHA-256", core::Rank(), {}});
+  else
+    return std::move(*text);
   return std::nullopt;
 }
 
@@ -235,8 +245,9 @@ bool RunReader::stored(core::Rank rank, core::Iteration iteration, core::TensorI
   return std::binary_search(iterations->begin(), iterations->end(), iteration.value);
 }
 
-core::Result<core::Tensor> RunReader::tensor(core::Rank rank, core::Iteration iteration, core::TensorId tensor) {
-  MSDBG_ASSIGN(Impl::OpenSegment* segment, m_impl->segment(rank, iteration));
+core::Result<core::Tensor> RunReader::tensor(core::Rank rank, core::Iteration iteration,
+                                             core::TensorId tensor) {
+  MSDBG_ASSIGN(Impl::OpenSegment * segment, m_impl->segment(rank, iteration));
   const SegmentLine& line = *m_impl->lineOf(rank, iteration);
   MSDBG_ASSIGN(const core::TensorInfo* info, m_impl->describe(line, tensor));
   auto value = info ? segment->reader->tensor(*info, iteration.value)
@@ -245,16 +256,19 @@ core::Result<core::Tensor> RunReader::tensor(core::Rank rank, core::Iteration it
   const std::string what = m_impl->graph.tensor(tensor).fullName() + " (" + placeText(rank, iteration) + ")";
   if (value.error().code() != core::ErrorCode::kUnavailable) {
     m_impl->addDamage(m_impl->ranks.at(rank.value), line, value.error(), {iteration.value});
-    return value.error().in(m_impl->folder.string() + ": rank_" + std::to_string(rank.value) + "/" + line.file);
+    return value.error().in(m_impl->folder.string() + ": rank_" + std::to_string(rank.value) + "/" +
+                            line.file);
   }
-  return core::Error(core::ErrorCode::kUnavailable,
-                     "the value of " + what + " is not stored" +
-                         (line.tensorsDropped ? ": only the newest values were kept within --max-size; record with a larger one"
-                                              : "; record with --policy full and --tensors '" +
-                                                    m_impl->graph.tensor(tensor).name + "'"));
+  return core::Error(
+      core::ErrorCode::kUnavailable,
+      "the value of " + what + " is not stored" +
+          (line.tensorsDropped
+               ? ": only the newest values were kept within --max-size; record with a larger one"
+               : "; record with --policy full and --tensors '" + m_impl->graph.tensor(tensor).name + "'"));
 }
 
-core::Result<StatisticsRow> RunReader::statistics(core::Rank rank, core::Iteration iteration, core::TensorId tensor) {
+core::Result<StatisticsRow> RunReader::statistics(core::Rank rank, core::Iteration iteration,
+                                                  core::TensorId tensor) {
   // The table may be there although the file has been closed again.
   const SegmentLine* known = m_impl->lineOf(rank, iteration);
   const auto at = known ? m_impl->openByKey.find({rank.value, known->file}) : m_impl->openByKey.end();
@@ -270,13 +284,15 @@ core::Result<StatisticsRow> RunReader::statistics(core::Rank rank, core::Iterati
   MSDBG_ASSIGN(const StatisticsTable* table, m_impl->statistics(index, line, *segment));
   const std::int64_t column = segment->column[tensor.index()];
   const auto& all = line.iterations;
-  const auto row = static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), iteration.value) - all.begin());
+  const auto row =
+      static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), iteration.value) - all.begin());
   if (column >= 0) {
     const StatisticsRow& cell = table->rows[row * table->names.size() + static_cast<std::size_t>(column)];
     if (seen(cell)) return cell;
   }
   return core::Error(core::ErrorCode::kUnavailable,
-                     m_impl->graph.tensor(tensor).fullName() + " was not computed (" + placeText(rank, iteration) +
+                     m_impl->graph.tensor(tensor).fullName() + " was not computed (" +
+                         placeText(rank, iteration) +
                          (index.incomplete(iteration.value) ? ", which was interrupted)" : ")"));
 }
 

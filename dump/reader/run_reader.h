@@ -1,6 +1,7 @@
-// RunReader: reads a run folder of format 1, committed, interrupted, damaged or still being written. Opening reads
-// run.json, the graph and the journals; segments are opened when asked. The folder is never modified. Damage to one
-// segment costs its own iterations only: it is listed in damage() and the rest is read. Not thread-safe.
+// RunReader: reads a run folder of format 1, committed, interrupted, damaged or still being written. Opening
+// reads run.json, the graph and the journals; segments are opened when asked. The folder is never modified.
+// Damage to one segment costs its own iterations only: it is listed in damage() and the rest is read. Not
+// thread-safe.
 #pragma once
 
 #include <filesystem>
@@ -20,29 +21,33 @@
 namespace msdbg::dump {
 
 struct Damage {
-  std::string where;    // "rank_0/segment_000003.h5: /tensor/network/conv1/weight:0"
-  std::string what;     // "chunk 4 does not match its hash"
+  std::string where;  // "rank_0/segment_000003.h5: /tensor/network/conv1/weight:0"
+  std::string what;   // "chunk 4 does not match its hash"
   core::Rank rank;
   std::vector<std::int64_t> iterations;  // those that it costs
 };
 
 using watch::StatisticsRow;  // extras where they apply: see /statistics in FORMAT.md
 
-struct IterationState { std::int64_t iteration = 0; bool complete = true; };
+struct IterationState {
+  std::int64_t iteration = 0;
+  bool complete = true;
+};
 
 class RunReader {
  public:
-  /// kMissing: no folder; kDamaged: not a run ("no run.json"), unreadable graph; kUnsupported: newer major version.
+  /// kMissing: no folder; kDamaged: not a run ("no run.json"), unreadable graph; kUnsupported: newer major
+  /// version.
   static core::Result<std::unique_ptr<RunReader>> open(const std::filesystem::path& folder);
   ~RunReader();
 
   const std::filesystem::path& folder() const;
   const RunInfo& info() const;
-  bool recording() const;                               // someone holds a journal's lock
-  const core::Graph& graph() const;                     // newest version
+  bool recording() const;            // someone holds a journal's lock
+  const core::Graph& graph() const;  // newest version
   std::vector<core::Rank> ranks() const;
-  std::vector<IterationState> iterations(core::Rank rank) const;      // ascending; committed ones
-  const std::vector<Damage>& damage() const;            // grows as segments are opened
+  std::vector<IterationState> iterations(core::Rank rank) const;         // ascending; committed ones
+  const std::vector<Damage>& damage() const;                             // grows as segments are opened
   std::optional<std::string> sourceText(const std::string& file) const;  // the run's own copy
   std::vector<std::string> sourceFiles() const;
 
@@ -53,12 +58,17 @@ class RunReader {
   core::Result<StatisticsRow> statistics(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
   std::optional<double> scalar(core::Rank rank, core::Iteration iteration, const std::string& name);
   std::vector<std::string> scalarNames();
-  std::optional<RunEnd> rankEnd(core::Rank rank) const; // from its journal
+  std::optional<RunEnd> rankEnd(core::Rank rank) const;  // from its journal
 
-  struct StorageInfo { std::uint64_t rawBytes = 0, storedBytes = 0, fileBytes = 0; std::int64_t segments = 0; };
+  struct StorageInfo {
+    std::uint64_t rawBytes = 0, storedBytes = 0, fileBytes = 0;
+    std::int64_t segments = 0;
+  };
   StorageInfo storage() const;
-  /// Reads everything and checks every hash. `progress` gets (bytes done, bytes in all). Damage found is returned.
-  std::vector<Damage> verify(const core::CancelToken& cancel, const std::function<void(std::uint64_t, std::uint64_t)>& progress);
+  /// Reads everything and checks every hash. `progress` gets (bytes done, bytes in all). Damage found is
+  /// returned.
+  std::vector<Damage> verify(const core::CancelToken& cancel,
+                             const std::function<void(std::uint64_t, std::uint64_t)>& progress);
 
  private:
   friend class RunVerifier;  // verify.cpp

@@ -32,10 +32,10 @@ struct RunReader::Impl {
   core::Graph graph;
   std::map<std::int64_t, core::Graph> olderGraphs;  // by version, read when a segment needs them
   std::map<std::int64_t, RankIndex> ranks;
-  std::map<std::string, std::string> sources;       // file -> SHA-256
+  std::map<std::string, std::string> sources;  // file -> SHA-256
   std::vector<Damage> damage;
   std::set<std::pair<std::string, std::string>> damageSeen;
-  std::list<OpenSegment> open;                      // most recently used first
+  std::list<OpenSegment> open;  // most recently used first
   std::map<Key, std::list<OpenSegment>::iterator> openByKey;
   std::size_t statisticsBytes = 0;
 
@@ -47,8 +47,10 @@ struct RunReader::Impl {
   core::Result<OpenSegment*> segment(core::Rank rank, core::Iteration iteration);
   OpenSegment& openSegment(const RankIndex& index, const SegmentLine& line);
   void closeOldest();
-  core::Result<const StatisticsTable*> statistics(const RankIndex& index, const SegmentLine& line, OpenSegment& open);
-  /// The tensor as the graph version of the segment describes it; nullptr when that version has none of this name.
+  core::Result<const StatisticsTable*> statistics(const RankIndex& index, const SegmentLine& line,
+                                                  OpenSegment& open);
+  /// The tensor as the graph version of the segment describes it; nullptr when that version has none of this
+  /// name.
   core::Result<const core::TensorInfo*> describe(const SegmentLine& line, core::TensorId tensor);
   core::Result<const core::Graph*> graphOf(std::int64_t version);
   bool reload(core::Rank rank);

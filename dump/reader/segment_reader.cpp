@@ -22,14 +22,15 @@ constexpr std::size_t kMostScalars = 4096;
 core::Error damaged(const std::string& what) { return {core::ErrorCode::kDamaged, what}; }
 
 // The bytes of a contiguous dataset with the elements [dims], after their hash was checked.
-core::Result<std::vector<std::byte>> readColumn(const SegmentFileInfo& segment, const std::string& path, hid_t type,
-                                                std::span<const hsize_t> dims) {
+core::Result<std::vector<std::byte>> readColumn(const SegmentFileInfo& segment, const std::string& path,
+                                                hid_t type, std::span<const hsize_t> dims) {
   MSDBG_ASSIGN(const Handle dataset, hdf5::openDataset(segment.file, path));
   MSDBG_ASSIGN(const Handle list, owned(MSDBG_H5(H5Dget_create_plist, dataset.id()), H5Pclose));
   MSDBG_ASSIGN(const H5D_layout_t layout, MSDBG_H5(H5Pget_layout, list.id()));
   if (layout != H5D_CONTIGUOUS) return damaged("not stored in one piece");
   MSDBG_ASSIGN(const std::vector<hsize_t> actual, hdf5::extents(dataset.id()));
-  if (!std::equal(dims.begin(), dims.end(), actual.begin(), actual.end())) return damaged("unexpected extents");
+  if (!std::equal(dims.begin(), dims.end(), actual.begin(), actual.end()))
+    return damaged("unexpected extents");
   hsize_t bytes = H5Tget_size(type);
   for (const hsize_t d : dims) {
     if (d == 0 || bytes > segment.fileBytes / d) return damaged("impossible extents");
@@ -74,7 +75,8 @@ core::Result<std::vector<std::string>> readNames(const SegmentFileInfo& segment)
     MSDBG_ASSIGN(const H5T_class_t kind, MSDBG_H5(H5Tget_class, type.id()));
     MSDBG_ASSIGN(const htri_t variable, MSDBG_H5(H5Tis_variable_str, type.id()));
     const std::size_t width = H5Tget_size(type.id());
-    if (kind != H5T_STRING || variable != 0 || width == 0 || width > kMostNameBytes) return damaged("not names");
+    if (kind != H5T_STRING || variable != 0 || width == 0 || width > kMostNameBytes)
+      return damaged("not names");
     MSDBG_ASSIGN(const std::vector<std::byte> bytes, readColumn(segment, path, type.id(), {&count, 1}));
     std::vector<std::string> texts;
     for (std::size_t at = 0; at < bytes.size(); at += width) {
@@ -138,19 +140,23 @@ core::Status SegmentReader::Impl::readIterations() {
   MSDBG_ASSIGN(const hsize_t count, lengthOf(file.id(), "/iteration/number"));
   if (count > kMostIterations) return damaged("/iteration/number: too many iterations");
   MSDBG_ASSIGN(iterations, readValues<std::int64_t>(info(), "/iteration/number", H5T_STD_I64LE, count));
-  const bool ascending = std::adjacent_find(iterations.begin(), iterations.end(), std::greater_equal<>()) == iterations.end();
-  if (!ascending || iterations.empty() || iterations[0] < 0) return damaged("/iteration/number: not ascending");
+  const bool ascending =
+      std::adjacent_find(iterations.begin(), iterations.end(), std::greater_equal<>()) == iterations.end();
+  if (!ascending || iterations.empty() || iterations[0] < 0)
+    return damaged("/iteration/number: not ascending");
   return core::Ok{};
 }
 
-core::Result<std::unique_ptr<SegmentReader>> SegmentReader::open(const std::filesystem::path& file, std::uint64_t bytes) {
+core::Result<std::unique_ptr<SegmentReader>> SegmentReader::open(const std::filesystem::path& file,
+                                                                 std::uint64_t bytes) {
   std::error_code error;
   auto impl = std::make_unique<Impl>();
   impl->filePath = file;
   impl->fileBytes = std::filesystem::file_size(file, error);
   if (error) return core::Error(core::ErrorCode::kMissing, "the file is missing");
   if (bytes != 0 && impl->fileBytes != bytes) {
-    return damaged("the file has " + std::to_string(impl->fileBytes) + " bytes, the journal says " + std::to_string(bytes));
+    return damaged("the file has " + std::to_string(impl->fileBytes) + " bytes, the journal says " +
+                   std::to_string(bytes));
   }
   MSDBG_ASSIGN(impl->file, hdf5::openFile(file.string()));
   MSDBG_TRY(checkVersion(impl->file.id()));
@@ -171,7 +177,8 @@ core::Result<SegmentLine> SegmentReader::describe(std::int64_t rank) {
   MSDBG_ASSIGN(line.segment, readNumber(file, "segment"));
   MSDBG_ASSIGN(line.graph, readNumber(file, "graph"));
   const std::size_t count = m_impl->iterations.size();
-  MSDBG_ASSIGN(const auto complete, readValues<std::uint8_t>(m_impl->info(), "/iteration/complete", H5T_STD_U8LE, count));
+  MSDBG_ASSIGN(const auto complete,
+               readValues<std::uint8_t>(m_impl->info(), "/iteration/complete", H5T_STD_U8LE, count));
   MSDBG_ASSIGN(const bool tensors, hdf5::exists(file, "/tensor"));
   line.file = m_impl->filePath.filename().string();
   line.iterations = m_impl->iterations;
@@ -203,8 +210,10 @@ core::Result<std::vector<std::string>> SegmentReader::scalarNames() {
   std::vector<std::string> names;
   MSDBG_ASSIGN(const bool there, hdf5::exists(m_impl->file.id(), "/scalars"));
   if (!there) return names;
-  MSDBG_ASSIGN(const Handle group, owned(MSDBG_H5(H5Gopen2, m_impl->file.id(), "/scalars", H5P_DEFAULT), H5Gclose));
-  MSDBG_TRY(MSDBG_H5(H5Ovisit2, group.id(), H5_INDEX_NAME, H5_ITER_INC, addScalar, &names, unsigned{H5O_INFO_BASIC}));
+  MSDBG_ASSIGN(const Handle group,
+               owned(MSDBG_H5(H5Gopen2, m_impl->file.id(), "/scalars", H5P_DEFAULT), H5Gclose));
+  MSDBG_TRY(MSDBG_H5(H5Ovisit2, group.id(), H5_INDEX_NAME, H5_ITER_INC, addScalar, &names,
+                     unsigned{H5O_INFO_BASIC}));
   return names;
 }
 
@@ -242,7 +251,7 @@ core::Result<std::vector<std::int64_t>> SegmentReader::stored(const core::Tensor
 }
 
 core::Result<core::Tensor> SegmentReader::tensor(const core::TensorInfo& tensor, std::int64_t iteration) {
-  MSDBG_ASSIGN(TensorDataset* dataset, m_impl->dataset(tensor));
+  MSDBG_ASSIGN(TensorDataset * dataset, m_impl->dataset(tensor));
   if (!dataset) return core::Error(core::ErrorCode::kUnavailable, "not stored");
   auto value = dataset->read(iteration);
   if (value.ok() || value.error().code() == core::ErrorCode::kUnavailable) return value;

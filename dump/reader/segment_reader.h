@@ -1,5 +1,5 @@
-// SegmentReader: one segment file, untrusted. Every size is checked before memory is taken, every byte handed out was
-// checked against its hash. Errors name the dataset; the caller adds the file. Not thread-safe.
+// SegmentReader: one segment file, untrusted. Every size is checked before memory is taken, every byte handed
+// out was checked against its hash. Errors name the dataset; the caller adds the file. Not thread-safe.
 #pragma once
 
 #include <filesystem>
@@ -17,15 +17,17 @@ namespace msdbg::dump {
 
 /// /statistics of one segment: rows[i * names.size() + t] is tensor t in the segment's i-th iteration.
 struct StatisticsTable {
-  std::vector<std::string> names;   // full names with slot
+  std::vector<std::string> names;  // full names with slot
   std::vector<watch::StatisticsRow> rows;
   std::size_t bytes() const { return rows.size() * sizeof(watch::StatisticsRow); }
 };
 
 class SegmentReader {
  public:
-  /// `bytes`: the length that the journal says; 0: unknown. kMissing, kDamaged, kUnsupported (newer major version).
-  static core::Result<std::unique_ptr<SegmentReader>> open(const std::filesystem::path& file, std::uint64_t bytes);
+  /// `bytes`: the length that the journal says; 0: unknown. kMissing, kDamaged, kUnsupported (newer major
+  /// version).
+  static core::Result<std::unique_ptr<SegmentReader>> open(const std::filesystem::path& file,
+                                                           std::uint64_t bytes);
   ~SegmentReader();
 
   /// The journal's line as far as the file itself can tell: for a segment that the journal does not list.

@@ -41,7 +41,8 @@ core::Result<ChunkGrid> readGrid(hid_t dataset, const core::TensorInfo& tensor, 
   MSDBG_TRY(MSDBG_H5(H5Pget_chunk, list.id(), static_cast<int>(chunk.size()), chunk.data()));
   MSDBG_ASSIGN(ChunkGrid grid, ChunkGrid::of({dims.begin(), dims.end()}, {chunk.begin(), chunk.end()},
                                              core::dtypeSize(tensor.dtype)));
-  if (!tensor.shape.known() && grid.rowBytes() > kLargestUnknownRow) return damaged("a row of more than 4 GiB");
+  if (!tensor.shape.known() && grid.rowBytes() > kLargestUnknownRow)
+    return damaged("a row of more than 4 GiB");
   return grid;
 }
 
@@ -88,8 +89,8 @@ core::Status TensorDataset::checkFilters() {
   for (unsigned i = 0; i < static_cast<unsigned>(count); ++i) {
     unsigned flags = 0;
     std::size_t values = 0;
-    MSDBG_ASSIGN(const H5Z_filter_t filter, MSDBG_H5(H5Pget_filter2, list.id(), i, &flags, &values, nullptr, std::size_t{0},
-                                                     nullptr, nullptr));
+    MSDBG_ASSIGN(const H5Z_filter_t filter, MSDBG_H5(H5Pget_filter2, list.id(), i, &flags, &values, nullptr,
+                                                     std::size_t{0}, nullptr, nullptr));
     if (count != 2 || filter != kExpected[i]) {
       return core::Error(core::ErrorCode::kUnsupported, "filtered in a way that this msdbg does not read");
     }
@@ -114,7 +115,8 @@ core::Status TensorDataset::decode(std::uint64_t index, std::span<std::byte> chu
   std::vector<std::byte> stored;
   const auto read = [&]() -> core::Status {
     MSDBG_ASSIGN(const std::uint32_t mask, readStored(index, stored));
-    return decodeChunk(stored, m_filtered && !(mask & 1), m_filtered && !(mask & 2), core::dtypeSize(m_dtype), chunk);
+    return decodeChunk(stored, m_filtered && !(mask & 1), m_filtered && !(mask & 2), core::dtypeSize(m_dtype),
+                       chunk);
   };
   const core::Status status = read();
   return status.ok() ? status : status.error().in("chunk " + std::to_string(index));
@@ -146,11 +148,13 @@ core::Status TensorDataset::readRow(std::uint64_t row, std::span<std::byte> into
 
 core::Result<core::Tensor> TensorDataset::read(std::int64_t iteration) {
   const auto at = std::lower_bound(m_iterations.begin(), m_iterations.end(), iteration);
-  if (at == m_iterations.end() || *at != iteration) return core::Error(core::ErrorCode::kUnavailable, "not stored");
+  if (at == m_iterations.end() || *at != iteration)
+    return core::Error(core::ErrorCode::kUnavailable, "not stored");
   const auto& extents = m_grid.extents();
   core::Tensor tensor;
   try {
-    tensor = core::Tensor(m_dtype, core::Shape(std::vector<std::int64_t>(extents.begin() + 1, extents.end())));
+    tensor =
+        core::Tensor(m_dtype, core::Shape(std::vector<std::int64_t>(extents.begin() + 1, extents.end())));
   } catch (const std::bad_alloc&) {
     return core::Error(core::ErrorCode::kIo, "not enough memory for " + core::formatBytes(m_grid.rowBytes()));
   }

@@ -1,5 +1,5 @@
-// TensorDataset: one dataset below /tensor: its description, checked against the graph, and its rows, chunk by chunk
-// with hash and decoding (no HDF5 filter is needed). Not thread-safe.
+// TensorDataset: one dataset below /tensor: its description, checked against the graph, and its rows, chunk
+// by chunk with hash and decoding (no HDF5 filter is needed). Not thread-safe.
 #pragma once
 
 #include <optional>
@@ -20,14 +20,16 @@ struct SegmentFileInfo {
 
 class TensorDataset {
  public:
-  /// kDamaged unless type, extents, chunks, filters, iterations and hashes are what the graph and the format say.
+  /// kDamaged unless type, extents, chunks, filters, iterations and hashes are what the graph and the format
+  /// say.
   static core::Result<TensorDataset> open(const SegmentFileInfo& segment, const std::string& path,
                                           const core::TensorInfo& tensor);
   const std::vector<std::int64_t>& iterations() const { return m_iterations; }
   core::Result<core::Tensor> read(std::int64_t iteration);
 
  private:
-  TensorDataset(hdf5::Handle dataset, ChunkGrid grid) : m_dataset(std::move(dataset)), m_grid(std::move(grid)) {}
+  TensorDataset(hdf5::Handle dataset, ChunkGrid grid)
+      : m_dataset(std::move(dataset)), m_grid(std::move(grid)) {}
   core::Status checkFilters();
   core::Status readRow(std::uint64_t row, std::span<std::byte> into);
   core::Status decode(std::uint64_t index, std::span<std::byte> chunk);

@@ -12,7 +12,8 @@ using Progress = std::function<void(std::uint64_t, std::uint64_t)>;
 
 class RunVerifier {
  public:
-  RunVerifier(RunReader& reader, RunReader::Impl& impl, const core::CancelToken& cancel, const Progress& progress)
+  RunVerifier(RunReader& reader, RunReader::Impl& impl, const core::CancelToken& cancel,
+              const Progress& progress)
       : m_reader(reader), m_impl(impl), m_cancel(cancel), m_progress(progress) {}
 
   void run() {
@@ -21,7 +22,8 @@ class RunVerifier {
     }
     checkRunInfo();
     checkGraphs();
-    for (const std::string& file : m_reader.sourceFiles()) (void)m_reader.sourceText(file);  // lists its damage
+    for (const std::string& file : m_reader.sourceFiles())
+      (void)m_reader.sourceText(file);  // lists its damage
     for (const auto& [rank, index] : m_impl.ranks) {
       checkJournal(index);
       for (const SegmentLine& line : index.segments) {
@@ -35,7 +37,8 @@ class RunVerifier {
 
  private:
   void add(const RankIndex& index, const std::string& file, std::string what) {
-    m_impl.addDamage({"rank_" + std::to_string(index.rank.value) + "/" + file, std::move(what), index.rank, {}});
+    m_impl.addDamage(
+        {"rank_" + std::to_string(index.rank.value) + "/" + file, std::move(what), index.rank, {}});
   }
 
   void checkRunInfo() {
@@ -50,11 +53,15 @@ class RunVerifier {
       for (const GraphLine& line : rank0->second.journal.graphs) {
         newest = newest || line.graph == m_impl.graph.version();
         const auto hash = hashFile(m_impl.folder / line.file, m_cancel);
-        if (!hash.ok()) m_impl.addDamage({line.file, hash.error().message(), core::Rank(), {}});
-        else if (*hash != line.hash) m_impl.addDamage({line.file, "does not match its hash", core::Rank(), {}});
+        if (!hash.ok())
+          m_impl.addDamage({line.file, hash.error().message(), core::Rank(), {}});
+        else if (*hash != line.hash)
+          m_impl.addDamage({line.file, "does not match its hash", core::Rank(), {}});
       }
     }
-    if (!newest) m_impl.addDamage({"rank_0/journal", "does not list the newest graph, so it cannot be checked", core::Rank(0), {}});
+    if (!newest)
+      m_impl.addDamage(
+          {"rank_0/journal", "does not list the newest graph, so it cannot be checked", core::Rank(0), {}});
   }
 
   void checkJournal(const RankIndex& index) {
@@ -64,7 +71,9 @@ class RunVerifier {
     // The newest segment is unlisted when the recorder died between the two writes; any other is not.
     for (const std::size_t i : index.unlisted) {
       const bool newest = i + 1 == index.segments.size() && !journal.end;
-      if (!newest) add(index, index.segments[i].file, "the journal does not list it: there is no hash of the whole file");
+      if (!newest)
+        add(index, index.segments[i].file,
+            "the journal does not list it: there is no hash of the whole file");
     }
   }
 
@@ -73,7 +82,8 @@ class RunVerifier {
       const auto hash = hashFile(index.folder / line.file, m_cancel);
       if (!hash.ok()) {
         if (hash.error().code() == core::ErrorCode::kCancelled) return;
-        return m_impl.addDamage(index, line, core::Error(core::ErrorCode::kMissing, "the file is missing"), line.iterations);
+        return m_impl.addDamage(index, line, core::Error(core::ErrorCode::kMissing, "the file is missing"),
+                                line.iterations);
       }
       if (*hash != line.hash) add(index, line.file, "the file does not match its hash in the journal");
     }
@@ -106,11 +116,13 @@ class RunVerifier {
       if (!iterations.ok()) m_impl.addDamage(index, line, iterations.error(), line.iterations);
       if (!iterations.ok() || iterations->empty()) continue;
       ++found;
-      for (const std::int64_t iteration : *iterations) checkValue(index, line, open, table, tensor, iteration);
+      for (const std::int64_t iteration : *iterations)
+        checkValue(index, line, open, table, tensor, iteration);
     }
     if (!line.hash.empty() && found != line.tensors) {
-      add(index, line.file, "holds " + std::to_string(found) + " readable tensors, the journal says " +
-                                std::to_string(line.tensors));
+      add(index, line.file,
+          "holds " + std::to_string(found) + " readable tensors, the journal says " +
+              std::to_string(line.tensors));
     }
   }
 
@@ -124,8 +136,10 @@ class RunVerifier {
     const std::size_t cell = static_cast<std::size_t>(row - line.iterations.begin()) * table->names.size() +
                              static_cast<std::size_t>(name - table->names.begin());
     if (name == table->names.end() || core::hashTensor(*value) == table->rows[cell].values.hash) return;
-    m_impl.addDamage(index, line, core::Error(core::ErrorCode::kDamaged, "/tensor/" + tensor.fullName() +
-                     ": the value of iteration " + std::to_string(iteration) + " does not match its hash in /statistics"),
+    m_impl.addDamage(index, line,
+                     core::Error(core::ErrorCode::kDamaged,
+                                 "/tensor/" + tensor.fullName() + ": the value of iteration " +
+                                     std::to_string(iteration) + " does not match its hash in /statistics"),
                      {iteration});
   }
 

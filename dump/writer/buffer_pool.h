@@ -1,5 +1,5 @@
-// Memory for copies of tensors. Training asks for the same sizes in every iteration, so freed buffers are kept by
-// size and come back with their pages mapped. Thread-safe; the pool must outlive its buffers.
+// Memory for copies of tensors. Training asks for the same sizes in every iteration, so freed buffers are
+// kept by size and come back with their pages mapped. Thread-safe; the pool must outlive its buffers.
 #pragma once
 
 #include <cstddef>

@@ -57,14 +57,16 @@ core::Error ioError(const std::string& what, const std::filesystem::path& path) 
 core::Status syncFolder(const std::filesystem::path& folder) {
   const Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // Some file systems cannot sync a folder (EINVAL); the rename is then as durable as they make it.
-  if (descriptor.get() < 0 || (::fsync(descriptor.get()) != 0 && errno != EINVAL)) return ioError("cannot sync", folder);
+  if (descriptor.get() < 0 || (::fsync(descriptor.get()) != 0 && errno != EINVAL))
+    return ioError("cannot sync", folder);
   return core::Ok{};
 }
 
 core::Status commitFile(const std::filesystem::path& file, std::span<const std::byte> bytes) {
   const std::filesystem::path temporary = file.parent_path() / ("." + file.filename().string() + ".tmp");
   core::Status status = writeNew(temporary, bytes);
-  if (status.ok() && ::rename(temporary.c_str(), file.c_str()) != 0) status = ioError("cannot rename to", file);
+  if (status.ok() && ::rename(temporary.c_str(), file.c_str()) != 0)
+    status = ioError("cannot rename to", file);
   if (!status.ok()) {
     ::unlink(temporary.c_str());
     return status;
@@ -84,7 +86,8 @@ core::Result<std::string> readFile(const std::filesystem::path& file, std::size_
   }
   struct stat status = {};
   if (::fstat(descriptor.get(), &status) != 0) return ioError("cannot read", file);
-  if (!S_ISREG(status.st_mode)) return core::Error(core::ErrorCode::kDamaged, file.string() + " is not a file");
+  if (!S_ISREG(status.st_mode))
+    return core::Error(core::ErrorCode::kDamaged, file.string() + " is not a file");
   if (static_cast<std::size_t>(status.st_size) > limit) {
     return core::Error(core::ErrorCode::kDamaged, file.string() + " is larger than it can be");
   }

@@ -1,5 +1,5 @@
-// How a file becomes part of a run: written under another name, fsynced, renamed, its folder fsynced. After a crash
-// either the whole file is there or none of it. Thread-safe.
+// How a file becomes part of a run: written under another name, fsynced, renamed, its folder fsynced. After a
+// crash either the whole file is there or none of it. Thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -23,7 +23,8 @@ core::Status writeSources(const std::filesystem::path& folder, const core::Graph
   const core::SourceTexts texts = core::resolveSources(copy);
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return core::Error(core::ErrorCode::kIo, "cannot create " + folder.string() + ": " + error.message());
+  if (error)
+    return core::Error(core::ErrorCode::kIo, "cannot create " + folder.string() + ": " + error.message());
   for (const auto& [file, text] : texts) {
     const std::string digest = sha256(text);
     line.sources[file] = digest;

@@ -1,5 +1,5 @@
-// Writes graph_NNNN.pb and sources/ of a run, and the journal line that lists them. Rank 0 does this, once per graph
-// version, on the training thread. No state.
+// Writes graph_NNNN.pb and sources/ of a run, and the journal line that lists them. Rank 0 does this, once
+// per graph version, on the training thread. No state.
 #pragma once
 
 #include <filesystem>

@@ -12,7 +12,8 @@ namespace {
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// The presets of the recommended watchpoints (specification "Recommended set"); other functions have no range.
+// The presets of the recommended watchpoints (specification "Recommended set"); other functions have no
+// range.
 std::optional<ActivationRange> rangeOf(std::string_view opType) {
   if (opType == "Tanh") return ActivationRange{std::tanh(-8.8), std::tanh(8.8)};
   if (opType == "Sigmoid") return ActivationRange{sigmoid(-16.2), sigmoid(16.2)};
@@ -39,7 +40,8 @@ bool choosesFull(const core::TensorInfo& tensor, const RecordOptions& options) {
   if (options.policy != Policy::kFull) return false;
   const auto matches = [&](const std::string& pattern) {
     const bool bareName = tensor.slot == 0 || core::isGlob(pattern);
-    return (bareName && core::globMatch(pattern, tensor.name)) || core::globMatch(pattern, tensor.fullName()) ||
+    return (bareName && core::globMatch(pattern, tensor.name)) ||
+           core::globMatch(pattern, tensor.fullName()) ||
            (!tensor.alias.empty() && core::globMatch(pattern, tensor.alias));
   };
   return options.tensors.empty() || std::any_of(options.tensors.begin(), options.tensors.end(), matches);

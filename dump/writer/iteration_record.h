@@ -1,5 +1,6 @@
-// What one iteration leaves behind until its segment is committed, and the part of the graph that the writer needs.
-// Filled by the training thread; encoded and written by the background thread. Recorder's lock guards the hand-over.
+// What one iteration leaves behind until its segment is committed, and the part of the graph that the writer
+// needs. Filled by the training thread; encoded and written by the background thread. Recorder's lock guards
+// the hand-over.
 #pragma once
 
 #include <chrono>
@@ -20,13 +21,14 @@ namespace msdbg::dump {
 
 /// One chunk as it will lie in the file.
 struct StoredChunk {
-  std::vector<std::byte> own;           // compressed or filled up; empty: `bytes` lies in the row's own copy
+  std::vector<std::byte> own;  // compressed or filled up; empty: `bytes` lies in the row's own copy
   std::span<const std::byte> bytes;
   std::uint32_t filterMask = 0;
   core::Hash128 hash;
 };
 
-/// One tensor of one iteration: a copy of its bytes, or the chunks made from it (large rows, as soon as they come in).
+/// One tensor of one iteration: a copy of its bytes, or the chunks made from it (large rows, as soon as they
+/// come in).
 struct TensorRow {
   core::DType dtype = core::DType::Float32;
   std::vector<std::uint64_t> shape;
@@ -35,13 +37,15 @@ struct TensorRow {
   std::vector<StoredChunk> chunks;
 };
 
-struct ActivationRange { double start, end; };
+struct ActivationRange {
+  double start, end;
+};
 
 /// A version of the graph as the writer sees it; immutable once made.
 struct GraphPlan {
-  core::Graph graph;                    // a copy: the engine's own may change or go away
+  core::Graph graph;  // a copy: the engine's own may change or go away
   std::int64_t version = 0;
-  std::vector<bool> full;               // by tensor: its value is recorded, not only its statistics
+  std::vector<bool> full;  // by tensor: its value is recorded, not only its statistics
   std::vector<std::optional<ActivationRange>> activation;  // by tensor
 
   GraphPlan(const core::Graph& source, std::int64_t graphVersion, const RecordOptions& options);
@@ -56,12 +60,12 @@ struct IterationRecord {
   std::chrono::steady_clock::time_point finished;  // what the commit deadline counts from
   core::Scalars scalars;
   std::shared_ptr<const GraphPlan> plan;
-  std::vector<watch::StatisticsRow> statistics;    // by tensor
-  std::vector<bool> seen;                          // by tensor
-  std::map<std::int64_t, TensorRow> rows;          // by tensor id
-  std::uint64_t rawBytes = 0;                      // of all rows before compression
-  std::uint64_t memoryBytes = 0;                   // that the rows take now
-  std::int64_t toEncode = 0;                       // rows that wait for their chunks
+  std::vector<watch::StatisticsRow> statistics;  // by tensor
+  std::vector<bool> seen;                        // by tensor
+  std::map<std::int64_t, TensorRow> rows;        // by tensor id
+  std::uint64_t rawBytes = 0;                    // of all rows before compression
+  std::uint64_t memoryBytes = 0;                 // that the rows take now
+  std::int64_t toEncode = 0;                     // rows that wait for their chunks
 };
 
 }  // namespace msdbg::dump

@@ -31,12 +31,14 @@ core::Result<std::unique_ptr<JournalWriter>> JournalWriter::create(const std::fi
   std::unique_ptr<JournalWriter> writer(new JournalWriter(descriptor, file));
   if (!lock(descriptor)) {
     if (errno != EWOULDBLOCK) return ioError("cannot lock", file);
-    return core::Error(core::ErrorCode::kUsage, file.string() + ": another process is recording into this run");
+    return core::Error(core::ErrorCode::kUsage,
+                       file.string() + ": another process is recording into this run");
   }
   struct stat status = {};
   if (::fstat(descriptor, &status) != 0) return ioError("cannot read", file);
   if (status.st_size > 0) {
-    return core::Error(core::ErrorCode::kUsage, file.string() + " holds a recording already: record into a new folder");
+    return core::Error(core::ErrorCode::kUsage,
+                       file.string() + " holds a recording already: record into a new folder");
   }
   MSDBG_TRY(syncFolder(file.parent_path()));
   return writer;

@@ -187,11 +187,14 @@ PendingIterations::Work PendingIterations::next() {
   }
 }
 
-void PendingIterations::sleepUntil(std::unique_lock<std::mutex>& lock, std::optional<Clock::time_point> until) {
+void PendingIterations::sleepUntil(std::unique_lock<std::mutex>& lock,
+                                   std::optional<Clock::time_point> until) {
   lock.unlock();
   if (until) {
-    const auto sinceStart = std::chrono::duration_cast<std::chrono::nanoseconds>(until->time_since_epoch()).count();
-    const timespec time = {static_cast<time_t>(sinceStart / 1000000000), static_cast<long>(sinceStart % 1000000000)};
+    const auto sinceStart =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(until->time_since_epoch()).count();
+    const timespec time = {static_cast<time_t>(sinceStart / 1000000000),
+                           static_cast<long>(sinceStart % 1000000000)};
     sem_clockwait(&m_wake, CLOCK_MONOTONIC, &time);  // libstdc++'s steady_clock
   } else {
     sem_wait(&m_wake);
@@ -214,7 +217,8 @@ void PendingIterations::committed(const Commit& segment, Clock::duration took) {
   const std::lock_guard lock(m_mutex);
   if (m_failure) return;
   for (const auto& record : segment.records) m_pendingBytes -= record->memoryBytes;
-  m_finished.erase(m_finished.begin(), m_finished.begin() + static_cast<std::ptrdiff_t>(segment.records.size()));
+  m_finished.erase(m_finished.begin(),
+                   m_finished.begin() + static_cast<std::ptrdiff_t>(segment.records.size()));
   m_forced -= std::min(m_forced, segment.records.size());
   m_reserve = std::clamp<Clock::duration>(took * 2, kLeastReserve, kMostReserve);
   m_room.notify_all();

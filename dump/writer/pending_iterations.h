@@ -1,6 +1,7 @@
-// PendingIterations: everything between training and the disk. The training thread puts statistics and copies in and
-// waits when it is too far ahead; the background thread takes work out: rows to encode, iterations to commit.
-// It decides when a segment is due (DESIGN.md: at the latest one second after its first iteration ended).
+// PendingIterations: everything between training and the disk. The training thread puts statistics and copies
+// in and waits when it is too far ahead; the background thread takes work out: rows to encode, iterations to
+// commit. It decides when a segment is due (DESIGN.md: at the latest one second after its first iteration
+// ended).
 #pragma once
 
 #include <semaphore.h>
@@ -20,7 +21,8 @@ class PendingIterations {
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::milliseconds kCommitWithin{1000};
 
-  /// bufferBytes: what may wait in memory. segmentBytes: a segment of this size is committed without waiting longer.
+  /// bufferBytes: what may wait in memory. segmentBytes: a segment of this size is committed without waiting
+  /// longer.
   PendingIterations(std::uint64_t bufferBytes, std::uint64_t segmentBytes);
   ~PendingIterations();
 
@@ -43,11 +45,17 @@ class PendingIterations {
   core::Status status() const;
 
   // --- background thread ---
-  struct Encode { std::shared_ptr<IterationRecord> record; std::int64_t tensor; TensorRow* row; };
-  struct Commit { std::vector<std::shared_ptr<IterationRecord>> records; };
+  struct Encode {
+    std::shared_ptr<IterationRecord> record;
+    std::int64_t tensor;
+    TensorRow* row;
+  };
+  struct Commit {
+    std::vector<std::shared_ptr<IterationRecord>> records;
+  };
   struct Stop {};
   using Work = std::variant<Encode, Commit, Stop>;
-  Work next();                                  // blocks
+  Work next();  // blocks
   void encoded(const Encode& job);
   void committed(const Commit& segment, Clock::duration took);
 

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "dump/writer/commit_file.h"
 
@@ -18,7 +20,10 @@ constexpr std::size_t kPage = 4096;
 constexpr std::uint64_t kMagic = 0x737574617473646dull;  // "mdstatus"
 constexpr std::size_t kNameWords = 25;                   // 200 bytes
 
-// A sequence lock: odd while the writer is inside. Every word is atomic, so a torn read is detected, never undefined.
+constexpr int kAttempts = 200;  // the second half of them 1 ms apart
+
+// A sequence lock: odd while the writer is inside. Every word is atomic, so a torn read is detected, never
+// undefined.
 struct Page {
   std::atomic<std::uint64_t> magic, sequence;
   std::atomic<std::int64_t> pid, iteration, node, beat, waiting;
@@ -49,11 +54,13 @@ RankStatus copyOf(const Page& page) {
 
 }  // namespace
 
-core::Result<std::unique_ptr<RankStatusWriter>> RankStatusWriter::create(const std::filesystem::path& rankFolder) {
+core::Result<std::unique_ptr<RankStatusWriter>> RankStatusWriter::create(
+    const std::filesystem::path& rankFolder) {
   const std::filesystem::path path = fileOf(rankFolder);
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor < 0) return ioError("cannot create", path);
-  const bool sized = ::posix_fallocate(descriptor, 0, kPage) == 0;  // a hole on a full disk would end in SIGBUS
+  const bool sized =
+      ::posix_fallocate(descriptor, 0, kPage) == 0;  // a hole on a full disk would end in SIGBUS
   void* map = sized ? mapFile(descriptor, PROT_READ | PROT_WRITE) : nullptr;
   const core::Error error = ioError("cannot map", path);
   ::close(descriptor);
@@ -67,7 +74,8 @@ core::Result<std::unique_ptr<RankStatusWriter>> RankStatusWriter::create(const s
 
 RankStatusWriter::~RankStatusWriter() { ::munmap(m_map, kPage); }
 
-void RankStatusWriter::set(std::int64_t iteration, std::int64_t node, const std::string& nodeName, bool waiting) {
+void RankStatusWriter::set(std::int64_t iteration, std::int64_t node, const std::string& nodeName,
+                           bool waiting) {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   Page& page = *static_cast<Page*>(m_map);
   const std::uint64_t sequence = page.sequence.load(kRelaxed) | 1;
@@ -88,14 +96,17 @@ void RankStatusWriter::remove() { ::unlink(m_path.c_str()); }
 std::optional<RankStatus> readRankStatus(const std::filesystem::path& rankFolder) {
   const int descriptor = ::open(fileOf(rankFolder).c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return std::nullopt;
-  void* map = ::lseek(descriptor, 0, SEEK_END) >= static_cast<off_t>(kPage) ? mapFile(descriptor, PROT_READ) : nullptr;
+  void* map = ::lseek(descriptor, 0, SEEK_END) >= static_cast<off_t>(kPage) ? mapFile(descriptor, PROT_READ)
+                                                                            : nullptr;
   ::close(descriptor);
   if (!map) return std::nullopt;
   const Page& page = *static_cast<const Page*>(map);
   std::optional<RankStatus> status;
   if (page.magic.load(std::memory_order_acquire) == kMagic) {
-    // A writer that died inside set() leaves the number odd for ever: what can be read then is still the best answer.
-    for (int attempt = 0; attempt < 1000; ++attempt) {
+    // A writer that is not running just now is waited for. One that died inside set() leaves the number odd
+    // for ever: what can be read then is still the best answer.
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      if (attempt > kAttempts / 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       const std::uint64_t before = page.sequence.load(std::memory_order_acquire);
       status = copyOf(page);
       std::atomic_thread_fence(std::memory_order_acquire);

@@ -1,6 +1,7 @@
-// rank_R/status: 4 KiB shared memory file that says where a rank is right now, for the watchdog of the launcher and of
-// the other ranks. Written without locks by one thread (atomics), read by anyone. Not part of the recording: removed
-// when the rank ends in good order; its content is never used to answer questions about the run.
+// rank_R/status: 4 KiB shared memory file that says where a rank is right now, for the watchdog of the
+// launcher and of the other ranks. Written without locks by one thread (atomics), read by anyone. Not part of
+// the recording: removed when the rank ends in good order; its content is never used to answer questions
+// about the run.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +15,11 @@
 namespace msdbg::dump {
 
 struct RankStatus {
-  std::int64_t pid = 0, iteration = -1, node = -1;  // node: NodeId of the running kernel's first node; -1: between iterations
-  std::int64_t beat = 0;                            // counts kernels; a value that stands still means no progress
-  bool waiting = false;                             // inside a collective
-  std::string nodeName;                             // truncated to 200 bytes
+  std::int64_t pid = 0, iteration = -1,
+               node = -1;  // node: NodeId of the running kernel's first node; -1: between iterations
+  std::int64_t beat = 0;   // counts kernels; a value that stands still means no progress
+  bool waiting = false;    // inside a collective
+  std::string nodeName;    // truncated to 200 bytes
 };
 
 class RankStatusWriter {

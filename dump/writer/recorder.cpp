@@ -44,28 +44,35 @@ struct Recorder::Impl {
   std::filesystem::path folder;
   std::shared_ptr<JournalWriter> journal;
   std::unique_ptr<RankStatusWriter> rankStatus;
-  BufferPool pool;              // outlives everything that holds buffers
+  BufferPool pool;  // outlives everything that holds buffers
   PendingIterations pending;
   SegmentStore store;
   std::shared_ptr<const GraphPlan> plan;
-  std::string graphBytes;       // of the plan: the same graph again is not a new version
-  bool selected = false;        // the iteration in progress is recorded
+  std::string graphBytes;  // of the plan: the same graph again is not a new version
+  bool selected = false;   // the iteration in progress is recorded
   std::atomic<std::uint64_t> bytesWritten{0};
   std::thread thread;
   std::mutex finishMutex;
 
   Impl(const Place& where, const RecordOptions& what, std::shared_ptr<JournalWriter> lines)
-      : place(where), options(what), folder(where.run / ("rank_" + std::to_string(where.rank.value))),
-        journal(std::move(lines)), pool(what.bufferBytes), pending(what.bufferBytes, segmentBytes(what, share())),
+      : place(where),
+        options(what),
+        folder(where.run / ("rank_" + std::to_string(where.rank.value))),
+        journal(std::move(lines)),
+        pool(what.bufferBytes),
+        pending(what.bufferBytes, segmentBytes(what, share())),
         store(folder, static_cast<int>(where.rank.value), share(), journal) {}
 
-  std::uint64_t share() const { return options.maxBytes / static_cast<std::uint64_t>(std::max(1, place.ranks)); }
+  std::uint64_t share() const {
+    return options.maxBytes / static_cast<std::uint64_t>(std::max(1, place.ranks));
+  }
   void start();
   void work();
   void commit(const PendingIterations::Commit& segment);
   void fail(const core::Error& error);
   TensorRow copyOf(const core::Tensor& value);
-  watch::StatisticsRow statisticsOf(core::TensorId tensor, const core::Tensor& value, const core::Tensor* previous) const;
+  watch::StatisticsRow statisticsOf(core::TensorId tensor, const core::Tensor& value,
+                                    const core::Tensor* previous) const;
 };
 
 // Signals are the training thread's: their handlers only wake this one.
@@ -132,7 +139,8 @@ core::Result<std::unique_ptr<Recorder>> Recorder::create(const Place& place, con
   const std::filesystem::path folder = place.run / ("rank_" + std::to_string(place.rank.value));
   std::error_code error;
   std::filesystem::create_directory(folder, error);
-  if (error) return core::Error(core::ErrorCode::kIo, "cannot create " + folder.string() + ": " + error.message());
+  if (error)
+    return core::Error(core::ErrorCode::kIo, "cannot create " + folder.string() + ": " + error.message());
   MSDBG_ASSIGN(std::shared_ptr<JournalWriter> journal, JournalWriter::create(folder / "journal"));
   JournalHeader header;
   header.rank = static_cast<int>(place.rank.value);
@@ -162,15 +170,16 @@ void Recorder::graphReady(const core::Graph& graph) {
   impl.graphBytes = std::move(bytes);
   if (impl.place.rank.value != 0) return;
   const auto line = writeGraph(impl.place.run, impl.plan->graph);
-  const core::Status status = line.ok() ? impl.journal->append(formatGraph(*line)) : core::Status(line.error());
+  const core::Status status =
+      line.ok() ? impl.journal->append(formatGraph(*line)) : core::Status(line.error());
   if (!status.ok()) impl.fail(status.error());
 }
 
 void Recorder::iterationStarted(core::Iteration iteration) {
   Impl& impl = *m_impl;
   const RecordOptions& options = impl.options;
-  impl.selected = impl.plan && options.iterations.contains(iteration.value) && iteration.value % options.every == 0 &&
-                  impl.pending.open();
+  impl.selected = impl.plan && options.iterations.contains(iteration.value) &&
+                  iteration.value % options.every == 0 && impl.pending.open();
   if (!impl.selected) return;
   impl.pending.waitForRoom();
   auto record = std::make_shared<IterationRecord>();

@@ -1,8 +1,8 @@
-// Recorder: the Observer that writes one rank of a run folder (format: dump/FORMAT.md). Statistics, hashes and copies
-// are taken on the training thread; segments are built, written, fsynced and committed by one background thread, the
-// only one that calls HDF5. Training waits when more than bufferBytes are pending or a finished iteration has been
-// uncommitted for over a second. A failure of the recorder never ends training: it is logged once, recording stops,
-// status() tells.
+// Recorder: the Observer that writes one rank of a run folder (format: dump/FORMAT.md). Statistics, hashes
+// and copies are taken on the training thread; segments are built, written, fsynced and committed by one
+// background thread, the only one that calls HDF5. Training waits when more than bufferBytes are pending or a
+// finished iteration has been uncommitted for over a second. A failure of the recorder never ends training:
+// it is logged once, recording stops, status() tells.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,12 @@ namespace msdbg::dump {
 
 class Recorder : public core::Observer {
  public:
-  struct Place { std::filesystem::path run; core::Rank rank{0}; int ranks = 1; int threads = 1; };
+  struct Place {
+    std::filesystem::path run;
+    core::Rank rank{0};
+    int ranks = 1;
+    int threads = 1;
+  };
   /// The run folder must exist; creates rank_R/ and its journal and takes the journal's lock.
   /// kUsage: another recorder holds the lock. kIo: with path and reason.
   static core::Result<std::unique_ptr<Recorder>> create(const Place& place, const RecordOptions& options);
@@ -29,8 +34,9 @@ class Recorder : public core::Observer {
   void kernelStarted(core::Iteration iteration, core::KernelId kernel) override;
   void iterationFinished(core::Iteration iteration, const core::Scalars& scalars) override;
 
-  /// Commits everything including the incomplete last iteration (complete = 0), writes the rank's end to its journal
-  /// and releases the lock. Safe to call twice, and from another thread while the training thread is stuck.
+  /// Commits everything including the incomplete last iteration (complete = 0), writes the rank's end to its
+  /// journal and releases the lock. Safe to call twice, and from another thread while the training thread is
+  /// stuck.
   core::Status finish(const RunEnd& end);
   /// Asks the background thread to commit what is finished now (watchpoint, signal). Async-signal-safe.
   void requestCommit() noexcept;
@@ -44,7 +50,10 @@ class Recorder : public core::Observer {
 };
 
 /// What one iteration of this graph would take under these options, before compression.
-struct ExpectedSize { std::uint64_t fullBytes = 0, statisticsBytes = 0; std::int64_t tensors = 0, fullTensors = 0; };
+struct ExpectedSize {
+  std::uint64_t fullBytes = 0, statisticsBytes = 0;
+  std::int64_t tensors = 0, fullTensors = 0;
+};
 ExpectedSize expectedSize(const core::Graph& graph, const RecordOptions& options);
 
 }  // namespace msdbg::dump

@@ -47,16 +47,19 @@ core::Status SegmentFile::writeRoot(std::int64_t segment, std::int64_t rank, std
   return hdf5::writeIntegers(m_file, "graph", {&graph, 1});
 }
 
-core::Result<Handle> SegmentFile::create(const std::string& path, hid_t type, const std::vector<hsize_t>& dims,
-                                         hid_t creation) {
-  MSDBG_ASSIGN(const Handle space,
-               owned(MSDBG_H5(H5Screate_simple, static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose));
-  return owned(MSDBG_H5(H5Dcreate2, m_file, path.c_str(), type, space.id(), m_links.id(), creation, H5P_DEFAULT),
-               H5Dclose);
+core::Result<Handle> SegmentFile::create(const std::string& path, hid_t type,
+                                         const std::vector<hsize_t>& dims, hid_t creation) {
+  MSDBG_ASSIGN(
+      const Handle space,
+      owned(MSDBG_H5(H5Screate_simple, static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose));
+  return owned(
+      MSDBG_H5(H5Dcreate2, m_file, path.c_str(), type, space.id(), m_links.id(), creation, H5P_DEFAULT),
+      H5Dclose);
 }
 
-core::Status SegmentFile::writeContiguous(const std::string& path, hid_t type, const std::vector<hsize_t>& dims,
-                                          const void* bytes, std::span<const std::int64_t> iterations) {
+core::Status SegmentFile::writeContiguous(const std::string& path, hid_t type,
+                                          const std::vector<hsize_t>& dims, const void* bytes,
+                                          std::span<const std::int64_t> iterations) {
   MSDBG_ASSIGN(const Handle dataset, create(path, type, dims, m_plain.id()));
   if (!iterations.empty()) MSDBG_TRY(hdf5::writeIntegers(dataset.id(), "iterations", iterations));
   MSDBG_TRY(MSDBG_H5(H5Dwrite, dataset.id(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes));
@@ -69,7 +72,8 @@ core::Status SegmentFile::writeHashes(const std::string& path, std::span<const c
 }
 
 core::Status SegmentFile::writeColumn(const std::string& path, hid_t type, const std::vector<hsize_t>& dims,
-                                      std::span<const std::byte> bytes, std::span<const std::int64_t> iterations) {
+                                      std::span<const std::byte> bytes,
+                                      std::span<const std::int64_t> iterations) {
   MSDBG_TRY(writeContiguous(path, type, dims, bytes.data(), iterations));
   const core::Hash128 hash = core::hashBytes(bytes);
   return writeHashes(path, {&hash, 1});

@@ -1,4 +1,5 @@
-// Datasets of one segment while its file is built in memory, each with its hashes under /checksum. One thread.
+// Datasets of one segment while its file is built in memory, each with its hashes under /checksum. One
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +19,24 @@ class SegmentFile {
   static core::Result<SegmentFile> begin(hdf5::FileImage& image, std::size_t expectedBytes);
 
   core::Status writeRoot(std::int64_t segment, std::int64_t rank, std::int64_t graph);
-  /// Contiguous; its bytes are hashed as one chunk. `iterations` (one a row) becomes the attribute; may be empty.
+  /// Contiguous; its bytes are hashed as one chunk. `iterations` (one a row) becomes the attribute; may be
+  /// empty.
   core::Status writeColumn(const std::string& path, hid_t type, const std::vector<hsize_t>& dims,
                            std::span<const std::byte> bytes, std::span<const std::int64_t> iterations);
   /// Chunked; `chunks` are those of the grid, in order.
   core::Status writeTensor(const std::string& path, core::DType dtype, const ChunkGrid& grid,
-                           std::span<const StoredChunk* const> chunks, std::span<const std::int64_t> iterations);
+                           std::span<const StoredChunk* const> chunks,
+                           std::span<const std::int64_t> iterations);
   /// An object of another file with everything below it, as it is.
   core::Status copyFrom(hid_t file, const std::string& path);
 
  private:
   explicit SegmentFile(hid_t file) : m_file(file) {}
-  core::Result<hdf5::Handle> create(const std::string& path, hid_t type, const std::vector<hsize_t>& dims, hid_t creation);
+  core::Result<hdf5::Handle> create(const std::string& path, hid_t type, const std::vector<hsize_t>& dims,
+                                    hid_t creation);
   core::Status writeHashes(const std::string& path, std::span<const core::Hash128> hashes);
-  core::Status writeContiguous(const std::string& path, hid_t type, const std::vector<hsize_t>& dims, const void* bytes,
-                               std::span<const std::int64_t> iterations);
+  core::Status writeContiguous(const std::string& path, hid_t type, const std::vector<hsize_t>& dims,
+                               const void* bytes, std::span<const std::int64_t> iterations);
   hid_t m_file;
   hdf5::Handle m_links, m_plain;  // property lists
 };

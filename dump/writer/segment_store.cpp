@@ -21,10 +21,15 @@ std::string fileName(std::int64_t segment) {
 
 SegmentStore::SegmentStore(std::filesystem::path folder, int rank, std::uint64_t maxBytes,
                            std::shared_ptr<JournalWriter> journal)
-    : m_folder(std::move(folder)), m_maxBytes(maxBytes), m_journal(std::move(journal)), m_writer(rank), m_dropper(rank) {}
+    : m_folder(std::move(folder)),
+      m_maxBytes(maxBytes),
+      m_journal(std::move(journal)),
+      m_writer(rank),
+      m_dropper(rank) {}
 
 // A segment that is larger than the whole budget cannot keep its tensors.
-core::Result<SegmentWriter::Image> SegmentStore::buildWithin(std::span<const IterationRecord* const> iterations) {
+core::Result<SegmentWriter::Image> SegmentStore::buildWithin(
+    std::span<const IterationRecord* const> iterations) {
   MSDBG_ASSIGN(SegmentWriter::Image image, m_writer.build(m_next, iterations, true));
   if (image.tensors == 0 || image.bytes.size() <= m_maxBytes) return image;
   if (!m_warned) {

@@ -1,6 +1,6 @@
-// SegmentStore: the rank's folder as the recorder sees it: commits segments with their journal lines, and keeps the
-// full tensors within their share of --max-size by replacing the oldest segments with statistics-only copies.
-// Used by the background thread only.
+// SegmentStore: the rank's folder as the recorder sees it: commits segments with their journal lines, and
+// keeps the full tensors within their share of --max-size by replacing the oldest segments with
+// statistics-only copies. Used by the background thread only.
 #pragma once
 
 #include <deque>
@@ -14,7 +14,8 @@ namespace msdbg::dump {
 
 class SegmentStore {
  public:
-  SegmentStore(std::filesystem::path folder, int rank, std::uint64_t maxBytes, std::shared_ptr<JournalWriter> journal);
+  SegmentStore(std::filesystem::path folder, int rank, std::uint64_t maxBytes,
+               std::shared_ptr<JournalWriter> journal);
 
   SegmentWriter& writer() { return m_writer; }
   /// On success the segment is durable and listed. Any error leaves what was committed before as it is.

@@ -50,7 +50,8 @@ core::Status writeScalars(SegmentFile& file, Iterations iterations) {
   for (const IterationRecord* record : iterations) {
     for (const auto& [name, value] : record->scalars) {
       Series& series = all[name];
-      if (!series.iterations.empty() && series.iterations.back() == record->iteration) continue;  // named twice
+      if (!series.iterations.empty() && series.iterations.back() == record->iteration)
+        continue;  // named twice
       series.iterations.push_back(record->iteration);
       series.values.push_back(value);
     }
@@ -66,7 +67,8 @@ core::Status writeTensorNames(SegmentFile& file, const core::Graph& graph) {
   std::size_t width = 1;
   for (const core::TensorInfo& tensor : graph.tensors()) width = std::max(width, tensor.fullName().size());
   std::vector<char> names(width * graph.tensors().size(), '\0');
-  for (const core::TensorInfo& tensor : graph.tensors()) tensor.fullName().copy(&names[tensor.id.index() * width], width);
+  for (const core::TensorInfo& tensor : graph.tensors())
+    tensor.fullName().copy(&names[tensor.id.index() * width], width);
   MSDBG_ASSIGN(const hdf5::Handle type, hdf5::owned(MSDBG_H5(H5Tcopy, H5T_C_S1), H5Tclose));
   MSDBG_TRY(MSDBG_H5(H5Tset_size, type.id(), width));
   MSDBG_TRY(MSDBG_H5(H5Tset_strpad, type.id(), H5T_STR_NULLPAD));
@@ -74,7 +76,8 @@ core::Status writeTensorNames(SegmentFile& file, const core::Graph& graph) {
   return file.writeColumn("/statistics/tensor", type.id(), {graph.tensors().size()}, bytesOf(names), {});
 }
 
-core::Status writeStatistics(SegmentFile& file, Iterations iterations, std::span<const std::int64_t> numbers) {
+core::Status writeStatistics(SegmentFile& file, Iterations iterations,
+                             std::span<const std::int64_t> numbers) {
   const core::Graph& graph = iterations[0]->plan->graph;
   const std::size_t tensors = graph.tensors().size();
   if (tensors == 0) return core::Ok{};
@@ -105,9 +108,10 @@ struct SegmentWriter::Impl {
   std::map<std::int64_t, Compressor::Trial> trials;  // by tensor
   std::vector<std::byte> gathered;
 
-  /// One chunk from `data` (less than chunkBytes at the end of a dimension). `stays`: data outlives the segment.
-  StoredChunk chunk(std::int64_t tensor, std::span<const std::byte> data, std::size_t chunkBytes, std::size_t element,
-                    bool stays) {
+  /// One chunk from `data` (less than chunkBytes at the end of a dimension). `stays`: data outlives the
+  /// segment.
+  StoredChunk chunk(std::int64_t tensor, std::span<const std::byte> data, std::size_t chunkBytes,
+                    std::size_t element, bool stays) {
     StoredChunk stored;
     std::vector<std::byte> filled;
     if (data.size() < chunkBytes) {
@@ -117,8 +121,10 @@ struct SegmentWriter::Impl {
     }
     if (!compressor.compress(data, element, trials[tensor], stored.own)) {
       stored.filterMask = kRawMask;
-      if (!filled.empty()) stored.own = std::move(filled);
-      else if (!stays) stored.own.assign(data.begin(), data.end());
+      if (!filled.empty())
+        stored.own = std::move(filled);
+      else if (!stays)
+        stored.own.assign(data.begin(), data.end());
     }
     stored.bytes = stored.own.empty() ? data : std::span<const std::byte>(stored.own);
     stored.hash = core::hashBytes(stored.bytes);
@@ -131,7 +137,8 @@ struct SegmentWriter::Impl {
   };
   core::Result<std::uint64_t> writeSeries(SegmentFile& file, std::int64_t tensor, const std::string& path,
                                           const TensorSeries& series);
-  std::vector<StoredChunk> sharedChunks(std::int64_t tensor, const ChunkGrid& grid, const TensorSeries& series);
+  std::vector<StoredChunk> sharedChunks(std::int64_t tensor, const ChunkGrid& grid,
+                                        const TensorSeries& series);
   core::Status writeTensors(SegmentFile& file, Iterations iterations, Image& image);
 };
 
@@ -153,7 +160,8 @@ std::vector<StoredChunk> SegmentWriter::Impl::sharedChunks(std::int64_t tensor, 
 }
 
 core::Result<std::uint64_t> SegmentWriter::Impl::writeSeries(SegmentFile& file, std::int64_t tensor,
-                                                             const std::string& path, const TensorSeries& series) {
+                                                             const std::string& path,
+                                                             const TensorSeries& series) {
   const TensorRow& first = *series.rows[0];
   std::vector<std::uint64_t> extents = {series.rows.size()};
   extents.insert(extents.end(), first.shape.begin(), first.shape.end());
@@ -212,7 +220,8 @@ void SegmentWriter::encode(std::int64_t tensor, TensorRow& row) {
   if (!copyNeeded) row.raw.reset();
 }
 
-core::Result<SegmentWriter::Image> SegmentWriter::build(std::int64_t segment, Iterations iterations, bool tensors) {
+core::Result<SegmentWriter::Image> SegmentWriter::build(std::int64_t segment, Iterations iterations,
+                                                        bool tensors) {
   Image result;
   const std::vector<std::int64_t> numbers = numbersOf(iterations);
   const GraphPlan& plan = *iterations[0]->plan;
@@ -231,7 +240,8 @@ core::Result<SegmentWriter::Image> SegmentWriter::build(std::int64_t segment, It
 }
 
 core::Result<SegmentWriter::Image> SegmentWriter::withoutTensors(std::int64_t segment,
-                                                                 const std::filesystem::path& path, std::int64_t graph) {
+                                                                 const std::filesystem::path& path,
+                                                                 std::int64_t graph) {
   Image result;
   MSDBG_ASSIGN(const hdf5::Handle old, hdf5::openFile(path.string()));
   MSDBG_ASSIGN(SegmentFile file, SegmentFile::begin(m_impl->image, 0));

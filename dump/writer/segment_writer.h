@@ -1,5 +1,6 @@
-// SegmentWriter: turns finished iterations into the bytes of one HDF5 file (dump/FORMAT.md "A segment"). It knows no
-// folders and no threads: the caller commits the bytes. Used by one thread; its image memory is reused.
+// SegmentWriter: turns finished iterations into the bytes of one HDF5 file (dump/FORMAT.md "A segment"). It
+// knows no folders and no threads: the caller commits the bytes. Used by one thread; its image memory is
+// reused.
 #pragma once
 
 #include <filesystem>
@@ -18,20 +19,24 @@ class SegmentWriter {
   explicit SegmentWriter(int rank);
   ~SegmentWriter();
 
-  /// Whether a row of this size has chunks of its own, so that it can be encoded before its segment is complete.
+  /// Whether a row of this size has chunks of its own, so that it can be encoded before its segment is
+  /// complete.
   static bool ownChunks(std::uint64_t rowBytes);
   /// Cuts and compresses such a row; its copy is released when all chunks were compressed.
   void encode(std::int64_t tensor, TensorRow& row);
 
   struct Image {
-    std::span<const std::byte> bytes;   // valid until the next call
+    std::span<const std::byte> bytes;             // valid until the next call
     std::uint64_t rawBytes = 0, storedBytes = 0;  // of /tensor
     std::int64_t tensors = 0;
   };
-  /// All iterations have one graph version and, per tensor, one shape. `tensors` false: their values are left out.
-  core::Result<Image> build(std::int64_t segment, std::span<const IterationRecord* const> iterations, bool tensors);
+  /// All iterations have one graph version and, per tensor, one shape. `tensors` false: their values are left
+  /// out.
+  core::Result<Image> build(std::int64_t segment, std::span<const IterationRecord* const> iterations,
+                            bool tensors);
   /// The same segment without /tensor; everything else is copied from its file.
-  core::Result<Image> withoutTensors(std::int64_t segment, const std::filesystem::path& file, std::int64_t graph);
+  core::Result<Image> withoutTensors(std::int64_t segment, const std::filesystem::path& file,
+                                     std::int64_t graph);
 
  private:
   struct Impl;

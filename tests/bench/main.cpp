@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "core_engine/base/openmp_waiting.h"
 #include "core_engine/models/model.h"
 #include "core_engine/runtime/philox.h"
 #include "core_engine/train/trainer.h"
@@ -184,6 +185,7 @@ void row(const char* what, double value, const char* unit, const char* against) 
 }  // namespace
 
 int main(int argc, char** argv) {
+  core::restartWithSleepingThreads(argv);
   const std::string name = argc > 1 ? argv[1] : "alexnet";
   const core::ModelInfo* model = core::findModel(name);
   if (!model) fail("unknown model '" + name + "'");

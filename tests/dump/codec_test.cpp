@@ -1,10 +1,11 @@
+#include "dump/codec/codec.h"
+
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <random>
 
 #include "core_engine/tensor/statistics.h"
 #include "dump/codec/chunk_grid.h"
-#include "dump/codec/codec.h"
 #include "dump/codec/dataset_path.h"
 #include "dump/codec/file_hash.h"
 #include "dump/codec/sha256.h"
@@ -79,8 +80,15 @@ TEST_CASE("Garbage instead of a compressed chunk is an error, whatever its lengt
 }
 
 TEST_CASE("Small rows share chunks; rows of more than 16 MiB are cut; every byte lies in exactly one chunk") {
-  const std::vector<std::vector<std::uint64_t>> cases = {
-      {1}, {5000}, {7, 8, 4}, {1000, 3, 5}, {3, 300, 1000}, {2, 3, 1500, 1024}, {2, 9000000}, {1, 2, 5000000, 3}, {4, 1, 1}};
+  const std::vector<std::vector<std::uint64_t>> cases = {{1},
+                                                         {5000},
+                                                         {7, 8, 4},
+                                                         {1000, 3, 5},
+                                                         {3, 300, 1000},
+                                                         {2, 3, 1500, 1024},
+                                                         {2, 9000000},
+                                                         {1, 2, 5000000, 3},
+                                                         {4, 1, 1}};
   for (const auto& extents : cases) {
     const ChunkGrid grid = ChunkGrid::plan(extents, 4);
     CHECK(grid.chunkBytes() <= dump::kLargestChunk);
@@ -92,7 +100,8 @@ TEST_CASE("Small rows share chunks; rows of more than 16 MiB are cut; every byte
       next += piece.bytes;
     }
     CHECK(next == grid.rowBytes() * extents[0]);
-    for (std::uint64_t row = 0; row < extents[0]; ++row) rows += grid.chunksOfRow(row).first < grid.chunksOfRow(row).second;
+    for (std::uint64_t row = 0; row < extents[0]; ++row)
+      rows += grid.chunksOfRow(row).first < grid.chunksOfRow(row).second;
     CHECK(rows == extents[0]);
     CHECK(ChunkGrid::of(extents, grid.chunk(), 4).ok());
   }
@@ -102,8 +111,8 @@ TEST_CASE("Chunk grids that the writer cannot have made are refused") {
   CHECK_FALSE(ChunkGrid::of({4, 4}, {2}, 4).ok());
   CHECK_FALSE(ChunkGrid::of({4, 4}, {0, 4}, 4).ok());
   CHECK_FALSE(ChunkGrid::of({4, 0}, {1, 1}, 4).ok());
-  CHECK_FALSE(ChunkGrid::of({4, 4}, {2, 2}, 4).ok());        // not contiguous
-  CHECK_FALSE(ChunkGrid::of({4, 4}, {5, 4}, 4).ok());        // larger than the dataset
+  CHECK_FALSE(ChunkGrid::of({4, 4}, {2, 2}, 4).ok());  // not contiguous
+  CHECK_FALSE(ChunkGrid::of({4, 4}, {5, 4}, 4).ok());  // larger than the dataset
   CHECK_FALSE(ChunkGrid::of({1, 1u << 30}, {1, 1u << 30}, 4).ok());
   CHECK_FALSE(ChunkGrid::of({1ull << 40, 1ull << 40}, {1, 1}, 8).ok());
 }

@@ -1,4 +1,5 @@
-// Damaged, truncated, foreign and half-written runs: every one costs only what it must, and verify finds all of it.
+// Damaged, truncated, foreign and half-written runs: every one costs only what it must, and verify finds all
+// of it.
 #include <catch2/catch.hpp>
 #include <random>
 
@@ -54,7 +55,8 @@ void readEverything(dump::RunReader& reader) {
     const core::Iteration iteration(state.iteration);
     for (const auto& tensor : reader.graph().tensors()) {
       const auto value = reader.tensor(kRank0, iteration, tensor.id);
-      if (value.ok()) CHECK(core::hashTensor(*value) == core::hashTensor(test::valueOf(tensor, state.iteration)));
+      if (value.ok())
+        CHECK(core::hashTensor(*value) == core::hashTensor(test::valueOf(tensor, state.iteration)));
       const auto row = reader.statistics(kRank0, iteration, tensor.id);
       if (row.ok()) CHECK(row->values.hash == core::hashTensor(test::valueOf(tensor, state.iteration)));
       (void)reader.stored(kRank0, iteration, tensor.id);
@@ -116,13 +118,16 @@ TEST_CASE("A missing, empty or truncated segment costs its own iterations only")
     CHECK(reader->damage()[0].iterations == std::vector<std::int64_t>{1});
     CHECK(test::firstDifference(*reader, 0, 0) == "");
     CHECK(test::firstDifference(*reader, 0, 2) == "");
-    CHECK(reader->tensor(kRank0, core::Iteration(1), core::TensorId(0)).error().code() == core::ErrorCode::kDamaged);
-    CHECK(reader->statistics(kRank0, core::Iteration(1), core::TensorId(0)).error().code() == core::ErrorCode::kDamaged);
+    CHECK(reader->tensor(kRank0, core::Iteration(1), core::TensorId(0)).error().code() ==
+          core::ErrorCode::kDamaged);
+    CHECK(reader->statistics(kRank0, core::Iteration(1), core::TensorId(0)).error().code() ==
+          core::ErrorCode::kDamaged);
   }
   const fs::path run = sample.copy();
   fs::remove(run / "rank_0/segment_000001.h5");
   auto reader = openRun(run);
-  CHECK_THAT(reader->tensor(kRank0, core::Iteration(1), core::TensorId(0)).error().message(), Catch::Contains("missing"));
+  CHECK_THAT(reader->tensor(kRank0, core::Iteration(1), core::TensorId(0)).error().message(),
+             Catch::Contains("missing"));
   CHECK(test::firstDifference(*reader, 0, 2) == "");
   CHECK(reader->damage().size() == 1);
 }
@@ -160,7 +165,8 @@ TEST_CASE("A journal torn at any byte of its last lines loses no iteration") {
 TEST_CASE("Files of a commit that was interrupted are ignored") {
   const Sample sample;
   const fs::path run = sample.copy();
-  writeText(run / "rank_0/.segment_000003.h5.tmp", readText(run / "rank_0/segment_000002.h5").substr(0, 1000));
+  writeText(run / "rank_0/.segment_000003.h5.tmp",
+            readText(run / "rank_0/segment_000002.h5").substr(0, 1000));
   writeText(run / ".run.json.tmp", "{");
   // A statistics-only copy that did not get its journal line: the listed original counts.
   fs::copy(run / "rank_0/segment_000001.h5", run / "rank_0/segment_000009.h5");
@@ -173,7 +179,8 @@ TEST_CASE("Files of a commit that was interrupted are ignored") {
 TEST_CASE("A rank without a folder is listed, the others are read") {
   const test::TempDir folder;
   const core::Graph graph = test::smallGraph();
-  for (const std::int64_t rank : {0, 1}) test::record(folder / "run", graph, {}, {.iterations = 2, .rank = rank, .ranks = 2});
+  for (const std::int64_t rank : {0, 1})
+    test::record(folder / "run", graph, {}, {.iterations = 2, .rank = rank, .ranks = 2});
   fs::remove_all(folder / "run/rank_1");
   auto reader = openRun(folder / "run");
   REQUIRE(reader->damage().size() == 1);
@@ -211,7 +218,8 @@ TEST_CASE("Truncation of any file, and overwriting a part of it with noise, is f
       const std::size_t at = random() % text.size();
       std::string changed = text;
       if (i % 2 == 0) changed.resize(at);
-      for (std::size_t b = at; i % 2 != 0 && b < std::min(text.size(), at + 64); ++b) changed[b] = static_cast<char>(random());
+      for (std::size_t b = at; i % 2 != 0 && b < std::min(text.size(), at + 64); ++b)
+        changed[b] = static_cast<char>(random());
       if (changed == text) continue;
       CAPTURE(relative, at, i);
       writeText(run / relative, changed);

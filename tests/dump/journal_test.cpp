@@ -1,6 +1,7 @@
+#include "dump/journal.h"
+
 #include <catch2/catch.hpp>
 
-#include "dump/journal.h"
 #include "tests/dump/recorded_run.h"
 
 using namespace msdbg;
@@ -73,7 +74,8 @@ TEST_CASE("A journal torn at any byte of its last line loses that line only") {
 }
 
 TEST_CASE("Every changed bit of a journal is noticed") {
-  const std::string text = formatHeader({}) + "\n" + formatSegment(sampleLine()) + "\n" + formatEnd({}) + "\n";
+  const std::string text =
+      formatHeader({}) + "\n" + formatSegment(sampleLine()) + "\n" + formatEnd({}) + "\n";
   for (std::size_t bit = 0; bit < text.size() * 8; ++bit) {
     std::string changed = text;
     changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << bit % 8));

@@ -1,9 +1,10 @@
+#include "dump/writer/rank_status.h"
+
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <thread>
 
-#include "dump/writer/rank_status.h"
 #include "tests/dump/recorded_run.h"
 
 using namespace msdbg;
@@ -42,7 +43,8 @@ TEST_CASE("A status read while it is written is one that was written") {
   REQUIRE(writer.ok());
   std::atomic<bool> stop{false};
   std::thread thread([&] {
-    for (std::int64_t i = 0; !stop; ++i) (*writer)->set(i, i, std::string(static_cast<std::size_t>(i % 200), 'a'), i % 2 != 0);
+    for (std::int64_t i = 0; !stop; ++i)
+      (*writer)->set(i, i, std::string(static_cast<std::size_t>(i % 200), 'a'), i % 2 != 0);
   });
   for (int i = 0; i < 300; ++i) {
     const auto status = readRankStatus(folder.path());
@@ -60,7 +62,8 @@ TEST_CASE("The recorder names the running node and removes the status at the end
   const test::TempDir folder;
   core::Graph graph = test::smallGraph();
   std::vector<core::Kernel> kernels;
-  for (const auto& node : graph.nodes()) kernels.push_back({core::KernelId(node.id.value), "test", {node.id}});
+  for (const auto& node : graph.nodes())
+    kernels.push_back({core::KernelId(node.id.value), "test", {node.id}});
   graph.setKernels(kernels);
   test::writeInfo(folder / "run");
   auto recorder = dump::Recorder::create({folder / "run", core::Rank(0), 1, 1}, {});

@@ -48,16 +48,25 @@ core::Graph smallGraph(bool large, const std::string& sourceFile) {
   g.addSource(info(DType::Float64, {3}, TensorRole::kConstant, "network/wide"));
   g.addSource(info(DType::UInt8, {16}, TensorRole::kConstant, "network/bytes"));
   const auto output = [&](core::NodeId node) { return g.node(node).outputs[0]; };
-  const auto activation = [](DType dtype, Shape shape) { return info(dtype, std::move(shape), TensorRole::kActivation); };
-  const auto gemm = g.addNode("Opaque", "network/a", Phase::kForward, {x, weight}, {}, {activation(DType::Float32, {8, 5})}, frames);
-  const auto relu = g.addNode("Relu", "network/a", Phase::kForward, {output(gemm)}, {}, {activation(DType::Float32, {8, 5})}, frames);
-  const auto tanh = g.addNode("Tanh", "network", Phase::kForward, {output(relu)}, {}, {activation(DType::Float32, {8, 5})}, frames);
-  g.addNode("Mask", "network", Phase::kForward, {output(tanh)}, {}, {activation(DType::Bool, {8, 5}), activation(DType::Int32, {2})}, frames);
+  const auto activation = [](DType dtype, Shape shape) {
+    return info(dtype, std::move(shape), TensorRole::kActivation);
+  };
+  const auto gemm = g.addNode("Opaque", "network/a", Phase::kForward, {x, weight}, {},
+                              {activation(DType::Float32, {8, 5})}, frames);
+  const auto relu = g.addNode("Relu", "network/a", Phase::kForward, {output(gemm)}, {},
+                              {activation(DType::Float32, {8, 5})}, frames);
+  const auto tanh = g.addNode("Tanh", "network", Phase::kForward, {output(relu)}, {},
+                              {activation(DType::Float32, {8, 5})}, frames);
+  g.addNode("Mask", "network", Phase::kForward, {output(tanh)}, {},
+            {activation(DType::Bool, {8, 5}), activation(DType::Int32, {2})}, frames);
   if (large) {
-    g.addNode("Big", "network", Phase::kForward, {output(tanh)}, {}, {activation(DType::Float32, {300, 1000})}, frames);
-    g.addNode("Sparse", "network", Phase::kForward, {output(tanh)}, {}, {activation(DType::Float32, {200000})}, frames);
+    g.addNode("Big", "network", Phase::kForward, {output(tanh)}, {},
+              {activation(DType::Float32, {300, 1000})}, frames);
+    g.addNode("Sparse", "network", Phase::kForward, {output(tanh)}, {},
+              {activation(DType::Float32, {200000})}, frames);
   }
-  g.addNode("Loss", "network", Phase::kForward, {output(tanh)}, {}, {info(DType::Float32, {}, TensorRole::kLoss)}, frames);
+  g.addNode("Loss", "network", Phase::kForward, {output(tanh)}, {},
+            {info(DType::Float32, {}, TensorRole::kLoss)}, frames);
   TensorInfo updated = info(DType::Float32, {5, 4}, TensorRole::kUpdated, "", "next(network/a/weight)");
   updated.updateOf = weight;
   g.addNode("Update", "update/network/a", Phase::kUpdate, {weight}, {}, {updated}, frames);
@@ -75,9 +84,12 @@ core::Tensor valueOf(const TensorInfo& tensor, std::int64_t iteration, std::int6
     core::visitDType(tensor.dtype, [&](auto type) {
       using T = decltype(type);
       const auto at = static_cast<std::size_t>(i);
-      if constexpr (std::is_floating_point_v<T>) value.data<T>()[at] = static_cast<T>(real);
-      else if constexpr (std::is_same_v<T, bool>) value.data<T>()[at] = bits % 2 != 0;
-      else value.data<T>()[at] = static_cast<T>(bits % 100);
+      if constexpr (std::is_floating_point_v<T>)
+        value.data<T>()[at] = static_cast<T>(real);
+      else if constexpr (std::is_same_v<T, bool>)
+        value.data<T>()[at] = bits % 2 != 0;
+      else
+        value.data<T>()[at] = static_cast<T>(bits % 100);
     });
   }
   return value;
@@ -106,10 +118,12 @@ void feed(dump::Recorder& recorder, const core::Graph& graph, std::int64_t itera
   for (const TensorInfo& tensor : graph.tensors()) {
     if (stopBefore && tensor.id == *stopBefore) return;
     const core::Tensor value = valueOf(tensor, iteration, rank);
-    const core::Tensor previous = tensor.updateOf.valid() ? valueOf(graph.tensor(tensor.updateOf), iteration, rank) : core::Tensor();
+    const core::Tensor previous =
+        tensor.updateOf.valid() ? valueOf(graph.tensor(tensor.updateOf), iteration, rank) : core::Tensor();
     recorder.tensorReady(now, tensor.id, value, tensor.updateOf.valid() ? &previous : nullptr);
   }
-  recorder.iterationFinished(now, {{"loss", 2.5 / static_cast<double>(iteration + 1)}, {"learning_rate", 0.01}});
+  recorder.iterationFinished(now,
+                             {{"loss", 2.5 / static_cast<double>(iteration + 1)}, {"learning_rate", 0.01}});
 }
 
 void record(const std::filesystem::path& run, const core::Graph& graph, const dump::RecordOptions& options,
@@ -123,9 +137,11 @@ void record(const std::filesystem::path& run, const core::Graph& graph, const du
     feed(**recorder, graph, i, recording.rank);
     if (!recording.commitEach) continue;
     (*recorder)->requestCommit();
-    if (!eventually([&] { return (*recorder)->bytesWritten() > before; })) throw std::runtime_error("not committed");
+    if (!eventually([&] { return (*recorder)->bytesWritten() > before; }))
+      throw std::runtime_error("not committed");
   }
-  if (recording.interruptedBefore) feed(**recorder, graph, recording.iterations, recording.rank, recording.interruptedBefore);
+  if (recording.interruptedBefore)
+    feed(**recorder, graph, recording.iterations, recording.rank, recording.interruptedBefore);
   require((*recorder)->finish(recording.end));
   if (recording.rank + 1 == recording.ranks) writeInfo(run, recording.ranks, recording.end.state);
 }
@@ -155,7 +171,8 @@ std::string firstDifference(dump::RunReader& reader, std::int64_t rank, std::int
     if (!same) return tensor.fullName() + " differs in iteration " + std::to_string(iteration);
     const auto row = reader.statistics(core::Rank(rank), core::Iteration(iteration), tensor.id);
     if (!row.ok()) return row.error().message();
-    if (row->values.hash != core::hashTensor(fed)) return tensor.fullName() + " has another hash in its statistics";
+    if (row->values.hash != core::hashTensor(fed))
+      return tensor.fullName() + " has another hash in its statistics";
   }
   return "";
 }

@@ -1,5 +1,5 @@
-// A small training graph made by hand, its values as a function of (rank, tensor, iteration), and a recorder fed with
-// them: what tests record without an engine. One thread.
+// A small training graph made by hand, its values as a function of (rank, tensor, iteration), and a recorder
+// fed with them: what tests record without an engine. One thread.
 #pragma once
 
 #include <filesystem>
@@ -13,8 +13,8 @@
 
 namespace msdbg::test {
 
-/// Sources x, label (int64), weight, wide (float64), bytes (uint8); nodes Gemm, Relu, Tanh, Mask (bool), Loss (scalar)
-/// and an update; with `large` also Big (1.2 MB a row) and Sparse (800 kB, mostly zeros).
+/// Sources x, label (int64), weight, wide (float64), bytes (uint8); nodes Gemm, Relu, Tanh, Mask (bool), Loss
+/// (scalar) and an update; with `large` also Big (1.2 MB a row) and Sparse (800 kB, mostly zeros).
 core::Graph smallGraph(bool large = false, const std::string& sourceFile = "");
 
 /// Exactly the value that record() feeds; deterministic.
@@ -31,13 +31,13 @@ void feed(dump::Recorder& recorder, const core::Graph& graph, std::int64_t itera
 struct Recording {
   std::int64_t iterations = 5, rank = 0;
   int ranks = 1;
-  bool commitEach = false;  // one segment an iteration
+  bool commitEach = false;                               // one segment an iteration
   std::optional<core::TensorId> interruptedBefore = {};  // one more iteration, incomplete
   dump::RunEnd end{.state = "finished"};
 };
 /// Records into the folder (made with run.json where missing). Throws what went wrong.
-void record(const std::filesystem::path& run, const core::Graph& graph, const dump::RecordOptions& options = {},
-            const Recording& recording = {});
+void record(const std::filesystem::path& run, const core::Graph& graph,
+            const dump::RecordOptions& options = {}, const Recording& recording = {});
 /// Waits for something that the background thread does; false after five seconds.
 bool eventually(const std::function<bool()>& condition);
 

@@ -19,7 +19,8 @@ namespace {
 core::Iteration at(std::int64_t iteration) { return core::Iteration(iteration); }
 const core::Rank kRank0{0};
 
-std::unique_ptr<dump::Recorder> startRecorder(const std::filesystem::path& run, const core::Graph& graph, int threads = 2) {
+std::unique_ptr<dump::Recorder> startRecorder(const std::filesystem::path& run, const core::Graph& graph,
+                                              int threads = 2) {
   test::writeInfo(run);
   auto recorder = dump::Recorder::create({run, kRank0, 1, threads}, {});
   if (!recorder.ok()) throw std::runtime_error(recorder.error().message());
@@ -33,7 +34,8 @@ std::size_t segmentsIn(const std::filesystem::path& run) {
 
 }  // namespace
 
-TEST_CASE("What was recorded is read back bit for bit: every dtype, small and large tensors, all statistics") {
+TEST_CASE(
+    "What was recorded is read back bit for bit: every dtype, small and large tensors, all statistics") {
   const test::TempDir folder;
   const core::Graph graph = test::smallGraph(true);
   test::record(folder / "run", graph, {}, {.iterations = 4});
@@ -76,8 +78,9 @@ TEST_CASE("Statistics columns hold what the engine's own functions compute") {
     CHECK(stored.l2 == expected.l2);
   }
   const auto updated = row("update/network/a/Update-op1");
-  const auto change = core::computeChange(test::valueOf(graph.tensor(test::tensorNamed(graph, "update/network/a/Update-op1:0")), 3),
-                                          test::valueOf(graph.tensor(test::tensorNamed(graph, "network/a/weight:0")), 3));
+  const auto change = core::computeChange(
+      test::valueOf(graph.tensor(test::tensorNamed(graph, "update/network/a/Update-op1:0")), 3),
+      test::valueOf(graph.tensor(test::tensorNamed(graph, "network/a/weight:0")), 3));
   REQUIRE(updated.change);
   CHECK(updated.change->meanAbsChange == change.meanAbsChange);
   CHECK(updated.change->maxAbsChange == change.maxAbsChange);
@@ -87,7 +90,8 @@ TEST_CASE("Statistics columns hold what the engine's own functions compute") {
   CHECK_FALSE(row("network/x").change);
   const auto relu = row("network/a/Relu-op1");
   REQUIRE(relu.activation);
-  const auto active = core::computeActivation(test::valueOf(graph.tensor(test::tensorNamed(graph, "network/a/Relu-op1:0")), 3), -1, 0);
+  const auto active = core::computeActivation(
+      test::valueOf(graph.tensor(test::tensorNamed(graph, "network/a/Relu-op1:0")), 3), -1, 0);
   CHECK(relu.activation->shareInRange == active.shareInRange);
   CHECK(relu.activation->shareDeadUnits == active.shareDeadUnits);
   CHECK(row("network/Tanh-op1").activation);
@@ -144,7 +148,7 @@ TEST_CASE("Globs choose by name, name with slot and alias; statistics are always
   };
   CHECK(storedWith({"*weight*"}, "network/a/weight:0"));
   CHECK_FALSE(storedWith({"*weight*"}, "network/x:0"));
-  CHECK(storedWith({"network/Mask-op1"}, "network/Mask-op1:0"));        // a bare node name means slot 0
+  CHECK(storedWith({"network/Mask-op1"}, "network/Mask-op1:0"));  // a bare node name means slot 0
   CHECK_FALSE(storedWith({"network/Mask-op1"}, "network/Mask-op1:1"));
   CHECK(storedWith({"network/Mask-op1:1"}, "network/Mask-op1:1"));
   CHECK(storedWith({"nothing", "next(*"}, "update/network/a/Update-op1:0"));
@@ -167,7 +171,8 @@ TEST_CASE("Iteration lists, --every and policy stats leave out what they say") {
   REQUIRE_FALSE(value.ok());
   CHECK(value.error().code() == core::ErrorCode::kUnavailable);
   CHECK_THAT(value.error().message(), Catch::Contains("--policy full"));
-  CHECK(reader->statistics(kRank0, at(4), graph.tensors()[0].id).error().code() == core::ErrorCode::kUnavailable);
+  CHECK(reader->statistics(kRank0, at(4), graph.tensors()[0].id).error().code() ==
+        core::ErrorCode::kUnavailable);
 }
 
 TEST_CASE("An interrupted iteration is recorded up to where it came, and marked incomplete") {
@@ -216,7 +221,9 @@ TEST_CASE("requestCommit commits at once") {
   CHECK(std::chrono::steady_clock::now() - start < 400ms);
 }
 
-TEST_CASE("finish from another thread while training is stuck records the iteration in progress; a second one is harmless") {
+TEST_CASE(
+    "finish from another thread while training is stuck records the iteration in progress; a second one is "
+    "harmless") {
   const test::TempDir folder;
   const core::Graph graph = test::smallGraph();
   auto recorder = startRecorder(folder / "run", graph);
@@ -287,7 +294,8 @@ TEST_CASE("An iteration larger than --max-size keeps its statistics") {
   CHECK(reader->statistics(kRank0, at(2), graph.tensors()[0].id).ok());
 }
 
-TEST_CASE("A disk that is full stops the recording, says so, and harms neither training nor what was committed") {
+TEST_CASE(
+    "A disk that is full stops the recording, says so, and harms neither training nor what was committed") {
   const test::TempDir folder;
   const core::Graph graph = test::smallGraph(true);
   auto recorder = startRecorder(folder / "run", graph);
@@ -320,7 +328,8 @@ TEST_CASE("After SIGKILL everything older than a second is there") {
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    auto recorder = startRecorder(folder / "run", graph, 1);  // this process's OpenMP threads are not in the child
+    auto recorder =
+        startRecorder(folder / "run", graph, 1);  // this process's OpenMP threads are not in the child
     for (std::int64_t i = 0; i < 1000; ++i) {
       test::feed(*recorder, graph, i);
       std::this_thread::sleep_for(10ms);
@@ -348,7 +357,8 @@ TEST_CASE("Each rank has its own folder, and the graph and sources are written o
   const test::TempDir folder;
   test::writeText(folder / "train.cpp", "int main() {\n  auto y = relu(x);\n}\n");
   const core::Graph graph = test::smallGraph(false, (folder / "train.cpp").string());
-  for (const std::int64_t rank : {0, 1}) test::record(folder / "run", graph, {}, {.iterations = 2, .rank = rank, .ranks = 2});
+  for (const std::int64_t rank : {0, 1})
+    test::record(folder / "run", graph, {}, {.iterations = 2, .rank = rank, .ranks = 2});
   auto reader = openRun(folder / "run");
   CHECK(reader->ranks().size() == 2);
   CHECK(test::firstDifference(*reader, 0, 1) == "");
@@ -390,7 +400,8 @@ TEST_CASE("A changed shape starts a new segment") {
   auto recorder = startRecorder(folder / "run", graph);
   for (std::int64_t i = 0; i < 4; ++i) {
     recorder->iterationStarted(at(i));
-    recorder->tensorReady(at(i), core::TensorId(0), core::Tensor::zeros(core::DType::Float32, {i / 2 + 1, 3}), nullptr);
+    recorder->tensorReady(at(i), core::TensorId(0), core::Tensor::zeros(core::DType::Float32, {i / 2 + 1, 3}),
+                          nullptr);
     recorder->iterationFinished(at(i), {});
   }
   REQUIRE(recorder->finish({.state = "finished"}).ok());

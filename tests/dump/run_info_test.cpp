@@ -1,7 +1,8 @@
+#include "dump/run_info.h"
+
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "dump/run_info.h"
 #include "tests/dump/recorded_run.h"
 
 using namespace msdbg;
@@ -62,9 +63,12 @@ TEST_CASE("Keys of a newer minor version are kept when run.json is rewritten") {
 }
 
 TEST_CASE("A newer major version is refused with the reason; anything else that is wrong is damage") {
-  const auto code = [](const std::string& text) { return RunInfo::fromJson(text, "run.json").error().code(); };
+  const auto code = [](const std::string& text) {
+    return RunInfo::fromJson(text, "run.json").error().code();
+  };
   CHECK(code(R"({"format":[2,0]})") == core::ErrorCode::kUnsupported);
-  CHECK_THAT(RunInfo::fromJson(R"({"format":[2,3]})", "x").error().message(), Catch::Contains("2.3 is newer"));
+  CHECK_THAT(RunInfo::fromJson(R"({"format":[2,3]})", "x").error().message(),
+             Catch::Contains("2.3 is newer"));
   for (const std::string text : {"", "{", "[]", "{}", R"({"format":[]})", R"({"format":[1,0],"ranks":0})",
                                  R"({"format":[1,0],"ranks":2000000000})", R"({"format":[1,0],"seed":"x"})",
                                  R"({"format":[1,0],"policy":{"policy":"everything"}})", "\xff\xfe"}) {

@@ -1,4 +1,5 @@
-// A run must be readable without msdbg: by HDF5's own library calls, its command-line tools, and Debian's h5py.
+// A run must be readable without msdbg: by HDF5's own library calls, its command-line tools, and Debian's
+// h5py.
 #include <hdf5.h>
 
 #include <catch2/catch.hpp>
@@ -58,8 +59,10 @@ TEST_CASE("HDF5's own H5Dread gives the recorded numbers of raw and of compresse
       CHECK(std::memcmp(&values[i * row], fed.raw(), fed.bytes()) == 0);
     }
   }
-  CHECK(readWithLibrary<double>(segment, "/scalars/loss", H5T_NATIVE_DOUBLE) == std::vector<double>{2.5, 1.25, 2.5 / 3});
-  CHECK(readWithLibrary<std::int64_t>(segment, "/iteration/number", H5T_NATIVE_INT64) == std::vector<std::int64_t>{0, 1, 2});
+  CHECK(readWithLibrary<double>(segment, "/scalars/loss", H5T_NATIVE_DOUBLE) ==
+        std::vector<double>{2.5, 1.25, 2.5 / 3});
+  CHECK(readWithLibrary<std::int64_t>(segment, "/iteration/number", H5T_NATIVE_INT64) ==
+        std::vector<std::int64_t>{0, 1, 2});
 }
 
 TEST_CASE("h5ls lists a run and h5dump prints the recorded numbers through the filter plugin") {
@@ -68,7 +71,8 @@ TEST_CASE("h5ls lists a run and h5dump prints the recorded numbers through the f
   const fs::path segment = recordLarge(folder.path());
   const auto listing = test::runCommand({"h5ls", "-r", "-v", segment}, withPlugin());
   CHECK(listing.exitStatus == 0);
-  CHECK_THAT(listing.out, Catch::Contains("/tensor/network/Sparse-op1:0") && Catch::Contains("Dataset {3/3, 200000/200000}"));
+  CHECK_THAT(listing.out, Catch::Contains("/tensor/network/Sparse-op1:0") &&
+                              Catch::Contains("Dataset {3/3, 200000/200000}"));
   CHECK_THAT(listing.out, Catch::Contains("32015"));
   const fs::path raw = folder / "values.bin";
   const auto dumped = test::runCommand(

@@ -21,17 +21,20 @@ struct Training {
   std::unique_ptr<DataLoader> data;
   std::unique_ptr<Trainer> trainer;
 
-  Training(const char* name, const std::string& spec, std::uint64_t seed, int threads = 2,
-           std::int64_t samples = 0)
+  /// samples 0: all; lr 0: the model's own.
+  Training(const char* name, const std::string& spec, std::uint64_t seed, std::int64_t samples = 0,
+           double lr = 0)
       : model(*findModel(name)) {
     run.seedValue = seed;
-    run.threadCount = threads;
+    run.threadCount = 2;
     const Value loss = model.build(g, {.batch = model.batch});
     auto made =
         makeLoader(spec, {.image = model.image, .batch = model.batch, .seed = seed, .samples = samples});
     if (!made.ok()) FAIL(made.error().message());
     data = std::move(made).value();
-    trainer = std::make_unique<Trainer>(run, g, loss, model.optimizer);
+    Sgd optimizer = model.optimizer;
+    if (lr > 0) optimizer.lr = lr;
+    trainer = std::make_unique<Trainer>(run, g, loss, optimizer);
   }
 
   std::vector<double> losses(std::int64_t steps) {
@@ -107,7 +110,9 @@ TEST_CASE("lenet5 reads 97 % of 2,000 unseen MNIST images after at most 6 epochs
     WARN("skipped: no MNIST files (set MSDBG_MNIST_DIR)");
     return;
   }
-  Training t("lenet5", "mnist:" + folder, 1, 2, 8000);
+  // 0.02 was chosen on images 6,000 to 7,999 after training on the 6,000 before them; of the test images
+  // nothing was used. The model's own 0.01 gets there too for most seeds, but with less to spare.
+  Training t("lenet5", "mnist:" + folder, 1, 8000, 0.02);
   auto unseen = makeLoader("mnist:" + folder, {.image = t.model.image,
                                                .batch = t.model.batch,
                                                .firstSample = 8000,
