@@ -3,7 +3,7 @@
 # program: a process per file is far cheaper than one per case, and still says what failed.
 function(msdbg_discover_tests program)
   set(list "${CMAKE_CURRENT_BINARY_DIR}/${program}_tests.cmake")
-  set(environment "OMP_WAIT_POLICY=passive") # tests share the cores; see core_engine/base/openmp_waiting.h
+  set(environment "GOMP_SPINCOUNT=1000") # tests share the cores; see core_engine/base/openmp_waiting.h
   if(MSDBG_SANITIZE)
     list(APPEND environment "LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/support/lsan.supp"
                     "TSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/support/tsan.supp")

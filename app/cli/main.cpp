@@ -15,6 +15,6 @@ bool trains(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (trains(argc, argv)) msdbg::core::restartWithSleepingThreads(argv);
+  if (trains(argc, argv)) msdbg::core::restartWithPatientThreads(argv);
   return msdbg::app::runCommandLine(argc, argv);
 }

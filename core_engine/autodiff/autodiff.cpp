@@ -13,16 +13,18 @@ std::string describe(const Graph& graph, const Node& node) {
   return node.name + " (" + frame->file + ":" + std::to_string(frame->line) + ")";
 }
 
-/// One run of reverse mode over a graph. Node and tensor references are re-fetched after every addNode(), which may move
-/// the tables.
+/// One run of reverse mode over a graph. Node and tensor references are re-fetched after every addNode(),
+/// which may move the tables.
 class ReverseMode : private GradientBuilder {
  public:
-  ReverseMode(Graph& graph, TensorId loss) : m_graph(graph), m_loss(loss), m_forwardNodes(graph.nodes().size()) {}
+  ReverseMode(Graph& graph, TensorId loss)
+      : m_graph(graph), m_loss(loss), m_forwardNodes(graph.nodes().size()) {}
 
   Result<std::map<TensorId, TensorId>> run(double seed) {
     markWanted();
     if (!m_wanted[m_loss.index()])
-      return Error(ErrorCode::kUsage, "loss " + m_graph.tensor(m_loss).name + " depends on no trainable parameter");
+      return Error(ErrorCode::kUsage,
+                   "loss " + m_graph.tensor(m_loss).name + " depends on no trainable parameter");
     m_contributions[m_loss].push_back({m_forwardNodes, addSeed(seed)});
     for (std::size_t i = m_forwardNodes; i-- > 0;) {
       MSDBG_TRY(visit(NodeId(static_cast<std::int64_t>(i))));
@@ -41,7 +43,8 @@ class ReverseMode : private GradientBuilder {
     m_wanted.assign(m_graph.tensors().size(), false);
     for (const TensorInfo& t : m_graph.tensors()) m_wanted[t.id.index()] = t.isSource() && t.trainable;
     for (const Node& node : m_graph.nodes()) {
-      const bool any = std::any_of(node.inputs.begin(), node.inputs.end(), [&](TensorId t) { return m_wanted[t.index()]; });
+      const bool any = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                   [&](TensorId t) { return m_wanted[t.index()]; });
       for (TensorId t : node.outputs) m_wanted[t.index()] = any && isFloating(m_graph.tensor(t).dtype);
     }
   }
@@ -68,7 +71,8 @@ class ReverseMode : private GradientBuilder {
       m_outputGradients[i] = total(node.outputs[i]);
       flows |= m_outputGradients[i].has_value();
     }
-    const bool anyWanted = std::any_of(node.inputs.begin(), node.inputs.end(), [&](TensorId t) { return m_wanted[t.index()]; });
+    const bool anyWanted =
+        std::any_of(node.inputs.begin(), node.inputs.end(), [&](TensorId t) { return m_wanted[t.index()]; });
     if (flows && anyWanted) MSDBG_TRY(differentiate(node));
     // The earliest consumer of a parameter is visited last: then its gradient is complete.
     for (TensorId input : node.inputs) {
@@ -84,13 +88,14 @@ class ReverseMode : private GradientBuilder {
                                           " has no gradient rule, but a trainable parameter lies behind it");
     const std::vector<std::optional<Value>> gradients = op->gradient(*this);
     if (gradients.size() != node.inputs.size())
-      return Error(ErrorCode::kInternal, describe(m_graph, node) + ": gradient rule of " + node.opType + " gave " +
-                                             std::to_string(gradients.size()) + " gradients for " +
+      return Error(ErrorCode::kInternal, describe(m_graph, node) + ": gradient rule of " + node.opType +
+                                             " gave " + std::to_string(gradients.size()) + " gradients for " +
                                              std::to_string(node.inputs.size()) + " inputs");
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       if (!gradients[i] || !wanted(i)) continue;
       if (gradients[i]->shape() != m_graph.tensor(node.inputs[i]).shape)
-        return Error(ErrorCode::kInternal, describe(m_graph, node) + ": gradient of input " + std::to_string(i) + " has shape " +
+        return Error(ErrorCode::kInternal, describe(m_graph, node) + ": gradient of input " +
+                                               std::to_string(i) + " has shape " +
                                                gradients[i]->shape().text());
       m_contributions[node.inputs[i]].push_back({node.id.index(), *gradients[i]});
     }
@@ -102,7 +107,8 @@ class ReverseMode : private GradientBuilder {
     const auto found = m_contributions.find(tensor);
     if (found == m_contributions.end()) return std::nullopt;
     std::vector<Contribution>& all = found->second;
-    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.consumer < b.consumer; });
+    std::stable_sort(all.begin(), all.end(),
+                     [](const auto& a, const auto& b) { return a.consumer < b.consumer; });
     Value sum = all.front().value;
     for (std::size_t i = 1; i < all.size(); ++i) sum = apply1("Add", {sum, all[i].value});
     TensorInfo& info = m_graph.tensor(sum.id());
@@ -119,7 +125,8 @@ class ReverseMode : private GradientBuilder {
     if (m_parameterGradients.contains(parameter)) return;
     std::optional<Value> gradient = total(parameter);
     if (!gradient) return;
-    // A gradient that is handed through unchanged (Add's) serves two tensors; a node of its own keeps names unique.
+    // A gradient that is handed through unchanged (Add's) serves two tensors; a node of its own keeps names
+    // unique.
     if (m_graph.tensor(gradient->id()).gradientOf != parameter) gradient = apply1("Identity", {*gradient});
     TensorInfo& info = m_graph.tensor(gradient->id());
     info.gradientOf = parameter;
@@ -131,9 +138,12 @@ class ReverseMode : private GradientBuilder {
   Value input(std::size_t i) const override { return Value(m_graph, forward().inputs.at(i)); }
   Value output(std::size_t i) const override { return Value(m_graph, forward().outputs.at(i)); }
   std::optional<Value> outputGradient(std::size_t i) const override { return m_outputGradients.at(i); }
-  bool wanted(std::size_t i) const override { return i < forward().inputs.size() && m_wanted[forward().inputs[i].index()]; }
+  bool wanted(std::size_t i) const override {
+    return i < forward().inputs.size() && m_wanted[forward().inputs[i].index()];
+  }
 
-  std::vector<Value> apply(std::string_view opType, std::vector<Value> inputs, Attributes attributes) override {
+  std::vector<Value> apply(std::string_view opType, std::vector<Value> inputs,
+                           Attributes attributes) override {
     const OpDef* op = findOp(opType);
     assert(op && "gradient rules use registered operators only");
     std::vector<TensorType> types;
@@ -143,7 +153,8 @@ class ReverseMode : private GradientBuilder {
       ids.push_back(v.id());
     }
     Result<std::vector<TensorType>> inferred = op->infer(types, attributes);
-    if (!inferred) throw BuildError("gradient of " + describe(m_graph, forward()) + ": " + inferred.error().message());
+    if (!inferred)
+      throw BuildError("gradient of " + describe(m_graph, forward()) + ": " + inferred.error().message());
     std::vector<TensorInfo> outputs;
     for (const TensorType& type : *inferred) {
       TensorInfo info;
@@ -154,8 +165,8 @@ class ReverseMode : private GradientBuilder {
     }
     const std::string scope = "grad/" + forward().scope;
     const std::vector<FrameId> frames = forward().frames;
-    const NodeId id = m_graph.addNode(std::string(opType), scope, Phase::kBackward, std::move(ids), std::move(attributes),
-                                      std::move(outputs), frames, m_current);
+    const NodeId id = m_graph.addNode(std::string(opType), scope, Phase::kBackward, std::move(ids),
+                                      std::move(attributes), std::move(outputs), frames, m_current);
     std::vector<Value> values;
     for (TensorId t : m_graph.node(id).outputs) values.emplace_back(m_graph, t);
     return values;
@@ -176,7 +187,8 @@ class ReverseMode : private GradientBuilder {
 Result<std::map<TensorId, TensorId>> addGradients(Graph& graph, TensorId loss, double seed) {
   const TensorInfo& info = graph.tensor(loss);
   if (!info.producer.valid() || !info.shape.known() || info.shape.elements() != 1 || !isFloating(info.dtype))
-    return Error(ErrorCode::kUsage, "loss " + info.fullName() + " must be one floating-point number, but is " +
+    return Error(ErrorCode::kUsage, "loss " + info.fullName() +
+                                        " must be one floating-point number, but is " +
                                         std::string(dtypeName(info.dtype)) + info.shape.text());
   try {
     return ReverseMode(graph, loss).run(seed);

@@ -6,9 +6,9 @@
 
 namespace msdbg::core {
 
-void restartWithSleepingThreads(char** argv) {
+void restartWithPatientThreads(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
-  if (setenv("OMP_WAIT_POLICY", "passive", 0) != 0) return;
+  if (setenv("GOMP_SPINCOUNT", "1000", 0) != 0) return;
   execv("/proc/self/exe", argv);
   // Without /proc the program runs as it is: slower beside others, with the same results.
 }

@@ -1,5 +1,6 @@
-// Data parallelism: sums every parameter's gradient over the ranks. The loss was seeded with 1/ranks, so the sum is the
-// gradient of the mean over the global batch. grad(P) means the reduced gradient; the local one is local_grad(P).
+// Data parallelism: sums every parameter's gradient over the ranks. The loss was seeded with 1/ranks, so the
+// sum is the gradient of the mean over the global batch. grad(P) means the reduced gradient; the local one is
+// local_grad(P).
 //   dw  ->  Allreduce(dw)
 #include "core_engine/passes/pipeline.h"
 
@@ -15,8 +16,8 @@ TensorId addAllreduce(Graph& graph, TensorId gradient, TensorId parameter) {
   reduced.role = TensorRole::kGradient;
   reduced.gradientOf = parameter;
   reduced.replicated = true;
-  const NodeId id = graph.addNode("Allreduce", maker.scope, Phase::kCollective, {gradient}, {}, {std::move(reduced)},
-                                  maker.frames, maker.derivedFrom);
+  const NodeId id = graph.addNode("Allreduce", maker.scope, Phase::kCollective, {gradient}, {},
+                                  {std::move(reduced)}, maker.frames, maker.derivedFrom);
   return graph.node(id).outputs.front();
 }
 

@@ -1,4 +1,5 @@
-// Adds backward nodes and collects the parameters' gradients in the order in which backward makes them available.
+// Adds backward nodes and collects the parameters' gradients in the order in which backward makes them
+// available.
 //   loss = SoftmaxCrossEntropyLoss(Gemm(x, w, b), label)
 //   ->  … SoftmaxCrossEntropyLossGrad, Gemm (dw), ReduceSum (db)
 #include <algorithm>

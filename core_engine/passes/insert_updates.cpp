@@ -52,9 +52,11 @@ void addUpdate(Graph& graph, const TrainingGraph& training, TensorId parameterId
     inputs.push_back(momentum);
     outputs.push_back(nextValueOf(graph.tensor(momentum)));
   }
-  Attributes attributes{{"momentum", training.optimizer.momentum}, {"weight_decay", training.optimizer.weightDecay}};
-  const NodeId id = graph.addNode("SgdUpdate", "update" + scopeOf(parameter.name), Phase::kUpdate, std::move(inputs),
-                                  std::move(attributes), std::move(outputs), user.frames, user.id);
+  Attributes attributes{{"momentum", training.optimizer.momentum},
+                        {"weight_decay", training.optimizer.weightDecay}};
+  const NodeId id =
+      graph.addNode("SgdUpdate", "update" + scopeOf(parameter.name), Phase::kUpdate, std::move(inputs),
+                    std::move(attributes), std::move(outputs), user.frames, user.id);
   graph.setAlias(graph.node(id).outputs.front(), "next(" + parameter.name + ")");
 }
 
@@ -62,7 +64,8 @@ void addUpdate(Graph& graph, const TrainingGraph& training, TensorId parameterId
 
 Status insertUpdatesPass(Graph& graph, TrainingGraph& training) {
   training.learningRate = addLearningRate(graph, training.optimizer.lr);
-  for (const auto& [parameter, gradient] : training.gradients) addUpdate(graph, training, parameter, gradient);
+  for (const auto& [parameter, gradient] : training.gradients)
+    addUpdate(graph, training, parameter, gradient);
   return Ok{};
 }
 

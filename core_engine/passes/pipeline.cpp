@@ -26,7 +26,8 @@ Status runPass(const Pass& pass, Graph& graph, TrainingGraph& training, std::vec
   if (!log) return Ok{};
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
   const std::size_t added = graph.nodes().size() - before;
-  log->push_back({pass.name, took.count(), added ? "added " + std::to_string(added) + " nodes" : "(unchanged)"});
+  log->push_back(
+      {pass.name, took.count(), added ? "added " + std::to_string(added) + " nodes" : "(unchanged)"});
   return Ok{};
 }
 

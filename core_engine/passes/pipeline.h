@@ -1,6 +1,6 @@
-// The training compiler: a flat list of rewrites, each timed and verified. Order of the resulting table: forward,
-// backward, the Allreduce of each parameter gradient (ranks > 1), the updates; the last two in the order in which
-// backward makes the gradients available (last layer first).
+// The training compiler: a flat list of rewrites, each timed and verified. Order of the resulting table:
+// forward, backward, the Allreduce of each parameter gradient (ranks > 1), the updates; the last two in the
+// order in which backward makes the gradients available (last layer first).
 #pragma once
 
 #include <string>
@@ -16,8 +16,11 @@ struct TrainingGraph {
   TensorId loss, learningRate;
   Sgd optimizer;
   int ranks = 1;
-  struct ParameterGradient { TensorId parameter, gradient; };
-  std::vector<ParameterGradient> gradients;  // in order of availability; gradient is the reduced one after Allreduce
+  struct ParameterGradient {
+    TensorId parameter, gradient;
+  };
+  std::vector<ParameterGradient>
+      gradients;  // in order of availability; gradient is the reduced one after Allreduce
 };
 
 struct PassLog {
@@ -26,8 +29,8 @@ struct PassLog {
   std::string changed;  // "added 24 nodes", "(unchanged)"
 };
 
-/// Rewrites a forward graph into a training graph in place. Errors as addGradients; kInternal (naming the pass) when one
-/// broke the graph.
+/// Rewrites a forward graph into a training graph in place. Errors as addGradients; kInternal (naming the
+/// pass) when one broke the graph.
 Result<TrainingGraph> compileTraining(Graph& graph, TensorId loss, const Sgd& optimizer, int ranks,
                                       std::vector<PassLog>* log = nullptr);
 

@@ -1,5 +1,6 @@
-// Backend: turns nodes into kernels that run. `cpu` is the fast one, `reference` runs OpDef::reference; CUDA comes later
-// behind the same interface. A backend that declines a node says why, and the next one is asked; reference is last.
+// Backend: turns nodes into kernels that run. `cpu` is the fast one, `reference` runs OpDef::reference; CUDA
+// comes later behind the same interface. A backend that declines a node says why, and the next one is asked;
+// reference is last.
 #pragma once
 
 #include <memory>
@@ -11,7 +12,8 @@
 
 namespace msdbg::core {
 
-/// One compiled kernel. run() is called from the training thread only; it may use `state.threads` OpenMP threads.
+/// One compiled kernel. run() is called from the training thread only; it may use `state.threads` OpenMP
+/// threads.
 class KernelImpl {
  public:
   virtual ~KernelImpl() = default;
@@ -24,7 +26,10 @@ class Backend {
   virtual ~Backend() = default;
   virtual std::string name() const = 0;
   /// nullptr kernel and a reason when the backend declines the node.
-  struct Answer { std::unique_ptr<KernelImpl> kernel; std::string declined; };
+  struct Answer {
+    std::unique_ptr<KernelImpl> kernel;
+    std::string declined;
+  };
   virtual Answer compile(const Graph& graph, const Node& node, int threads) = 0;
 };
 
@@ -32,7 +37,11 @@ std::unique_ptr<Backend> makeReferenceBackend();
 std::unique_ptr<Backend> makeCpuBackend();  // core_engine/cpu
 
 /// What the run folder records about the machine's kernels: "dnnl 2.6.3 avx512_core, …".
-struct CpuInfo { std::string model; std::vector<std::string> features; std::string dnnlVersion, dnnlIsa; };
+struct CpuInfo {
+  std::string model;
+  std::vector<std::string> features;
+  std::string dnnlVersion, dnnlIsa;
+};
 CpuInfo cpuInfo();
 
 }  // namespace msdbg::core

@@ -26,7 +26,8 @@ void fillNormal(Tensor& tensor, const std::string& name, std::uint64_t seed, dou
     const std::int64_t n = tensor.elements();
 #pragma omp parallel for schedule(static)
     for (std::int64_t i = 0; i < n; ++i)
-      data[static_cast<std::size_t>(i)] = static_cast<T>(deviation * stream.normal(static_cast<std::uint64_t>(i)));
+      data[static_cast<std::size_t>(i)] =
+          static_cast<T>(deviation * stream.normal(static_cast<std::uint64_t>(i)));
   });
 }
 
@@ -40,8 +41,10 @@ void fillConstant(Tensor& tensor, double value) {
 void initialise(Tensor& tensor, const TensorInfo& info, std::uint64_t seed) {
   switch (info.initializer.kind) {
     case Initializer::Kind::kNone:
-    case Initializer::Kind::kZeros: return;  // memory starts as zeros
-    case Initializer::Kind::kConstant: return fillConstant(tensor, info.initializer.value);
+    case Initializer::Kind::kZeros:
+      return;  // memory starts as zeros
+    case Initializer::Kind::kConstant:
+      return fillConstant(tensor, info.initializer.value);
     case Initializer::Kind::kKaimingNormal:
       return fillNormal(tensor, info.name, seed, std::sqrt(2.0 / info.initializer.value));
   }
@@ -73,7 +76,8 @@ struct Executor::Impl {
   Impl(Graph& g, ExecutorOptions o) : graph(g), options(std::move(o)) {}
 
   Status prepare() {
-    state = {Iteration(0), options.rank, options.ranks, options.threads, options.seed, true, options.communicator};
+    state = {Iteration(0), options.rank, options.ranks,       options.threads,
+             options.seed, true,         options.communicator};
     omp_set_num_threads(options.threads);
     MSDBG_ASSIGN(faults, FaultInjector::bind(options.faults, graph, options.rank));
     if (options.backend == BackendKind::kFast) backends.push_back(makeCpuBackend());
@@ -85,7 +89,8 @@ struct Executor::Impl {
   Status allocate() {
     for (const TensorInfo& info : graph.tensors()) {
       if (!info.shape.known())
-        return Error(ErrorCode::kUsage, info.fullName() + " has unknown dimensions " + info.shape.text() + " and cannot be executed");
+        return Error(ErrorCode::kUsage, info.fullName() + " has unknown dimensions " + info.shape.text() +
+                                            " and cannot be executed");
       tensors.push_back(Tensor::zeros(info.dtype, info.shape));
       if (info.isSource()) initialise(tensors.back(), info, options.seed);
     }
@@ -113,17 +118,21 @@ struct Executor::Impl {
       if (answer.kernel) return std::move(answer.kernel);
       reasons += (reasons.empty() ? "" : "; ") + backend->name() + ": " + answer.declined;
     }
-    return Error(ErrorCode::kUnsupported, where(graph, node) + ": no kernel for " + node.opType + " (" + reasons + ")");
+    return Error(ErrorCode::kUnsupported,
+                 where(graph, node) + ": no kernel for " + node.opType + " (" + reasons + ")");
   }
 
   Status feed(const Feeds& feeds) {
     for (const auto& [id, tensor] : feeds) {
       const TensorInfo& info = graph.tensor(id);
       if (!isFed(info.role))
-        return Error(ErrorCode::kUsage, info.fullName() + " is no input but " + std::string(roleName(info.role)));
+        return Error(ErrorCode::kUsage,
+                     info.fullName() + " is no input but " + std::string(roleName(info.role)));
       if (tensor.dtype() != info.dtype || tensor.shape() != info.shape)
-        return Error(ErrorCode::kUsage, "input " + info.name + " wants " + std::string(dtypeName(info.dtype)) + info.shape.text() +
-                                            " but was given " + std::string(dtypeName(tensor.dtype())) + tensor.shape().text());
+        return Error(ErrorCode::kUsage, "input " + info.name + " wants " +
+                                            std::string(dtypeName(info.dtype)) + info.shape.text() +
+                                            " but was given " + std::string(dtypeName(tensor.dtype())) +
+                                            tensor.shape().text());
       tensors[id.index()] = tensor;  // shares the batch's memory: kernels only read sources
     }
     return Ok{};
@@ -132,7 +141,8 @@ struct Executor::Impl {
   Status checkFed(const Feeds& feeds) const {
     for (const TensorInfo& info : graph.tensors()) {
       if (info.role != TensorRole::kInput && info.role != TensorRole::kLabel) continue;
-      const bool fed = std::any_of(feeds.begin(), feeds.end(), [&](const auto& f) { return f.first == info.id; });
+      const bool fed =
+          std::any_of(feeds.begin(), feeds.end(), [&](const auto& f) { return f.first == info.id; });
       if (!fed) return Error(ErrorCode::kUsage, "input " + info.name + " was not given a value");
     }
     return Ok{};
@@ -166,7 +176,8 @@ struct Executor::Impl {
   void report(const Node& node, Observer& observer) {
     for (TensorId id : node.outputs) {
       const TensorId previous = graph.tensor(id).updateOf;
-      observer.tensorReady(state.iteration, id, tensors[id.index()], previous.valid() ? &tensors[previous.index()] : nullptr);
+      observer.tensorReady(state.iteration, id, tensors[id.index()],
+                           previous.valid() ? &tensors[previous.index()] : nullptr);
     }
   }
 
@@ -224,8 +235,10 @@ const Tensor& Executor::value(TensorId id) const { return m_impl->tensors.at(id.
 Status Executor::setValue(TensorId id, const Tensor& value) {
   Tensor& mine = m_impl->tensors.at(id.index());
   if (mine.dtype() != value.dtype() || mine.shape() != value.shape())
-    return Error(ErrorCode::kUsage, m_impl->graph.tensor(id).fullName() + " is " + std::string(dtypeName(mine.dtype())) +
-                                        mine.shape().text() + ", not " + std::string(dtypeName(value.dtype())) + value.shape().text());
+    return Error(ErrorCode::kUsage, m_impl->graph.tensor(id).fullName() + " is " +
+                                        std::string(dtypeName(mine.dtype())) + mine.shape().text() +
+                                        ", not " + std::string(dtypeName(value.dtype())) +
+                                        value.shape().text());
   mine = value.clone();
   return Ok{};
 }

@@ -1,5 +1,6 @@
-// Executor: runs a graph iteration by iteration on one rank. Every tensor has memory of its own, allocated once.
-// Parameters and states are swapped with their kUpdated tensors after each iteration. Used from one thread.
+// Executor: runs a graph iteration by iteration on one rank. Every tensor has memory of its own, allocated
+// once. Parameters and states are swapped with their kUpdated tensors after each iteration. Used from one
+// thread.
 #pragma once
 
 #include <memory>

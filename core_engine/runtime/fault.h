@@ -1,4 +1,5 @@
-// Planted faults (shared/specs/faults.md): a spec, its parser, and the injector that the executor asks after each kernel.
+// Planted faults (shared/specs/faults.md): a spec, its parser, and the injector that the executor asks after
+// each kernel.
 #pragma once
 
 #include <optional>
@@ -15,21 +16,23 @@ enum class FaultKind { kNan, kInf, kBitflip, kZeroGrad, kSkipAllreduce, kStaleWe
 struct FaultSpec {
   FaultKind kind = FaultKind::kNan;
   Iteration iteration{0};
-  std::optional<Rank> rank;       // without: all ranks
-  std::string node;               // glob; "": the first node in order that the kind can hit
+  std::optional<Rank> rank;  // without: all ranks
+  std::string node;          // glob; "": the first node in order that the kind can hit
   std::int64_t element = 0;
   int bit = 30;
   double scale = 1e4;
-  std::string text;               // as given
+  std::string text;  // as given
 };
 
-/// `KIND@iteration=I[,rank=R][,node=GLOB][,element=E][,bit=B][,scale=S]`; kUsage names the part that is wrong and the kinds.
+/// `KIND@iteration=I[,rank=R][,node=GLOB][,element=E][,bit=B][,scale=S]`; kUsage names the part that is wrong
+/// and the kinds.
 Result<FaultSpec> parseFault(std::string_view text);
 
 /// Faults bound to a graph: each knows the one node it hits.
 class FaultInjector {
  public:
-  /// kNotFound: no node matches (nearest names); kUsage: the kind cannot hit that node, or the element is out of range.
+  /// kNotFound: no node matches (nearest names); kUsage: the kind cannot hit that node, or the element is out
+  /// of range.
   static Result<FaultInjector> bind(const std::vector<FaultSpec>& specs, const Graph& graph, Rank rank);
   FaultInjector() = default;
 
@@ -43,7 +46,11 @@ class FaultInjector {
   std::vector<NodeId> targets() const;
 
  private:
-  struct Bound { FaultSpec spec; NodeId node; bool here; };
+  struct Bound {
+    FaultSpec spec;
+    NodeId node;
+    bool here;
+  };
   std::vector<Bound> m_faults;
 };
 

@@ -37,30 +37,43 @@ bool canHit(FaultKind kind, const Graph& graph, const Node& node) {
   if (node.outputs.empty() || !isFloating(output(graph, node).dtype)) return false;
   switch (kind) {
     case FaultKind::kNan:
-    case FaultKind::kInf: return true;
-    case FaultKind::kBitflip: return node.phase == Phase::kCollective || node.phase == Phase::kUpdate;
-    case FaultKind::kZeroGrad: return makesParameterGradient(graph, node);
-    case FaultKind::kSkipAllreduce: return node.phase == Phase::kCollective;
+    case FaultKind::kInf:
+      return true;
+    case FaultKind::kBitflip:
+      return node.phase == Phase::kCollective || node.phase == Phase::kUpdate;
+    case FaultKind::kZeroGrad:
+      return makesParameterGradient(graph, node);
+    case FaultKind::kSkipAllreduce:
+      return node.phase == Phase::kCollective;
     case FaultKind::kStaleWeight:
-    case FaultKind::kLr: return node.phase == Phase::kUpdate;
-    case FaultKind::kDeadRelu: return updatesReluBias(graph, node);
+    case FaultKind::kLr:
+      return node.phase == Phase::kUpdate;
+    case FaultKind::kDeadRelu:
+      return updatesReluBias(graph, node);
   }
   return false;
 }
 
 std::string_view whatItHits(FaultKind kind) {
   switch (kind) {
-    case FaultKind::kBitflip: return "an Allreduce or an update node";
-    case FaultKind::kZeroGrad: return "a node that makes a parameter's gradient";
-    case FaultKind::kSkipAllreduce: return "an Allreduce (there are none with one rank)";
+    case FaultKind::kBitflip:
+      return "an Allreduce or an update node";
+    case FaultKind::kZeroGrad:
+      return "a node that makes a parameter's gradient";
+    case FaultKind::kSkipAllreduce:
+      return "an Allreduce (there are none with one rank)";
     case FaultKind::kStaleWeight:
-    case FaultKind::kLr: return "an update node";
-    case FaultKind::kDeadRelu: return "the update of a bias that feeds a Relu";
-    default: return "a node with a floating-point output";
+    case FaultKind::kLr:
+      return "an update node";
+    case FaultKind::kDeadRelu:
+      return "the update of a bias that feeds a Relu";
+    default:
+      return "a node with a floating-point output";
   }
 }
 
-/// A glob, full name or unique part of it; the parameter or gradient a node makes may be named instead of the node.
+/// A glob, full name or unique part of it; the parameter or gradient a node makes may be named instead of the
+/// node.
 bool matches(const std::string& pattern, const Graph& graph, const Node& node) {
   if (pattern.empty()) return true;
   std::vector<std::string> names{node.name};
@@ -86,20 +99,24 @@ Result<NodeId> target(const FaultSpec& spec, const Graph& graph) {
   }
   const std::string where = "fault '" + spec.text + "': ";
   if (matched)
-    return Error(ErrorCode::kUsage, where + (spec.node.empty() ? "the graph has no node" : "no node matching '" + spec.node + "'") +
-                                        " that it can hit; it needs " + std::string(whatItHits(spec.kind)));
-  return Error(ErrorCode::kNotFound, where + "no node matches '" + spec.node + "'" + didYouMean(spec.node, names));
+    return Error(ErrorCode::kUsage,
+                 where +
+                     (spec.node.empty() ? "the graph has no node" : "no node matching '" + spec.node + "'") +
+                     " that it can hit; it needs " + std::string(whatItHits(spec.kind)));
+  return Error(ErrorCode::kNotFound,
+               where + "no node matches '" + spec.node + "'" + didYouMean(spec.node, names));
 }
 
 Status checkElement(const FaultSpec& spec, const Graph& graph, NodeId node) {
   const TensorInfo& out = output(graph, graph.node(node));
   const std::int64_t bits = static_cast<std::int64_t>(dtypeSize(out.dtype)) * 8;
   if (spec.element >= out.shape.elements())
-    return Error(ErrorCode::kUsage, "fault '" + spec.text + "': element " + std::to_string(spec.element) + " is out of range; " +
-                                        out.fullName() + " has " + std::to_string(out.shape.elements()) + " elements");
+    return Error(ErrorCode::kUsage, "fault '" + spec.text + "': element " + std::to_string(spec.element) +
+                                        " is out of range; " + out.fullName() + " has " +
+                                        std::to_string(out.shape.elements()) + " elements");
   if (spec.bit >= bits)
-    return Error(ErrorCode::kUsage, "fault '" + spec.text + "': bit must be below " + std::to_string(bits) + " for " +
-                                        std::string(dtypeName(out.dtype)));
+    return Error(ErrorCode::kUsage, "fault '" + spec.text + "': bit must be below " + std::to_string(bits) +
+                                        " for " + std::string(dtypeName(out.dtype)));
   return Ok{};
 }
 
@@ -116,28 +133,36 @@ void fill(Tensor& tensor, double value) {
 
 void flipBit(Tensor& tensor, std::int64_t element, int bit) {
   const std::size_t size = dtypeSize(tensor.dtype());
-  std::byte& b = tensor.byteSpan()[static_cast<std::size_t>(element) * size + static_cast<std::size_t>(bit / 8)];
+  std::byte& b =
+      tensor.byteSpan()[static_cast<std::size_t>(element) * size + static_cast<std::size_t>(bit / 8)];
   b ^= std::byte{1} << (bit % 8);  // little-endian, as the run folder is
 }
 
 void inject(const FaultSpec& spec, std::span<const Tensor* const> inputs, Tensor& out) {
   switch (spec.kind) {
-    case FaultKind::kNan: return setElement(out, spec.element, std::numeric_limits<double>::quiet_NaN());
-    case FaultKind::kInf: return setElement(out, spec.element, std::numeric_limits<double>::infinity());
-    case FaultKind::kBitflip: return flipBit(out, spec.element, spec.bit);
-    case FaultKind::kZeroGrad: return fill(out, 0.0);
+    case FaultKind::kNan:
+      return setElement(out, spec.element, std::numeric_limits<double>::quiet_NaN());
+    case FaultKind::kInf:
+      return setElement(out, spec.element, std::numeric_limits<double>::infinity());
+    case FaultKind::kBitflip:
+      return flipBit(out, spec.element, spec.bit);
+    case FaultKind::kZeroGrad:
+      return fill(out, 0.0);
     case FaultKind::kSkipAllreduce:  // the local sum instead of the global one
     case FaultKind::kStaleWeight:    // the value the update read
       std::memcpy(out.raw(), inputs.front()->raw(), out.bytes());
       return;
-    case FaultKind::kDeadRelu: return fill(out, -1e3);
-    case FaultKind::kLr: return;  // learningRateScale()
+    case FaultKind::kDeadRelu:
+      return fill(out, -1e3);
+    case FaultKind::kLr:
+      return;  // learningRateScale()
   }
 }
 
 }  // namespace
 
-Result<FaultInjector> FaultInjector::bind(const std::vector<FaultSpec>& specs, const Graph& graph, Rank rank) {
+Result<FaultInjector> FaultInjector::bind(const std::vector<FaultSpec>& specs, const Graph& graph,
+                                          Rank rank) {
   FaultInjector injector;
   for (const FaultSpec& spec : specs) {
     MSDBG_ASSIGN(const NodeId node, target(spec, graph));
@@ -150,14 +175,16 @@ Result<FaultInjector> FaultInjector::bind(const std::vector<FaultSpec>& specs, c
 double FaultInjector::learningRateScale(Iteration iteration) const {
   double scale = 1;
   for (const Bound& fault : m_faults)
-    if (fault.here && fault.spec.kind == FaultKind::kLr && fault.spec.iteration == iteration) scale *= fault.spec.scale;
+    if (fault.here && fault.spec.kind == FaultKind::kLr && fault.spec.iteration == iteration)
+      scale *= fault.spec.scale;
   return scale;
 }
 
 void FaultInjector::afterNode(Iteration iteration, const Node& node, std::span<const Tensor* const> inputs,
                               std::span<Tensor* const> outputs) const {
   for (const Bound& fault : m_faults)
-    if (fault.here && fault.node == node.id && fault.spec.iteration == iteration) inject(fault.spec, inputs, *outputs.front());
+    if (fault.here && fault.node == node.id && fault.spec.iteration == iteration)
+      inject(fault.spec, inputs, *outputs.front());
 }
 
 std::vector<NodeId> FaultInjector::targets() const {

@@ -8,7 +8,10 @@
 namespace msdbg::core {
 namespace {
 
-struct KindName { std::string_view name; FaultKind kind; };
+struct KindName {
+  std::string_view name;
+  FaultKind kind;
+};
 constexpr KindName kKinds[] = {
     {"nan", FaultKind::kNan},
     {"inf", FaultKind::kInf},
@@ -25,12 +28,13 @@ Error usage(std::string_view spec, const std::string& what) {
   return {ErrorCode::kUsage, "fault '" + std::string(spec) + "': " + what};
 }
 
-Result<std::int64_t> parseCount(std::string_view spec, std::string_view key, std::string_view text, std::int64_t limit) {
+Result<std::int64_t> parseCount(std::string_view spec, std::string_view key, std::string_view text,
+                                std::int64_t limit) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 0 || value > limit)
-    return usage(spec, std::string(key) + " must be a whole number from 0 to " + std::to_string(limit) + ", not '" +
-                           std::string(text) + "'");
+    return usage(spec, std::string(key) + " must be a whole number from 0 to " + std::to_string(limit) +
+                           ", not '" + std::string(text) + "'");
   return value;
 }
 
@@ -91,7 +95,8 @@ Result<FaultSpec> parseFault(std::string_view text) {
   fault.text = std::string(text);
   const std::size_t at = text.find('@');
   MSDBG_ASSIGN(fault.kind, parseKind(text, text.substr(0, at)));
-  if (at == std::string_view::npos) return usage(text, "no iteration given; the form is " + std::string(kGrammar));
+  if (at == std::string_view::npos)
+    return usage(text, "no iteration given; the form is " + std::string(kGrammar));
   bool hasIteration = false;
   for (std::string_view part : splitKeys(text.substr(at + 1))) {
     const std::size_t equals = part.find('=');

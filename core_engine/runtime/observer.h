@@ -1,6 +1,7 @@
 // Observer: the only seam through which anything watches the engine (the recorder, tests, the watchdog).
-// With none attached nothing is paid. All calls come from the training thread, in execution order; tensors are valid
-// only during the call. An observer never changes a value and never throws; its own failures it keeps and reports.
+// With none attached nothing is paid. All calls come from the training thread, in execution order; tensors
+// are valid only during the call. An observer never changes a value and never throws; its own failures it
+// keeps and reports.
 #pragma once
 
 #include <span>
@@ -12,18 +13,21 @@
 
 namespace msdbg::core {
 
-using Scalars = std::vector<std::pair<std::string, double>>;  // "loss", "learning_rate", "accuracy", "step_time" (s), …
+using Scalars =
+    std::vector<std::pair<std::string, double>>;  // "loss", "learning_rate", "accuracy", "step_time" (s), …
 
 class Observer {
  public:
   virtual ~Observer() = default;
 
-  /// A graph (version) is about to be executed; `graph` outlives the observer's use of it (until the next call).
+  /// A graph (version) is about to be executed; `graph` outlives the observer's use of it (until the next
+  /// call).
   virtual void graphReady(const Graph& graph) = 0;
   virtual void iterationStarted(Iteration iteration) = 0;
-  /// Once per source at the start of the iteration, then once per node output right after its kernel, in order.
-  /// For kUpdated tensors `previous` is the parameter or state the update read; else nullptr.
-  virtual void tensorReady(Iteration iteration, TensorId tensor, const Tensor& value, const Tensor* previous) = 0;
+  /// Once per source at the start of the iteration, then once per node output right after its kernel, in
+  /// order. For kUpdated tensors `previous` is the parameter or state the update read; else nullptr.
+  virtual void tensorReady(Iteration iteration, TensorId tensor, const Tensor& value,
+                           const Tensor* previous) = 0;
   /// A kernel is about to run: what a watchdog names when a rank dies or hangs.
   virtual void kernelStarted(Iteration iteration, KernelId kernel) { (void)iteration, (void)kernel; }
   virtual void iterationFinished(Iteration iteration, const Scalars& scalars) = 0;

@@ -1,5 +1,5 @@
-// Philox4x32-10 (Salmon et al., SC11): counter-based random numbers. The value depends on the key and the index only,
-// never on which thread asks or in which order.
+// Philox4x32-10 (Salmon et al., SC11): counter-based random numbers. The value depends on the key and the
+// index only, never on which thread asks or in which order.
 #pragma once
 
 #include <array>
@@ -9,7 +9,8 @@
 namespace msdbg::core {
 
 /// Four 32-bit words for (key, counter).
-std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
+                                        std::array<std::uint32_t, 2> key);
 
 /// A stream of numbers for one node and iteration, addressed by index in the global batch.
 class RandomStream {

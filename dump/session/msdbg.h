@@ -19,6 +19,7 @@ using core::DType;
 using core::Graph;
 using core::LinearOptions;
 using core::LoaderOptions;
+using core::makeLoader;
 using core::PoolOptions;
 using core::Scope;
 using core::Sgd;
@@ -28,7 +29,6 @@ using core::Tensor;
 using core::Trainer;
 using core::Value;
 using dump::Session;
-using core::makeLoader;
 
 // Layers and operators (conv, linear, relu, softmaxCrossEntropy, …) are found through their Value arguments.
 

@@ -10,7 +10,7 @@ namespace msdbg::dump {
 namespace {
 
 constexpr std::size_t kMostIterations = 4096;  // of a segment
-constexpr auto kLeastReserve = std::chrono::milliseconds(150), kMostReserve = std::chrono::milliseconds(800);
+constexpr auto kLeastReserve = std::chrono::milliseconds(250), kMostReserve = std::chrono::milliseconds(800);
 
 double unixTime() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();

@@ -78,8 +78,8 @@ class PendingIterations {
   std::deque<std::shared_ptr<IterationRecord>> m_finished;  // not yet committed, oldest first
   std::deque<Encode> m_toEncode;
   std::uint64_t m_pendingBytes = 0;
-  std::size_t m_forced = 0;  // so many of m_finished go out without waiting
-  Clock::duration m_reserve{std::chrono::milliseconds(200)};
+  std::size_t m_forced = 0;                                   // so many of m_finished go out without waiting
+  Clock::duration m_reserve{std::chrono::milliseconds(300)};  // of the second, for building and writing
   bool m_closed = false;
   std::optional<core::Error> m_failure;
 };

@@ -1,6 +1,9 @@
-// msdbg_bench: what recording costs, as ratios measured in one run (never a timed test). Prints a table; the last
-// column says against what. Alexnet at its default batch unless another built-in model is named as first argument.
+// msdbg_bench: what recording costs, as ratios measured in one run (never a timed test). Prints a table; the
+// last column says against what. Alexnet at its default batch unless another built-in model is named as first
+// argument.
+#include <fcntl.h>
 #include <omp.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,9 +13,6 @@
 #include <filesystem>
 #include <string>
 #include <vector>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 #include "core_engine/base/openmp_waiting.h"
 #include "core_engine/models/model.h"
@@ -83,7 +83,8 @@ class Bench {
     options.image = model.image;
     options.batch = model.batch;
     m_loader = require(core::makeLoader("digits", options));
-    for (int i = 0; i < kSteps; ++i) m_batches.push_back(m_loader->batch(core::Iteration(i), core::Rank(0), 1));
+    for (int i = 0; i < kSteps; ++i)
+      m_batches.push_back(m_loader->batch(core::Iteration(i), core::Rank(0), 1));
   }
 
   Block off() { return train(nullptr); }
@@ -113,7 +114,8 @@ class Bench {
  private:
   Block train(dump::Recorder* recorder) {
     core::Graph graph("network");
-    const core::Value loss = m_model.build(graph, {.batch = m_model.batch, .dropout = 0, .dtype = core::DType::Float32});
+    const core::Value loss =
+        m_model.build(graph, {.batch = m_model.batch, .dropout = 0, .dtype = core::DType::Float32});
     BenchContext context(recorder, m_threads);
     core::Trainer trainer(context, graph, loss, m_model.optimizer);
     for (int i = 0; i < 2; ++i) trainer.step(m_batches[static_cast<std::size_t>(i)]);
@@ -149,7 +151,9 @@ double plainWrite(const fs::path& folder, std::uint64_t bytes) {
   return seconds;
 }
 
-struct Reads { double openSeconds = 0, tensorSeconds = 0, megabytesPerSecond = 0; };
+struct Reads {
+  double openSeconds = 0, tensorSeconds = 0, megabytesPerSecond = 0;
+};
 
 /// Opens the run anew and reads 64 stored tensors of at least 64 KiB drawn by a fixed seed.
 Reads randomReads(const fs::path& run) {
@@ -159,7 +163,8 @@ Reads randomReads(const fs::path& run) {
   reads.openSeconds = now() - start;
   std::vector<core::TensorId> big;
   for (const core::TensorInfo& t : reader->graph().tensors())
-    if (t.shape.known() && t.shape.elements() * 4 >= 65536 && t.dtype == core::DType::Float32) big.push_back(t.id);
+    if (t.shape.known() && t.shape.elements() * 4 >= 65536 && t.dtype == core::DType::Float32)
+      big.push_back(t.id);
   const auto iterations = reader->iterations(core::Rank(0));
   const core::RandomStream random(7, "bench/reads", 0);
   std::vector<double> seconds;
@@ -185,12 +190,15 @@ void row(const char* what, double value, const char* unit, const char* against) 
 }  // namespace
 
 int main(int argc, char** argv) {
-  core::restartWithSleepingThreads(argv);
+  core::restartWithPatientThreads(argv);
   const std::string name = argc > 1 ? argv[1] : "alexnet";
   const core::ModelInfo* model = core::findModel(name);
   if (!model) fail("unknown model '" + name + "'");
   const char* where = std::getenv("MSDBG_BENCH_DIR");
-  const fs::path folder = fs::path(where ? where : fs::exists("/dev/shm") ? "/dev/shm" : "/tmp") / ("msdbg_bench_" + std::to_string(getpid()));
+  const fs::path folder = fs::path(where                    ? where
+                                   : fs::exists("/dev/shm") ? "/dev/shm"
+                                                            : "/tmp") /
+                          ("msdbg_bench_" + std::to_string(getpid()));
   fs::create_directories(folder);
 
   Bench bench(*model, folder);
@@ -209,21 +217,27 @@ int main(int argc, char** argv) {
   reader.reset();
   const Reads reads = randomReads(folder / "full.msdbg");
 
-  std::printf("%s, batch %lld, %d threads, digits; recording to %s; median of %d rounds of %d steps\n\n", name.c_str(),
-              static_cast<long long>(model->batch), bench.threads(), folder.parent_path().c_str(), kRounds, kSteps);
+  std::printf("%s, batch %lld, %d threads, digits; recording to %s; median of %d rounds of %d steps\n\n",
+              name.c_str(), static_cast<long long>(model->batch), bench.threads(),
+              folder.parent_path().c_str(), kRounds, kSteps);
   const double step = median(off), plain = median(write);
   const double recorded = static_cast<double>(storage.rawBytes) / (kSteps + 2);
   row("step, recording off", step * 1e3, "ms", "1.00x");
   const auto ratio = [&](const char* what, double seconds) {
-    row(what, seconds * 1e3, "ms", (std::to_string(seconds / step).substr(0, 5) + "x of the step with recording off").c_str());
+    row(what, seconds * 1e3, "ms",
+        (std::to_string(seconds / step).substr(0, 5) + "x of the step with recording off").c_str());
   };
   ratio("step, statistics of every tensor", median(stats));
   ratio("step, full tensors and statistics", median(full));
   row("recorded per step", recorded / 1e6, "MB", "before compression");
-  row("recorded, full", recorded / median(full) / 1e6, "MB/s", "raw bytes over the whole step, committed and fsynced");
-  row("added by full / plain write() of same bytes", (median(full) - step) / plain, "x", "same folder, fsynced");
-  row("compression", static_cast<double>(storage.rawBytes) / static_cast<double>(storage.storedBytes), "x", "raw / stored");
-  row("random tensor read, median", reads.tensorSeconds * 1e3, "ms", "64 tensors of 64 KiB or more, hash checked");
+  row("recorded, full", recorded / median(full) / 1e6, "MB/s",
+      "raw bytes over the whole step, committed and fsynced");
+  row("added by full / plain write() of same bytes", (median(full) - step) / plain, "x",
+      "same folder, fsynced");
+  row("compression", static_cast<double>(storage.rawBytes) / static_cast<double>(storage.storedBytes), "x",
+      "raw / stored");
+  row("random tensor read, median", reads.tensorSeconds * 1e3, "ms",
+      "64 tensors of 64 KiB or more, hash checked");
   row("random tensor read, rate", reads.megabytesPerSecond, "MB/s", "");
   row("open the run", reads.openSeconds * 1e3, "ms", "run.json, graph, journal");
   fs::remove_all(folder);

@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "dump/journal.h"
@@ -205,7 +207,7 @@ TEST_CASE("A segment is committed within a second of its first iteration while t
   test::feed(*recorder, graph, 1);
   CHECK(segmentsIn(folder / "run") == 0);  // small iterations are collected first
   CHECK(test::eventually([&] { return segmentsIn(folder / "run") == 1; }));
-  CHECK(std::chrono::steady_clock::now() - start < 1100ms);
+  CHECK(std::chrono::steady_clock::now() - start < 1500ms);  // a second, and a loaded machine
   CHECK(openRun(folder / "run")->recording());
   CHECK(openRun(folder / "run")->iterations(kRank0).size() == 2);
 }
@@ -322,32 +324,36 @@ TEST_CASE(
   CHECK(reader->verify({}, {}).empty());
 }
 
-TEST_CASE("After SIGKILL everything older than a second is there") {
+// Appends "time in ms" of each finished iteration; killed from outside.
+[[noreturn]] void recordUntilKilled(const std::filesystem::path& folder, const core::Graph& graph) {
+  auto recorder =
+      startRecorder(folder / "run", graph, 1);  // the parent's OpenMP threads are not in this process
+  std::ofstream progress(folder / "progress");
+  for (std::int64_t i = 0; i < 1000; ++i) {
+    test::feed(*recorder, graph, i);
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    progress << std::chrono::duration_cast<std::chrono::milliseconds>(now).count() << std::endl;
+    std::this_thread::sleep_for(10ms);
+  }
+  _exit(0);
+}
+
+TEST_CASE("SIGKILL costs at most the last second of training and the iteration in progress") {
   const test::TempDir folder;
   const core::Graph graph = test::smallGraph(true);
   const pid_t child = fork();
   REQUIRE(child >= 0);
-  if (child == 0) {
-    auto recorder =
-        startRecorder(folder / "run", graph, 1);  // this process's OpenMP threads are not in the child
-    for (std::int64_t i = 0; i < 1000; ++i) {
-      test::feed(*recorder, graph, i);
-      std::this_thread::sleep_for(10ms);
-      test::writeText(folder / "progress.new", std::to_string(i));
-      std::filesystem::rename(folder / "progress.new", folder / "progress");
-    }
-    _exit(0);
-  }
-  std::this_thread::sleep_for(1300ms);
-  const std::int64_t finished = std::stoll(test::readText(folder / "progress"));
-  std::this_thread::sleep_for(1100ms);
+  if (child == 0) recordUntilKilled(folder.path(), graph);
+  std::this_thread::sleep_for(2400ms);
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
+  std::ifstream progress(folder / "progress");
+  const std::vector<std::int64_t> times{std::istream_iterator<std::int64_t>(progress), {}};
   auto reader = openRun(folder / "run");
   const auto states = reader->iterations(kRank0);
   REQUIRE_FALSE(states.empty());
-  CHECK(states.back().iteration >= finished);
   CHECK(static_cast<std::int64_t>(states.size()) == states.back().iteration + 1);
+  if (states.size() < times.size()) CHECK(times.back() - times[states.size()] <= 1100);
   for (const auto& state : states) CHECK(test::firstDifference(*reader, 0, state.iteration) == "");
   CHECK_FALSE(reader->rankEnd(kRank0));
   CHECK_FALSE(reader->recording());

@@ -80,7 +80,8 @@ TEST_CASE("A parameter's value in an iteration is what the update of the one bef
   CountingObserver observer;
   t.run(3, &observer);
   const std::size_t n = t.graph.tensors().size();
-  const TensorId weight = *t.graph.findTensor("network/fc1/weight"), next = *t.graph.findTensor("next(network/fc1/weight)");
+  const TensorId weight = *t.graph.findTensor("network/fc1/weight"),
+                 next = *t.graph.findTensor("next(network/fc1/weight)");
   const auto seen = [&](std::size_t iteration, TensorId id) -> const Tensor& {
     for (std::size_t i = iteration * n; i < (iteration + 1) * n; ++i)
       if (observer.order[i] == id) return observer.copies[i];
@@ -113,9 +114,9 @@ TEST_CASE("SGD with momentum follows its formula") {
 TEST_CASE("Training lowers the loss, in both dtypes and on both backends alike") {
   double last[3];
   int at = 0;
-  for (const auto& [backend, dtype] : {std::pair{BackendKind::kFast, DType::Float32},
-                                       std::pair{BackendKind::kReference, DType::Float32},
-                                       std::pair{BackendKind::kReference, DType::Float64}}) {
+  for (const auto& [backend, dtype] :
+       {std::pair{BackendKind::kFast, DType::Float32}, std::pair{BackendKind::kReference, DType::Float32},
+        std::pair{BackendKind::kReference, DType::Float64}}) {
     Training t({.backend = backend}, dtype);
     t.run(1);
     const std::string loss = "network/SoftmaxCrossEntropyLoss-op1";
@@ -138,7 +139,8 @@ TEST_CASE("A feed that is missing or does not fit is refused by name") {
   feeds[0].second = Tensor::zeros(DType::Float32, {3, 3});
   const Status wrong = t.executor->run(Iteration(0), feeds, nullptr);
   REQUIRE_FALSE(wrong.ok());
-  CHECK_THAT(wrong.error().message(), Catch::Contains("network/x wants float32[4, 3] but was given float32[3, 3]"));
+  CHECK_THAT(wrong.error().message(),
+             Catch::Contains("network/x wants float32[4, 3] but was given float32[3, 3]"));
 }
 
 TEST_CASE("Evaluation updates nothing") {

@@ -44,7 +44,8 @@ TEST_CASE("A fault spec is read whole") {
 }
 
 TEST_CASE("A wrong fault spec names what is wrong") {
-  CHECK_THAT(parseError("nam@iteration=1"), Catch::Contains("unknown kind 'nam'") && Catch::Contains("bitflip"));
+  CHECK_THAT(parseError("nam@iteration=1"),
+             Catch::Contains("unknown kind 'nam'") && Catch::Contains("bitflip"));
   CHECK_THAT(parseError("nan"), Catch::Contains("no iteration"));
   CHECK_THAT(parseError("nan@rank=1"), Catch::Contains("no iteration"));
   CHECK_THAT(parseError("nan@iteration=x"), Catch::Contains("iteration must be a whole number"));
@@ -60,7 +61,8 @@ TEST_CASE("A fault hits the first node in order that it can hit") {
   CHECK(targetOf(g, "nan@iteration=0") == "network/fc1/Gemm-op1");
   CHECK(targetOf(g, "nan@iteration=0,node=Relu-op1") == "network/fc1/Relu-op1");
   CHECK(targetOf(g, "zero_grad@iteration=0,node=network/fc1/weight") == "grad/network/fc1/Gemm-op1");
-  CHECK(targetOf(g, "skip_allreduce@iteration=0,node=grad(network/fc1/weight)") == "grad/network/fc1/Allreduce-op1");
+  CHECK(targetOf(g, "skip_allreduce@iteration=0,node=grad(network/fc1/weight)") ==
+        "grad/network/fc1/Allreduce-op1");
   CHECK(targetOf(g, "lr@iteration=0") == "update/network/fc2/SgdUpdate-op1");
   CHECK(targetOf(g, "dead_relu@iteration=0").find("update/network/fc1/SgdUpdate") == 0);
 }
@@ -70,7 +72,8 @@ TEST_CASE("A fault that cannot hit what it names says what it needs") {
   CHECK_THAT(targetOf(g, "nan@iteration=0,node=network/fc1/Gem-op1"),
              Catch::Contains("no node matches") && Catch::Contains("network/fc1/Gemm-op1"));
   CHECK_THAT(targetOf(g, "skip_allreduce@iteration=0"), Catch::Contains("one rank"));
-  CHECK_THAT(targetOf(g, "zero_grad@iteration=0,node=Relu-op1"), Catch::Contains("makes a parameter's gradient"));
+  CHECK_THAT(targetOf(g, "zero_grad@iteration=0,node=Relu-op1"),
+             Catch::Contains("makes a parameter's gradient"));
   CHECK_THAT(targetOf(g, "dead_relu@iteration=0,node=update/network/fc2/*"), Catch::Contains("feeds a Relu"));
   CHECK_THAT(targetOf(g, "nan@iteration=0,element=20"), Catch::Contains("20 elements"));
 }

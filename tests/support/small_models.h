@@ -1,4 +1,5 @@
-// Small training graphs for tests of the compiler, the executor and the recorder. Header-only: needs msdbg_core.
+// Small training graphs for tests of the compiler, the executor and the recorder. Header-only: needs
+// msdbg_core.
 #pragma once
 
 #include "core_engine/graph/graph.h"

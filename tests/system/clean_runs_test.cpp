@@ -1,4 +1,5 @@
-// Runs without a planted fault must give no fault: every model, five seeds, digits and real images, one and two ranks.
+// Runs without a planted fault must give no fault: every model, five seeds, digits and real images, one and
+// two ranks.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -16,12 +17,16 @@ std::string mnistFolder() {
   return given ? given : (sourceDir() / "../shared/data/mnist").lexically_normal().string();
 }
 
-void checkClean(const std::string& model, const std::string& data, int seed, int ranks, const std::string& run) {
-  INFO("msdbg dump " << model << " -n " << ranks << " --seed " << seed << " --data " << data << " --steps 60 --policy stats");
+void checkClean(const std::string& model, const std::string& data, int seed, int ranks,
+                const std::string& run) {
+  INFO("msdbg dump " << model << " -n " << ranks << " --seed " << seed << " --data " << data
+                     << " --steps 60 --policy stats");
   RunOptions options;
   options.timeout = std::chrono::seconds(240);
-  const RunResult dumped = runMsdbg({"dump", model, "-n", std::to_string(ranks), "--seed", std::to_string(seed), "--data", data,
-                                     "--steps", "60", "--policy", "stats", "--force", "-o", run}, options);
+  const RunResult dumped =
+      runMsdbg({"dump", model, "-n", std::to_string(ranks), "--seed", std::to_string(seed), "--data", data,
+                "--steps", "60", "--policy", "stats", "--force", "-o", run},
+               options);
   INFO(dumped.err);
   REQUIRE(dumped.exitStatus == 0);
   const RunResult checked = runMsdbg({"check", run, "--json"}, options);
@@ -41,7 +46,8 @@ void allRuns(const std::string& model) {
     WARN("no real images in " << mnistFolder() << ": digits only");
   for (const std::string& d : data)
     for (int seed = 1; seed <= 5; ++seed)
-      for (int ranks = 1; ranks <= 2; ++ranks) checkClean(model, d, seed, ranks, (folder / "clean.msdbg").string());
+      for (int ranks = 1; ranks <= 2; ++ranks)
+        checkClean(model, d, seed, ranks, (folder / "clean.msdbg").string());
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Promise 1: observation never changes a number. The same training with and without the recorder, bit for bit.
+// Promise 1: observation never changes a number. The same training with and without the recorder, bit for
+// bit.
 #include <catch2/catch.hpp>
 #include <cstring>
 
@@ -19,7 +20,8 @@ constexpr int kIterations = 50, kThreads = 2;
 std::string trainedBytes(const std::string& name, core::Observer* observer) {
   const core::ModelInfo& model = *core::findModel(name);
   core::Graph graph("network");
-  const core::Value loss = model.build(graph, {.batch = model.batch, .dropout = model.hasDropout ? 0.2 : 0.0, .dtype = core::DType::Float32});
+  const core::Value loss = model.build(
+      graph, {.batch = model.batch, .dropout = model.hasDropout ? 0.2 : 0.0, .dtype = core::DType::Float32});
   test::PlainRun run;
   run.watching = observer;
   run.threadCount = kThreads;
@@ -59,6 +61,12 @@ void compare(const std::string& model) {
 
 }  // namespace
 
-TEST_CASE("Recording lenet5 changes no bit of its parameters in 50 iterations with 2 threads") { compare("lenet5"); }
-TEST_CASE("Recording mlp changes no bit of its parameters in 50 iterations with 2 threads") { compare("mlp"); }
-TEST_CASE("Recording alexnet changes no bit of its parameters in 50 iterations with 2 threads", "[slow]") { compare("alexnet"); }
+TEST_CASE("Recording lenet5 changes no bit of its parameters in 50 iterations with 2 threads") {
+  compare("lenet5");
+}
+TEST_CASE("Recording mlp changes no bit of its parameters in 50 iterations with 2 threads") {
+  compare("mlp");
+}
+TEST_CASE("Recording alexnet changes no bit of its parameters in 50 iterations with 2 threads", "[slow]") {
+  compare("alexnet");
+}

@@ -1,9 +1,9 @@
-// The table of planted faults (shared specs, faults.md): train for real with a fault, ask `check --json`, compare `first`.
-// Nodes, elements and single ranks are drawn by a printed seed over forward, backward, collective and update nodes;
-// iterations 0, 7 and the last take turns.
+// The table of planted faults (shared specs, faults.md): train for real with a fault, ask `check --json`,
+// compare `first`. Nodes, elements and single ranks are drawn by a printed seed over forward, backward,
+// collective and update nodes; iterations 0, 7 and the last take turns.
 #include <catch2/catch.hpp>
-#include <nlohmann/json.hpp>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "tests/support/run_command.h"
@@ -56,7 +56,8 @@ json checkRun(const std::string& run, int expectedStatus) {
 /// Every node of the model's training graph on two ranks, as `search` tells it.
 json graphNodes(const std::string& model, const TempDir& folder) {
   const std::string run = (folder / "graph.msdbg").string();
-  const RunResult dumped = runMsdbg({"dump", model, "-n", "2", "--steps", "1", "--policy", "stats", "-o", run}, options());
+  const RunResult dumped =
+      runMsdbg({"dump", model, "-n", "2", "--steps", "1", "--policy", "stats", "-o", run}, options());
   INFO(dumped.err);
   REQUIRE(dumped.exitStatus == 0);
   const RunResult found = runMsdbg({"search", run, "*", "--json"});
@@ -71,7 +72,8 @@ long elementsOf(const json& node) {
 }
 
 bool feedsRelu(const std::string& updateNode, const json& nodes) {
-  const std::string scope = updateNode.substr(std::string("update/").size(), updateNode.rfind('/') - std::string("update/").size());
+  const std::string scope =
+      updateNode.substr(std::string("update/").size(), updateNode.rfind('/') - std::string("update/").size());
   for (const json& n : nodes)
     if (n.at("op_type") == "Relu" && n.at("name").get<std::string>().rfind(scope + "/", 0) == 0) return true;
   return false;
@@ -79,7 +81,8 @@ bool feedsRelu(const std::string& updateNode, const json& nodes) {
 
 /// Whether faults.md lets this kind hit the node; a bias's update has a rank-1 output.
 bool canHit(const std::string& kind, const json& node, const json& nodes) {
-  const std::string phase = node.at("phase"), type = node.at("op_type"), dtype = node.at("tensors").at(0).at("dtype");
+  const std::string phase = node.at("phase"), type = node.at("op_type"),
+                    dtype = node.at("tensors").at(0).at("dtype");
   const auto& shape = node.at("tensors").at(0).at("shape");
   if (dtype != "float32") return false;
   if (kind == "nan" || kind == "inf") return true;
@@ -120,15 +123,19 @@ void runTable(const std::string& model) {
     for (const Place& place : places(row.kind, nodes, random)) {
       const int iteration = iterations[turn % 3], rank = turn % kRanks;
       const bool allRanks = row.ranks == 1 && turn % 2 == 0;
-      const long element = row.drawsElement ? static_cast<long>(random() % static_cast<unsigned long>(place.elements)) : 0;
+      const long element =
+          row.drawsElement ? static_cast<long>(random() % static_cast<unsigned long>(place.elements)) : 0;
       std::string spec = row.kind + "@iteration=" + std::to_string(iteration);
       if (!allRanks) spec += ",rank=" + std::to_string(rank);
       if (row.kind != "lr") spec += ",node=" + place.node;
       if (row.drawsElement) spec += ",element=" + std::to_string(element);
       ++turn;
       INFO("seed " << kSeed << ": msdbg dump " << model << " -n 2 --steps 12 --fault " << spec);
-      std::vector<std::string> command = {"dump", model, "-n", "2", "--steps", "12", "--seed", std::to_string(turn), "--fault", spec, "--force", "-o", run};
-      if (row.kind != "bitflip" && turn % 2 == 1) command.insert(command.end(), {"--policy", "stats"});  // values are needed for elements only
+      std::vector<std::string> command = {
+          "dump",    model, "-n",      "2",  "--steps", "12", "--seed", std::to_string(turn),
+          "--fault", spec,  "--force", "-o", run};
+      if (row.kind != "bitflip" && turn % 2 == 1)
+        command.insert(command.end(), {"--policy", "stats"});  // values are needed for elements only
       const RunResult dumped = runMsdbg(command, options());
       INFO(dumped.err);
       REQUIRE(dumped.exitStatus == 0);
@@ -152,7 +159,10 @@ TEST_CASE("check names every planted fault of alexnet", "[slow]") { runTable("al
 TEST_CASE("check gives the same answer without the planted fault in run.json", "[slow]") {
   TempDir folder;
   const std::string run = (folder / "fault.msdbg").string();
-  REQUIRE(runMsdbg({"dump", "lenet5", "-n", "2", "--steps", "4", "--fault", "nan@iteration=2,rank=1,node=*conv2/Conv-op1", "-o", run}, options()).exitStatus == 0);
+  REQUIRE(runMsdbg({"dump", "lenet5", "-n", "2", "--steps", "4", "--fault",
+                    "nan@iteration=2,rank=1,node=*conv2/Conv-op1", "-o", run},
+                   options())
+              .exitStatus == 0);
   const RunResult before = runMsdbg({"check", run, "--json"});
   const std::filesystem::path file = std::filesystem::path(run) / "run.json";
   std::ifstream in(file);

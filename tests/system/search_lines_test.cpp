@@ -1,4 +1,5 @@
-// The chain from source line to kernel, both ways, over every line of every model: as a user asks, through `search`.
+// The chain from source line to kernel, both ways, over every line of every model: as a user asks, through
+// `search`.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <map>
@@ -25,7 +26,8 @@ std::set<std::string> names(const json& nodes) {
   return all;
 }
 
-/// What line `line` must give, from the whole graph: forward nodes with a frame there, and all derived from them.
+/// What line `line` must give, from the whole graph: forward nodes with a frame there, and all derived from
+/// them.
 std::set<std::string> expected(const json& nodes, const std::string& file, int line) {
   std::set<std::string> wanted;
   for (const json& n : nodes)
@@ -40,8 +42,13 @@ std::set<std::string> expected(const json& nodes, const std::string& file, int l
 
 /// Operator calls in a line of a model's source, by the operator they make.
 std::map<std::string, int> calls(const std::string& code) {
-  const std::map<std::string, std::string> functions = {{"conv(", "Conv"}, {"linear(", "Gemm"}, {"relu(", "Relu"},
-      {"maxPool(", "MaxPool"}, {"flatten(", "Flatten"}, {"dropout(", "Dropout"}, {"softmaxCrossEntropy(", "SoftmaxCrossEntropyLoss"}};
+  const std::map<std::string, std::string> functions = {{"conv(", "Conv"},
+                                                        {"linear(", "Gemm"},
+                                                        {"relu(", "Relu"},
+                                                        {"maxPool(", "MaxPool"},
+                                                        {"flatten(", "Flatten"},
+                                                        {"dropout(", "Dropout"},
+                                                        {"softmaxCrossEntropy(", "SoftmaxCrossEntropyLoss"}};
   std::map<std::string, int> found;
   for (const auto& [call, op] : functions)
     for (std::size_t at = code.find(call); at != std::string::npos; at = code.find(call, at + 1)) ++found[op];
@@ -53,7 +60,8 @@ void checkModel(const std::string& model) {
   const std::string run = (folder / (model + ".msdbg")).string();
   RunOptions options;
   options.timeout = std::chrono::seconds(180);
-  const RunResult dumped = runMsdbg({"dump", model, "-n", "2", "--steps", "1", "--policy", "stats", "-o", run}, options);
+  const RunResult dumped =
+      runMsdbg({"dump", model, "-n", "2", "--steps", "1", "--policy", "stats", "-o", run}, options);
   INFO(dumped.err);
   REQUIRE(dumped.exitStatus == 0);
   const json nodes = search(run, "*").at("nodes");

@@ -1,4 +1,5 @@
-// The README's program, extracted, built against an installed prefix with find_package(msdbg), and recorded unchanged.
+// The README's program, extracted, built against an installed prefix with find_package(msdbg), and recorded
+// unchanged.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -54,7 +55,8 @@ fs::path buildProgram(const TempDir& folder, const std::string& prefix) {
   std::ofstream(user / "train.cpp") << codeBlock(readme.str(), "train.cpp", "cpp");
   std::ofstream(user / "CMakeLists.txt") << codeBlock(readme.str(), "CMakeLists.txt", "cmake");
   const std::string build = (user / "build").string();
-  run({"cmake", "-S", user.string(), "-B", build, "-G", "Ninja", "-DCMAKE_PREFIX_PATH=" + prefix, "-DCMAKE_BUILD_TYPE=Release"});
+  run({"cmake", "-S", user.string(), "-B", build, "-G", "Ninja", "-DCMAKE_PREFIX_PATH=" + prefix,
+       "-DCMAKE_BUILD_TYPE=Release"});
   run({"cmake", "--build", build});
   return user / "build" / "train";
 }
@@ -68,7 +70,8 @@ json infoOf(const std::string& msdbg, const std::string& recording) {
 
 }  // namespace
 
-TEST_CASE("The README's program builds against an installed msdbg, trains, and is recorded unchanged", "[slow]") {
+TEST_CASE("The README's program builds against an installed msdbg, trains, and is recorded unchanged",
+          "[slow]") {
   TempDir folder;
   const std::string prefix = install(folder), msdbg = prefix + "/bin/msdbg";
   const std::string train = buildProgram(folder, prefix).string();
@@ -93,19 +96,24 @@ TEST_CASE("The README's program builds against an installed msdbg, trains, and i
     if (line == 0 && code.find("conv(") != std::string::npos) line = number;
   }
   REQUIRE(line > 0);
-  const RunResult found = runCommand({msdbg, "search", (folder / "run2.msdbg").string(), "train.cpp:" + std::to_string(line), "--json"});
+  const RunResult found = runCommand(
+      {msdbg, "search", (folder / "run2.msdbg").string(), "train.cpp:" + std::to_string(line), "--json"});
   REQUIRE(found.exitStatus == 0);
   std::string types;
   for (const json& n : json::parse(found.out).at("nodes")) types += n.at("op_type").get<std::string>() + " ";
-  CHECK_THAT(types, Catch::Contains("Conv ") && Catch::Contains("ConvGradWeight") && Catch::Contains("Allreduce") && Catch::Contains("SgdUpdate"));
+  CHECK_THAT(types, Catch::Contains("Conv ") && Catch::Contains("ConvGradWeight") &&
+                        Catch::Contains("Allreduce") && Catch::Contains("SgdUpdate"));
 }
 
 TEST_CASE("MSDBG_DUMP records a program started by hand under mpirun", "[slow]") {
   TempDir folder;
   const std::string prefix = install(folder), msdbg = prefix + "/bin/msdbg";
-  const std::string train = buildProgram(folder, prefix).string(), recording = (folder / "hand.msdbg").string();
+  const std::string train = buildProgram(folder, prefix).string(),
+                    recording = (folder / "hand.msdbg").string();
   run({"mpirun", "-n", "2", "--oversubscribe", "--bind-to", "none", train, "--steps", "3"},
-      patient({{"MSDBG_DUMP", recording}, {"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}}));
+      patient({{"MSDBG_DUMP", recording},
+               {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+               {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}}));
   const json info = infoOf(msdbg, recording);
   CHECK(info.at("ranks") == 2);
   CHECK(info.at("state") == "finished");
