@@ -91,8 +91,8 @@ bool canHit(const std::string& kind, const json& node, const json& nodes) {
   if (kind == "stale_weight") return phase == "update";
   if (kind == "dead_relu") return phase == "update" && shape.size() == 1 && feedsRelu(node.at("name"), nodes);
   if (kind == "zero_grad") {
-    const auto& alias = node.at("tensors").at(0);
-    return phase == "backward" && alias.value("alias", "").rfind("local_grad(", 0) == 0;
+    const json& alias = node.at("tensors").at(0).at("alias");
+    return phase == "backward" && alias.is_string() && alias.get<std::string>().rfind("local_grad(", 0) == 0;
   }
   return false;
 }
