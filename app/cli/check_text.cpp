@@ -44,8 +44,7 @@ std::string valuesText(const Hit& hit) {
     text += fmt::format("{}{} wrong", text.empty() ? "" : ", ", counted(hit.count, "element"));
   if (hit.element)
     text += fmt::format("{}the first is element {}", text.empty() ? "" : ", ", groupedNumber(*hit.element));
-  if (text.empty()) text = core::formatShort(hit.actual);
-  return text;
+  return text;  // "" where bits differ and no value was recorded: `detail` says what is known
 }
 
 std::string whatText(const core::Graph& graph, const Hit& hit) {
@@ -103,7 +102,7 @@ std::string firstText(const CheckView& view) {
   text += whereText(graph, hit);
   text += labelled("what", whatText(graph, hit));
   if (hit.node.valid()) text += labelled("node", nodeText(graph, hit));
-  text += labelled("values", valuesText(hit));
+  if (const std::string values = valuesText(hit); !values.empty()) text += labelled("values", values);
   if (!hit.detail.empty()) text += wrappedLabel("detail", hit.detail);
   text += statisticsTable(view.run, hit) + "\n";
   std::string label = "then";

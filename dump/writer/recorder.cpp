@@ -51,6 +51,7 @@ struct Recorder::Impl {
   std::string graphBytes;  // of the plan: the same graph again is not a new version
   bool selected = false;   // the iteration in progress is recorded
   std::atomic<std::uint64_t> bytesWritten{0};
+  std::atomic<bool> onlyStatistics{false};  // one iteration is more than may be kept
   std::thread thread;
   std::mutex finishMutex;
 
@@ -103,6 +104,7 @@ void Recorder::Impl::commit(const PendingIterations::Commit& segment) {
   for (const auto& record : segment.records) records.push_back(record.get());
   const core::Status status = store.commit(records);
   bytesWritten = store.bytesWritten();
+  onlyStatistics = store.tooLarge();
   if (!status.ok()) return fail(status.error());
   pending.committed(segment, PendingIterations::Clock::now() - start);
 }
@@ -195,7 +197,7 @@ void Recorder::tensorReady(core::Iteration, core::TensorId tensor, const core::T
   Impl& impl = *m_impl;
   if (!impl.selected || !impl.pending.open()) return;
   impl.pending.addStatistics(tensor.value, impl.statisticsOf(tensor, value, previous));
-  if (!impl.plan->full[tensor.index()] || value.bytes() == 0) return;
+  if (!impl.plan->full[tensor.index()] || value.bytes() == 0 || impl.onlyStatistics) return;
   impl.pending.waitForRoom();
   impl.pending.addRow(tensor.value, impl.copyOf(value));
 }

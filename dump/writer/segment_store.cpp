@@ -32,12 +32,12 @@ core::Result<SegmentWriter::Image> SegmentStore::buildWithin(
     std::span<const IterationRecord* const> iterations) {
   MSDBG_ASSIGN(SegmentWriter::Image image, m_writer.build(m_next, iterations, true));
   if (image.tensors == 0 || image.bytes.size() <= m_maxBytes) return image;
-  if (!m_warned) {
+  if (!m_tooLarge) {
     core::logWarn("iteration " + std::to_string(iterations[0]->iteration) + " takes " +
                   core::formatBytes(image.bytes.size()) + ", more than this rank's share of --max-size (" +
                   core::formatBytes(m_maxBytes) +
                   "): only statistics are kept; raise --max-size or choose fewer tensors with --tensors");
-    m_warned = true;
+    m_tooLarge = true;
   }
   return m_writer.build(m_next, iterations, false);
 }

@@ -22,6 +22,8 @@ class SegmentStore {
   core::Status commit(std::span<const IterationRecord* const> iterations);
   /// Lets go of the journal (and so of its lock); nothing is committed after this.
   void release() { m_journal.reset(); }
+  /// An iteration alone exceeded maxBytes: copies of tensors are of no use any more.
+  bool tooLarge() const { return m_tooLarge; }
   std::uint64_t bytesWritten() const { return m_bytesWritten; }
 
  private:
@@ -37,7 +39,7 @@ class SegmentStore {
   std::deque<SegmentLine> m_full;     // segments that still have tensors, oldest first
   std::int64_t m_next = 0;
   std::uint64_t m_bytesOnDisk = 0, m_bytesWritten = 0;
-  bool m_warned = false;
+  bool m_tooLarge = false;
 };
 
 }  // namespace msdbg::dump

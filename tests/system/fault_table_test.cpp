@@ -134,8 +134,10 @@ void runTable(const std::string& model) {
       std::vector<std::string> command = {
           "dump",    model, "-n",      "2",  "--steps", "12", "--seed", std::to_string(turn),
           "--fault", spec,  "--force", "-o", run};
-      if (row.kind != "bitflip" && turn % 2 == 1)
-        command.insert(command.end(), {"--policy", "stats"});  // values are needed for elements only
+      if (row.kind == "bitflip")  // naming the element takes the values of every iteration
+        command.insert(command.end(), {"--max-size", "4GiB"});
+      else if (turn % 2 == 1)
+        command.insert(command.end(), {"--policy", "stats"});
       const RunResult dumped = runMsdbg(command, options());
       INFO(dumped.err);
       REQUIRE(dumped.exitStatus == 0);
