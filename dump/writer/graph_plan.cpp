@@ -1,32 +1,22 @@
 #include <algorithm>
-#include <cmath>
 
 #include "core_engine/base/text.h"
 #include "core_engine/ops/op.h"
 #include "dump/statistics_columns.h"
 #include "dump/writer/iteration_record.h"
 #include "dump/writer/recorder.h"
+#include "watchpoints/activation_preset.h"
 
 namespace msdbg::dump {
 namespace {
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
-// The presets of the recommended watchpoints (specification "Recommended set"); other functions have no
-// range.
-std::optional<ActivationRange> rangeOf(std::string_view opType) {
-  if (opType == "Tanh") return ActivationRange{std::tanh(-8.8), std::tanh(8.8)};
-  if (opType == "Sigmoid") return ActivationRange{sigmoid(-16.2), sigmoid(16.2)};
-  if (opType == "Relu") return ActivationRange{-1, 0};
-  return std::nullopt;
-}
-
-std::optional<ActivationRange> activationRange(const core::Graph& graph, const core::TensorInfo& tensor) {
+std::optional<watch::ActivationPreset> activationRange(const core::Graph& graph,
+                                                       const core::TensorInfo& tensor) {
   if (tensor.isSource()) return std::nullopt;
   const core::Node& node = graph.node(tensor.producer);
   const core::OpDef* op = core::findOp(node.opType);
   if (node.phase != core::Phase::kForward || !op || !op->activation) return std::nullopt;
-  return rangeOf(node.opType);
+  return watch::activationPreset(node.opType);
 }
 
 std::uint64_t bytesOf(const core::TensorInfo& tensor) {

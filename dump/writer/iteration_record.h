@@ -15,6 +15,7 @@
 #include "core_engine/tensor/statistics.h"
 #include "dump/run_info.h"
 #include "dump/writer/buffer_pool.h"
+#include "watchpoints/activation_preset.h"
 #include "watchpoints/source.h"
 
 namespace msdbg::dump {
@@ -37,16 +38,12 @@ struct TensorRow {
   std::vector<StoredChunk> chunks;
 };
 
-struct ActivationRange {
-  double start, end;
-};
-
 /// A version of the graph as the writer sees it; immutable once made.
 struct GraphPlan {
   core::Graph graph;  // a copy: the engine's own may change or go away
   std::int64_t version = 0;
   std::vector<bool> full;  // by tensor: its value is recorded, not only its statistics
-  std::vector<std::optional<ActivationRange>> activation;  // by tensor
+  std::vector<std::optional<watch::ActivationPreset>> activation;  // by tensor
 
   GraphPlan(const core::Graph& source, std::int64_t graphVersion, const RecordOptions& options);
 };
