@@ -35,8 +35,9 @@ class Executor {
   static Result<std::unique_ptr<Executor>> create(Graph& graph, ExecutorOptions options);
   ~Executor();
 
-  /// One training iteration: all nodes in order. A hyperparameter that is not fed keeps its value of the iteration
-  /// before (one scaled by a planted `lr` fault, too: the Trainer feeds it every time). kUsage: a feed is missing or has the wrong shape or dtype.
+  /// One training iteration: all nodes in order. A hyperparameter that is not fed keeps its value of the
+  /// iteration before (one scaled by a planted `lr` fault, too: the Trainer feeds it every time). kUsage: a
+  /// feed is missing or has the wrong shape or dtype.
   Status run(Iteration iteration, const Feeds& feeds, Observer* observer);
   /// Forward nodes only, RunState::training = false; nothing is updated or observed.
   Status evaluate(const Feeds& feeds);
