@@ -12,6 +12,7 @@
 
 #include "core_engine/distributed/mpi_arrivals_internal.h"
 #include "core_engine/distributed/mpi_communicator_internal.h"
+#include "core_engine/distributed/mpi_plugins_internal.h"
 #include "core_engine/distributed/rank_sum_internal.h"
 
 namespace msdbg::core {
@@ -57,7 +58,9 @@ class MpiCommunicator : public Communicator {
     if (!m_failure.empty() || std::uncaught_exceptions() > 0 || !barrier().ok()) return;
     m_arrivals.release();
     MPI_Comm_free(&m_comm);
-    if (m_ownsMpi) MPI_Finalize();
+    if (!m_ownsMpi) return;
+    keepLibrariesLoaded();
+    MPI_Finalize();
   }
 
   Rank rank() const override { return Rank{m_rank}; }
