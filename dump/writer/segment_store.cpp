@@ -49,7 +49,7 @@ core::Status SegmentStore::commit(std::span<const IterationRecord* const> iterat
   line.graph = iterations[0]->plan->version;
   for (const IterationRecord* record : iterations) line.iterations.push_back(record->iteration);
   line.incomplete = !iterations.back()->complete;
-  line.tensorsDropped = image.tensors == 0 && !iterations[0]->rows.empty();
+  line.tensorsDropped = image.tensors == 0 && (m_tooLarge || !iterations[0]->rows.empty());
   MSDBG_TRY(makeRoom(image.bytes.size()));
   return add(std::move(line), image);
 }

@@ -289,11 +289,15 @@ TEST_CASE("An iteration larger than --max-size keeps its statistics") {
   const core::Graph graph = test::smallGraph(true);
   dump::RecordOptions options;
   options.maxBytes = 500000;
-  test::record(folder / "run", graph, options, {.iterations = 3});
+  test::record(folder / "run", graph, options, {.iterations = 3, .commitEach = true});
   auto reader = openRun(folder / "run");
   CHECK(reader->iterations(kRank0).size() == 3);
-  CHECK_FALSE(reader->stored(kRank0, at(2), graph.tensors()[0].id));
-  CHECK(reader->statistics(kRank0, at(2), graph.tensors()[0].id).ok());
+  for (const std::int64_t i : {0, 2}) {
+    CHECK_FALSE(reader->stored(kRank0, at(i), graph.tensors()[0].id));
+    const auto value = reader->tensor(kRank0, at(i), graph.tensors()[0].id);
+    CHECK_THAT(value.error().message(), Catch::Contains("--max-size"));
+    CHECK(reader->statistics(kRank0, at(i), graph.tensors()[0].id).ok());
+  }
 }
 
 TEST_CASE(
