@@ -17,6 +17,7 @@ function(msdbg_configure_target target)
     CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   target_compile_options(${target} PRIVATE
     -Wall -Wextra -Wshadow -Wnon-virtual-dtor
+    -Wno-restrict # GCC 12 at -O3 sees overlaps in std::string that are not there (GCC PR 105651)
     -ffp-contract=off -fno-math-errno -fno-trapping-math
     "-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=")
   target_compile_definitions(${target} PRIVATE
