@@ -16,7 +16,7 @@ struct Job {
   std::chrono::duration<double> took;
 };
 
-Job runOnce(int ranks, const std::string& what) {
+Job runJob(int ranks, const std::string& what) {
   const std::string program = (test::buildDir() / "tests" / "test_mpi_rank").string();
   const auto begin = std::chrono::steady_clock::now();
   Job job{test::runCommand(core::mpirunCommand(ranks, {program, what}),
@@ -26,15 +26,6 @@ Job runOnce(int ranks, const std::string& what) {
   INFO(what << ": " << job.result.err);
   CHECK_FALSE(job.result.timedOut);
   return job;
-}
-
-// Open MPI itself may crash while it ends (core_engine/distributed/mpi_plugins_internal.h); what our ranks do
-// wrong shows in the second run too.
-Job runJob(int ranks, const std::string& what) {
-  const Job job = runOnce(ranks, what);
-  if (!Contains("Process received signal").match(job.result.err)) return job;
-  WARN("Open MPI crashed while ending the job, which is run again:\n" << job.result.err);
-  return runOnce(ranks, what);
 }
 
 }  // namespace
