@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstring>
-#include <thread>
 
 #include "dump/writer/commit_file.h"
 
@@ -20,14 +18,21 @@ constexpr std::size_t kPage = 4096;
 constexpr std::uint64_t kMagic = 0x737574617473646dull;  // "mdstatus"
 constexpr std::size_t kNameWords = 25;                   // 200 bytes
 
-constexpr int kAttempts = 200;  // the second half of them 1 ms apart
+constexpr std::size_t kSlots = 16;
+constexpr int kAttempts = 1000;
 
-// A sequence lock: odd while the writer is inside. Every word is atomic, so a torn read is detected, never
-// undefined.
-struct Page {
-  std::atomic<std::uint64_t> magic, sequence;
-  std::atomic<std::int64_t> pid, iteration, node, beat, waiting;
+// The writer fills the slots in turn and then publishes how many it has filled; the last one is the status. A
+// reader gets a torn copy only if the writer comes round to the same slot meanwhile, which the count tells:
+// it reads again. A writer that dies inside set() leaves the published slots whole. Every word is atomic, so
+// a torn read is detected, never undefined.
+struct Slot {
+  std::atomic<std::int64_t> iteration, node, waiting;
   std::array<std::atomic<std::uint64_t>, kNameWords> name;
+};
+struct Page {
+  std::atomic<std::uint64_t> magic, published;
+  std::atomic<std::int64_t> pid;
+  std::array<Slot, kSlots> slots;
 };
 static_assert(sizeof(Page) <= kPage && std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -38,18 +43,32 @@ void* mapFile(int descriptor, int protection) {
   return map == MAP_FAILED ? nullptr : map;
 }
 
-RankStatus copyOf(const Page& page) {
-  constexpr auto kRelaxed = std::memory_order_relaxed;
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+RankStatus copyOf(const Page& page, std::uint64_t published) {
+  const Slot& slot = page.slots[published % kSlots];
   RankStatus status;
   status.pid = page.pid.load(kRelaxed);
-  status.iteration = page.iteration.load(kRelaxed);
-  status.node = page.node.load(kRelaxed);
-  status.beat = page.beat.load(kRelaxed);
-  status.waiting = page.waiting.load(kRelaxed) != 0;
+  status.iteration = slot.iteration.load(kRelaxed);
+  status.node = slot.node.load(kRelaxed);
+  status.beat = static_cast<std::int64_t>(published);
+  status.waiting = slot.waiting.load(kRelaxed) != 0;
   std::array<std::uint64_t, kNameWords + 1> words = {};
-  for (std::size_t i = 0; i < kNameWords; ++i) words[i] = page.name[i].load(kRelaxed);
+  for (std::size_t i = 0; i < kNameWords; ++i) words[i] = slot.name[i].load(kRelaxed);
   status.nodeName = reinterpret_cast<const char*>(words.data());
   return status;
+}
+
+// nullopt only if the writer came round during every attempt.
+std::optional<RankStatus> wholeCopyOf(const Page& page) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const std::uint64_t before = page.published.load(std::memory_order_acquire);
+    RankStatus status = copyOf(page, before);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    // The writer may be inside the slot after the last published one.
+    if (page.published.load(kRelaxed) - before < kSlots - 1) return status;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -66,7 +85,7 @@ core::Result<std::unique_ptr<RankStatusWriter>> RankStatusWriter::create(
   ::close(descriptor);
   if (!map) return error;
   std::unique_ptr<RankStatusWriter> writer(new RankStatusWriter(map, path));
-  static_cast<Page*>(map)->pid.store(::getpid(), std::memory_order_relaxed);
+  static_cast<Page*>(map)->pid.store(::getpid(), kRelaxed);
   writer->set(-1, -1, "", false);
   static_cast<Page*>(map)->magic.store(kMagic, std::memory_order_release);
   return writer;
@@ -76,19 +95,18 @@ RankStatusWriter::~RankStatusWriter() { ::munmap(m_map, kPage); }
 
 void RankStatusWriter::set(std::int64_t iteration, std::int64_t node, const std::string& nodeName,
                            bool waiting) {
-  constexpr auto kRelaxed = std::memory_order_relaxed;
   Page& page = *static_cast<Page*>(m_map);
-  const std::uint64_t sequence = page.sequence.load(kRelaxed) | 1;
-  page.sequence.store(sequence, kRelaxed);
-  std::atomic_thread_fence(std::memory_order_release);
-  page.iteration.store(iteration, kRelaxed);
-  page.node.store(node, kRelaxed);
-  page.beat.store(page.beat.load(kRelaxed) + 1, kRelaxed);
-  page.waiting.store(waiting, kRelaxed);
+  const std::uint64_t next = page.published.load(kRelaxed) + 1;
+  Slot& slot = page.slots[next % kSlots];
+  std::atomic_thread_fence(
+      std::memory_order_release);  // who sees a word of this slot sees the count before it
+  slot.iteration.store(iteration, kRelaxed);
+  slot.node.store(node, kRelaxed);
+  slot.waiting.store(waiting, kRelaxed);
   std::array<std::uint64_t, kNameWords> words = {};
   std::memcpy(words.data(), nodeName.data(), std::min(nodeName.size(), sizeof words));
-  for (std::size_t i = 0; i < kNameWords; ++i) page.name[i].store(words[i], kRelaxed);
-  page.sequence.store(sequence + 1, std::memory_order_release);
+  for (std::size_t i = 0; i < kNameWords; ++i) slot.name[i].store(words[i], kRelaxed);
+  page.published.store(next, std::memory_order_release);
 }
 
 void RankStatusWriter::remove() { ::unlink(m_path.c_str()); }
@@ -102,17 +120,7 @@ std::optional<RankStatus> readRankStatus(const std::filesystem::path& rankFolder
   if (!map) return std::nullopt;
   const Page& page = *static_cast<const Page*>(map);
   std::optional<RankStatus> status;
-  if (page.magic.load(std::memory_order_acquire) == kMagic) {
-    // A writer that is not running just now is waited for. One that died inside set() leaves the number odd
-    // for ever: what can be read then is still the best answer.
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      if (attempt > kAttempts / 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      const std::uint64_t before = page.sequence.load(std::memory_order_acquire);
-      status = copyOf(page);
-      std::atomic_thread_fence(std::memory_order_acquire);
-      if (before % 2 == 0 && page.sequence.load(std::memory_order_relaxed) == before) break;
-    }
-  }
+  if (page.magic.load(std::memory_order_acquire) == kMagic) status = wholeCopyOf(page);
   ::munmap(map, kPage);
   return status;
 }

@@ -46,10 +46,12 @@ TEST_CASE("A status read while it is written is one that was written") {
     for (std::int64_t i = 0; !stop; ++i)
       (*writer)->set(i, i, std::string(static_cast<std::size_t>(i % 200), 'a'), i % 2 != 0);
   });
+  const auto read = [&] { return readRankStatus(folder.path()); };
+  while (read()->iteration < 0) std::this_thread::yield();
   for (int i = 0; i < 300; ++i) {
-    const auto status = readRankStatus(folder.path());
+    const auto status = read();
+    if (!status) stop = true, thread.join();
     REQUIRE(status);
-    if (status->iteration < 0) continue;
     CHECK(status->node == status->iteration);
     CHECK(status->nodeName.size() == static_cast<std::size_t>(status->iteration % 200));
     CHECK(status->waiting == (status->iteration % 2 != 0));
