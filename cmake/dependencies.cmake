@@ -10,6 +10,7 @@
 #   msdbg_dep::openmp        -fopenmp                        msdbg_dep::threads       -pthread
 #   msdbg_dep::json          nlohmann-json, header only      msdbg_dep::cli11         CLI11, header only
 #   msdbg_dep::catch2        Catch2 v2, header only
+#   The window's, if MSDBG_GUI_FOUND: qt_gui, qt_widgets, qt_svg, qscintilla, qcustomplot, graphviz
 #
 # This file is installed and read by msdbgConfig.cmake too: who links the static libraries links these. The
 # header-only ones are then empty (MSDBG_PACKAGE is set).
@@ -40,7 +41,7 @@ endfunction()
 
 # msdbg_dep::NAME by its header and its library file. For oneDNN: Debian's dnnl-config.cmake insists on OpenCL.
 function(msdbg_find_files name header library)
-  find_path(MSDBG_INCLUDE_${name} ${header})
+  find_path(MSDBG_INCLUDE_${name} ${header} PATH_SUFFIXES qt6)
   find_library(MSDBG_LIBRARY_${name} ${library})
   mark_as_advanced(MSDBG_INCLUDE_${name} MSDBG_LIBRARY_${name})
   if(MSDBG_INCLUDE_${name} AND MSDBG_LIBRARY_${name} AND NOT TARGET msdbg_dep::${name})
@@ -116,5 +117,30 @@ if(MSDBG_MPI)
     target_compile_definitions(msdbg_dep::mpi INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
   elseif(NOT MSDBG_PACKAGE)
     message(STATUS "MPI was not found: msdbg will train on one rank only (apt install libopenmpi-dev openmpi-bin)")
+  endif()
+endif()
+
+# The window's libraries: all of them or no window. They appear in no other target.
+set(MSDBG_GUI_FOUND OFF)
+if(MSDBG_GUI AND NOT MSDBG_PACKAGE)
+  find_package(Qt6 6.4 QUIET COMPONENTS Core Gui Widgets Svg)
+  if(Qt6_FOUND)
+    msdbg_find_target(qt_gui Qt6 Qt6::Gui)
+    msdbg_find_target(qt_widgets Qt6 Qt6::Widgets)
+    msdbg_find_target(qt_svg Qt6 Qt6::Svg)
+    msdbg_find_files(qscintilla Qsci/qsciscintilla.h qscintilla2_qt6)
+    msdbg_find_files(qcustomplot qcustomplot.h QCustomPlotQt6)
+    msdbg_find_pkg_config(graphviz libgvc)
+  endif()
+  set(MSDBG_GUI_FOUND ON)
+  foreach(part qt_gui qt_widgets qt_svg qscintilla qcustomplot graphviz)
+    if(NOT TARGET msdbg_dep::${part})
+      message(STATUS "${part} was not found: msdbg-gui will not be built (./dev setup installs what it needs)")
+      set(MSDBG_GUI_FOUND OFF)
+    endif()
+  endforeach()
+  if(MSDBG_GUI_FOUND)
+    target_link_libraries(msdbg_dep::qcustomplot INTERFACE Qt6::Widgets)
+    target_link_libraries(msdbg_dep::qscintilla INTERFACE Qt6::Widgets)
   endif()
 endif()

@@ -1,0 +1,51 @@
+// YieldingSource: a run seen by a check, which lets the window's quick questions in between: before each answer
+// it serves those that wait. Rows are copied, so that a question in between never pulls one away from under a
+// condition. Lives on the replay thread, inside one long job.
+#pragma once
+
+#include <array>
+
+#include "app/async/replay_thread.h"
+
+namespace msdbg::app {
+
+class YieldingSource : public watch::Source {
+ public:
+  YieldingSource(replay::Run& run, ReplayThread& thread) : m_run(run), m_thread(thread) {}
+
+  const core::Graph& graph() const override { return m_run.graph(); }
+  std::vector<core::Rank> ranks() const override { return m_run.ranks(); }
+  int rankCount() const override { return m_run.rankCount(); }
+  std::vector<core::Iteration> iterations(core::Rank rank) const override { return m_run.iterations(rank); }
+  std::string missingReason() const override { return m_missingReason; }
+  bool stored(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const override {
+    return m_run.stored(rank, iteration, tensor);
+  }
+  const watch::StatisticsRow* statistics(core::Rank rank, core::Iteration iteration,
+                                         core::TensorId tensor) override {
+    m_thread.serveQuick();
+    const watch::StatisticsRow* row = m_run.statistics(rank, iteration, tensor);
+    m_missingReason = m_run.missingReason();
+    if (!row) return nullptr;
+    m_next = (m_next + 1) % m_recent.size();
+    return &(m_recent[m_next] = *row);
+  }
+  core::Result<core::Tensor> value(core::Rank rank, core::Iteration iteration,
+                                   core::TensorId tensor) override {
+    m_thread.serveQuick();
+    return m_run.value(rank, iteration, tensor);
+  }
+  std::optional<double> scalar(core::Rank rank, core::Iteration iteration, const std::string& name) override {
+    m_thread.serveQuick();
+    return m_run.scalar(rank, iteration, name);
+  }
+
+ private:
+  replay::Run& m_run;
+  ReplayThread& m_thread;
+  std::string m_missingReason = "no_value";
+  std::array<watch::StatisticsRow, 16> m_recent;
+  std::size_t m_next = 0;
+};
+
+}  // namespace msdbg::app

@@ -1,0 +1,15 @@
+// The factories of builtin_panels.cpp, one per folder of panels/.
+#pragma once
+
+#include "app/panels/panel.h"
+
+namespace msdbg::app {
+
+PanelDef findingsPanel();
+PanelDef graphPanel();
+PanelDef searchPanel();
+PanelDef sourcePanel();
+PanelDef tensorPanel();
+PanelDef timelinePanel();
+
+}  // namespace msdbg::app

@@ -1,0 +1,51 @@
+// Document: a run in the window: its thread, its facts, the cursor in it, what was found. Made at once, usable
+// after opened(). UI thread only; panels get it whole and keep a presenter of their own on it.
+#pragma once
+
+#include <QObject>
+
+#include "app/async/replay_thread.h"
+#include "app/presenters/cursor.h"
+#include "app/presenters/findings.h"
+
+namespace msdbg::app {
+
+class Document : public QObject {
+  Q_OBJECT
+ public:
+  explicit Document(const std::filesystem::path& run, QObject* parent = nullptr);
+  /// For tests: a run made in memory.
+  explicit Document(ReplayThread::Opener opener, const std::filesystem::path& name, QObject* parent = nullptr);
+  ~Document() override;
+
+  const std::filesystem::path& path() const { return m_path; }
+  bool isOpen() const { return m_facts != nullptr; }
+
+  // After opened() only.
+  const RunFacts& facts() const { return *m_facts; }
+  std::shared_ptr<const RunFacts> sharedFacts() const { return m_facts; }
+  const core::Graph& graph() const { return *m_facts->graph; }
+  Cursor& cursor() { return *m_cursor; }
+  Findings& findings() { return *m_findings; }
+  ReplayThread& replay() { return m_replay; }
+
+  /// The run as a command takes it, quoted for a shell: relative to the current folder when below it.
+  QString runArgument() const;
+
+ signals:
+  void opened();
+  void failed(const QString& message);  // the run cannot be opened; nothing else will come
+
+ private:
+  void open();
+  std::filesystem::path m_path;
+  ReplayThread m_replay;
+  std::shared_ptr<const RunFacts> m_facts;
+  std::unique_ptr<Cursor> m_cursor;
+  std::unique_ptr<Findings> m_findings;
+};
+
+/// A word for a POSIX shell: as it is when harmless, else in single quotes.
+QString shellQuoted(const QString& word);
+
+}  // namespace msdbg::app

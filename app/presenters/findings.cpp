@@ -1,0 +1,143 @@
+#include "app/presenters/findings.h"
+
+#include <QTimer>
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "app/async/yielding_source.h"
+
+namespace msdbg::app {
+namespace {
+
+constexpr int kProgressEveryMs = 50;
+
+auto orderOf(const watch::Hit& hit) { return std::tuple(hit.iteration, hit.order, hit.rank); }
+
+// One per condition, tensor and rank, in the order of "first".
+std::vector<watch::Hit> mergedHits(const watch::CheckReport& report) {
+  std::vector<watch::Hit> all = report.hits;
+  all.insert(all.end(), report.hints.begin(), report.hints.end());
+  std::ranges::stable_sort(all, {}, orderOf);
+  std::set<std::tuple<std::string_view, core::TensorId, core::Rank>> seen;
+  std::erase_if(all, [&](const watch::Hit& hit) {
+    return !seen.insert({hit.condition->id, hit.tensor, hit.rank}).second;
+  });
+  return all;
+}
+
+}  // namespace
+
+Findings::Findings(ReplayThread& replay, std::shared_ptr<const RunFacts> facts, QObject* parent)
+    : QObject(parent), m_replay(replay), m_facts(std::move(facts)), m_progressTimer(new QTimer(this)) {
+  for (watch::Watchpoint& watchpoint : watch::recommendedSet()) m_entries.push_back({std::move(watchpoint)});
+  m_progressTimer->setInterval(kProgressEveryMs);
+  connect(m_progressTimer, &QTimer::timeout, this, [this] { emit progressed(progress()); });
+}
+
+void Findings::setEntries(std::vector<Entry> entries) {
+  m_entries = std::move(entries);
+  m_stale = true;
+  emit changed();
+}
+
+void Findings::add(watch::Watchpoint watchpoint) {
+  const std::string text = watchpoint.text();
+  const auto same =
+      std::ranges::find_if(m_entries, [&](const Entry& e) { return e.watchpoint.text() == text; });
+  if (same == m_entries.end())
+    m_entries.push_back({std::move(watchpoint)});
+  else
+    same->enabled = true;
+  m_stale = true;
+  emit changed();
+}
+
+void Findings::remove(std::size_t index) {
+  m_entries.erase(m_entries.begin() + static_cast<std::ptrdiff_t>(index));
+  m_stale = true;
+  emit changed();
+}
+
+void Findings::setEnabled(std::size_t index, bool enabled) {
+  if (m_entries.at(index).enabled == enabled) return;
+  m_entries[index].enabled = enabled;
+  m_stale = true;
+  emit changed();
+}
+
+bool Findings::isRecommendedSet() const {
+  const std::vector<watch::Watchpoint> recommended = watch::recommendedSet();
+  return std::ranges::equal(m_entries, recommended, [](const Entry& e, const watch::Watchpoint& w) {
+    return e.enabled && e.watchpoint.recommended && e.watchpoint.text() == w.text();
+  });
+}
+
+void Findings::recheck() {
+  std::vector<watch::Watchpoint> watchpoints;
+  for (const Entry& entry : m_entries)
+    if (entry.enabled) watchpoints.push_back(entry.watchpoint);
+  m_share = std::make_shared<std::atomic<double>>(0.0);
+  m_state = State::kChecking;
+  m_stale = false;
+  m_replay.ask(
+      this, "check",
+      [watchpoints, share = m_share, thread = &m_replay](
+          replay::Run& run, const core::CancelToken& cancel) -> core::Result<Outcome> {
+        YieldingSource source(run, *thread);
+        watch::CheckOptions options;
+        options.cancel = cancel;
+        options.progress = [share](double done) { *share = done; };
+        Outcome outcome;
+        outcome.report = watch::check(source, watchpoints, options);
+        return outcome;
+      },
+      [this](core::Result<Outcome> outcome) { finished(std::move(outcome)); }, ReplayThread::Lane::kLong);
+  m_progressTimer->start();
+  emit changed();
+}
+
+void Findings::cancel() {
+  if (m_state != State::kChecking) return;
+  m_replay.cancel(this, "check");
+  m_progressTimer->stop();
+  m_state = State::kCancelled;
+  m_stale = true;
+  emit changed();
+}
+
+void Findings::finished(core::Result<Outcome> outcome) {
+  m_progressTimer->stop();
+  if (!outcome.ok()) {
+    m_state = State::kFailed;
+    m_error = QString::fromStdString(outcome.error().message());
+  } else {
+    m_state = State::kDone;
+    m_report = std::make_unique<watch::CheckReport>(std::move(outcome->report));
+    m_consequences = std::move(outcome->consequences);
+    m_hits = mergedHits(*m_report);
+  }
+  emit changed();
+}
+
+Place Findings::placeOf(const watch::Hit& hit) const {
+  const core::Graph& graph = *m_facts->graph;
+  const core::TensorInfo& tensor = graph.tensor(hit.tensor);
+  Place place{hit.rank, hit.iteration, {}, hit.tensor, {}};
+  if (hit.node.valid()) place.nodes = {hit.node};
+  const auto& frames = hit.node.valid() ? graph.node(hit.node).frames : tensor.frames;
+  place.line = lineOf(graph, frames);
+  return place;
+}
+
+std::optional<std::size_t> Findings::nextHit(const Place& from, int direction) const {
+  const auto here = std::tuple(from.iteration, from.nodes.empty() ? -1 : from.nodes.front().value, from.rank);
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < m_hits.size(); ++i) {
+    if (direction > 0 && orderOf(m_hits[i]) > here) return i;
+    if (direction < 0 && orderOf(m_hits[i]) < here) best = i;
+  }
+  return best;
+}
+
+}  // namespace msdbg::app

@@ -1,0 +1,84 @@
+// Findings: the watchpoints of the window and what they found. The check runs as a long job on the replay
+// thread; the last complete report stays until a newer one is there. UI thread only.
+#pragma once
+
+#include <QObject>
+#include <QString>
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "app/async/replay_thread.h"
+#include "app/presenters/cursor.h"
+#include "watchpoints/check.h"
+
+class QTimer;
+
+namespace msdbg::app {
+
+class Findings : public QObject {
+  Q_OBJECT
+ public:
+  enum class State { kNone, kChecking, kDone, kCancelled, kFailed };
+
+  /// One of the window's watchpoints: a condition of the recommended set, or the user's own.
+  struct Entry {
+    watch::Watchpoint watchpoint;
+    bool enabled = true;
+  };
+
+  Findings(ReplayThread& replay, std::shared_ptr<const RunFacts> facts, QObject* parent = nullptr);
+
+  State state() const { return m_state; }
+  QString error() const { return m_error; }     // kFailed
+  double progress() const { return m_share ? m_share->load() : 0; }  // kChecking: 0 to 1
+  /// The last complete report; nullptr before the first.
+  const watch::CheckReport* report() const { return m_report.get(); }
+  /// What followed from the first fault, one sentence each (as `msdbg check` prints them).
+  const std::vector<std::string>& consequences() const { return m_consequences; }
+
+  const std::vector<Entry>& entries() const { return m_entries; }
+  /// Faults and hints of the report in the order of "first", as F8 walks them: one per condition, tensor and
+  /// rank.
+  const std::vector<watch::Hit>& hits() const { return m_hits; }
+
+  // Changes of the watchpoints take effect at the next recheck(); `stale()` says that one is due.
+  void setEntries(std::vector<Entry> entries);
+  void add(watch::Watchpoint watchpoint);  // enabled; equal text: enabled again
+  void remove(std::size_t index);
+  void setEnabled(std::size_t index, bool enabled);
+  bool stale() const { return m_stale; }
+  bool isRecommendedSet() const;  // the entries are exactly the default: `msdbg check` needs no -w
+
+  void recheck();
+  void cancel();
+
+  /// Where a hit is, for the cursor.
+  Place placeOf(const watch::Hit& hit) const;
+  /// The next hit after (or before) the cursor's place in (iteration, order, rank); none at the end.
+  std::optional<std::size_t> nextHit(const Place& from, int direction) const;
+
+ signals:
+  void changed();            // state, report or entries
+  void progressed(double share);
+
+ private:
+  struct Outcome {
+    watch::CheckReport report;
+    std::vector<std::string> consequences;
+  };
+  void finished(core::Result<Outcome> outcome);
+  ReplayThread& m_replay;
+  std::shared_ptr<const RunFacts> m_facts;
+  State m_state = State::kNone;
+  QString m_error;
+  std::shared_ptr<std::atomic<double>> m_share;  // written by the replay thread, read by a timer
+  QTimer* m_progressTimer;
+  bool m_stale = true;
+  std::vector<Entry> m_entries;
+  std::unique_ptr<watch::CheckReport> m_report;
+  std::vector<watch::Hit> m_hits;
+  std::vector<std::string> m_consequences;
+};
+
+}  // namespace msdbg::app
