@@ -8,6 +8,7 @@
 
 #include "app/cli/command.h"
 #include "core_engine/base/text.h"
+#include "replay/describe.h"
 #include "replay/run.h"
 
 namespace msdbg::app {
@@ -42,16 +43,12 @@ std::string ranksText(const OpenedRun& run);
 /// Damage seen so far, one warning a line on stderr; kExitDamaged if there is any and `status` is fine.
 int withDamage(const OpenedRun& run, int status);
 
-/// "alexnet.cpp:52"; "" without a frame.
-std::string placeOf(const core::Frame* frame);
-/// "alexnet.cpp:52   x = conv(x, {.out = 64})"
-std::string sourceLine(const core::Frame* frame);
-/// The frames of a tensor: its own for sources, else its producer's.
-std::span<const core::FrameId> framesOf(const core::Graph& graph, core::TensorId tensor);
-/// Name as a command takes it: no ":0".
-std::string tensorName(const core::TensorInfo& tensor);
-/// "float32 [64, 3, 32, 32]"
-std::string typeText(const core::TensorInfo& tensor);
+// Written the same in every face.
+using replay::framesOf;
+using replay::placeOf;
+using replay::sourceLine;
+using replay::tensorName;
+using replay::typeText;
 /// "finished", "was killed …", "is being recorded": how the run ended, for people.
 std::string endText(const OpenedRun& run);
 

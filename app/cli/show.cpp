@@ -9,6 +9,8 @@
 #include "app/cli/statistics_text.h"
 #include "app/cli/table.h"
 #include "app/cli/tensor_text.h"
+#include "replay/npy.h"
+#include "replay/slice.h"
 
 namespace msdbg::app {
 namespace {
@@ -64,7 +66,9 @@ core::Status find(const OpenedRun& run, const ShowOptions& options, Shown& shown
   }
   shown.value = std::move(value).value();
   if (!options.slice.empty()) {
-    MSDBG_ASSIGN(shown.value, sliceTensor(*shown.value, options.slice));
+    Result<Tensor> slice = replay::sliceTensor(*shown.value, options.slice);
+    if (!slice.ok()) return slice.error().in("--slice");
+    shown.value = std::move(slice).value();
   }
   return core::Ok{};
 }
@@ -108,7 +112,7 @@ Result<int> show(const ShowOptions& options, const Context& context) {
   MSDBG_ASSIGN(const OpenedRun run, openRun(options.run));
   Shown shown;
   MSDBG_TRY(find(run, options, shown));
-  if (shown.value && !options.npy.empty()) MSDBG_TRY(writeNpy(options.npy, *shown.value));
+  if (shown.value && !options.npy.empty()) MSDBG_TRY(replay::writeNpy(options.npy, *shown.value));
   if (context.json) {
     printJson(shownJson(run, options, shown));
   } else {

@@ -1,3 +1,5 @@
+#include "replay/slice.h"
+
 #include <fmt/format.h>
 #include <string.h>
 
@@ -5,10 +7,9 @@
 #include <charconv>
 #include <optional>
 
-#include "app/cli/tensor_text.h"
 #include "core_engine/base/text.h"
 
-namespace msdbg::app {
+namespace msdbg::replay {
 
 using core::Error;
 using core::ErrorCode;
@@ -31,7 +32,7 @@ std::optional<std::int64_t> integer(std::string_view text) {
 }
 
 Error bad(const std::string& part, std::size_t dimension, const std::string& why) {
-  return {ErrorCode::kUsage, fmt::format("--slice: '{}' for dimension {}: {}", part, dimension, why)};
+  return {ErrorCode::kUsage, fmt::format("'{}' for dimension {}: {}", part, dimension, why)};
 }
 
 Result<Range> parseIndex(const std::string& part, std::size_t dimension, std::int64_t size) {
@@ -65,8 +66,7 @@ Result<std::vector<std::string>> completeParts(const std::string& slice, std::si
   const auto dots = std::ranges::find(parts, "...");
   const std::size_t given = parts.size() - (dots != parts.end() ? 1 : 0);
   if (given > rank)
-    return Error(ErrorCode::kUsage,
-                 fmt::format("--slice: {} parts, but the tensor has {} dimensions", given, rank));
+    return Error(ErrorCode::kUsage, fmt::format("{} parts, but the tensor has {} dimensions", given, rank));
   const auto at = dots == parts.end() ? dots : parts.erase(dots);
   parts.insert(at, rank - given, ":");
   return parts;
@@ -105,4 +105,4 @@ Result<Tensor> sliceTensor(const Tensor& tensor, const std::string& slice) {
   return result;
 }
 
-}  // namespace msdbg::app
+}  // namespace msdbg::replay

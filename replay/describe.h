@@ -1,0 +1,23 @@
+// How tensors and places in the source are written for people, the same in every face. Pure functions;
+// thread-safe.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "core_engine/graph/graph.h"
+
+namespace msdbg::replay {
+
+/// "alexnet.cpp:52"; "" without a frame.
+std::string placeOf(const core::Frame* frame);
+/// "alexnet.cpp:52   x = conv(x, {.out = 64})"
+std::string sourceLine(const core::Frame* frame);
+/// The frames of a tensor: its own for sources, else its producer's.
+std::span<const core::FrameId> framesOf(const core::Graph& graph, core::TensorId tensor);
+/// Name as a command takes it: no ":0".
+std::string tensorName(const core::TensorInfo& tensor);
+/// "float32 [64, 3, 32, 32]"
+std::string typeText(const core::TensorInfo& tensor);
+
+}  // namespace msdbg::replay

@@ -1,0 +1,31 @@
+#include "replay/describe.h"
+
+#include <filesystem>
+
+namespace msdbg::replay {
+
+std::string placeOf(const core::Frame* frame) {
+  if (!frame) return {};
+  return std::filesystem::path(frame->file).filename().string() + ":" + std::to_string(frame->line);
+}
+
+std::string sourceLine(const core::Frame* frame) {
+  if (!frame) return "(no source line is known)";
+  return frame->code.empty() ? placeOf(frame) : placeOf(frame) + "   " + frame->code;
+}
+
+std::span<const core::FrameId> framesOf(const core::Graph& graph, core::TensorId tensor) {
+  const core::TensorInfo& info = graph.tensor(tensor);
+  if (info.isSource()) return info.frames;
+  return graph.node(info.producer).frames;
+}
+
+std::string tensorName(const core::TensorInfo& tensor) {
+  return tensor.slot == 0 ? tensor.name : tensor.fullName();
+}
+
+std::string typeText(const core::TensorInfo& tensor) {
+  return std::string(core::dtypeName(tensor.dtype)) + " " + tensor.shape.text();
+}
+
+}  // namespace msdbg::replay
