@@ -1,4 +1,4 @@
-// How tensors and places in the source are written for people, the same in every face. Pure functions;
+// How tensors, places in the source and counts are written for people, the same in every face. Pure functions;
 // thread-safe.
 #pragma once
 
@@ -19,5 +19,10 @@ std::span<const core::FrameId> framesOf(const core::Graph& graph, core::TensorId
 std::string tensorName(const core::TensorInfo& tensor);
 /// "float32 [64, 3, 32, 32]"
 std::string typeText(const core::TensorInfo& tensor);
+
+/// 1234567 -> "1,234,567"
+std::string groupedNumber(std::int64_t value);
+/// "1 tensor", "3 tensors"
+std::string counted(std::int64_t count, const std::string& noun);
 
 }  // namespace msdbg::replay

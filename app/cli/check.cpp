@@ -94,10 +94,10 @@ Result<int> check(const CheckCommandOptions& options, const Context& context) {
     found = watch::check(*run.run, watchpoints, what);
   }
   if (found.cancelled || context.cancel.cancelled()) return cancelledError();
-  CheckView view{run, found, std::move(watchpoints), HitDetail::kFirstOfEach, {}};
-  if (options.first) view.detail = HitDetail::kFirstOnly;
-  if (options.all) view.detail = HitDetail::kAll;
-  if (options.why && found.first) view.why = whyChain(run, *found.first);
+  CheckView view{run, found, std::move(watchpoints), replay::HitDetail::kFirstOfEach, {}};
+  if (options.first) view.detail = replay::HitDetail::kFirstOnly;
+  if (options.all) view.detail = replay::HitDetail::kAll;
+  if (options.why && found.first) view.why = replay::whyChain(*run.run, *found.first);
   return report(view, context);
 }
 

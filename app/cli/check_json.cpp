@@ -8,7 +8,7 @@ namespace {
 
 Json inputsJson(const OpenedRun& run, const Hit& hit) {
   Json list = Json::array();
-  for (const HitInput& input : hitInputs(run, hit)) {
+  for (const replay::HitInput& input : replay::hitInputs(*run.run, hit)) {
     const core::TensorInfo& tensor = run.graph().tensor(input.tensor);
     list.push_back({{"tensor", tensor.fullName()},
                     {"rank", input.rank.value},
@@ -52,7 +52,7 @@ Json hitJson(const OpenedRun& run, const Hit& hit) {
 
 Json hitsJson(const CheckView& view, const std::vector<Hit>& hits) {
   Json list = Json::array();
-  for (const FoldedHit& folded : foldHits(hits, view.detail)) {
+  for (const replay::FoldedHit& folded : replay::foldHits(hits, view.detail)) {
     list.push_back(hitJson(view.run, *folded.hit));
     list.back()["occurrences"] = folded.occurrences;
     list.back()["last_iteration"] = folded.lastIteration;
@@ -77,7 +77,7 @@ Json notEvaluableJson(const CheckView& view) {
 Json whyJson(const CheckView& view) {
   const core::Graph& graph = view.run.graph();
   Json list = Json::array();
-  for (const WhyStep& step : view.why) {
+  for (const replay::WhyStep& step : view.why) {
     const core::TensorInfo& tensor = graph.tensor(step.tensor);
     list.push_back({{"tensor", tensor.fullName()},
                     {"rank", step.rank.value},
@@ -98,7 +98,7 @@ Json checkJson(const CheckView& view) {
   json["first"] = report.first ? hitJson(view.run, *report.first) : Json();
   json["first_per_rank"] = Json::array();
   for (const Hit& hit : report.firstPerRank) json["first_per_rank"].push_back(hitJson(view.run, hit));
-  const bool lists = view.detail != HitDetail::kFirstOnly;
+  const bool lists = view.detail != replay::HitDetail::kFirstOnly;
   json["hits"] = lists ? hitsJson(view, report.hits) : Json::array();
   if (!lists && report.first) json["hits"].push_back(hitJson(view.run, *report.first));
   json["hints"] = lists ? hitsJson(view, report.hints) : Json::array();
@@ -108,7 +108,7 @@ Json checkJson(const CheckView& view) {
   json["evaluated"] = report.evaluated;
   json["watchpoints"] = Json::array();
   for (const watch::Watchpoint& w : view.watchpoints) json["watchpoints"].push_back(w.text());
-  json["consequences"] = consequences(view.run, report);
+  json["consequences"] = replay::consequences(*view.run.run, report);
   json["damage"] = damageJson(view.run.reader().damage());
   if (!view.why.empty()) json["why"] = whyJson(view);
   return json;

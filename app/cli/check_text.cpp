@@ -25,46 +25,9 @@ std::string wrappedLabel(const std::string& label, const std::string& text) {
   return labelled(label, wrapped(text, kLabel));
 }
 
-std::span<const core::FrameId> framesOfHit(const core::Graph& graph, const Hit& hit) {
-  if (hit.node.valid()) return graph.node(hit.node).frames;
-  return framesOf(graph, hit.tensor);
-}
-
-std::string hitPlace(const core::Graph& graph, const Hit& hit) {
-  return hit.node.valid() ? graph.node(hit.node).name : tensorName(graph.tensor(hit.tensor));
-}
-
-// "mean|g| … : actual 0, threshold abs_mean_lt = 1e-09"
-std::string valuesText(const Hit& hit) {
-  std::string text;
-  if (!hit.parameter.empty())
-    text = fmt::format("{} against {} = {}", core::formatShort(hit.actual), hit.parameter,
-                       core::formatShort(hit.preset));
-  if (hit.count > 0)
-    text += fmt::format("{}{} wrong", text.empty() ? "" : ", ", counted(hit.count, "element"));
-  if (hit.element)
-    text += fmt::format("{}the first is element {}", text.empty() ? "" : ", ", groupedNumber(*hit.element));
-  return text;  // "" where bits differ and no value was recorded: `detail` says what is known
-}
-
-std::string whatText(const core::Graph& graph, const Hit& hit) {
-  const core::TensorInfo& tensor = graph.tensor(hit.tensor);
-  std::string text = std::string(hit.condition->title) + ": " + tensorName(tensor) + ", " + typeText(tensor);
-  if (!tensor.alias.empty()) text += ", that is " + tensor.alias;
-  return text;
-}
-
-std::string nodeText(const core::Graph& graph, const Hit& hit) {
-  if (!hit.node.valid()) return {};
-  const core::Node& node = graph.node(hit.node);
-  std::string text = fmt::format("{} ({}, order {})", node.name, core::phaseName(node.phase), node.id.value);
-  if (node.derivedFrom.valid()) text += ", made for " + graph.node(node.derivedFrom).name;
-  return text;
-}
-
 // The user's line, then the lines that called it.
 std::string whereText(const core::Graph& graph, const Hit& hit) {
-  const auto frames = framesOfHit(graph, hit);
+  const auto frames = replay::framesOf(graph, hit);
   const core::Frame* user = graph.userFrame(frames);
   std::string text = labelled("where", sourceLine(user));
   bool below = false;
@@ -77,7 +40,7 @@ std::string whereText(const core::Graph& graph, const Hit& hit) {
 }
 
 std::string statisticsTable(const OpenedRun& run, const Hit& hit) {
-  const std::vector<HitInput> inputs = hitInputs(run, hit);
+  const std::vector<replay::HitInput> inputs = replay::hitInputs(*run.run, hit);
   std::vector<std::string> headers = {"", "tensor", ">rank"};
   for (const std::string& header : statisticsHeaders()) headers.push_back(header);
   Table table(headers);
@@ -87,7 +50,7 @@ std::string statisticsTable(const OpenedRun& run, const Hit& hit) {
     for (const std::string& cell : statisticsCells(row)) cells.push_back(cell);
     table.row(cells);
   };
-  for (const HitInput& input : inputs)
+  for (const replay::HitInput& input : inputs)
     add("input", input.tensor, input.rank, input.statistics ? &*input.statistics : nullptr);
   add(inputs.empty() ? "value" : "output", hit.tensor, hit.rank,
       run.run->statistics(hit.rank, hit.iteration, hit.tensor));
@@ -98,15 +61,15 @@ std::string firstText(const CheckView& view) {
   const Hit& hit = *view.report.first;
   const core::Graph& graph = view.run.graph();
   std::string text = fmt::format("FIRST WRONG: {} at {}, rank {}, iteration {}\n\n", hit.condition->id,
-                                 hitPlace(graph, hit), hit.rank.value, hit.iteration.value);
+                                 replay::hitPlace(graph, hit), hit.rank.value, hit.iteration.value);
   text += whereText(graph, hit);
-  text += labelled("what", whatText(graph, hit));
-  if (hit.node.valid()) text += labelled("node", nodeText(graph, hit));
-  if (const std::string values = valuesText(hit); !values.empty()) text += labelled("values", values);
+  text += labelled("what", replay::whatText(graph, hit));
+  if (hit.node.valid()) text += labelled("node", replay::nodeText(graph, hit));
+  if (const std::string values = replay::valuesText(hit); !values.empty()) text += labelled("values", values);
   if (!hit.detail.empty()) text += wrappedLabel("detail", hit.detail);
   text += statisticsTable(view.run, hit) + "\n";
   std::string label = "then";
-  for (const std::string& sentence : consequences(view.run, view.report)) {
+  for (const std::string& sentence : replay::consequences(*view.run.run, view.report)) {
     text += wrappedLabel(label, sentence);
     label.clear();
   }
@@ -116,7 +79,7 @@ std::string firstText(const CheckView& view) {
 std::string whyText(const CheckView& view) {
   if (view.why.empty()) return {};
   Table table({"", "tensor", ">nan", ">inf", ">mean|x|", ">max", ">mean|x| before", "line"});
-  for (const WhyStep& step : view.why) {
+  for (const replay::WhyStep& step : view.why) {
     const core::TensorInfo& tensor = view.run.graph().tensor(step.tensor);
     const auto text = [](const std::optional<watch::StatisticsRow>& row, auto member) {
       return row ? fmt::format("{:.4g}", static_cast<double>(row->values.*member)) : std::string("?");
@@ -138,24 +101,24 @@ std::string perRankText(const CheckView& view) {
   Table table({">rank", ">iteration", "condition", "node", "line"});
   for (const Hit& hit : view.report.firstPerRank)
     table.row({std::to_string(hit.rank.value), std::to_string(hit.iteration.value),
-               std::string(hit.condition->id), hitPlace(view.run.graph(), hit),
-               placeOf(view.run.graph().userFrame(framesOfHit(view.run.graph(), hit)))});
+               std::string(hit.condition->id), replay::hitPlace(view.run.graph(), hit),
+               placeOf(view.run.graph().userFrame(replay::framesOf(view.run.graph(), hit)))});
   return "\nFIRST OF EACH RANK\n\n" + table.text(2);
 }
 
-std::string iterationSpan(const FoldedHit& folded) {
+std::string iterationSpan(const replay::FoldedHit& folded) {
   const std::int64_t first = folded.hit->iteration.value;
   if (folded.lastIteration == first) return std::to_string(first);
   return fmt::format("{} to {}", first, folded.lastIteration);
 }
 
-std::string hitTable(const CheckView& view, const std::vector<FoldedHit>& hits) {
+std::string hitTable(const CheckView& view, const std::vector<replay::FoldedHit>& hits) {
   Table table({"iterations", ">rank", "condition", "tensor", ">actual", "line"});
-  for (const FoldedHit& folded : hits) {
+  for (const replay::FoldedHit& folded : hits) {
     const Hit& hit = *folded.hit;
     table.row({iterationSpan(folded), std::to_string(hit.rank.value), std::string(hit.condition->id),
                tensorName(view.run.graph().tensor(hit.tensor)), core::formatShort(hit.actual),
-               placeOf(view.run.graph().userFrame(framesOfHit(view.run.graph(), hit)))});
+               placeOf(view.run.graph().userFrame(replay::framesOf(view.run.graph(), hit)))});
   }
   return table.text(2);
 }
@@ -183,31 +146,22 @@ std::string hitSummary(const CheckView& view) {
 }
 
 std::string hitsText(const CheckView& view) {
-  if (view.report.hits.size() < 2 || view.detail == HitDetail::kFirstOnly) return {};
+  if (view.report.hits.size() < 2 || view.detail == replay::HitDetail::kFirstOnly) return {};
   std::string text = fmt::format("\nALL {}\n\n",
                                  groupedNumber(static_cast<std::int64_t>(view.report.hits.size())) + " HITS");
-  if (view.detail == HitDetail::kAll) return text + hitTable(view, foldHits(view.report.hits, view.detail));
+  if (view.detail == replay::HitDetail::kAll)
+    return text + hitTable(view, replay::foldHits(view.report.hits, view.detail));
   return text + hitSummary(view) + "  (--all lists them)\n";
 }
 
 std::string hintsText(const CheckView& view) {
-  if (view.report.hints.empty() || view.detail == HitDetail::kFirstOnly) return {};
-  std::vector<FoldedHit> hints = foldHits(view.report.hints, view.detail);
+  if (view.report.hints.empty() || view.detail == replay::HitDetail::kFirstOnly) return {};
+  std::vector<replay::FoldedHit> hints = replay::foldHits(view.report.hints, view.detail);
   const std::size_t all = hints.size();
-  if (view.detail != HitDetail::kAll) hints.resize(std::min(all, kHintLines));
+  if (view.detail != replay::HitDetail::kAll) hints.resize(std::min(all, kHintLines));
   std::string text = "\nHINTS (no faults: worth a look)\n\n" + hitTable(view, hints);
   if (hints.size() < all) text += fmt::format("  … {} more (--all lists them)\n", all - hints.size());
   return text;
-}
-
-std::string reasonText(const std::string& reason) {
-  static const std::map<std::string, std::string> kTexts = {
-      {"nan", "the tensor holds NaN"},           {"inf", "the tensor holds Inf"},
-      {"no_previous", "no iteration before it"}, {"no_value", "not recorded"},
-      {"shape_changed", "the shape changed"},    {"zero_previous", "the value before is zero"},
-      {"damaged", "the file is damaged"}};
-  const auto found = kTexts.find(reason);
-  return found == kTexts.end() ? reason : found->second;
 }
 
 std::string notEvaluableText(const CheckView& view) {
@@ -216,7 +170,7 @@ std::string notEvaluableText(const CheckView& view) {
   if (groups.empty()) return {};
   Table table({"reason", "condition", ">places"});
   for (const auto& [key, count] : groups)
-    table.row({reasonText(key.first), key.second, groupedNumber(count)});
+    table.row({replay::reasonText(key.first), key.second, groupedNumber(count)});
   return "could not be evaluated:\n" + table.text(2);
 }
 

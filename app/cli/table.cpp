@@ -44,17 +44,6 @@ std::size_t displayWidth(const std::string& text) {
       std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-std::string groupedNumber(std::int64_t value) {
-  std::string digits = std::to_string(value);
-  for (std::int64_t at = static_cast<std::int64_t>(digits.size()) - 3; at > (value < 0 ? 1 : 0); at -= 3)
-    digits.insert(static_cast<std::size_t>(at), ",");
-  return digits;
-}
-
-std::string counted(std::int64_t count, const std::string& noun) {
-  return groupedNumber(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
 std::string wrapped(const std::string& text, std::size_t indent, std::size_t width) {
   std::istringstream words(text);
   std::string out, word;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "replay/describe.h"
+
 namespace msdbg::app {
 
 class Table {
@@ -23,10 +25,8 @@ class Table {
 
 /// Columns that the text takes on a terminal (UTF-8 characters, all of width 1).
 std::size_t displayWidth(const std::string& text);
-/// 1234567 -> "1,234,567"
-std::string groupedNumber(std::int64_t value);
-/// "1 tensor", "3 tensors"
-std::string counted(std::int64_t count, const std::string& noun);
+using replay::counted;
+using replay::groupedNumber;
 /// The text in lines of at most `width`, every line but the first indented.
 std::string wrapped(const std::string& text, std::size_t indent, std::size_t width = 100);
 

@@ -28,4 +28,15 @@ std::string typeText(const core::TensorInfo& tensor) {
   return std::string(core::dtypeName(tensor.dtype)) + " " + tensor.shape.text();
 }
 
+std::string groupedNumber(std::int64_t value) {
+  std::string digits = std::to_string(value);
+  for (std::int64_t at = static_cast<std::int64_t>(digits.size()) - 3; at > (value < 0 ? 1 : 0); at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
+std::string counted(std::int64_t count, const std::string& noun) {
+  return groupedNumber(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
 }  // namespace msdbg::replay

@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
+#include "replay/slice.h"
+
 namespace msdbg::test {
 
 using core::Shape;
@@ -18,7 +20,7 @@ Tensor counting(Shape shape) {
 
 // What NumPy prints for numpy.arange(24).reshape(2, 3, 4)[slice].tolist().
 std::string sliced(const std::string& slice) {
-  const auto result = app::sliceTensor(counting({2, 3, 4}), slice);
+  const auto result = replay::sliceTensor(counting({2, 3, 4}), slice);
   return result.ok() ? app::tensorJson(*result).dump() : "error: " + result.error().message();
 }
 

@@ -1,4 +1,5 @@
-// What check says besides the hits themselves: inputs, the way back, what followed.
+#include "replay/findings.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,10 +8,9 @@
 #include <set>
 #include <tuple>
 
-#include "app/cli/check_view.h"
-#include "app/cli/table.h"
+#include "replay/describe.h"
 
-namespace msdbg::app {
+namespace msdbg::replay {
 
 using core::Iteration;
 using core::Node;
@@ -20,15 +20,15 @@ using watch::Hit;
 
 namespace {
 
-std::optional<watch::StatisticsRow> statisticsOf(const OpenedRun& run, Rank rank, Iteration iteration,
+std::optional<watch::StatisticsRow> statisticsOf(watch::Source& run, Rank rank, Iteration iteration,
                                                  TensorId tensor) {
-  const watch::StatisticsRow* row = run.run->statistics(rank, iteration, tensor);
+  const watch::StatisticsRow* row = run.statistics(rank, iteration, tensor);
   return row ? std::optional(*row) : std::nullopt;
 }
 
-std::optional<Iteration> previousIteration(const OpenedRun& run, Rank rank, Iteration iteration) {
+std::optional<Iteration> previousIteration(watch::Source& run, Rank rank, Iteration iteration) {
   std::optional<Iteration> previous;
-  for (const Iteration i : run.run->iterations(rank))
+  for (const Iteration i : run.iterations(rank))
     if (i < iteration) previous = i;
   return previous;
 }
@@ -46,17 +46,17 @@ const HitInput* worst(const std::vector<HitInput>& inputs) {
   return at == inputs.end() ? nullptr : &*at;
 }
 
-std::vector<HitInput> inputsOf(const OpenedRun& run, const Node& node, Rank rank, Iteration iteration) {
+std::vector<HitInput> inputsOf(watch::Source& run, const Node& node, Rank rank, Iteration iteration) {
   std::vector<HitInput> inputs;
   for (const TensorId tensor : node.inputs)
-    for (const Rank r : node.phase == core::Phase::kCollective ? run.run->ranks() : std::vector<Rank>{rank})
+    for (const Rank r : node.phase == core::Phase::kCollective ? run.ranks() : std::vector<Rank>{rank})
       inputs.push_back({tensor, r, statisticsOf(run, r, iteration, tensor)});
   return inputs;
 }
 
 std::string rankIn(const Hit& hit) { return fmt::format("rank {}", hit.rank.value); }
 
-void addSameIteration(const OpenedRun& run, const watch::CheckReport& report, std::vector<std::string>& out) {
+void addSameIteration(watch::Source& run, const watch::CheckReport& report, std::vector<std::string>& out) {
   const Hit& first = *report.first;
   std::set<TensorId> tensors;
   TensorId last;
@@ -70,7 +70,7 @@ void addSameIteration(const OpenedRun& run, const watch::CheckReport& report, st
                             tensors.size() == 1 ? "is" : "are", tensorName(run.graph().tensor(last))));
 }
 
-void addOtherRanks(const OpenedRun& run, const watch::CheckReport& report, std::vector<std::string>& out) {
+void addOtherRanks(watch::Source& run, const watch::CheckReport& report, std::vector<std::string>& out) {
   for (const Hit& hit : report.firstPerRank) {
     if (hit.rank == report.first->rank) continue;
     const std::string node =
@@ -80,7 +80,7 @@ void addOtherRanks(const OpenedRun& run, const watch::CheckReport& report, std::
   }
 }
 
-void addParameters(const OpenedRun& run, const watch::CheckReport& report, std::vector<std::string>& out) {
+void addParameters(watch::Source& run, const watch::CheckReport& report, std::vector<std::string>& out) {
   std::set<TensorId> parameters;
   std::optional<Iteration> since;
   for (const Hit& hit : report.hits) {
@@ -97,11 +97,11 @@ void addParameters(const OpenedRun& run, const watch::CheckReport& report, std::
                             parameters.size() == 1 ? "takes" : "take", since->value));
 }
 
-void addLoss(const OpenedRun& run, const watch::CheckReport& report, std::vector<std::string>& out) {
+void addLoss(watch::Source& run, const watch::CheckReport& report, std::vector<std::string>& out) {
   const Hit& first = *report.first;
-  for (const Iteration iteration : run.run->iterations(first.rank)) {
+  for (const Iteration iteration : run.iterations(first.rank)) {
     if (iteration < first.iteration) continue;
-    const std::optional<double> loss = run.run->scalar(first.rank, iteration, "loss");
+    const std::optional<double> loss = run.scalar(first.rank, iteration, "loss");
     if (!loss || std::isfinite(*loss)) continue;
     out.push_back(fmt::format("the loss of {} is {} from iteration {} on", rankIn(first),
                               core::formatDouble(*loss), iteration.value));
@@ -126,12 +126,12 @@ std::vector<FoldedHit> foldHits(const std::vector<Hit>& hits, HitDetail detail) 
   return folded;
 }
 
-std::vector<HitInput> hitInputs(const OpenedRun& run, const Hit& hit) {
+std::vector<HitInput> hitInputs(watch::Source& run, const Hit& hit) {
   if (!hit.node.valid()) return {};
   return inputsOf(run, run.graph().node(hit.node), hit.rank, hit.iteration);
 }
 
-std::vector<WhyStep> whyChain(const OpenedRun& run, const Hit& hit) {
+std::vector<WhyStep> whyChain(watch::Source& run, const Hit& hit) {
   std::vector<WhyStep> steps;
   std::vector<HitInput> inputs = hitInputs(run, hit);
   const std::optional<Iteration> previous = previousIteration(run, hit.rank, hit.iteration);
@@ -147,7 +147,7 @@ std::vector<WhyStep> whyChain(const OpenedRun& run, const Hit& hit) {
   return steps;
 }
 
-std::vector<std::string> consequences(const OpenedRun& run, const watch::CheckReport& report) {
+std::vector<std::string> consequences(watch::Source& run, const watch::CheckReport& report) {
   std::vector<std::string> sentences;
   if (!report.first) return sentences;
   addSameIteration(run, report, sentences);
@@ -157,4 +157,4 @@ std::vector<std::string> consequences(const OpenedRun& run, const watch::CheckRe
   return sentences;
 }
 
-}  // namespace msdbg::app
+}  // namespace msdbg::replay

@@ -1,0 +1,59 @@
+// What a check says besides the hits themselves: hits folded, their inputs, the way back, what followed. For
+// the command line and the window alike. Functions of a report and the source it came from; not thread-safe,
+// as the source is not.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "watchpoints/check.h"
+
+namespace msdbg::replay {
+
+enum class HitDetail { kFirstOnly, kFirstOfEach, kAll };
+
+/// A hit of one condition at one place, and how often it came again later.
+struct FoldedHit {
+  const watch::Hit* hit = nullptr;  // the first one
+  std::int64_t occurrences = 1;
+  std::int64_t lastIteration = 0;
+};
+/// kFirstOfEach: one for each (condition, tensor, rank), in the order of the first ones.
+std::vector<FoldedHit> foldHits(const std::vector<watch::Hit>& hits, HitDetail detail);
+
+/// The inputs of the node that a hit names, with their statistics; those of all ranks for a collective.
+struct HitInput {
+  core::TensorId tensor;
+  core::Rank rank;
+  std::optional<watch::StatisticsRow> statistics;
+};
+std::vector<HitInput> hitInputs(watch::Source& run, const watch::Hit& hit);
+
+/// One step of the way from the first wrong node back to the sources: the input that looks worst.
+struct WhyStep {
+  core::TensorId tensor;
+  core::Rank rank;
+  std::optional<watch::StatisticsRow> statistics;
+  std::optional<watch::StatisticsRow> before;  // the same tensor in the previous recorded iteration
+};
+std::vector<WhyStep> whyChain(watch::Source& run, const watch::Hit& hit);
+
+/// What followed from the first hit, one sentence each.
+std::vector<std::string> consequences(watch::Source& run, const watch::CheckReport& report);
+
+// Hits in words, as every face says them.
+std::span<const core::FrameId> framesOf(const core::Graph& graph, const watch::Hit& hit);
+/// The node's name; for sources the tensor's.
+std::string hitPlace(const core::Graph& graph, const watch::Hit& hit);
+/// "0 against abs_mean_lt = 1e-09, 3 elements wrong, the first is element 17"; "" when nothing is known.
+std::string valuesText(const watch::Hit& hit);
+/// "Gradient vanishing: grad/…, float32 [64, 3], that is grad(network/conv1/weight)"
+std::string whatText(const core::Graph& graph, const watch::Hit& hit);
+/// "network/conv1/Conv-op1 (forward, order 3)"; "" for sources.
+std::string nodeText(const core::Graph& graph, const watch::Hit& hit);
+/// Of a NotEvaluable: "no_previous" -> "no iteration before it".
+std::string reasonText(const std::string& reason);
+
+}  // namespace msdbg::replay

@@ -1,0 +1,60 @@
+// Hits in words.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "core_engine/base/text.h"
+#include "replay/describe.h"
+#include "replay/findings.h"
+
+namespace msdbg::replay {
+
+using watch::Hit;
+
+std::span<const core::FrameId> framesOf(const core::Graph& graph, const Hit& hit) {
+  if (hit.node.valid()) return graph.node(hit.node).frames;
+  return framesOf(graph, hit.tensor);
+}
+
+std::string hitPlace(const core::Graph& graph, const Hit& hit) {
+  return hit.node.valid() ? graph.node(hit.node).name : tensorName(graph.tensor(hit.tensor));
+}
+
+std::string valuesText(const Hit& hit) {
+  std::string text;
+  if (!hit.parameter.empty())
+    text = fmt::format("{} against {} = {}", core::formatShort(hit.actual), hit.parameter,
+                       core::formatShort(hit.preset));
+  if (hit.count > 0)
+    text += fmt::format("{}{} wrong", text.empty() ? "" : ", ", counted(hit.count, "element"));
+  if (hit.element)
+    text += fmt::format("{}the first is element {}", text.empty() ? "" : ", ", groupedNumber(*hit.element));
+  return text;  // "" where bits differ and no value was recorded: `detail` says what is known
+}
+
+std::string whatText(const core::Graph& graph, const Hit& hit) {
+  const core::TensorInfo& tensor = graph.tensor(hit.tensor);
+  std::string text = std::string(hit.condition->title) + ": " + tensorName(tensor) + ", " + typeText(tensor);
+  if (!tensor.alias.empty()) text += ", that is " + tensor.alias;
+  return text;
+}
+
+std::string nodeText(const core::Graph& graph, const Hit& hit) {
+  if (!hit.node.valid()) return {};
+  const core::Node& node = graph.node(hit.node);
+  std::string text = fmt::format("{} ({}, order {})", node.name, core::phaseName(node.phase), node.id.value);
+  if (node.derivedFrom.valid()) text += ", made for " + graph.node(node.derivedFrom).name;
+  return text;
+}
+
+std::string reasonText(const std::string& reason) {
+  static const std::map<std::string, std::string> kTexts = {
+      {"nan", "the tensor holds NaN"},           {"inf", "the tensor holds Inf"},
+      {"no_previous", "no iteration before it"}, {"no_value", "not recorded"},
+      {"shape_changed", "the shape changed"},    {"zero_previous", "the value before is zero"},
+      {"damaged", "the file is damaged"}};
+  const auto found = kTexts.find(reason);
+  return found == kTexts.end() ? reason : found->second;
+}
+
+}  // namespace msdbg::replay
