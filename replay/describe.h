@@ -1,5 +1,5 @@
-// How tensors, places in the source and counts are written for people, the same in every face. Pure functions;
-// thread-safe.
+// How tensors, places in the source and counts are written for people, the same in every face. Pure
+// functions; thread-safe.
 #pragma once
 
 #include <span>

@@ -47,7 +47,8 @@ class ReplayThread : public QObject {
  private:
   friend class ReplayThreadTest;
   // Runs on the replay thread; returns what delivers the answer on the UI thread.
-  using Work = std::function<std::function<void()>(const core::Result<replay::Run*>&, const core::CancelToken&)>;
+  using Work =
+      std::function<std::function<void()>(const core::Result<replay::Run*>&, const core::CancelToken&)>;
   void post(QObject* asker, const std::string& tag, Work work, Lane lane);
   struct Impl;
   std::unique_ptr<Impl> m_impl;

@@ -1,6 +1,6 @@
-// YieldingSource: a run seen by a check, which lets the window's quick questions in between: before each answer
-// it serves those that wait. Rows are copied, so that a question in between never pulls one away from under a
-// condition. Lives on the replay thread, inside one long job.
+// YieldingSource: a run seen by a check, which lets the window's quick questions in between: before each
+// answer it serves those that wait. Rows are copied, so that a question in between never pulls one away from
+// under a condition. Lives on the replay thread, inside one long job.
 #pragma once
 
 #include <array>

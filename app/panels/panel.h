@@ -1,5 +1,5 @@
-// Panel: a part of the window: a dumb widget over a presenter that it makes for each document. Panels know the
-// document, never each other: what one selects reaches the others through the cursor. UI thread only.
+// Panel: a part of the window: a dumb widget over a presenter that it makes for each document. Panels know
+// the document, never each other: what one selects reaches the others through the cursor. UI thread only.
 //
 // To add one: panels/<name>/ with `PanelDef <name>Panel()`, and a row in builtin_panels.cpp.
 #pragma once
@@ -34,10 +34,10 @@ class Panel : public QWidget {
 };
 
 struct PanelDef {
-  const char* id;        // "source": object name, key of its state
-  const char* title;     // "Source"
+  const char* id;           // "source": object name, key of its state
+  const char* title;        // "Source"
   Qt::DockWidgetArea area;  // NoDockWidgetArea: the centre
-  int shortcut;          // Qt key with modifiers that shows and focuses it
+  int shortcut;             // Qt key with modifiers that shows and focuses it
   Panel* (*make)(QWidget* parent);
 };
 

@@ -18,10 +18,10 @@ struct SourceLine {
 };
 
 struct Place {
-  core::Rank rank;            // invalid only when the run has none
-  core::Iteration iteration;  // one of the run's
+  core::Rank rank;                  // invalid only when the run has none
+  core::Iteration iteration;        // one of the run's
   std::vector<core::NodeId> nodes;  // selected; the first one is what details are shown of; may be empty
-  core::TensorId tensor;      // invalid: none
+  core::TensorId tensor;            // invalid: none
   std::optional<SourceLine> line;
   bool operator==(const Place&) const = default;
 };

@@ -1,5 +1,5 @@
-// Document: a run in the window: its thread, its facts, the cursor in it, what was found. Made at once, usable
-// after opened(). UI thread only; panels get it whole and keep a presenter of their own on it.
+// Document: a run in the window: its thread, its facts, the cursor in it, what was found. Made at once,
+// usable after opened(). UI thread only; panels get it whole and keep a presenter of their own on it.
 #pragma once
 
 #include <QObject>
@@ -15,7 +15,8 @@ class Document : public QObject {
  public:
   explicit Document(const std::filesystem::path& run, QObject* parent = nullptr);
   /// For tests: a run made in memory.
-  explicit Document(ReplayThread::Opener opener, const std::filesystem::path& name, QObject* parent = nullptr);
+  explicit Document(ReplayThread::Opener opener, const std::filesystem::path& name,
+                    QObject* parent = nullptr);
   ~Document() override;
 
   const std::filesystem::path& path() const { return m_path; }

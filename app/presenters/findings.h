@@ -30,7 +30,7 @@ class Findings : public QObject {
   Findings(ReplayThread& replay, std::shared_ptr<const RunFacts> facts, QObject* parent = nullptr);
 
   State state() const { return m_state; }
-  QString error() const { return m_error; }     // kFailed
+  QString error() const { return m_error; }                          // kFailed
   double progress() const { return m_share ? m_share->load() : 0; }  // kChecking: 0 to 1
   /// The last complete report; nullptr before the first.
   const watch::CheckReport* report() const { return m_report.get(); }
@@ -59,7 +59,7 @@ class Findings : public QObject {
   std::optional<std::size_t> nextHit(const Place& from, int direction) const;
 
  signals:
-  void changed();            // state, report or entries
+  void changed();  // state, report or entries
   void progressed(double share);
 
  private:

@@ -16,12 +16,12 @@ struct RunFacts {
   dump::RunInfo info;
   bool recording = false;  // was still being recorded when it was opened
   std::shared_ptr<const core::Graph> graph;
-  std::vector<core::Rank> ranks;                              // ascending; may be empty
+  std::vector<core::Rank> ranks;                                  // ascending; may be empty
   std::map<core::Rank, std::vector<core::Iteration>> iterations;  // ascending
-  std::vector<core::Iteration> allIterations;                 // of any rank, ascending
-  std::vector<std::string> scalars;                           // "loss", "learning_rate", …
-  std::map<std::string, std::string> sources;                 // the run's own copies, by Frame::file
-  std::vector<dump::Damage> damage;                           // seen when opening
+  std::vector<core::Iteration> allIterations;                     // of any rank, ascending
+  std::vector<std::string> scalars;                               // "loss", "learning_rate", …
+  std::map<std::string, std::string> sources;                     // the run's own copies, by Frame::file
+  std::vector<dump::Damage> damage;                               // seen when opening
 
   bool recorded(core::Rank rank, core::Iteration iteration) const;
 };

@@ -1,5 +1,6 @@
-// The colours of the window, for light and dark desktops: derived from the palette once, used by the graph and
-// by every panel that draws. Contrast against the background is at least 3:1 for marks and 4.5:1 for text.
+// The colours of the window, for light and dark desktops: derived from the palette once, used by the graph
+// and by every panel that draws. Contrast against the background is at least 3:1 for marks and 4.5:1 for
+// text.
 #pragma once
 
 #include <QColor>

@@ -16,7 +16,8 @@ namespace fs = std::filesystem;
 // Test programs run side by side: one records, the others wait for it.
 class Lock {
  public:
-  explicit Lock(const fs::path& file) : m_descriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+  explicit Lock(const fs::path& file)
+      : m_descriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
     if (m_descriptor < 0 || ::flock(m_descriptor, LOCK_EX) != 0)
       throw std::runtime_error("cannot lock " + file.string());
   }

@@ -9,7 +9,8 @@ namespace msdbg::test {
 /// lenet5, 2 ranks, 10 iterations of batch 16, everything stored; NaN planted at iteration 4 on rank 1 in
 /// network/conv2/Conv-op1.
 std::filesystem::path nanRun();
-/// mlp, 1 rank, 12 iterations of batch 16, nothing wrong; statistics of all, values of the newest that fit 60 MB.
+/// mlp, 1 rank, 12 iterations of batch 16, nothing wrong; statistics of all, values of the newest that fit 60
+/// MB.
 std::filesystem::path cleanRun();
 /// A copy of a run in `folder`, to damage or to write into.
 std::filesystem::path copyOf(const std::filesystem::path& run, const std::filesystem::path& folder);
