@@ -2,6 +2,8 @@
 
 #include <QRegularExpression>
 
+#include "app/presenters/findings/kept_watchpoints.h"
+
 namespace msdbg::app {
 
 namespace fs = std::filesystem;
@@ -17,19 +19,41 @@ Document::Document(ReplayThread::Opener opener, const fs::path& name, QObject* p
 Document::~Document() = default;
 
 void Document::open() {
-  using Facts = core::Result<std::shared_ptr<const RunFacts>>;
+  struct Opened {
+    std::shared_ptr<const RunFacts> facts;
+    SessionStore::Loaded session;
+  };
   m_replay.ask(
-      this, "open", [](replay::Run& run, const core::CancelToken&) -> Facts { return readFacts(run); },
-      [this](Facts facts) {
-        if (!facts.ok()) {
-          emit failed(QString::fromStdString(facts.error().message()));
+      this, "open",
+      [path = m_path](replay::Run& run, const core::CancelToken&) -> core::Result<Opened> {
+        return Opened{readFacts(run), SessionStore::load(path)};
+      },
+      [this](core::Result<Opened> opened) {
+        if (!opened.ok()) {
+          emit failed(QString::fromStdString(opened.error().message()));
           return;
         }
-        m_facts = *facts;
+        m_facts = opened->facts;
+        m_session = std::make_unique<SessionStore>(m_path, std::move(opened->session));
         m_cursor = std::make_unique<Cursor>(m_facts);
         m_findings = std::make_unique<Findings>(m_replay, m_facts);
-        emit opened();
+        restoreWatchpoints();
+        emit this->opened();
       });
+}
+
+// The recommended set is not kept: a newer msdbg may recommend more.
+void Document::restoreWatchpoints() {
+  const QString key = QStringLiteral("watchpoints");
+  if (const QJsonValue kept = m_session->value(key); kept.isArray()) {
+    QStringList problems;
+    m_findings->setEntries(entriesOf(kept.toArray(), problems));
+    for (const QString& problem : problems) m_session->addProblem(problem);
+  }
+  connect(m_findings.get(), &Findings::changed, m_session.get(), [this, key] {
+    m_session->set(key, m_findings->isRecommendedSet() ? QJsonValue(QJsonValue::Undefined)
+                                                       : QJsonValue(toJson(m_findings->entries())));
+  });
 }
 
 QString shellQuoted(const QString& word) {

@@ -7,6 +7,7 @@
 #include "app/async/replay_thread.h"
 #include "app/presenters/cursor.h"
 #include "app/presenters/findings.h"
+#include "app/presenters/session_store.h"
 
 namespace msdbg::app {
 
@@ -28,6 +29,9 @@ class Document : public QObject {
   const core::Graph& graph() const { return *m_facts->graph; }
   Cursor& cursor() { return *m_cursor; }
   Findings& findings() { return *m_findings; }
+  SessionStore& session() {
+    return *m_session;
+  }  // "watchpoints" are the document's: it keeps and restores them
   ReplayThread& replay() { return m_replay; }
 
   /// The run as a command takes it, quoted for a shell: relative to the current folder when below it.
@@ -39,9 +43,11 @@ class Document : public QObject {
 
  private:
   void open();
+  void restoreWatchpoints();
   std::filesystem::path m_path;
   ReplayThread m_replay;
   std::shared_ptr<const RunFacts> m_facts;
+  std::unique_ptr<SessionStore> m_session;
   std::unique_ptr<Cursor> m_cursor;
   std::unique_ptr<Findings> m_findings;
 };
