@@ -8,10 +8,9 @@
 #include <array>
 
 #include "core_engine/graph/graph.h"
+#include "graph_view/model/health.h"
 
 namespace msdbg::graphview {
-
-enum class Health { kUnknown, kFinite, kAllZero, kInf, kNan };
 
 struct Look {
   bool dark = false;

@@ -1,0 +1,90 @@
+#include "app/presenters/graph/badges.h"
+
+#include <algorithm>
+
+namespace msdbg::app {
+
+using graphview::Health;
+
+namespace {
+
+constexpr std::size_t kMostKept = 32;
+
+QString problemText(const BadgeSet& badges, std::int64_t missing, const std::string& reason) {
+  if (missing == 0) return {};
+  const QString where =
+      QStringLiteral("Iteration %1 of rank %2").arg(badges.iteration.value).arg(badges.rank.value);
+  if (reason == "damaged")
+    return where + QStringLiteral(": statistics of %1 nodes are damaged; `msdbg verify` lists what is lost.")
+                       .arg(missing);
+  return where +
+         QStringLiteral(": no statistics of %1 nodes are stored; `msdbg dump --policy stats` stores all.")
+             .arg(missing);
+}
+
+}  // namespace
+
+Health healthOf(const core::TensorStatistics& statistics) {
+  if (statistics.nan > 0) return Health::kNan;
+  if (statistics.inf() > 0) return Health::kInf;
+  if (statistics.count > 0 && statistics.zero == statistics.count) return Health::kAllZero;
+  return Health::kFinite;
+}
+
+BadgeSet readBadges(watch::Source& run, core::Rank rank, core::Iteration iteration,
+                    const core::CancelToken& cancel) {
+  BadgeSet badges{rank, iteration, {}, {}};
+  badges.nodes.resize(run.graph().nodes().size(), Health::kUnknown);
+  std::int64_t missing = 0;
+  std::string reason;
+  for (const core::Node& node : run.graph().nodes()) {
+    if (cancel.cancelled()) break;
+    Health& health = badges.nodes[node.id.index()];
+    for (const core::TensorId output : node.outputs)
+      if (const watch::StatisticsRow* row = run.statistics(rank, iteration, output))
+        health = graphview::worse(health, healthOf(row->values));
+    if (health != Health::kUnknown) continue;
+    ++missing;
+    if (reason != "damaged") reason = run.missingReason();
+  }
+  badges.problem = problemText(badges, missing, reason);
+  return badges;
+}
+
+Badges::Badges(Document& document, QObject* parent) : QObject(parent), m_document(document) {
+  connect(&document.cursor(), &Cursor::positionChanged, this, &Badges::refresh);
+}
+
+void Badges::refresh() {
+  const core::Rank rank = m_document.cursor().rank();
+  const core::Iteration iteration = m_document.cursor().iteration();
+  if (!rank.valid() || !iteration.valid()) return;
+  const auto kept = std::ranges::find_if(
+      m_kept, [&](const auto& badges) { return badges->rank == rank && badges->iteration == iteration; });
+  if (kept != m_kept.end()) {
+    m_document.replay().cancel(this, "badges");
+    take(*kept);
+    return;
+  }
+  m_busy = true;
+  using Answer = core::Result<std::shared_ptr<const BadgeSet>>;
+  m_document.replay().ask(
+      this, "badges",
+      [rank, iteration](replay::Run& run, const core::CancelToken& cancel) -> Answer {
+        return std::make_shared<const BadgeSet>(readBadges(run, rank, iteration, cancel));
+      },
+      [this](Answer answer) {
+        if (answer.ok()) take(*answer);
+      });
+}
+
+void Badges::take(std::shared_ptr<const BadgeSet> badges) {
+  m_busy = false;
+  m_current = badges;
+  m_kept.remove(badges);
+  m_kept.push_front(std::move(badges));
+  if (m_kept.size() > kMostKept) m_kept.pop_back();
+  emit changed();
+}
+
+}  // namespace msdbg::app

@@ -1,0 +1,121 @@
+#include "graph_view/scene/edge_item.h"
+
+#include <QPainter>
+#include <QPainterPathStroker>
+#include <QStyleOptionGraphicsItem>
+#include <cmath>
+
+namespace msdbg::graphview {
+namespace {
+
+constexpr double kLabelText = 0.55, kArrowHeads = 0.15, kKernelText = 0.4;
+
+QPointF qt(const Point& point) { return {point.x, point.y}; }
+
+QPainterPath pathOf(const Curve& curve) {
+  QPainterPath path;
+  if (curve.empty()) return path;
+  path.moveTo(qt(curve.front()));
+  for (std::size_t i = 1; i + 2 < curve.size(); i += 3)
+    path.cubicTo(qt(curve[i]), qt(curve[i + 1]), qt(curve[i + 2]));
+  return path;
+}
+
+QPolygonF arrowOf(const QPainterPath& path) {
+  const QPointF tip = path.pointAtPercent(1);
+  const double back =
+      path.length() > 0 ? path.percentAtLength(std::max(0.0, path.length() - kArrowLength)) : 1;
+  QLineF shaft(tip, path.pointAtPercent(back));
+  if (shaft.length() < 0.1) return {};
+  shaft.setLength(kArrowLength);
+  const QLineF normal = shaft.normalVector();
+  const QPointF half(normal.dx() * 0.38, normal.dy() * 0.38);
+  return QPolygonF({tip, shaft.p2() + half, shaft.p2() - half});
+}
+
+}  // namespace
+
+EdgeItem::EdgeItem(const Drawing& drawing, Content content, const Curve& curve)
+    : m_drawing(drawing), m_content(std::move(content)), m_path(pathOf(curve)) {
+  if (m_content.to.kind != Item::Kind::kExit) m_arrow = arrowOf(m_path);
+  if (!m_content.label.isEmpty()) {
+    const QFontMetricsF& metrics = m_drawing.style.smallMetrics();
+    const double wide = metrics.horizontalAdvance(m_content.label) + 6, high = metrics.height();
+    m_labelRect = {m_content.labelCenter.x() - wide / 2, m_content.labelCenter.y() - high / 2, wide, high};
+  }
+  m_bounds = m_path.boundingRect().united(m_arrow.boundingRect()).united(m_labelRect).adjusted(-4, -4, 4, 4);
+  setZValue(500);
+}
+
+void EdgeItem::setState(State state) {
+  if (state == m_state) return;
+  m_state = state;
+  setZValue(state == State::kOnPath ? 600 : 500);
+  update();
+}
+
+QPainterPath EdgeItem::shape() const {
+  QPainterPathStroker wide;
+  wide.setWidth(8);
+  QPainterPath path = wide.createStroke(m_path);
+  path.addRect(m_labelRect);
+  return path;
+}
+
+QColor EdgeItem::color() const {
+  const Look& look = m_drawing.look;
+  if (m_state == State::kOnPath) return look.selection;
+  QColor color = look.phaseMark(m_content.edge->phase);
+  color.setAlphaF(look.dark ? 0.7F : 0.62F);
+  return color;
+}
+
+void EdgeItem::paint(QPainter* painter, const QStyleOptionGraphicsItem* option, QWidget*) {
+  const double detail = option->levelOfDetailFromTransform(painter->worldTransform());
+  painter->setRenderHint(QPainter::Antialiasing);
+  if (m_state == State::kDimmed) painter->setOpacity(0.2);
+  const bool several = m_content.edge->tensors.size() > 1;
+  const double width = (m_state == State::kOnPath ? 2.4
+                        : several                 ? 1.9
+                                                  : 1.4) /
+                       std::min(1.0, detail * 1.6 + 0.2);
+  QPen pen(color(), width, Qt::SolidLine, Qt::FlatCap);
+  if (m_content.edge->acrossFlows) pen.setDashPattern({5, 3});
+  painter->strokePath(m_path, pen);
+  if (detail >= kArrowHeads && !m_arrow.isEmpty()) {
+    painter->setPen(Qt::NoPen);
+    QColor solid = color();
+    solid.setAlpha(255);
+    painter->setBrush(solid);
+    painter->drawPolygon(m_arrow);
+  }
+  if (detail < kLabelText || m_labelRect.isEmpty()) return;
+  painter->setFont(m_drawing.style.smallFont());
+  painter->setPen(m_state == State::kOnPath ? m_drawing.look.text : m_drawing.look.mutedText);
+  painter->drawText(m_labelRect, Qt::AlignCenter, m_content.label);
+}
+
+KernelItem::KernelItem(const Drawing& drawing, QString name, std::vector<QRectF> outlines)
+    : m_drawing(drawing), m_name(std::move(name)), m_outlines(std::move(outlines)) {
+  const double text = m_drawing.style.smallMetrics().height() + 4;
+  for (const QRectF& outline : m_outlines) m_bounds = m_bounds.united(outline);
+  m_bounds.setWidth(
+      std::max(m_bounds.width(), m_drawing.style.smallMetrics().horizontalAdvance(m_name) + 16));
+  m_bounds.adjust(-2, -text, 2, 2);
+  setZValue(700);
+}
+
+void KernelItem::paint(QPainter* painter, const QStyleOptionGraphicsItem* option, QWidget*) {
+  const double detail = option->levelOfDetailFromTransform(painter->worldTransform());
+  painter->setRenderHint(QPainter::Antialiasing);
+  QPen pen(m_drawing.look.mutedText, 1.3, Qt::DashLine);
+  pen.setCosmetic(true);
+  painter->setPen(pen);
+  painter->setBrush(Qt::NoBrush);
+  for (const QRectF& outline : m_outlines) painter->drawRoundedRect(outline, 9, 9);
+  if (detail < kKernelText) return;
+  painter->setFont(m_drawing.style.smallFont());
+  painter->drawText(m_outlines.front().topLeft() + QPointF(8, -4), m_name);
+}
+
+}  // namespace msdbg::graphview
