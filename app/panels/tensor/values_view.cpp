@@ -1,0 +1,232 @@
+#include "app/panels/tensor/values_view.h"
+
+#include <QHeaderView>
+#include <QLabel>
+#include <QListWidget>
+#include <QResizeEvent>
+#include <QScrollBar>
+#include <QSplitter>
+#include <QStackedWidget>
+#include <QStyledItemDelegate>
+#include <QTableView>
+#include <QVBoxLayout>
+
+#include "app/panels/elided_label.h"
+#include "core_engine/base/text.h"
+#include "graph_view/scene/look.h"
+#include "replay/describe.h"
+
+namespace msdbg::app {
+namespace {
+
+constexpr const char* kSideNames[] = {"A", "B", "Difference"};
+
+// Colours what is not finite; zeros step back.
+class CellDelegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+
+ protected:
+  void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+    QStyledItemDelegate::initStyleOption(option, index);
+    const QVariant value = index.data(TensorTableModel::kClassRole);
+    const graphview::Look look = graphview::lookOf(option->palette);
+    using Class = TensorTableModel::Class;
+    const auto kind = static_cast<Class>(value.toInt());
+    if (!value.isValid() || kind == Class::kZero) {
+      option->palette.setColor(QPalette::Text, look.mutedText);
+    } else if (kind != Class::kFinite) {
+      QColor mark = look.health(kind == Class::kNan ? graphview::Health::kNan : graphview::Health::kInf);
+      option->palette.setColor(QPalette::Text, mark);
+      option->font.setBold(true);
+      mark.setAlpha(look.dark ? 60 : 35);
+      option->backgroundBrush = mark;
+    }
+  }
+};
+
+QTableView* makeTable(Side side) {
+  auto* table = new QTableView;
+  table->setObjectName(QStringLiteral("values") + kSideNames[indexOf(side)]);
+  table->setAccessibleName(QObject::tr("Values of %1").arg(kSideNames[indexOf(side)]));
+  table->setItemDelegate(new CellDelegate(table));
+  table->setSelectionMode(QAbstractItemView::SingleSelection);
+  table->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
+  table->setWordWrap(false);
+  table->setTabKeyNavigation(false);
+  table->setCornerButtonEnabled(false);
+  const QFontMetrics metrics = table->fontMetrics();
+  for (QHeaderView* header : {table->horizontalHeader(), table->verticalHeader()}) {
+    header->setSectionResizeMode(QHeaderView::Fixed);
+    header->setHighlightSections(true);
+    header->setMinimumSectionSize(16);
+  }
+  table->horizontalHeader()->setDefaultSectionSize(metrics.horizontalAdvance("-0.00000e-00") + 12);
+  table->verticalHeader()->setDefaultSectionSize(metrics.height() + 6);
+  return table;
+}
+
+QString numberText(double value) { return QString::fromStdString(core::formatShort(value)); }
+
+}  // namespace
+
+ValuesView::ValuesView(QWidget* parent) : QWidget(parent) {
+  m_splitter = new QSplitter;
+  m_splitter->setChildrenCollapsible(false);
+  for (const Side side : kSides) makePane(side);
+  linkScrolling();
+  m_cell = new ElidedLabel;
+  m_cell->setObjectName("cellValue");
+  m_cell->setTextInteractionFlags(Qt::NoTextInteraction);
+  m_nonFiniteTitle = new ElidedLabel;
+  m_nonFiniteTitle->setObjectName("nonFiniteTitle");
+  m_nonFinite = new QListWidget;
+  m_nonFinite->setObjectName("nonFinite");
+  m_nonFinite->setAccessibleName(tr("First elements that are not finite"));
+  m_nonFinite->setUniformItemSizes(true);
+  m_nonFinite->setMaximumHeight(fontMetrics().height() * 5 + 12);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 6, 0, 0);
+  layout->setSpacing(4);
+  layout->addWidget(m_splitter, 1);
+  layout->addWidget(m_cell);
+  layout->addWidget(m_nonFiniteTitle);
+  layout->addWidget(m_nonFinite);
+  const auto go = [this](QListWidgetItem* item) {
+    if (m_presenter && item) m_presenter->showElement(item->data(Qt::UserRole).toLongLong());
+  };
+  connect(m_nonFinite, &QListWidget::itemClicked, this, go);
+  connect(m_nonFinite, &QListWidget::itemActivated, this, go);
+  refresh();
+}
+
+ValuesView::~ValuesView() {
+  for (Pane& pane : m_panes) pane.table->setModel(nullptr);  // models die before tables
+}
+
+void ValuesView::makePane(Side side) {
+  Pane& pane = m_panes[indexOf(side)];
+  pane.widget = new QWidget;
+  pane.title = new ElidedLabel;
+  pane.title->setObjectName(QStringLiteral("title") + kSideNames[indexOf(side)]);
+  pane.table = makeTable(side);
+  pane.message = new QLabel;
+  pane.message->setObjectName(QStringLiteral("message") + kSideNames[indexOf(side)]);
+  pane.message->setWordWrap(true);
+  pane.message->setAlignment(Qt::AlignCenter);
+  pane.message->setMargin(8);
+  pane.message->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  pane.stack = new QStackedWidget;
+  pane.stack->addWidget(pane.table);
+  pane.stack->addWidget(pane.message);
+  auto* layout = new QVBoxLayout(pane.widget);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(2);
+  layout->addWidget(pane.title);
+  layout->addWidget(pane.stack, 1);
+  m_splitter->addWidget(pane.widget);
+}
+
+// Tables side by side show the same place.
+void ValuesView::linkScrolling() {
+  for (const Pane& from : m_panes) {
+    for (const Pane& to : m_panes) {
+      if (&from == &to) continue;
+      connect(from.table->horizontalScrollBar(), &QScrollBar::valueChanged, to.table->horizontalScrollBar(),
+              &QScrollBar::setValue);
+      connect(from.table->verticalScrollBar(), &QScrollBar::valueChanged, to.table->verticalScrollBar(),
+              &QScrollBar::setValue);
+    }
+  }
+}
+
+void ValuesView::setPresenter(TensorPresenter* presenter) {
+  if (m_presenter) m_presenter->disconnect(this);
+  m_presenter = presenter;
+  for (const Side side : kSides) {
+    Pane& pane = m_panes[indexOf(side)];
+    pane.table->setModel(nullptr);
+    pane.model = presenter ? std::make_unique<TensorTableModel>(*presenter, side) : nullptr;
+    if (!presenter) continue;
+    pane.table->setModel(pane.model.get());
+    connect(pane.table->selectionModel(), &QItemSelectionModel::currentChanged, this,
+            [this](const QModelIndex& now) {
+              if (m_presenter && now.isValid()) m_presenter->setCell(now.row(), now.column());
+            });
+  }
+  if (presenter) {
+    connect(presenter, &TensorPresenter::answered, this, &ValuesView::refresh);
+    connect(presenter, &TensorPresenter::placeChanged, this, &ValuesView::refresh);
+    connect(presenter, &TensorPresenter::cellChanged, this, &ValuesView::showCell);
+  }
+  refresh();
+}
+
+void ValuesView::refresh() {
+  const bool comparing = m_presenter && m_presenter->comparing();
+  for (const Side side : kSides) {
+    Pane& pane = m_panes[indexOf(side)];
+    pane.widget->setVisible(side == Side::kA || comparing);
+    pane.title->setVisible(comparing);
+    if (!m_presenter) continue;
+    const QString name = side == Side::kDifference ? QString() : QString(kSideNames[indexOf(side)]) + " · ";
+    pane.title->setLine(name + m_presenter->placeText(side));
+    const QString message = m_presenter->message(side);
+    pane.message->setText(message);
+    pane.stack->setCurrentWidget(message.isEmpty() ? static_cast<QWidget*>(pane.table) : pane.message);
+  }
+  showNonFinite();
+  showCell();
+}
+
+void ValuesView::showCell() {
+  const std::optional<std::int64_t> cell = m_presenter ? m_presenter->cell() : std::nullopt;
+  m_cell->setVisible(cell && m_presenter->available(Side::kA));
+  if (!cell) return;
+  const SlicePlane& plane = m_presenter->plane();
+  const std::int64_t row = plane.rowOf(*cell), column = plane.columnOf(*cell);
+  for (Pane& pane : m_panes) {
+    if (row >= pane.model->rowCount() || column >= pane.model->columnCount()) continue;
+    const QModelIndex index = pane.model->index(static_cast<int>(row), static_cast<int>(column));
+    if (pane.table->currentIndex() == index) continue;
+    pane.table->setCurrentIndex(index);
+    pane.table->scrollTo(index);
+  }
+  QString line = QString::fromStdString("[" + replay::indexText(plane.shape(), *cell) + "]   ") +
+                 m_presenter->cellText(Side::kA);
+  if (m_presenter->available(Side::kB)) line += "   B " + m_presenter->cellText(Side::kB);
+  if (m_presenter->available(Side::kDifference))
+    line += "   A − B " + m_presenter->cellText(Side::kDifference);
+  m_cell->setLine(line);
+}
+
+void ValuesView::showNonFinite() {
+  const ValueAnswer* answer = m_presenter ? m_presenter->answer() : nullptr;
+  const replay::NonFinite found = answer ? answer->nonFinite : replay::NonFinite();
+  m_nonFinite->setVisible(found.count() > 0);
+  m_nonFiniteTitle->setVisible(found.count() > 0);
+  m_nonFinite->clear();
+  if (found.count() == 0) return;
+  const auto listed = static_cast<std::int64_t>(found.first.size());
+  m_nonFiniteTitle->setLine(
+      listed == found.count()
+          ? tr("Not finite: %1").arg(QString::fromStdString(replay::counted(listed, "element")))
+          : tr("Not finite: the first %1 of %2")
+                .arg(listed)
+                .arg(QString::fromStdString(replay::groupedNumber(found.count()))));
+  for (const replay::NonFinite::Element& element : found.first) {
+    auto* item = new QListWidgetItem(
+        QString::fromStdString("[" + replay::indexText(answer->a.shape, element.flatIndex) + "]   ") +
+            numberText(element.value),
+        m_nonFinite);
+    item->setData(Qt::UserRole, static_cast<qlonglong>(element.flatIndex));
+  }
+}
+
+// Beside each other where there is room, else below each other.
+void ValuesView::resizeEvent(QResizeEvent* event) {
+  const QSize size = event->size();
+  m_splitter->setOrientation(size.width() > size.height() * 3 / 2 ? Qt::Horizontal : Qt::Vertical);
+}
+
+}  // namespace msdbg::app

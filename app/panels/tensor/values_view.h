@@ -1,0 +1,53 @@
+// ValuesView: the table of a tensor's plane, beside it those of what it is compared with and of the
+// difference; the current cell in full; the first elements that are not finite.
+#pragma once
+
+#include <QWidget>
+#include <array>
+#include <memory>
+
+#include "app/presenters/tensor/tensor_table_model.h"
+
+class QLabel;
+class QListWidget;
+class QSplitter;
+class QStackedWidget;
+class QTableView;
+
+namespace msdbg::app {
+
+class ElidedLabel;
+
+class ValuesView : public QWidget {
+  Q_OBJECT
+ public:
+  explicit ValuesView(QWidget* parent = nullptr);
+  ~ValuesView() override;
+  void setPresenter(TensorPresenter* presenter);
+  QTableView* table(Side side) const { return m_panes[indexOf(side)].table; }
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
+ private:
+  struct Pane {
+    QWidget* widget = nullptr;
+    ElidedLabel* title = nullptr;
+    QStackedWidget* stack = nullptr;  // the table, or why there is none
+    QTableView* table = nullptr;
+    QLabel* message = nullptr;
+    std::unique_ptr<TensorTableModel> model;
+  };
+  void makePane(Side side);
+  void linkScrolling();
+  void refresh();
+  void showCell();
+  void showNonFinite();
+  TensorPresenter* m_presenter = nullptr;
+  QSplitter* m_splitter;
+  PerSide<Pane> m_panes;
+  ElidedLabel *m_cell, *m_nonFiniteTitle;
+  QListWidget* m_nonFinite;
+};
+
+}  // namespace msdbg::app

@@ -1,0 +1,159 @@
+#include "app/presenters/tensor/picture.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace msdbg::app {
+
+using core::CancelToken;
+
+namespace {
+
+constexpr std::size_t kMostMarks = 32;
+constexpr double kMostProportion = 12;  // longer planes are stretched
+
+using Anchor = std::array<double, 3>;
+// Viridis (van der Walt and Smith, 2015) and Brewer's RdBu, at equal steps.
+constexpr std::array<Anchor, 9> kSequential = {{{68, 1, 84},
+                                                {71, 44, 122},
+                                                {59, 81, 139},
+                                                {44, 113, 142},
+                                                {33, 144, 141},
+                                                {39, 173, 129},
+                                                {92, 200, 99},
+                                                {170, 220, 50},
+                                                {253, 231, 37}}};
+constexpr std::array<Anchor, 9> kDiverging = {{{33, 102, 172},
+                                               {67, 147, 195},
+                                               {146, 197, 222},
+                                               {209, 229, 240},
+                                               {247, 247, 247},
+                                               {253, 219, 199},
+                                               {244, 165, 130},
+                                               {214, 96, 77},
+                                               {178, 24, 43}}};
+
+QRgb between(const std::array<Anchor, 9>& anchors, double share) {
+  const double at = share * static_cast<double>(anchors.size() - 1);
+  const auto left = std::min(static_cast<std::size_t>(at), anchors.size() - 2);
+  const double rest = at - static_cast<double>(left);
+  std::array<int, 3> mixed{};
+  for (std::size_t c = 0; c < 3; ++c)
+    mixed[c] = static_cast<int>(std::lround(anchors[left][c] * (1 - rest) + anchors[left + 1][c] * rest));
+  return qRgb(mixed[0], mixed[1], mixed[2]);
+}
+
+bool wantsDiverging(ColourMap map, const replay::ValueRange& range) {
+  if (map == ColourMap::kAuto) return range.low < 0 && range.high > 0;
+  return map == ColourMap::kDiverging;
+}
+
+replay::ValueRange centred(const replay::ValueRange& range) {
+  if (range.empty()) return range;
+  const double most = std::max(std::abs(range.low), std::abs(range.high));
+  return {-most, most};
+}
+
+int colourOf(double value, const replay::ValueRange& range) {
+  const double half = range.high / 2 - range.low / 2;  // the width itself may be beyond the largest double
+  const double share = half > 0 ? (value / 2 - range.low / 2) / half : 0.5;
+  return static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * (Picture::kColours - 1)));
+}
+
+// NaN before infinity: it says more.
+int signalOf(double value) {
+  if (std::isnan(value)) return Picture::kNan;
+  return value > 0 ? Picture::kPosInf : Picture::kNegInf;
+}
+
+// The colour of a block: its mean, unless something in it is not finite.
+int blockColour(const SideValues& values, const SlicePlane& plane, const Picture& picture, std::int64_t row,
+                std::int64_t column) {
+  const std::int64_t stride = plane.columnStride();
+  const std::int64_t rowEnd = std::min(row + picture.rowsPerPixel, picture.rows);
+  const std::int64_t columnEnd = std::min(column + picture.columnsPerPixel, picture.columns);
+  double sum = 0;
+  int signal = -1;
+  for (std::int64_t r = row; r < rowEnd; ++r) {
+    const std::int64_t start = plane.flatIndex(r, 0);
+    for (std::int64_t c = column; c < columnEnd; ++c) {
+      const double value = values.at(start + c * stride);
+      if (std::isfinite(value))
+        sum += value / static_cast<double>((rowEnd - row) * (columnEnd - column));
+      else
+        signal = signal == Picture::kNan ? signal : signalOf(value);
+    }
+  }
+  return signal >= 0 ? signal : colourOf(sum, picture.range);
+}
+
+std::int64_t blockSize(std::int64_t elements, int pixels) {
+  const std::int64_t most = std::clamp(pixels, 1, Picture::kMostSide);
+  return std::max<std::int64_t>((elements + most - 1) / most, 1);
+}
+
+}  // namespace
+
+replay::ValueRange planeRange(const SideValues& values, const SlicePlane& plane, const CancelToken& cancel) {
+  replay::ValueRange range;
+  const std::int64_t stride = plane.columnStride();
+  for (std::int64_t row = 0; row < plane.rows() && !cancel.cancelled(); ++row) {
+    const std::int64_t start = plane.flatIndex(row, 0);
+    for (std::int64_t column = 0; column < plane.columns(); ++column) {
+      const double value = values.at(start + column * stride);
+      if (std::isfinite(value)) range = range.with({value, value});
+    }
+  }
+  return range;
+}
+
+Picture makePicture(const SideValues& values, const SlicePlane& plane, replay::ValueRange range,
+                    ColourMap map, QSize most, const CancelToken& cancel) {
+  Picture picture;
+  picture.rows = plane.rows();
+  picture.columns = plane.columns();
+  if (picture.rows == 0 || picture.columns == 0) return picture;
+  picture.diverging = wantsDiverging(map, range);
+  picture.range = picture.diverging ? centred(range) : range;
+  const QSize drawn = drawnSize(picture.rows, picture.columns, most);
+  picture.rowsPerPixel = blockSize(picture.rows, drawn.height());
+  picture.columnsPerPixel = blockSize(picture.columns, drawn.width());
+  const auto height = (picture.rows + picture.rowsPerPixel - 1) / picture.rowsPerPixel;
+  const auto width = (picture.columns + picture.columnsPerPixel - 1) / picture.columnsPerPixel;
+  QImage image(static_cast<int>(width), static_cast<int>(height), QImage::Format_Indexed8);
+  for (int y = 0; y < image.height() && !cancel.cancelled(); ++y) {
+    uchar* line = image.scanLine(y);
+    for (int x = 0; x < image.width(); ++x) {
+      const int colour =
+          blockColour(values, plane, picture, y * picture.rowsPerPixel, x * picture.columnsPerPixel);
+      line[x] = static_cast<uchar>(colour);
+      if (colour < Picture::kColours) continue;
+      ++picture.nonFinitePixels;
+      if (picture.firstNonFinite.size() < kMostMarks) picture.firstNonFinite.emplace_back(x, y);
+    }
+  }
+  picture.image = std::move(image);
+  return picture;
+}
+
+QList<QRgb> colourTable(bool diverging, const SignalColours& signal) {
+  QList<QRgb> table;
+  for (int i = 0; i < Picture::kColours; ++i)
+    table.append(between(diverging ? kDiverging : kSequential, i / double(Picture::kColours - 1)));
+  return table << signal.nan.rgb() << signal.posInf.rgb() << signal.negInf.rgb();
+}
+
+QSize drawnSize(std::int64_t rows, std::int64_t columns, QSize place) {
+  const double height = static_cast<double>(std::max<std::int64_t>(rows, 1));
+  const double width = static_cast<double>(std::max<std::int64_t>(columns, 1));
+  if (std::max(height / width, width / height) > kMostProportion) {
+    const int thick = std::max(std::min(place.width(), place.height()) / 8, 8);
+    return height > width ? QSize(std::min(thick, place.width()), place.height())
+                          : QSize(place.width(), std::min(thick, place.height()));
+  }
+  const double scale = std::min(place.width() / width, place.height() / height);
+  return {std::max(static_cast<int>(width * scale), 1), std::max(static_cast<int>(height * scale), 1)};
+}
+
+}  // namespace msdbg::app

@@ -1,0 +1,131 @@
+#include "app/presenters/tensor/tensor_jobs.h"
+
+#include <algorithm>
+
+namespace msdbg::app {
+
+using core::CancelToken;
+using core::Error;
+using core::ErrorCode;
+using core::Result;
+using core::Tensor;
+
+namespace {
+
+using Keys = PerSide<std::vector<TileKey>>;
+
+Tensor readTile(const SideValues& values, const SlicePlane& plane, TileKey key) {
+  const std::int64_t row = std::int64_t{key.row} * kTileSide, column = std::int64_t{key.column} * kTileSide;
+  const std::int64_t rows = std::clamp<std::int64_t>(plane.rows() - row, 0, kTileSide);
+  const std::int64_t columns = std::clamp<std::int64_t>(plane.columns() - column, 0, kTileSide);
+  Tensor tile(values.dtype(), core::Shape{rows, columns});
+  const std::int64_t stride = plane.columnStride();
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int64_t start = plane.flatIndex(row + r, column);
+    for (std::int64_t c = 0; c < columns; ++c) values.copy(start + c * stride, tile, r * columns + c);
+  }
+  return tile;
+}
+
+ValueAnswer::Value describe(replay::Run& run, const ValueKey& key, const Result<Tensor>& tensor) {
+  ValueAnswer::Value value;
+  if (const watch::StatisticsRow* row = run.statistics(key.rank, key.iteration, key.tensor))
+    value.statistics = *row;
+  if (!tensor.ok()) {
+    value.missing = tensor.error();
+    return value;
+  }
+  value.shape = tensor->shape();
+  value.dtype = tensor->dtype();
+  return value;
+}
+
+/// Histogram's input: nothing when there is no value.
+std::optional<Tensor> valueOf(replay::Run& run, TensorCache& cache, const std::optional<ValueKey>& key) {
+  if (!key) return std::nullopt;
+  Result<Tensor> value = cache.value(run, *key);
+  return value.ok() ? std::optional(std::move(value).value()) : std::nullopt;
+}
+
+}  // namespace
+
+Result<SideValues> sideValues(replay::Run& run, TensorCache& cache, const ValueQuestion& question,
+                              Side side) {
+  if (side != Side::kA && !question.b)
+    return Error(ErrorCode::kUnavailable, "there is nothing to compare with");
+  if (side != Side::kDifference) {
+    MSDBG_ASSIGN(Tensor value, cache.value(run, side == Side::kA ? question.a : *question.b));
+    return SideValues(std::move(value));
+  }
+  MSDBG_ASSIGN(Tensor a, cache.value(run, question.a));
+  MSDBG_ASSIGN(Tensor b, cache.value(run, *question.b));
+  if (a.shape() != b.shape())
+    return Error(ErrorCode::kUnavailable,
+                 "the shapes differ: " + a.shape().text() + " and " + b.shape().text());
+  return SideValues(std::move(a), std::move(b));
+}
+
+PerSide<Tiles> readTiles(replay::Run& run, TensorCache& cache, const ValueQuestion& question,
+                         const SlicePlane& plane, const Keys& wanted) {
+  PerSide<Tiles> tiles;
+  for (const Side side : kSides) {
+    if (wanted[indexOf(side)].empty()) continue;
+    const Result<SideValues> values = sideValues(run, cache, question, side);
+    if (!values.ok() || !plane.valid() || values->shape() != plane.shape()) continue;
+    for (const TileKey key : wanted[indexOf(side)])
+      tiles[indexOf(side)].emplace(key, readTile(*values, plane, key));
+  }
+  return tiles;
+}
+
+ValueAnswer readValues(replay::Run& run, TensorCache& cache, const ValueQuestion& question,
+                       const SlicePlane& plane, const Keys& tiles, const CancelToken& cancel) {
+  ValueAnswer answer;
+  const Result<Tensor> a = cache.value(run, question.a);
+  answer.a = describe(run, question.a, a);
+  if (a.ok()) answer.nonFinite = replay::findNonFinite(*a, kMostPositions, cancel);
+  if (question.b) {
+    const Result<Tensor> b = cache.value(run, *question.b);
+    answer.b = describe(run, *question.b, b);
+    if (answer.comparable()) answer.difference = replay::compareTensors(*a, *b, cancel);
+  }
+  answer.tiles = readTiles(run, cache, question, plane, tiles);
+  return answer;
+}
+
+PerSide<Picture> readPictures(replay::Run& run, TensorCache& cache, const ValueQuestion& question,
+                              const SlicePlane& plane, const PictureQuestion& picture,
+                              const CancelToken& cancel) {
+  PerSide<std::optional<SideValues>> values;
+  PerSide<replay::ValueRange> ranges;
+  for (const Side side : kSides) {
+    Result<SideValues> found = sideValues(run, cache, question, side);
+    if (!found.ok() || !plane.valid() || found->shape() != plane.shape()) continue;
+    ranges[indexOf(side)] = planeRange(*found, plane, cancel);
+    values[indexOf(side)] = std::move(found).value();
+  }
+  const replay::ValueRange shared = ranges[indexOf(Side::kA)].with(ranges[indexOf(Side::kB)]);
+  PerSide<Picture> pictures;
+  for (const Side side : kSides) {
+    const std::size_t i = indexOf(side);
+    if (!values[i] || cancel.cancelled()) continue;
+    const bool difference = side == Side::kDifference;
+    pictures[i] = makePicture(*values[i], plane, difference ? ranges[i] : shared,
+                              difference ? ColourMap::kDiverging : picture.map, picture.most, cancel);
+  }
+  return pictures;
+}
+
+Histograms readHistograms(replay::Run& run, TensorCache& cache, const ValueQuestion& question,
+                          const CancelToken& cancel) {
+  const std::optional<Tensor> a = valueOf(run, cache, question.a), b = valueOf(run, cache, question.b);
+  replay::ValueRange range;
+  if (a) range = replay::finiteRange(*a, cancel);
+  if (b) range = range.with(replay::finiteRange(*b, cancel));
+  Histograms histograms;
+  if (a) histograms.a = replay::histogramOf(*a, range, kHistogramBins, cancel);
+  if (b) histograms.b = replay::histogramOf(*b, range, kHistogramBins, cancel);
+  return histograms;
+}
+
+}  // namespace msdbg::app

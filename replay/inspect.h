@@ -1,0 +1,64 @@
+// What can be seen of a tensor's values without looking at each: where they are not finite, how they are
+// distributed, how two tensors differ. Pure functions; thread-safe. They stop early when `cancel` is set:
+// their answer is then incomplete and not to be used.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core_engine/base/cancel.h"
+#include "core_engine/tensor/tensor.h"
+
+namespace msdbg::replay {
+
+struct NonFinite {
+  struct Element {
+    std::int64_t flatIndex = 0;
+    double value = 0;
+  };
+  std::int64_t nan = 0, posInf = 0, negInf = 0;
+  std::vector<Element> first;  // ascending
+  std::int64_t count() const { return nan + posInf + negInf; }
+};
+/// Counts all, lists the first `most`.
+NonFinite findNonFinite(const core::Tensor& tensor, std::size_t most, const core::CancelToken& cancel);
+
+/// The least and the greatest finite value; low > high: there is none.
+struct ValueRange {
+  double low = 1, high = 0;
+  bool empty() const { return low > high; }
+  ValueRange with(const ValueRange& other) const;
+};
+ValueRange finiteRange(const core::Tensor& tensor, const core::CancelToken& cancel);
+
+/// Finite values in bins of equal width from range.low to range.high (the last one closed); others are
+/// counted apart. Zeros are in their bin too.
+struct Histogram {
+  ValueRange range;
+  std::vector<std::int64_t> bins;  // empty without a finite value
+  std::int64_t nan = 0, posInf = 0, negInf = 0, zero = 0;
+};
+Histogram histogramOf(const core::Tensor& tensor, ValueRange range, std::size_t bins,
+                      const core::CancelToken& cancel);
+
+/// A - B, element by element. Two NaN, or two equal infinities, are not different.
+struct Difference {
+  std::int64_t different = 0;
+  std::optional<std::int64_t> first;  // flat index of the first different element
+  double maxAbs = 0;                  // over elements that are finite in both
+  std::optional<std::int64_t> maxAt;  // flat index; none when nothing finite differs
+};
+/// The shapes must be equal.
+Difference compareTensors(const core::Tensor& a, const core::Tensor& b, const core::CancelToken& cancel);
+
+/// "12, 0, 3": the place of a flat index; "" in a scalar.
+std::string indexText(const core::Shape& shape, std::int64_t flatIndex);
+std::vector<std::int64_t> indexOf(const core::Shape& shape, std::int64_t flatIndex);
+
+/// One element as people read it (6 significant digits), and so that it reads back as the same value.
+std::string elementText(const core::Tensor& tensor, std::int64_t flatIndex);
+std::string exactElementText(const core::Tensor& tensor, std::int64_t flatIndex);
+
+}  // namespace msdbg::replay

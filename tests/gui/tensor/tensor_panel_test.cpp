@@ -1,0 +1,202 @@
+#include "app/panels/tensor/tensor_panel.h"
+
+#include <QComboBox>
+#include <QCompleter>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QMouseEvent>
+#include <QSpinBox>
+#include <QTabWidget>
+#include <QTableView>
+#include <catch2/catch.hpp>
+
+#include "app/panels/builtin_panels.h"
+#include "app/panels/tensor/picture_view.h"
+#include "tests/gui/support/gui.h"
+#include "tests/gui/support/runs.h"
+#include "tests/support/temp_dir.h"
+
+using namespace msdbg;
+using namespace msdbg::app;
+
+namespace {
+
+struct Fixture {
+  explicit Fixture(const std::filesystem::path& run) : document(test::openDocument(run)) {
+    panel.resize(380, 640);
+    panel.show();
+    panel.setDocument(document.get());
+    settle();
+  }
+  ~Fixture() { panel.setDocument(nullptr); }
+  void go(const std::string& name, std::int64_t rank, std::int64_t iteration) {
+    Place place = document->cursor().place();
+    place.rank = core::Rank(rank);
+    place.iteration = core::Iteration(iteration);
+    place.tensor = replay::resolveTensor(document->graph(), name).value();
+    place.nodes.clear();
+    if (document->graph().tensor(place.tensor).producer.valid())
+      place.nodes = {document->graph().tensor(place.tensor).producer};
+    document->cursor().moveTo(place);
+    settle();
+  }
+  void settle() {
+    REQUIRE(test::eventually([&] { return panel.settled() && document->replay().idle(); }));
+  }
+  template <typename T>
+  T* find(const char* name) {
+    T* child = panel.findChild<T*>(name);
+    REQUIRE(child);
+    return child;
+  }
+  std::unique_ptr<Document> document;
+  TensorPanel panel;
+};
+
+void click(QWidget* widget, QPoint at) {
+  for (const QEvent::Type type : {QEvent::MouseButtonPress, QEvent::MouseButtonRelease}) {
+    QMouseEvent event(type, at, widget->mapToGlobal(at), Qt::LeftButton,
+                      type == QEvent::MouseButtonPress ? Qt::LeftButton : Qt::NoButton, Qt::NoModifier);
+    QApplication::sendEvent(widget, &event);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("TensorPanel without a document or a tensor gives a hint") {
+  test::gui();
+  TensorPanel panel;
+  panel.show();
+  CHECK(panel.settled());
+  CHECK(panel.command().isEmpty());
+  CHECK(panel.findChild<QLabel*>("tensorHint")->isVisible());
+  Fixture f(test::nanRun());
+  CHECK(!f.find<QTabWidget>("tensorTabs")->isVisible());
+  CHECK(f.panel.command().isEmpty());
+}
+
+TEST_CASE("TensorPanel lists what is not finite, and a click on one goes to its cell") {
+  Fixture f(test::nanRun());
+  f.go("conv2/Conv-op1", 1, 4);
+  auto* list = f.find<QListWidget>("nonFinite");
+  REQUIRE(list->isVisible());
+  REQUIRE(list->count() > 0);
+  click(list->viewport(), list->visualItemRect(list->item(0)).center());
+  f.settle();
+  auto* table = f.find<QTableView>("valuesA");
+  REQUIRE(table->currentIndex().isValid());
+  CHECK(table->currentIndex().data().toString() == "nan");
+  CHECK(f.find<QWidget>("cellValue")->accessibleName().contains("nan"));
+  f.document->cursor().setRank(core::Rank(0));
+  f.settle();
+  CHECK(!list->isVisible());
+  CHECK(table->currentIndex().isValid());
+  CHECK(table->currentIndex().data().toString() != "nan");
+}
+
+TEST_CASE("TensorPanel's spin boxes choose the slice that is shown and copied as a command") {
+  Fixture f(test::nanRun());
+  f.go("conv2/Conv-op1", 0, 2);
+  auto* spin = f.find<QSpinBox>("sliceIndex1");
+  CHECK(spin->isVisible());
+  spin->setValue(5);
+  f.settle();
+  CHECK(f.panel.command().contains("--slice 0,5,:,:"));
+  auto* rows = f.find<QComboBox>("sliceRows");
+  rows->setCurrentIndex(0);
+  emit rows->activated(0);
+  f.settle();
+  CHECK(f.panel.command().contains("--slice :,5,0,:"));
+  CHECK(f.find<QTableView>("valuesA")->model()->rowCount() == f.panel.presenter()->plane().shape()[0]);
+}
+
+TEST_CASE("TensorPanel offers the tensors of the node and takes any name, or says the nearest ones") {
+  Fixture f(test::nanRun());
+  const core::NodeId node = replay::resolveNodes(f.document->graph(), "conv2/Conv-op1").value().front();
+  f.document->cursor().selectNode(node);
+  f.settle();
+  auto* name = f.find<QComboBox>("tensorName");
+  const int weight = name->findText("conv2/weight", Qt::MatchStartsWith);
+  REQUIRE(weight >= 0);
+  name->setCurrentIndex(weight);
+  emit name->activated(weight);
+  f.settle();
+  CHECK(f.panel.command().contains("network/conv2/weight"));
+  CHECK(f.document->cursor().node() == node);  // stays selected
+  const auto type = [&](const QString& text) {
+    name->lineEdit()->setText(text);
+    QKeyEvent enter(QEvent::KeyPress, Qt::Key_Return, Qt::NoModifier);
+    QApplication::sendEvent(name->lineEdit(), &enter);
+    f.settle();
+  };
+  type("conv1/wieght");
+  CHECK(f.find<QLabel>("tensorProblem")->isVisible());
+  CHECK(f.find<QLabel>("tensorProblem")->text().contains("conv1/weight"));
+  type("grad(conv1/weight)");
+  CHECK(!f.find<QLabel>("tensorProblem")->isVisible());
+  CHECK(f.panel.presenter()->info().alias == "grad(network/conv1/weight)");
+}
+
+TEST_CASE("TensorPanel shows both sides and their difference, and their links go to the element") {
+  Fixture f(test::nanRun());
+  f.go("conv1/weight", 0, 4);
+  auto* with = f.find<QComboBox>("compareWith");
+  CHECK(!f.find<QTableView>("valuesB")->isVisible());
+  with->setCurrentIndex(1);
+  emit with->activated(1);
+  f.settle();
+  CHECK(f.find<QTableView>("valuesB")->isVisible());
+  CHECK(f.find<QTableView>("valuesDifference")->isVisible());
+  auto* summary = f.find<QLabel>("compareSummary");
+  CHECK(summary->text().contains("differ"));
+  const std::int64_t last = f.panel.presenter()->plane().shape().elements() - 1;
+  emit summary->linkActivated(QString::number(last));
+  f.settle();
+  CHECK(f.panel.presenter()->cell() == last);
+  CHECK(f.find<QTableView>("valuesDifference")->currentIndex() ==
+        f.find<QTableView>("valuesDifference")
+            ->model()
+            ->index(f.find<QTableView>("valuesA")->currentIndex().row(),
+                    f.find<QTableView>("valuesA")->currentIndex().column()));
+  f.document->cursor().setIteration(core::Iteration(0));
+  f.settle();
+  CHECK(f.find<QLabel>("messageB")->isVisible());
+}
+
+TEST_CASE("TensorPanel's picture makes the clicked element the current cell, and its tabs are remembered") {
+  Fixture f(test::nanRun());
+  f.go("conv2/Conv-op1", 1, 4);
+  f.find<QTabWidget>("tensorTabs")->setCurrentIndex(1);
+  f.settle();
+  auto* picture = f.find<PictureView>("pictureA");
+  const QRect drawn = picture->pictureRect();
+  click(picture, drawn.bottomRight() - QPoint(1, 1));
+  f.settle();
+  const SlicePlane& plane = f.panel.presenter()->plane();
+  REQUIRE(f.panel.presenter()->cell());
+  CHECK(plane.rowOf(*f.panel.presenter()->cell()) == plane.rows() - 1);
+  CHECK(plane.columnOf(*f.panel.presenter()->cell()) == plane.columns() - 1);
+  TensorPanel other;
+  other.restore(f.panel.state());
+  CHECK(other.findChild<QTabWidget*>("tensorTabs")->currentIndex() == 1);
+  other.restore({{"tab", 99}, {"colours", -3}});
+  CHECK(other.findChild<QTabWidget*>("tensorTabs")->currentIndex() == 3);
+}
+
+TEST_CASE("TensorPanel asks nothing while it is hidden and catches up when it is shown") {
+  Fixture f(test::nanRun());
+  f.go("conv1/weight", 0, 1);
+  f.panel.hide();
+  f.document->cursor().setIteration(core::Iteration(6));
+  CHECK(f.panel.settled());
+  CHECK(!f.panel.presenter()->answer());
+  f.panel.show();
+  f.settle();
+  REQUIRE(f.panel.presenter()->answer());
+  CHECK(f.panel.presenter()->available(Side::kA));
+  f.panel.setDocument(nullptr);
+  CHECK(f.panel.command().isEmpty());
+  CHECK(f.panel.settled());
+}
