@@ -12,31 +12,46 @@ namespace {
 
 constexpr int kProgressEveryMs = 50;
 
+auto placeInTime(const watch::Hit& hit) { return std::pair(hit.iteration, hit.order); }
 auto orderOf(const watch::Hit& hit) { return std::tuple(hit.iteration, hit.order, hit.rank); }
 
-// One per condition, tensor and rank, in the order of "first".
+// One per condition, severity, tensor and rank, in the order of the report: the first one is "first". A hint
+// never hides a later fault.
 std::vector<watch::Hit> mergedHits(const watch::CheckReport& report) {
-  std::vector<watch::Hit> all = report.hits;
-  all.insert(all.end(), report.hints.begin(), report.hints.end());
-  std::ranges::stable_sort(all, {}, orderOf);
-  std::set<std::tuple<std::string_view, core::TensorId, core::Rank>> seen;
+  std::vector<watch::Hit> all;
+  std::ranges::merge(report.hits, report.hints, std::back_inserter(all), {}, placeInTime, placeInTime);
+  std::set<std::tuple<std::string_view, watch::Severity, core::TensorId, core::Rank>> seen;
   std::erase_if(all, [&](const watch::Hit& hit) {
-    return !seen.insert({hit.condition->id, hit.tensor, hit.rank}).second;
+    return !seen.insert({hit.condition->id, hit.effectiveSeverity, hit.tensor, hit.rank}).second;
   });
   return all;
+}
+
+std::vector<Findings::Entry> recommendedEntries() {
+  std::vector<Findings::Entry> entries;
+  for (watch::Watchpoint& watchpoint : watch::recommendedSet()) entries.push_back({std::move(watchpoint)});
+  return entries;
 }
 
 }  // namespace
 
 Findings::Findings(ReplayThread& replay, std::shared_ptr<const RunFacts> facts, QObject* parent)
     : QObject(parent), m_replay(replay), m_facts(std::move(facts)), m_progressTimer(new QTimer(this)) {
-  for (watch::Watchpoint& watchpoint : watch::recommendedSet()) m_entries.push_back({std::move(watchpoint)});
+  m_entries = recommendedEntries();
   m_progressTimer->setInterval(kProgressEveryMs);
   connect(m_progressTimer, &QTimer::timeout, this, [this] { emit progressed(progress()); });
 }
 
 void Findings::setEntries(std::vector<Entry> entries) {
   m_entries = std::move(entries);
+  entriesChanged();
+}
+
+void Findings::resetToRecommended() {
+  if (!isRecommendedSet()) setEntries(recommendedEntries());
+}
+
+void Findings::entriesChanged() {
   m_stale = true;
   emit changed();
 }
@@ -49,21 +64,23 @@ void Findings::add(watch::Watchpoint watchpoint) {
     m_entries.push_back({std::move(watchpoint)});
   else
     same->enabled = true;
-  m_stale = true;
-  emit changed();
+  entriesChanged();
 }
 
 void Findings::remove(std::size_t index) {
   m_entries.erase(m_entries.begin() + static_cast<std::ptrdiff_t>(index));
-  m_stale = true;
-  emit changed();
+  entriesChanged();
+}
+
+void Findings::replace(std::size_t index, watch::Watchpoint watchpoint) {
+  m_entries.at(index).watchpoint = std::move(watchpoint);
+  entriesChanged();
 }
 
 void Findings::setEnabled(std::size_t index, bool enabled) {
   if (m_entries.at(index).enabled == enabled) return;
   m_entries[index].enabled = enabled;
-  m_stale = true;
-  emit changed();
+  entriesChanged();
 }
 
 bool Findings::isRecommendedSet() const {
@@ -84,17 +101,27 @@ void Findings::recheck() {
       this, "check",
       [watchpoints, share = m_share, thread = &m_replay](
           replay::Run& run, const core::CancelToken& cancel) -> core::Result<Outcome> {
-        YieldingSource source(run, *thread);
         watch::CheckOptions options;
         options.cancel = cancel;
         options.progress = [share](double done) { *share = done; };
-        Outcome outcome;
-        outcome.report = watch::check(source, watchpoints, options);
-        return outcome;
+        return checked(run, *thread, watchpoints, options);
       },
       [this](core::Result<Outcome> outcome) { finished(std::move(outcome)); }, ReplayThread::Lane::kLong);
   m_progressTimer->start();
   emit changed();
+}
+
+// Replay thread.
+Findings::Outcome Findings::checked(replay::Run& run, ReplayThread& thread,
+                                    const std::vector<watch::Watchpoint>& watchpoints,
+                                    const watch::CheckOptions& options) {
+  YieldingSource source(run, thread);
+  Outcome outcome;
+  outcome.report = watch::check(source, watchpoints, options);
+  outcome.consequences = replay::consequences(source, outcome.report);
+  if (outcome.report.first) outcome.firstInputs = replay::hitInputs(source, *outcome.report.first);
+  outcome.damage = run.reader().damage();
+  return outcome;
 }
 
 void Findings::cancel() {
@@ -111,11 +138,13 @@ void Findings::finished(core::Result<Outcome> outcome) {
   if (!outcome.ok()) {
     m_state = State::kFailed;
     m_error = QString::fromStdString(outcome.error().message());
+    m_stale = true;
   } else {
     m_state = State::kDone;
-    m_report = std::make_unique<watch::CheckReport>(std::move(outcome->report));
-    m_consequences = std::move(outcome->consequences);
-    m_hits = mergedHits(*m_report);
+    m_error.clear();
+    ++m_reportNumber;
+    m_outcome = std::move(*outcome);
+    m_hits = mergedHits(m_outcome.report);
   }
   emit changed();
 }
@@ -134,8 +163,11 @@ std::optional<std::size_t> Findings::nextHit(const Place& from, int direction) c
   const auto here = std::tuple(from.iteration, from.nodes.empty() ? -1 : from.nodes.front().value, from.rank);
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < m_hits.size(); ++i) {
-    if (direction > 0 && orderOf(m_hits[i]) > here) return i;
-    if (direction < 0 && orderOf(m_hits[i]) < here) best = i;
+    const auto there = orderOf(m_hits[i]);
+    const bool ahead = direction > 0 ? there > here : there < here;
+    const bool nearer =
+        !best || (direction > 0 ? there < orderOf(m_hits[*best]) : there > orderOf(m_hits[*best]));
+    if (ahead && nearer) best = i;
   }
   return best;
 }

@@ -10,7 +10,7 @@
 
 #include "app/async/replay_thread.h"
 #include "app/presenters/cursor.h"
-#include "watchpoints/check.h"
+#include "replay/findings.h"
 
 class QTimer;
 
@@ -33,19 +33,28 @@ class Findings : public QObject {
   QString error() const { return m_error; }                          // kFailed
   double progress() const { return m_share ? m_share->load() : 0; }  // kChecking: 0 to 1
   /// The last complete report; nullptr before the first.
-  const watch::CheckReport* report() const { return m_report.get(); }
+  const watch::CheckReport* report() const { return m_reportNumber > 0 ? &m_outcome.report : nullptr; }
+  /// Counts the complete reports: views keep what they show while it stands still.
+  int reportNumber() const { return m_reportNumber; }
   /// What followed from the first fault, one sentence each (as `msdbg check` prints them).
-  const std::vector<std::string>& consequences() const { return m_consequences; }
+  const std::vector<std::string>& consequences() const { return m_outcome.consequences; }
+  /// The inputs of the first wrong node, with their statistics; empty without a fault.
+  const std::vector<replay::HitInput>& firstInputs() const { return m_outcome.firstInputs; }
+  /// What could not be read, as far as the check came across it.
+  const std::vector<dump::Damage>& damage() const { return m_outcome.damage; }
 
   const std::vector<Entry>& entries() const { return m_entries; }
-  /// Faults and hints of the report in the order of "first", as F8 walks them: one per condition, tensor and
-  /// rank.
+  /// Faults and hints of the report in the order of "first", as F8 walks them: one per condition, severity,
+  /// tensor and rank.
   const std::vector<watch::Hit>& hits() const { return m_hits; }
 
   // Changes of the watchpoints take effect at the next recheck(); `stale()` says that one is due.
   void setEntries(std::vector<Entry> entries);
   void add(watch::Watchpoint watchpoint);  // enabled; equal text: enabled again
   void remove(std::size_t index);
+  /// In the place of another one; it keeps its check mark.
+  void replace(std::size_t index, watch::Watchpoint watchpoint);
+  void resetToRecommended();
   void setEnabled(std::size_t index, bool enabled);
   bool stale() const { return m_stale; }
   bool isRecommendedSet() const;  // the entries are exactly the default: `msdbg check` needs no -w
@@ -66,8 +75,14 @@ class Findings : public QObject {
   struct Outcome {
     watch::CheckReport report;
     std::vector<std::string> consequences;
+    std::vector<replay::HitInput> firstInputs;
+    std::vector<dump::Damage> damage;
   };
+  static Outcome checked(replay::Run& run, ReplayThread& thread,
+                         const std::vector<watch::Watchpoint>& watchpoints,
+                         const watch::CheckOptions& options);
   void finished(core::Result<Outcome> outcome);
+  void entriesChanged();
   ReplayThread& m_replay;
   std::shared_ptr<const RunFacts> m_facts;
   State m_state = State::kNone;
@@ -76,9 +91,9 @@ class Findings : public QObject {
   QTimer* m_progressTimer;
   bool m_stale = true;
   std::vector<Entry> m_entries;
-  std::unique_ptr<watch::CheckReport> m_report;
+  int m_reportNumber = 0;
+  Outcome m_outcome;  // of the last complete check
   std::vector<watch::Hit> m_hits;
-  std::vector<std::string> m_consequences;
 };
 
 }  // namespace msdbg::app

@@ -1,0 +1,50 @@
+// ConditionForm: one watchpoint, written in fields that the condition's schema gives. UI thread only.
+#pragma once
+
+#include <QWidget>
+
+#include "app/presenters/findings/condition_draft.h"
+#include "graph_view/scene/look.h"
+
+class QComboBox;
+class QLabel;
+class QLineEdit;
+class QPushButton;
+class QVBoxLayout;
+
+namespace msdbg::app {
+
+class ConditionForm : public QWidget {
+  Q_OBJECT
+ public:
+  explicit ConditionForm(QWidget* parent = nullptr);
+  /// A new one, or the one to be changed.
+  void start();
+  void start(const watch::Watchpoint& watchpoint);
+  void setLook(const graphview::Look& look);
+
+ signals:
+  void accepted(const msdbg::watch::Watchpoint& watchpoint);
+  void cancelled();
+
+ protected:
+  void keyPressEvent(QKeyEvent* event) override;
+
+ private:
+  void makeLayout();
+  void setDraft(ConditionDraft draft);
+  void makeFields();
+  void addField(const watch::ParameterSpec& spec, QVBoxLayout& layout);
+  void validate();
+  void accept();
+  graphview::Look m_look;
+  ConditionDraft m_draft;
+  QComboBox* m_condition;
+  QLabel *m_doc, *m_error;
+  QWidget* m_fields = nullptr;
+  QVBoxLayout* m_fieldsPlace = nullptr;
+  QLineEdit* m_firstField = nullptr;
+  QPushButton *m_ok, *m_cancel;
+};
+
+}  // namespace msdbg::app

@@ -1,0 +1,221 @@
+#include "app/panels/findings/findings_panel.h"
+
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QSplitter>
+#include <QTreeView>
+
+#include "app/panels/builtin_panels.h"
+#include "app/panels/findings/answer_view.h"
+#include "app/panels/findings/hit_list.h"
+#include "app/panels/findings/watchpoint_section.h"
+
+namespace msdbg::app {
+namespace {
+
+const QString kOpen = QStringLiteral("watchpoints_open"), kFaults = QStringLiteral("faults"),
+              kHints = QStringLiteral("hints"), kSplitter = QStringLiteral("splitter");
+
+}  // namespace
+
+FindingsPanel::FindingsPanel(QWidget* parent)
+    : Panel(parent),
+      m_status(new QLabel(this)),
+      m_progress(new QProgressBar(this)),
+      m_recheck(new QPushButton(QStringLiteral("Recheck"), this)),
+      m_cancel(new QPushButton(QStringLiteral("Cancel"), this)),
+      m_notice(new QLabel(this)),
+      m_splitter(new QSplitter(Qt::Vertical, this)),
+      m_answer(new AnswerView(this)),
+      m_hits(new HitList(this)),
+      m_watchpoints(new WatchpointSection(this)) {
+  makeLayout();
+  connect(m_recheck, &QPushButton::clicked, this, [this] { m_document->findings().recheck(); });
+  connect(m_cancel, &QPushButton::clicked, this, [this] { m_document->findings().cancel(); });
+  connect(m_answer, &AnswerView::placeClicked, this, [this] {
+    if (const auto* report = m_document->findings().report(); report && report->first) goTo(*report->first);
+  });
+  connect(m_hits, &HitList::hitChosen, this,
+          [this](std::size_t hit) { goTo(m_document->findings().hits()[hit]); });
+  connect(m_watchpoints, &WatchpointSection::openChanged, this, [this](bool open) {
+    const int height = m_splitter->height();
+    if (open) m_splitter->setSizes({height / 3, height / 4, height - height / 3 - height / 4});
+  });
+  applyLook();
+  setDocument(nullptr);
+}
+
+void FindingsPanel::makeLayout() {
+  m_status->setObjectName(QStringLiteral("findingsStatus"));
+  m_progress->setObjectName(QStringLiteral("checkProgress"));
+  m_progress->setAccessibleName(QStringLiteral("Progress of the check"));
+  m_progress->setRange(0, 1000);
+  m_progress->setTextVisible(false);
+  m_progress->setFixedHeight(8);
+  m_recheck->setObjectName(QStringLiteral("recheckButton"));
+  m_recheck->setToolTip(QStringLiteral("Check the run with the watchpoints below"));
+  m_cancel->setObjectName(QStringLiteral("cancelCheckButton"));
+  m_notice->setObjectName(QStringLiteral("findingsNotice"));
+  m_notice->setWordWrap(true);
+  m_notice->setTextFormat(Qt::PlainText);
+  m_notice->setContentsMargins(6, 0, 6, 4);
+
+  auto* top = new QHBoxLayout;
+  top->setContentsMargins(6, 6, 6, 4);
+  top->setSpacing(6);
+  top->addWidget(m_status);
+  top->addWidget(m_progress, 1);
+  top->addStretch(0);
+  top->addWidget(m_cancel);
+  top->addWidget(m_recheck);
+  m_splitter->addWidget(m_answer);
+  m_splitter->addWidget(m_hits);
+  m_splitter->addWidget(m_watchpoints);
+  m_splitter->setChildrenCollapsible(false);
+  m_splitter->setStretchFactor(0, 2);
+  m_splitter->setStretchFactor(1, 1);
+  m_splitter->setStretchFactor(2, 1);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addLayout(top);
+  layout->addWidget(m_notice);
+  layout->addWidget(m_splitter, 1);
+}
+
+void FindingsPanel::setDocument(Document* document) {
+  if (m_document) {
+    m_document->findings().disconnect(this);
+    m_document->cursor().disconnect(this);
+  }
+  m_document = document;
+  m_shownReport = -1;
+  Findings* findings = document ? &document->findings() : nullptr;
+  m_hits->setFindings(findings, document ? document->sharedFacts() : nullptr);
+  m_watchpoints->setFindings(findings);
+  if (document) {
+    connect(findings, &Findings::changed, this, &FindingsPanel::refresh);
+    connect(findings, &Findings::progressed, this, &FindingsPanel::showState);
+    connect(&document->cursor(), &Cursor::moved, this,
+            [this] { m_hits->follow(m_document->cursor().place()); });
+  }
+  refresh();
+}
+
+void FindingsPanel::refresh() {
+  showState();
+  const int report = m_document ? m_document->findings().reportNumber() : -1;
+  if (m_document && report > 0 && report == m_shownReport) return;
+  m_shownReport = report;
+  showAnswer();
+}
+
+void FindingsPanel::showState() {
+  using State = Findings::State;
+  const Findings* findings = m_document ? &m_document->findings() : nullptr;
+  const State state = findings ? findings->state() : State::kNone;
+  const bool checking = state == State::kChecking, stale = findings && findings->stale();
+  m_cancel->setVisible(checking);
+  m_progress->setVisible(checking);
+  m_recheck->setEnabled(findings && !checking && stale);
+  QString status, notice;
+  if (checking) {
+    m_progress->setValue(static_cast<int>(1000 * findings->progress()));
+    status = QStringLiteral("checking… %1 %").arg(static_cast<int>(100 * findings->progress()));
+    if (stale) notice = QStringLiteral("The watchpoints have changed since this check began.");
+  } else if (state == State::kFailed) {
+    status = QStringLiteral("the check failed");
+    notice = findings->error();
+  } else if (state == State::kCancelled) {
+    status = QStringLiteral("cancelled");
+    notice = findings->report() ? QStringLiteral("What is shown is of the check before.") : QString();
+  } else if (state == State::kDone) {
+    status = QStringLiteral("checked");
+    if (stale) notice = QStringLiteral("The watchpoints have changed: what is shown is of the old ones.");
+  } else if (findings) {
+    status = QStringLiteral("not checked yet");
+  }
+  m_status->setText(status);
+  m_notice->setText(notice);
+  m_notice->setVisible(!notice.isEmpty());
+  applyLook();
+}
+
+void FindingsPanel::showAnswer() {
+  const bool reported = m_document && m_document->findings().report();
+  m_hits->setVisible(reported && !m_document->findings().hits().empty());
+  if (!m_document)
+    m_answer->setHint(QStringLiteral("Open a run to see what is wrong in it."));
+  else if (!reported)
+    m_answer->setHint(QStringLiteral("What the check finds will be shown here."));
+  else
+    m_answer->setAnswer(answerOf(m_document->findings(), m_document->facts()));
+  if (m_document) m_hits->follow(m_document->cursor().place());
+}
+
+void FindingsPanel::goTo(const watch::Hit& hit) {
+  m_document->cursor().moveTo(m_document->findings().placeOf(hit));
+}
+
+QString FindingsPanel::command() const {
+  return m_document ? checkCommand(m_document->runArgument(), m_document->findings()) : QString();
+}
+
+void FindingsPanel::takeFocus() {
+  QWidget* first = m_hits->isVisible() ? static_cast<QWidget*>(m_hits->view()) : m_answer;
+  first->setFocus(Qt::ShortcutFocusReason);
+}
+
+QJsonObject FindingsPanel::state() const {
+  return {{kOpen, m_watchpoints->isOpen()},
+          {kFaults, m_hits->faultsShown()},
+          {kHints, m_hits->hintsShown()},
+          {kSplitter, QString::fromLatin1(m_splitter->saveState().toBase64())}};
+}
+
+void FindingsPanel::restore(const QJsonObject& state) {
+  m_watchpoints->setOpen(state.value(kOpen).toBool());
+  m_hits->setShown(state.value(kFaults).toBool(true), state.value(kHints).toBool(true));
+  m_splitter->restoreState(QByteArray::fromBase64(state.value(kSplitter).toString().toLatin1()));
+}
+
+bool FindingsPanel::settled() const {
+  return !m_document || m_document->findings().state() != Findings::State::kChecking;
+}
+
+// The button that has something to do stands out.
+void FindingsPanel::applyLook() {
+  const graphview::Look look = graphview::lookOf(palette());
+  const bool due = m_recheck->isEnabled();
+  QPalette button = palette();
+  if (due) {
+    button.setColor(QPalette::Button, palette().color(QPalette::Highlight));
+    button.setColor(QPalette::ButtonText, palette().color(QPalette::HighlightedText));
+  }
+  m_recheck->setPalette(button);
+  const auto colour = [this](QLabel* label, const QColor& color) {
+    QPalette own = palette();
+    own.setColor(QPalette::WindowText, color);
+    label->setPalette(own);
+  };
+  colour(m_status, look.mutedText);
+  colour(m_notice, look.hint);
+  m_answer->setLook(look);
+  m_hits->setLook(look);
+  m_watchpoints->setLook(look);
+}
+
+void FindingsPanel::changeEvent(QEvent* event) {
+  Panel::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) applyLook();
+}
+
+PanelDef findingsPanel() {
+  return {"findings", "Findings", Qt::RightDockWidgetArea, (Qt::CTRL | Qt::Key_5).toCombined(),
+          [](QWidget* parent) -> Panel* { return new FindingsPanel(parent); }};
+}
+
+}  // namespace msdbg::app

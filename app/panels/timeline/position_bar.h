@@ -1,0 +1,35 @@
+// PositionBar: rank and iteration of the cursor, to be seen and set with the mouse: a combo box, a number, a
+// slider over the recorded iterations. UI thread only.
+#pragma once
+
+#include <QPointer>
+#include <QWidget>
+
+#include "app/presenters/document.h"
+#include "graph_view/scene/look.h"
+
+class QComboBox;
+class QSlider;
+class QSpinBox;
+
+namespace msdbg::app {
+
+class PositionBar : public QWidget {
+  Q_OBJECT
+ public:
+  explicit PositionBar(QWidget* parent = nullptr);
+  void setDocument(Document* document);
+  void setLook(const graphview::Look& look);  // the ranks' colours
+
+ private:
+  const std::vector<core::Iteration>& iterations() const;  // of the cursor's rank
+  void fillRanks();
+  void follow();  // the cursor
+  QPointer<Document> m_document;
+  graphview::Look m_look;
+  QComboBox* m_rank;
+  QSpinBox* m_iteration;
+  QSlider* m_slider;
+};
+
+}  // namespace msdbg::app

@@ -1,0 +1,131 @@
+#include "app/presenters/findings/finding_text.h"
+
+#include <algorithm>
+#include <map>
+
+#include "app/presenters/document.h"
+#include "core_engine/base/text.h"
+#include "replay/describe.h"
+
+namespace msdbg::app {
+namespace {
+
+constexpr std::size_t kMostReasons = 6, kMostDamage = 3;
+
+QString text(const std::string& t) { return QString::fromStdString(t); }
+
+void addRow(FindingAnswer& answer, const QString& label, const std::string& value) {
+  if (!value.empty()) answer.rows.push_back({label, text(value)});
+}
+
+// The user's line, then the lines that called it.
+void addWhere(FindingAnswer& answer, const core::Graph& graph, const watch::Hit& hit) {
+  const auto frames = replay::framesOf(graph, hit);
+  const core::Frame* user = graph.userFrame(frames);
+  addRow(answer, QStringLiteral("where"), replay::sourceLine(user));
+  bool below = false;
+  for (const core::FrameId id : frames) {
+    const core::Frame& frame = graph.frame(id);
+    if (below) addRow(answer, QStringLiteral("in"), replay::sourceLine(&frame));
+    below |= user && frame == *user;
+  }
+}
+
+FindingAnswer::Input inputText(const core::Graph& graph, const replay::HitInput& input) {
+  FindingAnswer::Input line{text(replay::tensorName(graph.tensor(input.tensor))),
+                            QString::number(input.rank.value),
+                            "?",
+                            "?",
+                            "?",
+                            "?"};
+  if (!input.statistics) return line;
+  const core::TensorStatistics& values = input.statistics->values;
+  line.nan = text(replay::groupedNumber(values.nan));
+  line.inf = text(replay::groupedNumber(values.inf()));
+  line.meanAbs = text(core::formatShort(values.meanAbs));
+  line.max = text(core::formatShort(values.max));
+  return line;
+}
+
+void addFirst(FindingAnswer& answer, const Findings& findings, const core::Graph& graph) {
+  const watch::Hit& hit = *findings.report()->first;
+  answer.kind = FindingAnswer::Kind::kFault;
+  answer.headline = QStringLiteral("FIRST WRONG: %1 at %2, rank %3, iteration %4")
+                        .arg(text(std::string(hit.condition->id)), text(replay::hitPlace(graph, hit)))
+                        .arg(hit.rank.value)
+                        .arg(hit.iteration.value);
+  addWhere(answer, graph, hit);
+  addRow(answer, QStringLiteral("what"), replay::whatText(graph, hit));
+  addRow(answer, QStringLiteral("node"), replay::nodeText(graph, hit));
+  addRow(answer, QStringLiteral("values"), replay::valuesText(hit));
+  addRow(answer, QStringLiteral("detail"), hit.detail);
+  for (const replay::HitInput& input : findings.firstInputs())
+    answer.inputs.push_back(inputText(graph, input));
+  for (const std::string& sentence : findings.consequences()) answer.then << text(sentence);
+  answer.advice = text(std::string(hit.condition->advice));
+}
+
+// "not recorded: 12 of weight_not_changed, 3 of dead_relu"; the most frequent reasons first.
+QStringList notEvaluableTexts(const watch::CheckReport& report) {
+  std::map<std::pair<std::string, std::string>, std::int64_t> groups;
+  for (const watch::NotEvaluable& n : report.notEvaluable) groups[{n.reason, n.condition}] += n.count;
+  std::vector<std::pair<std::int64_t, QString>> lines;
+  for (const auto& [key, count] : groups)
+    lines.emplace_back(count, QStringLiteral("%1 could not ask %2: %3")
+                                  .arg(text(key.second), text(replay::counted(count, "place")),
+                                       text(replay::reasonText(key.first))));
+  std::ranges::stable_sort(lines, std::ranges::greater(), [](const auto& line) { return line.first; });
+  QStringList texts;
+  for (const auto& [count, line] : lines)
+    if (texts.size() < static_cast<qsizetype>(kMostReasons)) texts << line;
+  if (lines.size() > kMostReasons)
+    texts << QStringLiteral("and %1 more reasons").arg(lines.size() - kMostReasons);
+  return texts;
+}
+
+QStringList damageTexts(const std::vector<dump::Damage>& damage) {
+  QStringList texts;
+  for (std::size_t i = 0; i < std::min(damage.size(), kMostDamage); ++i)
+    texts << QStringLiteral("damaged, left out: %1: %2").arg(text(damage[i].where), text(damage[i].what));
+  if (damage.size() > kMostDamage)
+    texts << QStringLiteral("and %1 more; msdbg verify lists them").arg(damage.size() - kMostDamage);
+  return texts;
+}
+
+}  // namespace
+
+FindingAnswer answerOf(const Findings& findings, const RunFacts& facts) {
+  FindingAnswer answer;
+  const watch::CheckReport* report = findings.report();
+  if (!report) return answer;
+  if (report->first) {
+    addFirst(answer, findings, *facts.graph);
+  } else if (report->evaluated > 0) {
+    answer.kind = FindingAnswer::Kind::kNoFault;
+    answer.headline = QStringLiteral("no fault found");
+  } else {
+    answer.kind = FindingAnswer::Kind::kNoAnswer;
+    const bool any = std::ranges::any_of(findings.entries(), &Findings::Entry::enabled);
+    answer.headline =
+        any ? QStringLiteral("no watchpoint could be evaluated") : QStringLiteral("no watchpoint is enabled");
+  }
+  answer.notes << QStringLiteral("evaluated %1 on %2")
+                      .arg(text(replay::counted(report->evaluated, "question")),
+                           text(replay::counted(static_cast<std::int64_t>(facts.ranks.size()), "rank")));
+  answer.notes << notEvaluableTexts(*report) << damageTexts(findings.damage());
+  return answer;
+}
+
+QString checkCommand(const QString& runArgument, const Findings& findings) {
+  QString command = QStringLiteral("msdbg check ") + runArgument;
+  if (findings.isRecommendedSet()) return command;
+  bool any = false;
+  for (const Findings::Entry& entry : findings.entries()) {
+    if (!entry.enabled) continue;
+    command += " -w " + shellQuoted(text(entry.watchpoint.text()));
+    any = true;
+  }
+  return any ? command : QString();
+}
+
+}  // namespace msdbg::app

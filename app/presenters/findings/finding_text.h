@@ -1,0 +1,35 @@
+// What a check found, in words: the parts of the answer, which a panel lays out. Pure functions of the
+// findings.
+#pragma once
+
+#include <QStringList>
+#include <vector>
+
+#include "app/presenters/findings.h"
+
+namespace msdbg::app {
+
+struct FindingAnswer {
+  enum class Kind { kNotChecked, kFault, kNoFault, kNoAnswer };
+  Kind kind = Kind::kNotChecked;
+  QString headline;
+  struct Row {
+    QString label, text;
+  };
+  std::vector<Row> rows;  // where, what, node, values, detail
+  struct Input {
+    QString tensor, rank, nan, inf, meanAbs, max;  // "?" where nothing was recorded
+  };
+  std::vector<Input> inputs;  // of the first wrong node
+  QStringList then;           // what followed
+  QString advice;
+  QStringList notes;  // what was evaluated, what could not be and why, what is damaged
+};
+
+FindingAnswer answerOf(const Findings& findings, const RunFacts& facts);
+
+/// `msdbg check RUN -w …` with the enabled watchpoints; without any for the recommended set; "" when none is
+/// enabled.
+QString checkCommand(const QString& runArgument, const Findings& findings);
+
+}  // namespace msdbg::app

@@ -1,0 +1,92 @@
+#include "app/presenters/timeline/series.h"
+
+#include <chrono>
+
+namespace msdbg::app {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void note(Series& series, const core::Error& error) {
+  const bool damaged = error.code() != core::ErrorCode::kUnavailable;
+  if (!series.problem.empty() && (series.damaged || !damaged)) return;
+  series.problem = error.message();
+  series.damaged = damaged;
+}
+
+void addScalar(replay::Run& run, core::Rank rank, core::Iteration iteration, Series& series) {
+  RankSeries& line = series.ranks[rank];
+  const std::optional<double> value = run.scalar(rank, iteration, series.key.scalar);
+  line.values.push_back(value.value_or(0));
+  line.known.push_back(value ? 1 : 0);
+}
+
+// Past the run's own cache, which is of whole iterations: a timeline walks through all of them.
+void addStatistics(replay::Run& run, core::Rank rank, core::Iteration iteration, Series& series) {
+  const auto statistics = timelineStatistics();
+  RankSeries& line = series.ranks[rank];
+  line.columns = statistics.size();
+  const core::Result<watch::StatisticsRow> row = run.reader().statistics(rank, iteration, series.key.tensor);
+  if (!row) note(series, row.error());
+  std::uint32_t known = 0;
+  for (std::size_t i = 0; i < statistics.size(); ++i) {
+    const std::optional<double> value = row ? statistics[i].of(*row) : std::nullopt;
+    line.values.push_back(value.value_or(0));
+    if (value) known |= 1U << i;
+  }
+  line.known.push_back(known);
+}
+
+}  // namespace
+
+std::optional<double> RankSeries::at(std::size_t i, std::size_t column) const {
+  if (i >= known.size() || column >= columns || !(known[i] >> column & 1U)) return {};
+  return values[i * columns + column];
+}
+
+std::size_t Series::bytes() const {
+  std::size_t sum = 0;
+  for (const auto& [rank, line] : ranks)
+    sum += line.values.size() * sizeof(double) + line.known.size() * sizeof(std::uint32_t);
+  return sum;
+}
+
+void Series::append(const Series& piece) {
+  for (const auto& [rank, more] : piece.ranks) {
+    RankSeries& line = ranks[rank];
+    line.columns = more.columns;
+    line.values.insert(line.values.end(), more.values.begin(), more.values.end());
+    line.known.insert(line.known.end(), more.known.begin(), more.known.end());
+  }
+  nextRank = piece.nextRank;
+  complete = piece.complete;
+  if (!piece.problem.empty() && (problem.empty() || (piece.damaged && !damaged))) {
+    problem = piece.problem;
+    damaged = piece.damaged;
+  }
+}
+
+// Rank by rank: neighbouring rows lie in one segment.
+Series readPiece(replay::Run& run, const core::CancelToken& cancel, const RunFacts& facts,
+                 const SeriesKey& key, std::size_t nextRank, std::size_t nextIteration, int milliseconds) {
+  const auto end = Clock::now() + std::chrono::milliseconds(milliseconds);
+  Series piece{key, {}, nextRank, false, {}, false};
+  while (piece.nextRank < facts.ranks.size()) {
+    const core::Rank rank = facts.ranks[piece.nextRank];
+    const std::vector<core::Iteration>& iterations = facts.iterations.at(rank);
+    while (nextIteration < iterations.size()) {
+      if (cancel.cancelled() || Clock::now() > end) return piece;
+      if (key.tensor.valid())
+        addStatistics(run, rank, iterations[nextIteration], piece);
+      else
+        addScalar(run, rank, iterations[nextIteration], piece);
+      ++nextIteration;
+    }
+    ++piece.nextRank;
+    nextIteration = 0;
+  }
+  piece.complete = true;
+  return piece;
+}
+
+}  // namespace msdbg::app

@@ -1,0 +1,196 @@
+#include "app/presenters/timeline/timeline.h"
+
+#include <algorithm>
+#include <map>
+
+#include "replay/describe.h"
+
+namespace msdbg::app {
+namespace {
+
+constexpr int kPieceMs = 15;       // a quick question waits no longer for a timeline
+constexpr int kShowEveryMs = 100;  // partial lines
+constexpr std::size_t kKeptBytes = 64 << 20;
+constexpr std::size_t kMarkLines = 5;
+
+}  // namespace
+
+Timeline::Timeline(Document& document, QObject* parent)
+    : QObject(parent), m_document(document), m_quantities(quantitiesOf(document.facts())) {
+  connect(&document.cursor(), &Cursor::selectionChanged, this, [this] {
+    if (quantity().ofTensor && wantedKey() != m_key) choose();
+  });
+  connect(&document.findings(), &Findings::changed, this, &Timeline::findingsChanged);
+  findingsChanged();
+  choose();
+}
+
+void Timeline::setQuantity(const QString& id) {
+  const auto found = std::ranges::find(m_quantities, id, &Quantity::id);
+  if (found == m_quantities.end() || found->id == quantity().id) return;
+  m_quantity = static_cast<std::size_t>(found - m_quantities.begin());
+  choose();
+}
+
+QString Timeline::title() const {
+  if (!quantity().ofTensor) return quantity().title;
+  const core::TensorId tensor = m_document.cursor().tensor();
+  if (!tensor.valid()) return quantity().title;
+  return quantity().title + " of " +
+         QString::fromStdString(replay::tensorName(m_document.graph().tensor(tensor)));
+}
+
+std::optional<SeriesKey> Timeline::wantedKey() const {
+  if (!quantity().ofTensor) return SeriesKey{{}, quantity().scalar};
+  const core::TensorId tensor = m_document.cursor().tensor();
+  return tensor.valid() ? std::optional(SeriesKey{tensor, {}}) : std::nullopt;
+}
+
+// Moves the series to the front, or makes it; the oldest ones go when they are too many.
+Series& Timeline::seriesOf(const SeriesKey& key) {
+  const auto found = std::ranges::find(m_series, key, &Series::key);
+  if (found != m_series.end())
+    m_series.splice(m_series.begin(), m_series, found);
+  else
+    m_series.push_front({key, {}, 0, false, {}, false});
+  std::size_t bytes = 0;
+  for (auto series = m_series.begin(); series != m_series.end();) {
+    bytes += series->bytes();
+    series = series != m_series.begin() && bytes > kKeptBytes ? m_series.erase(series) : std::next(series);
+  }
+  return m_series.front();
+}
+
+void Timeline::choose() {
+  m_document.replay().cancel(this, "series");
+  m_reading = false;
+  m_key = wantedKey();
+  if (m_key && !seriesOf(*m_key).complete) {
+    m_sinceShown.start();
+    readOn();
+  }
+  rebuildLines();
+  emit quantityChanged();
+  emit linesChanged();
+}
+
+// On the quick lane: a check of the long lane lets the pieces in between, and they are too short to be in the
+// way of anything else.
+void Timeline::readOn() {
+  const Series& series = m_series.front();
+  const auto facts = m_document.sharedFacts();
+  std::size_t nextIteration = 0;
+  if (series.nextRank < facts->ranks.size())
+    if (const auto line = series.ranks.find(facts->ranks[series.nextRank]); line != series.ranks.end())
+      nextIteration = line->second.size();
+  m_reading = true;
+  using Piece = core::Result<Series>;
+  m_document.replay().ask(
+      this, "series",
+      [facts, key = series.key, nextRank = series.nextRank, nextIteration](
+          replay::Run& run, const core::CancelToken& cancel) -> Piece {
+        return readPiece(run, cancel, *facts, key, nextRank, nextIteration, kPieceMs);
+      },
+      [this](Piece piece) {
+        if (piece.ok()) {
+          arrived(*piece);
+          return;
+        }
+        m_reading = false;
+        m_message = QString::fromStdString(piece.error().message());
+        emit linesChanged();
+      });
+}
+
+void Timeline::arrived(const Series& piece) {
+  Series& series = m_series.front();
+  series.append(piece);
+  m_reading = !series.complete;
+  if (m_reading) readOn();
+  if (m_reading && m_sinceShown.elapsed() < kShowEveryMs) return;
+  m_sinceShown.start();
+  rebuildLines();
+  emit linesChanged();
+}
+
+void Timeline::rebuildLines() {
+  m_lines.clear();
+  if (!m_key) {
+    m_message = QStringLiteral("Select a tensor or a node to see its statistics over the iterations.");
+    return;
+  }
+  const Series& series = m_series.front();
+  const std::size_t column = quantity().column;
+  for (const core::Rank rank : m_document.facts().ranks) {
+    const auto found = series.ranks.find(rank);
+    if (found == series.ranks.end()) continue;
+    const std::vector<core::Iteration>& iterations = m_document.facts().iterations.at(rank);
+    TimelineLine line{rank, {}};
+    line.points.reserve(found->second.size());
+    for (std::size_t i = 0; i < found->second.size(); ++i)
+      line.points.push_back({iterations[i], found->second.at(i, column)});
+    m_lines.push_back(std::move(line));
+  }
+  m_message = messageOf(series);
+}
+
+QString Timeline::messageOf(const Series& series) const {
+  const bool any = std::ranges::any_of(m_lines, [](const TimelineLine& line) {
+    return std::ranges::any_of(line.points, [](const TimelinePoint& p) { return p.value.has_value(); });
+  });
+  if (series.damaged || (!any && !series.problem.empty())) return QString::fromStdString(series.problem);
+  if (any || !series.complete) return {};
+  if (quantity().ofTensor && timelineStatistics()[quantity().column].absent)
+    return QStringLiteral("%1: %2.").arg(title(),
+                                         QString::fromUtf8(timelineStatistics()[quantity().column].absent));
+  return QStringLiteral("%1 was recorded in no iteration.").arg(title());
+}
+
+std::optional<double> Timeline::valueAt(core::Rank rank, core::Iteration iteration) const {
+  const auto line = std::ranges::find(m_lines, rank, &TimelineLine::rank);
+  if (line == m_lines.end()) return {};
+  const auto point = std::ranges::lower_bound(line->points, iteration, {}, &TimelinePoint::iteration);
+  return point != line->points.end() && point->iteration == iteration ? point->value : std::nullopt;
+}
+
+void Timeline::findingsChanged() {
+  const Findings& findings = m_document.findings();
+  if (m_markedReport == findings.reportNumber()) return;
+  m_markedReport = findings.reportNumber();
+  std::map<core::Iteration, TimelineMark> marks;
+  for (std::size_t i = 0; i < findings.hits().size(); ++i) {
+    const watch::Hit& hit = findings.hits()[i];
+    const bool fault = hit.effectiveSeverity == watch::Severity::kFault;
+    const auto [at, isNew] = marks.try_emplace(hit.iteration, TimelineMark{hit.iteration, fault, i, 0, {}});
+    TimelineMark& mark = at->second;
+    if (fault && !mark.fault) mark.fault = true, mark.hit = i;
+    if (++mark.count > kMarkLines) continue;
+    mark.text += QStringLiteral("%1%2 at %3, rank %4")
+                     .arg(isNew ? "" : "\n",
+                          QString::fromUtf8(hit.condition->title.data(),
+                                            static_cast<qsizetype>(hit.condition->title.size())),
+                          QString::fromStdString(replay::hitPlace(m_document.graph(), hit)))
+                     .arg(hit.rank.value);
+  }
+  m_marks.clear();
+  for (auto& [iteration, mark] : marks) {
+    if (mark.count > kMarkLines) mark.text += QStringLiteral("\nand %1 more").arg(mark.count - kMarkLines);
+    m_marks.push_back(std::move(mark));
+  }
+  emit marksChanged();
+}
+
+Place Timeline::placeOf(const TimelineMark& mark) const {
+  return m_document.findings().placeOf(m_document.findings().hits()[mark.hit]);
+}
+
+QString Timeline::command() const {
+  const QString run = m_document.runArgument();
+  if (!quantity().ofTensor) return QStringLiteral("msdbg info ") + run;
+  const core::TensorId tensor = m_document.cursor().tensor();
+  if (!tensor.valid()) return {};
+  return QStringLiteral("msdbg stats %1 --tensor %2")
+      .arg(run, shellQuoted(QString::fromStdString(m_document.graph().tensor(tensor).fullName())));
+}
+
+}  // namespace msdbg::app
