@@ -10,7 +10,8 @@
 #   msdbg_dep::openmp        -fopenmp                        msdbg_dep::threads       -pthread
 #   msdbg_dep::json          nlohmann-json, header only      msdbg_dep::cli11         CLI11, header only
 #   msdbg_dep::catch2        Catch2 v2, header only
-#   The window's, if MSDBG_GUI_FOUND: qt_gui, qt_widgets, qt_svg, qscintilla, qcustomplot, graphviz
+#   The window's, if MSDBG_GUI_FOUND: qt_gui, qt_widgets, qt_svg, qt_dbus, qt_test, qscintilla,
+#   qcustomplot, graphviz
 #
 # This file is installed and read by msdbgConfig.cmake too: who links the static libraries links these. The
 # header-only ones are then empty (MSDBG_PACKAGE is set).
@@ -123,17 +124,19 @@ endif()
 # The window's libraries: all of them or no window. They appear in no other target.
 set(MSDBG_GUI_FOUND OFF)
 if(MSDBG_GUI AND NOT MSDBG_PACKAGE)
-  find_package(Qt6 6.4 QUIET COMPONENTS Core Gui Widgets Svg)
+  find_package(Qt6 6.4 QUIET COMPONENTS Core Gui Widgets Svg DBus Test)
   if(Qt6_FOUND)
     msdbg_find_target(qt_gui Qt6 Qt6::Gui)
     msdbg_find_target(qt_widgets Qt6 Qt6::Widgets)
     msdbg_find_target(qt_svg Qt6 Qt6::Svg)
+    msdbg_find_target(qt_dbus Qt6 Qt6::DBus)
+    msdbg_find_target(qt_test Qt6 Qt6::Test)
     msdbg_find_files(qscintilla Qsci/qsciscintilla.h qscintilla2_qt6)
     msdbg_find_files(qcustomplot qcustomplot.h QCustomPlotQt6)
     msdbg_find_pkg_config(graphviz libgvc)
   endif()
   set(MSDBG_GUI_FOUND ON)
-  foreach(part qt_gui qt_widgets qt_svg qscintilla qcustomplot graphviz)
+  foreach(part qt_gui qt_widgets qt_svg qt_dbus qt_test qscintilla qcustomplot graphviz)
     if(NOT TARGET msdbg_dep::${part})
       message(STATUS "${part} was not found: msdbg-gui will not be built (./dev setup installs what it needs)")
       set(MSDBG_GUI_FOUND OFF)

@@ -42,6 +42,7 @@ endfunction()
 # adds the sources: target_sources(NAME PRIVATE a.cpp b.cpp).
 function(msdbg_add_library name)
   add_library(${name} STATIC "${MSDBG_GENERATED_DIR}/empty.cpp") # a module may have no sources yet
+  set_source_files_properties("${MSDBG_GENERATED_DIR}/empty.cpp" PROPERTIES SKIP_AUTOGEN ON)
   msdbg_configure_target(${name})
   target_compile_features(${name} PUBLIC cxx_std_20)
   target_include_directories(${name}

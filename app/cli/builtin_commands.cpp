@@ -8,6 +8,7 @@ Command conditionsCommand();
 Command dumpCommand();
 Command infoCommand();
 Command modelsCommand();
+Command openCommand();
 Command opsCommand();
 Command runRankCommand();
 Command searchCommand();
@@ -19,9 +20,9 @@ Command verifyCommand();
 // In the order of the help: record, find, look closer, the tables, the rest.
 std::span<const CommandFactory> builtinCommands() {
   static constexpr CommandFactory kCommands[] = {
-      dumpCommand,  infoCommand,       checkCommand,  searchCommand,     showCommand,
-      statsCommand, verifyCommand,     modelsCommand, conditionsCommand, opsCommand,
-      benchCommand, trainModelCommand, runRankCommand};
+      dumpCommand,  infoCommand,   checkCommand,      searchCommand, showCommand,
+      statsCommand, verifyCommand, openCommand,       modelsCommand, conditionsCommand,
+      opsCommand,   benchCommand,  trainModelCommand, runRankCommand};
   return kCommands;
 }
 

@@ -14,6 +14,13 @@ constexpr const char* kMpi = "built in";
 constexpr const char* kMpi = "not built in (install libopenmpi-dev and openmpi-bin, then build again)";
 #endif
 
+#ifdef MSDBG_WITH_GUI
+constexpr const char* kGui = "built in (msdbg-gui)";
+#else
+constexpr const char* kGui =
+    "not built in (install what packages.txt lists for the window, then build again)";
+#endif
+
 std::string versionText() {
   const core::CpuInfo cpu = core::cpuInfo();
   return fmt::format(
@@ -22,8 +29,8 @@ std::string versionText() {
       "CPU:  built in (oneDNN {}, {})\n"
       "MPI:  {}\n"
       "CUDA: not built in\n"
-      "GUI:  not built in\n",
-      MSDBG_VERSION, dump::kFormatMajor, dump::kFormatMinor, cpu.dnnlVersion, cpu.dnnlIsa, kMpi);
+      "GUI:  {}\n",
+      MSDBG_VERSION, dump::kFormatMajor, dump::kFormatMinor, cpu.dnnlVersion, cpu.dnnlIsa, kMpi, kGui);
 }
 
 }  // namespace msdbg::app

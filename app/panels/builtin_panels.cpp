@@ -3,7 +3,8 @@
 namespace msdbg::app {
 
 std::span<const PanelFactory> builtinPanels() {
-  static constexpr std::span<const PanelFactory> kPanels = {};
+  static constexpr PanelFactory kPanels[] = {graphPanel,    sourcePanel, searchPanel,
+                                             findingsPanel, tensorPanel, timelinePanel};
   return kPanels;
 }
 

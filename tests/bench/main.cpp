@@ -20,56 +20,15 @@
 #include "core_engine/train/trainer.h"
 #include "dump/reader/run_reader.h"
 #include "dump/writer/recorder.h"
+#include "tests/bench/support.h"
 
 using namespace msdbg;
+using namespace msdbg::bench;
 namespace fs = std::filesystem;
 
 namespace {
 
 constexpr int kSteps = 12, kRounds = 5;
-
-[[noreturn]] void fail(const std::string& message) {
-  std::fprintf(stderr, "msdbg_bench: %s\n", message.c_str());
-  std::exit(1);
-}
-
-template <typename T>
-T require(core::Result<T> result) {
-  if (!result) fail(result.error().message());
-  return std::move(result).value();
-}
-
-void require(const core::Status& status) {
-  if (!status.ok()) fail(status.error().message());
-}
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-/// One rank, no signals, and whichever observer the measurement wants.
-class BenchContext : public core::RunContext {
- public:
-  BenchContext(core::Observer* observer, int threads) : m_observer(observer), m_threads(threads) {}
-  core::Communicator& communicator() override { return *m_communicator; }
-  core::Observer* observer() override { return m_observer; }
-  std::uint64_t seed() const override { return 1; }
-  int threads() const override { return m_threads; }
-  const std::vector<core::FaultSpec>& faults() const override { return m_faults; }
-  std::int64_t steps(std::int64_t fallback) const override { return fallback; }
-  bool stopRequested() override { return false; }
-
- private:
-  std::unique_ptr<core::Communicator> m_communicator = core::makeLocalCommunicator();
-  core::Observer* m_observer;
-  int m_threads;
-  std::vector<core::FaultSpec> m_faults;
-};
 
 struct Block {
   double secondsPerStep = 0;  // with everything committed
@@ -181,10 +140,6 @@ Reads randomReads(const fs::path& run) {
   reads.tensorSeconds = median(seconds);
   reads.megabytesPerSecond = bytes / all / 1e6;
   return reads;
-}
-
-void row(const char* what, double value, const char* unit, const char* against) {
-  std::printf("%-44s %10.3f %-8s %s\n", what, value, unit, against);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ const std::map<std::string, Names> kArrows = {
 };
 
 // Private links: no public header of these folders includes their headers.
-constexpr std::array kPublicFolders = {"core_engine", "dump", "watchpoints", "replay"};
+constexpr std::array kPublicFolders = {"core_engine", "dump", "watchpoints", "replay", "graph_view"};
 const std::regex kPrivateHeader(R"(((hdf5|H5\w+|zstd|zdict|xxh\w*|mpi|cgraph|gvc|cuda\w*|nccl)\.h|dnnl.*|)"
                                 R"(.*\.pb\.h|(google/protobuf|graphviz|CLI|spdlog|fmt|oneapi)/.*))");
 const std::regex kQtHeader(R"(Q\w+(\.h)?|Qt\w+/.*)");
@@ -47,6 +47,7 @@ constexpr Family kFamilies[] = {
     {"core_engine/ops", "builtin_ops.cpp", R"(op_\w+\.cpp)", R"(^OpDef (\w+)\(\))"},
     {"watchpoints/conditions", "builtin_conditions.cpp", R"(\w+\.cpp)", R"(^\w*Condition\w* (\w+)\(\))"},
     {"app/cli", "builtin_commands.cpp", R"(\w+\.cpp)", R"(^\w*Command\w* (\w+Command)\(\))"},
+    {"app/panels", "builtin_panels.cpp", R"(\w+/\w+\.cpp)", R"(^PanelDef (\w+)\(\))"},
 };
 
 Names linesOf(const fs::path& file) {

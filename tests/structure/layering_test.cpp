@@ -29,7 +29,7 @@ TEST_CASE("Every include of the repository follows the design's arrows", "[struc
   CHECK(layeringBreaches(sourceDir()) == Lines{});
 }
 
-TEST_CASE("Every operator, condition and command has its row", "[structure]") {
+TEST_CASE("Every operator, condition, command and panel has its row", "[structure]") {
   CHECK(missingRows(sourceDir()) == Lines{});
 }
 

@@ -1,0 +1,33 @@
+// Everything the window can be told by menu, key or button: one row each. The F1 page is made from it.
+#pragma once
+
+#include <QKeySequence>
+#include <QList>
+#include <span>
+
+namespace msdbg::app {
+
+class MainWindow;
+
+struct WindowAction {
+  enum class Needs { kNothing, kRun };
+  const char* id;    // object name
+  const char* menu;  // "Go"
+  const char* text;  // in the menu
+  const char* help;  // what it does, for F1 and the tool tip
+  QList<QKeySequence> keys;
+  const char* icon;  // "": none
+  Needs needs;
+  void (MainWindow::*run)();
+};
+
+/// In the order of the menus.
+std::span<const WindowAction> windowActions();
+
+/// Keys that the panels themselves know, for F1: where, keys, what.
+struct PanelKeys {
+  const char *panel, *keys, *help;
+};
+std::span<const PanelKeys> panelKeys();
+
+}  // namespace msdbg::app

@@ -1,0 +1,77 @@
+#include <QApplication>
+#include <QFontDatabase>
+#include <cstdio>
+#include <cstdlib>
+
+#include "app/gui/main_window.h"
+#include "app/gui/screenshot.h"
+
+namespace {
+
+using namespace msdbg;
+
+// As the command line's: 1 a run or file is damaged or missing, 2 wrong usage.
+constexpr int kExitDamaged = 1, kExitUsage = 2;
+
+int fail(const std::string& message, int status) {
+  std::fprintf(stderr, "msdbg-gui: %s\n", message.c_str());
+  return status;
+}
+
+int statusOf(core::ErrorCode code) {
+  return code == core::ErrorCode::kUsage || code == core::ErrorCode::kNotFound ? kExitUsage : kExitDamaged;
+}
+
+bool set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value && *value;
+}
+
+bool hasDisplay() { return set("DISPLAY") || set("WAYLAND_DISPLAY") || set("QT_QPA_PLATFORM"); }
+
+int runWindow(QApplication& application, const app::WindowOptions& options) {
+  app::ThemeController theme;
+  theme.setTheme(options.theme == app::Theme::kAuto ? app::keptTheme() : options.theme);
+  app::MainWindow window(theme, app::MainWindow::Keep::kSessions);
+  if (!options.size.isEmpty()) {
+    window.resize(options.size);
+    window.resetLayout();
+  }
+  window.show();
+  if (!options.run.isEmpty()) window.openRun(options.run, options.start());
+  return application.exec();
+}
+
+int screenshot(const app::WindowOptions& options) {
+  const core::Status status = app::takeScreenshot(options);
+  return status.ok() ? 0 : fail(status.error().message(), statusOf(status.error().code()));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  QStringList words;
+  for (int i = 0; i < argc; ++i) words << QString::fromLocal8Bit(argv[i]);
+  const auto options = app::parseWindowOptions(words);
+  if (!options.ok()) return fail(options.error().message(), kExitUsage);
+  if (options->version) return std::printf("msdbg-gui %s (Qt %s)\n", MSDBG_VERSION, qVersion()), 0;
+  const bool toFile = !options->screenshot.isEmpty();
+  if (toFile && !set("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
+  if (!options->help && !hasDisplay())
+    return fail(
+        "there is no display (DISPLAY and WAYLAND_DISPLAY are not set). Without one: "
+        "msdbg-gui RUN --screenshot FILE.png, or msdbg check RUN",
+        kExitDamaged);
+  QCoreApplication::setOrganizationName("msdbg");
+  QCoreApplication::setApplicationName("msdbg");
+  if (options->help) {
+    QCoreApplication application(argc, argv);
+    return std::fputs(app::windowHelp().toLocal8Bit().constData(), stdout), 0;
+  }
+  QApplication application(argc, argv);
+  QGuiApplication::setDesktopFileName("msdbg");
+  if (QFontDatabase::families().isEmpty())
+    return fail("no fonts are installed, every letter would be a square: apt install fonts-dejavu-core",
+                kExitDamaged);
+  return toFile ? screenshot(*options) : runWindow(application, *options);
+}

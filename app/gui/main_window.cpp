@@ -1,0 +1,244 @@
+#include "app/gui/main_window.h"
+
+#include <QCloseEvent>
+#include <QDir>
+#include <QDockWidget>
+#include <QDragEnterEvent>
+#include <QFileInfo>
+#include <QJsonArray>
+#include <QLabel>
+#include <QMimeData>
+#include <QStackedWidget>
+#include <QStatusBar>
+#include <QVBoxLayout>
+
+#include "app/gui/icons.h"
+#include "app/gui/message_bar.h"
+#include "app/gui/recent_runs.h"
+#include "app/gui/run_status.h"
+#include "app/gui/start_page.h"
+#include "app/presenters/findings/kept_watchpoints.h"
+#include "app/presenters/place_json.h"
+
+namespace msdbg::app {
+namespace {
+
+constexpr auto kPlace = "place", kPanels = "panels", kWatchpoints = "watchpoints";
+constexpr int kMessageMs = 8000;
+constexpr QSize kFirstSize(1280, 800);
+
+// A run folder, or a file in one, as file managers drop it.
+QString droppedRun(const QMimeData& data) {
+  if (data.urls().size() != 1 || !data.urls().first().isLocalFile()) return {};
+  const QFileInfo info(data.urls().first().toLocalFile());
+  return info.isDir() ? info.absoluteFilePath() : info.absolutePath();
+}
+
+}  // namespace
+
+struct MainWindow::Opening {
+  std::unique_ptr<Document> document;
+  StartPlace start;
+};
+
+MainWindow::MainWindow(ThemeController& theme, Keep keep, QWidget* parent)
+    : QMainWindow(parent),
+      m_theme(theme),
+      m_keep(keep),
+      m_pages(new QStackedWidget(this)),
+      m_startPage(new StartPage(this)),
+      m_messages(new MessageBar(this)),
+      m_runStatus(new RunStatus(this)) {
+  setObjectName("mainWindow");
+  setWindowTitle("msdbg");
+  setWindowIcon(programIcon());
+  setAcceptDrops(true);
+  m_pages->addWidget(m_startPage);
+  auto* frame = new QWidget(this);
+  auto* column = new QVBoxLayout(frame);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(m_messages);
+  column->addWidget(m_pages, 1);
+  setCentralWidget(frame);
+  connect(m_startPage, &StartPage::runChosen, this, [this](const QString& path) { openRun(path); });
+  connect(m_startPage, &StartPage::openWanted, this, &MainWindow::chooseRun);
+  resize(kFirstSize);
+  makeActions();
+  makePanels();
+  makeMenus();
+  makeToolBar();
+  statusBar()->addPermanentWidget(m_runStatus);
+  defaultLayout();
+  restoreLayout();
+  showWorkspace(false);
+}
+
+MainWindow::~MainWindow() { dropDocument(); }
+
+Panel* MainWindow::panel(const QString& id) const {
+  for (const auto& [name, panel] : m_panels)
+    if (name == id) return panel;
+  return nullptr;
+}
+
+QString MainWindow::message() const { return m_document ? m_messages->message() : m_startPage->message(); }
+
+bool MainWindow::settled() const {
+  if (m_opening) return false;
+  for (const auto& [name, panel] : m_panels)
+    if (!panel->settled()) return false;
+  return true;
+}
+
+void MainWindow::openRun(const QString& path, const StartPlace& start) {
+  const QString full = QDir::cleanPath(QDir().absoluteFilePath(path));
+  m_opening = std::make_unique<Opening>();
+  m_opening->start = start;
+  m_opening->document = std::make_unique<Document>(std::filesystem::path(full.toStdString()));
+  Document* document = m_opening->document.get();
+  say("opening " + full + " …");
+  connect(document, &Document::opened, this, &MainWindow::opened);
+  connect(document, &Document::failed, this, [this, full](const QString& message) {
+    m_opening.release()->document.release()->deleteLater();  // it is the one that calls
+    statusBar()->clearMessage();
+    if (m_document)
+      m_messages->say("cannot open " + full + ": " + message);
+    else
+      m_startPage->setMessage(message);
+    emit runFailed(message);
+  });
+}
+
+void MainWindow::opened() {
+  using Answer = core::Result<SessionStore::Loaded>;
+  Document* document = m_opening->document.get();
+  if (m_keep == Keep::kForget) return adopt({});
+  document->replay().ask(
+      this, "session",
+      [path = document->facts().path](replay::Run&, const core::CancelToken&) -> Answer {
+        return SessionStore::load(path);
+      },
+      [this](Answer session) { adopt(session.ok() ? std::move(*session) : SessionStore::Loaded{}); });
+}
+
+// The new run takes the old one's place.
+void MainWindow::adopt(SessionStore::Loaded session) {
+  dropDocument();
+  const std::unique_ptr<Opening> opening = std::move(m_opening);
+  m_document = std::move(opening->document);
+  const RunFacts& facts = m_document->facts();
+  if (m_keep == Keep::kSessions) {
+    m_session = std::make_unique<SessionStore>(facts.path, std::move(session));
+    connect(m_session.get(), &SessionStore::failed, this, &MainWindow::say);
+    addRecentRun(QString::fromStdString(facts.path.string()));
+  }
+  setWindowTitle(QString::fromStdString(facts.path.filename().string()) + " — msdbg");
+  setWindowFilePath(QString::fromStdString(facts.path.string()));
+  showWorkspace(true);
+  statusBar()->clearMessage();
+  for (const auto& [name, panel] : m_panels) panel->setDocument(m_document.get());
+  m_runStatus->setDocument(m_document.get());
+  restoreSession();
+  if (opening->start.any()) startAt(opening->start);
+  connectDocument();
+  m_document->findings().recheck();
+  emit runOpened();
+}
+
+void MainWindow::restoreSession() {
+  QStringList problems;
+  for (const dump::Damage& damage : m_document->facts().damage)
+    problems << QString::fromStdString(damage.where + ": " + damage.what);
+  m_followFirst = true;
+  if (m_session) {
+    if (!m_session->problem().isEmpty()) problems << m_session->problem();
+    for (const auto& [name, panel] : m_panels) panel->restore(m_session->object(kPanels)[name].toObject());
+    if (const QJsonArray kept = m_session->value(kWatchpoints).toArray(); !kept.isEmpty())
+      m_document->findings().setEntries(entriesOf(kept, problems));
+    if (m_session->hasPlace()) {
+      m_document->cursor().moveTo(placeFrom(m_document->graph(), m_session->object(kPlace)));
+      m_followFirst = false;
+    }
+  }
+  m_messages->say(problems.join("\n"));
+}
+
+void MainWindow::startAt(const StartPlace& start) {
+  m_followFirst = false;
+  auto place = resolveStart(m_document->facts(), start);
+  if (place.ok()) {
+    m_document->cursor().moveTo(std::move(*place));
+    return;
+  }
+  const QString message = QString::fromStdString(place.error().message());
+  m_messages->say(message);
+  emit startFailed(message);
+}
+
+void MainWindow::connectDocument() {
+  connect(&m_document->cursor(), &Cursor::moved, this, [this] {
+    m_followFirst = false;
+    placeChanged();
+  });
+  connect(&m_document->findings(), &Findings::changed, this, &MainWindow::checkChanged);
+  placeChanged();
+}
+
+// Where the run first went wrong, unless the user has looked elsewhere meanwhile.
+void MainWindow::checkChanged() {
+  Findings& findings = m_document->findings();
+  if (m_session)
+    m_session->set(kWatchpoints, findings.isRecommendedSet() ? QJsonValue(QJsonValue::Undefined)
+                                                             : toJson(findings.entries()));
+  if (m_followFirst && findings.state() == Findings::State::kDone && findings.report()->first)
+    goToFirstFinding();
+  placeChanged();
+}
+
+void MainWindow::keepSession() {
+  if (!m_session || !m_document) return;
+  QJsonObject panels;
+  for (const auto& [name, panel] : m_panels)
+    if (const QJsonObject state = panel->state(); !state.isEmpty()) panels[name] = state;
+  m_session->set(kPanels, panels);
+  m_session->set(kPlace, placeJson(m_document->graph(), m_document->cursor().place()));
+  m_session->save();
+}
+
+void MainWindow::dropDocument() {
+  if (!m_document) return;
+  keepSession();
+  for (const auto& [name, panel] : m_panels) panel->setDocument(nullptr);
+  m_runStatus->setDocument(nullptr);
+  m_document.reset();
+  m_session.reset();  // waits until it is written
+}
+
+void MainWindow::closeRun() {
+  dropDocument();
+  setWindowTitle("msdbg");
+  setWindowFilePath({});
+  m_messages->say({});
+  m_startPage->setMessage({});
+  m_startPage->refresh();
+  showWorkspace(false);
+}
+
+void MainWindow::say(const QString& message) { statusBar()->showMessage(message, kMessageMs); }
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+  if (!droppedRun(*event->mimeData()).isEmpty()) event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+  event->acceptProposedAction();
+  openRun(droppedRun(*event->mimeData()));
+}
+
+void MainWindow::changeEvent(QEvent* event) {
+  QMainWindow::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) tintIcons();
+}
+
+}  // namespace msdbg::app

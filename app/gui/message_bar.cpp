@@ -1,0 +1,54 @@
+#include "app/gui/message_bar.h"
+
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QToolButton>
+
+#include "graph_view/scene/look.h"
+
+namespace msdbg::app {
+
+MessageBar::MessageBar(QWidget* parent) : QFrame(parent), m_text(new QLabel(this)) {
+  setObjectName("messageBar");
+  auto* row = new QHBoxLayout(this);
+  row->setContentsMargins(10, 4, 4, 4);
+  m_text->setObjectName("messageText");
+  m_text->setWordWrap(true);
+  m_text->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  row->addWidget(m_text, 1);
+  auto* close = new QToolButton(this);
+  close->setText("✕");
+  close->setAutoRaise(true);
+  close->setAccessibleName("Hide this message");
+  connect(close, &QToolButton::clicked, this, [this] { say({}); });
+  row->addWidget(close, 0, Qt::AlignTop);
+  setAutoFillBackground(true);
+  paintColours();
+  hide();
+}
+
+void MessageBar::say(const QString& message) {
+  m_text->setText(message);
+  setVisible(!message.isEmpty());
+}
+
+QString MessageBar::message() const { return m_text->text(); }
+
+void MessageBar::changeEvent(QEvent* event) {
+  QFrame::changeEvent(event);
+  if (event->type() == QEvent::ApplicationPaletteChange) paintColours();
+}
+
+// The background leans towards the colour of faults; the text keeps its contrast.
+void MessageBar::paintColours() {
+  QPalette colours = parentWidget() ? parentWidget()->palette() : palette();
+  const QColor fault = graphview::lookOf(colours).fault, window = colours.color(QPalette::Window);
+  const auto mixed = [](int a, int b) { return (a * 1 + b * 4) / 5; };
+  colours.setColor(QPalette::Window,
+                   QColor(mixed(fault.red(), window.red()), mixed(fault.green(), window.green()),
+                          mixed(fault.blue(), window.blue())));
+  setPalette(colours);
+}
+
+}  // namespace msdbg::app

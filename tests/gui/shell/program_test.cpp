@@ -1,0 +1,65 @@
+// msdbg-gui as a user starts it, without a display.
+#include <QImage>
+#include <catch2/catch.hpp>
+
+#include "tests/gui/support/runs.h"
+#include "tests/support/run_command.h"
+#include "tests/support/temp_dir.h"
+
+namespace msdbg::test {
+namespace {
+
+RunResult runWindow(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), (buildDir() / "bin/msdbg-gui").string());
+  return runCommand(arguments,
+                    {.environment = {{"DISPLAY", ""}, {"WAYLAND_DISPLAY", ""}, {"QT_QPA_PLATFORM", ""}}});
+}
+
+}  // namespace
+
+TEST_CASE("A screenshot needs no display and has the size that was asked for", "[gui]") {
+  const TempDir folder;
+  const std::string file = (folder / "window.png").string();
+  const RunResult result = runWindow({nanRun().string(), "--screenshot", file, "--size", "1400x900", "--node",
+                                      "*conv2/Conv-op1", "--iteration", "4", "--rank", "1"});
+  INFO(result.err);
+  REQUIRE(result.exitStatus == 0);
+  const QImage light(QString::fromStdString(file));
+  CHECK(light.size() == QSize(1400, 900));
+  REQUIRE(runWindow({nanRun().string(), "--screenshot", file, "--theme", "dark"}).exitStatus == 0);
+  const QImage dark(QString::fromStdString(file));
+  CHECK(dark.size() == QSize(1280, 800));
+  CHECK(dark.pixelColor(2, 2).lightness() < light.pixelColor(2, 2).lightness());
+}
+
+TEST_CASE("Without a display the window says what works without one", "[gui]") {
+  const RunResult result = runWindow({nanRun().string()});
+  CHECK(result.exitStatus == 1);
+  CHECK_THAT(result.err, Catch::Contains("--screenshot") && Catch::Contains("msdbg check"));
+}
+
+TEST_CASE("A screenshot of what is no run, or of no such place, fails with the reason", "[gui]") {
+  const TempDir folder;
+  const std::string file = (folder / "window.png").string();
+  const RunResult none = runWindow({folder.path().string(), "--screenshot", file});
+  CHECK(none.exitStatus == 1);
+  CHECK_THAT(none.err, Catch::Contains("run.json"));
+  const RunResult far = runWindow({nanRun().string(), "--screenshot", file, "--iteration", "99"});
+  CHECK(far.exitStatus == 2);
+  CHECK_THAT(far.err, Catch::Contains("iteration 99"));
+  const RunResult unwritable =
+      runWindow({nanRun().string(), "--screenshot", (folder / "no/such/p.png").string()});
+  CHECK(unwritable.exitStatus == 1);
+  CHECK_THAT(unwritable.err, Catch::Contains("cannot write"));
+  CHECK_FALSE(std::filesystem::exists(file));
+}
+
+TEST_CASE("Help and version of the window need no display", "[gui]") {
+  const RunResult help = runWindow({"--help"});
+  CHECK(help.exitStatus == 0);
+  CHECK_THAT(help.out, Catch::Contains("--screenshot") && Catch::Contains("[RUN]"));
+  CHECK_THAT(runWindow({"--version"}).out, Catch::Contains("msdbg-gui 0."));
+  CHECK(runWindow({"--size", "small"}).exitStatus == 2);
+}
+
+}  // namespace msdbg::test
