@@ -120,7 +120,8 @@ void FindingsPanel::showState() {
   const bool checking = state == State::kChecking, stale = findings && findings->stale();
   m_cancel->setVisible(checking);
   m_progress->setVisible(checking);
-  m_recheck->setEnabled(findings && !checking && stale);
+  m_recheck->setVisible(!checking);
+  m_recheck->setEnabled(findings && stale);
   QString status, notice;
   if (checking) {
     m_progress->setValue(static_cast<int>(1000 * findings->progress()));

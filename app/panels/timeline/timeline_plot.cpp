@@ -49,7 +49,6 @@ void TimelinePlot::makeAxes() {
   xAxis->setTicker(QSharedPointer<IterationTicker>::create());
   xAxis->setPadding(2);
   yAxis->setNumberFormat("gb");
-  yAxis->setNumberPrecision(5);
   yAxis2->setRange(0, 1);  // shares of the height, for what has no value
   for (QCPAxis* axis : {xAxis, yAxis}) {
     axis->setSubTicks(false);
@@ -227,9 +226,6 @@ void TimelinePlot::setLogarithmic(bool on) {
   if (m_logarithmic == on) return;
   m_logarithmic = on;
   yAxis->setScaleType(on ? QCPAxis::stLogarithmic : QCPAxis::stLinear);
-  yAxis->setTicker(on ? QSharedPointer<QCPAxisTicker>(new QCPAxisTickerLog)
-                      : QSharedPointer<QCPAxisTicker>(new QCPAxisTicker));
-  yAxis->setSubTicks(on);
   for (std::size_t i = 0; i < m_drawn.size(); ++i) draw(m_drawn[i], i);
   fitValues();
   replot(rpQueuedReplot);
@@ -272,7 +268,19 @@ void TimelinePlot::fitValues() {
   const double middle = (low + high) / 2;
   low = middle - span / 2 - span * (m_marks.empty() ? 0.08 : 0.14);
   high = middle + span / 2 + span * (nonFinite ? 0.18 : 0.08);
-  yAxis->setRange(m_logarithmic ? std::pow(10, low) : low, m_logarithmic ? std::pow(10, high) : high);
+  if (m_logarithmic) low = std::pow(10, low), high = std::pow(10, high);
+  yAxis->setRange(low, high);
+  fitTicks(low, high);
+}
+
+// Powers of ten only where there are some; enough digits that neighbouring labels differ.
+void TimelinePlot::fitTicks(double low, double high) {
+  const bool powers = m_logarithmic && high / low > 30;
+  yAxis->setTicker(powers ? QSharedPointer<QCPAxisTicker>(new QCPAxisTickerLog)
+                          : QSharedPointer<QCPAxisTicker>(new QCPAxisTicker));
+  yAxis->setSubTicks(powers);
+  const double digits = std::log10(std::max(std::abs(low), std::abs(high)) / (high - low));
+  yAxis->setNumberPrecision(std::clamp(static_cast<int>(std::ceil(digits)) + 3, 4, 15));
 }
 
 void TimelinePlot::setCursor(core::Rank rank, core::Iteration iteration, std::optional<double> value) {
@@ -301,7 +309,7 @@ void TimelinePlot::placeCursor() {
   m_cursorPoint->setPen(QPen(m_look.background, 1.5));
   m_cursorPoint->setBrush(color);
   const QRect inside = axisRect()->rect();
-  double y = inside.top() + 0.2 * inside.height();
+  double y = inside.top() + 0.35 * inside.height();
   if (drawn) {
     m_cursorPoint->position->setCoords(x, *m_value);
     y = yAxis->coordToPixel(*m_value);

@@ -43,6 +43,7 @@ class TimelinePlot : public QCustomPlot {
   void applyColors();
   void nameNonFinite();
   void fitValues();
+  void fitTicks(double low, double high);
   void placeCursor();
   void released(const QMouseEvent& event);
   void hovered(const QMouseEvent& event);

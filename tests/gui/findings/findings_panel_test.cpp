@@ -1,0 +1,210 @@
+#include "app/panels/findings/findings_panel.h"
+
+#include <QComboBox>
+#include <QJsonArray>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QTextBrowser>
+#include <QToolButton>
+#include <QTreeView>
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tests/gui/support/gui.h"
+#include "tests/gui/support/runs.h"
+#include "tests/support/run_command.h"
+#include "tests/support/temp_dir.h"
+
+namespace msdbg::app {
+namespace {
+
+struct Shown {
+  test::TempDir folder;
+  std::filesystem::path run;
+  std::unique_ptr<Document> document;
+  FindingsPanel panel;
+
+  explicit Shown(const std::filesystem::path& original)
+      : run(test::copyOf(original, folder.path())), document(test::openDocument(run)) {
+    panel.resize(360, 760);
+    panel.show();
+    panel.setDocument(document.get());
+  }
+  template <typename T>
+  T* child(const char* name) {
+    T* found = panel.findChild<T*>(name);
+    REQUIRE(found);
+    return found;
+  }
+  void press(const char* name) { child<QToolButton>(name)->click(); }
+  void choose(const char* condition) {
+    auto* combo = child<QComboBox>("conditionCombo");
+    const int index = combo->findData(condition);
+    combo->setCurrentIndex(index);
+    emit combo->activated(index);
+  }
+  void waitForReport() {
+    REQUIRE(test::eventually([this] { return panel.settled(); }, 60));
+    REQUIRE(document->findings().state() == Findings::State::kDone);
+  }
+  QString answer() { return child<QTextBrowser>("findingAnswer")->toPlainText(); }
+  QString answerLine() { return answer().section('\n', 0, 0); }
+  Findings& findings() { return document->findings(); }
+};
+
+TEST_CASE("The findings panel says what is first wrong and a click on a hit goes there") {
+  Shown shown(test::nanRun());
+  CHECK(shown.child<QLabel>("findingsStatus")->text() == "not checked yet");
+  shown.child<QPushButton>("recheckButton")->click();
+  CHECK(shown.child<QPushButton>("cancelCheckButton")->isVisible());
+  CHECK(shown.child<QLabel>("findingsStatus")->text().startsWith("checking"));
+  shown.waitForReport();
+  CHECK(shown.answerLine() ==
+        "FIRST WRONG: nonfinite_propagation at network/conv2/Conv-op1, rank 1, iteration 4");
+  CHECK(shown.answer().contains("the loss of rank 1 is nan from iteration 4 on"));
+  CHECK_FALSE(shown.child<QPushButton>("recheckButton")->isEnabled());
+
+  auto* view = shown.child<QTreeView>("hitView");
+  CHECK(view->model()->rowCount() == static_cast<int>(shown.findings().hits().size()));
+  emit view->clicked(view->model()->index(0, 2));
+  CHECK(shown.document->cursor().place() == shown.findings().placeOf(*shown.findings().report()->first));
+  CHECK(view->currentIndex().row() == 0);
+  view->setCurrentIndex(view->model()->index(3, 0));
+  QKeyEvent enter(QEvent::KeyPress, Qt::Key_Return, Qt::NoModifier);
+  QCoreApplication::sendEvent(view, &enter);
+  CHECK(shown.document->cursor().place() == shown.findings().placeOf(shown.findings().hits()[3]));
+  emit shown.child<QTextBrowser>("findingAnswer")->anchorClicked(QUrl("first"));
+  CHECK(shown.document->cursor().place() == shown.findings().placeOf(*shown.findings().report()->first));
+  CHECK(view->currentIndex().row() == 0);
+}
+
+TEST_CASE("Faults and hints are shown or not") {
+  Shown shown(test::nanRun());
+  test::check(*shown.document);
+  auto* view = shown.child<QTreeView>("hitView");
+  const int all = view->model()->rowCount();
+  const auto faults =
+      std::ranges::count(shown.findings().hits(), watch::Severity::kFault, &watch::Hit::effectiveSeverity);
+  shown.child<QToolButton>("faultsButton")->click();
+  CHECK(view->model()->rowCount() == all - faults);
+  shown.child<QToolButton>("faultsButton")->click();
+  CHECK(view->model()->rowCount() == all);
+  CHECK(shown.child<QToolButton>("faultsButton")->text() == QString("Faults %1").arg(faults));
+}
+
+TEST_CASE("A watchpoint is added through its form, checked, and the command finds the same") {
+  Shown shown(test::cleanRun());
+  test::check(*shown.document);
+  CHECK(shown.answerLine() == "no fault found");
+  shown.press("watchpointsTitle");
+  shown.press("addWatchpoint");
+  shown.choose("gradient_vanishing");
+  auto* ok = shown.child<QPushButton>("conditionOk");
+  auto* error = shown.child<QLabel>("conditionError");
+  CHECK_FALSE(ok->isEnabled());
+  CHECK(error->text().contains("needs at least one of"));
+  auto* field = shown.child<QLineEdit>("abs_mean_lt");
+  field->setText("-3");
+  CHECK_FALSE(ok->isEnabled());
+  CHECK(error->text().contains("[0, inf)"));
+  field->setText("10");
+  CHECK(ok->isEnabled());
+  CHECK_FALSE(error->isVisible());
+  ok->click();
+
+  auto* view = shown.child<QTreeView>("watchpointView");
+  CHECK(view->isVisible());
+  CHECK(view->model()->index(view->model()->rowCount() - 1, 1).data() == "abs_mean_lt = 10");
+  CHECK(shown.child<QLabel>("findingsNotice")->text().contains("have changed"));
+  shown.child<QPushButton>("recheckButton")->click();
+  shown.waitForReport();
+  CHECK(shown.answerLine().startsWith("FIRST WRONG: gradient_vanishing"));
+  CHECK_FALSE(shown.child<QLabel>("findingsNotice")->isVisible());
+
+  // Without the recommended ones, which -w would ask in another way.
+  while (shown.findings().entries().size() > 1) shown.findings().remove(0);
+  shown.child<QPushButton>("recheckButton")->click();
+  shown.waitForReport();
+  const auto result = test::runCommand({"sh", "-c",
+                                        "PATH=" + (test::buildDir() / "bin").string() + ":$PATH " +
+                                            shown.panel.command().toStdString() + " --json"});
+  CHECK(result.exitStatus == 3);
+  const auto json = nlohmann::json::parse(result.out);
+  CHECK(json["watchpoints"] == nlohmann::json{"gradient_vanishing:abs_mean_lt=10"});
+  CHECK(json["hits_in_all"] == shown.findings().hits().size());
+}
+
+TEST_CASE("A watchpoint is changed, removed, and the recommended set comes back") {
+  Shown shown(test::cleanRun());
+  shown.press("watchpointsTitle");
+  auto* view = shown.child<QTreeView>("watchpointView");
+  CHECK_FALSE(shown.child<QToolButton>("editWatchpoint")->isEnabled());
+  int row = 0;
+  while (shown.findings().entries()[std::size_t(row)].watchpoint.condition->id != "gradient_vanishing") ++row;
+  view->setCurrentIndex(view->model()->index(row, 0));
+  shown.press("editWatchpoint");
+  CHECK(shown.child<QLineEdit>("abs_mean_lt")->text() == "1e-09");
+  CHECK(shown.child<QComboBox>("conditionCombo")->currentData() == "gradient_vanishing");
+  shown.child<QLineEdit>("abs_mean_lt")->setText("0.5");
+  shown.child<QPushButton>("conditionOk")->click();
+  CHECK(shown.findings().entries()[std::size_t(row)].watchpoint.text() ==
+        "gradient_vanishing:abs_mean_lt=0.5");
+  CHECK_FALSE(shown.findings().isRecommendedSet());
+
+  const std::size_t before = shown.findings().entries().size();
+  view->setCurrentIndex(view->model()->index(0, 0));
+  shown.press("removeWatchpoint");
+  CHECK(shown.findings().entries().size() == before - 1);
+  shown.press("addWatchpoint");
+  QKeyEvent escape(QEvent::KeyPress, Qt::Key_Escape, Qt::NoModifier);
+  QCoreApplication::sendEvent(shown.child<QComboBox>("conditionCombo")->parentWidget(), &escape);
+  CHECK(shown.findings().entries().size() == before - 1);
+  CHECK(view->isVisible());
+  shown.press("resetWatchpoints");
+  CHECK(shown.findings().isRecommendedSet());
+  CHECK_FALSE(shown.child<QToolButton>("resetWatchpoints")->isEnabled());
+}
+
+TEST_CASE("Cancelling a check is said, and the report before it stays") {
+  Shown shown(test::nanRun());
+  test::check(*shown.document);
+  const QString before = shown.answer();
+  shown.findings().setEnabled(0, false);
+  shown.child<QPushButton>("recheckButton")->click();
+  shown.child<QPushButton>("cancelCheckButton")->click();
+  CHECK(shown.child<QLabel>("findingsStatus")->text() == "cancelled");
+  CHECK(shown.answer() == before);
+  CHECK(shown.child<QPushButton>("recheckButton")->isEnabled());
+}
+
+TEST_CASE("Damage that a check came across is named in its answer") {
+  test::TempDir folder;
+  const auto run = test::copyOf(test::nanRun(), folder.path());
+  for (const auto& file : std::filesystem::directory_iterator(run / "rank_0"))
+    if (file.path().extension() == ".h5") std::filesystem::resize_file(file.path(), 1000);
+  Shown shown(run);
+  test::check(*shown.document);
+  CHECK(shown.answer().contains("rank_0/segment_"));
+  CHECK(shown.answer().contains("the file is damaged"));
+}
+
+TEST_CASE("Without a document the findings panel forgets everything; any state can be restored") {
+  Shown shown(test::nanRun());
+  test::check(*shown.document);
+  const QJsonObject state = shown.panel.state();
+  shown.panel.restore({{"watchpoints_open", "x"}, {"splitter", 7}, {"faults", QJsonArray{}}});
+  shown.panel.restore(state);
+  CHECK(shown.panel.state()["faults"] == state["faults"]);
+  shown.panel.setDocument(nullptr);
+  shown.document.reset();
+  CHECK(shown.panel.command().isEmpty());
+  CHECK(shown.panel.settled());
+  CHECK(shown.answer().startsWith("Open a run"));
+  CHECK_FALSE(shown.child<QTreeView>("hitView")->isVisible());
+  shown.panel.grab();
+}
+
+}  // namespace
+}  // namespace msdbg::app
