@@ -128,6 +128,7 @@ void SearchPanel::setDocument(Document* document) {
 void SearchPanel::showResults() {
   const bool any = m_presenter && m_presenter->results().rowCount() > 0;
   m_selectAll->setVisible(any);
+  m_results->setHeaderHidden(!any);
   m_message->setText(!m_presenter ? tr("Open a run to search in it.")
                      : m_presenter->query().isEmpty()
                          ? tr("Finds lines of the source, names of nodes and tensors, and operator types.")

@@ -15,6 +15,7 @@
 #include <QVBoxLayout>
 
 #include "app/panels/builtin_panels.h"
+#include "app/panels/elided_label.h"
 #include "app/panels/source/frame_delegate.h"
 #include "app/panels/source/source_view.h"
 
@@ -22,6 +23,7 @@ namespace msdbg::app {
 namespace {
 
 constexpr int kMargin = 6;
+constexpr int kFramesHeight = 120;  // at first: about five frames
 
 QToolButton* stepButton(QWidget* parent, const char* name, Qt::ArrowType arrow, const QString& tip) {
   auto* button = new QToolButton(parent);
@@ -58,6 +60,7 @@ SourcePanel::SourcePanel(QWidget* parent)
   m_splitter->addWidget(m_stack);
   m_splitter->addWidget(makeFrames());
   m_splitter->setStretchFactor(0, 1);
+  m_splitter->setSizes({4 * kFramesHeight, kFramesHeight});
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
@@ -105,10 +108,10 @@ QWidget* SourcePanel::makeBar() {
 
 QWidget* SourcePanel::makeFrames() {
   m_framesBox = new QWidget;
-  m_framesTitle = new QLabel;
+  m_framesTitle = new ElidedLabel;
   m_framesTitle->setObjectName("sourceFramesTitle");
   m_framesTitle->setContentsMargins(kMargin, 3, kMargin, 3);
-  m_framesTitle->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  m_framesTitle->setElideMode(Qt::ElideMiddle);
   m_frames = new QTreeView;
   m_frames->setObjectName("sourceFrames");
   m_frames->setAccessibleName(tr("Source frames of the selected node"));
@@ -200,8 +203,7 @@ void SourcePanel::showFrames() {
   const QString title = m_presenter ? m_presenter->framesTitle() : QString();
   m_framesBox->setVisible(!title.isEmpty());
   if (title.isEmpty()) return;
-  m_framesTitle->setText(title);
-  m_framesTitle->setToolTip(title);
+  m_framesTitle->setLine(title, title);
   const int row = m_presenter->currentFrame();
   if (row < 0)
     m_frames->selectionModel()->clear();

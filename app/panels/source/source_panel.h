@@ -11,11 +11,11 @@ class QLabel;
 class QLineEdit;
 class QSplitter;
 class QStackedWidget;
-class QToolButton;
 class QTreeView;
 
 namespace msdbg::app {
 
+class ElidedLabel;
 class SourceView;
 
 class SourcePanel : public Panel {
@@ -56,7 +56,7 @@ class SourcePanel : public Panel {
   QLabel* m_hint;  // in place of the text
   QSplitter* m_splitter;
   QWidget* m_framesBox = nullptr;
-  QLabel* m_framesTitle = nullptr;
+  ElidedLabel* m_framesTitle = nullptr;
   QTreeView* m_frames = nullptr;
 };
 

@@ -4,6 +4,7 @@
 
 #include <QHelpEvent>
 #include <QKeyEvent>
+#include <QPainter>
 #include <QToolTip>
 
 #include "app/panels/source/source_colors.h"
@@ -17,6 +18,23 @@ enum Marker { kNodesMarker, kLineMarker, kHintMarker, kFaultMarker };
 constexpr int kHitMarkers = (1 << kHintMarker) | (1 << kFaultMarker);
 constexpr int kCountStyle = 60;  // beyond the styles of the lexers
 constexpr int kComfort = 2;      // lines that should still be seen around the current one
+
+// A disc for faults, a triangle for hints: told apart without their colours too.
+QPixmap hitMark(const QColor& color, bool fault, int side, double ratio) {
+  QPixmap picture(QSize(side, side) * ratio);
+  picture.setDevicePixelRatio(ratio);
+  picture.fill(Qt::transparent);
+  QPainter painter(&picture);
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setPen(Qt::NoPen);
+  painter.setBrush(color);
+  const double edge = side - 1.0;
+  if (fault)
+    painter.drawEllipse(QRectF(1, 1, edge - 1, edge - 1));
+  else
+    painter.drawPolygon(QPolygonF({{side / 2.0, 1}, {edge, edge}, {1, edge}}));
+  return picture;
+}
 
 }  // namespace
 
@@ -34,9 +52,9 @@ SourceView::SourceView(QWidget* parent) : QsciScintilla(parent) {
   setMarginOptions(MoNone);
   markerDefine(Background, kNodesMarker);
   markerDefine(Background, kLineMarker);
-  markerDefine(Circle, kHintMarker);
-  markerDefine(Circle, kFaultMarker);
   setWrapMode(WrapNone);
+  setExtraAscent(1);
+  setExtraDescent(1);
   SendScintilla(SCI_SETSCROLLWIDTH, 1);
   SendScintilla(SCI_SETSCROLLWIDTHTRACKING, 1);
   SendScintilla(SCI_USEPOPUP, 0);  // Undo, Cut and Paste mean nothing here
@@ -131,13 +149,11 @@ void SourceView::applyLook() {
 }
 
 void SourceView::setMarkers(const graphview::Look& look) {
-  setMarkerBackgroundColor(mixed(look.background, look.ranks[0], look.dark ? 0.12 : 0.06), kNodesMarker);
-  setMarkerBackgroundColor(mixed(look.background, look.selection, look.dark ? 0.45 : 0.28), kLineMarker);
-  for (const auto& [marker, color] :
-       {std::pair(kHintMarker, look.hint), std::pair(kFaultMarker, look.fault)}) {
-    setMarkerBackgroundColor(color, marker);
-    setMarkerForegroundColor(color, marker);
-  }
+  setMarkerBackgroundColor(mixed(look.background, look.ranks[0], look.dark ? 0.09 : 0.06), kNodesMarker);
+  setMarkerBackgroundColor(mixed(look.background, look.selection, look.dark ? 0.65 : 0.28), kLineMarker);
+  const int side = fontMetrics().ascent();
+  markerDefine(hitMark(look.fault, true, side, devicePixelRatioF()), kFaultMarker);
+  markerDefine(hitMark(look.hint, false, side, devicePixelRatioF()), kHintMarker);
   setMarginWidth(kHits, fontMetrics().height());
 }
 
