@@ -41,6 +41,11 @@ CompareBar::CompareBar(QWidget* parent) : QWidget(parent) {
   m_summary->setObjectName("compareSummary");
   m_summary->setWordWrap(true);
   m_summary->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
+  m_shown = new QComboBox;
+  m_shown->setObjectName("compareShown");
+  m_shown->setAccessibleName(tr("Sides shown"));
+  m_shown->setToolTip(tr("A is the cursor's value, B what it is compared with"));
+  m_shown->addItems({tr("all"), tr("A"), tr("B"), tr("A − B"), tr("A and B")});
   auto* line = new QHBoxLayout;
   line->setSpacing(6);
   line->addWidget(new QLabel(tr("Compare with")));
@@ -50,8 +55,13 @@ CompareBar::CompareBar(QWidget* parent) : QWidget(parent) {
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(4);
   layout->addLayout(line);
-  layout->addWidget(m_summary);
+  auto* second = new QHBoxLayout;
+  second->setSpacing(6);
+  second->addWidget(m_summary, 1);
+  second->addWidget(m_shown);
+  layout->addLayout(second);
   connect(m_with, &QComboBox::activated, this, &CompareBar::choose);
+  connect(m_shown, &QComboBox::currentIndexChanged, this, &CompareBar::chooseShown);
   connect(m_number, &QSpinBox::valueChanged, this, &CompareBar::choose);
   connect(m_summary, &QLabel::linkActivated, this, [this](const QString& element) {
     if (m_presenter) m_presenter->showElement(element.toLongLong());
@@ -63,6 +73,7 @@ void CompareBar::setPresenter(TensorPresenter* presenter) {
   if (m_presenter) m_presenter->disconnect(this);
   m_presenter = presenter;
   setEnabled(presenter != nullptr);
+  chooseShown();
   if (m_presenter) {
     connect(m_presenter, &TensorPresenter::answered, this, &CompareBar::refresh);
     connect(m_presenter, &TensorPresenter::placeChanged, this, &CompareBar::refresh);
@@ -84,6 +95,15 @@ void CompareBar::choose() {
   m_presenter->setComparison({with, number});
 }
 
+void CompareBar::chooseShown() {
+  constexpr PerSide<bool> kChoices[] = {{true, true, true},
+                                        {true, false, false},
+                                        {false, true, false},
+                                        {false, false, true},
+                                        {true, true, false}};
+  if (m_presenter && m_shown->currentIndex() >= 0) m_presenter->setShown(kChoices[m_shown->currentIndex()]);
+}
+
 void CompareBar::refresh() {
   const Comparison comparison = m_presenter ? m_presenter->comparison() : Comparison();
   m_with->setCurrentIndex(m_with->findData(static_cast<int>(comparison.with)));
@@ -101,6 +121,7 @@ void CompareBar::refresh() {
   const QString said = summary();
   m_summary->setText(said);
   m_summary->setVisible(!said.isEmpty());
+  m_shown->setVisible(m_presenter && m_presenter->comparing());
 }
 
 QString CompareBar::summary() const {

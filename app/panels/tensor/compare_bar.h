@@ -19,10 +19,11 @@ class CompareBar : public QWidget {
 
  private:
   void choose();
+  void chooseShown();
   void refresh();
   QString summary() const;
   TensorPresenter* m_presenter = nullptr;
-  QComboBox* m_with;
+  QComboBox *m_with, *m_shown;
   QSpinBox* m_number;
   QLabel* m_summary;
 };

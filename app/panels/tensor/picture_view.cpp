@@ -11,7 +11,7 @@
 namespace msdbg::app {
 namespace {
 
-constexpr int kBarHeight = 10, kGap = 4;
+constexpr int kBarHeight = 10, kGap = 4, kMargin = 9;  // room for a ring at the border
 constexpr double kMarkRadius = 7;
 
 QString numberText(double value) { return QString::fromStdString(core::formatShort(value)); }
@@ -52,15 +52,16 @@ int PictureView::legendHeight() const { return kBarHeight + 3 * kGap + fontMetri
 
 QSize PictureView::room() const {
   const double ratio = devicePixelRatioF();
-  return {std::max(static_cast<int>(width() * ratio), 1),
-          std::max(static_cast<int>((height() - legendHeight()) * ratio), 1)};
+  return {std::max(static_cast<int>((width() - 2 * kMargin) * ratio), 1),
+          std::max(static_cast<int>((height() - legendHeight() - 2 * kMargin) * ratio), 1)};
 }
 
 QRect PictureView::pictureRect() const {
-  const QSize place(width(), std::max(height() - legendHeight(), 1));
+  const QSize place(std::max(width() - 2 * kMargin, 1), std::max(height() - legendHeight() - 2 * kMargin, 1));
   QSize size = drawnSize(m_picture.rows, m_picture.columns, place);
   size = size.expandedTo(m_coloured.size() / devicePixelRatioF()).boundedTo(place);
-  return {QPoint((place.width() - size.width()) / 2, (place.height() - size.height()) / 2), size};
+  const QSize free = place - size;
+  return {QPoint(kMargin + free.width() / 2, kMargin + free.height() / 2), size};
 }
 
 QRectF PictureView::rectOf(double x, double y, double width, double height) const {
@@ -85,18 +86,19 @@ void PictureView::paintEvent(QPaintEvent*) {
   drawLegend(painter, look);
 }
 
-// Rings only while they are few: then one pixel would be overlooked.
+// Rings only while they are few and small: then one pixel would be overlooked.
 void PictureView::drawMarks(QPainter& painter, const graphview::Look& look) const {
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setBrush(Qt::NoBrush);
-  if (m_picture.nonFinitePixels <= static_cast<std::int64_t>(m_picture.firstNonFinite.size())) {
+  const QRectF pixelSize = rectOf(0, 0, 1, 1);
+  const bool small = std::min(pixelSize.width(), pixelSize.height()) < kMarkRadius;
+  if (small && m_picture.nonFinitePixels <= static_cast<std::int64_t>(m_picture.firstNonFinite.size())) {
     for (const QPoint pixel : m_picture.firstNonFinite) {
       const QRectF box = rectOf(pixel.x(), pixel.y(), 1, 1);
-      const double radius = std::max(kMarkRadius, box.width());
       painter.setPen(QPen(Qt::white, 3.5));
-      painter.drawEllipse(box.center(), radius, radius);
+      painter.drawEllipse(box.center(), kMarkRadius, kMarkRadius);
       painter.setPen(QPen(look.fault, 1.75));
-      painter.drawEllipse(box.center(), radius, radius);
+      painter.drawEllipse(box.center(), kMarkRadius, kMarkRadius);
     }
   }
   if (!m_cell) return;

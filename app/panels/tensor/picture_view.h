@@ -25,7 +25,7 @@ class PictureView : public QWidget {
   QRect pictureRect() const;
 
   QSize sizeHint() const override { return {240, 240}; }
-  QSize minimumSizeHint() const override { return {80, 90}; }
+  QSize minimumSizeHint() const override { return {60, 60}; }
 
  signals:
   void roomChanged();

@@ -67,6 +67,7 @@ void PicturesPage::setPresenter(TensorPresenter* presenter) {
     connect(presenter, &TensorPresenter::picturesChanged, this, &PicturesPage::refresh);
     connect(presenter, &TensorPresenter::answered, this, &PicturesPage::refresh);
     connect(presenter, &TensorPresenter::placeChanged, this, &PicturesPage::refresh);
+    connect(presenter, &TensorPresenter::shownChanged, this, &PicturesPage::refresh);
     connect(presenter, &TensorPresenter::cellChanged, this, &PicturesPage::showCell);
   }
   refresh();
@@ -83,9 +84,9 @@ void PicturesPage::setColourMap(ColourMap map) {
 // The smallest of the shown views decides: the pictures stay comparable.
 void PicturesPage::watch() {
   if (!m_presenter) return;
-  QSize room = m_panes[0].view->room();
-  if (m_presenter->comparing())
-    for (const Pane& pane : m_panes) room = room.boundedTo(pane.view->room());
+  QSize room(Picture::kMostSide, Picture::kMostSide);
+  for (const Side side : kSides)
+    if (m_presenter->shown(side)) room = room.boundedTo(m_panes[indexOf(side)].view->room());
   m_presenter->watchPictures(isVisible(), {colourMap(), room});
 }
 
@@ -93,7 +94,7 @@ void PicturesPage::refresh() {
   const bool comparing = m_presenter && m_presenter->comparing();
   for (const Side side : kSides) {
     const Pane& pane = m_panes[indexOf(side)];
-    pane.widget->setVisible(side == Side::kA || comparing);
+    pane.widget->setVisible(m_presenter ? m_presenter->shown(side) : side == Side::kA);
     pane.title->setVisible(comparing);
     pane.view->setMessage(m_presenter ? m_presenter->message(side) : QString());
     pane.view->setPicture(m_presenter ? m_presenter->picture(side) : Picture());

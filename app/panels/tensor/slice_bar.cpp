@@ -4,6 +4,7 @@
 #include <QGridLayout>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QResizeEvent>
 #include <QSpinBox>
 #include <algorithm>
 #include <limits>
@@ -12,6 +13,7 @@ namespace msdbg::app {
 namespace {
 
 constexpr int kIndicesPerLine = 3;
+constexpr int kOneLineWidth = 560;
 
 QComboBox* dimensionCombo(const char* name, const QString& accessible) {
   auto* combo = new QComboBox;
@@ -42,11 +44,11 @@ SliceBar::SliceBar(QWidget* parent) : QWidget(parent) {
   m_indexGrid = new QGridLayout(m_indexArea);
   m_indexGrid->setContentsMargins(0, 0, 0, 0);
   m_indexGrid->setSpacing(6);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(6);
-  layout->addLayout(dimensions);
-  layout->addWidget(m_indexArea);
+  m_layout = new QVBoxLayout(this);
+  m_layout->setContentsMargins(0, 0, 0, 0);
+  m_layout->setSpacing(6);
+  m_layout->addLayout(dimensions);
+  m_layout->addWidget(m_indexArea);
   connect(m_rows, &QComboBox::activated, this, [this](int d) {
     if (m_presenter) m_presenter->setRowDimension(d);
   });
@@ -61,6 +63,12 @@ void SliceBar::setPresenter(TensorPresenter* presenter) {
   m_presenter = presenter;
   if (m_presenter) connect(m_presenter, &TensorPresenter::planeChanged, this, &SliceBar::refresh);
   refresh();
+}
+
+// One line where there is room for it.
+void SliceBar::resizeEvent(QResizeEvent* event) {
+  m_layout->setDirection(event->size().width() >= kOneLineWidth ? QBoxLayout::LeftToRight
+                                                                : QBoxLayout::TopToBottom);
 }
 
 void SliceBar::fill(QComboBox* combo, int current) {

@@ -7,6 +7,7 @@
 #include "app/presenters/tensor/tensor_presenter.h"
 
 class QComboBox;
+class QBoxLayout;
 class QGridLayout;
 class QLabel;
 class QSpinBox;
@@ -19,12 +20,16 @@ class SliceBar : public QWidget {
   explicit SliceBar(QWidget* parent = nullptr);
   void setPresenter(TensorPresenter* presenter);
 
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
  private:
   void refresh();
   void rebuild();
   void fill(QComboBox* combo, int current);
   TensorPresenter* m_presenter = nullptr;
   QComboBox *m_rows, *m_columns;
+  QBoxLayout* m_layout;
   QWidget* m_indexArea;
   QGridLayout* m_indexGrid;
   std::vector<QSpinBox*> m_indices;  // one per dimension; those of rows and columns are hidden

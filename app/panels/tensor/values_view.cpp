@@ -10,6 +10,7 @@
 #include <QStyledItemDelegate>
 #include <QTableView>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "app/panels/elided_label.h"
 #include "core_engine/base/text.h"
@@ -53,6 +54,7 @@ QTableView* makeTable(Side side) {
   table->setSelectionMode(QAbstractItemView::SingleSelection);
   table->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
   table->setWordWrap(false);
+  table->setMinimumHeight(48);
   table->setTabKeyNavigation(false);
   table->setCornerButtonEnabled(false);
   const QFontMetrics metrics = table->fontMetrics();
@@ -84,7 +86,6 @@ ValuesView::ValuesView(QWidget* parent) : QWidget(parent) {
   m_nonFinite->setObjectName("nonFinite");
   m_nonFinite->setAccessibleName(tr("First elements that are not finite"));
   m_nonFinite->setUniformItemSizes(true);
-  m_nonFinite->setMaximumHeight(fontMetrics().height() * 5 + 12);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 6, 0, 0);
   layout->setSpacing(4);
@@ -157,6 +158,7 @@ void ValuesView::setPresenter(TensorPresenter* presenter) {
   if (presenter) {
     connect(presenter, &TensorPresenter::answered, this, &ValuesView::refresh);
     connect(presenter, &TensorPresenter::placeChanged, this, &ValuesView::refresh);
+    connect(presenter, &TensorPresenter::shownChanged, this, &ValuesView::refresh);
     connect(presenter, &TensorPresenter::cellChanged, this, &ValuesView::showCell);
   }
   refresh();
@@ -166,7 +168,7 @@ void ValuesView::refresh() {
   const bool comparing = m_presenter && m_presenter->comparing();
   for (const Side side : kSides) {
     Pane& pane = m_panes[indexOf(side)];
-    pane.widget->setVisible(side == Side::kA || comparing);
+    pane.widget->setVisible(m_presenter ? m_presenter->shown(side) : side == Side::kA);
     pane.title->setVisible(comparing);
     if (!m_presenter) continue;
     const QString name = side == Side::kDifference ? QString() : QString(kSideNames[indexOf(side)]) + " · ";
@@ -221,6 +223,8 @@ void ValuesView::showNonFinite() {
         m_nonFinite);
     item->setData(Qt::UserRole, static_cast<qlonglong>(element.flatIndex));
   }
+  const int lines = std::min<int>(m_nonFinite->count(), height() > 300 ? 5 : 2);
+  m_nonFinite->setFixedHeight(lines * m_nonFinite->sizeHintForRow(0) + 2 * m_nonFinite->frameWidth());
 }
 
 // Beside each other where there is room, else below each other.

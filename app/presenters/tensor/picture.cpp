@@ -14,7 +14,7 @@ constexpr std::size_t kMostMarks = 32;
 constexpr double kMostProportion = 12;  // longer planes are stretched
 
 using Anchor = std::array<double, 3>;
-// Viridis (van der Walt and Smith, 2015) and Brewer's RdBu, at equal steps.
+// Viridis (van der Walt and Smith, 2015) and Brewer's BrBG, at equal steps: neither has the red of a NaN.
 constexpr std::array<Anchor, 9> kSequential = {{{68, 1, 84},
                                                 {71, 44, 122},
                                                 {59, 81, 139},
@@ -24,15 +24,15 @@ constexpr std::array<Anchor, 9> kSequential = {{{68, 1, 84},
                                                 {92, 200, 99},
                                                 {170, 220, 50},
                                                 {253, 231, 37}}};
-constexpr std::array<Anchor, 9> kDiverging = {{{33, 102, 172},
-                                               {67, 147, 195},
-                                               {146, 197, 222},
-                                               {209, 229, 240},
-                                               {247, 247, 247},
-                                               {253, 219, 199},
-                                               {244, 165, 130},
-                                               {214, 96, 77},
-                                               {178, 24, 43}}};
+constexpr std::array<Anchor, 9> kDiverging = {{{140, 81, 10},
+                                               {191, 129, 45},
+                                               {223, 194, 125},
+                                               {246, 232, 195},
+                                               {245, 245, 245},
+                                               {199, 234, 229},
+                                               {128, 205, 193},
+                                               {53, 151, 143},
+                                               {1, 102, 94}}};
 
 QRgb between(const std::array<Anchor, 9>& anchors, double share) {
   const double at = share * static_cast<double>(anchors.size() - 1);

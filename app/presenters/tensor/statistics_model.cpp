@@ -117,7 +117,8 @@ QVariant StatisticsModel::data(const QModelIndex& index, int role) const {
   const Row& row = m_rows[static_cast<std::size_t>(index.row())];
   if (role == Qt::DisplayRole) return row.values[index.column()];
   if (role == kAlarmRole) return row.alarm[index.column()];
-  if (role == Qt::ToolTipRole) return row.tooltip.isEmpty() ? QVariant() : QVariant(row.tooltip);
+  if (role == Qt::ToolTipRole)  // a hash is often cut
+    return row.values[index.column()] + (row.tooltip.isEmpty() ? "" : "\n" + row.tooltip);
   if (role == Qt::TextAlignmentRole) return QVariant(Qt::AlignRight | Qt::AlignVCenter);
   return {};
 }

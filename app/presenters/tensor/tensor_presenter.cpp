@@ -13,6 +13,9 @@ using replay::Run;
 
 namespace {
 
+// A large value keeps the replay thread busy: it is read when the cursor rests.
+constexpr std::int64_t kLargeElements = 4 << 20;
+constexpr int kRestMs = 120;
 constexpr int kPatienceMs = 200;  // so long an old picture may stay until the new one is there
 
 QString text(const std::string& utf8) { return QString::fromStdString(utf8); }
@@ -38,8 +41,14 @@ TensorPresenter::TensorPresenter(Document& document, QObject* parent)
       m_document(document),
       m_facts(document.sharedFacts()),
       m_cache(std::make_shared<TensorCache>()) {
+  m_loadTimer.setSingleShot(true);
   m_tileTimer.setSingleShot(true);
   m_patience.setSingleShot(true);
+  connect(&m_loadTimer, &QTimer::timeout, this, [this] {
+    askValues();
+    askPictures();
+    askHistograms();
+  });
   connect(&m_tileTimer, &QTimer::timeout, this, &TensorPresenter::askTiles);
   connect(&m_patience, &QTimer::timeout, this, [this] { forgetDrawings(false); });
   connect(&document.cursor(), &Cursor::moved, this, &TensorPresenter::follow);
@@ -89,16 +98,25 @@ void TensorPresenter::forgetDrawings(bool all) {
 
 void TensorPresenter::setActive(bool active) {
   m_active = active;
+  m_stale = m_stale || (!active && m_loadTimer.isActive());
+  if (!active) m_loadTimer.stop();
   if (m_active && m_stale) load();
 }
 
+// Asked for when every panel has heard of the move: their questions are small and go first.
 void TensorPresenter::load() {
   forgetValues();
   emit answered();
   if (!m_watchPictures) m_pictures = {};
   if (!m_watchHistograms) m_histograms = {};
   m_stale = !m_active;
+  m_loadTimer.stop();
   if (!hasTensor() || !m_active) return;
+  const bool large = m_plane.valid() && m_plane.shape().elements() > kLargeElements;
+  m_loadTimer.start(large ? kRestMs : 0);
+}
+
+void TensorPresenter::askValues() {
   PerSide<std::vector<TileKey>> tiles;
   for (const Side side : kSides) {
     m_tiles[indexOf(side)].want({});
@@ -113,8 +131,6 @@ void TensorPresenter::load() {
         if (!answer.ok()) failure.a.missing = answer.error();
         take(answer.ok() ? std::move(answer).value() : std::move(failure));
       });
-  askPictures();
-  askHistograms();
 }
 
 void TensorPresenter::take(ValueAnswer answer) {
@@ -191,6 +207,7 @@ void TensorPresenter::changePlane(const SlicePlane& plane) {
   cancel("tiles");
   emit planeChanged();
   emit cellChanged();
+  if (m_loadTimer.isActive()) return;
   if (m_pending.contains("values")) return load();  // it would bring tiles of the old plane
   emit tilesChanged();
   askPictures();
@@ -251,6 +268,12 @@ void TensorPresenter::setComparison(Comparison comparison) {
   m_comparison = comparison;
   emit placeChanged();
   load();
+}
+
+void TensorPresenter::setShown(PerSide<bool> shown) {
+  if (shown == m_shown) return;
+  m_shown = shown;
+  emit shownChanged();
 }
 
 std::optional<ValueKey> TensorPresenter::other() const {

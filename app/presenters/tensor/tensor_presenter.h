@@ -51,6 +51,10 @@ class TensorPresenter : public QObject {
   /// The current cell's value, so that it reads back as the same; "…" until it is there.
   QString cellText(Side side);
 
+  /// Which sides a person wants to see while comparing.
+  bool shown(Side side) const { return comparing() ? m_shown[indexOf(side)] : side == Side::kA; }
+  void setShown(PerSide<bool> shown);
+
   // Tiles. element(): where it lies in which tensor; nullptr: not here yet, and now asked for.
   struct Element {
     const core::Tensor* tile = nullptr;
@@ -72,7 +76,7 @@ class TensorPresenter : public QObject {
 
   /// A panel that nobody sees asks for nothing.
   void setActive(bool active);
-  bool settled() const { return m_pending.empty() && !m_tileTimer.isActive(); }
+  bool settled() const { return m_pending.empty() && !m_tileTimer.isActive() && !m_loadTimer.isActive(); }
 
   // Files are written on the replay thread, under another name first. exported() or failed() follows.
   void exportNpy(const QString& file);             // A, whole
@@ -86,6 +90,7 @@ class TensorPresenter : public QObject {
   void placeChanged();   // rank, iteration or what it is compared with
   void planeChanged();   // its dimensions or indices
   void answered();       // answer() and message(): also when they were forgotten
+  void shownChanged();
   void tilesChanged();
   void cellChanged();
   void picturesChanged();
@@ -96,6 +101,7 @@ class TensorPresenter : public QObject {
  private:
   void follow();  // the cursor
   void load();
+  void askValues();
   void take(ValueAnswer answer);
   void forgetValues();
   void forgetDrawings(bool all);
@@ -119,7 +125,8 @@ class TensorPresenter : public QObject {
   std::optional<std::int64_t> m_cell;
   std::optional<ValueAnswer> m_answer;
   PerSide<TileStore> m_tiles;
-  QTimer m_tileTimer, m_patience;
+  PerSide<bool> m_shown = {true, true, true};
+  QTimer m_loadTimer, m_tileTimer, m_patience;
   bool m_active = true, m_stale = false;
   bool m_watchPictures = false, m_watchHistograms = false;
   PictureQuestion m_pictureQuestion;
