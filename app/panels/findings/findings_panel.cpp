@@ -55,6 +55,7 @@ void FindingsPanel::makeLayout() {
   m_progress->setRange(0, 1000);
   m_progress->setTextVisible(false);
   m_progress->setFixedHeight(8);
+  m_progress->setMinimumWidth(30);
   m_recheck->setObjectName(QStringLiteral("recheckButton"));
   m_recheck->setToolTip(QStringLiteral("Check the run with the watchpoints below"));
   m_cancel->setObjectName(QStringLiteral("cancelCheckButton"));
@@ -142,7 +143,7 @@ void FindingsPanel::showState() {
   m_status->setText(status);
   m_notice->setText(notice);
   m_notice->setVisible(!notice.isEmpty());
-  applyLook();
+  highlightRecheck();
 }
 
 void FindingsPanel::showAnswer() {
@@ -188,15 +189,18 @@ bool FindingsPanel::settled() const {
 }
 
 // The button that has something to do stands out.
-void FindingsPanel::applyLook() {
-  const graphview::Look look = graphview::lookOf(palette());
-  const bool due = m_recheck->isEnabled();
+void FindingsPanel::highlightRecheck() {
   QPalette button = palette();
-  if (due) {
+  if (m_recheck->isEnabled()) {
     button.setColor(QPalette::Button, palette().color(QPalette::Highlight));
     button.setColor(QPalette::ButtonText, palette().color(QPalette::HighlightedText));
   }
   m_recheck->setPalette(button);
+}
+
+void FindingsPanel::applyLook() {
+  const graphview::Look look = graphview::lookOf(palette());
+  highlightRecheck();
   const auto colour = [this](QLabel* label, const QColor& color) {
     QPalette own = palette();
     own.setColor(QPalette::WindowText, color);

@@ -35,6 +35,7 @@ class FindingsPanel : public Panel {
   void showState();
   void showAnswer();
   void goTo(const watch::Hit& hit);
+  void highlightRecheck();
   void applyLook();
 
   Document* m_document = nullptr;

@@ -43,6 +43,7 @@ class SeverityDelegate : public QStyledItemDelegate {
   void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
     QStyledItemDelegate::initStyleOption(option, index);
     if (index.column() == HitModel::kSeverity) option->text.clear();
+    if (index.column() == HitModel::kCondition) option->textElideMode = Qt::ElideRight;
   }
 
  private:

@@ -53,7 +53,8 @@ TimelinePanel::TimelinePanel(QWidget* parent)
   makeLayout();
   applyLook();
   connect(m_quantity, &QComboBox::activated, this, [this](int index) {
-    if (m_timeline) m_timeline->setQuantity(m_quantity->itemData(index).toString());
+    m_wanted = m_quantity->itemData(index).toString();
+    if (m_timeline) m_timeline->setQuantity(m_wanted);
   });
   connect(m_log, &QToolButton::toggled, m_plot, &TimelinePlot::setLogarithmic);
   connect(m_fit, &QToolButton::clicked, m_plot, &TimelinePlot::fit);

@@ -44,7 +44,7 @@ class TimelinePanel : public Panel {
 
   Document* m_document = nullptr;
   std::unique_ptr<Timeline> m_timeline;
-  QString m_wanted;  // the restored quantity, until a document has it
+  QString m_wanted;  // the quantity that was chosen or restored; a document may lack it
   bool m_fitNext = true;
   QComboBox* m_quantity;
   ElidedLabel* m_title;

@@ -122,7 +122,7 @@ QString checkCommand(const QString& runArgument, const Findings& findings) {
   bool any = false;
   for (const Findings::Entry& entry : findings.entries()) {
     if (!entry.enabled) continue;
-    command += " -w " + shellQuoted(text(entry.watchpoint.text()));
+    command += " -w " + shellQuoted(text(entry.watchpoint.argument()));
     any = true;
   }
   return any ? command : QString();

@@ -1,5 +1,6 @@
 #include "app/presenters/timeline/series.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace msdbg::app {
@@ -14,11 +15,24 @@ void note(Series& series, const core::Error& error) {
   series.damaged = damaged;
 }
 
+// A scalar has no error of its own: the list of damage tells whether it was lost.
+void noteLost(replay::Run& run, core::Rank rank, core::Iteration iteration, Series& series) {
+  if (series.damaged) return;
+  for (const dump::Damage& damage : run.reader().damage()) {
+    if (damage.rank != rank ||
+        std::ranges::find(damage.iterations, iteration.value) == damage.iterations.end())
+      continue;
+    note(series, core::Error(core::ErrorCode::kDamaged, damage.where + ": " + damage.what));
+    return;
+  }
+}
+
 void addScalar(replay::Run& run, core::Rank rank, core::Iteration iteration, Series& series) {
   RankSeries& line = series.ranks[rank];
   const std::optional<double> value = run.scalar(rank, iteration, series.key.scalar);
   line.values.push_back(value.value_or(0));
   line.known.push_back(value ? 1 : 0);
+  if (!value) noteLost(run, rank, iteration, series);
 }
 
 // Past the run's own cache, which is of whole iterations: a timeline walks through all of them.

@@ -159,6 +159,11 @@ TEST_CASE("Damage costs its own part of a timeline and is named") {
     if (file.path().extension() == ".h5") std::filesystem::resize_file(file.path(), 1000);
   const auto document = test::openDocument(run);
   Timeline timeline(*document);
+  waitFor(timeline);
+  CHECK(timeline.quantity().id == "scalar:loss");
+  CHECK(timeline.valueAt(core::Rank(0), core::Iteration(3)));
+  CHECK_FALSE(timeline.valueAt(core::Rank(1), core::Iteration(3)));
+  CHECK(timeline.message().contains("rank_1/segment_"));
   select(*document, "network/conv2/Conv-op1:0");
   timeline.setQuantity("statistic:mean_abs");
   waitFor(timeline);
