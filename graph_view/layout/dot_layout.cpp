@@ -104,6 +104,9 @@ class Dot {
     pin(m_problem.entry, "source");
     pin(m_problem.exit, "sink");
   }
+  bool isForwards(const Link& link) const {
+    return link.from < link.to || link.from == m_problem.entry || link.to == m_problem.exit;
+  }
   void pin(int box, const char* rank) {
     if (box < 0) return;
     Agraph_t* alone = agsubg(m_graph, text(rank), 1);
@@ -115,7 +118,7 @@ class Dot {
       Agedge_t* edge = agedge(m_graph, m_nodes[static_cast<std::size_t>(link.from)],
                               m_nodes[static_cast<std::size_t>(link.to)], nullptr, 1);
       set(edge, "dir", "none");
-      const bool forwards = link.from < link.to || link.from == m_problem.entry || link.to == m_problem.exit;
+      const bool forwards = isForwards(link);
       if (forwards) set(edge, "tailport", "s"), set(edge, "headport", "n");
       if (!forwards) set(edge, "constraint", "false");
       m_edges.push_back(edge);
@@ -130,18 +133,18 @@ class Dot {
     }
   }
 
-  // An edge that dot could not route is drawn straight.
+  // An edge that dot could not route is drawn straight. dot rounds to whole points: the ends are put right.
   Curve curveOf(std::size_t edge, double height, const std::vector<Rect>& boxes) const {
     const splines* drawn = ED_spl(m_edges[edge]);
     const Link& link = m_problem.links[edge];
-    if (!drawn || drawn->size < 1 || drawn->list[0].size < 4) {
-      const Rect &from = boxes[static_cast<std::size_t>(link.from)],
-                 &to = boxes[static_cast<std::size_t>(link.to)];
-      return straightCurve({from.center().x, from.bottom()}, {to.center().x, to.y});
-    }
+    const Rect &from = boxes[static_cast<std::size_t>(link.from)],
+               &to = boxes[static_cast<std::size_t>(link.to)];
+    const Point start{from.center().x, from.bottom()}, end{to.center().x, to.y};
+    if (!drawn || drawn->size < 1 || drawn->list[0].size < 4) return straightCurve(start, end);
     Curve curve;
     const bezier& piece = drawn->list[0];
     for (int i = 0; i < piece.size; ++i) curve.push_back({piece.list[i].x, height - piece.list[i].y});
+    if (isForwards(link)) curve.front() = start, curve.back() = end;
     return curve;
   }
 

@@ -61,6 +61,20 @@ void packLoose(const LayoutProblem& problem, const std::vector<int>& loose, Layo
   result.size.height = y + rowHeight;
 }
 
+// Where the curve is half a gap away from its start or end.
+Point curveAt(const Curve& curve, bool fromEnd) {
+  if (curve.empty()) return {};
+  const double length = std::abs(curve.back().y - curve.front().y);
+  const double away = std::min(length / 2, kLayerGap / 2);
+  const double wanted = fromEnd ? curve.back().y - away : curve.front().y + away;
+  Point best = curve.front();
+  for (int step = 0; step <= 48; ++step) {
+    const Point at = curvePoint(curve, step / 48.0);
+    if (std::abs(at.y - wanted) < std::abs(best.y - wanted)) best = at;
+  }
+  return best;
+}
+
 LayoutResult linkedLayout(const LayoutProblem& problem, const core::CancelToken& cancel) {
   if (problem.boxes.empty()) return {};
   if (problem.boxes.size() <= kMostDotBoxes && problem.links.size() <= kMostDotLinks)
@@ -142,23 +156,20 @@ Point curvePoint(const Curve& curve, double share) {
           a * p[0].y + b * p[1].y + c * p[2].y + d * p[3].y};
 }
 
-// Beside the curve, half way through the gap under the box it leaves: there it crosses the fewest others.
+// Beside the curve, in the gap under the box it leaves; where several leave one box, in the gap over the box
+// that it alone enters: there no other label stands.
 void placeLabels(const LayoutProblem& problem, LayoutResult& result) {
+  std::vector<int> leaving(problem.boxes.size(), 0), entering(problem.boxes.size(), 0);
+  for (const Link& link : problem.links)
+    ++leaving[static_cast<std::size_t>(link.from)], ++entering[static_cast<std::size_t>(link.to)];
   result.labels.clear();
   for (std::size_t i = 0; i < problem.links.size(); ++i) {
-    const Curve& curve = result.curves[i];
-    Point best = curvePoint(curve, 0.5);
-    if (!curve.empty()) {
-      const double length = std::abs(curve.back().y - curve.front().y);
-      const double wanted = curve.front().y + std::min(length / 2, kLayerGap / 2);
-      double nearest = std::numeric_limits<double>::max();
-      for (double share = 0; share <= 1; share += 1.0 / 48) {
-        const Point at = curvePoint(curve, share);
-        if (std::abs(at.y - wanted) < nearest) nearest = std::abs(at.y - wanted), best = at;
-      }
-    }
-    best.x += problem.links[i].labelWidth / 2 + 7;
-    result.labels.push_back(best);
+    const Link& link = problem.links[i];
+    const bool atEnd =
+        leaving[static_cast<std::size_t>(link.from)] > 1 && entering[static_cast<std::size_t>(link.to)] == 1;
+    Point at = curveAt(result.curves[i], atEnd);
+    at.x += link.labelWidth / 2 + 7;
+    result.labels.push_back(at);
   }
 }
 

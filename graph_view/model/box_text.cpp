@@ -11,7 +11,7 @@ using core::TensorId;
 
 namespace {
 
-constexpr std::size_t kMostLines = 4, kMostTypes = 4, kMostNames = 12;
+constexpr std::size_t kMostLines = 6, kMostTypes = 4, kMostNames = 12;
 
 std::string counted(std::int64_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");

@@ -17,7 +17,7 @@ struct BoxText {
   std::string note;                                        // scopes: the operator types inside
 };
 
-/// At most four lines; what is over is one line more.
+/// At most six lines; what is over is one line more.
 BoxText boxText(const FoldedGraph& folded, Item item);
 
 /// "64×3×32×32"; "scalar"; "?" for unknown dimensions.

@@ -26,6 +26,15 @@ QPen cosmetic(const QColor& color, double width) {
 
 }  // namespace
 
+QColor scopeGround(const Look& look, core::Phase phase, int depth) {
+  return mixed(look.background, look.phase(phase), depth % 2 ? 0.28 : 0.5);
+}
+
+core::Phase mainPhase(const std::array<std::int64_t, 5>& phases) {
+  const auto most = std::ranges::max_element(phases);
+  return *most == 0 ? core::Phase::kForward : static_cast<core::Phase>(most - phases.begin());
+}
+
 BoxItem::BoxItem(const Drawing& drawing, Content content, const QRectF& rect)
     : m_drawing(drawing), m_content(std::move(content)), m_rect(rect) {
   setZValue(m_content.open ? m_content.depth : 1000);
@@ -46,11 +55,6 @@ QPainterPath BoxItem::shape() const {
   QPainterPath path;
   path.addRoundedRect(m_rect, radius(), radius());
   return path;
-}
-
-core::Phase BoxItem::mainPhase() const {
-  const auto most = std::ranges::max_element(m_content.phases);
-  return *most == 0 ? core::Phase::kForward : static_cast<core::Phase>(most - m_content.phases.begin());
 }
 
 QRectF BoxItem::buttonRect() const {
@@ -78,7 +82,8 @@ void BoxItem::paint(QPainter* painter, const QStyleOptionGraphicsItem* option, Q
 // A node's header has its phase's colour, its body the background's; a folded scope looks like a pile.
 void BoxItem::paintFrame(QPainter& painter, double detail) const {
   const Look& look = m_drawing.look;
-  const QColor fill = look.phase(mainPhase()), mark = look.phaseMark(mainPhase());
+  const core::Phase phase = mainPhase(m_content.phases);
+  const QColor fill = look.phase(phase), mark = look.phaseMark(phase);
   QColor border = mixed(look.background, mark, look.dark ? 0.75 : 0.6);
   if (m_content.item.isInput()) border = look.border;
   const QPen pen = m_state.selected ? cosmetic(look.selection, 2.4) : cosmetic(border, 1.1);
@@ -95,7 +100,7 @@ void BoxItem::paintFrame(QPainter& painter, double detail) const {
     painter.drawRoundedRect(m_rect.translated(4, 4), radius(), radius());
   }
   QColor body = look.background;
-  if (m_content.open) body = mixed(look.background, fill, m_content.depth % 2 ? 0.28 : 0.5);
+  if (m_content.open) body = scopeGround(look, phase, m_content.depth);
   if (m_content.item.isScope() && !m_content.open) body = fill;
   if (m_content.item.isInput()) body = look.grid;
   painter.fillPath(outline, body);

@@ -20,6 +20,10 @@ struct Drawing {
   bool showBadges = true;
 };
 
+/// The ground of an open scope.
+QColor scopeGround(const Look& look, core::Phase phase, int depth);
+core::Phase mainPhase(const std::array<std::int64_t, 5>& phases);
+
 class BoxItem : public QGraphicsItem {
  public:
   struct Content {
@@ -51,7 +55,6 @@ class BoxItem : public QGraphicsItem {
   void paint(QPainter* painter, const QStyleOptionGraphicsItem* option, QWidget* widget) override;
 
  private:
-  core::Phase mainPhase() const;
   void paintFrame(QPainter& painter, double detail) const;
   void paintHeader(QPainter& painter, double detail) const;
   void paintLines(QPainter& painter) const;

@@ -89,10 +89,21 @@ void EdgeItem::paint(QPainter* painter, const QStyleOptionGraphicsItem* option, 
     painter->setBrush(solid);
     painter->drawPolygon(m_arrow);
   }
-  if (detail < kLabelText || m_labelRect.isEmpty()) return;
-  painter->setFont(m_drawing.style.smallFont());
-  painter->setPen(m_state == State::kOnPath ? m_drawing.look.text : m_drawing.look.mutedText);
-  painter->drawText(m_labelRect, Qt::AlignCenter, m_content.label);
+  if (detail >= kLabelText && !m_labelRect.isEmpty()) paintLabel(*painter);
+}
+
+// On a piece of the scope's ground, so that a line behind it does not cross the letters.
+void EdgeItem::paintLabel(QPainter& painter) const {
+  const Look& look = m_drawing.look;
+  QColor ground = look.background;
+  if (m_content.depth > 0) ground = scopeGround(look, mainPhase(m_content.phases), m_content.depth);
+  ground.setAlpha(225);
+  painter.setPen(Qt::NoPen);
+  painter.setBrush(ground);
+  painter.drawRoundedRect(m_labelRect, 3, 3);
+  painter.setFont(m_drawing.style.smallFont());
+  painter.setPen(m_state == State::kOnPath ? look.text : look.mutedText);
+  painter.drawText(m_labelRect, Qt::AlignCenter, m_content.label);
 }
 
 KernelItem::KernelItem(const Drawing& drawing, QString name, std::vector<QRectF> outlines)

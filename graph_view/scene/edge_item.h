@@ -18,6 +18,8 @@ class EdgeItem : public QGraphicsItem {
     const Edge* edge = nullptr;  // owned by the FoldedGraph
     QString label;
     QPointF labelCenter;
+    std::array<std::int64_t, 5> phases{};  // of the scope, and its depth: the ground under the label
+    int depth = 0;
   };
 
   EdgeItem(const Drawing& drawing, Content content, const Curve& curve);
@@ -32,6 +34,7 @@ class EdgeItem : public QGraphicsItem {
 
  private:
   QColor color() const;
+  void paintLabel(QPainter& painter) const;
   const Drawing& m_drawing;
   Content m_content;
   QPainterPath m_path;

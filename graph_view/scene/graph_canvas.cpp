@@ -31,11 +31,12 @@ GraphCanvas::GraphCanvas(QWidget* parent)
   setFocusPolicy(Qt::StrongFocus);
 }
 
-void GraphCanvas::show(const FoldedGraph* folded, std::shared_ptr<const Placement> placement, Item anchor) {
+void GraphCanvas::setPicture(const FoldedGraph* folded, std::shared_ptr<const Placement> placement,
+                             Item anchor) {
   const QRectF before = m_scene->rectOf(anchor);
   const QPointF onScreen = mapFromScene(before.topLeft());
   if (!folded || m_scene->picture().isNull()) m_following = true;
-  m_scene->show(folded, std::move(placement));
+  m_scene->setPicture(folded, std::move(placement));
   roomAround();
   const QRectF after = m_scene->rectOf(anchor);
   if (!before.isNull() && !after.isNull()) {

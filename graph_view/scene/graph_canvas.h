@@ -18,7 +18,7 @@ class GraphCanvas : public QGraphicsView {
   const GraphScene& graphScene() const { return *m_scene; }
   /// Shows another picture. What is at `anchor` (the opened or folded scope) stays where it is on screen;
   /// without one, the view is fitted until the user has moved it.
-  void show(const FoldedGraph* folded, std::shared_ptr<const Placement> placement, Item anchor);
+  void setPicture(const FoldedGraph* folded, std::shared_ptr<const Placement> placement, Item anchor);
 
   void setCurrent(Item item) { m_current = item; }  // where the keys start
   /// What is said about a box under the pointer; asked each time.

@@ -43,7 +43,7 @@ void GraphScene::setPalette(const QPalette& palette) {
   update();
 }
 
-void GraphScene::show(const FoldedGraph* folded, std::shared_ptr<const Placement> placement) {
+void GraphScene::setPicture(const FoldedGraph* folded, std::shared_ptr<const Placement> placement) {
   clear();
   m_boxes.clear(), m_edges.clear(), m_kernels.clear();
   if (m_folded != folded)
@@ -94,6 +94,8 @@ void GraphScene::addEdges(ScopeId scope, const Placement& placement, QPointF ori
     content.from = contents.items[static_cast<std::size_t>(edge.from)];
     content.to = contents.items[static_cast<std::size_t>(edge.to)];
     content.scope = scope, content.edge = &edge;
+    content.phases = m_folded->scope(scope).phases;
+    content.depth = m_folded->scope(scope).depth;
     // Where an edge enters a scope its label stands outside already.
     if (content.from.kind != Item::Kind::kEntry && content.to.kind != Item::Kind::kExit)
       content.label = QString::fromStdString(edgeText(m_folded->graph(), edge));
@@ -242,7 +244,7 @@ Item GraphScene::itemAt(const QPointF& at, bool* onButton) const {
 Item GraphScene::alongEdge(Item item, int key) const {
   if (key != Qt::Key_Up && key != Qt::Key_Down) return {};
   for (const EdgeItem* edge : m_edges) {
-    const auto& [from, to, scope, carried, label, center] = edge->content();
+    const Item from = edge->content().from, to = edge->content().to;
     const Item next = key == Qt::Key_Down && from == item ? to
                       : key == Qt::Key_Up && to == item   ? from
                                                           : Item();

@@ -18,7 +18,7 @@ class GraphScene : public QGraphicsScene {
   const Drawing& drawing() const { return m_drawing; }
   void setPalette(const QPalette& palette);
   /// Replaces the picture; keeps the states. `folded` must outlive it; nullptr: nothing.
-  void show(const FoldedGraph* folded, std::shared_ptr<const Placement> placement);
+  void setPicture(const FoldedGraph* folded, std::shared_ptr<const Placement> placement);
 
   // States; by node. They hold for pictures shown later, too.
   void setHealth(std::vector<Health> byNode);

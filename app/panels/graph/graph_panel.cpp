@@ -157,7 +157,7 @@ void GraphPanel::setDocument(Document* document) {
 
 void GraphPanel::showPicture(Item anchor) {
   const bool first = m_canvas->graphScene().picture().isNull();
-  m_canvas->show(m_presenter.folded(), m_presenter.placement(), anchor);
+  m_canvas->setPicture(m_presenter.folded(), m_presenter.placement(), anchor);
   if (first && m_presenter.placement()) {
     m_canvas->graphScene().setHealth(m_presenter.health());
     showHits();
