@@ -6,15 +6,22 @@
 #include <QToolTip>
 #include <algorithm>
 
-#include "core_engine/base/text.h"
-
 namespace msdbg::app {
 namespace {
 
 constexpr int kBarHeight = 10, kGap = 4, kMargin = 9;  // room for a ring at the border
 constexpr double kMarkRadius = 7;
 
-QString numberText(double value) { return QString::fromStdString(core::formatShort(value)); }
+// With as many digits as there is room for.
+std::pair<QString, QString> endLabels(const replay::ValueRange& range, const QFontMetrics& metrics,
+                                      int room) {
+  for (const int digits : {6, 4, 3, 2}) {
+    const QString low = QString::number(range.low, 'g', digits),
+                  high = QString::number(range.high, 'g', digits);
+    if (std::max(metrics.horizontalAdvance(low), metrics.horizontalAdvance(high)) <= room) return {low, high};
+  }
+  return {QString::number(range.low, 'g', 1), QString::number(range.high, 'g', 1)};
+}
 
 }  // namespace
 
@@ -131,9 +138,12 @@ void PictureView::drawLegend(QPainter& painter, const graphview::Look& look) con
     painter.drawText(line, Qt::AlignLeft, metrics.elidedText(tr("nothing finite"), Qt::ElideRight, width()));
     return;
   }
-  painter.drawText(line, Qt::AlignLeft, numberText(m_picture.range.low));
-  painter.drawText(line, Qt::AlignRight, numberText(m_picture.range.high));
-  if (m_picture.diverging) painter.drawText(line, Qt::AlignHCenter, "0");
+  const int half = (width() - metrics.horizontalAdvance(" 0 ")) / 2;
+  const auto [low, high] = endLabels(m_picture.range, metrics, half);
+  painter.drawText(line, Qt::AlignLeft, low);
+  painter.drawText(line, Qt::AlignRight, high);
+  const bool room = std::max(metrics.horizontalAdvance(low), metrics.horizontalAdvance(high)) <= half;
+  if (m_picture.diverging && room) painter.drawText(line, Qt::AlignHCenter, "0");
 }
 
 void PictureView::resizeEvent(QResizeEvent*) { emit roomChanged(); }
