@@ -22,8 +22,8 @@ namespace {
 
 constexpr int kMargin = 6;
 constexpr int kMostHistory = 20;
-constexpr int kRowsMeasured = 100;     // for the widths of columns
-constexpr double kLargestShare = 0.6;  // of the width, for the names
+constexpr int kRowsMeasured = 100;      // for the widths of columns
+constexpr double kLargestShare = 0.72;  // of the width, for the names
 
 }  // namespace
 
@@ -77,7 +77,7 @@ void SearchPanel::makeResults() {
   m_results->setUniformRowHeights(true);
   m_results->setAlternatingRowColors(true);
   m_results->setAllColumnsShowFocus(true);
-  m_results->setTextElideMode(Qt::ElideMiddle);
+  m_results->setTextElideMode(Qt::ElideLeft);  // the end of a name says most
   m_results->setItemDelegateForColumn(SearchModel::kPhase, new PhaseDelegate(m_results));
   m_results->header()->setResizeContentsPrecision(kRowsMeasured);
   m_results->installEventFilter(this);

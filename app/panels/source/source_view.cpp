@@ -14,13 +14,14 @@ namespace {
 
 enum Margin { kNumbers, kCounts, kHits, kMargins };
 // Scintilla shows the background of the highest marker of a line.
-enum Marker { kNodesMarker, kLineMarker, kHintMarker, kFaultMarker };
-constexpr int kHitMarkers = (1 << kHintMarker) | (1 << kFaultMarker);
+enum Marker { kNodesMarker, kLineMarker, kHintMarker, kFaultMarker, kFirstMarker };
+constexpr int kHitMarkers = (1 << kHintMarker) | (1 << kFaultMarker) | (1 << kFirstMarker);
 constexpr int kCountStyle = 60;  // beyond the styles of the lexers
 constexpr int kComfort = 2;      // lines that should still be seen around the current one
 
-// A disc for faults, a triangle for hints: told apart without their colours too.
-QPixmap hitMark(const QColor& color, bool fault, int side, double ratio) {
+// Told apart without their colours too: a disc for faults, with a ring for the first of all; a triangle for
+// hints.
+QPixmap hitMark(Marker marker, const QColor& color, int side, double ratio) {
   QPixmap picture(QSize(side, side) * ratio);
   picture.setDevicePixelRatio(ratio);
   picture.fill(Qt::transparent);
@@ -28,11 +29,16 @@ QPixmap hitMark(const QColor& color, bool fault, int side, double ratio) {
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setPen(Qt::NoPen);
   painter.setBrush(color);
-  const double edge = side - 1.0;
-  if (fault)
-    painter.drawEllipse(QRectF(1, 1, edge - 1, edge - 1));
+  const QRectF all(0, 0, side, side);
+  const double ring = marker == kFirstMarker ? 3 : 2;
+  if (marker == kHintMarker)
+    painter.drawPolygon(QPolygonF({{side / 2.0, 1}, {side - 1.0, side - 1.0}, {1, side - 1.0}}));
   else
-    painter.drawPolygon(QPolygonF({{side / 2.0, 1}, {edge, edge}, {1, edge}}));
+    painter.drawEllipse(all.adjusted(ring, ring, -ring, -ring));
+  if (marker != kFirstMarker) return picture;
+  painter.setBrush(Qt::NoBrush);
+  painter.setPen(QPen(color, 1.5));
+  painter.drawEllipse(all.adjusted(1, 1, -1, -1));
   return picture;
 }
 
@@ -98,8 +104,10 @@ void SourceView::showCounts() {
 void SourceView::setMarks(const std::map<std::int32_t, LineMark>& marks) {
   markerDeleteAll(kHintMarker);
   markerDeleteAll(kFaultMarker);
+  markerDeleteAll(kFirstMarker);
   for (const auto& [line, mark] : marks)
-    if (line <= lines()) markerAdd(line - 1, mark.faults ? kFaultMarker : kHintMarker);
+    if (line <= lines())
+      markerAdd(line - 1, mark.first ? kFirstMarker : mark.faults ? kFaultMarker : kHintMarker);
 }
 
 std::int32_t SourceView::caretLine() const {
@@ -151,9 +159,10 @@ void SourceView::applyLook() {
 void SourceView::setMarkers(const graphview::Look& look) {
   setMarkerBackgroundColor(mixed(look.background, look.ranks[0], look.dark ? 0.09 : 0.06), kNodesMarker);
   setMarkerBackgroundColor(mixed(look.background, look.selection, look.dark ? 0.65 : 0.28), kLineMarker);
-  const int side = fontMetrics().ascent();
-  markerDefine(hitMark(look.fault, true, side, devicePixelRatioF()), kFaultMarker);
-  markerDefine(hitMark(look.hint, false, side, devicePixelRatioF()), kHintMarker);
+  const int side = fontMetrics().ascent() + 1;
+  for (const Marker marker : {kHintMarker, kFaultMarker, kFirstMarker})
+    markerDefine(hitMark(marker, marker == kHintMarker ? look.hint : look.fault, side, devicePixelRatioF()),
+                 marker);
   setMarginWidth(kHits, fontMetrics().height());
 }
 

@@ -175,6 +175,9 @@ void SourcePresenter::readMarks() {
     ++(hit.effectiveSeverity == watch::Severity::kFault ? mark.faults : mark.hints);
     if (mark.texts.size() < kMostTexts) mark.texts += hitText(m_document.graph(), hit);
   }
+  if (const watch::CheckReport* report = m_document.findings().report(); report && report->first)
+    if (const auto at = m_document.findings().placeOf(*report->first).line)
+      marks[at->file][at->line].first = true;
   if (marks == m_marks) return;
   m_marks = std::move(marks);
   emit marksChanged();

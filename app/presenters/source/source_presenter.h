@@ -20,7 +20,8 @@ struct SourceFile {
 /// What the check found on a line.
 struct LineMark {
   int faults = 0, hints = 0;
-  QStringList texts;  // the first few, in the order of "first"
+  bool first = false;  // the first fault of all is here
+  QStringList texts;   // the first few, in the order of "first"
   bool operator==(const LineMark&) const = default;
 };
 

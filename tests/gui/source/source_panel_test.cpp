@@ -184,7 +184,7 @@ TEST_CASE("Lines where something was found carry a mark after the check", "[gui]
   const auto marked = [&] {
     std::vector<int> lines;
     for (int line = 1; line <= shown.view->lines(); ++line)
-      if (markersOf(*shown.view, line) & 0b1100u) lines.push_back(line);
+      if (markersOf(*shown.view, line) & 0b11100u) lines.push_back(line);
     return lines;
   };
   CHECK(marked().empty());

@@ -202,14 +202,20 @@ TEST_CASE("Lines of faults and hints are marked once the check has found them", 
   const auto mark = source.marks().find(place.line->line);
   REQUIRE(mark != source.marks().end());
   CHECK(mark->second.faults > 0);
+  CHECK(mark->second.first);
   CHECK(mark->second.texts.join('\n').contains("network/conv2/Conv-op1 at iteration 4, rank 1"));
   CHECK(source.toolTip(place.line->line).contains(mark->second.texts.front()));
   std::size_t all = 0;
+  int firsts = 0;
   for (std::size_t i = 0; i < source.files().size(); ++i) {
     source.showFile(static_cast<int>(i));
-    for (const auto& [line, m] : source.marks()) all += static_cast<std::size_t>(m.faults + m.hints);
+    for (const auto& [line, m] : source.marks()) {
+      all += static_cast<std::size_t>(m.faults + m.hints);
+      firsts += m.first ? 1 : 0;
+    }
   }
   CHECK(all == document->findings().hits().size());
+  CHECK(firsts == 1);
 }
 
 TEST_CASE("Previous and next lines with nodes are found from any line", "[gui]") {
