@@ -203,7 +203,7 @@ void BoxItem::paintTitleOnly(QPainter& painter, double detail) const {
       std::min({0.95 / detail, (m_rect.width() - 16) / wide, (roomy - 2) / style.titleMetrics().height()});
   QFont font = style.titleFont();
   font.setPixelSize(std::max(1, static_cast<int>(font.pixelSize() * grow)));
-  if (font.pixelSize() * detail < 5) return;
+  if (font.pixelSize() * detail < 3.5) return;
   painter.setFont(font);
   painter.setPen(m_drawing.look.text);
   const QRectF place(m_rect.left() + 8, m_rect.top(), m_rect.width() - 16, roomy);

@@ -44,18 +44,20 @@ GraphPanel::GraphPanel(QWidget* parent)
   layout->setSpacing(0);
   layout->addWidget(m_toolbar);
   layout->addWidget(m_canvas, 1);
-  m_legend = new GraphLegend(m_canvas->viewport());
-  m_notice = new QLabel(m_canvas->viewport());
+  // Over the viewport, not in it: what is in it moves when it is scrolled.
+  m_legend = new GraphLegend(m_canvas);
+  m_notice = new QLabel(m_canvas);
   m_notice->setObjectName(QStringLiteral("graphNotice"));
   m_notice->setWordWrap(true);
   m_notice->setMargin(8);
   m_notice->setAutoFillBackground(true);
   m_notice->hide();
-  m_hint = new QLabel(tr("Open a run to see its graph."), m_canvas->viewport());
+  m_hint = new QLabel(tr("Open a run to see its graph."), m_canvas);
   m_hint->setObjectName(QStringLiteral("graphHint"));
   m_hint->setAlignment(Qt::AlignCenter);
   m_hint->setWordWrap(true);
   m_hint->setEnabled(false);
+  m_hint->setAttribute(Qt::WA_TransparentForMouseEvents);
   m_legend->hide();
   connectCanvas();
   connectPresenter();

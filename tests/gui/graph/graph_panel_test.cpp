@@ -226,6 +226,21 @@ TEST_CASE("The picture takes the colours of the desktop", "[gui][graph]") {
   CHECK(changed.pixelColor(empty) == QColor("#1b1f24"));
 }
 
+TEST_CASE("The legend stays in its corner while the picture moves", "[gui][graph]") {
+  const Shown shown(test::nanRun());
+  const auto* legend = shown.panel->findChild<QWidget*>("graphLegend");
+  REQUIRE(legend->isVisible());
+  const QPoint before = legend->mapTo(shown.panel.get(), QPoint());
+  shown.canvas().setZoom(1);
+  shown.mouse(QEvent::MouseButtonPress, {200, 300});
+  shown.mouse(QEvent::MouseMove, {200, 260});
+  shown.mouse(QEvent::MouseMove, {260, 150});
+  shown.mouse(QEvent::MouseButtonRelease, {260, 150});
+  CHECK(legend->mapTo(shown.panel.get(), QPoint()) == before);
+  shown.panel->findChild<QAction*>("graphShowLegend")->trigger();
+  CHECK_FALSE(legend->isVisible());
+}
+
 TEST_CASE("A kernel is outlined around the nodes it covers", "[gui][graph]") {
   test::gui();
   graphview::FoldedGraph folded(test::smallGraph());
