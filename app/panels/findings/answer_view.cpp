@@ -36,7 +36,10 @@ QString rowsHtml(const FindingAnswer& answer) {
   label = QStringLiteral("then");
   for (const QString& sentence : answer.then) html += row(std::exchange(label, {}), escaped(sentence));
   if (!answer.advice.isEmpty()) html += row(QStringLiteral("advice"), escaped(answer.advice));
-  return html.isEmpty() ? QString() : "<table cellspacing='0' cellpadding='0'>" + html + "</table>";
+  return html.isEmpty()
+             ? QString()
+             : "<table cellspacing='0' cellpadding='0' style='margin-top: 4px; margin-bottom: 4px'>" + html +
+                   "</table>";
 }
 
 }  // namespace

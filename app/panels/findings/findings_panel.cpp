@@ -44,6 +44,7 @@ FindingsPanel::FindingsPanel(QWidget* parent)
     const int height = m_splitter->height();
     if (open) m_splitter->setSizes({height / 3, height / 4, height - height / 3 - height / 4});
   });
+  connect(m_watchpoints, &WatchpointSection::formShown, this, &FindingsPanel::makeRoomForForm);
   applyLook();
   setDocument(nullptr);
 }
@@ -104,6 +105,16 @@ void FindingsPanel::setDocument(Document* document) {
             [this] { m_hits->follow(m_document->cursor().place()); });
   }
   refresh();
+}
+
+// The form has many fields: while it is there, the rest gives way.
+void FindingsPanel::makeRoomForForm(bool shown) {
+  const int height = m_splitter->height();
+  if (shown)
+    m_sizesBeforeForm = m_splitter->sizes();
+  else if (!m_sizesBeforeForm.isEmpty())
+    m_splitter->setSizes(std::exchange(m_sizesBeforeForm, {}));
+  if (shown) m_splitter->setSizes({height / 6, height / 6, height - height / 3});
 }
 
 void FindingsPanel::refresh() {

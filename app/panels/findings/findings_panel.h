@@ -31,6 +31,7 @@ class FindingsPanel : public Panel {
 
  private:
   void makeLayout();
+  void makeRoomForForm(bool shown);
   void refresh();
   void showState();
   void showAnswer();
@@ -40,6 +41,7 @@ class FindingsPanel : public Panel {
 
   Document* m_document = nullptr;
   int m_shownReport = -1;
+  QList<int> m_sizesBeforeForm;  // of the splitter
   QLabel* m_status;
   QProgressBar* m_progress;
   QPushButton *m_recheck, *m_cancel;

@@ -53,7 +53,8 @@ WatchpointSection::WatchpointSection(QWidget* parent)
   });
   connect(m_reset, &QToolButton::clicked, this, [this] { m_findings->resetToRecommended(); });
   connect(m_form, &ConditionForm::accepted, this, &WatchpointSection::accept);
-  connect(m_form, &ConditionForm::cancelled, this, [this] { m_pages->setCurrentIndex(0); });
+  connect(m_form, &ConditionForm::cancelled, this, &WatchpointSection::showList);
+  connect(m_pages, &QStackedWidget::currentChanged, this, [this](int page) { emit formShown(page != 0); });
   setOpen(false);
 }
 
@@ -110,7 +111,7 @@ void WatchpointSection::setFindings(Findings* findings) {
   m_view->setModel(nullptr);
   m_model.reset();
   m_findings = findings;
-  m_pages->setCurrentIndex(0);
+  showList();
   if (findings) {
     m_model = std::make_unique<WatchpointModel>(*findings);
     m_view->setModel(m_model.get());
@@ -118,7 +119,7 @@ void WatchpointSection::setFindings(Findings* findings) {
     connect(findings, &Findings::changed, this, &WatchpointSection::refresh);
     connect(m_view->selectionModel(), &QItemSelectionModel::currentChanged, this,
             &WatchpointSection::refresh);
-    connect(m_model.get(), &QAbstractItemModel::modelReset, this, [this] { m_pages->setCurrentIndex(0); });
+    connect(m_model.get(), &QAbstractItemModel::modelReset, this, &WatchpointSection::showList);
   }
   setEnabled(findings);
   refresh();
@@ -150,8 +151,10 @@ void WatchpointSection::edit(std::optional<std::size_t> row) {
     m_form->start();
 }
 
+void WatchpointSection::showList() { m_pages->setCurrentIndex(0); }
+
 void WatchpointSection::accept(const watch::Watchpoint& watchpoint) {
-  m_pages->setCurrentIndex(0);
+  showList();
   if (!m_edited)
     m_findings->add(watchpoint);
   else if (m_findings->entries()[*m_edited].watchpoint.text() != watchpoint.text())

@@ -29,12 +29,14 @@ class WatchpointSection : public QWidget {
 
  signals:
   void openChanged(bool open);
+  void formShown(bool shown);
 
  private:
   void makeLayout();
   QToolButton* button(const QString& text, const QString& toolTip, const char* name);
   void refresh();
   void edit(std::optional<std::size_t> row);
+  void showList();
   void accept(const watch::Watchpoint& watchpoint);
   std::optional<std::size_t> currentRow() const;
   Findings* m_findings = nullptr;
