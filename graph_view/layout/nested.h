@@ -34,7 +34,6 @@ class NestedLayout {
  public:
   /// nullptr when cancelled.
   std::shared_ptr<const Placement> place(const Block& block, const core::CancelToken& cancel);
-  void clear() { m_kept.clear(); }
   std::int64_t laidOut() const { return m_laidOut; }  // scopes, so far; for tests
 
  private:

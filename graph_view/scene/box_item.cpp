@@ -70,7 +70,7 @@ void BoxItem::paint(QPainter* painter, const QStyleOptionGraphicsItem* option, Q
   if (m_state.dimmed) painter->setOpacity(0.28);
   paintFrame(*painter, detail);
   if (detail >= kAllText) {
-    paintHeader(*painter, detail);
+    paintHeader(*painter);
     if (!m_content.open) paintLines(*painter);
   } else if (detail >= kAnyText) {
     paintTitleOnly(*painter, detail);
@@ -137,7 +137,7 @@ void BoxItem::paintPhases(QPainter& painter, const QPainterPath& inside) const {
   painter.restore();
 }
 
-void BoxItem::paintHeader(QPainter& painter, double) const {
+void BoxItem::paintHeader(QPainter& painter) const {
   const Look& look = m_drawing.look;
   const BoxStyle& style = m_drawing.style;
   const BoxText& text = m_content.text;
@@ -225,7 +225,7 @@ void BoxItem::paintButton(QPainter& painter) const {
 
 // Finite is a dot; what is not is said in words, so that no one depends on the colour.
 void BoxItem::paintBadge(QPainter& painter, double detail) const {
-  if (!m_drawing.showBadges || m_state.health == Health::kUnknown || m_content.item.isInput()) return;
+  if (m_state.health == Health::kUnknown || m_content.item.isInput()) return;
   const QColor color = m_drawing.look.health(m_state.health);
   const double grow = std::clamp(0.55 / std::max(detail, 0.01), 1.0, 4.0);
   const double middle = m_content.open ? kHeaderHeight / 2 : 7 + m_drawing.style.titleMetrics().height() / 2;

@@ -17,7 +17,6 @@ enum class HitMark { kNone, kHint, kFault, kFirst };
 struct Drawing {
   Look look;
   BoxStyle style;
-  bool showBadges = true;
 };
 
 /// The ground of an open scope.
@@ -56,7 +55,7 @@ class BoxItem : public QGraphicsItem {
 
  private:
   void paintFrame(QPainter& painter, double detail) const;
-  void paintHeader(QPainter& painter, double detail) const;
+  void paintHeader(QPainter& painter) const;
   void paintLines(QPainter& painter) const;
   void paintTitleOnly(QPainter& painter, double detail) const;
   void paintPhases(QPainter& painter, const QPainterPath& inside) const;

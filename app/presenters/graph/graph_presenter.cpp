@@ -8,6 +8,12 @@ namespace msdbg::app {
 using graphview::Item;
 using graphview::ScopeId;
 
+namespace {
+
+constexpr int kMostHitsListed = 4;
+
+}  // namespace
+
 GraphPresenter::GraphPresenter(GraphMetrics metrics, QObject* parent)
     : QObject(parent), m_metrics(std::move(metrics)) {}
 
@@ -47,14 +53,6 @@ void GraphPresenter::setDocument(Document* document) {
   if (m_restored) restore(*std::exchange(m_restored, std::nullopt));
   layOut({});
   if (!selected().empty()) followCursor();
-}
-
-void GraphPresenter::setMetrics(GraphMetrics metrics) {
-  m_metrics = std::move(metrics);
-  if (!m_folded) return;
-  m_worker = std::make_unique<LayoutWorker>();
-  connect(m_worker.get(), &LayoutWorker::done, this, &GraphPresenter::takePlacement);
-  layOut({});
 }
 
 void GraphPresenter::layOut(Item anchor) {
@@ -190,7 +188,25 @@ QString GraphPresenter::tooltip(Item item) const {
                 .arg(badges.rank.value)
                 .arg(QLatin1String(graphview::healthName(badges.nodes[item.node().index()])));
   }
-  return text;
+  return text + hitsText(item);
+}
+
+QString GraphPresenter::hitsText(Item item) const {
+  QString text;
+  int more = 0, listed = 0;
+  for (const watch::Hit& hit : m_document->findings().hits()) {
+    if (!item.isNode() || hit.node != item.node()) continue;
+    if (listed++ >= kMostHitsListed) {
+      ++more;
+      continue;
+    }
+    text += QStringLiteral("\nhit: %1, iteration %2, rank %3")
+                .arg(QString::fromUtf8(hit.condition->title.data(),
+                                       static_cast<qsizetype>(hit.condition->title.size())))
+                .arg(hit.iteration.value)
+                .arg(hit.rank.value);
+  }
+  return more > 0 ? text + QStringLiteral("\nand %1 hits more").arg(more) : text;
 }
 
 bool GraphPresenter::settled() const {

@@ -24,7 +24,6 @@ class GraphPresenter : public QObject {
   /// An opened document; nullptr forgets it.
   void setDocument(Document* document);
   Document* document() const { return m_document; }
-  void setMetrics(GraphMetrics metrics);  // another font: everything is laid out again
 
   // The picture; nullptr until the first one is laid out.
   const graphview::FoldedGraph* folded() const { return m_folded.get(); }
@@ -77,6 +76,7 @@ class GraphPresenter : public QObject {
   void mark(const watch::Hit& hit, Mark mark);
   void computePath();
   void revealSelection();
+  QString hitsText(graphview::Item item) const;
   GraphMetrics m_metrics;
   Document* m_document = nullptr;
   std::unique_ptr<graphview::FoldedGraph> m_folded;

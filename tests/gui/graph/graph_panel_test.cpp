@@ -163,6 +163,10 @@ TEST_CASE("U and D dim what is not on the way of the selection", "[gui][graph]")
   CHECK(shown.panel->findChild<QAction*>("graphUpstream")->isChecked());
   CHECK_FALSE(shown.scene().box(shown.scope("network/conv1"))->state().dimmed);
   CHECK(shown.scene().box(shown.scope("network/fc1"))->state().dimmed);
+  for (const graphview::EdgeItem* edge : shown.scene().edges()) {
+    if (edge->content().from == flatten) CHECK(edge->state() == graphview::EdgeItem::State::kDimmed);
+    if (edge->content().to == flatten) CHECK(edge->state() == graphview::EdgeItem::State::kOnPath);
+  }
   shown.press(Qt::Key_D);
   CHECK_FALSE(shown.panel->findChild<QAction*>("graphUpstream")->isChecked());
   CHECK(shown.scene().box(shown.scope("network/conv1"))->state().dimmed);

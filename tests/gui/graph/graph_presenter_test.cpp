@@ -152,6 +152,7 @@ TEST_CASE("Hits of the report are marked, the first fault before all", "[gui][gr
   const auto report = nlohmann::json::parse(result.out);
   const core::NodeId first = shown.node(report["first"]["node"]);
   CHECK(shown.presenter.hits().at(first) == GraphPresenter::Mark::kFirst);
+  CHECK(shown.presenter.tooltip(Item::of(first)).contains("iteration 4, rank 1"));
   for (const auto& hit : report["hits"])
     if (hit["node"].is_string())
       CHECK(shown.presenter.hits().at(shown.node(hit["node"])) >= GraphPresenter::Mark::kFault);
