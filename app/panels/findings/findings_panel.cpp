@@ -23,6 +23,7 @@ const QString kOpen = QStringLiteral("watchpoints_open"), kFaults = QStringLiter
 
 FindingsPanel::FindingsPanel(QWidget* parent)
     : Panel(parent),
+      m_top(new QWidget(this)),
       m_status(new QLabel(this)),
       m_progress(new QProgressBar(this)),
       m_recheck(new QPushButton(QStringLiteral("Recheck"), this)),
@@ -65,7 +66,7 @@ void FindingsPanel::makeLayout() {
   m_notice->setTextFormat(Qt::PlainText);
   m_notice->setContentsMargins(6, 0, 6, 4);
 
-  auto* top = new QHBoxLayout;
+  auto* top = new QHBoxLayout(m_top);
   top->setContentsMargins(6, 6, 6, 4);
   top->setSpacing(6);
   top->addWidget(m_status);
@@ -83,7 +84,7 @@ void FindingsPanel::makeLayout() {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
-  layout->addLayout(top);
+  layout->addWidget(m_top);
   layout->addWidget(m_notice);
   layout->addWidget(m_splitter, 1);
 }
@@ -132,6 +133,7 @@ void FindingsPanel::showState() {
   const bool checking = state == State::kChecking, stale = findings && findings->stale();
   m_cancel->setVisible(checking);
   m_progress->setVisible(checking);
+  m_top->setVisible(state != State::kDone || stale);  // else it has nothing to say: room for the answer
   m_recheck->setVisible(!checking);
   m_recheck->setEnabled(findings && stale);
   QString status, notice;

@@ -42,6 +42,7 @@ class FindingsPanel : public Panel {
   Document* m_document = nullptr;
   int m_shownReport = -1;
   QList<int> m_sizesBeforeForm;  // of the splitter
+  QWidget* m_top;                // status, progress and buttons
   QLabel* m_status;
   QProgressBar* m_progress;
   QPushButton *m_recheck, *m_cancel;

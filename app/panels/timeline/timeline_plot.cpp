@@ -9,7 +9,7 @@
 namespace msdbg::app {
 namespace {
 
-constexpr double kMarkHeight = 0.035, kTopHeight = 0.955, kTopStep = 0.05;  // shares of the height
+constexpr double kMarkHeight = 0.035, kTopHeight = 0.955, kTopStep = 0.07;  // shares of the height
 constexpr double kNear = 10;                                                // pixels
 constexpr int kMostScatters = 60;  // more points than this are drawn as a line alone
 constexpr int kMostInLegend = 8;
@@ -177,7 +177,7 @@ void TimelinePlot::setLines(const std::vector<TimelineLine>& lines) {
     drawn.nonFinite->data()->clear();
     for (const TimelinePoint& point : lines[i].points)
       if (point.value && !std::isfinite(*point.value))
-        drawn.nonFinite->addData(static_cast<double>(point.iteration.value), kTopHeight - kTopStep * (i % 5));
+        drawn.nonFinite->addData(static_cast<double>(point.iteration.value), kTopHeight - kTopStep * (i % 3));
     draw(drawn, i);
   }
   nameNonFinite();
