@@ -166,13 +166,21 @@ void PictureView::mousePressEvent(QMouseEvent* event) {
   if (element && event->button() == Qt::LeftButton) emit cellClicked(element->row, element->column);
 }
 
+QString PictureView::textOf(Element element) const {
+  const QString place = tr("row %1, column %2").arg(element.row).arg(element.column);
+  if (m_picture.rowsPerPixel == 1 && m_picture.columnsPerPixel == 1) return place;
+  return place + "\n" +
+         tr("a pixel is the mean of %1 × %2 elements; one that is not finite always shows")
+             .arg(m_picture.rowsPerPixel)
+             .arg(m_picture.columnsPerPixel);
+}
+
 bool PictureView::event(QEvent* event) {
   if (event->type() == QEvent::PaletteChange) setPicture(Picture(m_picture));
   if (event->type() != QEvent::ToolTip) return QWidget::event(event);
   const auto* help = static_cast<QHelpEvent*>(event);
   if (const std::optional<Element> element = elementAt(help->pos()))
-    QToolTip::showText(help->globalPos(), tr("row %1, column %2").arg(element->row).arg(element->column),
-                       this);
+    QToolTip::showText(help->globalPos(), textOf(*element), this);
   else
     QToolTip::hideText();
   return true;

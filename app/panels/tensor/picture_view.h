@@ -42,6 +42,7 @@ class PictureView : public QWidget {
     std::int64_t row = 0, column = 0;
   };
   std::optional<Element> elementAt(QPoint position) const;
+  QString textOf(Element element) const;
   QRectF rectOf(double x, double y, double width, double height) const;  // of image pixels
   int legendHeight() const;
   void drawMarks(QPainter& painter, const graphview::Look& look) const;

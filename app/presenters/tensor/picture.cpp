@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 namespace msdbg::app {
 
@@ -61,31 +62,31 @@ int colourOf(double value, const replay::ValueRange& range) {
   return static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * (Picture::kColours - 1)));
 }
 
-// NaN before infinity: it says more.
 int signalOf(double value) {
   if (std::isnan(value)) return Picture::kNan;
   return value > 0 ? Picture::kPosInf : Picture::kNegInf;
 }
 
-// The colour of a block: its mean, unless something in it is not finite.
-int blockColour(const SideValues& values, const SlicePlane& plane, const Picture& picture, std::int64_t row,
-                std::int64_t column) {
+// Its mean, unless something in it is not finite: NaN before infinity, it says more.
+double blockValue(const SideValues& values, const SlicePlane& plane, const PictureBlocks& blocks,
+                  std::int64_t row, std::int64_t column) {
   const std::int64_t stride = plane.columnStride();
-  const std::int64_t rowEnd = std::min(row + picture.rowsPerPixel, picture.rows);
-  const std::int64_t columnEnd = std::min(column + picture.columnsPerPixel, picture.columns);
-  double sum = 0;
-  int signal = -1;
+  const std::int64_t rowEnd = std::min(row + blocks.rowsPerPixel, blocks.rows);
+  const std::int64_t columnEnd = std::min(column + blocks.columnsPerPixel, blocks.columns);
+  const auto count = static_cast<double>((rowEnd - row) * (columnEnd - column));
+  double mean = 0;
+  std::optional<double> signal;
   for (std::int64_t r = row; r < rowEnd; ++r) {
     const std::int64_t start = plane.flatIndex(r, 0);
     for (std::int64_t c = column; c < columnEnd; ++c) {
       const double value = values.at(start + c * stride);
       if (std::isfinite(value))
-        sum += value / static_cast<double>((rowEnd - row) * (columnEnd - column));
-      else
-        signal = signal == Picture::kNan ? signal : signalOf(value);
+        mean += value / count;
+      else if (!signal || !std::isnan(*signal))
+        signal = value;
     }
   }
-  return signal >= 0 ? signal : colourOf(sum, picture.range);
+  return signal.value_or(mean);
 }
 
 std::int64_t blockSize(std::int64_t elements, int pixels) {
@@ -95,40 +96,47 @@ std::int64_t blockSize(std::int64_t elements, int pixels) {
 
 }  // namespace
 
-replay::ValueRange planeRange(const SideValues& values, const SlicePlane& plane, const CancelToken& cancel) {
-  replay::ValueRange range;
-  const std::int64_t stride = plane.columnStride();
-  for (std::int64_t row = 0; row < plane.rows() && !cancel.cancelled(); ++row) {
-    const std::int64_t start = plane.flatIndex(row, 0);
-    for (std::int64_t column = 0; column < plane.columns(); ++column) {
-      const double value = values.at(start + column * stride);
-      if (std::isfinite(value)) range = range.with({value, value});
+PictureBlocks blocksOf(const SideValues& values, const SlicePlane& plane, QSize most,
+                       const CancelToken& cancel) {
+  PictureBlocks blocks;
+  blocks.rows = plane.rows();
+  blocks.columns = plane.columns();
+  if (blocks.rows == 0 || blocks.columns == 0) return blocks;
+  const QSize drawn = drawnSize(blocks.rows, blocks.columns, most);
+  blocks.rowsPerPixel = blockSize(blocks.rows, drawn.height());
+  blocks.columnsPerPixel = blockSize(blocks.columns, drawn.width());
+  blocks.size =
+      QSize(static_cast<int>((blocks.columns + blocks.columnsPerPixel - 1) / blocks.columnsPerPixel),
+            static_cast<int>((blocks.rows + blocks.rowsPerPixel - 1) / blocks.rowsPerPixel));
+  for (int y = 0; y < blocks.size.height() && !cancel.cancelled(); ++y) {
+    for (int x = 0; x < blocks.size.width(); ++x) {
+      const double value =
+          blockValue(values, plane, blocks, y * blocks.rowsPerPixel, x * blocks.columnsPerPixel);
+      if (std::isfinite(value)) blocks.range = blocks.range.with({value, value});
+      blocks.values.push_back(value);
     }
   }
-  return range;
+  return blocks;
 }
 
-Picture makePicture(const SideValues& values, const SlicePlane& plane, replay::ValueRange range,
-                    ColourMap map, QSize most, const CancelToken& cancel) {
+Picture makePicture(const PictureBlocks& blocks, replay::ValueRange range, ColourMap map) {
   Picture picture;
-  picture.rows = plane.rows();
-  picture.columns = plane.columns();
-  if (picture.rows == 0 || picture.columns == 0) return picture;
+  picture.rows = blocks.rows;
+  picture.columns = blocks.columns;
+  picture.rowsPerPixel = blocks.rowsPerPixel;
+  picture.columnsPerPixel = blocks.columnsPerPixel;
+  const auto pixels = static_cast<std::size_t>(std::max(blocks.size.width() * blocks.size.height(), 0));
+  if (pixels == 0 || blocks.values.size() != pixels) return picture;  // empty, or cancelled on the way
   picture.diverging = wantsDiverging(map, range);
   picture.range = picture.diverging ? centred(range) : range;
-  const QSize drawn = drawnSize(picture.rows, picture.columns, most);
-  picture.rowsPerPixel = blockSize(picture.rows, drawn.height());
-  picture.columnsPerPixel = blockSize(picture.columns, drawn.width());
-  const auto height = (picture.rows + picture.rowsPerPixel - 1) / picture.rowsPerPixel;
-  const auto width = (picture.columns + picture.columnsPerPixel - 1) / picture.columnsPerPixel;
-  QImage image(static_cast<int>(width), static_cast<int>(height), QImage::Format_Indexed8);
-  for (int y = 0; y < image.height() && !cancel.cancelled(); ++y) {
+  QImage image(blocks.size, QImage::Format_Indexed8);
+  auto value = blocks.values.begin();
+  for (int y = 0; y < image.height(); ++y) {
     uchar* line = image.scanLine(y);
-    for (int x = 0; x < image.width(); ++x) {
-      const int colour =
-          blockColour(values, plane, picture, y * picture.rowsPerPixel, x * picture.columnsPerPixel);
-      line[x] = static_cast<uchar>(colour);
-      if (colour < Picture::kColours) continue;
+    for (int x = 0; x < image.width(); ++x, ++value) {
+      const bool finite = std::isfinite(*value);
+      line[x] = static_cast<uchar>(finite ? colourOf(*value, picture.range) : signalOf(*value));
+      if (finite) continue;
       ++picture.nonFinitePixels;
       if (picture.firstNonFinite.size() < kMostMarks) picture.firstNonFinite.emplace_back(x, y);
     }

@@ -1,6 +1,7 @@
 // Picture: a plane of a tensor as an image of colour numbers. A pixel stands for one element or for a block
 // of them; a block with a NaN or an infinity shows that, so none is ever lost. Colours are chosen where it is
-// drawn (light or dark). makePicture is pure and belongs on the replay thread; the rest is cheap.
+// drawn (light or dark). blocksOf and makePicture are pure and belong on the replay thread; the rest is
+// cheap.
 #pragma once
 
 #include <QColor>
@@ -32,11 +33,17 @@ struct Picture {
   std::vector<QPoint> firstNonFinite;  // a few, to be marked: one pixel is easily overlooked
 };
 
-/// The values that a picture spans: of the whole plane.
-replay::ValueRange planeRange(const SideValues& values, const SlicePlane& plane,
-                              const core::CancelToken& cancel);
-Picture makePicture(const SideValues& values, const SlicePlane& plane, replay::ValueRange range,
-                    ColourMap map, QSize most, const core::CancelToken& cancel);
+/// What the pixels of a plane stand for: the mean of a block, or NaN or an infinity where one is in it.
+struct PictureBlocks {
+  std::int64_t rows = 0, columns = 0;  // of the plane
+  std::int64_t rowsPerPixel = 1, columnsPerPixel = 1;
+  QSize size;
+  std::vector<double> values;  // line by line
+  replay::ValueRange range;    // of those that are finite
+};
+PictureBlocks blocksOf(const SideValues& values, const SlicePlane& plane, QSize most,
+                       const core::CancelToken& cancel);
+Picture makePicture(const PictureBlocks& blocks, replay::ValueRange range, ColourMap map);
 
 /// What the colour numbers look like; nan and inf are the window's own signal colours.
 struct SignalColours {

@@ -96,22 +96,19 @@ ValueAnswer readValues(replay::Run& run, TensorCache& cache, const ValueQuestion
 PerSide<Picture> readPictures(replay::Run& run, TensorCache& cache, const ValueQuestion& question,
                               const SlicePlane& plane, const PictureQuestion& picture,
                               const CancelToken& cancel) {
-  PerSide<std::optional<SideValues>> values;
-  PerSide<replay::ValueRange> ranges;
+  PerSide<PictureBlocks> blocks;
   for (const Side side : kSides) {
-    Result<SideValues> found = sideValues(run, cache, question, side);
-    if (!found.ok() || !plane.valid() || found->shape() != plane.shape()) continue;
-    ranges[indexOf(side)] = planeRange(*found, plane, cancel);
-    values[indexOf(side)] = std::move(found).value();
+    const Result<SideValues> values = sideValues(run, cache, question, side);
+    if (!values.ok() || !plane.valid() || values->shape() != plane.shape()) continue;
+    blocks[indexOf(side)] = blocksOf(*values, plane, picture.most, cancel);
   }
-  const replay::ValueRange shared = ranges[indexOf(Side::kA)].with(ranges[indexOf(Side::kB)]);
+  const replay::ValueRange shared = blocks[indexOf(Side::kA)].range.with(blocks[indexOf(Side::kB)].range);
   PerSide<Picture> pictures;
   for (const Side side : kSides) {
-    const std::size_t i = indexOf(side);
-    if (!values[i] || cancel.cancelled()) continue;
+    const PictureBlocks& seen = blocks[indexOf(side)];
     const bool difference = side == Side::kDifference;
-    pictures[i] = makePicture(*values[i], plane, difference ? ranges[i] : shared,
-                              difference ? ColourMap::kDiverging : picture.map, picture.most, cancel);
+    pictures[indexOf(side)] =
+        makePicture(seen, difference ? seen.range : shared, difference ? ColourMap::kDiverging : picture.map);
   }
   return pictures;
 }

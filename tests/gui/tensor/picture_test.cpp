@@ -20,8 +20,8 @@ core::Tensor ramp(std::int64_t rows, std::int64_t columns) {
 
 Picture pictureOf(const core::Tensor& tensor, QSize most, ColourMap map = ColourMap::kAuto) {
   const SlicePlane plane(tensor.shape());
-  const SideValues values(tensor);
-  return makePicture(values, plane, planeRange(values, plane, kNever), map, most, kNever);
+  const PictureBlocks blocks = blocksOf(SideValues(tensor), plane, most, kNever);
+  return makePicture(blocks, blocks.range, map);
 }
 
 }  // namespace
@@ -76,6 +76,16 @@ TEST_CASE("A picture of equal, huge or no finite values has colours too") {
   CHECK(none.image.pixelIndex(1, 0) == Picture::kNegInf);
   CHECK(pictureOf(core::Tensor::zeros(core::DType::Int64, {3, 3}), {9, 9}).image.size() == QSize(3, 3));
   CHECK(pictureOf(core::Tensor(core::DType::Float32, {0, 3}), {9, 9}).image.isNull());
+}
+
+TEST_CASE("A picture of blocks spans the range of their means, not of single elements") {
+  const Picture picture = pictureOf(ramp(4, 40), {10, 10});  // a pixel is 4 x 4 elements
+  CHECK(picture.image.width() == 10);
+  REQUIRE(picture.image.height() == 1);
+  CHECK(picture.range.low == Approx(60 + 1.5));
+  CHECK(picture.range.high == Approx(60 + 37.5));
+  CHECK(picture.image.pixelIndex(0, 0) == 0);
+  CHECK(picture.image.pixelIndex(9, 0) == Picture::kColours - 1);
 }
 
 TEST_CASE("SlicePlane walks any two dimensions and says the slice as msdbg show takes it") {
