@@ -97,9 +97,12 @@ struct Watchpoint {
   bool recommended = false;
   std::optional<Severity> severity;  // the recommended set may make a hint of it
   std::string text() const;
+  /// As parseWatchpoint() reads it back, severity and exceptions of the recommended set included.
+  std::string argument() const { return recommended ? std::string(condition->id) + ":recommended" : text(); }
 };
-/// `CONDITION[:param=value,…]`. kNotFound / kUsage: unknown condition or parameter (nearest ones), value out
-/// of range (the range is named), none given where one is needed, range_start > range_end.
+/// `CONDITION[:param=value,…]`, or `CONDITION:recommended`: as the recommended set has it. kNotFound /
+/// kUsage: unknown condition or parameter (nearest ones), value out of range (the range is named), none given
+/// where one is needed, range_start > range_end.
 core::Result<Watchpoint> parseWatchpoint(std::string_view text);
 /// The set used when no -w is given (shared/specs/watchpoints.md "Recommended set").
 std::vector<Watchpoint> recommendedSet();

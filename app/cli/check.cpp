@@ -26,6 +26,10 @@ Result<std::vector<watch::Watchpoint>> watchpointsOf(const std::vector<std::stri
   if (texts.empty()) return watch::recommendedSet();
   std::vector<watch::Watchpoint> watchpoints;
   for (const std::string& text : texts) {
+    if (text == "recommended") {
+      std::ranges::move(watch::recommendedSet(), std::back_inserter(watchpoints));
+      continue;
+    }
     MSDBG_ASSIGN(watch::Watchpoint watchpoint, watch::parseWatchpoint(text));
     watchpoints.push_back(std::move(watchpoint));
   }
@@ -104,8 +108,10 @@ Result<int> check(const CheckCommandOptions& options, const Context& context) {
 Command::Run setup(CLI::App& app, Context& context) {
   auto options = std::make_shared<CheckCommandOptions>();
   app.add_option("RUN", options->run, "run folder (default: the newest *.msdbg here)");
-  app.add_option("-w,--watch", options->watchpoints,
-                 "CONDITION[:param=value,...]; may be repeated (default: the recommended set)")
+  app.add_option(
+         "-w,--watch", options->watchpoints,
+         "CONDITION[:param=value,...] or CONDITION:recommended; may be repeated (default: recommended, the "
+         "whole set)")
       ->type_name("CONDITION")
       ->allow_extra_args(false);
   app.add_option("--ranks", options->ranks, "only these: 0,2-4")->type_name("LIST");

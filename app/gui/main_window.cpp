@@ -5,7 +5,6 @@
 #include <QDockWidget>
 #include <QDragEnterEvent>
 #include <QFileInfo>
-#include <QJsonArray>
 #include <QLabel>
 #include <QMimeData>
 #include <QStackedWidget>
@@ -17,13 +16,12 @@
 #include "app/gui/recent_runs.h"
 #include "app/gui/run_status.h"
 #include "app/gui/start_page.h"
-#include "app/presenters/findings/kept_watchpoints.h"
 #include "app/presenters/place_json.h"
 
 namespace msdbg::app {
 namespace {
 
-constexpr auto kPlace = "place", kPanels = "panels", kWatchpoints = "watchpoints";
+constexpr auto kPlace = "place", kPanels = "panels";
 constexpr int kMessageMs = 8000;
 constexpr QSize kFirstSize(1280, 800);
 
@@ -110,29 +108,14 @@ void MainWindow::openRun(const QString& path, const StartPlace& start) {
   });
 }
 
-void MainWindow::opened() {
-  using Answer = core::Result<SessionStore::Loaded>;
-  Document* document = m_opening->document.get();
-  if (m_keep == Keep::kForget) return adopt({});
-  document->replay().ask(
-      this, "session",
-      [path = document->facts().path](replay::Run&, const core::CancelToken&) -> Answer {
-        return SessionStore::load(path);
-      },
-      [this](Answer session) { adopt(session.ok() ? std::move(*session) : SessionStore::Loaded{}); });
-}
-
 // The new run takes the old one's place.
-void MainWindow::adopt(SessionStore::Loaded session) {
+void MainWindow::opened() {
   dropDocument();
   const std::unique_ptr<Opening> opening = std::move(m_opening);
   m_document = std::move(opening->document);
   const RunFacts& facts = m_document->facts();
-  if (m_keep == Keep::kSessions) {
-    m_session = std::make_unique<SessionStore>(facts.path, std::move(session));
-    connect(m_session.get(), &SessionStore::failed, this, &MainWindow::say);
-    addRecentRun(QString::fromStdString(facts.path.string()));
-  }
+  connect(&m_document->session(), &SessionStore::failed, this, &MainWindow::say);
+  if (m_keep == Keep::kSessions) addRecentRun(QString::fromStdString(facts.path.string()));
   setWindowTitle(QString::fromStdString(facts.path.filename().string()) + " — msdbg");
   setWindowFilePath(QString::fromStdString(facts.path.string()));
   showWorkspace(true);
@@ -146,22 +129,18 @@ void MainWindow::adopt(SessionStore::Loaded session) {
   emit runOpened();
 }
 
+// The document has restored its watchpoints itself.
 void MainWindow::restoreSession() {
   QStringList problems;
   for (const dump::Damage& damage : m_document->facts().damage)
     problems << QString::fromStdString(damage.where + ": " + damage.what);
-  m_followFirst = true;
-  if (m_session) {
-    if (!m_session->problem().isEmpty()) problems << m_session->problem();
-    for (const auto& [name, panel] : m_panels) panel->restore(m_session->object(kPanels)[name].toObject());
-    if (const QJsonArray kept = m_session->value(kWatchpoints).toArray(); !kept.isEmpty())
-      m_document->findings().setEntries(entriesOf(kept, problems));
-    if (m_session->hasPlace()) {
-      m_document->cursor().moveTo(placeFrom(m_document->graph(), m_session->object(kPlace)));
-      m_followFirst = false;
-    }
-  }
+  const SessionStore& session = m_document->session();
+  if (!session.problem().isEmpty()) problems << session.problem();
   m_messages->say(problems.join("\n"));
+  m_followFirst = m_keep == Keep::kForget || !session.hasPlace();
+  if (m_keep == Keep::kForget) return;
+  for (const auto& [name, panel] : m_panels) panel->restore(session.object(kPanels)[name].toObject());
+  if (session.hasPlace()) m_document->cursor().moveTo(placeFrom(m_document->graph(), session.object(kPlace)));
 }
 
 void MainWindow::startAt(const StartPlace& start) {
@@ -188,22 +167,20 @@ void MainWindow::connectDocument() {
 // Where the run first went wrong, unless the user has looked elsewhere meanwhile.
 void MainWindow::checkChanged() {
   Findings& findings = m_document->findings();
-  if (m_session)
-    m_session->set(kWatchpoints, findings.isRecommendedSet() ? QJsonValue(QJsonValue::Undefined)
-                                                             : toJson(findings.entries()));
   if (m_followFirst && findings.state() == Findings::State::kDone && findings.report()->first)
     goToFirstFinding();
   placeChanged();
 }
 
 void MainWindow::keepSession() {
-  if (!m_session || !m_document) return;
+  if (m_keep == Keep::kForget) return;
+  SessionStore& session = m_document->session();
   QJsonObject panels;
   for (const auto& [name, panel] : m_panels)
     if (const QJsonObject state = panel->state(); !state.isEmpty()) panels[name] = state;
-  m_session->set(kPanels, panels);
-  m_session->set(kPlace, placeJson(m_document->graph(), m_document->cursor().place()));
-  m_session->save();
+  session.set(kPanels, panels);
+  session.set(kPlace, placeJson(m_document->graph(), m_document->cursor().place()));
+  session.save();
 }
 
 void MainWindow::dropDocument() {
@@ -211,8 +188,7 @@ void MainWindow::dropDocument() {
   keepSession();
   for (const auto& [name, panel] : m_panels) panel->setDocument(nullptr);
   m_runStatus->setDocument(nullptr);
-  m_document.reset();
-  m_session.reset();  // waits until it is written
+  m_document.reset();  // waits until the session is written
 }
 
 void MainWindow::closeRun() {

@@ -8,7 +8,6 @@
 
 #include "app/gui/theme.h"
 #include "app/panels/panel.h"
-#include "app/presenters/session_store.h"
 #include "app/presenters/start_place.h"
 
 class QAction;
@@ -86,7 +85,6 @@ class MainWindow : public QMainWindow {
   void makePanels();
   void fillRecentMenu();
   void opened();
-  void adopt(SessionStore::Loaded session);
   void restoreSession();
   void connectDocument();
   void dropDocument();
@@ -116,7 +114,6 @@ class MainWindow : public QMainWindow {
   QToolBar* m_tools = nullptr;
   std::unique_ptr<Opening> m_opening;
   std::unique_ptr<Document> m_document;
-  std::unique_ptr<SessionStore> m_session;
   QByteArray m_layoutOfRun;  // while the start page hides the panels
   bool m_workspaceShown = true;
   bool m_followFirst = false;  // the first check's answer moves the cursor

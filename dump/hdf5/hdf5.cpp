@@ -23,6 +23,9 @@ std::mutex& libraryMutex() {
 
 void initialise() {
   static const bool done = [] {
+    // Every handle is closed by its owner. The library's own cleaning up at exit would only complain of what
+    // it could not release of a damaged file ("infinite loop closing library").
+    H5dont_atexit();
     H5open();
     H5Zregister(zstdFilterClass());
     return true;

@@ -48,6 +48,18 @@ TEST_CASE("A watchpoint takes given parameters and fills in defaults") {
         "gradient_vanishing:abs_mean_lt=1e-09,max_lt=-2");
 }
 
+TEST_CASE("A watchpoint of the recommended set is read back as it was") {
+  for (const Watchpoint& watchpoint : recommendedSet()) {
+    const auto parsed = parseWatchpoint(watchpoint.argument());
+    REQUIRE(parsed.ok());
+    CHECK(parsed->recommended);
+    CHECK(parsed->condition == watchpoint.condition);
+    CHECK(parsed->parameters == watchpoint.parameters);
+    CHECK(parsed->severity == watchpoint.severity);
+  }
+  CHECK(parseWatchpoint("gradient_vanishing:max_lt=-2")->argument() == "gradient_vanishing:max_lt=-2");
+}
+
 TEST_CASE("An unknown condition or parameter names the nearest ones") {
   CHECK(mentions(errorOf("tensor_overflw", ErrorCode::kNotFound), "tensor_overflow"));
   CHECK(mentions(errorOf("dead_relu:treshold_layer=3", ErrorCode::kNotFound), "threshold_layer"));

@@ -47,6 +47,7 @@ QApplication& displayedGui() {
     qputenv("QT_QPA_PLATFORM", "xcb");
     QCoreApplication::setOrganizationName("msdbg");
     QCoreApplication::setApplicationName("msdbg");
+    QCoreApplication::setAttribute(Qt::AA_DontUseNativeDialogs);
     return std::make_unique<QApplication>(argc, argv);
   }();
   return *application;

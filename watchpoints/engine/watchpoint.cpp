@@ -101,6 +101,12 @@ bool lacksThreshold(const ConditionDef& def, const Parameters& given) {
          });
 }
 
+Result<Watchpoint> recommendedOf(const ConditionDef& def) {
+  for (Watchpoint& watchpoint : recommendedSet())
+    if (watchpoint.condition == &def) return std::move(watchpoint);
+  return Error(ErrorCode::kUsage, std::string(def.id) + " is not in the recommended set");
+}
+
 }  // namespace
 
 Result<Watchpoint> parseWatchpoint(std::string_view text) {
@@ -114,11 +120,13 @@ Result<Watchpoint> parseWatchpoint(std::string_view text) {
                  "no condition '" + id + "'" + core::didYouMean(id, ids) + "; `msdbg conditions` lists them");
   }
   const ConditionDef& def = *watchpoint.condition;
+  if (colon != std::string_view::npos && text.substr(colon + 1) == "recommended") return recommendedOf(def);
   if (colon != std::string_view::npos)
     MSDBG_TRY(addParameters(def, text.substr(colon + 1), watchpoint.parameters));
   if (lacksThreshold(def, watchpoint.parameters))
     return Error(ErrorCode::kUsage, id + " needs at least one of " + thresholdNames(def) + ", as in -w " +
-                                        id + ":" + std::string(def.parameters.front().name) + "=NUMBER");
+                                        id + ":" + std::string(def.parameters.front().name) +
+                                        "=NUMBER or -w " + id + ":recommended");
   for (const ParameterSpec& spec : def.parameters)
     if (spec.defaultValue) watchpoint.parameters.emplace(spec.name, *spec.defaultValue);
   if (const std::string wrong = def.validate ? def.validate(watchpoint.parameters) : ""; !wrong.empty())

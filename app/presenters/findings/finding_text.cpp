@@ -116,16 +116,19 @@ FindingAnswer answerOf(const Findings& findings, const RunFacts& facts) {
   return answer;
 }
 
+// "-w recommended" for the whole set, whatever else is asked beside it.
 QString checkCommand(const QString& runArgument, const Findings& findings) {
-  QString command = QStringLiteral("msdbg check ") + runArgument;
+  const QString command = QStringLiteral("msdbg check ") + runArgument;
   if (findings.isRecommendedSet()) return command;
-  bool any = false;
-  for (const Findings::Entry& entry : findings.entries()) {
-    if (!entry.enabled) continue;
-    command += " -w " + shellQuoted(text(entry.watchpoint.argument()));
-    any = true;
-  }
-  return any ? command : QString();
+  const auto isRecommended = [](const Findings::Entry& e) { return e.enabled && e.watchpoint.recommended; };
+  const auto& entries = findings.entries();
+  const bool whole = std::ranges::count_if(entries, isRecommended) ==
+                     static_cast<std::ptrdiff_t>(watch::recommendedSet().size());
+  QString asked = whole ? QStringLiteral(" -w recommended") : QString();
+  for (const Findings::Entry& entry : entries)
+    if (entry.enabled && !(whole && entry.watchpoint.recommended))
+      asked += " -w " + shellQuoted(text(entry.watchpoint.argument()));
+  return asked.isEmpty() ? QString() : command + asked;
 }
 
 }  // namespace msdbg::app
