@@ -124,6 +124,7 @@ void MainWindow::opened() {
   m_runStatus->setDocument(m_document.get());
   restoreSession();
   if (opening->start.any()) startAt(opening->start);
+  panel("graph")->takeFocus();
   connectDocument();
   m_document->findings().recheck();
   emit runOpened();

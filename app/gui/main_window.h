@@ -115,7 +115,7 @@ class MainWindow : public QMainWindow {
   std::unique_ptr<Opening> m_opening;
   std::unique_ptr<Document> m_document;
   QByteArray m_layoutOfRun;  // while the start page hides the panels
-  bool m_workspaceShown = true;
+  bool m_workspaceShown = true, m_layoutIsDefault = true;
   bool m_followFirst = false;  // the first check's answer moves the cursor
 };
 

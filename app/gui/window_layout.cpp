@@ -185,13 +185,17 @@ void MainWindow::defaultLayout() {
     resizeDocks({bottom.first()}, {share(whole.height(), kBottom)}, Qt::Vertical);
 }
 
-void MainWindow::resetLayout() { defaultLayout(); }
+// Sizes can only be shared out among panels that are seen: else it is done when the first run is.
+void MainWindow::resetLayout() {
+  m_layoutIsDefault = !m_workspaceShown;
+  if (m_workspaceShown) defaultLayout();
+}
 
 void MainWindow::restoreLayout() {
   if (m_keep == Keep::kForget) return;
   const QSettings settings;
   restoreGeometry(settings.value(kGeometry).toByteArray());
-  restoreState(settings.value(kLayout).toByteArray(), kLayoutVersion);
+  m_layoutIsDefault = !restoreState(settings.value(kLayout).toByteArray(), kLayoutVersion);
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
@@ -215,6 +219,7 @@ void MainWindow::showWorkspace(bool shown) {
     if (!shown) dock->hide();
   }
   if (shown) restoreState(m_layoutOfRun, kLayoutVersion);
+  if (shown && std::exchange(m_layoutIsDefault, false)) defaultLayout();
   m_tools->setVisible(shown);
   m_runStatus->setVisible(shown);
   for (const WindowAction& row : windowActions())
