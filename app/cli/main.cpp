@@ -2,6 +2,7 @@
 
 #include "app/cli/command.h"
 #include "core_engine/base/openmp_waiting.h"
+#include "dump/hdf5/at_exit.h"
 
 namespace {
 
@@ -16,5 +17,6 @@ bool trains(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   if (trains(argc, argv)) msdbg::core::restartWithPatientThreads(argv);
+  msdbg::dump::skipHdf5Cleanup();
   return msdbg::app::runCommandLine(argc, argv);
 }

@@ -5,6 +5,7 @@
 
 #include "app/gui/main_window.h"
 #include "app/gui/screenshot.h"
+#include "dump/hdf5/at_exit.h"
 
 namespace {
 
@@ -50,6 +51,7 @@ int screenshot(const app::WindowOptions& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  dump::skipHdf5Cleanup();
   QStringList words;
   for (int i = 0; i < argc; ++i) words << QString::fromLocal8Bit(argv[i]);
   const auto options = app::parseWindowOptions(words);

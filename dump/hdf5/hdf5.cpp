@@ -1,7 +1,14 @@
 #include <cstring>
 
+#include "dump/hdf5/at_exit.h"
 #include "dump/hdf5/hdf5_internal.h"
 #include "dump/hdf5/zstd_filter.h"
+
+namespace msdbg::dump {
+
+void skipHdf5Cleanup() { H5dont_atexit(); }
+
+}  // namespace msdbg::dump
 
 namespace msdbg::dump::hdf5 {
 namespace {
@@ -23,9 +30,6 @@ std::mutex& libraryMutex() {
 
 void initialise() {
   static const bool done = [] {
-    // Every handle is closed by its owner. The library's own cleaning up at exit would only complain of what
-    // it could not release of a damaged file ("infinite loop closing library").
-    H5dont_atexit();
     H5open();
     H5Zregister(zstdFilterClass());
     return true;
