@@ -5,7 +5,7 @@ function(msdbg_discover_tests program)
   set(list "${CMAKE_CURRENT_BINARY_DIR}/${program}_tests.cmake")
   set(environment "GOMP_SPINCOUNT=1000") # tests share the cores; see core_engine/base/openmp_waiting.h
   if(MSDBG_SANITIZE)
-    list(APPEND environment "LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/support/lsan.supp"
+    list(APPEND environment "LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/support/lsan.supp:print_suppressions=0"
                     "TSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/support/tsan.supp")
   endif()
   add_custom_command(TARGET ${program} POST_BUILD
