@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "app/gui/main_window.h"
+#include "app/gui/quiet_offscreen.h"
 #include "app/gui/screenshot.h"
 #include "dump/hdf5/at_exit.h"
 
@@ -64,6 +65,7 @@ int main(int argc, char** argv) {
         "there is no display (DISPLAY and WAYLAND_DISPLAY are not set). Without one: "
         "msdbg-gui RUN --screenshot FILE.png, or msdbg check RUN",
         kExitDamaged);
+  if (toFile) app::quietOffscreen();
   QCoreApplication::setOrganizationName("msdbg");
   QCoreApplication::setApplicationName("msdbg");
   if (options->help) {

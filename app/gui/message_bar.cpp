@@ -22,6 +22,7 @@ MessageBar::MessageBar(QWidget* parent) : QFrame(parent), m_text(new QLabel(this
   close->setAutoRaise(true);
   close->setAccessibleName("Hide this message");
   connect(close, &QToolButton::clicked, this, [this] { say({}); });
+  close->setToolTip("Hide this message");
   row->addWidget(close, 0, Qt::AlignTop);
   setAutoFillBackground(true);
   paintColours();

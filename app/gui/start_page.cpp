@@ -52,14 +52,15 @@ StartPage::StartPage(QWidget* parent) : QWidget(parent) {
   m_recent = new QListWidget(this);
   m_recent->setObjectName("recentRuns");
   m_recent->setAccessibleName("Recent runs");
-  m_recent->setSpacing(2);
+  m_recent->setSpacing(3);
   connect(m_recent, &QListWidget::itemActivated, this,
           [this](QListWidgetItem* item) { emit runChosen(item->data(Qt::UserRole).toString()); });
-  column->addWidget(m_recent, 1);
+  column->addWidget(m_recent, 100);
   auto* hint = new QLabel("To record one:  msdbg dump alexnet -n 2 --steps 12     (F1: keys)", this);
   hint->setTextInteractionFlags(Qt::TextSelectableByMouse);
   column->addWidget(hint);
   auto* centre = new QHBoxLayout(this);
+  column->addStretch(1);
   centre->setContentsMargins(24, 32, 24, 24);
   auto* box = new QWidget(this);
   column->setContentsMargins(0, 0, 0, 0);
@@ -81,6 +82,11 @@ void StartPage::refresh() {
     item->setForeground(graphview::lookOf(palette()).mutedText);
   }
   m_recentTitle->setVisible(m_recent->count() > 0);
+  // As high as its rows: an empty frame would look as if something were missing.
+  int high = 2 * m_recent->frameWidth();
+  for (int row = 0; row < m_recent->count(); ++row)
+    high += m_recent->sizeHintForRow(row) + 2 * m_recent->spacing();
+  m_recent->setMaximumHeight(high);
   m_recent->setVisible(m_recent->count() > 0);
 }
 

@@ -50,7 +50,7 @@ AnswerView::AnswerView(QWidget* parent) : QTextBrowser(parent) {
   setOpenLinks(false);
   setFrameShape(QFrame::NoFrame);
   setWordWrapMode(QTextOption::WrapAtWordBoundaryOrAnywhere);
-  document()->setDocumentMargin(6);
+  document()->setDocumentMargin(8);
   connect(this, &QTextBrowser::anchorClicked, this, &AnswerView::placeClicked);
 }
 
@@ -60,7 +60,8 @@ void AnswerView::setLook(const graphview::Look& look) {
       QStringLiteral("a { color: %1; text-decoration: none; } .muted, .label { color: %2; }"
                      ".wrong { color: %1; } .good { color: %3; } .hint { color: %4; }"
                      ".label { padding-right: 8px; padding-bottom: 3px; } .text { padding-bottom: 3px; }"
-                     ".code { font-family: monospace; } .headline { font-weight: bold; margin-bottom: 6px; }")
+                     ".code { font-family: monospace; } .headline { font-weight: bold; margin-top: 0px; "
+                     "margin-bottom: 4px; }")
           .arg(look.fault.name(), look.mutedText.name(), look.good.name(), look.hint.name()));
   render();
 }

@@ -69,7 +69,7 @@ void ConditionForm::makeLayout() {
   buttons->addWidget(m_cancel);
   buttons->addWidget(m_ok);
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(6, 6, 6, 6);
+  layout->setContentsMargins(8, 6, 8, 6);
   layout->addWidget(m_condition);
   layout->addWidget(scroll, 1);
   layout->addWidget(m_error);

@@ -18,6 +18,8 @@ namespace {
 
 const QString kOpen = QStringLiteral("watchpoints_open"), kFaults = QStringLiteral("faults"),
               kHints = QStringLiteral("hints"), kSplitter = QStringLiteral("splitter");
+constexpr int kLow = 420;  // pixels
+const QList<int> kFirstSizes = {160, 140, 30};
 
 }  // namespace
 
@@ -42,6 +44,7 @@ FindingsPanel::FindingsPanel(QWidget* parent)
   connect(m_hits, &HitList::hitChosen, this,
           [this](std::size_t hit) { goTo(m_document->findings().hits()[hit]); });
   connect(m_watchpoints, &WatchpointSection::openChanged, this, [this](bool open) {
+    shareRoom();
     const int height = m_splitter->height();
     if (open) m_splitter->setSizes({height / 3, height / 4, height - height / 3 - height / 4});
   });
@@ -64,10 +67,10 @@ void FindingsPanel::makeLayout() {
   m_notice->setObjectName(QStringLiteral("findingsNotice"));
   m_notice->setWordWrap(true);
   m_notice->setTextFormat(Qt::PlainText);
-  m_notice->setContentsMargins(6, 0, 6, 4);
+  m_notice->setContentsMargins(8, 0, 8, 4);
 
   auto* top = new QHBoxLayout(m_top);
-  top->setContentsMargins(6, 6, 6, 4);
+  top->setContentsMargins(8, 6, 8, 4);
   top->setSpacing(6);
   top->addWidget(m_status);
   top->addWidget(m_progress, 1);
@@ -78,9 +81,8 @@ void FindingsPanel::makeLayout() {
   m_splitter->addWidget(m_hits);
   m_splitter->addWidget(m_watchpoints);
   m_splitter->setChildrenCollapsible(false);
-  m_splitter->setStretchFactor(0, 2);
-  m_splitter->setStretchFactor(1, 1);
-  m_splitter->setStretchFactor(2, 1);
+  for (int part = 0; part < m_splitter->count(); ++part) m_splitter->setStretchFactor(part, 1);
+  m_splitter->setSizes(kFirstSizes);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
@@ -108,8 +110,21 @@ void FindingsPanel::setDocument(Document* document) {
   refresh();
 }
 
+// A low panel shows what is worked with: no hits beside the open watchpoints, no answer beside their form.
+void FindingsPanel::shareRoom() {
+  const bool low = height() < kLow, hits = m_document && !m_document->findings().hits().empty();
+  m_answer->setVisible(!low || !m_watchpoints->isFormShown());
+  m_hits->setVisible(hits && (!low || !m_watchpoints->isOpen()));
+}
+
+void FindingsPanel::resizeEvent(QResizeEvent* event) {
+  Panel::resizeEvent(event);
+  shareRoom();
+}
+
 // The form has many fields: while it is there, the rest gives way.
 void FindingsPanel::makeRoomForForm(bool shown) {
+  shareRoom();
   const int height = m_splitter->height();
   if (shown)
     m_sizesBeforeForm = m_splitter->sizes();
@@ -161,7 +176,7 @@ void FindingsPanel::showState() {
 
 void FindingsPanel::showAnswer() {
   const bool reported = m_document && m_document->findings().report();
-  m_hits->setVisible(reported && !m_document->findings().hits().empty());
+  shareRoom();
   if (!m_document)
     m_answer->setHint(QStringLiteral("Open a run to see what is wrong in it."));
   else if (!reported)

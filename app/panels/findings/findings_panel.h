@@ -28,9 +28,11 @@ class FindingsPanel : public Panel {
 
  protected:
   void changeEvent(QEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   void makeLayout();
+  void shareRoom();
   void makeRoomForForm(bool shown);
   void refresh();
   void showState();

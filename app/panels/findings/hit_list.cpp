@@ -8,6 +8,7 @@
 #include <QToolButton>
 #include <QTreeView>
 #include <algorithm>
+#include <ranges>
 
 namespace msdbg::app {
 
@@ -19,7 +20,7 @@ class SeverityDelegate : public QStyledItemDelegate {
 
   QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
     const QSize size = QStyledItemDelegate::sizeHint(option, index);
-    return {index.column() == HitModel::kSeverity ? kDotColumn : size.width(), size.height() + 6};
+    return {index.column() == HitModel::kSeverity ? kDotColumn : size.width(), size.height() + 4};
   }
 
   void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
@@ -53,13 +54,17 @@ class SeverityDelegate : public QStyledItemDelegate {
 namespace {
 
 constexpr int kLeastWhere = 130, kLeastCondition = 100;
+constexpr int kRowsMeasured = 100;       // for the widths of columns
+constexpr double kMostCondition = 0.45;  // of what the short columns leave
+// What the tooltips tell too is left out where it has no room, the last one first.
+constexpr int kOptional[] = {HitModel::kLine, HitModel::kActual};
 
-QToolButton* filterButton(const char* name, QWidget* parent) {
+QToolButton* filterButton(const char* name, const QString& toolTip, QWidget* parent) {
   auto* button = new QToolButton(parent);
   button->setObjectName(QLatin1String(name));
   button->setCheckable(true);
   button->setChecked(true);
-  button->setToolTip(QStringLiteral("Shown or not"));
+  button->setToolTip(toolTip);
   return button;
 }
 
@@ -68,8 +73,8 @@ QToolButton* filterButton(const char* name, QWidget* parent) {
 HitList::HitList(QWidget* parent)
     : QWidget(parent),
       m_delegate(new SeverityDelegate(this)),
-      m_faults(filterButton("faultsButton", this)),
-      m_hints(filterButton("hintsButton", this)),
+      m_faults(filterButton("faultsButton", QStringLiteral("Show the faults in the list, or not"), this)),
+      m_hints(filterButton("hintsButton", QStringLiteral("Show the hints in the list, or not"), this)),
       m_view(new QTreeView(this)) {
   m_view->setObjectName(QStringLiteral("hitView"));
   m_view->setAccessibleName(QStringLiteral("Hits"));
@@ -84,10 +89,12 @@ HitList::HitList(QWidget* parent)
   m_view->setItemDelegate(m_delegate);
   m_view->header()->setStretchLastSection(false);
   m_view->header()->setMinimumSectionSize(22);
+  m_view->header()->setResizeContentsPrecision(kRowsMeasured);
   m_view->viewport()->installEventFilter(this);
 
   auto* tools = new QHBoxLayout;
-  tools->setContentsMargins(6, 2, 6, 2);
+  tools->setContentsMargins(8, 2, 8, 2);
+  tools->setSpacing(4);
   tools->addWidget(m_faults);
   tools->addWidget(m_hints);
   tools->addStretch(1);
@@ -130,20 +137,25 @@ void HitList::refresh() {
   fitColumns();
 }
 
-// Narrow columns as wide as they need to be; the place takes what is left.
+// The short columns as wide as they need to be; the condition and the place share what is left.
 void HitList::fitColumns() {
   if (!m_model) return;
   const int width = m_view->viewport()->width();
   int used = 0;
   for (int column = 0; column < HitModel::kColumns; ++column) {
-    if (column == HitModel::kWhere) continue;
+    m_view->setColumnHidden(column, false);
     m_view->resizeColumnToContents(column);
-    if (column == HitModel::kCondition)
-      m_view->setColumnWidth(column,
-                             std::min(m_view->columnWidth(column), std::max(kLeastCondition, width / 4)));
-    used += m_view->columnWidth(column);
+    if (column != HitModel::kWhere && column != HitModel::kCondition) used += m_view->columnWidth(column);
   }
-  m_view->setColumnWidth(HitModel::kWhere, std::max(kLeastWhere, width - used));
+  for (const int column : kOptional | std::views::reverse) {
+    if (used + kLeastCondition + kLeastWhere <= width) break;
+    used -= m_view->columnWidth(column);
+    m_view->setColumnHidden(column, true);
+  }
+  const int most = std::max(kLeastCondition, static_cast<int>((width - used) * kMostCondition));
+  const int condition = std::min(m_view->columnWidth(HitModel::kCondition), most);
+  m_view->setColumnWidth(HitModel::kCondition, condition);
+  m_view->setColumnWidth(HitModel::kWhere, std::max(kLeastWhere, width - used - condition));
 }
 
 bool HitList::eventFilter(QObject* object, QEvent* event) {

@@ -86,7 +86,7 @@ void WatchpointSection::makeLayout() {
 
   auto* list = new QWidget(this);
   auto* tools = new QHBoxLayout;
-  tools->setContentsMargins(6, 2, 6, 4);
+  tools->setContentsMargins(8, 2, 8, 4);
   tools->setSpacing(2);
   for (QToolButton* tool : {m_add, m_edit, m_remove}) tools->addWidget(tool);
   tools->addStretch(1);
@@ -164,6 +164,8 @@ void WatchpointSection::accept(const watch::Watchpoint& watchpoint) {
 void WatchpointSection::setLook(const graphview::Look& look) { m_form->setLook(look); }
 
 bool WatchpointSection::isOpen() const { return m_title->isChecked(); }
+
+bool WatchpointSection::isFormShown() const { return isOpen() && m_pages->currentWidget() == m_form; }
 
 void WatchpointSection::setOpen(bool open) { m_title->setChecked(open); }
 

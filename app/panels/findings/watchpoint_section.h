@@ -25,6 +25,7 @@ class WatchpointSection : public QWidget {
   void setFindings(Findings* findings);
   void setLook(const graphview::Look& look);
   bool isOpen() const;
+  bool isFormShown() const;
   void setOpen(bool open);
 
  signals:

@@ -1,4 +1,5 @@
-// GraphLegend: what the colours and badges of the graph mean, in a corner of it. UI thread.
+// GraphLegend: what the colours and badges of the graph mean, in a strip below it: one line where there is
+// room, else two. UI thread.
 #pragma once
 
 #include <QWidget>
@@ -12,6 +13,8 @@ class GraphLegend : public QWidget {
  public:
   explicit GraphLegend(QWidget* parent);
   QSize sizeHint() const override;
+  QSize minimumSizeHint() const override;
+  int heightForWidth(int width) const override;
 
  protected:
   void paintEvent(QPaintEvent* event) override;

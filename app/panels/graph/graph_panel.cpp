@@ -45,7 +45,6 @@ GraphPanel::GraphPanel(QWidget* parent)
   layout->addWidget(m_toolbar);
   layout->addWidget(m_canvas, 1);
   // Over the viewport, not in it: what is in it moves when it is scrolled.
-  m_legend = new GraphLegend(m_canvas);
   m_notice = new QLabel(m_canvas);
   m_notice->setObjectName(QStringLiteral("graphNotice"));
   m_notice->setWordWrap(true);
@@ -54,6 +53,8 @@ GraphPanel::GraphPanel(QWidget* parent)
   m_notice->hide();
   m_hint = new QLabel(tr("Open a run to see its graph."), m_canvas);
   m_hint->setObjectName(QStringLiteral("graphHint"));
+  m_legend = new GraphLegend(this);
+  layout->addWidget(m_legend);
   m_hint->setAlignment(Qt::AlignCenter);
   m_hint->setWordWrap(true);
   m_hint->setEnabled(false);
@@ -204,12 +205,7 @@ void GraphPanel::placeOverlays() {
   const QRect area = m_canvas->viewport()->rect();
   m_hint->setGeometry(area);
   const bool shown = m_presenter.placement() != nullptr;
-  const QSize legend = m_legend->sizeHint();
-  // A legend that would cover the picture helps nobody.
-  m_legend->setVisible(shown && m_showLegend->isChecked() && area.width() > 2 * legend.width() &&
-                       area.height() > 3 * legend.height());
-  m_legend->setGeometry(area.right() - legend.width() - kCorner, area.bottom() - legend.height() - kCorner,
-                        legend.width(), legend.height());
+  m_legend->setVisible(shown && m_showLegend->isChecked());
   m_notice->setVisible(shown && !m_notice->text().isEmpty());
   const int wide = std::min(area.width() - 2 * kCorner, 520);
   const int high = m_notice->heightForWidth(wide);

@@ -12,6 +12,7 @@
 #include <QStringListModel>
 #include <QTreeView>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <utility>
 
 #include "app/panels/builtin_panels.h"
@@ -20,10 +21,12 @@
 namespace msdbg::app {
 namespace {
 
-constexpr int kMargin = 6;
+constexpr int kMargin = 8;
 constexpr int kMostHistory = 20;
-constexpr int kRowsMeasured = 100;      // for the widths of columns
-constexpr double kLargestShare = 0.72;  // of the width, for the names
+constexpr int kRowsMeasured = 100;  // for the widths of columns
+constexpr int kLeastName = 100;     // pixels
+// What the tooltips or the names tell too is left out where it has no room, in this order.
+constexpr int kOptional[] = {SearchModel::kOutput, SearchModel::kType, SearchModel::kPhase};
 
 }  // namespace
 
@@ -41,8 +44,9 @@ SearchPanel::SearchPanel(QWidget* parent)
   layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
   layout->setSpacing(kMargin);
   layout->addWidget(m_field);
+  layout->addWidget(makeAnswer());
   layout->addWidget(m_results, 1);
-  layout->addWidget(makeFoot());
+  layout->addStretch(0);  // below the answer, while there are no results
   setDocument(nullptr);
 }
 
@@ -85,22 +89,22 @@ void SearchPanel::makeResults() {
   connect(m_results, &QTreeView::clicked, this, [this](const QModelIndex& index) { choose(index.row()); });
 }
 
-QWidget* SearchPanel::makeFoot() {
-  auto* foot = new QWidget;
+QWidget* SearchPanel::makeAnswer() {
+  auto* answer = new QWidget;
   m_message->setObjectName("searchMessage");
   m_message->setWordWrap(true);
   m_message->setTextInteractionFlags(Qt::TextSelectableByMouse);
   m_selectAll->setObjectName("searchSelectAll");
   m_selectAll->setToolTip(tr("Select all nodes found, in every panel"));
-  auto* layout = new QHBoxLayout(foot);
+  auto* layout = new QHBoxLayout(answer);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(m_message, 1);
-  layout->addWidget(m_selectAll, 0, Qt::AlignBottom);
+  layout->addWidget(m_selectAll, 0, Qt::AlignTop);
   connect(m_selectAll, &QPushButton::clicked, this, [this] {
     remember();
     m_presenter->selectAll();
   });
-  return foot;
+  return answer;
 }
 
 void SearchPanel::setDocument(Document* document) {
@@ -128,7 +132,7 @@ void SearchPanel::setDocument(Document* document) {
 void SearchPanel::showResults() {
   const bool any = m_presenter && m_presenter->results().rowCount() > 0;
   m_selectAll->setVisible(any);
-  m_results->setHeaderHidden(!any);
+  m_results->setVisible(any);
   m_message->setText(!m_presenter ? tr("Open a run to search in it.")
                      : m_presenter->query().isEmpty()
                          ? tr("Finds lines of the source, names of nodes and tensors, and operator types.")
@@ -152,9 +156,26 @@ void SearchPanel::showSelection() {
 }
 
 void SearchPanel::fitColumns() {
-  for (int column = 0; column < SearchModel::kColumns; ++column) m_results->resizeColumnToContents(column);
-  const int most = static_cast<int>(m_results->viewport()->width() * kLargestShare);
-  if (m_results->columnWidth(SearchModel::kNode) > most) m_results->setColumnWidth(SearchModel::kNode, most);
+  const int width = m_results->viewport()->width();
+  int used = 0;
+  for (int column = 0; column < SearchModel::kColumns; ++column) {
+    m_results->setColumnHidden(column, false);
+    m_results->resizeColumnToContents(column);
+    used += m_results->columnWidth(column);
+  }
+  for (const int column : kOptional) {
+    if (used <= width) break;
+    used -= m_results->columnWidth(column);
+    m_results->setColumnHidden(column, true);
+  }
+  const int name = m_results->columnWidth(SearchModel::kNode);
+  if (used > width)
+    m_results->setColumnWidth(SearchModel::kNode, std::max(kLeastName, name - (used - width)));
+}
+
+void SearchPanel::resizeEvent(QResizeEvent* event) {
+  Panel::resizeEvent(event);
+  if (m_results->isVisible()) fitColumns();
 }
 
 void SearchPanel::choose(int row) {

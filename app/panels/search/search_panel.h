@@ -33,11 +33,12 @@ class SearchPanel : public Panel {
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   void makeField();
   void makeResults();
-  QWidget* makeFoot();
+  QWidget* makeAnswer();
   void showResults();
   void showSelection();
   void choose(int row);

@@ -7,6 +7,7 @@
 #include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
+#include <QRegularExpression>
 #include <QShortcut>
 #include <QSplitter>
 #include <QStackedWidget>
@@ -22,8 +23,14 @@
 namespace msdbg::app {
 namespace {
 
-constexpr int kMargin = 6;
+constexpr int kMargin = 8;
 constexpr int kFramesHeight = 120;  // at first: about five frames
+
+// Long words (paths, hashes) may break anywhere: they must not widen the panel.
+QString breakable(QString text) {
+  static const QRegularExpression kLongWord(QStringLiteral("(\\S{20})(?=\\S)"));
+  return text.replace(kLongWord, QStringLiteral("\\1\u200b"));
+}
 
 QToolButton* stepButton(QWidget* parent, const char* name, Qt::ArrowType arrow, const QString& tip) {
   auto* button = new QToolButton(parent);
@@ -115,7 +122,8 @@ QWidget* SourcePanel::makeFrames() {
   m_frames = new QTreeView;
   m_frames->setObjectName("sourceFrames");
   m_frames->setAccessibleName(tr("Source frames of the selected node"));
-  m_frames->setRootIsDecorated(false);
+  m_frames->setIndentation(kMargin - 2);  // below the title
+  m_frames->setItemsExpandable(false);
   m_frames->setUniformRowHeights(true);
   m_frames->setHeaderHidden(true);
   m_frames->setFrameShape(QFrame::NoFrame);
@@ -187,7 +195,7 @@ void SourcePanel::showFile() {
   }
   const SourceFile& file = m_presenter->files()[static_cast<std::size_t>(index)];
   m_files->setToolTip(QString::fromStdString(file.path));
-  m_hint->setText(file.missing);
+  m_hint->setText(breakable(file.missing));
   m_view->setSource(m_presenter->text(), file.path);
   m_view->setNodeCounts(file.missing.isEmpty() ? m_presenter->nodeCounts() : LineIndex::Counts());
   m_stack->setCurrentWidget(file.missing.isEmpty() ? static_cast<QWidget*>(m_view) : m_hint);

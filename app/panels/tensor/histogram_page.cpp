@@ -3,6 +3,7 @@
 #include <qcustomplot.h>
 
 #include <QCheckBox>
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -52,10 +53,10 @@ HistogramPage::HistogramPage(QWidget* parent) : QWidget(parent) {
   m_plot->setAccessibleName(tr("Histogram"));
   m_plot->setMinimumHeight(90);
   m_bars = new QCPBars(m_plot->xAxis, m_plot->yAxis);
-  m_bars->setName("A");
   m_outline = m_plot->addGraph();
-  m_outline->setName("B");
   m_outline->setLineStyle(QCPGraph::lsStepCenter);
+  m_legend = new QLabel;
+  m_legend->setObjectName("histogramLegend");
   m_caption = new QLabel;
   m_caption->setObjectName("histogramCaption");
   m_caption->setWordWrap(true);
@@ -66,7 +67,11 @@ HistogramPage::HistogramPage(QWidget* parent) : QWidget(parent) {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 6, 0, 0);
   layout->setSpacing(4);
-  layout->addWidget(m_log);
+  auto* line = new QHBoxLayout;
+  line->addWidget(m_log);
+  line->addStretch(1);
+  line->addWidget(m_legend);
+  layout->addLayout(line);
   layout->addWidget(m_message, 1);
   layout->addWidget(m_plot, 1);
   layout->addWidget(m_caption);
@@ -117,6 +122,7 @@ void HistogramPage::refresh() {
   m_plot->setVisible(something);
   m_log->setVisible(something);
   m_caption->setVisible(something);
+  m_legend->setVisible(something);
   if (!something) return;
   m_caption->setText(caption());
   double width = 1;
@@ -125,7 +131,7 @@ void HistogramPage::refresh() {
   if (histograms.a) m_bars->setData(centresOf(*histograms.a, width), countsOf(*histograms.a), true);
   m_bars->setWidth(width);
   if (histograms.b) m_outline->setData(centresOf(*histograms.b, width), countsOf(*histograms.b), true);
-  m_plot->legend->setVisible(histograms.a && histograms.b);
+  m_legend->setVisible(histograms.a && histograms.b);
   scale();
 }
 
@@ -164,10 +170,10 @@ void HistogramPage::recolour() {
   m_bars->setBrush(fill);
   m_bars->setPen(QPen(look.ranks[0], 0));
   m_outline->setPen(QPen(look.ranks[1], 1.5));
-  m_plot->legend->setBrush(look.background);
-  m_plot->legend->setBorderPen(QPen(look.border));
-  m_plot->legend->setTextColor(look.text);
-  m_plot->legend->setFont(font());
+  // Beside the plot, which is often low: it never covers a bar.
+  m_legend->setText(
+      QStringLiteral("<span style='color: %1'>■</span> A &nbsp; <span style='color: %2'>▬</span> B")
+          .arg(look.ranks[0].name(), look.ranks[1].name()));
   m_plot->replot(QCustomPlot::rpQueuedReplot);
 }
 

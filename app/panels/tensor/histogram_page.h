@@ -36,7 +36,7 @@ class HistogramPage : public QWidget {
   QString caption() const;
   TensorPresenter* m_presenter = nullptr;
   QCheckBox* m_log;
-  QLabel *m_caption, *m_message;
+  QLabel *m_legend = nullptr, *m_caption, *m_message;
   QCustomPlot* m_plot;
   QCPBars* m_bars;
   QCPGraph* m_outline;  // B

@@ -99,8 +99,7 @@ void PicturesPage::refresh() {
     pane.view->setMessage(m_presenter ? m_presenter->message(side) : QString());
     pane.view->setPicture(m_presenter ? m_presenter->picture(side) : Picture());
     if (!m_presenter) continue;
-    const QString name = side == Side::kDifference ? QString() : QString(kSideNames[indexOf(side)]) + " · ";
-    pane.title->setLine(name + m_presenter->placeText(side));
+    pane.title->setLine(m_presenter->sideTitle(side), m_presenter->placeText(side));
   }
   showCell();
 }

@@ -74,13 +74,17 @@ TensorPanel::TensorPanel(QWidget* parent) : Panel(parent) {
   m_tabs->addTab(makeStatistics(), tr("Statistics"));
   auto* body = new QWidget;
   auto* layout = new QVBoxLayout(body);
-  layout->setContentsMargins(6, 6, 6, 6);
+  layout->setContentsMargins(8, 6, 8, 6);
   layout->setSpacing(6);
   layout->addWidget(makeHeader());
   layout->addWidget(m_compare);
   layout->addWidget(m_slice);
   layout->addWidget(m_tabs, 1);
   m_stack = new QStackedWidget;
+  m_nothing = wrappedLabel("tensorNothing");
+  m_nothing->setAlignment(Qt::AlignCenter);
+  m_nothing->setText(tr("Select a node or type the name of a tensor."));
+  layout->addWidget(m_nothing, 1);
   m_stack->addWidget(m_hint);
   m_stack->addWidget(body);
   auto* all = new QVBoxLayout(this);
@@ -105,7 +109,9 @@ QWidget* TensorPanel::makeHeader() {
   m_export->setObjectName("tensorExport");
   m_export->setText(tr("Export"));
   m_export->setAccessibleName(tr("Export"));
-  m_export->setPopupMode(QToolButton::InstantPopup);
+  m_export->setToolTip(tr("Write the tensor, the shown slice or the picture into a file"));
+  m_export->setPopupMode(QToolButton::MenuButtonPopup);  // the arrow has a place of its own
+  connect(m_export, &QToolButton::clicked, m_export, &QToolButton::showMenu);
   auto* menu = new QMenu(m_export);
   connect(menu, &QMenu::aboutToShow, this, [this, menu] { fillExportMenu(menu); });
   m_export->setMenu(menu);
@@ -263,13 +269,12 @@ void TensorPanel::refreshChoices() {
 void TensorPanel::refreshHeader() {
   m_stack->setCurrentIndex(m_presenter ? 1 : 0);
   const bool shown = m_presenter && m_presenter->hasTensor();
-  for (QWidget* part : {static_cast<QWidget*>(m_compare), static_cast<QWidget*>(m_tabs),
-                        static_cast<QWidget*>(m_place), static_cast<QWidget*>(m_export)})
+  for (QWidget* part :
+       {static_cast<QWidget*>(m_compare), static_cast<QWidget*>(m_tabs), static_cast<QWidget*>(m_type),
+        static_cast<QWidget*>(m_place), static_cast<QWidget*>(m_export)})
     part->setVisible(shown);
-  if (!shown) {
-    m_type->setLine(m_presenter ? tr("Select a node or type the name of a tensor.") : QString());
-    return;
-  }
+  m_nothing->setVisible(!shown);
+  if (!shown) return;
   const core::TensorInfo& info = m_presenter->info();
   const core::Graph& graph = m_presenter->document().graph();
   const QString type = text(replay::typeText(info)) + " · " + text(std::string(core::roleName(info.role)));

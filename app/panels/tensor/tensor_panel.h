@@ -60,7 +60,7 @@ class TensorPanel : public Panel {
   std::unique_ptr<StatisticsModel> m_statisticsModel;
   std::vector<TensorChoice> m_choices;
   QStackedWidget* m_stack;
-  QLabel *m_hint, *m_problem;
+  QLabel *m_hint, *m_nothing, *m_problem;
   QComboBox* m_name;
   QToolButton* m_export;
   ElidedLabel *m_type, *m_place;

@@ -80,6 +80,8 @@ ValuesView::ValuesView(QWidget* parent) : QWidget(parent) {
   m_cell = new ElidedLabel;
   m_cell->setObjectName("cellValue");
   m_cell->setTextInteractionFlags(Qt::NoTextInteraction);
+  m_cut = new ElidedLabel;
+  m_cut->setObjectName("valuesCut");
   m_nonFiniteTitle = new ElidedLabel;
   m_nonFiniteTitle->setObjectName("nonFiniteTitle");
   m_nonFinite = new QListWidget;
@@ -90,6 +92,7 @@ ValuesView::ValuesView(QWidget* parent) : QWidget(parent) {
   layout->setContentsMargins(0, 6, 0, 0);
   layout->setSpacing(4);
   layout->addWidget(m_splitter, 1);
+  layout->addWidget(m_cut);
   layout->addWidget(m_cell);
   layout->addWidget(m_nonFiniteTitle);
   layout->addWidget(m_nonFinite);
@@ -171,13 +174,17 @@ void ValuesView::refresh() {
     pane.widget->setVisible(m_presenter ? m_presenter->shown(side) : side == Side::kA);
     pane.title->setVisible(comparing);
     if (!m_presenter) continue;
-    const QString name = side == Side::kDifference ? QString() : QString(kSideNames[indexOf(side)]) + " · ";
-    pane.title->setLine(name + m_presenter->placeText(side));
+    pane.title->setLine(m_presenter->sideTitle(side), m_presenter->placeText(side));
     const QString message = m_presenter->message(side);
     pane.message->setText(message);
     pane.stack->setCurrentWidget(message.isEmpty() ? static_cast<QWidget*>(pane.table) : pane.message);
   }
   showNonFinite();
+  const bool cut = m_presenter && m_panes[indexOf(Side::kA)].model->cut();
+  m_cut->setVisible(cut);
+  if (cut)
+    m_cut->setLine(tr("Only the first %1 rows or columns are listed; the picture and the export have all.")
+                       .arg(QString::fromStdString(replay::groupedNumber(TensorTableModel::kMostSections))));
   showCell();
 }
 

@@ -46,7 +46,7 @@ class ValuesView : public QWidget {
   TensorPresenter* m_presenter = nullptr;
   QSplitter* m_splitter;
   PerSide<Pane> m_panes;
-  ElidedLabel *m_cell, *m_nonFiniteTitle;
+  ElidedLabel *m_cut, *m_cell, *m_nonFiniteTitle;
   QListWidget* m_nonFinite;
 };
 

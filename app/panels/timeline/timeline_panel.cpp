@@ -93,7 +93,7 @@ void TimelinePanel::makeLayout() {
   m_pages->addWidget(m_hint);
   m_pages->addWidget(m_plot);
   auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(6, 6, 6, 6);
+  layout->setContentsMargins(8, 6, 8, 6);
   layout->setSpacing(4);
   layout->addLayout(tools);
   layout->addWidget(m_notice);

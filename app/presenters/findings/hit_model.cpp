@@ -13,6 +13,12 @@ QString view(std::string_view t) { return QString::fromUtf8(t.data(), static_cas
 
 bool isFault(const watch::Hit& hit) { return hit.effectiveSeverity == watch::Severity::kFault; }
 
+Qt::Alignment alignmentOf(int column) {
+  const bool number =
+      column == HitModel::kIteration || column == HitModel::kRank || column == HitModel::kActual;
+  return Qt::AlignVCenter | (number ? Qt::AlignRight : Qt::AlignLeft);
+}
+
 }  // namespace
 
 HitModel::HitModel(const Findings& findings, std::shared_ptr<const RunFacts> facts, QObject* parent)
@@ -68,7 +74,8 @@ QVariant HitModel::sortKey(const watch::Hit& hit, int column) const {
       return static_cast<qlonglong>(hit.order);
     case kLine: {
       const core::Frame* frame = m_facts->graph->userFrame(replay::framesOf(*m_facts->graph, hit));
-      return frame ? QStringLiteral("%1:%2").arg(QString::fromStdString(frame->file)).arg(frame->line, 9)
+      return frame ? QStringLiteral("%1:%2").arg(QString::fromStdString(frame->file),
+                                                 QString::number(frame->line).rightJustified(9))
                    : QString();
     }
     case kActual:
@@ -96,11 +103,8 @@ QVariant HitModel::data(const QModelIndex& index, int role) const {
       return text(hit, index.column());
     case Qt::ToolTipRole:
       return toolTip(hit);
-    case Qt::TextAlignmentRole: {
-      const bool number =
-          index.column() == kIteration || index.column() == kRank || index.column() == kActual;
-      return QVariant::fromValue(Qt::Alignment(Qt::AlignVCenter | (number ? Qt::AlignRight : Qt::AlignLeft)));
-    }
+    case Qt::TextAlignmentRole:
+      return QVariant::fromValue(alignmentOf(index.column()));
     case kSortRole:
       return sortKey(hit, index.column());
     case kIsFaultRole:
@@ -113,6 +117,7 @@ QVariant HitModel::data(const QModelIndex& index, int role) const {
 QVariant HitModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || section < 0 || section >= kColumns) return {};
   if (role == Qt::DisplayRole) return QString::fromLatin1(kTitles[section]);
+  if (role == Qt::TextAlignmentRole) return QVariant::fromValue(alignmentOf(section));
   if (role == Qt::ToolTipRole && section == kActual)
     return QStringLiteral("the value that exceeds the threshold");
   if (role == Qt::ToolTipRole && section == kIteration)

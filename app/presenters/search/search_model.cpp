@@ -63,7 +63,7 @@ QVariant SearchModel::data(const QModelIndex& index, int role) const {
 
 QVariant SearchModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  static const char* const kTitles[] = {"node", "type", "phase", "output", "line"};
+  static const char* const kTitles[] = {"Node", "Type", "Phase", "Output", "Line"};
   return section >= 0 && section < kColumns ? QVariant(QString(kTitles[section])) : QVariant();
 }
 

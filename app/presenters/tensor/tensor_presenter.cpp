@@ -298,6 +298,16 @@ QString TensorPresenter::placeText(Side side) const {
 }
 
 void TensorPresenter::watchPictures(bool on, PictureQuestion question) {
+QString TensorPresenter::sideTitle(Side side) const {
+  if (side == Side::kDifference) return QStringLiteral("A − B");
+  const std::optional<ValueKey> key = side == Side::kA ? m_a : other();
+  const QString name = side == Side::kA ? QStringLiteral("A") : QStringLiteral("B");
+  if (!key) return name;
+  return m_comparison.with == Comparison::With::kRank
+             ? tr("%1 · rank %2").arg(name).arg(key->rank.value)
+             : tr("%1 · iteration %2").arg(name).arg(key->iteration.value);
+}
+
   const bool same = on == m_watchPictures && question.map == m_pictureQuestion.map &&
                     question.most == m_pictureQuestion.most;
   m_watchPictures = on;

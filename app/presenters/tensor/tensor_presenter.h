@@ -66,6 +66,7 @@ class TensorPresenter : public QObject {
   void setComparison(Comparison comparison);
   bool comparing() const { return m_comparison.with != Comparison::With::kNothing; }
   std::optional<ValueKey> other() const;  // what it is compared with, if that can be named
+  QString sideTitle(Side side) const;     // what sets the sides apart: "A · rank 0"; "A − B"
   QString placeText(Side side) const;     // "rank 0, iteration 4"; "difference"
 
   // Pictures and histograms are made while somebody looks at them.

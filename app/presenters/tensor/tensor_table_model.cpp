@@ -50,7 +50,7 @@ int TensorTableModel::columnCount(const QModelIndex& parent) const {
 }
 
 bool TensorTableModel::cut() const {
-  return m_presenter.plane().rows() > m_rows || m_presenter.plane().columns() > m_columns;
+  return m_rows > 0 && std::max(m_presenter.plane().rows(), m_presenter.plane().columns()) > kMostSections;
 }
 
 QVariant TensorTableModel::data(const QModelIndex& index, int role) const {

@@ -230,11 +230,12 @@ TEST_CASE("The picture takes the colours of the desktop", "[gui][graph]") {
   CHECK(changed.pixelColor(empty) == QColor("#1b1f24"));
 }
 
-TEST_CASE("The legend stays in its corner while the picture moves", "[gui][graph]") {
+TEST_CASE("The legend covers nothing and stays where it is while the picture moves", "[gui][graph]") {
   const Shown shown(test::nanRun());
   const auto* legend = shown.panel->findChild<QWidget*>("graphLegend");
   REQUIRE(legend->isVisible());
   const QPoint before = legend->mapTo(shown.panel.get(), QPoint());
+  CHECK(before.y() >= shown.canvas().mapTo(shown.panel.get(), shown.canvas().rect().bottomLeft()).y());
   shown.canvas().setZoom(1);
   shown.mouse(QEvent::MouseButtonPress, {200, 300});
   shown.mouse(QEvent::MouseMove, {200, 260});

@@ -4,6 +4,9 @@
 #include <QThread>
 #include <stdexcept>
 
+#include "app/gui/quiet_offscreen.h"
+#include "dump/hdf5/at_exit.h"
+
 namespace msdbg::test {
 
 QApplication& gui() {
@@ -12,6 +15,8 @@ QApplication& gui() {
   static char* argv[] = {name, nullptr};
   static QApplication* application = [] {
     qputenv("QT_QPA_PLATFORM", "offscreen");
+    app::quietOffscreen();
+    dump::skipHdf5Cleanup();  // as the program does
     return new QApplication(argc, argv);
   }();
   return *application;
