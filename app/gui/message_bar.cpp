@@ -21,8 +21,8 @@ MessageBar::MessageBar(QWidget* parent) : QFrame(parent), m_text(new QLabel(this
   close->setText("✕");
   close->setAutoRaise(true);
   close->setAccessibleName("Hide this message");
-  connect(close, &QToolButton::clicked, this, [this] { say({}); });
   close->setToolTip("Hide this message");
+  connect(close, &QToolButton::clicked, this, [this] { say({}); });
   row->addWidget(close, 0, Qt::AlignTop);
   setAutoFillBackground(true);
   paintColours();

@@ -59,8 +59,8 @@ StartPage::StartPage(QWidget* parent) : QWidget(parent) {
   auto* hint = new QLabel("To record one:  msdbg dump alexnet -n 2 --steps 12     (F1: keys)", this);
   hint->setTextInteractionFlags(Qt::TextSelectableByMouse);
   column->addWidget(hint);
-  auto* centre = new QHBoxLayout(this);
   column->addStretch(1);
+  auto* centre = new QHBoxLayout(this);
   centre->setContentsMargins(24, 32, 24, 24);
   auto* box = new QWidget(this);
   column->setContentsMargins(0, 0, 0, 0);
@@ -81,12 +81,12 @@ void StartPage::refresh() {
     item->setText(item->text() + "   (gone)");
     item->setForeground(graphview::lookOf(palette()).mutedText);
   }
-  m_recentTitle->setVisible(m_recent->count() > 0);
   // As high as its rows: an empty frame would look as if something were missing.
   int high = 2 * m_recent->frameWidth();
   for (int row = 0; row < m_recent->count(); ++row)
     high += m_recent->sizeHintForRow(row) + 2 * m_recent->spacing();
   m_recent->setMaximumHeight(high);
+  m_recentTitle->setVisible(m_recent->count() > 0);
   m_recent->setVisible(m_recent->count() > 0);
 }
 

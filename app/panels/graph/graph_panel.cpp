@@ -44,6 +44,8 @@ GraphPanel::GraphPanel(QWidget* parent)
   layout->setSpacing(0);
   layout->addWidget(m_toolbar);
   layout->addWidget(m_canvas, 1);
+  m_legend = new GraphLegend(this);
+  layout->addWidget(m_legend);
   // Over the viewport, not in it: what is in it moves when it is scrolled.
   m_notice = new QLabel(m_canvas);
   m_notice->setObjectName(QStringLiteral("graphNotice"));
@@ -53,8 +55,6 @@ GraphPanel::GraphPanel(QWidget* parent)
   m_notice->hide();
   m_hint = new QLabel(tr("Open a run to see its graph."), m_canvas);
   m_hint->setObjectName(QStringLiteral("graphHint"));
-  m_legend = new GraphLegend(this);
-  layout->addWidget(m_legend);
   m_hint->setAlignment(Qt::AlignCenter);
   m_hint->setWordWrap(true);
   m_hint->setEnabled(false);

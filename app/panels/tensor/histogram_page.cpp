@@ -121,8 +121,8 @@ void HistogramPage::refresh() {
   m_message->setVisible(!something);
   m_plot->setVisible(something);
   m_log->setVisible(something);
-  m_caption->setVisible(something);
   m_legend->setVisible(something);
+  m_caption->setVisible(something);
   if (!something) return;
   m_caption->setText(caption());
   double width = 1;

@@ -80,11 +80,11 @@ TensorPanel::TensorPanel(QWidget* parent) : Panel(parent) {
   layout->addWidget(m_compare);
   layout->addWidget(m_slice);
   layout->addWidget(m_tabs, 1);
-  m_stack = new QStackedWidget;
   m_nothing = wrappedLabel("tensorNothing");
   m_nothing->setAlignment(Qt::AlignCenter);
   m_nothing->setText(tr("Select a node or type the name of a tensor."));
   layout->addWidget(m_nothing, 1);
+  m_stack = new QStackedWidget;
   m_stack->addWidget(m_hint);
   m_stack->addWidget(body);
   auto* all = new QVBoxLayout(this);

@@ -179,12 +179,12 @@ void ValuesView::refresh() {
     pane.message->setText(message);
     pane.stack->setCurrentWidget(message.isEmpty() ? static_cast<QWidget*>(pane.table) : pane.message);
   }
-  showNonFinite();
   const bool cut = m_presenter && m_panes[indexOf(Side::kA)].model->cut();
   m_cut->setVisible(cut);
   if (cut)
     m_cut->setLine(tr("Only the first %1 rows or columns are listed; the picture and the export have all.")
                        .arg(QString::fromStdString(replay::groupedNumber(TensorTableModel::kMostSections))));
+  showNonFinite();
   showCell();
 }
 

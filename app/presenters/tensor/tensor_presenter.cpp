@@ -297,7 +297,6 @@ QString TensorPresenter::placeText(Side side) const {
   return tr("rank %1, iteration %2").arg(key->rank.value).arg(key->iteration.value);
 }
 
-void TensorPresenter::watchPictures(bool on, PictureQuestion question) {
 QString TensorPresenter::sideTitle(Side side) const {
   if (side == Side::kDifference) return QStringLiteral("A − B");
   const std::optional<ValueKey> key = side == Side::kA ? m_a : other();
@@ -308,6 +307,7 @@ QString TensorPresenter::sideTitle(Side side) const {
              : tr("%1 · iteration %2").arg(name).arg(key->iteration.value);
 }
 
+void TensorPresenter::watchPictures(bool on, PictureQuestion question) {
   const bool same = on == m_watchPictures && question.map == m_pictureQuestion.map &&
                     question.most == m_pictureQuestion.most;
   m_watchPictures = on;
