@@ -22,14 +22,33 @@ namespace msdbg::app {
 namespace {
 
 constexpr auto kPlace = "place", kPanels = "panels";
-constexpr int kMessageMs = 8000;
+constexpr int kMessageMs = 8000, kMostDamage = 3, kMostLevels = 3;
 constexpr QSize kFirstSize(1280, 800);
 
-// A run folder, or a file in one, as file managers drop it.
+// A run folder, or what is in one (a segment lies two levels below it), as file managers drop it.
 QString droppedRun(const QMimeData& data) {
   if (data.urls().size() != 1 || !data.urls().first().isLocalFile()) return {};
-  const QFileInfo info(data.urls().first().toLocalFile());
-  return info.isDir() ? info.absoluteFilePath() : info.absolutePath();
+  const QString dropped = data.urls().first().toLocalFile();
+  QDir folder(QFileInfo(dropped).isDir() ? dropped : QFileInfo(dropped).absolutePath());
+  const QString nearest = folder.absolutePath();
+  for (int level = 0; level < kMostLevels; ++level) {
+    if (folder.exists("run.json")) return folder.absolutePath();
+    if (!folder.cdUp()) break;
+  }
+  return nearest;
+}
+
+// What fits above the panels; `msdbg verify` has the rest.
+QStringList shortened(const std::vector<dump::Damage>& damage) {
+  QStringList lines;
+  for (const dump::Damage& found : damage) {
+    if (lines.size() == kMostDamage) {
+      lines << QString("and %1 more: msdbg verify lists them").arg(damage.size() - kMostDamage);
+      break;
+    }
+    lines << QString::fromStdString(found.where + ": " + found.what);
+  }
+  return lines;
 }
 
 }  // namespace
@@ -91,6 +110,7 @@ bool MainWindow::settled() const {
 
 void MainWindow::openRun(const QString& path, const StartPlace& start) {
   const QString full = QDir::cleanPath(QDir().absoluteFilePath(path));
+  abandonOpening();
   m_opening = std::make_unique<Opening>();
   m_opening->start = start;
   m_opening->document = std::make_unique<Document>(std::filesystem::path(full.toStdString()));
@@ -98,7 +118,8 @@ void MainWindow::openRun(const QString& path, const StartPlace& start) {
   say("opening " + full + " …");
   connect(document, &Document::opened, this, &MainWindow::opened);
   connect(document, &Document::failed, this, [this, full](const QString& message) {
-    m_opening.release()->document.release()->deleteLater();  // it is the one that calls
+    m_opening->document.release()->deleteLater();  // it is the one that calls
+    m_opening.reset();
     statusBar()->clearMessage();
     if (m_document)
       m_messages->say("cannot open " + full + ": " + message);
@@ -106,6 +127,17 @@ void MainWindow::openRun(const QString& path, const StartPlace& start) {
       m_startPage->setMessage(message);
     emit runFailed(message);
   });
+}
+
+// Waiting for a slow disk would hold the window up: what nobody waits for any more ends by itself.
+void MainWindow::abandonOpening() {
+  if (!m_opening) return;
+  Document* document = m_opening->document.release();
+  m_opening.reset();
+  document->disconnect(this);
+  document->setParent(this);
+  connect(document, &Document::opened, document, &QObject::deleteLater);
+  connect(document, &Document::failed, document, &QObject::deleteLater);
 }
 
 // The new run takes the old one's place.
@@ -132,9 +164,7 @@ void MainWindow::opened() {
 
 // The document has restored its watchpoints itself.
 void MainWindow::restoreSession() {
-  QStringList problems;
-  for (const dump::Damage& damage : m_document->facts().damage)
-    problems << QString::fromStdString(damage.where + ": " + damage.what);
+  QStringList problems = shortened(m_document->facts().damage);
   const SessionStore& session = m_document->session();
   if (!session.problem().isEmpty()) problems << session.problem();
   m_messages->say(problems.join("\n"));
@@ -152,7 +182,8 @@ void MainWindow::startAt(const StartPlace& start) {
     return;
   }
   const QString message = QString::fromStdString(place.error().message());
-  m_messages->say(message);
+  const QString before = m_messages->message();
+  m_messages->say(before.isEmpty() ? message : message + "\n" + before);
   emit startFailed(message);
 }
 
@@ -209,8 +240,10 @@ void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
 }
 
 void MainWindow::dropEvent(QDropEvent* event) {
+  const QString run = droppedRun(*event->mimeData());
+  if (run.isEmpty()) return;
   event->acceptProposedAction();
-  openRun(droppedRun(*event->mimeData()));
+  openRun(run);
 }
 
 void MainWindow::changeEvent(QEvent* event) {

@@ -84,6 +84,7 @@ class MainWindow : public QMainWindow {
   void makeMenus();
   void makePanels();
   void fillRecentMenu();
+  void abandonOpening();
   void opened();
   void restoreSession();
   void connectDocument();

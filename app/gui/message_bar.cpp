@@ -15,6 +15,7 @@ MessageBar::MessageBar(QWidget* parent) : QFrame(parent), m_text(new QLabel(this
   row->setContentsMargins(10, 4, 4, 4);
   m_text->setObjectName("messageText");
   m_text->setWordWrap(true);
+  m_text->setTextFormat(Qt::PlainText);  // names of the run may look like HTML
   m_text->setTextInteractionFlags(Qt::TextSelectableByMouse);
   row->addWidget(m_text, 1);
   auto* close = new QToolButton(this);

@@ -31,7 +31,8 @@ QString checkText(const Findings& findings) {
   }
   const watch::CheckReport& report = *findings.report();
   const QString due = findings.stale() ? ", watchpoints changed (F5 checks again)" : "";
-  if (report.hits.empty()) return "no fault found" + due;
+  if (report.hits.empty())
+    return (report.evaluated > 0 ? "no fault found" : "nothing could be checked") + due;
   return counted(report.hits.size(), "hit") + due;
 }
 
@@ -56,6 +57,7 @@ RunStatus::RunStatus(QWidget* parent)
   row->setSpacing(10);
   m_check->setObjectName("checkState");
   m_run->setObjectName("runState");
+  m_run->setTextFormat(Qt::PlainText);  // the state is what run.json says
   m_progress->setObjectName("checkProgress");
   m_progress->setRange(0, 100);
   m_progress->setFixedWidth(120);

@@ -34,6 +34,7 @@ StartPage::StartPage(QWidget* parent) : QWidget(parent) {
   m_message = new QLabel(this);
   m_message->setObjectName("startMessage");
   m_message->setWordWrap(true);
+  m_message->setTextFormat(Qt::PlainText);
   m_message->setTextInteractionFlags(Qt::TextSelectableByMouse);
   m_message->hide();
   column->addWidget(m_message);

@@ -21,9 +21,9 @@ void MainWindow::chooseRun() {
 }
 
 void MainWindow::reload() {
-  const QString path = QString::fromStdString(m_document->path().string());
-  closeRun();  // the place is written before it is read again
-  openRun(path);
+  keepSession();
+  m_document->session().flush();  // the place is written before it is read again
+  openRun(QString::fromStdString(m_document->path().string()));
 }
 
 void MainWindow::quit() { close(); }

@@ -9,6 +9,7 @@
 #include <QSettings>
 #include <QStackedWidget>
 #include <QStatusBar>
+#include <QTabBar>
 #include <QTableView>
 #include <QToolBar>
 #include <QVBoxLayout>
@@ -204,7 +205,8 @@ void MainWindow::closeEvent(QCloseEvent* event) {
     settings.setValue(kGeometry, saveGeometry());
     settings.setValue(kLayout, m_workspaceShown ? saveState(kLayoutVersion) : m_layoutOfRun);
   }
-  dropDocument();
+  abandonOpening();
+  closeRun();
   QMainWindow::closeEvent(event);
 }
 
@@ -236,26 +238,31 @@ void MainWindow::placeChanged() {
   const Cursor& cursor = m_document->cursor();
   const Place& place = cursor.place();
   const auto& recorded = m_document->facts().allIterations;
-  m_place->setText(recorded.empty() ? QString("no iteration is recorded")
-                                    : QString("iteration %1 of %2 – %3   ·   rank %4")
-                                          .arg(place.iteration.value)
-                                          .arg(recorded.front().value)
-                                          .arg(recorded.back().value)
-                                          .arg(place.rank.value));
+  m_place->setText(recorded.empty()           ? QString("no iteration is recorded")
+                   : !place.iteration.valid() ? QString("rank %1 recorded no iteration").arg(place.rank.value)
+                                              : QString("iteration %1 of %2 – %3   ·   rank %4")
+                                                    .arg(place.iteration.value)
+                                                    .arg(recorded.front().value)
+                                                    .arg(recorded.back().value)
+                                                    .arg(place.rank.value));
   const std::size_t hits = m_document->findings().hits().size();
   m_hit->setText(hits == 0 ? QString("no hits") : QString("%1 %2").arg(hits).arg(hits == 1 ? "hit" : "hits"));
   m_actions.at("back")->setEnabled(cursor.canGoBack());
   m_actions.at("forward")->setEnabled(cursor.canGoForward());
 }
 
-// Left and right step through iterations, except where they move something the user is in.
+// Left and right step through iterations, except where they move something the user is in. Tool tips show
+// names of the run, which may look like HTML.
 bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::Polish && watched->inherits("QTipLabel"))
+    static_cast<QLabel*>(watched)->setTextFormat(Qt::PlainText);
   if (event->type() != QEvent::ShortcutOverride) return false;
   const auto* key = static_cast<QKeyEvent*>(event);
   if (key->modifiers() != Qt::NoModifier || (key->key() != Qt::Key_Left && key->key() != Qt::Key_Right))
     return false;
   const auto* table = qobject_cast<QTableView*>(watched);
-  if (!table || table->selectionBehavior() != QAbstractItemView::SelectItems) return false;
+  const bool cells = table && table->selectionBehavior() == QAbstractItemView::SelectItems;
+  if (!cells && !qobject_cast<QTabBar*>(watched)) return false;
   event->accept();
   return true;
 }

@@ -69,7 +69,8 @@ QString Document::runArgument() const {
   const fs::path full = fs::absolute(m_path, error).lexically_normal();
   const fs::path relative = full.lexically_relative(here);
   const bool below = !relative.empty() && *relative.begin() != "..";
-  return shellQuoted(QString::fromStdString((below ? relative : full).string()));
+  const QString path = QString::fromStdString((below ? relative : full).string());
+  return shellQuoted(path.startsWith('-') ? "./" + path : path);  // not an option
 }
 
 }  // namespace msdbg::app

@@ -36,6 +36,7 @@ SessionStore::Loaded read(const QString& path) {
   };
   QFile file(path);
   if (!file.exists()) return {};
+  if (!QFileInfo(path).isFile()) return useless(QStringLiteral("is not a file"));  // a pipe would block
   if (!file.open(QIODevice::ReadOnly)) return useless(file.errorString());
   if (file.size() > kMostBytes) return useless(QStringLiteral("too large for a session"));
   QJsonParseError error;
@@ -91,7 +92,9 @@ SessionStore::SessionStore(fs::path run, Loaded loaded, QObject* parent)
   connect(m_timer, &QTimer::timeout, this, &SessionStore::save);
 }
 
-SessionStore::~SessionStore() {
+SessionStore::~SessionStore() { flush(); }
+
+void SessionStore::flush() {
   save();
   m_writer.waitForDone();
 }

@@ -41,6 +41,7 @@ class SessionStore : public QObject {
   void set(const QString& key, const QJsonValue& value);
   /// Writes now what changed; returns at once.
   void save();
+  void flush();  // and waits for it
 
  signals:
   void failed(const QString& message);  // could be written in neither place

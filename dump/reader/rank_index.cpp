@@ -112,7 +112,7 @@ void sortAndMap(RankIndex& index) {
 }  // namespace
 
 bool isRecording(const std::filesystem::path& rankFolder) {
-  const int descriptor = ::open((rankFolder / "journal").c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = ::open((rankFolder / "journal").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return false;
   const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   ::close(descriptor);

@@ -79,7 +79,8 @@ core::Status commitFile(const std::filesystem::path& file, std::string_view text
 }
 
 core::Result<std::string> readFile(const std::filesystem::path& file, std::size_t limit) {
-  const Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  // A pipe that stands where a file should be is refused below, not waited for.
+  const Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (descriptor.get() < 0) {
     const core::Error error = ioError("cannot read", file);
     return errno == ENOENT ? core::Error(core::ErrorCode::kMissing, error.message()) : error;

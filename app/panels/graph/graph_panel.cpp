@@ -50,6 +50,7 @@ GraphPanel::GraphPanel(QWidget* parent)
   m_notice = new QLabel(m_canvas);
   m_notice->setObjectName(QStringLiteral("graphNotice"));
   m_notice->setWordWrap(true);
+  m_notice->setTextFormat(Qt::PlainText);
   m_notice->setMargin(8);
   m_notice->setAutoFillBackground(true);
   m_notice->hide();

@@ -93,6 +93,7 @@ QWidget* SearchPanel::makeAnswer() {
   auto* answer = new QWidget;
   m_message->setObjectName("searchMessage");
   m_message->setWordWrap(true);
+  m_message->setTextFormat(Qt::PlainText);
   m_message->setTextInteractionFlags(Qt::TextSelectableByMouse);
   m_selectAll->setObjectName("searchSelectAll");
   m_selectAll->setToolTip(tr("Select all nodes found, in every panel"));

@@ -58,6 +58,7 @@ SourcePanel::SourcePanel(QWidget* parent)
       [this](std::int32_t line) { return m_presenter ? m_presenter->toolTip(line) : QString(); });
   m_hint->setObjectName("sourceHint");
   m_hint->setWordWrap(true);
+  m_hint->setTextFormat(Qt::PlainText);
   m_hint->setAlignment(Qt::AlignCenter);
   m_hint->setMargin(2 * kMargin);
   m_stack->addWidget(m_hint);

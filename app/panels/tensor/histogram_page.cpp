@@ -63,6 +63,7 @@ HistogramPage::HistogramPage(QWidget* parent) : QWidget(parent) {
   m_caption->setTextFormat(Qt::PlainText);
   m_message = new QLabel;
   m_message->setWordWrap(true);
+  m_message->setTextFormat(Qt::PlainText);
   m_message->setAlignment(Qt::AlignCenter);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 6, 0, 0);

@@ -9,6 +9,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
+#include <QPointer>
 #include <QStackedWidget>
 #include <QStyledItemDelegate>
 #include <QTabWidget>
@@ -318,8 +319,10 @@ void TensorPanel::exportTo(const QString& kind, const QString& filter, Side side
   if (!m_presenter || !m_presenter->hasTensor()) return;
   QString name = text(replay::tensorName(m_presenter->info()));
   name = name.section('/', -2).replace('/', '_') + "." + kind;
+  // While the dialog is there, another run may take this one's place.
+  const QPointer<TensorPresenter> asked = m_presenter.get();
   const QString file = QFileDialog::getSaveFileName(this, tr("Export"), name, filter);
-  if (file.isEmpty() || !m_presenter) return;
+  if (file.isEmpty() || !asked) return;
   say({});
   if (kind == "npy") m_presenter->exportNpy(file);
   if (kind == "csv") m_presenter->exportCsv(file, side);

@@ -117,6 +117,7 @@ void ValuesView::makePane(Side side) {
   pane.message = new QLabel;
   pane.message->setObjectName(QStringLiteral("message") + kSideNames[indexOf(side)]);
   pane.message->setWordWrap(true);
+  pane.message->setTextFormat(Qt::PlainText);
   pane.message->setAlignment(Qt::AlignCenter);
   pane.message->setMargin(8);
   pane.message->setTextInteractionFlags(Qt::TextSelectableByMouse);

@@ -120,11 +120,13 @@ void PositionBar::follow() {
   const QSignalBlocker blockRank(m_rank), blockNumber(m_iteration), blockSlider(m_slider);
   const Cursor& cursor = m_document->cursor();
   const std::vector<core::Iteration>& list = iterations();
+  m_rank->setCurrentIndex(m_rank->findData(static_cast<qlonglong>(cursor.rank().value)));
+  m_iteration->setEnabled(!list.empty());
+  m_slider->setEnabled(!list.empty());
   if (list.empty()) return;
   const auto bounded = [](std::int64_t value) {
     return static_cast<int>(std::min<std::int64_t>(value, INT_MAX));
   };
-  m_rank->setCurrentIndex(m_rank->findData(static_cast<qlonglong>(cursor.rank().value)));
   m_iteration->setRange(bounded(list.front().value), bounded(list.back().value));
   m_iteration->setValue(bounded(cursor.iteration().value));
   m_slider->setRange(0, bounded(static_cast<std::int64_t>(list.size()) - 1));

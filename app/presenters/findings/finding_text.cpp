@@ -51,9 +51,8 @@ void addFirst(FindingAnswer& answer, const Findings& findings, const core::Graph
   const watch::Hit& hit = *findings.report()->first;
   answer.kind = FindingAnswer::Kind::kFault;
   answer.headline = QStringLiteral("FIRST WRONG: %1 at %2, rank %3, iteration %4")
-                        .arg(text(std::string(hit.condition->id)), text(replay::hitPlace(graph, hit)))
-                        .arg(hit.rank.value)
-                        .arg(hit.iteration.value);
+                        .arg(text(std::string(hit.condition->id)), text(replay::hitPlace(graph, hit)),
+                             QString::number(hit.rank.value), QString::number(hit.iteration.value));
   addWhere(answer, graph, hit);
   addRow(answer, QStringLiteral("what"), replay::whatText(graph, hit));
   addRow(answer, QStringLiteral("node"), replay::nodeText(graph, hit));

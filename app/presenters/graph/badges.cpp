@@ -58,7 +58,7 @@ Badges::Badges(Document& document, QObject* parent) : QObject(parent), m_documen
 void Badges::refresh() {
   const core::Rank rank = m_document.cursor().rank();
   const core::Iteration iteration = m_document.cursor().iteration();
-  if (!rank.valid() || !iteration.valid()) return;
+  if (!rank.valid() || !iteration.valid()) return forget();
   const auto kept = std::ranges::find_if(
       m_kept, [&](const auto& badges) { return badges->rank == rank && badges->iteration == iteration; });
   if (kept != m_kept.end()) {
@@ -74,8 +74,19 @@ void Badges::refresh() {
         return std::make_shared<const BadgeSet>(readBadges(run, rank, iteration, cancel));
       },
       [this](Answer answer) {
-        if (answer.ok()) take(*answer);
+        if (answer.ok())
+          take(*answer);
+        else
+          forget();
       });
+}
+
+// Nothing is known of this place; what is known of another one would mislead.
+void Badges::forget() {
+  m_document.replay().cancel(this, "badges");
+  m_busy = false;
+  m_current.reset();
+  emit changed();
 }
 
 void Badges::take(std::shared_ptr<const BadgeSet> badges) {

@@ -35,6 +35,7 @@ class Badges : public QObject {
 
  private:
   void take(std::shared_ptr<const BadgeSet> badges);
+  void forget();
   Document& m_document;
   std::shared_ptr<const BadgeSet> m_current;
   std::list<std::shared_ptr<const BadgeSet>> m_kept;  // newest first

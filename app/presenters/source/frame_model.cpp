@@ -8,7 +8,7 @@ namespace msdbg::app {
 namespace {
 
 QString toolTip(const core::Frame& frame) {
-  QString text = QStringLiteral("%1:%2").arg(QString::fromStdString(frame.file)).arg(frame.line);
+  QString text = QStringLiteral("%1:%2").arg(QString::fromStdString(frame.file), QString::number(frame.line));
   if (!frame.function.empty()) text += "\nin " + QString::fromStdString(frame.function);
   if (!frame.code.empty()) text += "\n" + QString::fromStdString(frame.code);
   if (frame.engine) text += QStringLiteral("\n(inside the engine's own layers)");

@@ -15,9 +15,8 @@ constexpr int kMostTexts = 6;  // of a tooltip, nodes and findings each
 
 QString hitText(const core::Graph& graph, const watch::Hit& hit) {
   return QStringLiteral("%1 at iteration %2, rank %3")
-      .arg(QString::fromStdString(std::string(hit.condition->title) + ": " + replay::hitPlace(graph, hit)))
-      .arg(hit.iteration.value)
-      .arg(hit.rank.value);
+      .arg(QString::fromStdString(std::string(hit.condition->title) + ": " + replay::hitPlace(graph, hit)),
+           QString::number(hit.iteration.value), QString::number(hit.rank.value));
 }
 
 QString andMore(std::size_t all) {
@@ -138,7 +137,7 @@ int SourcePresenter::currentFrame() const {
 
 QString SourcePresenter::query() const {
   const QString file = QString::fromStdString(path());
-  if (nodeCounts().contains(line())) return QStringLiteral("%1:%2").arg(file).arg(line());
+  if (nodeCounts().contains(line())) return QStringLiteral("%1:%2").arg(file, QString::number(line()));
   return nodeCounts().empty() ? QString() : file;
 }
 

@@ -166,6 +166,7 @@ QString TensorPresenter::message(Side side) const {
   const ValueAnswer& answer = *m_answer;
   if (side == Side::kA && answer.a.missing) return text(answer.a.missing->message());
   if (side == Side::kA) return tr("the plane does not fit the tensor");
+  if (!answer.b && !m_a.iteration.valid()) return tr("nothing is recorded to compare with");
   if (!answer.b)
     return tr("iteration %1 is the first one that rank %2 recorded: nothing comes before it")
         .arg(m_a.iteration.value)
@@ -359,11 +360,10 @@ void TensorPresenter::askHistograms() {
 }
 
 QString TensorPresenter::command() const {
-  if (!hasTensor() || !m_a.rank.valid()) return {};
-  QString line = QStringLiteral("msdbg show %1 --tensor %2 --iteration %3 --rank %4")
-                     .arg(m_document.runArgument(), shellQuoted(text(replay::tensorName(info()))))
-                     .arg(m_a.iteration.value)
-                     .arg(m_a.rank.value);
+  if (!hasTensor() || !m_a.rank.valid() || !m_a.iteration.valid()) return {};
+  const QString line = QStringLiteral("msdbg show %1 --tensor %2 --iteration %3 --rank %4")
+                           .arg(m_document.runArgument(), shellQuoted(text(replay::tensorName(info()))),
+                                QString::number(m_a.iteration.value), QString::number(m_a.rank.value));
   const std::string slice = m_plane.valid() ? m_plane.sliceText() : std::string();
   return slice.empty() ? line : line + " --slice " + shellQuoted(text(slice));
 }

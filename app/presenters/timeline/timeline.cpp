@@ -169,8 +169,8 @@ void Timeline::findingsChanged() {
                      .arg(isNew ? "" : "\n",
                           QString::fromUtf8(hit.condition->title.data(),
                                             static_cast<qsizetype>(hit.condition->title.size())),
-                          QString::fromStdString(replay::hitPlace(m_document.graph(), hit)))
-                     .arg(hit.rank.value);
+                          QString::fromStdString(replay::hitPlace(m_document.graph(), hit)),
+                          QString::number(hit.rank.value));
   }
   m_marks.clear();
   for (auto& [iteration, mark] : marks) {

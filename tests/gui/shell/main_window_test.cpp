@@ -1,6 +1,5 @@
 #include "app/gui/main_window.h"
 
-#include <QAction>
 #include <QClipboard>
 #include <QLabel>
 #include <QTreeWidget>
@@ -10,41 +9,12 @@
 #include "app/gui/actions.h"
 #include "app/gui/keys_dialog.h"
 #include "app/panels/builtin_panels.h"
-#include "tests/gui/support/gui.h"
 #include "tests/gui/support/runs.h"
+#include "tests/gui/support/window.h"
 #include "tests/support/run_command.h"
 #include "tests/support/temp_dir.h"
 
 namespace msdbg::test {
-namespace {
-
-// A window that keeps nothing, as screenshots use it.
-struct Window {
-  Window() : theme((gui(), nullptr)), window(theme, app::MainWindow::Keep::kForget) {
-    theme.setTheme(app::Theme::kLight);
-    window.show();
-    QObject::connect(&window, &app::MainWindow::runFailed, &window,
-                     [this](const QString& m) { failure = m; });
-  }
-  void open(const std::filesystem::path& run) {
-    failure.clear();
-    window.openRun(QString::fromStdString(run.string()));
-    REQUIRE(eventually([&] { return (window.document() && window.settled()) || !failure.isEmpty(); }));
-  }
-  void waitForCheck() {
-    REQUIRE(eventually([&] {
-      return window.document()->findings().state() != app::Findings::State::kChecking && window.settled();
-    }));
-  }
-  void trigger(const char* action) { window.findChild<QAction*>(action)->trigger(); }
-  const app::Place& place() { return window.document()->cursor().place(); }
-  app::ThemeController theme;
-  app::MainWindow window;
-  QString failure;
-};
-
-}  // namespace
-
 TEST_CASE("The window opens a run at the first finding", "[gui]") {
   Window w;
   w.open(nanRun());
