@@ -93,6 +93,7 @@ core::Result<WindowOptions> parseWindowOptions(const QStringList& arguments) {
   if (runs.size() > 1) return usage("one run at a time, not " + QString::number(runs.size()));
   options.run = runs.value(0);
   options.screenshot = parser.value("screenshot");
+  if (parser.isSet("screenshot") && options.screenshot.isEmpty()) return usage("--screenshot: which file?");
   options.panel = parser.value("panel");
   options.node = parser.value("node");
   MSDBG_ASSIGN(options.iteration, number(parser, "iteration"));

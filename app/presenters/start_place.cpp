@@ -31,7 +31,12 @@ Status placeRank(const RunFacts& facts, std::optional<std::int64_t> wanted, Plac
 
 Status placeIteration(const RunFacts& facts, std::optional<std::int64_t> wanted, Place& place) {
   const auto found = facts.iterations.find(place.rank);
-  if (found == facts.iterations.end() || found->second.empty()) return Ok{};
+  if (found == facts.iterations.end() || found->second.empty()) {
+    if (!wanted) return Ok{};
+    return Error(ErrorCode::kNotFound, place.rank.valid()
+                                           ? fmt::format("rank {} recorded no iteration", place.rank.value)
+                                           : std::string("no iteration is recorded"));
+  }
   const auto& recorded = found->second;
   place.iteration = recorded.front();
   if (!wanted) return Ok{};

@@ -37,6 +37,7 @@ TEST_CASE("Without arguments the window starts empty, as the desktop is", "[gui]
 
 TEST_CASE("Mistakes on the window's command line say what is allowed", "[gui]") {
   CHECK_THAT(errorOf({"a", "b"}), Catch::Contains("one run at a time"));
+  CHECK_THAT(errorOf({"a", "--screenshot", ""}), Catch::Contains("which file"));
   CHECK_THAT(errorOf({"a", "--size", "10x10"}), Catch::Contains("from 320 to 10000"));
   CHECK_THAT(errorOf({"a", "--size", "wide"}), Catch::Contains("WIDTHxHEIGHT"));
   CHECK_THAT(errorOf({"a", "--theme", "blue"}), Catch::Contains("light, dark or auto"));

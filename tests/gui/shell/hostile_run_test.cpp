@@ -176,6 +176,8 @@ TEST_CASE("A run without iterations shows its graph and claims nothing", "[gui]"
   w.waitForCheck();
   CHECK(w.window.findChild<QLabel*>("placeLabel")->text() == "no iteration is recorded");
   CHECK(w.window.findChild<QLabel*>("checkState")->text() == "nothing could be checked");
+  CHECK(app::resolveStart(w.window.document()->facts(), {"", {}, 0}).ok());
+  CHECK_FALSE(app::resolveStart(w.window.document()->facts(), {"", 0, {}}).ok());
   walk(w);
   for (const app::PanelFactory factory : app::builtinPanels())
     CHECK_FALSE(w.window.panel(factory().id)->command().contains("-1"));
