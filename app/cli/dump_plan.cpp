@@ -145,7 +145,20 @@ void addOption(std::vector<std::string>& words, const std::string& name, const s
   words.push_back(value);
 }
 
+// A program may have been built with what this msdbg was built without.
+Status checkRanksOfModel([[maybe_unused]] int ranks) {
+#ifndef MSDBG_WITH_MPI
+  if (ranks > 1)
+    return Error(ErrorCode::kUnsupported,
+                 fmt::format("-n {}: this msdbg was built without MPI and trains on one rank: install "
+                             "libopenmpi-dev and openmpi-bin, then build again",
+                             ranks));
+#endif
+  return Ok{};
+}
+
 Status planModel(const DumpOptions& options, DumpPlan& plan, const std::vector<core::FaultSpec>& faults) {
+  MSDBG_TRY(checkRanksOfModel(plan.ranks));
   MSDBG_ASSIGN(const ModelTraining training, ModelTraining::choose(options.model, plan.ranks));
   MSDBG_ASSIGN(const auto loader, training.loader(plan.seed));
   plan.model = options.model.model;
