@@ -94,6 +94,26 @@ TEST_CASE("SessionStore uses the user's folder where the run's cannot be written
   CHECK(SessionStore::load(folder / "another").content.isEmpty());
 }
 
+TEST_CASE("SessionStore says why neither place takes the session, and the window works on") {
+  test::gui();
+  const bool testMode = QStandardPaths::isTestModeEnabled();  // it has a place of its own
+  QStandardPaths::setTestModeEnabled(false);
+  const QByteArray before = qgetenv("XDG_DATA_HOME");
+  qputenv("XDG_DATA_HOME", "/dev/null");
+  QString said;
+  {
+    SessionStore store("/dev/null/run.msdbg", SessionStore::load("/dev/null/run.msdbg"));
+    QObject::connect(&store, &SessionStore::failed, &store, [&](const QString& message) { said = message; });
+    store.set("place", QJsonObject{{"rank", 1}});
+    store.flush();
+    CHECK(test::eventually([&] { return !said.isEmpty(); }, 5));
+    CHECK(store.hasPlace());
+  }
+  CHECK(said.startsWith("the session was not kept: /dev/null/run.msdbg/session.json"));
+  QStandardPaths::setTestModeEnabled(testMode);
+  before.isNull() ? qunsetenv("XDG_DATA_HOME") : qputenv("XDG_DATA_HOME", before);
+}
+
 TEST_CASE("A session in the run's folder is no damage: verify and info are content") {
   test::gui();
   const test::TempDir folder;
