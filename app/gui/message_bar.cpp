@@ -1,5 +1,6 @@
 #include "app/gui/message_bar.h"
 
+#include <QApplication>
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -42,11 +43,13 @@ void MessageBar::changeEvent(QEvent* event) {
   if (event->type() == QEvent::ApplicationPaletteChange) paintColours();
 }
 
-// The background leans towards the colour of faults; the text keeps its contrast.
+// The background leans towards the colour of faults; the text keeps its contrast. From the application's
+// palette: the parent may not have the new one yet.
 void MessageBar::paintColours() {
-  QPalette colours = parentWidget() ? parentWidget()->palette() : palette();
-  const QColor fault = graphview::lookOf(colours).fault, window = colours.color(QPalette::Window);
+  const QPalette application = QApplication::palette();
+  const QColor fault = graphview::lookOf(application).fault, window = application.color(QPalette::Window);
   const auto mixed = [](int a, int b) { return (a * 1 + b * 4) / 5; };
+  QPalette colours;
   colours.setColor(QPalette::Window,
                    QColor(mixed(fault.red(), window.red()), mixed(fault.green(), window.green()),
                           mixed(fault.blue(), window.blue())));

@@ -1,5 +1,6 @@
 #include "app/gui/start_page.h"
 
+#include <QEvent>
 #include <QFileInfo>
 #include <QLabel>
 #include <QListWidget>
@@ -97,6 +98,13 @@ void StartPage::setMessage(const QString& message) {
   colours.setColor(QPalette::WindowText, graphview::lookOf(palette()).fault);
   m_message->setPalette(colours);
   m_message->setVisible(!message.isEmpty());
+}
+
+void StartPage::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() != QEvent::PaletteChange) return;
+  refresh();
+  setMessage(message());
 }
 
 QString StartPage::message() const { return m_message->text(); }

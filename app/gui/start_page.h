@@ -16,6 +16,9 @@ class StartPage : public QWidget {
   void setMessage(const QString& message);  // "" hides it
   QString message() const;
 
+ protected:
+  void changeEvent(QEvent* event) override;
+
  signals:
   void runChosen(const QString& path);
   void openWanted();

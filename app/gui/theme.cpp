@@ -3,9 +3,12 @@
 #include <QApplication>
 #include <QDBusConnection>
 #include <QDBusMessage>
+#include <QPainter>
 #include <QPalette>
+#include <QProxyStyle>
 #include <QSettings>
 #include <QStyleFactory>
+#include <QStyleOption>
 
 namespace msdbg::app {
 namespace {
@@ -92,6 +95,22 @@ bool desktopPrefersDark() {
 
 constexpr auto kThemeKey = "theme";
 
+// Fusion's outline of an empty check box is darker than a dark window: it cannot be seen.
+class BoxesInSight : public QProxyStyle {
+ public:
+  BoxesInSight() : QProxyStyle(QStyleFactory::create("Fusion")) {}
+  void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
+                     const QWidget* widget) const override {
+    QProxyStyle::drawPrimitive(element, option, painter, widget);
+    if (element != PE_IndicatorCheckBox && element != PE_IndicatorItemViewItemCheck) return;
+    painter->save();
+    painter->setPen(option->palette.color(QPalette::PlaceholderText));
+    painter->setBrush(Qt::NoBrush);
+    painter->drawRect(option->rect.adjusted(0, 0, -1, -1));
+    painter->restore();
+  }
+};
+
 }  // namespace
 
 Theme keptTheme() {
@@ -123,7 +142,7 @@ void ThemeController::settingChanged(const QString& space, const QString& key, c
 
 void ThemeController::apply() {
   m_dark = m_theme == Theme::kDark || (m_theme == Theme::kAuto && m_desktopDark);
-  QApplication::setStyle(QStyleFactory::create("Fusion"));
+  QApplication::setStyle(new BoxesInSight);
   QApplication::setPalette(m_dark ? withDisabled(darkPalette(), "#768390")
                                   : withDisabled(lightPalette(), "#8c959f"));
 }

@@ -53,7 +53,7 @@ class SeverityDelegate : public QStyledItemDelegate {
 
 namespace {
 
-constexpr int kLeastWhere = 130, kLeastCondition = 100;
+constexpr int kLeastWhere = 100, kLeastCondition = 90;
 constexpr int kRowsMeasured = 100;       // for the widths of columns
 constexpr double kMostCondition = 0.45;  // of what the short columns leave
 // What the tooltips tell too is left out where it has no room, the last one first.

@@ -159,6 +159,7 @@ void SearchPanel::showSelection() {
 void SearchPanel::fitColumns() {
   const int width = m_results->viewport()->width();
   int used = 0;
+  m_results->header()->setStretchLastSection(false);  // stretched, it does not tell what it needs
   for (int column = 0; column < SearchModel::kColumns; ++column) {
     m_results->setColumnHidden(column, false);
     m_results->resizeColumnToContents(column);
@@ -172,6 +173,7 @@ void SearchPanel::fitColumns() {
   const int name = m_results->columnWidth(SearchModel::kNode);
   if (used > width)
     m_results->setColumnWidth(SearchModel::kNode, std::max(kLeastName, name - (used - width)));
+  m_results->header()->setStretchLastSection(true);
 }
 
 void SearchPanel::resizeEvent(QResizeEvent* event) {

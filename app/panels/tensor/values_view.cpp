@@ -11,6 +11,7 @@
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <utility>
 
 #include "app/panels/elided_label.h"
 #include "core_engine/base/text.h"
@@ -21,6 +22,7 @@ namespace msdbg::app {
 namespace {
 
 constexpr const char* kSideNames[] = {"A", "B", "Difference"};
+constexpr int kEqualShare = 1000;  // more than there is: the splitter makes it fit
 
 // Colours what is not finite; zeros step back.
 class CellDelegate : public QStyledItemDelegate {
@@ -180,6 +182,10 @@ void ValuesView::refresh() {
     pane.message->setText(message);
     pane.stack->setCurrentWidget(message.isEmpty() ? static_cast<QWidget*>(pane.table) : pane.message);
   }
+  const int shown = static_cast<int>(
+      std::ranges::count(m_panes, true, [](const Pane& pane) { return !pane.widget->isHidden(); }));
+  if (std::exchange(m_shownPanes, shown) != shown)
+    m_splitter->setSizes(QList<int>(m_splitter->count(), kEqualShare));
   const bool cut = m_presenter && m_panes[indexOf(Side::kA)].model->cut();
   m_cut->setVisible(cut);
   if (cut)

@@ -46,6 +46,7 @@ class ValuesView : public QWidget {
   TensorPresenter* m_presenter = nullptr;
   QSplitter* m_splitter;
   PerSide<Pane> m_panes;
+  int m_shownPanes = 0;
   ElidedLabel *m_cut, *m_cell, *m_nonFiniteTitle;
   QListWidget* m_nonFinite;
 };

@@ -14,8 +14,8 @@ QString view(std::string_view t) { return QString::fromUtf8(t.data(), static_cas
 bool isFault(const watch::Hit& hit) { return hit.effectiveSeverity == watch::Severity::kFault; }
 
 Qt::Alignment alignmentOf(int column) {
-  const bool number =
-      column == HitModel::kIteration || column == HitModel::kRank || column == HitModel::kActual;
+  if (column == HitModel::kRank) return Qt::AlignCenter;  // few digits, beside a text
+  const bool number = column == HitModel::kIteration || column == HitModel::kActual;
   return Qt::AlignVCenter | (number ? Qt::AlignRight : Qt::AlignLeft);
 }
 

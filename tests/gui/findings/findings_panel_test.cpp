@@ -1,6 +1,7 @@
 #include "app/panels/findings/findings_panel.h"
 
 #include <QComboBox>
+#include <QHeaderView>
 #include <QJsonArray>
 #include <QKeyEvent>
 #include <QLabel>
@@ -12,6 +13,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "app/panels/findings/hit_list.h"
 #include "tests/gui/support/gui.h"
 #include "tests/gui/support/runs.h"
 #include "tests/support/run_command.h"
@@ -53,6 +55,28 @@ struct Shown {
   QString answerLine() { return answer().section('\n', 0, 0); }
   Findings& findings() { return document->findings(); }
 };
+
+TEST_CASE("A small panel shows what has room in it, and all of it again when it is large") {
+  Shown shown(test::nanRun());
+  shown.findings().recheck();
+  shown.waitForReport();
+  auto* view = shown.child<QTreeView>("hitView");
+  shown.panel.resize(360, 300);
+  REQUIRE(view->isVisible());
+  CHECK(view->header()->length() <= view->viewport()->width());
+  CHECK(view->isColumnHidden(HitModel::kLine));
+  CHECK_FALSE(view->isColumnHidden(HitModel::kWhere));
+  CHECK(view->viewport()->height() >= 3 * view->visualRect(view->model()->index(0, 0)).height());
+  shown.press("watchpointsTitle");
+  CHECK_FALSE(view->isVisible());
+  shown.press("addWatchpoint");
+  CHECK_FALSE(shown.child<QTextBrowser>("findingAnswer")->isVisible());
+  shown.panel.resize(700, 800);
+  CHECK(shown.child<QTextBrowser>("findingAnswer")->isVisible());
+  CHECK(view->isVisible());
+  CHECK_FALSE(view->isColumnHidden(HitModel::kLine));
+  CHECK_FALSE(view->isColumnHidden(HitModel::kActual));
+}
 
 TEST_CASE("The findings panel says what is first wrong and a click on a hit goes there") {
   Shown shown(test::nanRun());

@@ -2,6 +2,7 @@
 
 #include <QAbstractItemView>
 #include <QCompleter>
+#include <QHeaderView>
 #include <QJsonArray>
 #include <QKeyEvent>
 #include <QLabel>
@@ -50,6 +51,19 @@ void type(QLineEdit& field, const QString& text) {
 }
 
 }  // namespace
+
+TEST_CASE("A narrow panel shows names and lines without scrolling sideways", "[gui]") {
+  const Shown shown(test::nanRun());
+  CHECK_FALSE(shown.results->isVisible());
+  type(*shown.field, "lenet5.cpp:20");
+  shown.settle();
+  REQUIRE(shown.results->isVisible());
+  CHECK(shown.results->header()->length() <= shown.results->viewport()->width());
+  CHECK_FALSE(shown.results->isColumnHidden(app::SearchModel::kLine));
+  CHECK(shown.results->isColumnHidden(app::SearchModel::kOutput));
+  shown.panel->resize(1000, 400);
+  CHECK_FALSE(shown.results->isColumnHidden(app::SearchModel::kOutput));
+}
 
 TEST_CASE("Typing searches, Enter selects the first result even before it is there", "[gui]") {
   const Shown shown(test::nanRun());
