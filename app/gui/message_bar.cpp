@@ -40,7 +40,7 @@ QString MessageBar::message() const { return m_text->text(); }
 
 void MessageBar::changeEvent(QEvent* event) {
   QFrame::changeEvent(event);
-  if (event->type() == QEvent::ApplicationPaletteChange) paintColours();
+  if (event->type() == QEvent::PaletteChange) paintColours();  // the second time nothing changes
 }
 
 // The background leans towards the colour of faults; the text keeps its contrast. From the application's
