@@ -166,21 +166,4 @@ std::span<const WindowAction> windowActions() {
   return kActions;
 }
 
-std::span<const PanelKeys> panelKeys() {
-  static constexpr PanelKeys kKeys[] = {
-      {"Graph", "Enter, Space", "expand or collapse the selected scope"},
-      {"Graph", "F", "the whole graph into view"},
-      {"Graph", "Home", "the selection into view"},
-      {"Graph", "Up, Down", "along the edges"},
-      {"Graph", "U, D", "show what leads to the selection, what it leads to"},
-      {"Graph", "Ctrl+0", "100 %"},
-      {"Source", "Enter", "select the nodes of the line"},
-      {"Source", "Alt+Up, Alt+Down", "the line with nodes above, below"},
-      {"Source", "Ctrl+G", "go to a line"},
-      {"Search", "Down, Enter", "into the results, select one"},
-      {"Search", "Esc", "clear"},
-  };
-  return kKeys;
-}
-
 }  // namespace msdbg::app

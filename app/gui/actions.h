@@ -1,4 +1,5 @@
-// Everything the window can be told by menu, key or button: one row each. The F1 page is made from it.
+// Everything the window can be told by menu, key or button: one row each. The F1 page is made from
+// it, and from the keys that each panel names itself.
 #pragma once
 
 #include <QKeySequence>
@@ -23,11 +24,5 @@ struct WindowAction {
 
 /// In the order of the menus.
 std::span<const WindowAction> windowActions();
-
-/// Keys that the panels themselves know, for F1: where, keys, what.
-struct PanelKeys {
-  const char *panel, *keys, *help;
-};
-std::span<const PanelKeys> panelKeys();
 
 }  // namespace msdbg::app

@@ -48,8 +48,10 @@ void fill(QTreeWidget& tree) {
     groups.add("Panels", QKeySequence(def.shortcut).toString(QKeySequence::NativeText),
                QString("show and go to %1").arg(def.title));
   }
-  for (const PanelKeys& keys : panelKeys())
-    groups.add(QString("In %1").arg(keys.panel), keys.keys, keys.help);
+  for (const PanelFactory factory : builtinPanels()) {
+    const PanelDef def = factory();
+    for (const PanelKeys& keys : def.keys) groups.add(QString("In %1").arg(def.title), keys.keys, keys.help);
+  }
 }
 
 // A row stays when any of its texts holds the words; a group with its rows.

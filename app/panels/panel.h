@@ -7,6 +7,7 @@
 #include <QJsonObject>
 #include <QWidget>
 #include <span>
+#include <vector>
 
 #include "app/presenters/document.h"
 
@@ -33,12 +34,18 @@ class Panel : public QWidget {
   void status(const QString& message);  // one line for the status bar: what went wrong, what was done
 };
 
+/// A key or gesture that works inside the panel, for F1.
+struct PanelKeys {
+  const char *keys, *help;
+};
+
 struct PanelDef {
   const char* id;           // "source": object name, key of its state
   const char* title;        // "Source"
   Qt::DockWidgetArea area;  // NoDockWidgetArea: the centre
   int shortcut;             // Qt key with modifiers that shows and focuses it
   Panel* (*make)(QWidget* parent);
+  std::vector<PanelKeys> keys = {};
 };
 
 using PanelFactory = PanelDef (*)();

@@ -247,8 +247,12 @@ void FindingsPanel::changeEvent(QEvent* event) {
 }
 
 PanelDef findingsPanel() {
-  return {"findings", "Findings", Qt::RightDockWidgetArea, (Qt::CTRL | Qt::Key_5).toCombined(),
-          [](QWidget* parent) -> Panel* { return new FindingsPanel(parent); }};
+  return {.id = "findings",
+          .title = "Findings",
+          .area = Qt::RightDockWidgetArea,
+          .shortcut = (Qt::CTRL | Qt::Key_5).toCombined(),
+          .make = [](QWidget* parent) -> Panel* { return new FindingsPanel(parent); },
+          .keys = {{"Up, Down", "from hit to hit"}}};
 }
 
 }  // namespace msdbg::app

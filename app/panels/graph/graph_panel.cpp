@@ -24,8 +24,18 @@ constexpr int kCorner = 10;
 }  // namespace
 
 PanelDef graphPanel() {
-  return {"graph", "Graph", Qt::NoDockWidgetArea, static_cast<int>(Qt::CTRL) | Qt::Key_1,
-          [](QWidget* parent) -> Panel* { return new GraphPanel(parent); }};
+  return {.id = "graph",
+          .title = "Graph",
+          .area = Qt::NoDockWidgetArea,
+          .shortcut = (Qt::CTRL | Qt::Key_1).toCombined(),
+          .make = [](QWidget* parent) -> Panel* { return new GraphPanel(parent); },
+          .keys = {{"Up, Down", "along the edges"},
+                   {"Enter, Space", "expand or collapse the selected scope"},
+                   {"+, -", "expand, collapse"},
+                   {"F", "the whole graph into view"},
+                   {"Home", "the selection into view"},
+                   {"U, D", "what leads to the selection, what it leads to"},
+                   {"Ctrl++, Ctrl+-, Ctrl+0", "larger, smaller, 100 %"}}};
 }
 
 GraphPanel::GraphPanel(QWidget* parent)

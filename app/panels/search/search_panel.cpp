@@ -277,8 +277,11 @@ PanelDef searchPanel() {
   return {.id = "search",
           .title = "Search",
           .area = Qt::LeftDockWidgetArea,
-          .shortcut = QKeyCombination(Qt::CTRL | Qt::Key_F).toCombined(),
-          .make = [](QWidget* parent) -> Panel* { return new SearchPanel(parent); }};
+          .shortcut = (Qt::CTRL | Qt::Key_F).toCombined(),
+          .make = [](QWidget* parent) -> Panel* { return new SearchPanel(parent); },
+          .keys = {{"Down", "into the results; in the empty field: earlier queries"},
+                   {"Enter", "select the node"},
+                   {"Esc", "clear"}}};
 }
 
 }  // namespace msdbg::app

@@ -270,8 +270,11 @@ PanelDef sourcePanel() {
   return {.id = "source",
           .title = "Source",
           .area = Qt::LeftDockWidgetArea,
-          .shortcut = QKeyCombination(Qt::CTRL | Qt::Key_2).toCombined(),
-          .make = [](QWidget* parent) -> Panel* { return new SourcePanel(parent); }};
+          .shortcut = (Qt::CTRL | Qt::Key_2).toCombined(),
+          .make = [](QWidget* parent) -> Panel* { return new SourcePanel(parent); },
+          .keys = {{"Enter, click in the margin", "select the nodes of the line"},
+                   {"Alt+Up, Alt+Down", "the line with nodes above, below"},
+                   {"Ctrl+G", "go to a line"}}};
 }
 
 }  // namespace msdbg::app

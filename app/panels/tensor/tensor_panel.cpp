@@ -346,8 +346,9 @@ PanelDef tensorPanel() {
   return {.id = "tensor",
           .title = "Tensor",
           .area = Qt::RightDockWidgetArea,
-          .shortcut = QKeyCombination(Qt::CTRL | Qt::Key_3).toCombined(),
-          .make = [](QWidget* parent) -> Panel* { return new TensorPanel(parent); }};
+          .shortcut = (Qt::CTRL | Qt::Key_3).toCombined(),
+          .make = [](QWidget* parent) -> Panel* { return new TensorPanel(parent); },
+          .keys = {{"Arrow keys", "from cell to cell"}}};
 }
 
 }  // namespace msdbg::app

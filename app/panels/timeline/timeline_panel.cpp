@@ -216,8 +216,14 @@ void TimelinePanel::changeEvent(QEvent* event) {
 }
 
 PanelDef timelinePanel() {
-  return {"timeline", "Timeline", Qt::BottomDockWidgetArea, (Qt::CTRL | Qt::Key_4).toCombined(),
-          [](QWidget* parent) -> Panel* { return new TimelinePanel(parent); }};
+  return {.id = "timeline",
+          .title = "Timeline",
+          .area = Qt::BottomDockWidgetArea,
+          .shortcut = (Qt::CTRL | Qt::Key_4).toCombined(),
+          .make = [](QWidget* parent) -> Panel* { return new TimelinePanel(parent); },
+          .keys = {{"Click", "go to the iteration, and to the rank of a line near by"},
+                   {"Wheel, drag", "zoom, move along the iterations"},
+                   {"Double click", "all iterations"}}};
 }
 
 }  // namespace msdbg::app
