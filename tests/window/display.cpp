@@ -1,7 +1,8 @@
 #include "tests/window/display.h"
 
 #include <QProcess>
-#include <QStandardPaths>
+#define CATCH_CONFIG_EXTERNAL_INTERFACES
+#include <catch2/catch.hpp>
 #include <stdexcept>
 
 #include "tests/support/temp_dir.h"
@@ -33,24 +34,39 @@ class Display {
   QProcess m_server;
 };
 
+struct Made {
+  TempDir home;
+  Display display;
+  std::unique_ptr<QApplication> application;
+};
+std::unique_ptr<Made> made;
+
+// Qt does not bear an application that ends among the destructors of static objects.
+struct EndOfTests : Catch::TestEventListenerBase {
+  using TestEventListenerBase::TestEventListenerBase;
+  void testRunEnded(const Catch::TestRunStats&) override {
+    if (made) made->application.reset();
+    made.reset();
+  }
+};
+CATCH_REGISTER_LISTENER(EndOfTests)
+
 }  // namespace
 
 QApplication& displayedGui() {
   static int argc = 1;
   static char name[] = "test_window";
   static char* argv[] = {name, nullptr};
-  static const TempDir home;
-  static const auto display = std::make_unique<Display>();
-  static const auto application = [] {
-    for (const char* variable : {"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"})
-      qputenv(variable, QByteArray::fromStdString(home.path().string()));
-    qputenv("QT_QPA_PLATFORM", "xcb");
-    QCoreApplication::setOrganizationName("msdbg");
-    QCoreApplication::setApplicationName("msdbg");
-    QCoreApplication::setAttribute(Qt::AA_DontUseNativeDialogs);
-    return std::make_unique<QApplication>(argc, argv);
-  }();
-  return *application;
+  if (made) return *made->application;
+  made = std::make_unique<Made>();
+  for (const char* variable : {"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"})
+    qputenv(variable, QByteArray::fromStdString(made->home.path().string()));
+  qputenv("QT_QPA_PLATFORM", "xcb");
+  QCoreApplication::setOrganizationName("msdbg");
+  QCoreApplication::setApplicationName("msdbg");
+  QCoreApplication::setAttribute(Qt::AA_DontUseNativeDialogs);
+  made->application = std::make_unique<QApplication>(argc, argv);
+  return *made->application;
 }
 
 }  // namespace msdbg::test
