@@ -1,10 +1,9 @@
 #include "dump/run_info.h"
 
-#include <algorithm>
 #include <stdexcept>
 
 #include "dump/journal.h"
-#include "dump/json_internal.h"
+#include "dump/policy/record_options_internal.h"
 #include "dump/writer/commit_file.h"
 
 namespace msdbg::dump {
@@ -14,37 +13,6 @@ constexpr std::size_t kLargestRunInfo = 64u << 20;
 constexpr int kMostRanks = 65536;
 
 using TextPairs = std::vector<std::pair<std::string, std::string>>;
-
-Json optionsToJson(const RecordOptions& options) {
-  return {{"policy", options.policy == Policy::kFull ? "full" : "stats"},
-          {"tensors", options.tensors},
-          {"iterations", options.iterations.text()},
-          {"every", options.every},
-          {"max_bytes", options.maxBytes},
-          {"buffer_bytes", options.bufferBytes},
-          {"watchdog_seconds", options.watchdogSeconds}};
-}
-
-Policy policyFrom(const std::string& name) {
-  if (name != "full" && name != "stats")
-    throw std::runtime_error("unknown policy '" + name + "' (full, stats)");
-  return name == "full" ? Policy::kFull : Policy::kStats;
-}
-
-RecordOptions optionsFromJson(const Json& json) {
-  if (!json.is_object()) throw std::runtime_error("a policy that is no object");
-  RecordOptions options;
-  options.policy = policyFrom(field<std::string>(json, "policy", "full"));
-  options.tensors = field(json, "tensors", options.tensors);
-  const auto iterations = core::IndexList::parse(field<std::string>(json, "iterations", "0-"));
-  if (!iterations.ok()) throw std::runtime_error(iterations.error().message());
-  options.iterations = *iterations;
-  options.every = std::max<std::int64_t>(1, field(json, "every", options.every));
-  options.maxBytes = field(json, "max_bytes", options.maxBytes);
-  options.bufferBytes = field(json, "buffer_bytes", options.bufferBytes);
-  options.watchdogSeconds = field(json, "watchdog_seconds", options.watchdogSeconds);
-  return options;
-}
 
 // "" for absent, null for an optional that is empty: a reader of the JSON finds every key.
 template <typename T>
@@ -121,7 +89,7 @@ RunInfo infoFromJson(const Json& json) {
   if (info.ranks < 1 || info.ranks > kMostRanks) throw std::runtime_error("impossible number of ranks");
   info.threads = field(json, "threads", info.threads);
   info.seed = field(json, "seed", info.seed);
-  if (json.contains("policy")) info.policy = optionsFromJson(json.at("policy"));
+  if (json.contains("policy")) info.policy = optionsOfRun(json.at("policy"));
   if (json.contains("end")) info.end = endFromJson(json.at("end"));
   info.otherKeys = unknownKeys(json);
   return info;
@@ -150,15 +118,6 @@ RunEnd endFromJson(const Json& json) {
   end.node = field<std::string>(json, "node", "");
   end.iteration = optionalField<std::int64_t>(json, "iteration");
   return end;
-}
-
-std::string RecordOptions::toJson() const { return jsonText(optionsToJson(*this)); }
-
-core::Result<RecordOptions> RecordOptions::fromJson(const std::string& json) {
-  auto options = guarded(json, optionsFromJson);
-  if (!options.ok())
-    return core::Error(core::ErrorCode::kUsage, "recording options: " + options.error().message());
-  return options;
 }
 
 // The check is made over the text without it, exactly as in the journal; only the layout is for people.

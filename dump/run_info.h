@@ -9,27 +9,11 @@
 #include <vector>
 
 #include "core_engine/base/result.h"
-#include "core_engine/base/text.h"
+#include "dump/policy/record_options.h"
 
 namespace msdbg::dump {
 
 inline constexpr int kFormatMajor = 1, kFormatMinor = 0;
-
-enum class Policy { kFull, kStats };
-
-/// What is recorded. Default: statistics of everything, and full tensors within maxBytes, newest kept.
-struct RecordOptions {
-  Policy policy = Policy::kFull;
-  std::vector<std::string>
-      tensors;  // globs on full names and aliases; empty: all (statistics are always of all)
-  core::IndexList iterations = core::IndexList::all();
-  std::int64_t every = 1;                    // full and statistics of iterations divisible by it
-  std::uint64_t maxBytes = 2ull << 30;       // whole run, all ranks
-  std::uint64_t bufferBytes = 512ull << 20;  // per rank
-  double watchdogSeconds = 30;
-  std::string toJson() const;
-  static core::Result<RecordOptions> fromJson(const std::string& json);
-};
 
 struct RunEnd {
   std::string state = "running";  // running | finished | stopped | failed | killed

@@ -7,6 +7,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/dump_plan.h"
+#include "app/cli/expected_text.h"
 #include "app/cli/json_output.h"
 #include "app/cli/launch.h"
 #include "app/cli/monitor.h"
@@ -21,26 +22,12 @@ namespace {
 namespace fs = std::filesystem;
 using core::Result;
 
-std::string sizeText(const DumpPlan& plan) {
-  const std::string most = core::formatBytes(plan.record.maxBytes);
-  if (!plan.size) return fmt::format("at most {} (--max-size)", most);
-  const DumpPlan::Size& size = *plan.size;
-  const std::string all =
-      size.all > plan.record.maxBytes
-          ? fmt::format("{} before compression, cut to {} (--max-size, the newest are kept)",
-                        core::formatBytes(size.all), most)
-          : core::formatBytes(size.all) + " before compression";
-  return fmt::format("{}: {} x {}, {} of {} with values", all, counted(size.iterations, "iteration"),
-                     core::formatBytes(size.perIteration), groupedNumber(size.fullTensors),
-                     counted(size.tensors, "tensor"));
-}
-
 void printPlan(const DumpPlan& plan, bool json) {
   if (json) return;
   fmt::print("recording {} on {} x {} into {}\n",
              plan.model.empty() ? core::join(plan.program, " ") : plan.model, counted(plan.ranks, "rank"),
              counted(plan.threads, "thread"), plan.run.string());
-  fmt::print("expected  {}\n", sizeText(plan));
+  fmt::print("expected  {}\n", expectedText(plan));
   fflush(stdout);
 }
 
@@ -114,7 +101,8 @@ Result<Recorded> launchAndWatch(const DumpPlan& plan, const Context& context) {
   MSDBG_ASSIGN(const std::unique_ptr<Launch> launch,
                Launch::start({plan.program, plan.environment(), context.json}, plan.ranks));
   DumpProgress progress(plan);
-  MonitorOptions options{plan.run, plan.watchdog, context.cancel, [&](const auto& now) { progress(now); }};
+  MonitorOptions options{plan.run, plan.record.watchdogSeconds, context.cancel,
+                         [&](const auto& now) { progress(now); }};
   Recorded recorded{monitorRun(*launch, options), launch->control().progress(), 0};
   recorded.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return recorded;
@@ -145,13 +133,9 @@ Json planJson(const DumpPlan& plan) {
   json["seed"] = plan.seed;
   json["steps"] = plan.steps ? Json(*plan.steps) : Json();
   json["max_bytes"] = plan.record.maxBytes;
-  json["expected"] = Json();
-  if (plan.size)
-    json["expected"] = {{"bytes", std::min(plan.size->all, plan.record.maxBytes)},
-                        {"bytes_per_iteration", plan.size->perIteration},
-                        {"iterations", plan.size->iterations},
-                        {"tensors", plan.size->tensors},
-                        {"full_tensors", plan.size->fullTensors}};
+  json["rules"] = Json::array();
+  for (const dump::Rule& rule : plan.record.allRules()) json["rules"].push_back(dump::ruleText(rule));
+  json["expected"] = expectedJson(plan);
   return json;
 }
 
@@ -190,7 +174,7 @@ Result<int> dumpRun(const DumpOptions& options, const Context& context) {
   MSDBG_ASSIGN(const DumpPlan plan, planDump(options, context));
   if (options.dryRun && context.json) return printJson(planJson(plan)), kExitFine;
   printPlan(plan, context.json);
-  if (options.dryRun) return kExitFine;
+  if (options.dryRun) return fmt::print("\n{}", rulesTable(plan)), kExitFine;
   catchSignal(SIGTERM);
   catchSignal(SIGHUP);
   signal(SIGPIPE, SIG_IGN);  // the reader of what we print may go; the recording is to end in good order
@@ -204,17 +188,6 @@ Result<int> dumpRun(const DumpOptions& options, const Context& context) {
   return recorded.outcome.exitStatus;
 }
 
-void addRecordOptions(CLI::App& app, DumpOptions& options) {
-  app.add_option("--policy", options.policy, "full: values and statistics (default); stats: statistics only")
-      ->type_name("full|stats");
-  app.add_option("--tensors", options.tensors, "keep the values of these only (names or globs)")
-      ->type_name("GLOB");
-  app.add_option("--iterations", options.iterations, "record only these: 0,2-4,100-")->type_name("LIST");
-  app.add_option("--every", options.every, "record every Nth iteration")->type_name("N");
-  app.add_option("--max-size", options.maxSize, "of the run (2GiB); the newest values are kept")
-      ->type_name("BYTES");
-}
-
 Command::Run setup(CLI::App& app, Context& context) {
   auto options = std::make_shared<DumpOptions>();
   app.add_option("MODEL", options->model.model,
@@ -226,15 +199,12 @@ Command::Run setup(CLI::App& app, Context& context) {
   app.add_option("--steps", options->steps, "iterations (models: 20)")->type_name("N");
   app.add_option("--seed", options->seed, "of weights and data (0)")->type_name("S");
   options->model.addOptions(app);
-  addRecordOptions(app, *options);
+  options->recording.addOptions(app);
   app.add_option("--fault", options->faults,
                  "plant a fault: KIND@iteration=I[,rank=R][,node=GLOB]...; may be repeated")
       ->type_name("SPEC")
       ->allow_extra_args(false);
-  app.add_option("--watchdog", options->watchdog,
-                 "end the run when a rank makes no progress for so long (30; 0: never)")
-      ->type_name("SECONDS");
-  app.add_flag("--dry-run", options->dryRun, "only say what would be recorded");
+  app.add_flag("--dry-run", options->dryRun, "only say what would be recorded: tensors and bytes by rule");
   app.add_flag("--force", options->force, "replace an existing run");
   return [options, &context] { return dumpRun(*options, context); };
 }
@@ -242,17 +212,31 @@ Command::Run setup(CLI::App& app, Context& context) {
 }  // namespace
 
 Command dumpCommand() {
-  return {.name = "dump",
-          .summary = "train a model, or run a program, and record it",
-          .examples =
-              "  msdbg dump lenet5                        into lenet5-1.msdbg\n"
-              "  msdbg dump alexnet -n 2 --steps 12 --fault 'nan@iteration=7,rank=1,node=*conv3/Conv-op1'\n"
-              "  msdbg dump mlp --policy stats --steps 1000\n"
-              "  msdbg dump alexnet --tensors '*conv1*' --every 10 --max-size 500MB -o conv1.msdbg\n"
-              "  msdbg dump -n 4 -- ./train --epochs 3    a program of your own\n"
-              "Exit status: the program's (128 + signal), or 1 if only the recording failed.\n",
-          .setup = setup,
-          .takesProgram = true};
+  return {
+      .name = "dump",
+      .summary = "train a model, or run a program, and record it",
+      .examples =
+          "  msdbg dump lenet5                        into lenet5-1.msdbg\n"
+          "  msdbg dump alexnet -n 2 --steps 12 --fault 'nan@iteration=7,rank=1,node=*conv3/Conv-op1'\n"
+          "  msdbg dump mlp --policy stats --steps 1000\n"
+          "  msdbg dump alexnet --tensors '*conv1*' --every 10 --max-size 500MB -o conv1.msdbg\n"
+          "  msdbg dump alexnet --record 'grad(*)=full,every=10'          statistics of the rest\n"
+          "  msdbg dump alexnet -n 2 --record '*=full,kind=weight,ranks=0' --record '*=none,dtype=int64'\n"
+          "  msdbg dump alexnet --record '*=full,op=Conv,regex=conv[12]/' --policy none --dry-run\n"
+          "  msdbg dump alexnet --config recording.json --max-size 10GB\n"
+          "  msdbg dump -n 4 -- ./train --epochs 3    a program of your own\n"
+          "A RULE is GLOB[,GLOB]...=POLICY[,KEY=VALUE[,VALUE]...]... POLICY: full (values and statistics), "
+          "stats, none.\n"
+          "It fits a tensor on a rank in an iteration when its globs and all its keys do:\n"
+          "  "
+          "kind=weight|gradient|activation|optimizer_state|input|label|loss|updated|constant|hyperparameter\n"
+          "  op=GLOB (type of operator, see msdbg ops)   dtype=float32|float64|int64|int32|uint8|bool\n"
+          "  every=N   iterations=LIST   ranks=LIST   regex=EXPRESSION (stands last)\n"
+          "Where no rule fits: --policy and --tensors; without these, statistics (without rules: "
+          "everything).\n"
+          "Exit status: the program's (128 + signal), or 1 if only the recording failed.\n",
+      .setup = setup,
+      .takesProgram = true};
 }
 
 }  // namespace msdbg::app

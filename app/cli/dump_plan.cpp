@@ -11,7 +11,6 @@
 #include "core_engine/base/text.h"
 #include "core_engine/passes/pipeline.h"
 #include "core_engine/runtime/fault.h"
-#include "dump/writer/recorder.h"
 
 namespace msdbg::app {
 
@@ -33,36 +32,12 @@ fs::path freeName(const std::string& name) {
       return path;
 }
 
-Result<dump::RecordOptions> recordOptions(const DumpOptions& options) {
-  dump::RecordOptions record;
-  if (options.policy == "stats")
-    record.policy = dump::Policy::kStats;
-  else if (options.policy != "full")
-    return Error(ErrorCode::kUsage, fmt::format("--policy {}: there are full and stats", options.policy));
-  for (const std::string& word : options.tensors)
-    for (const std::string& glob : core::split(word, ','))
-      if (!glob.empty()) record.tensors.push_back(glob);
-  if (!options.iterations.empty()) {
-    auto list = core::IndexList::parse(options.iterations);
-    if (!list.ok()) return list.error().in("--iterations");
-    record.iterations = std::move(list).value();
-  }
-  if (!options.maxSize.empty()) {
-    auto bytes = core::parseBytes(options.maxSize);
-    if (!bytes.ok()) return bytes.error().in("--max-size");
-    record.maxBytes = *bytes;
-  }
-  record.every = options.every;
-  record.watchdogSeconds = options.watchdog;
-  return record;
-}
-
 // `--tensors a b MODEL`: the last word was meant as the model.
 void takeModelFromTensors(DumpOptions& options) {
-  if (!options.model.model.empty() || options.tensors.empty() || !core::findModel(options.tensors.back()))
-    return;
-  options.model.model = options.tensors.back();
-  options.tensors.pop_back();
+  std::vector<std::string>& tensors = options.recording.tensors;
+  if (!options.model.model.empty() || tensors.empty() || !core::findModel(tensors.back())) return;
+  options.model.model = tensors.back();
+  tensors.pop_back();
 }
 
 bool isExecutable(const std::string& program) {
@@ -91,52 +66,17 @@ Status planProgram(const DumpOptions& options, const Context& context, DumpPlan&
   return Ok{};
 }
 
-bool matches(const std::string& glob, const core::TensorInfo& tensor) {
-  return core::globMatch(glob, tensor.name) || core::globMatch(glob, tensor.fullName()) ||
-         (!tensor.alias.empty() && core::globMatch(glob, tensor.alias));
-}
-
-Status checkGlobs(const std::vector<std::string>& globs, const core::Graph& graph) {
-  for (const std::string& glob : globs) {
-    if (std::ranges::any_of(graph.tensors(), [&](const core::TensorInfo& t) { return matches(glob, t); }))
-      continue;
-    std::vector<std::string> names;
-    for (const core::TensorInfo& tensor : graph.tensors()) {
-      names.push_back(tensor.name);
-      if (!tensor.alias.empty()) names.push_back(tensor.alias);
-    }
-    const std::string near = core::didYouMean(glob, names);
-    return Error(ErrorCode::kNotFound,
-                 fmt::format("--tensors {}: no tensor of the model has such a name{}", glob,
-                             near.empty() ? "; globs match whole names, such as '*conv1*'" : near));
-  }
-  return Ok{};
-}
-
-std::int64_t recordedIterations(const dump::RecordOptions& record, std::int64_t steps) {
-  std::int64_t count = 0;
-  for (std::int64_t i = 0; i < steps; i += record.every) count += record.iterations.contains(i);
-  return count;
-}
-
 // Builds what the ranks will build, to say the size and to find mistakes once and early.
-Status planGraph(const ModelTraining& training, DumpPlan& plan, const std::vector<core::FaultSpec>& faults) {
+Status planGraph(const DumpOptions& options, const ModelTraining& training, DumpPlan& plan,
+                 const std::vector<core::FaultSpec>& faults) {
   core::Graph graph("network");
   MSDBG_ASSIGN(const core::Value loss, training.build(graph));
   auto compiled = core::compileTraining(graph, loss.id(), training.optimizer, plan.ranks);
   if (!compiled.ok()) return compiled.error();
-  MSDBG_TRY(checkGlobs(plan.record.tensors, graph));
+  MSDBG_TRY(options.recording.check(graph));
   auto bound = core::FaultInjector::bind(faults, graph, core::Rank(0));
   if (!bound.ok()) return bound.error().in("--fault");
-  const dump::ExpectedSize expected = dump::expectedSize(graph, plan.record);
-  DumpPlan::Size size;
-  size.iterations = recordedIterations(plan.record, *plan.steps);
-  size.perIteration =
-      (expected.fullBytes + expected.statisticsBytes) * static_cast<std::uint64_t>(plan.ranks);
-  size.all = size.perIteration * static_cast<std::uint64_t>(size.iterations);
-  size.tensors = expected.tensors;
-  size.fullTensors = expected.fullTensors;
-  plan.size = size;
+  MSDBG_ASSIGN(plan.size, dump::expectedSize(graph, plan.record, plan.ranks, *plan.steps));
   return Ok{};
 }
 
@@ -169,7 +109,7 @@ Status planModel(const DumpOptions& options, DumpPlan& plan, const std::vector<c
   addOption(plan.program, "--batch", std::to_string(training.options.batch * plan.ranks));
   addOption(plan.program, "--lr", core::formatDouble(training.optimizer.lr));
   addOption(plan.program, "--dropout", core::formatDouble(training.options.dropout));
-  return planGraph(training, plan, faults);
+  return planGraph(options, training, plan, faults);
 }
 
 Result<std::vector<core::FaultSpec>> parseFaults(const std::vector<std::string>& texts, int ranks) {
@@ -190,9 +130,7 @@ Status checkNumbers(const DumpOptions& options) {
   if (options.ranks < 1 || options.ranks > kMostRanks)
     return Error(ErrorCode::kUsage, fmt::format("-n {}: from 1 to {} ranks", options.ranks, kMostRanks));
   if (options.steps && *options.steps < 1) return Error(ErrorCode::kUsage, "--steps must be at least 1");
-  if (options.every < 1) return Error(ErrorCode::kUsage, "--every must be at least 1");
   if (options.threads < 0) return Error(ErrorCode::kUsage, "--threads must be at least 1");
-  if (!(options.watchdog >= 0)) return Error(ErrorCode::kUsage, "--watchdog must be at least 0 (0: off)");
   return Ok{};
 }
 
@@ -201,6 +139,7 @@ Status checkNumbers(const DumpOptions& options) {
 std::vector<std::pair<std::string, std::string>> DumpPlan::environment() const {
   std::vector<std::pair<std::string, std::string>> variables = {{"MSDBG_DUMP", fs::absolute(run).string()},
                                                                 {"MSDBG_DUMP_OPTIONS", record.toJson()},
+                                                                {"MSDBG_DUMP_CONFIG", ""},  // is in there
                                                                 {"MSDBG_RUN_INFO", "launcher"},
                                                                 {"MSDBG_SEED", std::to_string(seed)},
                                                                 {"MSDBG_THREADS", std::to_string(threads)},
@@ -221,9 +160,8 @@ Result<DumpPlan> planDump(DumpOptions options, const Context& context) {
   plan.seed = options.seed;
   plan.steps = options.steps;
   plan.faults = options.faults;
-  plan.watchdog = options.watchdog;
   plan.force = options.force;
-  MSDBG_ASSIGN(plan.record, recordOptions(options));
+  MSDBG_ASSIGN(plan.record, options.recording.read());
   MSDBG_ASSIGN(const std::vector<core::FaultSpec> faults, parseFaults(options.faults, plan.ranks));
   MSDBG_TRY(context.program.empty() ? planModel(options, plan, faults) : planProgram(options, context, plan));
   const std::string name = plan.model.empty() ? fs::path(plan.program[0]).stem().string() : plan.model;

@@ -9,20 +9,20 @@
 
 #include "app/cli/command.h"
 #include "app/cli/model_training.h"
-#include "dump/run_info.h"
+#include "app/cli/recording_options.h"
+#include "dump/policy/expected_size.h"
 
 namespace msdbg::app {
 
 /// The options as given.
 struct DumpOptions {
-  std::string run, policy = "full", iterations, maxSize;
+  std::string run;
   ModelSettings model;
-  std::vector<std::string> tensors, faults;
+  RecordingOptions recording;
+  std::vector<std::string> faults;
   std::optional<std::int64_t> steps;
   std::uint64_t seed = 0;
   int ranks = 1, threads = 0;
-  std::int64_t every = 1;
-  double watchdog = 30;
   bool dryRun = false, force = false;
 };
 
@@ -35,14 +35,8 @@ struct DumpPlan {
   std::optional<std::int64_t> steps;
   std::vector<std::string> faults;
   dump::RecordOptions record;
-  double watchdog = 30;
   bool force = false;
-
-  struct Size {
-    std::uint64_t perIteration = 0, all = 0;
-    std::int64_t iterations = 0, tensors = 0, fullTensors = 0;
-  };
-  std::optional<Size> size;  // known for models; all ranks, before compression, not cut at maxBytes
+  std::optional<dump::ExpectedSize> size;  // known for models
 
   /// The variables a Session reads (dump/session/session.h).
   std::vector<std::pair<std::string, std::string>> environment() const;

@@ -148,6 +148,16 @@ void printRanks(const OpenedRun& run) {
   fmt::print("\n{}", table.text());
 }
 
+// "grad(*)=full,every=10; *=stats"
+std::string rulesText(const dump::RecordOptions& policy) {
+  std::vector<std::string> parts;
+  for (const dump::Rule& rule : policy.allRules()) parts.push_back(dump::ruleText(rule));
+  if (policy.every != 1) parts.push_back(fmt::format("every {} iterations", policy.every));
+  if (policy.iterations.text() != core::IndexList::all().text())
+    parts.push_back("iterations " + policy.iterations.text());
+  return core::join(parts, "; ");
+}
+
 void printInfo(const OpenedRun& run) {
   const dump::RunInfo& info = run.reader().info();
   const auto storage = run.reader().storage();
@@ -158,6 +168,7 @@ void printInfo(const OpenedRun& run) {
              counted(info.threads, "thread"), info.startedAt);
   fmt::print("training seed {}{}{}\n", info.seed, info.data.empty() ? "" : ", data " + info.data,
              info.faults.empty() ? "" : ", planted faults: " + core::join(info.faults, "; "));
+  fmt::print("recorded {}\n", rulesText(info.policy));
   fmt::print("graph    {} ({} forward, {} backward, {} collective, {} update), {}, {} trainable numbers\n",
              counted(graph["nodes"], "node"), graph["phases"].value("forward", 0),
              graph["phases"].value("backward", 0), graph["phases"].value("collective", 0),

@@ -291,7 +291,7 @@ core::Result<StatisticsRow> RunReader::statistics(core::Rank rank, core::Iterati
     if (seen(cell)) return cell;
   }
   return core::Error(core::ErrorCode::kUnavailable,
-                     m_impl->graph.tensor(tensor).fullName() + " was not computed (" +
+                     m_impl->graph.tensor(tensor).fullName() + " was not computed, or not to be recorded (" +
                          placeText(rank, iteration) +
                          (index.incomplete(iteration.value) ? ", which was interrupted)" : ")"));
 }

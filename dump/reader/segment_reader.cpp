@@ -190,6 +190,8 @@ core::Result<SegmentLine> SegmentReader::describe(std::int64_t rank) {
 
 core::Result<StatisticsTable> SegmentReader::statistics() {
   StatisticsTable table;
+  MSDBG_ASSIGN(const bool there, hdf5::exists(m_impl->file.id(), "/statistics"));
+  if (!there) return table;  // of no tensor
   MSDBG_ASSIGN(table.names, readNames(m_impl->info()));
   const std::size_t cells = m_impl->iterations.size() * table.names.size();
   if (cells > m_impl->fileBytes) return damaged("/statistics: more cells than the file can hold");

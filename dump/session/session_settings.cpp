@@ -72,6 +72,21 @@ Status readFaults(SessionSettings& settings) {
   return Ok{};
 }
 
+// The file first: what the variable with the options says itself replaces its keys.
+Status readRecordOptions(RecordOptions& options) {
+  if (const std::string file = environment("MSDBG_DUMP_CONFIG"); !file.empty()) {
+    auto read = RecordOptions::fromFile(file, options);
+    if (!read.ok()) return read.error().in("MSDBG_DUMP_CONFIG");
+    options = std::move(read).value();
+  }
+  if (const std::string json = environment("MSDBG_DUMP_OPTIONS"); !json.empty()) {
+    auto read = RecordOptions::fromJson(json, options);
+    if (!read.ok()) return read.error().in("MSDBG_DUMP_OPTIONS");
+    options = std::move(read).value();
+  }
+  return Ok{};
+}
+
 }  // namespace
 
 Result<SessionSettings> SessionSettings::read(int argc, char** argv) {
@@ -80,11 +95,7 @@ Result<SessionSettings> SessionSettings::read(int argc, char** argv) {
   settings.run = environment("MSDBG_DUMP");
   settings.control = environment("MSDBG_CONTROL");
   settings.launcher = environment("MSDBG_RUN_INFO") == "launcher";
-  if (const std::string json = environment("MSDBG_DUMP_OPTIONS"); !json.empty()) {
-    auto options = RecordOptions::fromJson(json);
-    if (!options.ok()) return options.error().in("MSDBG_DUMP_OPTIONS");
-    settings.options = std::move(options).value();
-  }
+  if (!settings.run.empty()) MSDBG_TRY(readRecordOptions(settings.options));
   for (const auto& row : kNumbers)
     if (const std::string text = environment(row.variable); !text.empty())
       MSDBG_TRY(takeNumber(settings, row.name, row.variable, text));

@@ -13,7 +13,7 @@
 
 #include "core_engine/runtime/observer.h"
 #include "core_engine/tensor/statistics.h"
-#include "dump/run_info.h"
+#include "dump/policy/decisions.h"
 #include "dump/writer/buffer_pool.h"
 #include "watchpoints/activation_preset.h"
 #include "watchpoints/source.h"
@@ -42,13 +42,12 @@ struct TensorRow {
 struct GraphPlan {
   core::Graph graph;  // a copy: the engine's own may change or go away
   std::int64_t version = 0;
-  std::vector<bool> full;  // by tensor: its value is recorded, not only its statistics
+  Decisions decisions;                     // what is recorded of each tensor
+  std::vector<core::TensorId> statistics;  // the tensors that have a place in /statistics
   std::vector<std::optional<watch::ActivationPreset>> activation;  // by tensor
 
-  GraphPlan(const core::Graph& source, std::int64_t graphVersion, const RecordOptions& options);
+  GraphPlan(const core::Graph& source, std::int64_t graphVersion, Decisions what);
 };
-/// Whether the options choose the tensor's value: a glob matches its name, its name with slot, or its alias.
-bool choosesFull(const core::TensorInfo& tensor, const RecordOptions& options);
 
 struct IterationRecord {
   std::int64_t iteration = 0;

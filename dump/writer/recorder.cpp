@@ -71,6 +71,7 @@ struct Recorder::Impl {
   void work();
   void commit(const PendingIterations::Commit& segment);
   void fail(const core::Error& error);
+  core::Status adopt(const core::Graph& graph, std::string bytes);
   TensorRow copyOf(const core::Tensor& value);
   watch::StatisticsRow statisticsOf(core::TensorId tensor, const core::Tensor& value,
                                     const core::Tensor* previous) const;
@@ -114,6 +115,21 @@ void Recorder::Impl::fail(const core::Error& error) {
   core::logError("rank " + std::to_string(place.rank.value) + ": recording stopped: " + error.message() +
                  "; training goes on, and what was recorded before stays readable");
   pending.fail(error);
+}
+
+// A new version of the graph, with what the rules say about its tensors.
+core::Status Recorder::Impl::adopt(const core::Graph& graph, std::string bytes) {
+  const std::int64_t least = plan ? plan->version + 1 : 0;
+  MSDBG_ASSIGN(Decisions decisions, Decisions::make(graph, options, place.rank));
+  const bool first = !plan;
+  plan = std::make_shared<const GraphPlan>(graph, std::max(graph.version(), least), std::move(decisions));
+  graphBytes = std::move(bytes);
+  if (place.rank.value != 0) return core::Ok{};
+  MSDBG_ASSIGN(const std::vector<std::string> unused, unusedRules(graph, options.rules));
+  for (const std::string& rule : unused)
+    if (first) core::logWarn("the recording rule " + rule + " fits no tensor of the graph");
+  MSDBG_ASSIGN(const GraphLine line, writeGraph(place.run, plan->graph));
+  return journal->append(formatGraph(line));
 }
 
 TensorRow Recorder::Impl::copyOf(const core::Tensor& value) {
@@ -167,21 +183,13 @@ void Recorder::graphReady(const core::Graph& graph) {
   if (!impl.pending.open()) return;
   std::string bytes = core::serializeGraph(graph);
   if (impl.plan && bytes == impl.graphBytes) return;
-  const std::int64_t least = impl.plan ? impl.plan->version + 1 : 0;
-  impl.plan = std::make_shared<const GraphPlan>(graph, std::max(graph.version(), least), impl.options);
-  impl.graphBytes = std::move(bytes);
-  if (impl.place.rank.value != 0) return;
-  const auto line = writeGraph(impl.place.run, impl.plan->graph);
-  const core::Status status =
-      line.ok() ? impl.journal->append(formatGraph(*line)) : core::Status(line.error());
+  const core::Status status = impl.adopt(graph, std::move(bytes));
   if (!status.ok()) impl.fail(status.error());
 }
 
 void Recorder::iterationStarted(core::Iteration iteration) {
   Impl& impl = *m_impl;
-  const RecordOptions& options = impl.options;
-  impl.selected = impl.plan && options.iterations.contains(iteration.value) &&
-                  iteration.value % options.every == 0 && impl.pending.open();
+  impl.selected = impl.plan && impl.options.records(iteration) && impl.pending.open();
   if (!impl.selected) return;
   impl.pending.waitForRoom();
   auto record = std::make_shared<IterationRecord>();
@@ -192,12 +200,14 @@ void Recorder::iterationStarted(core::Iteration iteration) {
   impl.pending.begin(std::move(record));
 }
 
-void Recorder::tensorReady(core::Iteration, core::TensorId tensor, const core::Tensor& value,
+void Recorder::tensorReady(core::Iteration iteration, core::TensorId tensor, const core::Tensor& value,
                            const core::Tensor* previous) {
   Impl& impl = *m_impl;
   if (!impl.selected || !impl.pending.open()) return;
+  const Policy policy = impl.plan->decisions.decide(tensor, iteration);
+  if (policy == Policy::kNone) return;
   impl.pending.addStatistics(tensor.value, impl.statisticsOf(tensor, value, previous));
-  if (!impl.plan->full[tensor.index()] || value.bytes() == 0 || impl.onlyStatistics) return;
+  if (policy != Policy::kFull || value.bytes() == 0 || impl.onlyStatistics) return;
   impl.pending.waitForRoom();
   impl.pending.addRow(tensor.value, impl.copyOf(value));
 }

@@ -49,11 +49,4 @@ class Recorder : public core::Observer {
   std::unique_ptr<Impl> m_impl;
 };
 
-/// What one iteration of this graph would take under these options, before compression.
-struct ExpectedSize {
-  std::uint64_t fullBytes = 0, statisticsBytes = 0;
-  std::int64_t tensors = 0, fullTensors = 0;
-};
-ExpectedSize expectedSize(const core::Graph& graph, const RecordOptions& options);
-
 }  // namespace msdbg::dump

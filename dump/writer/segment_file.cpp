@@ -1,5 +1,6 @@
 #include "dump/codec/codec.h"
 #include "dump/hdf5/zstd_filter.h"
+#include "dump/run_info.h"
 #include "dump/writer/segment_file_internal.h"
 
 namespace msdbg::dump {

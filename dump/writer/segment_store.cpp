@@ -33,10 +33,11 @@ core::Result<SegmentWriter::Image> SegmentStore::buildWithin(
   MSDBG_ASSIGN(SegmentWriter::Image image, m_writer.build(m_next, iterations, true));
   if (image.tensors == 0 || image.bytes.size() <= m_maxBytes) return image;
   if (!m_tooLarge) {
-    core::logWarn("iteration " + std::to_string(iterations[0]->iteration) + " takes " +
-                  core::formatBytes(image.bytes.size()) + ", more than this rank's share of --max-size (" +
-                  core::formatBytes(m_maxBytes) +
-                  "): only statistics are kept; raise --max-size or choose fewer tensors with --tensors");
+    core::logWarn(
+        "iteration " + std::to_string(iterations[0]->iteration) + " takes " +
+        core::formatBytes(image.bytes.size()) + ", more than this rank's share of --max-size (" +
+        core::formatBytes(m_maxBytes) +
+        "): only statistics are kept; raise --max-size or choose fewer tensors with --record or --tensors");
     m_tooLarge = true;
   }
   return m_writer.build(m_next, iterations, false);

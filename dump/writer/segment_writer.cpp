@@ -63,32 +63,36 @@ core::Status writeScalars(SegmentFile& file, Iterations iterations) {
   return core::Ok{};
 }
 
-core::Status writeTensorNames(SegmentFile& file, const core::Graph& graph) {
+core::Status writeTensorNames(SegmentFile& file, const GraphPlan& plan) {
+  std::vector<std::string> texts;
   std::size_t width = 1;
-  for (const core::TensorInfo& tensor : graph.tensors()) width = std::max(width, tensor.fullName().size());
-  std::vector<char> names(width * graph.tensors().size(), '\0');
-  for (const core::TensorInfo& tensor : graph.tensors())
-    tensor.fullName().copy(&names[tensor.id.index() * width], width);
+  for (const core::TensorId id : plan.statistics) {
+    texts.push_back(plan.graph.tensor(id).fullName());
+    width = std::max(width, texts.back().size());
+  }
+  std::vector<char> names(width * texts.size(), '\0');
+  for (std::size_t i = 0; i < texts.size(); ++i) texts[i].copy(&names[i * width], width);
   MSDBG_ASSIGN(const hdf5::Handle type, hdf5::owned(MSDBG_H5(H5Tcopy, H5T_C_S1), H5Tclose));
   MSDBG_TRY(MSDBG_H5(H5Tset_size, type.id(), width));
   MSDBG_TRY(MSDBG_H5(H5Tset_strpad, type.id(), H5T_STR_NULLPAD));
   MSDBG_TRY(MSDBG_H5(H5Tset_cset, type.id(), H5T_CSET_UTF8));
-  return file.writeColumn("/statistics/tensor", type.id(), {graph.tensors().size()}, bytesOf(names), {});
+  return file.writeColumn("/statistics/tensor", type.id(), {texts.size()}, bytesOf(names), {});
 }
 
 core::Status writeStatistics(SegmentFile& file, Iterations iterations,
                              std::span<const std::int64_t> numbers) {
-  const core::Graph& graph = iterations[0]->plan->graph;
-  const std::size_t tensors = graph.tensors().size();
+  const GraphPlan& plan = *iterations[0]->plan;
+  const std::size_t tensors = plan.statistics.size();
   if (tensors == 0) return core::Ok{};
-  MSDBG_TRY(writeTensorNames(file, graph));
+  MSDBG_TRY(writeTensorNames(file, plan));
   std::vector<std::byte> cells;
   for (const StatisticsColumn& column : statisticsColumns()) {
     cells.resize(iterations.size() * tensors * column.bytes());
     std::byte* cell = cells.data();
     for (const IterationRecord* record : iterations) {
-      for (std::size_t t = 0; t < tensors; ++t, cell += column.bytes()) {
-        column.write(record->seen[t] ? &record->statistics[t] : nullptr, cell);
+      for (const core::TensorId id : plan.statistics) {
+        column.write(record->seen[id.index()] ? &record->statistics[id.index()] : nullptr, cell);
+        cell += column.bytes();
       }
     }
     std::vector<hsize_t> dims = {iterations.size(), tensors};
@@ -228,7 +232,7 @@ core::Result<SegmentWriter::Image> SegmentWriter::build(std::int64_t segment, It
   std::size_t expected = 0;
   for (const IterationRecord* record : iterations) expected += record->rawBytes;
   expected += (plan.graph.tensors().size() + statisticsColumns().size()) * kObjectBytes +
-              plan.graph.tensors().size() * iterations.size() * statisticsRowBytes();
+              plan.statistics.size() * iterations.size() * statisticsRowBytes();
   MSDBG_ASSIGN(SegmentFile file, SegmentFile::begin(m_impl->image, expected));
   MSDBG_TRY(file.writeRoot(segment, m_impl->rank, plan.version));
   MSDBG_TRY(writeIterations(file, iterations));

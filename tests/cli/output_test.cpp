@@ -30,7 +30,10 @@ const std::vector<Golden>& goldens() {
       {"models", {"models"}},
       {"conditions", {"conditions", "gradient_vanishing"}},
       {"bench", {"bench", "mlp", "--steps", "2", "--threads", "1", "--batch", "8"}},
-      {"dump", {"dump", "mlp", "-n", "2", "--steps", "3", "--dry-run", "-o", "new.msdbg", "--threads", "1"}}};
+      {"dump", {"dump", "mlp", "-n", "2", "--steps", "3", "--dry-run", "-o", "new.msdbg", "--threads", "1"}},
+      {"dump_rules",
+       {"dump", "mlp", "-n", "2", "--steps", "30", "--dry-run", "-o", "new.msdbg", "--threads", "1",
+        "--record", "grad(*)=full,every=10", "--record", "*=full,kind=weight,ranks=0"}}};
   return kGoldens;
 }
 

@@ -420,15 +420,3 @@ TEST_CASE("A changed shape starts a new segment") {
   CHECK(reader->tensor(kRank0, at(1), core::TensorId(0))->shape() == core::Shape{1, 3});
   CHECK(reader->tensor(kRank0, at(2), core::TensorId(0))->shape() == core::Shape{2, 3});
 }
-
-TEST_CASE("The expected size is that of the chosen tensors and of the statistics columns") {
-  const core::Graph graph = test::smallGraph();
-  const auto all = dump::expectedSize(graph, {});
-  CHECK(all.tensors == 12);
-  CHECK(all.fullTensors == 12);
-  CHECK(all.fullBytes == 4 * 32 + 8 * 8 + 4 * 20 + 8 * 3 + 16 + 3 * 4 * 40 + 40 + 2 * 4 + 4 + 4 * 20);
-  CHECK(all.statisticsBytes == 12 * 184);
-  dump::RecordOptions stats;
-  stats.policy = dump::Policy::kStats;
-  CHECK(dump::expectedSize(graph, stats).fullBytes == 0);
-}

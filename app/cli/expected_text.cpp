@@ -1,0 +1,77 @@
+#include "app/cli/expected_text.h"
+
+#include <fmt/format.h>
+
+#include "app/cli/table.h"
+#include "core_engine/base/text.h"
+
+namespace msdbg::app {
+namespace {
+
+using core::formatBytes;
+using dump::ExpectedSize;
+
+std::uint64_t mostBytes(const ExpectedSize& size) {
+  return size.iterationBytes * static_cast<std::uint64_t>(size.iterations);
+}
+
+// Two numbers of bytes, of which the second is cut off by the budget.
+std::string totalText(const DumpPlan& plan) {
+  const std::uint64_t all = plan.size->bytes();
+  if (all <= plan.record.maxBytes) return formatBytes(all) + " before compression";
+  return fmt::format("{} before compression, cut to {} (--max-size, the newest are kept)", formatBytes(all),
+                     formatBytes(plan.record.maxBytes));
+}
+
+}  // namespace
+
+std::string expectedText(const DumpPlan& plan) {
+  if (!plan.size) return fmt::format("at most {} (--max-size)", formatBytes(plan.record.maxBytes));
+  const ExpectedSize& size = *plan.size;
+  return fmt::format("{}: {} x {}{}, {} of {} with values", totalText(plan),
+                     counted(size.iterations, "iteration"), mostBytes(size) == size.bytes() ? "" : "at most ",
+                     formatBytes(size.iterationBytes), groupedNumber(size.fullTensors),
+                     counted(size.tensors, "tensor"));
+}
+
+std::string rulesTable(const DumpPlan& plan) {
+  if (!plan.size) {
+    Table table({"rule"});
+    for (const dump::Rule& rule : plan.record.allRules()) table.row({dump::ruleText(rule)});
+    return table.text();
+  }
+  Table table({"rule", ">tensors", ">iterations", ">an iteration", ">values", ">statistics"});
+  for (const ExpectedSize::Part& part : plan.size->parts)
+    table.row({dump::ruleText(part.rule), groupedNumber(part.tensors), groupedNumber(part.iterations),
+               formatBytes(part.iterationBytes), formatBytes(part.valueBytes),
+               formatBytes(part.statisticsBytes)});
+  const ExpectedSize& size = *plan.size;
+  table.row({"all", groupedNumber(size.tensors), groupedNumber(size.iterations),
+             formatBytes(size.iterationBytes), formatBytes(size.valueBytes),
+             formatBytes(size.statisticsBytes)});
+  return table.text();
+}
+
+Json expectedJson(const DumpPlan& plan) {
+  if (!plan.size) return nullptr;
+  const ExpectedSize& size = *plan.size;
+  Json json = {{"bytes", std::min(size.bytes(), plan.record.maxBytes)},
+               {"bytes_per_iteration", size.iterationBytes},
+               {"iterations", size.iterations},
+               {"tensors", size.tensors},
+               {"full_tensors", size.fullTensors},
+               {"value_bytes", size.valueBytes},
+               {"statistics_bytes", size.statisticsBytes},
+               {"rules", Json::array()}};
+  for (const ExpectedSize::Part& part : size.parts)
+    json["rules"].push_back({{"rule", dump::ruleText(part.rule)},
+                             {"policy", dump::policyName(part.rule.policy)},
+                             {"tensors", part.tensors},
+                             {"iterations", part.iterations},
+                             {"bytes_per_iteration", part.iterationBytes},
+                             {"value_bytes", part.valueBytes},
+                             {"statistics_bytes", part.statisticsBytes}});
+  return json;
+}
+
+}  // namespace msdbg::app

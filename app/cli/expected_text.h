@@ -1,0 +1,18 @@
+// What `msdbg dump` is about to record, for people and as JSON. Main thread only.
+#pragma once
+
+#include <string>
+
+#include "app/cli/dump_plan.h"
+#include "app/cli/json_output.h"
+
+namespace msdbg::app {
+
+/// One line: how large the run will be, or can be.
+std::string expectedText(const DumpPlan& plan);
+/// The table of --dry-run: every rule with its tensors and bytes; only the rules where the graph is unknown.
+std::string rulesTable(const DumpPlan& plan);
+/// null where the graph is unknown.
+Json expectedJson(const DumpPlan& plan);
+
+}  // namespace msdbg::app

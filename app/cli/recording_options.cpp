@@ -1,0 +1,128 @@
+#include "app/cli/recording_options.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <algorithm>
+
+#include "core_engine/base/text.h"
+#include "dump/policy/decisions.h"
+
+namespace msdbg::app {
+
+using core::Error;
+using core::ErrorCode;
+using core::Ok;
+using core::Result;
+using core::Status;
+
+namespace {
+
+std::vector<std::string> globsOf(const std::vector<std::string>& words) {
+  std::vector<std::string> globs;
+  for (const std::string& word : words)
+    for (const std::string& glob : core::split(word, ','))
+      if (!glob.empty()) globs.push_back(glob);
+  return globs;
+}
+
+// What is meant by a flag, with its name in front of what is wrong.
+template <typename T>
+Status take(T& to, const char* flag, Result<T> value) {
+  if (!value.ok()) return value.error().in(flag);
+  to = std::move(value).value();
+  return Ok{};
+}
+
+Status readConfig(const std::string& config, dump::RecordOptions& record) {
+  const char* variable = getenv("MSDBG_DUMP_CONFIG");
+  if (!config.empty()) return take(record, "--config", dump::RecordOptions::fromFile(config, record));
+  if (!variable || !*variable) return Ok{};
+  return take(record, "MSDBG_DUMP_CONFIG", dump::RecordOptions::fromFile(variable, record));
+}
+
+std::string nearestTensor(const std::string& glob, const core::Graph& graph) {
+  std::vector<std::string> names;
+  for (const core::TensorInfo& tensor : graph.tensors()) {
+    names.push_back(tensor.name);
+    if (!tensor.alias.empty()) names.push_back(tensor.alias);
+  }
+  const std::string near = core::didYouMean(glob, names);
+  return near.empty() ? "; globs match whole names, such as '*conv1*'" : near;
+}
+
+Status checkGlob(const char* flag, const std::string& text, const std::string& glob,
+                 const core::Graph& graph) {
+  const auto matches = [&](const core::TensorInfo& tensor) { return dump::matchesName(glob, tensor); };
+  if (std::ranges::any_of(graph.tensors(), matches)) return Ok{};
+  return Error(ErrorCode::kNotFound, fmt::format("{} {}: no tensor of the model is named '{}'{}", flag, text,
+                                                 glob, nearestTensor(glob, graph)));
+}
+
+Status checkRule(const std::string& text, const core::Graph& graph) {
+  MSDBG_ASSIGN(const dump::Rule rule, dump::parseRule(text));
+  for (const std::string& glob : rule.tensors) MSDBG_TRY(checkGlob("--record", text, glob, graph));
+  MSDBG_ASSIGN(const std::vector<std::string> unused, dump::unusedRules(graph, {&rule, 1}));
+  if (unused.empty()) return Ok{};
+  return Error(
+      ErrorCode::kNotFound,
+      fmt::format("--record {}: all its filters together fit no tensor of the model; `msdbg info RUN "
+                  "--tensors '*'` lists names, types and kinds",
+                  text));
+}
+
+}  // namespace
+
+void RecordingOptions::addOptions(CLI::App& app) {
+  app.add_option(
+         "--record", rules,
+         "what is kept of some tensors: GLOB=full|stats|none[,KEY=VALUE]... (below); may be repeated: the "
+         "first that fits decides, the rest has statistics")
+      ->type_name("RULE")
+      ->allow_extra_args(false);
+  app.add_option("--config", config,
+                 "what is recorded, as JSON (resources/recording.example.json); default: $MSDBG_DUMP_CONFIG")
+      ->type_name("FILE");
+  app.add_option(
+         "--policy", policy,
+         "full: values and statistics (default); stats: statistics only; none. With --record: of the rest")
+      ->type_name("full|stats|none");
+  app.add_option("--tensors", tensors, "keep the values of these only (names or globs)")->type_name("GLOB");
+  app.add_option("--iterations", iterations, "record only these: 0,2-4,100-")->type_name("LIST");
+  app.add_option("--every", every, "record every Nth iteration")->type_name("N");
+  app.add_option("--max-size", maxSize, "of the run (2GiB); the newest values are kept")->type_name("BYTES");
+  app.add_option("--watchdog", watchdog,
+                 "end the run when a rank makes no progress for so long (30; 0: never)")
+      ->type_name("SECONDS");
+}
+
+Result<dump::RecordOptions> RecordingOptions::read() const {
+  if (every && *every < 1) return Error(ErrorCode::kUsage, "--every must be at least 1");
+  if (watchdog && !(*watchdog >= 0))
+    return Error(ErrorCode::kUsage, "--watchdog must be at least 0 (0: off)");
+  dump::RecordOptions record;
+  MSDBG_TRY(readConfig(config, record));
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    dump::Rule& rule = *record.rules.emplace(record.rules.begin() + static_cast<std::ptrdiff_t>(i));
+    MSDBG_TRY(take(rule, "--record", dump::parseRule(rules[i])));
+  }
+  if (!policy.empty()) {
+    record.policy.emplace();
+    MSDBG_TRY(take(*record.policy, "--policy", dump::policyFromName(policy)));
+  }
+  if (!tensors.empty()) record.tensors = globsOf(tensors);
+  if (!iterations.empty())
+    MSDBG_TRY(take(record.iterations, "--iterations", core::IndexList::parse(iterations)));
+  if (!maxSize.empty()) MSDBG_TRY(take(record.maxBytes, "--max-size", core::parseBytes(maxSize)));
+  if (every) record.every = *every;
+  if (watchdog) record.watchdogSeconds = *watchdog;
+  return record;
+}
+
+Status RecordingOptions::check(const core::Graph& graph) const {
+  for (const std::string& glob : globsOf(tensors)) MSDBG_TRY(checkGlob("--tensors", glob, glob, graph));
+  for (const std::string& rule : rules) MSDBG_TRY(checkRule(rule, graph));
+  return Ok{};
+}
+
+}  // namespace msdbg::app

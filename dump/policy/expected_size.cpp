@@ -1,0 +1,159 @@
+#include "dump/policy/expected_size.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "dump/policy/decisions.h"
+#include "dump/statistics_columns.h"
+
+namespace msdbg::dump {
+namespace {
+
+using core::Iteration;
+
+using Applies = std::vector<bool>;  // by rule
+
+// Iterations in which the same rules apply take the same bytes: one of them, and how many there are.
+struct Alike {
+  Iteration example;
+  std::int64_t count = 0;
+};
+using AlikeIterations = std::map<Applies, Alike>;
+
+// Where the answer of a list changes.
+void addBorders(std::set<std::int64_t>& borders, const core::IndexList& list) {
+  for (const auto& range : list.ranges()) {
+    borders.insert(range.first);
+    if (range.last != core::IndexList::kOpen) borders.insert(range.last + 1);
+  }
+}
+
+// After so many iterations all `every` begin again; at most `limit`.
+std::int64_t periodOf(const RecordOptions& options, std::span<const Rule> rules, std::int64_t limit) {
+  std::int64_t period = options.every;
+  for (const Rule& rule : rules) {
+    const std::int64_t factor = rule.every / std::gcd(period, rule.every);
+    if (period > limit / factor) return limit;
+    period *= factor;
+  }
+  return std::min(period, limit);
+}
+
+// Not one by one: a run may be planned for a billion steps.
+AlikeIterations alikeIterations(const RecordOptions& options, std::span<const Rule> rules,
+                                std::int64_t steps) {
+  std::set<std::int64_t> borders = {0, steps};
+  addBorders(borders, options.iterations);
+  for (const Rule& rule : rules) addBorders(borders, rule.iterations);
+  const std::int64_t period = periodOf(options, rules, steps);
+  AlikeIterations alike;
+  Applies applies(rules.size());
+  for (auto border = borders.begin(); *border < steps; ++border) {
+    const std::int64_t last = std::min(*std::next(border), steps);
+    for (std::int64_t i = *border; i < std::min(*border + period, last); ++i) {
+      if (!options.records(Iteration(i))) continue;
+      for (std::size_t r = 0; r < rules.size(); ++r) applies[r] = rules[r].appliesIn(Iteration(i));
+      Alike& group = alike.try_emplace(applies, Alike{Iteration(i)}).first->second;
+      group.count += (last - i + period - 1) / period;
+    }
+  }
+  return alike;
+}
+
+// Ranks for which the same rules are meant record the same.
+std::map<Applies, std::vector<core::Rank>> alikeRanks(std::span<const Rule> rules, int ranks) {
+  std::map<Applies, std::vector<core::Rank>> alike;
+  Applies applies(rules.size());
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (std::size_t r = 0; r < rules.size(); ++r) applies[r] = rules[r].ranks.contains(rank);
+    alike[applies].emplace_back(rank);
+  }
+  return alike;
+}
+
+std::uint64_t bytesOf(const core::TensorInfo& tensor) {
+  if (!tensor.shape.known()) return 0;
+  return static_cast<std::uint64_t>(tensor.shape.elements()) * core::dtypeSize(tensor.dtype);
+}
+
+// Adds up what the rules take, iteration by iteration (of each kind one).
+class Sum {
+ public:
+  Sum(const core::Graph& graph, ExpectedSize& size)
+      : m_graph(graph), m_size(size), m_decides(size.parts.size()), m_full(graph.tensors().size()) {
+    for (auto& tensors : m_decides) tensors.resize(graph.tensors().size());
+  }
+
+  /// All ranks that decide so, in this iteration and in those like it.
+  void add(const Decisions& decisions, std::size_t ranks, const Alike& alike) {
+    for (const core::TensorInfo& tensor : m_graph.tensors()) {
+      const std::size_t rule = decisions.ruleOf(tensor.id, alike.example);
+      ExpectedSize::Part& part = m_size.parts[rule];
+      const bool full = part.rule.policy == Policy::kFull;
+      const std::uint64_t values = full ? bytesOf(tensor) * ranks : 0;
+      const std::uint64_t statistics = decisions.hasStatistics(tensor.id) ? statisticsRowBytes() * ranks : 0;
+      const auto times = static_cast<std::uint64_t>(alike.count);
+      part.valueBytes += values * times;
+      part.statisticsBytes += statistics * times;
+      m_now[rule] += values + statistics;
+      m_decides[rule][tensor.id.index()] = true;
+      if (full) m_full[tensor.id.index()] = true;
+    }
+  }
+
+  /// The iteration is complete: all ranks were added.
+  void next(const Alike& alike) {
+    std::uint64_t all = 0;
+    for (const auto& [rule, bytes] : m_now) {
+      ExpectedSize::Part& part = m_size.parts[rule];
+      part.iterations += alike.count;
+      part.iterationBytes = std::max(part.iterationBytes, bytes);
+      all += bytes;
+    }
+    m_size.iterations += alike.count;
+    m_size.iterationBytes = std::max(m_size.iterationBytes, all);
+    m_now.clear();
+  }
+
+  void finish() {
+    for (std::size_t r = 0; r < m_size.parts.size(); ++r) {
+      m_size.parts[r].tensors = std::ranges::count(m_decides[r], true);
+      m_size.valueBytes += m_size.parts[r].valueBytes;
+      m_size.statisticsBytes += m_size.parts[r].statisticsBytes;
+    }
+    m_size.fullTensors = std::ranges::count(m_full, true);
+  }
+
+ private:
+  const core::Graph& m_graph;
+  ExpectedSize& m_size;
+  std::vector<std::vector<bool>> m_decides;    // by rule and tensor
+  std::vector<bool> m_full;                    // by tensor
+  std::map<std::size_t, std::uint64_t> m_now;  // bytes of the iteration by rule
+};
+
+}  // namespace
+
+core::Result<ExpectedSize> expectedSize(const core::Graph& graph, const RecordOptions& options, int ranks,
+                                        std::int64_t steps) {
+  ExpectedSize size;
+  const std::vector<Rule> rules = options.allRules();
+  for (const Rule& rule : rules) size.parts.push_back({.rule = rule});
+  size.tensors = static_cast<std::int64_t>(graph.tensors().size());
+  std::vector<std::pair<Decisions, std::size_t>> decisions;  // and on how many ranks
+  for (const auto& [applies, alike] : alikeRanks(rules, ranks)) {
+    MSDBG_ASSIGN(Decisions here, Decisions::make(graph, options, alike.front()));
+    decisions.emplace_back(std::move(here), alike.size());
+  }
+  Sum sum(graph, size);
+  for (const auto& [applies, alike] : alikeIterations(options, rules, steps)) {
+    for (const auto& [here, count] : decisions) sum.add(here, count, alike);
+    sum.next(alike);
+  }
+  sum.finish();
+  return size;
+}
+
+}  // namespace msdbg::dump

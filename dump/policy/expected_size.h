@@ -1,0 +1,32 @@
+// What a recording will take, told before it is made: exact in bytes before compression as long as every
+// iteration computes every tensor of the graph. Pure functions.
+#pragma once
+
+#include "dump/policy/record_options.h"
+
+namespace msdbg::dump {
+
+struct ExpectedSize {
+  /// The part of one rule: of the tensors about which it decides, in the iterations in which it does.
+  struct Part {
+    Rule rule;
+    std::int64_t tensors = 0;                           // different ones, over all iterations and ranks
+    std::int64_t iterations = 0;                        // in which it decides about any
+    std::uint64_t iterationBytes = 0;                   // values and statistics of the largest one, all ranks
+    std::uint64_t valueBytes = 0, statisticsBytes = 0;  // of the whole run
+    std::uint64_t bytes() const { return valueBytes + statisticsBytes; }
+  };
+  std::vector<Part> parts;  // by rule, as RecordOptions::allRules()
+  std::int64_t tensors = 0;
+  std::int64_t fullTensors = 0;  // whose values are recorded in some iteration
+  std::int64_t iterations = 0;   // recorded ones
+  std::uint64_t iterationBytes = 0;
+  std::uint64_t valueBytes = 0, statisticsBytes = 0;
+  std::uint64_t bytes() const { return valueBytes + statisticsBytes; }
+};
+
+/// Of `steps` iterations from 0 on `ranks` ranks; not cut at maxBytes. kUsage: as Decisions::make().
+core::Result<ExpectedSize> expectedSize(const core::Graph& graph, const RecordOptions& options, int ranks,
+                                        std::int64_t steps);
+
+}  // namespace msdbg::dump

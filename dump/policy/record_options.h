@@ -1,0 +1,46 @@
+// RecordOptions: everything that says what a recording holds and how large it may be. From the command line,
+// a JSON file (resources/recording.schema.json) and the environment; said in run.json under `policy`, whose
+// text is a config file as it stands. Values.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dump/policy/rules.h"
+
+namespace msdbg::dump {
+
+/// Default: values and statistics of everything, values within maxBytes, newest kept.
+struct RecordOptions {
+  std::vector<Rule> rules;  // the first that fits decides
+  /// Of what no rule fits. Unset: stats if there are rules and no `tensors`, else full.
+  std::optional<Policy> policy;
+  std::vector<std::string> tensors;  // with full: of the rest only these, statistics of the others
+  core::IndexList iterations = core::IndexList::all();
+  std::int64_t every = 1;                    // only iterations divisible by it are recorded at all
+  std::uint64_t maxBytes = 2ull << 30;       // whole run, all ranks
+  std::uint64_t bufferBytes = 512ull << 20;  // per rank
+  double watchdogSeconds = 30;
+  std::string
+      otherKeys;  // a JSON object: keys of run.json's policy that this version cannot read; "" when none
+
+  bool records(core::Iteration iteration) const {
+    return iteration.value % every == 0 && iterations.contains(iteration.value);
+  }
+  Policy restPolicy() const;
+  /// The rules, then what `policy` and `tensors` say as rules; the last one fits everything.
+  std::vector<Rule> allRules() const;
+
+  std::string toJson() const;
+  /// Keys that are not there stay as in `base`; comments and `$schema` are allowed. kUsage: the line, the
+  /// key, what is wrong with it and the nearest key or value.
+  static core::Result<RecordOptions> fromJson(const std::string& json, const RecordOptions& base);
+  static core::Result<RecordOptions> fromJson(const std::string& json);  // base: the defaults
+  /// kUsage: as fromJson(), with the file's name; or it cannot be read.
+  static core::Result<RecordOptions> fromFile(const std::filesystem::path& file, const RecordOptions& base);
+};
+
+}  // namespace msdbg::dump

@@ -1,0 +1,165 @@
+// What `msdbg dump` records by rules: what --dry-run tells, what is then in the run, and every way to say it.
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "tests/cli/recorded_run.h"
+
+namespace msdbg::test {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Words = std::vector<std::string>;
+using Json = nlohmann::ordered_json;
+
+Words dumpLenet(const std::string& run, const Words& extra) {
+  Words words = {"dump", "lenet5", "--steps", "12", "--batch", "8", "--threads", "1", "-o", run};
+  words.insert(words.end(), extra.begin(), extra.end());
+  return words;
+}
+
+Words with(Words words, const std::string& word) {
+  words.push_back(word);
+  return words;
+}
+
+std::int64_t stored(const std::string& run, const std::string& tensor) {
+  return msdbgJson({"info", run, "--tensors", tensor})["tensors"][0]["stored"];
+}
+
+std::string writeConfig(const TempDir& folder, const std::string& text) {
+  const std::string file = folder / "recording.json";
+  std::ofstream(file) << text;
+  return file;
+}
+
+}  // namespace
+
+TEST_CASE("The bytes that --dry-run tells are those that the recording then has", "[cli]") {
+  const TempDir folder;
+  const std::vector<Words> cases = {
+      {},
+      {"--policy", "stats"},
+      {"--tensors", "*conv1*", "--every", "5"},
+      {"-n", "2", "--record", "grad(*)=full,every=10", "--record", "*=full,kind=weight,ranks=0"},
+      {"--policy", "full", "--record", "*=none,kind=optimizer_state", "--record", "*=stats,op=Conv*",
+       "--iterations", "1-8"}};
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const std::string run = folder / (std::to_string(i) + ".msdbg");
+    const Words words = dumpLenet(run, cases[i]);
+    CAPTURE(words);
+    const Json expected = msdbgJson(with(words, "--dry-run"))["expected"];
+    CHECK_FALSE(fs::exists(run));
+    msdbgJson(words);
+    const Json info = msdbgJson({"info", run});
+    CHECK(expected["value_bytes"] == info["storage"]["raw_bytes"]);
+    CHECK(expected["iterations"] == info["ranks"][0]["count"]);
+    CHECK(expected["tensors"] == info["graph"]["tensors"]);
+    std::int64_t values = 0, statistics = 0;
+    for (const Json& rule : expected["rules"]) {
+      values += rule["value_bytes"].get<std::int64_t>();
+      statistics += rule["statistics_bytes"].get<std::int64_t>();
+    }
+    CHECK(values == expected["value_bytes"]);
+    CHECK(statistics == expected["statistics_bytes"]);
+    CHECK(values + statistics == expected["bytes"]);
+  }
+}
+
+TEST_CASE("Full for gradients every 10 iterations, statistics for the rest", "[cli]") {
+  const TempDir folder;
+  const std::string run = folder / "run.msdbg";
+  msdbgJson(dumpLenet(run, {"--record", "grad(*)=full,every=10"}));
+  CHECK(stored(run, "grad(network/conv1/weight)") == 2);
+  CHECK(stored(run, "conv1/weight") == 0);
+  for (const Json& row : msdbgJson({"stats", run, "--tensor", "conv1/weight"})["tensors"][0]["rows"])
+    CHECK_FALSE(row["statistics"].is_null());
+  const Json policy = msdbgJson({"info", run})["policy"];
+  CHECK(policy["rules"] ==
+        Json::parse(R"json([{"tensors": ["grad(*)"], "policy": "full", "every": 10}])json"));
+  CHECK(policy["policy"] == "stats");
+  CHECK_THAT(msdbg({"info", run}).out, Catch::Contains("recorded grad(*)=full,every=10; *=stats\n"));
+  CHECK(msdbg({"verify", run}).exitStatus == 0);
+}
+
+TEST_CASE("Full for weights on rank 0", "[cli]") {
+  const TempDir folder;
+  const std::string run = folder / "run.msdbg";
+  msdbgJson(dumpLenet(run, {"-n", "2", "--record", "*=full,kind=weight,ranks=0"}));
+  CHECK(msdbg({"show", run, "--tensor", "conv1/weight", "--rank", "0", "--iteration", "3"}).exitStatus == 0);
+  CHECK(msdbg({"show", run, "--tensor", "conv1/weight", "--rank", "1", "--iteration", "3"}).exitStatus == 4);
+  CHECK(stored(run, "conv1/weight") == 12);
+}
+
+TEST_CASE("A config file says what is recorded; flags win over it, and --record goes before its rules",
+          "[cli]") {
+  const TempDir folder;
+  const std::string file = writeConfig(folder, R"({
+    "rules": [{"tensors": "*conv1/weight", "policy": "full", "every": 2}, "*conv2/weight=full"],
+    "every": 3, "max_bytes": "1GB" // comment
+  })");
+  const Json plan = msdbgJson(with(dumpLenet("new.msdbg", {"--config", file}), "--dry-run"));
+  CHECK(plan["rules"] == Json({"*conv1/weight=full,every=2", "*conv2/weight=full", "*=stats"}));
+  CHECK(plan["max_bytes"] == 1'000'000'000);
+  CHECK(plan["expected"]["iterations"] == 4);
+  const Json changed = msdbgJson(
+      dumpLenet("new.msdbg", {"--config", file, "--every", "1", "--max-size", "5MB", "--policy", "none",
+                              "--record", "*conv2*=none", "--record", "*=full,kind=loss", "--dry-run"}));
+  CHECK(changed["rules"] == Json({"*conv2*=none", "*=full,kind=loss", "*conv1/weight=full,every=2",
+                                  "*conv2/weight=full", "*=none"}));
+  CHECK(changed["max_bytes"] == 5'000'000);
+  CHECK(changed["expected"]["iterations"] == 12);
+}
+
+TEST_CASE("MSDBG_DUMP_CONFIG names the config file, for dump and for a program started by hand", "[cli]") {
+  const TempDir folder;
+  const std::string file =
+      writeConfig(folder, R"({"rules": [{"kind": "weight", "policy": "full"}], "every": 2})");
+  const RunOptions options = {.environment = {{"MSDBG_DUMP_CONFIG", file}}, .folder = folder.path()};
+  const RunResult dumped = runMsdbg(dumpLenet("dumped.msdbg", {}), options);
+  INFO(dumped.err);
+  CHECK(dumped.exitStatus == 0);
+  RunOptions byHand = options;
+  byHand.environment.insert(byHand.environment.end(), {{"MSDBG_DUMP", folder / "hand.msdbg"},
+                                                       {"MSDBG_DUMP_OPTIONS", R"({"max_bytes": 7000000})"}});
+  const RunResult trained = runCommand({buildDir() / "tests" / "session_probe", "ok"}, byHand);
+  INFO(trained.err);
+  CHECK(trained.exitStatus == 0);
+  for (const char* name : {"dumped.msdbg", "hand.msdbg"}) {
+    const Json policy = msdbgJson({"info", folder / name})["policy"];
+    CHECK(policy["rules"] == Json::parse(R"([{"policy": "full", "kind": ["weight"]}])"));
+    CHECK(policy["every"] == 2);
+  }
+  CHECK(msdbgJson({"info", folder / "hand.msdbg"})["policy"]["max_bytes"] == 7'000'000);
+  CHECK(stored(folder / "dumped.msdbg", "conv1/weight") == 6);
+  std::ofstream(file) << "{\n\"evry\": 2}";
+  const RunResult wrong =
+      runCommand({buildDir() / "tests" / "session_probe", "ok"},
+                 {.environment = {{"MSDBG_DUMP_CONFIG", file}, {"MSDBG_DUMP", folder / "wrong.msdbg"}}});
+  CHECK(wrong.exitStatus != 0);
+  CHECK_THAT(wrong.err, Catch::Contains("MSDBG_DUMP_CONFIG: " + file +
+                                        ": line 2: evry: there is no such key; did "
+                                        "you mean every?"));
+  CHECK_FALSE(fs::exists(folder / "wrong.msdbg"));
+}
+
+TEST_CASE(
+    "The rules of a program, whose graph is not known beforehand, reach it; one that fits nothing is told",
+    "[cli]") {
+  const TempDir folder;
+  const std::string run = folder / "run.msdbg", probe = buildDir() / "tests" / "session_probe";
+  const Words words = {"dump", "-o", run, "--record", "*=full,kind=loss", "--record", "fc9*=none"};
+  Words dry = words, real = words;
+  dry.insert(dry.end(), {"--dry-run", "--", probe, "ok"});
+  real.insert(real.end(), {"--", probe, "ok"});
+  CHECK_THAT(msdbg(dry).out, Catch::Contains("*=full,kind=loss\n") && Catch::Contains("*=stats\n"));
+  const RunResult result = msdbg(real);
+  CHECK(result.exitStatus == 0);
+  CHECK_THAT(result.err, Catch::Contains("fc9*=none fits no tensor"));
+  CHECK_THAT(result.err, !Catch::Contains("kind=loss"));
+  const Json raw = msdbgJson({"info", run})["storage"];
+  CHECK(raw["raw_bytes"] == 6 * 4);  // the loss of six iterations
+}
+
+}  // namespace msdbg::test

@@ -1,0 +1,174 @@
+// Which rule decides about a tensor: every filter, their order, and the text form.
+#include "dump/policy/rules.h"
+
+#include <catch2/catch.hpp>
+
+#include "dump/policy/decisions.h"
+#include "tests/dump/recorded_run.h"
+
+using namespace msdbg;
+using namespace msdbg::dump;
+
+namespace {
+
+using Texts = std::vector<std::string>;
+
+/// The full names that a rule fits, of smallGraph().
+Texts fitting(const std::string& rule) {
+  const core::Graph graph = test::smallGraph();
+  const auto matcher = RuleMatcher::make(parseRule(rule).orThrow());
+  Texts names;
+  for (const core::TensorInfo& tensor : graph.tensors())
+    if (matcher->fits(graph, tensor)) names.push_back(tensor.fullName());
+  return names;
+}
+
+RecordOptions optionsWith(const Texts& rules) {
+  RecordOptions options;
+  for (const std::string& rule : rules) options.rules.push_back(parseRule(rule).orThrow());
+  return options;
+}
+
+/// What is kept of a tensor: 'f', 's' or '-' for each of the iterations 0-11.
+std::string kept(const RecordOptions& options, const std::string& name, std::int64_t rank = 0) {
+  const core::Graph graph = test::smallGraph();
+  const auto decisions = Decisions::make(graph, options, core::Rank(rank));
+  std::string text;
+  for (std::int64_t i = 0; i < 12; ++i)
+    text += "-sf"[static_cast<int>(decisions->decide(test::tensorNamed(graph, name), core::Iteration(i)))];
+  return text;
+}
+
+std::string mistake(const std::string& rule) {
+  const auto parsed = parseRule(rule);
+  if (parsed.ok()) return "none";
+  CHECK(parsed.error().code() == core::ErrorCode::kUsage);
+  return parsed.error().message();
+}
+
+}  // namespace
+
+TEST_CASE("A rule selects by globs on name, name with slot and alias") {
+  CHECK(fitting("*weight*=full") == Texts{"network/a/weight:0", "update/network/a/Update-op1:0"});
+  CHECK(fitting("network/Mask-op1=full") == Texts{"network/Mask-op1:0"});  // a bare name means slot 0
+  CHECK(fitting("network/Mask-op1*=full") == Texts{"network/Mask-op1:0", "network/Mask-op1:1"});
+  CHECK(fitting("next(*)=full") == Texts{"update/network/a/Update-op1:0"});
+  CHECK(fitting("network/x,network/wide=full") == Texts{"network/x:0", "network/wide:0"});
+  CHECK(fitting("nothing=full").empty());
+  CHECK(fitting("*=full").size() == test::smallGraph().tensors().size());
+}
+
+TEST_CASE("A rule selects by regular expression, found anywhere in a name or alias") {
+  CHECK(fitting("*=full,regex=weight") == Texts{"network/a/weight:0", "update/network/a/Update-op1:0"});
+  CHECK(fitting("*=full,regex=^network/a/(Relu|weight)") ==
+        Texts{"network/a/weight:0", "network/a/Relu-op1:0"});
+  CHECK(fitting("*=full,regex=Mask-op1:1$") == Texts{"network/Mask-op1:1"});
+  CHECK(fitting("*=full,regex=op{1,2}1:[=,1]") == Texts{"network/Mask-op1:1"});  // commas and = are its own
+}
+
+TEST_CASE("A rule selects by operator type: what such nodes compute, never a source") {
+  CHECK(fitting("*=full,op=Relu") == Texts{"network/a/Relu-op1:0"});
+  CHECK(fitting("*=full,op=Relu,Tanh") == Texts{"network/a/Relu-op1:0", "network/Tanh-op1:0"});
+  CHECK(fitting("*=full,op=M*") == Texts{"network/Mask-op1:0", "network/Mask-op1:1"});
+  CHECK(fitting("network/x=full,op=*").empty());
+}
+
+TEST_CASE("A rule selects by kind: weight, gradient, activation, input, loss and the graph's other roles") {
+  CHECK(fitting("*=full,kind=weight") == Texts{"network/a/weight:0"});
+  CHECK(fitting("*=full,kind=parameter") == fitting("*=full,kind=weight"));
+  CHECK(fitting("*=full,kind=input,label") == Texts{"network/x:0", "network/label:0"});
+  CHECK(fitting("*=full,kind=loss") == Texts{"network/Loss-op1:0"});
+  CHECK(fitting("*=full,kind=updated") == Texts{"update/network/a/Update-op1:0"});
+  CHECK(fitting("*=full,kind=constant") == Texts{"network/wide:0", "network/bytes:0"});
+  CHECK(fitting("*=full,kind=activation").size() == 5);
+  for (const char* none : {"gradient", "optimizer_state", "hyperparameter"})
+    CHECK(fitting("*=full,kind=" + std::string(none)).empty());
+}
+
+TEST_CASE("A rule selects by dtype, and all its filters have to fit") {
+  CHECK(fitting("*=full,dtype=float64") == Texts{"network/wide:0"});
+  CHECK(fitting("*=full,dtype=uint8,bool") == Texts{"network/bytes:0", "network/Mask-op1:0"});
+  CHECK(fitting("*Mask*=full,dtype=bool,int32,kind=activation,op=Mask,regex=:1") ==
+        Texts{"network/Mask-op1:1"});
+  CHECK(fitting("*Mask*=full,dtype=float32").empty());
+}
+
+TEST_CASE("The first rule that fits decides; what no rule fits has statistics") {
+  const RecordOptions options =
+      optionsWith({"*=none,dtype=uint8", "network/*=full,kind=constant", "*Relu*=none"});
+  CHECK(kept(options, "network/bytes:0") == "------------");
+  CHECK(kept(options, "network/wide:0") == "ffffffffffff");
+  CHECK(kept(options, "network/a/Relu-op1") == "------------");
+  CHECK(kept(options, "network/x:0") == "ssssssssssss");
+}
+
+TEST_CASE("A rule for some iterations leaves the others to the rules behind it") {
+  const RecordOptions options = optionsWith(
+      {"*weight=full,every=4", "*weight=none,iterations=1-2,9-", "*x=full,every=2,iterations=3-8"});
+  CHECK(kept(options, "network/a/weight:0") == "f--sfsssf---");
+  CHECK(kept(options, "network/x:0") == "ssssfsfsfsss");
+}
+
+TEST_CASE("A rule for some ranks leaves the others to the rules behind it") {
+  const RecordOptions options = optionsWith({"*weight=full,ranks=0,2-3", "*weight=none,ranks=4-,every=2"});
+  for (const std::int64_t rank : {0, 2, 3})
+    CHECK(kept(options, "network/a/weight:0", rank) == "ffffffffffff");
+  CHECK(kept(options, "network/a/weight:0", 1) == "ssssssssssss");
+  CHECK(kept(options, "network/a/weight:0", 7) == "-s-s-s-s-s-s");
+}
+
+TEST_CASE("Policy and tensors say what happens to the rest; without rules they mean what they always did") {
+  RecordOptions options;
+  CHECK(kept(options, "network/x:0") == "ffffffffffff");
+  options.tensors = {"*weight"};
+  CHECK(kept(options, "network/x:0") == "ssssssssssss");
+  CHECK(kept(options, "network/a/weight:0") == "ffffffffffff");
+  options.policy = Policy::kStats;
+  CHECK(kept(options, "network/a/weight:0") == "ssssssssssss");
+  options = optionsWith({"*weight=stats,every=2"});
+  options.tensors = {"*weight"};
+  CHECK(kept(options, "network/a/weight:0") == "sfsfsfsfsfsf");
+  options.policy = Policy::kNone;
+  CHECK(kept(options, "network/a/weight:0") == "s-s-s-s-s-s-");
+  CHECK(kept(options, "network/x:0") == "------------");
+  options.policy = Policy::kFull;
+  options.tensors.clear();
+  CHECK(kept(options, "network/x:0") == "ffffffffffff");
+}
+
+TEST_CASE("A rule's text is read back, and says no more than it has to") {
+  for (const std::string text :
+       {"*=full", "grad(*)=full,every=10", "a,b*=none,kind=weight,optimizer_state,ranks=0",
+        "*=stats,op=Conv*,Gemm,dtype=float32,iterations=0,2-4,100-,ranks=0-3,8-",
+        "*=full,regex=a=b,(c|d),e=f"}) {
+    CAPTURE(text);
+    CHECK(ruleText(parseRule(text).orThrow()) == text);
+  }
+  CHECK(ruleText(parseRule("*=full,every=1,iterations=0-,kind=parameter").orThrow()) == "*=full,kind=weight");
+}
+
+TEST_CASE("A mistake in a rule names the part that is wrong and what there is instead") {
+  using Catch::Contains;
+  CHECK_THAT(mistake("grad(*)"), Contains("'grad(*)'") && Contains("GLOB=full|stats|none"));
+  CHECK_THAT(mistake("=full"), Contains("GLOB=full|stats|none"));
+  CHECK_THAT(mistake("a=ful"), Contains("policy: 'ful'") && Contains("full, stats, none"));
+  CHECK_THAT(mistake("a=full,evry=10"), Contains("'evry' is no key") && Contains("every"));
+  CHECK_THAT(mistake("a=full,zzz=10"), Contains("there are tensors, policy, kind"));
+  CHECK_THAT(mistake("a=full,tensors=b"), Contains("tensors is said in front already"));
+  CHECK_THAT(mistake("a=full,10"), Contains("'10' is no KEY=VALUE"));
+  CHECK_THAT(mistake("a=full,every=0"), Contains("every: '0'") && Contains("from 1"));
+  CHECK_THAT(mistake("a=full,every=2.5"), Contains("'2.5'"));
+  CHECK_THAT(mistake("a=full,every=1,2"), Contains("one value"));
+  CHECK_THAT(mistake("a=full,every="), Contains("every"));
+  CHECK_THAT(mistake("a=full,kind=wieght"), Contains("'wieght' is no kind") && Contains("weight"));
+  CHECK_THAT(mistake("a=full,dtype=float"), Contains("'float' is no dtype") && Contains("float32"));
+  CHECK_THAT(mistake("a=full,iterations=5-2"), Contains("iterations"));
+  CHECK_THAT(mistake("a=full,ranks=x"), Contains("ranks"));
+  CHECK_THAT(mistake("a=full,regex=(x"), Contains("regex: '(x' is no regular expression"));
+  CHECK_THAT(mistake("a=full,regex=" + std::string(5000, '(')), Contains("longer than"));
+}
+
+TEST_CASE("Rules that fit nothing in the graph are found") {
+  const RecordOptions options = optionsWith({"*weight=full", "fc9*=full", "*=none,kind=gradient", "*=stats"});
+  CHECK(*unusedRules(test::smallGraph(), options.rules) == Texts{"fc9*=full", "*=none,kind=gradient"});
+}
