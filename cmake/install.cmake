@@ -18,4 +18,5 @@ install(FILES "${CMAKE_BINARY_DIR}/msdbgConfig.cmake" "${CMAKE_BINARY_DIR}/msdbg
 # The folders are kept, so an installed header includes another as in the repository.
 install(DIRECTORY core_engine dump watchpoints DESTINATION include/msdbg
   FILES_MATCHING PATTERN "*.h" PATTERN "*_internal.h" EXCLUDE PATTERN "dump/hdf5" EXCLUDE)
+install(FILES resources/recording.example.json resources/recording.schema.json DESTINATION share/msdbg)
 install(FILES dump/session/msdbg.h DESTINATION include/msdbg)
