@@ -14,6 +14,22 @@ constexpr double kNear = 10;                                                // p
 constexpr int kMostScatters = 60;  // more points than this are drawn as a line alone
 constexpr int kMostInLegend = 8;
 
+// As many labels as there is room for: a low plot has two, not six over one another.
+class ValueTicker : public QCPAxisTicker {
+ public:
+  explicit ValueTicker(const QCPAxis& axis) : m_axis(axis) {}
+
+ protected:
+  double getTickStep(const QCPRange& range) override {
+    const int room = m_axis.axisRect()->height() / (2 * QFontMetrics(m_axis.tickLabelFont()).height());
+    setTickCount(std::clamp(room, 2, 5));
+    return QCPAxisTicker::getTickStep(range);
+  }
+
+ private:
+  const QCPAxis& m_axis;
+};
+
 // Whole iterations only.
 class IterationTicker : public QCPAxisTicker {
  protected:
@@ -277,7 +293,7 @@ void TimelinePlot::fitValues() {
 void TimelinePlot::fitTicks(double low, double high) {
   const bool powers = m_logarithmic && high / low > 30;
   yAxis->setTicker(powers ? QSharedPointer<QCPAxisTicker>(new QCPAxisTickerLog)
-                          : QSharedPointer<QCPAxisTicker>(new QCPAxisTicker));
+                          : QSharedPointer<QCPAxisTicker>(new ValueTicker(*yAxis)));
   yAxis->setSubTicks(powers);
   const double digits = std::log10(std::max(std::abs(low), std::abs(high)) / (high - low));
   yAxis->setNumberPrecision(std::clamp(static_cast<int>(std::ceil(digits)) + 3, 4, 15));
