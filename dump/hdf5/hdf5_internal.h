@@ -48,6 +48,7 @@ class Handle {
     std::swap(m_closer, other.m_closer);
     return *this;
   }
+  // Who writes closes by hand and looks at the answer (FileImage::close); of what was read nothing is lost.
   ~Handle() {
     if (m_id >= 0) (void)call("close", m_closer, m_id);
   }

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "core_engine/graph/graph_text.h"
+#include "core_engine/graph/verify.h"
 #include "core_engine/ops/functions.h"
 #include "core_engine/train/layers.h"
 #include "tests/graph/sample_graph.h"
@@ -104,16 +105,23 @@ TEST_CASE("A graph file that is cut short is damaged at every length") {
 
 TEST_CASE("No flipped byte of a graph file crashes the reader, and what is accepted is valid") {
   std::mt19937 random(5);
+  std::int64_t accepted = 0, refused = 0, valid = 0;
   for (const Graph& g : {sampleGraph(), trainedGraph()}) {
     const std::string bytes = serializeGraph(g);
     for (std::size_t i = 0; i < bytes.size(); ++i)
       for (int k = 0; k < 8; ++k) {
         std::string changed = bytes;
         changed[i] = static_cast<char>(random());
-        if (const Result<Graph> result = parse(changed); result.ok()) graphText(*result);
+        const Result<Graph> result = parse(changed);
+        ++(result.ok() ? accepted : refused);
+        if (!result.ok()) continue;
+        valid += verify(*result).ok();
+        graphText(*result);
       }
   }
-  SUCCEED();
+  CHECK(valid == accepted);
+  CHECK(accepted > 0);  // a letter of a source line, say
+  CHECK(refused > 0);
 }
 
 TEST_CASE("Random bytes are no graph") {

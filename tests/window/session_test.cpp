@@ -28,6 +28,7 @@
 #include "app/gui/main_window.h"
 #include "app/presenters/place_json.h"
 #include "tests/gui/support/runs.h"
+#include "tests/gui/support/source_margin.h"
 #include "tests/support/run_command.h"
 #include "tests/support/temp_dir.h"
 #include "tests/window/display.h"
@@ -124,16 +125,6 @@ class Session {
   app::ThemeController m_theme;
   app::MainWindow m_window;
 };
-
-// Where a margin is beside a line of the source.
-QPoint marginAt(QsciScintilla& view, int margin, int line) {
-  const long position = view.SendScintilla(QsciScintilla::SCI_POSITIONFROMLINE, line - 1);
-  const long y = view.SendScintilla(QsciScintilla::SCI_POINTYFROMPOSITION, 0, position);
-  const long height = view.SendScintilla(QsciScintilla::SCI_TEXTHEIGHT, line - 1);
-  int x = view.marginWidth(margin) / 2;
-  for (int before = 0; before < margin; ++before) x += view.marginWidth(before);
-  return {x, static_cast<int>(y + height / 2)};
-}
 
 // The rows of the values table against `msdbg show`'s slice of the same plane.
 void compareTable(Session& s, const std::string& tensor) {

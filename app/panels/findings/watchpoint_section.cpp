@@ -3,26 +3,14 @@
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QStackedWidget>
-#include <QStyledItemDelegate>
 #include <QToolButton>
 #include <QTreeView>
 #include <algorithm>
 
 #include "app/panels/findings/condition_form.h"
+#include "app/panels/roomy_delegate.h"
 
 namespace msdbg::app {
-namespace {
-
-class AiryDelegate : public QStyledItemDelegate {
- public:
-  using QStyledItemDelegate::QStyledItemDelegate;
-  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
-    return QStyledItemDelegate::sizeHint(option, index) + QSize(8, 6);
-  }
-};
-
-}  // namespace
-
 WatchpointSection::WatchpointSection(QWidget* parent)
     : QWidget(parent),
       m_title(button({}, QStringLiteral("What is checked"), "watchpointsTitle")),
@@ -80,7 +68,7 @@ void WatchpointSection::makeLayout() {
   m_view->setRootIsDecorated(false);
   m_view->setUniformRowHeights(true);
   m_view->setHeaderHidden(true);
-  m_view->setItemDelegate(new AiryDelegate(m_view));
+  m_view->setItemDelegate(new RoomyDelegate(m_view, {8, 6}));
   m_view->setFrameShape(QFrame::NoFrame);
   m_view->setTextElideMode(Qt::ElideRight);
 

@@ -2,20 +2,16 @@
 #pragma once
 
 #include <QPainter>
-#include <QStyledItemDelegate>
 
+#include "app/panels/roomy_delegate.h"
 #include "app/presenters/search/search_model.h"
 #include "graph_view/scene/look.h"
 
 namespace msdbg::app {
 
-class PhaseDelegate : public QStyledItemDelegate {
+class PhaseDelegate : public RoomyDelegate {
  public:
-  using QStyledItemDelegate::QStyledItemDelegate;
-  // The rows are as high as their highest cell: room for all of them.
-  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
-    return QStyledItemDelegate::sizeHint(option, index) + QSize(4, 4);
-  }
+  explicit PhaseDelegate(QObject* parent) : RoomyDelegate(parent, {4, 4}) {}
 
  protected:
   void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {

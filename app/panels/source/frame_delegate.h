@@ -1,19 +1,15 @@
 // Draws frames: those inside the engine greyed, code in the source font. UI thread only.
 #pragma once
 
-#include <QStyledItemDelegate>
-
+#include "app/panels/roomy_delegate.h"
 #include "app/panels/source/source_colors.h"
 #include "app/presenters/source/frame_model.h"
 
 namespace msdbg::app {
 
-class FrameDelegate : public QStyledItemDelegate {
+class FrameDelegate : public RoomyDelegate {
  public:
-  using QStyledItemDelegate::QStyledItemDelegate;
-  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
-    return QStyledItemDelegate::sizeHint(option, index) + QSize(8, 4);
-  }
+  explicit FrameDelegate(QObject* parent) : RoomyDelegate(parent) {}
 
  protected:
   void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {

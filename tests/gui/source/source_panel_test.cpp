@@ -17,6 +17,7 @@
 #include "app/panels/source/source_view.h"
 #include "tests/gui/support/gui.h"
 #include "tests/gui/support/runs.h"
+#include "tests/gui/support/source_margin.h"
 #include "tests/support/run_command.h"
 
 using namespace msdbg;
@@ -47,12 +48,7 @@ void press(QWidget& widget, int key, Qt::KeyboardModifiers modifiers = Qt::NoMod
 
 // In the middle of a margin, beside a line that can be seen.
 void clickMargin(SourceView& view, int margin, int line) {
-  const long position = view.SendScintilla(QsciScintilla::SCI_POSITIONFROMLINE, line - 1);
-  const long y = view.SendScintilla(QsciScintilla::SCI_POINTYFROMPOSITION, 0, position);
-  const long height = view.SendScintilla(QsciScintilla::SCI_TEXTHEIGHT, line - 1);
-  int x = view.marginWidth(margin) / 2;
-  for (int before = 0; before < margin; ++before) x += view.marginWidth(before);
-  const QPointF at(x, static_cast<double>(y + height / 2));
+  const QPointF at = test::marginAt(view, margin, line);
   for (const auto type : {QEvent::MouseButtonPress, QEvent::MouseButtonRelease}) {
     QMouseEvent event(type, at, view.viewport()->mapToGlobal(at), Qt::LeftButton, Qt::LeftButton,
                       Qt::NoModifier);

@@ -279,7 +279,7 @@ TEST_CASE("A file that the run has no copy of is listed and says what to do", "[
 TEST_CASE("Files of one base name are told apart by as much of the path as that takes", "[gui]") {
   const auto document = test::openDocument(test::nanRun());
   app::RunFacts facts = document->facts();
-  facts.sources = {{"/home/a/train.cpp", ""}, {"/home/b/train.cpp", ""}, {"main.cpp", ""}};
+  facts.sources = {{"lib/a/train.cpp", ""}, {"lib/b/train.cpp", ""}, {"main.cpp", ""}};
   const auto files = app::sourceFiles(facts, app::LineIndex(core::Graph()));
   REQUIRE(files.size() == 3);
   CHECK(files[0].title == "a/train.cpp");
