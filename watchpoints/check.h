@@ -13,6 +13,9 @@ struct Hit : Finding {
   std::int64_t order = -1;  // of the node; -1 for sources (before every node)
 };
 
+/// A finding of the watchpoint's condition, with the severity that the watchpoint gives it.
+Hit hitOf(const Watchpoint& watchpoint, Finding finding);
+
 struct CheckOptions {
   std::vector<core::Rank> ranks;  // empty: all
   core::IndexList iterations = core::IndexList::all();

@@ -2,6 +2,7 @@
 // drives the command line, forms, JSON and help. Formulas: shared/specs/watchpoints.md.
 #pragma once
 
+#include <any>
 #include <functional>
 #include <map>
 #include <optional>
@@ -65,7 +66,10 @@ struct EvaluationContext {
   core::CancelToken cancel;
   std::vector<Finding>& findings;
   std::vector<NotEvaluable>& notEvaluable;
-  std::int64_t& evaluated;                          // how many (tensor, iteration, rank) were evaluated
+  std::int64_t& evaluated;  // how many (tensor, iteration, rank) were evaluated
+  /// What a condition that looks further back than the iteration before keeps for the iterations to come:
+  /// given one at a time with the same memory (OnlineCheck), they get the answers of all at once.
+  std::any& memory;
   std::function<void(double share)> progress = {};  // of this condition, 0 to 1; may be empty
 };
 
@@ -83,6 +87,8 @@ struct ConditionDef {
   /// What is wrong with parameters that are each in range ("range_start_inclusive is above …"); "" if
   /// nothing.
   std::string (*validate)(const Parameters& parameters) = nullptr;
+  /// Why it cannot be asked while the run goes on, of the statistics of one rank ("needs …"); "" if it can.
+  std::string (*notOnline)(const Parameters& parameters, bool recommended) = nullptr;
 };
 
 using ConditionFactory = ConditionDef (*)();

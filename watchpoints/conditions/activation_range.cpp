@@ -66,7 +66,8 @@ void evaluate(EvaluationContext& context) {
     const Parameters parameters = recommendedParameters(opType);
     EvaluationContext own{context.source,   parameters,           true,
                           context.ranks,    context.selected,     context.cancel,
-                          context.findings, context.notEvaluable, context.evaluated};
+                          context.findings, context.notEvaluable, context.evaluated,
+                          context.memory};
     evaluateOfType(own, opType);
   }
 }
@@ -80,6 +81,12 @@ std::string validate(const Parameters& parameters) {
                          parameters.contains("range_percentage_gt") || parameters.contains("max_min_lt") ||
                          parameters.contains("max_min_gt");
   return threshold ? "" : "needs one of range_percentage_lt, range_percentage_gt, max_min_lt, max_min_gt";
+}
+
+std::string notOnline(const Parameters& parameters, bool recommended) {
+  if (recommended || !givenRange(parameters)) return "";
+  return "a range of one's own needs the values; max_min_lt, max_min_gt and activation_range:recommended do "
+         "not";
 }
 
 }  // namespace
@@ -110,6 +117,7 @@ ConditionDef activationRangeCondition() {
   def.needsParameter = true;
   def.evaluate = evaluate;
   def.validate = validate;
+  def.notOnline = notOnline;
   return def;
 }
 

@@ -112,6 +112,7 @@ ConditionDef collectiveMismatchCondition() {
   def.needsValues = true;
   def.needsAllRanks = true;
   def.evaluate = evaluate;
+  def.notOnline = [](const Parameters&, bool) -> std::string { return "needs the values of all ranks"; };
   return def;
 }
 

@@ -51,13 +51,15 @@ void classify(Finding& finding, std::optional<core::Iteration> alive) {
   }
 }
 
+using LastAlive = std::map<std::pair<core::Rank, core::TensorId>, core::Iteration>;
+
 void evaluate(EvaluationContext& context) {
   const core::Graph& graph = context.source.graph();
   const auto tensors = selectTensors(graph, [&](const core::TensorInfo& info) {
     return isActivation(graph, info) && opTypeOf(graph, info.id) == "Relu";
   });
   const double threshold = parameterOr(context.parameters, "threshold_layer", 50);
-  std::map<std::pair<core::Rank, core::TensorId>, core::Iteration> alive;  // last iteration in which it was
+  auto& alive = remembered<LastAlive>(context);
   forEachRow(context, tensors, [&](const Place& place, const StatisticsRow& row) {
     if (!finite(context, place, row.values)) return;
     const std::optional<double> dead = deadPercentage(context, place, row);
@@ -77,6 +79,11 @@ void evaluate(EvaluationContext& context) {
       classify(finding, last == alive.end() ? std::nullopt : std::optional(last->second));
     context.findings.push_back(std::move(finding));
   });
+}
+
+std::string notOnline(const Parameters& parameters, bool) {
+  if (parameterOr(parameters, "threshold_inactivity", kRecordedInactivity) == kRecordedInactivity) return "";
+  return "a threshold_inactivity other than the recorded 1 % needs the values";
 }
 
 }  // namespace
@@ -101,6 +108,7 @@ ConditionDef deadReluCondition() {
                     {"threshold_layer", ParameterRange::kPct, 50.0,
                      "hit if more than this percentage of the units is dead"}};
   def.evaluate = evaluate;
+  def.notOnline = notOnline;
   return def;
 }
 

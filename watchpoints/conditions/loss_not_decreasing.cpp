@@ -1,32 +1,13 @@
 #include <algorithm>
 #include <cmath>
+#include <deque>
+#include <map>
 
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/rows.h"
 
 namespace msdbg::watch {
 namespace {
-
-struct Loss {
-  core::Iteration iteration;
-  double value;
-};
-
-/// The losses of a rank, up to the first that is not finite.
-std::vector<Loss> finiteLosses(EvaluationContext& context, core::Rank rank, core::TensorId tensor) {
-  std::vector<Loss> losses;
-  for (core::Iteration iteration : selectedIterations(context, rank)) {
-    const Place place{iteration, rank, tensor};
-    const StatisticsRow* row = context.source.statistics(rank, iteration, tensor);
-    if (!row) {
-      missingRow(context, place);
-      continue;
-    }
-    if (!finite(context, place, row->values)) break;
-    losses.push_back({iteration, row->values.mean});
-  }
-  return losses;
-}
 
 struct Thresholds {
   std::size_t steps;
@@ -55,45 +36,59 @@ void compare(EvaluationContext& context, const Place& place, double before, doub
   context.findings.push_back(std::move(finding));
 }
 
-double meanOf(const std::vector<Loss>& losses, std::size_t begin, std::size_t count) {
+/// The losses of one rank that are still to be compared with, oldest first.
+struct History {
+  std::deque<double> losses;
+  bool ended = false;   // a loss was not finite
+  bool fallen = false;  // a window's mean was below the one before
+};
+
+double meanOf(const std::deque<double>& losses, std::size_t begin, std::size_t count) {
   double sum = 0;
-  for (std::size_t i = begin; i < begin + count; ++i) sum += losses[i].value;
+  for (std::size_t i = begin; i < begin + count; ++i) sum += losses[i];
   return sum / static_cast<double>(count);
 }
 
 /// Single losses jump from batch to batch: the recommended set compares means, and a rise of a loss that has
 /// never fallen is the start of training.
-void evaluateWindows(EvaluationContext& context, core::Rank rank, core::TensorId tensor) {
-  const Thresholds thresholds = thresholdsOf(context.parameters);
-  const std::vector<Loss> losses = finiteLosses(context, rank, tensor);
+void evaluateWindows(EvaluationContext& context, const Place& place, const Thresholds& thresholds,
+                     History& history) {
   const std::size_t n = thresholds.steps;
-  bool fallen = false;
-  for (std::size_t end = 2 * n; end <= losses.size(); end += 2 * n) {
-    const double before = meanOf(losses, end - 2 * n, n), now = meanOf(losses, end - n, n);
-    compare(context, {losses[end - 1].iteration, rank, tensor}, before, now, thresholds, fallen);
-    fallen |= now < before;
-  }
+  if (history.losses.size() < 2 * n) return;
+  const double before = meanOf(history.losses, 0, n), now = meanOf(history.losses, n, n);
+  compare(context, place, before, now, thresholds, history.fallen);
+  history.fallen |= now < before;
+  history.losses.clear();
 }
 
-void evaluateSteps(EvaluationContext& context, core::Rank rank, core::TensorId tensor) {
-  const Thresholds thresholds = thresholdsOf(context.parameters);
-  const std::vector<Loss> losses = finiteLosses(context, rank, tensor);
-  for (std::size_t i = 0; i < losses.size(); ++i) {
-    const Place place{losses[i].iteration, rank, tensor};
-    if (i < thresholds.steps)
-      notEvaluable(context, place, "no_previous");
-    else
-      compare(context, place, losses[i - thresholds.steps].value, losses[i].value, thresholds, true);
-  }
+void evaluateStep(EvaluationContext& context, const Place& place, const Thresholds& thresholds,
+                  History& history) {
+  if (history.losses.size() <= thresholds.steps) return notEvaluable(context, place, "no_previous");
+  compare(context, place, history.losses.front(), history.losses.back(), thresholds, true);
+  history.losses.pop_front();
+}
+
+/// Up to the first loss that is not finite.
+void evaluateAt(EvaluationContext& context, const Place& place, History& history) {
+  if (history.ended) return;
+  const StatisticsRow* row = context.source.statistics(place.rank, place.iteration, place.tensor);
+  if (!row) return missingRow(context, place);
+  history.ended = !finite(context, place, row->values);
+  if (history.ended) return;
+  history.losses.push_back(row->values.mean);
+  const auto compareLosses = context.recommended ? evaluateWindows : evaluateStep;
+  compareLosses(context, place, thresholdsOf(context.parameters), history);
 }
 
 void evaluate(EvaluationContext& context) {
   const auto losses = selectTensors(context.source.graph(), [](const core::TensorInfo& info) {
     return info.role == core::TensorRole::kLoss;
   });
+  auto& histories = remembered<std::map<std::pair<core::Rank, core::TensorId>, History>>(context);
   for (core::Rank rank : context.ranks)
     for (core::TensorId tensor : losses)
-      context.recommended ? evaluateWindows(context, rank, tensor) : evaluateSteps(context, rank, tensor);
+      for (core::Iteration iteration : selectedIterations(context, rank))
+        evaluateAt(context, {iteration, rank, tensor}, histories[{rank, tensor}]);
 }
 
 std::string validate(const Parameters& parameters) {

@@ -34,6 +34,7 @@ class Propagation {
  public:
   explicit Propagation(EvaluationContext& context)
       : m_context(context),
+        m_received(remembered<std::set<Rank>>(context)),
         m_graph(context.source.graph()),
         m_updates(updatesByParameter(m_graph)),
         m_sources(selectTensors(m_graph, [](const core::TensorInfo& info) { return info.isSource(); })) {}
@@ -172,11 +173,11 @@ class Propagation {
   }
 
   EvaluationContext& m_context;
+  std::set<Rank>& m_received;  // ranks that have had their arrival
   const core::Graph& m_graph;
   std::vector<TensorId> m_updates, m_sources;
   Iteration m_iteration;
   std::map<Rank, std::vector<State>> m_states;
-  std::set<Rank> m_received;  // ranks that have had their arrival
 };
 
 }  // namespace

@@ -185,6 +185,9 @@ ConditionDef rankDivergenceCondition() {
       " part. Input data: seeds, initial values and learning rates of the ranks.";
   def.needsAllRanks = true;
   def.evaluate = [](EvaluationContext& context) { Divergence(context).run(); };
+  def.notOnline = [](const Parameters&, bool) -> std::string {
+    return "needs the statistics of all ranks in one place";
+  };
   return def;
 }
 

@@ -17,6 +17,13 @@ struct Place {
   core::TensorId tensor;
 };
 
+/// What this condition keeps from one evaluation to the next; made by the first that asks.
+template <typename T>
+T& remembered(EvaluationContext& context) {
+  if (!context.memory.has_value()) context.memory.emplace<T>();
+  return *std::any_cast<T>(&context.memory);
+}
+
 /// Recorded and selected iterations of a rank.
 std::vector<core::Iteration> selectedIterations(const EvaluationContext& context, core::Rank rank);
 /// Those of any of the source's ranks, ascending.

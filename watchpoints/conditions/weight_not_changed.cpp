@@ -12,6 +12,11 @@ std::int64_t countOutside(const core::Tensor& x, const core::Tensor& p, double r
   return outside;
 }
 
+bool recordedTolerance(const Parameters& parameters) {
+  return parameterOr(parameters, "rtol", core::kChangeRtol) == core::kChangeRtol &&
+         parameterOr(parameters, "atol", core::kChangeAtol) == core::kChangeAtol;
+}
+
 /// How many elements changed by more than the tolerance; recorded for the default one, else counted in stored
 /// values.
 std::optional<std::int64_t> changedElements(EvaluationContext& context, const Place& place,
@@ -21,7 +26,7 @@ std::optional<std::int64_t> changedElements(EvaluationContext& context, const Pl
   const std::optional<core::ChangeStatistics> change = changeOf(context, place, row);
   if (!change) return std::nullopt;
   if (change->maxAbsChange == 0) return 0;
-  if (rtol == core::kChangeRtol && atol == core::kChangeAtol) return change->outsideTolerance;
+  if (recordedTolerance(context.parameters)) return change->outsideTolerance;
   const std::optional<UpdateValues> values = storedUpdate(context, place);
   if (!values) return std::nullopt;
   return countOutside(values->after, values->before, rtol, atol);
@@ -44,6 +49,10 @@ void evaluate(EvaluationContext& context) {
              });
 }
 
+std::string notOnline(const Parameters& parameters, bool) {
+  return recordedTolerance(parameters) ? "" : "tolerances other than the recorded ones need the values";
+}
+
 }  // namespace
 
 ConditionDef weightNotChangedCondition() {
@@ -63,6 +72,7 @@ ConditionDef weightNotChangedCondition() {
                     {"atol", ParameterRange::kAbs, core::kChangeAtol, "absolute tolerance"}};
   def.needsPrevious = true;
   def.evaluate = evaluate;
+  def.notOnline = notOnline;
   return def;
 }
 

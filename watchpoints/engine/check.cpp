@@ -53,6 +53,7 @@ class Check {
     const Watchpoint& watchpoint = m_watchpoints[index];
     std::vector<Finding> findings;
     std::vector<NotEvaluable> notEvaluable;
+    std::any memory;
     EvaluationContext context{m_source,
                               watchpoint.parameters,
                               watchpoint.recommended,
@@ -62,6 +63,7 @@ class Check {
                               findings,
                               notEvaluable,
                               m_report.evaluated,
+                              memory,
                               [this, index](double share) { progress(index, share); }};
     watchpoint.condition->evaluate(context);
     for (Finding& finding : findings)
@@ -76,16 +78,6 @@ class Check {
   void progress(std::size_t done, double share) const {
     if (m_options.progress)
       m_options.progress((static_cast<double>(done) + share) / static_cast<double>(m_watchpoints.size()));
-  }
-
-  static Hit hitOf(const Watchpoint& watchpoint, Finding finding) {
-    Hit hit;
-    static_cast<Finding&>(hit) = std::move(finding);
-    hit.condition = watchpoint.condition;
-    hit.effectiveSeverity =
-        hit.severity.value_or(watchpoint.severity.value_or(watchpoint.condition->severity));
-    hit.order = hit.node.value;
-    return hit;
   }
 
   /// The first iteration of each (watchpoint, severity, tensor, rank); the later ones are counted in its
@@ -174,6 +166,15 @@ class Check {
 };
 
 }  // namespace
+
+Hit hitOf(const Watchpoint& watchpoint, Finding finding) {
+  Hit hit;
+  static_cast<Finding&>(hit) = std::move(finding);
+  hit.condition = watchpoint.condition;
+  hit.effectiveSeverity = hit.severity.value_or(watchpoint.severity.value_or(watchpoint.condition->severity));
+  hit.order = hit.node.value;
+  return hit;
+}
 
 CheckReport check(Source& source, const std::vector<Watchpoint>& watchpoints, const CheckOptions& options) {
   return Check(source, watchpoints, options).run();
