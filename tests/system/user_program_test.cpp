@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "tests/support/readme.h"
 #include "tests/support/run_command.h"
 #include "tests/support/temp_dir.h"
 
@@ -25,18 +25,6 @@ RunOptions patient(std::vector<std::pair<std::string, std::string>> environment 
   return o;
 }
 
-/// The text of the first ```LANGUAGE block after a line that holds `marker`.
-std::string codeBlock(const std::string& text, const std::string& marker, const std::string& language) {
-  const std::size_t at = text.find(marker);
-  REQUIRE(at != std::string::npos);
-  const std::string fence = "```" + language + "\n";
-  const std::size_t start = text.find(fence, at);
-  REQUIRE(start != std::string::npos);
-  const std::size_t from = start + fence.size(), to = text.find("\n```", from);
-  REQUIRE(to != std::string::npos);
-  return text.substr(from, to - from + 1);
-}
-
 void run(const std::vector<std::string>& command, const RunOptions& options = patient()) {
   const RunResult result = runCommand(command, options);
   INFO(result.out << result.err);
@@ -51,13 +39,10 @@ std::string install(const TempDir& folder) {
 
 /// Builds README's train.cpp with README's CMakeLists.txt in `folder`/user.
 fs::path buildProgram(const TempDir& folder, const std::string& prefix) {
-  std::ifstream file(sourceDir() / "README.md");
-  std::stringstream readme;
-  readme << file.rdbuf();
   const fs::path user = folder / "user";
   fs::create_directories(user);
-  std::ofstream(user / "train.cpp") << codeBlock(readme.str(), "train.cpp", "cpp");
-  std::ofstream(user / "CMakeLists.txt") << codeBlock(readme.str(), "CMakeLists.txt", "cmake");
+  std::ofstream(user / "train.cpp") << readmeBlock("train.cpp", "cpp");
+  std::ofstream(user / "CMakeLists.txt") << readmeBlock("CMakeLists.txt", "cmake");
   const std::string build = (user / "build").string();
   run({"cmake", "-S", user.string(), "-B", build, "-G", "Ninja", "-DCMAKE_PREFIX_PATH=" + prefix,
        "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_EXE_LINKER_FLAGS=" MSDBG_LINK_FLAGS});
