@@ -91,6 +91,8 @@ void RecordingOptions::addOptions(CLI::App& app) {
   app.add_option("--iterations", iterations, "record only these: 0,2-4,100-")->type_name("LIST");
   app.add_option("--every", every, "record every Nth iteration")->type_name("N");
   app.add_option("--max-size", maxSize, "of the run (2GiB); the newest values are kept")->type_name("BYTES");
+  app.add_option("--keep-last", keepLast, "keep the values of the newest N recorded iterations only (all)")
+      ->type_name("N");
   app.add_option("--watchdog", watchdog,
                  "end the run when a rank makes no progress for so long (30; 0: never)")
       ->type_name("SECONDS");
@@ -98,6 +100,7 @@ void RecordingOptions::addOptions(CLI::App& app) {
 
 Result<dump::RecordOptions> RecordingOptions::read() const {
   if (every && *every < 1) return Error(ErrorCode::kUsage, "--every must be at least 1");
+  if (keepLast && *keepLast < 0) return Error(ErrorCode::kUsage, "--keep-last must be at least 0 (0: all)");
   if (watchdog && !(*watchdog >= 0))
     return Error(ErrorCode::kUsage, "--watchdog must be at least 0 (0: off)");
   dump::RecordOptions record;
@@ -114,6 +117,7 @@ Result<dump::RecordOptions> RecordingOptions::read() const {
   if (!iterations.empty())
     MSDBG_TRY(take(record.iterations, "--iterations", core::IndexList::parse(iterations)));
   if (!maxSize.empty()) MSDBG_TRY(take(record.maxBytes, "--max-size", core::parseBytes(maxSize)));
+  if (keepLast) record.keepLast = *keepLast;
   if (every) record.every = *every;
   if (watchdog) record.watchdogSeconds = *watchdog;
   return record;

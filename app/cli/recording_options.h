@@ -14,7 +14,7 @@ namespace msdbg::app {
 struct RecordingOptions {
   std::string config, policy, iterations, maxSize;
   std::vector<std::string> rules, tensors;
-  std::optional<std::int64_t> every;
+  std::optional<std::int64_t> every, keepLast;
   std::optional<double> watchdog;
 
   void addOptions(CLI::App& app);

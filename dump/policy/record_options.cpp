@@ -59,6 +59,11 @@ std::uint64_t bytesFrom(const Json& json, const std::string& path) {
   return orMistake(core::parseBytes(json.is_string() ? json.get<std::string>() : shown(json)), path);
 }
 
+std::int64_t countFrom(const Json& json, const std::string& path) {
+  if (json.is_number_integer() && json.get<std::int64_t>() >= 0) return json.get<std::int64_t>();
+  throw JsonMistake(path, shown(json) + " is not a whole number from 0");
+}
+
 double secondsFrom(const Json& json, const std::string& path) {
   if (json.is_number() && json.get<double>() >= 0) return json.get<double>();
   throw JsonMistake(path, shown(json) + " is not a number of seconds from 0");
@@ -114,6 +119,8 @@ constexpr OptionKey kOptionKeys[] = {
                  const std::string& path) { options.every = ruleWith("every", json, path).every; }},
     {"max_bytes", [](RecordOptions& options, const Json& json,
                      const std::string& path) { options.maxBytes = bytesFrom(json, path); }},
+    {"keep_last", [](RecordOptions& options, const Json& json,
+                     const std::string& path) { options.keepLast = countFrom(json, path); }},
     {"buffer_bytes", [](RecordOptions& options, const Json& json,
                         const std::string& path) { options.bufferBytes = bytesFrom(json, path); }},
     {"watchdog_seconds", [](RecordOptions& options, const Json& json, const std::string& path) {
@@ -176,6 +183,7 @@ Json optionsToJson(const RecordOptions& options) {
                {"iterations", options.iterations.text()},
                {"every", options.every},
                {"max_bytes", options.maxBytes},
+               {"keep_last", options.keepLast},
                {"buffer_bytes", options.bufferBytes},
                {"watchdog_seconds", options.watchdogSeconds},
                {"rules", Json::array()}};

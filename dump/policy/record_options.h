@@ -22,6 +22,7 @@ struct RecordOptions {
   core::IndexList iterations = core::IndexList::all();
   std::int64_t every = 1;                    // only iterations divisible by it are recorded at all
   std::uint64_t maxBytes = 2ull << 30;       // whole run, all ranks
+  std::int64_t keepLast = 0;                 // values of so many newest recorded iterations; 0: no such limit
   std::uint64_t bufferBytes = 512ull << 20;  // per rank
   double watchdogSeconds = 30;
   std::string

@@ -263,7 +263,7 @@ core::Result<core::Tensor> RunReader::tensor(core::Rank rank, core::Iteration it
       core::ErrorCode::kUnavailable,
       "the value of " + what + " is not stored" +
           (line.tensorsDropped
-               ? ": only the newest values were kept within --max-size; record with a larger one"
+               ? ": only the newest values were kept (--max-size, --keep-last); record with a larger one"
                : "; record with --policy full and --tensors '" + m_impl->graph.tensor(tensor).name + "'"));
 }
 

@@ -62,11 +62,12 @@ struct Recorder::Impl {
         journal(std::move(lines)),
         pool(what.bufferBytes),
         pending(what.bufferBytes, segmentBytes(what, share())),
-        store(folder, static_cast<int>(where.rank.value), share(), journal) {}
+        store(folder, static_cast<int>(where.rank.value), retention(), journal) {}
 
   std::uint64_t share() const {
     return options.maxBytes / static_cast<std::uint64_t>(std::max(1, place.ranks));
   }
+  RetentionRules retention() const { return {.maxBytes = share(), .keepLast = options.keepLast, .keep = {}}; }
   void start();
   void work();
   void commit(const PendingIterations::Commit& segment);

@@ -6,6 +6,7 @@
 
 #include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
+#include "dump/reader/segment_reader.h"
 #include "dump/writer/commit_file.h"
 
 namespace msdbg::dump {
@@ -17,12 +18,25 @@ std::string fileName(std::int64_t segment) {
   return name;
 }
 
+// How Retention sees a segment that was just listed.
+KeptSegment keptSegment(const SegmentLine& line) {
+  return {.segment = line.segment,
+          .graph = line.graph,
+          .first = line.iterations.front(),
+          .last = line.iterations.back(),
+          .iterations = static_cast<std::int64_t>(line.iterations.size()),
+          .bytes = line.bytes,
+          .values = line.tensors > 0,
+          .dropped = line.tensorsDropped};
+}
+
 }  // namespace
 
-SegmentStore::SegmentStore(std::filesystem::path folder, int rank, std::uint64_t maxBytes,
+SegmentStore::SegmentStore(std::filesystem::path folder, int rank, RetentionRules rules,
                            std::shared_ptr<JournalWriter> journal)
     : m_folder(std::move(folder)),
-      m_maxBytes(maxBytes),
+      m_rank(rank),
+      m_retention(std::move(rules)),
       m_journal(std::move(journal)),
       m_writer(rank),
       m_dropper(rank) {}
@@ -31,12 +45,12 @@ SegmentStore::SegmentStore(std::filesystem::path folder, int rank, std::uint64_t
 core::Result<SegmentWriter::Image> SegmentStore::buildWithin(
     std::span<const IterationRecord* const> iterations) {
   MSDBG_ASSIGN(SegmentWriter::Image image, m_writer.build(m_next, iterations, true));
-  if (image.tensors == 0 || image.bytes.size() <= m_maxBytes) return image;
+  if (image.tensors == 0 || image.bytes.size() <= m_retention.maxBytes()) return image;
   if (!m_tooLarge) {
     core::logWarn(
         "iteration " + std::to_string(iterations[0]->iteration) + " takes " +
         core::formatBytes(image.bytes.size()) + ", more than this rank's share of --max-size (" +
-        core::formatBytes(m_maxBytes) +
+        core::formatBytes(m_retention.maxBytes()) +
         "): only statistics are kept; raise --max-size or choose fewer tensors with --record or --tensors");
     m_tooLarge = true;
   }
@@ -52,10 +66,12 @@ core::Status SegmentStore::commit(std::span<const IterationRecord* const> iterat
   line.incomplete = !iterations.back()->complete;
   line.tensorsDropped = image.tensors == 0 && (m_tooLarge || !iterations[0]->rows.empty());
   MSDBG_TRY(makeRoom(image.bytes.size()));
-  return add(std::move(line), image);
+  MSDBG_TRY(add(line, image));
+  m_retention.add(keptSegment(line));
+  return makeRoom(0);
 }
 
-core::Status SegmentStore::add(SegmentLine line, const SegmentWriter::Image& image) {
+core::Status SegmentStore::add(SegmentLine& line, const SegmentWriter::Image& image) {
   line.file = fileName(line.segment);
   line.bytes = image.bytes.size();
   line.hash = core::hashBytes(image.bytes).text();
@@ -64,36 +80,28 @@ core::Status SegmentStore::add(SegmentLine line, const SegmentWriter::Image& ima
   line.tensors = image.tensors;
   MSDBG_TRY(commitFile(m_folder / line.file, image.bytes));
   m_bytesWritten += line.bytes;
-  m_bytesOnDisk += line.bytes;
-  MSDBG_TRY(m_journal->append(formatSegment(line)));
-  if (line.tensors > 0) m_full.push_back(std::move(line));
-  return core::Ok{};
+  return m_journal->append(formatSegment(line));
 }
 
 core::Status SegmentStore::makeRoom(std::uint64_t bytes) {
-  while (m_bytesOnDisk + bytes > m_maxBytes && !m_full.empty()) {
-    const SegmentLine oldest = std::move(m_full.front());
-    m_full.pop_front();
-    MSDBG_TRY(dropTensors(oldest));
-  }
+  while (const auto oldest = m_retention.nextDrop(bytes)) MSDBG_TRY(dropTensors(*oldest));
   return core::Ok{};
 }
 
 // The copy is durable and listed before the original goes, so that a crash at any point loses no statistics.
-core::Status SegmentStore::dropTensors(const SegmentLine& old) {
-  const std::filesystem::path file = m_folder / old.file;
-  auto image = m_dropper.withoutTensors(m_next, file, old.graph);
+core::Status SegmentStore::dropTensors(std::int64_t segment) {
+  const std::filesystem::path file = m_folder / fileName(segment);
+  const auto old = SegmentReader::open(file, 0);
+  auto line = old.ok() ? (*old)->describe(m_rank) : core::Result<SegmentLine>(old.error());
+  if (!line.ok()) return line.error().in(file.string());
+  line->segment = m_next++;
+  line->replaces = {segment};
+  line->tensorsDropped = true;
+  auto image = m_dropper.withoutTensors(line->segment, file, line->graph);
   if (!image.ok()) return image.error().in(file.string());
-  SegmentLine line;
-  line.segment = m_next++;
-  line.graph = old.graph;
-  line.iterations = old.iterations;
-  line.incomplete = old.incomplete;
-  line.replaces = {old.segment};
-  line.tensorsDropped = true;
-  MSDBG_TRY(add(std::move(line), *image));
+  MSDBG_TRY(add(*line, *image));
+  m_retention.replace(line->replaces, keptSegment(*line));
   if (::unlink(file.c_str()) != 0) return ioError("cannot remove", file);
-  m_bytesOnDisk -= old.bytes;
   return core::Ok{};
 }
 

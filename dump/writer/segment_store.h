@@ -1,20 +1,20 @@
 // SegmentStore: the rank's folder as the recorder sees it: commits segments with their journal lines, and
-// keeps the full tensors within their share of --max-size by replacing the oldest segments with
-// statistics-only copies. Used by the background thread only.
+// does what Retention says: segments whose values are to go are replaced with statistics-only copies. Used by
+// the background thread only.
 #pragma once
 
-#include <deque>
 #include <filesystem>
 #include <memory>
 
 #include "dump/journal.h"
+#include "dump/writer/retention.h"
 #include "dump/writer/segment_writer.h"
 
 namespace msdbg::dump {
 
 class SegmentStore {
  public:
-  SegmentStore(std::filesystem::path folder, int rank, std::uint64_t maxBytes,
+  SegmentStore(std::filesystem::path folder, int rank, RetentionRules rules,
                std::shared_ptr<JournalWriter> journal);
 
   SegmentWriter& writer() { return m_writer; }
@@ -29,16 +29,16 @@ class SegmentStore {
  private:
   core::Result<SegmentWriter::Image> buildWithin(std::span<const IterationRecord* const> iterations);
   core::Status makeRoom(std::uint64_t bytes);
-  core::Status dropTensors(const SegmentLine& old);
-  core::Status add(SegmentLine line, const SegmentWriter::Image& image);
+  core::Status dropTensors(std::int64_t segment);
+  core::Status add(SegmentLine& line, const SegmentWriter::Image& image);
 
   std::filesystem::path m_folder;
-  std::uint64_t m_maxBytes;
+  int m_rank;
+  Retention m_retention;
   std::shared_ptr<JournalWriter> m_journal;
   SegmentWriter m_writer, m_dropper;  // two: a built segment waits in memory while old ones make room for it
-  std::deque<SegmentLine> m_full;     // segments that still have tensors, oldest first
   std::int64_t m_next = 0;
-  std::uint64_t m_bytesOnDisk = 0, m_bytesWritten = 0;
+  std::uint64_t m_bytesWritten = 0;
   bool m_tooLarge = false;
 };
 

@@ -284,6 +284,25 @@ TEST_CASE("Beyond --max-size the newest tensors stay, statistics stay for ever")
   CHECK(reader->verify({}, {}).empty());
 }
 
+TEST_CASE("With --keep-last the newest values stay, statistics stay for ever") {
+  const test::TempDir folder;
+  const core::Graph graph = test::smallGraph();
+  dump::RecordOptions options;
+  options.keepLast = 3;
+  test::record(folder / "run", graph, options, {.iterations = 9, .commitEach = true});
+  auto reader = openRun(folder / "run");
+  REQUIRE(reader->iterations(kRank0).size() == 9);
+  for (std::int64_t i = 0; i < 9; ++i) {
+    for (const auto& tensor : graph.tensors()) CHECK(reader->stored(kRank0, at(i), tensor.id) == (i >= 6));
+    CHECK(reader->statistics(kRank0, at(i), graph.tensors()[0].id)->values.hash ==
+          core::hashTensor(test::valueOf(graph.tensors()[0], i)));
+  }
+  CHECK(test::firstDifference(*reader, 0, 6) == "");
+  CHECK_THAT(reader->tensor(kRank0, at(5), graph.tensors()[0].id).error().message(),
+             Catch::Contains("--keep-last"));
+  CHECK(reader->verify({}, {}).empty());
+}
+
 TEST_CASE("An iteration larger than --max-size keeps its statistics") {
   const test::TempDir folder;
   const core::Graph graph = test::smallGraph(true);

@@ -1,0 +1,91 @@
+#include "dump/writer/merge_plan.h"
+
+#include <algorithm>
+
+namespace msdbg::dump {
+namespace {
+
+constexpr std::int64_t kMostIterations = 1 << 16;      // the journal lists them, a reader keeps a map of them
+constexpr std::size_t kMostMembers = 4 * kMergeWidth;  // files that are open at a time
+
+// Whether two neighbours may be in one file at all. Statistics that had values and others that never had
+// stay apart: the journal says of a whole segment that its values were dropped.
+bool akin(const KeptSegment& a, const KeptSegment& b) {
+  return !a.alone && a.graph == b.graph && a.dropped == b.dropped;
+}
+
+// Neighbours that would fit into one file: some of a level, and what lies between them of lower ones.
+class Row {
+ public:
+  Row(const MergeLimits& limits, int level) : m_limits(&limits), m_level(level) {}
+
+  bool takes(const KeptSegment& next) const {
+    if (next.level > m_level) return false;
+    if (m_members.empty()) return next.level == m_level;
+    const bool values = m_values || next.values;
+    return akin(*m_last, next) && m_bytes + next.bytes <= mostBytes(values) &&
+           m_iterations + next.iterations <= mostIterations(values);
+  }
+  void add(const KeptSegment& next) {
+    m_members.push_back(next.segment);
+    m_bytes += next.bytes;
+    m_iterations += next.iterations;
+    m_values = m_values || next.values;
+    m_ofLevel += next.level == m_level;
+    m_last = &next;
+  }
+  bool complete() const { return m_ofLevel == kMergeWidth || m_members.size() == kMostMembers; }
+  /// More of its kind would not fit.
+  bool nearlyFull() const {
+    return m_members.size() > 1 &&
+           (m_bytes > mostBytes(m_values) / 2 || m_iterations > mostIterations(m_values) / 2);
+  }
+  const std::vector<std::int64_t>& members() const { return m_members; }
+
+ private:
+  std::uint64_t mostBytes(bool values) const {
+    return values ? std::min(m_limits->valueBytes, kLargestMerge) : kLargestMerge;
+  }
+  std::int64_t mostIterations(bool values) const {
+    return values ? std::min(m_limits->valueIterations, kMostIterations) : kMostIterations;
+  }
+
+  const MergeLimits* m_limits;
+  int m_level;
+  std::vector<std::int64_t> m_members;
+  std::size_t m_ofLevel = 0;
+  std::uint64_t m_bytes = 0;
+  std::int64_t m_iterations = 0;
+  bool m_values = false;
+  const KeptSegment* m_last = nullptr;
+};
+
+std::vector<std::int64_t> planLevel(std::span<const KeptSegment> segments, const MergeLimits& limits,
+                                    int level) {
+  Row row(limits, level);
+  for (const KeptSegment& segment : segments) {
+    const bool allowed = !limits.mayMerge || limits.mayMerge(segment);
+    if (!allowed || !row.takes(segment)) {
+      if (allowed && segment.level <= level && row.nearlyFull()) return row.members();
+      row = Row(limits, level);
+    }
+    if (!allowed || !row.takes(segment)) continue;
+    row.add(segment);
+    if (row.complete()) return row.members();
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::int64_t> planMerge(std::span<const KeptSegment> segments, const MergeLimits& limits) {
+  int highest = -1;
+  for (const KeptSegment& segment : segments) highest = std::max(highest, segment.level);
+  for (int level = 0; level <= highest; ++level) {
+    std::vector<std::int64_t> plan = planLevel(segments, limits, level);
+    if (!plan.empty()) return plan;
+  }
+  return {};
+}
+
+}  // namespace msdbg::dump

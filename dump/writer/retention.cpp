@@ -1,0 +1,71 @@
+#include "dump/writer/retention.h"
+
+#include <algorithm>
+
+#include "dump/writer/merge_plan.h"
+
+namespace msdbg::dump {
+namespace {
+
+// A merged file with values is a small part of what is kept, so that dropping it keeps nearly all of the
+// rest.
+constexpr std::uint64_t kPartsOfBudget = 16;
+constexpr std::int64_t kPartsOfLast = 8;
+
+}  // namespace
+
+std::size_t Retention::find(std::int64_t segment) const {
+  return static_cast<std::size_t>(std::ranges::find(m_segments, segment, &KeptSegment::segment) -
+                                  m_segments.begin());
+}
+
+void Retention::add(const KeptSegment& segment) {
+  m_segments.push_back(segment);
+  m_bytes += segment.bytes;
+}
+
+void Retention::replace(std::span<const std::int64_t> old, const KeptSegment& segment) {
+  const std::size_t first = find(old.front());
+  for (std::size_t i = first; i < first + old.size(); ++i) m_bytes -= m_segments[i].bytes;
+  m_bytes += segment.bytes;
+  m_segments[first] = segment;
+  const auto second = m_segments.begin() + static_cast<std::ptrdiff_t>(first) + 1;
+  m_segments.erase(second, second + static_cast<std::ptrdiff_t>(old.size()) - 1);
+}
+
+void Retention::cannotMerge(std::span<const std::int64_t> segments) {
+  for (const std::int64_t segment : segments) m_segments[find(segment)].alone = true;
+}
+
+Keep Retention::keep(const KeptSegment& segment) const {
+  if (!m_rules.keep) return Keep::kYes;
+  Keep most = Keep::kNo;
+  for (std::int64_t i = segment.first; i <= segment.last && most != Keep::kYes; ++i)
+    most = std::max(most, m_rules.keep(i));
+  return most;
+}
+
+std::optional<std::int64_t> Retention::nextDrop(std::uint64_t incoming, bool diskShort) const {
+  const bool tooMuch = diskShort || m_bytes + incoming > m_rules.maxBytes;
+  std::int64_t newer = 0;
+  for (const KeptSegment& segment : m_segments) newer += segment.iterations;
+  for (const KeptSegment& segment : m_segments) {
+    newer -= segment.iterations;
+    if (!segment.values) continue;
+    if (tooMuch || (m_rules.keepLast > 0 && newer >= m_rules.keepLast) || keep(segment) == Keep::kNo)
+      return segment.segment;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::int64_t> Retention::nextMerge() const {
+  MergeLimits limits;
+  limits.valueBytes = m_rules.maxBytes / kPartsOfBudget;
+  if (m_rules.keepLast > 0) limits.valueIterations = m_rules.keepLast / kPartsOfLast;
+  limits.mayMerge = [this](const KeptSegment& segment) {
+    return !segment.values || keep(segment) == Keep::kYes;
+  };
+  return planMerge(m_segments, limits);
+}
+
+}  // namespace msdbg::dump

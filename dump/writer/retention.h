@@ -1,0 +1,69 @@
+// Retention: which values of a rank's committed segments stay on disk. Statistics stay for ever; values go
+// segment by segment. Pure bookkeeping, no files and no clock: SegmentStore reports what is on disk and does
+// what is answered. Used by the background thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace msdbg::dump {
+
+/// A committed segment, as far as keeping and merging depend on it.
+struct KeptSegment {
+  std::int64_t segment = 0;  // its number
+  std::int64_t graph = 0;    // version
+  std::int64_t first = 0, last = 0, iterations = 0;
+  std::uint64_t bytes = 0;  // of the file
+  bool values = false;      // it holds tensors
+  bool dropped = false;     // it held them once
+  int level = 0;            // how often its content was merged
+  bool alone = false;       // cannot be merged with the next one
+};
+
+/// What a rule says of the values of an iteration; the answer may change from kUndecided only.
+enum class Keep { kNo, kUndecided, kYes };
+
+struct RetentionRules {
+  std::uint64_t maxBytes = std::numeric_limits<std::uint64_t>::max();  // of this rank's folder
+  std::int64_t keepLast = 0;  // values of so many newest recorded iterations; 0: of all
+  /// Values near a hit. While one iteration of a segment is not kNo, the segment keeps its values; it is
+  /// merged with others once one is kYes. Empty: kYes.
+  std::function<Keep(std::int64_t iteration)> keep;
+};
+
+class Retention {
+ public:
+  explicit Retention(RetentionRules rules) : m_rules(std::move(rules)) {}
+
+  /// The newest segment. Segments come in the order of their iterations.
+  void add(const KeptSegment& segment);
+  /// `segment` stands from now on for `old` (segment numbers, neighbours, oldest first).
+  void replace(std::span<const std::int64_t> old, const KeptSegment& segment);
+  /// These neighbours (oldest first) cannot be one file: not tried again until one of them loses its values.
+  void cannotMerge(std::span<const std::int64_t> segments);
+
+  /// The segment whose values are to go next, so that the rules hold and `incoming` more bytes fit;
+  /// `diskShort`: the disk lacks space, so one goes although the rules hold. nullopt: nothing to do, or
+  /// nothing left that could go.
+  std::optional<std::int64_t> nextDrop(std::uint64_t incoming, bool diskShort = false) const;
+  /// Neighbours that are to become one file next, oldest first; empty: none.
+  std::vector<std::int64_t> nextMerge() const;
+
+  const std::vector<KeptSegment>& segments() const { return m_segments; }
+  std::uint64_t bytes() const { return m_bytes; }  // on disk
+  std::uint64_t maxBytes() const { return m_rules.maxBytes; }
+
+ private:
+  Keep keep(const KeptSegment& segment) const;
+  std::size_t find(std::int64_t segment) const;
+
+  RetentionRules m_rules;
+  std::vector<KeptSegment> m_segments;  // oldest first
+  std::uint64_t m_bytes = 0;
+};
+
+}  // namespace msdbg::dump
