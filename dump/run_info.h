@@ -13,7 +13,7 @@
 
 namespace msdbg::dump {
 
-inline constexpr int kFormatMajor = 1, kFormatMinor = 0;
+inline constexpr int kFormatMajor = 1, kFormatMinor = 1;
 
 struct RunEnd {
   std::string state = "running";  // running | finished | stopped | failed | killed

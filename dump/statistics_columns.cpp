@@ -116,6 +116,13 @@ constexpr StatisticsColumn kColumns[] = {
 
 std::span<const StatisticsColumn> statisticsColumns() { return kColumns; }
 
+watch::StatisticsRow hashOnly(const core::Hash128& hash) {
+  watch::StatisticsRow row;
+  row.values.count = -1;
+  row.values.hash = hash;
+  return row;
+}
+
 std::size_t statisticsRowBytes() {
   std::size_t bytes = 0;
   for (const StatisticsColumn& column : kColumns) bytes += column.bytes();

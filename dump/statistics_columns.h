@@ -1,5 +1,6 @@
 // The columns of /statistics, one row of the table each: what the writer stores and the reader gives back.
-// Counts are -1 and numbers NaN for a tensor that was not seen in an iteration. Immutable; thread-safe.
+// Counts are -1 and numbers NaN for a tensor that was not
+// seen in an iteration, or only hashed. Immutable; thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,11 @@ struct StatisticsColumn {
 
 std::span<const StatisticsColumn> statisticsColumns();
 std::size_t statisticsRowBytes();  // of all columns together
-/// Whether the row was seen: not-seen rows have count -1.
+/// Whether the row holds statistics: one of a tensor that was not seen, or only hashed, has count -1.
 inline bool seen(const watch::StatisticsRow& row) { return row.values.count >= 0; }
+/// The row of a tensor whose rule says `record`.
+watch::StatisticsRow hashOnly(const core::Hash128& hash);
+/// Whether the row holds a hash: no tensor that was hashed has 0.
+inline bool hashed(const watch::StatisticsRow& row) { return row.values.hash != core::Hash128(); }
 
 }  // namespace msdbg::dump

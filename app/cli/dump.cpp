@@ -226,7 +226,7 @@ Command dumpCommand() {
           "  msdbg dump alexnet --config recording.json --max-size 10GB\n"
           "  msdbg dump -n 4 -- ./train --epochs 3    a program of your own\n"
           "A RULE is GLOB[,GLOB]...=POLICY[,KEY=VALUE[,VALUE]...]... POLICY: full (values and statistics), "
-          "stats, none.\n"
+          "stats, record (hashes), none.\n"
           "It fits a tensor on a rank in an iteration when its globs and all its keys do:\n"
           "  "
           "kind=weight|gradient|activation|optimizer_state|input|label|loss|updated|constant|hyperparameter\n"

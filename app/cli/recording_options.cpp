@@ -74,10 +74,10 @@ Status checkRule(const std::string& text, const core::Graph& graph) {
 }  // namespace
 
 void RecordingOptions::addOptions(CLI::App& app) {
-  app.add_option(
-         "--record", rules,
-         "what is kept of some tensors: GLOB=full|stats|none[,KEY=VALUE]... (below); may be repeated: the "
-         "first that fits decides, the rest has statistics")
+  app.add_option("--record", rules,
+                 "what is kept of some tensors: GLOB=full|stats|record|none[,KEY=VALUE]... (below); may be "
+                 "repeated: the "
+                 "first that fits decides, the rest has statistics")
       ->type_name("RULE")
       ->allow_extra_args(false);
   app.add_option("--config", config,
@@ -85,8 +85,9 @@ void RecordingOptions::addOptions(CLI::App& app) {
       ->type_name("FILE");
   app.add_option(
          "--policy", policy,
-         "full: values and statistics (default); stats: statistics only; none. With --record: of the rest")
-      ->type_name("full|stats|none");
+         "full: values and statistics (default); stats: statistics only; record: hashes only; none. With "
+         "--record: of the rest")
+      ->type_name("full|stats|record|none");
   app.add_option("--tensors", tensors, "keep the values of these only (names or globs)")->type_name("GLOB");
   app.add_option("--iterations", iterations, "record only these: 0,2-4,100-")->type_name("LIST");
   app.add_option("--every", every, "record every Nth iteration")->type_name("N");

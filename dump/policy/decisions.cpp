@@ -44,9 +44,10 @@ std::size_t Decisions::ruleOf(core::TensorId tensor, core::Iteration iteration) 
   return m_rules.size() - 1;
 }
 
-bool Decisions::hasStatistics(core::TensorId tensor) const {
-  return std::ranges::any_of(m_candidates[tensor.index()],
-                             [&](std::size_t rule) { return m_rules[rule].policy != Policy::kNone; });
+Policy Decisions::most(core::TensorId tensor) const {
+  Policy most = Policy::kNone;
+  for (const std::size_t rule : m_candidates[tensor.index()]) most = std::max(most, m_rules[rule].policy);
+  return most;
 }
 
 core::Result<std::vector<std::string>> unusedRules(const core::Graph& graph, std::span<const Rule> rules) {

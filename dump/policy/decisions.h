@@ -19,8 +19,8 @@ class Decisions {
   }
   /// The rule that decides, as an index into rules().
   std::size_t ruleOf(core::TensorId tensor, core::Iteration iteration) const;
-  /// Whether it may have statistics in some iteration: those that never have take no room.
-  bool hasStatistics(core::TensorId tensor) const;
+  /// The most that may be kept of it in any iteration: what it has room for in a segment.
+  Policy most(core::TensorId tensor) const;
 
   /// RecordOptions::allRules(); the last one fits everything.
   std::span<const Rule> rules() const { return m_rules; }

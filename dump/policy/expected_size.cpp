@@ -78,6 +78,12 @@ std::uint64_t bytesOf(const core::TensorInfo& tensor) {
   return static_cast<std::uint64_t>(tensor.shape.elements()) * core::dtypeSize(tensor.dtype);
 }
 
+// What a tensor takes in each iteration, whatever is kept of it in this one.
+std::uint64_t rowBytes(Policy most) {
+  if (most == Policy::kNone) return 0;
+  return most == Policy::kRecord ? sizeof(core::Hash128) : statisticsRowBytes();
+}
+
 // Adds up what the rules take, iteration by iteration (of each kind one).
 class Sum {
  public:
@@ -93,7 +99,7 @@ class Sum {
       ExpectedSize::Part& part = m_size.parts[rule];
       const bool full = part.rule.policy == Policy::kFull;
       const std::uint64_t values = full ? bytesOf(tensor) * ranks : 0;
-      const std::uint64_t statistics = decisions.hasStatistics(tensor.id) ? statisticsRowBytes() * ranks : 0;
+      const std::uint64_t statistics = rowBytes(decisions.most(tensor.id)) * ranks;
       const auto times = static_cast<std::uint64_t>(alike.count);
       part.valueBytes += values * times;
       part.statisticsBytes += statistics * times;

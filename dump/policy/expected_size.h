@@ -13,7 +13,7 @@ struct ExpectedSize {
     std::int64_t tensors = 0;                           // different ones, over all iterations and ranks
     std::int64_t iterations = 0;                        // in which it decides about any
     std::uint64_t iterationBytes = 0;                   // values and statistics of the largest one, all ranks
-    std::uint64_t valueBytes = 0, statisticsBytes = 0;  // of the whole run
+    std::uint64_t valueBytes = 0, statisticsBytes = 0;  // of the whole run; statistics: hashes too
     std::uint64_t bytes() const { return valueBytes + statisticsBytes; }
   };
   std::vector<Part> parts;  // by rule, as RecordOptions::allRules()

@@ -85,7 +85,8 @@ Rule ruleFrom(const Json& json, const std::string& path) {
     const std::string at = path + "/" + key;
     orMistake(orMistake(findRuleKey(key), at)->set(rule, textsFrom(value, at)), at);
   }
-  if (!json.contains("policy")) throw JsonMistake(path, "the key policy is missing (full, stats, none)");
+  if (!json.contains("policy"))
+    throw JsonMistake(path, "the key policy is missing (full, stats, record, none)");
   return rule;
 }
 

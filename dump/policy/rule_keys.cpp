@@ -23,7 +23,8 @@ constexpr std::size_t kLongestRegex = 1000;  // the library recurses over it
 constexpr struct {
   std::string_view name;
   Policy policy;
-} kPolicies[] = {{"full", Policy::kFull}, {"stats", Policy::kStats}, {"none", Policy::kNone}};
+} kPolicies[] = {
+    {"full", Policy::kFull}, {"stats", Policy::kStats}, {"record", Policy::kRecord}, {"none", Policy::kNone}};
 
 // The roles of the graph by their own names, and what people call a parameter.
 constexpr struct {

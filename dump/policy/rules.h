@@ -16,9 +16,10 @@
 
 namespace msdbg::dump {
 
-/// What is kept of a tensor in an iteration; each includes what stands before it.
-enum class Policy : std::uint8_t { kNone, kStats, kFull };
-std::string_view policyName(Policy policy);  // "none", "stats", "full"
+/// What is kept of a tensor in an iteration; each includes what stands before it: nothing, its hash, its
+/// statistics, its value.
+enum class Policy : std::uint8_t { kNone, kRecord, kStats, kFull };
+std::string_view policyName(Policy policy);  // "none", "record", "stats", "full"
 /// kUsage: no such policy; names the nearest, or all.
 core::Result<Policy> policyFromName(std::string_view name);
 
@@ -51,8 +52,9 @@ std::span<const RuleKey> ruleKeys();
 /// kUsage: no such key; names the nearest, or all.
 core::Result<const RuleKey*> findRuleKey(std::string_view name);
 
-/// `GLOB[,GLOB…]=full|stats|none[,KEY=VALUE[,VALUE…]]…`, for example `grad(*)=full,every=10`; `regex=` comes
-/// last, since it takes the rest of the text. kUsage: names the part that is wrong and what there is instead.
+/// `GLOB[,GLOB…]=full|stats|record|none[,KEY=VALUE[,VALUE…]]…`, for example `grad(*)=full,every=10`; `regex=`
+/// comes last, since it takes the rest of the text. kUsage: names the part that is wrong and what there is
+/// instead.
 core::Result<Rule> parseRule(std::string_view text);
 std::string ruleText(const Rule& rule);  // parseRule() reads it back
 

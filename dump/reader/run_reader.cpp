@@ -127,6 +127,13 @@ core::Result<const StatisticsTable*> RunReader::Impl::statistics(const RankIndex
                                                     ": " + segment.statisticsFailure->message());
 }
 
+core::Error RunReader::Impl::notRecorded(core::Rank rank, core::Iteration iteration, core::TensorId tensor,
+                                         const std::string& why) const {
+  return {core::ErrorCode::kUnavailable,
+          graph.tensor(tensor).fullName() + " " + why + " (" + placeText(rank, iteration) +
+              (ranks.at(rank.value).incomplete(iteration.value) ? ", which was interrupted)" : ")")};
+}
+
 core::Result<const core::Graph*> RunReader::Impl::graphOf(std::int64_t version) {
   if (version == graph.version()) return &graph;
   const auto known = olderGraphs.find(version);
@@ -267,33 +274,42 @@ core::Result<core::Tensor> RunReader::tensor(core::Rank rank, core::Iteration it
                : "; record with --policy full and --tensors '" + m_impl->graph.tensor(tensor).name + "'"));
 }
 
-core::Result<StatisticsRow> RunReader::statistics(core::Rank rank, core::Iteration iteration,
-                                                  core::TensorId tensor) {
+core::Result<const StatisticsRow*> RunReader::Impl::row(core::Rank rank, core::Iteration iteration,
+                                                        core::TensorId tensor) {
   // The table may be there although the file has been closed again.
-  const SegmentLine* known = m_impl->lineOf(rank, iteration);
-  const auto at = known ? m_impl->openByKey.find({rank.value, known->file}) : m_impl->openByKey.end();
-  Impl::OpenSegment* segment = nullptr;
-  if (at != m_impl->openByKey.end() && at->second->statistics) {
-    segment = &*at->second;
-    m_impl->open.splice(m_impl->open.begin(), m_impl->open, at->second);
+  const SegmentLine* known = lineOf(rank, iteration);
+  const auto at = known ? openByKey.find({rank.value, known->file}) : openByKey.end();
+  OpenSegment* found = nullptr;
+  if (at != openByKey.end() && at->second->statistics) {
+    found = &*at->second;
+    open.splice(open.begin(), open, at->second);
   } else {
-    MSDBG_ASSIGN(segment, m_impl->segment(rank, iteration));
+    MSDBG_ASSIGN(found, segment(rank, iteration));
   }
-  const RankIndex& index = m_impl->ranks.at(rank.value);
-  const SegmentLine& line = *m_impl->lineOf(rank, iteration);
-  MSDBG_ASSIGN(const StatisticsTable* table, m_impl->statistics(index, line, *segment));
-  const std::int64_t column = segment->column[tensor.index()];
+  const SegmentLine& line = *lineOf(rank, iteration);
+  MSDBG_ASSIGN(const StatisticsTable* table, statistics(ranks.at(rank.value), line, *found));
+  const std::int64_t column = found->column[tensor.index()];
+  if (column < 0) return nullptr;
   const auto& all = line.iterations;
   const auto row =
       static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), iteration.value) - all.begin());
-  if (column >= 0) {
-    const StatisticsRow& cell = table->rows[row * table->names.size() + static_cast<std::size_t>(column)];
-    if (seen(cell)) return cell;
-  }
-  return core::Error(core::ErrorCode::kUnavailable,
-                     m_impl->graph.tensor(tensor).fullName() + " was not computed, or not to be recorded (" +
-                         placeText(rank, iteration) +
-                         (index.incomplete(iteration.value) ? ", which was interrupted)" : ")"));
+  return &table->rows[row * table->names.size() + static_cast<std::size_t>(column)];
+}
+
+core::Result<StatisticsRow> RunReader::statistics(core::Rank rank, core::Iteration iteration,
+                                                  core::TensorId tensor) {
+  MSDBG_ASSIGN(const StatisticsRow* found, m_impl->row(rank, iteration, tensor));
+  if (found && seen(*found)) return *found;
+  return m_impl->notRecorded(rank, iteration, tensor,
+                             found && hashed(*found) ? "has no statistics, only its hash was to be recorded"
+                                                     : "was not computed, or not to be recorded");
+}
+
+core::Result<core::Hash128> RunReader::hash(core::Rank rank, core::Iteration iteration,
+                                            core::TensorId tensor) {
+  MSDBG_ASSIGN(const StatisticsRow* found, m_impl->row(rank, iteration, tensor));
+  if (found && hashed(*found)) return found->values.hash;
+  return m_impl->notRecorded(rank, iteration, tensor, "was not computed, or not to be recorded");
 }
 
 std::optional<double> RunReader::scalar(core::Rank rank, core::Iteration iteration, const std::string& name) {

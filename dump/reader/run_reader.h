@@ -55,7 +55,11 @@ class RunReader {
   bool stored(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const;
   /// kUnavailable (with the option that stores it): not stored; kDamaged: stored but its bytes are wrong.
   core::Result<core::Tensor> tensor(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
+  /// kUnavailable: not computed in this iteration, or its rule says none or record.
   core::Result<StatisticsRow> statistics(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
+  /// Of the tensor's bytes, as it was computed: the evidence for a recomputation. kUnavailable: its rule says
+  /// none.
+  core::Result<core::Hash128> hash(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
   std::optional<double> scalar(core::Rank rank, core::Iteration iteration, const std::string& name);
   std::vector<std::string> scalarNames();
   std::optional<RunEnd> rankEnd(core::Rank rank) const;  // from its journal

@@ -49,6 +49,10 @@ struct RunReader::Impl {
   void closeOldest();
   core::Result<const StatisticsTable*> statistics(const RankIndex& index, const SegmentLine& line,
                                                   OpenSegment& open);
+  /// What /statistics and /record say of the tensor; nullptr: it has no place there.
+  core::Result<const StatisticsRow*> row(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
+  core::Error notRecorded(core::Rank rank, core::Iteration iteration, core::TensorId tensor,
+                          const std::string& why) const;
   /// The tensor as the graph version of the segment describes it; nullptr when that version has none of this
   /// name.
   core::Result<const core::TensorInfo*> describe(const SegmentLine& line, core::TensorId tensor);

@@ -66,8 +66,7 @@ core::Result<hsize_t> lengthOf(hid_t file, const std::string& path) {
   return length.ok() ? length : length.error().in(path);
 }
 
-core::Result<std::vector<std::string>> readNames(const SegmentFileInfo& segment) {
-  const std::string path = "/statistics/tensor";
+core::Result<std::vector<std::string>> readNames(const SegmentFileInfo& segment, const std::string& path) {
   const auto names = [&]() -> core::Result<std::vector<std::string>> {
     MSDBG_ASSIGN(const hsize_t count, lengthOf(segment.file, path));
     MSDBG_ASSIGN(const Handle dataset, hdf5::openDataset(segment.file, path));
@@ -133,6 +132,9 @@ struct SegmentReader::Impl {
 
   SegmentFileInfo info() const { return {file.id(), fileBytes, iterations}; }
   core::Status readIterations();
+  /// A column of the tensors [first, first + count) of the table.
+  core::Status readCells(const StatisticsColumn& column, const std::string& path, std::size_t first,
+                         std::size_t count, StatisticsTable& table) const;
   core::Result<TensorDataset*> dataset(const core::TensorInfo& tensor);  // nullptr: there is none
 };
 
@@ -144,6 +146,20 @@ core::Status SegmentReader::Impl::readIterations() {
       std::adjacent_find(iterations.begin(), iterations.end(), std::greater_equal<>()) == iterations.end();
   if (!ascending || iterations.empty() || iterations[0] < 0)
     return damaged("/iteration/number: not ascending");
+  return core::Ok{};
+}
+
+core::Status SegmentReader::Impl::readCells(const StatisticsColumn& column, const std::string& path,
+                                            std::size_t first, std::size_t count,
+                                            StatisticsTable& table) const {
+  std::vector<hsize_t> dims = {iterations.size(), count};
+  if (column.width > 1) dims.push_back(column.width);
+  const auto bytes =
+      readColumn(info(), path, column.hash ? H5T_STD_U64LE : hdf5::fileType(column.dtype), dims);
+  if (!bytes.ok()) return bytes.error().in(path);
+  for (std::size_t i = 0; i < iterations.size() * count; ++i)
+    column.read(&(*bytes)[i * column.bytes()],
+                table.rows[i / count * table.names.size() + first + i % count]);
   return core::Ok{};
 }
 
@@ -190,20 +206,23 @@ core::Result<SegmentLine> SegmentReader::describe(std::int64_t rank) {
 
 core::Result<StatisticsTable> SegmentReader::statistics() {
   StatisticsTable table;
-  MSDBG_ASSIGN(const bool there, hdf5::exists(m_impl->file.id(), "/statistics"));
-  if (!there) return table;  // of no tensor
-  MSDBG_ASSIGN(table.names, readNames(m_impl->info()));
-  const std::size_t cells = m_impl->iterations.size() * table.names.size();
-  if (cells > m_impl->fileBytes) return damaged("/statistics: more cells than the file can hold");
-  table.rows.resize(cells);
+  std::size_t hashedOnly = 0;
+  for (const std::string group : {"/statistics", "/record"}) {
+    MSDBG_ASSIGN(const bool there, hdf5::exists(m_impl->file.id(), group));
+    if (!there) continue;  // of no tensor
+    MSDBG_ASSIGN(const std::vector<std::string> names, readNames(m_impl->info(), group + "/tensor"));
+    table.names.insert(table.names.end(), names.begin(), names.end());
+    if (group == "/record") hashedOnly = names.size();
+  }
+  const std::size_t statistics = table.names.size() - hashedOnly;
+  if (m_impl->iterations.size() * table.names.size() > m_impl->fileBytes)
+    return damaged("/statistics: more cells than the file can hold");
+  table.rows.resize(m_impl->iterations.size() * table.names.size(), hashOnly({}));
   for (const StatisticsColumn& column : statisticsColumns()) {
     const std::string path = "/statistics/" + std::string(column.name);
-    std::vector<hsize_t> dims = {m_impl->iterations.size(), table.names.size()};
-    if (column.width > 1) dims.push_back(column.width);
-    const hid_t type = column.hash ? H5T_STD_U64LE : hdf5::fileType(column.dtype);
-    const auto bytes = readColumn(m_impl->info(), path, type, dims);
-    if (!bytes.ok()) return bytes.error().in(path);
-    for (std::size_t i = 0; i < cells; ++i) column.read(&(*bytes)[i * column.bytes()], table.rows[i]);
+    if (statistics > 0) MSDBG_TRY(m_impl->readCells(column, path, 0, statistics, table));
+    if (hashedOnly > 0 && column.hash)
+      MSDBG_TRY(m_impl->readCells(column, "/record/hash", statistics, hashedOnly, table));
   }
   return table;
 }

@@ -15,9 +15,10 @@
 
 namespace msdbg::dump {
 
-/// /statistics of one segment: rows[i * names.size() + t] is tensor t in the segment's i-th iteration.
+/// /statistics and /record of one segment: rows[i * names.size() + t] is tensor t in the segment's i-th
+/// iteration.
 struct StatisticsTable {
-  std::vector<std::string> names;  // full names with slot
+  std::vector<std::string> names;  // full names with slot; those of /record last
   std::vector<watch::StatisticsRow> rows;
   std::size_t bytes() const { return rows.size() * sizeof(watch::StatisticsRow); }
 };

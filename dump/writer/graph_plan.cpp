@@ -21,7 +21,9 @@ GraphPlan::GraphPlan(const core::Graph& source, std::int64_t graphVersion, Decis
   graph.setVersion(graphVersion);
   for (const core::TensorInfo& tensor : graph.tensors()) {
     activation.push_back(activationRange(graph, tensor));
-    if (decisions.hasStatistics(tensor.id)) statistics.push_back(tensor.id);
+    const Policy most = decisions.most(tensor.id);
+    if (most >= Policy::kStats) statistics.push_back(tensor.id);
+    if (most == Policy::kRecord) hashes.push_back(tensor.id);
   }
 }
 

@@ -44,6 +44,7 @@ struct GraphPlan {
   std::int64_t version = 0;
   Decisions decisions;                     // what is recorded of each tensor
   std::vector<core::TensorId> statistics;  // the tensors that have a place in /statistics
+  std::vector<core::TensorId> hashes;      // those that never have more than their hash: /record
   std::vector<std::optional<watch::ActivationPreset>> activation;  // by tensor
 
   GraphPlan(const core::Graph& source, std::int64_t graphVersion, Decisions what);
@@ -56,7 +57,7 @@ struct IterationRecord {
   std::chrono::steady_clock::time_point finished;  // what the commit deadline counts from
   core::Scalars scalars;
   std::shared_ptr<const GraphPlan> plan;
-  std::vector<watch::StatisticsRow> statistics;  // by tensor
+  std::vector<watch::StatisticsRow> statistics;  // by tensor; only the hash where its rule says record
   std::vector<bool> seen;                        // by tensor
   std::map<std::int64_t, TensorRow> rows;        // by tensor id
   std::uint64_t rawBytes = 0;                    // of all rows before compression

@@ -9,6 +9,7 @@
 
 #include "core_engine/base/log.h"
 #include "core_engine/graph/graph_io.h"
+#include "dump/statistics_columns.h"
 #include "dump/writer/commit_file.h"
 #include "dump/writer/graph_files.h"
 #include "dump/writer/pending_iterations.h"
@@ -207,7 +208,9 @@ void Recorder::tensorReady(core::Iteration iteration, core::TensorId tensor, con
   if (!impl.selected || !impl.pending.open()) return;
   const Policy policy = impl.plan->decisions.decide(tensor, iteration);
   if (policy == Policy::kNone) return;
-  impl.pending.addStatistics(tensor.value, impl.statisticsOf(tensor, value, previous));
+  impl.pending.addStatistics(tensor.value, policy == Policy::kRecord
+                                               ? hashOnly(core::hashTensor(value, impl.place.threads))
+                                               : impl.statisticsOf(tensor, value, previous));
   if (policy != Policy::kFull || value.bytes() == 0 || impl.onlyStatistics) return;
   impl.pending.waitForRoom();
   impl.pending.addRow(tensor.value, impl.copyOf(value));

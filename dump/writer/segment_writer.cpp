@@ -63,10 +63,11 @@ core::Status writeScalars(SegmentFile& file, Iterations iterations) {
   return core::Ok{};
 }
 
-core::Status writeTensorNames(SegmentFile& file, const GraphPlan& plan) {
+core::Status writeTensorNames(SegmentFile& file, const std::string& path, const GraphPlan& plan,
+                              std::span<const core::TensorId> tensors) {
   std::vector<std::string> texts;
   std::size_t width = 1;
-  for (const core::TensorId id : plan.statistics) {
+  for (const core::TensorId id : tensors) {
     texts.push_back(plan.graph.tensor(id).fullName());
     width = std::max(width, texts.back().size());
   }
@@ -76,7 +77,14 @@ core::Status writeTensorNames(SegmentFile& file, const GraphPlan& plan) {
   MSDBG_TRY(MSDBG_H5(H5Tset_size, type.id(), width));
   MSDBG_TRY(MSDBG_H5(H5Tset_strpad, type.id(), H5T_STR_NULLPAD));
   MSDBG_TRY(MSDBG_H5(H5Tset_cset, type.id(), H5T_CSET_UTF8));
-  return file.writeColumn("/statistics/tensor", type.id(), {texts.size()}, bytesOf(names), {});
+  return file.writeColumn(path, type.id(), {texts.size()}, bytesOf(names), {});
+}
+
+// What the column has to tell about a tensor in an iteration; nullptr: nothing.
+const watch::StatisticsRow* rowFor(const StatisticsColumn& column, const IterationRecord& record,
+                                   core::TensorId id) {
+  const watch::StatisticsRow& row = record.statistics[id.index()];
+  return record.seen[id.index()] && (column.hash || seen(row)) ? &row : nullptr;
 }
 
 core::Status writeStatistics(SegmentFile& file, Iterations iterations,
@@ -84,14 +92,14 @@ core::Status writeStatistics(SegmentFile& file, Iterations iterations,
   const GraphPlan& plan = *iterations[0]->plan;
   const std::size_t tensors = plan.statistics.size();
   if (tensors == 0) return core::Ok{};
-  MSDBG_TRY(writeTensorNames(file, plan));
+  MSDBG_TRY(writeTensorNames(file, "/statistics/tensor", plan, plan.statistics));
   std::vector<std::byte> cells;
   for (const StatisticsColumn& column : statisticsColumns()) {
     cells.resize(iterations.size() * tensors * column.bytes());
     std::byte* cell = cells.data();
     for (const IterationRecord* record : iterations) {
       for (const core::TensorId id : plan.statistics) {
-        column.write(record->seen[id.index()] ? &record->statistics[id.index()] : nullptr, cell);
+        column.write(rowFor(column, *record, id), cell);
         cell += column.bytes();
       }
     }
@@ -101,6 +109,20 @@ core::Status writeStatistics(SegmentFile& file, Iterations iterations,
     MSDBG_TRY(file.writeColumn("/statistics/" + std::string(column.name), type, dims, cells, numbers));
   }
   return core::Ok{};
+}
+
+// The tensors of which never more than the hash is kept.
+core::Status writeHashes(SegmentFile& file, Iterations iterations, std::span<const std::int64_t> numbers) {
+  const GraphPlan& plan = *iterations[0]->plan;
+  if (plan.hashes.empty()) return core::Ok{};
+  MSDBG_TRY(writeTensorNames(file, "/record/tensor", plan, plan.hashes));
+  std::vector<core::Hash128> hashes;
+  for (const IterationRecord* record : iterations)
+    for (const core::TensorId id : plan.hashes)
+      hashes.push_back(record->seen[id.index()] ? record->statistics[id.index()].values.hash
+                                                : core::Hash128());
+  return file.writeColumn("/record/hash", H5T_STD_U64LE, {iterations.size(), plan.hashes.size(), 2},
+                          bytesOf(hashes), numbers);
 }
 
 }  // namespace
@@ -232,12 +254,14 @@ core::Result<SegmentWriter::Image> SegmentWriter::build(std::int64_t segment, It
   std::size_t expected = 0;
   for (const IterationRecord* record : iterations) expected += record->rawBytes;
   expected += (plan.graph.tensors().size() + statisticsColumns().size()) * kObjectBytes +
-              plan.statistics.size() * iterations.size() * statisticsRowBytes();
+              iterations.size() * (plan.statistics.size() * statisticsRowBytes() +
+                                   plan.hashes.size() * sizeof(core::Hash128));
   MSDBG_ASSIGN(SegmentFile file, SegmentFile::begin(m_impl->image, expected));
   MSDBG_TRY(file.writeRoot(segment, m_impl->rank, plan.version));
   MSDBG_TRY(writeIterations(file, iterations));
   MSDBG_TRY(writeScalars(file, iterations));
   MSDBG_TRY(writeStatistics(file, iterations, numbers));
+  MSDBG_TRY(writeHashes(file, iterations, numbers));
   if (tensors) MSDBG_TRY(m_impl->writeTensors(file, iterations, result));
   MSDBG_ASSIGN(result.bytes, m_impl->image.close());
   return result;
@@ -250,7 +274,7 @@ core::Result<SegmentWriter::Image> SegmentWriter::withoutTensors(std::int64_t se
   MSDBG_ASSIGN(const hdf5::Handle old, hdf5::openFile(path.string()));
   MSDBG_ASSIGN(SegmentFile file, SegmentFile::begin(m_impl->image, 0));
   MSDBG_TRY(file.writeRoot(segment, m_impl->rank, graph));
-  for (const std::string group : {"/iteration", "/scalars", "/statistics"}) {
+  for (const std::string group : {"/iteration", "/scalars", "/statistics", "/record"}) {
     MSDBG_ASSIGN(const bool there, hdf5::exists(old.id(), group));
     if (!there) continue;  // no scalars were reported
     MSDBG_TRY(file.copyFrom(old.id(), group));

@@ -1,6 +1,9 @@
 // What the recorder does with rules: recorded, read back, and with how many bytes.
+#include <hdf5.h>
+
 #include <catch2/catch.hpp>
 
+#include "core_engine/tensor/statistics.h"
 #include "dump/journal.h"
 #include "dump/policy/expected_size.h"
 #include "dump/statistics_columns.h"
@@ -89,4 +92,49 @@ TEST_CASE("--max-size keeps the newest of the values that rules choose, and all 
   const std::string big = held(*reader, graph, "network/Big-op1");
   CHECK(big.substr(0, 2) == "ss");
   CHECK(big.substr(16) == "fsfs");
+}
+
+TEST_CASE("A tensor whose rule says record has its hash in every iteration, and 16 bytes there") {
+  const test::TempDir folder;
+  const core::Graph graph = test::smallGraph();
+  const RecordOptions options =
+      optionsWith({"*weight=full,every=3", "*Relu*=stats", "*=none,dtype=int64", "*=record"});
+  test::record(folder / "run", graph, options,
+               {.iterations = 7, .interruptedBefore = test::tensorNamed(graph, "network/a/Relu-op1")});
+  const auto reader = test::openRun(folder / "run");
+  CHECK(held(*reader, graph, "network/a/weight:0") == "f--f--f-");
+  CHECK(held(*reader, graph, "network/a/Relu-op1") == "sssssss-");
+  CHECK(held(*reader, graph, "network/Tanh-op1") == "--------");
+  for (const core::TensorInfo& tensor : graph.tensors())
+    for (std::int64_t i = 0; i < 8; ++i) {
+      const auto hash = reader->hash(core::Rank(0), core::Iteration(i), tensor.id);
+      const bool there = tensor.dtype != core::DType::Int64 &&
+                         (i < 7 || tensor.isSource() || tensor.name.find("Opaque") != std::string::npos);
+      CAPTURE(tensor.fullName(), i);
+      REQUIRE(hash.ok() == there);
+      if (there) CHECK(*hash == core::hashTensor(test::valueOf(tensor, i)));
+    }
+  CHECK(reader->damage().empty());
+  CHECK(reader->verify({}, {}).empty());
+  const auto size = expectedSize(graph, options, 1, 7);
+  CHECK(size->statisticsBytes == 7 * (2 * statisticsRowBytes() + 9 * 16));
+}
+
+TEST_CASE("With nothing but record a segment has hashes and no column of statistics") {
+  const test::TempDir folder;
+  const core::Graph graph = test::smallGraph();
+  test::record(folder / "run", graph, optionsWith({"*=record"}), {.iterations = 3});
+  const hid_t file = H5Fopen((folder / "run/rank_0/segment_000000.h5").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  CHECK(H5Lexists(file, "/record/hash", H5P_DEFAULT) > 0);
+  CHECK(H5Lexists(file, "/statistics", H5P_DEFAULT) == 0);
+  H5Fclose(file);
+  const auto reader = test::openRun(folder / "run");
+  const core::TensorId relu = test::tensorNamed(graph, "network/a/Relu-op1");
+  CHECK(reader->hash(core::Rank(0), core::Iteration(2), relu).ok());
+  const auto statistics = reader->statistics(core::Rank(0), core::Iteration(2), relu);
+  REQUIRE_FALSE(statistics.ok());
+  CHECK(statistics.error().code() == core::ErrorCode::kUnavailable);
+  CHECK(statistics.error().message() ==
+        "network/a/Relu-op1:0 has no statistics, only its hash was to be recorded (rank 0, iteration 2)");
+  CHECK(reader->verify({}, {}).empty());
 }
