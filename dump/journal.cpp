@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <cmath>
 #include <stdexcept>
 
 #include "core_engine/base/text.h"
@@ -89,6 +90,32 @@ GraphLine graphFrom(const Json& json) {
   return line;
 }
 
+// JSON has no NaN and no infinity.
+Json numberJson(double value) { return std::isfinite(value) ? Json(value) : Json(core::formatDouble(value)); }
+
+double numberFrom(const Json& json, const char* key) {
+  const Json& value = json.at(key);
+  if (!value.is_string()) return value.get<double>();
+  const std::string text = value.get<std::string>();
+  if (text == "inf" || text == "-inf") return text == "inf" ? INFINITY : -INFINITY;
+  return NAN;
+}
+
+HitLine hitFrom(const Json& json) {
+  HitLine line;
+  line.iteration = json.at("iteration").get<std::int64_t>();
+  line.condition = json.at("condition").get<std::string>();
+  line.tensor = json.at("tensor").get<std::string>();
+  line.node = field<std::string>(json, "node", "");
+  line.order = field<std::int64_t>(json, "order", -1);
+  line.parameter = field<std::string>(json, "parameter", "");
+  line.preset = numberFrom(json, "preset");
+  line.actual = numberFrom(json, "actual");
+  line.count = field<std::int64_t>(json, "count", 0);
+  line.detail = field<std::string>(json, "detail", "");
+  return line;
+}
+
 JournalHeader headerFrom(const Json& json) {
   return {json.at("version").at(0).get<int>(), json.at("version").at(1).get<int>(),
           json.at("rank").get<int>(), json.at("ranks").get<int>()};
@@ -102,6 +129,8 @@ bool addLine(const Json& json, Journal& journal) {
     journal.header = headerFrom(json);
   } else if (json.contains("graph")) {
     journal.graphs.push_back(graphFrom(json));
+  } else if (json.contains("hit")) {
+    journal.hits.push_back(hitFrom(json.at("hit")));
   } else if (json.contains("end")) {
     journal.end = endFromJson(json.at("end"));
   }
@@ -137,6 +166,20 @@ std::string formatGraph(const GraphLine& line) {
                              {"bytes", line.bytes},
                              {"hash", line.hash},
                              {"sources", line.sources}}));
+}
+
+std::string formatHit(const HitLine& line) {
+  return withCheck(jsonText({{"hit",
+                              {{"iteration", line.iteration},
+                               {"condition", line.condition},
+                               {"tensor", line.tensor},
+                               {"node", line.node},
+                               {"order", line.order},
+                               {"parameter", line.parameter},
+                               {"preset", numberJson(line.preset)},
+                               {"actual", numberJson(line.actual)},
+                               {"count", line.count},
+                               {"detail", line.detail}}}}));
 }
 
 std::string formatEnd(const RunEnd& end) { return withCheck(jsonText({{"end", endToJson(end)}})); }

@@ -48,15 +48,29 @@ struct GraphLine {
   std::map<std::string, std::string> sources;  // file name as frames have it -> SHA-256 in sources/
 };
 
+/// A condition began to fire on a tensor of this rank while it was recorded (--on-hit).
+struct HitLine {
+  std::int64_t iteration = 0;
+  std::string condition;     // as it was asked for: `gradient_vanishing:abs_mean_lt=1e-09`
+  std::string tensor, node;  // full names; node "" for sources
+  std::int64_t order = -1;   // of the node
+  std::string parameter;     // of the condition, which was exceeded; "" where there is none
+  double preset = 0, actual = 0;
+  std::int64_t count = 0;  // wrong elements, when known
+  std::string detail;
+};
+
 std::string formatHeader(const JournalHeader& header);
 std::string formatSegment(const SegmentLine& line);
 std::string formatGraph(const GraphLine& line);
+std::string formatHit(const HitLine& line);
 std::string formatEnd(const RunEnd& end);
 
 struct Journal {
   std::optional<JournalHeader> header;
   std::vector<SegmentLine> segments;  // as written; replaced ones included
   std::vector<GraphLine> graphs;
+  std::vector<HitLine> hits;
   std::optional<RunEnd> end;
   std::vector<std::size_t> badLines;  // 1-based; whole lines that do not match their check or make no sense
   bool torn = false;                  // the last line has no end; it is in none of the above

@@ -98,13 +98,17 @@ RunInfo infoFromJson(const Json& json) {
 }  // namespace
 
 Json endToJson(const RunEnd& end) {
-  return {{"state", end.state},
-          {"message", end.message},
-          {"exit_status", orNull(end.exitStatus)},
-          {"signal", orNull(end.signal)},
-          {"rank", orNull(end.rank)},
-          {"node", end.node},
-          {"iteration", orNull(end.iteration)}};
+  Json json = {{"state", end.state},
+               {"message", end.message},
+               {"exit_status", orNull(end.exitStatus)},
+               {"signal", orNull(end.signal)},
+               {"rank", orNull(end.rank)},
+               {"node", end.node},
+               {"iteration", orNull(end.iteration)}};
+  if (!end.onHit()) return json;
+  json["condition"] = end.condition;
+  json["tensor"] = end.tensor;
+  return json;
 }
 
 RunEnd endFromJson(const Json& json) {
@@ -117,6 +121,8 @@ RunEnd endFromJson(const Json& json) {
   end.rank = optionalField<std::int64_t>(json, "rank");
   end.node = field<std::string>(json, "node", "");
   end.iteration = optionalField<std::int64_t>(json, "iteration");
+  end.condition = field<std::string>(json, "condition", "");
+  end.tensor = field<std::string>(json, "tensor", "");
   return end;
 }
 

@@ -23,6 +23,9 @@ struct RunEnd {
   std::optional<std::int64_t> rank = {};  // the rank that ended the run
   std::string node = {};                  // full name of the node it was at, if known
   std::optional<std::int64_t> iteration = {};
+  std::string condition = {}, tensor = {};  // of the hit that training stopped on (--stop-on-hit)
+
+  bool onHit() const { return !condition.empty(); }
 };
 
 struct RunInfo {

@@ -15,6 +15,10 @@ std::string whyNotOnline(const Watchpoint& watchpoint);
 /// The conditions that can, at least with some parameters, as `a, b, c`.
 std::string onlineConditions();
 
+struct OnlineHit : Hit {
+  std::size_t watchpoint = 0;  // index in OnlineCheck's list
+};
+
 class OnlineCheck {
  public:
   /// Watchpoints for which whyNotOnline() is "".
@@ -24,7 +28,7 @@ class OnlineCheck {
   /// evaluation before, least (order, precedence) first. Faults, and hints of conditions that were asked for
   /// by name. Call it for every recorded iteration, ascending. Of the source: iterations() of its only rank
   /// is just this one; statistics() also answers for the iteration before, if that is recorded.
-  std::vector<Hit> evaluate(Source& source);
+  std::vector<OnlineHit> evaluate(Source& source);
 
   const std::vector<Watchpoint>& watchpoints() const { return m_watchpoints; }
 

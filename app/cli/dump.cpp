@@ -28,6 +28,7 @@ void printPlan(const DumpPlan& plan, bool json) {
              plan.model.empty() ? core::join(plan.program, " ") : plan.model, counted(plan.ranks, "rank"),
              counted(plan.threads, "thread"), plan.run.string());
   fmt::print("expected  {}\n", expectedText(plan));
+  if (plan.record.onHit.on()) fmt::print("on hit    {}\n", onHitText(plan.record.onHit));
   fflush(stdout);
 }
 
@@ -135,6 +136,7 @@ Json planJson(const DumpPlan& plan) {
   json["max_bytes"] = plan.record.maxBytes;
   json["rules"] = Json::array();
   for (const dump::Rule& rule : plan.record.allRules()) json["rules"].push_back(dump::ruleText(rule));
+  json["on_hit"] = onHitJson(plan.record.onHit);
   json["expected"] = expectedJson(plan);
   return json;
 }
@@ -151,11 +153,15 @@ void printRecordedJson(const DumpPlan& plan, const Recorded& recorded) {
   printJson(json);
 }
 
+// A hit that training was to stop on has a status of its own and is no failure.
+bool failed(const Recorded& recorded) {
+  return recorded.outcome.exitStatus != kExitFine && !recorded.outcome.end.onHit();
+}
+
 void printRecorded(const DumpPlan& plan, const Recorded& recorded) {
   const dump::RunEnd& end = recorded.outcome.end;
   const std::string path = plan.run.string();
-  const bool told =
-      recorded.outcome.exitStatus != kExitFine || end.message.empty();  // the error line tells it
+  const bool told = failed(recorded) || end.message.empty();  // the error line tells it
   fmt::print("{}   {} in {:.1f} s, {}", told ? end.state : end.state + ": " + end.message,
              counted(recorded.progress.iterations, "iteration"), recorded.seconds,
              core::formatBytes(bytesIn(plan.run)));
@@ -183,7 +189,7 @@ Result<int> dumpRun(const DumpOptions& options, const Context& context) {
     printRecordedJson(plan, recorded);
   else
     printRecorded(plan, recorded);
-  if (recorded.outcome.exitStatus != kExitFine)
+  if (failed(recorded))
     printError(recorded.outcome.end.message + "; what was recorded is in " + plan.run.string());
   return recorded.outcome.exitStatus;
 }
@@ -224,6 +230,9 @@ Command dumpCommand() {
           "  msdbg dump alexnet -n 2 --record '*=full,kind=weight,ranks=0' --record '*=none,dtype=int64'\n"
           "  msdbg dump alexnet --record '*=full,op=Conv,regex=conv[12]/' --policy none --dry-run\n"
           "  msdbg dump alexnet --config recording.json --max-size 10GB\n"
+          "  msdbg dump alexnet -n 2 --on-hit recommended --before 2      values near hits only\n"
+          "  msdbg dump mlp --policy stats --stop-on-hit --on-hit "
+          "weight_change_too_large:abs_mean_update_ratio_gt=2\n"
           "  msdbg dump -n 4 -- ./train --epochs 3    a program of your own\n"
           "A RULE is GLOB[,GLOB]...=POLICY[,KEY=VALUE[,VALUE]...]... POLICY: full (values and statistics), "
           "stats, record (hashes), none.\n"
@@ -234,7 +243,8 @@ Command dumpCommand() {
           "  every=N   iterations=LIST   ranks=LIST   regex=EXPRESSION (stands last)\n"
           "Where no rule fits: --policy and --tensors; without these, statistics (without rules: "
           "everything).\n"
-          "Exit status: the program's (128 + signal), or 1 if only the recording failed.\n",
+          "Exit status: the program's (128 + signal), or 1 if only the recording failed; 3: a hit of "
+          "--stop-on-hit.\n",
       .setup = setup,
       .takesProgram = true};
 }

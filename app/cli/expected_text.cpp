@@ -18,6 +18,9 @@ std::uint64_t mostBytes(const ExpectedSize& size) {
 // Two numbers of bytes, of which the second is cut off by the budget.
 std::string totalText(const DumpPlan& plan) {
   const std::uint64_t all = plan.size->bytes();
+  if (plan.record.onHit.on())
+    return fmt::format("{} of statistics, and values near hits within {} (--max-size)",
+                       formatBytes(plan.size->statisticsBytes), formatBytes(plan.record.maxBytes));
   if (all <= plan.record.maxBytes) return formatBytes(all) + " before compression";
   return fmt::format("{} before compression, cut to {} (--max-size, the newest are kept)", formatBytes(all),
                      formatBytes(plan.record.maxBytes));
@@ -32,6 +35,26 @@ std::string expectedText(const DumpPlan& plan) {
                      counted(size.iterations, "iteration"), mostBytes(size) == size.bytes() ? "" : "at most ",
                      formatBytes(size.iterationBytes), groupedNumber(size.fullTensors),
                      counted(size.tensors, "tensor"));
+}
+
+std::string onHitText(const dump::OnHit& onHit) {
+  const auto conditions = dump::onHitConditions(onHit.conditions);
+  if (!conditions.ok() || conditions->leftOut.empty()) return onHit.text();
+  return fmt::format("{} (only msdbg check can tell: {})", onHit.text(),
+                     core::join(conditions->leftOut, ", "));
+}
+
+Json onHitJson(const dump::OnHit& onHit) {
+  const auto conditions = dump::onHitConditions(onHit.conditions);
+  if (!onHit.on() || !conditions.ok()) return nullptr;
+  Json json = {{"conditions", Json::array()},
+               {"before", onHit.before},
+               {"after", onHit.after},
+               {"stop", onHit.stop},
+               {"left_out", conditions->leftOut}};
+  for (const watch::Watchpoint& watchpoint : conditions->watchpoints)
+    json["conditions"].push_back(watchpoint.argument());
+  return json;
 }
 
 std::string rulesTable(const DumpPlan& plan) {

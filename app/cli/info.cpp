@@ -80,6 +80,23 @@ Json tensorsJson(const OpenedRun& run, const std::vector<core::TensorId>& ids) {
   return list;
 }
 
+// What --on-hit said while the run was recorded.
+Json hitsJson(const OpenedRun& run) {
+  Json list = Json::array();
+  for (const auto& [rank, hit] : run.reader().hits())
+    list.push_back({{"iteration", hit.iteration},
+                    {"rank", rank.value},
+                    {"condition", hit.condition},
+                    {"tensor", hit.tensor},
+                    {"node", textOrNull(hit.node)},
+                    {"parameter", textOrNull(hit.parameter)},
+                    {"preset", number(hit.preset)},
+                    {"actual", number(hit.actual)},
+                    {"count", hit.count},
+                    {"detail", hit.detail}});
+  return list;
+}
+
 Json infoJson(const OpenedRun& run) {
   const dump::RunInfo& info = run.reader().info();
   const auto storage = run.reader().storage();
@@ -111,6 +128,7 @@ Json infoJson(const OpenedRun& run) {
                      {"stored_bytes", storage.storedBytes},
                      {"file_bytes", storage.fileBytes},
                      {"segments", storage.segments}};
+  json["hits"] = hitsJson(run);
   json["damage"] = damageJson(run.reader().damage());
   return json;
 }
@@ -155,6 +173,7 @@ std::string rulesText(const dump::RecordOptions& policy) {
   if (policy.every != 1) parts.push_back(fmt::format("every {} iterations", policy.every));
   if (policy.iterations.text() != core::IndexList::all().text())
     parts.push_back("iterations " + policy.iterations.text());
+  if (policy.onHit.on()) parts.push_back("values near hits only: " + policy.onHit.text());
   return core::join(parts, "; ");
 }
 
@@ -178,6 +197,22 @@ void printInfo(const OpenedRun& run) {
              counted(storage.segments, "segment"), core::formatBytes(storage.rawBytes),
              core::formatBytes(storage.storedBytes));
   printRanks(run);
+  printHits(run);
+}
+
+void printHits(const OpenedRun& run) {
+  constexpr std::size_t kMost = 20;
+  const std::vector<dump::RecordedHit> hits = run.reader().hits();
+  if (hits.empty()) return;
+  Table table({">iteration", ">rank", "hit while recording", "tensor", ">actual", "detail"});
+  for (std::size_t i = 0; i < std::min(hits.size(), kMost); ++i)
+    table.row({std::to_string(hits[i].line.iteration), std::to_string(hits[i].rank.value),
+               hits[i].line.condition, hits[i].line.tensor, core::formatShort(hits[i].line.actual),
+               hits[i].line.detail});
+  fmt::print("\n{}", table.text());
+  if (hits.size() > kMost)
+    fmt::print("… {} more (--json lists them)\n",
+               groupedNumber(static_cast<std::int64_t>(hits.size() - kMost)));
 }
 
 void printTensors(const OpenedRun& run, const std::vector<core::TensorId>& ids) {

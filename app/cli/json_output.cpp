@@ -80,6 +80,8 @@ Json endJson(const dump::RunEnd& end) {
   json["rank"] = end.rank ? Json(*end.rank) : Json();
   json["node"] = textOrNull(end.node);
   json["iteration"] = end.iteration ? Json(*end.iteration) : Json();
+  json["condition"] = textOrNull(end.condition);
+  json["tensor"] = textOrNull(end.tensor);
   return json;
 }
 

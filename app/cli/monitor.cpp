@@ -191,14 +191,17 @@ class Monitor {
     end.state = "finished";
     end.exitStatus = 0;
     int status = kExitFine;
+    std::optional<RunEnd> hit;  // all ranks say the same
     for (int rank = 0; rank < m_launch.ranks(); ++rank) {
       if (!fs::exists(m_options.run / fmt::format("rank_{}", rank))) continue;
       const std::optional<RunEnd> own = journalEnd(m_options.run, rank);
-      if (own && own->message.empty()) continue;
+      if (own && own->onHit()) hit = own;
+      if (own && (own->message.empty() || own->onHit())) continue;
       if (own && own->state == "stopped") end.state = "stopped";
       end.message = fmt::format("{}: {}", name(rank), own ? own->message : "the recorder did not finish");
       status = end.state == "stopped" ? kExitFine : kExitDamaged;
     }
+    if (hit && end.message.empty()) end = *hit, end.exitStatus = 0, status = kExitHits;
     trouble(end, status);
   }
 

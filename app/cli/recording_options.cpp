@@ -41,6 +41,25 @@ Status readConfig(const std::string& config, dump::RecordOptions& record) {
   return take(record, "MSDBG_DUMP_CONFIG", dump::RecordOptions::fromFile(variable, record));
 }
 
+Status readOnHit(const RecordingOptions& given, dump::OnHit& onHit) {
+  if (!given.onHit.empty()) {
+    auto conditions = dump::onHitConditions(given.onHit);
+    if (!conditions.ok()) return conditions.error().in("--on-hit");
+    onHit.conditions = given.onHit;
+  }
+  const std::int64_t before = given.before.value_or(onHit.before), after = given.after.value_or(onHit.after);
+  if (before < 0) return Error(ErrorCode::kUsage, "--before must be at least 0");
+  if (after < 0) return Error(ErrorCode::kUsage, "--after must be at least 0");
+  const bool used = given.before || given.after || given.stopOnHit;
+  if (used && !onHit.on())
+    return Error(ErrorCode::kUsage,
+                 "--before, --after and --stop-on-hit need --on-hit CONDITION, such as --on-hit recommended");
+  onHit.before = before;
+  onHit.after = after;
+  onHit.stop = onHit.stop || given.stopOnHit;
+  return Ok{};
+}
+
 std::string nearestTensor(const std::string& glob, const core::Graph& graph) {
   std::vector<std::string> names;
   for (const core::TensorInfo& tensor : graph.tensors()) {
@@ -94,6 +113,16 @@ void RecordingOptions::addOptions(CLI::App& app) {
   app.add_option("--max-size", maxSize, "of the run (2GiB); the newest values are kept")->type_name("BYTES");
   app.add_option("--keep-last", keepLast, "keep the values of the newest N recorded iterations only (all)")
       ->type_name("N");
+  app.add_option(
+         "--on-hit", onHit,
+         "keep values only near iterations in which this fires, on all ranks: CONDITION[:param=value,...], "
+         "CONDITION:recommended, or recommended; may be repeated")
+      ->type_name("CONDITION")
+      ->allow_extra_args(false);
+  app.add_option("--before", before, "with --on-hit: so many recorded iterations before a hit (1)")
+      ->type_name("K");
+  app.add_option("--after", after, "and after it (1)")->type_name("K");
+  app.add_flag("--stop-on-hit", stopOnHit, "end training after those, on all ranks; exit status 3");
   app.add_option("--watchdog", watchdog,
                  "end the run when a rank makes no progress for so long (30; 0: never)")
       ->type_name("SECONDS");
@@ -121,6 +150,7 @@ Result<dump::RecordOptions> RecordingOptions::read() const {
   if (keepLast) record.keepLast = *keepLast;
   if (every) record.every = *every;
   if (watchdog) record.watchdogSeconds = *watchdog;
+  MSDBG_TRY(readOnHit(*this, record.onHit));
   return record;
 }
 

@@ -13,7 +13,9 @@ namespace msdbg::app {
 /// As given; what is not given is the config file's, else the default.
 struct RecordingOptions {
   std::string config, policy, iterations, maxSize;
-  std::vector<std::string> rules, tensors;
+  std::vector<std::string> rules, tensors, onHit;
+  std::optional<std::int64_t> before, after;
+  bool stopOnHit = false;
   std::optional<std::int64_t> every, keepLast;
   std::optional<double> watchdog;
 

@@ -98,6 +98,39 @@ std::vector<Rule> rulesFrom(const Json& json, const std::string& path) {
   return rules;
 }
 
+bool flagFrom(const Json& json, const std::string& path) {
+  if (json.is_boolean()) return json.get<bool>();
+  throw JsonMistake(path, "true or false is expected, not " + shown(json));
+}
+
+OnHit onHitFrom(const Json& json, const std::string& path, OnHit onHit) {
+  if (!json.is_object())
+    throw JsonMistake(path, R"(an object is expected: {"conditions": "recommended", "before": 1})");
+  for (const auto& [key, value] : json.items()) {
+    const std::string at = path + "/" + key;
+    if (key == "conditions") {
+      onHit.conditions = textsFrom(value, at);
+      orMistake(onHitConditions(onHit.conditions), at);
+    } else if (key == "before") {
+      onHit.before = countFrom(value, at);
+    } else if (key == "after") {
+      onHit.after = countFrom(value, at);
+    } else if (key == "stop") {
+      onHit.stop = flagFrom(value, at);
+    } else {
+      throw JsonMistake(at, "there is no such key; there are conditions, before, after, stop");
+    }
+  }
+  return onHit;
+}
+
+Json onHitJson(const OnHit& onHit) {
+  return {{"conditions", onHit.conditions},
+          {"before", onHit.before},
+          {"after", onHit.after},
+          {"stop", onHit.stop}};
+}
+
 struct OptionKey {
   const char* name;
   void (*set)(RecordOptions& options, const Json& json, const std::string& path);
@@ -124,6 +157,8 @@ constexpr OptionKey kOptionKeys[] = {
                      const std::string& path) { options.keepLast = countFrom(json, path); }},
     {"buffer_bytes", [](RecordOptions& options, const Json& json,
                         const std::string& path) { options.bufferBytes = bytesFrom(json, path); }},
+    {"on_hit", [](RecordOptions& options, const Json& json,
+                  const std::string& path) { options.onHit = onHitFrom(json, path, options.onHit); }},
     {"watchdog_seconds", [](RecordOptions& options, const Json& json, const std::string& path) {
        options.watchdogSeconds = secondsFrom(json, path);
      }}};
@@ -189,6 +224,7 @@ Json optionsToJson(const RecordOptions& options) {
                {"watchdog_seconds", options.watchdogSeconds},
                {"rules", Json::array()}};
   for (const Rule& rule : options.rules) json["rules"].push_back(ruleToJson(rule));
+  if (options.onHit.on()) json["on_hit"] = onHitJson(options.onHit);
   if (options.otherKeys.empty()) return json;
   const auto other = guarded(options.otherKeys, [](const Json& keys) { return keys; });
   if (other.ok()) json.update(*other);
@@ -205,8 +241,8 @@ RecordOptions optionsOfRun(const Json& json) {
     try {
       if (row) row->set(options, value, key);
     } catch (const JsonMistake&) {
-      if (key != "rules") throw;
-      row = nullptr;  // rules of a newer version: nothing but a message depends on them
+      if (key != "rules" && key != "on_hit") throw;
+      row = nullptr;  // rules and conditions of a newer version: nothing but a message depends on them
     }
     if (!row) other[key] = value;
   }

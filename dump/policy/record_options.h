@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "dump/policy/on_hit.h"
 #include "dump/policy/rules.h"
 
 namespace msdbg::dump {
@@ -25,6 +26,7 @@ struct RecordOptions {
   std::int64_t keepLast = 0;                 // values of so many newest recorded iterations; 0: no such limit
   std::uint64_t bufferBytes = 512ull << 20;  // per rank
   double watchdogSeconds = 30;
+  OnHit onHit;  // values only near hits
   std::string
       otherKeys;  // a JSON object: keys of run.json's policy that this version cannot read; "" when none
 

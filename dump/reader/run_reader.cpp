@@ -269,7 +269,8 @@ core::Result<core::Tensor> RunReader::tensor(core::Rank rank, core::Iteration it
   return core::Error(
       core::ErrorCode::kUnavailable,
       "the value of " + what + " is not stored" +
-          (line.tensorsDropped
+          (m_impl->info.policy.onHit.on() ? ": values were kept near hits only (--on-hit, --before, --after)"
+           : line.tensorsDropped
                ? ": only the newest values were kept (--max-size, --keep-last); record with a larger one"
                : "; record with --policy full and --tensors '" + m_impl->graph.tensor(tensor).name + "'"));
 }
@@ -336,6 +337,17 @@ std::vector<std::string> RunReader::scalarNames() {
     }
   }
   return {names.begin(), names.end()};
+}
+
+std::vector<RecordedHit> RunReader::hits() const {
+  std::vector<RecordedHit> hits;
+  for (const auto& [rank, index] : m_impl->ranks)
+    for (const HitLine& line : index.journal.hits) hits.push_back({core::Rank(rank), line});
+  std::stable_sort(hits.begin(), hits.end(), [](const RecordedHit& a, const RecordedHit& b) {
+    return std::tuple(a.line.iteration, a.line.order, a.rank) <
+           std::tuple(b.line.iteration, b.line.order, b.rank);
+  });
+  return hits;
 }
 
 std::optional<RunEnd> RunReader::rankEnd(core::Rank rank) const {

@@ -15,6 +15,7 @@
 #include "core_engine/graph/graph.h"
 #include "core_engine/runtime/observer.h"
 #include "core_engine/tensor/statistics.h"
+#include "dump/journal.h"
 #include "dump/run_info.h"
 #include "watchpoints/source.h"
 
@@ -32,6 +33,11 @@ using watch::StatisticsRow;  // extras where they apply: see /statistics in FORM
 struct IterationState {
   std::int64_t iteration = 0;
   bool complete = true;
+};
+
+struct RecordedHit {
+  core::Rank rank;
+  HitLine line;
 };
 
 class RunReader {
@@ -62,6 +68,8 @@ class RunReader {
   core::Result<core::Hash128> hash(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
   std::optional<double> scalar(core::Rank rank, core::Iteration iteration, const std::string& name);
   std::vector<std::string> scalarNames();
+  /// What hit while the run was recorded (--on-hit), of all ranks; least (iteration, order, rank) first.
+  std::vector<RecordedHit> hits() const;
   std::optional<RunEnd> rankEnd(core::Rank rank) const;  // from its journal
 
   struct StorageInfo {

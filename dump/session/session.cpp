@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core_engine/base/log.h"
+#include "dump/hits/hit_votes.h"
 #include "dump/session/program_end.h"
 #include "dump/session/rank_watch.h"
 #include "dump/session/run_control.h"
@@ -51,6 +52,13 @@ void orThrow(const Status& status) {
 }
 
 fs::path rankFolder(const fs::path& run, Rank rank) { return run / ("rank_" + std::to_string(rank.value)); }
+
+// What ranks must have in common to decide on hits in the same way.
+std::string decisionsText(const RecordOptions& options) {
+  if (!options.onHit.on()) return "";
+  return options.onHit.text() + "; every " + std::to_string(options.every) + " of " +
+         options.iterations.text();
+}
 
 // Passes everything on to the recorder, and tells the launcher how far training is.
 class SessionObserver : public core::Observer {
@@ -147,6 +155,7 @@ struct Session::Impl {
   void end(RunEnd end);
   void recorderFailed(RunEnd& how, const std::string& why);
   void finishRunInfo(const RunEnd& end);
+  bool stopOnHit() const;
   RunEnd endInGoodOrder() const;
 };
 
@@ -188,7 +197,9 @@ void Session::Impl::startRecording() {
   settings.run = fs::absolute(settings.run);  // the program may change its folder
   if (!settings.launcher) createRun();
   if (!settings.control.empty()) control = orThrow(RunControl::open(settings.control));
-  recorder = orThrow(Recorder::create({settings.run, rank(), ranks(), threads}, settings.options));
+  orThrow(agreeOnText(*communicator, decisionsText(settings.options), "on_hit, every or iterations"));
+  recorder = orThrow(
+      Recorder::create({settings.run, rank(), ranks(), threads, communicator.get()}, settings.options));
   observer = std::make_unique<SessionObserver>(*recorder, rank() == Rank(0) ? control.get() : nullptr);
   if (ranks() > 1) {
     orThrow(communicator->barrier());  // from here on a missing status file means an end
@@ -202,7 +213,7 @@ void Session::Impl::startRecording() {
 // Called once, by the training thread or by ProgramEnd's.
 void Session::Impl::end(RunEnd how) {
   std::call_once(ended, [&] {
-    setPlace(how, rank(), readRankStatus(rankFolder(settings.run, rank())));
+    if (!how.onHit()) setPlace(how, rank(), readRankStatus(rankFolder(settings.run, rank())));
     if (how.state == "failed" && peers) peers->blame(how);
     const Status recorded = recorder->finish(how);  // logs a failure itself
     if (!recorded.ok()) recorderFailed(how, recorded.error().message());
@@ -227,19 +238,25 @@ void Session::Impl::finishRunInfo(const RunEnd& how) {
   if (info->end.state == "failed" || info->end.state == "killed") return;  // the first failure is the reason
   info->end = how;
   info->endedAt = timeText();
-  if (good) info->end.rank.reset(), info->end.node.clear(), info->end.iteration.reset();
+  if (good && !how.onHit()) info->end.rank.reset(), info->end.node.clear(), info->end.iteration.reset();
   const Status written = writeRunInfo(settings.run, *info);
   if (!written.ok()) core::logError(written.error().message());
 }
 
+// All ranks say the same: the hit is that of any of them.
+bool Session::Impl::stopOnHit() const { return settings.options.onHit.stop && recorder->hitWindowDone(); }
+
 RunEnd Session::Impl::endInGoodOrder() const {
   RunEnd how;
-  how.state = "finished";
+  if (settings.options.onHit.stop) how = recorder->firstHit().value_or(how);
+  how.state = stopOnHit() ? "stopped" : "finished";
   if (const int signal = programEnd->stopSignal()) {
+    how = {};
     how.state = "stopped";
     how.signal = signal;
     how.message = "stopped by signal " + signalText(signal);
   } else if (std::uncaught_exceptions() > 0 || !failure.empty()) {
+    how = {};
     how.state = "failed";
     how.message =
         failure.empty() ? "an exception ended training; the program caught it further out" : failure;
@@ -267,7 +284,7 @@ bool Session::recording() const { return m_impl->recorder != nullptr; }
 
 bool Session::stopRequested() {
   if (!m_impl->programEnd) return false;
-  const bool stop = m_impl->programEnd->stopSignal() != 0;
+  const bool stop = m_impl->programEnd->stopSignal() != 0 || m_impl->stopOnHit();
   if (stop)
     m_impl->end(m_impl->endInGoodOrder());  // committed now; what the program does after this may take long
   return stop;

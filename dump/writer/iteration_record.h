@@ -63,6 +63,7 @@ struct IterationRecord {
   std::uint64_t rawBytes = 0;                    // of all rows before compression
   std::uint64_t memoryBytes = 0;                 // that the rows take now
   std::int64_t toEncode = 0;                     // rows that wait for their chunks
+  bool encodingQueued = false;                   // with --on-hit: once it is known that they are written
 };
 
 }  // namespace msdbg::dump

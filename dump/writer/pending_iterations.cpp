@@ -33,8 +33,9 @@ bool sameShapes(const IterationRecord& record, Shapes& shapes) {
 
 }  // namespace
 
-PendingIterations::PendingIterations(std::uint64_t bufferBytes, std::uint64_t segmentBytes)
-    : m_bufferBytes(bufferBytes), m_segmentBytes(segmentBytes) {
+PendingIterations::PendingIterations(std::uint64_t bufferBytes, std::uint64_t segmentBytes,
+                                     const HitWindows* windows)
+    : m_bufferBytes(bufferBytes), m_segmentBytes(segmentBytes), m_windows(windows) {
   sem_init(&m_wake, 0, 0);
 }
 
@@ -68,10 +69,15 @@ void PendingIterations::addRow(std::int64_t tensor, TensorRow row) {
   m_current->rawBytes += bytes;
   m_current->memoryBytes += bytes;
   m_pendingBytes += bytes;
-  if (!SegmentWriter::ownChunks(bytes)) return;
+  if (m_windows || !SegmentWriter::ownChunks(bytes)) return;  // most undecided values are never written
   ++m_current->toEncode;
   m_toEncode.push_back({m_current, tensor, &at->second});
   wake();
+}
+
+std::shared_ptr<const IterationRecord> PendingIterations::current() const {
+  const std::lock_guard lock(m_mutex);
+  return m_current;
 }
 
 void PendingIterations::finish(const core::Scalars& scalars) {
@@ -162,6 +168,28 @@ bool PendingIterations::encodedUpTo(std::size_t count) const {
                      [](const auto& record) { return record->toEncode == 0; });
 }
 
+void PendingIterations::queueEncoding(const std::shared_ptr<IterationRecord>& record) {
+  if (std::exchange(record->encodingQueued, true)) return;
+  for (auto& [tensor, row] : record->rows) {
+    if (!SegmentWriter::ownChunks(row.rawBytes)) continue;
+    ++record->toEncode;
+    m_toEncode.push_back({record, tensor, &row});
+  }
+}
+
+// Only between two jobs: nobody reads these rows now.
+void PendingIterations::dropUnwanted() {
+  for (const auto& record : m_finished) {
+    if (record->rows.empty() || m_windows->keep(record->iteration) != Keep::kNo) continue;
+    std::erase_if(m_toEncode, [&](const Encode& job) { return job.record == record; });
+    m_pendingBytes -= record->memoryBytes;
+    record->rows.clear();
+    record->rawBytes = record->memoryBytes = 0;
+    record->toEncode = 0;
+    m_room.notify_all();
+  }
+}
+
 // Early enough that building and writing are done within the second.
 PendingIterations::Clock::time_point PendingIterations::deadline() const {
   return m_finished.front()->finished + kCommitWithin - m_reserve;
@@ -171,9 +199,12 @@ PendingIterations::Work PendingIterations::next() {
   std::unique_lock lock(m_mutex);
   while (true) {
     if (m_commitRequested.exchange(false)) m_forced = m_finished.size();
+    if (m_windows) dropUnwanted();
     bool isFull = false;
     const std::size_t count = m_finished.empty() ? 0 : segmentLength(isFull);
     const bool due = count > 0 && (isFull || m_forced > 0 || m_closed || Clock::now() >= deadline());
+    if (due && m_windows)
+      for (std::size_t i = 0; i < count; ++i) queueEncoding(m_finished[i]);
     if (due && encodedUpTo(count)) {
       return Commit{{m_finished.begin(), m_finished.begin() + static_cast<std::ptrdiff_t>(count)}};
     }

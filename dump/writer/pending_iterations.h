@@ -12,6 +12,7 @@
 #include <mutex>
 #include <variant>
 
+#include "dump/hits/hit_windows.h"
 #include "dump/writer/iteration_record.h"
 
 namespace msdbg::dump {
@@ -22,8 +23,10 @@ class PendingIterations {
   static constexpr std::chrono::milliseconds kCommitWithin{1000};
 
   /// bufferBytes: what may wait in memory. segmentBytes: a segment of this size is committed without waiting
-  /// longer.
-  PendingIterations(std::uint64_t bufferBytes, std::uint64_t segmentBytes);
+  /// longer. windows: which iterations keep their values; those that do not lose them here, before they are
+  /// compressed or written. nullptr: all do.
+  PendingIterations(std::uint64_t bufferBytes, std::uint64_t segmentBytes,
+                    const HitWindows* windows = nullptr);
   ~PendingIterations();
 
   // --- training thread ---
@@ -32,6 +35,8 @@ class PendingIterations {
   void begin(std::shared_ptr<IterationRecord> record);
   void addStatistics(std::int64_t tensor, const watch::StatisticsRow& row);
   void addRow(std::int64_t tensor, TensorRow row);
+  /// The iteration in progress, nullptr without one. Its values may go while it is held, not its statistics.
+  std::shared_ptr<const IterationRecord> current() const;
   void finish(const core::Scalars& scalars);
   /// Blocks while more than bufferBytes are pending, or a finished iteration has waited for over a second.
   void waitForRoom();
@@ -62,6 +67,8 @@ class PendingIterations {
  private:
   std::size_t segmentLength(bool& isFull) const;  // iterations that go into the next segment
   bool encodedUpTo(std::size_t count) const;
+  void queueEncoding(const std::shared_ptr<IterationRecord>& record);
+  void dropUnwanted();
   Clock::time_point deadline() const;
   bool mustWait() const;
   void finishIncomplete();
@@ -70,6 +77,7 @@ class PendingIterations {
   void sleepUntil(std::unique_lock<std::mutex>& lock, std::optional<Clock::time_point> until);
 
   const std::uint64_t m_bufferBytes, m_segmentBytes;
+  const HitWindows* m_windows;
   mutable std::mutex m_mutex;
   std::condition_variable m_room;
   sem_t m_wake;

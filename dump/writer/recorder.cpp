@@ -8,7 +8,9 @@
 #include <thread>
 
 #include "core_engine/base/log.h"
+#include "core_engine/base/text.h"
 #include "core_engine/graph/graph_io.h"
+#include "dump/hits/hit_watch.h"
 #include "dump/statistics_columns.h"
 #include "dump/writer/commit_file.h"
 #include "dump/writer/graph_files.h"
@@ -44,6 +46,7 @@ struct Recorder::Impl {
   RecordOptions options;
   std::filesystem::path folder;
   std::shared_ptr<JournalWriter> journal;
+  std::unique_ptr<HitWatch> hits;  // nullptr: values are kept without
   std::unique_ptr<RankStatusWriter> rankStatus;
   BufferPool pool;  // outlives everything that holds buffers
   PendingIterations pending;
@@ -56,21 +59,30 @@ struct Recorder::Impl {
   std::thread thread;
   std::mutex finishMutex;
 
-  Impl(const Place& where, const RecordOptions& what, std::shared_ptr<JournalWriter> lines)
+  Impl(const Place& where, const RecordOptions& what, std::shared_ptr<JournalWriter> lines,
+       std::unique_ptr<HitWatch> watch)
       : place(where),
         options(what),
         folder(where.run / ("rank_" + std::to_string(where.rank.value))),
         journal(std::move(lines)),
+        hits(std::move(watch)),
         pool(what.bufferBytes),
-        pending(what.bufferBytes, segmentBytes(what, share())),
+        pending(what.bufferBytes, segmentBytes(what, share()), windows()),
         store(folder, static_cast<int>(where.rank.value), retention(), journal) {}
 
   std::uint64_t share() const {
     return options.maxBytes / static_cast<std::uint64_t>(std::max(1, place.ranks));
   }
-  RetentionRules retention() const { return {.maxBytes = share(), .keepLast = options.keepLast, .keep = {}}; }
+  RetentionRules retention() const {
+    RetentionRules rules{.maxBytes = share(), .keepLast = options.keepLast, .keep = {}};
+    if (hits) rules.keep = [this](std::int64_t iteration) { return hits->windows().keep(iteration); };
+    return rules;
+  }
+  const HitWindows* windows() const { return hits ? &hits->windows() : nullptr; }
   void start();
   void work();
+  core::Status listHits();
+  void settle();
   void commit(const PendingIterations::Commit& segment);
   void fail(const core::Error& error);
   core::Status adopt(const core::Graph& graph, std::string bytes);
@@ -91,7 +103,7 @@ void Recorder::Impl::start() {
 void Recorder::Impl::work() {
   while (true) {
     const PendingIterations::Work work = pending.next();
-    if (std::holds_alternative<PendingIterations::Stop>(work)) return;
+    if (std::holds_alternative<PendingIterations::Stop>(work)) return settle();
     if (const auto* job = std::get_if<PendingIterations::Encode>(&work)) {
       store.writer().encode(job->tensor, *job->row);
       pending.encoded(*job);
@@ -105,11 +117,26 @@ void Recorder::Impl::commit(const PendingIterations::Commit& segment) {
   const auto start = PendingIterations::Clock::now();
   std::vector<const IterationRecord*> records;
   for (const auto& record : segment.records) records.push_back(record.get());
-  const core::Status status = store.commit(records);
+  core::Status status = listHits();
+  if (status.ok()) status = store.commit(records);
   bytesWritten = store.bytesWritten();
   onlyStatistics = store.tooLarge();
   if (!status.ok()) return fail(status.error());
   pending.committed(segment, PendingIterations::Clock::now() - start);
+}
+
+core::Status Recorder::Impl::listHits() {
+  if (!hits) return core::Ok{};
+  const std::vector<std::string> lines = hits->takeLines();
+  return lines.empty() ? core::Ok{} : journal->append(core::join(lines, "\n"));
+}
+
+// What was undecided when the last segment was committed may be decided now.
+void Recorder::Impl::settle() {
+  if (!hits || !pending.status().ok()) return;
+  core::Status status = listHits();
+  if (status.ok()) status = store.applyRules();
+  if (!status.ok()) fail(status.error());
 }
 
 void Recorder::Impl::fail(const core::Error& error) {
@@ -126,6 +153,7 @@ core::Status Recorder::Impl::adopt(const core::Graph& graph, std::string bytes) 
   const bool first = !plan;
   plan = std::make_shared<const GraphPlan>(graph, std::max(graph.version(), least), std::move(decisions));
   graphBytes = std::move(bytes);
+  if (hits) hits->graphReady(plan);
   if (place.rank.value != 0) return core::Ok{};
   MSDBG_ASSIGN(const std::vector<std::string> unused, unusedRules(graph, options.rules));
   for (const std::string& rule : unused)
@@ -166,7 +194,11 @@ core::Result<std::unique_ptr<Recorder>> Recorder::create(const Place& place, con
   header.rank = static_cast<int>(place.rank.value);
   header.ranks = place.ranks;
   MSDBG_TRY(journal->append(formatHeader(header)));
-  auto impl = std::make_unique<Impl>(place, options, std::move(journal));
+  std::unique_ptr<HitWatch> hits;
+  if (options.onHit.on()) {
+    MSDBG_ASSIGN(hits, HitWatch::create(options.onHit, {place.rank, place.ranks, place.communicator}));
+  }
+  auto impl = std::make_unique<Impl>(place, options, std::move(journal), std::move(hits));
   MSDBG_ASSIGN(impl->rankStatus, RankStatusWriter::create(folder));
   impl->start();
   return std::unique_ptr<Recorder>(new Recorder(std::move(impl)));
@@ -228,9 +260,14 @@ void Recorder::kernelStarted(core::Iteration iteration, core::KernelId kernel) {
 void Recorder::iterationFinished(core::Iteration iteration, const core::Scalars& scalars) {
   Impl& impl = *m_impl;
   impl.rankStatus->set(iteration.value, -1, "", false);
+  // All ranks ask each other here, whatever became of this one's recording.
+  const std::shared_ptr<const IterationRecord> record = impl.selected ? impl.pending.current() : nullptr;
+  const bool hit =
+      impl.hits && impl.options.records(iteration) && impl.hits->finished(iteration, record.get());
   if (!impl.selected) return;
   impl.selected = false;
   impl.pending.finish(scalars);
+  if (hit) impl.pending.requestCommit();
   impl.pending.waitForRoom();
 }
 
@@ -238,6 +275,7 @@ core::Status Recorder::finish(const RunEnd& end) {
   Impl& impl = *m_impl;
   const std::lock_guard lock(impl.finishMutex);
   if (!impl.thread.joinable()) return status();
+  if (impl.hits && endedWell(end)) impl.hits->windows().close();
   impl.pending.close();
   impl.thread.join();
   const core::Status listed = impl.journal->append(formatEnd(end));
@@ -249,6 +287,12 @@ core::Status Recorder::finish(const RunEnd& end) {
 }
 
 void Recorder::requestCommit() noexcept { m_impl->pending.requestCommit(); }
+
+std::optional<RunEnd> Recorder::firstHit() const {
+  return m_impl->hits ? m_impl->hits->firstHit() : std::nullopt;
+}
+
+bool Recorder::hitWindowDone() const { return m_impl->hits && m_impl->hits->windowDone(); }
 
 core::Status Recorder::status() const { return m_impl->pending.status(); }
 

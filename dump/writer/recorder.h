@@ -12,6 +12,10 @@
 #include "core_engine/runtime/observer.h"
 #include "dump/run_info.h"
 
+namespace msdbg::core {
+class Communicator;
+}
+
 namespace msdbg::dump {
 
 class Recorder : public core::Observer {
@@ -21,6 +25,7 @@ class Recorder : public core::Observer {
     core::Rank rank{0};
     int ranks = 1;
     int threads = 1;
+    core::Communicator* communicator = nullptr;  // tells the other ranks of hits (--on-hit); outlives this
   };
   /// The run folder must exist; creates rank_R/ and its journal and takes the journal's lock.
   /// kUsage: another recorder holds the lock. kIo: with path and reason.
@@ -40,6 +45,10 @@ class Recorder : public core::Observer {
   core::Status finish(const RunEnd& end);
   /// Asks the background thread to commit what is finished now (watchpoint, signal). Async-signal-safe.
   void requestCommit() noexcept;
+  /// Where a condition of --on-hit first fired, on any rank; the same on all ranks. Training thread.
+  std::optional<RunEnd> firstHit() const;
+  /// The iterations that are kept after it are done. Training thread.
+  bool hitWindowDone() const;
   core::Status status() const;
   std::uint64_t bytesWritten() const;
 

@@ -20,6 +20,8 @@ class SegmentStore {
   SegmentWriter& writer() { return m_writer; }
   /// On success the segment is durable and listed. Any error leaves what was committed before as it is.
   core::Status commit(std::span<const IterationRecord* const> iterations);
+  /// What the rules say now of what is there: what they say of an iteration may have changed since.
+  core::Status applyRules() { return makeRoom(0); }
   /// Lets go of the journal (and so of its lock); nothing is committed after this.
   void release() { m_journal.reset(); }
   /// An iteration alone exceeded maxBytes: copies of tensors are of no use any more.

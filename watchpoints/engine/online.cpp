@@ -43,25 +43,22 @@ std::vector<Finding> OnlineCheck::findings(std::size_t watchpoint, Source& sourc
   return found;
 }
 
-std::vector<Hit> OnlineCheck::evaluate(Source& source) {
+std::vector<OnlineHit> OnlineCheck::evaluate(Source& source) {
   std::set<Place> firing;
-  std::vector<std::pair<Hit, std::size_t>> begun;
+  std::vector<OnlineHit> begun;
   for (std::size_t i = 0; i < m_watchpoints.size(); ++i) {
     for (Finding& finding : findings(i, source)) {
       const Place place(i, finding.tensor);
-      Hit hit = hitOf(m_watchpoints[i], std::move(finding));
+      OnlineHit hit{hitOf(m_watchpoints[i], std::move(finding)), i};
       if (m_watchpoints[i].recommended && hit.effectiveSeverity == Severity::kHint) continue;
-      if (firing.insert(place).second && !m_firing.contains(place)) begun.emplace_back(std::move(hit), i);
+      if (firing.insert(place).second && !m_firing.contains(place)) begun.push_back(std::move(hit));
     }
   }
   m_firing = std::move(firing);
-  std::ranges::stable_sort(begun, {}, [](const auto& entry) {
-    const auto& [hit, watchpoint] = entry;
-    return std::tuple(hit.order, hit.precedence, hit.tensor, watchpoint);
+  std::ranges::stable_sort(begun, {}, [](const OnlineHit& hit) {
+    return std::tuple(hit.order, hit.precedence, hit.tensor, hit.watchpoint);
   });
-  std::vector<Hit> hits;
-  for (auto& [hit, watchpoint] : begun) hits.push_back(std::move(hit));
-  return hits;
+  return begun;
 }
 
 }  // namespace msdbg::watch

@@ -1,0 +1,28 @@
+// HitVotes: tells every rank, at the end of an iteration, what hit on the others. One small sum over ranks,
+// so all ranks know the same and decide the same in the same iteration, also when their folders lie on
+// different machines. Training thread only; every rank calls it in every iteration.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core_engine/distributed/communicator.h"
+
+namespace msdbg::dump {
+
+struct HitVote {
+  std::int64_t watchpoint = 0;  // index in the list that all ranks have
+  core::TensorId tensor;
+  bool operator==(const HitVote&) const = default;
+};
+
+/// The first hit of each rank, by rank. Without communicator, or with one rank: this one's. Errors: of the
+/// communicator.
+core::Result<std::vector<std::optional<HitVote>>> exchangeVotes(core::Communicator* communicator,
+                                                                const std::optional<HitVote>& mine);
+
+/// Refuses, on every rank that sees it, ranks that were started with different texts: they would not decide
+/// the same. kUsage.
+core::Status agreeOnText(core::Communicator& communicator, const std::string& text, const std::string& what);
+
+}  // namespace msdbg::dump
