@@ -17,6 +17,8 @@ class Run : public watch::Source {
   static core::Result<std::filesystem::path> newest(const std::filesystem::path& folder);
 
   virtual dump::RunReader& reader() = 0;  // sizes, damage, how it ended
+  /// Takes in what was recorded since: RunReader::refresh(). Graph and ids stay as they are.
+  virtual core::Result<dump::RunGrowth> refresh() = 0;
 };
 
 /// A name given on the command line -> tensors / nodes: full name, alias, unique suffix (at a '/' border), or

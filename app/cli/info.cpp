@@ -2,11 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
-#include <thread>
 
 #include "app/cli/command.h"
+#include "app/cli/follow.h"
 #include "app/cli/json_output.h"
 #include "app/cli/run_access.h"
 #include "app/cli/table.h"
@@ -227,50 +226,9 @@ void printTensors(const OpenedRun& run, const std::vector<core::TensorId>& ids) 
              table.text());
 }
 
-// Iterations not told of yet, all ranks.
-void printNewIterations(const OpenedRun& run, std::map<std::int64_t, std::int64_t>& told, bool json) {
-  for (const core::Rank rank : run.run->ranks()) {
-    for (const dump::IterationState& state : run.reader().iterations(rank)) {
-      const auto last = told.find(rank.value);
-      if (!state.complete || (last != told.end() && state.iteration <= last->second)) continue;
-      told[rank.value] = state.iteration;
-      const core::Iteration iteration(state.iteration);
-      if (json) {
-        Json line = document("info.iteration");
-        line["rank"] = rank.value;
-        line["iteration"] = state.iteration;
-        for (const std::string& name : run.reader().scalarNames())
-          line["scalars"][name] = numberOrNull(run.run->scalar(rank, iteration, name));
-        printJsonLine(line);
-      } else {
-        fmt::print("iteration {:>6}   rank {}   loss {}\n", state.iteration, rank.value,
-                   scalarText(run, rank, iteration, "loss"));
-        fflush(stdout);
-      }
-    }
-  }
-}
-
-// Opens the run again and again: opening reads journals only.
-Result<int> follow(OpenedRun run, const Context& context) {
-  std::map<std::int64_t, std::int64_t> told;
-  while (true) {
-    const bool recording =
-        run.reader().recording();  // asked first: what is committed after it is seen next time
-    printNewIterations(run, told, context.json);
-    if (!recording) break;
-    for (int i = 0; i < 5 && !context.cancel.cancelled(); ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    if (context.cancel.cancelled()) return cancelledError();
-    MSDBG_ASSIGN(run, openRun(run.path));
-  }
-  if (!context.json) fmt::print("{} {}\n", run.path, endText(run));
-  return kExitFine;
-}
-
 Result<int> info(const InfoOptions& options, const Context& context) {
-  MSDBG_ASSIGN(OpenedRun run, openRun(options.run));
-  if (options.follow) return follow(std::move(run), context);
+  if (options.follow) return followRun(options.run, context);
+  MSDBG_ASSIGN(const OpenedRun run, openRun(options.run));
   std::vector<core::TensorId> tensors;
   if (!options.tensors.empty()) {
     MSDBG_ASSIGN(tensors, replay::resolveTensors(run.graph(), options.tensors));

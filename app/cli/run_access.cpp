@@ -44,7 +44,7 @@ Error noSuchRank(const OpenedRun& run, std::int64_t rank) {
 
 }  // namespace
 
-Result<OpenedRun> openRun(const std::string& given) {
+Result<std::string> findRun(const std::string& given) {
   fs::path path = given;
   if (given.empty()) {
     MSDBG_ASSIGN(const fs::path newest, replay::Run::newest("."));
@@ -54,9 +54,13 @@ Result<OpenedRun> openRun(const std::string& given) {
   while (path.has_relative_path() && !path.has_filename()) path = path.parent_path();  // "a.msdbg/"
   std::error_code error;
   if (!fs::exists(path, error)) return noSuchRun(path);
+  return path.string();
+}
+
+Result<OpenedRun> openRun(const std::string& given) {
   OpenedRun opened;
-  opened.path = path.string();
-  MSDBG_ASSIGN(opened.run, replay::Run::open(path));
+  MSDBG_ASSIGN(opened.path, findRun(given));
+  MSDBG_ASSIGN(opened.run, replay::Run::open(opened.path));
   return opened;
 }
 

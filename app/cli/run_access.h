@@ -23,6 +23,8 @@ struct OpenedRun {
 /// "" means the newest *.msdbg in the current folder, which is then named on stderr. A run that is not there
 /// names those that lie beside it.
 core::Result<OpenedRun> openRun(const std::string& path);
+/// The same without opening it: the path of a run folder that is there.
+core::Result<std::string> findRun(const std::string& path);
 
 /// Splits the arguments of a command whose last one is not the run: {QUERY} or {RUN, QUERY}.
 struct RunAndQuery {

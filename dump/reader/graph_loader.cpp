@@ -36,7 +36,7 @@ core::Result<core::Graph> loadGraph(const std::filesystem::path& run, std::int64
     bestVersion = *found;
   }
   if (best.empty()) {
-    return core::Error(core::ErrorCode::kDamaged,
+    return core::Error(core::ErrorCode::kMissing,
                        run.string() + ": no " +
                            (version < 0 ? "graph_*.pb: the program ended before its graph was complete"
                                         : "graph of version " + std::to_string(version)));

@@ -10,12 +10,9 @@
 #include <set>
 
 #include "dump/reader/segment_reader.h"
-#include "dump/writer/commit_file.h"
 
 namespace msdbg::dump {
 namespace {
-
-constexpr std::size_t kLargestJournal = 1u << 30;
 
 Damage damageOf(const RankIndex& index, const std::string& file, std::string what,
                 std::vector<std::int64_t> iterations) {
@@ -24,7 +21,7 @@ Damage damageOf(const RankIndex& index, const std::string& file, std::string wha
 }
 
 void readJournal(RankIndex& index) {
-  const auto text = readFile(index.folder / "journal", kLargestJournal);
+  const auto text = index.tail.readOn(index.folder / "journal");
   if (!text.ok()) {
     index.damage.push_back(damageOf(index, "journal", "cannot be read: segments are taken as they are", {}));
     return;
@@ -100,6 +97,8 @@ void checkFile(RankIndex& index, const SegmentLine& line) {
 }
 
 void sortAndMap(RankIndex& index) {
+  index.segmentOf.clear();
+  index.unlisted.clear();
   std::stable_sort(
       index.segments.begin(), index.segments.end(),
       [](const SegmentLine& a, const SegmentLine& b) { return a.iterations.front() < b.iterations.front(); });
@@ -128,16 +127,22 @@ bool RankIndex::incomplete(std::int64_t iteration) const {
 
 namespace {
 
+core::Error newerFormat(const RankIndex& index) {
+  return {core::ErrorCode::kUnsupported, (index.folder / "journal").string() + ": format " +
+                                             std::to_string(index.journal.header->formatMajor) +
+                                             " is newer than what this msdbg reads"};
+}
+
+bool isNewer(const RankIndex& index) {
+  return index.journal.header && index.journal.header->formatMajor > kFormatMajor;
+}
+
 core::Result<RankIndex> loadOnce(const std::filesystem::path& run, std::int64_t rank) {
   RankIndex index;
   index.rank = core::Rank(rank);
   index.folder = run / ("rank_" + std::to_string(rank));
   readJournal(index);
-  if (index.journal.header && index.journal.header->formatMajor > kFormatMajor) {
-    return core::Error(core::ErrorCode::kUnsupported, (index.folder / "journal").string() + ": format " +
-                                                          std::to_string(index.journal.header->formatMajor) +
-                                                          " is newer than what this msdbg reads");
-  }
+  if (isNewer(index)) return newerFormat(index);
   addListed(index);
   addUnlisted(index);
   for (const SegmentLine& line : index.segments) checkFile(index, line);
@@ -156,6 +161,52 @@ core::Result<RankIndex> loadRank(const std::filesystem::path& run, std::int64_t 
     if (!index.ok() || index->damage.empty() || attempt == kAttempts || !isRecording(index->folder))
       return index;
   }
+}
+
+namespace {
+
+// The line of a segment that was found without one takes its place.
+void dropReplaced(RankIndex& index, const SegmentLine& by, RankGrowth& growth) {
+  std::erase_if(index.segments, [&](const SegmentLine& old) {
+    const bool replaced = std::ranges::find(by.replaces, old.segment) != by.replaces.end();
+    if (replaced) growth.gone.push_back(old.file);
+    return replaced || old.file == by.file;
+  });
+}
+
+void takeIn(RankIndex& index, Journal more, std::uint64_t linesBefore) {
+  for (const std::size_t line : more.badLines) {
+    const std::size_t number = linesBefore + line;
+    index.damage.push_back(
+        damageOf(index, "journal", "line " + std::to_string(number) + " does not match its check", {}));
+    index.journal.badLines.push_back(number);
+  }
+  if (more.header) index.journal.header = more.header;
+  if (more.end) index.journal.end = std::move(more.end);
+  index.journal.torn = more.torn;
+  for (GraphLine& line : more.graphs) index.journal.graphs.push_back(std::move(line));
+  for (SegmentLine& line : more.segments) index.journal.segments.push_back(std::move(line));
+}
+
+}  // namespace
+
+core::Result<RankGrowth> extendRank(RankIndex& index) {
+  RankGrowth growth;
+  const std::uint64_t linesBefore = index.tail.lines;
+  MSDBG_ASSIGN(const std::string text, index.tail.readOn(index.folder / "journal"));
+  if (text.empty()) return growth;
+  Journal more = parseJournal(text);
+  for (const SegmentLine& line : more.segments) {
+    dropReplaced(index, line, growth);
+    index.segments.push_back(line);
+    growth.iterations.insert(growth.iterations.end(), line.iterations.begin(), line.iterations.end());
+  }
+  growth.any = index.tail.lines > linesBefore;
+  const bool segments = !more.segments.empty();
+  takeIn(index, std::move(more), linesBefore);
+  if (isNewer(index)) return newerFormat(index);
+  if (segments) sortAndMap(index);
+  return growth;
 }
 
 }  // namespace msdbg::dump

@@ -159,6 +159,17 @@ void RunReader::Impl::loadSources() {
   }
 }
 
+namespace {
+
+core::Error missingGraph(const core::Error& error, const RunInfo& info) {
+  if (error.code() != core::ErrorCode::kMissing) return error;
+  if (info.end.state != "running") return {core::ErrorCode::kDamaged, error.message()};
+  return {core::ErrorCode::kUnavailable,
+          error.message() + "; if the run has just begun it comes in a moment: msdbg info --follow waits"};
+}
+
+}  // namespace
+
 core::Result<std::unique_ptr<RunReader>> RunReader::open(const std::filesystem::path& folder) {
   std::error_code error;
   if (!std::filesystem::exists(folder, error)) {
@@ -169,20 +180,11 @@ core::Result<std::unique_ptr<RunReader>> RunReader::open(const std::filesystem::
   }
   auto impl = std::make_unique<Impl>();
   impl->folder = folder;
-  MSDBG_ASSIGN(impl->info, readRunInfo(folder));
-  MSDBG_ASSIGN(impl->graph, loadGraph(folder, -1));
-  const bool recordedNow = impl->info.end.state == "running";
-  for (std::int64_t rank = 0; rank < impl->info.ranks; ++rank) {
-    const std::string name = "rank_" + std::to_string(rank);
-    if (!std::filesystem::is_directory(folder / name, error)) {
-      // A rank that has not started yet is not damage.
-      if (!recordedNow) impl->addDamage({name, "the folder is missing", core::Rank(rank), {}});
-      continue;
-    }
-    MSDBG_ASSIGN(RankIndex index, loadRank(folder, rank));
-    for (const Damage& found : index.damage) impl->addDamage(found);
-    impl->ranks.emplace(rank, std::move(index));
-  }
+  MSDBG_TRY(impl->readInfo());
+  auto graph = loadGraph(folder, -1);
+  if (!graph.ok()) return missingGraph(graph.error(), impl->info);
+  impl->graph = std::move(*graph);
+  MSDBG_TRY(impl->loadNewRanks(nullptr));
   impl->loadSources();
   return std::unique_ptr<RunReader>(new RunReader(std::move(impl)));
 }

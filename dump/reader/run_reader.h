@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,12 +41,27 @@ struct RecordedHit {
   HitLine line;
 };
 
+/// What RunReader::refresh() found.
+struct RunGrowth {
+  /// Iterations that were committed since, or lie in another segment since (merged, tensors dropped);
+  /// ascending.
+  std::map<core::Rank, std::vector<std::int64_t>> iterations;
+  bool runInfo = false;     // run.json was replaced: how the run ended
+  bool ranks = false;       // there is one more, or one has ended
+  bool newerGraph = false;  // open the run again to have it: graph() stays as it is
+  bool any() const { return !iterations.empty() || runInfo || ranks || newerGraph; }
+};
+
 class RunReader {
  public:
   /// kMissing: no folder; kDamaged: not a run ("no run.json"), unreadable graph; kUnsupported: newer major
-  /// version.
+  /// version; kUnavailable: its graph is not there yet, as at the beginning of a recording.
   static core::Result<std::unique_ptr<RunReader>> open(const std::filesystem::path& folder);
   ~RunReader();
+
+  /// Takes in what was committed since: the new bytes of the journals, and run.json when it was replaced. A
+  /// few calls of stat() when nothing was. kMissing: the folder is gone, or another run has taken its place.
+  core::Result<RunGrowth> refresh();
 
   const std::filesystem::path& folder() const;
   const RunInfo& info() const;

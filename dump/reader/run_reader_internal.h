@@ -29,6 +29,7 @@ struct RunReader::Impl {
 
   std::filesystem::path folder;
   RunInfo info;
+  std::uint64_t infoInode = 0;  // of the run.json that was read: it is replaced, never changed
   core::Graph graph;
   std::map<std::int64_t, core::Graph> olderGraphs;  // by version, read when a segment needs them
   std::map<std::int64_t, RankIndex> ranks;
@@ -59,6 +60,12 @@ struct RunReader::Impl {
   core::Result<const core::Graph*> graphOf(std::int64_t version);
   bool reload(core::Rank rank);
   void loadSources();
+  core::Status readInfo();
+  core::Status loadNewRanks(RunGrowth* growth);
+  core::Status refreshInfo(RunGrowth& growth);
+  core::Status refreshRank(RankIndex& index, RunGrowth& growth);
+  core::Status readAgain(const RankIndex& index, const core::Error& error, RunGrowth& growth);
+  void forget(const RankIndex& index, const std::vector<std::string>& files);
 };
 
 /// Where a graph version lies; kMissing when there is none. Newest: version -1.

@@ -27,6 +27,15 @@ class RecordedRun : public Run {
   explicit RecordedRun(std::unique_ptr<dump::RunReader> reader) : m_reader(std::move(reader)) {}
 
   dump::RunReader& reader() override { return *m_reader; }
+
+  // What was asked of an iteration before it was there, or of a file that is gone, is asked again.
+  core::Result<dump::RunGrowth> refresh() override {
+    MSDBG_ASSIGN(dump::RunGrowth growth, m_reader->refresh());
+    for (const auto& [rank, iterations] : growth.iterations)
+      for (const std::int64_t iteration : iterations) forget({rank, Iteration(iteration)});
+    return growth;
+  }
+
   const core::Graph& graph() const override { return m_reader->graph(); }
   std::vector<Rank> ranks() const override { return m_reader->ranks(); }
   int rankCount() const override { return m_reader->info().ranks; }
@@ -62,6 +71,10 @@ class RecordedRun : public Run {
 
  private:
   using Key = std::pair<Rank, Iteration>;
+
+  void forget(const Key& key) {
+    if (m_blocks.erase(key) > 0) std::erase(m_oldestFirst, key);
+  }
 
   RowBlock& blockOf(Rank rank, Iteration iteration) {
     const Key key(rank, iteration);

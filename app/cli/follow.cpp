@@ -1,0 +1,106 @@
+#include "app/cli/follow.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <thread>
+
+#include "app/cli/json_output.h"
+
+namespace msdbg::app {
+namespace {
+
+using core::Result;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kLook = std::chrono::milliseconds(250);
+constexpr auto kFarewell = std::chrono::seconds(10);  // the launcher says how a run ended after its ranks did
+
+class Follower {
+ public:
+  Follower(OpenedRun run, const Context& context) : m_run(std::move(run)), m_context(context) {}
+
+  Result<int> run() {
+    // Asked first: what is committed after it is seen next time.
+    while (true) {
+      const bool recording = m_run.reader().recording();
+      MSDBG_ASSIGN(const dump::RunGrowth growth, m_run.run->refresh());
+      if (growth.newerGraph) {
+        MSDBG_ASSIGN(m_run, openRun(m_run.path));
+      }
+      if (m_told.empty() || growth.any()) printNew();
+      if (recording) m_lastRecording = Clock::now();
+      if (!recording && !endIsDue()) break;
+      if (!wait(m_context)) return cancelledError();
+    }
+    if (!m_context.json) fmt::print("{} {}\n", m_run.path, endText(m_run));
+    return kExitFine;
+  }
+
+  /// false: Ctrl-C.
+  static bool wait(const Context& context) {
+    constexpr auto kStep = std::chrono::milliseconds(50);
+    for (auto waited = kStep; waited <= kLook && !context.cancel.cancelled(); waited += kStep)
+      std::this_thread::sleep_for(kStep);
+    return !context.cancel.cancelled();
+  }
+
+ private:
+  // It was being recorded a moment ago, and nobody has said yet how it ended.
+  bool endIsDue() const {
+    return m_lastRecording && m_run.reader().info().end.state == "running" &&
+           Clock::now() - *m_lastRecording < kFarewell;
+  }
+
+  void printNew() {
+    for (const core::Rank rank : m_run.run->ranks()) {
+      const auto states = m_run.reader().iterations(rank);
+      const auto [told, first] = m_told.try_emplace(rank, -1);
+      auto state = std::ranges::upper_bound(states, told->second, {}, &dump::IterationState::iteration);
+      for (; state != states.end(); ++state) {
+        if (!state->complete) continue;
+        told->second = state->iteration;
+        print(rank, core::Iteration(state->iteration));
+      }
+    }
+    fflush(stdout);
+  }
+
+  void print(core::Rank rank, core::Iteration iteration) const {
+    if (m_context.json) {
+      Json line = document("info.iteration");
+      line["rank"] = rank.value;
+      line["iteration"] = iteration.value;
+      for (const std::string& name : m_run.reader().scalarNames())
+        line["scalars"][name] = numberOrNull(m_run.run->scalar(rank, iteration, name));
+      printJsonLine(line);
+      return;
+    }
+    const std::optional<double> loss = m_run.run->scalar(rank, iteration, "loss");
+    fmt::print("iteration {:>6}   rank {}   loss {}\n", iteration.value, rank.value,
+               loss ? fmt::format("{:.5g}", *loss) : "");
+  }
+
+  OpenedRun m_run;
+  const Context& m_context;
+  std::map<core::Rank, std::int64_t> m_told;  // the last iteration that was printed
+  std::optional<Clock::time_point> m_lastRecording;
+};
+
+}  // namespace
+
+Result<int> followRun(const std::string& given, const Context& context) {
+  MSDBG_ASSIGN(const std::string path, findRun(given));
+  auto opened = openRun(path);
+  for (bool told = false; !opened.ok() && opened.error().code() == core::ErrorCode::kUnavailable;
+       opened = openRun(path)) {
+    if (!std::exchange(told, true)) fmt::print(stderr, "msdbg: waiting for the graph of {}\n", path);
+    if (!Follower::wait(context)) return cancelledError();
+  }
+  if (!opened.ok()) return opened.error();
+  return Follower(std::move(*opened), context).run();
+}
+
+}  // namespace msdbg::app
