@@ -5,7 +5,10 @@ namespace msdbg::core::cpu {
 // The only list of fast kernels: operator, factory, and whether the kernel takes any dtype.
 std::span<const KernelRow> builtinKernels() {
   static constexpr KernelRow kRows[] = {
+      {"AdamUpdate", adamUpdateKernel},
       {"Add", addKernel},
+      {"BatchNormalization", batchNormKernel},
+      {"BatchNormalizationGrad", batchNormGradKernel},
       {"Cast", castKernel, DTypes::kAny},
       {"Conv", convKernel},
       {"ConvGradInput", convGradInputKernel},
@@ -13,9 +16,17 @@ std::span<const KernelRow> builtinKernels() {
       {"Div", divKernel},
       {"Dropout", dropoutKernel},
       {"DropoutGrad", dropoutGradKernel},
+      {"Erf", erfKernel},
+      {"Exp", expKernel},
       {"Flatten", copyKernel, DTypes::kAny},
+      {"Gelu", geluKernel},
+      {"GeluGrad", geluGradKernel},
       {"Gemm", gemmKernel},
+      {"GlobalAveragePool", globalAveragePoolKernel},
       {"Identity", copyKernel, DTypes::kAny},
+      {"LayerNormalization", layerNormKernel},
+      {"LayerNormalizationGrad", layerNormGradKernel},
+      {"Log", logKernel},
       {"LogSoftmax", logSoftmaxKernel},
       {"LogSoftmaxGrad", logSoftmaxGradKernel},
       {"MatMul", matMulKernel},
@@ -26,6 +37,7 @@ std::span<const KernelRow> builtinKernels() {
       {"ReduceMeanGrad", reduceMeanGradKernel},
       {"ReduceSum", reduceSumKernel},
       {"ReduceSumGrad", reduceSumGradKernel},
+      {"ReduceSumSquare", reduceSumSquareKernel},
       {"Relu", reluKernel},
       {"ReluGrad", reluGradKernel},
       {"Reshape", copyKernel, DTypes::kAny},
@@ -36,10 +48,13 @@ std::span<const KernelRow> builtinKernels() {
       {"SoftmaxCrossEntropyLoss", crossEntropyKernel},
       {"SoftmaxCrossEntropyLossGrad", crossEntropyGradKernel},
       {"SoftmaxGrad", softmaxGradKernel},
+      {"Sqrt", sqrtKernel},
+      {"Squeeze", copyKernel, DTypes::kAny},
       {"Sub", subKernel},
       {"Tanh", tanhKernel},
       {"TanhGrad", tanhGradKernel},
       {"Transpose", transposeKernel, DTypes::kAny},
+      {"Unsqueeze", copyKernel, DTypes::kAny},
   };
   return kRows;
 }

@@ -1,5 +1,5 @@
-// Identity, Reshape, Flatten: bytes as they are. Cast where no rounding rule is involved or C++'s own is the
-// rule.
+// Identity, Reshape, Flatten, Squeeze, Unsqueeze: bytes as they are. Cast where no rounding rule is involved
+// or C++'s own is the rule.
 #include <cstring>
 
 #include "core_engine/cpu/kernel_factory.h"

@@ -9,16 +9,26 @@ namespace {
 using dnnl::memory;
 
 struct ConvDescription {
-  Shape x, weight, y;
-  memory::dims strides, padsBefore, padsAfter;
+  Shape x, weight /* [group, filters, channels, h, w] where there are groups */, y;
+  memory::dims strides, dilations /* 0: neighbours */, padsBefore, padsAfter;
 };
+
+/// The weight as oneDNN has it: groups are a dimension of their own. The bytes stay.
+Shape groupedWeight(const Shape& w, std::int64_t group) {
+  return group == 1 ? w : Shape{group, w[0] / group, w[1], w[2], w[3]};
+}
 
 Result<ConvDescription> describe(const CompileRequest& r, const Shape& x, const Shape& weight,
                                  const Shape& y) {
   MSDBG_ASSIGN(const Window w,
                makeWindow(r.node.opType, r.node.attributes, x[2], x[3], weight[2], weight[3]));
-  return ConvDescription{
-      x, weight, y, {w.strideH, w.strideW}, {w.padTop, w.padLeft}, {w.padBottom, w.padRight}};
+  return ConvDescription{x,
+                         groupedWeight(weight, intAttribute(r.node.attributes, "group", 1)),
+                         y,
+                         {w.strideH, w.strideW},
+                         {w.dilationH - 1, w.dilationW - 1},
+                         {w.padTop, w.padLeft},
+                         {w.padBottom, w.padRight}};
 }
 
 /// Direct only: Winograd rounds differently and depends more on the library's version.
@@ -29,10 +39,10 @@ dnnl::convolution_forward::primitive_desc forward(const CompileRequest& r, const
   const auto training = dnnl::prop_kind::forward_training;
   const memory::desc x = anyFormat(d.x), w = anyFormat(d.weight), y = anyFormat(d.y);
   const dnnl::convolution_forward::desc description =
-      bias
-          ? dnnl::convolution_forward::desc(training, kDirect, x, w, rowMajor(*bias), y, d.strides,
-                                            d.padsBefore, d.padsAfter)
-          : dnnl::convolution_forward::desc(training, kDirect, x, w, y, d.strides, d.padsBefore, d.padsAfter);
+      bias ? dnnl::convolution_forward::desc(training, kDirect, x, w, rowMajor(*bias), y, d.strides,
+                                             d.dilations, d.padsBefore, d.padsAfter)
+           : dnnl::convolution_forward::desc(training, kDirect, x, w, y, d.strides, d.dilations, d.padsBefore,
+                                             d.padsAfter);
   return {description, userScratchpad(), r.dnnl->engine()};
 }
 
@@ -48,8 +58,9 @@ Backend::Answer makeForward(const CompileRequest& r, const ConvDescription& d) {
 }
 
 Backend::Answer makeGradInput(const CompileRequest& r, const ConvDescription& d) {
-  const dnnl::convolution_backward_data::desc description(
-      kDirect, anyFormat(d.x), anyFormat(d.weight), anyFormat(d.y), d.strides, d.padsBefore, d.padsAfter);
+  const dnnl::convolution_backward_data::desc description(kDirect, anyFormat(d.x), anyFormat(d.weight),
+                                                          anyFormat(d.y), d.strides, d.dilations,
+                                                          d.padsBefore, d.padsAfter);
   const dnnl::convolution_backward_data::primitive_desc p(description, userScratchpad(), r.dnnl->engine(),
                                                           forward(r, d, nullptr));
   return dnnlKernel(r, dnnl::convolution_backward_data(p), p.impl_info_str(), p.scratchpad_desc(),
@@ -59,8 +70,9 @@ Backend::Answer makeGradInput(const CompileRequest& r, const ConvDescription& d)
 }
 
 Backend::Answer makeGradWeight(const CompileRequest& r, const ConvDescription& d) {
-  const dnnl::convolution_backward_weights::desc description(
-      kDirect, anyFormat(d.x), anyFormat(d.weight), anyFormat(d.y), d.strides, d.padsBefore, d.padsAfter);
+  const dnnl::convolution_backward_weights::desc description(kDirect, anyFormat(d.x), anyFormat(d.weight),
+                                                             anyFormat(d.y), d.strides, d.dilations,
+                                                             d.padsBefore, d.padsAfter);
   const dnnl::convolution_backward_weights::primitive_desc p(description, userScratchpad(), r.dnnl->engine(),
                                                              forward(r, d, nullptr));
   return dnnlKernel(r, dnnl::convolution_backward_weights(p), p.impl_info_str(), p.scratchpad_desc(),

@@ -3,6 +3,7 @@
 #include "core_engine/cpu/parallel.h"
 #include "core_engine/cpu/tile_kernels.h"
 #include "core_engine/ops/broadcast.h"
+#include "core_engine/ops/gelu.h"
 
 namespace msdbg::core::cpu {
 namespace {
@@ -54,6 +55,7 @@ void combineRange(const BroadcastPlan& p, BinaryTile tile, const float* a, const
 }
 
 Backend::Answer binary(const CompileRequest& r, BinaryTile tile) {
+  if (r.output().dtype != DType::Float32) return decline("integers are left to the reference");
   const BroadcastPlan plan = planBroadcast(r.input(0).shape, r.input(1).shape, r.output().shape);
   return functionKernel(r, [plan, tile, threads = r.threads](const KernelArgs& args) -> Status {
     const float* a = args.inputs[0]->data<float>().data();
@@ -87,6 +89,16 @@ Backend::Answer sigmoidGradKernel(const CompileRequest& r) { return binary(r, si
 Backend::Answer tanhGradKernel(const CompileRequest& r) { return binary(r, tanhGradTile); }        // dY, Y
 Backend::Answer reluKernel(const CompileRequest& r) { return unary(r, reluTile); }
 Backend::Answer sigmoidKernel(const CompileRequest& r) { return unary(r, sigmoidTile); }
+Backend::Answer expKernel(const CompileRequest& r) { return unary(r, expTile); }
+Backend::Answer logKernel(const CompileRequest& r) { return unary(r, logTile); }
+Backend::Answer sqrtKernel(const CompileRequest& r) { return unary(r, sqrtTile); }
+Backend::Answer erfKernel(const CompileRequest& r) { return unary(r, erfTile); }
+Backend::Answer geluKernel(const CompileRequest& r) {
+  return geluByTanh(r.node.attributes) ? decline("only the form by erf is fast") : unary(r, geluTile);
+}
+Backend::Answer geluGradKernel(const CompileRequest& r) {  // dY, X
+  return geluByTanh(r.node.attributes) ? decline("only the form by erf is fast") : binary(r, geluGradTile);
+}
 Backend::Answer tanhKernel(const CompileRequest& r) { return unary(r, tanhTile); }
 
 }  // namespace msdbg::core::cpu

@@ -69,6 +69,18 @@ Backend::Answer tanhKernel(const CompileRequest& request);
 Backend::Answer reluGradKernel(const CompileRequest& request);
 Backend::Answer sigmoidGradKernel(const CompileRequest& request);
 Backend::Answer tanhGradKernel(const CompileRequest& request);
+Backend::Answer expKernel(const CompileRequest& request);
+Backend::Answer logKernel(const CompileRequest& request);
+Backend::Answer sqrtKernel(const CompileRequest& request);
+Backend::Answer erfKernel(const CompileRequest& request);
+Backend::Answer geluKernel(const CompileRequest& request);
+Backend::Answer geluGradKernel(const CompileRequest& request);
+// batch_norm.cpp
+Backend::Answer batchNormKernel(const CompileRequest& request);
+Backend::Answer batchNormGradKernel(const CompileRequest& request);
+// layer_norm.cpp
+Backend::Answer layerNormKernel(const CompileRequest& request);
+Backend::Answer layerNormGradKernel(const CompileRequest& request);
 // softmax.cpp
 Backend::Answer softmaxKernel(const CompileRequest& request);
 Backend::Answer softmaxGradKernel(const CompileRequest& request);
@@ -80,6 +92,8 @@ Backend::Answer crossEntropyGradKernel(const CompileRequest& request);
 // reduce.cpp
 Backend::Answer reduceSumKernel(const CompileRequest& request);
 Backend::Answer reduceMeanKernel(const CompileRequest& request);
+Backend::Answer reduceSumSquareKernel(const CompileRequest& request);
+Backend::Answer globalAveragePoolKernel(const CompileRequest& request);
 Backend::Answer reduceSumGradKernel(const CompileRequest& request);
 Backend::Answer reduceMeanGradKernel(const CompileRequest& request);
 // transpose.cpp
@@ -90,6 +104,8 @@ Backend::Answer castKernel(const CompileRequest& request);
 // dropout.cpp
 Backend::Answer dropoutKernel(const CompileRequest& request);
 Backend::Answer dropoutGradKernel(const CompileRequest& request);
+// adam_update.cpp
+Backend::Answer adamUpdateKernel(const CompileRequest& request);
 // sgd_update.cpp
 Backend::Answer sgdUpdateKernel(const CompileRequest& request);
 

@@ -83,6 +83,7 @@ void forPlanes(const Window& w, std::int64_t planes, int threads, const F& f) {
 
 std::string objection(const Result<Window>& w) {
   if (!w) return w.error().message();
+  if (w->dilationH != 1 || w->dilationW != 1) return "dilated windows are rare";
   return w->inPlane() > std::numeric_limits<std::int32_t>::max() ? "the plane has more than 2^31 elements"
                                                                  : "";
 }

@@ -1,5 +1,6 @@
-// ReduceSum, ReduceMean and their gradients. Sums are formed in double from fixed pieces (16 lanes, folded in
-// one order) or row by row, and added up in row-major order: the bits do not depend on the thread count.
+// ReduceSum, ReduceMean, their gradients, ReduceSumSquare and GlobalAveragePool. Sums are formed in double
+// from fixed pieces (16 lanes, folded in one order) or row by row, and added up in row-major order: the bits
+// do not depend on the thread count.
 #include <cstring>
 
 #include "core_engine/cpu/kernel_factory.h"
@@ -17,21 +18,27 @@ struct Reduction {
   ReductionPlan plan;
   double divisor;  // 1 for sums
   int threads;
+  bool squares = false;
   bool innerReduced() const { return plan.runStride == 1; }
   std::int64_t work() const { return plan.results() * plan.reducedCount(); }
 };
 
 /// The pieces [first, last) of a run of contiguous elements, each summed in lanes.
-void sumPieces(const float* run, std::int64_t length, std::int64_t first, std::int64_t last, double* pieces) {
-  for (std::int64_t piece = first; piece < last; ++piece)
-    pieces[piece] = sumTile(run + piece * kPiece, std::min(kPiece, length - piece * kPiece));
+void sumPieces(bool squares, const float* run, std::int64_t length, std::int64_t first, std::int64_t last,
+               double* pieces) {
+  for (std::int64_t piece = first; piece < last; ++piece) {
+    const float* from = run + piece * kPiece;
+    const std::int64_t count = std::min(kPiece, length - piece * kPiece);
+    pieces[piece] = squares ? dotTile(from, from, count) : sumTile(from, count);
+  }
 }
 
 /// `sum` plus the elements of a run; the pieces of a long one are shared among `threads`.
-double addRun(double sum, const float* run, std::int64_t length, int threads, std::vector<double>& pieces) {
-  parallelRanges(
-      static_cast<std::int64_t>(pieces.size()), 1, threads, length,
-      [&](std::int64_t first, std::int64_t last) { sumPieces(run, length, first, last, pieces.data()); });
+double addRun(const Reduction& r, double sum, const float* run, int threads, std::vector<double>& pieces) {
+  parallelRanges(static_cast<std::int64_t>(pieces.size()), 1, threads, r.plan.runLength,
+                 [&](std::int64_t first, std::int64_t last) {
+                   sumPieces(r.squares, run, r.plan.runLength, first, last, pieces.data());
+                 });
   for (double piece : pieces) sum += piece;
   return sum;
 }
@@ -43,8 +50,7 @@ void sumRuns(const Reduction& r, const float* x, std::int64_t begin, std::int64_
   for (std::int64_t result = begin; result < end; ++result) {
     const float* from = x + r.plan.begin(result);
     double sum = 0;
-    for (std::int64_t offset : r.plan.reducedOffsets)
-      sum = addRun(sum, from + offset, r.plan.runLength, threads, pieces);
+    for (std::int64_t offset : r.plan.reducedOffsets) sum = addRun(r, sum, from + offset, threads, pieces);
     y[result] = static_cast<float>(sum / r.divisor);
   }
 }
@@ -111,19 +117,38 @@ void spreadInner(const Reduction& r, const float* dy, float* dx) {
 
 using Loop = void (*)(const Reduction& r, const float* from, float* to);
 
-Backend::Answer reduction(const CompileRequest& r, const Shape& full, bool mean, Loop inner, Loop outer) {
-  const auto reduced = reducedAxes(r.node.opType, r.node.attributes, full.rank());
-  if (!reduced) return decline(reduced.error().message());
-  Reduction d{planReduction(full, *reduced), 1, r.threads};
-  if (mean) d.divisor = static_cast<double>(d.plan.reducedCount());
-  const Loop loop = d.innerReduced() ? inner : outer;
+Backend::Answer run(const CompileRequest& r, const Reduction& d, Loop loop) {
   return functionKernel(r, [d, loop](const KernelArgs& args) -> Status {
     loop(d, args.inputs[0]->data<float>().data(), args.outputs[0]->data<float>().data());
     return Ok{};
   });
 }
 
+Backend::Answer reduction(const CompileRequest& r, const Shape& full, bool mean, Loop inner, Loop outer) {
+  const auto reduced = reducedAxes(r.node.opType, r.node.attributes, full.rank());
+  if (!reduced) return decline(reduced.error().message());
+  Reduction d{planReduction(full, *reduced), 1, r.threads};
+  if (mean) d.divisor = static_cast<double>(d.plan.reducedCount());
+  return run(r, d, d.innerReduced() ? inner : outer);
+}
+
 }  // namespace
+
+Backend::Answer reduceSumSquareKernel(const CompileRequest& r) {
+  const Shape& x = r.input(0).shape;
+  const auto reduced = reducedAxes(r.node.opType, r.node.attributes, x.rank());
+  if (!reduced) return decline(reduced.error().message());
+  const Reduction d{planReduction(x, *reduced), 1, r.threads, true};
+  return d.innerReduced() ? run(r, d, sumInner) : decline("the innermost dimension is not reduced");
+}
+Backend::Answer globalAveragePoolKernel(const CompileRequest& r) {
+  const Shape& x = r.input(0).shape;
+  std::vector<bool> reduced(x.rank(), true);
+  reduced[0] = reduced[1] = false;
+  Reduction d{planReduction(x, reduced), 1, r.threads};
+  d.divisor = static_cast<double>(d.plan.reducedCount());
+  return run(r, d, sumInner);
+}
 
 Backend::Answer reduceSumKernel(const CompileRequest& r) {
   return reduction(r, r.input(0).shape, false, sumInner, sumOuter);

@@ -21,12 +21,15 @@ void updatePart(const KernelArgs& args, const SgdSettings& s, std::int64_t begin
 Backend::Answer sgdUpdateKernel(const CompileRequest& r) {
   const double momentum = floatAttribute(r.node.attributes, "momentum", 0);
   const double decay = floatAttribute(r.node.attributes, "weight_decay", 0);
-  return functionKernel(r, [momentum, decay, threads = r.threads](const KernelArgs& args) -> Status {
-    const SgdSettings settings{args.inputs[2]->at(0), momentum, decay};
-    parallelElements(args.outputs[0]->elements(), threads,
-                     [&](std::int64_t begin, std::int64_t end) { updatePart(args, settings, begin, end); });
-    return Ok{};
-  });
+  const bool nesterov = intAttribute(r.node.attributes, "nesterov", 0) != 0;
+  return functionKernel(
+      r, [momentum, decay, nesterov, threads = r.threads](const KernelArgs& args) -> Status {
+        const SgdSettings settings{args.inputs[2]->at(0), momentum, decay, nesterov};
+        parallelElements(args.outputs[0]->elements(), threads, [&](std::int64_t begin, std::int64_t end) {
+          updatePart(args, settings, begin, end);
+        });
+        return Ok{};
+      });
 }
 
 }  // namespace msdbg::core::cpu

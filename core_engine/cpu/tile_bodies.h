@@ -46,6 +46,18 @@ struct TanhOf {
 struct ExpOf {
   static MSDBG_INLINE float of(float x) { return vecExp(x); }
 };
+struct ErfOf {
+  static MSDBG_INLINE float of(float x) { return vecErf(x); }
+};
+struct SqrtOf {
+  static MSDBG_INLINE float of(float x) { return std::sqrt(x); }
+};
+struct GeluOf {
+  static MSDBG_INLINE float of(float x) { return vecGelu(x); }
+};
+struct GeluGradOf {
+  static MSDBG_INLINE float of(float dy, float x) { return dy * vecGeluSlope(x); }
+};
 struct LogOf {
   static MSDBG_INLINE float of(float x) { return vecLog(x); }
 };
@@ -177,6 +189,7 @@ MSDBG_INLINE void softmaxGradBody(const float* __restrict dy, const float* __res
 
 struct SgdSettings {
   double rate, momentum, decay;
+  bool nesterov = false;
 };
 /// next = p - rate * (g + decay * p)
 MSDBG_INLINE void sgdBody(const SgdSettings& s, const float* __restrict p, const float* __restrict g,
@@ -187,7 +200,9 @@ MSDBG_INLINE void sgdBody(const SgdSettings& s, const float* __restrict p, const
     next[i] = static_cast<float>(value - s.rate * step);
   }
 }
-/// state' = momentum * state + g + decay * p; next = p - rate * state'
+/// state' = momentum * state + g + decay * p; next = p - rate * state', or with nesterov p - rate * (g +
+/// decay
+/// * p + momentum * state')
 MSDBG_INLINE void sgdMomentumBody(const SgdSettings& s, const float* __restrict p, const float* __restrict g,
                                   const float* __restrict state, float* __restrict next,
                                   float* __restrict nextState, std::int64_t n) {
@@ -196,7 +211,8 @@ MSDBG_INLINE void sgdMomentumBody(const SgdSettings& s, const float* __restrict 
     const double step = s.decay != 0 ? gradient + s.decay * value : gradient;
     const float stored = static_cast<float>(s.momentum * static_cast<double>(state[i]) + step);
     nextState[i] = stored;
-    next[i] = static_cast<float>(value - s.rate * static_cast<double>(stored));
+    const double kept = static_cast<double>(stored);
+    next[i] = static_cast<float>(value - s.rate * (s.nesterov ? step + s.momentum * kept : kept));
   }
 }
 

@@ -11,6 +11,16 @@ MSDBG_SIMD_CLONES void reluTile(const float* x, float* y, int64_t n) { mapBody<R
 MSDBG_SIMD_CLONES void sigmoidTile(const float* x, float* y, int64_t n) { mapBody<SigmoidOf>(x, y, n); }
 MSDBG_SIMD_CLONES void tanhTile(const float* x, float* y, int64_t n) { mapBody<TanhOf>(x, y, n); }
 
+MSDBG_SIMD_CLONES void expTile(const float* x, float* y, int64_t n) { mapBody<ExpOf>(x, y, n); }
+MSDBG_SIMD_CLONES void logTile(const float* x, float* y, int64_t n) { mapBody<LogOf>(x, y, n); }
+MSDBG_SIMD_CLONES void sqrtTile(const float* x, float* y, int64_t n) { mapBody<SqrtOf>(x, y, n); }
+MSDBG_SIMD_CLONES void erfTile(const float* x, float* y, int64_t n) { mapBody<ErfOf>(x, y, n); }
+MSDBG_SIMD_CLONES void geluTile(const float* x, float* y, int64_t n) { mapBody<GeluOf>(x, y, n); }
+MSDBG_SIMD_CLONES void geluGradTile(const float* a, int64_t sa, const float* b, int64_t sb, float* y,
+                                    int64_t n) {
+  combineBody<GeluGradOf>(a, sa, b, sb, y, n);
+}
+
 MSDBG_SIMD_CLONES void addTile(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) {
   combineBody<AddOf>(a, sa, b, sb, y, n);
 }
@@ -58,6 +68,29 @@ MSDBG_SIMD_CLONES void softmaxGradTile(const float* dy, const float* y, float do
   softmaxGradBody(dy, y, dot, dx, n);
 }
 
+MSDBG_SIMD_CLONES double squaresTile(const float* x, double mean, int64_t n) {
+  return squaresBody(x, mean, n);
+}
+MSDBG_SIMD_CLONES double centredDotTile(const float* a, const float* x, double mean, int64_t n) {
+  return centredDotBody(a, x, mean, n);
+}
+MSDBG_SIMD_CLONES void normalTile(const float* x, const NormalSettings& s, float* y, int64_t n) {
+  normalBody(x, s, y, n);
+}
+MSDBG_SIMD_CLONES void normalRowTile(const float* x, float mean, float inverse, const float* scale,
+                                     const float* shift, float* y, int64_t n) {
+  normalRowBody(x, mean, inverse, scale, shift, y, n);
+}
+MSDBG_SIMD_CLONES void normalGradTile(const float* dy, const float* x, const NormalGradSettings& s, float* dx,
+                                      int64_t n) {
+  normalGradBody(dy, x, s, dx, n);
+}
+MSDBG_SIMD_CLONES void addNormalRowTile(const float* dy, const float* x, double mean, double inverse,
+                                        double* products, double* sums, int64_t n) {
+  addNormalRowBody(dy, x, mean, inverse, products, sums, n);
+}
+
+MSDBG_SIMD_CLONES void adamTile(const AdamStep& s, const AdamArrays& a, int64_t n) { adamBody(s, a, n); }
 MSDBG_SIMD_CLONES void sgdTile(const SgdSettings& s, const float* p, const float* g, float* next, int64_t n) {
   sgdBody(s, p, g, next, n);
 }

@@ -4,7 +4,7 @@
 // inlined into their callers' instruction set.
 //
 // Polynomials and splittings of constants: Stephen L. Moshier's Cephes Math Library 2.2, single precision
-// (expf.c, logf.c, tanhf.c), https://www.netlib.org/cephes.
+// (expf.c, logf.c, tanhf.c, ndtrf.c), https://www.netlib.org/cephes.
 #pragma once
 
 #include <bit>
@@ -105,6 +105,66 @@ MSDBG_INLINE float vecTanh(float x) {
 MSDBG_INLINE float vecSigmoid(float x) {
   const float e = vecExp(-std::fabs(x));
   return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+}
+
+/// erfc(a) for a >= 1, given exp(-a^2). An infinite a gives 0.
+MSDBG_INLINE float erfcTail(float a, float expMinusSquare) {
+  const float q = 1.0f / a, y = q * q;
+  float p = 2.326819970068386e-2f;  // a < 2
+  p = p * y - 1.387039388740657e-1f;
+  p = p * y + 3.687424674597105e-1f;
+  p = p * y - 5.824733027278666e-1f;
+  p = p * y + 6.210004621745983e-1f;
+  p = p * y - 4.944515323274145e-1f;
+  p = p * y + 3.404879937665872e-1f;
+  p = p * y - 2.741127028184656e-1f;
+  p = p * y + 5.638259427386472e-1f;
+  float r = -1.047766399936249e+1f;
+  r = r * y + 1.297719955372516e+1f;
+  r = r * y - 7.495518717768503e+0f;
+  r = r * y + 2.921019019210786e+0f;
+  r = r * y - 1.015265279202700e+0f;
+  r = r * y + 4.218463358204948e-1f;
+  r = r * y - 2.820767439740514e-1f;
+  r = r * y + 5.641895067754075e-1f;
+  return expMinusSquare * q * (a < 2.0f ? p : r);
+}
+
+/// erf(x) for |x| <= 1.
+MSDBG_INLINE float erfNearZero(float x) {
+  const float z = x * x;
+  float p = 7.853861353153693e-5f;
+  p = p * z - 8.010193625184903e-4f;
+  p = p * z + 5.188327685732524e-3f;
+  p = p * z - 2.685381193529856e-2f;
+  p = p * z + 1.128358514861418e-1f;
+  p = p * z - 3.761262582423300e-1f;
+  p = p * z + 1.128379165726710e+0f;
+  return p * x;
+}
+
+/// The error function; absolute error below 2e-7.
+MSDBG_INLINE float vecErf(float x) {
+  const float a = std::fabs(x);
+  const float far = std::copysign(1.0f - erfcTail(a, vecExp(-a * a)), x);
+  return a <= 1.0f ? erfNearZero(x) : far;
+}
+
+/// The share of the standard normal distribution below x, and its density there: what Gelu and its slope are
+/// made of. The tail below 0 keeps its relative accuracy but for the rounding of x^2.
+struct NormalShare {
+  float below, density;
+};
+MSDBG_INLINE NormalShare vecNormal(float x) {
+  const float u = x * 0.70710678118654752440f, a = std::fabs(u), e = vecExp(-a * a);
+  const float tail = 0.5f * erfcTail(a, e);
+  const float far = x < 0.0f ? tail : 1.0f - tail;
+  return {a <= 1.0f ? 0.5f + 0.5f * erfNearZero(u) : far, 0.39894228040143267794f * e};
+}
+MSDBG_INLINE float vecGelu(float x) { return x * vecNormal(x).below; }
+MSDBG_INLINE float vecGeluSlope(float x) {
+  const NormalShare n = vecNormal(x);
+  return n.below + x * n.density;
 }
 
 }  // namespace msdbg::core::cpu

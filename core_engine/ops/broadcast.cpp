@@ -55,4 +55,22 @@ Result<std::vector<TensorType>> inferBroadcast(std::string_view op, std::span<co
   return std::vector<TensorType>{{inputs[0].dtype, *shape}};
 }
 
+Status widenShape(std::string_view op, std::string_view name, const TensorType& input, Shape& shape) {
+  const std::optional<Shape> wider = broadcastShape(input.shape, shape);
+  if (!wider)
+    return inferError(op, describeInput(name, input) + ", which does not broadcast with " + shape.text() +
+                              ": dimensions from the last on must be equal or 1");
+  shape = *wider;
+  return Ok{};
+}
+
+Result<std::vector<TensorType>> inferNumbers(std::string_view op, std::span<const TensorType> inputs,
+                                             std::optional<DType> result) {
+  MSDBG_TRY(checkInputs(op, inputs, {"A", "B"}));
+  MSDBG_TRY(checkDType(op, "B", inputs[1], inputs[0].dtype));
+  Shape shape = inputs[0].shape;
+  MSDBG_TRY(widenShape(op, "B", inputs[1], shape));
+  return std::vector<TensorType>{{result.value_or(inputs[0].dtype), shape}};
+}
+
 }  // namespace msdbg::core

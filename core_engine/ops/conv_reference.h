@@ -13,10 +13,15 @@
 
 namespace msdbg::core {
 
-/// Sizes of one convolution x [N, C, H, W] * weight [O, C, h, w] -> y [N, O, outH, outW].
+/// Sizes of one convolution x [N, G C, H, W] * weight [G O, C, h, w] -> y [N, G O, outH, outW], where G is
+/// ONNX's attribute `group`: filters of group g see the channels of group g alone. Pointers below are those
+/// of a group's first channel or filter.
 struct ConvSizes {
-  std::int64_t images, channels, filters;
+  std::int64_t images, channels, filters;  // of one group
+  std::int64_t convGroups;
   Window window;
+  std::int64_t imageIn() const { return convGroups * channels * window.inPlane(); }
+  std::int64_t imageOut() const { return convGroups * filters * window.outPlane(); }
   std::int64_t depth() const { return channels * window.kernelPlane(); }
   /// Images a group: a few hundred columns, whatever the thread count.
   std::int64_t groupImages() const { return std::max<std::int64_t>(1, 256 / window.outPlane()); }
@@ -25,6 +30,11 @@ struct ConvSizes {
 
 /// Sizes from x, weight shapes and the attributes (already checked by infer).
 ConvSizes convSizes(const Shape& x, const Shape& weight, const Attributes& attributes);
+/// Attribute `group`, which must divide the channels of x and the filters, with channels / group in a filter.
+Result<std::int64_t> checkConvGroup(std::string_view op, const Shape& x, const Shape& weight,
+                                    const Attributes& attributes);
+/// A window's attributes, and group.
+std::vector<AttributeDoc> convAttributes(std::string_view kernel);
 
 struct ImageGroup {
   std::int64_t first, count;  // images
@@ -39,10 +49,10 @@ template <typename T>
 void fillColumnRow(const Window& w, std::int64_t r, std::int64_t s, const T* plane, T* out) {
   const Span1d inside = outputColumnsInside(w, s);
   for (std::int64_t oy = 0; oy < w.outH; ++oy, out += w.outW) {
-    const std::int64_t y = oy * w.strideH - w.padTop + r;
+    const std::int64_t y = oy * w.strideH - w.padTop + r * w.dilationH;
     std::fill_n(out, w.outW, T(0));
     if (y < 0 || y >= w.inH) continue;
-    const T* row = plane + y * w.inW - w.padLeft + s;
+    const T* row = plane + y * w.inW - w.padLeft + s * w.dilationW;
     for (std::int64_t ox = inside.first; ox < inside.last; ++ox) out[ox] = row[ox * w.strideW];
   }
 }
@@ -56,7 +66,7 @@ void imagesToColumns(const ConvSizes& sizes, const T* x, const ImageGroup& group
     const std::int64_t c = k / w.kernelPlane(), place = k % w.kernelPlane();
     for (std::int64_t image = group.first; image < group.first + group.count;
          ++image, columns += w.outPlane())
-      fillColumnRow(w, place / w.kernelW, place % w.kernelW, x + (image * sizes.channels + c) * w.inPlane(),
+      fillColumnRow(w, place / w.kernelW, place % w.kernelW, x + image * sizes.imageIn() + c * w.inPlane(),
                     columns);
   }
 }
@@ -67,7 +77,7 @@ void gatherFilters(const ConvSizes& sizes, const T* dy, const ImageGroup& group,
   const std::int64_t plane = sizes.window.outPlane();
   for (std::int64_t filter = 0; filter < sizes.filters; ++filter)
     for (std::int64_t image = group.first; image < group.first + group.count; ++image, out += plane)
-      std::copy_n(dy + (image * sizes.filters + filter) * plane, plane, out);
+      std::copy_n(dy + image * sizes.imageOut() + filter * plane, plane, out);
 }
 
 }  // namespace msdbg::core

@@ -22,11 +22,32 @@ Value reduce(std::string_view op, Value x, Ints axes, bool keepdims, Where where
   return applyOp1(op, {x}, std::move(attributes), where);
 }
 
+Attributes poolAttributes(const PoolOptions& o) {
+  const std::int64_t stride = o.stride == 0 ? o.kernel : o.stride;
+  return {{"kernel_shape", Ints{o.kernel, o.kernel}},
+          {"strides", Ints{stride, stride}},
+          {"pads", Ints{o.pad, o.pad, o.pad, o.pad}}};
+}
+
 }  // namespace
 
 Value relu(Value x, Where where) { return applyOp1("Relu", {x}, {}, where); }
 Value sigmoid(Value x, Where where) { return applyOp1("Sigmoid", {x}, {}, where); }
 Value tanh(Value x, Where where) { return applyOp1("Tanh", {x}, {}, where); }
+Value gelu(Value x, Where where) { return applyOp1("Gelu", {x}, {}, where); }
+Value leakyRelu(Value x, double alpha, Where where) {
+  return applyOp1("LeakyRelu", {x}, {{"alpha", alpha}}, where);
+}
+Value elu(Value x, double alpha, Where where) { return applyOp1("Elu", {x}, {{"alpha", alpha}}, where); }
+Value hardSigmoid(Value x, Where where) { return applyOp1("HardSigmoid", {x}, {}, where); }
+Value hardSwish(Value x, Where where) { return applyOp1("HardSwish", {x}, {}, where); }
+Value exp(Value x, Where where) { return applyOp1("Exp", {x}, {}, where); }
+Value log(Value x, Where where) { return applyOp1("Log", {x}, {}, where); }
+Value sqrt(Value x, Where where) { return applyOp1("Sqrt", {x}, {}, where); }
+Value erf(Value x, Where where) { return applyOp1("Erf", {x}, {}, where); }
+Value clip(Value x, double min, double max, Where where) {
+  return applyOp1("Clip", {x}, {{"min", min}, {"max", max}}, where);
+}
 Value softmax(Value x, std::int64_t axis, Where where) {
   return applyOp1("Softmax", {x}, {{"axis", axis}}, where);
 }
@@ -40,13 +61,12 @@ Value dropout(Value x, double ratio, Where where) {
 }
 
 Value maxPool(Value x, const PoolOptions& o, Where where) {
-  const std::int64_t stride = o.stride == 0 ? o.kernel : o.stride;
-  return applyOp1("MaxPool", {x},
-                  {{"kernel_shape", Ints{o.kernel, o.kernel}},
-                   {"strides", Ints{stride, stride}},
-                   {"pads", Ints{o.pad, o.pad, o.pad, o.pad}}},
-                  where);
+  return applyOp1("MaxPool", {x}, poolAttributes(o), where);
 }
+Value averagePool(Value x, const PoolOptions& o, Where where) {
+  return applyOp1("AveragePool", {x}, poolAttributes(o), where);
+}
+Value globalAveragePool(Value x, Where where) { return applyOp1("GlobalAveragePool", {x}, {}, where); }
 
 Value flatten(Value x, std::int64_t axis, Where where) {
   return applyOp1("Flatten", {x}, {{"axis", axis}}, where);
@@ -62,6 +82,51 @@ Value transpose(Value x, Ints perm, Where where) {
   return applyOp1("Transpose", {x}, std::move(attributes), where);
 }
 
+Value squeeze(Value x, Ints axes, Where where) {
+  Attributes attributes;
+  if (!axes.empty()) attributes["axes"] = std::move(axes);
+  return applyOp1("Squeeze", {x}, std::move(attributes), where);
+}
+Value unsqueeze(Value x, Ints axes, Where where) {
+  return applyOp1("Unsqueeze", {x}, {{"axes", std::move(axes)}}, where);
+}
+Value expand(Value x, Shape shape, Where where) {
+  return applyOp1("Expand", {x}, {{"shape", Ints(shape.dims().begin(), shape.dims().end())}}, where);
+}
+
+Value concat(std::initializer_list<Value> parts, std::int64_t axis, Where where) {
+  return applyOp1("Concat", parts, {{"axis", axis}}, where);
+}
+std::vector<Value> split(Value x, std::int64_t count, std::int64_t axis, Where where) {
+  return applyOp("Split", {&x, 1}, {{"axis", axis}, {"num_outputs", count}}, where);
+}
+Value slice(Value x, std::int64_t axis, std::int64_t start, std::int64_t end, std::int64_t step,
+            Where where) {
+  return applyOp1("Slice", {x},
+                  {{"starts", Ints{start}}, {"ends", Ints{end}}, {"axes", Ints{axis}}, {"steps", Ints{step}}},
+                  where);
+}
+Value gather(Value data, Value indices, std::int64_t axis, Where where) {
+  return applyOp1("Gather", {data, indices}, {{"axis", axis}}, where);
+}
+Value pad(Value x, Ints pads, double value, Where where) {
+  return applyOp1("Pad", {x}, {{"pads", std::move(pads)}, {"value", value}}, where);
+}
+Value trilu(Value x, bool upper, std::int64_t k, Where where) {
+  return applyOp1("Trilu", {x}, {{"upper", std::int64_t{upper}}, {"k", k}}, where);
+}
+Value range(Graph& graph, std::int64_t count, Where where) {
+  const auto number = [&](double value) { return constant(graph, value, Shape{}, DType::Int64, where); };
+  return applyOp1("Range", {number(0), number(static_cast<double>(count)), number(1)}, {{"length", count}},
+                  where);
+}
+
+Value argMax(Value x, std::int64_t axis, bool keepdims, Where where) {
+  return applyOp1("ArgMax", {x}, {{"axis", axis}, {"keepdims", std::int64_t{keepdims}}}, where);
+}
+Value reduceMax(Value x, Ints axes, bool keepdims, Where where) {
+  return reduce("ReduceMax", x, std::move(axes), keepdims, where);
+}
 Value reduceSum(Value x, Ints axes, bool keepdims, Where where) {
   return reduce("ReduceSum", x, std::move(axes), keepdims, where);
 }
@@ -69,6 +134,17 @@ Value reduceMean(Value x, Ints axes, bool keepdims, Where where) {
   return reduce("ReduceMean", x, std::move(axes), keepdims, where);
 }
 Value matmul(Value a, Value b, Where where) { return applyOp1("MatMul", {a, b}, {}, where); }
+
+Value pow(Value x, Value y, Where where) { return applyOp1("Pow", {x, y}, {}, where); }
+Value pow(Value x, double y, Where where) { return pow(x, scalarLike({x, where}, y).value, where); }
+Value max(Value a, Value b, Where where) { return applyOp1("Max", {a, b}, {}, where); }
+Value min(Value a, Value b, Where where) { return applyOp1("Min", {a, b}, {}, where); }
+Value equal(Value a, Value b, Where where) { return applyOp1("Equal", {a, b}, {}, where); }
+Value greater(Value a, Value b, Where where) { return applyOp1("Greater", {a, b}, {}, where); }
+Value less(Value a, Value b, Where where) { return applyOp1("Less", {a, b}, {}, where); }
+Value where(Value condition, Value x, Value y, Where where) {
+  return applyOp1("Where", {condition, x, y}, {}, where);
+}
 
 Value softmaxCrossEntropy(Value logits, Value label, Where where) {
   return applyOp1("SoftmaxCrossEntropyLoss", {logits, label}, {}, where);

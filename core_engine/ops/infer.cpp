@@ -40,6 +40,16 @@ Status checkFloatingInputs(std::string_view op, InputTypes inputs, InputNames na
   return Ok{};
 }
 
+Status checkAnyInputs(std::string_view op, InputTypes inputs, std::string_view name) {
+  if (inputs.empty()) return inferError(op, "has no inputs, but takes 1 or more");
+  for (const TensorType& input : inputs) {
+    if (input.shape.known()) continue;
+    return Error(ErrorCode::kUnsupported,
+                 std::string(op) + ": " + describeInput(name, input) + ", but every dimension must be known");
+  }
+  return Ok{};
+}
+
 Status checkRank(std::string_view op, std::string_view name, const TensorType& type, std::size_t rank) {
   if (type.shape.rank() == rank) return Ok{};
   return inferError(
@@ -63,6 +73,18 @@ Result<std::size_t> checkAxis(std::string_view op, std::int64_t axis, std::size_
   return inferError(op, "axis " + std::to_string(axis) + " is outside [" + std::to_string(-n) + ", " +
                             std::to_string(n - 1) + "] of an input with " + std::to_string(n) +
                             " dimensions");
+}
+
+Status checkSize(std::string_view op, std::string_view what, const Shape& shape) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  std::int64_t elements = 1;
+  bool good = true;
+  for (std::int64_t d : shape.dims()) {
+    good = good && d >= 0 && (d == 0 || elements <= kMost / d);
+    if (good) elements *= d;
+  }
+  if (good) return Ok{};
+  return inferError(op, std::string(what) + " is " + shape.text() + ", which no tensor can be");
 }
 
 Result<std::vector<TensorType>> inferSameShape(std::string_view op, InputTypes inputs, InputNames names) {

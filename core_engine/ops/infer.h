@@ -24,11 +24,16 @@ Status checkInputs(std::string_view op, InputTypes inputs, InputNames names, std
 /// The same, and all inputs are floating point of one dtype.
 Status checkFloatingInputs(std::string_view op, InputTypes inputs, InputNames names,
                            std::size_t minimum = SIZE_MAX);
+/// One input or more, all called `name`, no unknown dimension.
+Status checkAnyInputs(std::string_view op, InputTypes inputs, std::string_view name);
 Status checkRank(std::string_view op, std::string_view name, const TensorType& type, std::size_t rank);
 Status checkDType(std::string_view op, std::string_view name, const TensorType& type, DType wanted);
 Status checkShape(std::string_view op, std::string_view name, const TensorType& type, const Shape& wanted);
 /// An axis in [-rank, rank), made non-negative.
 Result<std::size_t> checkAxis(std::string_view op, std::int64_t axis, std::size_t rank);
+
+/// A shape that can be allocated: no dimension below 0, at most 2^40 elements.
+Status checkSize(std::string_view op, std::string_view what, const Shape& shape);
 
 /// infer of operators whose floating inputs all have one shape, which is the output's too.
 Result<std::vector<TensorType>> inferSameShape(std::string_view op, InputTypes inputs, InputNames names);

@@ -75,6 +75,12 @@ Value GradientBuilder::constant(double value, DType dtype) {
   return Value(graph, graph.addSource(std::move(info)));
 }
 
+void GradientBuilder::refuseGradientOf(std::size_t i) {
+  if (i >= forward().outputs.size() || !outputGradient(i)) return;
+  throw BuildError(forward().name + ": the loss depends on output " + std::to_string(i) + " of " +
+                   forward().opType + ", through which no gradient is computed");
+}
+
 std::span<const OpDef> allOps() {
   static const std::vector<OpDef> ops = [] {
     std::vector<OpDef> made;

@@ -75,6 +75,8 @@ class GradientBuilder {
   Value reduceTo(Value gradient, Shape shape);
   /// A scalar constant, for the rare rule that needs a factor.
   Value constant(double value, DType dtype);
+  /// Throws BuildError when a gradient flows into output i, which the rule treats as a mere statistic.
+  void refuseGradientOf(std::size_t i);
 };
 /// One entry per forward input; nullopt where no gradient exists or none is wanted.
 using GradientFn = std::vector<std::optional<Value>> (*)(GradientBuilder& builder);
@@ -85,6 +87,9 @@ using FlopsFn = std::int64_t (*)(const Graph& graph, const Node& node);
 struct AttributeDoc {
   std::string_view name, type /* int, float, string, ints */, defaultValue, doc;
 };
+
+/// OpDef::maxInputs of operators that take any number (Concat, Max, Min); their last input name ends in "…".
+inline constexpr std::size_t kAnyNumber = 0x7fffffff;
 
 struct OpDef {
   std::string_view name;  // ONNX operator name

@@ -1,4 +1,4 @@
-// Conv: y[n, o, i, j] = b[o] + sum over c, r, s of x[n, c, i*stride + r - pad, j*stride + s - pad] * w[o, c,
+// Conv: y[n, o, i, j] = b[o] + sum over c, r, s of x[n, c, i*stride + r*dilation - pad, …] * w[o, c,
 // r, s]. Products with padding are computed as 0 * w, so that a NaN in w reaches every position of its
 // filter. Fast kernels may leave them out; only positions at the border differ, and only when w is not
 // finite.
@@ -15,9 +15,7 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const 
   MSDBG_TRY(checkRank("Conv", "X", inputs[0], 4));
   MSDBG_TRY(checkRank("Conv", "W", inputs[1], 4));
   const Shape &x = inputs[0].shape, &w = inputs[1].shape;
-  if (x[1] != w[1])
-    return inferError("Conv", "X is " + x.text() + " but W is " + w.text() + ": " + std::to_string(x[1]) +
-                                  " input channels were expected in W's second dimension");
+  if (auto group = checkConvGroup("Conv", x, w, attributes); !group) return group.error();
   if (inputs.size() > 2) MSDBG_TRY(checkShape("Conv", "B", inputs[2], Shape{w[0]}));
   MSDBG_ASSIGN(const Window window, makeWindow("Conv", attributes, x[2], x[3], w[2], w[3]));
   return std::vector<TensorType>{{inputs[0].dtype, Shape{x[0], w[0], window.outH, window.outW}}};
@@ -40,7 +38,7 @@ std::vector<std::optional<Value>> gradient(GradientBuilder& b) {
   return gradients;
 }
 
-/// sums [filter][image][position] + bias -> the group's y [image][filter][position]
+/// sums [filter][image][position] + bias -> y [image][filter][position] of a group of images
 template <typename T>
 void storeGroup(const ConvSizes& s, const ImageGroup& group, const double* sums, const T* bias, T* y) {
   const std::int64_t plane = s.window.outPlane();
@@ -48,16 +46,18 @@ void storeGroup(const ConvSizes& s, const ImageGroup& group, const double* sums,
     const double offset = bias ? static_cast<double>(bias[o]) : 0.0;
     for (std::int64_t image = group.first; image < group.first + group.count; ++image, sums += plane)
       for (std::int64_t i = 0; i < plane; ++i)
-        y[(image * s.filters + o) * plane + i] = static_cast<T>(sums[i] + offset);
+        y[image * s.imageOut() + o * plane + i] = static_cast<T>(sums[i] + offset);
   }
 }
 
+/// One group of channels and its filters.
 template <typename T>
-void convolve(const KernelArgs& args) {
-  const ConvSizes s = convSizes(args.inputs[0]->shape(), args.inputs[1]->shape(), args.node.attributes);
-  const T* x = args.inputs[0]->data<T>().data();
-  const T* bias = args.inputs.size() > 2 ? args.inputs[2]->data<T>().data() : nullptr;
-  const MatrixView<T> weight{args.inputs[1]->data<T>().data(), s.depth(), 1};
+void convolve(const KernelArgs& args, const ConvSizes& s, std::int64_t convGroup) {
+  const T* x = args.inputs[0]->data<T>().data() + convGroup * s.channels * s.window.inPlane();
+  T* y = args.outputs[0]->data<T>().data() + convGroup * s.filters * s.window.outPlane();
+  const T* bias = args.inputs.size() > 2 ? args.inputs[2]->data<T>().data() + convGroup * s.filters : nullptr;
+  const MatrixView<T> weight{args.inputs[1]->data<T>().data() + convGroup * s.filters * s.depth(), s.depth(),
+                             1};
   parallelFor(s.groups(), args.state.threads, 2, [&](std::int64_t at) {
     const ImageGroup group = imageGroup(s, at);
     const std::int64_t width = group.count * s.window.outPlane();
@@ -65,12 +65,15 @@ void convolve(const KernelArgs& args) {
     std::vector<double> sums(s.filters * width, 0.0);
     imagesToColumns(s, x, group, 0, s.depth(), columns.data());
     gemmAccumulate(s.filters, width, s.depth(), weight, {columns.data(), width, 1}, sums.data(), width, 1);
-    storeGroup(s, group, sums.data(), bias, args.outputs[0]->data<T>().data());
+    storeGroup(s, group, sums.data(), bias, y);
   });
 }
 
 Status reference(const KernelArgs& args) {
-  visitFloating(args.outputs[0]->dtype(), [&](auto zero) { convolve<decltype(zero)>(args); });
+  const ConvSizes s = convSizes(args.inputs[0]->shape(), args.inputs[1]->shape(), args.node.attributes);
+  visitFloating(args.outputs[0]->dtype(), [&](auto zero) {
+    for (std::int64_t g = 0; g < s.convGroups; ++g) convolve<decltype(zero)>(args, s, g);
+  });
   return Ok{};
 }
 
@@ -85,15 +88,13 @@ OpDef convOp() {
   return {.name = "Conv",
           .doc =
               "2-D convolution, NCHW: y[n,o,i,j] = B[o] + sum over c,r,s of "
-              "X[n,c,i*stride+r-pad,j*stride+s-pad] * "
-              "W[o,c,r,s]. ONNX Conv-11 without dilations and groups",
+              "X[n,c,i*stride+r*dilation-pad,j*stride+s*dilation-pad] * W[o,c,r,s]; with groups, c runs over "
+              "the channels of o's group. ONNX Conv-11",
           .minInputs = 2,
           .maxInputs = 3,
           .inputNames = {"X", "W", "B"},
           .outputNames = {"Y"},
-          .attributes = {{"kernel_shape", "ints", "that of W", "[height, width]; must be that of W"},
-                         {"strides", "ints", "[1,1]", "[vertical, horizontal]"},
-                         {"pads", "ints", "[0,0,0,0]", "zeros added: [top, left, bottom, right]"}},
+          .attributes = convAttributes("that of W"),
           .infer = infer,
           .gradient = gradient,
           .reference = reference,

@@ -14,26 +14,36 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const 
   MSDBG_TRY(checkRank(kName, "dY", inputs[0], 4));
   MSDBG_TRY(checkRank(kName, "X", inputs[1], 4));
   const Shape &dy = inputs[0].shape, &x = inputs[1].shape;
+  const std::int64_t group = intAttribute(attributes, "group", 1);
+  if (group < 1 || x[1] % group != 0 || dy[1] % group != 0)
+    return inferError(kName, "attribute group is " + std::to_string(group) +
+                                 ", but a divisor of the channels of X " + x.text() + " and of dY " +
+                                 dy.text() + " was expected");
   MSDBG_ASSIGN(const Window window, makeWindow(kName, attributes, x[2], x[3]));
   MSDBG_TRY(checkShape(kName, "dY", inputs[0], Shape{x[0], dy[1], window.outH, window.outW}));
-  return std::vector<TensorType>{{inputs[0].dtype, Shape{dy[1], x[1], window.kernelH, window.kernelW}}};
+  return std::vector<TensorType>{
+      {inputs[0].dtype, Shape{dy[1], x[1] / group, window.kernelH, window.kernelW}}};
 }
 
-/// Columns [first, first + count) of dW seen as a matrix [filters, depth], over all images in order.
+/// Columns [first, first + count) of a group's dW seen as a matrix [filters, depth], over all images in
+/// order.
 template <typename T>
-void runColumns(const KernelArgs& args, const ConvSizes& s, std::int64_t first, std::int64_t count) {
+void runColumns(const KernelArgs& args, const ConvSizes& s, std::int64_t convGroup, std::int64_t first,
+                std::int64_t count) {
+  const T* dy = args.inputs[0]->data<T>().data() + convGroup * s.filters * s.window.outPlane();
+  const T* x = args.inputs[1]->data<T>().data() + convGroup * s.channels * s.window.inPlane();
   const std::int64_t most = s.groupImages() * s.window.outPlane();
   std::vector<double> sums(s.filters * count, 0.0);
   std::vector<T> columns(count * most), gathered(s.filters * most);
   for (std::int64_t at = 0; at < s.groups(); ++at) {
     const ImageGroup group = imageGroup(s, at);
     const std::int64_t width = group.count * s.window.outPlane();
-    gatherFilters(s, args.inputs[0]->data<T>().data(), group, gathered.data());
-    imagesToColumns(s, args.inputs[1]->data<T>().data(), group, first, count, columns.data());
+    gatherFilters(s, dy, group, gathered.data());
+    imagesToColumns(s, x, group, first, count, columns.data());
     gemmAccumulate<T>(s.filters, count, width, {gathered.data(), width, 1}, {columns.data(), 1, width},
                       sums.data(), count, 1);
   }
-  T* dw = args.outputs[0]->data<T>().data();
+  T* dw = args.outputs[0]->data<T>().data() + convGroup * s.filters * s.depth();
   for (std::int64_t i = 0; i < s.filters * count; ++i)
     dw[i / count * s.depth() + first + i % count] = static_cast<T>(sums[i]);
 }
@@ -45,7 +55,8 @@ void run(const KernelArgs& args) {
   const std::int64_t parts = args.state.threads;
   parallelFor(parts, args.state.threads, 2, [&](std::int64_t part) {
     const std::int64_t first = s.depth() * part / parts, last = s.depth() * (part + 1) / parts;
-    if (first < last) runColumns<T>(args, s, first, last - first);
+    for (std::int64_t g = 0; g < s.convGroups && first < last; ++g)
+      runColumns<T>(args, s, g, first, last - first);
   });
 }
 
@@ -65,14 +76,12 @@ OpDef convGradWeightOp() {
   return {.name = kName,
           .doc =
               "Gradient of Conv with respect to W: dW[o,c,r,s] = sum over n,i,j of dY[n,o,i,j] * "
-              "X[n,c,i*stride+r-pad,j*stride+s-pad]. msdbg",
+              "X[n,c,i*stride+r*dilation-pad,…]. msdbg",
           .minInputs = 2,
           .maxInputs = 2,
           .inputNames = {"dY", "X"},
           .outputNames = {"dW"},
-          .attributes = {{"kernel_shape", "ints", "required", "[height, width] of W"},
-                         {"strides", "ints", "[1,1]", "as in Conv"},
-                         {"pads", "ints", "[0,0,0,0]", "as in Conv"}},
+          .attributes = convAttributes("required"),
           .infer = infer,
           .reference = reference,
           .flops = flops};

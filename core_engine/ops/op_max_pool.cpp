@@ -1,5 +1,7 @@
 // MaxPool: the largest value of each window. NaN counts as larger than everything; of equal values the first
 // wins.
+#include <limits>
+
 #include "core_engine/ops/builtin_ops.h"
 #include "core_engine/ops/gradient.h"
 #include "core_engine/ops/pool.h"
@@ -30,7 +32,8 @@ Status reference(const KernelArgs& args) {
       const T* x = args.inputs[0]->data<T>().data() + plane * w.inPlane();
       T* y = args.outputs[0]->data<T>().data() + plane * w.outPlane();
       forWindows(w, [&](std::int64_t at, const Span1d& rows, const Span1d& columns) {
-        y[at] = x[firstMaximum(w, x, rows, columns)];
+        const std::int64_t best = firstMaximum(w, x, rows, columns);
+        y[at] = best < 0 ? -std::numeric_limits<T>::infinity() : x[best];
       });
     });
   });
@@ -44,13 +47,10 @@ OpDef maxPoolOp() {
       .name = "MaxPool",
       .doc =
           "Largest value of each window of X [N,C,H,W]; padding never wins; NaN propagates. ONNX MaxPool-12 "
-          "without dilations, indices and ceil_mode",
+          "without indices",
       .inputNames = {"X"},
       .outputNames = {"Y"},
-      .attributes = {{"kernel_shape", "ints", "required", "[height, width]"},
-                     {"strides", "ints", "[1,1]", "[vertical, horizontal]"},
-                     {"pads", "ints", "[0,0,0,0]",
-                      "[top, left, bottom, right], each smaller than the kernel"}},
+      .attributes = poolAttributes(),
       .infer = infer,
       .gradient = gradient,
       .reference = reference};

@@ -18,7 +18,8 @@ template <typename T>
 void routePlane(const Window& w, const T* x, const T* dy, T* dx) {
   std::vector<double> sums(w.inPlane(), 0.0);
   forWindows(w, [&](std::int64_t at, const Span1d& rows, const Span1d& columns) {
-    sums[firstMaximum(w, x, rows, columns)] += dy[at];
+    const std::int64_t best = firstMaximum(w, x, rows, columns);
+    if (best >= 0) sums[best] += dy[at];
   });
   for (std::int64_t i = 0; i < w.inPlane(); ++i) dx[i] = static_cast<T>(sums[i]);
 }
@@ -49,9 +50,7 @@ OpDef maxPoolGradOp() {
           .maxInputs = 3,
           .inputNames = {"X", "Y", "dY"},
           .outputNames = {"dX"},
-          .attributes = {{"kernel_shape", "ints", "required", "as in MaxPool"},
-                         {"strides", "ints", "[1,1]", "as in MaxPool"},
-                         {"pads", "ints", "[0,0,0,0]", "as in MaxPool"}},
+          .attributes = poolAttributes(),
           .infer = infer,
           .reference = reference};
 }

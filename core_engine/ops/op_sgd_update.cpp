@@ -17,6 +17,8 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const 
     return inferError(kName, "has " + std::to_string(inputs.size()) +
                                  " inputs, but a momentum state was expected exactly "
                                  "when attribute momentum is not 0");
+  if (intAttribute(attributes, "nesterov", 0) != 0 && !hasMomentum)
+    return inferError(kName, "attribute nesterov needs a momentum");
   if (!hasMomentum) return std::vector{inputs[0]};
   MSDBG_TRY(checkShape(kName, "momentum", inputs[3], inputs[0].shape));
   return std::vector{inputs[0], inputs[3]};
@@ -27,6 +29,7 @@ template <typename T>
 void run(const KernelArgs& args) {
   const double momentum = floatAttribute(args.node.attributes, "momentum", 0);
   const double decay = floatAttribute(args.node.attributes, "weight_decay", 0);
+  const bool nesterov = intAttribute(args.node.attributes, "nesterov", 0) != 0;
   const double rate = args.inputs[2]->at(0);
   const auto p = args.inputs[0]->data<T>(), g = args.inputs[1]->data<T>();
   const auto next = args.outputs[0]->data<T>();
@@ -37,7 +40,7 @@ void run(const KernelArgs& args) {
     if (hasState) {
       const T state = static_cast<T>(momentum * args.inputs[3]->data<T>()[i] + step);
       args.outputs[1]->data<T>()[i] = state;
-      step = state;
+      step = nesterov ? step + momentum * state : state;
     }
     next[i] = static_cast<T>(p[i] - rate * step);
   });
@@ -55,13 +58,14 @@ OpDef sgdUpdateOp() {
       .name = kName,
       .doc =
           "g = gradient + weight_decay * p; v = momentum * v + g; p = p - learning_rate * v (v is g without "
-          "momentum). PyTorch's SGD; msdbg",
+          "momentum, g + momentum * v with nesterov). PyTorch's SGD; msdbg",
       .minInputs = 3,
       .maxInputs = 4,
       .inputNames = {"parameter", "gradient", "learning_rate", "momentum"},
       .outputNames = {"parameter", "momentum"},
       .attributes = {{"momentum", "float", "0", "factor of the previous step; not 0 needs the state"},
-                     {"weight_decay", "float", "0", "L2 penalty added to the gradient"}},
+                     {"weight_decay", "float", "0", "L2 penalty added to the gradient"},
+                     {"nesterov", "int", "0", "1: the step looks one momentum ahead"}},
       .infer = infer,
       .reference = reference};
 }

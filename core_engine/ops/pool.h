@@ -1,5 +1,5 @@
-// What MaxPool and MaxPoolGrad share: the output shape, the walk over windows and the place of a window's
-// maximum.
+// What MaxPool, AveragePool and their gradients share: the output shape, the walk over windows and the place
+// of a window's maximum.
 #pragma once
 
 #include <cmath>
@@ -23,18 +23,26 @@ void forWindows(const Window& w, const F& f) {
       f(oy * w.outW + ox, coveredRows(w, oy), coveredColumns(w, ox));
 }
 
-/// Index in the plane of the first NaN, else of the first maximum, in row-major order. Windows are never
-/// empty (makeWindow: pads are smaller than the kernel).
+/// Index in the plane of the first NaN, else of the first maximum, in row-major order; -1: an empty window.
 template <typename T>
 std::int64_t firstMaximum(const Window& w, const T* plane, const Span1d& rows, const Span1d& columns) {
+  if (rows.first >= rows.last || columns.first >= columns.last) return -1;
   std::int64_t best = rows.first * w.inW + columns.first;
-  for (std::int64_t y = rows.first; y < rows.last; ++y) {
-    for (std::int64_t at = y * w.inW + columns.first; at < y * w.inW + columns.last; ++at) {
+  for (std::int64_t y = rows.first; y < rows.last; y += rows.step) {
+    for (std::int64_t x = columns.first; x < columns.last; x += columns.step) {
+      const std::int64_t at = y * w.inW + x;
       if (std::isnan(plane[best])) return best;
       if (plane[at] > plane[best] || std::isnan(plane[at])) best = at;
     }
   }
   return best;
+}
+
+/// The attributes of pools: a window's, and ceil_mode.
+inline std::vector<AttributeDoc> poolAttributes() {
+  std::vector<AttributeDoc> attributes = windowAttributes("required");
+  attributes.push_back({"ceil_mode", "int", "0", "1: the output size is rounded up"});
+  return attributes;
 }
 
 }  // namespace msdbg::core

@@ -32,11 +32,11 @@ Ints expanded(const Ints& offsets, const Dim& dim) {
   return out;
 }
 
+}  // namespace
+
 ReductionPlan planOf(const KernelArgs& args, const Shape& full) {
   return planReduction(full, reducedAxes("", args.node.attributes, full.rank()).value());
 }
-
-}  // namespace
 
 std::int64_t ReductionPlan::results() const { return Shape(keptDims).elements(); }
 std::int64_t ReductionPlan::begin(std::int64_t result) const {
@@ -65,7 +65,8 @@ ReductionPlan planReduction(const Shape& shape, const std::vector<bool>& reduced
 
 Result<std::vector<bool>> reducedAxes(std::string_view op, const Attributes& attributes, std::size_t rank) {
   const Ints axes = intsAttribute(attributes, "axes", {});
-  std::vector<bool> reduced(rank, axes.empty());
+  const bool all = axes.empty() && intAttribute(attributes, "noop_with_empty_axes", 0) == 0;
+  std::vector<bool> reduced(rank, all);
   for (std::int64_t axis : axes) {
     MSDBG_ASSIGN(const std::size_t d, checkAxis(op, axis, rank));
     if (reduced[d]) return inferError(op, "attribute axes names dimension " + std::to_string(d) + " twice");
@@ -96,7 +97,10 @@ Gradients reductionGradient(GradientBuilder& b, std::string_view opType) {
 }
 
 Status reduceInput(const KernelArgs& args, bool mean) {
-  const ReductionPlan plan = planOf(args, args.inputs[0]->shape());
+  return reduceBy(args, planOf(args, args.inputs[0]->shape()), mean);
+}
+
+Status reduceBy(const KernelArgs& args, const ReductionPlan& plan, bool mean) {
   const double divisor = mean ? static_cast<double>(plan.reducedCount()) : 1.0;
   visitFloating(args.outputs[0]->dtype(), [&](auto zero) {
     using T = decltype(zero);
@@ -144,7 +148,8 @@ Status spreadInput(const KernelArgs& args, bool mean) {
 std::vector<AttributeDoc> reductionAttributes(bool withShape) {
   std::vector<AttributeDoc> docs{
       {"axes", "ints", "all", "dimensions to reduce; negative counts from the end"},
-      {"keepdims", "int", "1", "1: reduced dimensions stay, with size 1"}};
+      {"keepdims", "int", "1", "1: reduced dimensions stay, with size 1"},
+      {"noop_with_empty_axes", "int", "0", "1: without axes nothing is reduced"}};
   if (withShape) docs.push_back({"shape", "ints", "that of X", "the shape of X, where X is not given"});
   return docs;
 }

@@ -32,6 +32,21 @@ Result<std::vector<TensorType>> inferReduction(std::string_view op, InputTypes i
 Gradients reductionGradient(GradientBuilder& b, std::string_view opType);
 /// The sum, or the mean, of every result.
 Status reduceInput(const KernelArgs& args, bool mean);
+Status reduceBy(const KernelArgs& args, const ReductionPlan& plan, bool mean);
+
+/// f(result index, offsets of its elements in row-major order as a callable: each(g) calls g(offset)).
+template <typename F>
+void forResults(const ReductionPlan& plan, int threads, const F& f) {
+  parallelFor(plan.results(), threads, 8, [&](std::int64_t result) {
+    const std::int64_t begin = plan.begin(result);
+    f(result, [&plan, begin](const auto& g) {
+      for (std::int64_t offset : plan.reducedOffsets)
+        for (std::int64_t i = 0; i < plan.runLength; ++i) g(begin + offset + i * plan.runStride);
+    });
+  });
+}
+/// The plan of a node that reduces a tensor of shape `full` by its attributes, which infer has checked.
+ReductionPlan planOf(const KernelArgs& args, const Shape& full);
 
 /// ReduceSumGrad and ReduceMeanGrad: dX has the shape of the second input, else of attribute `shape`.
 Result<std::vector<TensorType>> inferReductionGrad(std::string_view op, InputTypes inputs,

@@ -99,3 +99,26 @@ TEST_CASE("SgdUpdate carries NaN and infinities of a gradient into the parameter
   const Tensor next = fast({"SgdUpdate", {numbers({20}, 1), g, Tensor::scalar(0.1f)}});
   for (std::int64_t i = 0; i < 20; ++i) CHECK(std::isfinite(next.at(i)) == (i != 3 && i != 17));
 }
+
+TEST_CASE("AdamUpdate gives the reference's bits, and rounds each stored value once") {
+  const int threads = GENERATE(1, 2, 3);
+  const Tensor rate = Tensor::scalar<float>(0.01f), step = Tensor::scalar<std::int64_t>(6);
+  Tensor square = numbers({300, 77}, 4);
+  for (float& x : square.data<float>()) x = x * x;
+  const OneNode node{
+      "AdamUpdate",
+      {numbers({300, 77}, 1), numbers({300, 77}, 2), rate, numbers({300, 77}, 3), square, step},
+      {{"weight_decay", 0.01}, {"decoupled", std::int64_t{threads == 2}}}};
+  const Ran actual = runFast(node, threads), expected = runReference(node, stateWith(threads));
+  REQUIRE(actual.kernel == "cpu:AdamUpdate");
+  for (std::size_t i = 0; i < 3; ++i) CHECK(sameBits(actual.outputs.at(i), expected.outputs.at(i)));
+}
+
+TEST_CASE("SgdUpdate with Nesterov's momentum gives the reference's bits") {
+  const OneNode node{
+      "SgdUpdate",
+      {numbers({300, 77}, 1), numbers({300, 77}, 2), Tensor::scalar<float>(0.01f), numbers({300, 77}, 3)},
+      {{"momentum", 0.9}, {"weight_decay", 0.01}, {"nesterov", std::int64_t{1}}}};
+  const Ran actual = runFast(node), expected = runReference(node, stateWith(2));
+  for (std::size_t i = 0; i < 2; ++i) CHECK(sameBits(actual.outputs.at(i), expected.outputs.at(i)));
+}

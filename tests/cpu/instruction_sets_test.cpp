@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "core_engine/cpu/norm_bodies.h"
 #include "core_engine/cpu/tile_bodies.h"
 #include "tests/cpu/kernel_harness.h"
 
@@ -52,6 +53,10 @@ MSDBG_INLINE void elementWise(const Inputs& in, Results& r) {
   keepMap<TanhOf>(in.a, r);
   keepMap<ExpOf>(in.a, r);
   keepMap<LogOf>(in.positive, r);
+  keepMap<ErfOf>(in.a, r);
+  keepMap<SqrtOf>(in.positive, r);
+  keepMap<GeluOf>(in.a, r);
+  keepCombinations<GeluGradOf>(in, r);
   keepCombinations<AddOf>(in, r);
   keepCombinations<SubOf>(in, r);
   keepCombinations<MulOf>(in, r);
@@ -96,11 +101,39 @@ MSDBG_INLINE void updatesAndPools(const Inputs& in, Results& r) {
   r.indices = index;
 }
 
+MSDBG_INLINE void normalisations(const Inputs& in, Results& r) {
+  Floats y(in.a.size()), next(in.a.size()), mean(in.a.size()), square(in.a.size());
+  std::vector<double> products(in.a.size(), 0.25), sums(in.a.size(), 0.5);
+  const auto keep = [&r](const Floats& values) {
+    r.values.insert(r.values.end(), values.begin(), values.end());
+  };
+  r.sums.push_back(squaresBody(in.a.data(), 0.3, kCount));
+  r.sums.push_back(centredDotBody(in.a.data(), in.b.data(), 0.3, kCount));
+  normalBody(in.a.data(), {0.3f, 1.7f, -2.0f}, y.data(), kCount);
+  keep(y);
+  normalRowBody(in.a.data(), 0.3f, 1.7f, in.b.data(), in.positive.data(), y.data(), kCount);
+  keep(y);
+  normalGradBody(in.a.data(), in.b.data(), {1.7f, 0.3f, 0.2f, 0.1f}, y.data(), kCount);
+  keep(y);
+  addNormalRowBody(in.a.data(), in.b.data(), 0.3, 1.7, products.data(), sums.data(), kCount);
+  r.sums.insert(r.sums.end(), products.begin(), products.end());
+  r.sums.insert(r.sums.end(), sums.begin(), sums.end());
+  const AdamStep step{0.9, 0.999, 1e-8, 0.01, 0.995, 1e-3, 0.4};
+  adamBody(
+      step,
+      {in.a.data(), in.b.data(), in.b.data(), in.positive.data(), next.data(), mean.data(), square.data()},
+      kCount);
+  keep(next);
+  keep(mean);
+  keep(square);
+}
+
 MSDBG_INLINE Results everything(const Inputs& in) {
   Results r;
   elementWise(in, r);
   sumsAndLines(in, r);
   updatesAndPools(in, r);
+  normalisations(in, r);
   return r;
 }
 

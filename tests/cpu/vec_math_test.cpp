@@ -35,6 +35,30 @@ TEST_CASE("vecExp is within 2 ulp of libm over the whole range of float32") {
 TEST_CASE("vecLog is within 2 ulp of libm over the whole range of float32") {
   CHECK(worst([](float x) { return vecLog(x); }, [](double x) { return std::log(x); }) <= 2);
 }
+TEST_CASE("vecErf and Gelu's share of the normal distribution are within 2e-7 of libm") {
+  const auto furthest = [](const auto& f, const auto& exact) {
+    double largest = 0;
+    for (double x = -12; x <= 12; x += 1e-4) {
+      const float at = static_cast<float>(x);
+      largest = std::max(largest, std::abs(static_cast<double>(f(at)) - exact(static_cast<double>(at))));
+    }
+    return largest;
+  };
+  const auto normal = [](double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); };
+  CHECK(furthest([](float x) { return vecErf(x); }, [](double x) { return std::erf(x); }) <= 2e-7);
+  CHECK(furthest([](float x) { return vecNormal(x).below; }, normal) <= 2e-7);
+  CHECK(furthest([](float x) { return vecNormal(x).density; },
+                 [](double x) { return std::exp(-x * x / 2) / std::sqrt(2 * M_PI); }) <= 2e-7);
+}
+TEST_CASE("vecErf and vecGelu keep signs, infinities and NaN") {
+  CHECK(vecErf(kInf) == 1.0f);
+  CHECK(vecErf(-kInf) == -1.0f);
+  CHECK(std::isnan(vecErf(kNan)));
+  CHECK(vecGelu(kInf) == kInf);
+  CHECK(vecGelu(-20.0f) == 0.0f);
+  CHECK(std::isnan(vecGelu(kNan)));
+  CHECK(vecGeluSlope(20.0f) == 1.0f);
+}
 TEST_CASE("vecTanh is within 3 ulp of libm over the whole range of float32") {
   CHECK(worst([](float x) { return vecTanh(x); }, [](double x) { return std::tanh(x); }) <= 3);
 }

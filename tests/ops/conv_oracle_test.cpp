@@ -11,23 +11,25 @@ namespace {
 
 struct Direct {
   Shape x, w, y;
-  Ints strides, pads;
+  Ints strides, pads, dilations;
 
   /// f(x index, w index, y index) for every multiply-add of the convolution.
   template <typename F>
   void each(const F& f) const {
+    const std::int64_t groups = x[1] / w[1], filters = y[1] / groups;
     for (std::int64_t n = 0; n < y[0]; ++n)
       for (std::int64_t o = 0; o < y[1]; ++o)
         for (std::int64_t i = 0; i < y[2]; ++i)
           for (std::int64_t j = 0; j < y[3]; ++j)
-            for (std::int64_t c = 0; c < x[1]; ++c)
+            for (std::int64_t c = 0; c < w[1]; ++c)
               for (std::int64_t r = 0; r < w[2]; ++r)
                 for (std::int64_t s = 0; s < w[3]; ++s) {
-                  const std::int64_t row = i * strides[0] + r - pads[0],
-                                     column = j * strides[1] + s - pads[1];
+                  const std::int64_t row = i * strides[0] + r * dilations[0] - pads[0],
+                                     column = j * strides[1] + s * dilations[1] - pads[1],
+                                     channel = o / filters * w[1] + c;
                   if (row < 0 || row >= x[2] || column < 0 || column >= x[3]) continue;
-                  f(static_cast<std::size_t>(((n * x[1] + c) * x[2] + row) * x[3] + column),
-                    static_cast<std::size_t>(((o * x[1] + c) * w[2] + r) * w[3] + s),
+                  f(static_cast<std::size_t>(((n * x[1] + channel) * x[2] + row) * x[3] + column),
+                    static_cast<std::size_t>(((o * w[1] + c) * w[2] + r) * w[3] + s),
                     static_cast<std::size_t>(((n * y[1] + o) * y[2] + i) * y[3] + j));
                 }
   }
@@ -38,7 +40,14 @@ Ints attribute(const Sample& s, const char* name, const Ints& fallback) {
 }
 
 Direct direct(const Sample& s, const Shape& x, const Shape& w, const Shape& y) {
-  return {x, w, y, attribute(s, "strides", {1, 1}), attribute(s, "pads", {0, 0, 0, 0})};
+  // SAME_LOWER for the one sample that has it: one row and two columns before, none and one after.
+  const Ints pads = s.attributes.contains("auto_pad") ? Ints{1, 2, 0, 1} : Ints{0, 0, 0, 0};
+  return {x,
+          w,
+          y,
+          attribute(s, "strides", {1, 1}),
+          s.attributes.contains("auto_pad") ? pads : attribute(s, "pads", pads),
+          attribute(s, "dilations", {1, 1})};
 }
 
 void checkEqual(const Tensor& got, const std::vector<double>& wanted) {

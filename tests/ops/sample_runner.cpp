@@ -57,10 +57,16 @@ Tensor makeInput(const SampleInput& input, DType dtype, std::mt19937& random) {
       return filled<std::int64_t>(input.shape, [&](auto) { return random() % 3; });
     case Fill::kIntegers:
       return filled<std::int64_t>(input.shape, [&](auto) { return static_cast<double>(random() % 9) - 4; });
+    case Fill::kIndices:
+      return filled<std::int64_t>(input.shape, [&](auto) { return static_cast<double>(random() % 6) - 3; });
+    case Fill::kHalves:
+      return floating(input.shape, dtype, [&](auto) { return 0.5 * static_cast<double>(random() % 9) - 2; });
     case Fill::kMask:
       return filled<bool>(input.shape, [&](auto) { return random() % 2; });
     case Fill::kNormal:
     case Fill::kPooled:
+    case Fill::kReduced:
+    case Fill::kRange:
       break;
   }
   return floating(input.shape, dtype, [&](auto) { return normal(random); });
@@ -89,12 +95,21 @@ std::vector<Tensor> runKernel(const core::Node& node, const std::vector<Tensor>&
 
 }  // namespace
 
+/// Inputs that follow from those before them, and all others.
+static Tensor sampleValue(const Sample& sample, const std::vector<Tensor>& before, const SampleInput& input,
+                          DType dtype, std::mt19937& random) {
+  if (input.fill == Fill::kPooled) return callOp("MaxPool", {before[0]}, sample.attributes)[0];
+  if (input.fill == Fill::kReduced) return callOp("ReduceMax", {before.back()}, sample.attributes)[0];
+  constexpr double kRange[] = {2, 14.5, 2.5};
+  if (input.fill == Fill::kRange) return tensorOf(Shape{}, {kRange[before.size()]}, dtype);
+  return makeInput(input, dtype, random);
+}
+
 SampleGraph buildSample(const Sample& sample, DType dtype) {
   SampleGraph s{std::make_unique<core::Graph>("network", dtype), {}, {}, {}, {}};
   std::mt19937 random(20240611);
   for (const SampleInput& input : sample.inputs) {
-    s.values.push_back(input.fill == Fill::kPooled ? callOp("MaxPool", {s.values[0]}, sample.attributes)[0]
-                                                   : makeInput(input, dtype, random));
+    s.values.push_back(sampleValue(sample, s.values, input, dtype, random));
     s.inputs.push_back(addInput(*s.graph, s.inputs.size(), s.values.back()));
   }
   s.outputs = core::applyOp(sample.op, s.inputs, sample.attributes, std::source_location::current());

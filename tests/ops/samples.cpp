@@ -4,6 +4,7 @@ namespace msdbg::test {
 namespace {
 
 using core::Attributes;
+const std::int64_t kZero = 0, kOne = 1;
 
 Attributes window(const Ints& kernel, const Ints& strides, const Ints& pads) {
   return {{"kernel_shape", kernel}, {"strides", strides}, {"pads", pads}};
@@ -15,7 +16,6 @@ Attributes with(Attributes attributes, const char* name, core::AttributeValue va
 }
 Attributes transposed(std::int64_t a, std::int64_t b) { return {{"transA", a}, {"transB", b}}; }
 Attributes axes(const Ints& list, std::int64_t keepdims) { return {{"axes", list}, {"keepdims", keepdims}}; }
-const std::int64_t kZero = 0, kOne = 1;
 
 std::vector<Sample> convolutions() {
   const Attributes odd = strided({2, 1}, {1, 0, 2, 1});
@@ -31,6 +31,23 @@ std::vector<Sample> convolutions() {
        "channels that fill vectors",
        {{{2, 16, 9, 9}}, {{24, 16, 3, 3}}, {{24}}},
        strided({1, 1}, {1, 1, 1, 1})},
+      {"Conv",
+       "groups and dilations",
+       {{{2, 4, 7, 9}}, {{6, 2, 3, 2}}, {{6}}},
+       with(with(odd, "group", std::int64_t{2}), "dilations", Ints{2, 3})},
+      {"Conv", "a filter per channel", {{{2, 5, 6, 6}}, {{5, 1, 3, 3}}}, {{"group", std::int64_t{5}}}},
+      {"Conv",
+       "automatic padding",
+       {{{1, 2, 5, 6}}, {{3, 2, 2, 4}}},
+       with(strided({2, 1}, {0, 0, 0, 0}), "auto_pad", std::string("SAME_LOWER"))},
+      {"ConvGradInput",
+       "groups and dilations",
+       {{{2, 6, 3, 7}}, {{6, 2, 3, 2}}},
+       with(with(with(odd, "group", std::int64_t{2}), "dilations", Ints{2, 3}), "shape", Ints{2, 4, 7, 9})},
+      {"ConvGradWeight",
+       "groups and dilations",
+       {{{2, 6, 3, 7}}, {{2, 4, 7, 9}}},
+       with(with(with(odd, "group", std::int64_t{2}), "dilations", Ints{2, 3}), "kernel_shape", Ints{3, 2})},
       {"ConvGradInput", "one element", {{{1, 1, 1, 1}}, {{1, 1, 1, 1}}}, {{"shape", Ints{1, 1, 1, 1}}}},
       {"ConvGradInput",
        "odd strides and pads",
@@ -57,6 +74,10 @@ std::vector<Sample> pools() {
   return {
       {"MaxPool", "two by two", {{{2, 3, 4, 6}, Fill::kApart}}, window({2, 2}, {2, 2}, {0, 0, 0, 0})},
       {"MaxPool", "overlapping, padded", {{{2, 2, 5, 7}, Fill::kApart}}, overlapping},
+      {"MaxPool",
+       "dilated, rounded up",
+       {{{2, 2, 7, 8}, Fill::kApart}},
+       with(with(window({2, 3}, {2, 3}, {1, 1, 0, 1}), "dilations", Ints{2, 1}), "ceil_mode", kOne)},
       {"MaxPool", "one element", {{{1, 1, 1, 1}, Fill::kApart}}, {{"kernel_shape", Ints{1, 1}}}},
       {"MaxPoolGrad",
        "two by two",
@@ -179,6 +200,7 @@ std::vector<Sample> trainingOps() {
       {"DropoutGrad", "half", {{{6, 7}}, {{6, 7}, Fill::kMask}}, {{"ratio", 0.5}}},
       {"DropoutGrad", "one element", {{{}}, {{}, Fill::kMask}}, {{"ratio", 0.25}}},
       {"SgdUpdate", "plain", {{{5, 3}}, {{5, 3}}, {{}}}},
+      {"SgdUpdate", "nesterov", {{{5, 3}}, {{5, 3}}, {{}}, {{5, 3}}}, with(momentum, "nesterov", kOne)},
       {"SgdUpdate", "momentum and weight decay", {{{70, 101}}, {{70, 101}}, {{}}, {{70, 101}}}, momentum},
   };
 }
@@ -188,8 +210,8 @@ std::vector<Sample> trainingOps() {
 const std::vector<Sample>& samples() {
   static const std::vector<Sample> all = [] {
     std::vector<Sample> list;
-    for (auto part :
-         {convolutions, pools, products, binaries, activations, softmaxes, shapes, reductions, trainingOps})
+    for (auto part : {convolutions, pools, products, binaries, activations, softmaxes, shapes, reductions,
+                      trainingOps, elementwiseSamples, rearrangingSamples, normalizationSamples})
       for (Sample& s : part()) list.push_back(std::move(s));
     return list;
   }();

@@ -22,6 +22,10 @@ enum class Fill {
   kMask,            // Bool
   kRelu,            // the positive part of kApart
   kPooled,          // MaxPool of the first input
+  kReduced,         // ReduceMax of the input before, by the sample's axes
+  kIndices,         // Int64 in [-3, 3)
+  kHalves,          // multiples of 1/2 in [-2, 2]: many of them equal
+  kRange,           // scalars 2, 14.5, 2.5 in this order
 };
 
 struct SampleInput {
@@ -34,9 +38,14 @@ struct Sample {
   std::vector<SampleInput> inputs;
   core::Attributes attributes = {};
   bool checkGradient = true;  // false: rounds or truncates, so differences say nothing
+  // Gradients are those of the first outputs with respect to the first inputs: the others are statistics.
+  std::size_t gradientInputs = SIZE_MAX, gradientOutputs = SIZE_MAX;
 };
 
 const std::vector<Sample>& samples();
+std::vector<Sample> elementwiseSamples();    // samples_elementwise.cpp
+std::vector<Sample> rearrangingSamples();    // samples_rearranging.cpp
+std::vector<Sample> normalizationSamples();  // samples_normalization.cpp: and pools, updates
 
 /// A graph with this one node (inputs in0, in1, … are trainable parameters where floating) and values for its
 /// inputs.

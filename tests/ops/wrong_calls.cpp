@@ -29,10 +29,20 @@ std::vector<WrongCall> wrongWindows() {
        {{"kernel_shape", Ints{5, 5}}},
        {"[5, 5]", "weight's is [3, 3]"}},
       {"Conv", {f({1, 3, 8, 8}), f({4, 3, 0, 0})}, {{"kernel_shape", Ints{3, 3}}}, {"weight's is [0, 0]"}},
+      {"Conv", {f({1, 3, 8, 8}), f({4, 1, 3, 3})}, {{"group", std::int64_t{3}}}, {"group is 3", "divisor"}},
       {"Conv",
        {f({1, 3, 8, 8}), f({4, 3, 3, 3})},
-       {{"group", std::int64_t{3}}},
-       {"groups", "not implemented"}},
+       {{"group", std::int64_t{2}}},
+       {"3 input channels", "times 2 groups"}},
+      {"Conv", {f({1, 3, 8, 8}), f({4, 3, 3, 3})}, {{"group", std::int64_t{0}}}, {"group is 0"}},
+      {"Conv",
+       {f({1, 3, 8, 8}), f({4, 3, 3, 3})},
+       {{"dilations", Ints{4, 1}}},
+       {"kernel [9, 3]", "larger than the padded input plane [8, 8]"}},
+      {"Conv",
+       {f({1, 3, 8, 8}), f({4, 3, 3, 3})},
+       {{"auto_pad", std::string("SAME")}},
+       {"auto_pad is 'SAME'"}},
       {"Conv", {f({1, 3, 8, 8}), f64({4, 3, 3, 3})}, {}, {"W is float64", "X is float32", "one dtype"}},
       {"Conv", {f({-1, 3, 8, 8}), f({4, 3, 3, 3})}, {}, {"X is float32[-1, 3, 8, 8]", "must be known"}},
       {"ConvGradInput", {f({1, 4, 4, 4}), f({4, 2, 3, 3})}, {}, {"attribute shape is []"}},
@@ -145,12 +155,106 @@ std::vector<WrongCall> wrongTraining() {
   };
 }
 
+std::vector<WrongCall> wrongFunctions() {
+  std::vector<WrongCall> list;
+  for (const std::string op : {"Exp", "Log", "Sqrt"})
+    list.push_back({op, {i64({2})}, {}, {"X is int64[2]", "float32 or float64"}});
+  for (const std::string op : {"Erf", "Gelu", "LeakyRelu", "Elu", "HardSigmoid", "HardSwish", "Clip"}) {
+    list.push_back({op, {i64({2})}, {}, {"X is int64[2]", "float32 or float64"}});
+    list.push_back({op + "Grad", {f({2}), f({3})}, {}, {"X is float32[3]", "shape [2]"}});
+  }
+  list.push_back({"Gelu", {f({2})}, {{"approximate", std::string("fast")}}, {"'fast'", "none or tanh"}});
+  for (const std::string op : {"Equal", "Greater", "Less"}) {
+    list.push_back({op, {f({2}), i64({2})}, {}, {"B is int64[2]", "float32"}});
+    list.push_back({op, {f({2, 3}), f({2})}, {}, {"B is float32[2]", "broadcast with [2, 3]"}});
+  }
+  for (const std::string op : {"Max", "Min"}) {
+    list.push_back({op, {f({2}), f({2}), i64({2})}, {}, {"data is int64[2]", "float32"}});
+    list.push_back({op, {f({2}), f({3})}, {}, {"data is float32[3]", "broadcast with [2]"}});
+  }
+  list.push_back({"Pow", {f({2}), f({3})}, {}, {"A is [2] but B is [3]"}});
+  list.push_back({"Where", {f({2}), f({2}), f({2})}, {}, {"condition is float32[2]", "bool"}});
+  list.push_back({"Where", {{DType::Bool, {2}}, f({2}), f64({2})}, {}, {"Y is float64[2]", "float32"}});
+  return list;
+}
+
+std::vector<WrongCall> wrongPicks() {
+  const auto attribute = [](const char* name, Ints values) {
+    return core::Attributes{{name, std::move(values)}};
+  };
+  const core::Attributes zeroStep{{"starts", Ints{0}}, {"ends", Ints{1}}, {"steps", Ints{0}}};
+  const core::Attributes twice{{"starts", Ints{0, 0}}, {"ends", Ints{1, 1}}, {"axes", Ints{0, -2}}};
+  const core::Attributes sliced{{"starts", Ints{0}}, {"ends", Ints{2}}, {"shape", Ints{4, 3}}};
+  return {
+      {"Slice", {f({4, 3})}, zeroStep, {"steps is [0]"}},
+      {"Slice", {f({4, 3})}, twice, {"dimension 0 twice"}},
+      {"Slice", {f({4, 3})}, {{"starts", Ints{0}}, {"ends", Ints{}}}, {"one number per sliced axis"}},
+      {"SliceGrad", {f({3, 3})}, sliced, {"dY is float32[3, 3]", "[2, 3]"}},
+      {"SliceGrad", {f({3, 3})}, attribute("shape", {-4}), {"attribute shape is [-4]"}},
+      {"Concat", {f({2, 3}), f({3, 3})}, {{"axis", std::int64_t{1}}}, {"inputs is float32[3, 3]", "[2, 3]"}},
+      {"Concat", {f({2, 3}), i64({2, 3})}, {{"axis", std::int64_t{1}}}, {"inputs is int64"}},
+      {"Split", {f({5})}, attribute("split", {2, 2}), {"split is [2, 2]", "add up to 5"}},
+      {"Split", {f({5})}, attribute("split", {INT64_MAX, INT64_MAX}), {"add up to 5"}},
+      {"Split", {f({5})}, {}, {"num_outputs"}},
+      {"Gather", {f({5, 3}), f({2})}, {}, {"indices is float32[2]", "int32 or int64"}},
+      {"Gather", {f({5, 3}), i64({2})}, {{"axis", std::int64_t{2}}}, {"axis 2"}},
+      {"GatherGrad", {f({2, 3}), i64({4})}, attribute("shape", {5, 3}), {"dY is float32[2, 3]", "[4, 3]"}},
+      {"Pad", {f({2, 3})}, attribute("pads", {1, 1}), {"pads has 2 numbers", "4 were expected"}},
+      {"Pad", {f({2})}, attribute("pads", {-2, -1}), {"-2 and -1", "dimension of 2"}},
+      {"Pad", {f({2})}, attribute("pads", {INT64_MAX, 0}), {"not possible"}},
+      {"Pad", {f({2})}, {{"pads", Ints{1, 1}}, {"mode", std::string("mirror")}}, {"'mirror'", "reflect"}},
+      {"PadGrad", {f({4})}, {{"pads", Ints{1, 1}}, {"shape", Ints{3}}}, {"dY is float32[4]", "[5]"}},
+      {"Squeeze", {f({2, 1})}, attribute("axes", {0}), {"dimension 0 of data [2, 1] is not 1"}},
+      {"Unsqueeze", {f({2})}, attribute("axes", {0, -2}), {"dimension 0 twice"}},
+      {"Unsqueeze", {f({2})}, attribute("axes", {2}), {"axis 2"}},
+      {"Expand", {f({2, 3})}, attribute("shape", {2}), {"input is float32[2, 3]", "broadcast with [2]"}},
+      {"Expand", {f({1})}, attribute("shape", {INT64_MAX, 2}), {"which no tensor can be"}},
+      {"Trilu", {f({3})}, {}, {"input is float32[3]", "2 dimensions or more"}},
+      {"Range", {f({}), f({}), i64({})}, {{"length", std::int64_t{2}}}, {"delta is int64"}},
+      {"Range", {f({}), f({}), f({})}, {}, {"length is [-1]"}},
+      {"ArgMax", {f({2, 0})}, {{"axis", std::int64_t{1}}}, {"the axis is empty"}},
+      {"ReduceMax", {f({2, 3})}, attribute("axes", {2}), {"axis 2"}},
+      {"ReduceMaxGrad",
+       {f({1, 2}), f({2, 3}), f({1, 3})},
+       attribute("axes", {0}),
+       {"dY is float32[1, 2]", "[1, 3]"}},
+      {"ReduceSumSquare", {i64({2})}, {}, {"X is int64[2]"}},
+  };
+}
+
+std::vector<WrongCall> wrongNormalizations() {
+  const auto c = f({3});
+  return {
+      {"BatchNormalization", {f({2, 3, 4}), c, f({4}), c, c}, {}, {"B is float32[4]", "shape [3]"}},
+      {"BatchNormalization", {f({2}), c, c, c, c}, {}, {"X is float32[2]", "[N, C"}},
+      {"BatchNormalizationGrad", {f({2, 3}), f({2, 4}), c, c, c}, {}, {"dY is float32[2, 3]", "[2, 4]"}},
+      {"LayerNormalization", {f({2, 3}), f({2})}, {}, {"Scale is float32[2]", "shape [3]"}},
+      {"LayerNormalization", {f({2, 3}), f({3}), f({2, 3})}, {}, {"B is float32[2, 3]", "shape [3]"}},
+      {"LayerNormalizationGrad",
+       {f({2, 3}), f({2, 3}), f({3}), f({2}), f({2, 1})},
+       {},
+       {"Mean is float32[2]", "shape [2, 1]"}},
+      {"AveragePool", {f({1, 3, 8, 8})}, {}, {"kernel_shape"}},
+      {"AveragePoolGrad",
+       {f({1, 3, 3, 3})},
+       {{"kernel_shape", Ints{2, 2}}, {"shape", Ints{1, 3, 5, 5}}},
+       {"dY is float32[1, 3, 3, 3]", "[1, 3, 4, 4]"}},
+      {"GlobalAveragePool", {f({2, 3})}, {}, {"X is float32[2, 3]", "planes"}},
+      {"AdamUpdate", {f({2}), f({2}), f({}), f({2}), f({2}), f({})}, {}, {"step is float32[]", "int64"}},
+      {"AdamUpdate", {f({2}), f({2}), f({}), f({3}), f({2}), i64({})}, {}, {"exp_avg is float32[3]", "[2]"}},
+      {"AdamUpdate", {f({2}), f({2}), f({}), f({2}), f({2}), i64({})}, {{"beta1", 1.0}}, {"beta1", "[0, 1)"}},
+      {"StepUpdate", {f({})}, {}, {"step is float32[]", "int64"}},
+      {"SgdUpdate", {f({2}), f({2}), f({})}, {{"nesterov", std::int64_t{1}}}, {"nesterov needs a momentum"}},
+  };
+}
+
 }  // namespace
 
 const std::vector<WrongCall>& wrongCalls() {
   static const std::vector<WrongCall> all = [] {
     std::vector<WrongCall> list;
-    for (auto part : {wrongWindows, wrongProducts, wrongElementwise, wrongLosses, wrongShapes, wrongTraining})
+    for (auto part : {wrongWindows, wrongProducts, wrongElementwise, wrongLosses, wrongShapes, wrongTraining,
+                      wrongFunctions, wrongPicks, wrongNormalizations})
       for (WrongCall& call : part()) list.push_back(std::move(call));
     return list;
   }();

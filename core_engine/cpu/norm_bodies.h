@@ -1,0 +1,106 @@
+// The loops of the normalisations and of Adam, inlined as those of tile_bodies.h: an element's result depends
+// on that element only, sums have 16 lanes whose folding never changes. Thread-safe.
+#pragma once
+
+#include "core_engine/cpu/tile_bodies.h"
+#include "core_engine/ops/adam.h"
+
+namespace msdbg::core::cpu {
+
+/// lanes += (x - mean)^2 for 16 elements.
+MSDBG_INLINE void addSquareLanes(const float* x, double mean, QuadOfDouble* lanes) {
+  for (int k = 0; k < 4; ++k) {
+    QuadOfDouble v;
+    loadQuad(x + 4 * k, v);
+    v -= mean;
+    lanes[k] += v * v;
+  }
+}
+/// sum((x - mean)^2); what does not fill the lanes is summed by itself.
+MSDBG_INLINE double squaresBody(const float* x, double mean, std::int64_t n) {
+  QuadOfDouble lanes[4] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) addSquareLanes(x + i, mean, lanes);
+  double tail = 0;
+  for (; i < n; ++i) {
+    const double v = static_cast<double>(x[i]) - mean;
+    tail += v * v;
+  }
+  return foldLanes(lanes) + tail;
+}
+
+/// sum(a * (x - mean))
+MSDBG_INLINE double centredDotBody(const float* a, const float* x, double mean, std::int64_t n) {
+  QuadOfDouble lanes[4] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (int k = 0; k < 4; ++k) {
+      QuadOfDouble v, w;
+      loadQuad(a + i + 4 * k, v);
+      loadQuad(x + i + 4 * k, w);
+      w -= mean;
+      lanes[k] += v * w;
+    }
+  double tail = 0;
+  for (; i < n; ++i) tail += static_cast<double>(a[i]) * (static_cast<double>(x[i]) - mean);
+  return foldLanes(lanes) + tail;
+}
+
+struct NormalSettings {
+  float mean, factor, shift;
+};
+/// y = (x - mean) * factor + shift
+MSDBG_INLINE void normalBody(const float* __restrict x, const NormalSettings& settings, float* __restrict y,
+                             std::int64_t n) {
+  const NormalSettings s = settings;
+  for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - s.mean) * s.factor + s.shift;
+}
+/// y = (x - mean) * inverse * scale + shift, scale and shift per element
+MSDBG_INLINE void normalRowBody(const float* __restrict x, float mean, float inverse,
+                                const float* __restrict scale, const float* __restrict shift,
+                                float* __restrict y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * inverse * scale[i] + shift[i];
+}
+
+struct NormalGradSettings {
+  float factor, mean, constant, slope;
+};
+/// dx = factor * ((dy - constant) - (x - mean) * slope)
+MSDBG_INLINE void normalGradBody(const float* __restrict dy, const float* __restrict x,
+                                 const NormalGradSettings& settings, float* __restrict dx, std::int64_t n) {
+  const NormalGradSettings s = settings;
+  for (std::int64_t i = 0; i < n; ++i) dx[i] = s.factor * ((dy[i] - s.constant) - (x[i] - s.mean) * s.slope);
+}
+
+/// products += dy * (x - mean) * inverse, sums += dy: a row of LayerNormalization's column sums.
+MSDBG_INLINE void addNormalRowBody(const float* __restrict dy, const float* __restrict x, double mean,
+                                   double inverse, double* __restrict products, double* __restrict sums,
+                                   std::int64_t n) {
+  for (std::int64_t j = 0; j < n; ++j) {
+    const double gradient = static_cast<double>(dy[j]);
+    products[j] += gradient * ((static_cast<double>(x[j]) - mean) * inverse);
+    sums[j] += gradient;
+  }
+}
+
+struct AdamArrays {
+  const float *p, *g, *mean, *square;
+  float *next, *nextMean, *nextSquare;
+};
+/// op_adam_update.cpp's formula, operation by operation.
+MSDBG_INLINE void adamBody(const AdamStep& settings, const AdamArrays& a, std::int64_t n) {
+  const AdamStep s = settings;
+  const float* __restrict p = a.p, * __restrict g = a.g, * __restrict mean = a.mean, * __restrict square = a.square;
+  float* __restrict next = a.next, * __restrict nextMean = a.nextMean, * __restrict nextSquare = a.nextSquare;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double value = static_cast<double>(p[i]), plain = static_cast<double>(g[i]);
+    const double gradient = s.decay == 0 ? plain : plain + s.decay * value;
+    nextMean[i] = static_cast<float>(s.beta1 * static_cast<double>(mean[i]) + (1 - s.beta1) * gradient);
+    nextSquare[i] =
+        static_cast<float>(s.beta2 * static_cast<double>(square[i]) + (1 - s.beta2) * gradient * gradient);
+    const double root = std::sqrt(static_cast<double>(nextSquare[i])) / s.rootCorrection + s.epsilon;
+    next[i] = static_cast<float>(value * s.keep - s.rate * (static_cast<double>(nextMean[i]) / root));
+  }
+}
+
+}  // namespace msdbg::core::cpu
