@@ -54,7 +54,7 @@ Status planProgram(const DumpOptions& options, const Context& context, DumpPlan&
   if (!model.model.empty())
     return Error(ErrorCode::kUsage,
                  fmt::format("dump: either the model {} or a program, not both", model.model));
-  if (model.batch || model.lr || model.dropout || model.data != ModelSettings{}.data)
+  if (model.batch || model.lr || model.dropout || !model.data.empty())
     return Error(ErrorCode::kUsage,
                  "dump: --data, --batch, --lr and --dropout are for models; give a program's own "
                  "options behind its name");
@@ -102,12 +102,12 @@ Status planModel(const DumpOptions& options, DumpPlan& plan, const std::vector<c
   MSDBG_ASSIGN(const ModelTraining training, ModelTraining::choose(options.model, plan.ranks));
   MSDBG_ASSIGN(const auto loader, training.loader(plan.seed));
   plan.model = options.model.model;
-  plan.data = options.model.data;
+  plan.data = training.data;
   if (!plan.steps) plan.steps = kDefaultSteps;
   plan.program = {fs::read_symlink("/proc/self/exe").string(), "train-model", plan.model};
   addOption(plan.program, "--data", plan.data);
   addOption(plan.program, "--batch", std::to_string(training.options.batch * plan.ranks));
-  addOption(plan.program, "--lr", core::formatDouble(training.optimizer.lr));
+  addOption(plan.program, "--lr", core::formatDouble(training.optimizer.lr()));
   addOption(plan.program, "--dropout", core::formatDouble(training.options.dropout));
   return planGraph(options, training, plan, faults);
 }

@@ -38,7 +38,10 @@ core::Status checkNumbers(const ModelSettings& settings, const core::ModelInfo& 
 }  // namespace
 
 void ModelSettings::addOptions(CLI::App& app) {
-  app.add_option("--data", data, "digits (drawn, the default) or mnist:DIR")->type_name("SPEC");
+  app.add_option(
+         "--data", data,
+         "images: digits (drawn, the default) or mnist:DIR; text: words (drawn, the default) or text:FILE")
+      ->type_name("SPEC");
   app.add_option("--batch", batch, "rows of one iteration over all ranks (default: the model's)")
       ->type_name("N");
   app.add_option("--lr", lr, "learning rate (default: the model's)")->type_name("X");
@@ -58,8 +61,9 @@ Result<ModelTraining> ModelTraining::choose(const ModelSettings& settings, int r
   training.options.batch = batch / ranks;
   training.options.dropout = settings.dropout.value_or(0);
   training.optimizer = training.info->optimizer;
-  if (settings.lr) training.optimizer.lr = *settings.lr;
+  if (settings.lr) training.optimizer.setLr(*settings.lr);
   training.data = settings.data;
+  if (training.data.empty()) training.data = training.info->readsText() ? "words" : "digits";
   return training;
 }
 
@@ -74,6 +78,7 @@ Result<core::Value> ModelTraining::build(core::Graph& graph) const {
 Result<std::unique_ptr<core::DataLoader>> ModelTraining::loader(std::uint64_t seed) const {
   core::LoaderOptions wanted;
   wanted.image = info->image;
+  wanted.sequence = info->sequence;
   wanted.batch = options.batch;
   wanted.seed = seed;
   return core::makeLoader(data, wanted);

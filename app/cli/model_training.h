@@ -19,7 +19,7 @@ inline constexpr std::int64_t kDefaultSteps = 20;
 
 /// Options of a model's training; unset ones are the model's own.
 struct ModelSettings {
-  std::string model, data = "digits";
+  std::string model, data;            // data empty: the model's own
   std::optional<std::int64_t> batch;  // global: over all ranks
   std::optional<double> lr, dropout;
 
@@ -30,7 +30,7 @@ struct ModelSettings {
 struct ModelTraining {
   const core::ModelInfo* info = nullptr;
   core::ModelOptions options;  // batch: rows per rank
-  core::Sgd optimizer;
+  core::Optimizer optimizer;
   std::string data;
 
   /// kNotFound: unknown model (nearest ones); kUsage: the batch cannot be divided over the ranks, dropout

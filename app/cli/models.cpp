@@ -18,27 +18,40 @@ std::int64_t parameterCount(const core::ModelInfo& model) {
   return count;
 }
 
+Json ruleJson(const core::Sgd& r) {
+  return {{"momentum", r.momentum}, {"weight_decay", r.weightDecay}, {"nesterov", r.nesterov}};
+}
+template <typename AdamRule>
+Json ruleJson(const AdamRule& r) {
+  return {{"beta1", r.beta1}, {"beta2", r.beta2}, {"epsilon", r.epsilon}, {"weight_decay", r.weightDecay}};
+}
+
+Json optimizerJson(const core::Optimizer& optimizer) {
+  Json json = std::visit([](const auto& rule) { return ruleJson(rule); }, optimizer.rule);
+  json["name"] = optimizer.name();
+  json["lr"] = optimizer.lr();
+  return json;
+}
+
+std::string inputText(const core::ModelInfo& m) {
+  if (m.readsText()) return fmt::format("{} bytes", m.sequence);
+  return fmt::format("{}x{}x{}", m.image.channels, m.image.height, m.image.width);
+}
+
 Json modelJson(const core::ModelInfo& model) {
-  return {{"name", model.name},
-          {"doc", model.doc},
-          {"file", model.file},
-          {"image", {model.image.channels, model.image.height, model.image.width}},
-          {"batch", model.batch},
-          {"parameters", parameterCount(model)},
-          {"optimizer",
-           {{"lr", model.optimizer.lr},
-            {"momentum", model.optimizer.momentum},
-            {"weight_decay", model.optimizer.weightDecay}}},
-          {"dropout", model.hasDropout}};
+  return {
+      {"name", model.name},         {"doc", model.doc},
+      {"file", model.file},         {"image", {model.image.channels, model.image.height, model.image.width}},
+      {"batch", model.batch},       {"parameters", parameterCount(model)},
+      {"sequence", model.sequence}, {"optimizer", optimizerJson(model.optimizer)},
+      {"dropout", model.hasDropout}};
 }
 
 void printTable() {
   Table table({"model", ">parameters", "input", ">batch", ">lr", "source", "what it is"});
   for (const core::ModelInfo& m : core::builtinModels())
-    table.row({std::string(m.name), groupedNumber(parameterCount(m)),
-               fmt::format("{}x{}x{}", m.image.channels, m.image.height, m.image.width),
-               std::to_string(m.batch), fmt::format("{:g}", m.optimizer.lr), std::string(m.file),
-               std::string(m.doc)});
+    table.row({std::string(m.name), groupedNumber(parameterCount(m)), inputText(m), std::to_string(m.batch),
+               fmt::format("{:g}", m.optimizer.lr()), std::string(m.file), std::string(m.doc)});
   fmt::print("{}", table.text());
 }
 

@@ -59,7 +59,7 @@ ModelInfo alexnetModel() {
           .file = "core_engine/models/alexnet.cpp",
           .image = {3, 32, 32},
           .batch = 64,
-          .optimizer = {.lr = 0.01, .momentum = 0.9},
+          .optimizer = Sgd{.lr = 0.01, .momentum = 0.9},
           .hasDropout = true,
           .build = alexnet};
 }

@@ -6,7 +6,8 @@
 namespace msdbg::core {
 
 std::span<const ModelInfo> builtinModels() {
-  static const std::array kModels = {mlpModel(), lenet5Model(), alexnetModel()};  // the only list
+  static const std::array kModels = {mlpModel(), lenet5Model(), alexnetModel(), resnet20Model(),
+                                     gptModel()};  // the only list
   return kModels;
 }
 

@@ -44,7 +44,7 @@ ModelInfo lenet5Model() {
           .file = "core_engine/models/lenet5.cpp",
           .image = {1, 28, 28},
           .batch = 64,
-          .optimizer = {.lr = 0.01, .momentum = 0.9},
+          .optimizer = Sgd{.lr = 0.01, .momentum = 0.9},
           .hasDropout = false,
           .build = lenet5};
 }

@@ -33,7 +33,7 @@ ModelInfo mlpModel() {
           .file = "core_engine/models/mlp.cpp",
           .image = {1, 28, 28},
           .batch = 256,
-          .optimizer = {.lr = 0.01, .momentum = 0.9},
+          .optimizer = Sgd{.lr = 0.01, .momentum = 0.9},
           .hasDropout = false,
           .build = mlp};
 }

@@ -15,18 +15,20 @@ namespace msdbg::core {
 
 struct ModelOptions {
   std::int64_t batch = 0;  // rows per rank, > 0
-  double dropout = 0;      // alexnet only; kUsage elsewhere when not 0
+  double dropout = 0;      // alexnet only; BuildError elsewhere when not 0
   DType dtype = DType::Float32;
 };
 
 struct ModelInfo {
   std::string_view name;  // "alexnet"
   std::string_view doc;
-  std::string_view file;  // "core_engine/models/alexnet.cpp"
-  ImageSpec image;
-  std::int64_t batch;  // default global batch
-  Sgd optimizer;       // default
-  bool hasDropout;
+  std::string_view file;      // "core_engine/models/alexnet.cpp"
+  ImageSpec image = {};       // of models that look at images
+  std::int64_t sequence = 0;  // bytes in a row, of models that read text; 0: images
+  std::int64_t batch;         // default global batch
+  Optimizer optimizer;        // default
+  bool hasDropout = false;
+  bool readsText() const { return sequence > 0; }
   Value (*build)(Graph& graph, const ModelOptions& options);  // inputs "x" and "label"; returns the loss
 };
 

@@ -8,6 +8,8 @@ namespace msdbg::core {
 ModelInfo mlpModel();
 ModelInfo lenet5Model();
 ModelInfo alexnetModel();
+ModelInfo resnet20Model();
+ModelInfo gptModel();
 
 /// Throws BuildError: no rows, another dtype than the graph's, or a dropout that is not in [0, 1) or not this
 /// model's.

@@ -15,6 +15,7 @@ struct Pass {
 constexpr Pass kPipeline[] = {
     {"differentiate", differentiatePass},
     {"allreduce_gradients", allreduceGradientsPass},
+    {"clip_gradients", clipGradientsPass},
     {"insert_updates", insertUpdatesPass},
 };
 
@@ -33,8 +34,9 @@ Status runPass(const Pass& pass, Graph& graph, TrainingGraph& training, std::vec
 
 }  // namespace
 
-Result<TrainingGraph> compileTraining(Graph& graph, TensorId loss, const Sgd& optimizer, int ranks,
+Result<TrainingGraph> compileTraining(Graph& graph, TensorId loss, const Optimizer& optimizer, int ranks,
                                       std::vector<PassLog>* log) {
+  MSDBG_TRY(checkOptimizer(optimizer));
   if (Status s = verify(graph); !s.ok()) return s.error().in("the model as built");
   TrainingGraph training;
   training.loss = loss;

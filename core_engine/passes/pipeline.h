@@ -1,6 +1,6 @@
 // The training compiler: a flat list of rewrites, each timed and verified. Order of the resulting table:
-// forward, backward, the Allreduce of each parameter gradient (ranks > 1), the updates; the last two in the
-// order in which backward makes the gradients available (last layer first).
+// forward, backward, the Allreduce of each parameter gradient (ranks > 1), clipping, the updates; the
+// collectives and updates in the order in which backward makes the gradients available (last layer first).
 #pragma once
 
 #include <string>
@@ -14,13 +14,13 @@ namespace msdbg::core {
 /// What passes share: filled in as they go.
 struct TrainingGraph {
   TensorId loss, learningRate;
-  Sgd optimizer;
+  Optimizer optimizer;
   int ranks = 1;
   struct ParameterGradient {
     TensorId parameter, gradient;
   };
-  std::vector<ParameterGradient>
-      gradients;  // in order of availability; gradient is the reduced one after Allreduce
+  std::vector<ParameterGradient> gradients;  // in order of availability; gradient is the reduced one after
+                                             // Allreduce, then the clipped one
 };
 
 struct PassLog {
@@ -29,14 +29,15 @@ struct PassLog {
   std::string changed;  // "added 24 nodes", "(unchanged)"
 };
 
-/// Rewrites a forward graph into a training graph in place. Errors as addGradients; kInternal (naming the
-/// pass) when one broke the graph.
-Result<TrainingGraph> compileTraining(Graph& graph, TensorId loss, const Sgd& optimizer, int ranks,
+/// Rewrites a forward graph into a training graph in place. Errors as addGradients and checkOptimizer;
+/// kInternal (naming the pass) when one broke the graph.
+Result<TrainingGraph> compileTraining(Graph& graph, TensorId loss, const Optimizer& optimizer, int ranks,
                                       std::vector<PassLog>* log = nullptr);
 
 // One file per pass.
 Status differentiatePass(Graph& graph, TrainingGraph& training);       // differentiate.cpp
 Status allreduceGradientsPass(Graph& graph, TrainingGraph& training);  // allreduce_gradients.cpp
+Status clipGradientsPass(Graph& graph, TrainingGraph& training);       // clip_gradients.cpp
 Status insertUpdatesPass(Graph& graph, TrainingGraph& training);       // insert_updates.cpp
 
 }  // namespace msdbg::core

@@ -59,15 +59,15 @@ bool isInput(const TensorInfo& info) {
 struct Trainer::Impl {
   RunContext& run;
   Graph& graph;
-  double learningRate;
+  Optimizer optimizer;
   TrainingGraph compiled;
   std::optional<Classification> classification;
   std::unique_ptr<Executor> executor;
   std::map<std::string, TensorId, std::less<>> inputs;  // by name in a batch; filled as names are met
   Iteration next{0};
 
-  Impl(RunContext& context, Graph& g, Value loss, const Sgd& optimizer)
-      : run(context), graph(g), learningRate(optimizer.lr), classification(findClassification(g)) {
+  Impl(RunContext& context, Graph& g, Value loss, const Optimizer& chosen)
+      : run(context), graph(g), optimizer(chosen), classification(findClassification(g)) {
     if (&loss.graph() != &graph) fail("the loss belongs to another graph than the one to train");
     compiled = take(compileTraining(graph, loss.id(), optimizer, run.ranks()));
     executor = take(Executor::create(graph, executorOptions()));
@@ -133,9 +133,9 @@ struct Trainer::Impl {
   Tensor learningRateTensor() const {
     const TensorInfo& info = graph.tensor(compiled.learningRate);
     Tensor tensor(info.dtype, info.shape);
-    visitFloating(info.dtype, [&](auto zero) {
-      tensor.data<decltype(zero)>()[0] = static_cast<decltype(zero)>(learningRate);
-    });
+    const double rate = optimizer.rateAt(next);
+    visitFloating(info.dtype,
+                  [&](auto zero) { tensor.data<decltype(zero)>()[0] = static_cast<decltype(zero)>(rate); });
     return tensor;
   }
 
@@ -182,7 +182,7 @@ struct Trainer::Impl {
   }
 };
 
-Trainer::Trainer(RunContext& run, Graph& graph, Value loss, const Sgd& optimizer)
+Trainer::Trainer(RunContext& run, Graph& graph, Value loss, const Optimizer& optimizer)
     : m_impl(std::make_unique<Impl>(run, graph, loss, optimizer)) {}
 Trainer::~Trainer() = default;
 

@@ -19,7 +19,7 @@ struct StepResult {
 
 class Trainer {
  public:
-  Trainer(RunContext& run, Graph& graph, Value loss, const Sgd& optimizer);
+  Trainer(RunContext& run, Graph& graph, Value loss, const Optimizer& optimizer);
   ~Trainer();
 
   StepResult step(const Batch& batch);

@@ -11,20 +11,30 @@
 
 namespace msdbg {
 
+using core::Adam;
+using core::AdamW;
 using core::Batch;
+using core::BatchNormOptions;
 using core::BuildError;
+using core::concat;
+using core::constantSchedule;
 using core::ConvOptions;
+using core::cosineSchedule;
 using core::DataLoader;
 using core::DType;
+using core::EmbeddingOptions;
 using core::Graph;
 using core::LinearOptions;
 using core::LoaderOptions;
 using core::makeLoader;
+using core::Optimizer;
 using core::PoolOptions;
+using core::Schedule;
 using core::Scope;
 using core::Sgd;
 using core::Shape;
 using core::StepResult;
+using core::stepSchedule;
 using core::Tensor;
 using core::Trainer;
 using core::Value;

@@ -1,6 +1,8 @@
 // The models learn, and do so bit for bit the same twice.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstring>
+#include <fstream>
 
 #include "core_engine/models/model.h"
 #include "core_engine/runtime/executor.h"
@@ -28,12 +30,15 @@ struct Training {
     run.seedValue = seed;
     run.threadCount = 2;
     const Value loss = model.build(g, {.batch = model.batch});
-    auto made =
-        makeLoader(spec, {.image = model.image, .batch = model.batch, .seed = seed, .samples = samples});
+    auto made = makeLoader(spec, {.image = model.image,
+                                  .sequence = model.sequence,
+                                  .batch = model.batch,
+                                  .seed = seed,
+                                  .samples = samples});
     if (!made.ok()) FAIL(made.error().message());
     data = std::move(made).value();
-    Sgd optimizer = model.optimizer;
-    if (lr > 0) optimizer.lr = lr;
+    Optimizer optimizer = model.optimizer;
+    if (lr > 0) optimizer.setLr(lr);
     trainer = std::make_unique<Trainer>(run, g, loss, optimizer);
   }
 
@@ -67,9 +72,9 @@ void checkLossFalls(const char* name, const std::string& spec, std::uint64_t see
   CHECK(meanOf(losses, 50, 10) < 0.5 * meanOf(losses, 0, 10));
 }
 
-void checkRepeats(const char* name) {
-  Training a(name, "digits", 4), b(name, "digits", 4);
-  CHECK(a.losses(50) == b.losses(50));
+void checkRepeats(const char* name, const char* spec = "digits", std::int64_t steps = 50) {
+  Training a(name, spec, 4), b(name, spec, 4);
+  CHECK(a.losses(steps) == b.losses(steps));
   const std::vector<std::byte> first = a.parameters();
   CHECK(first.size() > 100000);
   CHECK((first == b.parameters()));
@@ -91,8 +96,28 @@ TEST_CASE("the loss of every model falls within 60 steps, whatever the seed and 
   for (const std::uint64_t seed : {1, 2, 3, 4, 5}) checkLossFalls(name, spec, seed);
 }
 
+TEST_CASE("the loss of resnet20 falls within 60 steps on digits", "[slow]") {
+  checkLossFalls("resnet20", "digits", 1);
+}
+
+TEST_CASE("gpt learns drawn words and real text", "[slow]") {
+  const std::string book = MSDBG_SOURCE_DIR "/../shared/data/tinyshakespeare/input.txt";
+  const bool real = std::ifstream(book).good();
+  if (!real) WARN("skipped: no " << book);
+  const std::vector<double> drawn = Training("gpt", "words", 1, 0, 1e-3).losses(100);
+  CHECK(drawn.front() == Approx(std::log(256)).margin(0.3));
+  CHECK(meanOf(drawn, 90, 10) < 2);
+  if (real) CHECK(meanOf(Training("gpt", "text:" + book, 1, 0, 1e-3).losses(300), 290, 10) < 2.3);
+}
+
 TEST_CASE("two runs of mlp and lenet5 with 2 threads have bitwise equal parameters after 50 iterations") {
   checkRepeats(GENERATE("mlp", "lenet5"));
+}
+
+TEST_CASE("two runs of resnet20 and gpt with 2 threads have bitwise equal parameters after 20 iterations",
+          "[slow]") {
+  const std::string name = GENERATE("resnet20", "gpt");
+  checkRepeats(name.c_str(), name == "gpt" ? "words" : "digits", 20);
 }
 
 TEST_CASE("two runs of alexnet with 2 threads have bitwise equal parameters after 50 iterations", "[slow]") {

@@ -38,6 +38,8 @@ TEST_CASE("the models have as many parameters as PyTorch counts in theirs") {
   CHECK(parametersOf(built("mlp", {.batch = 2})) == 669706);
   CHECK(parametersOf(built("lenet5", {.batch = 2})) == 61706);
   CHECK(parametersOf(built("alexnet", {.batch = 2})) == 3831114);
+  CHECK(parametersOf(built("resnet20", {.batch = 2})) == 272474);
+  CHECK(parametersOf(built("gpt", {.batch = 2})) == 3323392);
 }
 
 TEST_CASE("lenet5 has the nodes and shapes of its paper, padded to 28x28") {
@@ -61,6 +63,30 @@ TEST_CASE("alexnet's features shrink to 256 channels of 2x2") {
   CHECK(shapeOf("network/conv5/MaxPool-op1") == Shape{8, 256, 2, 2});
   CHECK(shapeOf("network/fc1/Gemm-op1") == Shape{8, 1024});
   CHECK(shapeOf("network/fc2/Gemm-op1") == Shape{8, 512});
+}
+
+TEST_CASE("resnet20's planes halve twice, and only there a shortcut projects") {
+  const Graph g = built("resnet20", {.batch = 8});
+  const auto shapeOf = [&](const char* node) { return g.tensor(g.node(*g.findNode(node)).outputs[0]).shape; };
+  CHECK(shapeOf("network/stage1/block3/Relu-op1") == Shape{8, 16, 32, 32});
+  CHECK(shapeOf("network/stage2/block1/shortcut/Conv-op1") == Shape{8, 32, 16, 16});
+  CHECK(shapeOf("network/stage3/block3/Relu-op1") == Shape{8, 64, 8, 8});
+  CHECK(shapeOf("network/head/Gemm-op1") == Shape{8, 10});
+  CHECK_FALSE(g.findNode("network/stage1/block1/shortcut/Conv-op1"));
+  CHECK_FALSE(g.findNode("network/stage2/block2/shortcut/Conv-op1"));
+  std::int64_t states = 0;
+  for (const TensorInfo& info : g.tensors()) states += info.role == TensorRole::kOptimizerState;
+  CHECK(states == 2 * 21);
+}
+
+TEST_CASE("gpt attends in 8 heads of 32 to itself and before") {
+  const Graph g = built("gpt", {.batch = 2});
+  const auto shapeOf = [&](const char* node) { return g.tensor(g.node(*g.findNode(node)).outputs[0]).shape; };
+  CHECK(shapeOf("network/block4/attention/qkv/Squeeze-op3") == Shape{2, 8, 128, 32});
+  CHECK(shapeOf("network/block1/attention/Softmax-op1") == Shape{2, 8, 128, 128});
+  CHECK(shapeOf("network/Trilu-op1") == Shape{128, 128});
+  CHECK(shapeOf("network/block4/mlp/fc1/Gelu-op1") == Shape{256, 1024});
+  CHECK(shapeOf("network/head/Gemm-op1") == Shape{256, 256});
 }
 
 TEST_CASE("dropout follows alexnet's first two Gemms, and only when asked for") {
