@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core_engine/base/simd.h"
+#include "core_engine/tensor/float_blocks_internal.h"
 
 #define MSDBG_INLINE inline __attribute__((always_inline))
 
@@ -300,6 +301,7 @@ void withStorage(DType dtype, const void* data, F&& f) {
 
 BlockMoments blockMoments(DType dtype, const void* data, std::int64_t count) {
   BlockMoments result;
+  if (dtype == DType::Float32 && finiteMoments(static_cast<const float*>(data), count, result)) return result;
   withStorage(dtype, data, [&](auto* x) { momentsOf(x, count, result); });
   return result;
 }
@@ -307,12 +309,16 @@ BlockMoments blockMoments(DType dtype, const void* data, std::int64_t count) {
 BlockChange blockChange(DType dtype, const void* x, const void* previous, std::int64_t count, double rtol,
                         double atol) {
   BlockChange result;
+  if (dtype == DType::Float32 && finiteChange(static_cast<const float*>(x),
+                                              static_cast<const float*>(previous), count, rtol, atol, result))
+    return result;
   withStorage(dtype, x,
               [&](auto* p) { changeOf(p, static_cast<decltype(p)>(previous), count, rtol, atol, result); });
   return result;
 }
 
 BlockActivation blockActivation(DType dtype, const void* data, std::int64_t count, double start, double end) {
+  if (dtype == DType::Float32) return floatActivation(static_cast<const float*>(data), count, start, end);
   BlockActivation result;
   withStorage(dtype, data, [&](auto* x) { activationOf(x, count, start, end, result); });
   return result;

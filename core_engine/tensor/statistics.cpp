@@ -1,9 +1,11 @@
 #include "core_engine/tensor/statistics.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "core_engine/tensor/block_statistics.h"
@@ -11,6 +13,8 @@
 namespace msdbg::core {
 namespace {
 
+// Fewer blocks take less time (4 us each) than waking the team.
+constexpr std::int64_t kParallelBlocks = 4;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 const std::byte* elementAt(const Tensor& tensor, std::int64_t index) {
@@ -35,14 +39,13 @@ Block blockAt(const Tensor& tensor, std::int64_t i) {
           count};
 }
 
-/// Runs f(index, Block) -> Partial for every block, in parallel; the results in block order.
-template <typename Partial, typename F>
-std::vector<Partial> overBlocks(const Tensor& tensor, int threads, F&& f) {
-  std::vector<Partial> partials(blockCount(tensor));
-  const auto blocks = static_cast<std::int64_t>(partials.size());
-#pragma omp parallel for schedule(static) num_threads(std::max(threads, 1)) if (threads > 1 && blocks > 1)
-  for (std::int64_t i = 0; i < blocks; ++i) partials[static_cast<std::size_t>(i)] = f(i, blockAt(tensor, i));
-  return partials;
+/// Runs f(index, Block) for every block, in parallel.
+template <typename F>
+void overBlocks(const Tensor& tensor, int threads, F&& f) {
+  const auto blocks = static_cast<std::int64_t>(blockCount(tensor));
+#pragma omp parallel for schedule(static) \
+    num_threads(std::max(threads, 1)) if (threads > 1 && blocks >= kParallelBlocks)
+  for (std::int64_t i = 0; i < blocks; ++i) f(static_cast<std::size_t>(i), blockAt(tensor, i));
 }
 
 /// Adds block b to the total: Chan, Golub and LeVeque 1979, "Updating formulae … for computing sample
@@ -106,46 +109,61 @@ Units unitsOf(const Tensor& x) {
   return {shape[0], shape[1], shape[0] * shape[1] == 0 ? 0 : x.elements() / (shape[0] * shape[1])};
 }
 
-/// Active elements of the units [first, last).
-void countUnits(const Tensor& x, const Units& u, std::int64_t first, std::int64_t last,
-                std::int64_t* active) {
-  for (std::int64_t o = 0; o < u.outer; ++o) {
-    const std::byte* row = elementAt(x, (o * u.units + first) * u.inner);
-    if (u.inner == 1) {
-      countActive(x.dtype(), row, last - first, active + first);
-      continue;
-    }
-    for (std::int64_t c = first; c < last; ++c)
-      active[c] +=
-          blockActivation(x.dtype(), elementAt(x, (o * u.units + c) * u.inner), u.inner, 0, 0).active;
+// Counts the active elements of each unit, a block at a time; sums of integers do not depend on their order.
+class UnitCounts {
+ public:
+  explicit UnitCounts(const Tensor& x)
+      : m_x(x), m_units(unitsOf(x)), m_active(static_cast<std::size_t>(m_units.units), 0) {}
+
+  /// Returns the elements of the block that are in the range.
+  std::int64_t add(const Block& block, double start, double end) {
+    return m_units.inner == 1 ? addRows(block, start, end) : addRuns(block, start, end);
   }
-}
 
-double shareDead(const Tensor& x, int threads) {
-  const Units u = unitsOf(x);
-  const std::int64_t size = u.outer * u.inner;
-  if (size == 0 || u.units == 0) return 0;
-  std::vector<std::int64_t> active(static_cast<std::size_t>(u.units), 0);
-  const std::int64_t parts = std::min<std::int64_t>(std::max(threads, 1), u.units);
-#pragma omp parallel for schedule(static) num_threads(static_cast <int>(parts)) if (parts > 1)
-  for (std::int64_t i = 0; i < parts; ++i)
-    countUnits(x, u, u.units * i / parts, u.units * (i + 1) / parts, active.data());
-  const auto dead =
-      std::count_if(active.begin(), active.end(), [&](std::int64_t n) { return n * 100 < size; });
-  return static_cast<double>(dead) / static_cast<double>(u.units);
-}
+  double shareDead() const {
+    const std::int64_t size = m_units.outer * m_units.inner;
+    if (size == 0 || m_units.units == 0) return 0;
+    const auto dead = std::ranges::count_if(m_active, [&](std::int64_t n) { return n * 100 < size; });
+    return static_cast<double>(dead) / static_cast<double>(m_units.units);
+  }
 
-}  // namespace
+ private:
+  // Units whose elements lie together.
+  std::int64_t addRuns(const Block& block, double start, double end) {
+    std::int64_t inRange = 0;
+    for (std::int64_t at = block.first, last = block.first + block.count; at < last;) {
+      const std::int64_t run = at / m_units.inner, count = std::min((run + 1) * m_units.inner, last) - at;
+      const BlockActivation a = blockActivation(m_x.dtype(), elementAt(m_x, at), count, start, end);
+      inRange += a.inRange;
+      std::atomic_ref(m_active[static_cast<std::size_t>(run % m_units.units)])
+          .fetch_add(a.active, std::memory_order_relaxed);
+      at += count;
+    }
+    return inRange;
+  }
 
-TensorStatistics computeStatistics(const Tensor& tensor, int threads) {
-  std::vector<Hash128> hashes(blockCount(tensor));
-  const auto blocks = overBlocks<BlockMoments>(tensor, threads, [&](std::int64_t i, Block block) {
-    hashes[static_cast<std::size_t>(i)] = hashBlock({block.data, block.bytes});
-    return blockMoments(tensor.dtype(), block.data, block.count);
-  });
+  // Units of which every row has one element.
+  std::int64_t addRows(const Block& block, double start, double end) {
+    std::vector<std::int64_t> active(m_active.size(), 0);
+    for (std::int64_t at = block.first, last = block.first + block.count; at < last;) {
+      const std::int64_t unit = at % m_units.units, count = std::min(m_units.units - unit, last - at);
+      countActive(m_x.dtype(), elementAt(m_x, at), count, &active[static_cast<std::size_t>(unit)]);
+      at += count;
+    }
+    for (std::size_t i = 0; i < active.size(); ++i)
+      if (active[i]) std::atomic_ref(m_active[i]).fetch_add(active[i], std::memory_order_relaxed);
+    return blockActivation(m_x.dtype(), block.data, block.count, start, end).inRange;
+  }
+
+  const Tensor& m_x;
+  Units m_units;
+  std::vector<std::int64_t> m_active;
+};
+
+TensorStatistics valuesFrom(const std::vector<BlockMoments>& blocks, std::int64_t count) {
   const BlockMoments m = combined(blocks);
   TensorStatistics s;
-  s.count = tensor.elements();
+  s.count = count;
   s.nan = m.nan;
   s.posInf = m.posInf;
   s.negInf = m.negInf;
@@ -153,16 +171,10 @@ TensorStatistics computeStatistics(const Tensor& tensor, int threads) {
   s.negative = m.negative;
   s.positive = m.finite - m.zero - m.negative;
   fillMoments(m, s);
-  s.hash = hashOfBlocks(hashes);
   return s;
 }
 
-ChangeStatistics computeChange(const Tensor& x, const Tensor& p, int threads) {
-  assert(x.dtype() == p.dtype() && x.elements() == p.elements());
-  const auto blocks = overBlocks<BlockChange>(x, threads, [&](std::int64_t, Block block) {
-    return blockChange(x.dtype(), block.data, elementAt(p, block.first), block.count, kChangeRtol,
-                       kChangeAtol);
-  });
+ChangeStatistics changeFrom(const std::vector<BlockChange>& blocks, std::int64_t count) {
   ChangeStatistics s;
   for (const BlockChange& block : blocks) {
     s.meanAbsChange += block.sumAbsChange;
@@ -171,22 +183,68 @@ ChangeStatistics computeChange(const Tensor& x, const Tensor& p, int threads) {
     s.outsideTolerance += block.outside;
     s.skipped += block.skipped;
   }
-  const auto n = static_cast<double>(std::max<std::int64_t>(1, x.elements() - s.skipped));
+  const auto n = static_cast<double>(std::max<std::int64_t>(1, count - s.skipped));
   s.meanAbsChange /= n;
   s.meanAbsPrevious /= n;
   return s;
 }
 
-ActivationStatistics computeActivation(const Tensor& x, double rangeStart, double rangeEnd, int threads) {
-  const auto blocks = overBlocks<BlockActivation>(x, threads, [&](std::int64_t, Block block) {
-    return blockActivation(x.dtype(), block.data, block.count, rangeStart, rangeEnd);
-  });
-  std::int64_t inRange = 0;
-  for (const BlockActivation& block : blocks) inRange += block.inRange;
+ActivationStatistics activationFrom(const std::vector<std::int64_t>& inRange, const UnitCounts& units,
+                                    std::int64_t count) {
   ActivationStatistics s;
-  if (x.elements() > 0) s.shareInRange = static_cast<double>(inRange) / static_cast<double>(x.elements());
-  s.shareDeadUnits = shareDead(x, threads);
+  const std::int64_t all = std::accumulate(inRange.begin(), inRange.end(), std::int64_t{0});
+  if (count > 0) s.shareInRange = static_cast<double>(all) / static_cast<double>(count);
+  s.shareDeadUnits = units.shareDead();
   return s;
+}
+
+BlockChange changeOf(const Tensor& x, const Tensor& p, const Block& block) {
+  return blockChange(x.dtype(), block.data, elementAt(p, block.first), block.count, kChangeRtol, kChangeAtol);
+}
+
+}  // namespace
+
+TensorObservation observeTensor(const Tensor& tensor, const ObservationWish& wish, int threads) {
+  const std::size_t blocks = blockCount(tensor);
+  TensorObservation result;
+  result.blocks.resize(blocks);
+  std::vector<BlockMoments> moments(blocks);
+  std::vector<BlockChange> change(wish.previous ? blocks : 0);
+  std::vector<std::int64_t> inRange(wish.range ? blocks : 0);
+  std::optional<UnitCounts> units;
+  if (wish.range) units.emplace(tensor);
+  assert(!wish.previous ||
+         (tensor.dtype() == wish.previous->dtype() && tensor.elements() == wish.previous->elements()));
+  overBlocks(tensor, threads, [&](std::size_t i, const Block& block) {
+    result.blocks[i] = hashBlock({block.data, block.bytes});
+    moments[i] = blockMoments(tensor.dtype(), block.data, block.count);
+    if (wish.previous) change[i] = changeOf(tensor, *wish.previous, block);
+    if (wish.range) inRange[i] = units->add(block, wish.range->first, wish.range->second);
+  });
+  result.values = valuesFrom(moments, tensor.elements());
+  result.values.hash = hashOfBlocks(result.blocks);
+  if (wish.previous) result.change = changeFrom(change, tensor.elements());
+  if (wish.range) result.activation = activationFrom(inRange, *units, tensor.elements());
+  return result;
+}
+
+TensorStatistics computeStatistics(const Tensor& tensor, int threads) {
+  return observeTensor(tensor, {}, threads).values;
+}
+
+ChangeStatistics computeChange(const Tensor& x, const Tensor& p, int threads) {
+  assert(x.dtype() == p.dtype() && x.elements() == p.elements());
+  std::vector<BlockChange> blocks(blockCount(x));
+  overBlocks(x, threads, [&](std::size_t i, const Block& block) { blocks[i] = changeOf(x, p, block); });
+  return changeFrom(blocks, x.elements());
+}
+
+ActivationStatistics computeActivation(const Tensor& x, double rangeStart, double rangeEnd, int threads) {
+  UnitCounts units(x);
+  std::vector<std::int64_t> inRange(blockCount(x));
+  overBlocks(x, threads,
+             [&](std::size_t i, const Block& block) { inRange[i] = units.add(block, rangeStart, rangeEnd); });
+  return activationFrom(inRange, units, x.elements());
 }
 
 }  // namespace msdbg::core

@@ -6,8 +6,10 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core_engine/tensor/tensor.h"
 
@@ -62,5 +64,18 @@ struct ActivationStatistics {
   double shareDeadUnits = 0;  // share of units active (x > 0) in fewer than 1 % of their elements
 };
 ActivationStatistics computeActivation(const Tensor& x, double rangeStart, double rangeEnd, int threads = 1);
+
+/// All of the above in one pass over the bytes, while they are in the cache: the same numbers.
+struct TensorObservation {
+  TensorStatistics values;
+  std::optional<ChangeStatistics> change;
+  std::optional<ActivationStatistics> activation;
+  std::vector<Hash128> blocks;  // hashes of the 64 KiB blocks
+};
+struct ObservationWish {
+  const Tensor* previous = nullptr;                // wanted: the change from it
+  std::optional<std::pair<double, double>> range;  // wanted: the activation statistics
+};
+TensorObservation observeTensor(const Tensor& tensor, const ObservationWish& wish, int threads = 1);
 
 }  // namespace msdbg::core

@@ -1,0 +1,110 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "core_engine/tensor/float_blocks_internal.h"
+#include "core_engine/tensor/statistics.h"
+
+using namespace msdbg::core;
+
+namespace {
+
+std::vector<float> values(std::size_t count, float mean, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal(mean, 1);
+  std::vector<float> result(count);
+  for (std::size_t i = 0; i < count; ++i) result[i] = i % 7 == 3 ? -0.0f : normal(random);
+  return result;
+}
+
+template <typename T>
+bool sameBits(const T& a, const T& b) {
+  return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+Tensor tensorOf(const std::vector<float>& v, Shape shape) { return Tensor::of<float>(std::move(shape), v); }
+
+}  // namespace
+
+TEST_CASE("The kernels of every instruction set give the same bits") {
+  if (!hasAvx512Kernels()) return;
+  for (const std::size_t count : {1, 2, 8, 15, 16, 17, 31, 33, 1000, 16383, 16384}) {
+    INFO(count);
+    const auto x = values(count, 0.5f, count), p = values(count, 0.5f, count + 1);
+    const auto n = static_cast<std::int64_t>(count);
+    FloatSums a, b;
+    floatSumsPlain(x.data(), n, a);
+    floatSumsAvx512(x.data(), n, b);
+    a.min += 0.0, a.max += 0.0, b.min += 0.0, b.max += 0.0;  // which zero is the least is left open
+    CHECK(sameBits(a, b));
+    FloatChange c, d;
+    floatChangePlain(x.data(), p.data(), n, 0.5, 1e-3, c);
+    floatChangeAvx512(x.data(), p.data(), n, 0.5, 1e-3, d);
+    CHECK(sameBits(c, d));
+    CHECK((count < 15 || c.inside > 0));
+  }
+}
+
+TEST_CASE("A float32 deviation is right on both sides of where sums would lose it") {
+  for (const float mean : {0.f, 5.f, 7.5f, 8.5f, 20.f, 1e3f, 1e6f}) {
+    INFO(mean);
+    const auto x = values(50'000, mean, 9);
+    long double sum = 0, deviations = 0;
+    for (const float v : x) sum += v;
+    const long double average = sum / static_cast<long double>(x.size());
+    for (const float v : x) deviations += (v - average) * (v - average);
+    const double expected = static_cast<double>(std::sqrt(deviations / 49'999));
+    CHECK(computeStatistics(tensorOf(x, Shape{50'000})).std == Approx(expected).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("One not finite element anywhere in a float32 block is found, by sums and by changes") {
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+                          -std::numeric_limits<float>::infinity()})
+    for (const std::size_t at : {0, 5, 16, 99, 100}) {
+      auto x = values(101, 0, 4);
+      const auto p = x;
+      x[at] = bad;
+      BlockMoments moments;
+      BlockChange change;
+      CHECK_FALSE(finiteMoments(x.data(), 101, moments));
+      CHECK_FALSE(finiteChange(x.data(), p.data(), 101, 1, 1, change));
+      CHECK_FALSE(finiteChange(p.data(), x.data(), 101, 1, 1, change));
+      CHECK(finiteMoments(p.data(), 101, moments));
+      CHECK(computeStatistics(tensorOf(x, Shape{101})).nonFinite() == 1);
+      CHECK(computeChange(tensorOf(x, Shape{101}), tensorOf(p, Shape{101})).skipped == 1);
+    }
+}
+
+TEST_CASE("The ends of a range are compared as exactly as in double") {
+  const float third = 1.0f / 3, above = std::nextafter(third, 1.0f);
+  const std::vector<float> x = {third, above};
+  const double between = (static_cast<double>(third) + above) / 2;
+  CHECK(floatActivation(x.data(), 2, between, 1).inRange == 1);
+  CHECK(floatActivation(x.data(), 2, 0, between).inRange == 1);
+  CHECK(floatActivation(x.data(), 2, third, third).inRange == 1);
+  CHECK(floatActivation(x.data(), 2, -1e300, 1e300).inRange == 2);
+}
+
+TEST_CASE("One pass gives what the single functions give, for any threads") {
+  const auto x = values(64 * 37 * 129, 0.1f, 1), p = values(x.size(), 0.2f, 2);
+  for (const Shape& shape : {Shape{64, 37, 129}, Shape{64 * 129, 37}, Shape{64 * 37 * 129}}) {
+    const Tensor tensor = tensorOf(x, shape), previous = tensorOf(p, shape);
+    const TensorStatistics values = computeStatistics(tensor);
+    const ChangeStatistics change = computeChange(tensor, previous);
+    const ActivationStatistics activation = computeActivation(tensor, -0.5, 0.25);
+    for (const int threads : {1, 2, 5}) {
+      const TensorObservation seen = observeTensor(tensor, {&previous, std::pair(-0.5, 0.25)}, threads);
+      CHECK(sameBits(seen.values.std, values.std));
+      CHECK(sameBits(seen.values.mean, values.mean));
+      CHECK(seen.values.hash == values.hash);
+      CHECK(hashOfBlocks(seen.blocks) == values.hash);
+      CHECK(sameBits(*seen.change, change));
+      CHECK(sameBits(*seen.activation, activation));
+    }
+    CHECK_FALSE(observeTensor(tensor, {}).change.has_value());
+  }
+}
