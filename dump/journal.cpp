@@ -121,6 +121,17 @@ JournalHeader headerFrom(const Json& json) {
           json.at("rank").get<int>(), json.at("ranks").get<int>()};
 }
 
+RecordingTimes timingFrom(const Json& json) {
+  RecordingTimes times;
+  times.wallSeconds = json.at("wall_seconds").get<double>();
+  for (std::size_t i = 0; i < kStages; ++i) {
+    const auto stage = json.find(stageName(static_cast<Stage>(i)));
+    if (stage == json.end()) continue;  // of another version
+    times.stages[i] = {stage->at("seconds").get<double>(), stage->at("bytes").get<std::uint64_t>()};
+  }
+  return times;
+}
+
 // Lines of kinds that a later minor version adds are skipped.
 bool addLine(const Json& json, Journal& journal) {
   if (json.contains("segment")) {
@@ -131,6 +142,8 @@ bool addLine(const Json& json, Journal& journal) {
     journal.graphs.push_back(graphFrom(json));
   } else if (json.contains("hit")) {
     journal.hits.push_back(hitFrom(json.at("hit")));
+  } else if (json.contains("timing")) {
+    journal.timing = timingFrom(json.at("timing"));
   } else if (json.contains("end")) {
     journal.end = endFromJson(json.at("end"));
   }
@@ -180,6 +193,14 @@ std::string formatHit(const HitLine& line) {
                                {"actual", numberJson(line.actual)},
                                {"count", line.count},
                                {"detail", line.detail}}}}));
+}
+
+std::string formatTiming(const RecordingTimes& times) {
+  Json stages = {{"wall_seconds", times.wallSeconds}};
+  for (std::size_t i = 0; i < kStages; ++i)
+    stages[std::string(stageName(static_cast<Stage>(i)))] = {{"seconds", times.stages[i].seconds},
+                                                             {"bytes", times.stages[i].bytes}};
+  return withCheck(jsonText({{"timing", stages}}));
 }
 
 std::string formatEnd(const RunEnd& end) { return withCheck(jsonText({{"end", endToJson(end)}})); }

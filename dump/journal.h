@@ -15,6 +15,7 @@
 
 #include "core_engine/base/result.h"
 #include "dump/run_info.h"
+#include "dump/stage_times.h"
 
 namespace msdbg::dump {
 
@@ -64,6 +65,7 @@ std::string formatHeader(const JournalHeader& header);
 std::string formatSegment(const SegmentLine& line);
 std::string formatGraph(const GraphLine& line);
 std::string formatHit(const HitLine& line);
+std::string formatTiming(const RecordingTimes& times);
 std::string formatEnd(const RunEnd& end);
 
 struct Journal {
@@ -71,6 +73,7 @@ struct Journal {
   std::vector<SegmentLine> segments;  // as written; replaced ones included
   std::vector<GraphLine> graphs;
   std::vector<HitLine> hits;
+  std::optional<RecordingTimes> timing;
   std::optional<RunEnd> end;
   std::vector<std::size_t> badLines;  // 1-based; whole lines that do not match their check or make no sense
   bool torn = false;                  // the last line has no end; it is in none of the above

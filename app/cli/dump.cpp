@@ -13,7 +13,9 @@
 #include "app/cli/monitor.h"
 #include "app/cli/progress.h"
 #include "app/cli/table.h"
+#include "app/cli/timing_text.h"
 #include "core_engine/base/text.h"
+#include "dump/reader/run_reader.h"
 #include "dump/session/run_start.h"
 
 namespace msdbg::app {
@@ -141,6 +143,12 @@ Json planJson(const DumpPlan& plan) {
   return json;
 }
 
+// What the ranks counted; none where nothing was recorded.
+Timings timingsOf(const DumpPlan& plan) {
+  const auto reader = dump::RunReader::open(plan.run);
+  return reader.ok() ? timings(**reader) : Timings();
+}
+
 void printRecordedJson(const DumpPlan& plan, const Recorded& recorded) {
   Json json = planJson(plan);
   json["end"] = endJson(recorded.outcome.end);
@@ -150,6 +158,7 @@ void printRecordedJson(const DumpPlan& plan, const Recorded& recorded) {
   json["seconds"] = recorded.seconds;
   json["bytes"] = bytesIn(plan.run);
   json["recorded"] = fs::exists(plan.run / "rank_0");
+  json["timing"] = timingJson(timingsOf(plan));
   printJson(json);
 }
 
@@ -158,7 +167,7 @@ bool failed(const Recorded& recorded) {
   return recorded.outcome.exitStatus != kExitFine && !recorded.outcome.end.onHit();
 }
 
-void printRecorded(const DumpPlan& plan, const Recorded& recorded) {
+void printRecorded(const DumpPlan& plan, const Recorded& recorded, bool timing) {
   const dump::RunEnd& end = recorded.outcome.end;
   const std::string path = plan.run.string();
   const bool told = failed(recorded) || end.message.empty();  // the error line tells it
@@ -173,6 +182,7 @@ void printRecorded(const DumpPlan& plan, const Recorded& recorded) {
         "program)\n");
     return;
   }
+  if (timing) fmt::print("\n{}", timingText(timingsOf(plan)));
   fmt::print("\nnext:\n  msdbg check {0}\n  msdbg info {0}\n", path);
 }
 
@@ -188,7 +198,7 @@ Result<int> dumpRun(const DumpOptions& options, const Context& context) {
   if (context.json)
     printRecordedJson(plan, recorded);
   else
-    printRecorded(plan, recorded);
+    printRecorded(plan, recorded, options.timing);
   if (failed(recorded))
     printError(recorded.outcome.end.message + "; what was recorded is in " + plan.run.string());
   return recorded.outcome.exitStatus;
@@ -210,6 +220,7 @@ Command::Run setup(CLI::App& app, Context& context) {
                  "plant a fault: KIND@iteration=I[,rank=R][,node=GLOB]...; may be repeated")
       ->type_name("SPEC")
       ->allow_extra_args(false);
+  app.add_flag("--timing", options->timing, "print where the time of recording went, stage by stage");
   app.add_flag("--dry-run", options->dryRun, "only say what would be recorded: tensors and bytes by rule");
   app.add_flag("--force", options->force, "replace an existing run");
   return [options, &context] { return dumpRun(*options, context); };

@@ -23,7 +23,7 @@ struct DumpOptions {
   std::optional<std::int64_t> steps;
   std::uint64_t seed = 0;
   int ranks = 1, threads = 0;
-  bool dryRun = false, force = false;
+  bool dryRun = false, force = false, timing = false;
 };
 
 struct DumpPlan {

@@ -9,6 +9,7 @@
 #include "app/cli/json_output.h"
 #include "app/cli/run_access.h"
 #include "app/cli/table.h"
+#include "app/cli/timing_text.h"
 
 namespace msdbg::app {
 namespace {
@@ -128,6 +129,7 @@ Json infoJson(const OpenedRun& run) {
                      {"file_bytes", storage.fileBytes},
                      {"segments", storage.segments}};
   json["hits"] = hitsJson(run);
+  json["timing"] = timingJson(timings(run.reader()));
   json["damage"] = damageJson(run.reader().damage());
   return json;
 }
@@ -176,6 +178,21 @@ std::string rulesText(const dump::RecordOptions& policy) {
   return core::join(parts, "; ");
 }
 
+void printHits(const OpenedRun& run) {
+  constexpr std::size_t kMost = 20;
+  const std::vector<dump::RecordedHit> hits = run.reader().hits();
+  if (hits.empty()) return;
+  Table table({">iteration", ">rank", "hit while recording", "tensor", ">actual", "detail"});
+  for (std::size_t i = 0; i < std::min(hits.size(), kMost); ++i)
+    table.row({std::to_string(hits[i].line.iteration), std::to_string(hits[i].rank.value),
+               hits[i].line.condition, hits[i].line.tensor, core::formatShort(hits[i].line.actual),
+               hits[i].line.detail});
+  fmt::print("\n{}", table.text());
+  if (hits.size() > kMost)
+    fmt::print("… {} more (--json lists them)\n",
+               groupedNumber(static_cast<std::int64_t>(hits.size() - kMost)));
+}
+
 void printInfo(const OpenedRun& run) {
   const dump::RunInfo& info = run.reader().info();
   const auto storage = run.reader().storage();
@@ -195,23 +212,10 @@ void printInfo(const OpenedRun& run) {
   fmt::print("size     {} in {}; tensors {} stored as {}\n", core::formatBytes(storage.fileBytes),
              counted(storage.segments, "segment"), core::formatBytes(storage.rawBytes),
              core::formatBytes(storage.storedBytes));
+  if (const std::string line = timingLine(timings(run.reader())); !line.empty())
+    fmt::print("time     {}\n", line);
   printRanks(run);
   printHits(run);
-}
-
-void printHits(const OpenedRun& run) {
-  constexpr std::size_t kMost = 20;
-  const std::vector<dump::RecordedHit> hits = run.reader().hits();
-  if (hits.empty()) return;
-  Table table({">iteration", ">rank", "hit while recording", "tensor", ">actual", "detail"});
-  for (std::size_t i = 0; i < std::min(hits.size(), kMost); ++i)
-    table.row({std::to_string(hits[i].line.iteration), std::to_string(hits[i].rank.value),
-               hits[i].line.condition, hits[i].line.tensor, core::formatShort(hits[i].line.actual),
-               hits[i].line.detail});
-  fmt::print("\n{}", table.text());
-  if (hits.size() > kMost)
-    fmt::print("… {} more (--json lists them)\n",
-               groupedNumber(static_cast<std::int64_t>(hits.size() - kMost)));
 }
 
 void printTensors(const OpenedRun& run, const std::vector<core::TensorId>& ids) {

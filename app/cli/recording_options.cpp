@@ -123,6 +123,12 @@ void RecordingOptions::addOptions(CLI::App& app) {
       ->type_name("K");
   app.add_option("--after", after, "and after it (1)")->type_name("K");
   app.add_flag("--stop-on-hit", stopOnHit, "end training after those, on all ranks; exit status 3");
+  app.add_option("--compress", compress,
+                 "auto: chunks that get 1.2 times smaller (default); none: faster, larger")
+      ->type_name("auto|none");
+  app.add_option("--buffer", buffer,
+                 "memory of a rank for what is not on disk yet (512MiB); training then waits")
+      ->type_name("BYTES");
   app.add_option("--watchdog", watchdog,
                  "end the run when a rank makes no progress for so long (30; 0: never)")
       ->type_name("SECONDS");
@@ -148,6 +154,8 @@ Result<dump::RecordOptions> RecordingOptions::read() const {
     MSDBG_TRY(take(record.iterations, "--iterations", core::IndexList::parse(iterations)));
   if (!maxSize.empty()) MSDBG_TRY(take(record.maxBytes, "--max-size", core::parseBytes(maxSize)));
   if (keepLast) record.keepLast = *keepLast;
+  if (!compress.empty()) MSDBG_TRY(take(record.compress, "--compress", dump::compressFromName(compress)));
+  if (!buffer.empty()) MSDBG_TRY(take(record.bufferBytes, "--buffer", core::parseBytes(buffer)));
   if (every) record.every = *every;
   if (watchdog) record.watchdogSeconds = *watchdog;
   MSDBG_TRY(readOnHit(*this, record.onHit));

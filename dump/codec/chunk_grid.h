@@ -13,13 +13,16 @@
 namespace msdbg::dump {
 
 inline constexpr std::uint64_t kLargestChunk = 16u << 20;
+/// Of tensors that are compressed: several threads can work on one tensor.
+inline constexpr std::uint64_t kCompressedChunk = 1u << 20;
 inline constexpr std::uint64_t kSharedChunk = 256u
                                               << 10;  // rows up to this size share chunks of about this size
 
 class ChunkGrid {
  public:
-  /// extents: [rows, shape…]; none may be 0.
-  static ChunkGrid plan(std::vector<std::uint64_t> extents, std::uint64_t elementBytes);
+  /// extents: [rows, shape…]; none may be 0. largest: bytes of a chunk, at most kLargestChunk.
+  static ChunkGrid plan(std::vector<std::uint64_t> extents, std::uint64_t elementBytes,
+                        std::uint64_t largest = kLargestChunk);
   /// From a file; kDamaged unless it is a grid that plan() could have made: every chunk one contiguous piece.
   static core::Result<ChunkGrid> of(std::vector<std::uint64_t> extents, std::vector<std::uint64_t> chunk,
                                     std::uint64_t elementBytes);

@@ -12,6 +12,10 @@ constexpr std::size_t kSample = 64u << 10;
 
 core::Error damaged(const char* what) { return {core::ErrorCode::kDamaged, what}; }
 
+bool pays(std::size_t raw, std::size_t packed, double gain) {
+  return packed > 0 && static_cast<double>(raw) >= gain * static_cast<double>(packed);
+}
+
 }  // namespace
 
 struct Compressor::Context {
@@ -21,6 +25,7 @@ struct Compressor::Context {
 
 Compressor::Compressor() : m_context(std::make_unique<Context>()) {}
 Compressor::~Compressor() = default;
+Compressor::Compressor(Compressor&&) noexcept = default;
 
 std::size_t Compressor::frame(std::span<const std::byte> chunk, std::size_t elementBytes) {
   m_shuffled.resize(chunk.size());
@@ -31,25 +36,24 @@ std::size_t Compressor::frame(std::span<const std::byte> chunk, std::size_t elem
   return ZSTD_isError(used) ? 0 : used;
 }
 
-bool Compressor::compress(std::span<const std::byte> chunk, std::size_t elementBytes, Trial& trial,
+// Of the middle: the beginning is often special (padding, first rows).
+bool Compressor::judge(std::span<const std::byte> bytes, std::size_t elementBytes, CompressionTrial& trial) {
+  if (trial.bytesLeft >= bytes.size()) {
+    trial.bytesLeft -= bytes.size();
+    return trial.pays;
+  }
+  const std::size_t sample = std::min(bytes.size(), kSample);
+  const std::size_t start = (bytes.size() - sample) / 2 / elementBytes * elementBytes;
+  const std::size_t used = frame(bytes.subspan(start, sample), elementBytes);
+  trial.pays = pays(sample, used, trial.pays ? kStillWorthwhile : kWorthwhile);
+  trial.bytesLeft = kPause;
+  return trial.pays;
+}
+
+bool Compressor::compress(std::span<const std::byte> chunk, std::size_t elementBytes,
                           std::vector<std::byte>& stored) {
-  if (trial.rawBytesLeft >= chunk.size()) {
-    trial.rawBytesLeft -= chunk.size();
-    return false;
-  }
-  const auto pays = [](std::size_t raw, std::size_t packed) {
-    return packed > 0 && static_cast<double>(raw) >= kWorthwhile * static_cast<double>(packed);
-  };
-  // The middle of the chunk: the beginning is often special (padding, first rows).
-  const std::size_t sample = std::min(chunk.size(), kSample);
-  const std::size_t start = (chunk.size() - sample) / 2 / elementBytes * elementBytes;
-  std::size_t used = frame(chunk.subspan(start, sample), elementBytes);
-  if (pays(sample, used) && sample < chunk.size()) used = frame(chunk, elementBytes);
-  if (!pays(m_shuffled.size(), used)) {
-    trial.rawBytesLeft = kPause;
-    return false;
-  }
-  trial.rawBytesLeft = 0;
+  const std::size_t used = frame(chunk, elementBytes);
+  if (!pays(chunk.size(), used, kWorthwhile)) return false;
   stored.assign(m_frame.begin(), m_frame.begin() + static_cast<std::ptrdiff_t>(used));
   return true;
 }

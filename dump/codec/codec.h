@@ -20,22 +20,30 @@ inline constexpr std::uint32_t kRawMask = 3;  // HDF5 filter mask: both filters 
 void shuffle(std::span<const std::byte> from, std::size_t elementBytes, std::span<std::byte> to);
 void unshuffle(std::span<const std::byte> from, std::size_t elementBytes, std::span<std::byte> to);
 
-/// Compresses chunks of many tensors. Each tensor has a Trial: compression is tried on a sample, and a tensor
-/// that did not pay (less than 1.2x) is stored raw for its next kPause bytes before it is tried again.
+/// Whether compressing a tensor pays (1.2x) is judged by a sample, and again after its next kPause bytes.
+struct CompressionTrial {
+  bool pays = false;
+  std::uint64_t bytesLeft = 0;  // for which the last judgement holds
+};
+
+/// Compresses chunks. One thread at a time.
 class Compressor {
  public:
   static constexpr double kWorthwhile = 1.2;
+  /// Once compressed a tensor stays so while it gains at least this: its chunks need not change back and
+  /// forth.
+  static constexpr double kStillWorthwhile = 1.1;
   static constexpr std::uint64_t kPause = 64u << 20;
   static constexpr int kLevel = 1;
-  struct Trial {
-    std::uint64_t rawBytesLeft = 0;
-  };
 
   Compressor();
   ~Compressor();
-  /// True: `stored` holds the shuffled, compressed chunk. False: store the chunk as it is.
-  bool compress(std::span<const std::byte> chunk, std::size_t elementBytes, Trial& trial,
-                std::vector<std::byte>& stored);
+  Compressor(Compressor&&) noexcept;
+  /// Whether `bytes`, the next of a tensor, are to be compressed.
+  bool judge(std::span<const std::byte> bytes, std::size_t elementBytes, CompressionTrial& trial);
+  /// True: `stored` holds the shuffled, compressed chunk. False: it gets no smaller than 1/1.2; store it as
+  /// it is.
+  bool compress(std::span<const std::byte> chunk, std::size_t elementBytes, std::vector<std::byte>& stored);
 
  private:
   std::size_t frame(std::span<const std::byte> chunk, std::size_t elementBytes);  // into m_frame; 0: failed

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -6,70 +7,175 @@
 namespace msdbg::dump::hdf5 {
 namespace {
 
-constexpr std::size_t kIncrement = 4u << 20;
-constexpr std::size_t kEndOfFileAt = 28;  // in a superblock of version 2 or 3 with 8-byte addresses
+constexpr std::uint64_t kHead = 512;  // the superblock; what lies between it and dataEnd is not HDF5's
+constexpr std::size_t kIncrement = 1u << 20;
 
 }  // namespace
 
-// The memory outlives the file: resize only grows it and free leaves it, so that the next segment finds
-// mapped pages.
-struct FileImage::Buffer {
-  void* memory = nullptr;
+// The memory outlives the file, so that the next one finds mapped pages. Addresses from dataEnd on follow the
+// head.
+struct FileImage::Memory {
+  std::byte* bytes = nullptr;
   std::size_t capacity = 0;
+  std::uint64_t dataEnd = 0;           // 0: no data region
+  std::uint64_t end = 0, written = 0;  // of the addresses given out; of those written
+  std::uint64_t place = 0, placeSize = 0;
 
-  ~Buffer() { std::free(memory); }
+  ~Memory() { std::free(bytes); }
 
-  void* reserve(std::size_t bytes) {
-    if (bytes <= capacity) return memory;
-    void* grown = std::realloc(memory, bytes);
-    if (!grown) return nullptr;
-    memory = grown;
-    capacity = bytes;
-    return memory;
+  void begin(std::uint64_t dataRegionEnd) {
+    dataEnd = dataRegionEnd;
+    end = written = place = placeSize = 0;
+    if (reserve(kHead)) std::memset(bytes, 0, kHead);
   }
-
-  static void* allocate(std::size_t bytes, H5FD_file_image_op_t, void* self) {
-    return static_cast<Buffer*>(self)->reserve(bytes);
+  bool inData(std::uint64_t address) const { return address >= kHead && address < dataEnd; }
+  std::size_t at(std::uint64_t address) const {
+    return address < dataEnd || dataEnd == 0 ? address : address - dataEnd + kHead;
   }
-  static void* resize(void*, std::size_t bytes, H5FD_file_image_op_t, void* self) {
-    return static_cast<Buffer*>(self)->reserve(bytes);
+  bool reserve(std::size_t size) {
+    if (size <= capacity) return true;
+    const std::size_t wanted = std::max(size + kIncrement, capacity + capacity / 2);
+    void* grown = std::realloc(bytes, wanted);
+    if (!grown) return false;
+    bytes = static_cast<std::byte*>(grown);
+    capacity = wanted;
+    return true;
   }
-  static herr_t release(void*, H5FD_file_image_op_t, void*) { return 0; }
-  static void* same(void* self) { return self; }
-  static herr_t keep(void*) { return 0; }
+  // What is given out is zeros, also where it held an earlier file.
+  bool growTo(std::uint64_t newEnd) {
+    if (newEnd > end) {
+      if (!reserve(at(newEnd))) return false;
+      std::memset(bytes + at(end), 0, newEnd - end);
+    }
+    end = newEnd;
+    return true;
+  }
+  haddr_t allocate(std::uint64_t size) {
+    if (end < dataEnd) end = dataEnd;
+    const std::uint64_t address = end;
+    return growTo(end + size) ? address : HADDR_UNDEF;
+  }
 };
 
-FileImage::~FileImage() {
-  m_file = Handle();
-  delete m_buffer;
+namespace {
+
+using Memory = FileImage::Memory;
+
+struct File {
+  H5FD_t base;  // first: HDF5 knows only this
+  Memory* memory;
+};
+Memory& memoryOf(const H5FD_t* file) { return *reinterpret_cast<const File*>(file)->memory; }
+
+H5FD_t* openImage(const char*, unsigned, hid_t access, haddr_t) {
+  const auto* memory = static_cast<Memory* const*>(H5Pget_driver_info(access));
+  if (!memory) return nullptr;
+  return &(new File{{}, *memory})->base;
+}
+herr_t closeImage(H5FD_t* file) {
+  delete reinterpret_cast<File*>(file);
+  return 0;
+}
+herr_t queryImage(const H5FD_t*, unsigned long* flags) {
+  *flags = 0;  // nothing is gathered: every object gets the room that it asks for
+  return 0;
+}
+haddr_t allocateInImage(H5FD_t* file, H5FD_mem_t type, hid_t, hsize_t size) {
+  Memory& memory = memoryOf(file);
+  if (type == H5FD_MEM_DRAW && memory.placeSize == size && size > 0) {
+    memory.placeSize = 0;
+    return memory.place;
+  }
+  return memory.allocate(size);
+}
+haddr_t endOfImage(const H5FD_t* file, H5FD_mem_t) { return memoryOf(file).end; }
+herr_t setEndOfImage(H5FD_t* file, H5FD_mem_t, haddr_t end) { return memoryOf(file).growTo(end) ? 0 : -1; }
+haddr_t writtenOfImage(const H5FD_t* file, H5FD_mem_t) { return memoryOf(file).written; }
+
+herr_t readImage(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t size, void* into) {
+  Memory& memory = memoryOf(file);
+  if (memory.inData(address) || !memory.reserve(memory.at(address) + size)) return -1;
+  std::memcpy(into, memory.bytes + memory.at(address), size);
+  return 0;
+}
+herr_t writeImage(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t size, const void* from) {
+  Memory& memory = memoryOf(file);
+  memory.written = std::max<std::uint64_t>(memory.written, address + size);
+  if (memory.inData(address)) return 0;  // placed: these bytes are where they belong already
+  if (!memory.reserve(memory.at(address) + size)) return -1;
+  std::memcpy(memory.bytes + memory.at(address), from, size);
+  return 0;
+}
+herr_t truncateImage(H5FD_t*, hid_t, hbool_t) { return 0; }
+
+// A driver of the library for files in memory, like its own core driver, that does not insist on having every
+// byte.
+hid_t imageDriver() {
+  static const hid_t driver = [] {
+    static H5FD_class_t how = {};
+#if H5_VERSION_GE(1, 13, 0)
+    how.version = H5FD_CLASS_VERSION;
+    how.value = static_cast<H5FD_class_value_t>(601);  // not registered: files do not name it
+#endif
+    how.name = "msdbg segment";
+    how.maxaddr = HADDR_MAX / 2;
+    how.fc_degree = H5F_CLOSE_WEAK;
+    how.fapl_size = sizeof(Memory*);
+    how.open = openImage;
+    how.close = closeImage;
+    how.query = queryImage;
+    how.alloc = allocateInImage;
+    how.get_eoa = endOfImage;
+    how.set_eoa = setEndOfImage;
+    how.get_eof = writtenOfImage;
+    how.read = readImage;
+    how.write = writeImage;
+    how.truncate = truncateImage;
+    const H5FD_mem_t single[] = H5FD_FLMAP_SINGLE;
+    std::memcpy(how.fl_map, single, sizeof single);
+    return H5FDregister(&how);
+  }();
+  return driver;
 }
 
-core::Status FileImage::create(std::size_t expectedBytes) {
-  m_file = Handle();  // one that failed half-way still uses the buffer
-  if (!m_buffer) m_buffer = new Buffer;
-  H5FD_file_image_callbacks_t callbacks = {Buffer::allocate, nullptr,      Buffer::resize, Buffer::release,
-                                           Buffer::same,     Buffer::keep, m_buffer};
-  // Growing by realloc copies: an increment of the expected size makes it happen once.
-  const std::size_t increment = (expectedBytes / kIncrement + 1) * kIncrement;
+}  // namespace
+
+FileImage::FileImage() : m_memory(std::make_unique<Memory>()) {}
+FileImage::~FileImage() { m_file = Handle(); }  // it uses the memory
+
+core::Status FileImage::create(std::uint64_t dataEnd) {
+  m_file = Handle();  // one that failed half-way still uses the memory
+  m_memory->begin(dataEnd);
+  Memory* const memory = m_memory.get();
   MSDBG_ASSIGN(const Handle access, owned(MSDBG_H5(H5Pcreate, H5P_FILE_ACCESS), H5Pclose));
-  MSDBG_TRY(MSDBG_H5(H5Pset_fapl_core, access.id(), increment, false));
+  MSDBG_ASSIGN(const hid_t driver, call("H5FDregister", imageDriver));
+  MSDBG_TRY(MSDBG_H5(H5Pset_driver, access.id(), driver, &memory));
   MSDBG_TRY(MSDBG_H5(H5Pset_libver_bounds, access.id(), H5F_LIBVER_V110, H5F_LIBVER_V110));
-  MSDBG_TRY(MSDBG_H5(H5Pset_file_image_callbacks, access.id(), &callbacks));
   MSDBG_ASSIGN(m_file,
                owned(MSDBG_H5(H5Fcreate, "segment", H5F_ACC_TRUNC, H5P_DEFAULT, access.id()), H5Fclose));
   return core::Ok{};
 }
 
-core::Result<std::span<const std::byte>> FileImage::close() {
+void FileImage::placeNext(std::uint64_t address, std::uint64_t size) {
+  m_memory->place = address;
+  m_memory->placeSize = size;
+}
+bool FileImage::placed() const { return m_memory->placeSize == 0; }
+
+core::Result<FileImage::Content> FileImage::close() {
   MSDBG_TRY(MSDBG_H5(H5Fclose, m_file.release()));
-  std::uint64_t end = 0;
-  if (m_buffer->capacity < kEndOfFileAt + sizeof end)
-    return core::Error(core::ErrorCode::kInternal, "no file image");
-  const auto* bytes = static_cast<const std::byte*>(m_buffer->memory);
-  std::memcpy(&end, bytes + kEndOfFileAt, sizeof end);
-  if (end > m_buffer->capacity)
-    return core::Error(core::ErrorCode::kInternal, "file image ends beyond its memory");
-  return std::span<const std::byte>(bytes, end);
+  const Memory& memory = *m_memory;
+  Content content;
+  content.size = memory.end;
+  const std::span<const std::byte> all(memory.bytes, memory.at(memory.end));
+  if (memory.dataEnd == 0) {
+    content.head = all;
+  } else {
+    content.head = all.first(kHead);
+    content.tail = all.subspan(kHead);
+    content.tailAt = memory.dataEnd;
+  }
+  return content;
 }
 
 }  // namespace msdbg::dump::hdf5

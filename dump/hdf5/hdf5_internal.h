@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -84,24 +85,34 @@ core::Result<std::vector<std::int64_t>> readIntegers(hid_t object, const std::st
 core::Status writeIntegers(hid_t object, const std::string& name, std::span<const std::int64_t> values);
 core::Status writeText(hid_t object, const std::string& name, const std::string& text);
 
-/// A file that is built in memory and taken as bytes when closed. (H5Fget_file_image of 1.10.8 leaves a wrong
-/// checksum in a version 3 superblock, so the core driver's buffer is taken at close instead.) The buffer is
-/// reused.
+/// A file that is built in memory and taken as bytes when closed. Chunks of data may lie outside of it, in a
+/// region of the file that HDF5 knows only by their addresses; they are written by whoever has them. The
+/// memory is reused.
 class FileImage {
  public:
-  FileImage() = default;
+  struct Memory;  // of the driver
+  FileImage();
   ~FileImage();
   FileImage(const FileImage&) = delete;
   FileImage& operator=(const FileImage&) = delete;
 
-  core::Status create(std::size_t expectedBytes);
+  static constexpr std::uint64_t kDataStart = 65536;
+  /// [kDataStart, dataEnd) is the region of placed chunks; 0: there is none.
+  core::Status create(std::uint64_t dataEnd);
   hid_t id() const { return m_file.id(); }
-  /// Closes the file; the bytes are valid until the next create().
-  core::Result<std::span<const std::byte>> close();
+  /// The next chunk written, of exactly this size, is at this address: its bytes are not looked at.
+  void placeNext(std::uint64_t address, std::uint64_t size);
+  bool placed() const;  // what was to be placed has been
+
+  struct Content {
+    std::span<const std::byte> head,
+        tail;                            // from address 0, and from tailAt on; valid until the next create()
+    std::uint64_t tailAt = 0, size = 0;  // of the whole file, the data region included
+  };
+  core::Result<Content> close();
 
  private:
-  struct Buffer;
-  Buffer* m_buffer = nullptr;
+  std::unique_ptr<Memory> m_memory;
   Handle m_file;
 };
 

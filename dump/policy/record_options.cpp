@@ -159,6 +159,10 @@ constexpr OptionKey kOptionKeys[] = {
                         const std::string& path) { options.bufferBytes = bytesFrom(json, path); }},
     {"on_hit", [](RecordOptions& options, const Json& json,
                   const std::string& path) { options.onHit = onHitFrom(json, path, options.onHit); }},
+    {"compress",
+     [](RecordOptions& options, const Json& json, const std::string& path) {
+       options.compress = orMistake(compressFromName(textFrom(json, path)), path);
+     }},
     {"watchdog_seconds", [](RecordOptions& options, const Json& json, const std::string& path) {
        options.watchdogSeconds = secondsFrom(json, path);
      }}};
@@ -201,6 +205,12 @@ Json ruleToJson(const Rule& rule) {
 
 }  // namespace
 
+Result<bool> compressFromName(std::string_view name) {
+  if (name == "auto") return true;
+  if (name == "none") return false;
+  return Error(ErrorCode::kUsage, "'" + std::string(name) + "' is not a way to compress (auto, none)");
+}
+
 Policy RecordOptions::restPolicy() const {
   return policy.value_or(rules.empty() || !tensors.empty() ? Policy::kFull : Policy::kStats);
 }
@@ -221,6 +231,7 @@ Json optionsToJson(const RecordOptions& options) {
                {"max_bytes", options.maxBytes},
                {"keep_last", options.keepLast},
                {"buffer_bytes", options.bufferBytes},
+               {"compress", options.compress ? "auto" : "none"},
                {"watchdog_seconds", options.watchdogSeconds},
                {"rules", Json::array()}};
   for (const Rule& rule : options.rules) json["rules"].push_back(ruleToJson(rule));

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dump/policy/on_hit.h"
@@ -25,6 +26,7 @@ struct RecordOptions {
   std::uint64_t maxBytes = 2ull << 30;       // whole run, all ranks
   std::int64_t keepLast = 0;                 // values of so many newest recorded iterations; 0: no such limit
   std::uint64_t bufferBytes = 512ull << 20;  // per rank
+  bool compress = true;                      // where it pays; else nothing is
   double watchdogSeconds = 30;
   OnHit onHit;  // values only near hits
   std::string
@@ -45,5 +47,8 @@ struct RecordOptions {
   /// kUsage: as fromJson(), with the file's name; or it cannot be read.
   static core::Result<RecordOptions> fromFile(const std::filesystem::path& file, const RecordOptions& base);
 };
+
+/// "auto": where it pays; "none": nothing. kUsage.
+core::Result<bool> compressFromName(std::string_view name);
 
 }  // namespace msdbg::dump

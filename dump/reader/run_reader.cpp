@@ -357,6 +357,11 @@ std::optional<RunEnd> RunReader::rankEnd(core::Rank rank) const {
   return at == m_impl->ranks.end() ? std::nullopt : at->second.journal.end;
 }
 
+std::optional<RecordingTimes> RunReader::timing(core::Rank rank) const {
+  const auto at = m_impl->ranks.find(rank.value);
+  return at == m_impl->ranks.end() ? std::nullopt : at->second.journal.timing;
+}
+
 RunReader::StorageInfo RunReader::storage() const {
   StorageInfo info;
   for (const auto& [rank, index] : m_impl->ranks) {

@@ -18,6 +18,7 @@
 #include "core_engine/tensor/statistics.h"
 #include "dump/journal.h"
 #include "dump/run_info.h"
+#include "dump/stage_times.h"
 #include "watchpoints/source.h"
 
 namespace msdbg::dump {
@@ -86,7 +87,8 @@ class RunReader {
   std::vector<std::string> scalarNames();
   /// What hit while the run was recorded (--on-hit), of all ranks; least (iteration, order, rank) first.
   std::vector<RecordedHit> hits() const;
-  std::optional<RunEnd> rankEnd(core::Rank rank) const;  // from its journal
+  std::optional<RunEnd> rankEnd(core::Rank rank) const;         // from its journal
+  std::optional<RecordingTimes> timing(core::Rank rank) const;  // nullopt: it did not come to its end
 
   struct StorageInfo {
     std::uint64_t rawBytes = 0, storedBytes = 0, fileBytes = 0;

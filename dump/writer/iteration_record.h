@@ -13,8 +13,10 @@
 
 #include "core_engine/runtime/observer.h"
 #include "core_engine/tensor/statistics.h"
+#include "dump/codec/chunk_grid.h"
 #include "dump/policy/decisions.h"
 #include "dump/writer/buffer_pool.h"
+#include "dump/writer/row_file.h"
 #include "watchpoints/activation_preset.h"
 #include "watchpoints/source.h"
 
@@ -22,10 +24,12 @@ namespace msdbg::dump {
 
 /// One chunk as it will lie in the file.
 struct StoredChunk {
-  std::vector<std::byte> own;  // compressed or filled up; empty: `bytes` lies in the row's own copy
-  std::span<const std::byte> bytes;
+  std::vector<std::byte> own;          // compressed or filled up; empty: `bytes` lies in the row's own copy
+  std::span<const std::byte> bytes;    // no data: it lies in the row's file
+  std::uint64_t size = 0, offset = 0;  // stored bytes; where in the row's file
   std::uint32_t filterMask = 0;
   core::Hash128 hash;
+  std::vector<core::Hash128> blocks;  // what the hash is made of
 };
 
 /// One tensor of one iteration: a copy of its bytes, or the chunks made from it (large rows, as soon as they
@@ -35,7 +39,12 @@ struct TensorRow {
   std::vector<std::uint64_t> shape;
   Buffer raw;
   std::uint64_t rawBytes = 0;
+  std::vector<core::Hash128> blocks;           // hashes of the 64 KiB blocks of the raw bytes; may be empty
+  std::uint64_t largestChunk = kLargestChunk;  // the rows of one dataset have the same
   std::vector<StoredChunk> chunks;
+  std::shared_ptr<RowFile> file;  // where chunks without bytes in memory lie
+
+  std::uint64_t memoryBytes() const;
 };
 
 /// A version of the graph as the writer sees it; immutable once made.

@@ -16,18 +16,15 @@ double unixTime() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-std::uint64_t memoryOf(const TensorRow& row) {
-  std::uint64_t bytes = row.raw.size();
-  for (const StoredChunk& chunk : row.chunks) bytes += chunk.own.size();
-  return bytes;
-}
+// What the rows of one dataset have in common.
+using Layout = std::pair<std::vector<std::uint64_t>, std::uint64_t>;
+using Layouts = std::map<std::int64_t, Layout>;
 
-using Shapes = std::map<std::int64_t, const std::vector<std::uint64_t>*>;
-
-// Whether the record's tensors have the shapes seen so far; they are added to those.
-bool sameShapes(const IterationRecord& record, Shapes& shapes) {
+// Whether the record's tensors are laid out as those seen so far; they are added to those.
+bool sameLayouts(const IterationRecord& record, Layouts& layouts) {
   return std::all_of(record.rows.begin(), record.rows.end(), [&](const auto& entry) {
-    return *shapes.try_emplace(entry.first, &entry.second.shape).first->second == entry.second.shape;
+    const Layout layout(entry.second.shape, entry.second.largestChunk);
+    return layouts.try_emplace(entry.first, layout).first->second == layout;
   });
 }
 
@@ -63,13 +60,14 @@ void PendingIterations::addStatistics(std::int64_t tensor, const watch::Statisti
 void PendingIterations::addRow(std::int64_t tensor, TensorRow row) {
   const std::lock_guard lock(m_mutex);
   if (!m_current) return;
-  const std::uint64_t bytes = row.rawBytes;
+  const std::uint64_t bytes = row.rawBytes, memory = row.memoryBytes();
+  const bool encode = row.chunks.empty() && SegmentWriter::ownChunks(bytes);
   const auto [at, fresh] = m_current->rows.try_emplace(tensor, std::move(row));
   if (!fresh) return;  // one value per iteration: the first is the one that was computed from
   m_current->rawBytes += bytes;
-  m_current->memoryBytes += bytes;
-  m_pendingBytes += bytes;
-  if (m_windows || !SegmentWriter::ownChunks(bytes)) return;  // most undecided values are never written
+  m_current->memoryBytes += memory;
+  m_pendingBytes += memory;
+  if (m_windows || !encode) return;  // most undecided values are never written
   ++m_current->toEncode;
   m_toEncode.push_back({m_current, tensor, &at->second});
   wake();
@@ -103,6 +101,17 @@ void PendingIterations::waitForRoom() {
   m_forced = m_finished.size();
   wake();
   m_room.wait(lock, [&] { return !mustWait(); });
+}
+
+bool PendingIterations::cut(Clock::duration next) {
+  const std::lock_guard lock(m_mutex);
+  if (m_finished.empty() || m_closed || m_failure) return false;
+  bool isFull = false;
+  const bool whole = segmentLength(isFull) == m_finished.size();
+  if (whole && !isFull && Clock::now() + next < deadline()) return false;
+  m_forced = m_finished.size();
+  wake();
+  return true;
 }
 
 void PendingIterations::requestCommit() noexcept {
@@ -148,7 +157,7 @@ core::Status PendingIterations::status() const {
 }
 
 std::size_t PendingIterations::segmentLength(bool& isFull) const {
-  Shapes shapes;
+  Layouts layouts;
   std::uint64_t bytes = 0;
   std::size_t count = 0;
   isFull = true;
@@ -156,7 +165,7 @@ std::size_t PendingIterations::segmentLength(bool& isFull) const {
     const IterationRecord& record = *m_finished[count];
     const bool fits = count == 0 || (count < kMostIterations && record.plan == m_finished[0]->plan &&
                                      bytes + record.rawBytes <= m_segmentBytes);
-    if (!sameShapes(record, shapes) || !fits) return count;
+    if (!sameLayouts(record, layouts) || !fits) return count;
     bytes += record.rawBytes;
   }
   isFull = bytes >= m_segmentBytes;
@@ -237,7 +246,7 @@ void PendingIterations::sleepUntil(std::unique_lock<std::mutex>& lock,
 void PendingIterations::encoded(const Encode& job) {
   const std::lock_guard lock(m_mutex);
   if (m_failure) return;
-  const std::uint64_t now = memoryOf(*job.row);
+  const std::uint64_t now = job.row->memoryBytes();
   --job.record->toEncode;
   m_pendingBytes = m_pendingBytes - job.row->rawBytes + now;
   job.record->memoryBytes = job.record->memoryBytes - job.row->rawBytes + now;

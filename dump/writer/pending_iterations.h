@@ -40,6 +40,9 @@ class PendingIterations {
   void finish(const core::Scalars& scalars);
   /// Blocks while more than bufferBytes are pending, or a finished iteration has waited for over a second.
   void waitForRoom();
+  /// Before an iteration that will take about so long: whether what is finished will be a segment without it.
+  /// It is then committed now.
+  bool cut(Clock::duration next);
 
   // --- any thread ---
   /// What was finished is committed now. Async-signal-safe.

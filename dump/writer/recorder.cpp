@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <thread>
 
 #include "core_engine/base/log.h"
@@ -16,21 +15,11 @@
 #include "dump/writer/graph_files.h"
 #include "dump/writer/pending_iterations.h"
 #include "dump/writer/rank_status.h"
+#include "dump/writer/row_path.h"
 #include "dump/writer/segment_store.h"
 
 namespace msdbg::dump {
 namespace {
-
-constexpr std::size_t kCopyBlock = 1u << 20;
-
-void copyBytes(std::span<const std::byte> from, std::span<std::byte> to, int threads) {
-  const auto blocks = static_cast<std::int64_t>((from.size() + kCopyBlock - 1) / kCopyBlock);
-#pragma omp parallel for num_threads(threads) if (blocks > 1)
-  for (std::int64_t b = 0; b < blocks; ++b) {
-    const std::size_t first = static_cast<std::size_t>(b) * kCopyBlock;
-    std::memcpy(&to[first], &from[first], std::min(kCopyBlock, from.size() - first));
-  }
-}
 
 // Four segments fit into a rank's share, so that dropping one keeps most of what may be kept.
 std::uint64_t segmentBytes(const RecordOptions& options, std::uint64_t share) {
@@ -48,8 +37,10 @@ struct Recorder::Impl {
   std::shared_ptr<JournalWriter> journal;
   std::unique_ptr<HitWatch> hits;  // nullptr: values are kept without
   std::unique_ptr<RankStatusWriter> rankStatus;
+  StageClock clock;
   BufferPool pool;  // outlives everything that holds buffers
   PendingIterations pending;
+  RowTaker rows;
   SegmentStore store;
   std::shared_ptr<const GraphPlan> plan;
   std::string graphBytes;  // of the plan: the same graph again is not a new version
@@ -68,10 +59,18 @@ struct Recorder::Impl {
         hits(std::move(watch)),
         pool(what.bufferBytes),
         pending(what.bufferBytes, segmentBytes(what, share()), windows()),
-        store(folder, static_cast<int>(where.rank.value), retention(), journal) {}
+        rows(wayOf(where, what), pool, clock),
+        store(folder, static_cast<int>(where.rank.value), retention(), journal) {
+    store.writer().configure(what.compress, &clock);
+  }
 
   std::uint64_t share() const {
     return options.maxBytes / static_cast<std::uint64_t>(std::max(1, place.ranks));
+  }
+  // Values of which most will be dropped (--on-hit) are not worth a file.
+  RowTaker::Way wayOf(const Place& where, const RecordOptions& what) const {
+    return {folder, where.threads, !hits && writesInTeam(where.rows, where.threads, where.ranks),
+            what.compress};
   }
   RetentionRules retention() const {
     RetentionRules rules{.maxBytes = share(), .keepLast = options.keepLast, .keep = {}};
@@ -86,9 +85,9 @@ struct Recorder::Impl {
   void commit(const PendingIterations::Commit& segment);
   void fail(const core::Error& error);
   core::Status adopt(const core::Graph& graph, std::string bytes);
-  TensorRow copyOf(const core::Tensor& value);
-  watch::StatisticsRow statisticsOf(core::TensorId tensor, const core::Tensor& value,
-                                    const core::Tensor* previous) const;
+  void waitForRoom();
+  core::TensorObservation observe(core::TensorId tensor, const core::Tensor& value,
+                                  const core::Tensor* previous);
 };
 
 // Signals are the training thread's: their handlers only wake this one.
@@ -162,25 +161,17 @@ core::Status Recorder::Impl::adopt(const core::Graph& graph, std::string bytes) 
   return journal->append(formatGraph(line));
 }
 
-TensorRow Recorder::Impl::copyOf(const core::Tensor& value) {
-  TensorRow row;
-  row.dtype = value.dtype();
-  row.shape.assign(value.shape().dims().begin(), value.shape().dims().end());
-  row.rawBytes = value.bytes();
-  row.raw = pool.take(value.bytes());
-  copyBytes(value.byteSpan(), row.raw.bytes(), place.threads);
-  return row;
+void Recorder::Impl::waitForRoom() {
+  const StageTimer timer(&clock, Stage::kWait, 0);
+  pending.waitForRoom();
 }
 
-watch::StatisticsRow Recorder::Impl::statisticsOf(core::TensorId tensor, const core::Tensor& value,
-                                                  const core::Tensor* previous) const {
-  watch::StatisticsRow row;
-  row.values = core::computeStatistics(value, place.threads);
-  if (previous) row.change = core::computeChange(value, *previous, place.threads);
-  if (const auto& range = plan->activation[tensor.index()]) {
-    row.activation = core::computeActivation(value, range->start, range->end, place.threads);
-  }
-  return row;
+core::TensorObservation Recorder::Impl::observe(core::TensorId tensor, const core::Tensor& value,
+                                                const core::Tensor* previous) {
+  const StageTimer timer(&clock, Stage::kStatistics, value.bytes());
+  core::ObservationWish wish{previous, {}};
+  if (const auto& range = plan->activation[tensor.index()]) wish.range = {range->start, range->end};
+  return core::observeTensor(value, wish, place.threads);
 }
 
 core::Result<std::unique_ptr<Recorder>> Recorder::create(const Place& place, const RecordOptions& options) {
@@ -225,7 +216,9 @@ void Recorder::iterationStarted(core::Iteration iteration) {
   Impl& impl = *m_impl;
   impl.selected = impl.plan && impl.options.records(iteration) && impl.pending.open();
   if (!impl.selected) return;
-  impl.pending.waitForRoom();
+  impl.waitForRoom();
+  impl.clock.start();
+  impl.rows.iterationStarted(impl.pending);
   auto record = std::make_shared<IterationRecord>();
   record->iteration = iteration.value;
   record->plan = impl.plan;
@@ -240,12 +233,17 @@ void Recorder::tensorReady(core::Iteration iteration, core::TensorId tensor, con
   if (!impl.selected || !impl.pending.open()) return;
   const Policy policy = impl.plan->decisions.decide(tensor, iteration);
   if (policy == Policy::kNone) return;
-  impl.pending.addStatistics(tensor.value, policy == Policy::kRecord
-                                               ? hashOnly(core::hashTensor(value, impl.place.threads))
-                                               : impl.statisticsOf(tensor, value, previous));
+  if (policy == Policy::kRecord) {
+    const StageTimer timer(&impl.clock, Stage::kStatistics, value.bytes());
+    return impl.pending.addStatistics(tensor.value, hashOnly(core::hashTensor(value, impl.place.threads)));
+  }
+  core::TensorObservation seen = impl.observe(tensor, value, previous);
+  impl.pending.addStatistics(tensor.value, {seen.values, seen.change, seen.activation});
   if (policy != Policy::kFull || value.bytes() == 0 || impl.onlyStatistics) return;
-  impl.pending.waitForRoom();
-  impl.pending.addRow(tensor.value, impl.copyOf(value));
+  impl.waitForRoom();
+  core::Result<TensorRow> row = impl.rows.take(tensor.value, value, std::move(seen.blocks));
+  if (!row.ok()) return impl.fail(row.error());
+  impl.pending.addRow(tensor.value, std::move(row).value());
 }
 
 void Recorder::kernelStarted(core::Iteration iteration, core::KernelId kernel) {
@@ -268,7 +266,7 @@ void Recorder::iterationFinished(core::Iteration iteration, const core::Scalars&
   impl.selected = false;
   impl.pending.finish(scalars);
   if (hit) impl.pending.requestCommit();
-  impl.pending.waitForRoom();
+  impl.waitForRoom();
 }
 
 core::Status Recorder::finish(const RunEnd& end) {
@@ -278,7 +276,8 @@ core::Status Recorder::finish(const RunEnd& end) {
   if (impl.hits && endedWell(end)) impl.hits->windows().close();
   impl.pending.close();
   impl.thread.join();
-  const core::Status listed = impl.journal->append(formatEnd(end));
+  core::Status listed = impl.journal->append(formatTiming(impl.clock.times()));
+  if (listed.ok()) listed = impl.journal->append(formatEnd(end));
   if (!listed.ok()) impl.fail(listed.error());
   impl.store.release();
   impl.journal.reset();  // the lock with it
@@ -297,5 +296,7 @@ bool Recorder::hitWindowDone() const { return m_impl->hits && m_impl->hits->wind
 core::Status Recorder::status() const { return m_impl->pending.status(); }
 
 std::uint64_t Recorder::bytesWritten() const { return m_impl->bytesWritten; }
+
+RecordingTimes Recorder::times() const { return m_impl->clock.times(); }
 
 }  // namespace msdbg::dump

@@ -1,8 +1,9 @@
 // Recorder: the Observer that writes one rank of a run folder (format: dump/FORMAT.md). Statistics, hashes
 // and copies are taken on the training thread; segments are built, written, fsynced and committed by one
-// background thread, the only one that calls HDF5. Training waits when more than bufferBytes are pending or a
-// finished iteration has been uncommitted for over a second. A failure of the recorder never ends training:
-// it is logged once, recording stops, status() tells.
+// background thread, the only one that calls HDF5. Where no core is free for that thread, large tensors are
+// encoded by training's own team and go straight to their file (RowPath). Training waits when more than
+// bufferBytes are pending or a finished iteration has been uncommitted for over a second. A failure of the
+// recorder never ends training: it is logged once, recording stops, status() tells.
 #pragma once
 
 #include <filesystem>
@@ -11,6 +12,8 @@
 #include "core_engine/base/ids.h"
 #include "core_engine/runtime/observer.h"
 #include "dump/run_info.h"
+#include "dump/stage_times.h"
+#include "dump/writer/row_path.h"
 
 namespace msdbg::core {
 class Communicator;
@@ -26,6 +29,7 @@ class Recorder : public core::Observer {
     int ranks = 1;
     int threads = 1;
     core::Communicator* communicator = nullptr;  // tells the other ranks of hits (--on-hit); outlives this
+    RowPath rows = RowPath::kAuto;
   };
   /// The run folder must exist; creates rank_R/ and its journal and takes the journal's lock.
   /// kUsage: another recorder holds the lock. kIo: with path and reason.
@@ -51,6 +55,8 @@ class Recorder : public core::Observer {
   bool hitWindowDone() const;
   core::Status status() const;
   std::uint64_t bytesWritten() const;
+  /// So far. Any thread.
+  RecordingTimes times() const;
 
  private:
   struct Impl;

@@ -29,9 +29,9 @@ core::Result<Handle> chunkProperties(const ChunkGrid& grid, bool filtered) {
 
 }  // namespace
 
-core::Result<SegmentFile> SegmentFile::begin(hdf5::FileImage& image, std::size_t expectedBytes) {
-  MSDBG_TRY(image.create(expectedBytes));
-  SegmentFile file(image.id());
+core::Result<SegmentFile> SegmentFile::begin(hdf5::FileImage& image, std::uint64_t dataEnd) {
+  MSDBG_TRY(image.create(dataEnd));
+  SegmentFile file(image);
   MSDBG_ASSIGN(file.m_links, owned(MSDBG_H5(H5Pcreate, H5P_LINK_CREATE), H5Pclose));
   MSDBG_TRY(MSDBG_H5(H5Pset_create_intermediate_group, file.m_links.id(), 1));
   MSDBG_TRY(MSDBG_H5(H5Pset_char_encoding, file.m_links.id(), H5T_CSET_UTF8));
@@ -80,9 +80,21 @@ core::Status SegmentFile::writeColumn(const std::string& path, hid_t type, const
   return writeHashes(path, {&hash, 1});
 }
 
+core::Status SegmentFile::writeChunk(hid_t dataset, std::uint32_t mask, const hsize_t* at,
+                                     const StoredChunk& chunk, const DataRegion* region) {
+  const std::optional<std::uint64_t> place = region ? region->placeOf(chunk) : std::nullopt;
+  if (place) m_image->placeNext(*place, chunk.size);
+  // HDF5 wants an address even of bytes that it will not see.
+  const void* bytes = place ? &chunk : static_cast<const void*>(chunk.bytes.data());
+  MSDBG_TRY(MSDBG_H5(H5Dwrite_chunk, dataset, H5P_DEFAULT, mask, at, chunk.size, bytes));
+  if (place && !m_image->placed())
+    return core::Error(core::ErrorCode::kInternal, "HDF5 asked for no room for a chunk");
+  return core::Ok{};
+}
+
 core::Status SegmentFile::writeTensor(const std::string& path, core::DType dtype, const ChunkGrid& grid,
                                       std::span<const StoredChunk* const> chunks,
-                                      std::span<const std::int64_t> iterations) {
+                                      std::span<const std::int64_t> iterations, const DataRegion* region) {
   bool filtered = false;
   for (const StoredChunk* chunk : chunks) filtered = filtered || chunk->filterMask != kRawMask;
   MSDBG_ASSIGN(const Handle properties, chunkProperties(grid, filtered));
@@ -95,8 +107,7 @@ core::Status SegmentFile::writeTensor(const std::string& path, core::DType dtype
     const StoredChunk& chunk = *chunks[i];
     const auto offset = grid.piece(i).offset;
     const std::vector<hsize_t> at(offset.begin(), offset.end());
-    MSDBG_TRY(MSDBG_H5(H5Dwrite_chunk, dataset.id(), H5P_DEFAULT, filtered ? chunk.filterMask : 0, at.data(),
-                       chunk.bytes.size(), chunk.bytes.data()));
+    MSDBG_TRY(writeChunk(dataset.id(), filtered ? chunk.filterMask : 0, at.data(), chunk, region));
     hashes.push_back(chunk.hash);
   }
   return writeHashes(path, hashes);

@@ -45,12 +45,11 @@ SegmentStore::SegmentStore(std::filesystem::path folder, int rank, RetentionRule
 core::Result<SegmentWriter::Image> SegmentStore::buildWithin(
     std::span<const IterationRecord* const> iterations) {
   MSDBG_ASSIGN(SegmentWriter::Image image, m_writer.build(m_next, iterations, true));
-  if (image.tensors == 0 || image.bytes.size() <= m_retention.maxBytes()) return image;
+  if (image.tensors == 0 || image.size <= m_retention.maxBytes()) return image;
   if (!m_tooLarge) {
     core::logWarn(
-        "iteration " + std::to_string(iterations[0]->iteration) + " takes " +
-        core::formatBytes(image.bytes.size()) + ", more than this rank's share of --max-size (" +
-        core::formatBytes(m_retention.maxBytes()) +
+        "iteration " + std::to_string(iterations[0]->iteration) + " takes " + core::formatBytes(image.size) +
+        ", more than this rank's share of --max-size (" + core::formatBytes(m_retention.maxBytes()) +
         "): only statistics are kept; raise --max-size or choose fewer tensors with --record or --tensors");
     m_tooLarge = true;
   }
@@ -65,7 +64,7 @@ core::Status SegmentStore::commit(std::span<const IterationRecord* const> iterat
   for (const IterationRecord* record : iterations) line.iterations.push_back(record->iteration);
   line.incomplete = !iterations.back()->complete;
   line.tensorsDropped = image.tensors == 0 && (m_tooLarge || !iterations[0]->rows.empty());
-  MSDBG_TRY(makeRoom(image.bytes.size()));
+  MSDBG_TRY(makeRoom(image.size));
   MSDBG_TRY(add(line, image));
   m_retention.add(keptSegment(line));
   return makeRoom(0);
@@ -73,12 +72,12 @@ core::Status SegmentStore::commit(std::span<const IterationRecord* const> iterat
 
 core::Status SegmentStore::add(SegmentLine& line, const SegmentWriter::Image& image) {
   line.file = fileName(line.segment);
-  line.bytes = image.bytes.size();
-  line.hash = core::hashBytes(image.bytes).text();
+  line.bytes = image.size;
   line.rawBytes = image.rawBytes;
   line.storedBytes = image.storedBytes;
   line.tensors = image.tensors;
-  MSDBG_TRY(commitFile(m_folder / line.file, image.bytes));
+  MSDBG_ASSIGN(const core::Hash128 hash, commitImage(m_folder / line.file, image));
+  line.hash = hash.text();
   m_bytesWritten += line.bytes;
   return m_journal->append(formatSegment(line));
 }

@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <cstring>
 
-#include "dump/codec/codec.h"
 #include "dump/codec/dataset_path.h"
 #include "dump/statistics_columns.h"
+#include "dump/writer/data_region_internal.h"
+#include "dump/writer/row_encoder.h"
 #include "dump/writer/segment_file_internal.h"
 
 namespace msdbg::dump {
 namespace {
 
 using Iterations = std::span<const IterationRecord* const>;
-
-constexpr std::size_t kObjectBytes = 2048;  // what a small dataset with its hashes takes in the file, about
 
 std::vector<std::int64_t> numbersOf(Iterations iterations) {
   std::vector<std::int64_t> numbers;
@@ -129,33 +128,11 @@ core::Status writeHashes(SegmentFile& file, Iterations iterations, std::span<con
 
 struct SegmentWriter::Impl {
   int rank;
+  StageClock* clock = nullptr;
   hdf5::FileImage image;
-  Compressor compressor;
-  std::map<std::int64_t, Compressor::Trial> trials;  // by tensor
+  RowEncoder encoder{true, nullptr};
   std::vector<std::byte> gathered;
-
-  /// One chunk from `data` (less than chunkBytes at the end of a dimension). `stays`: data outlives the
-  /// segment.
-  StoredChunk chunk(std::int64_t tensor, std::span<const std::byte> data, std::size_t chunkBytes,
-                    std::size_t element, bool stays) {
-    StoredChunk stored;
-    std::vector<std::byte> filled;
-    if (data.size() < chunkBytes) {
-      filled.assign(data.begin(), data.end());
-      filled.resize(chunkBytes);
-      data = filled;
-    }
-    if (!compressor.compress(data, element, trials[tensor], stored.own)) {
-      stored.filterMask = kRawMask;
-      if (!filled.empty())
-        stored.own = std::move(filled);
-      else if (!stays)
-        stored.own.assign(data.begin(), data.end());
-    }
-    stored.bytes = stored.own.empty() ? data : std::span<const std::byte>(stored.own);
-    stored.hash = core::hashBytes(stored.bytes);
-    return stored;
-  }
+  DataRegion region;
 
   struct TensorSeries {
     std::vector<std::int64_t> iterations;
@@ -166,6 +143,7 @@ struct SegmentWriter::Impl {
   std::vector<StoredChunk> sharedChunks(std::int64_t tensor, const ChunkGrid& grid,
                                         const TensorSeries& series);
   core::Status writeTensors(SegmentFile& file, Iterations iterations, Image& image);
+  core::Status finish(Image& result);
 };
 
 // Small rows: gathered chunk by chunk.
@@ -180,7 +158,7 @@ std::vector<StoredChunk> SegmentWriter::Impl::sharedChunks(std::int64_t tensor, 
       const auto bytes = series.rows[r]->raw.bytes();
       gathered.insert(gathered.end(), bytes.begin(), bytes.end());
     }
-    chunks.push_back(chunk(tensor, gathered, grid.chunkBytes(), element, false));
+    chunks.push_back(encoder.shared(tensor, gathered, grid.chunkBytes(), element));
   }
   return chunks;
 }
@@ -191,7 +169,7 @@ core::Result<std::uint64_t> SegmentWriter::Impl::writeSeries(SegmentFile& file, 
   const TensorRow& first = *series.rows[0];
   std::vector<std::uint64_t> extents = {series.rows.size()};
   extents.insert(extents.end(), first.shape.begin(), first.shape.end());
-  const ChunkGrid grid = ChunkGrid::plan(extents, core::dtypeSize(first.dtype));
+  const ChunkGrid grid = ChunkGrid::plan(extents, core::dtypeSize(first.dtype), first.largestChunk);
   std::vector<StoredChunk> shared;
   std::vector<const StoredChunk*> chunks;
   if (ownChunks(first.rawBytes)) {
@@ -202,9 +180,9 @@ core::Result<std::uint64_t> SegmentWriter::Impl::writeSeries(SegmentFile& file, 
     shared = sharedChunks(tensor, grid, series);
     for (const StoredChunk& c : shared) chunks.push_back(&c);
   }
-  MSDBG_TRY(file.writeTensor(path, first.dtype, grid, chunks, series.iterations));
+  MSDBG_TRY(file.writeTensor(path, first.dtype, grid, chunks, series.iterations, &region));
   std::uint64_t stored = 0;
-  for (const StoredChunk* c : chunks) stored += c->bytes.size();
+  for (const StoredChunk& c : shared) stored += c.size;
   return stored;
 }
 
@@ -229,20 +207,27 @@ core::Status SegmentWriter::Impl::writeTensors(SegmentFile& file, Iterations ite
 SegmentWriter::SegmentWriter(int rank) : m_impl(std::make_unique<Impl>()) { m_impl->rank = rank; }
 SegmentWriter::~SegmentWriter() = default;
 
+// What HDF5 made, around the region of chunks.
+core::Status SegmentWriter::Impl::finish(Image& result) {
+  MSDBG_ASSIGN(const hdf5::FileImage::Content content, image.close());
+  result.size = content.size;
+  result.clock = clock;
+  result.pieces.push_back({0, content.head});
+  if (!content.tail.empty()) result.pieces.push_back({content.tailAt, content.tail});
+  return core::Ok{};
+}
+
+void SegmentWriter::configure(bool compress, StageClock* clock) {
+  m_impl->clock = clock;
+  m_impl->encoder = RowEncoder(compress, clock);
+}
+
 bool SegmentWriter::ownChunks(std::uint64_t rowBytes) { return kSharedChunk / rowBytes <= 1; }
 
 void SegmentWriter::encode(std::int64_t tensor, TensorRow& row) {
-  std::vector<std::uint64_t> extents = {1};
-  extents.insert(extents.end(), row.shape.begin(), row.shape.end());
-  const std::size_t element = core::dtypeSize(row.dtype);
-  const ChunkGrid grid = ChunkGrid::plan(extents, element);
-  bool copyNeeded = false;
-  for (std::uint64_t i = 0; i < grid.count(); ++i) {
-    const ChunkGrid::Piece piece = grid.piece(i);
-    const auto data = row.raw.bytes().subspan(piece.firstByte, piece.bytes);
-    row.chunks.push_back(m_impl->chunk(tensor, data, grid.chunkBytes(), element, true));
-    copyNeeded = copyNeeded || row.chunks.back().own.empty();
-  }
+  m_impl->encoder.encode(tensor, row, row.raw.bytes(), 1);
+  const bool copyNeeded =
+      std::ranges::any_of(row.chunks, [](const auto& chunk) { return chunk.own.empty(); });
   if (!copyNeeded) row.raw.reset();
 }
 
@@ -251,19 +236,17 @@ core::Result<SegmentWriter::Image> SegmentWriter::build(std::int64_t segment, It
   Image result;
   const std::vector<std::int64_t> numbers = numbersOf(iterations);
   const GraphPlan& plan = *iterations[0]->plan;
-  std::size_t expected = 0;
-  for (const IterationRecord* record : iterations) expected += record->rawBytes;
-  expected += (plan.graph.tensors().size() + statisticsColumns().size()) * kObjectBytes +
-              iterations.size() * (plan.statistics.size() * statisticsRowBytes() +
-                                   plan.hashes.size() * sizeof(core::Hash128));
-  MSDBG_ASSIGN(SegmentFile file, SegmentFile::begin(m_impl->image, expected));
+  m_impl->region = DataRegion();
+  if (tensors) MSDBG_TRY(m_impl->region.lay(iterations, result));
+  const StageTimer timer(m_impl->clock, Stage::kBuild, 0);
+  MSDBG_ASSIGN(SegmentFile file, SegmentFile::begin(m_impl->image, m_impl->region.end()));
   MSDBG_TRY(file.writeRoot(segment, m_impl->rank, plan.version));
   MSDBG_TRY(writeIterations(file, iterations));
   MSDBG_TRY(writeScalars(file, iterations));
   MSDBG_TRY(writeStatistics(file, iterations, numbers));
   MSDBG_TRY(writeHashes(file, iterations, numbers));
   if (tensors) MSDBG_TRY(m_impl->writeTensors(file, iterations, result));
-  MSDBG_ASSIGN(result.bytes, m_impl->image.close());
+  MSDBG_TRY(m_impl->finish(result));
   return result;
 }
 
@@ -280,7 +263,7 @@ core::Result<SegmentWriter::Image> SegmentWriter::withoutTensors(std::int64_t se
     MSDBG_TRY(file.copyFrom(old.id(), group));
     MSDBG_TRY(file.copyFrom(old.id(), "/checksum" + group));
   }
-  MSDBG_ASSIGN(result.bytes, m_impl->image.close());
+  MSDBG_TRY(m_impl->finish(result));
   return result;
 }
 

@@ -1,6 +1,5 @@
-// SegmentWriter: turns finished iterations into the bytes of one HDF5 file (dump/FORMAT.md "A segment"). It
-// knows no folders and no threads: the caller commits the bytes. Used by one thread; its image memory is
-// reused.
+// SegmentWriter: turns finished iterations into one HDF5 file (dump/FORMAT.md "A segment"). It knows no
+// folders and no threads: the caller commits the image. Used by one thread; its memory is reused.
 #pragma once
 
 #include <filesystem>
@@ -11,6 +10,7 @@
 
 #include "core_engine/base/result.h"
 #include "dump/writer/iteration_record.h"
+#include "dump/writer/segment_image.h"
 
 namespace msdbg::dump {
 
@@ -18,6 +18,8 @@ class SegmentWriter {
  public:
   explicit SegmentWriter(int rank);
   ~SegmentWriter();
+  /// Of what follows: whether chunks are compressed where that pays, and who counts the time (may be null).
+  void configure(bool compress, StageClock* clock);
 
   /// Whether a row of this size has chunks of its own, so that it can be encoded before its segment is
   /// complete.
@@ -25,11 +27,8 @@ class SegmentWriter {
   /// Cuts and compresses such a row; its copy is released when all chunks were compressed.
   void encode(std::int64_t tensor, TensorRow& row);
 
-  struct Image {
-    std::span<const std::byte> bytes;             // valid until the next call
-    std::uint64_t rawBytes = 0, storedBytes = 0;  // of /tensor
-    std::int64_t tensors = 0;
-  };
+  /// Valid until the next call.
+  using Image = SegmentImage;
   /// All iterations have one graph version and, per tensor, one shape. `tensors` false: their values are left
   /// out.
   core::Result<Image> build(std::int64_t segment, std::span<const IterationRecord* const> iterations,

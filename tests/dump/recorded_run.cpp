@@ -129,7 +129,8 @@ void feed(dump::Recorder& recorder, const core::Graph& graph, std::int64_t itera
 void record(const std::filesystem::path& run, const core::Graph& graph, const dump::RecordOptions& options,
             const Recording& recording) {
   if (!std::filesystem::exists(run / "run.json")) writeInfo(run, recording.ranks);
-  auto recorder = dump::Recorder::create({run, core::Rank(recording.rank), recording.ranks, 1}, options);
+  auto recorder = dump::Recorder::create(
+      {run, core::Rank(recording.rank), recording.ranks, 1, nullptr, recording.rows}, options);
   if (!recorder.ok()) throw std::runtime_error(recorder.error().message());
   (*recorder)->graphReady(graph);
   for (std::int64_t i = 0; i < recording.iterations; ++i) {

@@ -1,0 +1,82 @@
+#include "app/cli/timing_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/cli/table.h"
+#include "core_engine/base/text.h"
+
+namespace msdbg::app {
+namespace {
+
+using dump::RecordingTimes;
+using dump::Stage;
+using dump::StageTime;
+
+double share(double seconds, const RecordingTimes& times) {
+  return times.wallSeconds > 0 ? 100 * seconds / times.wallSeconds : 0;
+}
+
+const Timings::value_type& slowest(const Timings& timings) {
+  return *std::ranges::max_element(timings, {}, [](const auto& entry) { return entry.second.seconds(); });
+}
+
+std::string rateText(const StageTime& stage) {
+  if (stage.bytes == 0 || stage.seconds <= 0) return "";
+  return fmt::format("{:.2f} GB/s", static_cast<double>(stage.bytes) / stage.seconds / 1e9);
+}
+
+std::string summary(const core::Rank rank, const RecordingTimes& times) {
+  return fmt::format("recording took {1:.2f} s of {2:.1f} s ({3:.1f} %) on rank {0}", rank.value,
+                     times.seconds(), times.wallSeconds, share(times.seconds(), times));
+}
+
+}  // namespace
+
+Timings timings(const dump::RunReader& run) {
+  Timings all;
+  for (const core::Rank rank : run.ranks())
+    if (const auto times = run.timing(rank)) all.emplace_back(rank, *times);
+  return all;
+}
+
+std::string timingText(const Timings& timings) {
+  if (timings.empty()) return "no rank came to its end: there are no times\n";
+  const auto& [rank, times] = slowest(timings);
+  Table table({"stage", ">seconds", ">% of the run", ">bytes", ">rate"});
+  for (std::size_t i = 0; i < dump::kStages; ++i) {
+    const StageTime& stage = times.stages[i];
+    table.row({std::string(stageName(static_cast<Stage>(i))), fmt::format("{:.3f}", stage.seconds),
+               fmt::format("{:.1f}", share(stage.seconds, times)),
+               stage.bytes ? core::formatBytes(stage.bytes) : "", rateText(stage)});
+  }
+  std::string text = summary(rank, times) + (timings.size() > 1 ? ", the slowest\n" : "\n") + table.text();
+  for (const auto& [other, otherTimes] : timings)
+    if (other != rank) text += summary(other, otherTimes) + "\n";
+  return text + "stages of the background thread overlap training; small chunks are hashed within build\n";
+}
+
+std::string timingLine(const Timings& timings) {
+  if (timings.empty()) return "";
+  const auto& [rank, times] = slowest(timings);
+  std::vector<std::string> stages;
+  for (std::size_t i = 0; i < dump::kStages; ++i)
+    stages.push_back(fmt::format("{} {:.2f}", stageName(static_cast<Stage>(i)), times.stages[i].seconds));
+  return fmt::format("{}{}: {}", summary(rank, times), timings.size() > 1 ? ", the slowest" : "",
+                     core::join(stages, ", "));
+}
+
+Json timingJson(const Timings& timings) {
+  Json list = Json::array();
+  for (const auto& [rank, times] : timings) {
+    Json stages = Json::object();
+    for (std::size_t i = 0; i < dump::kStages; ++i)
+      stages[std::string(stageName(static_cast<Stage>(i)))] = {{"seconds", times.stages[i].seconds},
+                                                               {"bytes", times.stages[i].bytes}};
+    list.push_back({{"rank", rank.value}, {"wall_seconds", times.wallSeconds}, {"stages", stages}});
+  }
+  return list;
+}
+
+}  // namespace msdbg::app

@@ -1,0 +1,24 @@
+// Where the time of recording went (dump/stage_times.h), for people and for programs. Pure functions.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/cli/json_output.h"
+#include "dump/reader/run_reader.h"
+
+namespace msdbg::app {
+
+/// Of the ranks that came to their end.
+using Timings = std::vector<std::pair<core::Rank, dump::RecordingTimes>>;
+Timings timings(const dump::RunReader& run);
+
+/// A table of stages for the rank that took longest, and a line for each of the others.
+std::string timingText(const Timings& timings);
+/// "recording took 0.51 s of 5.0 s (10.2 %) on rank 1, the slowest: snapshot 0.00, statistics 0.12, …"; ""
+/// without any.
+std::string timingLine(const Timings& timings);
+Json timingJson(const Timings& timings);
+
+}  // namespace msdbg::app

@@ -1,0 +1,101 @@
+#include "dump/writer/row_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "dump/writer/commit_file.h"
+
+namespace msdbg::dump {
+namespace {
+
+constexpr std::uint64_t kDataStart = core::kBlockBytes;    // as FileImage has it
+constexpr std::uint64_t kAligned = 2 * core::kBlockBytes;  // smaller chunks follow one another
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (m_value >= 0) ::close(m_value);
+}
+int Descriptor::release() { return std::exchange(m_value, -1); }
+
+std::uint64_t chunkPlace(std::uint64_t end, std::uint64_t size) {
+  const std::uint64_t step = size >= kAligned ? core::kBlockBytes : 8;
+  return (std::max(end, kDataStart) + step - 1) / step * step;
+}
+
+core::Result<std::shared_ptr<RowFile>> RowFile::create(const std::filesystem::path& folder,
+                                                       const std::string& name) {
+  std::filesystem::path path = folder / ("." + name + ".tmp");
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor < 0) return ioError("cannot create", path);
+  return std::shared_ptr<RowFile>(new RowFile(descriptor, std::move(path)));
+}
+
+RowFile::~RowFile() {
+  if (!m_committed) ::unlink(m_path.c_str());
+}
+
+core::Result<std::optional<std::uint64_t>> RowFile::append(const Chunk& chunk) {
+  const std::lock_guard lock(m_mutex);
+  if (m_taken) return std::optional<std::uint64_t>();
+  const std::pair key(chunk.hash.low, chunk.hash.high);
+  if (const auto same = m_places.find(key);
+      same != m_places.end() && same->second.second == chunk.bytes.size())
+    return std::optional(same->second.first);
+  const std::uint64_t at = chunkPlace(m_end, chunk.bytes.size());
+  MSDBG_TRY(write(at, chunk.bytes));
+  m_end = at + chunk.bytes.size();
+  m_places[key] = {at, chunk.bytes.size()};
+  if (at % core::kBlockBytes == 0)
+    for (std::uint64_t i = 0; i < chunk.bytes.size() / core::kBlockBytes; ++i)
+      m_blocks[at / core::kBlockBytes + i] = chunk.blocks[i];
+  return std::optional(at);
+}
+
+bool RowFile::take() {
+  const std::lock_guard lock(m_mutex);
+  return !std::exchange(m_taken, true);
+}
+
+core::Status RowFile::read(std::uint64_t offset, std::span<std::byte> into) const {
+  while (!into.empty()) {
+    const ssize_t got = ::pread(m_descriptor.get(), into.data(), into.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ioError("cannot read", m_path);
+    if (got == 0) return core::Error(core::ErrorCode::kIo, m_path.string() + " became shorter");
+    offset += static_cast<std::uint64_t>(got);
+    into = into.subspan(static_cast<std::size_t>(got));
+  }
+  return core::Ok{};
+}
+
+core::Status RowFile::write(std::uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::pwrite(m_descriptor.get(), bytes.data(),
+                                 std::min<std::size_t>(bytes.size(), 1u << 30), static_cast<off_t>(offset));
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return ioError("cannot write", m_path);
+    offset += static_cast<std::uint64_t>(put);
+    bytes = bytes.subspan(static_cast<std::size_t>(put));
+  }
+  return core::Ok{};
+}
+
+core::Status RowFile::extend(std::uint64_t size) {
+  if (::ftruncate(m_descriptor.get(), static_cast<off_t>(size)) != 0) return ioError("cannot write", m_path);
+  return core::Ok{};
+}
+
+core::Status RowFile::commit(const std::filesystem::path& file) {
+  if (::fsync(m_descriptor.get()) != 0) return ioError("cannot write", m_path);
+  if (::rename(m_path.c_str(), file.c_str()) != 0) return ioError("cannot rename to", file);
+  m_committed = true;
+  return syncFolder(file.parent_path());
+}
+
+}  // namespace msdbg::dump

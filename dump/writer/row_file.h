@@ -1,0 +1,78 @@
+// RowFile: a file that becomes a segment. Chunks are appended while training goes on, so that no copy of them
+// is kept in memory; the segment writer takes the file, adds what is HDF5's, and commits it under its name.
+// The same bytes are written once, however often they come: a parameter is what the update before it made.
+// One thread appends; another may take.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core_engine/base/result.h"
+#include "core_engine/tensor/statistics.h"
+
+namespace msdbg::dump {
+
+/// A file descriptor, closed at the end.
+class Descriptor {
+ public:
+  explicit Descriptor(int value = -1) : m_value(value) {}
+  ~Descriptor();
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return m_value; }
+  int release();
+
+ private:
+  int m_value;
+};
+
+/// Of a data region: where chunks begin. Hashes of 64 KiB blocks are then those of the file's own blocks.
+std::uint64_t chunkPlace(std::uint64_t end, std::uint64_t size);
+
+class RowFile {
+ public:
+  /// A new file `.NAME.tmp` in the folder. kIo.
+  static core::Result<std::shared_ptr<RowFile>> create(const std::filesystem::path& folder,
+                                                       const std::string& name);
+  ~RowFile();  // removes the file unless it was committed
+
+  struct Chunk {
+    std::span<const std::byte> bytes;
+    core::Hash128 hash;
+    std::span<const core::Hash128> blocks;  // what the hash is made of
+  };
+  /// Where the chunk lies. nullopt: the file is taken, begin another. kIo: path and reason.
+  core::Result<std::optional<std::uint64_t>> append(const Chunk& chunk);
+  /// True once: nothing is appended any more, and the caller completes the file.
+  bool take();
+
+  core::Status read(std::uint64_t offset, std::span<std::byte> into) const;
+  core::Status write(std::uint64_t offset, std::span<const std::byte> bytes);
+  std::uint64_t end() const { return m_end; }  // of what was appended; once taken
+  /// Hashes of whole 64 KiB blocks, by their number; once taken.
+  const std::map<std::uint64_t, core::Hash128>& knownBlocks() const { return m_blocks; }
+  core::Status extend(std::uint64_t size);
+  /// fsync; renamed to `file`, whose folder is fsynced.
+  core::Status commit(const std::filesystem::path& file);
+
+ private:
+  RowFile(int descriptor, std::filesystem::path path) : m_descriptor(descriptor), m_path(std::move(path)) {}
+  Descriptor m_descriptor;
+  std::filesystem::path m_path;
+  mutable std::mutex m_mutex;
+  bool m_taken = false, m_committed = false;
+  std::uint64_t m_end = 0;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::pair<std::uint64_t, std::uint64_t>>
+      m_places;  // hash -> offset, size
+  std::map<std::uint64_t, core::Hash128> m_blocks;
+};
+
+}  // namespace msdbg::dump

@@ -1,0 +1,104 @@
+#include "dump/writer/row_path.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "dump/writer/segment_writer.h"
+
+namespace msdbg::dump {
+namespace {
+
+constexpr std::size_t kCopyBlock = 1u << 20;
+
+void copyBytes(std::span<const std::byte> from, std::span<std::byte> to, int threads) {
+  const auto blocks = static_cast<std::int64_t>((from.size() + kCopyBlock - 1) / kCopyBlock);
+#pragma omp parallel for num_threads(threads) if (blocks > 1)
+  for (std::int64_t b = 0; b < blocks; ++b) {
+    const std::size_t first = static_cast<std::size_t>(b) * kCopyBlock;
+    std::memcpy(&to[first], &from[first], std::min(kCopyBlock, from.size() - first));
+  }
+}
+
+int cores() {
+  cpu_set_t set;
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+}  // namespace
+
+bool writesInTeam(RowPath path, int threads, int ranks) {
+  if (path != RowPath::kAuto) return path == RowPath::kTeam;
+  static const int available = cores();  // before a library binds this thread
+  return threads * std::max(ranks, 1) >= available;
+}
+
+RowTaker::RowTaker(Way way, BufferPool& pool, StageClock& clock)
+    : m_way(std::move(way)), m_pool(pool), m_clock(clock), m_encoder(m_way.compress, &clock) {}
+
+void RowTaker::iterationStarted(PendingIterations& pending) {
+  const auto now = PendingIterations::Clock::now();
+  const bool first = m_started == PendingIterations::Clock::time_point{};
+  const auto last = first ? PendingIterations::Clock::duration{} : now - m_started;
+  m_started = now;
+  if (m_way.inTeam && pending.cut(last)) m_file.reset();
+}
+
+void RowTaker::copy(const core::Tensor& value, TensorRow& row) {
+  const StageTimer timer(&m_clock, Stage::kSnapshot, value.bytes());
+  row.raw = m_pool.take(value.bytes());
+  copyBytes(value.byteSpan(), row.raw.bytes(), m_way.threads);
+}
+
+core::Result<TensorRow> RowTaker::take(std::int64_t tensor, const core::Tensor& value,
+                                       std::vector<core::Hash128> blocks) {
+  TensorRow row;
+  row.dtype = value.dtype();
+  row.shape.assign(value.shape().dims().begin(), value.shape().dims().end());
+  row.rawBytes = value.bytes();
+  row.blocks = std::move(blocks);
+  if (!m_way.inTeam || !SegmentWriter::ownChunks(row.rawBytes)) {
+    copy(value, row);
+    return row;
+  }
+  m_encoder.encode(tensor, row, value.byteSpan(), m_way.threads);
+  MSDBG_TRY(store(row));
+  return row;
+}
+
+// All chunks of a row lie in one file: where that is taken half-way, they go to the next one.
+core::Status RowTaker::store(TensorRow& row) {
+  const auto start = StageClock::Clock::now();
+  std::uint64_t before = 0;
+  do {
+    if (!m_file) {
+      MSDBG_ASSIGN(m_file, RowFile::create(m_way.folder, "rows_" + std::to_string(m_files++)));
+    }
+    before = m_file->end();
+    MSDBG_TRY(append(row));
+  } while (!row.file);
+  m_clock.add(Stage::kWrite, StageClock::Clock::now() - start, m_file->end() - before);
+  for (StoredChunk& chunk : row.chunks) {
+    chunk.bytes = {};
+    chunk.own = {};
+    chunk.blocks = {};
+  }
+  return core::Ok{};
+}
+
+core::Status RowTaker::append(TensorRow& row) {
+  for (StoredChunk& chunk : row.chunks) {
+    MSDBG_ASSIGN(const std::optional<std::uint64_t> place,
+                 m_file->append({chunk.bytes, chunk.hash, chunk.blocks}));
+    if (!place) {
+      m_file.reset();
+      return core::Ok{};
+    }
+    chunk.offset = *place;
+  }
+  row.file = m_file;
+  return core::Ok{};
+}
+
+}  // namespace msdbg::dump

@@ -1,0 +1,245 @@
+// The two ways a value takes to its segment: through memory, or straight to the file by training's own
+// threads.
+#include <hdf5.h>
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "dump/journal.h"
+#include "dump/writer/row_file.h"
+#include "tests/dump/recorded_run.h"
+
+using namespace msdbg;
+using dump::RowPath;
+using test::openRun;
+namespace fs = std::filesystem;
+
+namespace {
+
+const core::Rank kRank0{0};
+constexpr std::int64_t kElements = 300'000;  // 1.2 MB: a row with chunks of its own, its last block not whole
+
+core::Tensor noise(std::int64_t seed) {
+  std::vector<float> values(kElements);
+  std::uint64_t state = static_cast<std::uint64_t>(seed) * 7919 + 1;
+  for (float& v : values) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    v = static_cast<float>(static_cast<double>(state >> 11) * 0x1p-53 - 0.5);
+  }
+  return core::Tensor::of<float>(core::Shape{kElements}, values);
+}
+
+core::Graph graphOf(std::initializer_list<const char*> names) {
+  core::Graph graph("network");
+  for (const char* name : names) {
+    core::TensorInfo info;
+    info.name = name;
+    info.shape = {kElements};
+    info.role = core::TensorRole::kConstant;
+    graph.addSource(info);
+  }
+  return graph;
+}
+
+std::unique_ptr<dump::Recorder> startRecorder(const fs::path& run, const core::Graph& graph, RowPath rows) {
+  test::writeInfo(run);
+  auto recorder =
+      dump::Recorder::create({.run = run, .rank = kRank0, .threads = 2, .rows = rows}, {}).orThrow();
+  recorder->graphReady(graph);
+  return recorder;
+}
+
+fs::path onlySegment(const fs::path& run) {
+  const auto journal = dump::parseJournal(test::readText(run / "rank_0/journal"));
+  REQUIRE(journal.segments.size() == 1);
+  return run / "rank_0" / journal.segments[0].file;
+}
+
+std::uint64_t onDisk(const fs::path& file) {
+  struct stat status = {};
+  REQUIRE(::stat(file.c_str(), &status) == 0);
+  return static_cast<std::uint64_t>(status.st_blocks) * 512;
+}
+
+void checkValue(dump::RunReader& reader, std::int64_t iteration, core::TensorId tensor,
+                const core::Tensor& expected) {
+  const auto value = reader.tensor(kRank0, core::Iteration(iteration), tensor);
+  REQUIRE(value.ok());
+  CHECK(core::hashTensor(*value) == core::hashTensor(expected));
+}
+
+std::vector<std::string> temporaries(const fs::path& run) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(run / "rank_0"))
+    if (entry.path().filename().string().starts_with(".")) names.push_back(entry.path().filename());
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("Both ways record the same: every dtype, small, large and compressed tensors") {
+  const core::Graph graph = test::smallGraph(true);
+  for (const RowPath rows : {RowPath::kTeam, RowPath::kBackground}) {
+    const test::TempDir folder;
+    test::record(folder / "run", graph, {}, {.iterations = 4, .rows = rows});
+    CHECK(temporaries(folder / "run").empty());
+    auto reader = openRun(folder / "run");
+    for (std::int64_t i = 0; i < 4; ++i) CHECK(test::firstDifference(*reader, 0, i) == "");
+    CHECK(reader->storage().storedBytes < reader->storage().rawBytes);
+    CHECK(reader->verify({}, {}).empty());
+  }
+}
+
+TEST_CASE("A row of several chunks, the last filled up, goes both ways") {
+  core::Graph graph("network");
+  core::TensorInfo huge;
+  huge.name = "network/huge";
+  huge.shape = {3, 1001, 1500};
+  huge.role = core::TensorRole::kConstant;
+  graph.addSource(huge);
+  for (const RowPath rows : {RowPath::kTeam, RowPath::kBackground}) {
+    const test::TempDir folder;
+    test::record(folder / "run", graph, {}, {.iterations = 2, .rows = rows});
+    auto reader = openRun(folder / "run");
+    for (std::int64_t i = 0; i < 2; ++i) CHECK(test::firstDifference(*reader, 0, i) == "");
+    CHECK(reader->verify({}, {}).empty());
+  }
+}
+
+TEST_CASE("Nothing is compressed when that is not wanted") {
+  for (const RowPath rows : {RowPath::kTeam, RowPath::kBackground}) {
+    const test::TempDir folder;
+    dump::RecordOptions options;
+    options.compress = false;
+    test::record(folder / "run", test::smallGraph(true), options, {.iterations = 2, .rows = rows});
+    auto reader = openRun(folder / "run");
+    CHECK(test::firstDifference(*reader, 0, 1) == "");
+    const hid_t file = H5Fopen(onlySegment(folder / "run").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+    const hid_t dataset = H5Dopen2(file, "/tensor/network/Sparse-op1:0", H5P_DEFAULT);
+    const hid_t properties = H5Dget_create_plist(dataset);
+    CHECK(H5Pget_nfilters(properties) == 0);
+    H5Pclose(properties);
+    H5Dclose(dataset);
+    H5Fclose(file);
+  }
+}
+
+TEST_CASE("Equal values of one segment are stored once, and read as often as they were recorded") {
+  const core::Graph graph = graphOf({"network/a", "network/b", "network/c"});
+  const core::Tensor same = noise(1);
+  for (const RowPath rows : {RowPath::kTeam, RowPath::kBackground}) {
+    const test::TempDir folder;
+    auto recorder = startRecorder(folder / "run", graph, rows);
+    for (std::int64_t i = 0; i < 3; ++i) {
+      recorder->iterationStarted(core::Iteration(i));
+      recorder->tensorReady(core::Iteration(i), core::TensorId(0), same, nullptr);
+      recorder->tensorReady(core::Iteration(i), core::TensorId(1), same, nullptr);
+      recorder->tensorReady(core::Iteration(i), core::TensorId(2), noise(10 + i), nullptr);
+      recorder->iterationFinished(core::Iteration(i), {});
+    }
+    REQUIRE(recorder->finish({.state = "finished"}).ok());
+    auto reader = openRun(folder / "run");
+    CHECK(reader->verify({}, {}).empty());
+    for (std::int64_t i = 0; i < 3; ++i) {
+      checkValue(*reader, i, core::TensorId(0), same);
+      checkValue(*reader, i, core::TensorId(1), same);
+      checkValue(*reader, i, core::TensorId(2), noise(10 + i));
+    }
+    const auto journal = dump::parseJournal(test::readText(folder / "run/rank_0/journal"));
+    if (journal.segments.size() != 1) continue;  // a machine so slow that a second passed
+    CHECK(reader->storage().rawBytes == 9 * kElements * 4);
+    CHECK(reader->storage().storedBytes == 4 * kElements * 4);
+    CHECK(onDisk(onlySegment(folder / "run")) < 5 * kElements * 4);
+  }
+}
+
+TEST_CASE("A segment that is committed in the middle of an iteration takes nothing of it away") {
+  const test::TempDir folder;
+  const core::Graph graph = graphOf({"network/a", "network/b"});
+  auto recorder = startRecorder(folder / "run", graph, RowPath::kTeam);
+  const auto tensor = [&](std::int64_t i, std::int64_t id) {
+    recorder->tensorReady(core::Iteration(i), core::TensorId(id), noise(2 * i + id), nullptr);
+  };
+  for (std::int64_t i = 0; i < 3; ++i) {
+    recorder->iterationStarted(core::Iteration(i));
+    tensor(i, 0);
+    const std::uint64_t before = recorder->bytesWritten();
+    if (i > 0) {  // the file that now holds half of this iteration becomes the segment of the one before
+      recorder->requestCommit();
+      REQUIRE(test::eventually([&] { return recorder->bytesWritten() > before; }));
+    }
+    tensor(i, 1);
+    recorder->iterationFinished(core::Iteration(i), {});
+  }
+  REQUIRE(recorder->finish({.state = "finished"}).ok());
+  CHECK(temporaries(folder / "run").empty());
+  auto reader = openRun(folder / "run");
+  CHECK(reader->storage().segments == 3);
+  CHECK(reader->verify({}, {}).empty());
+  for (std::int64_t i = 0; i < 3; ++i)
+    for (std::int64_t id = 0; id < 2; ++id) checkValue(*reader, i, core::TensorId(id), noise(2 * i + id));
+}
+
+TEST_CASE("A flipped byte is found in what went straight to the file, and in the room between") {
+  const test::TempDir folder;
+  const core::Graph graph = graphOf({"network/a", "network/b"});
+  auto recorder = startRecorder(folder / "run", graph, RowPath::kTeam);
+  recorder->iterationStarted(core::Iteration(0));
+  recorder->tensorReady(core::Iteration(0), core::TensorId(0), noise(1), nullptr);
+  recorder->tensorReady(core::Iteration(0), core::TensorId(1), noise(2), nullptr);
+  recorder->iterationFinished(core::Iteration(0), {});
+  REQUIRE(recorder->finish({.state = "finished"}).ok());
+  const fs::path segment = onlySegment(folder / "run");
+  const std::string whole = test::readText(segment);
+  // In the unused room after the superblock; in a whole block; in the last, partial one; between two chunks.
+  for (const std::size_t at : {std::size_t{5000}, std::size_t{65536 + 70000}, std::size_t{65536 + 1'199'999},
+                               std::size_t{65536 + 1'200'010}, whole.size() - 1}) {
+    INFO(at);
+    std::string changed = whole;
+    changed[at] = static_cast<char>(changed[at] ^ 4);
+    test::writeText(segment, changed);
+    CHECK_FALSE(openRun(folder / "run")->verify({}, {}).empty());
+  }
+}
+
+TEST_CASE("A file of rows writes equal chunks once and takes none after it was taken") {
+  const test::TempDir folder;
+  auto file = dump::RowFile::create(folder.path(), "rows").orThrow();
+  const core::Tensor value = noise(1);
+  const std::vector<core::Hash128> blocks = core::observeTensor(value, {}).blocks;
+  const dump::RowFile::Chunk chunk{value.byteSpan(), core::hashTensor(value), blocks};
+  const auto first = file->append(chunk), second = file->append(chunk);
+  REQUIRE((first.ok() && second.ok()));
+  CHECK(**first == 65536);
+  CHECK(**second == 65536);
+  CHECK(file->end() == 65536 + kElements * 4);
+  CHECK(file->knownBlocks().size() == kElements * 4 / 65536);
+  CHECK(file->take());
+  CHECK_FALSE(file->take());
+  CHECK_FALSE((*file->append(chunk)).has_value());
+  std::vector<std::byte> back(kElements * 4);
+  REQUIRE(file->read(65536, back).ok());
+  CHECK(std::ranges::equal(back, value.byteSpan()));
+  CHECK_FALSE(file->read(65536 + kElements * 4, back).ok());
+  file.reset();
+  CHECK(fs::is_empty(folder.path()));
+}
+
+TEST_CASE("The journal says where the time went, and readers that do not know the line skip it") {
+  const test::TempDir folder;
+  test::record(folder / "run", test::smallGraph(true), {}, {.iterations = 3, .rows = RowPath::kTeam});
+  const std::string text = test::readText(folder / "run/rank_0/journal");
+  const dump::Journal journal = dump::parseJournal(text);
+  REQUIRE(journal.timing);
+  CHECK(journal.badLines.empty());
+  const dump::RecordingTimes& times = *journal.timing;
+  CHECK(times.wallSeconds > 0);
+  std::uint64_t raw = 0;
+  for (const auto& tensor : test::smallGraph(true).tensors()) raw += test::valueOf(tensor, 0).bytes();
+  CHECK(times[dump::Stage::kStatistics].bytes == 3 * raw);
+  CHECK(times[dump::Stage::kWrite].bytes >= 3 * 1'200'000);
+  CHECK(times[dump::Stage::kCompress].seconds > 0);
+  CHECK(times[dump::Stage::kBuild].seconds > 0);
+  CHECK(openRun(folder / "run")->timing(kRank0)->wallSeconds == times.wallSeconds);
+}
