@@ -23,6 +23,8 @@ class HitWindows {
   void close();
   /// Of any iteration; kUndecided until `before` later ones have ended, and for the one in progress.
   Keep keep(std::int64_t iteration) const;
+  /// So many undecided iterations may share what keeps or loses its values as a whole.
+  std::int64_t mostTogether() const { return m_before < 16 ? 1 : m_before / 8; }
 
  private:
   struct Range {

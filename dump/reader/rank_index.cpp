@@ -185,6 +185,7 @@ void takeIn(RankIndex& index, Journal more, std::uint64_t linesBefore) {
   if (more.end) index.journal.end = std::move(more.end);
   index.journal.torn = more.torn;
   for (GraphLine& line : more.graphs) index.journal.graphs.push_back(std::move(line));
+  for (HitLine& line : more.hits) index.journal.hits.push_back(std::move(line));
   for (SegmentLine& line : more.segments) index.journal.segments.push_back(std::move(line));
 }
 

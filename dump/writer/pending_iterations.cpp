@@ -28,6 +28,23 @@ bool sameLayouts(const IterationRecord& record, Layouts& layouts) {
   });
 }
 
+// A segment keeps or loses its values as a whole: values that are sure to stay do not share one with
+// undecided ones, and these only with few others.
+class Sharing {
+ public:
+  explicit Sharing(const HitWindows* windows) : m_windows(windows) {}
+  bool takes(const IterationRecord& record) {
+    if (!m_windows || record.rows.empty()) return true;
+    const bool sure = m_windows->keep(record.iteration) == Keep::kYes;
+    ++(sure ? m_sure : m_undecided);
+    return m_undecided == 0 || (m_sure == 0 && m_undecided <= m_windows->mostTogether());
+  }
+
+ private:
+  const HitWindows* m_windows;
+  std::int64_t m_sure = 0, m_undecided = 0;
+};
+
 }  // namespace
 
 PendingIterations::PendingIterations(std::uint64_t bufferBytes, std::uint64_t segmentBytes,
@@ -161,14 +178,16 @@ std::size_t PendingIterations::segmentLength(bool& isFull) const {
   std::uint64_t bytes = 0;
   std::size_t count = 0;
   isFull = true;
+  Sharing sharing(m_windows);
   for (; count < m_finished.size(); ++count) {
     const IterationRecord& record = *m_finished[count];
+    if (!sharing.takes(record)) break;
     const bool fits = count == 0 || (count < kMostIterations && record.plan == m_finished[0]->plan &&
                                      bytes + record.rawBytes <= m_segmentBytes);
     if (!sameLayouts(record, layouts) || !fits) return count;
     bytes += record.rawBytes;
   }
-  isFull = bytes >= m_segmentBytes;
+  isFull = bytes >= m_segmentBytes;  // who does not share may still lose his values: no reason to hurry
   return count;
 }
 
@@ -180,7 +199,7 @@ bool PendingIterations::encodedUpTo(std::size_t count) const {
 void PendingIterations::queueEncoding(const std::shared_ptr<IterationRecord>& record) {
   if (std::exchange(record->encodingQueued, true)) return;
   for (auto& [tensor, row] : record->rows) {
-    if (!SegmentWriter::ownChunks(row.rawBytes)) continue;
+    if (!row.chunks.empty() || !SegmentWriter::ownChunks(row.rawBytes)) continue;
     ++record->toEncode;
     m_toEncode.push_back({record, tensor, &row});
   }

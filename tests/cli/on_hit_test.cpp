@@ -50,7 +50,8 @@ std::size_t countOf(const std::string& text, const std::string& part) {
 /// The 128-bit hashes of every weight after the last iteration: equal when training was.
 Json finalWeights(const std::string& run, int rank) {
   Json hashes = Json::array();
-  for (const Json& tensor : msdbgJson({"stats", run, "--tensor", "next(*)"})["tensors"])
+  const Json statistics = msdbgJson({"stats", run, "--tensor", "next(*)"});
+  for (const Json& tensor : statistics["tensors"])
     for (const Json& row : tensor["rows"])
       if (row["iteration"] == 7 && row["rank"] == rank) hashes.push_back(row["statistics"]["hash"]);
   return hashes;

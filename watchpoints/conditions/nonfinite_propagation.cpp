@@ -124,7 +124,9 @@ class Propagation {
       received(rank, output,
                "at or before " + node.name + "; its input on " + rankList(unknown) + " is not recorded");
     else if (!allRecorded)
-      received(rank, output, "at or before " + node.name + "; not every rank is recorded");
+      received(
+          rank, output,
+          "from another rank through " + node.name + ", or at or before it: not every rank is recorded here");
     else
       report(rank, output, "the inputs of all ranks are finite");
   }
