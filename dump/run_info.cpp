@@ -35,6 +35,7 @@ TextPairs pairsFromJson(const Json& json, const char* key) {
 
 Json infoToJson(const RunInfo& info) {
   return {{"format", {info.formatMajor, info.formatMinor}},
+          {"id", info.id},
           {"version", info.version},
           {"command", info.command},
           {"model", info.model},
@@ -55,6 +56,7 @@ Json infoToJson(const RunInfo& info) {
 }
 
 void readTexts(const Json& json, RunInfo& info) {
+  info.id = field<std::string>(json, "id", "");
   info.version = field<std::string>(json, "version", "");
   info.command = field(json, "command", info.command);
   info.model = field<std::string>(json, "model", "");
@@ -74,7 +76,7 @@ std::string unknownKeys(const Json& json) {
   Json other = Json::object();
   const Json known = infoToJson(RunInfo());
   for (const auto& [key, value] : json.items()) {
-    if (key != "check" && !known.contains(key)) other[key] = value;
+    if (key != "check" && key != "hosts" && !known.contains(key)) other[key] = value;
   }
   return other.empty() ? std::string() : jsonText(other);
 }
@@ -91,6 +93,7 @@ RunInfo infoFromJson(const Json& json) {
   info.seed = field(json, "seed", info.seed);
   if (json.contains("policy")) info.policy = optionsOfRun(json.at("policy"));
   if (json.contains("end")) info.end = endFromJson(json.at("end"));
+  if (json.contains("hosts") && json.at("hosts").is_array()) info.hosts = jsonText(json.at("hosts"));
   info.otherKeys = unknownKeys(json);
   return info;
 }
@@ -129,6 +132,7 @@ RunEnd endFromJson(const Json& json) {
 // The check is made over the text without it, exactly as in the journal; only the layout is for people.
 std::string RunInfo::toJson() const {
   Json json = infoToJson(*this);
+  if (!hosts.empty()) json["hosts"] = Json::parse(hosts, nullptr, false);
   if (!otherKeys.empty()) {
     const auto other = guarded(otherKeys, [](const Json& keys) { return keys; });
     if (other.ok()) json.update(*other);

@@ -30,6 +30,7 @@ struct RunEnd {
 
 struct RunInfo {
   int formatMajor = kFormatMajor, formatMinor = kFormatMinor;
+  std::string id;       // 32 hexadecimal digits, the same in the folders of all hosts; "" before format 1.1
   std::string version;  // msdbg's
   std::vector<std::string> command;
   std::string model;  // "" for a user's program
@@ -43,6 +44,7 @@ struct RunInfo {
   RecordOptions policy;
   std::vector<std::string> faults;  // planted; no analysis reads them
   RunEnd end;
+  std::string hosts;      // a JSON list, of a run that was merged: host, ranks, CPU of each part; "" else
   std::string otherKeys;  // a JSON object: keys that this version does not know; "" when none
 
   /// The file's text; its last key is a check of the rest (dump/FORMAT.md).

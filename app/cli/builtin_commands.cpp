@@ -7,6 +7,7 @@ Command checkCommand();
 Command conditionsCommand();
 Command dumpCommand();
 Command infoCommand();
+Command mergeCommand();
 Command modelsCommand();
 Command openCommand();
 Command opsCommand();
@@ -20,9 +21,9 @@ Command verifyCommand();
 // In the order of the help: record, find, look closer, the tables, the rest.
 std::span<const CommandFactory> builtinCommands() {
   static constexpr CommandFactory kCommands[] = {
-      dumpCommand,  infoCommand,   checkCommand,      searchCommand, showCommand,
-      statsCommand, verifyCommand, openCommand,       modelsCommand, conditionsCommand,
-      opsCommand,   benchCommand,  trainModelCommand, runRankCommand};
+      dumpCommand,       infoCommand,   checkCommand, searchCommand,     showCommand,
+      statsCommand,      verifyCommand, mergeCommand, openCommand,       modelsCommand,
+      conditionsCommand, opsCommand,    benchCommand, trainModelCommand, runRankCommand};
   return kCommands;
 }
 

@@ -44,6 +44,12 @@ Error noSuchRank(const OpenedRun& run, std::int64_t rank) {
 
 }  // namespace
 
+fs::path plainPath(const std::string& given) {
+  fs::path path = given;
+  while (path.has_relative_path() && !path.has_filename()) path = path.parent_path();
+  return path;
+}
+
 Result<std::string> findRun(const std::string& given) {
   fs::path path = given;
   if (given.empty()) {
@@ -51,7 +57,7 @@ Result<std::string> findRun(const std::string& given) {
     path = newest.lexically_normal();
     fmt::print(stderr, "msdbg: using {}\n", path.string());
   }
-  while (path.has_relative_path() && !path.has_filename()) path = path.parent_path();  // "a.msdbg/"
+  path = plainPath(path.string());
   std::error_code error;
   if (!fs::exists(path, error)) return noSuchRun(path);
   return path.string();

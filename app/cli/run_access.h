@@ -2,6 +2,7 @@
 // asked for, and how places in it are written for people. Main thread only.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +26,9 @@ struct OpenedRun {
 core::Result<OpenedRun> openRun(const std::string& path);
 /// The same without opening it: the path of a run folder that is there.
 core::Result<std::string> findRun(const std::string& path);
+
+/// "a.msdbg/" -> "a.msdbg"
+std::filesystem::path plainPath(const std::string& path);
 
 /// Splits the arguments of a command whose last one is not the run: {QUERY} or {RUN, QUERY}.
 struct RunAndQuery {

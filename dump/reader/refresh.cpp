@@ -20,8 +20,14 @@ std::uint64_t inodeOf(const std::filesystem::path& file) {
   return ::stat(file.c_str(), &status) == 0 ? status.st_ino : 0;
 }
 
+std::string missingRank(const RunInfo& info) {
+  return info.ranks > 1 ? "the folder is missing; msdbg merge joins the folders of several hosts"
+                        : "the folder is missing";
+}
+
 // What stays the same while one run is recorded, however often its run.json is written.
 bool sameRun(const RunInfo& a, const RunInfo& b) {
+  if (!a.id.empty() || !b.id.empty()) return a.id == b.id;
   return a.startedAt == b.startedAt && a.command == b.command && a.ranks == b.ranks;
 }
 
@@ -59,7 +65,7 @@ Status RunReader::Impl::loadNewRanks(RunGrowth* growth) {
     std::error_code error;
     if (!std::filesystem::is_directory(folder / name, error)) {
       // A rank that has not started yet is not damage.
-      if (info.end.state != "running") addDamage({name, "the folder is missing", core::Rank(rank), {}});
+      if (info.end.state != "running") addDamage({name, missingRank(info), core::Rank(rank), {}});
       continue;
     }
     if (info.end.state == "running" && std::filesystem::is_empty(folder / name, error))

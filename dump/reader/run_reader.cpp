@@ -161,8 +161,19 @@ void RunReader::Impl::loadSources() {
 
 namespace {
 
-core::Error missingGraph(const core::Error& error, const RunInfo& info) {
+// Rank 0 writes it.
+core::Error missingGraph(const core::Error& error, const RunInfo& info, const std::filesystem::path& folder) {
   if (error.code() != core::ErrorCode::kMissing) return error;
+  std::error_code ignored;
+  bool others = false;
+  for (int rank = 1; rank < info.ranks && !others; ++rank)
+    others = std::filesystem::exists(folder / ("rank_" + std::to_string(rank)), ignored);
+  if (others && !std::filesystem::exists(folder / "rank_0", ignored))
+    return {core::ErrorCode::kDamaged,
+            folder.string() +
+                ": rank 0 and the graph are missing: they are in the folder of rank 0's host; join them: "
+                "msdbg merge " +
+                folder.string() + " FOLDER…"};
   if (info.end.state != "running") return {core::ErrorCode::kDamaged, error.message()};
   return {core::ErrorCode::kUnavailable,
           error.message() + "; if the run has just begun it comes in a moment: msdbg info --follow waits"};
@@ -182,7 +193,7 @@ core::Result<std::unique_ptr<RunReader>> RunReader::open(const std::filesystem::
   impl->folder = folder;
   MSDBG_TRY(impl->readInfo());
   auto graph = loadGraph(folder, -1);
-  if (!graph.ok()) return missingGraph(graph.error(), impl->info);
+  if (!graph.ok()) return missingGraph(graph.error(), impl->info, folder);
   impl->graph = std::move(*graph);
   MSDBG_TRY(impl->loadNewRanks(nullptr));
   impl->loadSources();

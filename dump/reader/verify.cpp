@@ -26,16 +26,34 @@ class RunVerifier {
       (void)m_reader.sourceText(file);  // lists its damage
     for (const auto& [rank, index] : m_impl.ranks) {
       checkJournal(index);
-      for (const SegmentLine& line : index.segments) {
-        if (m_cancel.cancelled()) return;
-        checkSegment(index, line);
-        m_done += line.bytes;
-        if (m_progress) m_progress(m_done, m_total);
+      while (!m_cancel.cancelled() && checkSegments(index)) {
       }
     }
   }
 
  private:
+  // True: while the run is recorded, another segment has taken the place of one of these: those that are
+  // listed now come next.
+  bool checkSegments(const RankIndex& index) {
+    const std::vector<SegmentLine> segments = index.segments;
+    for (const SegmentLine& line : segments) {
+      if (m_cancel.cancelled()) return false;
+      if (m_checked.contains({index.rank, line.file})) continue;
+      if (replaced(index, line)) return true;
+      m_checked.emplace(index.rank, line.file);
+      checkSegment(index, line);
+      m_done += line.bytes;
+      if (m_progress) m_progress(std::min(m_done, m_total), m_total);
+    }
+    return false;
+  }
+
+  bool replaced(const RankIndex& index, const SegmentLine& line) {
+    std::error_code error;
+    if (std::filesystem::exists(index.folder / line.file, error) || !m_impl.reload(index.rank)) return false;
+    return std::ranges::find(index.segments, line.file, &SegmentLine::file) == index.segments.end();
+  }
+
   void add(const RankIndex& index, const std::string& file, std::string what) {
     m_impl.addDamage(
         {"rank_" + std::to_string(index.rank.value) + "/" + file, std::move(what), index.rank, {}});
@@ -148,6 +166,7 @@ class RunVerifier {
   const core::CancelToken& m_cancel;
   const Progress& m_progress;
   std::uint64_t m_done = 0, m_total = 0;
+  std::set<std::pair<core::Rank, std::string>> m_checked;  // rank and file
 };
 
 std::vector<Damage> RunReader::verify(const core::CancelToken& cancel, const Progress& progress) {

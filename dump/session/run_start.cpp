@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include <random>
 #include <system_error>
 
 #include "core_engine/runtime/backend.h"
@@ -24,6 +25,16 @@ std::string hostName() {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
   return name;
+}
+
+// 128 random bits: two runs never have the same.
+std::string newId() {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::random_device source;
+  std::uniform_int_distribution<int> digit(0, 15);
+  std::string id;
+  while (id.size() < 32) id += kDigits[digit(source)];
+  return id;
 }
 
 // Whether the folder may go: only what is surely a run of ours, and not one that is being written.
@@ -52,6 +63,7 @@ std::string timeText() {
 
 RunInfo describeRun(std::vector<std::string> command) {
   RunInfo info;
+  info.id = newId();
   info.version = MSDBG_VERSION;
   info.command = std::move(command);
   std::error_code ignored;

@@ -10,8 +10,8 @@
 
 namespace msdbg::dump {
 
-/// A RunInfo with state "running" and everything that this machine and process know: version, host, folder,
-/// time, CPU, libraries. Command, model, ranks and the rest are the caller's.
+/// A RunInfo with state "running", a new id and everything that this machine and process know: version, host,
+/// folder, time, CPU, libraries. Command, model, ranks and the rest are the caller's.
 RunInfo describeRun(std::vector<std::string> command);
 
 /// Now, ISO 8601 in UTC: "2024-05-01T12:00:00Z".

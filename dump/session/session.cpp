@@ -16,6 +16,7 @@
 #include "dump/session/program_end.h"
 #include "dump/session/rank_watch.h"
 #include "dump/session/run_control.h"
+#include "dump/session/run_folders.h"
 #include "dump/session/run_start.h"
 #include "dump/session/session_settings.h"
 #include "dump/writer/recorder.h"
@@ -85,15 +86,14 @@ class SessionObserver : public core::Observer {
   RunControl* m_control;
 };
 
-// What this rank says of the others while it waits for them in a collective. A launcher sees deaths and hangs
-// itself, and ends the run in better order; what it takes for a good end is still one too early for who
-// waits.
+// What this rank says of those on its machine while it waits for them in a collective. A launcher sees deaths
+// and hangs itself, and ends the run in better order; what it takes for a good end is still one too early for
+// who waits.
 class PeerWatch {
  public:
-  PeerWatch(const fs::path& run, Rank self, int ranks, double patience, bool launcher)
+  PeerWatch(const fs::path& run, const std::vector<Rank>& peers, double patience, bool launcher)
       : m_launcher(launcher) {
-    for (int r = 0; r < ranks; ++r)
-      if (Rank(r) != self) m_watches.emplace_back(rankFolder(run, Rank(r)), Rank(r), patience);
+    for (const Rank peer : peers) m_watches.emplace_back(rankFolder(run, peer), peer, patience);
     for (RankWatch& watch : m_watches) watch.look(now());
   }
 
@@ -137,6 +137,7 @@ struct Session::Impl {
   SessionSettings settings;
   std::unique_ptr<Communicator> communicator;
   int threads = 1;
+  RunFolders folders;
   std::unique_ptr<RunControl> control;
   std::unique_ptr<Recorder> recorder;
   std::unique_ptr<SessionObserver> observer;
@@ -150,8 +151,6 @@ struct Session::Impl {
 
   void start(int argc, char** argv);
   void startRecording();
-  void createRun();
-  Status agree(const Status& status);
   void end(RunEnd end);
   void recorderFailed(RunEnd& how, const std::string& why);
   void finishRunInfo(const RunEnd& end);
@@ -168,34 +167,9 @@ void Session::Impl::start(int argc, char** argv) {
   if (!settings.run.empty()) startRecording();
 }
 
-// All ranks go on, or none: rank 0's word is passed on.
-Status Session::Impl::agree(const Status& status) {
-  std::byte failed{!status.ok()};
-  MSDBG_TRY(communicator->broadcast({&failed, 1}, Rank(0)));
-  if (!status.ok()) return status;
-  if (failed != std::byte{0})
-    return Error(ErrorCode::kIo, "rank 0 could not create " + settings.run.string());
-  return Ok{};
-}
-
-void Session::Impl::createRun() {
-  Status created = Ok{};
-  if (rank() == Rank(0)) {
-    created = createRunFolder(settings.run, Existing::kRefuse);
-    RunInfo info = describeRun(settings.command);
-    info.ranks = ranks();
-    info.threads = threads;
-    info.seed = settings.seed;
-    info.policy = settings.options;
-    for (const core::FaultSpec& fault : settings.faults) info.faults.push_back(fault.text);
-    if (created.ok()) created = writeRunInfo(settings.run, info);
-  }
-  orThrow(agree(created));
-}
-
 void Session::Impl::startRecording() {
   settings.run = fs::absolute(settings.run);  // the program may change its folder
-  if (!settings.launcher) createRun();
+  folders = orThrow(makeRunFolders(*communicator, settings, threads));
   if (!settings.control.empty()) control = orThrow(RunControl::open(settings.control));
   orThrow(agreeOnText(*communicator, decisionsText(settings.options), "on_hit, every or iterations"));
   recorder = orThrow(
@@ -203,7 +177,7 @@ void Session::Impl::startRecording() {
   observer = std::make_unique<SessionObserver>(*recorder, rank() == Rank(0) ? control.get() : nullptr);
   if (ranks() > 1) {
     orThrow(communicator->barrier());  // from here on a missing status file means an end
-    peers = std::make_shared<PeerWatch>(settings.run, rank(), ranks(), settings.options.watchdogSeconds,
+    peers = std::make_shared<PeerWatch>(settings.run, folders.neighbours, settings.options.watchdogSeconds,
                                         settings.launcher);
     communicator->setWatchdog([watch = peers](double seconds) { return watch->look(seconds); });
   }
@@ -217,7 +191,7 @@ void Session::Impl::end(RunEnd how) {
     if (how.state == "failed" && peers) peers->blame(how);
     const Status recorded = recorder->finish(how);  // logs a failure itself
     if (!recorded.ok()) recorderFailed(how, recorded.error().message());
-    if (!settings.launcher) finishRunInfo(how);
+    if (!settings.launcher || folders.mine) finishRunInfo(how);
     if (programEnd) programEnd->recorded();
   });
 }
@@ -229,10 +203,10 @@ void Session::Impl::recorderFailed(RunEnd& how, const std::string& why) {
   if (programEnd) programEnd->setExitStatus(1);
 }
 
-// Rank 0 writes how the run ended; another rank does if it is the one that fails.
+// Who made the folder writes how the run ended; another rank does if it is the one that fails.
 void Session::Impl::finishRunInfo(const RunEnd& how) {
   const bool good = how.state == "finished" || how.state == "stopped";
-  if (good && rank() != Rank(0)) return;
+  if (good && !folders.mine) return;
   Result<RunInfo> info = readRunInfo(settings.run);
   if (!info.ok()) return core::logError(info.error().message());
   if (info->end.state == "failed" || info->end.state == "killed") return;  // the first failure is the reason

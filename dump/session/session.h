@@ -1,7 +1,8 @@
 // Session: what a user's training program creates first. A RunContext that finds its rank (MPI when started
 // under mpirun), its seed and threads, and, when MSDBG_DUMP names a run folder, attaches the recorder.
 //
-// Environment: MSDBG_DUMP (run folder; created, with run.json, if `msdbg dump` has not), MSDBG_DUMP_CONFIG (a
+// Environment: MSDBG_DUMP (run folder; created, with run.json, if `msdbg dump` has not; on hosts that do not
+// share it, one on each host: `msdbg merge` joins them), MSDBG_DUMP_CONFIG (a
 // file that says what is recorded: resources/recording.example.json), MSDBG_DUMP_OPTIONS (the same as JSON
 // text; its keys win), MSDBG_SEED, MSDBG_THREADS, MSDBG_STEPS, MSDBG_FAULTS (specs joined by ';'),
 // MSDBG_RUN_INFO=launcher when the launcher finalises run.json. argv: --steps N, --seed S, --threads N (they

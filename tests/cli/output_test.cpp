@@ -47,6 +47,22 @@ TEST_CASE("Every command prints the JSON keys of its golden file", "[cli]") {
   }
 }
 
+TEST_CASE("merge prints what its golden files show", "[cli]") {
+  cleanRun(), faultyRun();
+  const TempDir folder;
+  checkGolden("merge.keys", keysOf(msdbgJson({"merge", "clean.msdbg", "-o", folder / "json.msdbg"})));
+  const RunResult result = msdbg({"merge", "clean.msdbg/", "-o", folder / "text.msdbg"});
+  CHECK(result.exitStatus == 0);
+  CHECK(result.err == "");
+  checkGolden("merge.txt", shapeOf(result.out));
+  CHECK(msdbg({"verify", folder / "text.msdbg"}).exitStatus == 0);
+  const RunResult again = msdbg({"merge", "clean.msdbg", "-o", folder / "text.msdbg"});
+  CHECK(again.exitStatus == 2);
+  CHECK_THAT(again.err, Catch::Contains("is there already; choose another name with -o"));
+  CHECK(msdbg({"merge", "--link", "--move", "clean.msdbg"}).exitStatus == 2);
+  CHECK(msdbg({"merge"}).exitStatus == 2);
+}
+
 TEST_CASE("Every command prints for people what its golden file shows", "[cli]") {
   cleanRun(), faultyRun();
   for (const Golden& golden : goldens()) {

@@ -131,6 +131,23 @@ TEST_CASE("Tensors that are dropped while a reader is open cost their values onl
   checkAsIfNew(*reader);
 }
 
+TEST_CASE("A run whose segments are replaced while it is verified is not called damaged") {
+  const TempDir folder;
+  dump::RecordOptions options;
+  options.maxBytes = 150'000;
+  Live live(folder / "run.msdbg", 0, 1, options);
+  live.record(4);
+  const auto reader = openRun(live.run);
+  REQUIRE(sees(*reader, 0, 4));
+  bool first = true;
+  const auto damage = reader->verify({}, [&](std::uint64_t done, std::uint64_t all) {
+    CHECK(done <= all);
+    if (std::exchange(first, false)) live.record(8);  // takes the tensors of all four
+  });
+  for (const dump::Damage& found : damage) FAIL_CHECK(found.where + ": " + found.what);
+  CHECK_FALSE(fs::exists(live.run / "rank_0" / "segment_000003.h5"));
+}
+
 TEST_CASE("A rank that starts after the run was opened, and a newer graph, are told") {
   const TempDir folder;
   Live live(folder / "run.msdbg", 0, 2);

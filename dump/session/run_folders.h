@@ -1,0 +1,26 @@
+// The run folders of all ranks before anything is recorded: one that all see, or one on each host. Called by
+// all ranks together.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core_engine/distributed/communicator.h"
+#include "dump/session/session_settings.h"
+
+namespace msdbg::dump {
+
+struct RunFolders {
+  /// This rank wrote run.json, so it is the one that says there how the run ended. Where a launcher made the
+  /// folder this holds on other hosts only.
+  bool mine = false;
+  std::vector<core::Rank> neighbours;  // the other ranks on this machine: their processes can be looked at
+};
+
+/// Rank 0 makes the folder with run.json, unless a launcher has. A rank that does not see this run there (its
+/// host has a disk of its own) makes its own copy; the ranks beside it then see that. All succeed or none:
+/// the error names the rank and what is wrong.
+core::Result<RunFolders> makeRunFolders(core::Communicator& communicator, const SessionSettings& settings,
+                                        int threads);
+
+}  // namespace msdbg::dump
