@@ -131,8 +131,8 @@ hid_t imageDriver() {
     how.read = readImage;
     how.write = writeImage;
     how.truncate = truncateImage;
-    const H5FD_mem_t single[] = H5FD_FLMAP_SINGLE;
-    std::memcpy(how.fl_map, single, sizeof single);
+    const H5FD_mem_t apart[] = H5FD_FLMAP_DICHOTOMY;  // a chunk never gets the room of freed metadata
+    std::memcpy(how.fl_map, apart, sizeof apart);
     return H5FDregister(&how);
   }();
   return driver;

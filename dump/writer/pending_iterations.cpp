@@ -16,15 +16,22 @@ double unixTime() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// What the rows of one dataset have in common.
+// What the rows of one dataset have in common: their shape, and how large chunks may be (0: not encoded yet).
 using Layout = std::pair<std::vector<std::uint64_t>, std::uint64_t>;
 using Layouts = std::map<std::int64_t, Layout>;
+
+Layout layoutOf(const TensorRow& row) {
+  const bool waits = row.chunks.empty() && SegmentWriter::ownChunks(row.rawBytes);
+  return {row.shape, waits ? 0 : row.largestChunk};
+}
 
 // Whether the record's tensors are laid out as those seen so far; they are added to those.
 bool sameLayouts(const IterationRecord& record, Layouts& layouts) {
   return std::all_of(record.rows.begin(), record.rows.end(), [&](const auto& entry) {
-    const Layout layout(entry.second.shape, entry.second.largestChunk);
-    return layouts.try_emplace(entry.first, layout).first->second == layout;
+    const Layout layout = layoutOf(entry.second);
+    Layout& first = layouts.try_emplace(entry.first, layout).first->second;
+    if (first.second == 0) first.second = layout.second;
+    return first.first == layout.first && (layout.second == 0 || first.second == layout.second);
   });
 }
 

@@ -1,16 +1,15 @@
-// msdbg_bench: what recording costs, as ratios measured in one run (never a timed test). Prints a table; the
-// last column says against what. Alexnet at its default batch unless another built-in model is named as first
-// argument.
-#include <fcntl.h>
+// msdbg_bench: what recording costs, as ratios measured in one run (never a timed test): the time that each
+// way adds to a step of training, against the time that reading the same bytes, or write() of them, adds to
+// the same step. Prints tables. msdbg_bench [MODEL…]: alexnet and gpt unless named; MSDBG_BENCH_DIR: where to
+// record (/dev/shm).
 #include <omp.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +19,7 @@
 #include "core_engine/train/trainer.h"
 #include "dump/reader/run_reader.h"
 #include "dump/writer/recorder.h"
+#include "tests/bench/observers.h"
 #include "tests/bench/support.h"
 
 using namespace msdbg;
@@ -28,11 +28,18 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kSteps = 12, kRounds = 5;
+constexpr int kSteps = 8, kRounds = 5, kWarmUp = 2;
 
-struct Block {
-  double secondsPerStep = 0;  // with everything committed
-  std::uint64_t written = 0;
+struct Way {
+  std::string name;
+  dump::Policy policy = dump::Policy::kFull;
+  bool compress = false;
+  dump::RowPath rows = dump::RowPath::kAuto;
+};
+
+struct Measured {
+  std::vector<double> seconds;  // of a step, with everything committed, one a round
+  dump::RecordingTimes times;   // of the last round
 };
 
 class Bench {
@@ -40,75 +47,72 @@ class Bench {
   Bench(const core::ModelInfo& model, fs::path folder) : m_model(model), m_folder(std::move(folder)) {
     core::LoaderOptions options;
     options.image = model.image;
+    options.sequence = model.sequence;
     options.batch = model.batch;
-    m_loader = require(core::makeLoader("digits", options));
-    for (int i = 0; i < kSteps; ++i)
-      m_batches.push_back(m_loader->batch(core::Iteration(i), core::Rank(0), 1));
+    const auto loader = require(core::makeLoader(model.readsText() ? "words" : "digits", options));
+    for (int i = 0; i < kSteps + kWarmUp; ++i)
+      m_batches.push_back(loader->batch(core::Iteration(i), core::Rank(0), 1));
   }
 
-  Block off() { return train(nullptr); }
+  /// Seconds of a step. `finish` belongs to the time.
+  double train(
+      core::Observer* observer, const std::function<void()>& finish = [] {}) {
+    core::Graph graph("network");
+    const core::Value loss =
+        m_model.build(graph, {.batch = m_model.batch, .dropout = 0, .dtype = core::DType::Float32});
+    BenchContext context(observer, m_threads);
+    core::Trainer trainer(context, graph, loss, m_model.optimizer);
+    for (int i = 0; i < kWarmUp; ++i) trainer.step(m_batches[static_cast<std::size_t>(i)]);
+    const double start = now();
+    for (int i = kWarmUp; i < kWarmUp + kSteps; ++i) trainer.step(m_batches[static_cast<std::size_t>(i)]);
+    finish();
+    return (now() - start) / kSteps;
+  }
 
-  Block recorded(dump::Policy policy, const std::string& name) {
-    const fs::path run = m_folder / name;
+  void record(const Way& way, Measured& measured) {
+    const fs::path run = m_folder / (way.name + ".msdbg");
     fs::remove_all(run);
     fs::create_directories(run);
     dump::RecordOptions options;
-    options.policy = policy;
-    options.maxBytes = 16ull << 30;
+    options.policy = way.policy;
+    options.compress = way.compress;
+    options.maxBytes = 64ull << 30;
     dump::RunInfo info;
     info.model = std::string(m_model.name);
     info.policy = options;
     require(dump::writeRunInfo(run, info));
-    auto recorder = require(dump::Recorder::create({run, core::Rank(0), 1, m_threads}, options));
-    const Block block = train(recorder.get());
+    auto recorder = require(dump::Recorder::create(
+        {.run = run, .rank = core::Rank(0), .threads = m_threads, .rows = way.rows}, options));
+    measured.seconds.push_back(
+        train(recorder.get(), [&] { require(recorder->finish({.state = "finished"})); }));
+    measured.times = recorder->times();
     require(recorder->status());
-    recorder.reset();
-    info.end.state = "finished";
-    require(dump::writeRunInfo(run, info));
-    return block;
+  }
+
+  double write() {
+    fs::remove_all(m_folder / "plain");
+    Writer writer(m_folder / "plain");
+    const double seconds = train(&writer);
+    fs::remove_all(m_folder / "plain");
+    return seconds;
+  }
+
+  std::uint64_t bytesPerStep() {
+    Counter counter;
+    train(&counter);
+    return counter.bytes() / (kSteps + kWarmUp);
   }
 
   int threads() const { return m_threads; }
+  const core::ModelInfo& model() const { return m_model; }
+  fs::path folder() const { return m_folder; }
 
  private:
-  Block train(dump::Recorder* recorder) {
-    core::Graph graph("network");
-    const core::Value loss =
-        m_model.build(graph, {.batch = m_model.batch, .dropout = 0, .dtype = core::DType::Float32});
-    BenchContext context(recorder, m_threads);
-    core::Trainer trainer(context, graph, loss, m_model.optimizer);
-    for (int i = 0; i < 2; ++i) trainer.step(m_batches[static_cast<std::size_t>(i)]);
-    const double start = now();
-    for (int i = 0; i < kSteps; ++i) trainer.step(m_batches[static_cast<std::size_t>(i)]);
-    if (recorder) require(recorder->finish({.state = "finished"}));
-    return {(now() - start) / kSteps, recorder ? recorder->bytesWritten() : 0};
-  }
-
   const core::ModelInfo& m_model;
   fs::path m_folder;
   int m_threads = omp_get_num_procs();
-  std::unique_ptr<core::DataLoader> m_loader;
   std::vector<core::Batch> m_batches;
 };
-
-/// Seconds to write() `bytes` to a new file in `folder` and fsync it: the limit for recording.
-double plainWrite(const fs::path& folder, std::uint64_t bytes) {
-  std::vector<char> block(4 << 20, 'x');
-  const fs::path file = folder / "plain.bin";
-  const double start = now();
-  const int fd = ::open(file.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
-  if (fd < 0) fail("cannot create " + file.string());
-  for (std::uint64_t left = bytes; left > 0;) {
-    const ssize_t n = ::write(fd, block.data(), std::min<std::uint64_t>(left, block.size()));
-    if (n <= 0) fail("cannot write " + file.string());
-    left -= static_cast<std::uint64_t>(n);
-  }
-  if (::fsync(fd) != 0) fail("cannot fsync " + file.string());
-  ::close(fd);
-  const double seconds = now() - start;
-  fs::remove(file);
-  return seconds;
-}
 
 struct Reads {
   double openSeconds = 0, tensorSeconds = 0, megabytesPerSecond = 0;
@@ -142,59 +146,90 @@ Reads randomReads(const fs::path& run) {
   return reads;
 }
 
-}  // namespace
+const std::vector<Way> kWays = {
+    {"stats", dump::Policy::kStats},
+    {"record", dump::Policy::kRecord},
+    {"full, raw", dump::Policy::kFull, false},
+    {"full, raw, by a thread", dump::Policy::kFull, false, dump::RowPath::kBackground},
+    {"full, compressed", dump::Policy::kFull, true}};
 
-int main(int argc, char** argv) {
-  core::restartWithPatientThreads(argv);
-  const std::string name = argc > 1 ? argv[1] : "alexnet";
-  const core::ModelInfo* model = core::findModel(name);
-  if (!model) fail("unknown model '" + name + "'");
-  const char* where = std::getenv("MSDBG_BENCH_DIR");
-  const fs::path folder = fs::path(where                    ? where
-                                   : fs::exists("/dev/shm") ? "/dev/shm"
-                                                            : "/tmp") /
-                          ("msdbg_bench_" + std::to_string(getpid()));
-  fs::create_directories(folder);
-
-  Bench bench(*model, folder);
-  bench.off();
-  std::vector<double> off, stats, full, write;
-  Block last;
-  for (int i = 0; i < kRounds; ++i) {
-    off.push_back(bench.off().secondsPerStep);
-    stats.push_back(bench.recorded(dump::Policy::kStats, "stats.msdbg").secondsPerStep);
-    last = bench.recorded(dump::Policy::kFull, "full.msdbg");
-    full.push_back(last.secondsPerStep);
-    write.push_back(plainWrite(folder, last.written) / (kSteps + 2));
+void printStages(const dump::RecordingTimes& times) {
+  for (std::size_t i = 0; i < dump::kStages; ++i) {
+    const dump::StageTime& stage = times.stages[i];
+    std::printf("  %s %.1f", std::string(dump::stageName(static_cast<dump::Stage>(i))).c_str(),
+                stage.seconds * 1e3 / (kSteps + kWarmUp));
   }
-  auto reader = require(dump::RunReader::open(folder / "full.msdbg"));
-  const auto storage = reader->storage();
-  reader.reset();
-  const Reads reads = randomReads(folder / "full.msdbg");
+  std::printf("\n");
+}
 
-  std::printf("%s, batch %lld, %d threads, digits; recording to %s; median of %d rounds of %d steps\n\n",
-              name.c_str(), static_cast<long long>(model->batch), bench.threads(),
-              folder.parent_path().c_str(), kRounds, kSteps);
-  const double step = median(off), plain = median(write);
-  const double recorded = static_cast<double>(storage.rawBytes) / (kSteps + 2);
-  row("step, recording off", step * 1e3, "ms", "1.00x");
-  const auto ratio = [&](const char* what, double seconds) {
-    row(what, seconds * 1e3, "ms",
-        (std::to_string(seconds / step).substr(0, 5) + "x of the step with recording off").c_str());
-  };
-  ratio("step, statistics of every tensor", median(stats));
-  ratio("step, full tensors and statistics", median(full));
-  row("recorded per step", recorded / 1e6, "MB", "before compression");
-  row("recorded, full", recorded / median(full) / 1e6, "MB/s",
-      "raw bytes over the whole step, committed and fsynced");
-  row("added by full / plain write() of same bytes", (median(full) - step) / plain, "x",
-      "same folder, fsynced");
+std::string times(double ratio, const char* of) {
+  char text[96];
+  std::snprintf(text, sizeof text, "%.2fx of %s", ratio, of);
+  return text;
+}
+
+void printReads(Bench& bench) {
+  const fs::path run = bench.folder() / "full, compressed.msdbg";
+  const auto storage = require(dump::RunReader::open(run))->storage();
   row("compression", static_cast<double>(storage.rawBytes) / static_cast<double>(storage.storedBytes), "x",
-      "raw / stored");
+      "raw / stored; equal values stored once");
+  const Reads reads = randomReads(run);
   row("random tensor read, median", reads.tensorSeconds * 1e3, "ms",
       "64 tensors of 64 KiB or more, hash checked");
   row("random tensor read, rate", reads.megabytesPerSecond, "MB/s", "");
   row("open the run", reads.openSeconds * 1e3, "ms", "run.json, graph, journal");
+}
+
+void measure(Bench& bench) {
+  const std::uint64_t bytes = bench.bytesPerStep();
+  std::vector<double> off, off2, read, write;
+  std::map<std::string, Measured> ways;
+  Reader reader(bench.threads());
+  for (int i = 0; i < kRounds; ++i) {
+    off.push_back(bench.train(nullptr));
+    read.push_back(bench.train(&reader));
+    write.push_back(bench.write());
+    for (const Way& way : kWays) bench.record(way, ways[way.name]);
+    off2.push_back(bench.train(nullptr));
+  }
+  const double step = median(off), readAdds = median(read) - step, writeAdds = median(write) - step;
+  std::printf(
+      "%s, batch %lld, %d threads, %.0f MB of tensors a step; to %s; median of %d rounds of %d steps\n\n",
+      std::string(bench.model().name).c_str(), static_cast<long long>(bench.model().batch), bench.threads(),
+      static_cast<double>(bytes) / 1e6, bench.folder().parent_path().c_str(), kRounds, kSteps);
+  row("step, recording off", step * 1e3, "ms", times(median(off2) / step, "itself, measured again").c_str());
+  row("reading every tensor adds", readAdds * 1e3, "ms", times(median(read) / step, "the step").c_str());
+  row("write() of every tensor adds", writeAdds * 1e3, "ms", times(median(write) / step, "the step").c_str());
+  for (const Way& way : kWays) {
+    const Measured& measured = ways[way.name];
+    const double adds = median(measured.seconds) - step;
+    const bool full = way.policy == dump::Policy::kFull;
+    row((way.name + " adds").c_str(), adds * 1e3, "ms",
+        (times(full ? adds / writeAdds : adds / readAdds, full ? "write()" : "reading") + ", " +
+         times(median(measured.seconds) / step, "the step"))
+            .c_str());
+    printStages(measured.times);
+  }
+  printReads(bench);
+  std::printf("\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  core::restartWithPatientThreads(argv);
+  std::vector<std::string> names(argv + 1, argv + argc);
+  if (names.empty()) names = {"alexnet", "gpt"};
+  const char* where = std::getenv("MSDBG_BENCH_DIR");
+  const fs::path parent = where ? where : fs::exists("/dev/shm") ? "/dev/shm" : "/tmp";
+  const fs::path folder = parent / ("msdbg_bench_" + std::to_string(getpid()));
+  fs::create_directories(folder);
+  for (const std::string& name : names) {
+    const core::ModelInfo* model = core::findModel(name);
+    if (!model) fail("unknown model '" + name + "'");
+    Bench bench(*model, folder);
+    measure(bench);
+  }
   fs::remove_all(folder);
   return 0;
 }

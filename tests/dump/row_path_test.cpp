@@ -113,8 +113,7 @@ TEST_CASE("Nothing is compressed when that is not wanted") {
     dump::RecordOptions options;
     options.compress = false;
     test::record(folder / "run", test::smallGraph(true), options, {.iterations = 2, .rows = rows});
-    auto reader = openRun(folder / "run");
-    CHECK(test::firstDifference(*reader, 0, 1) == "");
+    CHECK(test::firstDifference(*openRun(folder / "run"), 0, 1) == "");
     const hid_t file = H5Fopen(onlySegment(folder / "run").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
     const hid_t dataset = H5Dopen2(file, "/tensor/network/Sparse-op1:0", H5P_DEFAULT);
     const hid_t properties = H5Dget_create_plist(dataset);
@@ -236,7 +235,8 @@ TEST_CASE("The journal says where the time went, and readers that do not know th
   const dump::RecordingTimes& times = *journal.timing;
   CHECK(times.wallSeconds > 0);
   std::uint64_t raw = 0;
-  for (const auto& tensor : test::smallGraph(true).tensors()) raw += test::valueOf(tensor, 0).bytes();
+  const core::Graph graph = test::smallGraph(true);
+  for (const auto& tensor : graph.tensors()) raw += test::valueOf(tensor, 0).bytes();
   CHECK(times[dump::Stage::kStatistics].bytes == 3 * raw);
   CHECK(times[dump::Stage::kWrite].bytes >= 3 * 1'200'000);
   CHECK(times[dump::Stage::kCompress].seconds > 0);
