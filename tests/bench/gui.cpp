@@ -68,7 +68,7 @@ fs::path recordDeepRun(const fs::path& folder) {
   require(dump::writeRunInfo(run, info));
   auto recorder = require(dump::Recorder::create({run, core::Rank(0), 1, 1}, info.policy));
   BenchContext context(recorder.get(), 1);
-  core::Trainer trainer(context, graph, loss, {.lr = 0.01});
+  core::Trainer trainer(context, graph, loss, core::Sgd{.lr = 0.01});
   core::Batch batch{core::Iteration(0),
                     {{"x", core::Tensor::zeros(core::DType::Float32, {4, 16})},
                      {"label", core::Tensor::zeros(core::DType::Int64, {4})}}};

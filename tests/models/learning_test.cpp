@@ -7,6 +7,7 @@
 #include "core_engine/models/model.h"
 #include "core_engine/runtime/executor.h"
 #include "core_engine/train/trainer.h"
+#include "tests/support/run_command.h"
 #include "tests/train/mnist_dir.h"
 #include "tests/train/plain_run.h"
 
@@ -101,7 +102,7 @@ TEST_CASE("the loss of resnet20 falls within 60 steps on digits", "[slow]") {
 }
 
 TEST_CASE("gpt learns drawn words and real text", "[slow]") {
-  const std::string book = MSDBG_SOURCE_DIR "/../shared/data/tinyshakespeare/input.txt";
+  const std::string book = test::sourceDir() / "../shared/data/tinyshakespeare/input.txt";
   const bool real = std::ifstream(book).good();
   if (!real) WARN("skipped: no " << book);
   const std::vector<double> drawn = Training("gpt", "words", 1, 0, 1e-3).losses(100);
