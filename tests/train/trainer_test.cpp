@@ -96,7 +96,7 @@ TEST_CASE("a step gives the loss, the accuracy and the parameters of softmax reg
   const DType dtype = GENERATE(DType::Float32, DType::Float64);
   Small model(dtype);
   PlainRun run;
-  Trainer trainer(run, model.g, model.loss, {.lr = 0.5});
+  Trainer trainer(run, model.g, model.loss, Sgd{.lr = 0.5});
   const TensorId weight = *model.g.findTensor("small/weight"), bias = *model.g.findTensor("small/bias");
   SoftmaxRegression byHand;
   for (std::int64_t i = 0; i < 6; ++i)
@@ -121,7 +121,7 @@ TEST_CASE("the observer is told the graph, every iteration and its scalars") {
   Notes notes;
   PlainRun run;
   run.watching = &notes;
-  Trainer trainer(run, model.g, model.loss, {.lr = 0.25});
+  Trainer trainer(run, model.g, model.loss, Sgd{.lr = 0.25});
   trainer.step(smallBatch());
   const StepResult last = trainer.step(smallBatch());
   CHECK(notes.calls == std::vector<std::string>{"graph", "start 0", "end 0", "start 1", "end 1"});
@@ -140,7 +140,7 @@ TEST_CASE("a planted learning rate fault is seen in its iteration only") {
   auto fault = parseFault("lr@iteration=1,scale=8");
   REQUIRE(fault.ok());
   run.planted.push_back(*fault);
-  Trainer trainer(run, model.g, model.loss, {.lr = 0.25});
+  Trainer trainer(run, model.g, model.loss, Sgd{.lr = 0.25});
   std::vector<double> rates;
   for (int i = 0; i < 3; ++i) {
     trainer.step(smallBatch());
