@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -13,8 +14,11 @@ namespace {
 
 constexpr std::string_view kCheckKey = ",\"check\":\"";
 constexpr std::size_t kCheckDigits = 16;
-constexpr std::int64_t kMostIterations =
-    1 << 20;  // of one segment: a line from outside must not make us allocate more
+// A line from outside must not make us take more memory.
+constexpr std::int64_t kMostIterations = 1 << 20;  // of one segment
+constexpr std::size_t kLongestLine = 16u << 20;
+constexpr std::size_t kLongestName = 255;
+constexpr std::size_t kMostBadLines = 1000;
 
 std::string checkOf(std::string_view object) {
   static constexpr char kDigits[] = "0123456789abcdef";
@@ -55,34 +59,43 @@ std::vector<std::int64_t> expand(const std::string& text) {
 
 // A file name of the folder itself, never a path that leads out of it.
 std::string plainName(const std::string& name) {
-  if (name.empty() || name[0] == '.' || name.find('/') != std::string::npos)
+  const bool strange =
+      std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < ' ' || c == '/'; });
+  if (name.empty() || name.size() > kLongestName || name[0] == '.' || strange)
     throw std::runtime_error("bad file name");
   return name;
 }
 
+std::vector<std::int64_t> numbers(const Json& json) {
+  if (!json.is_array()) throw std::runtime_error("a list of numbers is expected");
+  std::vector<std::int64_t> values;
+  for (const Json& value : json) values.push_back(as<std::int64_t>(value));
+  return values;
+}
+
 SegmentLine segmentFrom(const Json& json) {
   SegmentLine line;
-  line.segment = json.at("segment").get<std::int64_t>();
+  line.segment = as<std::int64_t>(json.at("segment"));
   line.file = plainName(json.at("file").get<std::string>());
   line.iterations = expand(json.at("iterations").get<std::string>());
-  line.bytes = json.at("bytes").get<std::uint64_t>();
+  line.bytes = as<std::uint64_t>(json.at("bytes"));
   line.graph = field<std::int64_t>(json, "graph", 0);
   line.hash = json.at("hash").get<std::string>();
   line.rawBytes = field<std::uint64_t>(json, "raw_bytes", 0);
   line.storedBytes = field<std::uint64_t>(json, "stored_bytes", 0);
   line.tensors = field<std::int64_t>(json, "tensors", 0);
   line.incomplete = field(json, "incomplete", false);
-  line.replaces = field(json, "replaces", line.replaces);
+  if (json.contains("replaces")) line.replaces = numbers(json.at("replaces"));
   line.tensorsDropped = field<std::string>(json, "dropped", "") == "tensors";
   return line;
 }
 
 GraphLine graphFrom(const Json& json) {
   GraphLine line;
-  line.graph = json.at("graph").get<std::int64_t>();
+  line.graph = as<std::int64_t>(json.at("graph"));
   line.file = plainName(json.at("file").get<std::string>());
   line.hash = json.at("hash").get<std::string>();
-  line.bytes = json.at("bytes").get<std::uint64_t>();
+  line.bytes = as<std::uint64_t>(json.at("bytes"));
   if (json.contains("sources")) {
     for (const auto& [file, digest] : json.at("sources").items())
       line.sources[file] = plainName(digest.get<std::string>());
@@ -95,7 +108,7 @@ Json numberJson(double value) { return std::isfinite(value) ? Json(value) : Json
 
 double numberFrom(const Json& json, const char* key) {
   const Json& value = json.at(key);
-  if (!value.is_string()) return value.get<double>();
+  if (!value.is_string()) return as<double>(value);
   const std::string text = value.get<std::string>();
   if (text == "inf" || text == "-inf") return text == "inf" ? INFINITY : -INFINITY;
   return NAN;
@@ -103,7 +116,7 @@ double numberFrom(const Json& json, const char* key) {
 
 HitLine hitFrom(const Json& json) {
   HitLine line;
-  line.iteration = json.at("iteration").get<std::int64_t>();
+  line.iteration = as<std::int64_t>(json.at("iteration"));
   line.condition = json.at("condition").get<std::string>();
   line.tensor = json.at("tensor").get<std::string>();
   line.node = field<std::string>(json, "node", "");
@@ -117,8 +130,9 @@ HitLine hitFrom(const Json& json) {
 }
 
 JournalHeader headerFrom(const Json& json) {
-  return {json.at("version").at(0).get<int>(), json.at("version").at(1).get<int>(),
-          json.at("rank").get<int>(), json.at("ranks").get<int>()};
+  const Json& version = json.at("version");
+  return {as<int>(version.at(0)), as<int>(version.at(1)), as<int>(json.at("rank")),
+          as<int>(json.at("ranks"))};
 }
 
 RecordingTimes timingFrom(const Json& json) {
@@ -127,15 +141,18 @@ RecordingTimes timingFrom(const Json& json) {
   for (std::size_t i = 0; i < kStages; ++i) {
     const auto stage = json.find(stageName(static_cast<Stage>(i)));
     if (stage == json.end()) continue;  // of another version
-    times.stages[i] = {stage->at("seconds").get<double>(), stage->at("bytes").get<std::uint64_t>()};
+    times.stages[i] = {stage->at("seconds").get<double>(), as<std::uint64_t>(stage->at("bytes"))};
   }
   return times;
 }
 
 // Lines of kinds that a later minor version adds are skipped.
-bool addLine(const Json& json, Journal& journal) {
+bool addLine(const Json& json, Journal& journal, std::uint64_t& iterationsLeft) {
   if (json.contains("segment")) {
-    journal.segments.push_back(segmentFrom(json));
+    SegmentLine line = segmentFrom(json);
+    if (line.iterations.size() > iterationsLeft) throw std::runtime_error("too many iterations");
+    iterationsLeft -= line.iterations.size();
+    journal.segments.push_back(std::move(line));
   } else if (json.contains("journal")) {
     journal.header = headerFrom(json);
   } else if (json.contains("graph")) {
@@ -205,21 +222,38 @@ std::string formatTiming(const RecordingTimes& times) {
 
 std::string formatEnd(const RunEnd& end) { return withCheck(jsonText({{"end", endToJson(end)}})); }
 
-Journal parseJournal(std::string_view text) {
-  Journal journal;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t length = text.find('\n');
-    if (length == std::string_view::npos) {
-      journal.torn = true;
-      break;
-    }
-    const auto object = withoutCheck(text.substr(0, length));
-    const bool good =
-        object && guarded(*object, [&](const Json& json) { return addLine(json, journal); }).ok();
-    if (!good) journal.badLines.push_back(number);
-    text.remove_prefix(length + 1);
+void JournalParser::line(std::string_view text) {
+  ++m_lines;
+  const auto object = withoutCheck(text);
+  const auto take = [&](const Json& json) { return addLine(json, m_journal, m_iterationsLeft); };
+  if ((!object || !guarded(*object, take).ok()) && m_journal.badLines.size() < kMostBadLines)
+    m_journal.badLines.push_back(m_lines);
+}
+
+void JournalParser::add(std::string_view piece) {
+  for (std::size_t end = 0; (end = piece.find('\n')) != std::string_view::npos;
+       piece.remove_prefix(end + 1)) {
+    m_rest += piece.substr(0, end);
+    line(m_tooLong ? std::string_view() : m_rest);
+    m_rest.clear();
+    m_tooLong = false;
   }
-  return journal;
+  m_tooLong = m_tooLong || m_rest.size() + piece.size() > kLongestLine;
+  if (m_tooLong)
+    m_rest.clear();
+  else
+    m_rest += piece;
+}
+
+Journal JournalParser::finish() {
+  m_journal.torn = m_tooLong || !m_rest.empty();
+  return std::move(m_journal);
+}
+
+Journal parseJournal(std::string_view text) {
+  JournalParser parser(UINT64_MAX);
+  parser.add(text);
+  return parser.finish();
 }
 
 }  // namespace msdbg::dump

@@ -75,10 +75,29 @@ struct Journal {
   std::vector<HitLine> hits;
   std::optional<RecordingTimes> timing;
   std::optional<RunEnd> end;
-  std::vector<std::size_t> badLines;  // 1-based; whole lines that do not match their check or make no sense
+  std::vector<std::size_t> badLines;  // 1-based; whole lines that do not match their check or make no sense;
+                                      // the first 1000
   bool torn = false;                  // the last line has no end; it is in none of the above
 };
 Journal parseJournal(std::string_view text);
+
+/// The same, piece by piece: of the text only the last line is kept.
+class JournalParser {
+ public:
+  /// mostIterations: in all segments together. A line that brings more is bad: a short text must not make us
+  /// take much memory.
+  explicit JournalParser(std::uint64_t mostIterations) : m_iterationsLeft(mostIterations) {}
+  void add(std::string_view piece);
+  Journal finish();
+
+ private:
+  void line(std::string_view text);
+  Journal m_journal;
+  std::uint64_t m_iterationsLeft;
+  std::string m_rest;  // of a line whose end has not come
+  bool m_tooLong = false;
+  std::size_t m_lines = 0;
+};
 
 class JournalWriter {
  public:

@@ -9,7 +9,7 @@
 namespace msdbg::dump {
 namespace {
 
-constexpr std::size_t kLargestRunInfo = 64u << 20;
+constexpr std::size_t kLargestRunInfo = 16u << 20;
 constexpr int kMostRanks = 65536;
 
 using TextPairs = std::vector<std::pair<std::string, std::string>>;
@@ -83,15 +83,15 @@ std::string unknownKeys(const Json& json) {
 
 RunInfo infoFromJson(const Json& json) {
   RunInfo info;
-  info.formatMajor = json.at("format").at(0).get<int>();
-  info.formatMinor = json.at("format").at(1).get<int>();
+  info.formatMajor = as<int>(json.at("format").at(0));
+  info.formatMinor = as<int>(json.at("format").at(1));
   if (info.formatMajor > kFormatMajor) return info;  // nothing else of it can be relied on
   readTexts(json, info);
   info.ranks = field(json, "ranks", info.ranks);
   if (info.ranks < 1 || info.ranks > kMostRanks) throw std::runtime_error("impossible number of ranks");
   info.threads = field(json, "threads", info.threads);
   info.seed = field(json, "seed", info.seed);
-  if (json.contains("policy")) info.policy = optionsOfRun(json.at("policy"));
+  if (json.contains("policy")) info.policy = optionsOfRun(json.at("policy"), info.formatMinor > kFormatMinor);
   if (json.contains("end")) info.end = endFromJson(json.at("end"));
   if (json.contains("hosts") && json.at("hosts").is_array()) info.hosts = jsonText(json.at("hosts"));
   info.otherKeys = unknownKeys(json);

@@ -2,18 +2,15 @@
 
 #include <xxhash.h>
 
-#include <cstdio>
+#include <algorithm>
 #include <memory>
-#include <vector>
 
 #include "core_engine/tensor/statistics.h"
+#include "dump/writer/commit_file.h"
 
 namespace msdbg::dump {
 namespace {
 
-struct Close {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
 struct Free {
   void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
 };
@@ -32,18 +29,15 @@ void addBlock(XXH3_state_t* outer, std::span<const std::byte> block) {
 }  // namespace
 
 core::Result<std::string> hashFile(const std::filesystem::path& path, const core::CancelToken& cancel) {
-  const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rb"));
-  if (!file) return core::Error(core::ErrorCode::kMissing, "cannot read " + path.string());
   const std::unique_ptr<XXH3_state_t, Free> outer(XXH3_createState());
   XXH3_128bits_reset(outer.get());
-  std::vector<std::byte> piece(64 * core::kBlockBytes);
-  while (const std::size_t got = std::fread(piece.data(), 1, piece.size(), file.get())) {
-    if (cancel.cancelled()) return core::Error(core::ErrorCode::kCancelled, "cancelled");
-    for (std::size_t at = 0; at < got; at += core::kBlockBytes) {
-      addBlock(outer.get(), std::span(piece).subspan(at, std::min(core::kBlockBytes, got - at)));
-    }
-  }
-  if (std::ferror(file.get())) return core::Error(core::ErrorCode::kIo, "cannot read " + path.string());
+  MSDBG_TRY(readInPieces(path, 64 * core::kBlockBytes, [&](std::string_view piece) {
+    const auto bytes = std::as_bytes(std::span(piece.data(), piece.size()));
+    for (std::size_t at = 0; at < bytes.size(); at += core::kBlockBytes)
+      addBlock(outer.get(), bytes.subspan(at, std::min(core::kBlockBytes, bytes.size() - at)));
+    return !cancel.cancelled();
+  }));
+  if (cancel.cancelled()) return core::Error(core::ErrorCode::kCancelled, "cancelled");
   const XXH128_hash_t hash = XXH3_128bits_digest(outer.get());
   return core::Hash128{hash.low64, hash.high64}.text();
 }

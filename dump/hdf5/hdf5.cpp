@@ -71,16 +71,30 @@ core::Result<Handle> openFile(const std::string& path) {
   return owned(MSDBG_H5(H5Fopen, path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
 }
 
+// A soft or external link, and data that lie in other files, would lead out of the file: to any file that
+// the user may read, or to a pipe that never ends.
 core::Result<bool> exists(hid_t location, const std::string& path) {
   for (std::size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
-    MSDBG_ASSIGN(const htri_t there, MSDBG_H5(H5Lexists, location, path.substr(0, at).c_str(), H5P_DEFAULT));
+    const std::string part = path.substr(0, at);
+    MSDBG_ASSIGN(const htri_t there, MSDBG_H5(H5Lexists, location, part.c_str(), H5P_DEFAULT));
     if (there == 0) return false;
+    H5L_info_t link;
+    MSDBG_TRY(MSDBG_H5(H5Lget_info, location, part.c_str(), &link, H5P_DEFAULT));
+    if (link.type != H5L_TYPE_HARD) return core::Error(core::ErrorCode::kDamaged, part + " is a link");
     if (at == std::string::npos) return true;
   }
 }
 
 core::Result<Handle> openDataset(hid_t location, const std::string& path) {
-  return owned(MSDBG_H5(H5Dopen2, location, path.c_str(), H5P_DEFAULT), H5Dclose);
+  MSDBG_ASSIGN(const bool there, exists(location, path));
+  if (!there) return core::Error(core::ErrorCode::kDamaged, "it is missing");
+  MSDBG_ASSIGN(Handle dataset, owned(MSDBG_H5(H5Dopen2, location, path.c_str(), H5P_DEFAULT), H5Dclose));
+  MSDBG_ASSIGN(const Handle list, owned(MSDBG_H5(H5Dget_create_plist, dataset.id()), H5Pclose));
+  MSDBG_ASSIGN(const H5D_layout_t layout, MSDBG_H5(H5Pget_layout, list.id()));
+  MSDBG_ASSIGN(const int elsewhere, MSDBG_H5(H5Pget_external_count, list.id()));
+  if (elsewhere != 0 || layout == H5D_VIRTUAL)
+    return core::Error(core::ErrorCode::kDamaged, "its data lie in other files");
+  return dataset;
 }
 
 core::Result<std::vector<hsize_t>> extents(hid_t dataset) {
@@ -93,6 +107,9 @@ core::Result<std::vector<hsize_t>> extents(hid_t dataset) {
 }
 
 core::Status readAll(hid_t dataset, hid_t type, std::span<std::byte> into) {
+  MSDBG_ASSIGN(const Handle list, owned(MSDBG_H5(H5Dget_create_plist, dataset), H5Pclose));
+  MSDBG_ASSIGN(const H5D_layout_t layout, MSDBG_H5(H5Pget_layout, list.id()));
+  if (layout != H5D_CONTIGUOUS) return core::Error(core::ErrorCode::kDamaged, "not stored in one piece");
   MSDBG_ASSIGN(const Handle stored, owned(MSDBG_H5(H5Dget_type, dataset), H5Tclose));
   MSDBG_ASSIGN(const htri_t same, MSDBG_H5(H5Tequal, stored.id(), type));
   if (same == 0) return core::Error(core::ErrorCode::kDamaged, "unexpected element type");

@@ -73,11 +73,16 @@ hid_t fileType(core::DType dtype);
 
 /// Opens a file for reading. Locking is off: run folders may lie on file systems without locks.
 core::Result<Handle> openFile(const std::string& path);
-core::Result<bool> exists(hid_t location, const std::string& path);  // every component of the path
+/// Every component of the path. kDamaged when one is a soft or an external link: nothing may lead elsewhere.
+core::Result<bool> exists(hid_t location, const std::string& path);
+/// kDamaged also when a part of the path is a link, or when its data lie in another file.
 core::Result<Handle> openDataset(hid_t location, const std::string& path);
+/// The names of the datasets below a group, with their path from it, in order; at most `most`. Links and what
+/// lies deeper than any name of ours are passed over.
+core::Result<std::vector<std::string>> datasetsBelow(hid_t group, std::size_t most);
 /// Extents of a dataset. kDamaged when there are more than 32 or one is negative.
 core::Result<std::vector<hsize_t>> extents(hid_t dataset);
-/// The whole contiguous dataset or attribute as bytes; it must have exactly this type and number of elements.
+/// The whole contiguous dataset as bytes; it must have exactly this type and number of elements.
 core::Status readAll(hid_t dataset, hid_t type, std::span<std::byte> into);
 /// A 1-dimensional int64 attribute; kDamaged when it is anything else or longer than `limit`.
 core::Result<std::vector<std::int64_t>> readIntegers(hid_t object, const std::string& name,

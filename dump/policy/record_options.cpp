@@ -242,7 +242,7 @@ Json optionsToJson(const RecordOptions& options) {
   return json;
 }
 
-RecordOptions optionsOfRun(const Json& json) {
+RecordOptions optionsOfRun(const Json& json, bool newer) {
   if (!json.is_object()) throw std::runtime_error("a policy that is no object");
   RecordOptions options;
   Json other = Json::object();
@@ -252,8 +252,8 @@ RecordOptions optionsOfRun(const Json& json) {
     try {
       if (row) row->set(options, value, key);
     } catch (const JsonMistake&) {
-      if (key != "rules" && key != "on_hit") throw;
-      row = nullptr;  // rules and conditions of a newer version: nothing but a message depends on them
+      if (key != "rules" && key != "on_hit" && !newer) throw;
+      row = nullptr;  // of a newer version: nothing but a message depends on it
     }
     if (!row) other[key] = value;
   }

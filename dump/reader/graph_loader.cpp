@@ -7,7 +7,7 @@
 namespace msdbg::dump {
 namespace {
 
-constexpr std::size_t kLargestGraph = 1u << 30;
+constexpr std::size_t kLargestGraph = 256u << 20;
 
 // graph_0007.pb -> 7
 std::optional<std::int64_t> versionOf(const std::string& name) {

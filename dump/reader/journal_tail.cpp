@@ -6,13 +6,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <span>
 
 #include "dump/writer/commit_file.h"
 
 namespace msdbg::dump {
 namespace {
 
-constexpr std::uint64_t kLargestJournal = 1u << 30;
+constexpr std::uint64_t kLargestJournal = 1ull << 32;  // months; only a line at a time is in memory
+constexpr std::uint64_t kPiece = 1u << 20;
 
 using core::Error;
 using core::ErrorCode;
@@ -23,25 +25,37 @@ Error unreadable(const std::filesystem::path& file) {
   return missing ? Error(ErrorCode::kMissing, error.message()) : error;
 }
 
-core::Result<std::string> readFrom(int descriptor, std::uint64_t first, std::uint64_t end,
-                                   const std::filesystem::path& file) {
-  std::string text(end - first, '\0');
+// Fewer bytes than wanted: a torn line was taken back.
+core::Result<std::size_t> readAt(int descriptor, std::uint64_t first, std::span<char> into,
+                                 const std::filesystem::path& file) {
   std::size_t done = 0;
-  while (done < text.size()) {
+  while (done < into.size()) {
     const ssize_t got =
-        ::pread(descriptor, text.data() + done, text.size() - done, static_cast<off_t>(first + done));
+        ::pread(descriptor, into.data() + done, into.size() - done, static_cast<off_t>(first + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return ioError("cannot read", file);
-    if (got == 0) break;  // a torn line was taken back
+    if (got == 0) break;
     done += static_cast<std::size_t>(got);
   }
-  text.resize(done);
-  return text;
+  return done;
+}
+
+core::Status readPieces(int descriptor, std::uint64_t first, std::uint64_t end,
+                        const std::filesystem::path& file, const JournalTail::Take& take) {
+  std::string piece(std::min(kPiece, end - first), '\0');
+  while (first < end) {
+    const std::span<char> wanted(piece.data(), std::min<std::size_t>(piece.size(), end - first));
+    MSDBG_ASSIGN(const std::size_t got, readAt(descriptor, first, wanted, file));
+    if (got > 0) take(std::string_view(piece).substr(0, got));
+    if (got < wanted.size()) break;
+    first += got;
+  }
+  return core::Ok{};
 }
 
 }  // namespace
 
-core::Result<std::string> JournalTail::readOn(const std::filesystem::path& file) {
+core::Status JournalTail::readOn(const std::filesystem::path& file, const Take& take) {
   struct stat status = {};
   if (::stat(file.c_str(), &status) != 0) return unreadable(file);
   if (!S_ISREG(status.st_mode)) return Error(ErrorCode::kDamaged, file.string() + " is not a file");
@@ -49,18 +63,28 @@ core::Result<std::string> JournalTail::readOn(const std::filesystem::path& file)
   if (size > kLargestJournal) return Error(ErrorCode::kDamaged, file.string() + " is larger than it can be");
   if (inode != 0 && (inode != status.st_ino || size < bytes))
     return Error(ErrorCode::kDamaged, file.string() + " is not the file that it was");
-  if (inode != 0 && size == bytes) return std::string();
+  if (inode != 0 && size == bytes) return core::Ok{};
   // A pipe that takes the file's place now is opened without waiting, and gives nothing.
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return unreadable(file);
-  auto text = readFrom(descriptor, bytes, size, file);
+  std::uint64_t at = bytes, end = bytes, seen = 0;
+  const core::Status read = readPieces(descriptor, bytes, size, file, [&](std::string_view piece) {
+    if (const std::size_t last = piece.rfind('\n'); last != std::string_view::npos) end = at + last + 1;
+    seen += static_cast<std::uint64_t>(std::count(piece.begin(), piece.end(), '\n'));
+    at += piece.size();
+    take(piece);
+  });
   ::close(descriptor);
-  if (!text.ok()) return text;
+  if (!read.ok()) return read;
   inode = status.st_ino;
-  if (const std::size_t end = text->rfind('\n'); end != std::string::npos) {
-    bytes += end + 1;
-    lines += static_cast<std::uint64_t>(std::count(text->begin(), text->end(), '\n'));
-  }
+  bytes = end;
+  lines += seen;
+  return core::Ok{};
+}
+
+core::Result<std::string> JournalTail::readOn(const std::filesystem::path& file) {
+  std::string text;
+  MSDBG_TRY(readOn(file, [&](std::string_view piece) { text += piece; }));
   return text;
 }
 

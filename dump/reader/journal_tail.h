@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "core_engine/base/result.h"
 
@@ -15,9 +17,12 @@ struct JournalTail {
   std::uint64_t lines = 0;
   std::uint64_t inode = 0;  // of the file they were read from; 0: none yet
 
-  /// The text from `bytes` on, and moves behind its last whole line: a line that is still being written is
-  /// read again the next time. Where nothing was added this is one stat(). kMissing, kIo; kDamaged: not a
-  /// file, larger than a journal can be, or not the file that was read before (then read it from its start).
+  using Take = std::function<void(std::string_view piece)>;
+  /// The text from `bytes` on, piece by piece, and moves behind its last whole line: a line that is still
+  /// being written is read again the next time. Where nothing was added this is one stat(). kMissing, kIo;
+  /// kDamaged: not a file, larger than a journal can be, or not the file that was read before (then read it
+  /// from its start).
+  core::Status readOn(const std::filesystem::path& file, const Take& take);
   core::Result<std::string> readOn(const std::filesystem::path& file);
 };
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,13 +21,30 @@ Damage damageOf(const RankIndex& index, const std::string& file, std::string wha
           std::move(iterations)};
 }
 
+// An iteration takes at least its number, its time and a flag in a segment; that of a segment may be listed
+// again by some that replaced it. What files claim to hold does not count (one with holes may claim
+// anything), but the room that they take; a few iterations are always possible, so that missing files can be
+// named.
+std::uint64_t mostIterations(const std::filesystem::path& folder) {
+  constexpr std::uint64_t kLeast = 1u << 20, kListings = 8, kBytes = 8 + 8 + 1, kBlock = 512;
+  std::uint64_t blocks = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    struct stat status = {};
+    if (::stat(entry.path().c_str(), &status) == 0) blocks += static_cast<std::uint64_t>(status.st_blocks);
+  }
+  return kLeast + kListings * blocks * kBlock / kBytes;
+}
+
 void readJournal(RankIndex& index) {
-  const auto text = index.tail.readOn(index.folder / "journal");
-  if (!text.ok()) {
+  JournalParser parser(mostIterations(index.folder));
+  const core::Status status =
+      index.tail.readOn(index.folder / "journal", [&](std::string_view piece) { parser.add(piece); });
+  if (!status.ok()) {
     index.damage.push_back(damageOf(index, "journal", "cannot be read: segments are taken as they are", {}));
     return;
   }
-  index.journal = parseJournal(*text);
+  index.journal = parser.finish();
   for (const std::size_t line : index.journal.badLines) {
     index.damage.push_back(
         damageOf(index, "journal", "line " + std::to_string(line) + " does not match its check", {}));
@@ -87,7 +105,9 @@ void checkFile(RankIndex& index, const SegmentLine& line) {
   std::error_code error;
   const std::uint64_t bytes = std::filesystem::file_size(index.folder / line.file, error);
   if (error) {
-    index.damage.push_back(damageOf(index, line.file, "the file is missing", line.iterations));
+    const bool there = std::filesystem::exists(index.folder / line.file, error);
+    index.damage.push_back(
+        damageOf(index, line.file, there ? "it is not a file" : "the file is missing", line.iterations));
   } else if (bytes != line.bytes) {
     index.damage.push_back(damageOf(
         index, line.file,
@@ -194,9 +214,14 @@ void takeIn(RankIndex& index, Journal more, std::uint64_t linesBefore) {
 core::Result<RankGrowth> extendRank(RankIndex& index) {
   RankGrowth growth;
   const std::uint64_t linesBefore = index.tail.lines;
-  MSDBG_ASSIGN(const std::string text, index.tail.readOn(index.folder / "journal"));
-  if (text.empty()) return growth;
-  Journal more = parseJournal(text);
+  JournalParser parser(mostIterations(index.folder));
+  bool any = false;
+  MSDBG_TRY(index.tail.readOn(index.folder / "journal", [&](std::string_view piece) {
+    parser.add(piece);
+    any = true;
+  }));
+  if (!any) return growth;
+  Journal more = parser.finish();
   for (const SegmentLine& line : more.segments) {
     dropReplaced(index, line, growth);
     index.segments.push_back(line);

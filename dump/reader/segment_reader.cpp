@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <set>
 
 #include "core_engine/tensor/statistics.h"
 #include "dump/codec/dataset_path.h"
@@ -25,9 +26,6 @@ core::Error damaged(const std::string& what) { return {core::ErrorCode::kDamaged
 core::Result<std::vector<std::byte>> readColumn(const SegmentFileInfo& segment, const std::string& path,
                                                 hid_t type, std::span<const hsize_t> dims) {
   MSDBG_ASSIGN(const Handle dataset, hdf5::openDataset(segment.file, path));
-  MSDBG_ASSIGN(const Handle list, owned(MSDBG_H5(H5Dget_create_plist, dataset.id()), H5Pclose));
-  MSDBG_ASSIGN(const H5D_layout_t layout, MSDBG_H5(H5Pget_layout, list.id()));
-  if (layout != H5D_CONTIGUOUS) return damaged("not stored in one piece");
   MSDBG_ASSIGN(const std::vector<hsize_t> actual, hdf5::extents(dataset.id()));
   if (!std::equal(dims.begin(), dims.end(), actual.begin(), actual.end()))
     return damaged("unexpected extents");
@@ -85,12 +83,6 @@ core::Result<std::vector<std::string>> readNames(const SegmentFileInfo& segment,
     return texts;
   }();
   return names.ok() ? names : names.error().in(path);
-}
-
-herr_t addScalar(hid_t, const char* name, const H5O_info_t* info, void* into) {
-  auto& names = *static_cast<std::vector<std::string>*>(into);
-  if (info->type == H5O_TYPE_DATASET && names.size() < kMostScalars) names.emplace_back(name);
-  return 0;
 }
 
 struct Series {
@@ -168,8 +160,10 @@ core::Result<std::unique_ptr<SegmentReader>> SegmentReader::open(const std::file
   std::error_code error;
   auto impl = std::make_unique<Impl>();
   impl->filePath = file;
+  if (!std::filesystem::exists(file, error))
+    return core::Error(core::ErrorCode::kMissing, "the file is missing");
+  if (!std::filesystem::is_regular_file(file, error)) return damaged("it is not a file");
   impl->fileBytes = std::filesystem::file_size(file, error);
-  if (error) return core::Error(core::ErrorCode::kMissing, "the file is missing");
   if (bytes != 0 && impl->fileBytes != bytes) {
     return damaged("the file has " + std::to_string(impl->fileBytes) + " bytes, the journal says " +
                    std::to_string(bytes));
@@ -215,9 +209,13 @@ core::Result<StatisticsTable> SegmentReader::statistics() {
     if (group == "/record") hashedOnly = names.size();
   }
   const std::size_t statistics = table.names.size() - hashedOnly;
-  if (m_impl->iterations.size() * table.names.size() > m_impl->fileBytes)
+  const std::size_t rows = m_impl->iterations.size();
+  if (rows * statistics > m_impl->fileBytes / statisticsRowBytes() ||
+      rows * hashedOnly > m_impl->fileBytes / sizeof(core::Hash128))
     return damaged("/statistics: more cells than the file can hold");
-  table.rows.resize(m_impl->iterations.size() * table.names.size(), hashOnly({}));
+  if (std::set<std::string>(table.names.begin(), table.names.end()).size() != table.names.size())
+    return damaged("/statistics/tensor: a name is there twice");
+  table.rows.resize(rows * table.names.size(), hashOnly({}));
   for (const StatisticsColumn& column : statisticsColumns()) {
     const std::string path = "/statistics/" + std::string(column.name);
     if (statistics > 0) MSDBG_TRY(m_impl->readCells(column, path, 0, statistics, table));
@@ -228,14 +226,11 @@ core::Result<StatisticsTable> SegmentReader::statistics() {
 }
 
 core::Result<std::vector<std::string>> SegmentReader::scalarNames() {
-  std::vector<std::string> names;
   MSDBG_ASSIGN(const bool there, hdf5::exists(m_impl->file.id(), "/scalars"));
-  if (!there) return names;
+  if (!there) return std::vector<std::string>();
   MSDBG_ASSIGN(const Handle group,
                owned(MSDBG_H5(H5Gopen2, m_impl->file.id(), "/scalars", H5P_DEFAULT), H5Gclose));
-  MSDBG_TRY(MSDBG_H5(H5Ovisit2, group.id(), H5_INDEX_NAME, H5_ITER_INC, addScalar, &names,
-                     unsigned{H5O_INFO_BASIC}));
-  return names;
+  return hdf5::datasetsBelow(group.id(), kMostScalars);
 }
 
 core::Result<std::optional<double>> SegmentReader::scalar(const std::string& name, std::int64_t iteration) {

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -98,27 +100,44 @@ core::Status TensorDataset::checkFilters() {
   return core::Ok{};
 }
 
-core::Result<std::uint32_t> TensorDataset::readStored(std::uint64_t index, std::vector<std::byte>& stored) {
+core::Result<std::uint64_t> TensorDataset::storedBytes(std::uint64_t index) const {
   const auto offset = m_grid.piece(index).offset;
   const std::vector<hsize_t> at(offset.begin(), offset.end());
   hsize_t size = 0;
   MSDBG_TRY(MSDBG_H5(H5Dget_chunk_storage_size, m_dataset.id(), at.data(), &size));
-  if (size == 0 || size > m_fileBytes || size > 2 * kLargestChunk) return damaged("has an impossible size");
+  if (size == 0 || size > m_fileBytes || size > 2 * kLargestChunk)
+    return damaged("chunk " + std::to_string(index) + " has an impossible size");
+  return size;
+}
+
+// Before memory is taken for the row: all its chunks are there (they may share their bytes, so that their sum
+// says nothing), and the machine has so much memory at all.
+core::Status TensorDataset::checkStored(std::uint64_t row) const {
+  const auto [first, last] = m_grid.chunksOfRow(row);
+  for (std::uint64_t index = first; index < last; ++index) MSDBG_TRY(storedBytes(index));
+  const auto memory =
+      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  if (m_grid.rowBytes() <= memory) return core::Ok{};
+  return core::Error(core::ErrorCode::kIo, "not enough memory for " + core::formatBytes(m_grid.rowBytes()));
+}
+
+core::Result<std::uint32_t> TensorDataset::readStored(std::uint64_t index, std::vector<std::byte>& stored) {
+  const auto offset = m_grid.piece(index).offset;
+  const std::vector<hsize_t> at(offset.begin(), offset.end());
+  MSDBG_ASSIGN(const std::uint64_t size, storedBytes(index));
   stored.resize(size);
   std::uint32_t mask = 0;
   MSDBG_TRY(MSDBG_H5(H5Dread_chunk, m_dataset.id(), H5P_DEFAULT, at.data(), &mask, stored.data()));
-  if (core::hashBytes(stored) != m_hashes[index]) return damaged("does not match its hash");
+  if (core::hashBytes(stored) != m_hashes[index])
+    return damaged("chunk " + std::to_string(index) + " does not match its hash");
   return mask;
 }
 
 core::Status TensorDataset::decode(std::uint64_t index, std::span<std::byte> chunk) {
   std::vector<std::byte> stored;
-  const auto read = [&]() -> core::Status {
-    MSDBG_ASSIGN(const std::uint32_t mask, readStored(index, stored));
-    return decodeChunk(stored, m_filtered && !(mask & 1), m_filtered && !(mask & 2), core::dtypeSize(m_dtype),
-                       chunk);
-  };
-  const core::Status status = read();
+  MSDBG_ASSIGN(const std::uint32_t mask, readStored(index, stored));
+  const core::Status status = decodeChunk(stored, m_filtered && !(mask & 1), m_filtered && !(mask & 2),
+                                          core::dtypeSize(m_dtype), chunk);
   return status.ok() ? status : status.error().in("chunk " + std::to_string(index));
 }
 
@@ -150,6 +169,8 @@ core::Result<core::Tensor> TensorDataset::read(std::int64_t iteration) {
   const auto at = std::lower_bound(m_iterations.begin(), m_iterations.end(), iteration);
   if (at == m_iterations.end() || *at != iteration)
     return core::Error(core::ErrorCode::kUnavailable, "not stored");
+  const auto row = static_cast<std::uint64_t>(at - m_iterations.begin());
+  MSDBG_TRY(checkStored(row));
   const auto& extents = m_grid.extents();
   core::Tensor tensor;
   try {
@@ -158,7 +179,7 @@ core::Result<core::Tensor> TensorDataset::read(std::int64_t iteration) {
   } catch (const std::bad_alloc&) {
     return core::Error(core::ErrorCode::kIo, "not enough memory for " + core::formatBytes(m_grid.rowBytes()));
   }
-  MSDBG_TRY(readRow(static_cast<std::uint64_t>(at - m_iterations.begin()), tensor.byteSpan()));
+  MSDBG_TRY(readRow(row, tensor.byteSpan()));
   return tensor;
 }
 

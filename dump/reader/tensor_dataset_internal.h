@@ -31,6 +31,8 @@ class TensorDataset {
   TensorDataset(hdf5::Handle dataset, ChunkGrid grid)
       : m_dataset(std::move(dataset)), m_grid(std::move(grid)) {}
   core::Status checkFilters();
+  core::Result<std::uint64_t> storedBytes(std::uint64_t index) const;
+  core::Status checkStored(std::uint64_t row) const;
   core::Status readRow(std::uint64_t row, std::span<std::byte> into);
   core::Status decode(std::uint64_t index, std::span<std::byte> chunk);
   core::Result<std::uint32_t> readStored(std::uint64_t index, std::vector<std::byte>& stored);

@@ -16,6 +16,7 @@ class Descriptor {
   ~Descriptor() {
     if (m_value >= 0) ::close(m_value);
   }
+  Descriptor(Descriptor&& other) noexcept : m_value(other.release()) {}
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   int get() const { return m_value; }
@@ -78,9 +79,11 @@ core::Status commitFile(const std::filesystem::path& file, std::string_view text
   return commitFile(file, std::as_bytes(std::span(text.data(), text.size())));
 }
 
-core::Result<std::string> readFile(const std::filesystem::path& file, std::size_t limit) {
-  // A pipe that stands where a file should be is refused below, not waited for.
-  const Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+namespace {
+
+// A pipe or a device that stands where a file should be is refused, not waited for.
+core::Result<Descriptor> openRegular(const std::filesystem::path& file, std::uint64_t& bytes) {
+  Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (descriptor.get() < 0) {
     const core::Error error = ioError("cannot read", file);
     return errno == ENOENT ? core::Error(core::ErrorCode::kMissing, error.message()) : error;
@@ -89,20 +92,48 @@ core::Result<std::string> readFile(const std::filesystem::path& file, std::size_
   if (::fstat(descriptor.get(), &status) != 0) return ioError("cannot read", file);
   if (!S_ISREG(status.st_mode))
     return core::Error(core::ErrorCode::kDamaged, file.string() + " is not a file");
-  if (static_cast<std::size_t>(status.st_size) > limit) {
-    return core::Error(core::ErrorCode::kDamaged, file.string() + " is larger than it can be");
-  }
-  std::string text(static_cast<std::size_t>(status.st_size), '\0');
+  bytes = static_cast<std::uint64_t>(status.st_size);
+  return descriptor;
+}
+
+// Fewer bytes only at the end of the file.
+core::Result<std::size_t> readUpTo(const Descriptor& descriptor, std::span<char> into,
+                                   const std::filesystem::path& file) {
   std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t got = ::read(descriptor.get(), text.data() + done, text.size() - done);
+  while (done < into.size()) {
+    const ssize_t got = ::read(descriptor.get(), into.data() + done, into.size() - done);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return ioError("cannot read", file);
-    if (got == 0) break;  // it became shorter: the caller sees that by the size
+    if (got == 0) break;
     done += static_cast<std::size_t>(got);
   }
-  text.resize(done);
+  return done;
+}
+
+}  // namespace
+
+core::Result<std::string> readFile(const std::filesystem::path& file, std::size_t limit) {
+  std::uint64_t bytes = 0;
+  MSDBG_ASSIGN(const Descriptor descriptor, openRegular(file, bytes));
+  if (bytes > limit)
+    return core::Error(core::ErrorCode::kDamaged, file.string() + " is larger than it can be");
+  std::string text(bytes, '\0');
+  MSDBG_ASSIGN(const std::size_t done, readUpTo(descriptor, text, file));
+  text.resize(done);  // it may have become shorter: the caller sees that by the size
   return text;
+}
+
+core::Status readInPieces(const std::filesystem::path& file, std::size_t pieceBytes,
+                          const std::function<bool(std::string_view)>& take) {
+  std::uint64_t bytes = 0;
+  MSDBG_ASSIGN(const Descriptor descriptor, openRegular(file, bytes));
+  std::string piece(pieceBytes, '\0');
+  while (true) {
+    MSDBG_ASSIGN(const std::size_t got, readUpTo(descriptor, piece, file));
+    if (got > 0 && !take(std::string_view(piece).substr(0, got))) break;
+    if (got < pieceBytes) break;
+  }
+  return core::Ok{};
 }
 
 }  // namespace msdbg::dump

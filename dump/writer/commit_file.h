@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,5 +21,9 @@ core::Status syncFolder(const std::filesystem::path& folder);
 core::Error ioError(const std::string& what, const std::filesystem::path& path);
 /// The whole file. kMissing, kIo, kDamaged (longer than limit).
 core::Result<std::string> readFile(const std::filesystem::path& file, std::size_t limit);
+/// The same for a file of any size: `take` gets pieces of pieceBytes, the last one shorter, until it returns
+/// false.
+core::Status readInPieces(const std::filesystem::path& file, std::size_t pieceBytes,
+                          const std::function<bool(std::string_view piece)>& take);
 
 }  // namespace msdbg::dump

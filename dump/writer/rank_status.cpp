@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -112,17 +113,19 @@ void RankStatusWriter::set(std::int64_t iteration, std::int64_t node, const std:
 void RankStatusWriter::remove() { ::unlink(m_path.c_str()); }
 
 std::optional<RankStatus> readRankStatus(const std::filesystem::path& rankFolder) {
-  const int descriptor = ::open(fileOf(rankFolder).c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = ::open(fileOf(rankFolder).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return std::nullopt;
-  void* map = ::lseek(descriptor, 0, SEEK_END) >= static_cast<off_t>(kPage) ? mapFile(descriptor, PROT_READ)
-                                                                            : nullptr;
+  struct stat status = {};
+  const bool whole = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
+                     status.st_size >= static_cast<off_t>(kPage);
+  void* map = whole ? mapFile(descriptor, PROT_READ) : nullptr;
   ::close(descriptor);
   if (!map) return std::nullopt;
   const Page& page = *static_cast<const Page*>(map);
-  std::optional<RankStatus> status;
-  if (page.magic.load(std::memory_order_acquire) == kMagic) status = wholeCopyOf(page);
+  std::optional<RankStatus> copy;
+  if (page.magic.load(std::memory_order_acquire) == kMagic) copy = wholeCopyOf(page);
   ::munmap(map, kPage);
-  return status;
+  return copy;
 }
 
 }  // namespace msdbg::dump

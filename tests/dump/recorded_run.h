@@ -39,7 +39,7 @@ struct Recording {
 /// Records into the folder (made with run.json where missing). Throws what went wrong.
 void record(const std::filesystem::path& run, const core::Graph& graph,
             const dump::RecordOptions& options = {}, const Recording& recording = {});
-/// Waits for something that the background thread does; false after five seconds.
+/// Waits for something that the background thread does; false after a minute.
 bool eventually(const std::function<bool()>& condition);
 
 std::unique_ptr<dump::RunReader> openRun(const std::filesystem::path& run);  // throws the error's message

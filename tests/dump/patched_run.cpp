@@ -1,0 +1,56 @@
+#include "tests/dump/patched_run.h"
+
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "dump/codec/file_hash.h"
+#include "dump/journal.h"
+
+namespace msdbg::test {
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+namespace {
+
+std::string textOf(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void put(const fs::path& file, const std::string& text) {
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  if (!(out << text).flush()) throw std::runtime_error("cannot write " + file.string());
+}
+
+}  // namespace
+
+void patchJournal(const fs::path& rankFolder, const std::function<void(ordered_json&)>& change) {
+  std::istringstream lines(textOf(rankFolder / "journal"));
+  std::string patched;
+  for (std::string line; std::getline(lines, line);) {
+    auto json = ordered_json::parse(dump::withoutCheck(line).value());
+    change(json);
+    if (!json.is_null()) patched += dump::withCheck(json.dump()) + "\n";
+  }
+  put(rankFolder / "journal", patched);
+}
+
+void relistSegments(const fs::path& rankFolder) {
+  patchJournal(rankFolder, [&](ordered_json& line) {
+    if (!line.contains("segment")) return;
+    const fs::path file = rankFolder / line.at("file").get<std::string>();
+    if (!fs::exists(file)) return;
+    line["bytes"] = fs::file_size(file);
+    line["hash"] = dump::hashFile(file, {}).value();
+  });
+}
+
+void patchRunInfo(const fs::path& run, const std::function<void(ordered_json&)>& change) {
+  auto json = ordered_json::parse(textOf(run / "run.json"));
+  json.erase("check");
+  change(json);
+  put(run / "run.json", dump::withCheck(json.dump(2)) + "\n");
+}
+
+}  // namespace msdbg::test

@@ -1,0 +1,21 @@
+// Changes recorded runs as somebody would who knows the format: checks, sizes and hashes are put right, so
+// that what was changed is what a reader gets to see. Throws what went wrong. One thread.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace msdbg::test {
+
+/// Every line of the rank's journal, with its check made anew. A line becomes null: it is left out.
+void patchJournal(const std::filesystem::path& rankFolder,
+                  const std::function<void(nlohmann::ordered_json& line)>& change);
+/// The journal's lines get the sizes and hashes that the rank's segments have now.
+void relistSegments(const std::filesystem::path& rankFolder);
+/// run.json, with its check made anew.
+void patchRunInfo(const std::filesystem::path& run,
+                  const std::function<void(nlohmann::ordered_json& info)>& change);
+
+}  // namespace msdbg::test
