@@ -17,7 +17,7 @@ function(msdbg_configure_target target)
     CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   target_compile_options(${target} PRIVATE
     -Wall -Wextra -Wshadow -Wnon-virtual-dtor
-    -Wno-restrict # GCC 12 at -O3 sees overlaps in std::string that are not there (GCC PR 105651)
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> # GCC 12 at -O3 sees overlaps in std::string that are not there (GCC PR 105651)
     -ffp-contract=off -fno-math-errno -fno-trapping-math
     "-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=")
   target_compile_definitions(${target} PRIVATE
@@ -30,7 +30,7 @@ function(msdbg_configure_target target)
     target_compile_definitions(${target} PRIVATE MSDBG_SANITIZE) # code then leaves out ifunc target_clones
     target_compile_options(${target} PRIVATE -fsanitize=${MSDBG_SANITIZE} -fno-sanitize-recover=all
       -fno-omit-frame-pointer
-      -Wno-maybe-uninitialized) # GCC sees ghosts in instrumented library headers
+      $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>) # GCC sees ghosts in instrumented library headers
     target_link_options(${target} PUBLIC $<BUILD_INTERFACE:-fsanitize=${MSDBG_SANITIZE}>)
   endif()
   if(MSDBG_CCACHE)

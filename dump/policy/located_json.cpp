@@ -121,6 +121,17 @@ class LineScan : public nlohmann::json_sax<Json> {
   std::vector<Open> m_open;
 };
 
+// An error is one line, whatever the file says: a line end in a key or value becomes \\n, anything else that
+// a terminal would obey a question mark.
+Error oneLine(const Error& error) {
+  std::string text;
+  for (const char c : error.message()) {
+    const bool control = (static_cast<unsigned char>(c) < ' ' && c != '\t') || c == '\x7f';
+    text += c == '\n' ? "\\n" : control ? "?" : std::string(1, c);
+  }
+  return {error.code(), text};
+}
+
 // "/rules/0/every" -> "rules[0].every"
 std::string readable(const std::string& path) {
   std::string text;
@@ -138,7 +149,8 @@ core::Result<LocatedJson> LocatedJson::parse(const std::string& text) {
   std::size_t read = 0;
   LineScan scan(text, read);
   const CountingIterator begin(text.data(), &read), end(text.data() + text.size(), &read);
-  if (!Json::sax_parse(begin, end, &scan, Json::input_format_t::json, true, true)) return *scan.mistake;
+  if (!Json::sax_parse(begin, end, &scan, Json::input_format_t::json, true, true))
+    return oneLine(*scan.mistake);
   LocatedJson json;
   json.m_lines = std::move(scan.lines);
   json.m_root = Json::parse(text, nullptr, false, true);
@@ -149,7 +161,7 @@ core::Result<LocatedJson> LocatedJson::parse(const std::string& text) {
 core::Error LocatedJson::error(const JsonMistake& mistake) const {
   const auto at = m_lines.find(mistake.path);
   const std::string line = at == m_lines.end() ? "" : "line " + std::to_string(at->second) + ": ";
-  return {ErrorCode::kUsage, line + readable(mistake.path) + ": " + mistake.what()};
+  return oneLine({ErrorCode::kUsage, line + readable(mistake.path) + ": " + mistake.what()});
 }
 
 }  // namespace msdbg::dump

@@ -19,6 +19,7 @@ namespace {
 using Texts = std::vector<std::string>;
 
 constexpr std::size_t kLongestRegex = 1000;  // the library recurses over it
+constexpr std::size_t kLongestNumber = 9;    // in a regular expression
 
 constexpr struct {
   std::string_view name;
@@ -125,10 +126,22 @@ Status setEvery(Rule& rule, const Texts& values) {
   return Error(ErrorCode::kUsage, "'" + text + "' is not a whole number from 1");
 }
 
+// std::regex overflows on long ones (\\12345678901234567890, {12345678901234567890}).
+std::size_t longestNumber(const std::string& text) {
+  std::size_t longest = 0, digits = 0;
+  for (const char c : text) {
+    digits = c >= '0' && c <= '9' ? digits + 1 : 0;
+    longest = std::max(longest, digits);
+  }
+  return longest;
+}
+
 Status setRegex(Rule& rule, const Texts& values) {
   MSDBG_ASSIGN(rule.regex, single(values));
   if (rule.regex.size() > kLongestRegex)
     return Error(ErrorCode::kUsage, "longer than " + std::to_string(kLongestRegex) + " characters");
+  if (longestNumber(rule.regex) > kLongestNumber)
+    return Error(ErrorCode::kUsage, "a number of more than " + std::to_string(kLongestNumber) + " digits");
   const auto matcher = RuleMatcher::make(rule);
   return matcher.ok() ? Status() : Status(matcher.error());
 }

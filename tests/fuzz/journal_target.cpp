@@ -1,0 +1,42 @@
+#include "dump/journal.h"
+#include "tests/fuzz/fuzz_targets.h"
+
+namespace msdbg::fuzz {
+namespace {
+
+// A fuzzer cannot guess hashes: each line is read once as it is, and once with its check put right.
+std::string withChecks(std::string_view text) {
+  std::string checked;
+  while (!text.empty()) {
+    const std::size_t length = std::min(text.find('\n'), text.size());
+    const std::string line(text.substr(0, length));
+    checked += (line.empty() ? line : dump::withCheck(line)) + "\n";
+    text.remove_prefix(std::min(length + 1, text.size()));
+  }
+  return checked;
+}
+
+void checkLines(const dump::Journal& journal) {
+  std::string text;
+  for (const dump::SegmentLine& line : journal.segments) {
+    require(line.file.find('/') == std::string::npos, "names do not leave the folder");
+    text += dump::formatSegment(line) + "\n";
+  }
+  for (const dump::GraphLine& line : journal.graphs) text += dump::formatGraph(line) + "\n";
+  if (journal.end) text += dump::formatEnd(*journal.end) + "\n";
+  const dump::Journal again = dump::parseJournal(text);
+  require(again.badLines.empty() && !again.torn, "lines that were written can be read");
+  require(again.segments.size() == journal.segments.size(), "no segment is lost");
+  for (std::size_t i = 0; i < again.segments.size(); ++i)
+    require(again.segments[i].iterations == journal.segments[i].iterations, "iterations stay the same");
+}
+
+}  // namespace
+
+void fuzzJournal(Bytes input) {
+  const std::string text(reinterpret_cast<const char*>(input.data()), input.size());
+  checkLines(dump::parseJournal(text));
+  checkLines(dump::parseJournal(withChecks(text)));
+}
+
+}  // namespace msdbg::fuzz
