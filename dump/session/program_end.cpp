@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kStopGrace = std::chrono::seconds(2);  // for the iteration in progress
 constexpr int kCrashGraceMs = 3000;                   // for the recorder, after a crash
-constexpr std::array kStopSignals = {SIGTERM, SIGINT};
+constexpr std::array kStopSignals = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGXCPU};
 constexpr std::array kFatalSignals = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
 
 // Handlers can reach nothing but globals; there is one ProgramEnd per process.
@@ -155,12 +155,15 @@ void startThread() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+// What the program was told to ignore (nohup, a job in the background) it goes on ignoring.
 void handle(int signal, void (*handler)(int), int flags) {
+  sigaction(signal, nullptr, &g_state->previous[signal]);
+  if (g_state->previous[signal].sa_handler == SIG_IGN) return;
   struct sigaction action {};
   action.sa_handler = handler;
   action.sa_flags = flags;
   sigemptyset(&action.sa_mask);
-  sigaction(signal, &action, &g_state->previous[signal]);
+  sigaction(signal, &action, nullptr);
 }
 
 }  // namespace

@@ -59,9 +59,8 @@ void checkReadable(const fs::path& run) {
 
 // Runs a long recording and calls `act` with a rank's pid once that rank has done a few iterations.
 RunResult disturb(const std::vector<std::string>& command, const fs::path& run, int rank,
-                  const std::function<void(pid_t)>& act) {
-  auto result = std::async(std::launch::async,
-                           [&] { return runCommand(command, {.timeout = std::chrono::seconds(60)}); });
+                  const std::function<void(pid_t)>& act, const RunOptions& options = {}) {
+  auto result = std::async(std::launch::async, [&] { return runCommand(command, options); });
   const auto deadline = Clock::now() + std::chrono::seconds(30);
   const fs::path folder = run / ("rank_" + std::to_string(rank));
   std::optional<dump::RankStatus> status;
@@ -109,9 +108,13 @@ TEST_CASE("The exit status of a program is passed on, and run.json has the reaso
   };
   const Ending endings[] = {
       {"throw", 134, "failed", "the data is gone", SIGABRT},
+      {"throwint", 134, "failed", "an exception that is no std::exception", SIGABRT},
+      {"terminate", 134, "failed", "std::terminate was called", SIGABRT},
       {"caught", 4, "failed", "exception", std::nullopt},
       {"exit3", 3, "failed", "exit(3)", std::nullopt},
       {"return3", 3, "failed", "status 3", std::nullopt},
+      {"_exit5", 5, "failed", "status 5", std::nullopt},
+      {"fpe", 136, "killed", "8 (SIGFPE)", SIGFPE},
       {"segv", 139, "killed", "11 (SIGSEGV)", SIGSEGV},
       {"abort", 134, "killed", "6 (SIGABRT)", SIGABRT},
       {"overflow", 139, "killed", "11 (SIGSEGV)", SIGSEGV},
@@ -129,8 +132,58 @@ TEST_CASE("The exit status of a program is passed on, and run.json has the reaso
     CHECK(end.signal == ending.signal);
     CHECK_THAT(result.err, Catch::Contains("msdbg: error: "));
     checkReadable(run);
-    if (std::string(ending.how) != "kill") CHECK(completeIterations(run, 0) >= 3);
+    const bool atOnce = std::string(ending.how) == "kill" || std::string(ending.how) == "_exit5";
+    if (!atOnce) CHECK(completeIterations(run, 0) >= 3);
   }
+}
+
+TEST_CASE("A program that ends itself by exit(0) has finished, and nothing is lost", "[session]") {
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  const RunResult result = runCommand(dumpProbe(run, 1, {"exit0"}));
+  CHECK(result.exitStatus == 0);
+  CHECK(endOf(run).state == "finished");
+  CHECK(endOf(run).exitStatus == 0);
+  CHECK(completeIterations(run, 0) == 3);
+  checkReadable(run);
+}
+
+TEST_CASE("Every signal that asks a program to end leaves all that was finished", "[session]") {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGXCPU}) {
+    const TempDir folder;
+    const fs::path run = folder / "run.msdbg";
+    RunOptions options;
+    options.environment = {{"MSDBG_DUMP", run.string()}};
+    options.folder = folder.path();  // a core dump goes with it
+    const RunResult result = disturb(
+        {kProbe, "slow", "--steps", "1000"}, run, 0, [&](pid_t pid) { kill(pid, signal); }, options);
+    CAPTURE(signal, result.out, result.err);
+    CHECK(result.exitStatus == 128 + signal);
+    CHECK(endOf(run).state == "stopped");
+    CHECK(endOf(run).signal == signal);
+    const auto own = (*dump::RunReader::open(run))->rankEnd(core::Rank(0));
+    REQUIRE(own);
+    CHECK(completeIterations(run, 0) >= own->iteration.value_or(0));
+    CHECK(completeIterations(run, 0) >= 3);
+    checkReadable(run);
+  }
+}
+
+TEST_CASE("A signal that a program was started to ignore does not end it", "[session]") {
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  RunOptions options;
+  options.environment = {{"MSDBG_DUMP", run.string()}};
+  const RunResult result = disturb(
+      {"/bin/sh", "-c", "trap '' HUP INT; exec \"$0\" slow --steps 8", kProbe}, run, 0,
+      [&](pid_t pid) {
+        kill(pid, SIGHUP);
+        kill(pid, SIGINT);
+      },
+      options);
+  CHECK(result.exitStatus == 0);
+  CHECK(endOf(run).state == "finished");
+  CHECK(completeIterations(run, 0) == 8);
 }
 
 TEST_CASE("A recorder that fails costs the recording and the exit status, not the training", "[session]") {

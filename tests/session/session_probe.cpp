@@ -1,11 +1,12 @@
 // session_probe ENDING[@RANK] [--steps N]: trains a little on any number of ranks and then, in iteration 3,
-// the named rank (all without) ends as told: ok, throw, caught, exit3, return3, segv, abort, kill, overflow,
-// hang, early.
+// the named rank (all without) ends as told: ok, throw, throwint, terminate, caught, exit0, exit3, _exit5,
+// return3, segv, fpe, abort, kill, overflow, hang, early.
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <exception>
 #include <iostream>
 #include <stdexcept>
 #include <string>
@@ -26,7 +27,12 @@ int overflow(volatile int* previous) {
 
 void endAs(const std::string& how) {
   if (how == "throw" || how == "caught") throw std::runtime_error("the data is gone");
+  if (how == "throwint") throw 42;
+  if (how == "terminate") std::terminate();
+  if (how == "exit0") exit(0);
   if (how == "exit3") exit(3);
+  if (how == "_exit5") _exit(5);
+  if (how == "fpe") raise(SIGFPE);
   if (how == "segv") raise(SIGSEGV);
   if (how == "abort") abort();
   if (how == "kill") kill(getpid(), SIGKILL);
