@@ -21,9 +21,13 @@
 namespace msdbg::dump {
 namespace {
 
-// Four segments fit into a rank's share, so that dropping one keeps most of what may be kept.
-std::uint64_t segmentBytes(const RecordOptions& options, std::uint64_t share) {
-  return std::max<std::uint64_t>(1, std::min(options.bufferBytes / 2, share / 4));
+constexpr std::uint64_t kLargestSegment = 4ull << 30;
+
+// Four segments fit into a rank's share, so that dropping one keeps most of what may be kept. Values that
+// wait in memory limit a segment further.
+std::uint64_t segmentBytes(const RecordOptions& options, std::uint64_t share, bool inMemory) {
+  return std::max<std::uint64_t>(1,
+                                 std::min(inMemory ? options.bufferBytes / 2 : kLargestSegment, share / 4));
 }
 
 bool endedWell(const RunEnd& end) { return end.state == "finished" || end.state == "stopped"; }
@@ -58,7 +62,7 @@ struct Recorder::Impl {
         journal(std::move(lines)),
         hits(std::move(watch)),
         pool(what.bufferBytes),
-        pending(what.bufferBytes, segmentBytes(what, share()), windows()),
+        pending(what.bufferBytes, segmentBytes(what, share(), !wayOf(where, what).inTeam), windows()),
         rows(wayOf(where, what), pool, clock),
         store(folder, static_cast<int>(where.rank.value), retention(), journal) {
     store.writer().configure(what.compress, &clock);

@@ -51,10 +51,22 @@ core::Result<std::optional<std::uint64_t>> RowFile::append(const Chunk& chunk) {
   MSDBG_TRY(write(at, chunk.bytes));
   m_end = at + chunk.bytes.size();
   m_places[key] = {at, chunk.bytes.size()};
-  if (at % core::kBlockBytes == 0)
-    for (std::uint64_t i = 0; i < chunk.bytes.size() / core::kBlockBytes; ++i)
-      m_blocks[at / core::kBlockBytes + i] = chunk.blocks[i];
+  noteBlocks(at, chunk);
   return std::optional(at);
+}
+
+void RowFile::noteBlocks(std::uint64_t at, const Chunk& chunk) {
+  const std::uint64_t first = at / core::kBlockBytes, whole = chunk.bytes.size() / core::kBlockBytes;
+  if (at % core::kBlockBytes != 0) {
+    m_blocks.erase(first);  // it was thought to end in zeros
+    return;
+  }
+  for (std::uint64_t i = 0; i < whole; ++i) m_blocks[first + i] = chunk.blocks[i];
+  const std::span<const std::byte> rest = chunk.bytes.subspan(whole * core::kBlockBytes);
+  if (rest.empty()) return;
+  m_lastBlock.assign(rest.begin(), rest.end());
+  m_lastBlock.resize(core::kBlockBytes);
+  m_blocks[first + whole] = core::hashBlock(m_lastBlock);
 }
 
 bool RowFile::take() {

@@ -57,7 +57,7 @@ class RowFile {
   core::Status read(std::uint64_t offset, std::span<std::byte> into) const;
   core::Status write(std::uint64_t offset, std::span<const std::byte> bytes);
   std::uint64_t end() const { return m_end; }  // of what was appended; once taken
-  /// Hashes of whole 64 KiB blocks, by their number; once taken.
+  /// Hashes of 64 KiB blocks, by their number, as long as nothing else is written into them; once taken.
   const std::map<std::uint64_t, core::Hash128>& knownBlocks() const { return m_blocks; }
   core::Status extend(std::uint64_t size);
   /// fsync; renamed to `file`, whose folder is fsynced.
@@ -65,6 +65,7 @@ class RowFile {
 
  private:
   RowFile(int descriptor, std::filesystem::path path) : m_descriptor(descriptor), m_path(std::move(path)) {}
+  void noteBlocks(std::uint64_t at, const Chunk& chunk);
   Descriptor m_descriptor;
   std::filesystem::path m_path;
   mutable std::mutex m_mutex;
@@ -73,6 +74,7 @@ class RowFile {
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::pair<std::uint64_t, std::uint64_t>>
       m_places;  // hash -> offset, size
   std::map<std::uint64_t, core::Hash128> m_blocks;
+  std::vector<std::byte> m_lastBlock;
 };
 
 }  // namespace msdbg::dump

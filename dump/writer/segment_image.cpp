@@ -1,9 +1,21 @@
 #include "dump/writer/segment_image.h"
 
 #include <algorithm>
+#include <set>
 
 namespace msdbg::dump {
 namespace {
+
+// Where pieces begin and end: there they may share a block with what the file had before.
+std::set<std::uint64_t> bordersOf(const SegmentImage& image) {
+  std::set<std::uint64_t> blocks;
+  for (const SegmentImage::Piece& piece : image.pieces) {
+    if (piece.bytes.empty()) continue;
+    blocks.insert(piece.offset / core::kBlockBytes);
+    blocks.insert((piece.offset + piece.bytes.size() - 1) / core::kBlockBytes);
+  }
+  return blocks;
+}
 
 // Most blocks are known from their chunks; of the others what lies in the file is read back.
 core::Result<core::Hash128> hashOf(const RowFile& file, const SegmentImage& image) {
@@ -11,12 +23,13 @@ core::Result<core::Hash128> hashOf(const RowFile& file, const SegmentImage& imag
   std::vector<std::byte> block(core::kBlockBytes);
   std::uint64_t readBytes = 0;
   const auto start = StageClock::Clock::now();
+  const std::set<std::uint64_t> touched = bordersOf(image);
   for (std::uint64_t i = 0; i < blocks.size(); ++i) {
     if (const auto at = image.known.find(i); at != image.known.end()) {
       blocks[i] = at->second;
       continue;
     }
-    if (const auto at = file.knownBlocks().find(i); at != file.knownBlocks().end()) {
+    if (const auto at = file.knownBlocks().find(i); at != file.knownBlocks().end() && !touched.contains(i)) {
       blocks[i] = at->second;
       continue;
     }

@@ -213,7 +213,7 @@ TEST_CASE("A file of rows writes equal chunks once and takes none after it was t
   CHECK(**first == 65536);
   CHECK(**second == 65536);
   CHECK(file->end() == 65536 + kElements * 4);
-  CHECK(file->knownBlocks().size() == kElements * 4 / 65536);
+  CHECK(file->knownBlocks().size() == kElements * 4 / 65536 + 1);  // the last one ends in zeros
   CHECK(file->take());
   CHECK_FALSE(file->take());
   CHECK_FALSE((*file->append(chunk)).has_value());
