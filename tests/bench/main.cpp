@@ -5,6 +5,7 @@
 #include <omp.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -37,9 +38,14 @@ struct Way {
   dump::RowPath rows = dump::RowPath::kAuto;
 };
 
-struct Measured {
-  std::vector<double> seconds;  // of a step, with everything committed, one a round
-  dump::RecordingTimes times;   // of the last round
+/// Other programs' share of the machine is not recording's: the least is nearest to the truth.
+struct Seconds {
+  double step = 1e9;   // the least step
+  double round = 1e9;  // a step of the least round, with everything committed
+};
+
+struct Measured : Seconds {
+  dump::RecordingTimes times;  // of the last round
 };
 
 class Bench {
@@ -54,9 +60,9 @@ class Bench {
       m_batches.push_back(loader->batch(core::Iteration(i), core::Rank(0), 1));
   }
 
-  /// Seconds of a step. `finish` belongs to the time.
-  double train(
-      core::Observer* observer, const std::function<void()>& finish = [] {}) {
+  /// `finish` belongs to the time of the round.
+  void train(
+      core::Observer* observer, Seconds& seconds, const std::function<void()>& finish = [] {}) {
     core::Graph graph("network");
     const core::Value loss =
         m_model.build(graph, {.batch = m_model.batch, .dropout = 0, .dtype = core::DType::Float32});
@@ -64,9 +70,13 @@ class Bench {
     core::Trainer trainer(context, graph, loss, m_model.optimizer);
     for (int i = 0; i < kWarmUp; ++i) trainer.step(m_batches[static_cast<std::size_t>(i)]);
     const double start = now();
-    for (int i = kWarmUp; i < kWarmUp + kSteps; ++i) trainer.step(m_batches[static_cast<std::size_t>(i)]);
+    for (int i = kWarmUp; i < kWarmUp + kSteps; ++i) {
+      const double begin = now();
+      trainer.step(m_batches[static_cast<std::size_t>(i)]);
+      seconds.step = std::min(seconds.step, now() - begin);
+    }
     finish();
-    return (now() - start) / kSteps;
+    seconds.round = std::min(seconds.round, (now() - start) / kSteps);
   }
 
   void record(const Way& way, Measured& measured) {
@@ -83,23 +93,22 @@ class Bench {
     require(dump::writeRunInfo(run, info));
     auto recorder = require(dump::Recorder::create(
         {.run = run, .rank = core::Rank(0), .threads = m_threads, .rows = way.rows}, options));
-    measured.seconds.push_back(
-        train(recorder.get(), [&] { require(recorder->finish({.state = "finished"})); }));
+    train(recorder.get(), measured, [&] { require(recorder->finish({.state = "finished"})); });
     measured.times = recorder->times();
     require(recorder->status());
   }
 
-  double write() {
+  void write(Seconds& seconds) {
     fs::remove_all(m_folder / "plain");
     Writer writer(m_folder / "plain");
-    const double seconds = train(&writer);
+    train(&writer, seconds);
     fs::remove_all(m_folder / "plain");
-    return seconds;
   }
 
   std::uint64_t bytesPerStep() {
     Counter counter;
-    train(&counter);
+    Seconds ignored;
+    train(&counter, ignored);
     return counter.bytes() / (kSteps + kWarmUp);
   }
 
@@ -113,9 +122,6 @@ class Bench {
   int m_threads = omp_get_num_procs();
   std::vector<core::Batch> m_batches;
 };
-
-// What other programs take of the machine is not recording's.
-double least(const std::vector<double>& seconds) { return *std::min_element(seconds.begin(), seconds.end()); }
 
 struct Reads {
   double openSeconds = 0, tensorSeconds = 0, megabytesPerSecond = 0;
@@ -185,31 +191,33 @@ void printReads(Bench& bench) {
 
 void measure(Bench& bench) {
   const std::uint64_t bytes = bench.bytesPerStep();
-  std::vector<double> off, off2, read, write;
+  Seconds off, again, read, write;
   std::map<std::string, Measured> ways;
   Reader reader(bench.threads());
   for (int i = 0; i < kRounds; ++i) {
-    off.push_back(bench.train(nullptr));
-    read.push_back(bench.train(&reader));
-    write.push_back(bench.write());
+    bench.train(nullptr, off);
+    bench.train(&reader, read);
+    bench.write(write);
     for (const Way& way : kWays) bench.record(way, ways[way.name]);
-    off2.push_back(bench.train(nullptr));
+    bench.train(nullptr, again);
   }
-  const double step = least(off), readAdds = least(read) - step, writeAdds = least(write) - step;
+  const double readAdds = read.step - off.step, writeAdds = write.round - off.round;
   std::printf(
       "%s, batch %lld, %d threads, %.0f MB of tensors a step; to %s; least of %d rounds of %d steps\n\n",
       std::string(bench.model().name).c_str(), static_cast<long long>(bench.model().batch), bench.threads(),
       static_cast<double>(bytes) / 1e6, bench.folder().parent_path().c_str(), kRounds, kSteps);
-  row("step, recording off", step * 1e3, "ms", times(least(off2) / step, "itself, measured again").c_str());
-  row("reading every tensor adds", readAdds * 1e3, "ms", times(least(read) / step, "the step").c_str());
-  row("write() of every tensor adds", writeAdds * 1e3, "ms", times(least(write) / step, "the step").c_str());
+  row("step, recording off", off.step * 1e3, "ms",
+      times(again.step / off.step, "itself, measured again").c_str());
+  row("reading every tensor adds", readAdds * 1e3, "ms", times(read.step / off.step, "the step").c_str());
+  row("write() of every tensor adds", writeAdds * 1e3, "ms",
+      times(write.round / off.round, "the step").c_str());
   for (const Way& way : kWays) {
     const Measured& measured = ways[way.name];
-    const double adds = least(measured.seconds) - step;
     const bool full = way.policy == dump::Policy::kFull;
+    const double adds = full ? measured.round - off.round : measured.step - off.step;
     row((way.name + " adds").c_str(), adds * 1e3, "ms",
         (times(full ? adds / writeAdds : adds / readAdds, full ? "write()" : "reading") + ", " +
-         times(least(measured.seconds) / step, "the step"))
+         times(full ? measured.round / off.round : measured.step / off.step, "the step"))
             .c_str());
     printStages(measured.times);
   }
