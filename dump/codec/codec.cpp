@@ -45,7 +45,7 @@ bool Compressor::judge(std::span<const std::byte> bytes, std::size_t elementByte
   const std::size_t sample = std::min(bytes.size(), kSample);
   const std::size_t start = (bytes.size() - sample) / 2 / elementBytes * elementBytes;
   const std::size_t used = frame(bytes.subspan(start, sample), elementBytes);
-  trial.pays = pays(sample, used, trial.pays ? kStillWorthwhile : kWorthwhile);
+  trial.pays = pays(sample, used, trial.pays ? kStillWorthTrying : kWorthTrying);
   trial.bytesLeft = kPause;
   return trial.pays;
 }

@@ -20,7 +20,8 @@ inline constexpr std::uint32_t kRawMask = 3;  // HDF5 filter mask: both filters 
 void shuffle(std::span<const std::byte> from, std::size_t elementBytes, std::span<std::byte> to);
 void unshuffle(std::span<const std::byte> from, std::size_t elementBytes, std::span<std::byte> to);
 
-/// Whether compressing a tensor pays (1.2x) is judged by a sample, and again after its next kPause bytes.
+/// Whether compressing a tensor is worth the time is judged by a sample, and again after its next kPause
+/// bytes.
 struct CompressionTrial {
   bool pays = false;
   std::uint64_t bytesLeft = 0;  // for which the last judgement holds
@@ -29,10 +30,13 @@ struct CompressionTrial {
 /// Compresses chunks. One thread at a time.
 class Compressor {
  public:
+  /// What a chunk that is compressed must gain; else it is stored as it is.
   static constexpr double kWorthwhile = 1.2;
+  /// What a sample must gain: noise that shuffles into one dull byte in four takes long and gains little.
+  static constexpr double kWorthTrying = 1.4;
   /// Once compressed a tensor stays so while it gains at least this: its chunks need not change back and
   /// forth.
-  static constexpr double kStillWorthwhile = 1.1;
+  static constexpr double kStillWorthTrying = 1.25;
   static constexpr std::uint64_t kPause = 64u << 20;
   static constexpr int kLevel = 1;
 
