@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core_engine/cpu/kernel_factory.h"
+#include "core_engine/cpu/norm_fallback.h"
 #include "core_engine/cpu/parallel.h"
 #include "core_engine/cpu/tile_kernels.h"
 
@@ -89,11 +90,12 @@ void runChannelGrad(const KernelArgs& args, const Settings& s, std::int64_t c) {
 
 using Channel = void (*)(const KernelArgs& args, const Settings& s, std::int64_t channel);
 
-Backend::Answer channelwise(const CompileRequest& r, const Shape& x, Channel run) {
+Backend::Answer channelwise(const CompileRequest& r, const Shape& x, Channel run, ReferenceFn fallback) {
   const Attributes& a = r.node.attributes;
   const Settings s{channelPlanes(x), floatAttribute(a, "epsilon", 1e-5), floatAttribute(a, "momentum", 0.9),
                    batchNormTrains(a)};
-  return functionKernel(r, [s, run, threads = r.threads](const KernelArgs& args) -> Status {
+  return functionKernel(r, [s, run, fallback, threads = r.threads](const KernelArgs& args) -> Status {
+    if (fallback && !hasFiniteDeviations(args)) return fallback(args);
     parallelRanges(s.planes.channels, 1, threads, s.planes.channels * s.planes.count(),
                    [&](std::int64_t begin, std::int64_t end) {
                      for (std::int64_t c = begin; c < end; ++c) run(args, s, c);
@@ -105,10 +107,10 @@ Backend::Answer channelwise(const CompileRequest& r, const Shape& x, Channel run
 }  // namespace
 
 Backend::Answer batchNormKernel(const CompileRequest& r) {
-  return channelwise(r, r.input(0).shape, runChannel);
+  return channelwise(r, r.input(0).shape, runChannel, nullptr);
 }
 Backend::Answer batchNormGradKernel(const CompileRequest& r) {
-  return channelwise(r, r.input(1).shape, runChannelGrad);
+  return channelwise(r, r.input(1).shape, runChannelGrad, findOp(r.node.opType)->reference);
 }
 
 }  // namespace msdbg::core::cpu

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core_engine/cpu/kernel_factory.h"
+#include "core_engine/cpu/norm_fallback.h"
 #include "core_engine/cpu/parallel.h"
 #include "core_engine/cpu/tile_kernels.h"
 
@@ -100,7 +101,9 @@ Backend::Answer layerNormKernel(const CompileRequest& r) {
 Backend::Answer layerNormGradKernel(const CompileRequest& r) {
   const auto rows = normalRows(r.node.opType, r.input(1).shape, r.node.attributes);
   if (!rows) return decline(rows.error().message());
-  return functionKernel(r, [n = *rows, threads = r.threads](const KernelArgs& args) -> Status {
+  const ReferenceFn fallback = findOp(r.node.opType)->reference;
+  return functionKernel(r, [n = *rows, fallback, threads = r.threads](const KernelArgs& args) -> Status {
+    if (!hasFiniteDeviations(args)) return fallback(args);
     runGrad(args, n, threads);
     return Ok{};
   });

@@ -37,9 +37,9 @@ TensorId scalar(Graph& graph, const TrainingGraph& training, std::string_view op
   return graph.node(node).outputs.front();
 }
 
-TensorId number(Graph& graph, const std::string& name, double value) {
+TensorId number(Graph& graph, const TrainingGraph& training, const std::string& name, double value) {
   return addOptimizerSource(graph, "optimizer/" + name, TensorRole::kConstant, graph.floatingDType(), Shape{},
-                            value);
+                            value, lossFrames(graph, training));
 }
 
 /// Refuses gradients of another dtype than the graph's: their norm could not be one number.
@@ -68,11 +68,11 @@ TensorId addNorm(Graph& graph, const TrainingGraph& training) {
 }
 
 void clipByNorm(Graph& graph, TrainingGraph& training) {
-  const TensorId guarded =
-      scalar(graph, training, "Add", {addNorm(graph, training), number(graph, "clip_epsilon", 1e-6)});
-  const TensorId ratio =
-      scalar(graph, training, "Div", {number(graph, "clip_norm", training.optimizer.clipNorm), guarded});
-  const TensorId factor = scalar(graph, training, "Min", {ratio, number(graph, "clip_most", 1)});
+  const TensorId guarded = scalar(graph, training, "Add",
+                                  {addNorm(graph, training), number(graph, training, "clip_epsilon", 1e-6)});
+  const TensorId ratio = scalar(graph, training, "Div",
+                                {number(graph, training, "clip_norm", training.optimizer.clipNorm), guarded});
+  const TensorId factor = scalar(graph, training, "Min", {ratio, number(graph, training, "clip_most", 1)});
   for (auto& of : training.gradients) replace(graph, of, "Mul", {factor}, {});
 }
 

@@ -38,8 +38,8 @@ void addUpdates(Graph& graph, const TrainingGraph& training, const Sgd& rule) {
 }
 
 void addAdamUpdates(Graph& graph, const TrainingGraph& training, const Adam& rule, bool decoupled) {
-  const TensorId step =
-      addOptimizerSource(graph, "optimizer/step", TensorRole::kOptimizerState, DType::Int64, Shape{}, 0);
+  const TensorId step = addOptimizerSource(graph, "optimizer/step", TensorRole::kOptimizerState, DType::Int64,
+                                           Shape{}, 0, lossFrames(graph, training));
   const Attributes attributes{{"beta1", rule.beta1},
                               {"beta2", rule.beta2},
                               {"epsilon", rule.epsilon},
@@ -63,7 +63,7 @@ void addUpdates(Graph& graph, const TrainingGraph& training, const AdamW& r) {
 
 Status insertUpdatesPass(Graph& graph, TrainingGraph& training) {
   training.learningRate = addOptimizerSource(graph, "optimizer/learning_rate", TensorRole::kHyperparameter,
-                                             graph.floatingDType(), Shape{}, training.optimizer.lr());
+                                             graph.floatingDType(), Shape{}, training.optimizer.lr(), {});
   std::visit([&](const auto& rule) { addUpdates(graph, training, rule); }, training.optimizer.rule);
   return Ok{};
 }

@@ -40,6 +40,10 @@ TensorId addOptimizerSource(Graph& graph, std::string name, TensorRole role, DTy
   return graph.addSource(std::move(info));
 }
 
+std::vector<FrameId> lossFrames(const Graph& graph, const TrainingGraph& training) {
+  return graph.node(graph.tensor(training.loss).producer).frames;
+}
+
 TensorInfo nextValueOf(const TensorInfo& source) {
   TensorInfo info;
   info.dtype = source.dtype;

@@ -17,7 +17,9 @@ NodeId addGlobalNode(Graph& graph, std::string_view opType, const TrainingGraph&
                      std::vector<TensorInfo> outputs);
 /// A state, a hyperparameter or a constant of the optimizer, equal on all ranks.
 TensorId addOptimizerSource(Graph& graph, std::string name, TensorRole role, DType dtype, Shape shape,
-                            double value, std::vector<FrameId> frames = {});
+                            double value, std::vector<FrameId> frames);
+/// The lines of what serves all parameters.
+std::vector<FrameId> lossFrames(const Graph& graph, const TrainingGraph& training);
 /// The next value of a parameter or state.
 TensorInfo nextValueOf(const TensorInfo& source);
 

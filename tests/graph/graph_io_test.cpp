@@ -164,6 +164,6 @@ TEST_CASE("A graph whose nodes contradict each other is damaged, and the message
   const Result<Graph> result = parse(serializeGraph(tables.graph()));
   REQUIRE_FALSE(result.ok());
   CHECK(result.error().code() == ErrorCode::kDamaged);
-  CHECK(result.error().message().find("node network/Split-op1 reads network/Mystery-op1:0") !=
+  CHECK(result.error().message().find("node network/Fork-op1 reads network/Mystery-op1:0") !=
         std::string::npos);
 }

@@ -26,10 +26,10 @@ TEST_CASE("Nodes are numbered per scope and type") {
 
 TEST_CASE("Outputs get their name, slot and producer from the node") {
   const Graph g = sampleGraph();
-  const Node& split = g.node(*g.findNode("network/Split-op1"));
+  const Node& split = g.node(*g.findNode("network/Fork-op1"));
   REQUIRE(split.outputs.size() == 2);
   const TensorInfo& second = g.tensor(split.outputs[1]);
-  CHECK(second.fullName() == "network/Split-op1:1");
+  CHECK(second.fullName() == "network/Fork-op1:1");
   CHECK(second.producer == split.id);
   CHECK_FALSE(second.isSource());
   CHECK(g.tensor(TensorId(0)).isSource());
@@ -37,13 +37,13 @@ TEST_CASE("Outputs get their name, slot and producer from the node") {
 
 TEST_CASE("A tensor is found by its name with and without slot and by its alias") {
   const Graph g = sampleGraph();
-  CHECK(g.findTensor("network/Split-op1") == TensorId(3));
-  CHECK(g.findTensor("network/Split-op1:0") == TensorId(3));
-  CHECK(g.findTensor("network/Split-op1:1") == TensorId(4));
+  CHECK(g.findTensor("network/Fork-op1") == TensorId(3));
+  CHECK(g.findTensor("network/Fork-op1:0") == TensorId(3));
+  CHECK(g.findTensor("network/Fork-op1:1") == TensorId(4));
   CHECK(g.findTensor("network/fc/weight") == TensorId(1));
   CHECK(g.findTensor("grad(network/fc/weight)") == TensorId(6));
-  CHECK_FALSE(g.findTensor("network/Split-op1:2"));
-  CHECK_FALSE(g.findTensor("Split-op1"));
+  CHECK_FALSE(g.findTensor("network/Fork-op1:2"));
+  CHECK_FALSE(g.findTensor("Fork-op1"));
   CHECK_FALSE(g.findTensor(""));
   CHECK_FALSE(g.findNode("network/x"));
 }
@@ -100,8 +100,8 @@ TEST_CASE("A graph made from tables goes on numbering where the tables end") {
   Graph g = test::Tables(sampleGraph()).graph();
   CHECK(g.version() == 3);
   CHECK(g.consumers(TensorId(1)) == sampleGraph().consumers(TensorId(1)));
-  const NodeId next = g.addNode("Split", "network", Phase::kForward, {TensorId(0)}, {}, {tensorInfo({})}, {});
-  CHECK(g.node(next).name == "network/Split-op2");
+  const NodeId next = g.addNode("Fork", "network", Phase::kForward, {TensorId(0)}, {}, {tensorInfo({})}, {});
+  CHECK(g.node(next).name == "network/Fork-op2");
 }
 
 TEST_CASE("A copy of a graph is independent") {

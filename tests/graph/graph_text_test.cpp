@@ -11,10 +11,10 @@ using namespace msdbg::core;
 TEST_CASE("The text form has one line a node") {
   CHECK(graphText(test::sampleGraph()) ==
         "%0 = Relu(network/x:0) -> float32[4,6]  # network/fc/Relu-op1 @ net.cpp:12\n"
-        "%1 = Split(network/fc/Relu-op1:0, network/fc/weight:0) {axis=1, mode=\"a \\\"b\\\"\", scale=0.5, "
+        "%1 = Fork(network/fc/Relu-op1:0, network/fc/weight:0) {axis=1, mode=\"a \\\"b\\\"\", scale=0.5, "
         "split=[2,4]}"
-        " -> float32[4,2], float32[4,-1]  # network/Split-op1 @ net.cpp:12\n"
-        "%2 = Mystery(network/Split-op1:0) -> float32[]  # network/Mystery-op1\n"
+        " -> float32[4,2], float32[4,-1]  # network/Fork-op1 @ net.cpp:12\n"
+        "%2 = Mystery(network/Fork-op1:0) -> float32[]  # network/Mystery-op1\n"
         "%3 = MysteryGrad(network/Mystery-op1:0) -> float32[4,6]  # grad/network/MysteryGrad-op1\n"
         "%4 = MysteryUpdate(network/fc/weight:0, grad/network/MysteryGrad-op1:0) -> float32[4,6]"
         "  # update/network/fc/MysteryUpdate-op1 @ net.cpp:12\n");

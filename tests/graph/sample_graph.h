@@ -1,5 +1,5 @@
 // A small graph with every phase, several outputs, aliases, frames, attributes of every type and kernels, for
-// the tests of the IR. Its operators of unknown type ("Split", "Mystery") have no OpDef, as in a foreign
+// the tests of the IR. Its operators of unknown type ("Fork", "Mystery") have no OpDef, as in a foreign
 // dump.
 #pragma once
 
@@ -32,7 +32,7 @@ inline core::TensorInfo tensorInfo(core::Shape shape, core::TensorRole role = co
   return info;
 }
 
-/// Tensors: 0 x, 1 weight, 2 Relu, 3 and 4 Split, 5 Mystery, 6 ReluGrad-like, 7 update.
+/// Tensors: 0 x, 1 weight, 2 Relu, 3 and 4 Fork, 5 Mystery, 6 ReluGrad-like, 7 update.
 inline core::Graph sampleGraph() {
   using namespace core;
   Graph g;
@@ -50,7 +50,7 @@ inline core::Graph sampleGraph() {
   const NodeId relu =
       g.addNode("Relu", "network/fc", Phase::kForward, {input}, {}, {tensorInfo({4, 6})}, {layer, user});
   const TensorId activation = g.node(relu).outputs[0];
-  g.addNode("Split", "network", Phase::kForward, {activation, weight},
+  g.addNode("Fork", "network", Phase::kForward, {activation, weight},
             {{"axis", std::int64_t{1}},
              {"scale", 0.5},
              {"mode", "a \"b\""},

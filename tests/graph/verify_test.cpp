@@ -64,28 +64,28 @@ TEST_CASE("verify finds ids that are not places in their tables") {
 }
 
 TEST_CASE("verify finds inputs that do not exist or come too late") {
-  checkBroken(broken([](Tables& t) { t.nodes[1].inputs[0] = TensorId(99); }), "network/Split-op1",
+  checkBroken(broken([](Tables& t) { t.nodes[1].inputs[0] = TensorId(99); }), "network/Fork-op1",
               "does not exist");
-  checkBroken(broken([](Tables& t) { t.nodes[1].inputs[0] = TensorId(-7); }), "network/Split-op1",
+  checkBroken(broken([](Tables& t) { t.nodes[1].inputs[0] = TensorId(-7); }), "network/Fork-op1",
               "does not exist");
-  checkBroken(broken([](Tables& t) { t.nodes[1].inputs[0] = TensorId(5); }), "network/Split-op1",
+  checkBroken(broken([](Tables& t) { t.nodes[1].inputs[0] = TensorId(5); }), "network/Fork-op1",
               "before it is computed");
-  checkBroken(broken([](Tables& t) { t.nodes[1].inputs[0] = TensorId(4); }), "network/Split-op1",
+  checkBroken(broken([](Tables& t) { t.nodes[1].inputs[0] = TensorId(4); }), "network/Fork-op1",
               "before it is computed");
 }
 
 TEST_CASE("verify finds producers, slots and names that disagree") {
-  checkBroken(broken([](Tables& t) { t.tensors[4].slot = 0; }), "network/Split-op1:0", "is not the output");
-  checkBroken(broken([](Tables& t) { t.tensors[4].slot = -1; }), "network/Split-op1", "is not the output");
-  checkBroken(broken([](Tables& t) { t.tensors[4].producer = NodeId(2); }), "Split-op1:1",
+  checkBroken(broken([](Tables& t) { t.tensors[4].slot = 0; }), "network/Fork-op1:0", "is not the output");
+  checkBroken(broken([](Tables& t) { t.tensors[4].slot = -1; }), "network/Fork-op1", "is not the output");
+  checkBroken(broken([](Tables& t) { t.tensors[4].producer = NodeId(2); }), "Fork-op1:1",
               "is not the output");
-  checkBroken(broken([](Tables& t) { t.tensors[4].producer = NodeId(77); }), "Split-op1:1", "does not exist");
-  checkBroken(broken([](Tables& t) { t.tensors[4].producer = NodeId(-3); }), "Split-op1:1", "does not exist");
-  checkBroken(broken([](Tables& t) { t.tensors[4].producer = {}; }), "Split-op1:1", "slot other than 0");
-  checkBroken(broken([](Tables& t) { t.nodes[1].outputs.pop_back(); }), "Split-op1:1", "is not the output");
-  checkBroken(broken([](Tables& t) { t.nodes[1].outputs.push_back(TensorId(0)); }), "Split-op1",
+  checkBroken(broken([](Tables& t) { t.tensors[4].producer = NodeId(77); }), "Fork-op1:1", "does not exist");
+  checkBroken(broken([](Tables& t) { t.tensors[4].producer = NodeId(-3); }), "Fork-op1:1", "does not exist");
+  checkBroken(broken([](Tables& t) { t.tensors[4].producer = {}; }), "Fork-op1:1", "slot other than 0");
+  checkBroken(broken([](Tables& t) { t.nodes[1].outputs.pop_back(); }), "Fork-op1:1", "is not the output");
+  checkBroken(broken([](Tables& t) { t.nodes[1].outputs.push_back(TensorId(0)); }), "Fork-op1",
               "another producer or slot");
-  checkBroken(broken([](Tables& t) { t.nodes[1].outputs.push_back(TensorId(50)); }), "Split-op1",
+  checkBroken(broken([](Tables& t) { t.nodes[1].outputs.push_back(TensorId(50)); }), "Fork-op1",
               "does not exist");
   checkBroken(broken([](Tables& t) { t.tensors[5].name = "network/Other-op1"; }), "Mystery-op1",
               "another producer or slot");
@@ -95,10 +95,10 @@ TEST_CASE("verify finds names that are missing, twice, or not in their scope") {
   checkBroken(broken([](Tables& t) { t.tensors[0].name = ""; }), "tensor :0", "no name");
   checkBroken(broken([](Tables& t) { t.tensors[1].name = "network/x"; }), "network/x:0",
               "name of another tensor");
-  checkBroken(broken([](Tables& t) { t.nodes[2].name = t.tensors[5].name = "network/Split-op1"; }),
-              "network/Split-op1", "name of another");
+  checkBroken(broken([](Tables& t) { t.nodes[2].name = t.tensors[5].name = "network/Fork-op1"; }),
+              "network/Fork-op1", "name of another");
   checkBroken(broken([](Tables& t) { t.nodes[0].scope = "network"; }), "network/fc/Relu-op1", "scope");
-  checkBroken(broken([](Tables& t) { t.nodes[1].opType = ""; }), "network/Split-op1", "no type");
+  checkBroken(broken([](Tables& t) { t.nodes[1].opType = ""; }), "network/Fork-op1", "no type");
 }
 
 TEST_CASE("verify finds nodes of one name that have no outputs") {
@@ -136,7 +136,7 @@ TEST_CASE("verify finds impossible shapes") {
 }
 
 TEST_CASE("verify finds wrong derivations") {
-  checkBroken(broken([](Tables& t) { t.nodes[1].derivedFrom = NodeId(0); }), "Split-op1",
+  checkBroken(broken([](Tables& t) { t.nodes[1].derivedFrom = NodeId(0); }), "Fork-op1",
               "forward node but derived");
   checkBroken(broken([](Tables& t) { t.nodes[3].derivedFrom = NodeId(3); }), "MysteryGrad-op1",
               "does not precede");

@@ -52,6 +52,7 @@ int kindOf(double v) { return std::isnan(v) ? 1 : std::isinf(v) ? (v > 0 ? 2 : 3
 
 bool hasPadding(const Sample& s) {
   const auto found = s.attributes.find("pads");
+  if (s.attributes.contains("auto_pad")) return true;
   return found != s.attributes.end() && std::get<Ints>(found->second) != Ints{0, 0, 0, 0};
 }
 

@@ -32,7 +32,8 @@ std::vector<Sample> slices() {
        "integers",
        {{{70, 2, 3}, Fill::kIntegers}, {{70, 5, 3}, Fill::kIntegers}},
        {{"axis", kOne}}},
-      {"Split", "sizes", {{{4, 7}}}, {{"axis", kOne}, {"split", Ints{2, 0, 5}}}},
+      {"Split", "sizes", {{{4, 7}}}, {{"axis", kOne}, {"split", Ints{2, 1, 4}}}},
+      {"Split", "an empty part", {{{4, 7}}}, {{"axis", kOne}, {"split", Ints{2, 0, 5}}}, false},
       {"Split", "parts that do not come out even", {{{7, 2}}}, {{"num_outputs", std::int64_t{3}}}},
       {"Split", "integers", {{{6}, Fill::kIntegers}}, {{"num_outputs", kTwo}}},
   };

@@ -205,7 +205,7 @@ std::vector<WrongCall> wrongPicks() {
       {"Pad", {f({2})}, {{"pads", Ints{1, 1}}, {"mode", std::string("mirror")}}, {"'mirror'", "reflect"}},
       {"PadGrad", {f({4})}, {{"pads", Ints{1, 1}}, {"shape", Ints{3}}}, {"dY is float32[4]", "[5]"}},
       {"Squeeze", {f({2, 1})}, attribute("axes", {0}), {"dimension 0 of data [2, 1] is not 1"}},
-      {"Unsqueeze", {f({2})}, attribute("axes", {0, -2}), {"dimension 0 twice"}},
+      {"Unsqueeze", {f({2})}, attribute("axes", {0, -3}), {"dimension 0 twice"}},
       {"Unsqueeze", {f({2})}, attribute("axes", {2}), {"axis 2"}},
       {"Expand", {f({2, 3})}, attribute("shape", {2}), {"input is float32[2, 3]", "broadcast with [2]"}},
       {"Expand", {f({1})}, attribute("shape", {INT64_MAX, 2}), {"which no tensor can be"}},
