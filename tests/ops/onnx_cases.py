@@ -99,7 +99,7 @@ class Data:
         self.size = 0
 
     def add(self, array):
-        array = np.ascontiguousarray(array)
+        array = np.asarray(array, order="C")  # ascontiguousarray would give scalars a dimension
         raw = array.astype(array.dtype.newbyteorder("<")).tobytes()
         at, self.size = self.size, self.size + len(raw)
         self.file.write(raw)
@@ -119,6 +119,8 @@ def make_case(folder, model, data):
         if [v.name for v in model.graph.output] != [n for n in node.output if n][:len(outputs)]:
             raise Unsupported("outputs in another order")
         inputs = make_static(node.op_type, attributes, [given.get(name) for name in node.input])
+        if node.op_type == "Split" and "split" not in attributes:
+            attributes["num_outputs"] = len(node.output)  # what ONNX takes where neither is given
         while inputs and inputs[-1] is None:
             inputs.pop()
         if any(value is None for value in inputs):

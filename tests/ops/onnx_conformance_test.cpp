@@ -118,9 +118,14 @@ struct Call {
 Call buildCall(const OpDef& op, std::vector<Tensor> inputs, Attributes attributes) {
   Call call{std::make_unique<Graph>("network"), {}, std::move(inputs), {}};
   std::vector<Value> values;
-  for (std::size_t i = 0; i < call.inputs.size(); ++i)
-    values.push_back(
-        call.graph->input("in" + std::to_string(i), call.inputs[i].shape(), call.inputs[i].dtype()));
+  for (const Tensor& input : call.inputs) {  // sources by themselves: Graph::input wants positive dimensions
+    TensorInfo info;
+    info.name = "in" + std::to_string(values.size());
+    info.dtype = input.dtype();
+    info.shape = input.shape();
+    info.role = TensorRole::kInput;
+    values.emplace_back(*call.graph, call.graph->addSource(std::move(info)));
+  }
   const auto made = applyOp(op.name, values, std::move(attributes), std::source_location::current());
   call.node = made.front().info().producer;
   for (const Value& v : made) call.outputs.emplace_back(v.dtype(), v.shape());
