@@ -70,11 +70,17 @@ std::string firstChange(const ordered_json& then, const ordered_json& now, const
   return "";
 }
 
+// The text of an error may get better; that there is one may not change, which the exit status says.
+std::string changedAnswer(ordered_json then, const ordered_json& now) {
+  then.erase("error");
+  return firstChange(then, now);
+}
+
 void checkAnswers(const fs::path& folder, const std::string& run, const fs::path& answers) {
   for (const ordered_json& then : ordered_json::parse(textOf(answers))) {
     const ordered_json now = ask(folder, run, then.at("question").get<Words>());
     CAPTURE(then.at("question").dump(), now.at("error").get<std::string>());
-    CHECK(firstChange(then, now) == "");
+    CHECK(changedAnswer(then, now) == "");
   }
 }
 
@@ -184,7 +190,7 @@ TEST_CASE("A run of a newer minor version gives the same answers, without what i
     const ordered_json now = ask(folder.path(), "run_1.0.msdbg", question);
     CAPTURE(question, now.at("error").get<std::string>());
     CHECK(now.at("exit_status") == then.at("exit_status"));
-    if (question[0] != "info" && question[0] != "verify") CHECK(firstChange(then, now) == "");
+    if (question[0] != "info" && question[0] != "verify") CHECK(changedAnswer(then, now) == "");
     if (question[0] == "verify") CHECK(now.at("output").at("damage").empty());
     if (question[0] == "info") CHECK(now.at("output").at("format") == "1.99");
   }
