@@ -4,6 +4,9 @@
 #include "core_engine/tensor/float_blocks_internal.h"
 
 #if defined(__x86_64__)
+// g++ 12 takes its own intrinsics' undefined registers for a mistake (GCC bug 105593).
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
 
 #include <limits>
