@@ -54,7 +54,8 @@ std::optional<std::int64_t> Retention::nextDrop(std::uint64_t incoming, bool dis
     if (!segment.values) continue;
     // Just added, it had the room that older ones could make: the newest values are the last to go.
     const bool kept = incoming == 0 && !diskShort && newer == 0;
-    if ((tooMuch && !kept) || (m_rules.keepLast > 0 && newer >= m_rules.keepLast) || keep(segment) == Keep::kNo)
+    if ((tooMuch && !kept) || (m_rules.keepLast > 0 && newer >= m_rules.keepLast) ||
+        keep(segment) == Keep::kNo)
       return segment.segment;
   }
   return std::nullopt;
