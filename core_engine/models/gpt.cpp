@@ -11,8 +11,9 @@ namespace {
 
 constexpr std::int64_t kBlocks = 4, kWidth = 256, kHeads = 8, kSequence = 128, kVocabulary = 256;
 constexpr std::int64_t kHeadWidth = kWidth / kHeads, kQkvWidth = 3 * kWidth, kInnerWidth = 4 * kWidth;
-constexpr double kDeviation = 0.02;  // GPT-2's initial weights
-constexpr double kMasked = -1e9;     // exp() of it is 0, as of -infinity, but it is no hit of a watchpoint
+// PyTorch's initial weights: 1 / sqrt(3 fan-in), which its uniform numbers have; embeddings are N(0, 1).
+constexpr double kDeviation = 0.036084391824351614, kInnerDeviation = 0.018042195912175804;
+constexpr double kMasked = -1e9;  // exp() of it is 0, as of -infinity, but it is no hit of a watchpoint
 
 /// [sequence, sequence]: 0 where a position may look (itself and before), kMasked after it.
 Value causalMask(Graph& g, DType dtype) {
@@ -53,7 +54,7 @@ Value feedForward(Graph& g, Value x) {
     x = gelu(x);
   }
   const Scope inner = g.scope("fc2");
-  return linear(x, {.out = kWidth, .deviation = kDeviation});
+  return linear(x, {.out = kWidth, .deviation = kInnerDeviation});
 }
 
 Value normed(Graph& g, Value x, const char* name) {
@@ -73,12 +74,12 @@ Value embedded(Graph& g, Value tokens) {
   Value x, places;
   {
     const Scope scope = g.scope("tokens");
-    x = embedding(tokens, {.count = kVocabulary, .width = kWidth, .deviation = kDeviation});
+    x = embedding(tokens, {.count = kVocabulary, .width = kWidth});
   }
   {
     const Scope scope = g.scope("positions");
     const Value index = range(g, kSequence);
-    places = embedding(index, {.count = kSequence, .width = kWidth, .deviation = kDeviation});
+    places = embedding(index, {.count = kSequence, .width = kWidth});
   }
   x = x + places;
   return reshape(x, {-1, kWidth});
