@@ -8,11 +8,11 @@
 namespace msdbg::dump {
 
 struct MergeFile {
-  std::filesystem::path from, name;  // name: within the run
+  std::filesystem::path from = {}, name = {};  // name: within the run
   std::uint64_t bytes = 0;
-  std::string hash;  // "": not known
-  core::Rank rank;   // invalid: of the run as a whole
-  std::vector<std::int64_t> iterations;
+  std::string hash = {};  // "": not known
+  core::Rank rank = {};   // invalid: of the run as a whole
+  std::vector<std::int64_t> iterations = {};
 };
 
 struct MergePart {
