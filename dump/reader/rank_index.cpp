@@ -202,6 +202,7 @@ void takeIn(RankIndex& index, Journal more, std::uint64_t linesBefore) {
     index.journal.badLines.push_back(number);
   }
   if (more.header) index.journal.header = more.header;
+  if (more.timing) index.journal.timing = more.timing;
   if (more.end) index.journal.end = std::move(more.end);
   index.journal.torn = more.torn;
   for (GraphLine& line : more.graphs) index.journal.graphs.push_back(std::move(line));

@@ -218,6 +218,24 @@ TEST_CASE("A damaged line is told once, with its number, and costs nothing else"
   CHECK(reader->damage().size() == 1);
 }
 
+TEST_CASE("Lines of every kind are taken in while a run is recorded") {
+  const TempDir folder;
+  Live live(folder / "run.msdbg");
+  live.record(1);
+  const auto reader = openRun(live.run);
+  dump::HitLine hit;
+  hit.condition = "tensor_overflow";
+  hit.tensor = "network/a/weight:0";
+  FILE* journal = fopen((live.run / "rank_0" / "journal").c_str(), "a");
+  fputs((dump::formatHit(hit) + "\n").c_str(), journal);
+  fclose(journal);
+  live.record(1);
+  REQUIRE(sees(*reader, 0, 2));
+  REQUIRE(reader->hits().size() == 1);
+  CHECK(reader->hits()[0].line.tensor == hit.tensor);
+  CHECK(reader->damage().empty());
+}
+
 TEST_CASE("A run that is gone, or replaced by another one, is told; what is open stays readable") {
   const TempDir folder;
   const fs::path run = folder / "run.msdbg";
