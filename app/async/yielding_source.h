@@ -1,9 +1,11 @@
 // YieldingSource: a run seen by a check, which lets the window's quick questions in between: before each
-// answer it serves those that wait. Rows are copied, so that a question in between never pulls one away from
-// under a condition. Lives on the replay thread, inside one long job.
+// answer it serves those that wait. Rows are copied, and ranks and iterations are those of its beginning, so
+// that a question in between, which may find that the run has grown, changes nothing under a condition. Lives
+// on the replay thread, inside one long job.
 #pragma once
 
 #include <array>
+#include <map>
 
 #include "app/async/replay_thread.h"
 
@@ -11,12 +13,18 @@ namespace msdbg::app {
 
 class YieldingSource : public watch::Source {
  public:
-  YieldingSource(replay::Run& run, ReplayThread& thread) : m_run(run), m_thread(thread) {}
+  YieldingSource(replay::Run& run, ReplayThread& thread)
+      : m_run(run), m_thread(thread), m_ranks(run.ranks()) {
+    for (const core::Rank rank : m_ranks) m_iterations[rank] = run.iterations(rank);
+  }
 
   const core::Graph& graph() const override { return m_run.graph(); }
-  std::vector<core::Rank> ranks() const override { return m_run.ranks(); }
+  std::vector<core::Rank> ranks() const override { return m_ranks; }
   int rankCount() const override { return m_run.rankCount(); }
-  std::vector<core::Iteration> iterations(core::Rank rank) const override { return m_run.iterations(rank); }
+  std::vector<core::Iteration> iterations(core::Rank rank) const override {
+    const auto found = m_iterations.find(rank);
+    return found == m_iterations.end() ? std::vector<core::Iteration>() : found->second;
+  }
   std::string missingReason() const override { return m_missingReason; }
   bool stored(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const override {
     return m_run.stored(rank, iteration, tensor);
@@ -43,6 +51,8 @@ class YieldingSource : public watch::Source {
  private:
   replay::Run& m_run;
   ReplayThread& m_thread;
+  std::vector<core::Rank> m_ranks;
+  std::map<core::Rank, std::vector<core::Iteration>> m_iterations;
   std::string m_missingReason = "no_value";
   std::array<watch::StatisticsRow, 16> m_recent;
   std::size_t m_next = 0;

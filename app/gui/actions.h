@@ -20,6 +20,7 @@ struct WindowAction {
   const char* icon;  // "": none
   Needs needs;
   void (MainWindow::*run)();
+  bool checkable = false;  // on or off; on at first
 };
 
 /// In the order of the menus.

@@ -1,5 +1,6 @@
 #include "app/gui/main_window.h"
 
+#include <QAction>
 #include <QCloseEvent>
 #include <QDir>
 #include <QDockWidget>
@@ -9,6 +10,7 @@
 #include <QMimeData>
 #include <QStackedWidget>
 #include <QStatusBar>
+#include <QTimer>
 #include <QVBoxLayout>
 
 #include "app/gui/icons.h"
@@ -22,7 +24,7 @@ namespace msdbg::app {
 namespace {
 
 constexpr auto kPlace = "place", kPanels = "panels";
-constexpr int kMessageMs = 8000, kMostDamage = 3, kMostLevels = 3;
+constexpr int kMessageMs = 8000, kMostDamage = 3, kMostLevels = 3, kAwaitMs = 500;
 constexpr QSize kFirstSize(1280, 800);
 
 // A run folder, or what is in one (a segment lies two levels below it), as file managers drop it.
@@ -65,7 +67,8 @@ MainWindow::MainWindow(ThemeController& theme, Keep keep, QWidget* parent)
       m_pages(new QStackedWidget(this)),
       m_startPage(new StartPage(this)),
       m_messages(new MessageBar(this)),
-      m_runStatus(new RunStatus(this)) {
+      m_runStatus(new RunStatus(this)),
+      m_await(new QTimer(this)) {
   setObjectName("mainWindow");
   setWindowTitle("msdbg");
   setWindowIcon(programIcon());
@@ -80,6 +83,7 @@ MainWindow::MainWindow(ThemeController& theme, Keep keep, QWidget* parent)
   setCentralWidget(frame);
   connect(m_startPage, &StartPage::runChosen, this, [this](const QString& path) { openRun(path); });
   connect(m_startPage, &StartPage::openWanted, this, &MainWindow::chooseRun);
+  m_await->setSingleShot(true);
   resize(kFirstSize);
   makeActions();
   makePanels();
@@ -102,7 +106,7 @@ Panel* MainWindow::panel(const QString& id) const {
 QString MainWindow::message() const { return m_document ? m_messages->message() : m_startPage->message(); }
 
 bool MainWindow::settled() const {
-  if (m_opening) return false;
+  if (m_opening || m_await->isActive()) return false;
   for (const auto& [name, panel] : m_panels)
     if (!panel->settled()) return false;
   return true;
@@ -117,20 +121,39 @@ void MainWindow::openRun(const QString& path, const StartPlace& start) {
   Document* document = m_opening->document.get();
   say("opening " + full + " …");
   connect(document, &Document::opened, this, &MainWindow::opened);
-  connect(document, &Document::failed, this, [this, full](const QString& message) {
-    m_opening->document.release()->deleteLater();  // it is the one that calls
-    m_opening.reset();
-    statusBar()->clearMessage();
-    if (m_document)
-      m_messages->say("cannot open " + full + ": " + message);
-    else
-      m_startPage->setMessage(message);
-    emit runFailed(message);
-  });
+  connect(document, &Document::failed, this,
+          [this, full](const QString& message) { openingFailed(full, message); });
+  connect(document, &Document::tooEarly, this,
+          [this, full, start](const QString& message) { awaitRun(full, start, message); });
+}
+
+void MainWindow::openingFailed(const QString& path, const QString& message) {
+  m_opening->document.release()->deleteLater();  // it is the one that calls
+  m_opening.reset();
+  statusBar()->clearMessage();
+  if (m_document)
+    m_messages->say("cannot open " + path + ": " + message);
+  else
+    m_startPage->setMessage(message);
+  emit runFailed(message);
+}
+
+// Tried again until it can be opened, or something else is.
+void MainWindow::awaitRun(const QString& path, const StartPlace& start, const QString& message) {
+  m_opening->document.release()->deleteLater();
+  m_opening.reset();
+  const QString waiting = "waiting for the graph of " + path + " …";
+  say(waiting);
+  if (!m_document) m_startPage->setMessage(waiting);
+  m_await->disconnect();
+  connect(m_await, &QTimer::timeout, this, [this, path, start] { openRun(path, start); });
+  m_await->start(kAwaitMs);
+  emit runAwaited(message);
 }
 
 // Waiting for a slow disk would hold the window up: what nobody waits for any more ends by itself.
 void MainWindow::abandonOpening() {
+  m_await->stop();
   if (!m_opening) return;
   Document* document = m_opening->document.release();
   m_opening.reset();
@@ -138,6 +161,7 @@ void MainWindow::abandonOpening() {
   document->setParent(this);
   connect(document, &Document::opened, document, &QObject::deleteLater);
   connect(document, &Document::failed, document, &QObject::deleteLater);
+  connect(document, &Document::tooEarly, document, &QObject::deleteLater);
 }
 
 // The new run takes the old one's place.
@@ -158,6 +182,7 @@ void MainWindow::opened() {
   if (opening->start.any()) startAt(opening->start);
   panel("graph")->takeFocus();
   connectDocument();
+  runGrew();
   m_document->findings().recheck();
   emit runOpened();
 }
@@ -165,10 +190,14 @@ void MainWindow::opened() {
 // The document has restored its watchpoints itself.
 void MainWindow::restoreSession() {
   QStringList problems = shortened(m_document->facts().damage);
+  m_damageSaid = m_document->facts().damage.size();
   const SessionStore& session = m_document->session();
   if (!session.problem().isEmpty()) problems << session.problem();
   m_messages->say(problems.join("\n"));
   m_followFirst = m_keep == Keep::kForget || !session.hasPlace();
+  m_faultKnown = false;
+  m_document->setFollowing(m_actions.at("followRecording")->isChecked());
+  if (m_followFirst && isFollowing()) m_document->cursor().follow();
   if (m_keep == Keep::kForget) return;
   for (const auto& [name, panel] : m_panels) panel->restore(session.object(kPanels)[name].toObject());
   if (session.hasPlace()) m_document->cursor().moveTo(placeFrom(m_document->graph(), session.object(kPlace)));
@@ -189,18 +218,41 @@ void MainWindow::startAt(const StartPlace& start) {
 
 void MainWindow::connectDocument() {
   connect(&m_document->cursor(), &Cursor::moved, this, [this] {
-    m_followFirst = false;
+    if (!m_document->growing()) m_followFirst = false;
     placeChanged();
   });
   connect(&m_document->findings(), &Findings::changed, this, &MainWindow::checkChanged);
+  connect(m_document.get(), &Document::grew, this, &MainWindow::runGrew);
+  connect(m_document.get(), &Document::newerGraph, this, &MainWindow::reload, Qt::QueuedConnection);
+  connect(m_document.get(), &Document::lost, m_messages, &MessageBar::say);
   placeChanged();
 }
 
-// Where the run first went wrong, unless the user has looked elsewhere meanwhile.
+bool MainWindow::isFollowing() const { return m_document->following() && m_document->facts().recording; }
+
+// What a run that is being recorded has more of: its iterations, its end, damage.
+void MainWindow::runGrew() {
+  const RunFacts& facts = m_document->facts();
+  m_actions.at("followRecording")->setEnabled(facts.recording);
+  if (facts.damage.size() > m_damageSaid) m_messages->say(shortened(facts.damage).join("\n"));
+  m_damageSaid = facts.damage.size();
+  placeChanged();
+}
+
+// Where the run first went wrong, unless the user has looked elsewhere meanwhile. When a run that is being
+// recorded goes wrong later, it is said.
 void MainWindow::checkChanged() {
   Findings& findings = m_document->findings();
-  if (m_followFirst && findings.state() == Findings::State::kDone && findings.report()->first)
-    goToFirstFinding();
+  const bool answered = findings.state() == Findings::State::kDone;
+  if (answered && findings.report()->first) {
+    if (m_followFirst)
+      goToFirstFinding();
+    else if (!m_faultKnown && findings.reportNumber() > 1)
+      say(QString("something went wrong in iteration %1: F7 goes there")
+              .arg(findings.report()->first->iteration.value));
+    m_faultKnown = true;
+  }
+  if (answered) m_followFirst = false;
   placeChanged();
 }
 

@@ -15,6 +15,7 @@ class QDockWidget;
 class QLabel;
 class QMenu;
 class QStackedWidget;
+class QTimer;
 class QToolBar;
 
 namespace msdbg::app {
@@ -42,6 +43,7 @@ class MainWindow : public QMainWindow {
   // What the rows of windowActions() call.
   void chooseRun();
   void reload();
+  void followRecording();
   void closeRun();
   void quit();
   void goBack();
@@ -67,6 +69,8 @@ class MainWindow : public QMainWindow {
  signals:
   void runOpened();
   void runFailed(const QString& message);
+  /// The run has just begun; it is opened as soon as its graph is there.
+  void runAwaited(const QString& message);
   /// The place the command line asked for is not in the run.
   void startFailed(const QString& message);
 
@@ -85,6 +89,10 @@ class MainWindow : public QMainWindow {
   void makePanels();
   void fillRecentMenu();
   void abandonOpening();
+  void openingFailed(const QString& path, const QString& message);
+  void awaitRun(const QString& path, const StartPlace& start, const QString& message);
+  void runGrew();
+  bool isFollowing() const;
   void opened();
   void restoreSession();
   void connectDocument();
@@ -114,10 +122,13 @@ class MainWindow : public QMainWindow {
   QMenu* m_recent = nullptr;
   QToolBar* m_tools = nullptr;
   std::unique_ptr<Opening> m_opening;
+  QTimer* m_await;  // until the awaited run is tried again
   std::unique_ptr<Document> m_document;
-  QByteArray m_layoutOfRun;  // while the start page hides the panels
+  QByteArray m_layoutOfRun;      // while the start page hides the panels
+  std::size_t m_damageSaid = 0;  // how much of the run's damage is in the message bar
   bool m_workspaceShown = true, m_layoutIsDefault = true;
   bool m_followFirst = false;  // the first check's answer moves the cursor
+  bool m_faultKnown = false;   // of a run that grows: it was said that something is wrong
 };
 
 }  // namespace msdbg::app

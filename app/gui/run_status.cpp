@@ -10,6 +10,10 @@
 namespace msdbg::app {
 namespace {
 
+constexpr const char* kInterrupted =
+    "Nobody is recording any more, and nobody has said how the run ended: the recorder was killed, or its "
+    "machine went down. What was committed is here.";
+
 QString counted(std::size_t count, const char* noun) {
   return QString::fromStdString(replay::counted(static_cast<std::int64_t>(count), noun));
 }
@@ -39,11 +43,14 @@ QString checkText(const Findings& findings) {
 }  // namespace
 
 QString runSummary(const RunFacts& facts) {
-  const std::string& state = facts.info.end.state;
-  QString text = facts.recording ? "still being recorded" : QString::fromStdString(state);
-  if (!facts.recording && state == "running") text = "interrupted";
-  return text + " · " + counted(facts.allIterations.size(), "iteration") + " · " +
-         counted(facts.ranks.size(), "rank");
+  const QString ranks = " · " + counted(facts.ranks.size(), "rank");
+  if (facts.recording)
+    return (facts.allIterations.empty()
+                ? QString("recording… no iteration yet")
+                : QString("recording… iteration %1").arg(facts.allIterations.back().value)) +
+           ranks;
+  const QString text = facts.endless() ? "interrupted" : QString::fromStdString(facts.end.state);
+  return text + " · " + counted(facts.allIterations.size(), "iteration") + ranks;
 }
 
 RunStatus::RunStatus(QWidget* parent)
@@ -75,11 +82,21 @@ RunStatus::RunStatus(QWidget* parent)
   setDocument(nullptr);
 }
 
+void RunStatus::showRun() {
+  const RunFacts* facts = m_document ? &m_document->facts() : nullptr;
+  m_run->setText(facts ? runSummary(*facts) : QString());
+  const bool interrupted = facts && !facts->recording && facts->endless();
+  m_run->setToolTip(interrupted ? kInterrupted
+                    : facts     ? QString::fromStdString(facts->end.message)
+                                : QString());
+}
+
 void RunStatus::setDocument(Document* document) {
+  if (m_document) m_document->disconnect(this);
   m_document = document;
-  m_run->setText(document ? runSummary(document->facts()) : QString());
-  m_run->setToolTip(document ? QString::fromStdString(document->facts().info.end.message) : QString());
+  showRun();
   if (document) {
+    connect(document, &Document::grew, this, &RunStatus::showRun);
     connect(&document->findings(), &Findings::changed, this, &RunStatus::showCheck);
     connect(&document->findings(), &Findings::progressed, this,
             [this](double share) { m_progress->setValue(static_cast<int>(share * 100)); });

@@ -19,6 +19,7 @@ class RunStatus : public QWidget {
   void setDocument(Document* document);  // opened, or nullptr
 
  private:
+  void showRun();
   void showCheck();
   QPointer<Document> m_document;
   QLabel *m_run, *m_check;
@@ -26,7 +27,7 @@ class RunStatus : public QWidget {
   QToolButton* m_cancel;
 };
 
-/// "killed: rank 1 was killed by signal 9 … · 10 iterations · 2 ranks"
+/// "killed · 10 iterations · 2 ranks", "recording… iteration 57 · 2 ranks"
 QString runSummary(const RunFacts& facts);
 
 }  // namespace msdbg::app

@@ -55,6 +55,10 @@ core::Status takeScreenshot(const WindowOptions& options) {
   QString failure;
   ErrorCode code = ErrorCode::kDamaged;
   QObject::connect(&window, &MainWindow::runFailed, &window, [&](const QString& m) { failure = m; });
+  QObject::connect(&window, &MainWindow::runAwaited, &window, [&](const QString& m) {
+    failure = m;
+    code = ErrorCode::kUnavailable;
+  });
   QObject::connect(&window, &MainWindow::startFailed, &window, [&](const QString& m) {
     failure = m;
     code = ErrorCode::kNotFound;

@@ -26,6 +26,12 @@ void MainWindow::reload() {
   openRun(QString::fromStdString(m_document->path().string()));
 }
 
+void MainWindow::followRecording() {
+  const bool on = m_actions.at("followRecording")->isChecked();
+  m_document->setFollowing(on);
+  if (isFollowing()) m_document->cursor().follow();
+}
+
 void MainWindow::quit() { close(); }
 
 void MainWindow::goBack() { m_document->cursor().back(); }

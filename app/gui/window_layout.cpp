@@ -51,6 +51,8 @@ void MainWindow::makeActions() {
     QString help = row.help;
     help[0] = help[0].toUpper();
     action->setToolTip(help + key);
+    action->setCheckable(row.checkable);
+    action->setChecked(row.checkable);
     connect(action, &QAction::triggered, this, row.run);
     addAction(action);
     m_actions[row.id] = action;

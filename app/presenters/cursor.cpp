@@ -93,6 +93,26 @@ void Cursor::stepRank(int steps) {
       std::clamp<std::ptrdiff_t>(at + steps, 0, static_cast<std::ptrdiff_t>(ranks.size()) - 1))]);
 }
 
+void Cursor::setFacts(std::shared_ptr<const RunFacts> facts) {
+  m_facts = std::move(facts);
+  go(m_place, false);
+}
+
+bool Cursor::atLastIteration() const {
+  const auto found = m_facts->iterations.find(m_place.rank);
+  if (found == m_facts->iterations.end() || found->second.empty()) return true;
+  return m_place.iteration == found->second.back();
+}
+
+void Cursor::follow() {
+  const auto found = m_facts->iterations.find(m_place.rank);
+  if (found == m_facts->iterations.end() || found->second.empty()) return;
+  Place place = m_place;
+  place.iteration = found->second.back();
+  m_history[m_at] = place;
+  go(std::move(place), false);
+}
+
 void Cursor::selectNode(core::NodeId node) { selectNodes({node}); }
 
 void Cursor::selectNodes(std::vector<core::NodeId> nodes, std::optional<SourceLine> line) {

@@ -50,6 +50,11 @@ class Cursor : public QObject {
   /// A tensor, and its producer (sources: their consumers, and the line they were declared in).
   void selectTensor(core::TensorId tensor);
   void clearSelection();
+  /// The run has grown: everything stays where it is; a place that had no iteration gets the first one.
+  void setFacts(std::shared_ptr<const RunFacts> facts);
+  bool atLastIteration() const;  // of the rank; true when it has none
+  /// To the rank's last iteration, as part of the last step of the history.
+  void follow();
   /// Everything at once: one step of the history (a finding, a bookmark).
   void moveTo(Place place);
 

@@ -8,11 +8,21 @@ namespace msdbg::app {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// What is recorded is committed once a second at most. After the recorder's end only the launcher's word on
+// it may still come.
+constexpr int kLookMs = 250, kLookForEndMs = 1000;
+
+}  // namespace
+
 Document::Document(const fs::path& run, QObject* parent)
     : Document([run] { return replay::Run::open(run); }, run, parent) {}
 
 Document::Document(ReplayThread::Opener opener, const fs::path& name, QObject* parent)
     : QObject(parent), m_path(name), m_replay(std::move(opener)) {
+  m_lookTimer.setSingleShot(true);
+  connect(&m_lookTimer, &QTimer::timeout, this, &Document::look);
   open();
 }
 
@@ -30,7 +40,11 @@ void Document::open() {
       },
       [this](core::Result<Opened> opened) {
         if (!opened.ok()) {
-          emit failed(QString::fromStdString(opened.error().message()));
+          const QString message = QString::fromStdString(opened.error().message());
+          if (opened.error().code() == core::ErrorCode::kUnavailable)
+            emit tooEarly(message);
+          else
+            emit failed(message);
           return;
         }
         m_facts = opened->facts;
@@ -38,8 +52,41 @@ void Document::open() {
         m_cursor = std::make_unique<Cursor>(m_facts);
         m_findings = std::make_unique<Findings>(m_replay, m_facts);
         restoreWatchpoints();
+        lookLater();
         emit this->opened();
       });
+}
+
+void Document::lookLater() {
+  if (m_facts->recording || m_facts->info.end.state == "running")
+    m_lookTimer.start(m_facts->recording ? kLookMs : kLookForEndMs);
+}
+
+void Document::look() {
+  m_replay.ask(
+      this, "look",
+      [before = m_facts](replay::Run& run, const core::CancelToken&) { return lookAgain(run, *before); },
+      [this](core::Result<Growth> growth) {
+        if (!growth.ok()) {
+          emit lost(QString::fromStdString(growth.error().message()));
+          return;
+        }
+        if (growth->facts) take(std::move(*growth));
+        lookLater();
+      });
+}
+
+// Findings first: panels ask them when the cursor moves.
+void Document::take(Growth growth) {
+  const bool follow = m_following && m_cursor->atLastIteration();
+  m_facts = std::move(growth.facts);
+  m_growing = true;
+  m_findings->setFacts(m_facts);
+  m_cursor->setFacts(m_facts);
+  emit grew();
+  if (follow) m_cursor->follow();
+  m_growing = false;
+  if (growth.newerGraph) emit newerGraph();
 }
 
 // The recommended set is not kept: a newer msdbg may recommend more.

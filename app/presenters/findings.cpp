@@ -11,6 +11,7 @@ namespace msdbg::app {
 namespace {
 
 constexpr int kProgressEveryMs = 50;
+constexpr qint64 kLeastRestMs = 1000, kRestPerCheck = 9;  // of a run that grows
 
 auto placeInTime(const watch::Hit& hit) { return std::pair(hit.iteration, hit.order); }
 auto orderOf(const watch::Hit& hit) { return std::tuple(hit.iteration, hit.order, hit.rank); }
@@ -36,10 +37,16 @@ std::vector<Findings::Entry> recommendedEntries() {
 }  // namespace
 
 Findings::Findings(ReplayThread& replay, std::shared_ptr<const RunFacts> facts, QObject* parent)
-    : QObject(parent), m_replay(replay), m_facts(std::move(facts)), m_progressTimer(new QTimer(this)) {
+    : QObject(parent),
+      m_replay(replay),
+      m_facts(std::move(facts)),
+      m_progressTimer(new QTimer(this)),
+      m_growthTimer(new QTimer(this)) {
   m_entries = recommendedEntries();
   m_progressTimer->setInterval(kProgressEveryMs);
   connect(m_progressTimer, &QTimer::timeout, this, [this] { emit progressed(progress()); });
+  m_growthTimer->setSingleShot(true);
+  connect(m_growthTimer, &QTimer::timeout, this, &Findings::checkGrowth);
 }
 
 void Findings::setEntries(std::vector<Entry> entries) {
@@ -90,13 +97,19 @@ bool Findings::isRecommendedSet() const {
   });
 }
 
-void Findings::recheck() {
+void Findings::recheck() { start(false); }
+
+// A quiet one changes nothing that is seen until its report is there.
+void Findings::start(bool quiet) {
   std::vector<watch::Watchpoint> watchpoints;
   for (const Entry& entry : m_entries)
     if (entry.enabled) watchpoints.push_back(entry.watchpoint);
   m_share = std::make_shared<std::atomic<double>>(0.0);
-  m_state = State::kChecking;
-  m_stale = false;
+  m_quiet = quiet;
+  m_grown = false;
+  m_growthTimer->stop();
+  m_sinceCheck.start();
+  if (!quiet) m_state = State::kChecking, m_stale = false;
   m_replay.ask(
       this, "check",
       [watchpoints, share = m_share, thread = &m_replay](
@@ -107,8 +120,25 @@ void Findings::recheck() {
         return checked(run, *thread, watchpoints, options);
       },
       [this](core::Result<Outcome> outcome) { finished(std::move(outcome)); }, ReplayThread::Lane::kLong);
+  if (quiet) return;
   m_progressTimer->start();
   emit changed();
+}
+
+void Findings::setFacts(std::shared_ptr<const RunFacts> facts) {
+  m_facts = std::move(facts);
+  m_grown = true;
+  checkGrowth();
+}
+
+// Watchpoints that were changed, and a check that was cancelled or failed, wait for the user.
+void Findings::checkGrowth() {
+  if (!m_grown || m_quiet || m_stale || m_state != State::kDone) return;
+  const qint64 rest = m_facts->recording ? m_restMs - m_sinceCheck.elapsed() : 0;
+  if (rest > 0)
+    m_growthTimer->start(static_cast<int>(std::min<qint64>(rest, 1 << 30)));
+  else
+    start(true);
 }
 
 // Replay thread.
@@ -135,6 +165,9 @@ void Findings::cancel() {
 
 void Findings::finished(core::Result<Outcome> outcome) {
   m_progressTimer->stop();
+  m_quiet = false;
+  m_restMs = std::max(kLeastRestMs, kRestPerCheck * m_sinceCheck.elapsed());
+  m_sinceCheck.start();
   if (!outcome.ok()) {
     m_state = State::kFailed;
     m_error = QString::fromStdString(outcome.error().message());
@@ -147,6 +180,7 @@ void Findings::finished(core::Result<Outcome> outcome) {
     m_hits = mergedHits(m_outcome.report);
   }
   emit changed();
+  checkGrowth();
 }
 
 Place Findings::placeOf(const watch::Hit& hit) const {

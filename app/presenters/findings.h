@@ -1,7 +1,10 @@
 // Findings: the watchpoints of the window and what they found. The check runs as a long job on the replay
-// thread; the last complete report stays until a newer one is there. UI thread only.
+// thread; the last complete report stays until a newer one is there. A run that grows is checked again by
+// itself: as a whole, so that the answer is the one of `msdbg check`, without a word while it goes on, and so
+// seldom that it takes a tenth of a core at most. UI thread only.
 #pragma once
 
+#include <QElapsedTimer>
 #include <QObject>
 #include <QString>
 #include <atomic>
@@ -61,6 +64,9 @@ class Findings : public QObject {
 
   void recheck();
   void cancel();
+  /// The run has grown: it is checked again when it was checked before, and the last check is some time ago;
+  /// at once when its recording has ended.
+  void setFacts(std::shared_ptr<const RunFacts> facts);
 
   /// Where a hit is, for the cursor.
   Place placeOf(const watch::Hit& hit) const;
@@ -81,14 +87,20 @@ class Findings : public QObject {
   static Outcome checked(replay::Run& run, ReplayThread& thread,
                          const std::vector<watch::Watchpoint>& watchpoints,
                          const watch::CheckOptions& options);
+  void start(bool quiet);
   void finished(core::Result<Outcome> outcome);
+  void checkGrowth();
   void entriesChanged();
   ReplayThread& m_replay;
   std::shared_ptr<const RunFacts> m_facts;
   State m_state = State::kNone;
   QString m_error;
   std::shared_ptr<std::atomic<double>> m_share;  // written by the replay thread, read by a timer
-  QTimer* m_progressTimer;
+  QTimer *m_progressTimer, *m_growthTimer;
+  QElapsedTimer m_sinceCheck;  // since the last one began, then since it ended
+  qint64 m_restMs = 0;         // after the last one
+  bool m_grown = false;        // since the last one began
+  bool m_quiet = false;        // one of a run that has grown is under way
   bool m_stale = true;
   std::vector<Entry> m_entries;
   int m_reportNumber = 0;

@@ -1,5 +1,6 @@
-// RunFacts: what the whole window may know about a run without asking for it: read once on the replay thread,
-// then shared and never changed, so any thread may read it.
+// RunFacts: what the whole window may know about a run without asking for it: read on the replay thread, then
+// shared and never changed, so any thread may read it. A run that is being recorded gets new facts as it
+// grows: Document::facts().
 #pragma once
 
 #include <map>
@@ -14,19 +15,30 @@ namespace msdbg::app {
 struct RunFacts {
   std::filesystem::path path;  // absolute
   dump::RunInfo info;
-  bool recording = false;  // was still being recorded when it was opened
+  dump::RunEnd end;        // as run.json says; as the ranks do while run.json does not yet
+  bool recording = false;  // somebody holds a journal's lock
   std::shared_ptr<const core::Graph> graph;
   std::vector<core::Rank> ranks;                                  // ascending; may be empty
   std::map<core::Rank, std::vector<core::Iteration>> iterations;  // ascending
   std::vector<core::Iteration> allIterations;                     // of any rank, ascending
   std::vector<std::string> scalars;                               // "loss", "learning_rate", …
   std::map<std::string, std::string> sources;                     // the run's own copies, by Frame::file
-  std::vector<dump::Damage> damage;                               // seen when opening
+  std::vector<dump::Damage> damage;                               // seen so far
 
   bool recorded(core::Rank rank, core::Iteration iteration) const;
+  /// Nobody has said how the run ended.
+  bool endless() const { return end.state == "running"; }
 };
 
 /// Replay thread.
 std::shared_ptr<const RunFacts> readFacts(replay::Run& run);
+
+/// What a look at a run that may be growing brought.
+struct Growth {
+  std::shared_ptr<const RunFacts> facts;  // nullptr: nothing is new
+  bool newerGraph = false;                // it takes another RunFacts::graph: open the run again
+};
+/// Replay thread. kMissing: the run is gone, or another one is there.
+core::Result<Growth> lookAgain(replay::Run& run, const RunFacts& before);
 
 }  // namespace msdbg::app

@@ -68,7 +68,7 @@ void train(Recorder& recorder, const core::Graph& graph, const Run& run) {
     feedWith(recorder, graph, i, run.wrong.contains(i));
     if (!run.commitEach) continue;
     recorder.requestCommit();
-    REQUIRE(test::eventually([&] { return recorder.bytesWritten() > before; }));
+    REQUIRE(test::waitUntil([&] { return recorder.bytesWritten() > before; }));
   }
 }
 

@@ -29,7 +29,7 @@ struct Live {
       const std::uint64_t before = recorder->bytesWritten();
       feed(*recorder, graph, next++, rank);
       recorder->requestCommit();
-      REQUIRE(eventually([&] { return recorder->bytesWritten() > before; }));
+      REQUIRE(waitUntil([&] { return recorder->bytesWritten() > before; }));
     }
   }
   void finish() { REQUIRE(recorder->finish({.state = "finished"}).ok()); }
@@ -42,7 +42,7 @@ struct Live {
 
 // The journal's line is written a moment after the file: until the reader has it.
 bool sees(dump::RunReader& reader, std::int64_t rank, std::size_t iterations) {
-  return eventually([&] {
+  return waitUntil([&] {
     REQUIRE(reader.refresh().ok());
     return reader.iterations(Rank(rank)).size() == iterations;
   });

@@ -138,7 +138,7 @@ void record(const std::filesystem::path& run, const core::Graph& graph, const du
     feed(**recorder, graph, i, recording.rank);
     if (!recording.commitEach) continue;
     (*recorder)->requestCommit();
-    if (!eventually([&] { return (*recorder)->bytesWritten() > before; }))
+    if (!waitUntil([&] { return (*recorder)->bytesWritten() > before; }))
       throw std::runtime_error("not committed");
   }
   if (recording.interruptedBefore)
@@ -147,7 +147,7 @@ void record(const std::filesystem::path& run, const core::Graph& graph, const du
   if (recording.rank + 1 == recording.ranks) writeInfo(run, recording.ranks, recording.end.state);
 }
 
-bool eventually(const std::function<bool()>& condition) {
+bool waitUntil(const std::function<bool()>& condition) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (std::chrono::steady_clock::now() < end) {
     if (condition()) return true;

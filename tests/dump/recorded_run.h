@@ -40,7 +40,7 @@ struct Recording {
 void record(const std::filesystem::path& run, const core::Graph& graph,
             const dump::RecordOptions& options = {}, const Recording& recording = {});
 /// Waits for something that the background thread does; false after a minute.
-bool eventually(const std::function<bool()>& condition);
+bool waitUntil(const std::function<bool()>& condition);
 
 std::unique_ptr<dump::RunReader> openRun(const std::filesystem::path& run);  // throws the error's message
 /// Whether value and statistics of every tensor of the iteration are those that were fed.

@@ -212,7 +212,7 @@ TEST_CASE("A segment is committed while training is busy elsewhere, and read whi
   auto recorder = startRecorder(folder / "run", graph);
   test::feed(*recorder, graph, 0);
   test::feed(*recorder, graph, 1);
-  CHECK(test::eventually([&] { return openRun(folder / "run")->iterations(kRank0).size() == 2; }));
+  CHECK(test::waitUntil([&] { return openRun(folder / "run")->iterations(kRank0).size() == 2; }));
   CHECK(openRun(folder / "run")->recording());
 }
 
@@ -243,7 +243,7 @@ TEST_CASE("requestCommit commits sooner than waiting does") {
     test::feed(*recorder, graph, static_cast<std::int64_t>(segments));
     if (requested) recorder->requestCommit();
     ++segments;
-    CHECK(test::eventually([&] { return segmentsIn(folder / "run") == segments; }));
+    CHECK(test::waitUntil([&] { return segmentsIn(folder / "run") == segments; }));
     return Clock::now() - start;
   };
   const auto waited = timeToCommit(false);
@@ -355,7 +355,7 @@ TEST_CASE(
   auto recorder = startRecorder(folder / "run", graph);
   test::feed(*recorder, graph, 0);
   recorder->requestCommit();
-  REQUIRE(test::eventually([&] { return segmentsIn(folder / "run") == 1; }));
+  REQUIRE(test::waitUntil([&] { return segmentsIn(folder / "run") == 1; }));
   rlimit before{}, small{};
   getrlimit(RLIMIT_FSIZE, &before);
   small = {100000, before.rlim_max};
@@ -363,7 +363,7 @@ TEST_CASE(
   setrlimit(RLIMIT_FSIZE, &small);
   for (std::int64_t i = 1; i < 5; ++i) test::feed(*recorder, graph, i);
   recorder->requestCommit();
-  const bool stopped = test::eventually([&] { return !recorder->status().ok(); });
+  const bool stopped = test::waitUntil([&] { return !recorder->status().ok(); });
   test::feed(*recorder, graph, 5);
   const core::Status end = recorder->finish({.state = "finished"});
   setrlimit(RLIMIT_FSIZE, &before);
@@ -397,7 +397,7 @@ TEST_CASE("SIGKILL costs at most the last second of training and the iteration i
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) recordUntilKilled(folder.path(), graph);
-  CHECK(test::eventually([&] { return segmentsIn(folder / "run") >= 2; }));
+  CHECK(test::waitUntil([&] { return segmentsIn(folder / "run") >= 2; }));
   std::this_thread::sleep_for(300ms);
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);

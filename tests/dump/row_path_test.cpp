@@ -166,7 +166,7 @@ TEST_CASE("A segment that is committed in the middle of an iteration takes nothi
     const std::uint64_t before = recorder->bytesWritten();
     if (i > 0) {  // the file that now holds half of this iteration becomes the segment of the one before
       recorder->requestCommit();
-      REQUIRE(test::eventually([&] { return recorder->bytesWritten() > before; }));
+      REQUIRE(test::waitUntil([&] { return recorder->bytesWritten() > before; }));
     }
     tensor(i, 1);
     recorder->iterationFinished(core::Iteration(i), {});

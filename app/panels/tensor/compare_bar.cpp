@@ -77,6 +77,7 @@ void CompareBar::setPresenter(TensorPresenter* presenter) {
   if (m_presenter) {
     connect(m_presenter, &TensorPresenter::answered, this, &CompareBar::refresh);
     connect(m_presenter, &TensorPresenter::placeChanged, this, &CompareBar::refresh);
+    connect(m_presenter, &TensorPresenter::factsChanged, this, &CompareBar::refresh);
   }
   refresh();
 }

@@ -91,12 +91,19 @@ const std::vector<core::Iteration>& PositionBar::iterations() const {
 }
 
 void PositionBar::setDocument(Document* document) {
-  if (m_document) m_document->cursor().disconnect(this);
+  if (m_document) m_document->disconnect(this), m_document->cursor().disconnect(this);
   m_document = document;
   setEnabled(document && !document->facts().allIterations.empty());
   fillRanks();
   if (!document) return;
   connect(&document->cursor(), &Cursor::positionChanged, this, &PositionBar::follow);
+  connect(document, &Document::grew, this, &PositionBar::grow);
+  follow();
+}
+
+void PositionBar::grow() {
+  setEnabled(!m_document->facts().allIterations.empty());
+  if (static_cast<std::size_t>(m_rank->count()) != m_document->facts().ranks.size()) fillRanks();
   follow();
 }
 

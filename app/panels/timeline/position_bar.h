@@ -24,6 +24,7 @@ class PositionBar : public QWidget {
  private:
   const std::vector<core::Iteration>& iterations() const;  // of the cursor's rank
   void fillRanks();
+  void grow();
   void follow();  // the cursor
   QPointer<Document> m_document;
   graphview::Look m_look;

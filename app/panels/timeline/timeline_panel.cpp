@@ -123,6 +123,7 @@ void TimelinePanel::setDocument(Document* document) {
   fillQuantities();
   connect(m_timeline.get(), &Timeline::linesChanged, this, &TimelinePanel::showLines);
   connect(m_timeline.get(), &Timeline::quantityChanged, this, &TimelinePanel::showQuantity);
+  connect(m_timeline.get(), &Timeline::quantitiesChanged, this, &TimelinePanel::fillQuantities);
   connect(m_timeline.get(), &Timeline::marksChanged, this, [this] { m_plot->setMarks(m_timeline->marks()); });
   connect(&document->cursor(), &Cursor::positionChanged, this, &TimelinePanel::showCursor);
   m_plot->setMarks(m_timeline->marks());
@@ -132,6 +133,8 @@ void TimelinePanel::setDocument(Document* document) {
 }
 
 void TimelinePanel::fillQuantities() {
+  const QSignalBlocker blocker(m_quantity);
+  m_quantity->clear();
   bool ofTensor = false;
   for (const Quantity& quantity : m_timeline->quantities()) {
     if (quantity.ofTensor && !ofTensor && m_quantity->count() > 0)
@@ -158,7 +161,7 @@ void TimelinePanel::showLines() {
   m_title->setLine(title == name ? QString() : title.mid(name.size() + 1));
   const bool any = anyPoint(*m_timeline);
   m_plot->setLines(m_timeline->lines());
-  if (m_fitNext) m_plot->fit();
+  if (m_fitNext || m_plot->fitted()) m_plot->fit();  // a run that grows stays in sight as a whole
   if (!m_timeline->reading()) m_fitNext = false;
   m_notice->setText(m_timeline->message());
   m_notice->setVisible(any && !m_timeline->message().isEmpty());

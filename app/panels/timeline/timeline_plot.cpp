@@ -57,7 +57,10 @@ TimelinePlot::TimelinePlot(QWidget* parent) : QCustomPlot(parent) {
   connect(this, &QCustomPlot::mouseRelease, this, [this](QMouseEvent* event) { released(*event); });
   connect(this, &QCustomPlot::mouseMove, this, [this](QMouseEvent* event) { hovered(*event); });
   connect(this, &QCustomPlot::mouseDoubleClick, this, [this] { fit(); });
-  connect(xAxis, qOverload<const QCPRange&>(&QCPAxis::rangeChanged), this, [this] { fitValues(); });
+  connect(xAxis, qOverload<const QCPRange&>(&QCPAxis::rangeChanged), this, [this] {
+    m_fitted = m_fitting;
+    fitValues();
+  });
   connect(this, &QCustomPlot::afterLayout, this, &TimelinePlot::placeCursor);
 }
 
@@ -257,7 +260,9 @@ void TimelinePlot::fit() {
     any = true;
   }
   const double margin = std::max(0.5, 0.02 * (last - first));
+  m_fitting = m_fitted = true;
   xAxis->setRange(first - margin, last + margin);
+  m_fitting = false;
   fitValues();
   replot(rpQueuedReplot);
 }

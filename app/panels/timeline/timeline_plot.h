@@ -23,6 +23,8 @@ class TimelinePlot : public QCustomPlot {
   void setLogarithmic(bool on);
   bool logarithmic() const { return m_logarithmic; }
   void fit();
+  /// All iterations are seen, because of fit(): nobody has zoomed or moved since.
+  bool fitted() const { return m_fitted; }
 
  signals:
   void clicked(msdbg::core::Iteration iteration, std::optional<msdbg::core::Rank> rank);  // of a line near by
@@ -64,6 +66,7 @@ class TimelinePlot : public QCustomPlot {
   core::Iteration m_iteration;
   std::optional<double> m_value;
   QPoint m_pressed;
+  bool m_fitted = false, m_fitting = false;
 };
 
 }  // namespace msdbg::app

@@ -37,10 +37,7 @@ void TensorPresenter::cancel(const std::string& tag) {
 }
 
 TensorPresenter::TensorPresenter(Document& document, QObject* parent)
-    : QObject(parent),
-      m_document(document),
-      m_facts(document.sharedFacts()),
-      m_cache(std::make_shared<TensorCache>()) {
+    : QObject(parent), m_document(document), m_cache(std::make_shared<TensorCache>()) {
   m_loadTimer.setSingleShot(true);
   m_tileTimer.setSingleShot(true);
   m_patience.setSingleShot(true);
@@ -52,6 +49,7 @@ TensorPresenter::TensorPresenter(Document& document, QObject* parent)
   connect(&m_tileTimer, &QTimer::timeout, this, &TensorPresenter::askTiles);
   connect(&m_patience, &QTimer::timeout, this, [this] { forgetDrawings(false); });
   connect(&document.cursor(), &Cursor::moved, this, &TensorPresenter::follow);
+  connect(&document, &Document::grew, this, &TensorPresenter::factsChanged);
   follow();
 }
 
@@ -284,8 +282,8 @@ std::optional<ValueKey> TensorPresenter::other() const {
   };
   if (m_comparison.with == With::kIteration) return same(m_a.rank, core::Iteration(m_comparison.number));
   if (m_comparison.with == With::kRank) return same(core::Rank(m_comparison.number), m_a.iteration);
-  const auto known = m_facts->iterations.find(m_a.rank);
-  if (m_comparison.with == With::kNothing || known == m_facts->iterations.end()) return std::nullopt;
+  const auto known = facts().iterations.find(m_a.rank);
+  if (m_comparison.with == With::kNothing || known == facts().iterations.end()) return std::nullopt;
   const auto at = std::ranges::lower_bound(known->second, m_a.iteration);
   if (at == known->second.begin()) return std::nullopt;
   return same(m_a.rank, *std::prev(at));

@@ -25,11 +25,11 @@ class TensorPresenter : public QObject {
  public:
   explicit TensorPresenter(Document& document, QObject* parent = nullptr);
 
-  const RunFacts& facts() const { return *m_facts; }
+  const RunFacts& facts() const { return m_document.facts(); }
   Document& document() const { return m_document; }
   core::TensorId tensor() const { return m_a.tensor; }  // invalid: none is selected
   bool hasTensor() const { return m_a.tensor.valid(); }
-  const core::TensorInfo& info() const { return m_facts->graph->tensor(m_a.tensor); }  // hasTensor() only
+  const core::TensorInfo& info() const { return m_document.graph().tensor(m_a.tensor); }  // hasTensor() only
   const ValueKey& place() const { return m_a; }
 
   // What was answered; nullptr while it is waited for.
@@ -87,6 +87,7 @@ class TensorPresenter : public QObject {
   QString command() const;
 
  signals:
+  void factsChanged();   // the run has grown
   void tensorChanged();  // another tensor, or none
   void placeChanged();   // rank, iteration or what it is compared with
   void planeChanged();   // its dimensions or indices
@@ -118,7 +119,6 @@ class TensorPresenter : public QObject {
   void exportFile(const QString& file, Write write);
 
   Document& m_document;
-  std::shared_ptr<const RunFacts> m_facts;
   std::shared_ptr<TensorCache> m_cache;  // touched on the replay thread
   ValueKey m_a;
   Comparison m_comparison;

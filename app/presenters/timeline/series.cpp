@@ -72,7 +72,6 @@ void Series::append(const Series& piece) {
     line.values.insert(line.values.end(), more.values.begin(), more.values.end());
     line.known.insert(line.known.end(), more.known.begin(), more.known.end());
   }
-  nextRank = piece.nextRank;
   complete = piece.complete;
   if (!piece.problem.empty() && (problem.empty() || (piece.damaged && !damaged))) {
     problem = piece.problem;
@@ -80,24 +79,34 @@ void Series::append(const Series& piece) {
   }
 }
 
+bool Series::covers(const RunFacts& facts) const {
+  return std::ranges::all_of(facts.ranks, [&](core::Rank rank) {
+    const auto line = ranks.find(rank);
+    return (line == ranks.end() ? 0 : line->second.size()) == facts.iterations.at(rank).size();
+  });
+}
+
+Series::End Series::end() const {
+  End end;
+  for (const auto& [rank, line] : ranks) end[rank] = line.size();
+  return end;
+}
+
 // Rank by rank: neighbouring rows lie in one segment.
 Series readPiece(replay::Run& run, const core::CancelToken& cancel, const RunFacts& facts,
-                 const SeriesKey& key, std::size_t nextRank, std::size_t nextIteration, int milliseconds) {
+                 const SeriesKey& key, const Series::End& from, int milliseconds) {
   const auto end = Clock::now() + std::chrono::milliseconds(milliseconds);
-  Series piece{key, {}, nextRank, false, {}, false};
-  while (piece.nextRank < facts.ranks.size()) {
-    const core::Rank rank = facts.ranks[piece.nextRank];
+  Series piece{key, {}, false, {}, false};
+  for (const core::Rank rank : facts.ranks) {
+    const auto begin = from.find(rank);
     const std::vector<core::Iteration>& iterations = facts.iterations.at(rank);
-    while (nextIteration < iterations.size()) {
+    for (std::size_t i = begin == from.end() ? 0 : begin->second; i < iterations.size(); ++i) {
       if (cancel.cancelled() || Clock::now() > end) return piece;
       if (key.tensor.valid())
-        addStatistics(run, rank, iterations[nextIteration], piece);
+        addStatistics(run, rank, iterations[i], piece);
       else
-        addScalar(run, rank, iterations[nextIteration], piece);
-      ++nextIteration;
+        addScalar(run, rank, iterations[i], piece);
     }
-    ++piece.nextRank;
-    nextIteration = 0;
   }
   piece.complete = true;
   return piece;

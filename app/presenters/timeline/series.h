@@ -30,17 +30,20 @@ struct RankSeries {
 struct Series {
   SeriesKey key;
   std::map<core::Rank, RankSeries> ranks;
-  std::size_t nextRank = 0;  // index in RunFacts::ranks: where the next piece begins
-  bool complete = false;
-  std::string problem;  // the first reason why something was not read: damage before "not recorded"
+  bool complete = false;  // as far as the facts went that it was read with
+  std::string problem;    // the first reason why something was not read: damage before "not recorded"
   bool damaged = false;
 
   std::size_t bytes() const;
   void append(const Series& piece);  // one that began where this one ends
+  bool covers(const RunFacts& facts) const;
+  /// How many iterations of each rank are read: where a piece begins.
+  using End = std::map<core::Rank, std::size_t>;
+  End end() const;
 };
 
 /// Replay thread: reads on from there, for at most `milliseconds`.
 Series readPiece(replay::Run& run, const core::CancelToken& cancel, const RunFacts& facts,
-                 const SeriesKey& key, std::size_t nextRank, std::size_t nextIteration, int milliseconds);
+                 const SeriesKey& key, const Series::End& from, int milliseconds);
 
 }  // namespace msdbg::app

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "replay/describe.h"
 
@@ -16,7 +17,11 @@ constexpr std::size_t kMarkLines = 5;
 }  // namespace
 
 Timeline::Timeline(Document& document, QObject* parent)
-    : QObject(parent), m_document(document), m_quantities(quantitiesOf(document.facts())) {
+    : QObject(parent),
+      m_document(document),
+      m_facts(document.sharedFacts()),
+      m_quantities(quantitiesOf(document.facts())) {
+  connect(&document, &Document::grew, this, &Timeline::grow);
   connect(&document.cursor(), &Cursor::selectionChanged, this, [this] {
     if (quantity().ofTensor && wantedKey() != m_key) choose();
   });
@@ -26,9 +31,38 @@ Timeline::Timeline(Document& document, QObject* parent)
 }
 
 void Timeline::setQuantity(const QString& id) {
+  m_wanted = id;
   const auto found = std::ranges::find(m_quantities, id, &Quantity::id);
   if (found == m_quantities.end() || found->id == quantity().id) return;
   m_quantity = static_cast<std::size_t>(found - m_quantities.begin());
+  choose();
+}
+
+// What is read stays; only a rank whose iterations are not those of before with more behind them is read
+// anew.
+void Timeline::grow() {
+  const auto before = std::exchange(m_facts, m_document.sharedFacts());
+  const bool onlyMore = std::ranges::all_of(before->iterations, [this](const auto& entry) {
+    const auto now = m_facts->iterations.find(entry.first);
+    const auto& old = entry.second;
+    return now != m_facts->iterations.end() && now->second.size() >= old.size() &&
+           (old.empty() || now->second[old.size() - 1] == old.back());
+  });
+  if (!onlyMore) m_series.clear();
+  for (Series& series : m_series) series.complete = series.covers(*m_facts);
+  if (before->scalars != m_facts->scalars) return takeQuantities();
+  if (!onlyMore) return choose();
+  if (!m_key || m_reading || m_series.front().complete) return;
+  m_sinceShown.start();
+  readOn();
+}
+
+// The first segment has come: the loss comes first, unless something else was chosen.
+void Timeline::takeQuantities() {
+  m_quantities = quantitiesOf(*m_facts);
+  const auto found = std::ranges::find(m_quantities, m_wanted, &Quantity::id);
+  m_quantity = found == m_quantities.end() ? 0 : static_cast<std::size_t>(found - m_quantities.begin());
+  emit quantitiesChanged();
   choose();
 }
 
@@ -52,7 +86,7 @@ Series& Timeline::seriesOf(const SeriesKey& key) {
   if (found != m_series.end())
     m_series.splice(m_series.begin(), m_series, found);
   else
-    m_series.push_front({key, {}, 0, false, {}, false});
+    m_series.push_front({key, {}, false, {}, false});
   std::size_t bytes = 0;
   for (auto series = m_series.begin(); series != m_series.end();) {
     bytes += series->bytes();
@@ -78,18 +112,13 @@ void Timeline::choose() {
 // way of anything else.
 void Timeline::readOn() {
   const Series& series = m_series.front();
-  const auto facts = m_document.sharedFacts();
-  std::size_t nextIteration = 0;
-  if (series.nextRank < facts->ranks.size())
-    if (const auto line = series.ranks.find(facts->ranks[series.nextRank]); line != series.ranks.end())
-      nextIteration = line->second.size();
   m_reading = true;
   using Piece = core::Result<Series>;
   m_document.replay().ask(
       this, "series",
-      [facts, key = series.key, nextRank = series.nextRank, nextIteration](
+      [facts = m_document.sharedFacts(), key = series.key, from = series.end()](
           replay::Run& run, const core::CancelToken& cancel) -> Piece {
-        return readPiece(run, cancel, *facts, key, nextRank, nextIteration, kPieceMs);
+        return readPiece(run, cancel, *facts, key, from, kPieceMs);
       },
       [this](Piece piece) {
         if (piece.ok()) {
@@ -105,6 +134,7 @@ void Timeline::readOn() {
 void Timeline::arrived(const Series& piece) {
   Series& series = m_series.front();
   series.append(piece);
+  series.complete = series.covers(m_document.facts());  // it may have grown meanwhile
   m_reading = !series.complete;
   if (m_reading) readOn();
   if (m_reading && m_sinceShown.elapsed() < kShowEveryMs) return;

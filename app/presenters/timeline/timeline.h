@@ -57,14 +57,17 @@ class Timeline : public QObject {
   QString command() const;
 
  signals:
-  void linesChanged();     // lines, title or message; several times while reading
-  void quantityChanged();  // another quantity or tensor: the old zoom means nothing
+  void quantitiesChanged();  // a run that grows has others
+  void linesChanged();       // lines, title or message; several times while reading
+  void quantityChanged();    // another quantity or tensor: the old zoom means nothing
   void marksChanged();
 
  private:
   std::optional<SeriesKey> wantedKey() const;
   Series& seriesOf(const SeriesKey& key);
   void choose();
+  void grow();
+  void takeQuantities();
   void readOn();
   void arrived(const Series& piece);
   void rebuildLines();
@@ -72,8 +75,10 @@ class Timeline : public QObject {
   void findingsChanged();
 
   Document& m_document;
+  std::shared_ptr<const RunFacts> m_facts;  // those that lines were last read with
   std::vector<Quantity> m_quantities;
   std::size_t m_quantity = 0;
+  QString m_wanted;            // chosen by the user or the session; a run may lack it, or not have it yet
   std::list<Series> m_series;  // newest first; the first is shown when m_key is set
   std::optional<SeriesKey> m_key;
   std::vector<TimelineLine> m_lines;

@@ -183,25 +183,6 @@ TEST_CASE("A run without iterations shows its graph and claims nothing", "[gui]"
     CHECK_FALSE(w.window.panel(factory().id)->command().contains("-1"));
 }
 
-TEST_CASE("A run that is still being recorded is read as far as it goes; reload reads on", "[gui]") {
-  const TempDir folder;
-  RunningRecording recording(folder / "running.msdbg");
-  recording.recordIteration();
-  Window w;
-  w.open(folder / "running.msdbg");
-  w.waitForCheck();
-  CHECK(w.window.document()->facts().recording);
-  CHECK(w.window.findChild<QLabel*>("runState")->text().startsWith("still being recorded"));
-  recording.recordIteration();
-  recording.recordIteration();
-  app::Document* before = w.window.document();
-  w.trigger("reload");
-  REQUIRE(eventually([&] { return w.window.document() != before && w.window.settled(); }));
-  CHECK(w.window.document()->facts().allIterations.size() == 3);
-  w.trigger("lastIteration");
-  CHECK(w.place().iteration == core::Iteration(2));
-}
-
 TEST_CASE("A run that vanished stays as it is when it is loaded again, with the reason", "[gui]") {
   const TempDir folder;
   const fs::path run = copyOf(cleanRun(), folder.path());

@@ -72,7 +72,7 @@ struct RunningRecording::Impl {
 };
 
 RunningRecording::RunningRecording(const std::filesystem::path& run) : m_impl(std::make_unique<Impl>()) {
-  writeInfo(run);
+  if (!std::filesystem::exists(run / "run.json")) writeInfo(run);
   auto recorder = dump::Recorder::create({run, core::Rank(0), 1, 1}, {});
   if (!recorder.ok()) throw std::runtime_error(recorder.error().message());
   m_impl->recorder = std::move(*recorder);
@@ -81,11 +81,16 @@ RunningRecording::RunningRecording(const std::filesystem::path& run) : m_impl(st
 
 RunningRecording::~RunningRecording() = default;
 
+void RunningRecording::changeGraph() {
+  m_impl->graph = smallGraph(true);
+  m_impl->recorder->graphReady(m_impl->graph);
+}
+
 void RunningRecording::recordIteration() {
   const std::uint64_t before = m_impl->recorder->bytesWritten();
   feed(*m_impl->recorder, m_impl->graph, m_impl->next++);
   m_impl->recorder->requestCommit();
-  if (!eventually([&] { return m_impl->recorder->bytesWritten() > before; }))
+  if (!waitUntil([&] { return m_impl->recorder->bytesWritten() > before; }))
     throw std::runtime_error("the iteration was not committed");
 }
 

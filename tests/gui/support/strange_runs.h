@@ -22,6 +22,7 @@ class RunningRecording {
   explicit RunningRecording(const std::filesystem::path& run);
   ~RunningRecording();
   void recordIteration();  // committed when this returns
+  void changeGraph();      // from the next iteration on: network/Big-op1 is new
 
  private:
   struct Impl;
