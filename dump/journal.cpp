@@ -41,6 +41,14 @@ Json segmentJson(const SegmentLine& line) {
   if (line.incomplete) json["incomplete"] = true;
   if (!line.replaces.empty()) json["replaces"] = line.replaces;
   if (line.tensorsDropped) json["dropped"] = "tensors";
+  if (!line.checkpoints.empty()) {
+    json["checkpoints"] = core::formatRanges(line.checkpoints);
+    json["state_bytes"] = line.stateBytes;
+  }
+  if (!line.batches.empty()) {
+    json["batches"] = core::formatRanges(line.batches);
+    json["batch_bytes"] = line.batchBytes;
+  }
   return json;
 }
 
@@ -73,6 +81,15 @@ std::vector<std::int64_t> numbers(const Json& json) {
   return values;
 }
 
+// Those of the segment's iterations that an optional key lists.
+std::vector<std::int64_t> partOf(const std::vector<std::int64_t>& all, const Json& json, const char* key) {
+  if (!json.contains(key)) return {};
+  std::vector<std::int64_t> part = expand(json.at(key).get<std::string>());
+  if (!std::ranges::includes(all, part))
+    throw std::runtime_error("iterations that the segment does not hold");
+  return part;
+}
+
 SegmentLine segmentFrom(const Json& json) {
   SegmentLine line;
   line.segment = as<std::int64_t>(json.at("segment"));
@@ -87,6 +104,10 @@ SegmentLine segmentFrom(const Json& json) {
   line.incomplete = field(json, "incomplete", false);
   if (json.contains("replaces")) line.replaces = numbers(json.at("replaces"));
   line.tensorsDropped = field<std::string>(json, "dropped", "") == "tensors";
+  line.checkpoints = partOf(line.iterations, json, "checkpoints");
+  line.batches = partOf(line.iterations, json, "batches");
+  line.stateBytes = field<std::uint64_t>(json, "state_bytes", 0);
+  line.batchBytes = field<std::uint64_t>(json, "batch_bytes", 0);
   return line;
 }
 
@@ -161,6 +182,9 @@ bool addLine(const Json& json, Journal& journal, std::uint64_t& iterationsLeft) 
     journal.hits.push_back(hitFrom(json.at("hit")));
   } else if (json.contains("timing")) {
     journal.timing = timingFrom(json.at("timing"));
+  } else if (json.contains("checkpoints")) {
+    const Json& line = json.at("checkpoints");
+    journal.checkpoints = {line.at("every").get<std::int64_t>(), line.at("bytes").get<std::uint64_t>()};
   } else if (json.contains("end")) {
     journal.end = endFromJson(json.at("end"));
   }
@@ -218,6 +242,10 @@ std::string formatTiming(const RecordingTimes& times) {
     stages[std::string(stageName(static_cast<Stage>(i)))] = {{"seconds", times.stages[i].seconds},
                                                              {"bytes", times.stages[i].bytes}};
   return withCheck(jsonText({{"timing", stages}}));
+}
+
+std::string formatCheckpoints(const CheckpointsLine& line) {
+  return withCheck(jsonText({{"checkpoints", {{"every", line.every}, {"bytes", line.bytes}}}}));
 }
 
 std::string formatEnd(const RunEnd& end) { return withCheck(jsonText({{"end", endToJson(end)}})); }

@@ -36,10 +36,21 @@ struct SegmentLine {
   std::uint64_t bytes = 0;               // of the file
   std::int64_t graph = 0;                // version
   std::string hash;  // of the file, 32 hexadecimal digits; "" in a line rebuilt from the segment
-  std::uint64_t rawBytes = 0, storedBytes = 0;  // of /tensor: before and after compression
-  std::int64_t tensors = 0;                     // datasets in /tensor
-  std::vector<std::int64_t> replaces;           // segments whose iterations this file holds from now on
-  bool tensorsDropped = false;                  // "dropped":"tensors": it holds the statistics only
+  std::uint64_t rawBytes = 0, storedBytes = 0;     // of /tensor: before and after compression
+  std::int64_t tensors = 0;                        // datasets in /tensor
+  std::vector<std::int64_t> replaces;              // segments whose iterations this file holds from now on
+  bool tensorsDropped = false;                     // "dropped":"tensors": it holds the statistics only
+  std::vector<std::int64_t> checkpoints, batches;  // iterations of which it holds one, ascending
+  std::uint64_t stateBytes = 0, batchBytes = 0;    // of these, raw
+
+  /// Whether there is anything that --max-size can drop.
+  bool hasValues() const { return tensors > 0 || !checkpoints.empty() || !batches.empty(); }
+};
+
+/// How often the rank keeps checkpoints from here on.
+struct CheckpointsLine {
+  std::int64_t every = 0;
+  std::uint64_t bytes = 0;  // of one, raw
 };
 
 struct GraphLine {
@@ -66,6 +77,7 @@ std::string formatSegment(const SegmentLine& line);
 std::string formatGraph(const GraphLine& line);
 std::string formatHit(const HitLine& line);
 std::string formatTiming(const RecordingTimes& times);
+std::string formatCheckpoints(const CheckpointsLine& line);
 std::string formatEnd(const RunEnd& end);
 
 struct Journal {
@@ -74,6 +86,7 @@ struct Journal {
   std::vector<GraphLine> graphs;
   std::vector<HitLine> hits;
   std::optional<RecordingTimes> timing;
+  std::optional<CheckpointsLine> checkpoints;  // the last one
   std::optional<RunEnd> end;
   std::vector<std::size_t> badLines;  // 1-based; whole lines that do not match their check or make no sense;
                                       // the first 1000

@@ -67,8 +67,8 @@ Status planProgram(const DumpOptions& options, const Context& context, DumpPlan&
 }
 
 // Builds what the ranks will build, to say the size and to find mistakes once and early.
-Status planGraph(const DumpOptions& options, const ModelTraining& training, DumpPlan& plan,
-                 const std::vector<core::FaultSpec>& faults) {
+Status planGraph(const DumpOptions& options, const ModelTraining& training, const core::DataLoader& loader,
+                 DumpPlan& plan, const std::vector<core::FaultSpec>& faults) {
   core::Graph graph("network");
   MSDBG_ASSIGN(const core::Value loss, training.build(graph));
   auto compiled = core::compileTraining(graph, loss.id(), training.optimizer, plan.ranks);
@@ -76,7 +76,9 @@ Status planGraph(const DumpOptions& options, const ModelTraining& training, Dump
   MSDBG_TRY(options.recording.check(graph));
   auto bound = core::FaultInjector::bind(faults, graph, core::Rank(0));
   if (!bound.ok()) return bound.error().in("--fault");
-  MSDBG_ASSIGN(plan.size, dump::expectedSize(graph, plan.record, plan.ranks, *plan.steps));
+  const core::Batch example = loader.batch(core::Iteration(0), core::Rank(0), plan.ranks);
+  MSDBG_ASSIGN(plan.size, dump::expectedSize(graph, plan.record, plan.ranks, *plan.steps, &example));
+  if (plan.size->checkpointEvery > 0) plan.record.checkpointEvery = plan.size->checkpointEvery;
   return Ok{};
 }
 
@@ -109,7 +111,7 @@ Status planModel(const DumpOptions& options, DumpPlan& plan, const std::vector<c
   addOption(plan.program, "--batch", std::to_string(training.options.batch * plan.ranks));
   addOption(plan.program, "--lr", core::formatDouble(training.optimizer.lr()));
   addOption(plan.program, "--dropout", core::formatDouble(training.options.dropout));
-  return planGraph(options, training, plan, faults);
+  return planGraph(options, training, *loader, plan, faults);
 }
 
 Result<std::vector<core::FaultSpec>> parseFaults(const std::vector<std::string>& texts, int ranks) {

@@ -12,7 +12,19 @@ using core::formatBytes;
 using dump::ExpectedSize;
 
 std::uint64_t mostBytes(const ExpectedSize& size) {
-  return size.iterationBytes * static_cast<std::uint64_t>(size.iterations);
+  return size.iterationBytes * static_cast<std::uint64_t>(size.iterations) + size.stateBytes();
+}
+
+std::string everyText(const ExpectedSize& size) {
+  return size.checkpointEvery == 1 ? "every iteration"
+                                   : fmt::format("every {} iterations", size.checkpointEvery);
+}
+
+// ", 2 checkpoints of 20 MB (every 25 iterations)"
+std::string checkpointsText(const ExpectedSize& size) {
+  if (size.checkpoints == 0) return {};
+  return fmt::format(", {} of {} ({})", counted(size.checkpoints, "checkpoint"),
+                     formatBytes(size.checkpointBytes), everyText(size));
 }
 
 // Two numbers of bytes, of which the second is cut off by the budget.
@@ -31,9 +43,9 @@ std::string totalText(const DumpPlan& plan) {
 std::string expectedText(const DumpPlan& plan) {
   if (!plan.size) return fmt::format("at most {} (--max-size)", formatBytes(plan.record.maxBytes));
   const ExpectedSize& size = *plan.size;
-  return fmt::format("{}: {} x {}{}, {} of {} with values", totalText(plan),
+  return fmt::format("{}: {} x {}{}{}, {} of {} with values", totalText(plan),
                      counted(size.iterations, "iteration"), mostBytes(size) == size.bytes() ? "" : "at most ",
-                     formatBytes(size.iterationBytes), groupedNumber(size.fullTensors),
+                     formatBytes(size.iterationBytes), checkpointsText(size), groupedNumber(size.fullTensors),
                      counted(size.tensors, "tensor"));
 }
 
@@ -69,8 +81,15 @@ std::string rulesTable(const DumpPlan& plan) {
                formatBytes(part.iterationBytes), formatBytes(part.valueBytes),
                formatBytes(part.statisticsBytes)});
   const ExpectedSize& size = *plan.size;
+  if (size.batchIterationBytes > 0)
+    table.row({"batches", "", groupedNumber(size.iterations), formatBytes(size.batchIterationBytes),
+               formatBytes(size.batchBytes()), ""});
+  if (size.checkpoints > 0)
+    table.row({"checkpoints, " + everyText(size), "", groupedNumber(size.checkpoints),
+               formatBytes(size.checkpointBytes), formatBytes(size.stateBytes()), ""});
   table.row({"all", groupedNumber(size.tensors), groupedNumber(size.iterations),
-             formatBytes(size.iterationBytes), formatBytes(size.valueBytes),
+             formatBytes(size.iterationBytes),
+             formatBytes(size.valueBytes + size.batchBytes() + size.stateBytes()),
              formatBytes(size.statisticsBytes)});
   return table.text();
 }
@@ -85,6 +104,12 @@ Json expectedJson(const DumpPlan& plan) {
                {"full_tensors", size.fullTensors},
                {"value_bytes", size.valueBytes},
                {"statistics_bytes", size.statisticsBytes},
+               {"batch_bytes_per_iteration", size.batchIterationBytes},
+               {"batch_bytes", size.batchBytes()},
+               {"checkpoint_every", size.checkpointEvery > 0 ? Json(size.checkpointEvery) : Json()},
+               {"checkpoints", size.checkpoints},
+               {"checkpoint_bytes", size.checkpointBytes},
+               {"state_bytes", size.stateBytes()},
                {"rules", Json::array()}};
   for (const ExpectedSize::Part& part : size.parts)
     json["rules"].push_back({{"rule", dump::ruleText(part.rule)},

@@ -38,6 +38,8 @@ Json ranksJson(const OpenedRun& run) {
                     {"count", run.run->iterations(rank).size()},
                     {"iterations", iterationsText(run, rank)},
                     {"incomplete", incomplete(run, rank)},
+                    {"checkpoints", run.reader().checkpoints(rank)},
+                    {"batches", core::formatRanges(run.reader().batches(rank))},
                     {"end", end ? endJson(*end) : Json()}});
   }
   return list;
@@ -122,12 +124,12 @@ Json infoJson(const OpenedRun& run) {
   json["policy"] = Json::parse(info.policy.toJson(), nullptr, false);
   json["faults"] = info.faults;
   json["ranks"] = ranksJson(run);
+  json["recomputable"] = core::formatRanges(run.reader().recomputable());
   json["scalars"] = run.reader().scalarNames();
   json["graph"] = graphJson(run.graph());
-  json["storage"] = {{"raw_bytes", storage.rawBytes},
-                     {"stored_bytes", storage.storedBytes},
-                     {"file_bytes", storage.fileBytes},
-                     {"segments", storage.segments}};
+  json["storage"] = {{"raw_bytes", storage.rawBytes},     {"stored_bytes", storage.storedBytes},
+                     {"file_bytes", storage.fileBytes},   {"state_bytes", storage.stateBytes},
+                     {"batch_bytes", storage.batchBytes}, {"segments", storage.segments}};
   json["hits"] = hitsJson(run);
   json["timing"] = timingJson(timings(run.reader()));
   json["damage"] = damageJson(run.reader().damage());
@@ -193,6 +195,22 @@ void printHits(const OpenedRun& run) {
                groupedNumber(static_cast<std::int64_t>(hits.size() - kMost)));
 }
 
+// "iterations 25-99 can be computed again: 3 checkpoints (every 25 iterations), batches of 100 iterations";
+// "" where neither is kept.
+std::string recomputableText(const OpenedRun& run) {
+  const core::Rank rank = run.run->ranks().empty() ? core::Rank(0) : run.run->ranks().front();
+  const auto checkpoints = run.reader().checkpoints(rank), batches = run.reader().batches(rank);
+  if (checkpoints.empty() && batches.empty()) return {};
+  const auto interval = run.reader().checkpointInterval(rank);
+  const std::vector<std::int64_t> iterations = run.reader().recomputable();
+  return fmt::format("{} can be computed again: {}{}, batches of {}{}",
+                     iterations.empty() ? "nothing" : "iterations " + core::formatRanges(iterations),
+                     counted(static_cast<std::int64_t>(checkpoints.size()), "checkpoint"),
+                     interval ? " (every " + counted(interval->iterations, "iteration") + ")" : "",
+                     counted(static_cast<std::int64_t>(batches.size()), "iteration"),
+                     run.run->ranks().size() > 1 ? " on each rank" : "");
+}
+
 void printInfo(const OpenedRun& run) {
   const dump::RunInfo& info = run.reader().info();
   const auto storage = run.reader().storage();
@@ -214,6 +232,7 @@ void printInfo(const OpenedRun& run) {
              core::formatBytes(storage.storedBytes));
   if (const std::string line = timingLine(timings(run.reader())); !line.empty())
     fmt::print("time     {}\n", line);
+  if (const std::string text = recomputableText(run); !text.empty()) fmt::print("replay   {}\n", text);
   printRanks(run);
   printHits(run);
 }

@@ -104,9 +104,16 @@ void RecordingOptions::addOptions(CLI::App& app) {
       ->type_name("FILE");
   app.add_option(
          "--policy", policy,
-         "full: values and statistics (default); stats: statistics only; record: hashes only; none. With "
-         "--record: of the rest")
+         "full: values and statistics (default); stats: statistics only; record: hashes, checkpoints and "
+         "batches, from which the rest can be computed again; none. With --record: of the rest")
       ->type_name("full|stats|record|none");
+  app.add_option("--checkpoint-every", checkpointEvery,
+                 "keep parameters and optimizer states every C iterations; auto: 1 % of full's bytes; none "
+                 "(default: auto with --policy record, else none)")
+      ->type_name("C|auto|none");
+  app.add_flag_function(
+      "--batches,!--no-batches", [this](std::int64_t given) { batches = given > 0; },
+      "keep what each iteration is given, as the data set has it (default: with --policy record)");
   app.add_option("--tensors", tensors, "keep the values of these only (names or globs)")->type_name("GLOB");
   app.add_option("--iterations", iterations, "record only these: 0,2-4,100-")->type_name("LIST");
   app.add_option("--every", every, "record every Nth iteration")->type_name("N");
@@ -149,6 +156,12 @@ Result<dump::RecordOptions> RecordingOptions::read() const {
     record.policy.emplace();
     MSDBG_TRY(take(*record.policy, "--policy", dump::policyFromName(policy)));
   }
+  if (!checkpointEvery.empty()) {
+    record.checkpointEvery.emplace();
+    MSDBG_TRY(take(*record.checkpointEvery, "--checkpoint-every",
+                   dump::RecordOptions::parseCheckpointEvery(checkpointEvery)));
+  }
+  if (batches) record.batches = batches;
   if (!tensors.empty()) record.tensors = globsOf(tensors);
   if (!iterations.empty())
     MSDBG_TRY(take(record.iterations, "--iterations", core::IndexList::parse(iterations)));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core_engine/graph/graph.h"
+#include "core_engine/runtime/input_source.h"
 
 namespace msdbg::core {
 
@@ -23,6 +24,10 @@ class Observer {
   /// A graph (version) is about to be executed; `graph` outlives the observer's use of it (until the next
   /// call).
   virtual void graphReady(const Graph& graph) = 0;
+  /// What the loader made inputs of the next iteration from, where it says so: before iterationStarted().
+  virtual void sourcesGiven(Iteration iteration, std::span<const GivenSource> sources) {
+    (void)iteration, (void)sources;
+  }
   virtual void iterationStarted(Iteration iteration) = 0;
   /// Once per source at the start of the iteration, then once per node output right after its kernel, in
   /// order. For kUpdated tensors `previous` is the parameter or state the update read; else nullptr.

@@ -27,8 +27,7 @@ Status checkSizes(const LoaderOptions& o) {
 Result<std::unique_ptr<ImageSource>> openSource(const std::string& spec, const LoaderOptions& options) {
   constexpr std::string_view kMnist = "mnist:";
   if (spec == "digits") return makeDigits(options.seed, options.image);
-  if (spec.starts_with(kMnist) && spec.size() > kMnist.size())
-    return openMnist(spec.substr(kMnist.size()), options.image);
+  if (spec.starts_with(kMnist) && spec.size() > kMnist.size()) return openMnist(spec.substr(kMnist.size()));
   return Error(ErrorCode::kUsage, "data '" + spec + "' is not known; known are " + std::string(kKnown));
 }
 

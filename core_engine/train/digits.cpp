@@ -105,7 +105,8 @@ class Digits : public ImageSource {
     return "digits, drawn with seed " + std::to_string(m_seed) + ", " + std::to_string(samples) + " an epoch";
   }
 
-  std::int64_t draw(std::int64_t index, std::span<float> image) const override {
+  ImageSpec size() const override { return {1, m_image.height, m_image.width}; }
+  std::uint8_t draw(std::int64_t index, std::span<std::uint8_t> image) const override {
     const RandomStream stream(m_seed, "digits", index);
     const int digit = static_cast<int>(std::uint64_t{stream.bits(0)} * 10 >> 32);
     const Hand hand = drawHand(stream);
@@ -115,7 +116,7 @@ class Digits : public ImageSource {
     for (const Segment& segment : digitGlyph(digit))
       field.add(place(segment.a, hand, side), place(segment.b, hand, side));
     fill(image, field, radius, hand.ink, stream);
-    return digit;
+    return static_cast<std::uint8_t>(digit);
   }
 
  private:
@@ -127,23 +128,20 @@ class Digits : public ImageSource {
             static_cast<float>(m_image.height) / 2 + side * (turnedY + hand.shiftY)};
   }
 
-  // Ink where the line covers the pixel (half covered at the radius), plus noise; in steps of 1/255, as
-  // scanned images.
-  static void fill(std::span<float> image, const DistanceField& field, float radius, float ink,
+  // Ink where the line covers the pixel (half covered at the radius), plus noise; a byte, as in scanned
+  // images.
+  static void fill(std::span<std::uint8_t> image, const DistanceField& field, float radius, float ink,
                    const RandomStream& stream) {
     constexpr std::uint64_t kFirst = 64;  // beyond what drawHand uses
+    const float reach = radius + 0.5f;
+    std::uint32_t bits = 0;
     for (std::size_t i = 0; i < image.size(); ++i) {
-      const float squared = field.squared()[i], reach = radius + 0.5f;
-      image[i] = squared < reach * reach ? ink * std::min(reach - std::sqrt(squared), 1.0f) : 0.0f;
-    }
-    for (std::size_t at = 0; at < image.size(); at += 4) {
-      std::uint32_t bits = stream.bits(kFirst + at / 4);  // a byte a pixel
-      for (float& pixel : image.subspan(at, std::min<std::size_t>(4, image.size() - at))) {
-        const float noise = kNoise * (static_cast<float>(bits & 255) - 127.5f) / 255;
-        pixel =
-            static_cast<float>(static_cast<int>(255 * std::clamp(pixel + noise, 0.0f, 1.0f) + 0.5f)) / 255;
-        bits >>= 8;
-      }
+      if (i % 4 == 0) bits = stream.bits(kFirst + i / 4);  // a byte a pixel
+      const float squared = field.squared()[i];
+      const float drawn = squared < reach * reach ? ink * std::min(reach - std::sqrt(squared), 1.0f) : 0.0f;
+      const float noise = kNoise * (static_cast<float>(bits & 255) - 127.5f) / 255;
+      image[i] = static_cast<std::uint8_t>(255 * std::clamp(drawn + noise, 0.0f, 1.0f) + 0.5f);
+      bits >>= 8;
     }
   }
 

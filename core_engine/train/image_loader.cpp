@@ -17,17 +17,22 @@ class ImageLoader : public DataLoader {
 
   Batch batch(Iteration iteration, Rank rank, int ranks) const override {
     const std::int64_t rows = m_options.batch;
-    const ImageSpec& spec = m_options.image;
-    Tensor x(DType::Float32, {rows, spec.channels, spec.height, spec.width});
-    Tensor label(DType::Int64, {rows});
-    const std::size_t imageSize = static_cast<std::size_t>(x.elements() / rows);
-    for (std::int64_t row = 0; row < rows; ++row) {
-      const std::int64_t sample = sampleOf(iteration.value, rank.value * rows + row, ranks);
-      const std::size_t at = static_cast<std::size_t>(row);
-      label.data<std::int64_t>()[at] =
-          drawChannels(sample, x.data<float>().subspan(at * imageSize, imageSize));
+    const ImageSpec &spec = m_options.image, size = m_source->size();
+    InputSource pixels{Tensor(DType::UInt8, {rows, 1, size.height, size.width}), 255};
+    InputSource labels{Tensor(DType::UInt8, {rows})};
+    const std::size_t imageSize = static_cast<std::size_t>(size.height * size.width);
+    for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
+      const std::int64_t sample =
+          sampleOf(iteration.value, rank.value * rows + static_cast<std::int64_t>(row), ranks);
+      labels.values.data<std::uint8_t>()[row] =
+          m_source->draw(sample, pixels.values.data<std::uint8_t>().subspan(row * imageSize, imageSize));
     }
-    return {iteration, {{"x", std::move(x)}, {"label", std::move(label)}}};
+    const Shape shape = {rows, spec.channels, spec.height, spec.width};
+    Tensor x = makeInput(pixels, DType::Float32, shape).orThrow();
+    Tensor label = makeInput(labels, DType::Int64, {rows}).orThrow();
+    return {iteration,
+            {{"x", std::move(x)}, {"label", std::move(label)}},
+            {{"x", std::move(pixels)}, {"label", std::move(labels)}}};
   }
 
   std::int64_t batchSize() const override { return m_options.batch; }
@@ -51,14 +56,6 @@ class ImageLoader : public DataLoader {
     return m_options.firstSample + (*order)[static_cast<std::size_t>(place % m_samples)];
   }
 
-  std::int64_t drawChannels(std::int64_t sample, std::span<float> channels) const {
-    const std::size_t plane = channels.size() / static_cast<std::size_t>(m_options.image.channels);
-    const std::int64_t label = m_source->draw(sample, channels.first(plane));
-    for (std::size_t at = plane; at < channels.size(); at += plane)
-      std::ranges::copy(channels.first(plane), channels.begin() + static_cast<std::ptrdiff_t>(at));
-    return label;
-  }
-
   using Order = std::shared_ptr<const std::vector<std::int64_t>>;
   Order epochOrder(std::int64_t epoch) const {
     const std::lock_guard lock(m_mutex);
@@ -80,6 +77,12 @@ class ImageLoader : public DataLoader {
 
 Status checkOptions(const ImageSource& source, const LoaderOptions& o) {
   const auto usage = [](const std::string& what) { return Error(ErrorCode::kUsage, what); };
+  const ImageSpec size = source.size();
+  if (o.image.channels * o.image.height * o.image.width > kMostGrowth * size.height * size.width)
+    return usage("data: " + std::to_string(o.image.channels) + " channels of " +
+                 std::to_string(o.image.height) + " x " + std::to_string(o.image.width) +
+                 " pixels are too many to be made from one of " + std::to_string(size.height) + " x " +
+                 std::to_string(size.width));
   if (o.firstSample < 0 || o.samples < 0) return usage("data: a slice cannot begin or count below 0");
   if (source.endless()) return Ok{};
   const std::int64_t available = source.samples() - o.firstSample;

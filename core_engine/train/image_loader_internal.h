@@ -1,5 +1,6 @@
-// What `digits` and `mnist` share: an ImageSource draws one gray image by number; ImageLoader turns a slice
-// of it into shuffled batches of a model's size. A source is immutable; any thread may draw.
+// What `digits` and `mnist` share: an ImageSource draws one gray image of bytes by number; ImageLoader turns
+// a slice of it into shuffled batches of a model's size and says what they were made from. A source is
+// immutable; any thread may draw.
 #pragma once
 
 #include <memory>
@@ -17,14 +18,15 @@ class ImageSource {
   /// Whether there are samples beyond samples(): every epoch then has new ones, in the order of their
   /// numbers.
   virtual bool endless() const { return false; }
-  /// Draws sample `index` as image height x width in [0, 1]; returns its label.
-  virtual std::int64_t draw(std::int64_t index, std::span<float> image) const = 0;
+  virtual ImageSpec size() const = 0;  // of its images: one channel
+  /// Draws sample `index` as image height x width, 255 is ink; returns its label.
+  virtual std::uint8_t draw(std::int64_t index, std::span<std::uint8_t> image) const = 0;
   virtual std::string describe(std::int64_t samples) const = 0;
 };
 
-/// Sources; `image` gives height and width.
+/// Sources; digits are drawn in the height and width of `image`.
 std::unique_ptr<ImageSource> makeDigits(std::uint64_t seed, const ImageSpec& image);
-Result<std::unique_ptr<ImageSource>> openMnist(const std::string& folder, const ImageSpec& image);
+Result<std::unique_ptr<ImageSource>> openMnist(const std::string& folder);
 
 /// kUsage: the slice is not inside the source.
 Result<std::unique_ptr<DataLoader>> makeImageLoader(std::unique_ptr<ImageSource> source,

@@ -1,6 +1,5 @@
 // `mnist:DIR`: the images and labels of one of MNIST's two sets, read at once (10,000 images are 8 MB).
 #include <algorithm>
-#include <cmath>
 
 #include "core_engine/train/idx_file_internal.h"
 #include "core_engine/train/image_loader_internal.h"
@@ -10,61 +9,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// One axis of a bilinear resize (pixel centres at half numbers, as OpenCV and PyTorch without
-/// align_corners).
-struct Tap {
-  std::size_t low, high;
-  float weight;
-};  // value = low + weight * (high - low)
-
-std::vector<Tap> tapsOf(std::int64_t from, std::int64_t to) {
-  std::vector<Tap> taps;
-  const double scale = static_cast<double>(from) / static_cast<double>(to),
-               last = static_cast<double>(from - 1);
-  for (std::int64_t i = 0; i < to; ++i) {
-    const double at = std::clamp((static_cast<double>(i) + 0.5) * scale - 0.5, 0.0, last);
-    const double low = std::floor(at);
-    taps.push_back({static_cast<std::size_t>(low), static_cast<std::size_t>(std::min(low + 1, last)),
-                    static_cast<float>(at - low)});
-  }
-  return taps;
-}
-
 class Mnist : public ImageSource {
  public:
-  Mnist(std::string folder, IdxFile images, IdxFile labels, const ImageSpec& spec)
-      : m_folder(std::move(folder)),
-        m_images(std::move(images)),
-        m_labels(std::move(labels)),
-        m_rows(tapsOf(m_images.dims[1], spec.height)),
-        m_columns(tapsOf(m_images.dims[2], spec.width)) {}
+  Mnist(std::string folder, IdxFile images, IdxFile labels)
+      : m_folder(std::move(folder)), m_images(std::move(images)), m_labels(std::move(labels)) {}
 
   std::int64_t samples() const override { return m_images.dims[0]; }
   std::string describe(std::int64_t samples) const override {
     return "MNIST, " + std::to_string(samples) + " images, from " + m_folder;
   }
 
-  std::int64_t draw(std::int64_t index, std::span<float> image) const override {
-    const std::size_t width = static_cast<std::size_t>(m_images.dims[2]);
-    const std::size_t size = static_cast<std::size_t>(m_images.dims[1]) * width;
-    const std::uint8_t* pixels = m_images.bytes.data() + static_cast<std::size_t>(index) * size;
-    auto out = image.begin();
-    for (const Tap& row : m_rows)
-      for (const Tap& column : m_columns) {
-        const auto across = [&](std::size_t r) {
-          const float low = pixels[r * width + column.low], high = pixels[r * width + column.high];
-          return low + column.weight * (high - low);
-        };
-        const float low = across(row.low);
-        *out++ = (low + row.weight * (across(row.high) - low)) / 255;
-      }
+  ImageSpec size() const override { return {1, m_images.dims[1], m_images.dims[2]}; }
+  std::uint8_t draw(std::int64_t index, std::span<std::uint8_t> image) const override {
+    const auto first = m_images.bytes.begin() + index * static_cast<std::int64_t>(image.size());
+    std::copy_n(first, image.size(), image.begin());
     return m_labels.bytes[static_cast<std::size_t>(index)];
   }
 
  private:
   std::string m_folder;
   IdxFile m_images, m_labels;
-  std::vector<Tap> m_rows, m_columns;
 };
 
 /// The file under any of the names in use; empty when there is none.
@@ -97,7 +61,7 @@ Status checkPair(const IdxFile& images, const fs::path& imagePath, const IdxFile
 
 }  // namespace
 
-Result<std::unique_ptr<ImageSource>> openMnist(const std::string& folder, const ImageSpec& image) {
+Result<std::unique_ptr<ImageSource>> openMnist(const std::string& folder) {
   std::string set = "train";
   fs::path imagePath = findFile(folder, set, "images");
   if (imagePath.empty()) imagePath = findFile(folder, set = "t10k", "images");
@@ -111,8 +75,7 @@ Result<std::unique_ptr<ImageSource>> openMnist(const std::string& folder, const 
   MSDBG_ASSIGN(IdxFile images, readIdx(imagePath, 3));
   MSDBG_ASSIGN(IdxFile labels, readIdx(labelPath, 1));
   MSDBG_TRY(checkPair(images, imagePath, labels, labelPath));
-  return std::unique_ptr<ImageSource>(
-      std::make_unique<Mnist>(folder, std::move(images), std::move(labels), image));
+  return std::unique_ptr<ImageSource>(std::make_unique<Mnist>(folder, std::move(images), std::move(labels)));
 }
 
 }  // namespace msdbg::core

@@ -31,13 +31,16 @@ class TextLoader : public DataLoader {
 
   Batch batch(Iteration iteration, Rank rank, int ranks) const override {
     const std::int64_t rows = m_options.batch, length = m_options.sequence;
-    Tensor x(DType::Int64, {rows, length}), label(DType::Int64, {rows, length});
+    InputSource x{Tensor(DType::UInt8, {rows, length})}, label{Tensor(DType::UInt8, {rows, length})};
     for (std::int64_t row = 0; row < rows; ++row) {
       const std::int64_t from = begin(iteration.value, rank.value * rows + row, rows * ranks);
-      copyBytes(from, row, x);
-      copyBytes(from + 1, row, label);
+      copyBytes(from, row, x.values);
+      copyBytes(from + 1, row, label.values);
     }
-    return {iteration, {{"x", std::move(x)}, {"label", std::move(label)}}};
+    const auto tokens = [](const InputSource& source) {
+      return makeInput(source, DType::Int64, source.values.shape()).orThrow();
+    };
+    return {iteration, {{"x", tokens(x)}, {"label", tokens(label)}}, {{"x", x}, {"label", label}}};
   }
 
   std::int64_t batchSize() const override { return m_options.batch; }
@@ -63,7 +66,7 @@ class TextLoader : public DataLoader {
 
   void copyBytes(std::int64_t from, std::int64_t row, Tensor& to) const {
     const std::int64_t length = m_options.sequence;
-    std::int64_t* out = to.data<std::int64_t>().data() + row * length;
+    std::uint8_t* out = to.data<std::uint8_t>().data() + row * length;
     for (std::int64_t i = 0; i < length; ++i)
       out[i] = static_cast<unsigned char>(m_text[static_cast<std::size_t>(from + i)]);
   }

@@ -1,5 +1,6 @@
 #include "core_engine/train/trainer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -50,11 +51,14 @@ std::int64_t countCorrect(const Tensor& logits, const Tensor& label, std::int64_
   return correct;
 }
 
-bool isInput(const TensorInfo& info) {
-  return info.role == TensorRole::kInput || info.role == TensorRole::kLabel;
-}
+bool isInput(const TensorInfo& info) { return info.isSource() && !isCarried(info); }
 
 }  // namespace
+
+bool isCarried(const TensorInfo& tensor) {
+  return tensor.role == TensorRole::kParameter || tensor.role == TensorRole::kOptimizerState ||
+         tensor.role == TensorRole::kConstant;
+}
 
 struct Trainer::Impl {
   RunContext& run;
@@ -129,6 +133,17 @@ struct Trainer::Impl {
     return feeds;
   }
 
+  std::vector<GivenSource> sourcesOf(const Batch& batch) {
+    std::vector<GivenSource> sources;
+    for (const auto& [name, source] : batch.sources) {
+      const TensorInfo& info = graph.tensor(findInput(name));
+      const Status fits = checkSource(source, info.dtype, info.shape);
+      if (!fits.ok()) failStep("the batch's '" + name + "': " + fits.error().message());
+      sources.push_back({info.id, source});
+    }
+    return sources;
+  }
+
   // A tensor of its own every time: a planted fault may scale it.
   Tensor learningRateTensor() const {
     const TensorInfo& info = graph.tensor(compiled.learningRate);
@@ -158,7 +173,10 @@ struct Trainer::Impl {
   StepResult step(const Batch& batch) {
     const auto begin = std::chrono::steady_clock::now();
     Feeds feeds = feedsOf(batch);
-    feeds.emplace_back(compiled.learningRate, learningRateTensor());
+    if (std::ranges::find(feeds, compiled.learningRate, &Feeds::value_type::first) == feeds.end())
+      feeds.emplace_back(compiled.learningRate, learningRateTensor());
+    const std::vector<GivenSource> sources = sourcesOf(batch);
+    if (run.observer() && !sources.empty()) run.observer()->sourcesGiven(next, sources);
     if (const Status status = executor->run(next, feeds, run.observer()); !status.ok())
       failStep(status.error().message());
     StepResult result{executor->value(compiled.loss).at(0), accuracy(), 0};
@@ -166,6 +184,39 @@ struct Trainer::Impl {
     if (run.observer()) run.observer()->iterationFinished(next, scalarsOf(result));
     next = Iteration{next.value + 1};
     return result;
+  }
+
+  TrainingState state() const {
+    TrainingState now{next, {}};
+    for (const TensorInfo& info : graph.tensors())
+      if (isCarried(info)) now.tensors.emplace_back(info.fullName(), executor->value(info.id).clone());
+    return now;
+  }
+
+  void checkState(const TrainingState& state) const {
+    std::map<std::string_view, const Tensor*> given;
+    for (const auto& [name, tensor] : state.tensors) given[name] = &tensor;
+    for (const TensorInfo& info : graph.tensors()) {
+      if (!isCarried(info)) continue;
+      const auto at = given.find(info.fullName());
+      if (at == given.end()) fail("the state to go on from has no " + info.fullName());
+      if (at->second->dtype() != info.dtype || at->second->shape() != info.shape)
+        fail("the state to go on from has " + info.fullName() + " as " +
+             std::string(dtypeName(at->second->dtype())) + at->second->shape().text() + ", not " +
+             std::string(dtypeName(info.dtype)) + info.shape.text());
+      given.erase(at);
+    }
+    if (!given.empty())
+      fail("the state to go on from has " + std::string(given.begin()->first) + ", which the graph has not");
+    if (state.iteration.value < 0) fail("the state to go on from is of no iteration");
+  }
+
+  void restore(const TrainingState& state) {
+    checkState(state);
+    for (const auto& [name, tensor] : state.tensors)
+      if (const Status set = executor->setValue(*graph.findTensor(name), tensor); !set.ok())
+        fail(set.error().message());
+    next = state.iteration;
   }
 
   double evaluate(const DataLoader& loader, std::int64_t samples) {
@@ -190,6 +241,8 @@ StepResult Trainer::step(const Batch& batch) { return m_impl->step(batch); }
 double Trainer::evaluateAccuracy(const DataLoader& loader, std::int64_t samples) {
   return m_impl->evaluate(loader, samples);
 }
+TrainingState Trainer::state() const { return m_impl->state(); }
+void Trainer::restore(const TrainingState& state) { m_impl->restore(state); }
 Iteration Trainer::iteration() const { return m_impl->next; }
 const Graph& Trainer::graph() const { return m_impl->graph; }
 Executor& Trainer::executor() { return *m_impl->executor; }

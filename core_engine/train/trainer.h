@@ -17,16 +17,34 @@ struct StepResult {
   double loss = 0, accuracy = 0, seconds = 0;
 };  // of this rank's batch; accuracy NaN without labels
 
+/// All that training carries from step to step: what a checkpoint holds.
+struct TrainingState {
+  Iteration iteration{0};  // the next one
+  std::vector<std::pair<std::string, Tensor>>
+      tensors;  // parameters, optimizer states, constants, by full name
+};
+/// Whether a tensor is part of a TrainingState; every other source is given anew for each iteration.
+bool isCarried(const TensorInfo& tensor);
+
 class Trainer {
  public:
   Trainer(RunContext& run, Graph& graph, Value loss, const Optimizer& optimizer);
   ~Trainer();
 
+  /// A batch may give the learning rate too, under its name: it is used instead of the optimizer's. Throws
+  /// where a source given with the batch cannot become its input.
   StepResult step(const Batch& batch);
   /// Share of the loader's first `samples` rows whose largest logit is the label; nothing is updated, every
   /// rank evaluates all of them. Use a loader with shuffle = false and the graph's batch size; rows of the
   /// last batch beyond `samples` are ignored.
   double evaluateAccuracy(const DataLoader& loader, std::int64_t samples);
+
+  /// Copies; the values before the forward pass of the next iteration.
+  TrainingState state() const;
+  /// Goes on as if it had trained up to state.iteration: with the same batches and seed the next steps give
+  /// the same bits. Throws, and changes nothing, when a tensor is missing, unknown or of another type or
+  /// shape.
+  void restore(const TrainingState& state);
 
   Iteration iteration() const;  // the next one
   const Graph& graph() const;

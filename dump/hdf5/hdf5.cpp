@@ -151,6 +151,28 @@ core::Status writeIntegers(hid_t object, const std::string& name, std::span<cons
   return core::Ok{};
 }
 
+core::Result<float> readFloat(hid_t object, const std::string& name) {
+  MSDBG_ASSIGN(const Handle attribute, owned(MSDBG_H5(H5Aopen, object, name.c_str(), H5P_DEFAULT), H5Aclose));
+  MSDBG_ASSIGN(const Handle type, owned(MSDBG_H5(H5Aget_type, attribute.id()), H5Tclose));
+  MSDBG_ASSIGN(const htri_t same, MSDBG_H5(H5Tequal, type.id(), H5T_IEEE_F32LE));
+  MSDBG_ASSIGN(const Handle space, owned(MSDBG_H5(H5Aget_space, attribute.id()), H5Sclose));
+  MSDBG_ASSIGN(const hssize_t count, MSDBG_H5(H5Sget_simple_extent_npoints, space.id()));
+  if (same == 0 || count != 1)
+    return core::Error(core::ErrorCode::kDamaged, "attribute " + name + " is no float32 number");
+  float value = 0;
+  MSDBG_TRY(MSDBG_H5(H5Aread, attribute.id(), H5T_NATIVE_FLOAT, &value));
+  return value;
+}
+
+core::Status writeFloat(hid_t object, const std::string& name, float value) {
+  MSDBG_ASSIGN(const Handle space, owned(MSDBG_H5(H5Screate, H5S_SCALAR), H5Sclose));
+  MSDBG_ASSIGN(const Handle attribute, owned(MSDBG_H5(H5Acreate2, object, name.c_str(), H5T_IEEE_F32LE,
+                                                      space.id(), H5P_DEFAULT, H5P_DEFAULT),
+                                             H5Aclose));
+  MSDBG_TRY(MSDBG_H5(H5Awrite, attribute.id(), H5T_NATIVE_FLOAT, &value));
+  return core::Ok{};
+}
+
 core::Status writeText(hid_t object, const std::string& name, const std::string& text) {
   MSDBG_ASSIGN(const Handle type, owned(MSDBG_H5(H5Tcopy, H5T_C_S1), H5Tclose));
   MSDBG_TRY(MSDBG_H5(H5Tset_size, type.id(), text.size() + 1));

@@ -88,6 +88,9 @@ core::Status readAll(hid_t dataset, hid_t type, std::span<std::byte> into);
 core::Result<std::vector<std::int64_t>> readIntegers(hid_t object, const std::string& name,
                                                      std::size_t limit);
 core::Status writeIntegers(hid_t object, const std::string& name, std::span<const std::int64_t> values);
+/// A scalar float32 attribute.
+core::Result<float> readFloat(hid_t object, const std::string& name);
+core::Status writeFloat(hid_t object, const std::string& name, float value);
 core::Status writeText(hid_t object, const std::string& name, const std::string& text);
 
 /// A file that is built in memory and taken as bytes when closed. Chunks of data may lie outside of it, in a

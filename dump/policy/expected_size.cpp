@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "dump/policy/checkpoints.h"
 #include "dump/policy/decisions.h"
 #include "dump/statistics_columns.h"
 
@@ -140,10 +141,29 @@ class Sum {
   std::map<std::size_t, std::uint64_t> m_now;  // bytes of the iteration by rule
 };
 
+std::uint64_t batchBytes(const core::TensorInfo& input, const core::Batch* example) {
+  if (example)
+    for (const auto& [name, source] : example->sources)
+      if (input.name == name || input.name.ends_with("/" + name)) return source.values.bytes();
+  return bytesOf(input);
+}
+
+void addForReplay(const core::Graph& graph, const RecordOptions& options, int ranks, std::int64_t steps,
+                  const core::Batch* example, ExpectedSize& size) {
+  const auto all = static_cast<std::uint64_t>(ranks);
+  size.checkpointEvery = checkpointInterval(options, graph);
+  size.checkpoints = countCheckpoints(options, size.checkpointEvery, steps);
+  if (size.checkpointEvery > 0) size.checkpointBytes = checkpointBytes(graph) * all;
+  if (!options.keepsBatches()) return;
+  for (const core::TensorInfo& tensor : graph.tensors())
+    if (inBatch(tensor)) size.batchIterationBytes += batchBytes(tensor, example) * all;
+  size.iterationBytes += size.batchIterationBytes;
+}
+
 }  // namespace
 
 core::Result<ExpectedSize> expectedSize(const core::Graph& graph, const RecordOptions& options, int ranks,
-                                        std::int64_t steps) {
+                                        std::int64_t steps, const core::Batch* example) {
   ExpectedSize size;
   const std::vector<Rule> rules = options.allRules();
   for (const Rule& rule : rules) size.parts.push_back({.rule = rule});
@@ -159,6 +179,7 @@ core::Result<ExpectedSize> expectedSize(const core::Graph& graph, const RecordOp
     sum.next(alike);
   }
   sum.finish();
+  addForReplay(graph, options, ranks, steps, example, size);
   return size;
 }
 

@@ -2,6 +2,7 @@
 // iteration computes every tensor of the graph. Pure functions.
 #pragma once
 
+#include "core_engine/train/data.h"
 #include "dump/policy/record_options.h"
 
 namespace msdbg::dump {
@@ -18,15 +19,23 @@ struct ExpectedSize {
   };
   std::vector<Part> parts;  // by rule, as RecordOptions::allRules()
   std::int64_t tensors = 0;
-  std::int64_t fullTensors = 0;  // whose values are recorded in some iteration
-  std::int64_t iterations = 0;   // recorded ones
-  std::uint64_t iterationBytes = 0;
+  std::int64_t fullTensors = 0;      // whose values are recorded in some iteration
+  std::int64_t iterations = 0;       // recorded ones
+  std::uint64_t iterationBytes = 0;  // of the largest one, all ranks, checkpoints apart
   std::uint64_t valueBytes = 0, statisticsBytes = 0;
-  std::uint64_t bytes() const { return valueBytes + statisticsBytes; }
+  /// Of all ranks; C and how many there are of each rank: dump/policy/checkpoints.h.
+  std::int64_t checkpointEvery = 0, checkpoints = 0;
+  std::uint64_t checkpointBytes = 0;      // of one
+  std::uint64_t batchIterationBytes = 0;  // of one iteration
+  std::uint64_t stateBytes() const { return checkpointBytes * static_cast<std::uint64_t>(checkpoints); }
+  std::uint64_t batchBytes() const { return batchIterationBytes * static_cast<std::uint64_t>(iterations); }
+  std::uint64_t bytes() const { return valueBytes + statisticsBytes + stateBytes() + batchBytes(); }
 };
 
-/// Of `steps` iterations from 0 on `ranks` ranks; not cut at maxBytes. kUsage: as Decisions::make().
+/// Of `steps` iterations from 0 on `ranks` ranks; not cut at maxBytes. `example` is a batch of one rank: how
+/// large its sources are; without it, or a source, batches have the size of the graph's inputs. kUsage: as
+/// Decisions::make().
 core::Result<ExpectedSize> expectedSize(const core::Graph& graph, const RecordOptions& options, int ranks,
-                                        std::int64_t steps);
+                                        std::int64_t steps, const core::Batch* example = nullptr);
 
 }  // namespace msdbg::dump

@@ -1,6 +1,7 @@
 #include "dump/policy/record_options.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "dump/policy/located_json_internal.h"
@@ -131,6 +132,11 @@ Json onHitJson(const OnHit& onHit) {
           {"stop", onHit.stop}};
 }
 
+Json checkpointsJson(std::int64_t every) {
+  if (every == RecordOptions::kAuto) return "auto";
+  return every == RecordOptions::kNoCheckpoints ? Json("none") : Json(every);
+}
+
 struct OptionKey {
   const char* name;
   void (*set)(RecordOptions& options, const Json& json, const std::string& path);
@@ -143,6 +149,13 @@ constexpr OptionKey kOptionKeys[] = {
      [](RecordOptions& options, const Json& json, const std::string& path) {
        options.policy = orMistake(policyFromName(textFrom(json, path)), path);
      }},
+    {"checkpoint_every",
+     [](RecordOptions& options, const Json& json, const std::string& path) {
+       const std::string text = json.is_number_integer() ? json.dump() : textFrom(json, path);
+       options.checkpointEvery = orMistake(RecordOptions::parseCheckpointEvery(text), path);
+     }},
+    {"batches", [](RecordOptions& options, const Json& json,
+                   const std::string& path) { options.batches = flagFrom(json, path); }},
     {"tensors", [](RecordOptions& options, const Json& json,
                    const std::string& path) { options.tensors = textsFrom(json, path); }},
     {"iterations",
@@ -215,6 +228,16 @@ Policy RecordOptions::restPolicy() const {
   return policy.value_or(rules.empty() || !tensors.empty() ? Policy::kFull : Policy::kStats);
 }
 
+Result<std::int64_t> RecordOptions::parseCheckpointEvery(const std::string& text) {
+  if (text == "auto") return kAuto;
+  if (text == "none") return kNoCheckpoints;
+  std::int64_t every = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), every);
+  if (error == std::errc() && end == text.data() + text.size() && every >= 1 && every <= kLongestInterval)
+    return every;
+  return Error(ErrorCode::kUsage, "'" + text + "' is not auto, none or a whole number from 1");
+}
+
 std::vector<Rule> RecordOptions::allRules() const {
   std::vector<Rule> all = rules;
   const bool some = restPolicy() == Policy::kFull && !tensors.empty();
@@ -225,6 +248,8 @@ std::vector<Rule> RecordOptions::allRules() const {
 
 Json optionsToJson(const RecordOptions& options) {
   Json json = {{"policy", policyName(options.restPolicy())},
+               {"checkpoint_every", checkpointsJson(options.checkpoints())},
+               {"batches", options.keepsBatches()},
                {"tensors", options.tensors},
                {"iterations", options.iterations.text()},
                {"every", options.every},

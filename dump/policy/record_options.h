@@ -21,6 +21,11 @@ struct RecordOptions {
   /// Of what no rule fits. Unset: stats if there are rules and no `tensors`, else full.
   std::optional<Policy> policy;
   std::vector<std::string> tensors;  // with full: of the rest only these, statistics of the others
+  /// What a run can be computed again from: how far checkpoints are apart (dump/policy/checkpoints.h), and
+  /// the batches. Unset: both, checkpoints as kAuto, where `policy` is record; else neither.
+  static constexpr std::int64_t kAuto = -1, kNoCheckpoints = 0, kLongestInterval = 1'000'000'000'000;
+  std::optional<std::int64_t> checkpointEvery;
+  std::optional<bool> batches;
   core::IndexList iterations = core::IndexList::all();
   std::int64_t every = 1;                    // only iterations divisible by it are recorded at all
   std::uint64_t maxBytes = 2ull << 30;       // whole run, all ranks
@@ -36,8 +41,15 @@ struct RecordOptions {
     return iteration.value % every == 0 && iterations.contains(iteration.value);
   }
   Policy restPolicy() const;
+  std::int64_t checkpoints() const {
+    return checkpointEvery.value_or(restPolicy() == Policy::kRecord ? kAuto : kNoCheckpoints);
+  }
+  bool keepsBatches() const { return batches.value_or(restPolicy() == Policy::kRecord); }
   /// The rules, then what `policy` and `tensors` say as rules; the last one fits everything.
   std::vector<Rule> allRules() const;
+
+  /// "auto", "none" or a whole number from 1. kUsage: it is none of these.
+  static core::Result<std::int64_t> parseCheckpointEvery(const std::string& text);
 
   std::string toJson() const;
   /// Keys that are not there stay as in `base`; comments and `$schema` are allowed. kUsage: the line, the

@@ -204,6 +204,7 @@ void takeIn(RankIndex& index, Journal more, std::uint64_t linesBefore) {
   if (more.header) index.journal.header = more.header;
   if (more.timing) index.journal.timing = more.timing;
   if (more.end) index.journal.end = std::move(more.end);
+  if (more.checkpoints) index.journal.checkpoints = more.checkpoints;
   index.journal.torn = more.torn;
   for (GraphLine& line : more.graphs) index.journal.graphs.push_back(std::move(line));
   for (HitLine& line : more.hits) index.journal.hits.push_back(std::move(line));

@@ -380,6 +380,8 @@ RunReader::StorageInfo RunReader::storage() const {
       info.rawBytes += line.rawBytes;
       info.storedBytes += line.storedBytes;
       info.fileBytes += line.bytes;
+      info.stateBytes += line.stateBytes;
+      info.batchBytes += line.batchBytes;
       ++info.segments;
     }
   }

@@ -16,6 +16,7 @@
 #include "core_engine/graph/graph.h"
 #include "core_engine/runtime/observer.h"
 #include "core_engine/tensor/statistics.h"
+#include "core_engine/train/trainer.h"
 #include "dump/journal.h"
 #include "dump/run_info.h"
 #include "dump/stage_times.h"
@@ -53,6 +54,11 @@ struct RunGrowth {
   bool any() const { return !iterations.empty() || runInfo || ranks || newerGraph; }
 };
 
+struct CheckpointInterval {
+  std::int64_t iterations = 0;  // from one to the next
+  std::uint64_t bytes = 0;      // of one, raw
+};
+
 class RunReader {
  public:
   /// kMissing: no folder; kDamaged: not a run ("no run.json"), unreadable graph; kUnsupported: newer major
@@ -83,6 +89,20 @@ class RunReader {
   /// Of the tensor's bytes, as it was computed: the evidence for a recomputation. kUnavailable: its rule says
   /// none.
   core::Result<core::Hash128> hash(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
+
+  // --- what a run can be computed again from ---
+  std::vector<std::int64_t> checkpoints(core::Rank rank) const;  // iterations that have one, ascending
+  std::vector<std::int64_t> batches(core::Rank rank) const;
+  /// Iterations that a checkpoint and an unbroken row of batches lead to on every rank, ascending.
+  std::vector<std::int64_t> recomputable() const;
+  /// How often checkpoints were kept, as the rank's journal says.
+  std::optional<CheckpointInterval> checkpointInterval(core::Rank rank) const;
+  /// The state before the forward pass of the iteration. kUnavailable, kDamaged.
+  core::Result<core::TrainingState> checkpoint(core::Rank rank, core::Iteration iteration);
+  /// The inputs of the iteration, bit for bit as the graph read them, and what they were made from; the
+  /// learning rate among them. kUnavailable; kDamaged: also when they do not have the hash that was recorded.
+  core::Result<core::Batch> batch(core::Rank rank, core::Iteration iteration);
+
   std::optional<double> scalar(core::Rank rank, core::Iteration iteration, const std::string& name);
   std::vector<std::string> scalarNames();
   /// What hit while the run was recorded (--on-hit), of all ranks; least (iteration, order, rank) first.
@@ -91,7 +111,8 @@ class RunReader {
   std::optional<RecordingTimes> timing(core::Rank rank) const;  // nullopt: it did not come to its end
 
   struct StorageInfo {
-    std::uint64_t rawBytes = 0, storedBytes = 0, fileBytes = 0;
+    std::uint64_t rawBytes = 0, storedBytes = 0, fileBytes = 0;  // raw, stored: of /tensor
+    std::uint64_t stateBytes = 0, batchBytes = 0;                // of checkpoints and batches, raw
     std::int64_t segments = 0;
   };
   StorageInfo storage() const;

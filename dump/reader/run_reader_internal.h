@@ -52,6 +52,11 @@ struct RunReader::Impl {
                                                   OpenSegment& open);
   /// What /statistics and /record say of the tensor; nullptr: it has no place there.
   core::Result<const StatisticsRow*> row(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
+  /// A segment's own word about damage, listed and with the file in front.
+  core::Error damaged(core::Rank rank, core::Iteration iteration, const core::Error& error);
+  /// One input of a batch, made from its source and compared with the recorded hash.
+  core::Status addInput(SegmentReader& segment, core::Rank rank, core::Iteration iteration,
+                        const core::TensorInfo& tensor, core::Batch& batch);
   core::Error notRecorded(core::Rank rank, core::Iteration iteration, core::TensorId tensor,
                           const std::string& why) const;
   /// The tensor as the graph version of the segment describes it; nullptr when that version has none of this

@@ -127,7 +127,11 @@ struct SegmentReader::Impl {
   /// A column of the tensors [first, first + count) of the table.
   core::Status readCells(const StatisticsColumn& column, const std::string& path, std::size_t first,
                          std::size_t count, StatisticsTable& table) const;
-  core::Result<TensorDataset*> dataset(const core::TensorInfo& tensor);  // nullptr: there is none
+  core::Result<std::vector<std::int64_t>> flagged(const std::string& flags, const std::string& group) const;
+  /// Below a group; nullptr: there is none.
+  core::Result<TensorDataset*> dataset(const std::string& group, const core::TensorInfo& tensor);
+  core::Result<core::Tensor> value(const std::string& group, const core::TensorInfo& tensor,
+                                   std::int64_t iteration);
 };
 
 core::Status SegmentReader::Impl::readIterations() {
@@ -179,6 +183,19 @@ SegmentReader::~SegmentReader() = default;
 
 const std::vector<std::int64_t>& SegmentReader::iterations() const { return m_impl->iterations; }
 
+// The iterations that have a checkpoint or a batch: they are flagged, and the group was not dropped.
+core::Result<std::vector<std::int64_t>> SegmentReader::Impl::flagged(const std::string& flags,
+                                                                     const std::string& group) const {
+  std::vector<std::int64_t> held;
+  MSDBG_ASSIGN(const bool some, hdf5::exists(file.id(), group));
+  MSDBG_ASSIGN(const bool told, hdf5::exists(file.id(), flags));
+  if (!some || !told) return held;
+  MSDBG_ASSIGN(const auto set, readValues<std::uint8_t>(info(), flags, H5T_STD_U8LE, iterations.size()));
+  for (std::size_t i = 0; i < set.size(); ++i)
+    if (set[i] != 0) held.push_back(iterations[i]);
+  return held;
+}
+
 core::Result<SegmentLine> SegmentReader::describe(std::int64_t rank) {
   SegmentLine line;
   const hid_t file = m_impl->file.id();
@@ -195,6 +212,8 @@ core::Result<SegmentLine> SegmentReader::describe(std::int64_t rank) {
   line.incomplete = complete.back() == 0;
   line.bytes = m_impl->fileBytes;
   line.tensors = tensors ? 1 : 0;  // at least
+  MSDBG_ASSIGN(line.checkpoints, m_impl->flagged("/iteration/checkpoint", "/state"));
+  MSDBG_ASSIGN(line.batches, m_impl->flagged("/iteration/batch", "/batch"));
   return line;
 }
 
@@ -249,29 +268,48 @@ core::Result<std::optional<double>> SegmentReader::scalar(const std::string& nam
   return std::optional(at->second.values[static_cast<std::size_t>(row - iterations.begin())]);
 }
 
-core::Result<TensorDataset*> SegmentReader::Impl::dataset(const core::TensorInfo& tensor) {
-  const std::string path = datasetPath("/tensor", tensor.fullName());
+core::Result<TensorDataset*> SegmentReader::Impl::dataset(const std::string& group,
+                                                          const core::TensorInfo& tensor) {
+  const std::string path = datasetPath(group, tensor.fullName());
   const auto at = tensors.find(path);
   if (at != tensors.end()) return &at->second;
   const auto there = hdf5::exists(file.id(), path);
   if (!there.ok()) return there.error().in(path);
   if (!*there) return static_cast<TensorDataset*>(nullptr);
-  auto opened = TensorDataset::open(info(), path, tensor);
+  auto opened = group == "/batch" ? TensorDataset::openInput(info(), path, tensor)
+                                  : TensorDataset::open(info(), path, tensor);
   if (!opened.ok()) return opened.error().in(path);
   return &tensors.emplace(path, std::move(*opened)).first->second;
 }
 
+core::Result<core::Tensor> SegmentReader::Impl::value(const std::string& group,
+                                                      const core::TensorInfo& tensor,
+                                                      std::int64_t iteration) {
+  MSDBG_ASSIGN(TensorDataset * found, dataset(group, tensor));
+  if (!found) return core::Error(core::ErrorCode::kUnavailable, "not stored");
+  auto read = found->read(iteration);
+  if (read.ok() || read.error().code() == core::ErrorCode::kUnavailable) return read;
+  return read.error().in(datasetPath(group, tensor.fullName()));
+}
+
 core::Result<std::vector<std::int64_t>> SegmentReader::stored(const core::TensorInfo& tensor) {
-  MSDBG_ASSIGN(const TensorDataset* dataset, m_impl->dataset(tensor));
+  MSDBG_ASSIGN(const TensorDataset* dataset, m_impl->dataset("/tensor", tensor));
   return dataset ? dataset->iterations() : std::vector<std::int64_t>();
 }
 
 core::Result<core::Tensor> SegmentReader::tensor(const core::TensorInfo& tensor, std::int64_t iteration) {
-  MSDBG_ASSIGN(TensorDataset * dataset, m_impl->dataset(tensor));
-  if (!dataset) return core::Error(core::ErrorCode::kUnavailable, "not stored");
-  auto value = dataset->read(iteration);
-  if (value.ok() || value.error().code() == core::ErrorCode::kUnavailable) return value;
-  return value.error().in(datasetPath("/tensor", tensor.fullName()));
+  return m_impl->value("/tensor", tensor, iteration);
+}
+
+core::Result<core::Tensor> SegmentReader::state(const core::TensorInfo& tensor, std::int64_t iteration) {
+  return m_impl->value("/state", tensor, iteration);
+}
+
+core::Result<SegmentReader::RecordedInput> SegmentReader::input(const core::TensorInfo& tensor,
+                                                                std::int64_t iteration) {
+  MSDBG_ASSIGN(core::Tensor value, m_impl->value("/batch", tensor, iteration));
+  MSDBG_ASSIGN(const TensorDataset* dataset, m_impl->dataset("/batch", tensor));
+  return RecordedInput{{std::move(value), dataset->divisor().value_or(1)}, dataset->divisor().has_value()};
 }
 
 }  // namespace msdbg::dump

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core_engine/graph/graph.h"
+#include "core_engine/runtime/input_source.h"
 #include "dump/journal.h"
 #include "watchpoints/source.h"
 
@@ -43,6 +44,15 @@ class SegmentReader {
   core::Result<std::vector<std::int64_t>> stored(const core::TensorInfo& tensor);
   /// kUnavailable: not in this iteration.
   core::Result<core::Tensor> tensor(const core::TensorInfo& tensor, std::int64_t iteration);
+  /// A part of the checkpoint of an iteration. kUnavailable: there is none.
+  core::Result<core::Tensor> state(const core::TensorInfo& tensor, std::int64_t iteration);
+  /// What the graph's input was made from, or the input itself (`made` false). kUnavailable: not in this
+  /// iteration.
+  struct RecordedInput {
+    core::InputSource source;
+    bool made = false;
+  };
+  core::Result<RecordedInput> input(const core::TensorInfo& tensor, std::int64_t iteration);
 
  private:
   struct Impl;

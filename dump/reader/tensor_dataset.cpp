@@ -82,6 +82,28 @@ core::Result<TensorDataset> TensorDataset::open(const SegmentFileInfo& segment, 
   return dataset;
 }
 
+// Bool is no type of a source: its bytes cannot be told from uint8 by the file's type.
+core::Result<TensorDataset> TensorDataset::openInput(const SegmentFileInfo& segment, const std::string& path,
+                                                     const core::TensorInfo& input) {
+  MSDBG_ASSIGN(const Handle handle, hdf5::openDataset(segment.file, path));
+  MSDBG_ASSIGN(const htri_t made, MSDBG_H5(H5Aexists, handle.id(), "divisor"));
+  if (made == 0) return open(segment, path, input);
+  MSDBG_ASSIGN(const Handle type, owned(MSDBG_H5(H5Dget_type, handle.id()), H5Tclose));
+  MSDBG_ASSIGN(const std::vector<hsize_t> dims, hdf5::extents(handle.id()));
+  core::TensorInfo source = input;
+  source.shape = core::Shape(std::vector<std::int64_t>(dims.empty() ? 0 : dims.size() - 1, -1));
+  for (const core::DType dtype : {core::DType::UInt8, core::DType::Int32, core::DType::Int64,
+                                  core::DType::Float32, core::DType::Float64}) {
+    MSDBG_ASSIGN(const htri_t same, MSDBG_H5(H5Tequal, type.id(), hdf5::fileType(dtype)));
+    if (same == 0) continue;
+    source.dtype = dtype;
+    MSDBG_ASSIGN(TensorDataset dataset, open(segment, path, source));
+    MSDBG_ASSIGN(dataset.m_divisor, hdf5::readFloat(handle.id(), "divisor"));
+    return dataset;
+  }
+  return damaged("stored as a type that no tensor has");
+}
+
 core::Status TensorDataset::checkFilters() {
   MSDBG_ASSIGN(const Handle list, owned(MSDBG_H5(H5Dget_create_plist, m_dataset.id()), H5Pclose));
   MSDBG_ASSIGN(const int count, MSDBG_H5(H5Pget_nfilters, list.id()));

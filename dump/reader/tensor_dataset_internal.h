@@ -1,5 +1,5 @@
-// TensorDataset: one dataset below /tensor: its description, checked against the graph, and its rows, chunk
-// by chunk with hash and decoding (no HDF5 filter is needed). Not thread-safe.
+// TensorDataset: one dataset below /tensor, /state or /batch: its description, checked against the graph, and
+// its rows, chunk by chunk with hash and decoding (no HDF5 filter is needed). Not thread-safe.
 #pragma once
 
 #include <optional>
@@ -24,6 +24,10 @@ class TensorDataset {
   /// say.
   static core::Result<TensorDataset> open(const SegmentFileInfo& segment, const std::string& path,
                                           const core::TensorInfo& tensor);
+  /// Below /batch: type and shape are the source's; the recipe is read with it.
+  static core::Result<TensorDataset> openInput(const SegmentFileInfo& segment, const std::string& path,
+                                               const core::TensorInfo& input);
+  std::optional<float> divisor() const { return m_divisor; }  // there is one: rows are sources
   const std::vector<std::int64_t>& iterations() const { return m_iterations; }
   core::Result<core::Tensor> read(std::int64_t iteration);
 
@@ -40,6 +44,7 @@ class TensorDataset {
   hdf5::Handle m_dataset;
   ChunkGrid m_grid;
   core::DType m_dtype = core::DType::Float32;
+  std::optional<float> m_divisor;
   bool m_filtered = false;
   std::uint64_t m_fileBytes = 0;
   std::vector<std::int64_t> m_iterations;

@@ -122,6 +122,7 @@ class RunVerifier {
     checkScalars(index, line, *(*open)->reader);
     const auto table = m_impl.statistics(index, line, **open);
     checkTensors(index, line, **open, table.ok() ? *table : nullptr);
+    checkReplayable(index, line);
   }
 
   void checkScalars(const RankIndex& index, const SegmentLine& line, SegmentReader& reader) {
@@ -153,6 +154,32 @@ class RunVerifier {
       add(index, line.file,
           "holds " + std::to_string(found) + " readable tensors, the journal says " +
               std::to_string(line.tensors));
+    }
+  }
+
+  // Reading lists what is damaged.
+  void checkReplayable(const RankIndex& index, const SegmentLine& line) {
+    const std::vector<std::int64_t> checkpoints = line.checkpoints, batches = line.batches;
+    for (const std::int64_t iteration : checkpoints) {
+      if (m_cancel.cancelled()) return;
+      const auto state = m_reader.checkpoint(index.rank, core::Iteration(iteration));
+      if (state.ok()) checkState(index, line, *state);
+    }
+    for (const std::int64_t iteration : batches)
+      if (!m_cancel.cancelled()) (void)m_reader.batch(index.rank, core::Iteration(iteration));
+  }
+
+  void checkState(const RankIndex& index, const SegmentLine& line, const core::TrainingState& state) {
+    for (const auto& [name, value] : state.tensors) {
+      const auto id = m_impl.graph.findTensor(name);
+      if (!id) continue;
+      const auto hash = m_reader.hash(index.rank, state.iteration, *id);
+      if (!hash.ok() || *hash == core::hashTensor(value)) continue;
+      m_impl.addDamage(index, line,
+                       core::Error(core::ErrorCode::kDamaged, "/state/" + name + ": the value of iteration " +
+                                                                  std::to_string(state.iteration.value) +
+                                                                  " does not match its recorded hash"),
+                       {state.iteration.value});
     }
   }
 

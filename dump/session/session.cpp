@@ -67,6 +67,9 @@ class SessionObserver : public core::Observer {
   SessionObserver(Recorder& recorder, RunControl* control) : m_recorder(recorder), m_control(control) {}
 
   void graphReady(const core::Graph& graph) override { m_recorder.graphReady(graph); }
+  void sourcesGiven(Iteration iteration, std::span<const core::GivenSource> sources) override {
+    m_recorder.sourcesGiven(iteration, sources);
+  }
   void iterationStarted(Iteration iteration) override { m_recorder.iterationStarted(iteration); }
   void tensorReady(Iteration iteration, core::TensorId tensor, const core::Tensor& value,
                    const core::Tensor* previous) override {

@@ -24,20 +24,23 @@ core::Status DataRegion::lay(Iterations iterations, SegmentImage& image) {
   image.file = takeFile(iterations);
   if (image.file) m_end = image.file->end();
   for (const IterationRecord* record : iterations)
-    for (const auto& [tensor, row] : record->rows)
-      for (const StoredChunk& chunk : row.chunks) MSDBG_TRY(place(row, chunk, image));
+    for (const auto& [key, row] : record->rows)
+      for (const StoredChunk& chunk : row.chunks) {
+        MSDBG_ASSIGN(const std::uint64_t stored, place(row, chunk, image));
+        if (key.section == Section::kTensor) image.storedBytes += stored;
+      }
   m_end = (m_end + 7) / 8 * 8;
   return core::Ok{};
 }
 
-core::Status DataRegion::place(const TensorRow& row, const StoredChunk& chunk, SegmentImage& image) {
+core::Result<std::uint64_t> DataRegion::place(const TensorRow& row, const StoredChunk& chunk,
+                                              SegmentImage& image) {
   const std::pair key(chunk.hash.low, chunk.hash.high);
   const auto same = m_same.find(key);
   if (same != m_same.end() && same->second.second == chunk.size) {
     m_places[&chunk] = same->second.first;
-    return core::Ok{};
+    return std::uint64_t{0};
   }
-  image.storedBytes += chunk.size;
   if (chunk.bytes.data()) {
     add(chunk.bytes, chunk, image);
   } else if (row.file == image.file) {
@@ -48,7 +51,7 @@ core::Status DataRegion::place(const TensorRow& row, const StoredChunk& chunk, S
     add(bytes, chunk, image);
   }
   m_same[key] = {m_places[&chunk], chunk.size};
-  return core::Ok{};
+  return chunk.size;
 }
 
 void DataRegion::add(std::span<const std::byte> bytes, const StoredChunk& chunk, SegmentImage& image) {

@@ -24,7 +24,8 @@ class DataRegion {
   std::optional<std::uint64_t> placeOf(const StoredChunk& chunk) const;
 
  private:
-  core::Status place(const TensorRow& row, const StoredChunk& chunk, SegmentImage& image);
+  /// The bytes that it takes; none where the segment has the same already.
+  core::Result<std::uint64_t> place(const TensorRow& row, const StoredChunk& chunk, SegmentImage& image);
   void add(std::span<const std::byte> bytes, const StoredChunk& chunk, SegmentImage& image);
 
   std::uint64_t m_end = 0;

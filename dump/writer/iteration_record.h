@@ -32,11 +32,20 @@ struct StoredChunk {
   std::vector<core::Hash128> blocks;  // what the hash is made of
 };
 
+/// Where in a segment a value lies: /tensor, /state (part of a checkpoint) or /batch.
+enum class Section : std::uint8_t { kTensor, kState, kBatch };
+struct RowKey {
+  Section section = Section::kTensor;
+  std::int64_t tensor = 0;  // id
+  auto operator<=>(const RowKey&) const = default;
+};
+
 /// One tensor of one iteration: a copy of its bytes, or the chunks made from it (large rows, as soon as they
 /// come in).
 struct TensorRow {
   core::DType dtype = core::DType::Float32;
   std::vector<std::uint64_t> shape;
+  std::optional<float> divisor;  // it is the source of an input, and this a part of the recipe
   Buffer raw;
   std::uint64_t rawBytes = 0;
   std::vector<core::Hash128> blocks;           // hashes of the 64 KiB blocks of the raw bytes; may be empty
@@ -55,8 +64,11 @@ struct GraphPlan {
   std::vector<core::TensorId> statistics;  // the tensors that have a place in /statistics
   std::vector<core::TensorId> hashes;      // those that never have more than their hash: /record
   std::vector<std::optional<watch::ActivationPreset>> activation;  // by tensor
+  bool checkpoints = false, batches = false;                       // some are kept, or may be
+  std::size_t stateTensors = 0, batchTensors = 0;                  // so many make one
 
-  GraphPlan(const core::Graph& source, std::int64_t graphVersion, Decisions what);
+  GraphPlan(const core::Graph& source, std::int64_t graphVersion, Decisions what,
+            const RecordOptions& options);
 };
 
 struct IterationRecord {
@@ -68,11 +80,11 @@ struct IterationRecord {
   std::shared_ptr<const GraphPlan> plan;
   std::vector<watch::StatisticsRow> statistics;  // by tensor; only the hash where its rule says record
   std::vector<bool> seen;                        // by tensor
-  std::map<std::int64_t, TensorRow> rows;        // by tensor id
-  std::uint64_t rawBytes = 0;                    // of all rows before compression
-  std::uint64_t memoryBytes = 0;                 // that the rows take now
-  std::int64_t toEncode = 0;                     // rows that wait for their chunks
-  bool encodingQueued = false;                   // with --on-hit: once it is known that they are written
+  std::map<RowKey, TensorRow> rows;
+  std::uint64_t rawBytes = 0;     // of all rows before compression
+  std::uint64_t memoryBytes = 0;  // that the rows take now
+  std::int64_t toEncode = 0;      // rows that wait for their chunks
+  bool encodingQueued = false;    // with --on-hit: once it is known that they are written
 };
 
 }  // namespace msdbg::dump

@@ -16,22 +16,28 @@ double unixTime() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// What the rows of one dataset have in common: their shape, and how large chunks may be (0: not encoded yet).
-using Layout = std::pair<std::vector<std::uint64_t>, std::uint64_t>;
-using Layouts = std::map<std::int64_t, Layout>;
+// What the rows of one dataset have in common.
+struct Layout {
+  core::DType dtype;
+  std::vector<std::uint64_t> shape;
+  std::optional<float> divisor;
+  std::uint64_t largestChunk;  // 0: not encoded yet
+};
+using Layouts = std::map<RowKey, Layout>;
 
 Layout layoutOf(const TensorRow& row) {
   const bool waits = row.chunks.empty() && SegmentWriter::ownChunks(row.rawBytes);
-  return {row.shape, waits ? 0 : row.largestChunk};
+  return {row.dtype, row.shape, row.divisor, waits ? 0 : row.largestChunk};
 }
 
-// Whether the record's tensors are laid out as those seen so far; they are added to those.
+// Whether the record's rows are laid out as those seen so far; they are added to those.
 bool sameLayouts(const IterationRecord& record, Layouts& layouts) {
   return std::all_of(record.rows.begin(), record.rows.end(), [&](const auto& entry) {
     const Layout layout = layoutOf(entry.second);
     Layout& first = layouts.try_emplace(entry.first, layout).first->second;
-    if (first.second == 0) first.second = layout.second;
-    return first.first == layout.first && (layout.second == 0 || first.second == layout.second);
+    if (first.largestChunk == 0) first.largestChunk = layout.largestChunk;
+    return first.dtype == layout.dtype && first.shape == layout.shape && first.divisor == layout.divisor &&
+           (layout.largestChunk == 0 || first.largestChunk == layout.largestChunk);
   });
 }
 
@@ -81,19 +87,19 @@ void PendingIterations::addStatistics(std::int64_t tensor, const watch::Statisti
   m_current->seen[static_cast<std::size_t>(tensor)] = true;
 }
 
-void PendingIterations::addRow(std::int64_t tensor, TensorRow row) {
+void PendingIterations::addRow(RowKey key, TensorRow row) {
   const std::lock_guard lock(m_mutex);
   if (!m_current) return;
   const std::uint64_t bytes = row.rawBytes, memory = row.memoryBytes();
   const bool encode = row.chunks.empty() && SegmentWriter::ownChunks(bytes);
-  const auto [at, fresh] = m_current->rows.try_emplace(tensor, std::move(row));
+  const auto [at, fresh] = m_current->rows.try_emplace(key, std::move(row));
   if (!fresh) return;  // one value per iteration: the first is the one that was computed from
   m_current->rawBytes += bytes;
   m_current->memoryBytes += memory;
   m_pendingBytes += memory;
   if (m_windows || !encode) return;  // most undecided values are never written
   ++m_current->toEncode;
-  m_toEncode.push_back({m_current, tensor, &at->second});
+  m_toEncode.push_back({m_current, key, &at->second});
   wake();
 }
 

@@ -34,7 +34,7 @@ class PendingIterations {
   bool open() const;
   void begin(std::shared_ptr<IterationRecord> record);
   void addStatistics(std::int64_t tensor, const watch::StatisticsRow& row);
-  void addRow(std::int64_t tensor, TensorRow row);
+  void addRow(RowKey key, TensorRow row);
   /// The iteration in progress, nullptr without one. Its values may go while it is held, not its statistics.
   std::shared_ptr<const IterationRecord> current() const;
   void finish(const core::Scalars& scalars);
@@ -55,7 +55,7 @@ class PendingIterations {
   // --- background thread ---
   struct Encode {
     std::shared_ptr<IterationRecord> record;
-    std::int64_t tensor;
+    RowKey key;
     TensorRow* row;
   };
   struct Commit {

@@ -11,6 +11,7 @@
 #include "core_engine/graph/graph_io.h"
 #include "dump/hits/hit_watch.h"
 #include "dump/statistics_columns.h"
+#include "dump/writer/checkpoint_schedule.h"
 #include "dump/writer/commit_file.h"
 #include "dump/writer/graph_files.h"
 #include "dump/writer/pending_iterations.h"
@@ -49,6 +50,9 @@ struct Recorder::Impl {
   std::shared_ptr<const GraphPlan> plan;
   std::string graphBytes;  // of the plan: the same graph again is not a new version
   bool selected = false;   // the iteration in progress is recorded
+  CheckpointSchedule schedule;
+  bool checkpoint = false;               // the iteration in progress begins with one
+  std::vector<core::GivenSource> given;  // what inputs of the next iteration were made from
   std::atomic<std::uint64_t> bytesWritten{0};
   std::atomic<bool> onlyStatistics{false};  // one iteration is more than may be kept
   std::thread thread;
@@ -92,6 +96,9 @@ struct Recorder::Impl {
   void waitForRoom();
   core::TensorObservation observe(core::TensorId tensor, const core::Tensor& value,
                                   const core::Tensor* previous);
+  void keep(RowKey key, const core::Tensor& value, std::vector<core::Hash128> blocks = {},
+            std::optional<float> divisor = {});
+  void keepForReplay(const core::TensorInfo& tensor, const core::Tensor& value);
 };
 
 // Signals are the training thread's: their handlers only wake this one.
@@ -108,7 +115,7 @@ void Recorder::Impl::work() {
     const PendingIterations::Work work = pending.next();
     if (std::holds_alternative<PendingIterations::Stop>(work)) return settle();
     if (const auto* job = std::get_if<PendingIterations::Encode>(&work)) {
-      store.writer().encode(job->tensor, *job->row);
+      store.writer().encode(job->key, *job->row);
       pending.encoded(*job);
     } else {
       commit(std::get<PendingIterations::Commit>(work));
@@ -124,6 +131,7 @@ void Recorder::Impl::commit(const PendingIterations::Commit& segment) {
   if (status.ok()) status = store.commit(records);
   bytesWritten = store.bytesWritten();
   onlyStatistics = store.tooLarge();
+  if (store.lacksCheckpoint()) schedule.request();
   if (!status.ok()) return fail(status.error());
   pending.committed(segment, PendingIterations::Clock::now() - start);
 }
@@ -154,9 +162,13 @@ core::Status Recorder::Impl::adopt(const core::Graph& graph, std::string bytes) 
   const std::int64_t least = plan ? plan->version + 1 : 0;
   MSDBG_ASSIGN(Decisions decisions, Decisions::make(graph, options, place.rank));
   const bool first = !plan;
-  plan = std::make_shared<const GraphPlan>(graph, std::max(graph.version(), least), std::move(decisions));
+  plan = std::make_shared<const GraphPlan>(graph, std::max(graph.version(), least), std::move(decisions),
+                                           options);
   graphBytes = std::move(bytes);
   if (hits) hits->graphReady(plan);
+  schedule.adopt(options, plan->graph);
+  if (schedule.interval() > 0)
+    MSDBG_TRY(journal->append(formatCheckpoints({schedule.interval(), checkpointBytes(plan->graph)})));
   if (place.rank.value != 0) return core::Ok{};
   MSDBG_ASSIGN(const std::vector<std::string> unused, unusedRules(graph, options.rules));
   for (const std::string& rule : unused)
@@ -176,6 +188,29 @@ core::TensorObservation Recorder::Impl::observe(core::TensorId tensor, const cor
   core::ObservationWish wish{previous, {}};
   if (const auto& range = plan->activation[tensor.index()]) wish.range = {range->start, range->end};
   return core::observeTensor(value, wish, place.threads);
+}
+
+// `divisor`: the value is the source of an input.
+void Recorder::Impl::keep(RowKey key, const core::Tensor& value, std::vector<core::Hash128> blocks,
+                          std::optional<float> divisor) {
+  if (value.bytes() == 0 || onlyStatistics) return;
+  waitForRoom();
+  core::Result<TensorRow> row = rows.take(key, value, std::move(blocks));
+  if (!row.ok()) return fail(row.error());
+  row->divisor = divisor;
+  pending.addRow(key, std::move(row).value());
+}
+
+// What the iteration starts from: a part of the checkpoint, or of the batch in the form that the loader had.
+void Recorder::Impl::keepForReplay(const core::TensorInfo& tensor, const core::Tensor& value) {
+  if (inCheckpoint(tensor)) {
+    if (checkpoint) keep({Section::kState, tensor.id.value}, value);
+  } else if (options.keepsBatches() && value.bytes() > 0) {
+    const RowKey key{Section::kBatch, tensor.id.value};
+    const auto source = std::ranges::find(given, tensor.id, &core::GivenSource::input);
+    if (source == given.end()) return keep(key, value);
+    keep(key, source->source.values, {}, source->source.divisor);
+  }
 }
 
 core::Result<std::unique_ptr<Recorder>> Recorder::create(const Place& place, const RecordOptions& options) {
@@ -216,10 +251,18 @@ void Recorder::graphReady(const core::Graph& graph) {
   if (!status.ok()) impl.fail(status.error());
 }
 
+void Recorder::sourcesGiven(core::Iteration iteration, std::span<const core::GivenSource> sources) {
+  Impl& impl = *m_impl;
+  impl.given.clear();
+  if (impl.options.keepsBatches() && impl.options.records(iteration))
+    impl.given.assign(sources.begin(), sources.end());
+}
+
 void Recorder::iterationStarted(core::Iteration iteration) {
   Impl& impl = *m_impl;
   impl.selected = impl.plan && impl.options.records(iteration) && impl.pending.open();
   if (!impl.selected) return;
+  impl.checkpoint = impl.schedule.begin(iteration);
   impl.waitForRoom();
   impl.clock.start();
   impl.rows.iterationStarted(impl.pending);
@@ -235,6 +278,8 @@ void Recorder::tensorReady(core::Iteration iteration, core::TensorId tensor, con
                            const core::Tensor* previous) {
   Impl& impl = *m_impl;
   if (!impl.selected || !impl.pending.open()) return;
+  if (const core::TensorInfo& info = impl.plan->graph.tensor(tensor); info.isSource())
+    impl.keepForReplay(info, value);
   const Policy policy = impl.plan->decisions.decide(tensor, iteration);
   if (policy == Policy::kNone) return;
   if (policy == Policy::kRecord) {
@@ -243,11 +288,7 @@ void Recorder::tensorReady(core::Iteration iteration, core::TensorId tensor, con
   }
   core::TensorObservation seen = impl.observe(tensor, value, previous);
   impl.pending.addStatistics(tensor.value, {seen.values, seen.change, seen.activation});
-  if (policy != Policy::kFull || value.bytes() == 0 || impl.onlyStatistics) return;
-  impl.waitForRoom();
-  core::Result<TensorRow> row = impl.rows.take(tensor.value, value, std::move(seen.blocks));
-  if (!row.ok()) return impl.fail(row.error());
-  impl.pending.addRow(tensor.value, std::move(row).value());
+  if (policy == Policy::kFull) impl.keep({Section::kTensor, tensor.value}, value, std::move(seen.blocks));
 }
 
 void Recorder::kernelStarted(core::Iteration iteration, core::KernelId kernel) {
@@ -268,6 +309,7 @@ void Recorder::iterationFinished(core::Iteration iteration, const core::Scalars&
       impl.hits && impl.options.records(iteration) && impl.hits->finished(iteration, record.get());
   if (!impl.selected) return;
   impl.selected = false;
+  impl.given.clear();
   impl.pending.finish(scalars);
   if (hit) impl.pending.requestCommit();
   impl.waitForRoom();

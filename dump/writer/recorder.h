@@ -37,6 +37,7 @@ class Recorder : public core::Observer {
   ~Recorder() override;  // finishes as finish({"finished"})
 
   void graphReady(const core::Graph& graph) override;  // rank 0 also writes graph_NNNN.pb and sources/
+  void sourcesGiven(core::Iteration iteration, std::span<const core::GivenSource> sources) override;
   void iterationStarted(core::Iteration iteration) override;
   void tensorReady(core::Iteration iteration, core::TensorId tensor, const core::Tensor& value,
                    const core::Tensor* previous) override;

@@ -37,6 +37,8 @@ void Retention::cannotMerge(std::span<const std::int64_t> segments) {
   for (const std::int64_t segment : segments) m_segments[find(segment)].alone = true;
 }
 
+bool Retention::hasCheckpoint() const { return std::ranges::any_of(m_segments, &KeptSegment::checkpoint); }
+
 Keep Retention::keep(const KeptSegment& segment) const {
   if (!m_rules.keep) return Keep::kYes;
   Keep most = Keep::kNo;

@@ -18,7 +18,8 @@ struct KeptSegment {
   std::int64_t graph = 0;    // version
   std::int64_t first = 0, last = 0, iterations = 0;
   std::uint64_t bytes = 0;  // of the file
-  bool values = false;      // it holds tensors
+  bool values = false;      // it holds tensors, checkpoints or batches
+  bool checkpoint = false;  // it holds one
   bool dropped = false;     // it held them once
   int level = 0;            // how often its content was merged
   bool alone = false;       // cannot be merged with the next one
@@ -55,6 +56,7 @@ class Retention {
 
   const std::vector<KeptSegment>& segments() const { return m_segments; }
   std::uint64_t bytes() const { return m_bytes; }  // on disk
+  bool hasCheckpoint() const;                      // in any segment
   std::uint64_t maxBytes() const { return m_rules.maxBytes; }
 
  private:

@@ -31,11 +31,11 @@ void RowEncoder::reserve(int threads) {
   while (m_compressors.size() < static_cast<std::size_t>(std::max(threads, 1))) m_compressors.emplace_back();
 }
 
-bool RowEncoder::pays(std::int64_t tensor, std::span<const std::byte> bytes, std::size_t element) {
+bool RowEncoder::pays(RowKey key, std::span<const std::byte> bytes, std::size_t element) {
   if (!m_compress) return false;
   reserve(1);
   const StageTimer timer(m_clock, Stage::kCompress, 0);
-  return m_compressors[0].judge(bytes, element, m_trials[tensor]);
+  return m_compressors[0].judge(bytes, element, m_trials[key]);
 }
 
 void RowEncoder::fill(StoredChunk& chunk, std::span<const std::byte> data, std::size_t chunkBytes,
@@ -54,9 +54,9 @@ void RowEncoder::fill(StoredChunk& chunk, std::span<const std::byte> data, std::
   chunk.size = chunk.bytes.size();
 }
 
-void RowEncoder::encode(std::int64_t tensor, TensorRow& row, std::span<const std::byte> bytes, int threads) {
+void RowEncoder::encode(RowKey key, TensorRow& row, std::span<const std::byte> bytes, int threads) {
   const std::size_t element = core::dtypeSize(row.dtype);
-  const bool compress = pays(tensor, bytes, element);
+  const bool compress = pays(key, bytes, element);
   row.largestChunk = compress ? kCompressedChunk : kLargestChunk;
   std::vector<std::uint64_t> extents = {1};
   extents.insert(extents.end(), row.shape.begin(), row.shape.end());
@@ -82,10 +82,10 @@ void RowEncoder::encode(std::int64_t tensor, TensorRow& row, std::span<const std
   }
 }
 
-StoredChunk RowEncoder::shared(std::int64_t tensor, std::span<const std::byte> bytes, std::size_t chunkBytes,
+StoredChunk RowEncoder::shared(RowKey key, std::span<const std::byte> bytes, std::size_t chunkBytes,
                                std::size_t element) {
   StoredChunk chunk;
-  const bool compress = pays(tensor, bytes, element);
+  const bool compress = pays(key, bytes, element);
   {
     const StageTimer timer(compress ? m_clock : nullptr, Stage::kCompress, bytes.size());
     fill(chunk, bytes, chunkBytes, element, compress ? &m_compressors[0] : nullptr);

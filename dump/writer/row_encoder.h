@@ -17,13 +17,13 @@ class RowEncoder {
   RowEncoder(bool compress, StageClock* clock) : m_compress(compress), m_clock(clock) {}
 
   /// Fills row.chunks; they refer to `bytes` where they need no memory of their own.
-  void encode(std::int64_t tensor, TensorRow& row, std::span<const std::byte> bytes, int threads);
+  void encode(RowKey key, TensorRow& row, std::span<const std::byte> bytes, int threads);
   /// One chunk that rows share. Its bytes are copied.
-  StoredChunk shared(std::int64_t tensor, std::span<const std::byte> bytes, std::size_t chunkBytes,
+  StoredChunk shared(RowKey key, std::span<const std::byte> bytes, std::size_t chunkBytes,
                      std::size_t element);
 
  private:
-  bool pays(std::int64_t tensor, std::span<const std::byte> bytes, std::size_t element);
+  bool pays(RowKey key, std::span<const std::byte> bytes, std::size_t element);
   void reserve(int threads);
   void fill(StoredChunk& chunk, std::span<const std::byte> data, std::size_t chunkBytes, std::size_t element,
             Compressor* compressor) const;
@@ -31,7 +31,7 @@ class RowEncoder {
   bool m_compress;
   StageClock* m_clock;
   std::vector<Compressor> m_compressors;  // one a thread
-  std::map<std::int64_t, CompressionTrial> m_trials;
+  std::map<RowKey, CompressionTrial> m_trials;
 };
 
 }  // namespace msdbg::dump

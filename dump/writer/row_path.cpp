@@ -51,7 +51,7 @@ void RowTaker::copy(const core::Tensor& value, TensorRow& row) {
   copyBytes(value.byteSpan(), row.raw.bytes(), m_way.threads);
 }
 
-core::Result<TensorRow> RowTaker::take(std::int64_t tensor, const core::Tensor& value,
+core::Result<TensorRow> RowTaker::take(RowKey key, const core::Tensor& value,
                                        std::vector<core::Hash128> blocks) {
   TensorRow row;
   row.dtype = value.dtype();
@@ -62,7 +62,7 @@ core::Result<TensorRow> RowTaker::take(std::int64_t tensor, const core::Tensor& 
     copy(value, row);
     return row;
   }
-  m_encoder.encode(tensor, row, value.byteSpan(), m_way.threads);
+  m_encoder.encode(key, row, value.byteSpan(), m_way.threads);
   MSDBG_TRY(store(row));
   return row;
 }

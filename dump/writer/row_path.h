@@ -30,8 +30,7 @@ class RowTaker {
   /// Begins a new file where a segment ends before this iteration.
   void iterationStarted(PendingIterations& pending);
   /// `blocks`: the hashes of the value's 64 KiB blocks. kIo.
-  core::Result<TensorRow> take(std::int64_t tensor, const core::Tensor& value,
-                               std::vector<core::Hash128> blocks);
+  core::Result<TensorRow> take(RowKey key, const core::Tensor& value, std::vector<core::Hash128> blocks);
 
  private:
   void copy(const core::Tensor& value, TensorRow& row);

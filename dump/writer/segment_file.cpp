@@ -113,6 +113,11 @@ core::Status SegmentFile::writeTensor(const std::string& path, core::DType dtype
   return writeHashes(path, hashes);
 }
 
+core::Status SegmentFile::writeDivisor(const std::string& path, float divisor) {
+  MSDBG_ASSIGN(const Handle dataset, hdf5::openDataset(m_file, path));
+  return hdf5::writeFloat(dataset.id(), "divisor", divisor);
+}
+
 core::Status SegmentFile::copyFrom(hid_t file, const std::string& path) {
   MSDBG_TRY(MSDBG_H5(H5Ocopy, file, path.c_str(), m_file, path.c_str(), H5P_DEFAULT, m_links.id()));
   return core::Ok{};

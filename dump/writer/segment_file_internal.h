@@ -29,6 +29,8 @@ class SegmentFile {
   core::Status writeTensor(const std::string& path, core::DType dtype, const ChunkGrid& grid,
                            std::span<const StoredChunk* const> chunks,
                            std::span<const std::int64_t> iterations, const DataRegion* region = nullptr);
+  /// The recipe of a dataset that holds sources of an input.
+  core::Status writeDivisor(const std::string& path, float divisor);
   /// An object of another file with everything below it, as it is.
   core::Status copyFrom(hid_t file, const std::string& path);
 

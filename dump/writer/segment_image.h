@@ -27,6 +27,10 @@ struct SegmentImage {
   std::uint64_t size = 0;                       // of the file
   std::uint64_t rawBytes = 0, storedBytes = 0;  // of /tensor
   std::int64_t tensors = 0;
+  std::vector<std::int64_t> checkpoints, batches;  // iterations of which /state and /batch hold all
+  std::uint64_t stateBytes = 0, batchBytes = 0;    // of these, raw
+
+  bool hasValues() const { return tensors > 0 || !checkpoints.empty() || !batches.empty(); }
 };
 
 /// As commitFile() (commit_file.h). Returns the hash of the whole file.

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "core_engine/base/log.h"
@@ -26,7 +27,8 @@ KeptSegment keptSegment(const SegmentLine& line) {
           .last = line.iterations.back(),
           .iterations = static_cast<std::int64_t>(line.iterations.size()),
           .bytes = line.bytes,
-          .values = line.tensors > 0,
+          .values = line.hasValues(),
+          .checkpoint = !line.checkpoints.empty(),
           .dropped = line.tensorsDropped};
 }
 
@@ -45,7 +47,7 @@ SegmentStore::SegmentStore(std::filesystem::path folder, int rank, RetentionRule
 core::Result<SegmentWriter::Image> SegmentStore::buildWithin(
     std::span<const IterationRecord* const> iterations) {
   MSDBG_ASSIGN(SegmentWriter::Image image, m_writer.build(m_next, iterations, true));
-  if (image.tensors == 0 || image.size <= m_retention.maxBytes()) return image;
+  if (!image.hasValues() || image.size <= m_retention.maxBytes()) return image;
   if (!m_tooLarge) {
     core::logWarn(
         "iteration " + std::to_string(iterations[0]->iteration) + " takes " + core::formatBytes(image.size) +
@@ -63,9 +65,10 @@ core::Status SegmentStore::commit(std::span<const IterationRecord* const> iterat
   line.graph = iterations[0]->plan->version;
   for (const IterationRecord* record : iterations) line.iterations.push_back(record->iteration);
   line.incomplete = !iterations.back()->complete;
-  line.tensorsDropped = image.tensors == 0 && (m_tooLarge || !iterations[0]->rows.empty());
+  line.tensorsDropped = !image.hasValues() && (m_tooLarge || !iterations[0]->rows.empty());
   MSDBG_TRY(makeRoom(image.size));
   MSDBG_TRY(add(line, image));
+  m_hadCheckpoint = m_hadCheckpoint || !line.checkpoints.empty();
   m_retention.add(keptSegment(line));
   return makeRoom(0);
 }
@@ -76,6 +79,10 @@ core::Status SegmentStore::add(SegmentLine& line, const SegmentWriter::Image& im
   line.rawBytes = image.rawBytes;
   line.storedBytes = image.storedBytes;
   line.tensors = image.tensors;
+  line.checkpoints = image.checkpoints;
+  line.batches = image.batches;
+  line.stateBytes = image.stateBytes;
+  line.batchBytes = image.batchBytes;
   MSDBG_ASSIGN(const core::Hash128 hash, commitImage(m_folder / line.file, image));
   line.hash = hash.text();
   m_bytesWritten += line.bytes;

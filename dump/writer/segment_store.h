@@ -26,6 +26,9 @@ class SegmentStore {
   void release() { m_journal.reset(); }
   /// An iteration alone exceeded maxBytes: copies of tensors are of no use any more.
   bool tooLarge() const { return m_tooLarge; }
+  /// There were checkpoints, and the last was dropped with its segment: from what is left nothing can be
+  /// computed again until the next one.
+  bool lacksCheckpoint() const { return m_hadCheckpoint && !m_retention.hasCheckpoint(); }
   std::uint64_t bytesWritten() const { return m_bytesWritten; }
 
  private:
@@ -41,7 +44,7 @@ class SegmentStore {
   SegmentWriter m_writer, m_dropper;  // two: a built segment waits in memory while old ones make room for it
   std::int64_t m_next = 0;
   std::uint64_t m_bytesWritten = 0;
-  bool m_tooLarge = false;
+  bool m_tooLarge = false, m_hadCheckpoint = false;
 };
 
 }  // namespace msdbg::dump

@@ -39,6 +39,15 @@ core::Status writeIterations(SegmentFile& file, Iterations iterations) {
   return file.writeColumn("/iteration/finished_at", H5T_IEEE_F64LE, {rows}, bytesOf(finishedAt), {});
 }
 
+// Which iterations have something.
+core::Status writeFlags(SegmentFile& file, const std::string& path, std::span<const std::int64_t> iterations,
+                        const std::vector<std::int64_t>& those) {
+  std::vector<std::uint8_t> flags;
+  for (const std::int64_t iteration : iterations)
+    flags.push_back(std::ranges::binary_search(those, iteration));
+  return file.writeColumn(path, H5T_STD_U8LE, {flags.size()}, bytesOf(flags), {});
+}
+
 struct Series {
   std::vector<std::int64_t> iterations;
   std::vector<double> values;
@@ -124,6 +133,25 @@ core::Status writeHashes(SegmentFile& file, Iterations iterations, std::span<con
                           bytesOf(hashes), numbers);
 }
 
+const char* sectionPath(Section section) {
+  if (section == Section::kTensor) return "/tensor";
+  return section == Section::kState ? "/state" : "/batch";
+}
+
+// Whether a checkpoint or a batch is whole: an iteration can be interrupted while its sources are copied.
+bool hasAll(const IterationRecord& record, Section section) {
+  const std::size_t wanted =
+      section == Section::kState ? record.plan->stateTensors : record.plan->batchTensors;
+  const auto first = record.rows.lower_bound({section, 0});
+  const auto last = record.rows.lower_bound({static_cast<Section>(static_cast<int>(section) + 1), 0});
+  return wanted > 0 && static_cast<std::size_t>(std::distance(first, last)) == wanted;
+}
+
+std::uint64_t& rawBytesOf(SegmentWriter::Image& image, Section section) {
+  if (section == Section::kTensor) return image.rawBytes;
+  return section == Section::kState ? image.stateBytes : image.batchBytes;
+}
+
 }  // namespace
 
 struct SegmentWriter::Impl {
@@ -138,16 +166,15 @@ struct SegmentWriter::Impl {
     std::vector<std::int64_t> iterations;
     std::vector<const TensorRow*> rows;
   };
-  core::Result<std::uint64_t> writeSeries(SegmentFile& file, std::int64_t tensor, const std::string& path,
+  core::Result<std::uint64_t> writeSeries(SegmentFile& file, RowKey key, const std::string& path,
                                           const TensorSeries& series);
-  std::vector<StoredChunk> sharedChunks(std::int64_t tensor, const ChunkGrid& grid,
-                                        const TensorSeries& series);
+  std::vector<StoredChunk> sharedChunks(RowKey key, const ChunkGrid& grid, const TensorSeries& series);
   core::Status writeTensors(SegmentFile& file, Iterations iterations, Image& image);
   core::Status finish(Image& result);
 };
 
 // Small rows: gathered chunk by chunk.
-std::vector<StoredChunk> SegmentWriter::Impl::sharedChunks(std::int64_t tensor, const ChunkGrid& grid,
+std::vector<StoredChunk> SegmentWriter::Impl::sharedChunks(RowKey key, const ChunkGrid& grid,
                                                            const TensorSeries& series) {
   std::vector<StoredChunk> chunks;
   const std::size_t element = core::dtypeSize(series.rows[0]->dtype);
@@ -158,12 +185,12 @@ std::vector<StoredChunk> SegmentWriter::Impl::sharedChunks(std::int64_t tensor, 
       const auto bytes = series.rows[r]->raw.bytes();
       gathered.insert(gathered.end(), bytes.begin(), bytes.end());
     }
-    chunks.push_back(encoder.shared(tensor, gathered, grid.chunkBytes(), element));
+    chunks.push_back(encoder.shared(key, gathered, grid.chunkBytes(), element));
   }
   return chunks;
 }
 
-core::Result<std::uint64_t> SegmentWriter::Impl::writeSeries(SegmentFile& file, std::int64_t tensor,
+core::Result<std::uint64_t> SegmentWriter::Impl::writeSeries(SegmentFile& file, RowKey key,
                                                              const std::string& path,
                                                              const TensorSeries& series) {
   const TensorRow& first = *series.rows[0];
@@ -177,27 +204,34 @@ core::Result<std::uint64_t> SegmentWriter::Impl::writeSeries(SegmentFile& file, 
       for (const StoredChunk& c : row->chunks) chunks.push_back(&c);
     }
   } else {
-    shared = sharedChunks(tensor, grid, series);
+    shared = sharedChunks(key, grid, series);
     for (const StoredChunk& c : shared) chunks.push_back(&c);
   }
   MSDBG_TRY(file.writeTensor(path, first.dtype, grid, chunks, series.iterations, &region));
+  if (first.divisor) MSDBG_TRY(file.writeDivisor(path, *first.divisor));
   std::uint64_t stored = 0;
   for (const StoredChunk& c : shared) stored += c.size;
   return stored;
 }
 
 core::Status SegmentWriter::Impl::writeTensors(SegmentFile& file, Iterations iterations, Image& result) {
-  std::map<std::int64_t, TensorSeries> all;
+  std::map<RowKey, TensorSeries> all;
   for (const IterationRecord* record : iterations) {
-    for (const auto& [tensor, row] : record->rows) {
-      all[tensor].iterations.push_back(record->iteration);
-      all[tensor].rows.push_back(&row);
-      result.rawBytes += row.rawBytes;
+    const bool state = hasAll(*record, Section::kState), batch = hasAll(*record, Section::kBatch);
+    if (state) result.checkpoints.push_back(record->iteration);
+    if (batch) result.batches.push_back(record->iteration);
+    for (const auto& [key, row] : record->rows) {
+      if ((key.section == Section::kState && !state) || (key.section == Section::kBatch && !batch)) continue;
+      all[key].iterations.push_back(record->iteration);
+      all[key].rows.push_back(&row);
+      rawBytesOf(result, key.section) += row.rawBytes;
     }
   }
-  for (const auto& [tensor, series] : all) {
-    const std::string name = iterations[0]->plan->graph.tensor(core::TensorId(tensor)).fullName();
-    MSDBG_ASSIGN(const std::uint64_t stored, writeSeries(file, tensor, datasetPath("/tensor", name), series));
+  for (const auto& [key, series] : all) {
+    const std::string name = iterations[0]->plan->graph.tensor(core::TensorId(key.tensor)).fullName();
+    MSDBG_ASSIGN(const std::uint64_t stored,
+                 writeSeries(file, key, datasetPath(sectionPath(key.section), name), series));
+    if (key.section != Section::kTensor) continue;
     result.storedBytes += stored;
     ++result.tensors;
   }
@@ -224,20 +258,20 @@ void SegmentWriter::configure(bool compress, StageClock* clock) {
 
 bool SegmentWriter::ownChunks(std::uint64_t rowBytes) { return kSharedChunk / rowBytes <= 1; }
 
-void SegmentWriter::encode(std::int64_t tensor, TensorRow& row) {
-  m_impl->encoder.encode(tensor, row, row.raw.bytes(), 1);
+void SegmentWriter::encode(RowKey key, TensorRow& row) {
+  m_impl->encoder.encode(key, row, row.raw.bytes(), 1);
   const bool copyNeeded =
       std::ranges::any_of(row.chunks, [](const auto& chunk) { return chunk.own.empty(); });
   if (!copyNeeded) row.raw.reset();
 }
 
 core::Result<SegmentWriter::Image> SegmentWriter::build(std::int64_t segment, Iterations iterations,
-                                                        bool tensors) {
+                                                        bool values) {
   Image result;
   const std::vector<std::int64_t> numbers = numbersOf(iterations);
   const GraphPlan& plan = *iterations[0]->plan;
   m_impl->region = DataRegion();
-  if (tensors) MSDBG_TRY(m_impl->region.lay(iterations, result));
+  if (values) MSDBG_TRY(m_impl->region.lay(iterations, result));
   const StageTimer timer(m_impl->clock, Stage::kBuild, 0);
   MSDBG_ASSIGN(SegmentFile file, SegmentFile::begin(m_impl->image, m_impl->region.end()));
   MSDBG_TRY(file.writeRoot(segment, m_impl->rank, plan.version));
@@ -245,7 +279,9 @@ core::Result<SegmentWriter::Image> SegmentWriter::build(std::int64_t segment, It
   MSDBG_TRY(writeScalars(file, iterations));
   MSDBG_TRY(writeStatistics(file, iterations, numbers));
   MSDBG_TRY(writeHashes(file, iterations, numbers));
-  if (tensors) MSDBG_TRY(m_impl->writeTensors(file, iterations, result));
+  if (values) MSDBG_TRY(m_impl->writeTensors(file, iterations, result));
+  if (plan.checkpoints) MSDBG_TRY(writeFlags(file, "/iteration/checkpoint", numbers, result.checkpoints));
+  if (plan.batches) MSDBG_TRY(writeFlags(file, "/iteration/batch", numbers, result.batches));
   MSDBG_TRY(m_impl->finish(result));
   return result;
 }

@@ -25,15 +25,15 @@ class SegmentWriter {
   /// complete.
   static bool ownChunks(std::uint64_t rowBytes);
   /// Cuts and compresses such a row; its copy is released when all chunks were compressed.
-  void encode(std::int64_t tensor, TensorRow& row);
+  void encode(RowKey key, TensorRow& row);
 
   /// Valid until the next call.
   using Image = SegmentImage;
-  /// All iterations have one graph version and, per tensor, one shape. `tensors` false: their values are left
-  /// out.
+  /// All iterations have one graph version and, per tensor, one shape. `values` false: /tensor, /state
+  /// and /batch are left out.
   core::Result<Image> build(std::int64_t segment, std::span<const IterationRecord* const> iterations,
-                            bool tensors);
-  /// The same segment without /tensor; everything else is copied from its file.
+                            bool values);
+  /// The same segment without /tensor, /state and /batch; everything else is copied from its file.
   core::Result<Image> withoutTensors(std::int64_t segment, const std::filesystem::path& file,
                                      std::int64_t graph);
 

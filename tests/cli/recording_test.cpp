@@ -44,7 +44,10 @@ TEST_CASE("The bytes that --dry-run tells are those that the recording then has"
       {"--tensors", "*conv1*", "--every", "5"},
       {"-n", "2", "--record", "grad(*)=full,every=10", "--record", "*=full,kind=weight,ranks=0"},
       {"--policy", "full", "--record", "*=none,kind=optimizer_state", "--record", "*=stats,op=Conv*",
-       "--iterations", "1-8"}};
+       "--iterations", "1-8"},
+      {"--policy", "record"},
+      {"-n", "2", "--policy", "record", "--record", "grad(*)=full,every=10", "--checkpoint-every", "5"},
+      {"--policy", "stats", "--batches", "--checkpoint-every", "auto", "--iterations", "3-7,9-"}};
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const std::string run = folder / (std::to_string(i) + ".msdbg");
     const Words words = dumpLenet(run, cases[i]);
@@ -63,7 +66,12 @@ TEST_CASE("The bytes that --dry-run tells are those that the recording then has"
     }
     CHECK(values == expected["value_bytes"]);
     CHECK(statistics == expected["statistics_bytes"]);
-    CHECK(values + statistics == expected["bytes"]);
+    CHECK(values + statistics + expected["batch_bytes"].get<std::int64_t>() +
+              expected["state_bytes"].get<std::int64_t>() ==
+          expected["bytes"]);
+    CHECK(expected["batch_bytes"] == info["storage"]["batch_bytes"]);
+    CHECK(expected["state_bytes"] == info["storage"]["state_bytes"]);
+    CHECK(expected["checkpoints"] == info["ranks"][0]["checkpoints"].size());
   }
 }
 
@@ -81,6 +89,40 @@ TEST_CASE("Full for gradients every 10 iterations, statistics for the rest", "[c
   CHECK(policy["policy"] == "stats");
   CHECK_THAT(msdbg({"info", run}).out, Catch::Contains("recorded grad(*)=full,every=10; *=stats\n"));
   CHECK(msdbg({"verify", run}).exitStatus == 0);
+}
+
+TEST_CASE("Policy record says what can be computed again, and how far checkpoints are apart", "[cli]") {
+  const TempDir folder;
+  const std::string run = folder / "run.msdbg";
+  const Words words = dumpLenet(run, {"--policy", "record", "--record", "grad(*)=full,every=10"});
+  const Json expected = msdbgJson(with(words, "--dry-run"))["expected"];
+  CHECK_THAT(msdbg(with(words, "--dry-run")).out, Catch::Contains("batches ") &&
+                                                      Catch::Contains("checkpoints, every ") &&
+                                                      Catch::Contains("*=record"));
+  msdbgJson(words);
+  const Json info = msdbgJson({"info", run});
+  CHECK(info["recomputable"] == "0-11");
+  CHECK(info["ranks"][0]["batches"] == "0-11");
+  CHECK(info["policy"]["checkpoint_every"] == expected["checkpoint_every"]);
+  CHECK(info["policy"]["batches"] == true);
+  CHECK_THAT(msdbg({"info", run}).out, Catch::Contains("replay   iterations 0-11 can be computed again: ") &&
+                                           Catch::Contains("batches of 12 iterations\n"));
+  CHECK(stored(run, "grad(network/conv1/weight)") == 2);
+  CHECK(msdbg({"verify", run}).exitStatus == 0);
+  CHECK(msdbg({"stats", run, "--tensor", "conv1/weight"}).exitStatus != 1);
+}
+
+TEST_CASE("A program started by hand is told by the environment to keep checkpoints and batches", "[cli]") {
+  const TempDir folder;
+  const RunOptions options = {
+      .environment = {{"MSDBG_DUMP", "run.msdbg"},
+                      {"MSDBG_DUMP_OPTIONS", R"({"checkpoint_every": 3, "batches": true})"}},
+      .folder = folder.path()};
+  REQUIRE(runMsdbg({"train-model", "lenet5", "--batch", "8", "--steps", "5", "--threads", "1"}, options)
+              .exitStatus == 0);
+  const Json info = msdbgJson({"info", folder / "run.msdbg"});
+  CHECK(info["ranks"][0]["checkpoints"] == Json({0, 3}));
+  CHECK(info["recomputable"] == "0-4");
 }
 
 TEST_CASE("Full for weights on rank 0", "[cli]") {

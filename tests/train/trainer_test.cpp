@@ -4,7 +4,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "core_engine/models/model.h"
 #include "core_engine/runtime/executor.h"
+#include "core_engine/tensor/statistics.h"
 #include "core_engine/train/layers.h"
 #include "tests/train/plain_run.h"
 
@@ -208,4 +210,97 @@ TEST_CASE("evaluation counts the rows asked for and changes nothing") {
         Approx(std::round(trainer.evaluateAccuracy(*data, 25) * 25)));
   CHECK(std::ranges::equal(trainer.executor().value(weight).byteSpan(), before.byteSpan()));
   CHECK(trainer.iteration() == Iteration{3});
+}
+
+TEST_CASE("a fresh trainer restored to a state goes on with the same bits") {
+  const std::unique_ptr<DataLoader> loader = makeLoader("digits", {.batch = 16, .seed = 4}).orThrow();
+  const auto train = [&](Trainer& trainer, std::int64_t until) {
+    std::vector<double> losses;
+    while (trainer.iteration().value < until)
+      losses.push_back(trainer.step(loader->batch(trainer.iteration(), Rank(0), 1)).loss);
+    return losses;
+  };
+  const ModelInfo& model = *findModel("lenet5");
+  PlainRun run;
+  Graph g("network"), other("network");
+  Trainer first(run, g, model.build(g, {.batch = 16}), model.optimizer);
+  train(first, 3);
+  const TrainingState state = first.state();
+  CHECK(state.iteration == Iteration{3});
+  const std::vector<double> losses = train(first, 6);
+  run.seedValue = 99;  // other initial values
+  Trainer second(run, other, model.build(other, {.batch = 16}), model.optimizer);
+  second.restore(state);
+  CHECK(second.iteration() == Iteration{3});
+  CHECK(train(second, 6) == losses);
+  const TrainingState a = first.state(), b = second.state();
+  REQUIRE(a.tensors.size() == b.tensors.size());
+  for (std::size_t i = 0; i < a.tensors.size(); ++i) {
+    CHECK(a.tensors[i].first == b.tensors[i].first);
+    CHECK(hashTensor(a.tensors[i].second) == hashTensor(b.tensors[i].second));
+  }
+}
+
+TEST_CASE("a state that is not the graph's is refused, and nothing is changed") {
+  Small model;
+  PlainRun run;
+  Trainer trainer(run, model.g, model.loss, Sgd{.lr = 0.5});
+  trainer.step(smallBatch());
+  const TrainingState good = trainer.state();
+  const auto refused = [&](TrainingState state) { return messageOf([&] { trainer.restore(state); }); };
+  TrainingState state = good;
+  state.tensors.pop_back();
+  CHECK_THAT(refused(state), Contains("has no " + good.tensors.back().first));
+  state = good;
+  state.tensors.emplace_back("small/other:0", Tensor::scalar(1.0f));
+  CHECK_THAT(refused(state), Contains("small/other:0"));
+  state = good;
+  state.tensors[0].second = Tensor::zeros(DType::Float32, {1, 1});
+  CHECK_THAT(refused(state), Contains(good.tensors[0].first) && Contains("[1, 1]"));
+  CHECK(trainer.iteration() == Iteration{1});
+  for (const auto& [name, tensor] : trainer.state().tensors)
+    for (const auto& [known, before] : good.tensors)
+      if (name == known) CHECK(hashTensor(tensor) == hashTensor(before));
+}
+
+TEST_CASE("the observer is told what inputs were made from, and a wrong source is refused") {
+  struct Sources : Notes {
+    std::size_t given = 0;
+    void sourcesGiven(Iteration i, std::span<const GivenSource> sources) override {
+      calls.push_back("sources " + std::to_string(i.value));
+      given = sources.size();
+    }
+  };
+  Small model;
+  Sources notes;
+  PlainRun run;
+  run.watching = &notes;
+  Trainer trainer(run, model.g, model.loss, Sgd{.lr = 0.25});
+  Batch batch = smallBatch();
+  trainer.step(batch);
+  batch.sources = {{"x", {*batch.find("x"), 1}}};
+  trainer.step(batch);
+  CHECK(notes.calls ==
+        std::vector<std::string>{"graph", "start 0", "end 0", "sources 1", "start 1", "end 1"});
+  CHECK(notes.given == 1);
+  batch.sources = {{"x", {Tensor::zeros(DType::UInt8, {1}), 255}}};
+  CHECK_THAT(messageOf([&] { trainer.step(batch); }),
+             Contains("iteration 2") && Contains("'x'") && Contains("cannot become"));
+}
+
+TEST_CASE("a batch may give the learning rate") {
+  Small model;
+  Notes notes;
+  PlainRun run;
+  run.watching = &notes;
+  Trainer trainer(run, model.g, model.loss, Sgd{.lr = 0.25});
+  Batch batch = smallBatch();
+  for (const TensorInfo& info : model.g.tensors())
+    if (info.role == TensorRole::kHyperparameter)
+      batch.tensors.emplace_back(info.name, Tensor::of<float>({}, std::vector<float>{0.125f}));
+  REQUIRE(batch.tensors.size() == 3);
+  trainer.step(batch);
+  CHECK(notes.scalar("learning_rate") == 0.125);
+  trainer.step(smallBatch());
+  CHECK(notes.scalar("learning_rate") == 0.25);
 }

@@ -1,0 +1,24 @@
+// What is kept so that a run can be computed again: checkpoints (the state before an iteration) and batches
+// (what it was given). Which tensors these hold, and how often a checkpoint is kept. Pure functions.
+#pragma once
+
+#include "dump/policy/record_options.h"
+
+namespace msdbg::dump {
+
+/// Parameters, optimizer states and constants: a checkpoint holds all of them (core::isCarried).
+bool inCheckpoint(const core::TensorInfo& tensor);
+/// Inputs, labels, hyperparameters: a batch holds all of them.
+bool inBatch(const core::TensorInfo& tensor);
+/// It has no bytes, so none are kept.
+bool isEmpty(const core::TensorInfo& tensor);
+std::uint64_t checkpointBytes(const core::Graph& graph);  // of one, raw
+
+/// C: a checkpoint is kept in the first recorded iteration and in the first one that is at least C later than
+/// the last; 0: none is kept. `auto` is the least C with which checkpoints take no more than one hundredth of
+/// the bytes of all tensors of all iterations.
+std::int64_t checkpointInterval(const RecordOptions& options, const core::Graph& graph);
+/// How many that are in `steps` iterations from 0.
+std::int64_t countCheckpoints(const RecordOptions& options, std::int64_t interval, std::int64_t steps);
+
+}  // namespace msdbg::dump

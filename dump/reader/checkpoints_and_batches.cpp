@@ -1,0 +1,135 @@
+// RunReader: what a run can be computed again from. Iterations come from the journals; segments are opened
+// for the values.
+#include <algorithm>
+#include <iterator>
+
+#include "dump/policy/checkpoints.h"
+#include "dump/reader/run_reader_internal.h"
+#include "dump/statistics_columns.h"
+
+namespace msdbg::dump {
+namespace {
+
+using Held = std::vector<std::int64_t> SegmentLine::*;
+
+std::vector<std::int64_t> heldBy(const std::map<std::int64_t, RankIndex>& ranks, core::Rank rank, Held held) {
+  std::vector<std::int64_t> iterations;
+  const auto at = ranks.find(rank.value);
+  if (at == ranks.end()) return iterations;
+  for (const SegmentLine& line : at->second.segments)
+    iterations.insert(iterations.end(), (line.*held).begin(), (line.*held).end());
+  std::ranges::sort(iterations);
+  return iterations;
+}
+
+// An iteration follows when it has a batch, and begins with a checkpoint or comes after one that follows.
+std::vector<std::int64_t> following(const std::vector<std::int64_t>& checkpoints,
+                                    const std::vector<std::int64_t>& batches) {
+  std::vector<std::int64_t> reached;
+  for (const std::int64_t batch : batches) {
+    const bool next = !reached.empty() && reached.back() + 1 == batch;
+    if (next || std::ranges::binary_search(checkpoints, batch)) reached.push_back(batch);
+  }
+  return reached;
+}
+
+core::Error missing(const char* what, core::Rank rank, core::Iteration iteration, const char* how) {
+  return {core::ErrorCode::kUnavailable, std::string("no ") + what + " is recorded of rank " +
+                                             std::to_string(rank.value) + ", iteration " +
+                                             std::to_string(iteration.value) + "; " + how};
+}
+
+}  // namespace
+
+core::Error RunReader::Impl::damaged(core::Rank rank, core::Iteration iteration, const core::Error& error) {
+  const SegmentLine* line = lineOf(rank, iteration);
+  if (!line) return error;
+  addDamage(ranks.at(rank.value), *line, error, {iteration.value});
+  return core::Error(core::ErrorCode::kDamaged, error.message())
+      .in(folder.string() + ": rank_" + std::to_string(rank.value) + "/" + line->file);
+}
+
+std::vector<std::int64_t> RunReader::checkpoints(core::Rank rank) const {
+  return heldBy(m_impl->ranks, rank, &SegmentLine::checkpoints);
+}
+
+std::vector<std::int64_t> RunReader::batches(core::Rank rank) const {
+  return heldBy(m_impl->ranks, rank, &SegmentLine::batches);
+}
+
+// A rank alone cannot be computed: collectives need all of them.
+std::vector<std::int64_t> RunReader::recomputable() const {
+  std::vector<std::int64_t> all;
+  for (int rank = 0; rank < m_impl->info.ranks; ++rank) {
+    const auto here = following(checkpoints(core::Rank(rank)), batches(core::Rank(rank)));
+    std::vector<std::int64_t> both;
+    std::ranges::set_intersection(all, here, std::back_inserter(both));
+    all = rank == 0 ? here : both;
+  }
+  return all;
+}
+
+std::optional<CheckpointInterval> RunReader::checkpointInterval(core::Rank rank) const {
+  const auto at = m_impl->ranks.find(rank.value);
+  if (at == m_impl->ranks.end() || !at->second.journal.checkpoints) return std::nullopt;
+  return CheckpointInterval{at->second.journal.checkpoints->every, at->second.journal.checkpoints->bytes};
+}
+
+core::Result<core::TrainingState> RunReader::checkpoint(core::Rank rank, core::Iteration iteration) {
+  const SegmentLine* line = m_impl->lineOf(rank, iteration);
+  if (!line || !std::ranges::binary_search(line->checkpoints, iteration.value))
+    return missing("checkpoint", rank, iteration, "record with --policy record or --checkpoint-every");
+  MSDBG_ASSIGN(Impl::OpenSegment * segment, m_impl->segment(rank, iteration));
+  line = m_impl->lineOf(rank, iteration);
+  MSDBG_ASSIGN(const core::Graph* graph, m_impl->graphOf(line->graph));
+  core::TrainingState state{iteration, {}};
+  for (const core::TensorInfo& tensor : graph->tensors()) {
+    if (!inCheckpoint(tensor)) continue;
+    auto value = isEmpty(tensor) ? core::Tensor::zeros(tensor.dtype, tensor.shape)
+                                 : segment->reader->state(tensor, iteration.value);
+    if (!value.ok()) return m_impl->damaged(rank, iteration, value.error());
+    state.tensors.emplace_back(tensor.fullName(), std::move(*value));
+  }
+  return state;
+}
+
+core::Result<core::Batch> RunReader::batch(core::Rank rank, core::Iteration iteration) {
+  const SegmentLine* line = m_impl->lineOf(rank, iteration);
+  if (!line || !std::ranges::binary_search(line->batches, iteration.value))
+    return missing("batch", rank, iteration, "record with --policy record or --batches");
+  MSDBG_ASSIGN(Impl::OpenSegment * segment, m_impl->segment(rank, iteration));
+  line = m_impl->lineOf(rank, iteration);
+  MSDBG_ASSIGN(const core::Graph* graph, m_impl->graphOf(line->graph));
+  core::Batch batch{iteration, {}, {}};
+  for (const core::TensorInfo& tensor : graph->tensors()) {
+    if (!inBatch(tensor)) continue;
+    const core::Status added = m_impl->addInput(*segment->reader, rank, iteration, tensor, batch);
+    if (!added.ok()) return m_impl->damaged(rank, iteration, added.error());
+  }
+  return batch;
+}
+
+core::Status RunReader::Impl::addInput(SegmentReader& segment, core::Rank rank, core::Iteration iteration,
+                                       const core::TensorInfo& tensor, core::Batch& batch) {
+  if (isEmpty(tensor)) {
+    batch.tensors.emplace_back(tensor.name, core::Tensor::zeros(tensor.dtype, tensor.shape));
+    return core::Ok{};
+  }
+  MSDBG_ASSIGN(SegmentReader::RecordedInput recorded, segment.input(tensor, iteration.value));
+  const std::string path = "/batch/" + tensor.fullName();
+  auto input = recorded.made ? core::makeInput(recorded.source, tensor.dtype, tensor.shape)
+                             : core::Result<core::Tensor>(recorded.source.values);
+  if (!input.ok()) return input.error().in(path);
+  const auto id = graph.findTensor(tensor.fullName());
+  const auto known = id ? row(rank, iteration, *id) : core::Result<const StatisticsRow*>(nullptr);
+  if (!known.ok()) return known.error();
+  if (*known && hashed(**known) && core::hashTensor(*input) != (*known)->values.hash)
+    return core::Error(core::ErrorCode::kDamaged, path + ": the input of iteration " +
+                                                      std::to_string(iteration.value) +
+                                                      " does not match its recorded hash");
+  batch.tensors.emplace_back(tensor.name, std::move(*input));
+  if (recorded.made) batch.sources.emplace_back(tensor.name, std::move(recorded.source));
+  return core::Ok{};
+}
+
+}  // namespace msdbg::dump
