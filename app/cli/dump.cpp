@@ -14,6 +14,7 @@
 #include "app/cli/progress.h"
 #include "app/cli/table.h"
 #include "app/cli/timing_text.h"
+#include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
 #include "dump/reader/run_reader.h"
 #include "dump/session/run_start.h"
@@ -32,6 +33,16 @@ void printPlan(const DumpPlan& plan, bool json) {
   fmt::print("expected  {}\n", expectedText(plan));
   if (plan.record.onHit.on()) fmt::print("on hit    {}\n", onHitText(plan.record.onHit));
   fflush(stdout);
+}
+
+// Values can go when the disk gets full, statistics cannot.
+void warnOfDisk(const DumpPlan& plan) {
+  const std::uint64_t spare = dump::spareBytes(plan.disk, plan.record.keepFree);
+  if (!plan.size || plan.size->statisticsBytes <= spare) return;
+  core::logWarn(
+      fmt::format("the statistics alone will take {}, and the disk has {} to spare (--keep-free): free some "
+                  "space, or record less with --every or --record",
+                  core::formatBytes(plan.size->statisticsBytes), core::formatBytes(spare)));
 }
 
 dump::RunInfo startInfo(const DumpPlan& plan, const Context& context) {
@@ -104,8 +115,8 @@ Result<Recorded> launchAndWatch(const DumpPlan& plan, const Context& context) {
   MSDBG_ASSIGN(const std::unique_ptr<Launch> launch,
                Launch::start({plan.program, plan.environment(), context.json}, plan.ranks));
   DumpProgress progress(plan);
-  MonitorOptions options{plan.run, plan.record.watchdogSeconds, context.cancel,
-                         [&](const auto& now) { progress(now); }};
+  MonitorOptions options{plan.run, plan.record.watchdogSeconds, plan.record.onError == dump::OnError::kStop,
+                         context.cancel, [&](const auto& now) { progress(now); }};
   Recorded recorded{monitorRun(*launch, options), launch->control().progress(), 0};
   recorded.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return recorded;
@@ -122,8 +133,9 @@ Result<Recorded> record(const DumpPlan& plan, const Context& context) {
     MSDBG_TRY(finishInfo(plan, end));
     return recorded.error();
   }
-  MSDBG_TRY(finishInfo(plan, recorded->outcome.end));
-  return recorded;
+  const core::Status finished = finishInfo(plan, recorded->outcome.end);
+  if (!finished.ok() && recorded->outcome.exitStatus == kExitFine) return finished.error();
+  return recorded;  // else what broke the recording is told
 }
 
 Json planJson(const DumpPlan& plan) {
@@ -136,6 +148,8 @@ Json planJson(const DumpPlan& plan) {
   json["seed"] = plan.seed;
   json["steps"] = plan.steps ? Json(*plan.steps) : Json();
   json["max_bytes"] = plan.record.maxBytes;
+  json["free_bytes"] = plan.disk.free;
+  json["budget_bytes"] = plan.budget();
   json["rules"] = Json::array();
   for (const dump::Rule& rule : plan.record.allRules()) json["rules"].push_back(dump::ruleText(rule));
   json["on_hit"] = onHitJson(plan.record.onHit);
@@ -176,7 +190,7 @@ void printRecorded(const DumpPlan& plan, const Recorded& recorded, bool timing) 
              core::formatBytes(bytesIn(plan.run)));
   if (recorded.progress.iterations > 0) fmt::print(", last loss {:.5g}", recorded.progress.loss);
   fmt::print("\n");
-  if (!fs::exists(plan.run / "rank_0")) {
+  if (!fs::exists(plan.run / "rank_0") && recorded.outcome.exitStatus == kExitFine) {
     fmt::print(
         "nothing was recorded: the program made no msdbg::Session (see README: recording your own "
         "program)\n");
@@ -190,6 +204,7 @@ Result<int> dumpRun(const DumpOptions& options, const Context& context) {
   MSDBG_ASSIGN(const DumpPlan plan, planDump(options, context));
   if (options.dryRun && context.json) return printJson(planJson(plan)), kExitFine;
   printPlan(plan, context.json);
+  warnOfDisk(plan);
   if (options.dryRun) return fmt::print("\n{}", rulesTable(plan)), kExitFine;
   catchSignal(SIGTERM);
   catchSignal(SIGHUP);
@@ -199,8 +214,7 @@ Result<int> dumpRun(const DumpOptions& options, const Context& context) {
     printRecordedJson(plan, recorded);
   else
     printRecorded(plan, recorded, options.timing);
-  if (failed(recorded))
-    printError(recorded.outcome.end.message + "; what was recorded is in " + plan.run.string());
+  if (failed(recorded)) printError(recorded.outcome.error + "; what was recorded is in " + plan.run.string());
   return recorded.outcome.exitStatus;
 }
 
@@ -248,6 +262,7 @@ Command dumpCommand() {
           "  msdbg dump mlp --policy stats --stop-on-hit --on-hit "
           "weight_change_too_large:abs_mean_update_ratio_gt=2\n"
           "  msdbg dump -n 4 -- ./train --epochs 3    a program of your own\n"
+          "  msdbg dump -n 4 --keep-last 1000 --max-size 20GB -- ./train             for a week\n"
           "A RULE is GLOB[,GLOB]...=POLICY[,KEY=VALUE[,VALUE]...]... POLICY: full (values and statistics), "
           "stats, record (hashes), none.\n"
           "It fits a tensor on a rank in an iteration when its globs and all its keys do:\n"

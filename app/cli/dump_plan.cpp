@@ -150,6 +150,10 @@ std::vector<std::pair<std::string, std::string>> DumpPlan::environment() const {
   return variables;
 }
 
+std::uint64_t DumpPlan::budget() const {
+  return std::min(record.maxBytes, dump::spareBytes(disk, record.keepFree));
+}
+
 Result<DumpPlan> planDump(DumpOptions options, const Context& context) {
   MSDBG_TRY(checkNumbers(options));
   takeModelFromTensors(options);
@@ -169,6 +173,7 @@ Result<DumpPlan> planDump(DumpOptions options, const Context& context) {
   const std::string name = plan.model.empty() ? fs::path(plan.program[0]).stem().string() : plan.model;
   plan.run = options.run.empty() ? freeName(name) : fs::path(options.run);
   while (plan.run.has_relative_path() && !plan.run.has_filename()) plan.run = plan.run.parent_path();
+  MSDBG_ASSIGN(plan.disk, dump::diskSpace(plan.run));
   return plan;
 }
 

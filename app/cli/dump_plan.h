@@ -11,6 +11,7 @@
 #include "app/cli/model_training.h"
 #include "app/cli/recording_options.h"
 #include "dump/policy/expected_size.h"
+#include "dump/writer/disk_space.h"
 
 namespace msdbg::app {
 
@@ -37,6 +38,10 @@ struct DumpPlan {
   dump::RecordOptions record;
   bool force = false;
   std::optional<dump::ExpectedSize> size;  // known for models
+  dump::DiskSpace disk;                    // where the run will lie
+
+  /// What the whole run may take: --max-size, or less where the disk has less to spare.
+  std::uint64_t budget() const;
 
   /// The variables a Session reads (dump/session/session.h).
   std::vector<std::pair<std::string, std::string>> environment() const;

@@ -27,21 +27,28 @@ std::string checkpointsText(const ExpectedSize& size) {
                      formatBytes(size.checkpointBytes), everyText(size));
 }
 
+// What limits the run: its budget, or the disk.
+std::string limitText(const DumpPlan& plan) {
+  if (plan.budget() == plan.record.maxBytes) return "--max-size";
+  return fmt::format("of {} free {} stay free: --keep-free", formatBytes(plan.disk.free),
+                     formatBytes(plan.record.keepFree.value_or(dump::defaultKeepFree(plan.disk.total))));
+}
+
 // Two numbers of bytes, of which the second is cut off by the budget.
 std::string totalText(const DumpPlan& plan) {
   const std::uint64_t all = plan.size->bytes();
   if (plan.record.onHit.on())
-    return fmt::format("{} of statistics, and values near hits within {} (--max-size)",
-                       formatBytes(plan.size->statisticsBytes), formatBytes(plan.record.maxBytes));
-  if (all <= plan.record.maxBytes) return formatBytes(all) + " before compression";
-  return fmt::format("{} before compression, cut to {} (--max-size, the newest are kept)", formatBytes(all),
-                     formatBytes(plan.record.maxBytes));
+    return fmt::format("{} of statistics, and values near hits within {} ({})",
+                       formatBytes(plan.size->statisticsBytes), formatBytes(plan.budget()), limitText(plan));
+  if (all <= plan.budget()) return formatBytes(all) + " before compression";
+  return fmt::format("{} before compression, cut to {} ({}, the newest are kept)", formatBytes(all),
+                     formatBytes(plan.budget()), limitText(plan));
 }
 
 }  // namespace
 
 std::string expectedText(const DumpPlan& plan) {
-  if (!plan.size) return fmt::format("at most {} (--max-size)", formatBytes(plan.record.maxBytes));
+  if (!plan.size) return fmt::format("at most {} ({})", formatBytes(plan.budget()), limitText(plan));
   const ExpectedSize& size = *plan.size;
   return fmt::format("{}: {} x {}{}{}, {} of {} with values", totalText(plan),
                      counted(size.iterations, "iteration"), mostBytes(size) == size.bytes() ? "" : "at most ",
@@ -97,7 +104,7 @@ std::string rulesTable(const DumpPlan& plan) {
 Json expectedJson(const DumpPlan& plan) {
   if (!plan.size) return nullptr;
   const ExpectedSize& size = *plan.size;
-  Json json = {{"bytes", std::min(size.bytes(), plan.record.maxBytes)},
+  Json json = {{"bytes", std::min(size.bytes(), plan.budget())},
                {"bytes_per_iteration", size.iterationBytes},
                {"iterations", size.iterations},
                {"tensors", size.tensors},

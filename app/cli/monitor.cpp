@@ -58,7 +58,7 @@ class Monitor {
         m_launch.kill();
       if (m_options.progress) m_options.progress(m_launch.control().progress());
     }
-    if (!m_trouble) lookAtExits();
+    if (!m_trouble) lookAtExits(true);
     if (!m_trouble && m_launch.launcherFailure()) launcherFailed(*m_launch.launcherFailure());
     if (!m_trouble) finished();
     return *m_trouble;
@@ -68,7 +68,7 @@ class Monitor {
   void lookForTrouble() {
     if (m_options.cancel.cancelled())
       interrupted();
-    else if (!lookAtExits())
+    else if (!lookAtExits(false))
       lookAtProgress();
     if (!m_trouble) return;
     m_endingSince = now();
@@ -83,7 +83,7 @@ class Monitor {
     return status ? " " + dump::placeText(*status) : "";
   }
 
-  void trouble(RunEnd end, int exitStatus) { m_trouble = Outcome{std::move(end), exitStatus}; }
+  void trouble(RunEnd end, int exitStatus) { m_trouble = Outcome{end, exitStatus, end.message}; }
 
   void interrupted() {
     RunEnd end;
@@ -96,11 +96,12 @@ class Monitor {
 
   // A rank that ended badly. One that only says it lost another is not the reason, if the reason is there
   // too.
-  bool lookAtExits() {
+  // Where only the recorder failed, the others are left to end in their own time.
+  bool lookAtExits(bool allEnded) {
     std::optional<int> found;
     for (int rank = 0; rank < m_launch.ranks(); ++rank) {
       const std::optional<int> status = m_launch.rankStatus(rank);
-      if (!status || *status == 0) continue;
+      if (!status || *status == 0 || (!allEnded && onlyRecorderFailed(rank, *status))) continue;
       const std::optional<RunEnd> own = journalEnd(m_options.run, rank);
       const bool blamesOther = own && own->state == "failed" && own->rank && *own->rank != rank;
       if (!found || !blamesOther) found = rank;
@@ -108,6 +109,10 @@ class Monitor {
     }
     if (found) rankEnded(*found, *m_launch.rankStatus(*found));
     return found.has_value();
+  }
+
+  bool onlyRecorderFailed(int rank, int status) const {
+    return shellStatus(status) == kExitDamaged && m_launch.control().process(rank).recorderFailure;
   }
 
   void rankEnded(int rank, int status) {
@@ -118,17 +123,14 @@ class Monitor {
     if (own && own->iteration) end.rank = own->rank, end.node = own->node, end.iteration = own->iteration;
     end.exitStatus = shellStatus(status);
     if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
+    if (onlyRecorderFailed(rank, status)) return recorderFailed(rank);
     describe(end, rank, own);
     trouble(end, shellStatus(status));
   }
 
   void describe(RunEnd& end, int rank, const std::optional<RunEnd>& own) const {
     const bool hasReason = own && !own->message.empty();
-    if (*end.exitStatus == kExitDamaged && m_launch.control().process(rank).recorderFailed) {
-      end = {};
-      end.state = "finished";
-      end.message = "the recorder of " + name(rank) + " failed (see above)";
-    } else if (hasReason && own->state == "failed") {
+    if (hasReason && own->state == "failed") {
       end.state = "failed";
       end.message = fmt::format("{} failed{}: {}", name(rank), ownPlace(end), own->message);
     } else if (end.signal) {
@@ -139,6 +141,16 @@ class Monitor {
       end.state = "failed";
       end.message = fmt::format("{} ended with status {}{}", name(rank), *end.exitStatus, ownPlace(end));
     }
+  }
+
+  // The rank has said it on stderr, when it happened.
+  void recorderFailed(int rank) {
+    RunEnd end;
+    end.state = m_options.stopOnRecorderFailure ? "stopped" : "finished";
+    end.message = fmt::format("the recorder of {} failed: {}", name(rank),
+                              *m_launch.control().process(rank).recorderFailure);
+    trouble(end, kExitDamaged);
+    m_trouble->error = "the recorder of " + name(rank) + " failed (see above)";
   }
 
   static std::string ownPlace(const RunEnd& end) {

@@ -15,6 +15,7 @@ namespace msdbg::app {
 struct MonitorOptions {
   std::filesystem::path run;
   double watchdogSeconds = 30;                                      // 0: no watchdog
+  bool stopOnRecorderFailure = false;                               // what the ranks do (--on-error)
   core::CancelToken cancel;                                         // Ctrl-C: the ranks are asked to stop
   std::function<void(const dump::RunControl::Progress&)> progress;  // called about ten times a second
 };
@@ -22,6 +23,7 @@ struct MonitorOptions {
 struct Outcome {
   dump::RunEnd end;
   int exitStatus = 0;  // of `msdbg dump`
+  std::string error;   // for stderr where exitStatus is not 0
 };
 
 Outcome monitorRun(Launch& launch, const MonitorOptions& options);

@@ -136,6 +136,11 @@ void RecordingOptions::addOptions(CLI::App& app) {
   app.add_option("--buffer", buffer,
                  "memory of a rank for what is not on disk yet (512MiB); training then waits")
       ->type_name("BYTES");
+  app.add_option("--keep-free", keepFree,
+                 "bytes of the disk that stay free (5 %, at most 1GiB): values go first, oldest first")
+      ->type_name("BYTES");
+  app.add_option("--on-error", onError, "when recording fails: training goes on (default), or stops")
+      ->type_name("continue|stop");
   app.add_option("--watchdog", watchdog,
                  "end the run when a rank makes no progress for so long (30; 0: never)")
       ->type_name("SECONDS");
@@ -166,6 +171,11 @@ Result<dump::RecordOptions> RecordingOptions::read() const {
   if (!iterations.empty())
     MSDBG_TRY(take(record.iterations, "--iterations", core::IndexList::parse(iterations)));
   if (!maxSize.empty()) MSDBG_TRY(take(record.maxBytes, "--max-size", core::parseBytes(maxSize)));
+  if (!keepFree.empty()) {
+    record.keepFree.emplace();
+    MSDBG_TRY(take(*record.keepFree, "--keep-free", core::parseBytes(keepFree)));
+  }
+  if (!onError.empty()) MSDBG_TRY(take(record.onError, "--on-error", dump::onErrorFromText(onError)));
   if (keepLast) record.keepLast = *keepLast;
   if (!compress.empty()) MSDBG_TRY(take(record.compress, "--compress", dump::compressFromName(compress)));
   if (!buffer.empty()) MSDBG_TRY(take(record.bufferBytes, "--buffer", core::parseBytes(buffer)));

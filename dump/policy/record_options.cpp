@@ -168,14 +168,23 @@ constexpr OptionKey kOptionKeys[] = {
                      const std::string& path) { options.maxBytes = bytesFrom(json, path); }},
     {"keep_last", [](RecordOptions& options, const Json& json,
                      const std::string& path) { options.keepLast = countFrom(json, path); }},
+    {"keep_free_bytes",
+     [](RecordOptions& options, const Json& json, const std::string& path) {
+       options.keepFree.reset();
+       if (json != "auto") options.keepFree = bytesFrom(json, path);
+     }},
+    {"on_error",
+     [](RecordOptions& options, const Json& json, const std::string& path) {
+       options.onError = orMistake(onErrorFromText(textFrom(json, path)), path);
+     }},
     {"buffer_bytes", [](RecordOptions& options, const Json& json,
                         const std::string& path) { options.bufferBytes = bytesFrom(json, path); }},
     {"on_hit", [](RecordOptions& options, const Json& json,
                   const std::string& path) { options.onHit = onHitFrom(json, path, options.onHit); }},
     {"compress",
-     [](RecordOptions& options, const Json& json, const std::string& path) {
-       options.compress = orMistake(compressFromName(textFrom(json, path)), path);
-     }},
+     [](RecordOptions& options, const Json& json,
+        const std::string&
+            path) { options.compress = orMistake(compressFromName(textFrom(json, path)), path); }},
     {"watchdog_seconds", [](RecordOptions& options, const Json& json, const std::string& path) {
        options.watchdogSeconds = secondsFrom(json, path);
      }}};
@@ -224,6 +233,12 @@ Result<bool> compressFromName(std::string_view name) {
   return Error(ErrorCode::kUsage, "'" + std::string(name) + "' is not a way to compress (auto, none)");
 }
 
+Result<OnError> onErrorFromText(const std::string& text) {
+  if (text == "stop") return OnError::kStop;
+  if (text == "continue") return OnError::kContinue;
+  return Error(ErrorCode::kUsage, "'" + text + "' is neither stop nor continue");
+}
+
 Policy RecordOptions::restPolicy() const {
   return policy.value_or(rules.empty() || !tensors.empty() ? Policy::kFull : Policy::kStats);
 }
@@ -255,6 +270,8 @@ Json optionsToJson(const RecordOptions& options) {
                {"every", options.every},
                {"max_bytes", options.maxBytes},
                {"keep_last", options.keepLast},
+               {"keep_free_bytes", options.keepFree ? Json(*options.keepFree) : Json("auto")},
+               {"on_error", options.onErrorText()},
                {"buffer_bytes", options.bufferBytes},
                {"compress", options.compress ? "auto" : "none"},
                {"watchdog_seconds", options.watchdogSeconds},

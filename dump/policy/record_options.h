@@ -15,6 +15,12 @@
 
 namespace msdbg::dump {
 
+/// What becomes of training when the recorder fails (a full disk, a folder that is gone).
+enum class OnError { kContinue, kStop };
+
+/// "stop", "continue". kUsage.
+core::Result<OnError> onErrorFromText(const std::string& text);
+
 /// Default: values and statistics of everything, values within maxBytes, newest kept.
 struct RecordOptions {
   std::vector<Rule> rules;  // the first that fits decides
@@ -27,9 +33,11 @@ struct RecordOptions {
   std::optional<std::int64_t> checkpointEvery;
   std::optional<bool> batches;
   core::IndexList iterations = core::IndexList::all();
-  std::int64_t every = 1;                    // only iterations divisible by it are recorded at all
-  std::uint64_t maxBytes = 2ull << 30;       // whole run, all ranks
-  std::int64_t keepLast = 0;                 // values of so many newest recorded iterations; 0: no such limit
+  std::int64_t every = 1;                 // only iterations divisible by it are recorded at all
+  std::uint64_t maxBytes = 2ull << 30;    // whole run, all ranks
+  std::int64_t keepLast = 0;              // values of so many newest recorded iterations; 0: no such limit
+  std::optional<std::uint64_t> keepFree;  // of the disk; unset: 5 % of it, at most 1 GiB
+  OnError onError = OnError::kContinue;
   std::uint64_t bufferBytes = 512ull << 20;  // per rank
   bool compress = true;                      // where it pays; else nothing is
   double watchdogSeconds = 30;
@@ -40,6 +48,7 @@ struct RecordOptions {
   bool records(core::Iteration iteration) const {
     return iteration.value % every == 0 && iterations.contains(iteration.value);
   }
+  std::string onErrorText() const { return onError == OnError::kStop ? "stop" : "continue"; }
   Policy restPolicy() const;
   std::int64_t checkpoints() const {
     return checkpointEvery.value_or(restPolicy() == Policy::kRecord ? kAuto : kNoCheckpoints);

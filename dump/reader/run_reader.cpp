@@ -284,7 +284,8 @@ core::Result<core::Tensor> RunReader::tensor(core::Rank rank, core::Iteration it
       "the value of " + what + " is not stored" +
           (m_impl->info.policy.onHit.on() ? ": values were kept near hits only (--on-hit, --before, --after)"
            : line.tensorsDropped
-               ? ": only the newest values were kept (--max-size, --keep-last); record with a larger one"
+               ? ": only the newest values were kept (--max-size, --keep-last, --keep-free); record with a "
+                 "larger budget"
                : "; record with --policy full and --tensors '" + m_impl->graph.tensor(tensor).name + "'"));
 }
 

@@ -31,15 +31,21 @@ class TensorDataset {
   const std::vector<std::int64_t>& iterations() const { return m_iterations; }
   core::Result<core::Tensor> read(std::int64_t iteration);
 
+  const ChunkGrid& grid() const { return m_grid; }
+  bool filtered() const { return m_filtered; }
+  const core::Hash128& hash(std::uint64_t chunk) const { return m_hashes[chunk]; }
+  /// One row's bytes, as a tensor has them.
+  core::Status readRow(std::uint64_t row, std::span<std::byte> into);
+  /// A chunk as it lies in the file, after its hash was checked; gives its filter mask.
+  core::Result<std::uint32_t> readStored(std::uint64_t index, std::vector<std::byte>& stored);
+
  private:
   TensorDataset(hdf5::Handle dataset, ChunkGrid grid)
       : m_dataset(std::move(dataset)), m_grid(std::move(grid)) {}
   core::Status checkFilters();
   core::Result<std::uint64_t> storedBytes(std::uint64_t index) const;
   core::Status checkStored(std::uint64_t row) const;
-  core::Status readRow(std::uint64_t row, std::span<std::byte> into);
   core::Status decode(std::uint64_t index, std::span<std::byte> chunk);
-  core::Result<std::uint32_t> readStored(std::uint64_t index, std::vector<std::byte>& stored);
 
   hdf5::Handle m_dataset;
   ChunkGrid m_grid;

@@ -22,7 +22,11 @@ bool RankWatch::progressed(const RankStatus& status) {
 
 RankWatch::State RankWatch::look(double now) {
   const std::optional<RankStatus> status = readRankStatus(m_folder);
-  if (!status) return m_status ? State::kEnded : State::kUnknown;
+  if (!status) {
+    // Where the whole folder is gone, somebody removed or renamed the run; the rank may live on.
+    std::error_code ignored;
+    return m_status && std::filesystem::is_directory(m_folder, ignored) ? State::kEnded : State::kUnknown;
+  }
   const std::optional<ProcessInfo> process = processInfo(static_cast<pid_t>(status->pid));
   if (!process) {
     // It may have ended between the two looks: then the file is gone by now.

@@ -15,13 +15,19 @@ using core::Error;
 using core::ErrorCode;
 using core::Result;
 
+constexpr std::size_t kReasonBytes = 512;
+constexpr int kReasons = 8;  // so many ranks tell theirs, the others only that there is one
+
 // A new file is all zeros, which must mean "nothing has happened yet": a status is kept + 1.
 struct RunControl::Shared {
   std::atomic<std::int64_t> iterations;
   std::atomic<double> loss;
   struct Rank {
-    std::atomic<std::int64_t> pid, statusPlusOne, recorderFailed;
+    std::atomic<std::int64_t> pid, statusPlusOne;
+    std::atomic<int> recorderFailed;  // 1: without a reason; 2 + i: reasons[i] has it
   } ranks[kMaxRanks];
+  std::atomic<int> reasonsTaken;
+  char reasons[kReasons][kReasonBytes];  // each written once, before recorderFailed
 };
 
 Result<std::unique_ptr<RunControl>> RunControl::map(const std::filesystem::path& file, int flags) {
@@ -65,11 +71,18 @@ RunControl::Progress RunControl::progress() const {
 void RunControl::setPid(int rank, std::int64_t pid) { m_shared->ranks[rank].pid.store(pid); }
 void RunControl::setEnded(int rank, int status) { m_shared->ranks[rank].statusPlusOne.store(status + 1); }
 
-void RunControl::setRecorderFailed(int rank) { m_shared->ranks[rank].recorderFailed.store(1); }
+void RunControl::setRecorderFailed(int rank, const std::string& why) {
+  const int reason = m_shared->reasonsTaken.fetch_add(1);
+  if (reason < kReasons) why.copy(m_shared->reasons[reason], kReasonBytes - 1);
+  m_shared->ranks[rank].recorderFailed.store(reason < kReasons ? 2 + reason : 1);
+}
 
 RunControl::Process RunControl::process(int rank) const {
   const Shared::Rank& shared = m_shared->ranks[rank];
-  Process process{shared.pid.load(), std::nullopt, shared.recorderFailed.load() != 0};
+  Process process{shared.pid.load(), std::nullopt, {}};
+  const int failed = shared.recorderFailed.load();
+  if (failed == 1) process.recorderFailure = "it said why in this program's output";
+  if (failed > 1 && failed - 2 < kReasons) process.recorderFailure = m_shared->reasons[failed - 2];
   if (const std::int64_t status = shared.statusPlusOne.load(); status > 0)
     process.status = static_cast<int>(status - 1);
   return process;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "core_engine/base/result.h"
 
@@ -33,11 +34,11 @@ class RunControl {
   struct Process {
     std::int64_t pid = 0;
     std::optional<int> status;
-    bool recorderFailed = false;  // the program may have done well all the same
+    std::optional<std::string> recorderFailure;  // why; the program may have done well all the same
   };
   void setPid(int rank, std::int64_t pid);
   void setEnded(int rank, int status);
-  void setRecorderFailed(int rank);
+  void setRecorderFailed(int rank, const std::string& why);  // once a rank; cut at 511 bytes
   Process process(int rank) const;
 
  private:

@@ -159,6 +159,7 @@ struct Session::Impl {
   void finishRunInfo(const RunEnd& end);
   bool stopOnHit() const;
   RunEnd endInGoodOrder() const;
+  bool stopsOnError() const;
 };
 
 void Session::Impl::start(int argc, char** argv) {
@@ -202,22 +203,32 @@ void Session::Impl::end(RunEnd how) {
 // The program goes on to its end; its exit status is to tell if nothing else does.
 void Session::Impl::recorderFailed(RunEnd& how, const std::string& why) {
   how.message += (how.message.empty() ? "the recorder failed: " : "; the recorder failed: ") + why;
-  if (control) control->setRecorderFailed(static_cast<int>(rank().value));
+  if (control) control->setRecorderFailed(static_cast<int>(rank().value), why);
   if (programEnd) programEnd->setExitStatus(1);
 }
 
-// Who made the folder writes how the run ended; another rank does if it is the one that fails.
+// Who made the folder writes how the run ended; another rank does if it is the one that fails, or its
+// recorder is.
 void Session::Impl::finishRunInfo(const RunEnd& how) {
   const bool good = how.state == "finished" || how.state == "stopped";
-  if (good && !folders.mine) return;
+  if (good && !folders.mine && recorder->status().ok()) return;
   Result<RunInfo> info = readRunInfo(settings.run);
-  if (!info.ok()) return core::logError(info.error().message());
+  if (!info.ok()) {
+    if (recorder->status().ok()) core::logError(info.error().message());  // else the reason was told already
+    return;
+  }
   if (info->end.state == "failed" || info->end.state == "killed") return;  // the first failure is the reason
+  if (good && how.message.empty() && !info->end.message.empty()) return;   // another rank's recorder failed
   info->end = how;
   info->endedAt = timeText();
   if (good && !how.onHit()) info->end.rank.reset(), info->end.node.clear(), info->end.iteration.reset();
   const Status written = writeRunInfo(settings.run, *info);
-  if (!written.ok()) core::logError(written.error().message());
+  if (!written.ok() && recorder->status().ok())
+    core::logError(written.error().message());  // else said already
+}
+
+bool Session::Impl::stopsOnError() const {
+  return settings.options.onError == OnError::kStop && !recorder->status().ok();
 }
 
 // All ranks say the same: the hit is that of any of them.
@@ -232,6 +243,9 @@ RunEnd Session::Impl::endInGoodOrder() const {
     how.state = "stopped";
     how.signal = signal;
     how.message = "stopped by signal " + signalText(signal);
+  } else if (stopsOnError()) {
+    how.state = "stopped";
+    how.message = "stopped because recording failed (--on-error stop)";
   } else if (std::uncaught_exceptions() > 0 || !failure.empty()) {
     how = {};
     how.state = "failed";
@@ -261,7 +275,7 @@ bool Session::recording() const { return m_impl->recorder != nullptr; }
 
 bool Session::stopRequested() {
   if (!m_impl->programEnd) return false;
-  const bool stop = m_impl->programEnd->stopSignal() != 0 || m_impl->stopOnHit();
+  const bool stop = m_impl->programEnd->stopSignal() != 0 || m_impl->stopOnHit() || m_impl->stopsOnError();
   if (stop)
     m_impl->end(m_impl->endInGoodOrder());  // committed now; what the program does after this may take long
   return stop;

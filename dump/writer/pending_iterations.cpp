@@ -9,7 +9,8 @@
 namespace msdbg::dump {
 namespace {
 
-constexpr std::size_t kMostIterations = 4096;  // of a segment
+constexpr std::size_t kMostIterations = 4096;                // of a segment
+constexpr auto kSpareSlice = std::chrono::milliseconds(20);  // a row may come in to be encoded
 constexpr auto kLeastReserve = std::chrono::milliseconds(250), kMostReserve = std::chrono::milliseconds(800);
 
 double unixTime() {
@@ -236,7 +237,7 @@ PendingIterations::Clock::time_point PendingIterations::deadline() const {
   return m_finished.front()->finished + kCommitWithin - m_reserve;
 }
 
-PendingIterations::Work PendingIterations::next() {
+PendingIterations::Work PendingIterations::next(bool spareWork) {
   std::unique_lock lock(m_mutex);
   while (true) {
     if (m_commitRequested.exchange(false)) m_forced = m_finished.size();
@@ -255,6 +256,8 @@ PendingIterations::Work PendingIterations::next() {
       return job;
     }
     if (m_closed) return Stop{};
+    if (spareWork)
+      return Spare{count > 0 ? std::min(deadline(), Clock::now() + kSpareSlice) : Clock::now() + kSpareSlice};
     sleepUntil(lock, count > 0 ? std::optional(deadline()) : std::nullopt);
   }
 }

@@ -61,9 +61,13 @@ class PendingIterations {
   struct Commit {
     std::vector<std::shared_ptr<IterationRecord>> records;
   };
+  struct Spare {
+    Clock::time_point until;  // nothing else is due before
+  };
   struct Stop {};
-  using Work = std::variant<Encode, Commit, Stop>;
-  Work next();  // blocks
+  using Work = std::variant<Encode, Commit, Spare, Stop>;
+  /// Blocks; with `spareWork` it gives Spare instead.
+  Work next(bool spareWork = false);
   void encoded(const Encode& job);
   void committed(const Commit& segment, Clock::duration took);
 

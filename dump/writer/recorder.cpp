@@ -13,6 +13,7 @@
 #include "dump/statistics_columns.h"
 #include "dump/writer/checkpoint_schedule.h"
 #include "dump/writer/commit_file.h"
+#include "dump/writer/disk_space.h"
 #include "dump/writer/graph_files.h"
 #include "dump/writer/pending_iterations.h"
 #include "dump/writer/rank_status.h"
@@ -24,9 +25,13 @@ namespace {
 
 constexpr std::uint64_t kLargestSegment = 4ull << 30;
 
-// Four segments fit into a rank's share, so that dropping one keeps most of what may be kept. Values that
-// wait in memory limit a segment further.
-std::uint64_t segmentBytes(const RecordOptions& options, std::uint64_t share, bool inMemory) {
+// Four segments fit into a rank's share, so that dropping one keeps most of what may be kept; that share is
+// no more than what the disk has to spare. Values that wait in memory limit a segment further.
+std::uint64_t segmentBytes(const RecordOptions& options, const Recorder::Place& place, bool inMemory) {
+  const auto ranks = static_cast<std::uint64_t>(std::max(1, place.ranks));
+  const auto disk = diskSpace(place.run);
+  const std::uint64_t spare = disk.ok() ? spareBytes(*disk, options.keepFree) : options.maxBytes;
+  const std::uint64_t share = std::min(options.maxBytes, spare) / ranks;
   return std::max<std::uint64_t>(1,
                                  std::min(inMemory ? options.bufferBytes / 2 : kLargestSegment, share / 4));
 }
@@ -66,9 +71,9 @@ struct Recorder::Impl {
         journal(std::move(lines)),
         hits(std::move(watch)),
         pool(what.bufferBytes),
-        pending(what.bufferBytes, segmentBytes(what, share(), !wayOf(where, what).inTeam), windows()),
+        pending(what.bufferBytes, segmentBytes(what, where, !wayOf(where, what).inTeam), windows()),
         rows(wayOf(where, what), pool, clock),
-        store(folder, static_cast<int>(where.rank.value), retention(), journal) {
+        store(folder, static_cast<int>(where.rank.value), retention(), what.keepFree, journal) {
     store.writer().configure(what.compress, &clock);
   }
 
@@ -91,6 +96,7 @@ struct Recorder::Impl {
   core::Status listHits();
   void settle();
   void commit(const PendingIterations::Commit& segment);
+  bool spareWork(PendingIterations::Clock::time_point until);
   void fail(const core::Error& error);
   core::Status adopt(const core::Graph& graph, std::string bytes);
   void waitForRoom();
@@ -111,14 +117,18 @@ void Recorder::Impl::start() {
 }
 
 void Recorder::Impl::work() {
+  bool spare = true;  // the last quiet moment was long enough for something
   while (true) {
-    const PendingIterations::Work work = pending.next();
+    const PendingIterations::Work work = pending.next(spare && store.hasSpareWork());
     if (std::holds_alternative<PendingIterations::Stop>(work)) return settle();
     if (const auto* job = std::get_if<PendingIterations::Encode>(&work)) {
       store.writer().encode(job->key, *job->row);
       pending.encoded(*job);
+    } else if (const auto* moment = std::get_if<PendingIterations::Spare>(&work)) {
+      spare = spareWork(moment->until);
     } else {
       commit(std::get<PendingIterations::Commit>(work));
+      spare = true;
     }
   }
 }
@@ -130,9 +140,9 @@ void Recorder::Impl::commit(const PendingIterations::Commit& segment) {
   core::Status status = listHits();
   if (status.ok()) status = store.commit(records);
   bytesWritten = store.bytesWritten();
-  onlyStatistics = store.tooLarge();
+  onlyStatistics = store.onlyStatistics();
   if (store.lacksCheckpoint()) schedule.request();
-  if (!status.ok()) return fail(status.error());
+  if (!status.ok()) return fail(status.error().in("iteration " + std::to_string(records[0]->iteration)));
   pending.committed(segment, PendingIterations::Clock::now() - start);
 }
 
@@ -150,11 +160,20 @@ void Recorder::Impl::settle() {
   if (!status.ok()) fail(status.error());
 }
 
+bool Recorder::Impl::spareWork(PendingIterations::Clock::time_point until) {
+  const core::Result<bool> did = store.spareWork(until);
+  if (!did.ok()) fail(did.error());
+  return did.ok() && *did;
+}
+
 void Recorder::Impl::fail(const core::Error& error) {
   if (!pending.status().ok()) return;  // said already
-  core::logError("rank " + std::to_string(place.rank.value) + ": recording stopped: " + error.message() +
-                 "; training goes on, and what was recorded before stays readable");
-  pending.fail(error);
+  const core::Error why(error.code(), error.message() + whatToDo(folder));
+  core::logError("rank " + std::to_string(place.rank.value) + ": recording stopped: " + why.message() + "; " +
+                 (options.onError == OnError::kStop ? "training is stopped (--on-error stop)"
+                                                    : "training goes on unrecorded") +
+                 ", and what was recorded before stays readable");
+  pending.fail(why);
 }
 
 // A new version of the graph, with what the rules say about its tensors.

@@ -19,15 +19,21 @@ std::size_t Retention::find(std::int64_t segment) const {
                                   m_segments.begin());
 }
 
+void Retention::count(const KeptSegment& segment, bool there) {
+  const std::uint64_t bytes = there ? segment.bytes : -segment.bytes;
+  m_bytes += bytes;
+  if (segment.values) m_valueBytes += bytes;
+}
+
 void Retention::add(const KeptSegment& segment) {
   m_segments.push_back(segment);
-  m_bytes += segment.bytes;
+  count(segment, true);
 }
 
 void Retention::replace(std::span<const std::int64_t> old, const KeptSegment& segment) {
   const std::size_t first = find(old.front());
-  for (std::size_t i = first; i < first + old.size(); ++i) m_bytes -= m_segments[i].bytes;
-  m_bytes += segment.bytes;
+  for (std::size_t i = first; i < first + old.size(); ++i) count(m_segments[i], false);
+  count(segment, true);
   m_segments[first] = segment;
   const auto second = m_segments.begin() + static_cast<std::ptrdiff_t>(first) + 1;
   m_segments.erase(second, second + static_cast<std::ptrdiff_t>(old.size()) - 1);
@@ -47,8 +53,15 @@ Keep Retention::keep(const KeptSegment& segment) const {
   return most;
 }
 
+// Else statistics, which stay for ever, would leave a long run without any values in the end.
+bool Retention::overBudget(std::uint64_t incoming) const {
+  const std::uint64_t statistics = m_bytes - m_valueBytes;
+  const std::uint64_t left = m_rules.maxBytes - std::min(m_rules.maxBytes, statistics);
+  return incoming > 0 && m_valueBytes + incoming > std::max(left, m_rules.maxBytes / 4);
+}
+
 std::optional<std::int64_t> Retention::nextDrop(std::uint64_t incoming, bool diskShort) const {
-  const bool tooMuch = diskShort || m_bytes + incoming > m_rules.maxBytes;
+  const bool tooMuch = diskShort || overBudget(incoming);
   std::int64_t newer = 0;
   for (const KeptSegment& segment : m_segments) newer += segment.iterations;
   for (const KeptSegment& segment : m_segments) {

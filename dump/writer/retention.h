@@ -47,13 +47,15 @@ class Retention {
   /// These neighbours (oldest first) cannot be one file: not tried again until one of them loses its values.
   void cannotMerge(std::span<const std::int64_t> segments);
 
-  /// The segment whose values are to go next, so that the rules hold and `incoming` more bytes fit;
+  /// The segment whose values are to go next, so that the rules hold; with `incoming`: and so many more bytes
+  /// fit into the budget. Of that, values may have what statistics leave, but a quarter in any case.
   /// `diskShort`: the disk lacks space, so one goes although the rules hold. nullopt: nothing to do, or
   /// nothing left that could go.
   std::optional<std::int64_t> nextDrop(std::uint64_t incoming, bool diskShort = false) const;
   /// Neighbours that are to become one file next, oldest first; empty: none.
   std::vector<std::int64_t> nextMerge() const;
 
+  const KeptSegment& segment(std::int64_t number) const { return m_segments[find(number)]; }
   const std::vector<KeptSegment>& segments() const { return m_segments; }
   std::uint64_t bytes() const { return m_bytes; }  // on disk
   bool hasCheckpoint() const;                      // in any segment
@@ -62,10 +64,12 @@ class Retention {
  private:
   Keep keep(const KeptSegment& segment) const;
   std::size_t find(std::int64_t segment) const;
+  bool overBudget(std::uint64_t incoming) const;
+  void count(const KeptSegment& segment, bool there);
 
   RetentionRules m_rules;
-  std::vector<KeptSegment> m_segments;  // oldest first
-  std::uint64_t m_bytes = 0;
+  std::vector<KeptSegment> m_segments;          // oldest first
+  std::uint64_t m_bytes = 0, m_valueBytes = 0;  // of all, of those with values
 };
 
 }  // namespace msdbg::dump

@@ -3,20 +3,25 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
 #include "dump/reader/segment_reader.h"
 #include "dump/writer/commit_file.h"
+#include "dump/writer/disk_space.h"
 
 namespace msdbg::dump {
 namespace {
 
-std::string fileName(std::int64_t segment) {
-  char name[48];
-  std::snprintf(name, sizeof name, "segment_%06lld.h5", static_cast<long long>(segment));
-  return name;
+constexpr std::size_t kManySegments = 200;  // from here on merging does not wait for spare time
+constexpr auto kStolenTime = std::chrono::milliseconds(20);  // of each commit
+
+// Rows that lie in a file already take no more.
+std::uint64_t bytesToWrite(const SegmentImage& image) {
+  if (!image.file) return image.size;
+  std::uint64_t bytes = 0;
+  for (const SegmentImage::Piece& piece : image.pieces) bytes += piece.bytes.size();
+  return bytes;
 }
 
 // How Retention sees a segment that was just listed.
@@ -35,18 +40,19 @@ KeptSegment keptSegment(const SegmentLine& line) {
 }  // namespace
 
 SegmentStore::SegmentStore(std::filesystem::path folder, int rank, RetentionRules rules,
-                           std::shared_ptr<JournalWriter> journal)
+                           std::optional<std::uint64_t> keepFree, std::shared_ptr<JournalWriter> journal)
     : m_folder(std::move(folder)),
       m_rank(rank),
       m_retention(std::move(rules)),
+      m_keepFree(keepFree),
       m_journal(std::move(journal)),
       m_writer(rank),
       m_dropper(rank) {}
 
 // A segment that is larger than the whole budget cannot keep its tensors.
 core::Result<SegmentWriter::Image> SegmentStore::buildWithin(
-    std::span<const IterationRecord* const> iterations) {
-  MSDBG_ASSIGN(SegmentWriter::Image image, m_writer.build(m_next, iterations, true));
+    std::int64_t number, std::span<const IterationRecord* const> iterations) {
+  MSDBG_ASSIGN(SegmentWriter::Image image, m_writer.build(number, iterations, true));
   if (!image.hasValues() || image.size <= m_retention.maxBytes()) return image;
   if (!m_tooLarge) {
     core::logWarn(
@@ -55,26 +61,83 @@ core::Result<SegmentWriter::Image> SegmentStore::buildWithin(
         "): only statistics are kept; raise --max-size or choose fewer tensors with --record or --tensors");
     m_tooLarge = true;
   }
-  return m_writer.build(m_next, iterations, false);
+  return m_writer.build(number, iterations, false);
+}
+
+// Where the system does not tell, writing will.
+std::uint64_t SegmentStore::spare() const {
+  const auto disk = diskSpace(m_folder);
+  return disk.ok() ? spareBytes(*disk, m_keepFree) : DiskSpace::kUnknown;
+}
+
+// The oldest values go until `bytes` more fit on the disk; false: they do not. What goes is counted here:
+// some file systems give it back only later.
+core::Result<bool> SegmentStore::freeDisk(std::uint64_t bytes, std::uint64_t spareNow) {
+  const std::uint64_t before = m_retention.bytes();
+  while (bytes > spareNow + before - m_retention.bytes()) {
+    const auto oldest = m_retention.nextDrop(0, true);
+    if (!oldest) return false;
+    MSDBG_TRY(dropTensors(*oldest));
+  }
+  return true;
+}
+
+void SegmentStore::setDiskShort(bool isShort, std::int64_t iteration, std::uint64_t bytes) {
+  if (isShort && !m_diskShort) {
+    core::logWarn(m_folder.string() +
+                  ": the disk has no room for more values (--keep-free): only statistics from iteration " +
+                  std::to_string(iteration) + " on, until there is room again");
+  } else if (!isShort && m_diskShort) {
+    core::logWarn(m_folder.string() + ": the disk has room again: values are recorded from now on");
+  }
+  m_diskShort = isShort;
+  m_didNotFit = std::max(bytes, m_didNotFit);
+}
+
+// Rows of the next segment may be written to the disk while they come in, so there has to be room for it too.
+core::Result<SegmentWriter::Image> SegmentStore::fitDisk(SegmentWriter::Image image, std::int64_t number,
+                                                         Iterations iterations) {
+  const std::uint64_t spareNow = spare();
+  if (m_diskShort && spareNow / 2 > m_didNotFit) setDiskShort(false, 0, 0);
+  const std::uint64_t needed = bytesToWrite(image), size = image.size, before = m_retention.bytes();
+  MSDBG_ASSIGN(const bool roomy, freeDisk(needed + size, spareNow));
+  const std::uint64_t room = spareNow + before - m_retention.bytes();
+  const bool noMoreValues = !roomy && image.hasValues();
+  if (noMoreValues && needed > room) {
+    MSDBG_ASSIGN(image, m_writer.build(number, iterations, false));
+  }
+  const bool fits = roomy || bytesToWrite(image) <= room;
+  if (fits && noMoreValues) setDiskShort(true, iterations.back()->iteration + 1, size);
+  if (fits) return image;
+  return core::Error(core::ErrorCode::kIo, "the disk of " + m_folder.string() + " has room for " +
+                                               core::formatBytes(room) +
+                                               " more (--keep-free), and the statistics alone take " +
+                                               core::formatBytes(image.size));
 }
 
 core::Status SegmentStore::commit(std::span<const IterationRecord* const> iterations) {
-  MSDBG_ASSIGN(const SegmentWriter::Image image, buildWithin(iterations));
   SegmentLine line;
   line.segment = m_next++;
   line.graph = iterations[0]->plan->version;
   for (const IterationRecord* record : iterations) line.iterations.push_back(record->iteration);
   line.incomplete = !iterations.back()->complete;
-  line.tensorsDropped = !image.hasValues() && (m_tooLarge || !iterations[0]->rows.empty());
-  MSDBG_TRY(makeRoom(image.size));
+  MSDBG_ASSIGN(SegmentWriter::Image image, buildWithin(line.segment, iterations));
+  MSDBG_ASSIGN(image, fitDisk(image, line.segment, iterations));
+  line.tensorsDropped = !image.hasValues() && (onlyStatistics() || !iterations[0]->rows.empty());
+  MSDBG_TRY(dropFor(image.size));
   MSDBG_TRY(add(line, image));
   m_hadCheckpoint = m_hadCheckpoint || !line.checkpoints.empty();
   m_retention.add(keptSegment(line));
-  return makeRoom(0);
+  MSDBG_TRY(dropFor(0));
+  planMerge();
+  // Without a quiet moment the files would become ever more.
+  if (m_retention.segments().size() < kManySegments) return core::Ok{};
+  const core::Result<bool> merged = spareWork(Clock::now() + kStolenTime);
+  return merged.ok() ? core::Status() : core::Status(merged.error());
 }
 
 core::Status SegmentStore::add(SegmentLine& line, const SegmentWriter::Image& image) {
-  line.file = fileName(line.segment);
+  line.file = segmentFileName(line.segment);
   line.bytes = image.size;
   line.rawBytes = image.rawBytes;
   line.storedBytes = image.storedBytes;
@@ -89,14 +152,15 @@ core::Status SegmentStore::add(SegmentLine& line, const SegmentWriter::Image& im
   return m_journal->append(formatSegment(line));
 }
 
-core::Status SegmentStore::makeRoom(std::uint64_t bytes) {
-  while (const auto oldest = m_retention.nextDrop(bytes)) MSDBG_TRY(dropTensors(*oldest));
+core::Status SegmentStore::dropFor(std::uint64_t incoming) {
+  while (const auto oldest = m_retention.nextDrop(incoming)) MSDBG_TRY(dropTensors(*oldest));
   return core::Ok{};
 }
 
 // The copy is durable and listed before the original goes, so that a crash at any point loses no statistics.
 core::Status SegmentStore::dropTensors(std::int64_t segment) {
-  const std::filesystem::path file = m_folder / fileName(segment);
+  if (m_merge && std::ranges::count(m_merge->old(), segment)) m_merge.reset();
+  const std::filesystem::path file = m_folder / segmentFileName(segment);
   const auto old = SegmentReader::open(file, 0);
   auto line = old.ok() ? (*old)->describe(m_rank) : core::Result<SegmentLine>(old.error());
   if (!line.ok()) return line.error().in(file.string());
@@ -106,8 +170,67 @@ core::Status SegmentStore::dropTensors(std::int64_t segment) {
   auto image = m_dropper.withoutTensors(line->segment, file, line->graph);
   if (!image.ok()) return image.error().in(file.string());
   MSDBG_TRY(add(*line, *image));
-  m_retention.replace(line->replaces, keptSegment(*line));
+  KeptSegment kept = keptSegment(*line);
+  kept.level = m_retention.segment(segment).level;
+  m_retention.replace(line->replaces, kept);
   if (::unlink(file.c_str()) != 0) return ioError("cannot remove", file);
+  return core::Ok{};
+}
+
+void SegmentStore::planMerge() {
+  if (m_merge) return;
+  m_plan = m_retention.nextMerge();
+  std::uint64_t bytes = 0;
+  for (const KeptSegment& segment : m_retention.segments())
+    if (std::ranges::count(m_plan, segment.segment)) bytes += segment.bytes;
+  if (bytes > spare()) m_plan.clear();  // the old files go only after the new one is there
+}
+
+core::Result<bool> SegmentStore::spareWork(Clock::time_point until) {
+  bool did = false;
+  for (Clock::time_point now = Clock::now(); hasSpareWork() && now + m_longestStep < until; did = true) {
+    MSDBG_TRY(mergeStep());
+    const Clock::time_point before = std::exchange(now, Clock::now());
+    m_longestStep = std::max(now - before, m_longestStep);
+  }
+  m_longestStep = m_longestStep * 3 / 4;  // one that was slow once is tried again
+  return did;
+}
+
+core::Status SegmentStore::mergeStep() {
+  if (!m_merge)
+    m_merge = std::make_unique<BackgroundMerge>(m_folder, m_rank, m_next++, std::exchange(m_plan, {}));
+  const core::Result<bool> done = m_merge->step();
+  if (done.ok()) return *done ? listMerged() : core::Status();
+  giveUpMerge(done.error());
+  return core::Ok{};
+}
+
+// What cannot be merged stays as it is. Where the disk refuses, the next commit will tell, or the next try
+// works.
+void SegmentStore::giveUpMerge(const core::Error& error) {
+  core::logInfo("segments are not merged now: " + error.message());
+  if (error.code() != core::ErrorCode::kIo) m_retention.cannotMerge(m_merge->old());
+  m_merge.reset();
+  if (error.code() != core::ErrorCode::kIo) planMerge();
+}
+
+// The new file counts from its line on, and only then the old ones go.
+core::Status SegmentStore::listMerged() {
+  SegmentLine line = m_merge->line();
+  m_merge.reset();
+  int level = 0;
+  for (const std::int64_t old : line.replaces) level = std::max(level, m_retention.segment(old).level);
+  line.tensorsDropped = m_retention.segment(line.replaces[0]).dropped;
+  MSDBG_TRY(m_journal->append(formatSegment(line)));
+  KeptSegment kept = keptSegment(line);
+  kept.level = level + 1;
+  m_retention.replace(line.replaces, kept);
+  for (const std::int64_t old : line.replaces) {
+    const std::filesystem::path file = m_folder / segmentFileName(old);
+    if (::unlink(file.c_str()) != 0) return ioError("cannot remove", file);
+  }
+  planMerge();
   return core::Ok{};
 }
 

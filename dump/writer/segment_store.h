@@ -3,10 +3,13 @@
 // the background thread only.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "dump/journal.h"
+#include "dump/writer/background_merge.h"
 #include "dump/writer/retention.h"
 #include "dump/writer/segment_writer.h"
 
@@ -14,37 +17,63 @@ namespace msdbg::dump {
 
 class SegmentStore {
  public:
+  using Clock = std::chrono::steady_clock;
+
+  /// keepFree: bytes of the disk that nobody else is to miss; unset: the default (disk_space.h).
   SegmentStore(std::filesystem::path folder, int rank, RetentionRules rules,
-               std::shared_ptr<JournalWriter> journal);
+               std::optional<std::uint64_t> keepFree, std::shared_ptr<JournalWriter> journal);
 
   SegmentWriter& writer() { return m_writer; }
   /// On success the segment is durable and listed. Any error leaves what was committed before as it is.
   core::Status commit(std::span<const IterationRecord* const> iterations);
   /// What the rules say now of what is there: what they say of an iteration may have changed since.
-  core::Status applyRules() { return makeRoom(0); }
+  core::Status applyRules() { return dropFor(0); }
+  /// Segments wait to be merged.
+  bool hasSpareWork() const { return m_merge || !m_plan.empty(); }
+  /// Merges in small steps while the next one is likely to end before `until`; false: none was. An error is
+  /// one of the journal: nothing more can be committed.
+  core::Result<bool> spareWork(Clock::time_point until);
   /// Lets go of the journal (and so of its lock); nothing is committed after this.
-  void release() { m_journal.reset(); }
-  /// An iteration alone exceeded maxBytes: copies of tensors are of no use any more.
-  bool tooLarge() const { return m_tooLarge; }
+  void release() {
+    m_merge.reset();
+    m_journal.reset();
+  }
+  /// Copies of tensors are of no use now: an iteration alone exceeds maxBytes, or the disk has no room.
+  bool onlyStatistics() const { return m_tooLarge || m_diskShort; }
   /// There were checkpoints, and the last was dropped with its segment: from what is left nothing can be
   /// computed again until the next one.
   bool lacksCheckpoint() const { return m_hadCheckpoint && !m_retention.hasCheckpoint(); }
   std::uint64_t bytesWritten() const { return m_bytesWritten; }
 
  private:
-  core::Result<SegmentWriter::Image> buildWithin(std::span<const IterationRecord* const> iterations);
-  core::Status makeRoom(std::uint64_t bytes);
+  using Iterations = std::span<const IterationRecord* const>;
+  core::Result<SegmentWriter::Image> buildWithin(std::int64_t number, Iterations iterations);
+  core::Result<SegmentWriter::Image> fitDisk(SegmentWriter::Image image, std::int64_t number,
+                                             Iterations iterations);
+  core::Result<bool> freeDisk(std::uint64_t bytes, std::uint64_t spareNow);
+  void setDiskShort(bool isShort, std::int64_t iteration, std::uint64_t bytes);
   core::Status dropTensors(std::int64_t segment);
+  core::Status dropFor(std::uint64_t incoming);
+  void planMerge();
+  core::Status mergeStep();
+  void giveUpMerge(const core::Error& error);
+  core::Status listMerged();
+  std::uint64_t spare() const;
   core::Status add(SegmentLine& line, const SegmentWriter::Image& image);
 
   std::filesystem::path m_folder;
   int m_rank;
   Retention m_retention;
+  std::optional<std::uint64_t> m_keepFree;
   std::shared_ptr<JournalWriter> m_journal;
   SegmentWriter m_writer, m_dropper;  // two: a built segment waits in memory while old ones make room for it
   std::int64_t m_next = 0;
   std::uint64_t m_bytesWritten = 0;
-  bool m_tooLarge = false, m_hadCheckpoint = false;
+  bool m_tooLarge = false, m_hadCheckpoint = false, m_diskShort = false;
+  std::uint64_t m_didNotFit = 0;     // bytes of the segment for which the disk had no room
+  std::vector<std::int64_t> m_plan;  // to be merged next
+  std::unique_ptr<BackgroundMerge> m_merge;
+  Clock::duration m_longestStep{};
 };
 
 }  // namespace msdbg::dump

@@ -240,7 +240,7 @@ TEST_CASE(
   REQUIRE(all > hashes);
   bytesWithin("run", hashes + (all - hashes) / 4);
   const auto reader = test::openRun(folder / "run");
-  CHECK(reader->storage().segments == 60);
+  CHECK(reader->iterations(core::Rank(0)).size() == 60);
   const auto batches = reader->batches(core::Rank(0));
   REQUIRE_FALSE(batches.empty());
   CHECK(batches.size() < 60);

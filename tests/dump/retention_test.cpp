@@ -90,6 +90,17 @@ TEST_CASE("What cannot go any further is not asked for: statistics stay for ever
   CHECK(retention.bytes() == 100);
 }
 
+TEST_CASE("Values keep a quarter of the budget when the statistics of a long run have used it up") {
+  Retention retention({.maxBytes = 8000, .keep = {}});
+  for (std::int64_t i = 0; i < 1000; ++i) {
+    dropAll(retention, 1000);
+    retention.add(segment(i));
+    dropAll(retention);
+  }
+  CHECK(retention.bytes() > 8000);
+  CHECK(withValues(retention) == std::vector<std::int64_t>{998, 999});
+}
+
 TEST_CASE("--keep-last keeps at least so many iterations, and a segment goes when all of its are older") {
   Retention retention({.keepLast = 10, .keep = {}});
   for (std::int64_t i = 0; i < 5; ++i) retention.add(segment(i, 4));

@@ -1,0 +1,38 @@
+// SegmentMerge: several neighbouring segments of a rank as one file, in memory, dataset by dataset so that
+// its user can do other work in between. Rows follow each other; chunks that hold rows of their own are
+// copied as they are, small rows are gathered into fuller chunks. Every byte taken over was checked against
+// its hash. Answers of a reader are the same before and after. One thread.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core_engine/base/result.h"
+#include "dump/journal.h"
+
+namespace msdbg::dump {
+
+class SegmentMerge {
+ public:
+  /// `files` are segments of one rank and graph version, oldest first; `number` is that of the new one.
+  /// kUnsupported: they hold something that cannot be merged. kDamaged, kMissing.
+  static core::Result<std::unique_ptr<SegmentMerge>> begin(std::int64_t rank, std::int64_t number,
+                                                           std::span<const std::filesystem::path> files);
+  ~SegmentMerge();
+
+  /// Takes over one dataset; true: all are. kUnsupported: these do not fit into one (a changed shape).
+  core::Result<bool> step();
+  /// After the last step: the bytes of the file, valid as long as this object.
+  core::Result<std::span<const std::byte>> finish();
+  /// The journal's line but for `file` and `replaces`; whole after finish().
+  const SegmentLine& line() const;
+
+ private:
+  struct Impl;
+  explicit SegmentMerge(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> m_impl;
+};
+
+}  // namespace msdbg::dump
