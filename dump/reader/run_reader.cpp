@@ -25,6 +25,11 @@ void RunReader::Impl::addDamage(Damage found) {
   if (damageSeen.emplace(found.where, found.what).second) damage.push_back(std::move(found));
 }
 
+void RunReader::Impl::forgetDamage(std::size_t first) {
+  for (std::size_t i = first; i < damage.size(); ++i) damageSeen.erase({damage[i].where, damage[i].what});
+  damage.resize(first);
+}
+
 // Errors of a segment begin with the dataset's path where they concern one: "/tensor/x:0: chunk 4 does not
 // match its hash".
 void RunReader::Impl::addDamage(const RankIndex& index, const SegmentLine& line, const core::Error& error,

@@ -41,6 +41,8 @@ struct RunReader::Impl {
   std::size_t statisticsBytes = 0;
 
   void addDamage(Damage found);
+  /// All but the first so many.
+  void forgetDamage(std::size_t first);
   void addDamage(const RankIndex& index, const SegmentLine& line, const core::Error& error,
                  std::vector<std::int64_t> iterations);
   const SegmentLine* lineOf(core::Rank rank, core::Iteration iteration) const;

@@ -172,7 +172,11 @@ core::Result<std::unique_ptr<SegmentReader>> SegmentReader::open(const std::file
     return damaged("the file has " + std::to_string(impl->fileBytes) + " bytes, the journal says " +
                    std::to_string(bytes));
   }
-  MSDBG_ASSIGN(impl->file, hdf5::openFile(file.string()));
+  auto opened = hdf5::openFile(file.string());
+  // The recorder may have put another file in its place since.
+  if (!opened.ok() && !std::filesystem::exists(file, error))
+    return core::Error(core::ErrorCode::kMissing, "the file is missing");
+  MSDBG_ASSIGN(impl->file, std::move(opened));
   MSDBG_TRY(checkVersion(impl->file.id()));
   MSDBG_TRY(impl->readIterations());
   return std::unique_ptr<SegmentReader>(new SegmentReader(std::move(impl)));

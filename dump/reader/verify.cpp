@@ -40,8 +40,14 @@ class RunVerifier {
       if (m_cancel.cancelled()) return false;
       if (m_checked.contains({index.rank, line.file})) continue;
       if (replaced(index, line)) return true;
-      m_checked.emplace(index.rank, line.file);
+      const std::size_t known = m_impl.damage.size();
       checkSegment(index, line);
+      // Taken away while it was looked at: what was found is not damage.
+      if (m_impl.damage.size() > known && replaced(index, line)) {
+        m_impl.forgetDamage(known);
+        return true;
+      }
+      m_checked.emplace(index.rank, line.file);
       m_done += line.bytes;
       if (m_progress) m_progress(std::min(m_done, m_total), m_total);
     }

@@ -14,6 +14,7 @@ namespace msdbg::dump {
 namespace {
 
 constexpr std::size_t kManySegments = 200;  // from here on merging does not wait for spare time
+constexpr std::size_t kMostSegments = 250;  // from here on a commit waits for it
 constexpr auto kStolenTime = std::chrono::milliseconds(20);  // of each commit
 
 // Rows that lie in a file already take no more.
@@ -133,7 +134,9 @@ core::Status SegmentStore::commit(std::span<const IterationRecord* const> iterat
   // Without a quiet moment the files would become ever more.
   if (m_retention.segments().size() < kManySegments) return core::Ok{};
   const core::Result<bool> merged = spareWork(Clock::now() + kStolenTime);
-  return merged.ok() ? core::Status() : core::Status(merged.error());
+  if (!merged.ok()) return merged.error();
+  while (m_retention.segments().size() >= kMostSegments && hasSpareWork()) MSDBG_TRY(mergeStep());
+  return core::Ok{};
 }
 
 core::Status SegmentStore::add(SegmentLine& line, const SegmentWriter::Image& image) {

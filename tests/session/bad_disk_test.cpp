@@ -42,8 +42,8 @@ std::optional<RunResult> onSmallDisk(const fs::path& folder, const std::string& 
   if (runCommand({"unshare", "-rm", "sh", "-c", mount}).exitStatus != 0) return std::nullopt;
   const fs::path copy = folder.string() + "-copy";
   RunResult result = runCommand({"unshare", "-rm", "bash", "-c",
-                                 mount + " && cd " + folder.string() + " && { " + script +
-                                     "; }; status=$?; cp -r run.msdbg " + copy.string() + "; exit $status"},
+                                 mount + " && cd " + folder.string() + " && ( " + script +
+                                     " ); status=$?; cp -r run.msdbg " + copy.string() + "; exit $status"},
                                 {.timeout = std::chrono::seconds(120)});
   if (fs::exists(copy)) fs::rename(copy, folder / "copy");
   return result;
