@@ -299,9 +299,11 @@ void withStorage(DType dtype, const void* data, F&& f) {
 
 }  // namespace
 
-BlockMoments blockMoments(DType dtype, const void* data, std::int64_t count) {
+BlockMoments blockMoments(DType dtype, const void* data, std::int64_t count, const void* next) {
   BlockMoments result;
-  if (dtype == DType::Float32 && finiteMoments(static_cast<const float*>(data), count, result)) return result;
+  if (dtype == DType::Float32 &&
+      finiteMoments(static_cast<const float*>(data), count, static_cast<const float*>(next), result))
+    return result;
   withStorage(dtype, data, [&](auto* x) { momentsOf(x, count, result); });
   return result;
 }

@@ -15,7 +15,8 @@ struct BlockMoments {
   double sum = 0, sumAbs = 0, sumSquares = 0;
   double mean = 0, squaredDeviations = 0;  // sum of (x - mean)^2 over the finite elements
 };
-BlockMoments blockMoments(DType dtype, const void* data, std::int64_t count);
+/// `next`: as many bytes that will be read next, or nullptr; a hint.
+BlockMoments blockMoments(DType dtype, const void* data, std::int64_t count, const void* next = nullptr);
 
 struct BlockChange {
   std::int64_t skipped = 0, outside = 0;

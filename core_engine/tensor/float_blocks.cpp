@@ -144,12 +144,30 @@ MSDBG_INLINE void countsOf(const float* data, std::int64_t count, float start, f
 
 }  // namespace
 
-MSDBG_SIMD_CLONES void floatSumsPlain(const float* data, std::int64_t count, FloatSums& sums) {
+MSDBG_SIMD_CLONES void floatSumsPlain(const float* data, std::int64_t count, const float*, FloatSums& sums) {
   sumsOf(data, count, sums);
 }
 MSDBG_SIMD_CLONES void floatChangePlain(const float* x, const float* previous, std::int64_t count,
                                         double rtol, double atol, FloatChange& change) {
   changeOf(x, previous, count, rtol, atol, change);
+}
+MSDBG_SIMD_CLONES void floatActivationPlain(const float* data, std::int64_t count, float start, float end,
+                                            BlockActivation& out) {
+  countsOf(data, count, start, end, out);
+}
+std::int64_t floatUnitsPlain(const float* data, std::int64_t count, float start, float end,
+                             const UnitRuns& runs, std::int64_t* active) {
+  PositiveBits positive;
+  for (std::int64_t first = 0; first < count; first += 64) {
+    std::uint64_t word = 0;
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(64, count - first); ++i)
+      word |= static_cast<std::uint64_t>(data[first + i] > 0) << i;
+    positive.words[static_cast<std::size_t>(first / 64)] = word;
+  }
+  positive.addRuns(count, runs, active);
+  BlockActivation all;
+  floatActivationPlain(data, count, start, end, all);
+  return all.inRange;
 }
 
 namespace {
@@ -171,11 +189,6 @@ MSDBG_SIMD_CLONES void deviationsOf(const float* data, std::int64_t count, doubl
   result = addLanes(total) + rest;
 }
 
-MSDBG_SIMD_CLONES void countAll(const float* data, std::int64_t count, float start, float end,
-                                BlockActivation& out) {
-  countsOf(data, count, start, end, out);
-}
-
 bool finite(double sum) { return sum <= std::numeric_limits<double>::max(); }  // of absolute values
 
 // The float32 numbers in [start, end] are those in [least float from start, greatest float up to end].
@@ -186,10 +199,10 @@ float floatFrom(double start) {
 
 }  // namespace
 
-bool finiteMoments(const float* data, std::int64_t count, BlockMoments& m) {
+bool finiteMoments(const float* data, std::int64_t count, const float* next, BlockMoments& m) {
   static const auto kernel = hasAvx512Kernels() ? floatSumsAvx512 : floatSumsPlain;
   FloatSums s;
-  kernel(data, count, s);
+  kernel(data, count, next, s);
   if (count == 0 || !finite(s.sumAbs)) return false;
   m.finite = count;
   m.zero = s.zero;
@@ -217,9 +230,16 @@ bool finiteChange(const float* x, const float* previous, std::int64_t count, dou
 }
 
 BlockActivation floatActivation(const float* data, std::int64_t count, double start, double end) {
+  static const auto kernel = hasAvx512Kernels() ? floatActivationAvx512 : floatActivationPlain;
   BlockActivation result;
-  countAll(data, count, floatFrom(start), -floatFrom(-end), result);
+  kernel(data, count, floatFrom(start), -floatFrom(-end), result);
   return result;
+}
+
+std::int64_t floatUnits(const float* data, std::int64_t count, double start, double end, const UnitRuns& runs,
+                        std::int64_t* active) {
+  static const auto kernel = hasAvx512Kernels() ? floatUnitsAvx512 : floatUnitsPlain;
+  return kernel(data, count, floatFrom(start), -floatFrom(-end), runs, active);
 }
 
 }  // namespace msdbg::core

@@ -32,16 +32,20 @@ MSDBG_AVX512 __mmask16 lanesLeft(std::int64_t count) {
 MSDBG_AVX512 __m512d lowHalf(__m512 v) { return _mm512_cvtps_pd(_mm512_castps512_ps256(v)); }
 MSDBG_AVX512 __m512d highHalf(__m512 v) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1)); }
 
+bool isWhole(std::int64_t count) { return count == static_cast<std::int64_t>(kBlockBytes / sizeof(float)); }
+
+MSDBG_AVX512 std::int64_t countOf(__mmask16 lanes) { return __builtin_popcount(lanes); }
+
 struct Sums {
   __m512d sum[2], sumAbs[2], sumSquares[2];
   __m512 min, max;
-  __m512i zero, negative;
+  std::int64_t zero, negative;
 };
 
 // `lanes` outside of which v is zero.
 MSDBG_AVX512 inline __attribute__((always_inline)) void add(__m512 v, __mmask16 lanes, Sums& s) {
-  const __m512i one = _mm512_set1_epi32(1);
   const __m512d halves[2] = {lowHalf(v), highHalf(v)};
+#pragma GCC unroll 2  // else the sums lie in memory
   for (int k = 0; k < 2; ++k) {
     s.sum[k] = _mm512_add_pd(s.sum[k], halves[k]);
     // As a sum it waits for the same two units as the others; multiplied by one it is the same number.
@@ -50,10 +54,8 @@ MSDBG_AVX512 inline __attribute__((always_inline)) void add(__m512 v, __mmask16 
   }
   s.min = _mm512_mask_min_ps(s.min, lanes, s.min, v);
   s.max = _mm512_mask_max_ps(s.max, lanes, s.max, v);
-  s.zero = _mm512_mask_add_epi32(s.zero, _mm512_mask_cmp_ps_mask(lanes, v, _mm512_setzero_ps(), _CMP_EQ_OQ),
-                                 s.zero, one);
-  s.negative = _mm512_mask_add_epi32(s.negative, _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_LT_OQ),
-                                     s.negative, one);
+  s.zero += countOf(_mm512_mask_cmp_ps_mask(lanes, v, _mm512_setzero_ps(), _CMP_EQ_OQ));
+  s.negative += countOf(_mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_LT_OQ));
 }
 
 }  // namespace
@@ -64,11 +66,18 @@ bool hasAvx512Kernels() {
          __builtin_cpu_supports("fma");
 }
 
-MSDBG_AVX512 void floatSumsAvx512(const float* data, std::int64_t count, FloatSums& out) {
+// Arithmetic takes longer than reading: what is needed next comes from memory meanwhile.
+MSDBG_AVX512 void floatSumsAvx512(const float* data, std::int64_t count, const float* next, FloatSums& out) {
   Sums s = {};
   s.min = _mm512_set1_ps(std::numeric_limits<float>::infinity());
   s.max = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
   std::int64_t i = 0;
+  if (isWhole(count) && next) {
+    for (; i < count; i += kLanes) {
+      _mm_prefetch(reinterpret_cast<const char*>(next + i), _MM_HINT_T1);
+      add(_mm512_loadu_ps(data + i), 0xffff, s);
+    }
+  }
   for (; i + kLanes <= count; i += kLanes) add(_mm512_loadu_ps(data + i), 0xffff, s);
   if (i < count) {
     const __mmask16 lanes = lanesLeft(count - i);
@@ -79,32 +88,82 @@ MSDBG_AVX512 void floatSumsAvx512(const float* data, std::int64_t count, FloatSu
          addLanes(s.sumSquares[0], s.sumSquares[1]),
          _mm512_reduce_min_ps(s.min),
          _mm512_reduce_max_ps(s.max),
-         _mm512_reduce_add_epi32(s.zero),
-         _mm512_reduce_add_epi32(s.negative)};
+         s.zero,
+         s.negative};
+}
+
+struct Changes {
+  __m512d change[2], before[2], largest[2];
+  std::int64_t inside;
+};
+
+// Sums as products with one: those wait for other units than additions, and are the same numbers.
+MSDBG_AVX512 inline __attribute__((always_inline)) void addChange(__m512 x, __m512 p, __mmask16 lanes,
+                                                                  double rtol, double atol, Changes& c) {
+  const __m512d one = _mm512_set1_pd(1);
+  const __m512d xs[2] = {lowHalf(x), highHalf(x)}, ps[2] = {lowHalf(p), highHalf(p)};
+  unsigned within = 0;
+#pragma GCC unroll 2
+  for (int k = 0; k < 2; ++k) {
+    const __m512d d = _mm512_abs_pd(_mm512_sub_pd(xs[k], ps[k])), size = _mm512_abs_pd(ps[k]);
+    c.change[k] = _mm512_fmadd_pd(d, one, c.change[k]);
+    c.before[k] = _mm512_fmadd_pd(size, one, c.before[k]);
+    c.largest[k] = _mm512_max_pd(d, c.largest[k]);
+    // Two roundings, as everywhere: not a fused multiply-add.
+    const __m512d limit = _mm512_add_pd(_mm512_set1_pd(atol), _mm512_mul_pd(_mm512_set1_pd(rtol), size));
+    within |= static_cast<unsigned>(_mm512_cmp_pd_mask(d, limit, _CMP_LE_OQ)) << 8 * k;
+  }
+  c.inside += countOf(static_cast<__mmask16>(within & lanes));
 }
 
 MSDBG_AVX512 void floatChangeAvx512(const float* x, const float* previous, std::int64_t count, double rtol,
                                     double atol, FloatChange& out) {
-  const __m512d rtols = _mm512_set1_pd(rtol), atols = _mm512_set1_pd(atol);
-  __m512d change[2] = {}, before[2] = {}, largest[2] = {};
-  std::int64_t inside = 0;
+  Changes c = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    addChange(_mm512_loadu_ps(x + i), _mm512_loadu_ps(previous + i), 0xffff, rtol, atol, c);
+  if (i < count) {
+    const __mmask16 lanes = lanesLeft(count - i);
+    addChange(_mm512_maskz_loadu_ps(lanes, x + i), _mm512_maskz_loadu_ps(lanes, previous + i), lanes, rtol,
+              atol, c);
+  }
+  out = {addLanes(c.change[0], c.change[1]), addLanes(c.before[0], c.before[1]),
+         _mm512_reduce_max_pd(_mm512_max_pd(c.largest[0], c.largest[1])), c.inside};
+}
+
+MSDBG_AVX512 void floatActivationAvx512(const float* data, std::int64_t count, float start, float end,
+                                        BlockActivation& out) {
+  const __m512 starts = _mm512_set1_ps(start), ends = _mm512_set1_ps(end);
+  std::int64_t inRange = 0, active = 0;
   for (std::int64_t i = 0; i < count; i += kLanes) {
     const __mmask16 lanes = lanesLeft(count - i);
-    const __m512 a = _mm512_maskz_loadu_ps(lanes, x + i), b = _mm512_maskz_loadu_ps(lanes, previous + i);
-    const __m512d as[2] = {lowHalf(a), highHalf(a)}, bs[2] = {lowHalf(b), highHalf(b)};
-    for (int k = 0; k < 2; ++k) {
-      const __m512d d = _mm512_abs_pd(_mm512_sub_pd(as[k], bs[k])), p = _mm512_abs_pd(bs[k]);
-      change[k] = _mm512_add_pd(change[k], d);
-      before[k] = _mm512_add_pd(before[k], p);
-      largest[k] = _mm512_max_pd(d, largest[k]);
-      // Two roundings, as everywhere: not a fused multiply-add.
-      const __m512d limit = _mm512_add_pd(atols, _mm512_mul_pd(rtols, p));
-      const auto within = static_cast<__mmask8>(_mm512_cmp_pd_mask(d, limit, _CMP_LE_OQ) & (lanes >> 8 * k));
-      inside += __builtin_popcount(within);
-    }
+    const __m512 v = _mm512_maskz_loadu_ps(lanes, data + i);
+    const __mmask16 above = _mm512_mask_cmp_ps_mask(lanes, v, starts, _CMP_GE_OQ);
+    inRange += countOf(_mm512_mask_cmp_ps_mask(above, v, ends, _CMP_LE_OQ));
+    active += countOf(_mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_GT_OQ));
   }
-  out = {addLanes(change[0], change[1]), addLanes(before[0], before[1]),
-         _mm512_reduce_max_pd(_mm512_max_pd(largest[0], largest[1])), inside};
+  out = {inRange, active};
+}
+
+MSDBG_AVX512 std::int64_t floatUnitsAvx512(const float* data, std::int64_t count, float start, float end,
+                                           const UnitRuns& runs, std::int64_t* active) {
+  const __m512 starts = _mm512_set1_ps(start), ends = _mm512_set1_ps(end);
+  std::int64_t inRange = 0;
+  PositiveBits positive;
+  for (std::int64_t first = 0; first < count; first += 64) {
+    std::uint64_t word = 0;
+    for (std::int64_t i = first; i < std::min(first + 64, count); i += kLanes) {
+      const __mmask16 lanes = lanesLeft(count - i);
+      const __m512 v = _mm512_maskz_loadu_ps(lanes, data + i);
+      const __mmask16 above = _mm512_mask_cmp_ps_mask(lanes, v, starts, _CMP_GE_OQ);
+      inRange += countOf(_mm512_mask_cmp_ps_mask(above, v, ends, _CMP_LE_OQ));
+      word |= static_cast<std::uint64_t>(_mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_GT_OQ))
+              << (i - first);
+    }
+    positive.words[static_cast<std::size_t>(first / 64)] = word;
+  }
+  positive.addRuns(count, runs, active);
+  return inRange;
 }
 
 }  // namespace msdbg::core
@@ -114,12 +173,20 @@ MSDBG_AVX512 void floatChangeAvx512(const float* x, const float* previous, std::
 namespace msdbg::core {
 
 bool hasAvx512Kernels() { return false; }
-void floatSumsAvx512(const float* data, std::int64_t count, FloatSums& sums) {
-  floatSumsPlain(data, count, sums);
+void floatSumsAvx512(const float* data, std::int64_t count, const float* next, FloatSums& sums) {
+  floatSumsPlain(data, count, next, sums);
 }
 void floatChangeAvx512(const float* x, const float* previous, std::int64_t count, double rtol, double atol,
                        FloatChange& change) {
   floatChangePlain(x, previous, count, rtol, atol, change);
+}
+void floatActivationAvx512(const float* data, std::int64_t count, float start, float end,
+                           BlockActivation& out) {
+  floatActivationPlain(data, count, start, end, out);
+}
+std::int64_t floatUnitsAvx512(const float* data, std::int64_t count, float start, float end,
+                              const UnitRuns& runs, std::int64_t* active) {
+  return floatUnitsPlain(data, count, start, end, runs, active);
 }
 
 }  // namespace msdbg::core

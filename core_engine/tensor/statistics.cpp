@@ -1,14 +1,18 @@
 #include "core_engine/tensor/statistics.h"
 
+#include <omp.h>
+
 #include <algorithm>
-#include <atomic>
 #include <cassert>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "core_engine/tensor/block_statistics.h"
+#include "core_engine/tensor/float_blocks_internal.h"
 
 namespace msdbg::core {
 namespace {
@@ -109,11 +113,14 @@ Units unitsOf(const Tensor& x) {
   return {shape[0], shape[1], shape[0] * shape[1] == 0 ? 0 : x.elements() / (shape[0] * shape[1])};
 }
 
-// Counts the active elements of each unit, a block at a time; sums of integers do not depend on their order.
+// Counts the active elements of each unit, a block at a time, every thread of the team for itself; sums of
+// integers do not depend on their order.
 class UnitCounts {
  public:
-  explicit UnitCounts(const Tensor& x)
-      : m_x(x), m_units(unitsOf(x)), m_active(static_cast<std::size_t>(m_units.units), 0) {}
+  UnitCounts(const Tensor& x, int threads) : m_x(x), m_units(unitsOf(x)) {
+    m_active.resize(static_cast<std::size_t>(std::max(threads, 1)));
+    for (auto& active : m_active) active.resize(static_cast<std::size_t>(m_units.units), 0);
+  }
 
   /// Returns the elements of the block that are in the range.
   std::int64_t add(const Block& block, double start, double end) {
@@ -123,41 +130,50 @@ class UnitCounts {
   double shareDead() const {
     const std::int64_t size = m_units.outer * m_units.inner;
     if (size == 0 || m_units.units == 0) return 0;
-    const auto dead = std::ranges::count_if(m_active, [&](std::int64_t n) { return n * 100 < size; });
+    std::vector<std::int64_t> all(m_active[0].size(), 0);
+    for (const auto& active : m_active)
+      std::ranges::transform(all, active, all.begin(), std::plus<std::int64_t>());
+    const auto dead = std::ranges::count_if(all, [&](std::int64_t n) { return n * 100 < size; });
     return static_cast<double>(dead) / static_cast<double>(m_units.units);
   }
 
  private:
   // Units whose elements lie together.
   std::int64_t addRuns(const Block& block, double start, double end) {
+    std::vector<std::int64_t>& active = mine();
+    UnitRuns runs{m_units.inner, m_units.units, block.first / m_units.inner % m_units.units,
+                  m_units.inner - block.first % m_units.inner};
+    if (m_x.dtype() == DType::Float32)
+      return floatUnits(reinterpret_cast<const float*>(block.data), block.count, start, end, runs,
+                        active.data());
     std::int64_t inRange = 0;
     for (std::int64_t at = block.first, last = block.first + block.count; at < last;) {
-      const std::int64_t run = at / m_units.inner, count = std::min((run + 1) * m_units.inner, last) - at;
+      const std::int64_t count = std::min(runs.left, last - at);
       const BlockActivation a = blockActivation(m_x.dtype(), elementAt(m_x, at), count, start, end);
       inRange += a.inRange;
-      std::atomic_ref(m_active[static_cast<std::size_t>(run % m_units.units)])
-          .fetch_add(a.active, std::memory_order_relaxed);
-      at += count;
+      active[static_cast<std::size_t>(runs.unit)] += a.active;
+      runs.unit = runs.unit + 1 == runs.units ? 0 : runs.unit + 1;
+      at += std::exchange(runs.left, runs.inner);
     }
     return inRange;
   }
 
   // Units of which every row has one element.
   std::int64_t addRows(const Block& block, double start, double end) {
-    std::vector<std::int64_t> active(m_active.size(), 0);
+    std::vector<std::int64_t>& active = mine();
     for (std::int64_t at = block.first, last = block.first + block.count; at < last;) {
       const std::int64_t unit = at % m_units.units, count = std::min(m_units.units - unit, last - at);
       countActive(m_x.dtype(), elementAt(m_x, at), count, &active[static_cast<std::size_t>(unit)]);
       at += count;
     }
-    for (std::size_t i = 0; i < active.size(); ++i)
-      if (active[i]) std::atomic_ref(m_active[i]).fetch_add(active[i], std::memory_order_relaxed);
     return blockActivation(m_x.dtype(), block.data, block.count, start, end).inRange;
   }
 
+  std::vector<std::int64_t>& mine() { return m_active[static_cast<std::size_t>(omp_get_thread_num())]; }
+
   const Tensor& m_x;
   Units m_units;
-  std::vector<std::int64_t> m_active;
+  std::vector<std::vector<std::int64_t>> m_active;  // by thread, then by unit
 };
 
 TensorStatistics valuesFrom(const std::vector<BlockMoments>& blocks, std::int64_t count) {
@@ -202,22 +218,38 @@ BlockChange changeOf(const Tensor& x, const Tensor& p, const Block& block) {
   return blockChange(x.dtype(), block.data, elementAt(p, block.first), block.count, kChangeRtol, kChangeAtol);
 }
 
+bool isExpected(const Tensor& tensor, const TensorStatistics& expected, int threads,
+                std::vector<Hash128>& blocks) {
+  if (expected.count != tensor.elements()) return false;
+  overBlocks(tensor, threads, [&](std::size_t i, const Block& block) {
+    blocks[i] = hashBlock({block.data, block.bytes});
+  });
+  return hashOfBlocks(blocks) == expected.hash;
+}
+
 }  // namespace
 
 TensorObservation observeTensor(const Tensor& tensor, const ObservationWish& wish, int threads) {
   const std::size_t blocks = blockCount(tensor);
   TensorObservation result;
   result.blocks.resize(blocks);
+  if (wish.expected && !wish.previous && !wish.range &&
+      isExpected(tensor, *wish.expected, threads, result.blocks)) {
+    result.values = *wish.expected;
+    return result;
+  }
   std::vector<BlockMoments> moments(blocks);
   std::vector<BlockChange> change(wish.previous ? blocks : 0);
   std::vector<std::int64_t> inRange(wish.range ? blocks : 0);
   std::optional<UnitCounts> units;
-  if (wish.range) units.emplace(tensor);
+  if (wish.range) units.emplace(tensor, threads);
   assert(!wish.previous ||
          (tensor.dtype() == wish.previous->dtype() && tensor.elements() == wish.previous->elements()));
   overBlocks(tensor, threads, [&](std::size_t i, const Block& block) {
     result.blocks[i] = hashBlock({block.data, block.bytes});
-    moments[i] = blockMoments(tensor.dtype(), block.data, block.count);
+    const void* behind = i + 1 < blocks ? block.data + kBlockBytes : nullptr;
+    const void* next = wish.previous ? elementAt(*wish.previous, block.first) : behind;
+    moments[i] = blockMoments(tensor.dtype(), block.data, block.count, next);
     if (wish.previous) change[i] = changeOf(tensor, *wish.previous, block);
     if (wish.range) inRange[i] = units->add(block, wish.range->first, wish.range->second);
   });
@@ -240,7 +272,7 @@ ChangeStatistics computeChange(const Tensor& x, const Tensor& p, int threads) {
 }
 
 ActivationStatistics computeActivation(const Tensor& x, double rangeStart, double rangeEnd, int threads) {
-  UnitCounts units(x);
+  UnitCounts units(x, threads);
   std::vector<std::int64_t> inRange(blockCount(x));
   overBlocks(x, threads,
              [&](std::size_t i, const Block& block) { inRange[i] = units.add(block, rangeStart, rangeEnd); });

@@ -73,8 +73,11 @@ struct TensorObservation {
   std::vector<Hash128> blocks;  // hashes of the 64 KiB blocks
 };
 struct ObservationWish {
-  const Tensor* previous = nullptr;                // wanted: the change from it
-  std::optional<std::pair<double, double>> range;  // wanted: the activation statistics
+  const Tensor* previous = nullptr;                     // wanted: the change from it
+  std::optional<std::pair<double, double>> range = {};  // wanted: the activation statistics
+  /// What the values are likely to be (a parameter is what the update before it made). Where the hash is the
+  /// same, so is everything else, and only the hash is computed.
+  const TensorStatistics* expected = nullptr;
 };
 TensorObservation observeTensor(const Tensor& tensor, const ObservationWish& wish, int threads = 1);
 

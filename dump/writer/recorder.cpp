@@ -19,6 +19,7 @@
 #include "dump/writer/rank_status.h"
 #include "dump/writer/row_path.h"
 #include "dump/writer/segment_store.h"
+#include "dump/writer/updated_values.h"
 
 namespace msdbg::dump {
 namespace {
@@ -56,6 +57,7 @@ struct Recorder::Impl {
   std::string graphBytes;  // of the plan: the same graph again is not a new version
   bool selected = false;   // the iteration in progress is recorded
   CheckpointSchedule schedule;
+  UpdatedValues updates;
   bool checkpoint = false;               // the iteration in progress begins with one
   std::vector<core::GivenSource> given;  // what inputs of the next iteration were made from
   std::atomic<std::uint64_t> bytesWritten{0};
@@ -186,6 +188,7 @@ core::Status Recorder::Impl::adopt(const core::Graph& graph, std::string bytes) 
   graphBytes = std::move(bytes);
   if (hits) hits->graphReady(plan);
   schedule.adopt(options, plan->graph);
+  updates.clear();
   if (schedule.interval() > 0)
     MSDBG_TRY(journal->append(formatCheckpoints({schedule.interval(), checkpointBytes(plan->graph)})));
   if (place.rank.value != 0) return core::Ok{};
@@ -204,9 +207,11 @@ void Recorder::Impl::waitForRoom() {
 core::TensorObservation Recorder::Impl::observe(core::TensorId tensor, const core::Tensor& value,
                                                 const core::Tensor* previous) {
   const StageTimer timer(&clock, Stage::kStatistics, value.bytes());
-  core::ObservationWish wish{previous, {}};
+  core::ObservationWish wish{.previous = previous, .range = {}, .expected = updates.find(tensor)};
   if (const auto& range = plan->activation[tensor.index()]) wish.range = {range->start, range->end};
-  return core::observeTensor(value, wish, place.threads);
+  core::TensorObservation seen = core::observeTensor(value, wish, place.threads);
+  updates.add(plan->graph.tensor(tensor).updateOf, seen.values);
+  return seen;
 }
 
 // `divisor`: the value is the source of an input.
@@ -282,6 +287,7 @@ void Recorder::iterationStarted(core::Iteration iteration) {
   impl.selected = impl.plan && impl.options.records(iteration) && impl.pending.open();
   if (!impl.selected) return;
   impl.checkpoint = impl.schedule.begin(iteration);
+  impl.updates.begin(iteration);
   impl.waitForRoom();
   impl.clock.start();
   impl.rows.iterationStarted(impl.pending);

@@ -36,14 +36,25 @@ TEST_CASE("The kernels of every instruction set give the same bits") {
     const auto x = values(count, 0.5f, count), p = values(count, 0.5f, count + 1);
     const auto n = static_cast<std::int64_t>(count);
     FloatSums a, b;
-    floatSumsPlain(x.data(), n, a);
-    floatSumsAvx512(x.data(), n, b);
+    floatSumsPlain(x.data(), n, nullptr, a);
+    floatSumsAvx512(x.data(), n, p.data(), b);
     a.min += 0.0, a.max += 0.0, b.min += 0.0, b.max += 0.0;  // which zero is the least is left open
     CHECK(sameBits(a, b));
     FloatChange c, d;
     floatChangePlain(x.data(), p.data(), n, 0.5, 1e-3, c);
     floatChangeAvx512(x.data(), p.data(), n, 0.5, 1e-3, d);
     CHECK(sameBits(c, d));
+    BlockActivation e, f;
+    floatActivationPlain(x.data(), n, -0.5f, 0.25f, e);
+    floatActivationAvx512(x.data(), n, -0.5f, 0.25f, f);
+    CHECK(sameBits(e, f));
+    const UnitRuns runs{.inner = 5, .units = 3, .unit = 1, .left = 2};
+    std::vector<std::int64_t> active(3), others(3);
+    const std::int64_t inRange = floatUnitsPlain(x.data(), n, -0.5f, 0.25f, runs, active.data());
+    CHECK(floatUnitsAvx512(x.data(), n, -0.5f, 0.25f, runs, others.data()) == inRange);
+    CHECK(active == others);
+    CHECK(inRange == e.inRange);
+    CHECK(active[0] + active[1] + active[2] == e.active);
     CHECK((count < 15 || c.inside > 0));
   }
 }
@@ -70,10 +81,10 @@ TEST_CASE("One not finite element anywhere in a float32 block is found, by sums 
       x[at] = bad;
       BlockMoments moments;
       BlockChange change;
-      CHECK_FALSE(finiteMoments(x.data(), 101, moments));
+      CHECK_FALSE(finiteMoments(x.data(), 101, nullptr, moments));
       CHECK_FALSE(finiteChange(x.data(), p.data(), 101, 1, 1, change));
       CHECK_FALSE(finiteChange(p.data(), x.data(), 101, 1, 1, change));
-      CHECK(finiteMoments(p.data(), 101, moments));
+      CHECK(finiteMoments(p.data(), 101, nullptr, moments));
       CHECK(computeStatistics(tensorOf(x, Shape{101})).nonFinite() == 1);
       CHECK(computeChange(tensorOf(x, Shape{101}), tensorOf(p, Shape{101})).skipped == 1);
     }
@@ -97,7 +108,8 @@ TEST_CASE("One pass gives what the single functions give, for any threads") {
     const ChangeStatistics change = computeChange(tensor, previous);
     const ActivationStatistics activation = computeActivation(tensor, -0.5, 0.25);
     for (const int threads : {1, 2, 5}) {
-      const TensorObservation seen = observeTensor(tensor, {&previous, std::pair(-0.5, 0.25)}, threads);
+      const ObservationWish all{.previous = &previous, .range = std::pair(-0.5, 0.25)};
+      const TensorObservation seen = observeTensor(tensor, all, threads);
       CHECK(sameBits(seen.values.std, values.std));
       CHECK(sameBits(seen.values.mean, values.mean));
       CHECK(seen.values.hash == values.hash);
@@ -107,4 +119,22 @@ TEST_CASE("One pass gives what the single functions give, for any threads") {
     }
     CHECK_FALSE(observeTensor(tensor, {}).change.has_value());
   }
+}
+
+TEST_CASE("What is expected is believed where the hash agrees, and only there") {
+  const auto numbers = values(40'000, 0.f, 3);
+  const Tensor tensor = tensorOf(numbers, {40'000});
+  const TensorObservation seen = observeTensor(tensor, {}, 2);
+  TensorStatistics expected = seen.values;
+  expected.mean = 77;  // as nothing that is computed would say
+  const ObservationWish wish{.expected = &expected};
+  const TensorObservation believed = observeTensor(tensor, wish, 2);
+  CHECK(believed.values.mean == 77);
+  CHECK(believed.blocks == seen.blocks);
+  auto changed = numbers;
+  changed.back() = std::nextafter(changed.back(), 9.f);
+  const Tensor other = tensorOf(changed, {40'000});
+  CHECK(sameBits(observeTensor(other, wish, 2).values.mean, observeTensor(other, {}).values.mean));
+  CHECK(observeTensor(other, wish, 2).values.hash == hashTensor(other));
+  CHECK(observeTensor(tensorOf({numbers.begin(), numbers.end() - 1}, {39'999}), wish).values.count == 39'999);
 }
