@@ -27,32 +27,28 @@ Compressor::Compressor() : m_context(std::make_unique<Context>()) {}
 Compressor::~Compressor() = default;
 Compressor::Compressor(Compressor&&) noexcept = default;
 
-std::size_t Compressor::frame(std::span<const std::byte> chunk, std::size_t elementBytes) {
-  m_shuffled.resize(chunk.size());
-  m_frame.resize(ZSTD_compressBound(chunk.size()));
-  shuffle(chunk, elementBytes, m_shuffled);
-  const std::size_t used = ZSTD_compressCCtx(m_context->zstd, m_frame.data(), m_frame.size(),
-                                             m_shuffled.data(), m_shuffled.size(), kLevel);
+std::size_t Compressor::frame(std::span<const std::byte> chunk) {
+  m_frame.resize(std::max(m_frame.size(), ZSTD_compressBound(chunk.size())));
+  const std::size_t used =
+      ZSTD_compressCCtx(m_context->zstd, m_frame.data(), m_frame.size(), chunk.data(), chunk.size(), kLevel);
   return ZSTD_isError(used) ? 0 : used;
 }
 
 // Of the middle: the beginning is often special (padding, first rows).
-bool Compressor::judge(std::span<const std::byte> bytes, std::size_t elementBytes, CompressionTrial& trial) {
+bool Compressor::judge(std::span<const std::byte> bytes, CompressionTrial& trial) {
   if (trial.bytesLeft >= bytes.size()) {
     trial.bytesLeft -= bytes.size();
     return trial.pays;
   }
   const std::size_t sample = std::min(bytes.size(), kSample);
-  const std::size_t start = (bytes.size() - sample) / 2 / elementBytes * elementBytes;
-  const std::size_t used = frame(bytes.subspan(start, sample), elementBytes);
+  const std::size_t used = frame(bytes.subspan((bytes.size() - sample) / 2, sample));
   trial.pays = pays(sample, used, trial.pays ? kStillWorthTrying : kWorthTrying);
   trial.bytesLeft = kPause;
   return trial.pays;
 }
 
-bool Compressor::compress(std::span<const std::byte> chunk, std::size_t elementBytes,
-                          std::vector<std::byte>& stored) {
-  const std::size_t used = frame(chunk, elementBytes);
+bool Compressor::compress(std::span<const std::byte> chunk, std::vector<std::byte>& stored) {
+  const std::size_t used = frame(chunk);
   if (!pays(chunk.size(), used, kWorthwhile)) return false;
   stored.assign(m_frame.begin(), m_frame.begin() + static_cast<std::ptrdiff_t>(used));
   return true;

@@ -118,10 +118,9 @@ core::Status MergeTensors::gather(std::vector<TensorDataset>& datasets, MergedTe
 StoredChunk MergeTensors::encode(std::vector<std::byte>& rows, const MergedTensor& merged, bool compressed) {
   StoredChunk chunk;
   rows.resize(merged.grid.chunkBytes());  // the last chunk is filled up with zeros
-  if (!compressed || !m_compressor.compress(rows, core::dtypeSize(merged.dtype), chunk.own)) {
-    chunk.filterMask = kRawMask;
-    chunk.own = rows;
-  }
+  const bool smaller = compressed && m_compressor.compress(rows, chunk.own);
+  if (!smaller) chunk.own = rows;
+  chunk.filterMask = smaller ? Compressor::kFilterMask : kRawMask;
   chunk.hash = core::hashBytes(chunk.own);
   rows.clear();
   return chunk;

@@ -31,32 +31,31 @@ void RowEncoder::reserve(int threads) {
   while (m_compressors.size() < static_cast<std::size_t>(std::max(threads, 1))) m_compressors.emplace_back();
 }
 
-bool RowEncoder::pays(RowKey key, std::span<const std::byte> bytes, std::size_t element) {
+bool RowEncoder::pays(RowKey key, std::span<const std::byte> bytes) {
   if (!m_compress) return false;
   reserve(1);
   const StageTimer timer(m_clock, Stage::kCompress, 0);
-  return m_compressors[0].judge(bytes, element, m_trials[key]);
+  return m_compressors[0].judge(bytes, m_trials[key]);
 }
 
 void RowEncoder::fill(StoredChunk& chunk, std::span<const std::byte> data, std::size_t chunkBytes,
-                      std::size_t element, Compressor* compressor) const {
+                      Compressor* compressor) const {
   if (data.size() < chunkBytes) {  // at the end of a dimension: filled up with zeros
     chunk.own.assign(data.begin(), data.end());
     chunk.own.resize(chunkBytes);
     data = chunk.own;
   }
   std::vector<std::byte> packed;
-  if (compressor && compressor->compress(data, element, packed))
-    chunk.own = std::move(packed);
-  else
-    chunk.filterMask = kRawMask;
+  const bool smaller = compressor && compressor->compress(data, packed);
+  if (smaller) chunk.own = std::move(packed);
+  chunk.filterMask = smaller ? Compressor::kFilterMask : kRawMask;
   chunk.bytes = chunk.own.empty() ? data : std::span<const std::byte>(chunk.own);
   chunk.size = chunk.bytes.size();
 }
 
 void RowEncoder::encode(RowKey key, TensorRow& row, std::span<const std::byte> bytes, int threads) {
   const std::size_t element = core::dtypeSize(row.dtype);
-  const bool compress = pays(key, bytes, element);
+  const bool compress = pays(key, bytes);
   row.largestChunk = compress ? kCompressedChunk : kLargestChunk;
   std::vector<std::uint64_t> extents = {1};
   extents.insert(extents.end(), row.shape.begin(), row.shape.end());
@@ -71,7 +70,7 @@ void RowEncoder::encode(RowKey key, TensorRow& row, std::span<const std::byte> b
       const ChunkGrid::Piece piece = grid.piece(static_cast<std::uint64_t>(i));
       Compressor& own = m_compressors[static_cast<std::size_t>(omp_get_thread_num())];
       fill(row.chunks[static_cast<std::size_t>(i)], bytes.subspan(piece.firstByte, piece.bytes),
-           grid.chunkBytes(), element, compress ? &own : nullptr);
+           grid.chunkBytes(), compress ? &own : nullptr);
     }
   }
   for (StoredChunk& chunk : row.chunks) {
@@ -82,13 +81,12 @@ void RowEncoder::encode(RowKey key, TensorRow& row, std::span<const std::byte> b
   }
 }
 
-StoredChunk RowEncoder::shared(RowKey key, std::span<const std::byte> bytes, std::size_t chunkBytes,
-                               std::size_t element) {
+StoredChunk RowEncoder::shared(RowKey key, std::span<const std::byte> bytes, std::size_t chunkBytes) {
   StoredChunk chunk;
-  const bool compress = pays(key, bytes, element);
+  const bool compress = pays(key, bytes);
   {
     const StageTimer timer(compress ? m_clock : nullptr, Stage::kCompress, bytes.size());
-    fill(chunk, bytes, chunkBytes, element, compress ? &m_compressors[0] : nullptr);
+    fill(chunk, bytes, chunkBytes, compress ? &m_compressors[0] : nullptr);
   }
   if (chunk.own.empty()) chunk.own.assign(bytes.begin(), bytes.end());
   chunk.bytes = chunk.own;

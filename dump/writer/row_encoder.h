@@ -19,13 +19,12 @@ class RowEncoder {
   /// Fills row.chunks; they refer to `bytes` where they need no memory of their own.
   void encode(RowKey key, TensorRow& row, std::span<const std::byte> bytes, int threads);
   /// One chunk that rows share. Its bytes are copied.
-  StoredChunk shared(RowKey key, std::span<const std::byte> bytes, std::size_t chunkBytes,
-                     std::size_t element);
+  StoredChunk shared(RowKey key, std::span<const std::byte> bytes, std::size_t chunkBytes);
 
  private:
-  bool pays(RowKey key, std::span<const std::byte> bytes, std::size_t element);
+  bool pays(RowKey key, std::span<const std::byte> bytes);
   void reserve(int threads);
-  void fill(StoredChunk& chunk, std::span<const std::byte> data, std::size_t chunkBytes, std::size_t element,
+  void fill(StoredChunk& chunk, std::span<const std::byte> data, std::size_t chunkBytes,
             Compressor* compressor) const;
 
   bool m_compress;

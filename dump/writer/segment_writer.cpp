@@ -177,7 +177,6 @@ struct SegmentWriter::Impl {
 std::vector<StoredChunk> SegmentWriter::Impl::sharedChunks(RowKey key, const ChunkGrid& grid,
                                                            const TensorSeries& series) {
   std::vector<StoredChunk> chunks;
-  const std::size_t element = core::dtypeSize(series.rows[0]->dtype);
   for (std::size_t first = 0; first < series.rows.size(); first += grid.rowsPerChunk()) {
     gathered.clear();
     const std::size_t last = std::min<std::size_t>(first + grid.rowsPerChunk(), series.rows.size());
@@ -185,7 +184,7 @@ std::vector<StoredChunk> SegmentWriter::Impl::sharedChunks(RowKey key, const Chu
       const auto bytes = series.rows[r]->raw.bytes();
       gathered.insert(gathered.end(), bytes.begin(), bytes.end());
     }
-    chunks.push_back(encoder.shared(key, gathered, grid.chunkBytes(), element));
+    chunks.push_back(encoder.shared(key, gathered, grid.chunkBytes()));
   }
   return chunks;
 }
