@@ -1,5 +1,5 @@
 // msdbg_bench: what recording costs, as ratios measured in one run (never a timed test): the time that each
-// way adds to a step of training, against the time that reading the same bytes, or write() of them, adds to
+// way adds to a step of training, against one memory read of as many bytes, or what write() of them adds to
 // the same step. Prints tables. msdbg_bench [MODEL…]: alexnet and gpt unless named; MSDBG_BENCH_DIR: where to
 // record (/dev/shm).
 #include <omp.h>
@@ -29,7 +29,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kSteps = 8, kRounds = 5, kWarmUp = 2;
+constexpr int kMostSteps = 8, kRounds = 5, kWarmUp = 2;
+constexpr std::uint64_t kRoundBytes = 4ull << 30;  // of a recording, which may lie in memory
 
 struct Way {
   std::string name;
@@ -56,8 +57,13 @@ class Bench {
     options.sequence = model.sequence;
     options.batch = model.batch;
     const auto loader = require(core::makeLoader(model.readsText() ? "words" : "digits", options));
-    for (int i = 0; i < kSteps + kWarmUp; ++i)
+    for (int i = 0; i < kMostSteps + kWarmUp; ++i)
       m_batches.push_back(loader->batch(core::Iteration(i), core::Rank(0), 1));
+    Counter counter;
+    Seconds ignored;
+    train(&counter, ignored);
+    m_bytes = counter.bytes() / static_cast<std::uint64_t>(m_steps + kWarmUp);
+    m_steps = static_cast<int>(std::clamp<std::uint64_t>(kRoundBytes / m_bytes, 2, kMostSteps));
   }
 
   /// `finish` belongs to the time of the round.
@@ -70,17 +76,18 @@ class Bench {
     core::Trainer trainer(context, graph, loss, m_model.optimizer);
     for (int i = 0; i < kWarmUp; ++i) trainer.step(m_batches[static_cast<std::size_t>(i)]);
     const double start = now();
-    for (int i = kWarmUp; i < kWarmUp + kSteps; ++i) {
+    for (int i = kWarmUp; i < kWarmUp + m_steps; ++i) {
       const double begin = now();
       trainer.step(m_batches[static_cast<std::size_t>(i)]);
       seconds.step = std::min(seconds.step, now() - begin);
     }
     finish();
-    seconds.round = std::min(seconds.round, (now() - start) / kSteps);
+    seconds.round = std::min(seconds.round, (now() - start) / m_steps);
   }
 
+  /// Its recording stays until the next one.
   void record(const Way& way, Measured& measured) {
-    const fs::path run = m_folder / (way.name + ".msdbg");
+    const fs::path run = recording();
     fs::remove_all(run);
     fs::create_directories(run);
     dump::RecordOptions options;
@@ -105,13 +112,20 @@ class Bench {
     fs::remove_all(m_folder / "plain");
   }
 
-  std::uint64_t bytesPerStep() {
-    Counter counter;
-    Seconds ignored;
-    train(&counter, ignored);
-    return counter.bytes() / (kSteps + kWarmUp);
+  /// One read of as many bytes as a step has, from memory: they are more than a cache holds.
+  double memoryReadSeconds() {
+    if (m_memory.empty()) m_memory.assign(m_bytes / sizeof m_memory[0], 1);
+    const double start = now();
+    std::uint64_t sum = 0;
+#pragma omp parallel for simd schedule(static) num_threads(m_threads) reduction(+ : sum)
+    for (std::size_t i = 0; i < m_memory.size(); ++i) sum += m_memory[i];
+    if (sum != m_memory.size()) fail("the sum is wrong");
+    return now() - start;
   }
 
+  fs::path recording() const { return m_folder / "recorded.msdbg"; }
+  std::uint64_t bytesPerStep() const { return m_bytes; }
+  int steps() const { return m_steps; }
   int threads() const { return m_threads; }
   const core::ModelInfo& model() const { return m_model; }
   fs::path folder() const { return m_folder; }
@@ -119,8 +133,10 @@ class Bench {
  private:
   const core::ModelInfo& m_model;
   fs::path m_folder;
-  int m_threads = omp_get_num_procs();
+  int m_threads = omp_get_num_procs(), m_steps = kMostSteps;
+  std::uint64_t m_bytes = 0;  // of all tensors of a step
   std::vector<core::Batch> m_batches;
+  std::vector<std::uint64_t> m_memory;
 };
 
 struct Reads {
@@ -162,11 +178,11 @@ const std::vector<Way> kWays = {
     {"full, raw, by a thread", dump::Policy::kFull, false, dump::RowPath::kBackground},
     {"full, compressed", dump::Policy::kFull, true}};
 
-void printStages(const dump::RecordingTimes& times) {
+void printStages(const dump::RecordingTimes& times, int steps) {
   for (std::size_t i = 0; i < dump::kStages; ++i) {
     const dump::StageTime& stage = times.stages[i];
     std::printf("  %s %.1f", std::string(dump::stageName(static_cast<dump::Stage>(i))).c_str(),
-                stage.seconds * 1e3 / (kSteps + kWarmUp));
+                stage.seconds * 1e3 / (steps + kWarmUp));
   }
   std::printf("\n");
 }
@@ -178,7 +194,7 @@ std::string times(double ratio, const char* of) {
 }
 
 void printReads(Bench& bench) {
-  const fs::path run = bench.folder() / "full, compressed.msdbg";
+  const fs::path run = bench.recording();  // the last one: compressed
   const auto storage = require(dump::RunReader::open(run))->storage();
   row("compression", static_cast<double>(storage.rawBytes) / static_cast<double>(storage.storedBytes), "x",
       "raw / stored; equal values stored once");
@@ -190,12 +206,13 @@ void printReads(Bench& bench) {
 }
 
 void measure(Bench& bench) {
-  const std::uint64_t bytes = bench.bytesPerStep();
+  double memory = 1e9;
   Seconds off, again, read, write;
   std::map<std::string, Measured> ways;
   Reader reader(bench.threads());
   for (int i = 0; i < kRounds; ++i) {
     bench.train(nullptr, off);
+    memory = std::min(memory, bench.memoryReadSeconds());
     bench.train(&reader, read);
     bench.write(write);
     for (const Way& way : kWays) bench.record(way, ways[way.name]);
@@ -205,10 +222,13 @@ void measure(Bench& bench) {
   std::printf(
       "%s, batch %lld, %d threads, %.0f MB of tensors a step; to %s; least of %d rounds of %d steps\n\n",
       std::string(bench.model().name).c_str(), static_cast<long long>(bench.model().batch), bench.threads(),
-      static_cast<double>(bytes) / 1e6, bench.folder().parent_path().c_str(), kRounds, kSteps);
+      static_cast<double>(bench.bytesPerStep()) / 1e6, bench.folder().parent_path().c_str(), kRounds,
+      bench.steps());
   row("step, recording off", off.step * 1e3, "ms",
       times(again.step / off.step, "itself, measured again").c_str());
-  row("reading every tensor adds", readAdds * 1e3, "ms", times(read.step / off.step, "the step").c_str());
+  row("one memory read of as many bytes", memory * 1e3, "ms", times(memory / off.step, "the step").c_str());
+  row("reading every tensor where it is adds", readAdds * 1e3, "ms",
+      times(read.step / off.step, "the step").c_str());
   row("write() of every tensor adds", writeAdds * 1e3, "ms",
       times(write.round / off.round, "the step").c_str());
   for (const Way& way : kWays) {
@@ -216,10 +236,10 @@ void measure(Bench& bench) {
     const bool full = way.policy == dump::Policy::kFull;
     const double adds = full ? measured.round - off.round : measured.step - off.step;
     row((way.name + " adds").c_str(), adds * 1e3, "ms",
-        (times(full ? adds / writeAdds : adds / readAdds, full ? "write()" : "reading") + ", " +
+        (times(full ? adds / writeAdds : adds / memory, full ? "write()" : "the memory read") + ", " +
          times(full ? measured.round / off.round : measured.step / off.step, "the step"))
             .c_str());
-    printStages(measured.times);
+    printStages(measured.times, bench.steps());
   }
   printReads(bench);
   std::printf("\n");
