@@ -1,4 +1,5 @@
-// RunReader's state, shared by run_reader.cpp (opening, asking) and verify.cpp. Internal to the reader.
+// RunReader's state, shared by run_reader.cpp (opening, asking), open_segments.cpp (what is open, what is
+// damaged) and the other files of the reader. Internal to it.
 #pragma once
 
 #include <list>
@@ -10,6 +11,9 @@
 #include "dump/reader/segment_reader.h"
 
 namespace msdbg::dump {
+
+/// "rank 1, iteration 7"
+std::string placeText(core::Rank rank, core::Iteration iteration);
 
 struct RunReader::Impl {
   struct Key {

@@ -1,182 +1,21 @@
 #include "dump/writer/recorder.h"
 
-#include <signal.h>
-
 #include <algorithm>
-#include <atomic>
-#include <thread>
 
 #include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
 #include "core_engine/graph/graph_io.h"
-#include "dump/hits/hit_watch.h"
 #include "dump/statistics_columns.h"
-#include "dump/writer/checkpoint_schedule.h"
 #include "dump/writer/commit_file.h"
-#include "dump/writer/disk_space.h"
 #include "dump/writer/graph_files.h"
-#include "dump/writer/pending_iterations.h"
-#include "dump/writer/rank_status.h"
-#include "dump/writer/row_path.h"
-#include "dump/writer/segment_store.h"
-#include "dump/writer/updated_values.h"
+#include "dump/writer/recorder_internal.h"
 
 namespace msdbg::dump {
 namespace {
 
-constexpr std::uint64_t kLargestSegment = 4ull << 30;
-
-// Four segments fit into a rank's share, so that dropping one keeps most of what may be kept; that share is
-// no more than what the disk has to spare. Values that wait in memory limit a segment further.
-std::uint64_t segmentBytes(const RecordOptions& options, const Recorder::Place& place, bool inMemory) {
-  const auto ranks = static_cast<std::uint64_t>(std::max(1, place.ranks));
-  const auto disk = diskSpace(place.run);
-  const std::uint64_t spare = disk.ok() ? spareBytes(*disk, options.keepFree) : options.maxBytes;
-  const std::uint64_t share = std::min(options.maxBytes, spare) / ranks;
-  return std::max<std::uint64_t>(1,
-                                 std::min(inMemory ? options.bufferBytes / 2 : kLargestSegment, share / 4));
-}
-
 bool endedWell(const RunEnd& end) { return end.state == "finished" || end.state == "stopped"; }
 
 }  // namespace
-
-struct Recorder::Impl {
-  Place place;
-  RecordOptions options;
-  std::filesystem::path folder;
-  std::shared_ptr<JournalWriter> journal;
-  std::unique_ptr<HitWatch> hits;  // nullptr: values are kept without
-  std::unique_ptr<RankStatusWriter> rankStatus;
-  StageClock clock;
-  BufferPool pool;  // outlives everything that holds buffers
-  PendingIterations pending;
-  RowTaker rows;
-  SegmentStore store;
-  std::shared_ptr<const GraphPlan> plan;
-  std::string graphBytes;  // of the plan: the same graph again is not a new version
-  bool selected = false;   // the iteration in progress is recorded
-  CheckpointSchedule schedule;
-  UpdatedValues updates;
-  bool checkpoint = false;               // the iteration in progress begins with one
-  std::vector<core::GivenSource> given;  // what inputs of the next iteration were made from
-  std::atomic<std::uint64_t> bytesWritten{0};
-  std::atomic<bool> onlyStatistics{false};  // one iteration is more than may be kept
-  std::thread thread;
-  std::mutex finishMutex;
-
-  Impl(const Place& where, const RecordOptions& what, std::shared_ptr<JournalWriter> lines,
-       std::unique_ptr<HitWatch> watch)
-      : place(where),
-        options(what),
-        folder(where.run / ("rank_" + std::to_string(where.rank.value))),
-        journal(std::move(lines)),
-        hits(std::move(watch)),
-        pool(what.bufferBytes),
-        pending(what.bufferBytes, segmentBytes(what, where, !wayOf(where, what).inTeam), windows()),
-        rows(wayOf(where, what), pool, clock),
-        store(folder, static_cast<int>(where.rank.value), retention(), what.keepFree, journal) {
-    store.writer().configure(what.compress, &clock);
-  }
-
-  std::uint64_t share() const {
-    return options.maxBytes / static_cast<std::uint64_t>(std::max(1, place.ranks));
-  }
-  // Values of which most will be dropped (--on-hit) are not worth a file.
-  RowTaker::Way wayOf(const Place& where, const RecordOptions& what) const {
-    return {folder, where.threads, !hits && writesInTeam(where.rows, where.threads, where.ranks),
-            what.compress};
-  }
-  RetentionRules retention() const {
-    RetentionRules rules{.maxBytes = share(), .keepLast = options.keepLast, .keep = {}};
-    if (hits) rules.keep = [this](std::int64_t iteration) { return hits->windows().keep(iteration); };
-    return rules;
-  }
-  const HitWindows* windows() const { return hits ? &hits->windows() : nullptr; }
-  void start();
-  void work();
-  core::Status listHits();
-  void settle();
-  void commit(const PendingIterations::Commit& segment);
-  bool spareWork(PendingIterations::Clock::time_point until);
-  void fail(const core::Error& error);
-  core::Status adopt(const core::Graph& graph, std::string bytes);
-  void waitForRoom();
-  core::TensorObservation observe(core::TensorId tensor, const core::Tensor& value,
-                                  const core::Tensor* previous);
-  void keep(RowKey key, const core::Tensor& value, std::vector<core::Hash128> blocks = {},
-            std::optional<float> divisor = {});
-  void keepForReplay(const core::TensorInfo& tensor, const core::Tensor& value);
-};
-
-// Signals are the training thread's: their handlers only wake this one.
-void Recorder::Impl::start() {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread = std::thread([this] { work(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
-void Recorder::Impl::work() {
-  bool spare = true;  // the last quiet moment was long enough for something
-  while (true) {
-    const PendingIterations::Work work = pending.next(spare && store.hasSpareWork());
-    if (std::holds_alternative<PendingIterations::Stop>(work)) return settle();
-    if (const auto* job = std::get_if<PendingIterations::Encode>(&work)) {
-      store.writer().encode(job->key, *job->row);
-      pending.encoded(*job);
-    } else if (const auto* moment = std::get_if<PendingIterations::Spare>(&work)) {
-      spare = spareWork(moment->until);
-    } else {
-      commit(std::get<PendingIterations::Commit>(work));
-      spare = true;
-    }
-  }
-}
-
-void Recorder::Impl::commit(const PendingIterations::Commit& segment) {
-  const auto start = PendingIterations::Clock::now();
-  std::vector<const IterationRecord*> records;
-  for (const auto& record : segment.records) records.push_back(record.get());
-  core::Status status = listHits();
-  if (status.ok()) status = store.commit(records);
-  bytesWritten = store.bytesWritten();
-  onlyStatistics = store.onlyStatistics();
-  if (store.lacksCheckpoint()) schedule.request();
-  if (!status.ok()) return fail(status.error().in("iteration " + std::to_string(records[0]->iteration)));
-  pending.committed(segment, PendingIterations::Clock::now() - start);
-}
-
-core::Status Recorder::Impl::listHits() {
-  if (!hits) return core::Ok{};
-  const std::vector<std::string> lines = hits->takeLines();
-  return lines.empty() ? core::Ok{} : journal->append(core::join(lines, "\n"));
-}
-
-// What was undecided when the last segment was committed may be decided now.
-void Recorder::Impl::settle() {
-  if (!hits || !pending.status().ok()) return;
-  core::Status status = listHits();
-  if (status.ok()) status = store.applyRules();
-  if (!status.ok()) fail(status.error());
-}
-
-bool Recorder::Impl::spareWork(PendingIterations::Clock::time_point until) {
-  const core::Result<bool> did = store.spareWork(until);
-  if (!did.ok()) fail(did.error());
-  return did.ok() && *did;
-}
-
-void Recorder::Impl::fail(const core::Error& error) {
-  if (!pending.status().ok()) return;  // said already
-  const core::Error why(error.code(), error.message() + whatToDo(folder));
-  core::logError("rank " + std::to_string(place.rank.value) + ": recording stopped: " + why.message() + "; " +
-                 (options.onError == OnError::kStop ? "training is stopped (--on-error stop)"
-                                                    : "training goes on unrecorded") +
-                 ", and what was recorded before stays readable");
-  pending.fail(why);
-}
 
 // A new version of the graph, with what the rules say about its tensors.
 core::Status Recorder::Impl::adopt(const core::Graph& graph, std::string bytes) {

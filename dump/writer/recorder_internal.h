@@ -1,0 +1,86 @@
+// Recorder::Impl: what the two threads of a recorder share. The training thread's functions are in
+// recorder.cpp, the background thread's in recorder_thread.cpp; PendingIterations hands over between them.
+// Internal to both.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "dump/hits/hit_watch.h"
+#include "dump/writer/checkpoint_schedule.h"
+#include "dump/writer/pending_iterations.h"
+#include "dump/writer/rank_status.h"
+#include "dump/writer/recorder.h"
+#include "dump/writer/row_path.h"
+#include "dump/writer/segment_store.h"
+#include "dump/writer/updated_values.h"
+
+namespace msdbg::dump {
+
+struct Recorder::Impl {
+  Place place;
+  RecordOptions options;
+  std::filesystem::path folder;
+  std::shared_ptr<JournalWriter> journal;
+  std::unique_ptr<HitWatch> hits;  // nullptr: values are kept without
+  std::unique_ptr<RankStatusWriter> rankStatus;
+  StageClock clock;
+  BufferPool pool;  // outlives everything that holds buffers
+  PendingIterations pending;
+  RowTaker rows;
+  SegmentStore store;
+  std::shared_ptr<const GraphPlan> plan;
+  std::string graphBytes;  // of the plan: the same graph again is not a new version
+  bool selected = false;   // the iteration in progress is recorded
+  CheckpointSchedule schedule;
+  UpdatedValues updates;
+  bool checkpoint = false;               // the iteration in progress begins with one
+  std::vector<core::GivenSource> given;  // what inputs of the next iteration were made from
+  std::atomic<std::uint64_t> bytesWritten{0};
+  std::atomic<bool> onlyStatistics{false};  // one iteration is more than may be kept
+  std::thread thread;
+  std::mutex finishMutex;
+
+  Impl(const Place& where, const RecordOptions& what, std::shared_ptr<JournalWriter> lines,
+       std::unique_ptr<HitWatch> watch);
+
+  std::uint64_t share() const {
+    return options.maxBytes / static_cast<std::uint64_t>(std::max(1, place.ranks));
+  }
+  // Values of which most will be dropped (--on-hit) are not worth a file.
+  RowTaker::Way wayOf(const Place& where, const RecordOptions& what) const {
+    return {folder, where.threads, !hits && writesInTeam(where.rows, where.threads, where.ranks),
+            what.compress};
+  }
+  RetentionRules retention() const {
+    RetentionRules rules{.maxBytes = share(), .keepLast = options.keepLast, .keep = {}};
+    if (hits) rules.keep = [this](std::int64_t iteration) { return hits->windows().keep(iteration); };
+    return rules;
+  }
+  const HitWindows* windows() const { return hits ? &hits->windows() : nullptr; }
+
+  // recorder_thread.cpp
+  void start();
+  void work();
+  core::Status listHits();
+  void settle();
+  void commit(const PendingIterations::Commit& segment);
+  bool spareWork(PendingIterations::Clock::time_point until);
+  void fail(const core::Error& error);
+
+  // recorder.cpp
+  core::Status adopt(const core::Graph& graph, std::string bytes);
+  void waitForRoom();
+  core::TensorObservation observe(core::TensorId tensor, const core::Tensor& value,
+                                  const core::Tensor* previous);
+  void keep(RowKey key, const core::Tensor& value, std::vector<core::Hash128> blocks = {},
+            std::optional<float> divisor = {});
+  void keepForReplay(const core::TensorInfo& tensor, const core::Tensor& value);
+};
+
+}  // namespace msdbg::dump

@@ -1,0 +1,108 @@
+#include <signal.h>
+
+#include "core_engine/base/log.h"
+#include "dump/writer/disk_space.h"
+#include "dump/writer/recorder_internal.h"
+
+namespace msdbg::dump {
+namespace {
+
+constexpr std::uint64_t kLargestSegment = 4ull << 30;
+
+// Four segments fit into a rank's share, so that dropping one keeps most of what may be kept; that share is
+// no more than what the disk has to spare. Values that wait in memory limit a segment further.
+std::uint64_t segmentBytes(const RecordOptions& options, const Recorder::Place& place, bool inMemory) {
+  const auto ranks = static_cast<std::uint64_t>(std::max(1, place.ranks));
+  const auto disk = diskSpace(place.run);
+  const std::uint64_t spare = disk.ok() ? spareBytes(*disk, options.keepFree) : options.maxBytes;
+  const std::uint64_t share = std::min(options.maxBytes, spare) / ranks;
+  return std::max<std::uint64_t>(1,
+                                 std::min(inMemory ? options.bufferBytes / 2 : kLargestSegment, share / 4));
+}
+
+}  // namespace
+
+Recorder::Impl::Impl(const Place& where, const RecordOptions& what, std::shared_ptr<JournalWriter> lines,
+                     std::unique_ptr<HitWatch> watch)
+    : place(where),
+      options(what),
+      folder(where.run / ("rank_" + std::to_string(where.rank.value))),
+      journal(std::move(lines)),
+      hits(std::move(watch)),
+      pool(what.bufferBytes),
+      pending(what.bufferBytes, segmentBytes(what, where, !wayOf(where, what).inTeam), windows()),
+      rows(wayOf(where, what), pool, clock),
+      store(folder, static_cast<int>(where.rank.value), retention(), what.keepFree, journal) {
+  store.writer().configure(what.compress, &clock);
+}
+
+// Signals are the training thread's: their handlers only wake this one.
+void Recorder::Impl::start() {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread = std::thread([this] { work(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Recorder::Impl::work() {
+  bool spare = true;  // the last quiet moment was long enough for something
+  while (true) {
+    const PendingIterations::Work work = pending.next(spare && store.hasSpareWork());
+    if (std::holds_alternative<PendingIterations::Stop>(work)) return settle();
+    if (const auto* job = std::get_if<PendingIterations::Encode>(&work)) {
+      store.writer().encode(job->key, *job->row);
+      pending.encoded(*job);
+    } else if (const auto* moment = std::get_if<PendingIterations::Spare>(&work)) {
+      spare = spareWork(moment->until);
+    } else {
+      commit(std::get<PendingIterations::Commit>(work));
+      spare = true;
+    }
+  }
+}
+
+void Recorder::Impl::commit(const PendingIterations::Commit& segment) {
+  const auto start = PendingIterations::Clock::now();
+  std::vector<const IterationRecord*> records;
+  for (const auto& record : segment.records) records.push_back(record.get());
+  core::Status status = listHits();
+  if (status.ok()) status = store.commit(records);
+  bytesWritten = store.bytesWritten();
+  onlyStatistics = store.onlyStatistics();
+  if (store.lacksCheckpoint()) schedule.request();
+  if (!status.ok()) return fail(status.error().in("iteration " + std::to_string(records[0]->iteration)));
+  pending.committed(segment, PendingIterations::Clock::now() - start);
+}
+
+core::Status Recorder::Impl::listHits() {
+  if (!hits) return core::Ok{};
+  const std::vector<std::string> lines = hits->takeLines();
+  return lines.empty() ? core::Ok{} : journal->append(core::join(lines, "\n"));
+}
+
+// What was undecided when the last segment was committed may be decided now.
+void Recorder::Impl::settle() {
+  if (!hits || !pending.status().ok()) return;
+  core::Status status = listHits();
+  if (status.ok()) status = store.applyRules();
+  if (!status.ok()) fail(status.error());
+}
+
+bool Recorder::Impl::spareWork(PendingIterations::Clock::time_point until) {
+  const core::Result<bool> did = store.spareWork(until);
+  if (!did.ok()) fail(did.error());
+  return did.ok() && *did;
+}
+
+void Recorder::Impl::fail(const core::Error& error) {
+  if (!pending.status().ok()) return;  // said already
+  const core::Error why(error.code(), error.message() + whatToDo(folder));
+  core::logError("rank " + std::to_string(place.rank.value) + ": recording stopped: " + why.message() + "; " +
+                 (options.onError == OnError::kStop ? "training is stopped (--on-error stop)"
+                                                    : "training goes on unrecorded") +
+                 ", and what was recorded before stays readable");
+  pending.fail(why);
+}
+
+}  // namespace msdbg::dump
