@@ -36,6 +36,7 @@ OpDef extremeOp(std::string_view name, std::string_view doc, InferFn infer, Refe
           .maxInputs = kAnyNumber,
           .inputNames = {"data…"},
           .outputNames = {"Y"},
+          .dataTypes = DataTypes::kAny,
           .infer = infer,
           .gradient = extremeGradient,
           .reference = reference};

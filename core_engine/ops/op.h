@@ -88,6 +88,10 @@ struct AttributeDoc {
   std::string_view name, type /* int, float, string, ints */, defaultValue, doc;
 };
 
+/// What the data may be: the inputs that the result's values come from. Labels, indices, masks and conditions
+/// have dtypes of their own, which infer checks.
+enum class DataTypes { kFloating, kNumbers /* all but bool */, kAny, kInt64 };
+
 /// OpDef::maxInputs of operators that take any number (Concat, Max, Min); their last input name ends in "…".
 inline constexpr std::size_t kAnyNumber = 0x7fffffff;
 
@@ -96,6 +100,7 @@ struct OpDef {
   std::string_view doc;   // one sentence; formula; ONNX section or "msdbg"
   std::size_t minInputs = 1, maxInputs = 1;
   std::vector<std::string_view> inputNames = {}, outputNames = {};
+  DataTypes dataTypes = DataTypes::kFloating;
   std::vector<AttributeDoc> attributes = {};
   InferFn infer = nullptr;
   GradientFn gradient = nullptr;  // nullptr: not differentiable, gradients stop here

@@ -55,6 +55,7 @@ OpDef argMaxOp() {
               "is largest. ONNX ArgMax-13",
           .inputNames = {"data"},
           .outputNames = {"reduced"},
+          .dataTypes = DataTypes::kAny,
           .attributes = {{"axis", "int", "0", "negative counts from the end"},
                          {"keepdims", "int", "1", "1: the axis stays, with size 1"},
                          {"select_last_index", "int", "0", "1: of equals the last"}},

@@ -76,6 +76,7 @@ OpDef castOp() {
           .doc = "Y = X in another dtype; integers are truncated and saturated, NaN becomes 0. ONNX Cast-13",
           .inputNames = {"X"},
           .outputNames = {"Y"},
+          .dataTypes = DataTypes::kAny,
           .attributes = {{"to", "int", "required", kNumbers}},
           .infer = infer,
           .gradient = gradient,

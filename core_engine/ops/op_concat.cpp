@@ -60,6 +60,7 @@ OpDef concatOp() {
           .maxInputs = kAnyNumber,
           .inputNames = {"inputs…"},
           .outputNames = {"concat_result"},
+          .dataTypes = DataTypes::kAny,
           .attributes = {{"axis", "int", "required", "negative counts from the end"}},
           .infer = infer,
           .gradient = gradient,

@@ -24,6 +24,7 @@ OpDef equalOp() {
           .maxInputs = 2,
           .inputNames = {"A", "B"},
           .outputNames = {"C"},
+          .dataTypes = DataTypes::kAny,
           .infer = infer,
           .reference = reference};
 }

@@ -35,6 +35,7 @@ OpDef expandOp() {
           .doc = "input broadcast with a shape, any dtype. ONNX Expand-13 with the shape as an attribute",
           .inputNames = {"input"},
           .outputNames = {"output"},
+          .dataTypes = DataTypes::kAny,
           .attributes = {{"shape", "ints", "required", "dimensions of 1 keep those of the input"}},
           .infer = infer,
           .gradient = gradient,

@@ -32,6 +32,7 @@ OpDef flattenOp() {
       .doc = "Y [product of the dimensions before axis, product of the others]. ONNX Flatten-13",
       .inputNames = {"X"},
       .outputNames = {"Y"},
+      .dataTypes = DataTypes::kAny,
       .attributes = {{"axis", "int", "1", "first dimension of the columns; negative counts from the end"}},
       .infer = infer,
       .gradient = gradient,

@@ -56,6 +56,7 @@ OpDef gatherOp() {
           .maxInputs = 2,
           .inputNames = {"data", "indices"},
           .outputNames = {"output"},
+          .dataTypes = DataTypes::kAny,
           .attributes = {{"axis", "int", "0", "negative counts from the end"}},
           .infer = infer,
           .gradient = gradient,

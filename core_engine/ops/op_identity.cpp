@@ -21,6 +21,7 @@ OpDef identityOp() {
           .doc = "Y = X, any dtype. ONNX Identity-14",
           .inputNames = {"X"},
           .outputNames = {"Y"},
+          .dataTypes = DataTypes::kAny,
           .infer = infer,
           .gradient = gradient,
           .reference = copyInput};

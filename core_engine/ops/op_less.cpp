@@ -24,6 +24,7 @@ OpDef lessOp() {
       .maxInputs = 2,
       .inputNames = {"A", "B"},
       .outputNames = {"C"},
+      .dataTypes = DataTypes::kAny,
       .infer = infer,
       .reference = reference};
 }

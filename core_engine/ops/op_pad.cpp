@@ -58,6 +58,7 @@ OpDef padOp() {
                "Pad-19 with pads and value as attributes",
            .inputNames = {"data"},
            .outputNames = {"output"},
+           .dataTypes = DataTypes::kAny,
            .attributes = paddingAttributes(),
            .infer = infer,
            .gradient = gradient,

@@ -73,6 +73,7 @@ OpDef rangeOp() {
           .maxInputs = 3,
           .inputNames = {"start", "limit", "delta"},
           .outputNames = {"output"},
+          .dataTypes = DataTypes::kNumbers,
           .attributes = {{"length", "int", "required", "max(ceil((limit - start) / delta), 0)"}},
           .infer = infer,
           .reference = reference};

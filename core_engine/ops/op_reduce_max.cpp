@@ -55,6 +55,7 @@ OpDef reduceMaxOp() {
           "to the first of equals. ONNX ReduceMax-20 (axes as an attribute)",
       .inputNames = {"data"},
       .outputNames = {"reduced"},
+      .dataTypes = DataTypes::kAny,
       .attributes = reductionAttributes(false),
       .infer = infer,
       .gradient = gradient,

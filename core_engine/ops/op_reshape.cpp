@@ -70,6 +70,7 @@ OpDef reshapeOp() {
           "The same elements, row-major, under another shape. ONNX Reshape-14 with the shape as an attribute",
       .inputNames = {"X"},
       .outputNames = {"Y"},
+      .dataTypes = DataTypes::kAny,
       .attributes = {{"shape", "ints", "required",
                       "0 copies the input's dimension, one -1 takes what is left"}},
       .infer = infer,

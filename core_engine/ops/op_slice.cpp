@@ -29,6 +29,7 @@ OpDef sliceOp() {
               "ends, axes and steps as attributes",
           .inputNames = {"data"},
           .outputNames = {"output"},
+          .dataTypes = DataTypes::kAny,
           .attributes = slicingAttributes(),
           .infer = infer,
           .gradient = gradient,

@@ -84,6 +84,7 @@ OpDef splitOp() {
       .doc = "input cut into parts along an axis, any dtype. ONNX Split-18 with the sizes as an attribute",
       .inputNames = {"input"},
       .outputNames = {"outputs…"},
+      .dataTypes = DataTypes::kAny,
       .attributes = {{"axis", "int", "0", "negative counts from the end"},
                      {"split", "ints", "equal parts", "sizes of the parts"},
                      {"num_outputs", "int", "0", "how many equal parts; the last one may be smaller"}},

@@ -42,6 +42,7 @@ OpDef squeezeOp() {
           .doc = "data without some dimensions of 1, any dtype. ONNX Squeeze-13 with axes as an attribute",
           .inputNames = {"data"},
           .outputNames = {"squeezed"},
+          .dataTypes = DataTypes::kAny,
           .attributes = {{"axes", "ints", "every 1", "dimensions to drop; negative counts from the end"}},
           .infer = infer,
           .gradient = gradient,

@@ -27,6 +27,7 @@ OpDef stepUpdateOp() {
           .doc = "step = step + 1, an int64 scalar: how often Adam has updated. msdbg",
           .inputNames = {"step"},
           .outputNames = {"step"},
+          .dataTypes = DataTypes::kInt64,
           .infer = infer,
           .reference = reference};
 }

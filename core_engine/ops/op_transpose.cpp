@@ -68,6 +68,7 @@ OpDef transposeOp() {
           .doc = "Dimension d of Y is dimension perm[d] of X, any dtype. ONNX Transpose-13",
           .inputNames = {"X"},
           .outputNames = {"Y"},
+          .dataTypes = DataTypes::kAny,
           .attributes = {{"perm", "ints", "reversed", "a permutation of the dimensions"}},
           .infer = infer,
           .gradient = gradient,

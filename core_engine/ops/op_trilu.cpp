@@ -50,6 +50,7 @@ OpDef triluOp() {
               "Trilu-14 with k as an attribute",
           .inputNames = {"input"},
           .outputNames = {"output"},
+          .dataTypes = DataTypes::kAny,
           .attributes = {{"upper", "int", "1", "1: the upper triangle, 0: the lower one"},
                          {"k", "int", "0", "how far above the main diagonal the triangle's own lies"}},
           .infer = infer,

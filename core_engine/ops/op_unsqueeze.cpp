@@ -34,6 +34,7 @@ OpDef unsqueezeOp() {
           .doc = "data with new dimensions of 1, any dtype. ONNX Unsqueeze-13 with axes as an attribute",
           .inputNames = {"data"},
           .outputNames = {"expanded"},
+          .dataTypes = DataTypes::kAny,
           .attributes = {{"axes", "ints", "required",
                           "where they are in the result; negative counts from its end"}},
           .infer = infer,

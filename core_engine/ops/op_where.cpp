@@ -55,6 +55,7 @@ OpDef whereOp() {
           .maxInputs = 3,
           .inputNames = {"condition", "X", "Y"},
           .outputNames = {"output"},
+          .dataTypes = DataTypes::kAny,
           .infer = infer,
           .gradient = gradient,
           .reference = reference};

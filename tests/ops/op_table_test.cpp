@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "core_engine/ops/op_facts.h"
 #include "tests/ops/samples.h"
 
 using namespace msdbg::core;
@@ -22,6 +23,22 @@ double largest(const Tensor& t) {
   double most = 0;
   for (double v : valuesOf(t)) most = std::max(most, std::abs(v));
   return most;
+}
+
+/// Whether the sample runs with its data (the floating inputs; else the first) in this dtype.
+bool runsWith(const Sample& s, DType dtype) {
+  const SampleGraph g = buildSample(s, DType::Float32);
+  const auto isData = [](const Tensor& t) { return isFloating(t.dtype()); };
+  const bool anyFloating = std::ranges::any_of(g.values, isData);
+  std::vector<Tensor> inputs = g.values;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (anyFloating ? isData(inputs[i]) : i == 0) inputs[i] = inputs[i].cast(dtype);
+  try {
+    callOp(s.op, inputs, s.attributes);
+    return true;
+  } catch (const std::runtime_error&) {
+    return false;
+  }
 }
 
 /// float32 results are those of float64 rounded (sums are kept in double), so half an ulp and a little for
@@ -48,6 +65,7 @@ TEST_CASE("Every operator is listed once, documented, and found by its name") {
     INFO(op.name);
     CHECK(names.insert(op.name).second);
     CHECK(!op.doc.empty());
+    CHECK((originOf(op).since > 0) != op.doc.ends_with("msdbg"));
     CHECK(op.infer != nullptr);
     CHECK(op.reference != nullptr);
     if (op.maxInputs != kAnyNumber) CHECK(op.inputNames.size() == op.maxInputs);
@@ -58,6 +76,29 @@ TEST_CASE("Every operator is listed once, documented, and found by its name") {
   }
   CHECK(allOps().size() == names.size());
   CHECK(findOp("Convolution") == nullptr);
+}
+
+TEST_CASE("References run with the dtypes that the table names, and no operator takes another") {
+  for (const OpDef& op : allOps()) {
+    const auto sample = std::ranges::find(samples(), op.name, &Sample::op);
+    const auto names = dataTypeNames(op);
+    for (const DType dtype :
+         {DType::Float32, DType::Float64, DType::Int64, DType::Int32, DType::UInt8, DType::Bool}) {
+      CAPTURE(op.name, dtypeName(dtype));
+      CHECK(runsWith(*sample, dtype) == (std::ranges::find(names, dtypeName(dtype)) != names.end()));
+    }
+  }
+}
+
+TEST_CASE("Where a definition comes from, and what its gradient is made of") {
+  CHECK(originOf(*findOp("Conv")).domain == "ai.onnx");
+  CHECK(originOf(*findOp("Conv")).since == 11);
+  CHECK(originOf(*findOp("ReduceSum")).since == 11);
+  CHECK(originOf(*findOp("ReduceSumSquare")).since == 18);
+  CHECK(originOf(*findOp("ConvGradInput")).domain == "msdbg");
+  CHECK(gradientOpsOf(*findOp("Conv")) == std::vector<std::string_view>{"ConvGradInput", "ConvGradWeight"});
+  CHECK(gradientOpsOf(*findOp("Log")).empty());
+  CHECK(gradientOpsOf(*findOp("ReduceSum")) == std::vector<std::string_view>{"ReduceSumGrad"});
 }
 
 TEST_CASE("Inferred dtypes and shapes are those that kernels fill, one name per output") {

@@ -100,7 +100,7 @@ static Tensor sampleValue(const Sample& sample, const std::vector<Tensor>& befor
                           DType dtype, std::mt19937& random) {
   if (input.fill == Fill::kPooled) return callOp("MaxPool", {before[0]}, sample.attributes)[0];
   if (input.fill == Fill::kReduced) return callOp("ReduceMax", {before.back()}, sample.attributes)[0];
-  constexpr double kRange[] = {2, 14.5, 2.5};
+  constexpr double kRange[] = {2, 15, 3};
   if (input.fill == Fill::kRange) return tensorOf(Shape{}, {kRange[before.size()]}, dtype);
   return makeInput(input, dtype, random);
 }

@@ -25,7 +25,7 @@ enum class Fill {
   kReduced,         // ReduceMax of the input before, by the sample's axes
   kIndices,         // Int64 in [-3, 3)
   kHalves,          // multiples of 1/2 in [-2, 2]: many of them equal
-  kRange,           // scalars 2, 14.5, 2.5 in this order
+  kRange,           // scalars 2, 15, 3 in this order
 };
 
 struct SampleInput {

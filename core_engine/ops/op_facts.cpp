@@ -1,0 +1,53 @@
+#include "core_engine/ops/op_facts.h"
+
+#include <charconv>
+
+namespace msdbg::core {
+namespace {
+
+constexpr DType kDTypes[] = {DType::Float32, DType::Float64, DType::Int64,
+                             DType::Int32,   DType::UInt8,   DType::Bool};
+
+bool takes(DataTypes taken, DType dtype) {
+  switch (taken) {
+    case DataTypes::kFloating:
+      return isFloating(dtype);
+    case DataTypes::kNumbers:
+      return dtype != DType::Bool;
+    case DataTypes::kInt64:
+      return dtype == DType::Int64;
+    case DataTypes::kAny:
+      break;
+  }
+  return true;
+}
+
+}  // namespace
+
+OpOrigin originOf(const OpDef& op) {
+  const std::string mark = "ONNX " + std::string(op.name) + "-";
+  const std::size_t at = op.doc.find(mark);
+  OpOrigin origin{"msdbg", 0};
+  if (at == std::string_view::npos) return origin;
+  const std::string_view digits = op.doc.substr(at + mark.size());
+  std::from_chars(digits.data(), digits.data() + digits.size(), origin.since);
+  origin.domain = "ai.onnx";
+  return origin;
+}
+
+std::vector<std::string_view> dataTypeNames(const OpDef& op) {
+  std::vector<std::string_view> names;
+  for (const DType dtype : kDTypes)
+    if (takes(op.dataTypes, dtype)) names.push_back(dtypeName(dtype));
+  return names;
+}
+
+std::vector<std::string_view> gradientOpsOf(const OpDef& op) {
+  std::vector<std::string_view> names;
+  for (const OpDef& other : allOps())
+    if (other.name.starts_with(op.name) && other.name.substr(op.name.size()).starts_with("Grad"))
+      names.push_back(other.name);
+  return names;
+}
+
+}  // namespace msdbg::core

@@ -1,0 +1,26 @@
+// What follows from the operators' rows: where a definition comes from, which dtypes it takes, which
+// operators its gradient is made of. Pure functions; the views live as long as the rows.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core_engine/ops/op.h"
+
+namespace msdbg::core {
+
+/// "ai.onnx" and the version of the definition that the doc names ("ONNX Conv-11"); else "msdbg" and 0.
+struct OpOrigin {
+  std::string_view domain;
+  int since = 0;
+};
+OpOrigin originOf(const OpDef& op);
+
+/// Names of the dtypes that the data may have, by DType's order.
+std::vector<std::string_view> dataTypeNames(const OpDef& op);
+
+/// The operators that only this one's gradient needs: <name>Grad, <name>GradInput, …; none where its rule
+/// gets by with others.
+std::vector<std::string_view> gradientOpsOf(const OpDef& op);
+
+}  // namespace msdbg::core
