@@ -39,6 +39,7 @@ Json infoToJson(const RunInfo& info) {
           {"version", info.version},
           {"command", info.command},
           {"model", info.model},
+          {"model_options", pairsToJson(info.modelOptions)},
           {"working_directory", info.workingDirectory},
           {"host", info.host},
           {"started_at", info.startedAt},
@@ -60,6 +61,7 @@ void readTexts(const Json& json, RunInfo& info) {
   info.version = field<std::string>(json, "version", "");
   info.command = field(json, "command", info.command);
   info.model = field<std::string>(json, "model", "");
+  info.modelOptions = pairsFromJson(json, "model_options");
   info.workingDirectory = field<std::string>(json, "working_directory", "");
   info.host = field<std::string>(json, "host", "");
   info.startedAt = field<std::string>(json, "started_at", "");

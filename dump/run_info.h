@@ -33,7 +33,8 @@ struct RunInfo {
   std::string id;       // 32 hexadecimal digits, the same in the folders of all hosts; "" before format 1.1
   std::string version;  // msdbg's
   std::vector<std::string> command;
-  std::string model;  // "" for a user's program
+  std::string model;                                              // "" for a user's program
+  std::vector<std::pair<std::string, std::string>> modelOptions;  // "batch" -> "64"; since format 1.1
   std::string workingDirectory, host, startedAt /* ISO 8601 UTC */, endedAt;
   std::string cpuModel;
   std::vector<std::string> cpuFeatures;

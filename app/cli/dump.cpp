@@ -48,6 +48,7 @@ void warnOfDisk(const DumpPlan& plan) {
 dump::RunInfo startInfo(const DumpPlan& plan, const Context& context) {
   dump::RunInfo info = dump::describeRun(context.commandLine);
   info.model = plan.model;
+  for (const auto& [name, value] : plan.modelOptions) info.modelOptions.emplace_back(name.substr(2), value);
   info.ranks = plan.ranks;
   info.threads = plan.threads;
   info.seed = plan.seed;

@@ -54,9 +54,9 @@ Status planProgram(const DumpOptions& options, const Context& context, DumpPlan&
   if (!model.model.empty())
     return Error(ErrorCode::kUsage,
                  fmt::format("dump: either the model {} or a program, not both", model.model));
-  if (model.batch || model.lr || model.dropout || !model.data.empty())
+  if (model.givesModelOptions())
     return Error(ErrorCode::kUsage,
-                 "dump: --data, --batch, --lr and --dropout are for models; give a program's own "
+                 "dump: --data, --batch, --lr, --dropout and sizes are for models; give a program's own "
                  "options behind its name");
   plan.program = context.program;
   if (!isExecutable(plan.program[0]))
@@ -82,11 +82,6 @@ Status planGraph(const DumpOptions& options, const ModelTraining& training, cons
   return Ok{};
 }
 
-void addOption(std::vector<std::string>& words, const std::string& name, const std::string& value) {
-  words.push_back(name);
-  words.push_back(value);
-}
-
 // A program may have been built with what this msdbg was built without.
 Status checkRanksOfModel([[maybe_unused]] int ranks) {
 #ifndef MSDBG_WITH_MPI
@@ -107,10 +102,8 @@ Status planModel(const DumpOptions& options, DumpPlan& plan, const std::vector<c
   plan.data = training.data;
   if (!plan.steps) plan.steps = kDefaultSteps;
   plan.program = {fs::read_symlink("/proc/self/exe").string(), "train-model", plan.model};
-  addOption(plan.program, "--data", plan.data);
-  addOption(plan.program, "--batch", std::to_string(training.options.batch * plan.ranks));
-  addOption(plan.program, "--lr", core::formatDouble(training.optimizer.lr()));
-  addOption(plan.program, "--dropout", core::formatDouble(training.options.dropout));
+  plan.modelOptions = training.optionWords(plan.ranks);
+  for (const auto& [name, value] : plan.modelOptions) plan.program.insert(plan.program.end(), {name, value});
   return planGraph(options, training, *loader, plan, faults);
 }
 

@@ -29,8 +29,9 @@ struct DumpOptions {
 
 struct DumpPlan {
   std::filesystem::path run;
-  std::vector<std::string> program;  // what each rank runs
-  std::string model, data;           // "" for a program
+  std::vector<std::string> program;                               // what each rank runs
+  std::string model, data;                                        // "" for a program
+  std::vector<std::pair<std::string, std::string>> modelOptions;  // "--batch", "64"; none for a program
   int ranks = 1, threads = 1;
   std::uint64_t seed = 0;
   std::optional<std::int64_t> steps;

@@ -112,6 +112,8 @@ Json infoJson(const OpenedRun& run) {
   json["end"] = endJson(info.end);
   json["command"] = info.command;
   json["model"] = textOrNull(info.model);
+  json["model_options"] = Json::object();
+  for (const auto& [name, value] : info.modelOptions) json["model_options"][name] = value;
   json["version"] = info.version;
   json["host"] = info.host;
   json["started_at"] = info.startedAt;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "core_engine/base/text.h"
 
@@ -32,10 +33,28 @@ core::Status checkNumbers(const ModelSettings& settings, const core::ModelInfo& 
     return Error(ErrorCode::kUsage, "--dropout must lie in [0, 1)");
   if (settings.dropout.value_or(0) != 0 && !model.hasDropout)
     return Error(ErrorCode::kUsage, fmt::format("--dropout: {} has no dropout", model.name));
+  for (const SizeOption& option : sizeOptions())
+    if (settings.size.*option.member != 0 && model.size.*option.member == 0)
+      return Error(ErrorCode::kUsage, fmt::format("{}: {} has no such choice", option.name, model.name));
   return core::Ok{};
 }
 
 }  // namespace
+
+std::span<const SizeOption> sizeOptions() {
+  static constexpr SizeOption kOptions[] = {
+      {"--layers", &core::ModelSize::layers, "gpt: blocks (4)"},
+      {"--heads", &core::ModelSize::heads, "gpt: heads of attention, a divisor of the width (8)"},
+      {"--width", &core::ModelSize::width, "gpt: numbers that stand for a position (256)"},
+      {"--context", &core::ModelSize::context, "gpt: bytes in a row, as far as it can look back (128)"},
+      {"--vocabulary", &core::ModelSize::vocabulary, "gpt: bytes of the text are below it (256)"}};
+  return kOptions;
+}
+
+bool ModelSettings::givesModelOptions() const {
+  const bool sized = std::ranges::any_of(sizeOptions(), [&](const auto& o) { return size.*o.member != 0; });
+  return sized || batch || lr || dropout || !data.empty();
+}
 
 void ModelSettings::addOptions(CLI::App& app) {
   app.add_option(
@@ -46,6 +65,10 @@ void ModelSettings::addOptions(CLI::App& app) {
       ->type_name("N");
   app.add_option("--lr", lr, "learning rate (default: the model's)")->type_name("X");
   app.add_option("--dropout", dropout, "alexnet: dropout after its first two Gemms")->type_name("P");
+  for (const SizeOption& option : sizeOptions())
+    app.add_option(std::string(option.name), size.*option.member, std::string(option.doc))
+        ->type_name("N")
+        ->check(CLI::Range(1, 1 << 20));
 }
 
 Result<ModelTraining> ModelTraining::choose(const ModelSettings& settings, int ranks) {
@@ -60,6 +83,9 @@ Result<ModelTraining> ModelTraining::choose(const ModelSettings& settings, int r
                              (batch / ranks + 1) * ranks));
   training.options.batch = batch / ranks;
   training.options.dropout = settings.dropout.value_or(0);
+  training.options.size = training.info->size;
+  for (const SizeOption& option : sizeOptions())
+    if (const std::int64_t given = settings.size.*option.member) training.options.size.*option.member = given;
   training.optimizer = training.info->optimizer;
   if (settings.lr) training.optimizer.setLr(*settings.lr);
   training.data = settings.data;
@@ -78,10 +104,23 @@ Result<core::Value> ModelTraining::build(core::Graph& graph) const {
 Result<std::unique_ptr<core::DataLoader>> ModelTraining::loader(std::uint64_t seed) const {
   core::LoaderOptions wanted;
   wanted.image = info->image;
-  wanted.sequence = info->sequence;
+  wanted.sequence = options.size.context;
+  wanted.vocabulary = options.size.vocabulary;
   wanted.batch = options.batch;
   wanted.seed = seed;
   return core::makeLoader(data, wanted);
+}
+
+std::vector<std::pair<std::string, std::string>> ModelTraining::optionWords(int ranks) const {
+  std::vector<std::pair<std::string, std::string>> words = {
+      {"--data", data},
+      {"--batch", std::to_string(options.batch * ranks)},
+      {"--lr", core::formatDouble(optimizer.lr())}};
+  if (info->hasDropout) words.emplace_back("--dropout", core::formatDouble(options.dropout));
+  for (const SizeOption& option : sizeOptions())
+    if (options.size.*option.member != 0)
+      words.emplace_back(option.name, std::to_string(options.size.*option.member));
+  return words;
 }
 
 }  // namespace msdbg::app

@@ -4,7 +4,11 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core_engine/models/model.h"
 #include "core_engine/train/data.h"
@@ -17,13 +21,25 @@ namespace msdbg::app {
 
 inline constexpr std::int64_t kDefaultSteps = 20;
 
+/// One row of what can be chosen of a model's size.
+struct SizeOption {
+  std::string_view name;  // "--layers"
+  std::int64_t core::ModelSize::*member;
+  std::string_view doc;
+  std::string key() const { return std::string(name.substr(2)); }  // in JSON
+};
+std::span<const SizeOption> sizeOptions();  // model_training.cpp: the only list
+
 /// Options of a model's training; unset ones are the model's own.
 struct ModelSettings {
   std::string model, data;            // data empty: the model's own
   std::optional<std::int64_t> batch;  // global: over all ranks
   std::optional<double> lr, dropout;
+  core::ModelSize size = {};  // 0: not given
 
   void addOptions(CLI::App& app);
+  /// Whether anything is given that only a model takes.
+  bool givesModelOptions() const;
 };
 
 /// A ModelSettings whose every choice is made and fits together.
@@ -33,12 +49,14 @@ struct ModelTraining {
   core::Optimizer optimizer;
   std::string data;
 
-  /// kNotFound: unknown model (nearest ones); kUsage: the batch cannot be divided over the ranks, dropout
-  /// where there is none, numbers out of range.
+  /// kNotFound: unknown model (nearest ones); kUsage: the batch cannot be divided over the ranks, dropout or
+  /// a size where there is none, numbers out of range.
   static core::Result<ModelTraining> choose(const ModelSettings& settings, int ranks);
   /// kUsage: the model cannot be built so.
   core::Result<core::Value> build(core::Graph& graph) const;
   core::Result<std::unique_ptr<core::DataLoader>> loader(std::uint64_t seed) const;
+  /// The options that choose exactly this training, and nothing the model has not: "--batch", 64, …
+  std::vector<std::pair<std::string, std::string>> optionWords(int ranks) const;
 };
 
 }  // namespace msdbg::app

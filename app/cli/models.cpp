@@ -3,6 +3,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/json_output.h"
+#include "app/cli/model_training.h"
 #include "app/cli/table.h"
 #include "core_engine/models/model.h"
 
@@ -34,17 +35,29 @@ Json optimizerJson(const core::Optimizer& optimizer) {
 }
 
 std::string inputText(const core::ModelInfo& m) {
-  if (m.readsText()) return fmt::format("{} bytes", m.sequence);
+  if (m.readsText()) return fmt::format("{} bytes", m.size.context);
   return fmt::format("{}x{}x{}", m.image.channels, m.image.height, m.image.width);
 }
 
+// null where there is no choice.
+Json sizeJson(const core::ModelSize& size) {
+  Json json = Json::object();
+  for (const SizeOption& option : sizeOptions())
+    json[option.key()] = size.*option.member ? Json(size.*option.member) : Json();
+  return json;
+}
+
 Json modelJson(const core::ModelInfo& model) {
-  return {
-      {"name", model.name},         {"doc", model.doc},
-      {"file", model.file},         {"image", {model.image.channels, model.image.height, model.image.width}},
-      {"batch", model.batch},       {"parameters", parameterCount(model)},
-      {"sequence", model.sequence}, {"optimizer", optimizerJson(model.optimizer)},
-      {"dropout", model.hasDropout}};
+  return {{"name", model.name},
+          {"doc", model.doc},
+          {"file", model.file},
+          {"image", {model.image.channels, model.image.height, model.image.width}},
+          {"batch", model.batch},
+          {"parameters", parameterCount(model)},
+          {"sequence", model.size.context},
+          {"optimizer", optimizerJson(model.optimizer)},
+          {"dropout", model.hasDropout},
+          {"size", sizeJson(model.size)}};
 }
 
 void printTable() {

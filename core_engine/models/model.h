@@ -13,22 +13,31 @@
 
 namespace msdbg::core {
 
+/// What can be chosen of a model whose size is not fixed. In ModelOptions 0 is the model's own; in ModelInfo
+/// 0 says that the model has no such choice.
+struct ModelSize {
+  std::int64_t layers = 0, heads = 0, width = 0;  // blocks; heads of attention; of a position's vector
+  std::int64_t context = 0;                       // bytes in a row, of models that read text
+  std::int64_t vocabulary = 0;                    // tokens are below it
+};
+
 struct ModelOptions {
   std::int64_t batch = 0;  // rows per rank, > 0
   double dropout = 0;      // alexnet only; BuildError elsewhere when not 0
   DType dtype = DType::Float32;
+  ModelSize size = {};
 };
 
 struct ModelInfo {
   std::string_view name;  // "alexnet"
   std::string_view doc;
-  std::string_view file;      // "core_engine/models/alexnet.cpp"
-  ImageSpec image = {};       // of models that look at images
-  std::int64_t sequence = 0;  // bytes in a row, of models that read text; 0: images
-  std::int64_t batch;         // default global batch
-  Optimizer optimizer;        // default
+  std::string_view file;  // "core_engine/models/alexnet.cpp"
+  ImageSpec image = {};   // of models that look at images
+  ModelSize size = {};    // default
+  std::int64_t batch;     // default global batch
+  Optimizer optimizer;    // default
   bool hasDropout = false;
-  bool readsText() const { return sequence > 0; }
+  bool readsText() const { return size.context > 0; }
   Value (*build)(Graph& graph, const ModelOptions& options);  // inputs "x" and "label"; returns the loss
 };
 

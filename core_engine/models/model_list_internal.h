@@ -12,7 +12,7 @@ ModelInfo resnet20Model();
 ModelInfo gptModel();
 
 /// Throws BuildError: no rows, another dtype than the graph's, or a dropout that is not in [0, 1) or not this
-/// model's.
+/// model's. Sizes are checked by the models that have a choice of them.
 void checkModelOptions(const Graph& graph, const ModelOptions& options, bool hasDropout);
 
 }  // namespace msdbg::core

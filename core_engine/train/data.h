@@ -41,6 +41,7 @@ struct ImageSpec {
 struct LoaderOptions {
   ImageSpec image = {};
   std::int64_t sequence = 0;                  // text: bytes in a row; 0: images are wanted
+  std::int64_t vocabulary = 0;                // text: every byte must be below it; 0: any
   std::int64_t batch = 64;                    // rows per rank
   std::uint64_t seed = 0;                     // order of samples (and, for digits, the samples)
   std::int64_t firstSample = 0, samples = 0;  // a slice of the data set; 0 samples: all
@@ -52,7 +53,7 @@ struct LoaderOptions {
 /// without a slice has new samples in every epoch (of 8000). With a sequence: `words` (drawn sentences) or
 /// `text:FILE` (bytes as they are): "x" and "label" [rows, sequence] Int64, label the byte after each; a row
 /// begins anywhere in the text, samples are its rows side by side. kUsage: unknown spec (the known ones
-/// listed), impossible sizes or slice; kMissing / kDamaged: files (named).
+/// listed), impossible sizes or slice, a byte outside the vocabulary; kMissing / kDamaged: files (named).
 Result<std::unique_ptr<DataLoader>> makeLoader(const std::string& spec, const LoaderOptions& options);
 
 }  // namespace msdbg::core

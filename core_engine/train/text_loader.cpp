@@ -101,6 +101,17 @@ Status checkSlice(const std::string& name, std::int64_t windows, const LoaderOpt
                                       " after it were asked for");
 }
 
+Status checkVocabulary(const std::string& name, std::string_view text, const LoaderOptions& o) {
+  if (o.vocabulary == 0) return Ok{};
+  const auto outside =
+      std::ranges::find_if(text, [&](char c) { return static_cast<unsigned char>(c) >= o.vocabulary; });
+  if (outside == text.end()) return Ok{};
+  return Error(ErrorCode::kUsage, "data: " + name + " has the byte " +
+                                      std::to_string(static_cast<unsigned char>(*outside)) + " at " +
+                                      std::to_string(outside - text.begin()) + ", which a vocabulary of " +
+                                      std::to_string(o.vocabulary) + " does not have; 256 has every byte");
+}
+
 }  // namespace
 
 bool isTextSpec(std::string_view spec) { return spec == kWords || spec.starts_with(kFilePrefix); }
@@ -118,6 +129,7 @@ Result<std::unique_ptr<DataLoader>> makeTextLoader(const std::string& spec, cons
   } else {
     MSDBG_ASSIGN(text, readFile(name));
   }
+  MSDBG_TRY(checkVocabulary(name, text, options));
   MSDBG_TRY(checkSlice(name, TextLoader::windowsOf(text.size(), options.sequence), options));
   return std::unique_ptr<DataLoader>(std::make_unique<TextLoader>(std::move(text), name, options));
 }

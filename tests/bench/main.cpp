@@ -54,7 +54,7 @@ class Bench {
   Bench(const core::ModelInfo& model, fs::path folder) : m_model(model), m_folder(std::move(folder)) {
     core::LoaderOptions options;
     options.image = model.image;
-    options.sequence = model.sequence;
+    options.sequence = model.size.context;
     options.batch = model.batch;
     const auto loader = require(core::makeLoader(model.readsText() ? "words" : "digits", options));
     for (int i = 0; i < kMostSteps + kWarmUp; ++i)

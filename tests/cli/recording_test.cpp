@@ -75,6 +75,29 @@ TEST_CASE("The bytes that --dry-run tells are those that the recording then has"
   }
 }
 
+TEST_CASE("The size of gpt that was chosen is trained and told by info, with all that chose the training",
+          "[cli]") {
+  const TempDir folder;
+  const std::string run = folder / "run.msdbg";
+  msdbgJson({"dump",      "gpt", "-n",           "2",   "--steps",  "1",     "--batch", "4",
+             "--threads", "1",   "--layers",     "1",   "--heads",  "2",     "--width", "8",
+             "--context", "6",   "--vocabulary", "128", "--policy", "stats", "-o",      run});
+  const auto shapeOf = [&](const char* tensor) {
+    return msdbgJson({"info", run, "--tensors", tensor})["tensors"][0]["shape"];
+  };
+  CHECK(shapeOf("network/x") == Json({2, 6}));
+  CHECK(shapeOf("network/head/weight") == Json({128, 8}));
+  const Json info = msdbgJson({"info", run});
+  CHECK(info["model_options"] == Json({{"data", "words"},
+                                       {"batch", "4"},
+                                       {"lr", "3e-04"},
+                                       {"layers", "1"},
+                                       {"heads", "2"},
+                                       {"width", "8"},
+                                       {"context", "6"},
+                                       {"vocabulary", "128"}}));
+}
+
 TEST_CASE("Full for gradients every 10 iterations, statistics for the rest", "[cli]") {
   const TempDir folder;
   const std::string run = folder / "run.msdbg";

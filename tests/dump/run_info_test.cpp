@@ -15,6 +15,7 @@ RunInfo sampleInfo() {
   info.version = "0.1.0";
   info.command = {"msdbg", "dump", "alexnet", "--fault", "nan@5"};
   info.model = "alexnet";
+  info.modelOptions = {{"batch", "64"}, {"lr", "0.01"}};
   info.libraries = {{"dnnl", "2.6.3 avx512_core"}, {"hdf5", "1.10.8"}};
   info.cpuFeatures = {"avx2", "fma"};
   info.ranks = 2;
@@ -41,6 +42,7 @@ TEST_CASE("run.json is read back as it was written, and is plain JSON") {
   CHECK(info->policy.iterations.text() == "0,2-4,100-");
   const auto json = nlohmann::json::parse(test::readText(folder / "run.json"));
   CHECK(json.at("end").at("signal") == 9);
+  CHECK(json.at("model_options").at("batch") == "64");
   CHECK(json.at("end").at("exit_status").is_null());
   CHECK(json.at("policy").at("policy") == "stats");
   CHECK(verifyRunInfo(folder.path()).ok());

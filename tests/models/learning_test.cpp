@@ -32,7 +32,7 @@ struct Training {
     run.threadCount = 2;
     const Value loss = model.build(g, {.batch = model.batch});
     auto made = makeLoader(spec, {.image = model.image,
-                                  .sequence = model.sequence,
+                                  .sequence = model.size.context,
                                   .batch = model.batch,
                                   .seed = seed,
                                   .samples = samples});

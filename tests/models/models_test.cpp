@@ -89,6 +89,21 @@ TEST_CASE("gpt attends in 8 heads of 32 to itself and before") {
   CHECK(shapeOf("network/head/Gemm-op1") == Shape{256, 256});
 }
 
+TEST_CASE("gpt's size can be chosen") {
+  const ModelSize small{.layers = 2, .heads = 3, .width = 12, .context = 5, .vocabulary = 40};
+  const Graph g = built("gpt", {.batch = 2, .size = small});
+  const auto shapeOf = [&](const char* node) { return g.tensor(g.node(*g.findNode(node)).outputs[0]).shape; };
+  CHECK(shapeOf("network/tokens/Gather-op1") == Shape{2, 5, 12});
+  CHECK(shapeOf("network/block2/attention/Softmax-op1") == Shape{2, 3, 5, 5});
+  CHECK(shapeOf("network/block2/mlp/fc1/Gelu-op1") == Shape{10, 48});
+  CHECK(shapeOf("network/head/Gemm-op1") == Shape{10, 40});
+  CHECK_FALSE(g.findNode("network/block3/norm1/LayerNormalization-op1"));
+  // Per block 12 w^2 + 13 w; tokens, positions and head; the last norm.
+  CHECK(parametersOf(g) == 2 * (12 * 144 + 13 * 12) + (40 + 5 + 40) * 12 + 2 * 12);
+  const Graph wide = built("gpt", {.batch = 2, .size = {.width = 512}});  // the rest is the default
+  CHECK(parametersOf(wide) == 4 * (12 * 512 * 512 + 13 * 512) + (256 + 128 + 256) * 512 + 2 * 512);
+}
+
 TEST_CASE("dropout follows alexnet's first two Gemms, and only when asked for") {
   const Graph without = built("alexnet", {.batch = 1}), with = built("alexnet", {.batch = 1, .dropout = 0.5});
   CHECK(with.nodes().size() == without.nodes().size() + 2);
@@ -108,6 +123,9 @@ TEST_CASE("impossible options are refused") {
   CHECK_THROWS_AS(findModel("lenet5")->build(g, {.batch = 0}), BuildError);
   CHECK_THROWS_AS(findModel("lenet5")->build(g, {.batch = 1, .dropout = 0.5}), BuildError);
   CHECK_THROWS_AS(findModel("alexnet")->build(g, {.batch = 1, .dropout = 1}), BuildError);
+  CHECK_THROWS_AS(findModel("gpt")->build(g, {.batch = 1, .size = {.heads = 7}}), BuildError);
+  CHECK_THROWS_AS(findModel("gpt")->build(g, {.batch = 1, .size = {.layers = -1}}), BuildError);
+  CHECK_THROWS_AS(findModel("gpt")->build(g, {.batch = 1, .size = {.layers = 1001}}), BuildError);
   CHECK_THROWS_AS(findModel("mlp")->build(g, {.batch = 1, .dtype = DType::Float64}), BuildError);
 }
 

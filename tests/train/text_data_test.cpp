@@ -102,5 +102,8 @@ TEST_CASE("Wrong text is refused with the file or the kind of data that would do
   CHECK_THAT(messageOf(fileWith(folder, ""), {.sequence = 6}), Contains("0 rows"));
   CHECK_THAT(messageOf(spec, {}), Contains("digits"));
   CHECK_THAT(messageOf("digits", {.sequence = 5}), Contains("text:FILE"));
+  CHECK_THAT(messageOf(fileWith(folder, "ab\xe2z"), {.sequence = 2, .vocabulary = 128}),
+             Contains("the byte 226 at 2") && Contains("a vocabulary of 128"));
+  CHECK(makeLoader(fileWith(folder, "ab\x7f"), {.sequence = 2, .vocabulary = 128, .batch = 1}).ok());
   CHECK_THAT(messageOf(spec, {.sequence = -1}), Contains("rows of -1 bytes"));
 }
