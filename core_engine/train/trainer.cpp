@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <stdexcept>
 
 #include "core_engine/base/text.h"
@@ -33,21 +34,29 @@ std::optional<Classification> findClassification(const Graph& graph) {
   return found;
 }
 
-/// NaN never is the largest; a row of NaN has none (-1).
-std::int64_t largestOf(const Tensor& logits, std::int64_t row) {
-  const std::int64_t classes = logits.shape()[1];
+/// Where the largest is, the first of equals. NaN never is; a row of NaN has none (-1).
+template <typename T>
+std::int64_t largestOf(std::span<const T> row) {
+  T most = 0;
   std::int64_t best = -1;
-  for (std::int64_t c = 0; c < classes; ++c) {
-    const double value = logits.at(row * classes + c);
-    if (best < 0 ? !std::isnan(value) : value > logits.at(row * classes + best)) best = c;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    if (best < 0 ? std::isnan(row[i]) : !(row[i] > most)) continue;
+    most = row[i];
+    best = static_cast<std::int64_t>(i);
   }
   return best;
 }
 
+/// Every step asks: gpt has half a million logits in a batch.
 std::int64_t countCorrect(const Tensor& logits, const Tensor& label, std::int64_t rows) {
+  const auto labels = label.data<std::int64_t>();
+  const auto classes = static_cast<std::size_t>(logits.shape()[1]);
   std::int64_t correct = 0;
-  for (std::int64_t row = 0; row < rows; ++row)
-    correct += largestOf(logits, row) == static_cast<std::int64_t>(label.at(row));
+  visitFloating(logits.dtype(), [&](auto zero) {
+    const auto all = logits.data<decltype(zero)>();
+    for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row)
+      correct += largestOf(all.subspan(row * classes, classes)) == labels[row];
+  });
   return correct;
 }
 
