@@ -7,10 +7,12 @@
 #include <cmath>
 #include <thread>
 
+#include "app/cli/bench_profile.h"
 #include "app/cli/command.h"
 #include "app/cli/json_output.h"
 #include "app/cli/model_training.h"
 #include "app/cli/progress.h"
+#include "app/cli/table.h"
 #include "core_engine/ops/op.h"
 #include "core_engine/runtime/executor.h"
 #include "core_engine/train/trainer.h"
@@ -26,6 +28,7 @@ struct BenchOptions {
   ModelSettings model;
   std::int64_t steps = 20, seed = 0;
   int threads = 0;
+  bool profile = false;
 };
 
 // One rank that nobody observes.
@@ -56,6 +59,10 @@ class BenchContext : public core::RunContext {
 
 struct Measured {
   double medianMs = 0, minMs = 0, gflops = 0, gflopStep = 0, peakMb = 0;
+  double startMs = 0;      // until training can begin: data, graph, kernels, memory, weights
+  double growthMb = 0;     // the process's memory, from before that to its most while training
+  double sgemmGflops = 0;  // with --profile
+  std::vector<KernelTime> kernels;
 };
 
 std::int64_t flopsOfStep(const core::Graph& graph) {
@@ -70,32 +77,69 @@ Measured summary(std::vector<double> seconds, core::Trainer& trainer) {
   const std::size_t half = seconds.size() / 2;
   const double median = seconds.size() % 2 ? seconds[half] : (seconds[half - 1] + seconds[half]) / 2;
   const double flops = static_cast<double>(flopsOfStep(trainer.graph()));
-  return {median * 1e3, seconds.front() * 1e3, flops / median / 1e9, flops / 1e9,
-          static_cast<double>(trainer.executor().peakBytes()) / 1e6};
+  Measured measured;
+  measured.medianMs = median * 1e3;
+  measured.minMs = seconds.front() * 1e3;
+  measured.gflops = flops / median / 1e9;
+  measured.gflopStep = flops / 1e9;
+  measured.peakMb = static_cast<double>(trainer.executor().peakBytes()) / 1e6;
+  return measured;
+}
+
+double secondsSince(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 Result<Measured> measure(const BenchOptions& options, const ModelTraining& training,
                          const core::CancelToken& cancel) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::uint64_t before = processMemory().now;
   BenchContext context(options.threads, static_cast<std::uint64_t>(options.seed), cancel);
   MSDBG_ASSIGN(const std::unique_ptr<core::DataLoader> loader, training.loader(context.seed()));
   core::Graph graph("network");
   MSDBG_ASSIGN(const core::Value loss, training.build(graph));
   core::Trainer trainer(context, graph, loss, training.optimizer);
+  const double startSeconds = secondsSince(start);
   Progress progress;
   std::vector<double> seconds;
   for (std::int64_t step = 0; step < kWarmUpSteps + options.steps; ++step) {
     const core::Batch batch = loader->batch(core::Iteration(step), core::Rank(0), 1);
     const auto begin = std::chrono::steady_clock::now();
     trainer.step(batch);
-    if (step >= kWarmUpSteps)
-      seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    if (step >= kWarmUpSteps) seconds.push_back(secondsSince(begin));
     progress.line(fmt::format("step {}/{}", step + 1, kWarmUpSteps + options.steps));
     if (cancel.cancelled()) return cancelledError();
   }
-  return summary(std::move(seconds), trainer);
+  Measured measured = summary(std::move(seconds), trainer);
+  measured.startMs = startSeconds * 1e3;
+  measured.growthMb = static_cast<double>(processMemory().most - before) / 1e6;
+  if (!options.profile) return measured;
+  measured.kernels = kernelTimes(trainer, *loader, kWarmUpSteps + options.steps, options.steps);
+  MSDBG_ASSIGN(measured.sgemmGflops, sgemmPeak(options.threads));
+  return measured;
 }
 
 double rounded(double value) { return std::round(value * 1000) / 1000; }
+
+Json kernelsJson(const std::vector<KernelTime>& kernels) {
+  Json list = Json::array();
+  for (const KernelTime& kernel : kernels)
+    list.push_back({{"kernel", kernel.name}, {"calls", kernel.calls}, {"ms", rounded(kernel.ms)}});
+  return list;
+}
+
+void printProfile(const Measured& measured) {
+  double all = 0;
+  for (const KernelTime& kernel : measured.kernels) all += kernel.ms;
+  Table table({"kernel", ">calls", ">ms a step", ">share"});
+  for (const KernelTime& kernel : measured.kernels)
+    table.row({kernel.name, std::to_string(kernel.calls), fmt::format("{:.3f}", kernel.ms),
+               fmt::format("{:.1f} %", 100 * kernel.ms / all)});
+  fmt::print(
+      "\nready after {:.0f} ms; the process took {:.0f} MB; a matrix product of 2048 reaches {:.0f} "
+      "GFLOP/s\n\n{}",
+      measured.startMs, measured.growthMb, measured.sgemmGflops, table.text());
+}
 
 Result<int> bench(BenchOptions options, const Context& context) {
   if (options.model.model.empty())
@@ -115,6 +159,12 @@ Result<int> bench(BenchOptions options, const Context& context) {
     json["threads"] = options.threads;
     json["batch"] = training.options.batch;
     json["steps"] = options.steps;
+    json["start_ms"] = rounded(measured.startMs);
+    json["growth_mb"] = rounded(measured.growthMb);
+    if (options.profile) {
+      json["sgemm_gflops"] = rounded(measured.sgemmGflops);
+      json["kernels"] = kernelsJson(measured.kernels);
+    }
     printJson(json);
   } else {
     fmt::print(
@@ -122,6 +172,7 @@ Result<int> bench(BenchOptions options, const Context& context) {
         "threads\n",
         training.info->name, measured.medianMs, options.steps, measured.minMs, measured.gflops,
         measured.peakMb, training.options.batch, options.threads);
+    if (options.profile) printProfile(measured);
   }
   return kExitFine;
 }
@@ -136,6 +187,8 @@ Command::Run setup(CLI::App& app, Context& context) {
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
   app.add_option("--seed", options->seed, "default: 0")->type_name("S")->check(CLI::NonNegativeNumber);
+  app.add_flag("--profile", options->profile,
+               "train as many steps again with a clock at every kernel; and what a matrix product reaches");
   options->model.addOptions(app);
   return [options, &context] { return bench(*options, context); };
 }
@@ -145,7 +198,9 @@ Command::Run setup(CLI::App& app, Context& context) {
 Command benchCommand() {
   return {.name = "bench",
           .summary = "how fast a built-in model trains here, without recording",
-          .examples = "  msdbg bench alexnet\n  msdbg bench lenet5 --steps 100 --threads 1 --json\n",
+          .examples =
+              "  msdbg bench alexnet\n  msdbg bench lenet5 --steps 100 --threads 1 --json\n  msdbg bench gpt "
+              "--profile\n",
           .setup = setup};
 }
 

@@ -1,4 +1,5 @@
 // What the commands print: golden files hold the keys of every JSON document and the shape of every report.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <fstream>
@@ -94,6 +95,22 @@ TEST_CASE("The committed table of operators is what msdbg prints", "[cli]") {
     CHECK(a == b);
   }
   CHECK(committed.peek() == std::ifstream::traits_type::eof());
+}
+
+TEST_CASE("bench --profile has the time of every kernel, the longest first, beside a matrix product's",
+          "[cli][slow]") {
+  const auto bench = msdbgJson({"bench", "lenet5", "--steps", "2", "--batch", "8", "--profile"});
+  std::vector<double> times;
+  std::int64_t calls = 0;
+  for (const auto& kernel : bench["kernels"]) {
+    times.push_back(kernel["ms"]);
+    if (kernel["kernel"] == "dnnl:Conv") calls = kernel["calls"];
+  }
+  CHECK(calls == 2);  // conv1 and conv2
+  CHECK(std::ranges::is_sorted(times, std::greater<>()));
+  CHECK(times.front() > 0);
+  CHECK(bench["sgemm_gflops"] > 0);
+  CHECK(bench["growth_mb"] > 1);  // 1.2 MB of weights, gradients and momenta alone
 }
 
 TEST_CASE("check names the planted fault first, with its line", "[cli]") {
