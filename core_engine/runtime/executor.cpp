@@ -221,6 +221,7 @@ Status Executor::run(Iteration iteration, const Feeds& feeds, Observer* observer
 
 Status Executor::evaluate(const Feeds& feeds) {
   Impl& d = *m_impl;
+  MSDBG_TRY(d.checkFed(feeds));
   MSDBG_TRY(d.feed(feeds));
   omp_set_num_threads(d.options.threads);
   d.state.training = false;
@@ -232,14 +233,16 @@ Status Executor::evaluate(const Feeds& feeds) {
 
 const Tensor& Executor::value(TensorId id) const { return m_impl->tensors.at(id.index()); }
 
-Status Executor::setValue(TensorId id, const Tensor& value) {
+Status Executor::setValue(TensorId id, const Tensor& value) { return share(id, value.clone()); }
+
+Status Executor::share(TensorId id, const Tensor& value) {
   Tensor& mine = m_impl->tensors.at(id.index());
   if (mine.dtype() != value.dtype() || mine.shape() != value.shape())
     return Error(ErrorCode::kUsage, m_impl->graph.tensor(id).fullName() + " is " +
                                         std::string(dtypeName(mine.dtype())) + mine.shape().text() +
                                         ", not " + std::string(dtypeName(value.dtype())) +
                                         value.shape().text());
-  mine = value.clone();
+  mine = value;
   return Ok{};
 }
 

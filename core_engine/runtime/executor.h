@@ -39,12 +39,14 @@ class Executor {
   /// iteration before (one scaled by a planted `lr` fault, too: the Trainer feeds it every time). kUsage: a
   /// feed is missing or has the wrong shape or dtype.
   Status run(Iteration iteration, const Feeds& feeds, Observer* observer);
-  /// Forward nodes only, RunState::training = false; nothing is updated or observed.
+  /// Forward nodes only, RunState::training = false; nothing is updated or observed. kUsage as run().
   Status evaluate(const Feeds& feeds);
 
   const Tensor& value(TensorId id) const;
   /// Overwrites a parameter, state or constant between iterations (checkpoints, tests). Bytes are copied.
   Status setValue(TensorId id, const Tensor& value);
+  /// The same for a source, but its memory is shared: kernels read it and never write it.
+  Status share(TensorId id, const Tensor& value);
   std::size_t peakBytes() const;  // memory of all tensors
   /// Wall seconds spent in each kernel so far; empty unless enabled (profiling is off by default).
   void enableProfile(bool on);

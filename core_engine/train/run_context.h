@@ -30,15 +30,19 @@ class RunContext {
 
   Rank rank() { return communicator().rank(); }
   int ranks() { return communicator().size(); }
-  /// This rank's batches: `steps` of them (0: --steps, else one epoch). Ends early when stopRequested().
-  Shard shard(const DataLoader& loader, std::int64_t steps = 0);
+  /// This rank's batches: `steps` of them (0: --steps, else one epoch), from iteration `first` on. Ends early
+  /// when stopRequested().
+  Shard shard(const DataLoader& loader, std::int64_t steps = 0, Iteration first = Iteration(0));
+  /// Sums over the ranks, in rank order and the same on all; every rank calls it, between iterations. Throws
+  /// std::runtime_error when one is lost.
+  std::vector<double> sum(std::vector<double> values);
 };
 
 /// A range of Batch for a for loop; batches are made when the loop asks for them.
 class Shard {
  public:
-  Shard(RunContext& context, const DataLoader& loader, std::int64_t steps)
-      : m_context(context), m_loader(loader), m_steps(steps) {}
+  Shard(RunContext& context, const DataLoader& loader, std::int64_t steps, Iteration first)
+      : m_context(context), m_loader(loader), m_first(first.value), m_end(first.value + steps) {}
   class Iterator {
    public:
     Iterator(Shard& shard, std::int64_t at);
@@ -52,13 +56,13 @@ class Shard {
     std::int64_t m_at;
     Batch m_batch;
   };
-  Iterator begin() { return {*this, 0}; }
-  Iterator end() { return {*this, m_steps}; }
+  Iterator begin() { return {*this, m_first}; }
+  Iterator end() { return {*this, m_end}; }
 
  private:
   RunContext& m_context;
   const DataLoader& m_loader;
-  std::int64_t m_steps;
+  std::int64_t m_first, m_end;
 };
 
 }  // namespace msdbg::core

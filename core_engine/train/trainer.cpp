@@ -2,65 +2,22 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
-#include <span>
 #include <stdexcept>
 
-#include "core_engine/base/text.h"
 #include "core_engine/graph/sources.h"
 #include "core_engine/passes/pipeline.h"
 #include "core_engine/runtime/executor.h"
+#include "core_engine/train/batch_inputs.h"
+#include "core_engine/train/classification.h"
+#include "core_engine/train/evaluation.h"
 
 namespace msdbg::core {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-/// What the accuracy is computed from: the inputs of the graph's only cross-entropy node.
-struct Classification {
-  TensorId logits, label;
-};
-
-std::optional<Classification> findClassification(const Graph& graph) {
-  std::optional<Classification> found;
-  for (const Node& node : graph.nodes()) {
-    if (node.phase != Phase::kForward || node.opType != "SoftmaxCrossEntropyLoss") continue;
-    if (found || graph.tensor(node.inputs[0]).shape.rank() != 2) return std::nullopt;
-    found = Classification{node.inputs[0], node.inputs[1]};
-  }
-  return found;
-}
-
-/// Where the largest is, the first of equals. NaN never is; a row of NaN has none (-1).
-template <typename T>
-std::int64_t largestOf(std::span<const T> row) {
-  T most = 0;
-  std::int64_t best = -1;
-  for (std::size_t i = 0; i < row.size(); ++i) {
-    if (best < 0 ? std::isnan(row[i]) : !(row[i] > most)) continue;
-    most = row[i];
-    best = static_cast<std::int64_t>(i);
-  }
-  return best;
-}
-
-/// Every step asks: gpt has half a million logits in a batch.
-std::int64_t countCorrect(const Tensor& logits, const Tensor& label, std::int64_t rows) {
-  const auto labels = label.data<std::int64_t>();
-  const auto classes = static_cast<std::size_t>(logits.shape()[1]);
-  std::int64_t correct = 0;
-  visitFloating(logits.dtype(), [&](auto zero) {
-    const auto all = logits.data<decltype(zero)>();
-    for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row)
-      correct += largestOf(all.subspan(row * classes, classes)) == labels[row];
-  });
-  return correct;
-}
-
-bool isInput(const TensorInfo& info) { return info.isSource() && !isCarried(info); }
 
 }  // namespace
 
@@ -73,16 +30,25 @@ struct Trainer::Impl {
   RunContext& run;
   Graph& graph;
   Optimizer optimizer;
+  Graph model;    // as it was built
+  TensorId loss;  // of the model
   TrainingGraph compiled;
   std::optional<Classification> classification;
   std::unique_ptr<Executor> executor;
-  std::map<std::string, TensorId, std::less<>> inputs;  // by name in a batch; filled as names are met
+  std::unique_ptr<Evaluation> evaluation;  // made when it is first asked for
+  BatchInputs inputs;
   Iteration next{0};
 
-  Impl(RunContext& context, Graph& g, Value loss, const Optimizer& chosen)
-      : run(context), graph(g), optimizer(chosen), classification(findClassification(g)) {
-    if (&loss.graph() != &graph) fail("the loss belongs to another graph than the one to train");
-    compiled = take(compileTraining(graph, loss.id(), optimizer, run.ranks()));
+  Impl(RunContext& context, Graph& g, Value lossValue, const Optimizer& chosen)
+      : run(context),
+        graph(g),
+        optimizer(chosen),
+        model(g),
+        loss(lossValue.id()),
+        classification(findClassification(g)),
+        inputs(g) {
+    if (&lossValue.graph() != &graph) fail("the loss belongs to another graph than the one to train");
+    compiled = take(compileTraining(graph, loss, optimizer, run.ranks()));
     executor = take(Executor::create(graph, executorOptions()));
     if (!run.observer()) return;
     resolveSources(graph);  // whoever records wants the lines' text
@@ -113,44 +79,10 @@ struct Trainer::Impl {
     return std::move(result).value();
   }
 
-  TensorId findInput(const std::string& name) {
-    if (const auto known = inputs.find(name); known != inputs.end()) return known->second;
-    TensorId found;
-    std::vector<std::string> names;
-    for (const TensorInfo& info : graph.tensors()) {
-      if (!isInput(info)) continue;
-      names.push_back(info.name);
-      if (info.name != name && !info.name.ends_with("/" + name)) continue;
-      if (found.valid())
-        failStep("the batch's '" + name + "' may be any of several inputs: " + join(names, ", "));
-      found = info.id;
-    }
-    if (!found.valid())
-      failStep("the batch's '" + name + "' is no input of the graph; it has " + join(names, ", "));
-    return inputs[name] = found;
-  }
-
-  // Loaders give float32; a graph in float64 gets its inputs converted.
-  Feeds feedsOf(const Batch& batch) {
-    Feeds feeds;
-    for (const auto& [name, tensor] : batch.tensors) {
-      const TensorId id = findInput(name);
-      const DType wanted = graph.tensor(id).dtype;
-      const bool convert = isFloating(wanted) && isFloating(tensor.dtype()) && wanted != tensor.dtype();
-      feeds.emplace_back(id, convert ? tensor.cast(wanted) : tensor);
-    }
-    return feeds;
-  }
-
-  std::vector<GivenSource> sourcesOf(const Batch& batch) {
-    std::vector<GivenSource> sources;
-    for (const auto& [name, source] : batch.sources) {
-      const TensorInfo& info = graph.tensor(findInput(name));
-      const Status fits = checkSource(source, info.dtype, info.shape);
-      if (!fits.ok()) failStep("the batch's '" + name + "': " + fits.error().message());
-      sources.push_back({info.id, source});
-    }
-    return sources;
+  template <typename T>
+  T takeStep(Result<T> result) const {
+    if (!result.ok()) failStep(result.error().message());
+    return std::move(result).value();
   }
 
   // A tensor of its own every time: a planted fault may scale it.
@@ -172,23 +104,23 @@ struct Trainer::Impl {
   }
 
   Scalars scalarsOf(const StepResult& result) const {
-    Scalars scalars = {{"loss", result.loss},
-                       {"learning_rate", executor->value(compiled.learningRate).at(0)},
-                       {"step_time", result.seconds}};
+    Scalars scalars = {
+        {"loss", result.loss}, {"learning_rate", result.learningRate}, {"step_time", result.seconds}};
     if (classification) scalars.emplace_back("accuracy", result.accuracy);
     return scalars;
   }
 
   StepResult step(const Batch& batch) {
     const auto begin = std::chrono::steady_clock::now();
-    Feeds feeds = feedsOf(batch);
+    Feeds feeds = takeStep(inputs.feeds(batch));
     if (std::ranges::find(feeds, compiled.learningRate, &Feeds::value_type::first) == feeds.end())
       feeds.emplace_back(compiled.learningRate, learningRateTensor());
-    const std::vector<GivenSource> sources = sourcesOf(batch);
+    const std::vector<GivenSource> sources = takeStep(inputs.sources(batch));
     if (run.observer() && !sources.empty()) run.observer()->sourcesGiven(next, sources);
     if (const Status status = executor->run(next, feeds, run.observer()); !status.ok())
       failStep(status.error().message());
-    StepResult result{executor->value(compiled.loss).at(0), accuracy(), 0};
+    StepResult result{executor->value(compiled.loss).at(0), accuracy(), 0,
+                      executor->value(compiled.learningRate).at(0)};
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (run.observer()) run.observer()->iterationFinished(next, scalarsOf(result));
     next = Iteration{next.value + 1};
@@ -228,15 +160,48 @@ struct Trainer::Impl {
     next = state.iteration;
   }
 
-  double evaluate(const DataLoader& loader, std::int64_t samples) {
+  /// Ready to evaluate with the values of now.
+  Evaluation& freshEvaluation() {
+    if (!evaluation) {
+      ExecutorOptions options = executorOptions();
+      options.faults.clear();
+      evaluation = takeEvaluated(Evaluation::create(model, loss, options));
+    }
+    checkEvaluated(evaluation->share(graph, *executor));
+    return *evaluation;
+  }
+  void checkEvaluated(const Status& status) const {
+    if (!status.ok()) fail("evaluation: " + status.error().message());
+  }
+  template <typename T>
+  T takeEvaluated(Result<T> result) const {
+    if (!result.ok()) fail("evaluation: " + result.error().message());
+    return std::move(result).value();
+  }
+
+  EvaluationResult evaluate(const DataLoader& loader, std::int64_t batches) {
+    if (batches == 0) batches = loader.iterationsPerEpoch(run.ranks());
+    if (batches < 1) fail("evaluation of " + std::to_string(batches) + " batches was asked for");
+    Evaluation& now = freshEvaluation();
+    double lossSum = 0, correct = 0, labels = 0;
+    for (std::int64_t i = 0; i < batches; ++i) {
+      checkEvaluated(now.run(loader.batch(Iteration{i}, run.rank(), run.ranks())));
+      lossSum += now.loss();
+      correct += static_cast<double>(now.correct(now.labels()));
+      labels += static_cast<double>(now.labels());
+    }
+    const std::vector<double> sums = run.sum({lossSum, static_cast<double>(batches), correct, labels});
+    return {sums[0] / sums[1], classification ? sums[2] / sums[3] : kNaN};
+  }
+
+  double accuracyAlone(const DataLoader& loader, std::int64_t samples) {
     if (!classification) fail("accuracy needs one softmaxCrossEntropy(logits [N, C], label) in the graph");
     if (samples < 1) fail("accuracy of no samples was asked for");
+    Evaluation& now = freshEvaluation();
     std::int64_t correct = 0;
     for (std::int64_t i = 0, rest = samples; rest > 0; ++i, rest -= loader.batchSize()) {
-      const Status status = executor->evaluate(feedsOf(loader.batch(Iteration{i}, Rank{0}, 1)));
-      if (!status.ok()) fail("evaluation: " + status.error().message());
-      correct += countCorrect(executor->value(classification->logits), executor->value(classification->label),
-                              std::min(rest, loader.batchSize()));
+      checkEvaluated(now.run(loader.batch(Iteration{i}, Rank{0}, 1)));
+      correct += now.correct(std::min(rest, loader.batchSize()));
     }
     return static_cast<double>(correct) / static_cast<double>(samples);
   }
@@ -248,12 +213,19 @@ Trainer::~Trainer() = default;
 
 StepResult Trainer::step(const Batch& batch) { return m_impl->step(batch); }
 double Trainer::evaluateAccuracy(const DataLoader& loader, std::int64_t samples) {
-  return m_impl->evaluate(loader, samples);
+  return m_impl->accuracyAlone(loader, samples);
+}
+EvaluationResult Trainer::evaluate(const DataLoader& heldOut, std::int64_t batches) {
+  return m_impl->evaluate(heldOut, batches);
 }
 TrainingState Trainer::state() const { return m_impl->state(); }
 void Trainer::restore(const TrainingState& state) { m_impl->restore(state); }
+double Trainer::learningRate() const { return m_impl->optimizer.lr(); }
+void Trainer::setLearningRate(double rate) { m_impl->optimizer.setLr(rate); }
 Iteration Trainer::iteration() const { return m_impl->next; }
+bool Trainer::classifies() const { return m_impl->classification.has_value(); }
 const Graph& Trainer::graph() const { return m_impl->graph; }
 Executor& Trainer::executor() { return *m_impl->executor; }
+RunContext& Trainer::run() { return m_impl->run; }
 
 }  // namespace msdbg::core

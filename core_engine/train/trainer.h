@@ -1,5 +1,6 @@
-// Trainer: compiles the training graph once, then step() runs one iteration. Throws std::runtime_error (what,
-// where) when a graph cannot be compiled, a batch does not fit or a rank is lost. Used from one thread.
+// Trainer: compiles the training graph, then step() runs one iteration and fit() many. Throws
+// std::runtime_error (what, where) when a graph cannot be compiled, a batch does not fit or a rank is lost.
+// Used from one thread.
 #pragma once
 
 #include <memory>
@@ -12,10 +13,17 @@
 namespace msdbg::core {
 
 class Executor;
+struct FitOptions;
+struct FitResult;
 
 struct StepResult {
-  double loss = 0, accuracy = 0, seconds = 0;
+  double loss = 0, accuracy = 0, seconds = 0, learningRate = 0;
 };  // of this rank's batch; accuracy NaN without labels
+
+/// Of all ranks' batches.
+struct EvaluationResult {
+  double loss = 0, accuracy = 0;  // means; accuracy NaN without labels
+};
 
 /// All that training carries from step to step: what a checkpoint holds.
 struct TrainingState {
@@ -34,9 +42,17 @@ class Trainer {
   /// A batch may give the learning rate too, under its name: it is used instead of the optimizer's. Throws
   /// where a source given with the batch cannot become its input.
   StepResult step(const Batch& batch);
-  /// Share of the loader's first `samples` rows whose largest logit is the label; nothing is updated, every
-  /// rank evaluates all of them. Use a loader with shuffle = false and the graph's batch size; rows of the
-  /// last batch beyond `samples` are ignored.
+  /// Trains over the loader from iteration() on: train/fit.h. Every rank calls it alike. Throws also what a
+  /// callback finds wrong.
+  FitResult fit(const DataLoader& loader, const FitOptions& options);
+  /// Loss and accuracy of the model as it is in evaluation (BatchNormalization by running values, no Dropout)
+  /// over the loader's first `batches` (0: one epoch of it), shared among the ranks; every rank calls it and
+  /// gets the same. Use a loader with shuffle = false and the graph's batch size. Nothing of training changes
+  /// by it. Ranks have running values of their own.
+  EvaluationResult evaluate(const DataLoader& heldOut, std::int64_t batches = 0);
+  /// Share of the loader's first `samples` rows whose largest logit is the label, evaluated as above but
+  /// by every rank alone: all of them. Use a loader with shuffle = false and the graph's batch size; rows of
+  /// the last batch beyond `samples` are ignored.
   double evaluateAccuracy(const DataLoader& loader, std::int64_t samples);
 
   /// Copies; the values before the forward pass of the next iteration.
@@ -46,9 +62,15 @@ class Trainer {
   /// shape.
   void restore(const TrainingState& state);
 
+  /// The optimizer's rate, to which its schedule is a factor; from the next step on.
+  double learningRate() const;
+  void setLearningRate(double rate);
+
   Iteration iteration() const;  // the next one
+  bool classifies() const;      // whether there are accuracies
   const Graph& graph() const;
   Executor& executor();
+  RunContext& run();
 
  private:
   struct Impl;

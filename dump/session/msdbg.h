@@ -4,8 +4,11 @@
 #include "core_engine/graph/graph.h"
 #include "core_engine/ops/functions.h"
 #include "core_engine/train/data.h"
+#include "core_engine/train/early_stopping.h"
+#include "core_engine/train/fit.h"
 #include "core_engine/train/layers.h"
 #include "core_engine/train/optimizer.h"
+#include "core_engine/train/reduce_lr_on_plateau.h"
 #include "core_engine/train/trainer.h"
 #include "dump/session/session.h"
 
@@ -16,19 +19,27 @@ using core::AdamW;
 using core::Batch;
 using core::BatchNormOptions;
 using core::BuildError;
+using core::Callback;
 using core::concat;
 using core::constantSchedule;
 using core::ConvOptions;
 using core::cosineSchedule;
 using core::DataLoader;
 using core::DType;
+using core::EarlyStopping;
 using core::EmbeddingOptions;
+using core::EvaluationResult;
+using core::FitOptions;
+using core::FitResult;
 using core::Graph;
 using core::LinearOptions;
 using core::LoaderOptions;
 using core::makeLoader;
+using core::MonitorMode;
 using core::Optimizer;
 using core::PoolOptions;
+using core::ReduceLROnPlateau;
+using core::Round;
 using core::Schedule;
 using core::Scope;
 using core::Sgd;
@@ -37,6 +48,7 @@ using core::StepResult;
 using core::stepSchedule;
 using core::Tensor;
 using core::Trainer;
+using core::TrainingControl;
 using core::Value;
 using dump::Session;
 

@@ -1,0 +1,55 @@
+#include "core_engine/train/batch_inputs.h"
+
+#include "core_engine/base/text.h"
+#include "core_engine/train/trainer.h"
+
+namespace msdbg::core {
+namespace {
+
+bool isInput(const TensorInfo& info) { return info.isSource() && !isCarried(info); }
+
+}  // namespace
+
+Result<TensorId> BatchInputs::find(const std::string& name) {
+  if (const auto known = m_known.find(name); known != m_known.end()) return known->second;
+  TensorId found;
+  std::vector<std::string> names;
+  for (const TensorInfo& info : m_graph.tensors()) {
+    if (!isInput(info)) continue;
+    names.push_back(info.name);
+    if (info.name != name && !info.name.ends_with("/" + name)) continue;
+    if (found.valid())
+      return Error(ErrorCode::kUsage,
+                   "the batch's '" + name + "' may be any of several inputs: " + join(names, ", "));
+    found = info.id;
+  }
+  if (!found.valid())
+    return Error(ErrorCode::kUsage,
+                 "the batch's '" + name + "' is no input of the graph; it has " + join(names, ", "));
+  return m_known[name] = found;
+}
+
+Result<Feeds> BatchInputs::feeds(const Batch& batch) {
+  Feeds feeds;
+  for (const auto& [name, tensor] : batch.tensors) {
+    MSDBG_ASSIGN(const TensorId id, find(name));
+    const DType wanted = m_graph.tensor(id).dtype;
+    const bool convert = isFloating(wanted) && isFloating(tensor.dtype()) && wanted != tensor.dtype();
+    feeds.emplace_back(id, convert ? tensor.cast(wanted) : tensor);
+  }
+  return feeds;
+}
+
+Result<std::vector<GivenSource>> BatchInputs::sources(const Batch& batch) {
+  std::vector<GivenSource> sources;
+  for (const auto& [name, source] : batch.sources) {
+    MSDBG_ASSIGN(const TensorId id, find(name));
+    const TensorInfo& info = m_graph.tensor(id);
+    const Status fits = checkSource(source, info.dtype, info.shape);
+    if (!fits.ok()) return fits.error().in("the batch's '" + name + "'");
+    sources.push_back({id, source});
+  }
+  return sources;
+}
+
+}  // namespace msdbg::core

@@ -1,0 +1,30 @@
+// BatchInputs: which inputs of a graph the tensors of a batch are for. A batch names an input in full or by
+// the last part of its name. Keeps what it has looked up; the graph must outlive it. One thread.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "core_engine/graph/graph.h"
+#include "core_engine/runtime/executor.h"
+#include "core_engine/train/data.h"
+
+namespace msdbg::core {
+
+class BatchInputs {
+ public:
+  explicit BatchInputs(const Graph& graph) : m_graph(graph) {}
+
+  /// kUsage: no input has the name, or several have (they are listed).
+  Result<TensorId> find(const std::string& name);
+  /// Loaders give float32: for a graph in float64 they are converted.
+  Result<Feeds> feeds(const Batch& batch);
+  /// kUsage also when a source cannot become its input.
+  Result<std::vector<GivenSource>> sources(const Batch& batch);
+
+ private:
+  const Graph& m_graph;
+  std::map<std::string, TensorId, std::less<>> m_known;
+};
+
+}  // namespace msdbg::core

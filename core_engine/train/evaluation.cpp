@@ -1,0 +1,43 @@
+#include "core_engine/train/evaluation.h"
+
+#include "core_engine/train/trainer.h"
+
+namespace msdbg::core {
+
+Result<std::unique_ptr<Evaluation>> Evaluation::create(const Graph& model, TensorId loss,
+                                                       const ExecutorOptions& options) {
+  MSDBG_ASSIGN(InferenceGraph inference, inferenceGraph(model, loss));
+  std::unique_ptr<Evaluation> evaluation(new Evaluation(std::move(inference)));
+  MSDBG_ASSIGN(evaluation->m_executor, Executor::create(evaluation->m_model.graph, options));
+  evaluation->m_classification = findClassification(evaluation->m_model.graph);
+  return evaluation;
+}
+
+Status Evaluation::share(const Graph& training, const Executor& values) {
+  for (const TensorInfo& info : m_model.graph.tensors()) {
+    if (!isCarried(info)) continue;
+    const auto trained = training.findTensor(info.fullName());
+    if (!trained)
+      return Error(ErrorCode::kInternal,
+                   "the training graph has no " + info.fullName() + " to evaluate with");
+    MSDBG_TRY(m_executor->share(info.id, values.value(*trained)));
+  }
+  return Ok{};
+}
+
+Status Evaluation::run(const Batch& batch) {
+  MSDBG_ASSIGN(const Feeds feeds, m_inputs.feeds(batch));
+  return m_executor->evaluate(feeds);
+}
+
+std::int64_t Evaluation::labels() const {
+  return m_classification ? m_executor->value(m_classification->label).elements() : 0;
+}
+
+std::int64_t Evaluation::correct(std::int64_t rows) const {
+  if (!m_classification) return 0;
+  return countCorrect(m_executor->value(m_classification->logits), m_executor->value(m_classification->label),
+                      rows);
+}
+
+}  // namespace msdbg::core

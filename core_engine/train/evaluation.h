@@ -1,0 +1,40 @@
+// Evaluation: a model's inference graph with activations of its own, computed with the parameters and states
+// of a training graph (their memory is shared, never written). Training is not touched: it goes on with the
+// same bits. One thread; the same as the trainer's.
+#pragma once
+
+#include <memory>
+
+#include "core_engine/passes/inference_graph.h"
+#include "core_engine/runtime/executor.h"
+#include "core_engine/train/batch_inputs.h"
+#include "core_engine/train/classification.h"
+
+namespace msdbg::core {
+
+class Evaluation {
+ public:
+  /// Of a model as it was built. Errors as inferenceGraph() and Executor::create().
+  static Result<std::unique_ptr<Evaluation>> create(const Graph& model, TensorId loss,
+                                                    const ExecutorOptions& options);
+
+  /// From now on with the values that the training graph has now.
+  Status share(const Graph& training, const Executor& values);
+  /// kUsage: the batch does not fit.
+  Status run(const Batch& batch);
+  double loss() const { return m_executor->value(m_model.loss).at(0); }
+  /// Of the last batch; 0 where the model is no classification.
+  std::int64_t labels() const;
+  std::int64_t correct(std::int64_t rows) const;  // among its first rows
+  const Graph& graph() const { return m_model.graph; }
+
+ private:
+  explicit Evaluation(InferenceGraph model) : m_model(std::move(model)), m_inputs(m_model.graph) {}
+
+  InferenceGraph m_model;
+  BatchInputs m_inputs;
+  std::unique_ptr<Executor> m_executor;
+  std::optional<Classification> m_classification;
+};
+
+}  // namespace msdbg::core
