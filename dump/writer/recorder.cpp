@@ -46,7 +46,10 @@ void Recorder::Impl::waitForRoom() {
 core::TensorObservation Recorder::Impl::observe(core::TensorId tensor, const core::Tensor& value,
                                                 const core::Tensor* previous) {
   const StageTimer timer(&clock, Stage::kStatistics, value.bytes());
+  const std::shared_ptr<const IterationRecord> record = pending.current();
   core::ObservationWish wish{.previous = previous, .range = {}, .expected = updates.find(tensor)};
+  if (const core::TensorId same = plan->copyOf[tensor.index()]; same.valid() && record->seen[same.index()])
+    wish.expected = &record->statistics[same.index()].values;
   if (const auto& range = plan->activation[tensor.index()]) wish.range = {range->start, range->end};
   core::TensorObservation seen = core::observeTensor(value, wish, place.threads);
   updates.add(plan->graph.tensor(tensor).updateOf, seen.values);
