@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 
@@ -30,6 +31,9 @@ void printPlan(const DumpPlan& plan, bool json) {
   fmt::print("recording {} on {} x {} into {}\n",
              plan.model.empty() ? core::join(plan.program, " ") : plan.model, counted(plan.ranks, "rank"),
              counted(plan.threads, "thread"), plan.run.string());
+  if (plan.resume)
+    fmt::print("resuming  {} from its checkpoint of iteration {}\n", plan.resume->run.string(),
+               plan.firstIteration());
   fmt::print("expected  {}\n", expectedText(plan));
   if (plan.record.onHit.on()) fmt::print("on hit    {}\n", onHitText(plan.record.onHit));
   fflush(stdout);
@@ -78,8 +82,8 @@ class DumpProgress {
     if (++m_calls % 10 == 1) m_bytes = bytesIn(m_plan.run);
     if (now.iterations == 0) return m_line.line("starting");
     m_line.line(fmt::format("iteration {}{}   loss {:.4g}   {}", now.iterations,
-                            m_plan.steps ? fmt::format("/{}", *m_plan.steps) : "", now.loss,
-                            core::formatBytes(m_bytes)));
+                            m_plan.steps ? fmt::format("/{}", m_plan.firstIteration() + *m_plan.steps) : "",
+                            now.loss, core::formatBytes(m_bytes)));
   }
 
  private:
@@ -91,7 +95,8 @@ class DumpProgress {
 
 struct Recorded {
   Outcome outcome;
-  dump::RunControl::Progress progress;
+  std::int64_t iterations = 0;  // finished ones of this run
+  double loss = 0;              // the last one's
   double seconds = 0;
 };
 
@@ -118,7 +123,10 @@ Result<Recorded> launchAndWatch(const DumpPlan& plan, const Context& context) {
   DumpProgress progress(plan);
   MonitorOptions options{plan.run, plan.record.watchdogSeconds, plan.record.onError == dump::OnError::kStop,
                          context.cancel, [&](const auto& now) { progress(now); }};
-  Recorded recorded{monitorRun(*launch, options), launch->control().progress(), 0};
+  Recorded recorded{monitorRun(*launch, options)};
+  const dump::RunControl::Progress last = launch->control().progress();
+  recorded.iterations = std::max<std::int64_t>(0, last.iterations - plan.firstIteration());
+  recorded.loss = last.loss;
   recorded.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return recorded;
 }
@@ -148,6 +156,8 @@ Json planJson(const DumpPlan& plan) {
   json["threads"] = plan.threads;
   json["seed"] = plan.seed;
   json["steps"] = plan.steps ? Json(*plan.steps) : Json();
+  json["resume"] =
+      plan.resume ? Json{{"run", plan.resume->run.string()}, {"iteration", plan.firstIteration()}} : Json();
   json["max_bytes"] = plan.record.maxBytes;
   json["free_bytes"] = plan.disk.free;
   json["budget_bytes"] = plan.budget();
@@ -168,8 +178,8 @@ void printRecordedJson(const DumpPlan& plan, const Recorded& recorded) {
   Json json = planJson(plan);
   json["end"] = endJson(recorded.outcome.end);
   json["exit_status"] = recorded.outcome.exitStatus;
-  json["iterations"] = recorded.progress.iterations;
-  json["loss"] = number(recorded.progress.loss);
+  json["iterations"] = recorded.iterations;
+  json["loss"] = number(recorded.loss);
   json["seconds"] = recorded.seconds;
   json["bytes"] = bytesIn(plan.run);
   json["recorded"] = fs::exists(plan.run / "rank_0");
@@ -187,9 +197,9 @@ void printRecorded(const DumpPlan& plan, const Recorded& recorded, bool timing) 
   const std::string path = plan.run.string();
   const bool told = failed(recorded) || end.message.empty();  // the error line tells it
   fmt::print("{}   {} in {:.1f} s, {}", told ? end.state : end.state + ": " + end.message,
-             counted(recorded.progress.iterations, "iteration"), recorded.seconds,
+             counted(recorded.iterations, "iteration"), recorded.seconds,
              core::formatBytes(bytesIn(plan.run)));
-  if (recorded.progress.iterations > 0) fmt::print(", last loss {:.5g}", recorded.progress.loss);
+  if (recorded.iterations > 0) fmt::print(", last loss {:.5g}", recorded.loss);
   fmt::print("\n");
   if (!fs::exists(plan.run / "rank_0") && recorded.outcome.exitStatus == kExitFine) {
     fmt::print(
@@ -227,8 +237,13 @@ Command::Run setup(CLI::App& app, Context& context) {
       ->type_name("RUN");
   app.add_option("-n,--ranks", options->ranks, "ranks (1)")->type_name("NPROCS");
   app.add_option("--threads", options->threads, "of each rank (default: cores / ranks)")->type_name("N");
-  app.add_option("--steps", options->steps, "iterations (models: 20)")->type_name("N");
+  app.add_option("--steps", options->steps, "iterations (models: 20); with --resume: so many more")
+      ->type_name("N");
   app.add_option("--seed", options->seed, "of weights and data (0)")->type_name("S");
+  app.add_option("--resume", options->resume,
+                 "go on from the newest checkpoint of this run of a built-in model, with all that it was "
+                 "trained with, in a new run")
+      ->type_name("RUN");
   options->model.addOptions(app);
   options->recording.addOptions(app);
   app.add_option("--fault", options->faults,
@@ -258,6 +273,8 @@ Command dumpCommand() {
           "  msdbg dump alexnet --policy record       hashes, checkpoints, batches: all can be computed "
           "again\n"
           "  msdbg dump alexnet --policy record --record 'grad(*)=full,every=10' --checkpoint-every 100\n"
+          "  msdbg dump --resume alexnet-1.msdbg --steps 100 --policy record    the same bits as without the "
+          "break\n"
           "  msdbg dump alexnet --config recording.json --max-size 10GB\n"
           "  msdbg dump alexnet -n 2 --on-hit recommended --before 2      values near hits only\n"
           "  msdbg dump mlp --policy stats --stop-on-hit --on-hit "

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "app/cli/resume.h"
 #include "core_engine/base/text.h"
 #include "core_engine/passes/pipeline.h"
 #include "core_engine/runtime/fault.h"
@@ -68,16 +69,18 @@ Status planProgram(const DumpOptions& options, const Context& context, DumpPlan&
 
 // Builds what the ranks will build, to say the size and to find mistakes once and early.
 Status planGraph(const DumpOptions& options, const ModelTraining& training, const core::DataLoader& loader,
-                 DumpPlan& plan, const std::vector<core::FaultSpec>& faults) {
+                 DumpPlan& plan, const std::vector<core::FaultSpec>& faults, const Resumed* resumed) {
   core::Graph graph("network");
   MSDBG_ASSIGN(const core::Value loss, training.build(graph));
   auto compiled = core::compileTraining(graph, loss.id(), training.optimizer, plan.ranks);
   if (!compiled.ok()) return compiled.error();
+  if (resumed) MSDBG_TRY(resumed->checkModel(graph));
   MSDBG_TRY(options.recording.check(graph));
   auto bound = core::FaultInjector::bind(faults, graph, core::Rank(0));
   if (!bound.ok()) return bound.error().in("--fault");
   const core::Batch example = loader.batch(core::Iteration(0), core::Rank(0), plan.ranks);
-  MSDBG_ASSIGN(plan.size, dump::expectedSize(graph, plan.record, plan.ranks, *plan.steps, &example));
+  MSDBG_ASSIGN(plan.size, dump::expectedSize(graph, plan.record, plan.ranks, *plan.steps, &example,
+                                             plan.firstIteration()));
   if (plan.size->checkpointEvery > 0) plan.record.checkpointEvery = plan.size->checkpointEvery;
   return Ok{};
 }
@@ -94,7 +97,8 @@ Status checkRanksOfModel([[maybe_unused]] int ranks) {
   return Ok{};
 }
 
-Status planModel(const DumpOptions& options, DumpPlan& plan, const std::vector<core::FaultSpec>& faults) {
+Status planModel(const DumpOptions& options, DumpPlan& plan, const std::vector<core::FaultSpec>& faults,
+                 const Resumed* resumed) {
   MSDBG_TRY(checkRanksOfModel(plan.ranks));
   MSDBG_ASSIGN(const ModelTraining training, ModelTraining::choose(options.model, plan.ranks));
   MSDBG_ASSIGN(const auto loader, training.loader(plan.seed));
@@ -104,7 +108,10 @@ Status planModel(const DumpOptions& options, DumpPlan& plan, const std::vector<c
   plan.program = {fs::read_symlink("/proc/self/exe").string(), "train-model", plan.model};
   plan.modelOptions = training.optionWords(plan.ranks);
   for (const auto& [name, value] : plan.modelOptions) plan.program.insert(plan.program.end(), {name, value});
-  return planGraph(options, training, *loader, plan, faults);
+  if (resumed)
+    plan.program.insert(plan.program.end(), {"--resume", plan.resume->run.string(), "--from",
+                                             std::to_string(plan.firstIteration())});
+  return planGraph(options, training, *loader, plan, faults, resumed);
 }
 
 Result<std::vector<core::FaultSpec>> parseFaults(const std::vector<std::string>& texts, int ranks) {
@@ -122,11 +129,23 @@ Result<std::vector<core::FaultSpec>> parseFaults(const std::vector<std::string>&
 }
 
 Status checkNumbers(const DumpOptions& options) {
-  if (options.ranks < 1 || options.ranks > kMostRanks)
-    return Error(ErrorCode::kUsage, fmt::format("-n {}: from 1 to {} ranks", options.ranks, kMostRanks));
+  const int ranks = options.ranks.value_or(1);
+  if (ranks < 1 || ranks > kMostRanks)
+    return Error(ErrorCode::kUsage, fmt::format("-n {}: from 1 to {} ranks", ranks, kMostRanks));
   if (options.steps && *options.steps < 1) return Error(ErrorCode::kUsage, "--steps must be at least 1");
-  if (options.threads < 0) return Error(ErrorCode::kUsage, "--threads must be at least 1");
+  if (options.threads.value_or(1) < 1) return Error(ErrorCode::kUsage, "--threads must be at least 1");
   return Ok{};
+}
+
+// The options become those of the run that is gone on from.
+Result<Resumed> openResumed(DumpOptions& options, const Context& context) {
+  if (!context.program.empty())
+    return Error(ErrorCode::kUsage,
+                 "--resume is for built-in models; a program of your own gives a checkpoint to "
+                 "Trainer::restore()");
+  MSDBG_ASSIGN(Resumed resumed, Resumed::open(options.resume));
+  MSDBG_TRY(resumed.complete(options));
+  return resumed;
 }
 
 }  // namespace
@@ -148,24 +167,33 @@ std::uint64_t DumpPlan::budget() const {
 }
 
 Result<DumpPlan> planDump(DumpOptions options, const Context& context) {
-  MSDBG_TRY(checkNumbers(options));
   takeModelFromTensors(options);
+  std::optional<Resumed> resumed;
+  if (!options.resume.empty()) {
+    MSDBG_ASSIGN(resumed, openResumed(options, context));
+  }
+  MSDBG_TRY(checkNumbers(options));
   if (options.model.model.empty() && context.program.empty())
     return Error(ErrorCode::kUsage, "dump: what is to be trained? give a model (msdbg models) or -- PROGRAM");
   DumpPlan plan;
-  plan.ranks = options.ranks;
+  if (resumed) plan.resume = resumed->point();
+  plan.ranks = options.ranks.value_or(1);
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  plan.threads = options.threads > 0 ? options.threads : std::max(1, cores / plan.ranks);
-  plan.seed = options.seed;
+  plan.threads = options.threads.value_or(std::max(1, cores / plan.ranks));
+  plan.seed = options.seed.value_or(0);
   plan.steps = options.steps;
   plan.faults = options.faults;
   plan.force = options.force;
   MSDBG_ASSIGN(plan.record, options.recording.read());
   MSDBG_ASSIGN(const std::vector<core::FaultSpec> faults, parseFaults(options.faults, plan.ranks));
-  MSDBG_TRY(context.program.empty() ? planModel(options, plan, faults) : planProgram(options, context, plan));
+  MSDBG_TRY(context.program.empty() ? planModel(options, plan, faults, resumed ? &*resumed : nullptr)
+                                    : planProgram(options, context, plan));
   const std::string name = plan.model.empty() ? fs::path(plan.program[0]).stem().string() : plan.model;
   plan.run = options.run.empty() ? freeName(name) : fs::path(options.run);
   while (plan.run.has_relative_path() && !plan.run.has_filename()) plan.run = plan.run.parent_path();
+  if (std::error_code error; resumed && fs::equivalent(plan.run, plan.resume->run, error))
+    return Error(ErrorCode::kUsage,
+                 fmt::format("-o {}: a run goes on in a folder of its own", plan.run.string()));
   MSDBG_ASSIGN(plan.disk, dump::diskSpace(plan.run));
   return plan;
 }

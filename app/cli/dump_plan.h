@@ -17,14 +17,20 @@ namespace msdbg::app {
 
 /// The options as given.
 struct DumpOptions {
-  std::string run;
+  std::string run, resume;
   ModelSettings model;
   RecordingOptions recording;
   std::vector<std::string> faults;
   std::optional<std::int64_t> steps;
-  std::uint64_t seed = 0;
-  int ranks = 1, threads = 0;
+  std::optional<std::uint64_t> seed;
+  std::optional<int> ranks, threads;
   bool dryRun = false, force = false, timing = false;
+};
+
+/// The state that training goes on from: that before the forward pass of the iteration.
+struct ResumePoint {
+  std::filesystem::path run;  // absolute
+  core::Iteration iteration{0};
 };
 
 struct DumpPlan {
@@ -38,9 +44,12 @@ struct DumpPlan {
   std::vector<std::string> faults;
   dump::RecordOptions record;
   bool force = false;
+  std::optional<ResumePoint> resume;
   std::optional<dump::ExpectedSize> size;  // known for models
   dump::DiskSpace disk;                    // where the run will lie
 
+  /// 0, or that of the checkpoint.
+  std::int64_t firstIteration() const { return resume ? resume->iteration.value : 0; }
   /// What the whole run may take: --max-size, or less where the disk has less to spare.
   std::uint64_t budget() const;
 

@@ -4,6 +4,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/model_training.h"
+#include "app/cli/resume.h"
 #include "core_engine/train/trainer.h"
 #include "dump/session/session.h"
 
@@ -13,17 +14,30 @@ namespace {
 using core::Error;
 using core::ErrorCode;
 
-core::Status train(dump::Session& session, const ModelSettings& settings) {
-  MSDBG_ASSIGN(const ModelTraining training, ModelTraining::choose(settings, session.ranks()));
+struct RankSettings {
+  ModelSettings model;
+  std::string resume;  // run folder; "": from the beginning
+  std::int64_t from = 0;
+};
+
+core::Status train(dump::Session& session, const RankSettings& settings) {
+  MSDBG_ASSIGN(const ModelTraining training, ModelTraining::choose(settings.model, session.ranks()));
   MSDBG_ASSIGN(const std::unique_ptr<core::DataLoader> loader, training.loader(session.seed()));
   core::Graph graph("network");
   MSDBG_ASSIGN(const core::Value loss, training.build(graph));
   core::Trainer trainer(session, graph, loss, training.optimizer);
-  for (const core::Batch& batch : session.shard(*loader, session.steps(kDefaultSteps))) trainer.step(batch);
+  if (!settings.resume.empty()) {
+    // Before the first iteration: the recorder's thread has no use for HDF5 yet.
+    const ResumePoint point{settings.resume, core::Iteration(settings.from)};
+    MSDBG_ASSIGN(const core::TrainingState state, stateAt(point, session.rank()));
+    trainer.restore(state);
+  }
+  for (const core::Batch& batch : session.shard(*loader, session.steps(kDefaultSteps), trainer.iteration()))
+    trainer.step(batch);
   return core::Ok{};
 }
 
-core::Result<int> trainModel(const ModelSettings& settings, const Context& context) {
+core::Result<int> trainModel(const RankSettings& settings, const Context& context) {
   std::vector<char*> arguments;
   for (const std::string& word : context.commandLine) arguments.push_back(const_cast<char*>(word.c_str()));
   try {
@@ -43,9 +57,11 @@ core::Result<int> trainModel(const ModelSettings& settings, const Context& conte
 }
 
 Command::Run setup(CLI::App& app, Context& context) {
-  auto settings = std::make_shared<ModelSettings>();
-  app.add_option("MODEL", settings->model);
-  settings->addOptions(app);
+  auto settings = std::make_shared<RankSettings>();
+  app.add_option("MODEL", settings->model.model);
+  settings->model.addOptions(app);
+  app.add_option("--resume", settings->resume);
+  app.add_option("--from", settings->from);
   for (const char* option : {"--steps", "--seed", "--threads"})  // the Session reads these itself
     app.add_option(option, [](const CLI::results_t&) { return true; });
   return [settings, &context] { return trainModel(*settings, context); };

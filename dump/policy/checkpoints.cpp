@@ -47,12 +47,13 @@ std::int64_t checkpointInterval(const RecordOptions& options, const core::Graph&
 }
 
 // Within a range of `iterations` the recorded ones are `every` apart, so checkpoints are evenly spaced.
-std::int64_t countCheckpoints(const RecordOptions& options, std::int64_t interval, std::int64_t steps) {
+std::int64_t countCheckpoints(const RecordOptions& options, std::int64_t interval, std::int64_t steps,
+                              std::int64_t from) {
   if (interval < 1) return 0;
-  std::int64_t count = 0, due = 0;
+  std::int64_t count = 0, due = from;
   const std::int64_t step = roundUp(interval, options.every);
   for (const core::IndexList::Range& range : options.iterations.ranges()) {
-    const std::int64_t last = std::min(range.last, steps - 1);
+    const std::int64_t last = std::min(range.last, from + (steps - 1));
     const std::int64_t first = roundUp(std::max(range.first, due), options.every);
     if (first > last) continue;
     const std::int64_t kept = (last - first) / step + 1;

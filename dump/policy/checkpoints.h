@@ -18,7 +18,8 @@ std::uint64_t checkpointBytes(const core::Graph& graph);  // of one, raw
 /// the last; 0: none is kept. `auto` is the least C with which checkpoints take no more than one hundredth of
 /// the bytes of all tensors of all iterations.
 std::int64_t checkpointInterval(const RecordOptions& options, const core::Graph& graph);
-/// How many that are in `steps` iterations from 0.
-std::int64_t countCheckpoints(const RecordOptions& options, std::int64_t interval, std::int64_t steps);
+/// How many that are in `steps` iterations from `first` on.
+std::int64_t countCheckpoints(const RecordOptions& options, std::int64_t interval, std::int64_t steps,
+                              std::int64_t first = 0);
 
 }  // namespace msdbg::dump

@@ -43,16 +43,17 @@ std::int64_t periodOf(const RecordOptions& options, std::span<const Rule> rules,
 }
 
 // Not one by one: a run may be planned for a billion steps.
-AlikeIterations alikeIterations(const RecordOptions& options, std::span<const Rule> rules,
+AlikeIterations alikeIterations(const RecordOptions& options, std::span<const Rule> rules, std::int64_t first,
                                 std::int64_t steps) {
-  std::set<std::int64_t> borders = {0, steps};
+  const std::int64_t end = first + steps;
+  std::set<std::int64_t> borders = {first, end};
   addBorders(borders, options.iterations);
   for (const Rule& rule : rules) addBorders(borders, rule.iterations);
   const std::int64_t period = periodOf(options, rules, steps);
   AlikeIterations alike;
   Applies applies(rules.size());
-  for (auto border = borders.begin(); *border < steps; ++border) {
-    const std::int64_t last = std::min(*std::next(border), steps);
+  for (auto border = borders.find(first); *border < end; ++border) {
+    const std::int64_t last = std::min(*std::next(border), end);
     for (std::int64_t i = *border; i < std::min(*border + period, last); ++i) {
       if (!options.records(Iteration(i))) continue;
       for (std::size_t r = 0; r < rules.size(); ++r) applies[r] = rules[r].appliesIn(Iteration(i));
@@ -148,11 +149,11 @@ std::uint64_t batchBytes(const core::TensorInfo& input, const core::Batch* examp
   return bytesOf(input);
 }
 
-void addForReplay(const core::Graph& graph, const RecordOptions& options, int ranks, std::int64_t steps,
-                  const core::Batch* example, ExpectedSize& size) {
+void addForReplay(const core::Graph& graph, const RecordOptions& options, int ranks, std::int64_t first,
+                  std::int64_t steps, const core::Batch* example, ExpectedSize& size) {
   const auto all = static_cast<std::uint64_t>(ranks);
   size.checkpointEvery = checkpointInterval(options, graph);
-  size.checkpoints = countCheckpoints(options, size.checkpointEvery, steps);
+  size.checkpoints = countCheckpoints(options, size.checkpointEvery, steps, first);
   if (size.checkpointEvery > 0) size.checkpointBytes = checkpointBytes(graph) * all;
   if (!options.keepsBatches()) return;
   for (const core::TensorInfo& tensor : graph.tensors())
@@ -163,7 +164,7 @@ void addForReplay(const core::Graph& graph, const RecordOptions& options, int ra
 }  // namespace
 
 core::Result<ExpectedSize> expectedSize(const core::Graph& graph, const RecordOptions& options, int ranks,
-                                        std::int64_t steps, const core::Batch* example) {
+                                        std::int64_t steps, const core::Batch* example, std::int64_t first) {
   ExpectedSize size;
   const std::vector<Rule> rules = options.allRules();
   for (const Rule& rule : rules) size.parts.push_back({.rule = rule});
@@ -174,12 +175,12 @@ core::Result<ExpectedSize> expectedSize(const core::Graph& graph, const RecordOp
     decisions.emplace_back(std::move(here), alike.size());
   }
   Sum sum(graph, size);
-  for (const auto& [applies, alike] : alikeIterations(options, rules, steps)) {
+  for (const auto& [applies, alike] : alikeIterations(options, rules, first, steps)) {
     for (const auto& [here, count] : decisions) sum.add(here, count, alike);
     sum.next(alike);
   }
   sum.finish();
-  addForReplay(graph, options, ranks, steps, example, size);
+  addForReplay(graph, options, ranks, first, steps, example, size);
   return size;
 }
 

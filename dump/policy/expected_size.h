@@ -32,10 +32,11 @@ struct ExpectedSize {
   std::uint64_t bytes() const { return valueBytes + statisticsBytes + stateBytes() + batchBytes(); }
 };
 
-/// Of `steps` iterations from 0 on `ranks` ranks; not cut at maxBytes. `example` is a batch of one rank: how
-/// large its sources are; without it, or a source, batches have the size of the graph's inputs. kUsage: as
-/// Decisions::make().
+/// Of `steps` iterations from `first` on, on `ranks` ranks; not cut at maxBytes. `example` is a batch of one
+/// rank: how large its sources are; without it, or a source, batches have the size of the graph's inputs.
+/// kUsage: as Decisions::make().
 core::Result<ExpectedSize> expectedSize(const core::Graph& graph, const RecordOptions& options, int ranks,
-                                        std::int64_t steps, const core::Batch* example = nullptr);
+                                        std::int64_t steps, const core::Batch* example = nullptr,
+                                        std::int64_t first = 0);
 
 }  // namespace msdbg::dump

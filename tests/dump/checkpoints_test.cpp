@@ -103,17 +103,18 @@ TEST_CASE("How many checkpoints there will be is what the schedule then keeps") 
   for (const std::string list : {"0-", "3-", "0-4,9-30,31,77-", "5,6,7", "200-"})
     for (const std::int64_t every : {1, 3, 10})
       for (const std::int64_t interval : {1, 2, 7, 10, 1000})
-        for (const std::int64_t steps : {1, 8, 100}) {
+        for (const auto& [first, steps] :
+             {std::pair{0, 1}, std::pair{0, 8}, std::pair{0, 100}, std::pair{6, 5}, std::pair{31, 90}}) {
           RecordOptions options = recordPolicy(interval);
           options.iterations = *core::IndexList::parse(list);
           options.every = every;
           CheckpointSchedule schedule;
           schedule.adopt(options, test::smallGraph());
           std::int64_t kept = 0;
-          for (std::int64_t i = 0; i < steps; ++i)
+          for (std::int64_t i = first; i < first + steps; ++i)
             if (options.records(core::Iteration(i))) kept += schedule.begin(core::Iteration(i));
-          CAPTURE(list, every, interval, steps);
-          CHECK(countCheckpoints(options, interval, steps) == kept);
+          CAPTURE(list, every, interval, first, steps);
+          CHECK(countCheckpoints(options, interval, steps, first) == kept);
         }
   RecordOptions odd = recordPolicy(RecordOptions::kLongestInterval);
   odd.every = INT64_MAX;

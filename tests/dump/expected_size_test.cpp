@@ -80,6 +80,21 @@ TEST_CASE("The expected bytes are those that a recording then has, whatever the 
   }
 }
 
+TEST_CASE("What a run takes from an iteration on is what it takes in all less what it took before") {
+  const core::Graph graph = test::smallGraph();
+  RecordOptions options = optionsWith({"*=full,every=3,iterations=2-7,11-", "*weight=none,every=4"});
+  options.iterations = *core::IndexList::parse("1-6,8-40");
+  for (const std::int64_t first : {1, 6, 11, 30}) {
+    const auto all = expectedSize(graph, options, 2, first + 9);
+    const auto before = expectedSize(graph, options, 2, first);
+    const auto rest = expectedSize(graph, options, 2, 9, nullptr, first);
+    CAPTURE(first);
+    CHECK(rest->valueBytes == all->valueBytes - before->valueBytes);
+    CHECK(rest->statisticsBytes == all->statisticsBytes - before->statisticsBytes);
+    CHECK(rest->iterations == all->iterations - before->iterations);
+  }
+}
+
 TEST_CASE("A billion steps are planned at once") {
   RecordOptions options = optionsWith({"*=full,every=1000,iterations=0-999,500000000-", "*=none,every=7"});
   options.every = 10;

@@ -1,0 +1,195 @@
+#include "app/cli/resume.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <concepts>
+#include <iterator>
+
+#include "app/cli/run_access.h"
+#include "core_engine/base/log.h"
+#include "core_engine/base/text.h"
+#include "dump/session/run_start.h"
+
+namespace msdbg::app {
+
+namespace fs = std::filesystem;
+using core::Error;
+using core::ErrorCode;
+using core::Ok;
+using core::Result;
+using core::Status;
+
+namespace {
+
+std::string textOf(double value) { return core::formatDouble(value); }
+template <std::integral T>
+std::string textOf(T value) {
+  return std::to_string(value);
+}
+
+bool sameTensor(const core::TensorInfo& a, const core::TensorInfo& b) {
+  return a.fullName() == b.fullName() && a.dtype == b.dtype && a.shape == b.shape;
+}
+
+bool sameTensors(const core::Graph& a, std::span<const core::TensorId> mine, const core::Graph& b,
+                 std::span<const core::TensorId> theirs) {
+  return std::ranges::equal(mine, theirs, [&](core::TensorId left, core::TensorId right) {
+    return sameTensor(a.tensor(left), b.tensor(right));
+  });
+}
+
+bool sameNode(const core::Graph& a, const core::Node& mine, const core::Graph& b, const core::Node& theirs) {
+  return mine.name == theirs.name && mine.attributes == theirs.attributes &&
+         sameTensors(a, mine.inputs, b, theirs.inputs) && sameTensors(a, mine.outputs, b, theirs.outputs);
+}
+
+// "" when both compute the same.
+std::string firstDifference(const core::Graph& a, const core::Graph& b) {
+  const std::size_t common = std::min(a.nodes().size(), b.nodes().size());
+  for (std::size_t i = 0; i < common; ++i)
+    if (!sameNode(a, a.nodes()[i], b, b.nodes()[i])) return a.nodes()[i].name;
+  if (a.nodes().size() > common) return a.nodes()[common].name;
+  return b.nodes().size() > common ? b.nodes()[common].name : "";
+}
+
+// Where bits may differ: said, not refused.
+void warnOfMachine(const std::string& run, const dump::RunInfo& recorded) {
+  const dump::RunInfo here = dump::describeRun({});
+  std::vector<std::string> other;
+  if (recorded.cpuFeatures != here.cpuFeatures) other.emplace_back("CPU features");
+  if (recorded.libraries != here.libraries) other.emplace_back("library versions");
+  if (recorded.version != here.version) other.emplace_back("msdbg " + recorded.version);
+  if (!other.empty())
+    core::logWarn(
+        fmt::format("{} was recorded with other {}: going on may round differently than training "
+                    "without the break",
+                    run, core::join(other, ", ")));
+}
+
+}  // namespace
+
+Error Resumed::usage(const std::string& what) const {
+  return {ErrorCode::kUsage, fmt::format("--resume {}: {}", m_point.run.string(), what)};
+}
+
+Result<Resumed> Resumed::open(const std::string& run) {
+  MSDBG_ASSIGN(const std::string path, findRun(run));
+  MSDBG_ASSIGN(std::unique_ptr<dump::RunReader> reader, dump::RunReader::open(path));
+  Resumed resumed(std::move(reader));
+  resumed.m_point.run = fs::absolute(path);
+  if (resumed.m_reader->info().model.empty())
+    return resumed.usage(
+        "it is no run of a built-in model; a program of your own gives a checkpoint to "
+        "Trainer::restore()");
+  MSDBG_TRY(resumed.findPoint());
+  warnOfMachine(path, resumed.m_reader->info());
+  return resumed;
+}
+
+Status Resumed::checkReadable(std::int64_t iteration) const {
+  for (int rank = 0; rank < m_reader->info().ranks; ++rank) {
+    const auto state = m_reader->checkpoint(core::Rank(rank), core::Iteration(iteration));
+    if (!state.ok()) return state.error();
+  }
+  return Ok{};
+}
+
+Status Resumed::findPoint() {
+  std::vector<std::int64_t> common = m_reader->checkpoints(core::Rank(0));
+  for (int rank = 1; rank < m_reader->info().ranks; ++rank) {
+    const std::vector<std::int64_t> more = m_reader->checkpoints(core::Rank(rank));
+    std::vector<std::int64_t> both;
+    std::ranges::set_intersection(common, more, std::back_inserter(both));
+    common = std::move(both);
+  }
+  for (; !common.empty(); common.pop_back()) {
+    const Status readable = checkReadable(common.back());
+    if (readable.ok()) {
+      m_point.iteration = core::Iteration(common.back());
+      return Ok{};
+    }
+    core::logWarn(fmt::format("the checkpoint of iteration {} cannot be used: {}", common.back(),
+                              readable.error().message()));
+  }
+  return Error(ErrorCode::kUnavailable,
+               fmt::format("--resume {}: there is no checkpoint in it that all ranks have; record with "
+                           "--policy record or --checkpoint-every",
+                           m_point.run.string()));
+}
+
+Result<ModelSettings> Resumed::recordedSettings() const {
+  ModelSettings settings;
+  CLI::App options;
+  settings.addOptions(options);
+  std::vector<std::string> words;  // CLI11 takes them last first
+  for (const auto& [name, value] : m_reader->info().modelOptions) {
+    words.insert(words.begin(), "--" + name);
+    words.insert(words.begin(), value);
+  }
+  try {
+    options.parse(words);
+  } catch (const CLI::ParseError& error) {
+    return usage(fmt::format("the model_options of its run.json are not this msdbg's: {}", error.what()));
+  }
+  if (!settings.batch || !settings.lr || settings.data.empty())
+    return usage("its run.json does not say what batch, rate and data it was trained with");
+  return settings;
+}
+
+template <typename Given, typename Recorded>
+Status Resumed::agree(std::string_view flag, Given& given, const Recorded& recorded) const {
+  if (given && *given != recorded)
+    return usage(
+        fmt::format("it was trained with {} {}, not {}; what is to go on with the same numbers cannot "
+                    "change that",
+                    flag, textOf(recorded), textOf(*given)));
+  given = recorded;
+  return Ok{};
+}
+
+Status Resumed::agreeOnSize(ModelSettings& given, const ModelSettings& recorded) const {
+  for (const SizeOption& option : sizeOptions()) {
+    std::optional<std::int64_t> size;
+    if (given.size.*option.member != 0) size = given.size.*option.member;
+    MSDBG_TRY(agree(option.name, size, recorded.size.*option.member));
+    given.size.*option.member = *size;
+  }
+  return Ok{};
+}
+
+Status Resumed::complete(DumpOptions& options) const {
+  const dump::RunInfo& info = m_reader->info();
+  ModelSettings& model = options.model;
+  if (!model.model.empty() && model.model != info.model)
+    return usage(fmt::format("it is a run of {}, not of {}", info.model, model.model));
+  MSDBG_ASSIGN(const ModelSettings recorded, recordedSettings());
+  if (!model.data.empty() && model.data != recorded.data)
+    return usage(fmt::format("it was trained with --data {}, not {}", recorded.data, model.data));
+  model.model = info.model;
+  model.data = recorded.data;
+  MSDBG_TRY(agree("-n", options.ranks, info.ranks));
+  MSDBG_TRY(agree("--threads", options.threads, info.threads));
+  MSDBG_TRY(agree("--seed", options.seed, info.seed));
+  MSDBG_TRY(agree("--batch", model.batch, *recorded.batch));
+  MSDBG_TRY(agree("--lr", model.lr, *recorded.lr));
+  MSDBG_TRY(agreeOnSize(model, recorded));
+  return agree("--dropout", model.dropout, recorded.dropout.value_or(0));
+}
+
+Status Resumed::checkModel(const core::Graph& graph) const {
+  const std::string different = firstDifference(m_reader->graph(), graph);
+  if (different.empty()) return Ok{};
+  return usage(
+      fmt::format("its {} is not what this msdbg makes of {}: go on with the version that recorded "
+                  "it ({})",
+                  different, m_reader->info().model, m_reader->info().version));
+}
+
+Result<core::TrainingState> stateAt(const ResumePoint& point, core::Rank rank) {
+  MSDBG_ASSIGN(const std::unique_ptr<dump::RunReader> reader, dump::RunReader::open(point.run));
+  return reader->checkpoint(rank, point.iteration);
+}
+
+}  // namespace msdbg::app

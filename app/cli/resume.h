@@ -1,0 +1,44 @@
+// --resume RUN: training of a built-in model goes on from the newest checkpoint of a recorded run, with the
+// same model, data, batches, ranks, threads and seed. Main thread only.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "app/cli/dump_plan.h"
+#include "dump/reader/run_reader.h"
+
+namespace msdbg::app {
+
+/// A run to go on from, and what it was trained with.
+class Resumed {
+ public:
+  /// kUnavailable: no checkpoint that all its ranks have; kUsage: a run of a program of one's own. Else as
+  /// RunReader::open(). A damaged checkpoint is warned of, and an older one is taken.
+  static core::Result<Resumed> open(const std::string& run);
+
+  const ResumePoint& point() const { return m_point; }
+  /// Fills in what is not given. kUsage: something given is not what the run was trained with.
+  core::Status complete(DumpOptions& options) const;
+  /// Of the compiled model. kUsage: it is not the one that the run was recorded of.
+  core::Status checkModel(const core::Graph& graph) const;
+
+ private:
+  explicit Resumed(std::unique_ptr<dump::RunReader> reader) : m_reader(std::move(reader)) {}
+  core::Status findPoint();
+  core::Status checkReadable(std::int64_t iteration) const;
+  core::Error usage(const std::string& what) const;
+  template <typename Given, typename Recorded>
+  core::Status agree(std::string_view flag, Given& given, const Recorded& recorded) const;
+  core::Status agreeOnSize(ModelSettings& given, const ModelSettings& recorded) const;
+  core::Result<ModelSettings> recordedSettings() const;
+
+  std::unique_ptr<dump::RunReader> m_reader;
+  ResumePoint m_point;
+};
+
+/// In a rank: the state to go on from.
+core::Result<core::TrainingState> stateAt(const ResumePoint& point, core::Rank rank);
+
+}  // namespace msdbg::app
