@@ -50,7 +50,8 @@ Json graphJson(const core::Graph& graph) {
   for (const core::Node& node : graph.nodes()) ++phases[std::string(core::phaseName(node.phase))];
   std::int64_t parameters = 0;
   for (const core::TensorInfo& tensor : graph.tensors())
-    if (tensor.trainable && tensor.shape.known()) parameters += tensor.shape.elements();
+    if (tensor.trainable && tensor.role == core::TensorRole::kParameter && tensor.shape.known())
+      parameters += tensor.shape.elements();
   return {{"nodes", graph.nodes().size()},
           {"phases", phases},
           {"tensors", graph.tensors().size()},

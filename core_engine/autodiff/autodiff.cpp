@@ -38,10 +38,12 @@ class ReverseMode : private GradientBuilder {
     Value value;
   };
 
-  /// A tensor is wanted when it is a trainable parameter or computed from one by floating-point operators.
+  /// A tensor is wanted when it is a trainable parameter or a mutable input, or computed from one, in
+  /// floating-point numbers.
   void markWanted() {
     m_wanted.assign(m_graph.tensors().size(), false);
-    for (const TensorInfo& t : m_graph.tensors()) m_wanted[t.id.index()] = t.isSource() && t.trainable;
+    for (const TensorInfo& t : m_graph.tensors())
+      m_wanted[t.id.index()] = t.isSource() && t.trainable && isFloating(t.dtype);
     for (const Node& node : m_graph.nodes()) {
       const bool any = std::any_of(node.inputs.begin(), node.inputs.end(),
                                    [&](TensorId t) { return m_wanted[t.index()]; });

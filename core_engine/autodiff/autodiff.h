@@ -9,7 +9,8 @@
 
 namespace msdbg::core {
 
-/// Gradients of the scalar `loss` with respect to every trainable parameter it depends on. `seed` is
+/// Gradients of the scalar `loss` with respect to every trainable source it depends on: parameters, and
+/// inputs that were declared mutable. `seed` is
 /// dloss/dloss (1/ranks in data-parallel training, so that a sum over ranks is the mean). Tensors get role
 /// kGradient, gradientOf and (parameters only) alias grad(<parameter>). Contributions to one tensor are
 /// summed by Add in consumer order. kUsage: loss is not a scalar; an operator on the path has no gradient

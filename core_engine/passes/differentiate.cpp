@@ -1,5 +1,5 @@
 // Adds backward nodes and collects the parameters' gradients in the order in which backward makes them
-// available.
+// available. The gradient of a mutable input is done with its name, grad(network/x): each rank has its own.
 //   loss = SoftmaxCrossEntropyLoss(Gemm(x, w, b), label)
 //   ->  … SoftmaxCrossEntropyLossGrad, Gemm (dw), ReduceSum (db)
 #include <algorithm>
@@ -11,9 +11,12 @@ namespace msdbg::core {
 
 Status differentiatePass(Graph& graph, TrainingGraph& training) {
   MSDBG_ASSIGN(const auto gradients, addGradients(graph, training.loss, 1.0 / training.ranks));
-  for (const auto& [parameter, gradient] : gradients) {
-    training.gradients.push_back({parameter, gradient});
-    graph.tensor(gradient).gradientOf = parameter;
+  for (const auto& [source, gradient] : gradients) {
+    graph.tensor(gradient).gradientOf = source;
+    if (graph.tensor(source).role == TensorRole::kParameter)
+      training.gradients.push_back({source, gradient});
+    else
+      graph.setAlias(gradient, "grad(" + graph.tensor(source).name + ")");
   }
   std::stable_sort(training.gradients.begin(), training.gradients.end(), [&](const auto& a, const auto& b) {
     return graph.tensor(a.gradient).producer < graph.tensor(b.gradient).producer;

@@ -1,6 +1,7 @@
 #include "core_engine/train/batch_inputs.h"
 
 #include "core_engine/base/text.h"
+#include "core_engine/train/mutable_input.h"
 #include "core_engine/train/trainer.h"
 
 namespace msdbg::core {
@@ -50,6 +51,25 @@ Result<std::vector<GivenSource>> BatchInputs::sources(const Batch& batch) {
     sources.push_back({id, source});
   }
   return sources;
+}
+
+Result<std::vector<InputShape>> BatchInputs::changedShapes(const Batch& batch) {
+  std::vector<InputShape> changed;
+  for (const auto& [name, tensor] : batch.tensors) {
+    MSDBG_ASSIGN(const TensorId id, find(name));
+    const TensorInfo& info = m_graph.tensor(id);
+    if (isMutableInput(info) && tensor.shape() != info.shape) changed.emplace_back(id, tensor.shape());
+  }
+  return changed;
+}
+
+std::string changeText(const Graph& graph, std::span<const InputShape> changed) {
+  std::vector<std::string> parts;
+  for (const auto& [id, shape] : changed) {
+    const TensorInfo& info = graph.tensor(id);
+    parts.push_back("input " + info.name + " changed from " + info.shape.text() + " to " + shape.text());
+  }
+  return join(parts, ", ");
 }
 
 }  // namespace msdbg::core

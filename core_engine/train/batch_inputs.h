@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "core_engine/graph/graph.h"
+#include "core_engine/passes/input_shapes.h"
 #include "core_engine/runtime/executor.h"
 #include "core_engine/train/data.h"
 
@@ -21,10 +21,15 @@ class BatchInputs {
   Result<Feeds> feeds(const Batch& batch);
   /// kUsage also when a source cannot become its input.
   Result<std::vector<GivenSource>> sources(const Batch& batch);
+  /// The mutable inputs that the batch gives in another shape than the graph has them.
+  Result<std::vector<InputShape>> changedShapes(const Batch& batch);
 
  private:
   const Graph& m_graph;
   std::map<std::string, TensorId, std::less<>> m_known;
 };
+
+/// "input network/x changed from [64, 3, 32, 32] to [32, 3, 32, 32]"; several with commas.
+std::string changeText(const Graph& graph, std::span<const InputShape> changed);
 
 }  // namespace msdbg::core

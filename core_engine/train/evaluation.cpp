@@ -25,6 +25,11 @@ Status Evaluation::share(const Graph& training, const Executor& values) {
   return Ok{};
 }
 
+Result<bool> Evaluation::fits(const Batch& batch) {
+  MSDBG_ASSIGN(const std::vector<InputShape> changed, m_inputs.changedShapes(batch));
+  return changed.empty();
+}
+
 Status Evaluation::run(const Batch& batch) {
   MSDBG_ASSIGN(const Feeds feeds, m_inputs.feeds(batch));
   return m_executor->evaluate(feeds);

@@ -20,6 +20,8 @@ class Evaluation {
 
   /// From now on with the values that the training graph has now.
   Status share(const Graph& training, const Executor& values);
+  /// Whether mutable inputs have the shapes of the batch. kUsage as BatchInputs::find().
+  Result<bool> fits(const Batch& batch);
   /// kUsage: the batch does not fit.
   Status run(const Batch& batch);
   double loss() const { return m_executor->value(m_model.loss).at(0); }

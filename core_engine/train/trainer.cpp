@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "core_engine/base/log.h"
 #include "core_engine/graph/sources.h"
 #include "core_engine/passes/pipeline.h"
 #include "core_engine/runtime/executor.h"
@@ -30,7 +31,7 @@ struct Trainer::Impl {
   RunContext& run;
   Graph& graph;
   Optimizer optimizer;
-  Graph model;    // as it was built
+  Graph model;    // as it was built, with the shapes of now
   TensorId loss;  // of the model
   TrainingGraph compiled;
   std::optional<Classification> classification;
@@ -50,6 +51,10 @@ struct Trainer::Impl {
     if (&lossValue.graph() != &graph) fail("the loss belongs to another graph than the one to train");
     compiled = take(compileTraining(graph, loss, optimizer, run.ranks()));
     executor = take(Executor::create(graph, executorOptions()));
+    announce();
+  }
+
+  void announce() {
     if (!run.observer()) return;
     resolveSources(graph);  // whoever records wants the lines' text
     run.observer()->graphReady(graph);
@@ -112,6 +117,8 @@ struct Trainer::Impl {
 
   StepResult step(const Batch& batch) {
     const auto begin = std::chrono::steady_clock::now();
+    const std::vector<InputShape> changed = takeStep(inputs.changedShapes(batch));
+    if (!changed.empty()) rebuild(changed);
     Feeds feeds = takeStep(inputs.feeds(batch));
     if (std::ranges::find(feeds, compiled.learningRate, &Feeds::value_type::first) == feeds.end())
       feeds.emplace_back(compiled.learningRate, learningRateTensor());
@@ -125,6 +132,29 @@ struct Trainer::Impl {
     if (run.observer()) run.observer()->iterationFinished(next, scalarsOf(result));
     next = Iteration{next.value + 1};
     return result;
+  }
+
+  /// A new version of the graph, for inputs of other shapes; all that training carries goes on.
+  void rebuild(const std::vector<InputShape>& changed) {
+    const std::string reason = changeText(graph, changed);
+    std::vector<InputShape> shapes;
+    for (const auto& [id, shape] : changed)
+      shapes.emplace_back(*model.findTensor(graph.tensor(id).fullName()), shape);
+    Result<Graph> built = withInputShapes(model, shapes);
+    if (!built.ok()) failStep(reason + ": " + built.error().message());
+    Graph fresh = *built;
+    fresh.setVersion(graph.version() + 1);
+    TrainingGraph training = take(compileTraining(fresh, loss, optimizer, run.ranks()));
+    const TrainingState carried = state();
+    executor.reset();  // it looks at the nodes of the graph that goes
+    graph = std::move(fresh);
+    model = std::move(*built);
+    compiled = std::move(training);
+    executor = take(Executor::create(graph, executorOptions()));
+    restore(carried);
+    logInfo(graph.name() + ", iteration " + std::to_string(next.value) + ": graph version " +
+            std::to_string(graph.version()) + ": " + reason);
+    announce();
   }
 
   TrainingState state() const {
@@ -160,12 +190,14 @@ struct Trainer::Impl {
     next = state.iteration;
   }
 
-  /// Ready to evaluate with the values of now.
-  Evaluation& freshEvaluation() {
-    if (!evaluation) {
+  /// Ready to evaluate batches like this one with the values of now.
+  Evaluation& evaluationFor(const Batch& example) {
+    if (!evaluation || !takeEvaluated(evaluation->fits(example))) {
       ExecutorOptions options = executorOptions();
       options.faults.clear();
-      evaluation = takeEvaluated(Evaluation::create(model, loss, options));
+      const auto changed = takeEvaluated(BatchInputs(model).changedShapes(example));
+      const Graph fitting = takeEvaluated(withInputShapes(model, changed));
+      evaluation = takeEvaluated(Evaluation::create(fitting, loss, options));
     }
     checkEvaluated(evaluation->share(graph, *executor));
     return *evaluation;
@@ -182,7 +214,7 @@ struct Trainer::Impl {
   EvaluationResult evaluate(const DataLoader& loader, std::int64_t batches) {
     if (batches == 0) batches = loader.iterationsPerEpoch(run.ranks());
     if (batches < 1) fail("evaluation of " + std::to_string(batches) + " batches was asked for");
-    Evaluation& now = freshEvaluation();
+    Evaluation& now = evaluationFor(loader.batch(Iteration{0}, run.rank(), run.ranks()));
     double lossSum = 0, correct = 0, labels = 0;
     for (std::int64_t i = 0; i < batches; ++i) {
       checkEvaluated(now.run(loader.batch(Iteration{i}, run.rank(), run.ranks())));
@@ -197,7 +229,7 @@ struct Trainer::Impl {
   double accuracyAlone(const DataLoader& loader, std::int64_t samples) {
     if (!classification) fail("accuracy needs one softmaxCrossEntropy(logits [N, C], label) in the graph");
     if (samples < 1) fail("accuracy of no samples was asked for");
-    Evaluation& now = freshEvaluation();
+    Evaluation& now = evaluationFor(loader.batch(Iteration{0}, Rank{0}, 1));
     std::int64_t correct = 0;
     for (std::int64_t i = 0, rest = samples; rest > 0; ++i, rest -= loader.batchSize()) {
       checkEvaluated(now.run(loader.batch(Iteration{i}, Rank{0}, 1)));

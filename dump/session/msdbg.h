@@ -7,6 +7,7 @@
 #include "core_engine/train/early_stopping.h"
 #include "core_engine/train/fit.h"
 #include "core_engine/train/layers.h"
+#include "core_engine/train/mutable_input.h"
 #include "core_engine/train/optimizer.h"
 #include "core_engine/train/reduce_lr_on_plateau.h"
 #include "core_engine/train/trainer.h"
@@ -36,6 +37,7 @@ using core::LinearOptions;
 using core::LoaderOptions;
 using core::makeLoader;
 using core::MonitorMode;
+using core::mutableInput;
 using core::Optimizer;
 using core::PoolOptions;
 using core::ReduceLROnPlateau;
