@@ -59,7 +59,8 @@ bool ModelSettings::givesModelOptions() const {
 void ModelSettings::addOptions(CLI::App& app) {
   app.add_option(
          "--data", data,
-         "images: digits (drawn, the default) or mnist:DIR; text: words (drawn, the default) or text:FILE")
+         "images: digits (drawn, the default), mnist:DIR or cifar10:DIR, cifar10,flip,crop:DIR with random "
+         "flips and crops; text: words (drawn, the default) or text:FILE")
       ->type_name("SPEC");
   app.add_option("--batch", batch, "rows of one iteration over all ranks (default: the model's)")
       ->type_name("N");

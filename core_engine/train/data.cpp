@@ -1,7 +1,9 @@
 #include "core_engine/train/data.h"
 
 #include <algorithm>
+#include <span>
 
+#include "core_engine/base/text.h"
 #include "core_engine/train/image_loader_internal.h"
 #include "core_engine/train/text_loader_internal.h"
 
@@ -9,8 +11,10 @@ namespace msdbg::core {
 namespace {
 
 constexpr std::string_view kKnown =
-    "digits (drawn, needs no files) and mnist:DIR (a folder with MNIST's IDX files, plain or .gz); for text "
-    "words (drawn) and text:FILE";
+    "digits (drawn, needs no files), mnist:DIR (a folder with MNIST's IDX files, plain or .gz) and "
+    "cifar10:PATH (CIFAR-10's binary files), with ,flip and ,crop behind the name; for text words (drawn) "
+    "and "
+    "text:FILE";
 
 Status checkSizes(const LoaderOptions& o) {
   const auto fits = [](std::int64_t value, std::int64_t most) { return value >= 1 && value <= most; };
@@ -24,11 +28,37 @@ Status checkSizes(const LoaderOptions& o) {
   return Ok{};
 }
 
-Result<std::unique_ptr<ImageSource>> openSource(const std::string& spec, const LoaderOptions& options) {
-  constexpr std::string_view kMnist = "mnist:";
-  if (spec == "digits") return makeDigits(options.seed, options.image);
-  if (spec.starts_with(kMnist) && spec.size() > kMnist.size()) return openMnist(spec.substr(kMnist.size()));
-  return Error(ErrorCode::kUsage, "data '" + spec + "' is not known; known are " + std::string(kKnown));
+Error unknown(const std::string& spec) {
+  return {ErrorCode::kUsage, "data '" + spec + "' is not known; known are " + std::string(kKnown)};
+}
+
+/// NAME[,flip][,crop][:PATH]
+struct ImageText {
+  std::string name, path;
+  Augmentation augmentation;
+};
+
+Result<ImageText> parseImages(const std::string& spec) {
+  const std::size_t colon = std::min(spec.find(':'), spec.size());
+  ImageText text;
+  const std::vector<std::string> words = split(spec.substr(0, colon), ',');
+  text.name = words.front();
+  text.path = colon < spec.size() ? spec.substr(colon + 1) : "";
+  for (const std::string& word : std::span(words).subspan(1)) {
+    if (word != "flip" && word != "crop") return unknown(spec);
+    (word == "flip" ? text.augmentation.flip : text.augmentation.crop) = true;
+  }
+  return text;
+}
+
+Result<std::unique_ptr<ImageSource>> openSource(const std::string& spec, const ImageText& text,
+                                                const LoaderOptions& options) {
+  if (spec.find(':') == std::string::npos && text.name == "digits")
+    return makeDigits(options.seed, options.image);
+  if (text.path.empty()) return unknown(spec);
+  if (text.name == "mnist") return openMnist(text.path);
+  if (text.name == "cifar10") return openCifar10(text.path);
+  return unknown(spec);
 }
 
 }  // namespace
@@ -44,8 +74,9 @@ Result<std::unique_ptr<DataLoader>> makeLoader(const std::string& spec, const Lo
   if (options.sequence > 0)
     return Error(ErrorCode::kUsage, "data '" + spec + "' is no text, but this model reads text; known are " +
                                         std::string(kKnown));
-  MSDBG_ASSIGN(std::unique_ptr<ImageSource> source, openSource(spec, options));
-  return makeImageLoader(std::move(source), options);
+  MSDBG_ASSIGN(const ImageText text, parseImages(spec));
+  MSDBG_ASSIGN(std::unique_ptr<ImageSource> source, openSource(spec, text, options));
+  return makeImageLoader(std::move(source), options, text.augmentation);
 }
 
 }  // namespace msdbg::core

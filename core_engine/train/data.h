@@ -47,12 +47,12 @@ struct LoaderOptions {
   std::int64_t firstSample = 0, samples = 0;  // a slice of the data set; 0 samples: all
   bool shuffle = true;  // false: in the order of the data set, wrapping around at its end (evaluation)
 };
-/// `digits` (drawn procedurally: strokes, shift, rotation, noise; needs no files) or `mnist:DIR` (IDX files,
-/// plain or .gz; train or t10k, whichever is there). Images are scaled to the spec, pixels in [0, 1], labels
-/// Int64. Every epoch has an order of its own; rows that do not fill a global batch are left out. `digits`
-/// without a slice has new samples in every epoch (of 8000). With a sequence: `words` (drawn sentences) or
-/// `text:FILE` (bytes as they are): "x" and "label" [rows, sequence] Int64, label the byte after each; a row
-/// begins anywhere in the text, samples are its rows side by side. kUsage: unknown spec (the known ones
+/// Images, scaled to the spec, pixels in [0, 1], labels Int64: `digits` (drawn; 8000 an epoch, new ones in
+/// every epoch without a slice), `mnist:DIR` (IDX files, plain or .gz; train or t10k, whichever is there),
+/// `cifar10:PATH` (cifar10.cpp); `NAME,flip,crop:…` mirrors and shifts them (augment_internal.h). Epochs have
+/// orders of their own; rows that do not fill a global batch are left out. With a sequence: `words` (drawn)
+/// or `text:FILE` (bytes as they are): "x" and "label" [rows, sequence] Int64, label the byte after each; a
+/// row begins anywhere in the text, samples are its rows side by side. kUsage: unknown spec (the known ones
 /// listed), impossible sizes or slice, a byte outside the vocabulary; kMissing / kDamaged: files (named).
 Result<std::unique_ptr<DataLoader>> makeLoader(const std::string& spec, const LoaderOptions& options);
 

@@ -9,23 +9,26 @@ namespace {
 
 class ImageLoader : public DataLoader {
  public:
-  ImageLoader(std::unique_ptr<ImageSource> source, const LoaderOptions& options)
+  ImageLoader(std::unique_ptr<ImageSource> source, const LoaderOptions& options,
+              const Augmentation& augmentation)
       : m_source(std::move(source)),
         m_options(options),
+        m_augmentation(augmentation),
         m_samples(options.samples > 0 ? options.samples : m_source->samples() - firstInside()),
         m_endless(m_source->endless() && options.samples == 0) {}
 
   Batch batch(Iteration iteration, Rank rank, int ranks) const override {
     const std::int64_t rows = m_options.batch;
     const ImageSpec &spec = m_options.image, size = m_source->size();
-    InputSource pixels{Tensor(DType::UInt8, {rows, 1, size.height, size.width}), 255};
+    InputSource pixels{Tensor(DType::UInt8, {rows, size.channels, size.height, size.width}), 255};
     InputSource labels{Tensor(DType::UInt8, {rows})};
-    const std::size_t imageSize = static_cast<std::size_t>(size.height * size.width);
+    const std::size_t imageSize = static_cast<std::size_t>(size.channels * size.height * size.width);
     for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
-      const std::int64_t sample =
-          sampleOf(iteration.value, rank.value * rows + static_cast<std::int64_t>(row), ranks);
+      const std::int64_t globalRow = rank.value * rows + static_cast<std::int64_t>(row);
+      const auto image = pixels.values.data<std::uint8_t>().subspan(row * imageSize, imageSize);
       labels.values.data<std::uint8_t>()[row] =
-          m_source->draw(sample, pixels.values.data<std::uint8_t>().subspan(row * imageSize, imageSize));
+          m_source->draw(sampleOf(iteration.value, globalRow, ranks), image);
+      augmentRow(iteration.value, globalRow, ranks, image);
     }
     const Shape shape = {rows, spec.channels, spec.height, spec.width};
     Tensor x = makeInput(pixels, DType::Float32, shape).orThrow();
@@ -39,7 +42,9 @@ class ImageLoader : public DataLoader {
   std::int64_t iterationsPerEpoch(int ranks) const override {
     return std::max<std::int64_t>(1, m_samples / (m_options.batch * ranks));
   }
-  std::string description() const override { return m_source->describe(m_samples); }
+  std::string description() const override {
+    return m_source->describe(m_samples) + augmentationText(m_augmentation);
+  }
 
  private:
   std::int64_t firstInside() const { return m_source->endless() ? 0 : m_options.firstSample; }
@@ -56,6 +61,13 @@ class ImageLoader : public DataLoader {
     return m_options.firstSample + (*order)[static_cast<std::size_t>(place % m_samples)];
   }
 
+  void augmentRow(std::int64_t iteration, std::int64_t row, int ranks, std::span<std::uint8_t> image) const {
+    if (!m_augmentation.any()) return;
+    const std::int64_t perEpoch = iterationsPerEpoch(ranks);
+    const std::int64_t place = iteration % perEpoch * m_options.batch * ranks + row;
+    augment(image, m_source->size(), m_augmentation, m_options.seed, iteration / perEpoch, place);
+  }
+
   using Order = std::shared_ptr<const std::vector<std::int64_t>>;
   Order epochOrder(std::int64_t epoch) const {
     const std::lock_guard lock(m_mutex);
@@ -68,6 +80,7 @@ class ImageLoader : public DataLoader {
 
   std::unique_ptr<ImageSource> m_source;
   LoaderOptions m_options;
+  Augmentation m_augmentation;
   std::int64_t m_samples;  // in one epoch
   bool m_endless;
   mutable std::mutex m_mutex;  // guards the last epoch's order, a cache
@@ -83,6 +96,10 @@ Status checkOptions(const ImageSource& source, const LoaderOptions& o) {
                  std::to_string(o.image.height) + " x " + std::to_string(o.image.width) +
                  " pixels are too many to be made from one of " + std::to_string(size.height) + " x " +
                  std::to_string(size.width));
+  if (size.channels != 1 && size.channels != o.image.channels)
+    return usage("data: the model looks at images of " + std::to_string(o.image.channels) +
+                 (o.image.channels == 1 ? " channel, but " : " channels, but ") +
+                 source.describe(source.samples()) + " have " + std::to_string(size.channels));
   if (o.firstSample < 0 || o.samples < 0) return usage("data: a slice cannot begin or count below 0");
   if (source.endless()) return Ok{};
   const std::int64_t available = source.samples() - o.firstSample;
@@ -106,9 +123,10 @@ std::vector<std::int64_t> shuffledOrder(std::int64_t count, std::uint64_t seed, 
 }
 
 Result<std::unique_ptr<DataLoader>> makeImageLoader(std::unique_ptr<ImageSource> source,
-                                                    const LoaderOptions& options) {
+                                                    const LoaderOptions& options,
+                                                    const Augmentation& augmentation) {
   MSDBG_TRY(checkOptions(*source, options));
-  return std::unique_ptr<DataLoader>(std::make_unique<ImageLoader>(std::move(source), options));
+  return std::unique_ptr<DataLoader>(std::make_unique<ImageLoader>(std::move(source), options, augmentation));
 }
 
 }  // namespace msdbg::core
