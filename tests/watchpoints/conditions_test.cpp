@@ -3,10 +3,12 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "core_engine/train/layers.h"
 #include "tests/watchpoints/fake_source.h"
 #include "tests/watchpoints/small_graph.h"
 #include "watchpoints/activation_preset.h"
 #include "watchpoints/check.h"
+#include "watchpoints/conditions/targets.h"
 
 using namespace msdbg::core;
 using namespace msdbg::watch;
@@ -195,6 +197,30 @@ TEST_CASE(
   CHECK(only(runRecommended(source, "weight_change_too_large").hits).actual == Approx(2));
   source.row(0, 0, source.id(kNext)).change = ChangeStatistics{1, 1, 0, 6, 0};
   CHECK(hasReason(runRecommended(source, "weight_change_too_large"), "zero_previous"));
+}
+
+TEST_CASE("A bias belongs to the weight or the scale that its node reads before it") {
+  Graph g("network");
+  Value x = g.input("x", {4, 3, 5, 5});
+  {
+    const Scope scope = g.scope("stem");
+    x = batchNorm(conv(x, {.out = 2, .kernel = 3, .bias = false}));
+  }
+  x = flatten(x);
+  {
+    const Scope scope = g.scope("norm");
+    x = layerNorm(x);
+  }
+  {
+    const Scope scope = g.scope("fc");
+    x = linear(x, {.out = 2});
+  }
+  const auto weightOf = [&](const char* bias) { return layerWeight(g, *g.findTensor(bias)); };
+  CHECK(weightOf("network/stem/bias") == *g.findTensor("network/stem/scale"));
+  CHECK(weightOf("network/norm/bias") == *g.findTensor("network/norm/scale"));
+  CHECK(weightOf("network/fc/bias") == *g.findTensor("network/fc/weight"));
+  CHECK_FALSE(weightOf("network/fc/weight").valid());
+  CHECK_FALSE(weightOf("network/norm/scale").valid());
 }
 
 TEST_CASE("activation_range uses the recorded share for the function's own range, else stored values") {

@@ -69,9 +69,21 @@ static std::string_view scopeOf(const TensorInfo& info) {
   return slash == std::string::npos ? std::string_view() : std::string_view(info.name).substr(0, slash);
 }
 
+/// X, weight or scale, bias: in this order ONNX's operators have them.
+static TensorId weightBefore(const Graph& graph, TensorId bias) {
+  for (const core::NodeId user : graph.consumers(bias)) {
+    const core::Node& layer = graph.node(user);
+    if (layer.phase == core::Phase::kForward && layer.inputs.size() > 2 && layer.inputs[2] == bias &&
+        isWeight(graph.tensor(layer.inputs[1])))
+      return layer.inputs[1];
+  }
+  return {};
+}
+
 TensorId layerWeight(const Graph& graph, TensorId parameter) {
   const TensorInfo& bias = graph.tensor(parameter);
   if (bias.shape.rank() != 1) return {};
+  if (const TensorId weight = weightBefore(graph, parameter); weight.valid()) return weight;
   for (const TensorInfo& other : graph.tensors())
     if (isWeight(other) && other.shape.rank() > bias.shape.rank() && scopeOf(other) == scopeOf(bias))
       return other.id;

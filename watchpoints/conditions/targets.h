@@ -27,8 +27,9 @@ std::vector<core::TensorId> selectTensors(const core::Graph& graph,
 /// For each parameter and state the tensor that is its next value; invalid where nothing updates it.
 std::vector<core::TensorId> updatesByParameter(const core::Graph& graph);
 
-/// The weight of a bias's layer: a bias has one dimension and a parameter with more in its scope. Invalid if
-/// it is no bias.
+/// The weight of a bias's layer. A bias has one dimension; its node reads a weight (Conv, Gemm) or a scale
+/// (normalisations) before it, or else its scope has a parameter of more dimensions. Invalid if it is no
+/// bias.
 core::TensorId layerWeight(const core::Graph& graph, core::TensorId parameter);
 
 /// The type of the operator that makes the tensor; "" for sources.
