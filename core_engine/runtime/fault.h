@@ -49,6 +49,7 @@ class FaultInjector {
   struct Bound {
     FaultSpec spec;
     NodeId node;
+    std::vector<std::size_t> hit;  // which of its outputs
     bool here;
   };
   std::vector<Bound> m_faults;

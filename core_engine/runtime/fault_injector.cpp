@@ -11,19 +11,26 @@ namespace {
 
 const TensorInfo& output(const Graph& graph, const Node& node) { return graph.tensor(node.outputs.front()); }
 
-bool makesParameterGradient(const Graph& graph, const Node& node) {
-  const TensorInfo& out = output(graph, node);
-  return node.phase == Phase::kBackward && out.gradientOf.valid() && graph.tensor(out.gradientOf).trainable;
+bool isParameterGradient(const Graph& graph, TensorId id) {
+  const TensorId parameter = graph.tensor(id).gradientOf;
+  return parameter.valid() && graph.tensor(parameter).trainable;
 }
 
-/// The update of a bias whose layer feeds a Relu.
+/// A normalisation's gradient node makes those of scale and bias beside that of its input.
+bool makesParameterGradient(const Graph& graph, const Node& node) {
+  return node.phase == Phase::kBackward &&
+         std::ranges::any_of(node.outputs, [&](TensorId id) { return isParameterGradient(graph, id); });
+}
+
+/// The update of a bias (a Conv's, Gemm's or normalisation's third input, or one that is added) whose layer
+/// feeds a Relu.
 bool updatesReluBias(const Graph& graph, const Node& node) {
   if (node.phase != Phase::kUpdate) return false;
   const TensorId parameter = output(graph, node).updateOf;
   for (NodeId user : graph.consumers(parameter)) {
     const Node& layer = graph.node(user);
     if (layer.phase != Phase::kForward) continue;
-    const bool isBias = (layer.inputs.size() == 3 && layer.inputs[2] == parameter) ||
+    const bool isBias = (layer.inputs.size() > 2 && layer.inputs[2] == parameter) ||
                         (layer.opType == "Add" && graph.tensor(parameter).shape.rank() == 1);
     if (!isBias) continue;
     for (NodeId next : graph.consumers(layer.outputs.front()))
@@ -72,20 +79,35 @@ std::string_view whatItHits(FaultKind kind) {
   }
 }
 
-/// A glob, full name or unique part of it; the parameter or gradient a node makes may be named instead of the
-/// node.
+/// A glob, full name or unique part of it.
+bool nameMatches(const std::string& pattern, const std::string& name) {
+  return globMatch(pattern, name) || globMatch("*/" + pattern, name);
+}
+
+/// By its alias, or by the parameter that it is the gradient or the next value of.
+bool outputMatches(const std::string& pattern, const Graph& graph, TensorId id) {
+  const TensorInfo& t = graph.tensor(id);
+  return (!t.alias.empty() && nameMatches(pattern, t.alias)) ||
+         (t.updateOf.valid() && nameMatches(pattern, graph.tensor(t.updateOf).name)) ||
+         (t.gradientOf.valid() && nameMatches(pattern, graph.tensor(t.gradientOf).name));
+}
+
+/// The parameter or gradient a node makes may be named instead of the node.
 bool matches(const std::string& pattern, const Graph& graph, const Node& node) {
-  if (pattern.empty()) return true;
-  std::vector<std::string> names{node.name};
-  for (TensorId id : node.outputs) {
-    const TensorInfo& t = graph.tensor(id);
-    if (!t.alias.empty()) names.push_back(t.alias);
-    if (t.updateOf.valid()) names.push_back(graph.tensor(t.updateOf).name);
-    if (t.gradientOf.valid()) names.push_back(graph.tensor(t.gradientOf).name);
+  return pattern.empty() || nameMatches(pattern, node.name) ||
+         std::ranges::any_of(node.outputs, [&](TensorId id) { return outputMatches(pattern, graph, id); });
+}
+
+/// Which outputs are hit: the first; of gradients those named, or all where their node is.
+std::vector<std::size_t> slotsHit(const FaultSpec& spec, const Graph& graph, const Node& node) {
+  if (spec.kind != FaultKind::kZeroGrad) return {0};
+  std::vector<std::size_t> gradients, named;
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    if (!isParameterGradient(graph, node.outputs[i])) continue;
+    gradients.push_back(i);
+    if (outputMatches(spec.node, graph, node.outputs[i])) named.push_back(i);
   }
-  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    return globMatch(pattern, name) || globMatch("*/" + pattern, name);
-  });
+  return named.empty() ? gradients : named;
 }
 
 Result<NodeId> target(const FaultSpec& spec, const Graph& graph) {
@@ -167,7 +189,8 @@ Result<FaultInjector> FaultInjector::bind(const std::vector<FaultSpec>& specs, c
   for (const FaultSpec& spec : specs) {
     MSDBG_ASSIGN(const NodeId node, target(spec, graph));
     MSDBG_TRY(checkElement(spec, graph, node));
-    injector.m_faults.push_back({spec, node, !spec.rank || *spec.rank == rank});
+    injector.m_faults.push_back(
+        {spec, node, slotsHit(spec, graph, graph.node(node)), !spec.rank || *spec.rank == rank});
   }
   return injector;
 }
@@ -184,7 +207,7 @@ void FaultInjector::afterNode(Iteration iteration, const Node& node, std::span<c
                               std::span<Tensor* const> outputs) const {
   for (const Bound& fault : m_faults)
     if (fault.here && fault.node == node.id && fault.spec.iteration == iteration)
-      inject(fault.spec, inputs, *outputs.front());
+      for (const std::size_t slot : fault.hit) inject(fault.spec, inputs, *outputs[slot]);
 }
 
 std::vector<NodeId> FaultInjector::targets() const {

@@ -1,5 +1,6 @@
 #include "core_engine/runtime/fault.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -95,4 +96,49 @@ TEST_CASE("A fault acts in its iteration and on its rank only") {
       CHECK_FALSE(std::isnan((*executor)->value(hit).at(2)));
     }
   }
+}
+
+namespace {
+
+/// A normalisation whose bias feeds a Relu.
+Graph normalisedGraph() {
+  Graph g;
+  Value x = g.input("x", {4, 3});
+  const Value label = g.input("label", {4}, DType::Int64);
+  {
+    const Scope scope = g.scope("norm");
+    x = relu(batchNorm(x));
+  }
+  const Value loss = softmaxCrossEntropy(linear(x, {.out = 2}), label);
+  REQUIRE(compileTraining(g, loss.id(), Sgd{.lr = 0.1}, 1).ok());
+  return g;
+}
+
+bool allZero(const Tensor& t) {
+  return std::ranges::all_of(t.data<float>(), [](float x) { return x == 0; });
+}
+
+/// Which gradients of the normalisation are zero: scale's, bias's.
+std::pair<bool, bool> zeroed(const std::string& spec) {
+  Graph g = normalisedGraph();
+  ExecutorOptions options;
+  options.faults = {*parseFault(spec)};
+  const auto executor = Executor::create(g, options);
+  REQUIRE(executor.ok());
+  REQUIRE((*executor)->run(Iteration(0), msdbg::test::smallFeeds(g), nullptr).ok());
+  const auto isZero = [&](const char* name) { return allZero((*executor)->value(*g.findTensor(name))); };
+  return {isZero("grad(network/norm/scale)"), isZero("grad(network/norm/bias)")};
+}
+
+}  // namespace
+
+TEST_CASE("A normalisation's bias can silence a Relu, its gradients can be zeroed one by one") {
+  const Graph g = normalisedGraph();
+  const std::string update = g.node(g.tensor(*g.findTensor("next(network/norm/bias)")).producer).name;
+  CHECK(targetOf(g, "dead_relu@iteration=0") == update);
+  CHECK(zeroed("zero_grad@iteration=1") == std::pair(false, false));
+  CHECK(zeroed("zero_grad@iteration=0,node=network/norm/scale") == std::pair(true, false));
+  CHECK(zeroed("zero_grad@iteration=0,node=grad(network/norm/bias)") == std::pair(false, true));
+  CHECK(zeroed("zero_grad@iteration=0,node=grad/network/norm/BatchNormalizationGrad-op1") ==
+        std::pair(true, true));
 }

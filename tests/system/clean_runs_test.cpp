@@ -4,9 +4,11 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "core_engine/base/text.h"
 #include "tests/support/run_command.h"
 #include "tests/support/temp_dir.h"
 
+using namespace msdbg;
 using namespace msdbg::test;
 using nlohmann::json;
 
@@ -17,16 +19,27 @@ std::string mnistFolder() {
   return given ? given : (sourceDir() / "../shared/data/mnist").lexically_normal().string();
 }
 
-void checkClean(const std::string& model, const std::string& data, int seed, int ranks,
+/// A model, and what makes 60 steps of it quick.
+struct Trained {
+  std::string model;
+  std::vector<std::string> options = {};
+};
+
+void checkClean(const Trained& trained, const std::string& data, int seed, int ranks,
                 const std::string& run) {
-  INFO("msdbg dump " << model << " -n " << ranks << " --seed " << seed << " --data " << data
-                     << " --steps 60 --policy stats");
+  std::vector<std::string> command = {"dump",     trained.model,
+                                      "-n",       std::to_string(ranks),
+                                      "--seed",   std::to_string(seed),
+                                      "--data",   data,
+                                      "--steps",  "60",
+                                      "--policy", "stats",
+                                      "--force",  "-o",
+                                      run};
+  command.insert(command.end(), trained.options.begin(), trained.options.end());
+  INFO("msdbg " << core::join(command, " "));
   RunOptions options;
   options.timeout = std::chrono::seconds(240);
-  const RunResult dumped =
-      runMsdbg({"dump", model, "-n", std::to_string(ranks), "--seed", std::to_string(seed), "--data", data,
-                "--steps", "60", "--policy", "stats", "--force", "-o", run},
-               options);
+  const RunResult dumped = runMsdbg(command, options);
   INFO(dumped.err);
   REQUIRE(dumped.exitStatus == 0);
   const RunResult checked = runMsdbg({"check", run, "--json"}, options);
@@ -37,21 +50,39 @@ void checkClean(const std::string& model, const std::string& data, int seed, int
   CHECK(report.at("hits").empty());
 }
 
-void allRuns(const std::string& model) {
+void allRuns(const Trained& trained, const std::vector<std::string>& data) {
   TempDir folder;
+  for (const std::string& d : data)
+    for (int seed = 1; seed <= 5; ++seed)
+      for (int ranks = 1; ranks <= 2; ++ranks)
+        checkClean(trained, d, seed, ranks, (folder / "clean.msdbg").string());
+}
+
+std::vector<std::string> images() {
   std::vector<std::string> data = {"digits"};
   if (std::filesystem::exists(mnistFolder()))
     data.push_back("mnist:" + mnistFolder());
   else
     WARN("no real images in " << mnistFolder() << ": digits only");
-  for (const std::string& d : data)
-    for (int seed = 1; seed <= 5; ++seed)
-      for (int ranks = 1; ranks <= 2; ++ranks)
-        checkClean(model, d, seed, ranks, (folder / "clean.msdbg").string());
+  return data;
+}
+
+std::vector<std::string> texts() {
+  std::vector<std::string> data = {"words"};
+  const auto file = (sourceDir() / "../shared/data/tinyshakespeare/input.txt").lexically_normal();
+  if (std::filesystem::exists(file))
+    data.push_back("text:" + file.string());
+  else
+    WARN("no real text in " << file << ": words only");
+  return data;
 }
 
 }  // namespace
 
-TEST_CASE("Clean runs of mlp give no fault", "[slow]") { allRuns("mlp"); }
-TEST_CASE("Clean runs of lenet5 give no fault", "[slow]") { allRuns("lenet5"); }
-TEST_CASE("Clean runs of alexnet give no fault", "[slow]") { allRuns("alexnet"); }
+TEST_CASE("Clean runs of mlp give no fault", "[slow]") { allRuns({"mlp"}, images()); }
+TEST_CASE("Clean runs of lenet5 give no fault", "[slow]") { allRuns({"lenet5"}, images()); }
+TEST_CASE("Clean runs of alexnet give no fault", "[slow]") { allRuns({"alexnet"}, images()); }
+TEST_CASE("Clean runs of resnet20 give no fault", "[slow]") {
+  allRuns({"resnet20", {"--batch", "16"}}, images());
+}
+TEST_CASE("Clean runs of gpt give no fault", "[slow]") { allRuns({"gpt", {"--batch", "4"}}, texts()); }
