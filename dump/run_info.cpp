@@ -53,6 +53,8 @@ Json infoToJson(const RunInfo& info) {
           {"data", info.data},
           {"policy", optionsToJson(info.policy)},
           {"faults", info.faults},
+          {"passes", info.passes},
+          {"recompute", info.recompute},
           {"end", endToJson(info.end)}};
 }
 
@@ -71,6 +73,8 @@ void readTexts(const Json& json, RunInfo& info) {
   info.libraries = pairsFromJson(json, "libraries");
   info.data = field<std::string>(json, "data", "");
   info.faults = field(json, "faults", info.faults);
+  info.passes = field<std::string>(json, "passes", "");
+  info.recompute = field(json, "recompute", info.recompute);
 }
 
 // Keys that this version does not write itself.

@@ -43,7 +43,10 @@ struct RunInfo {
   std::uint64_t seed = 0;
   std::string data;
   RecordOptions policy;
-  std::vector<std::string> faults;  // planted; no analysis reads them
+  std::vector<std::string> faults;     // planted; no analysis reads them
+  std::string passes;                  // over the plan that were off: "-memory"; "" none
+  std::vector<std::string> recompute;  // scopes whose activations were computed again; like passes no number
+                                       // depends on it
   RunEnd end;
   std::string hosts;      // a JSON list, of a run that was merged: host, ranks, CPU of each part; "" else
   std::string otherKeys;  // a JSON object: keys that this version does not know; "" when none

@@ -26,6 +26,7 @@ constexpr std::int64_t kWarmUpSteps = 3;  // caches, primitives, first touch of 
 
 struct BenchOptions {
   ModelSettings model;
+  PlanSettings plan;
   std::int64_t steps = 20, seed = 0;
   int threads = 0;
   bool profile = false;
@@ -34,11 +35,12 @@ struct BenchOptions {
 // One rank that nobody observes.
 class BenchContext : public core::RunContext {
  public:
-  BenchContext(int threads, std::uint64_t seed, core::CancelToken cancel)
+  BenchContext(int threads, std::uint64_t seed, core::CancelToken cancel, core::PlanChoices choices)
       : m_communicator(core::makeLocalCommunicator()),
         m_threads(threads),
         m_seed(seed),
-        m_cancel(std::move(cancel)) {
+        m_cancel(std::move(cancel)),
+        m_choices(std::move(choices)) {
     omp_set_num_threads(threads);
   }
   core::Communicator& communicator() override { return *m_communicator; }
@@ -46,6 +48,7 @@ class BenchContext : public core::RunContext {
   std::uint64_t seed() const override { return m_seed; }
   int threads() const override { return m_threads; }
   const std::vector<core::FaultSpec>& faults() const override { return m_faults; }
+  core::PlanChoices planChoices() const override { return m_choices; }
   std::int64_t steps(std::int64_t fallback) const override { return fallback; }
   bool stopRequested() override { return m_cancel.cancelled(); }
 
@@ -55,6 +58,7 @@ class BenchContext : public core::RunContext {
   std::uint64_t m_seed;
   core::CancelToken m_cancel;
   std::vector<core::FaultSpec> m_faults;
+  core::PlanChoices m_choices;
 };
 
 struct Measured {
@@ -92,9 +96,10 @@ double secondsSince(std::chrono::steady_clock::time_point begin) {
 
 Result<Measured> measure(const BenchOptions& options, const ModelTraining& training,
                          const core::CancelToken& cancel) {
+  MSDBG_ASSIGN(const core::PlanChoices choices, options.plan.read());
   const auto start = std::chrono::steady_clock::now();
   const std::uint64_t before = processMemory().now;
-  BenchContext context(options.threads, static_cast<std::uint64_t>(options.seed), cancel);
+  BenchContext context(options.threads, static_cast<std::uint64_t>(options.seed), cancel, choices);
   MSDBG_ASSIGN(const std::unique_ptr<core::DataLoader> loader, training.loader(context.seed()));
   core::Graph graph("network");
   MSDBG_ASSIGN(const core::Value loss, training.build(graph));
@@ -187,6 +192,7 @@ Command::Run setup(CLI::App& app, Context& context) {
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
   app.add_option("--seed", options->seed, "default: 0")->type_name("S")->check(CLI::NonNegativeNumber);
+  options->plan.addOptions(app);
   app.add_flag("--profile", options->profile,
                "train as many steps again with a clock at every kernel; and what a matrix product reaches");
   options->model.addOptions(app);

@@ -59,6 +59,8 @@ dump::RunInfo startInfo(const DumpPlan& plan, const Context& context) {
   info.data = plan.data;
   info.policy = plan.record;
   info.faults = plan.faults;
+  info.passes = plan.choices.passes.text();
+  info.recompute = plan.choices.recompute;
   return info;
 }
 
@@ -250,6 +252,7 @@ Command::Run setup(CLI::App& app, Context& context) {
                  "plant a fault: KIND@iteration=I[,rank=R][,node=GLOB]...; may be repeated")
       ->type_name("SPEC")
       ->allow_extra_args(false);
+  options->plan.addOptions(app);
   app.add_flag("--timing", options->timing, "print where the time of recording went, stage by stage");
   app.add_flag("--dry-run", options->dryRun, "only say what would be recorded: tensors and bytes by rule");
   app.add_flag("--force", options->force, "replace an existing run");

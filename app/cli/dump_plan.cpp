@@ -11,6 +11,7 @@
 #include "app/cli/resume.h"
 #include "core_engine/base/text.h"
 #include "core_engine/passes/pipeline.h"
+#include "core_engine/plan/recompute_scopes.h"
 #include "core_engine/runtime/fault.h"
 
 namespace msdbg::app {
@@ -76,6 +77,7 @@ Status planGraph(const DumpOptions& options, const ModelTraining& training, cons
   if (!compiled.ok()) return compiled.error();
   if (resumed) MSDBG_TRY(resumed->checkModel(graph));
   MSDBG_TRY(options.recording.check(graph));
+  MSDBG_TRY(core::checkRecomputed(graph, plan.choices.recompute));
   auto bound = core::FaultInjector::bind(faults, graph, core::Rank(0));
   if (!bound.ok()) return bound.error().in("--fault");
   const core::Batch example = loader.batch(core::Iteration(0), core::Rank(0), plan.ranks);
@@ -151,13 +153,16 @@ Result<Resumed> openResumed(DumpOptions& options, const Context& context) {
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> DumpPlan::environment() const {
-  std::vector<std::pair<std::string, std::string>> variables = {{"MSDBG_DUMP", fs::absolute(run).string()},
-                                                                {"MSDBG_DUMP_OPTIONS", record.toJson()},
-                                                                {"MSDBG_DUMP_CONFIG", ""},  // is in there
-                                                                {"MSDBG_RUN_INFO", "launcher"},
-                                                                {"MSDBG_SEED", std::to_string(seed)},
-                                                                {"MSDBG_THREADS", std::to_string(threads)},
-                                                                {"MSDBG_FAULTS", core::join(faults, ";")}};
+  std::vector<std::pair<std::string, std::string>> variables = {
+      {"MSDBG_DUMP", fs::absolute(run).string()},
+      {"MSDBG_DUMP_OPTIONS", record.toJson()},
+      {"MSDBG_DUMP_CONFIG", ""},  // is in there
+      {"MSDBG_RUN_INFO", "launcher"},
+      {"MSDBG_SEED", std::to_string(seed)},
+      {"MSDBG_THREADS", std::to_string(threads)},
+      {"MSDBG_FAULTS", core::join(faults, ";")},
+      {"MSDBG_PASSES", choices.passes.text()},
+      {"MSDBG_RECOMPUTE", core::join(choices.recompute, ";")}};
   variables.emplace_back("MSDBG_STEPS", steps ? std::to_string(*steps) : "");
   return variables;
 }
@@ -184,6 +189,7 @@ Result<DumpPlan> planDump(DumpOptions options, const Context& context) {
   plan.steps = options.steps;
   plan.faults = options.faults;
   plan.force = options.force;
+  MSDBG_ASSIGN(plan.choices, options.plan.read());
   MSDBG_ASSIGN(plan.record, options.recording.read());
   MSDBG_ASSIGN(const std::vector<core::FaultSpec> faults, parseFaults(options.faults, plan.ranks));
   MSDBG_TRY(context.program.empty() ? planModel(options, plan, faults, resumed ? &*resumed : nullptr)

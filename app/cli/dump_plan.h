@@ -10,6 +10,7 @@
 #include "app/cli/command.h"
 #include "app/cli/model_training.h"
 #include "app/cli/recording_options.h"
+#include "core_engine/plan/pass_selection.h"
 #include "dump/policy/expected_size.h"
 #include "dump/writer/disk_space.h"
 
@@ -21,6 +22,7 @@ struct DumpOptions {
   ModelSettings model;
   RecordingOptions recording;
   std::vector<std::string> faults;
+  PlanSettings plan;
   std::optional<std::int64_t> steps;
   std::optional<std::uint64_t> seed;
   std::optional<int> ranks, threads;
@@ -42,6 +44,7 @@ struct DumpPlan {
   std::uint64_t seed = 0;
   std::optional<std::int64_t> steps;
   std::vector<std::string> faults;
+  core::PlanChoices choices;
   dump::RecordOptions record;
   bool force = false;
   std::optional<ResumePoint> resume;

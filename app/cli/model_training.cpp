@@ -72,6 +72,30 @@ void ModelSettings::addOptions(CLI::App& app) {
         ->check(CLI::Range(1, 1 << 20));
 }
 
+void PlanSettings::addOptions(CLI::App& app) {
+  app.add_option(
+         "--passes", passes,
+         "passes over the plan, which change no number: -x,-y (all but these), x,y (these only), none, "
+         "all (default: MSDBG_PASSES, else all)")
+      ->type_name("LIST");
+  app.add_option("--recompute", recompute,
+                 "scopes of the forward pass (globs) whose activations are computed again for the backward "
+                 "pass, not kept: less memory, more time, the same numbers (default: MSDBG_RECOMPUTE)")
+      ->type_name("SCOPE")
+      ->allow_extra_args(false);
+}
+
+Result<core::PlanChoices> PlanSettings::read() const {
+  MSDBG_ASSIGN(core::PlanChoices choices, core::PlanChoices::fromEnvironment());
+  if (!passes.empty()) {
+    auto selection = core::PassSelection::parse(passes);
+    if (!selection.ok()) return selection.error().in("--passes");
+    choices.passes = std::move(selection).value();
+  }
+  if (!recompute.empty()) choices.recompute = recompute;
+  return choices;
+}
+
 Result<ModelTraining> ModelTraining::choose(const ModelSettings& settings, int ranks) {
   ModelTraining training;
   training.info = core::findModel(settings.model);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core_engine/models/model.h"
+#include "core_engine/plan/pass_selection.h"
 #include "core_engine/train/data.h"
 
 namespace CLI {
@@ -40,6 +41,16 @@ struct ModelSettings {
   void addOptions(CLI::App& app);
   /// Whether anything is given that only a model takes.
   bool givesModelOptions() const;
+};
+
+/// Which passes are on, and what is computed again instead of kept.
+struct PlanSettings {
+  std::string passes;
+  std::vector<std::string> recompute;
+
+  void addOptions(CLI::App& app);
+  /// What is not given here the environment says. kUsage: a name that is no pass.
+  core::Result<core::PlanChoices> read() const;
 };
 
 /// A ModelSettings whose every choice is made and fits together.

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "core_engine/graph/graph_text.h"
 #include "core_engine/graph/verify.h"
 
 namespace msdbg::core {
@@ -19,23 +20,22 @@ constexpr Pass kPipeline[] = {
     {"insert_updates", insertUpdatesPass},
 };
 
-Status runPass(const Pass& pass, Graph& graph, TrainingGraph& training, std::vector<PassLog>* log) {
+Status runPass(const Pass& pass, Graph& graph, TrainingGraph& training, PassLog& log) {
   const auto start = std::chrono::steady_clock::now();
   const std::size_t before = graph.nodes().size();
   if (Status s = pass.run(graph, training); !s.ok()) return s;
   if (Status s = verify(graph); !s.ok()) return s.error().in(std::string("after pass ") + pass.name);
-  if (!log) return Ok{};
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
   const std::size_t added = graph.nodes().size() - before;
-  log->push_back(
-      {pass.name, took.count(), added ? "added " + std::to_string(added) + " nodes" : "(unchanged)"});
+  log.milliseconds = took.count();
+  log.changed = added ? "added " + std::to_string(added) + " nodes" : "(unchanged)";
   return Ok{};
 }
 
 }  // namespace
 
 Result<TrainingGraph> compileTraining(Graph& graph, TensorId loss, const Optimizer& optimizer, int ranks,
-                                      std::vector<PassLog>* log) {
+                                      std::vector<PassLog>* log, bool texts) {
   MSDBG_TRY(checkOptimizer(optimizer));
   if (Status s = verify(graph); !s.ok()) return s.error().in("the model as built");
   TrainingGraph training;
@@ -43,7 +43,10 @@ Result<TrainingGraph> compileTraining(Graph& graph, TensorId loss, const Optimiz
   training.optimizer = optimizer;
   training.ranks = ranks;
   for (const Pass& pass : kPipeline) {
-    if (Status s = runPass(pass, graph, training, log); !s.ok()) return s.error();
+    PassLog entry{pass.name, 0, {}, texts ? graphText(graph) : "", {}};
+    MSDBG_TRY(runPass(pass, graph, training, entry));
+    if (texts) entry.after = graphText(graph);
+    if (log) log->push_back(std::move(entry));
   }
   return training;
 }

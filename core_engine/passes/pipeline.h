@@ -26,13 +26,15 @@ struct TrainingGraph {
 struct PassLog {
   std::string pass;
   double milliseconds = 0;
-  std::string changed;  // "added 24 nodes", "(unchanged)"
+  std::string changed;        // "added 24 nodes", "(unchanged)"
+  std::string before, after;  // the graph's text, where asked for
 };
 
 /// Rewrites a forward graph into a training graph in place. Errors as addGradients and checkOptimizer;
-/// kInternal (naming the pass) when one broke the graph.
+/// kInternal (naming the pass) when one broke the graph. `texts`: the log holds the graph before and after
+/// every pass.
 Result<TrainingGraph> compileTraining(Graph& graph, TensorId loss, const Optimizer& optimizer, int ranks,
-                                      std::vector<PassLog>* log = nullptr);
+                                      std::vector<PassLog>* log = nullptr, bool texts = false);
 
 // One file per pass.
 Status differentiatePass(Graph& graph, TrainingGraph& training);       // differentiate.cpp

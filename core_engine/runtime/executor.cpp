@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstring>
 
 #include "core_engine/distributed/communicator.h"
-#include "core_engine/runtime/philox.h"
+#include "core_engine/plan/pipeline.h"
+#include "core_engine/runtime/plan_memory.h"
 
 namespace msdbg::core {
 namespace {
@@ -16,38 +15,6 @@ namespace {
 std::string where(const Graph& graph, const Node& node) {
   const Frame* frame = graph.userFrame(node.frames);
   return node.name + (frame ? " (" + frame->file + ":" + std::to_string(frame->line) + ")" : "");
-}
-
-void fillNormal(Tensor& tensor, const std::string& name, std::uint64_t seed, double deviation) {
-  const RandomStream stream(seed, name, -1);
-  visitFloating(tensor.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    const std::span<T> data = tensor.data<T>();
-    const std::int64_t n = tensor.elements();
-#pragma omp parallel for schedule(static)
-    for (std::int64_t i = 0; i < n; ++i)
-      data[static_cast<std::size_t>(i)] =
-          static_cast<T>(deviation * stream.normal(static_cast<std::uint64_t>(i)));
-  });
-}
-
-void fillConstant(Tensor& tensor, double value) {
-  visitDType(tensor.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    std::ranges::fill(tensor.data<T>(), static_cast<T>(value));
-  });
-}
-
-void initialise(Tensor& tensor, const TensorInfo& info, std::uint64_t seed) {
-  switch (info.initializer.kind) {
-    case Initializer::Kind::kNone:
-    case Initializer::Kind::kZeros:
-      return;  // memory starts as zeros
-    case Initializer::Kind::kConstant:
-      return fillConstant(tensor, info.initializer.value);
-    case Initializer::Kind::kKaimingNormal:
-      return fillNormal(tensor, info.name, seed, std::sqrt(2.0 / info.initializer.value));
-  }
 }
 
 bool isFed(TensorRole role) {
@@ -59,17 +26,23 @@ bool isFed(TensorRole role) {
 struct Executor::Impl {
   struct Step {
     const Node* node;
-    std::unique_ptr<KernelImpl> kernel;
-    std::vector<const Tensor*> inputs;
+    How how;
+    KernelId id;                         // in the graph's table
+    std::unique_ptr<KernelImpl> kernel;  // none: the outputs are those of `shared`
+    std::vector<const Tensor*> inputs, shared;
     std::vector<Tensor*> outputs;
+    bool done = false;                  // kOnce: the outputs hold their values
+    std::vector<NodeId> again;          // to compute a second time before it
+    std::vector<Tensor> first, second;  // where the outputs lie each time; empty: they stay where they are
   };
 
   Graph& graph;
   ExecutorOptions options;
   std::vector<std::unique_ptr<Backend>> backends;  // own scratch memory that kernels use: outlives them
   FaultInjector faults;
-  std::vector<Tensor> tensors;  // by TensorId
-  std::vector<Step> steps;      // by KernelId
+  Plan plan;
+  PlanMemory memory;
+  std::vector<Step> steps;      // by NodeId
   std::vector<double> seconds;  // by KernelId; empty: profile off
   RunState state;
 
@@ -82,33 +55,45 @@ struct Executor::Impl {
     MSDBG_ASSIGN(faults, FaultInjector::bind(options.faults, graph, options.rank));
     if (options.backend == BackendKind::kFast) backends.push_back(makeCpuBackend());
     backends.push_back(makeReferenceBackend());
-    MSDBG_TRY(allocate());
+    MSDBG_ASSIGN(plan, makePlan(graph, {options.keep, faults.targets(), options.choices}));
+    memory = PlanMemory::allocate(graph, plan, options.seed);
     return compile();
   }
 
-  Status allocate() {
-    for (const TensorInfo& info : graph.tensors()) {
-      if (!info.shape.known())
-        return Error(ErrorCode::kUsage, info.fullName() + " has unknown dimensions " + info.shape.text() +
-                                            " and cannot be executed");
-      tensors.push_back(Tensor::zeros(info.dtype, info.shape));
-      if (info.isSource()) initialise(tensors.back(), info, options.seed);
+  Status compile() {
+    std::vector<std::string> names;
+    for (const PlanStep& planned : plan.steps) {
+      const Node& node = graph.node(planned.node);
+      Step step{&node, planned.how,   {}, {}, tensorsOf(planned.inputs), tensorsOf(planned.shares), {},
+                false, planned.again, {}, {}};
+      for (TensorId id : node.outputs) step.outputs.push_back(&memory.tensors[id.index()]);
+      takeTurns(step);
+      if (planned.shares.empty()) {
+        MSDBG_ASSIGN(step.kernel, compileNode(node));
+      }
+      names.push_back(step.kernel ? step.kernel->name() : "");
+      steps.push_back(std::move(step));
     }
+    std::vector<KernelId> ids;
+    graph.setKernels(planKernels(plan, graph, names, &ids));
+    for (std::size_t i = 0; i < steps.size(); ++i) steps[i].id = ids[i];
     return Ok{};
   }
 
-  Status compile() {
-    std::vector<Kernel> kernels;
-    for (const Node& node : graph.nodes()) {
-      MSDBG_ASSIGN(std::unique_ptr<KernelImpl> kernel, compileNode(node));
-      kernels.push_back({KernelId(static_cast<std::int64_t>(kernels.size())), kernel->name(), {node.id}});
-      Step step{&node, std::move(kernel), {}, {}};
-      for (TensorId id : node.inputs) step.inputs.push_back(&tensors[id.index()]);
-      for (TensorId id : node.outputs) step.outputs.push_back(&tensors[id.index()]);
-      steps.push_back(std::move(step));
+  /// Where outputs lie that are computed twice.
+  void takeTurns(Step& step) const {
+    const auto moves = [&](TensorId id) { return memory.second[id.index()].valid(); };
+    if (std::ranges::none_of(step.node->outputs, moves)) return;
+    for (TensorId id : step.node->outputs) {
+      step.first.push_back(memory.tensors[id.index()]);
+      step.second.push_back(moves(id) ? memory.second[id.index()] : memory.tensors[id.index()]);
     }
-    graph.setKernels(std::move(kernels));
-    return Ok{};
+  }
+
+  std::vector<const Tensor*> tensorsOf(const std::vector<TensorId>& ids) const {
+    std::vector<const Tensor*> found;
+    for (TensorId id : ids) found.push_back(&memory.tensors[id.index()]);
+    return found;
   }
 
   Result<std::unique_ptr<KernelImpl>> compileNode(const Node& node) {
@@ -133,7 +118,7 @@ struct Executor::Impl {
                                             std::string(dtypeName(info.dtype)) + info.shape.text() +
                                             " but was given " + std::string(dtypeName(tensor.dtype())) +
                                             tensor.shape().text());
-      tensors[id.index()] = tensor;  // shares the batch's memory: kernels only read sources
+      memory.tensors[id.index()] = tensor;  // shares the batch's memory: kernels only read sources
     }
     return Ok{};
   }
@@ -154,42 +139,67 @@ struct Executor::Impl {
     for (const TensorInfo& info : graph.tensors()) {
       if (info.role != TensorRole::kHyperparameter) continue;
       Tensor scaled(info.dtype, info.shape);
-      fillConstant(scaled, tensors[info.id.index()].at(0) * scale);
-      tensors[info.id.index()] = scaled;
+      fillConstant(scaled, memory.tensors[info.id.index()].at(0) * scale);
+      memory.tensors[info.id.index()] = scaled;
     }
   }
 
   Status runStep(Step& step, Observer* observer) {
-    const KernelId id(&step - steps.data());
-    if (observer) observer->kernelStarted(state.iteration, id);
-    const auto start = std::chrono::steady_clock::now();
-    const KernelArgs args{*step.node, step.inputs, step.outputs, state};
-    if (Status s = step.kernel->run(args); !s.ok()) return s.error().in(where(graph, *step.node));
-    if (!seconds.empty())
-      seconds[id.index()] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (step.how == How::kWatched && !observer) return Ok{};
+    for (const NodeId id : step.again) MSDBG_TRY(compute(steps[id.index()], true, observer));
+    MSDBG_TRY(compute(step, false, observer));
+    step.done = step.how == How::kOnce;
     if (!state.training) return Ok{};
     if (!faults.empty()) faults.afterNode(state.iteration, *step.node, step.inputs, step.outputs);
     if (observer) report(*step.node, *observer);
     return Ok{};
   }
 
+  Status compute(Step& step, bool again, Observer* observer) {
+    if (!step.kernel) return share(step), Ok{};
+    if (step.done) return Ok{};
+    const std::vector<Tensor>& places = again ? step.second : step.first;
+    for (std::size_t i = 0; i < places.size(); ++i) *step.outputs[i] = places[i];
+    return runKernel(step, observer);
+  }
+
+  /// Sources get new storage with every batch and every swap, so views of them are made anew.
+  static void share(const Step& step) {
+    for (std::size_t i = 0; i < step.shared.size(); ++i)
+      if (step.outputs[i]->raw() != step.shared[i]->raw())
+        *step.outputs[i] = step.shared[i]->reshaped(step.outputs[i]->shape());
+  }
+
+  Status runKernel(Step& step, Observer* observer) {
+    if (observer) observer->kernelStarted(state.iteration, step.id);
+    const auto start = std::chrono::steady_clock::now();
+    const KernelArgs args{*step.node, step.inputs, step.outputs, state};
+    if (Status s = step.kernel->run(args); !s.ok()) return s.error().in(where(graph, *step.node));
+    if (!seconds.empty())
+      seconds[step.id.index()] +=
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return Ok{};
+  }
+
   void report(const Node& node, Observer& observer) {
     for (TensorId id : node.outputs) {
       const TensorId previous = graph.tensor(id).updateOf;
-      observer.tensorReady(state.iteration, id, tensors[id.index()],
-                           previous.valid() ? &tensors[previous.index()] : nullptr);
+      observer.tensorReady(state.iteration, id, memory.tensors[id.index()],
+                           previous.valid() ? &memory.tensors[previous.index()] : nullptr);
     }
   }
 
   void reportSources(Observer& observer) {
     for (const TensorInfo& info : graph.tensors())
-      if (info.isSource()) observer.tensorReady(state.iteration, info.id, tensors[info.id.index()], nullptr);
+      if (info.isSource())
+        observer.tensorReady(state.iteration, info.id, memory.tensors[info.id.index()], nullptr);
   }
 
   /// The next iteration's parameters and states are this one's updated values: swapped, not copied.
   void advance() {
     for (const TensorInfo& info : graph.tensors())
-      if (info.updateOf.valid()) std::swap(tensors[info.id.index()], tensors[info.updateOf.index()]);
+      if (info.updateOf.valid())
+        std::swap(memory.tensors[info.id.index()], memory.tensors[info.updateOf.index()]);
   }
 };
 
@@ -231,28 +241,31 @@ Status Executor::evaluate(const Feeds& feeds) {
   return Ok{};
 }
 
-const Tensor& Executor::value(TensorId id) const { return m_impl->tensors.at(id.index()); }
+const Tensor& Executor::value(TensorId id) const {
+  static const Tensor kNothing;
+  return m_impl->memory.lasting.at(id.index()) ? m_impl->memory.tensors[id.index()] : kNothing;
+}
 
 Status Executor::setValue(TensorId id, const Tensor& value) { return share(id, value.clone()); }
 
 Status Executor::share(TensorId id, const Tensor& value) {
-  Tensor& mine = m_impl->tensors.at(id.index());
+  Tensor& mine = m_impl->memory.tensors.at(id.index());
   if (mine.dtype() != value.dtype() || mine.shape() != value.shape())
     return Error(ErrorCode::kUsage, m_impl->graph.tensor(id).fullName() + " is " +
                                         std::string(dtypeName(mine.dtype())) + mine.shape().text() +
                                         ", not " + std::string(dtypeName(value.dtype())) +
                                         value.shape().text());
   mine = value;
+  for (Impl::Step& step : m_impl->steps) step.done = false;  // it may be a constant that was computed with
   return Ok{};
 }
 
-std::size_t Executor::peakBytes() const {
-  std::size_t bytes = 0;
-  for (const Tensor& t : m_impl->tensors) bytes += t.bytes();
-  return bytes;
-}
+std::size_t Executor::peakBytes() const { return m_impl->memory.bytes; }
+const Plan& Executor::plan() const { return m_impl->plan; }
 
-void Executor::enableProfile(bool on) { m_impl->seconds.assign(on ? m_impl->steps.size() : 0, 0.0); }
+void Executor::enableProfile(bool on) {
+  m_impl->seconds.assign(on ? m_impl->graph.kernels().size() : 0, 0.0);
+}
 std::vector<double> Executor::profile() const { return m_impl->seconds; }
 
 }  // namespace msdbg::core

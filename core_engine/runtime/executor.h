@@ -1,6 +1,7 @@
-// Executor: runs a graph iteration by iteration on one rank. Every tensor has memory of its own, allocated
-// once. Parameters and states are swapped with their kUpdated tensors after each iteration. Used from one
-// thread.
+// Executor: runs a graph iteration by iteration on one rank, as a plan says (core_engine/plan): which nodes
+// need no kernel, which tensors take turns in one buffer. Memory is allocated once. An observer sees every
+// tensor of the graph, in the graph's order, whatever the plan. Parameters and states are swapped with their
+// kUpdated tensors after each iteration. Used from one thread.
 #pragma once
 
 #include <memory>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "core_engine/base/cancel.h"
+#include "core_engine/plan/plan.h"
 #include "core_engine/runtime/backend.h"
 #include "core_engine/runtime/fault.h"
 #include "core_engine/runtime/observer.h"
@@ -25,13 +27,16 @@ struct ExecutorOptions {
   Communicator* communicator = nullptr;  // must outlive the executor; may be null when ranks == 1
   BackendKind backend = BackendKind::kFast;
   std::vector<FaultSpec> faults = {};
+  std::optional<std::vector<TensorId>> keep = {};  // what value() is asked for beside sources and next
+                                                   // values; without a list: every tensor
+  PlanChoices choices = {};
 };
 
 using Feeds = std::vector<std::pair<TensorId, Tensor>>;  // inputs, labels, hyperparameters of one iteration
 
 class Executor {
  public:
-  /// Compiles kernels (recording them in `graph` with setKernels), allocates, initialises parameters.
+  /// Plans, compiles kernels (recording them in `graph` with setKernels), allocates, initialises parameters.
   static Result<std::unique_ptr<Executor>> create(Graph& graph, ExecutorOptions options);
   ~Executor();
 
@@ -42,12 +47,15 @@ class Executor {
   /// Forward nodes only, RunState::training = false; nothing is updated or observed. kUsage as run().
   Status evaluate(const Feeds& feeds);
 
+  /// Between iterations. Empty (not valid()) for a tensor that was not to be kept and whose memory others
+  /// take too, or that is computed only where observed.
   const Tensor& value(TensorId id) const;
   /// Overwrites a parameter, state or constant between iterations (checkpoints, tests). Bytes are copied.
   Status setValue(TensorId id, const Tensor& value);
   /// The same for a source, but its memory is shared: kernels read it and never write it.
   Status share(TensorId id, const Tensor& value);
   std::size_t peakBytes() const;  // memory of all tensors
+  const Plan& plan() const;
   /// Wall seconds spent in each kernel so far; empty unless enabled (profiling is off by default).
   void enableProfile(bool on);
   std::vector<double> profile() const;

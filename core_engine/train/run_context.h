@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core_engine/distributed/communicator.h"
+#include "core_engine/plan/pass_selection.h"
 #include "core_engine/runtime/fault.h"
 #include "core_engine/runtime/observer.h"
 #include "core_engine/train/data.h"
@@ -25,6 +26,7 @@ class RunContext {
   virtual int threads() const = 0;
   virtual const std::vector<FaultSpec>& faults() const = 0;
   virtual std::int64_t steps(std::int64_t fallback) const = 0;  // --steps, else fallback
+  virtual PlanChoices planChoices() const { return {}; }        // of time and memory; none changes a number
   /// Asked before each iteration; true ends training in good order (Ctrl-C, SIGTERM).
   virtual bool stopRequested() = 0;
 

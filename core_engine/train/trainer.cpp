@@ -27,6 +27,12 @@ bool isCarried(const TensorInfo& tensor) {
          tensor.role == TensorRole::kConstant;
 }
 
+std::vector<TensorId> readAfterIteration(const Graph& graph, TensorId loss) {
+  std::vector<TensorId> read{loss};
+  if (const auto found = findClassification(graph)) read.insert(read.end(), {found->logits, found->label});
+  return read;
+}
+
 struct Trainer::Impl {
   RunContext& run;
   Graph& graph;
@@ -68,6 +74,8 @@ struct Trainer::Impl {
     options.ranks = run.ranks();
     options.communicator = &run.communicator();
     options.faults = run.faults();
+    options.keep = readAfterIteration(graph, compiled.loss);
+    options.choices = run.planChoices();
     return options;
   }
 

@@ -33,6 +33,8 @@ struct TrainingState {
 };
 /// Whether a tensor is part of a TrainingState; every other source is given anew for each iteration.
 bool isCarried(const TensorInfo& tensor);
+/// What a Trainer reads after an iteration: the loss, and what it computes the accuracy from.
+std::vector<TensorId> readAfterIteration(const Graph& graph, TensorId loss);
 
 class Trainer {
  public:

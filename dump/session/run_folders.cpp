@@ -51,6 +51,8 @@ RunInfo newInfo(const SessionSettings& settings, int ranks, int threads) {
   info.seed = settings.seed;
   info.policy = settings.options;
   for (const core::FaultSpec& fault : settings.faults) info.faults.push_back(fault.text);
+  info.passes = settings.plan.passes.text();
+  info.recompute = settings.plan.recompute;
   return info;
 }
 

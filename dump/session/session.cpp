@@ -271,6 +271,7 @@ std::uint64_t Session::seed() const { return m_impl->settings.seed; }
 int Session::threads() const { return m_impl->threads; }
 const std::vector<core::FaultSpec>& Session::faults() const { return m_impl->settings.faults; }
 std::int64_t Session::steps(std::int64_t fallback) const { return m_impl->settings.steps.value_or(fallback); }
+core::PlanChoices Session::planChoices() const { return m_impl->settings.plan; }
 bool Session::recording() const { return m_impl->recorder != nullptr; }
 
 bool Session::stopRequested() {

@@ -5,6 +5,7 @@
 // share it, one on each host: `msdbg merge` joins them), MSDBG_DUMP_CONFIG (a
 // file that says what is recorded: resources/recording.example.json), MSDBG_DUMP_OPTIONS (the same as JSON
 // text; its keys win), MSDBG_SEED, MSDBG_THREADS, MSDBG_STEPS, MSDBG_FAULTS (specs joined by ';'),
+// MSDBG_PASSES, MSDBG_RECOMPUTE (core_engine/plan/pass_selection.h),
 // MSDBG_RUN_INFO=launcher when the launcher finalises run.json. argv: --steps N, --seed S, --threads N (they
 // win; other arguments are the program's own). Throws std::runtime_error when the recorder cannot start.
 // SIGTERM, SIGINT: the iteration in progress is finished or, after the grace time, recorded as incomplete;
@@ -33,6 +34,7 @@ class Session : public core::RunContext {
   int threads() const override;
   const std::vector<core::FaultSpec>& faults() const override;
   std::int64_t steps(std::int64_t fallback) const override;
+  core::PlanChoices planChoices() const override;
   bool stopRequested() override;
 
   bool recording() const;

@@ -101,6 +101,7 @@ Result<SessionSettings> SessionSettings::read(int argc, char** argv) {
       MSDBG_TRY(takeNumber(settings, row.name, row.variable, text));
   MSDBG_TRY(readArguments(settings));
   MSDBG_TRY(readFaults(settings));
+  MSDBG_ASSIGN(settings.plan, core::PlanChoices::fromEnvironment());
   return settings;
 }
 

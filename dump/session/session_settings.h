@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core_engine/base/result.h"
+#include "core_engine/plan/pass_selection.h"
 #include "core_engine/runtime/fault.h"
 #include "dump/run_info.h"
 
@@ -20,6 +21,7 @@ struct SessionSettings {
   int threads = 0;  // 0: cores / ranks
   std::optional<std::int64_t> steps;
   std::vector<core::FaultSpec> faults;
+  core::PlanChoices plan;
   std::filesystem::path control;  // the launcher's RunControl; "": none
   bool launcher = false;          // the launcher writes run.json
   std::vector<std::string> command;

@@ -1,0 +1,158 @@
+// Tensors whose lives do not overlap take turns in one buffer. A tensor lives from the step that computes it
+// to the last that reads it or a view of it; an observer sees it right after it was computed, so observing
+// lengthens no life. What is computed again has a life each time. Buffers hold one dtype and size: a step's
+// tensors repeat a few shapes many times.
+//   a = f(x), b = g(a), c = h(b)  ->  a and c in buffer 0, b in buffer 1
+#include <algorithm>
+#include <map>
+
+#include "core_engine/base/text.h"
+#include "core_engine/plan/node_facts.h"
+#include "core_engine/plan/pipeline.h"
+
+namespace msdbg::core {
+namespace {
+
+/// Below this a buffer is not worth its bookkeeping, and a small value stays readable after the iteration.
+constexpr std::int64_t kSmallestElements = 1024;
+
+constexpr std::size_t kForEver = SIZE_MAX;
+
+class MemoryPlan {
+ public:
+  MemoryPlan(const Graph& graph, const PlanOptions& options, Plan& plan)
+      : m_graph(graph),
+        m_plan(plan),
+        m_last(graph.tensors().size(), 0),
+        m_lastAgain(m_last),
+        m_again(graph.tensors().size(), kForEver) {
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+      for (const NodeId id : plan.steps[i].again) {
+        for (const TensorId output : graph.node(id).outputs) m_again[output.index()] = i;
+        noteReads(plan.steps[id.index()], i);
+      }
+      noteReads(plan.steps[i], i);
+    }
+    for (const TensorId id : *options.keep) m_last[plan.rootOf(graph, id).index()] = kForEver;
+  }
+
+  void run() {
+    std::vector<std::vector<std::int64_t>> ending(m_plan.steps.size());  // buffers, by the last step
+    for (std::size_t i = 0; i < m_plan.steps.size(); ++i) {
+      for (const NodeId id : m_plan.steps[i].again) placeAgain(m_graph.node(id), i, ending);
+      if (mayTakeTurns(m_plan.steps[i])) place(m_graph.node(m_plan.steps[i].node), i, ending);
+      for (const std::int64_t buffer : ending[i]) release(buffer);
+    }
+  }
+
+  /// What lies in buffers, in the order in which it is computed.
+  const std::vector<TensorId>& tensors() const { return m_tensors; }
+  std::size_t bytesApart() const { return m_bytes; }        // without buffers
+  std::size_t bytesAtOnce() const { return m_mostAtOnce; }  // what no placing could go below
+
+ private:
+  using Key = std::pair<DType, std::int64_t>;
+  using Ending = std::vector<std::vector<std::int64_t>>;
+  static Key keyOf(const PlanBuffer& buffer) { return {buffer.dtype, buffer.elements}; }
+
+  bool mayTakeTurns(const PlanStep& step) const {
+    return (step.how == How::kRun || step.how == How::kWatched) &&
+           !writesNextValue(m_graph, m_graph.node(step.node));
+  }
+
+  void noteReads(const PlanStep& step, std::size_t at) {
+    for (const std::vector<TensorId>* ids : {&step.inputs, &step.shares})
+      for (const TensorId id : *ids) {
+        const std::size_t root = m_plan.rootOf(m_graph, id).index();
+        (at < m_again[root] ? m_last : m_lastAgain)[root] = at;
+      }
+  }
+
+  void place(const Node& node, std::size_t step, Ending& ending) {
+    for (const TensorId id : node.outputs) {
+      const TensorInfo& info = m_graph.tensor(id);
+      const PlanBuffer wanted{info.dtype, info.shape.elements()};
+      if (wanted.elements < kSmallestElements || m_last[id.index()] == kForEver) continue;
+      m_plan.bufferOf[id.index()] = take(wanted, std::max(m_last[id.index()], step), ending);
+      m_tensors.push_back(id);
+      m_bytes += wanted.bytes();
+    }
+  }
+
+  /// The second life of what lay in a buffer the first time.
+  void placeAgain(const Node& node, std::size_t step, Ending& ending) {
+    for (const TensorId id : node.outputs)
+      if (const std::int64_t first = m_plan.bufferOf[id.index()]; first != Plan::kOwnMemory) {
+        const PlanBuffer wanted = m_plan.buffers[static_cast<std::size_t>(first)];
+        m_plan.secondBufferOf[id.index()] = take(wanted, std::max(m_lastAgain[id.index()], step), ending);
+      }
+  }
+
+  /// The buffer of this kind that was freed last: it is the likeliest to be in the cache.
+  std::int64_t take(const PlanBuffer& wanted, std::size_t last, Ending& ending) {
+    std::vector<std::int64_t>& free = m_free[keyOf(wanted)];
+    if (free.empty()) {
+      free.push_back(static_cast<std::int64_t>(m_plan.buffers.size()));
+      m_plan.buffers.push_back(wanted);
+    }
+    const std::int64_t buffer = free.back();
+    free.pop_back();
+    ending[last].push_back(buffer);
+    m_now += wanted.bytes();
+    m_mostAtOnce = std::max(m_mostAtOnce, m_now);
+    return buffer;
+  }
+
+  void release(std::int64_t index) {
+    const PlanBuffer& buffer = m_plan.buffers[static_cast<std::size_t>(index)];
+    m_free[keyOf(buffer)].push_back(index);
+    m_now -= buffer.bytes();
+  }
+
+  const Graph& m_graph;
+  Plan& m_plan;
+  // By TensorId of roots: the last step that reads the value computed first, and again; the step before
+  // which it is computed again.
+  std::vector<std::size_t> m_last, m_lastAgain, m_again;
+  std::map<Key, std::vector<std::int64_t>> m_free;
+  std::vector<TensorId> m_tensors;
+  std::size_t m_bytes = 0, m_now = 0, m_mostAtOnce = 0;
+};
+
+std::size_t bytesOf(const Plan& plan) {
+  std::size_t bytes = 0;
+  for (const PlanBuffer& buffer : plan.buffers) bytes += buffer.bytes();
+  return bytes;
+}
+
+/// A line a buffer: its size, and who takes turns in it.
+std::vector<std::string> bufferLines(const Graph& graph, const Plan& plan,
+                                     const std::vector<TensorId>& tensors) {
+  std::vector<std::string> lines;
+  for (const PlanBuffer& buffer : plan.buffers)
+    lines.push_back("buffer " + std::to_string(lines.size()) + " (" + formatBytes(buffer.bytes()) + "):");
+  for (const TensorId id : tensors)
+    lines[static_cast<std::size_t>(plan.bufferOf[id.index()])] += " " + graph.tensor(id).fullName();
+  return lines;
+}
+
+void run(const Graph& graph, const PlanOptions& options, Plan& plan, PassNotes& notes) {
+  if (!options.keep) return notes.refuse("whoever runs the graph wants every value");
+  MemoryPlan memory(graph, options, plan);
+  memory.run();
+  if (memory.tensors().empty()) return;
+  const std::size_t before = memory.bytesApart(), after = bytesOf(plan);
+  notes.summary = std::to_string(memory.tensors().size()) + " tensors take turns in " +
+                  std::to_string(plan.buffers.size()) + " buffers: " + formatBytes(after) + " instead of " +
+                  formatBytes(before) + ", " + formatBytes(before - after) + " saved; " +
+                  formatBytes(memory.bytesAtOnce()) + " are needed at once";
+  notes.changes = bufferLines(graph, plan, memory.tensors());
+}
+
+}  // namespace
+
+PlanPass memoryPass() {
+  return {"memory", "tensors whose lives do not overlap take turns in one buffer", run};
+}
+
+}  // namespace msdbg::core

@@ -1,0 +1,105 @@
+#include "core_engine/plan/plan.h"
+
+#include "core_engine/base/text.h"
+
+namespace msdbg::core {
+namespace {
+
+std::string typeText(const TensorInfo& info) {
+  std::vector<std::string> dims;
+  for (const std::int64_t d : info.shape.dims()) dims.push_back(std::to_string(d));
+  return std::string(dtypeName(info.dtype)) + "[" + join(dims, ",") + "]";
+}
+
+std::string namesOf(const Graph& graph, const std::vector<TensorId>& ids) {
+  std::vector<std::string> names;
+  for (const TensorId id : ids) names.push_back(graph.tensor(id).fullName());
+  return join(names, ", ");
+}
+
+std::string doesText(const Graph& graph, const PlanStep& step) {
+  const Node& node = graph.node(step.node);
+  const std::string call = node.opType + "(" + namesOf(graph, step.inputs) + ")";
+  switch (step.how) {
+    case How::kRun:
+      return "run " + call;
+    case How::kOnce:
+      return "once " + call;
+    case How::kWatched:
+      return "watched " + call;
+    case How::kView:
+      return "view " + node.opType + "(" + namesOf(graph, step.shares) + ")";
+    case How::kSame:
+      return "same as " + graph.node(graph.tensor(step.shares.front()).producer).name;
+  }
+  return "";
+}
+
+std::string outputsText(const Graph& graph, const Plan& plan, const Node& node) {
+  std::vector<std::string> texts;
+  for (const TensorId id : node.outputs) {
+    std::string text = typeText(graph.tensor(id));
+    for (const std::int64_t buffer : {plan.bufferOf[id.index()], plan.secondBufferOf[id.index()]})
+      if (buffer != Plan::kOwnMemory) text += "@" + std::to_string(buffer);
+    texts.push_back(std::move(text));
+  }
+  return join(texts, ", ");
+}
+
+std::string againText(const PlanStep& step) {
+  std::string text = step.again.empty() ? "" : "  again";
+  for (const NodeId id : step.again) text += " %" + std::to_string(id.value);
+  return text;
+}
+
+}  // namespace
+
+TensorId Plan::rootOf(const Graph& graph, TensorId tensor) const {
+  for (;;) {
+    const TensorInfo& info = graph.tensor(tensor);
+    if (info.isSource()) return tensor;
+    const PlanStep& step = steps[info.producer.index()];
+    if (step.shares.empty()) return tensor;
+    tensor = step.shares[static_cast<std::size_t>(info.slot)];
+  }
+}
+
+Plan plainPlan(const Graph& graph) {
+  Plan plan;
+  for (const Node& node : graph.nodes()) plan.steps.push_back({node.id, How::kRun, node.inputs, {}, {}});
+  plan.bufferOf.assign(graph.tensors().size(), Plan::kOwnMemory);
+  plan.secondBufferOf = plan.bufferOf;
+  return plan;
+}
+
+std::string planText(const Graph& graph, const Plan& plan) {
+  std::string text;
+  for (const PlanStep& step : plan.steps) {
+    const Node& node = graph.node(step.node);
+    text += "%" + std::to_string(node.id.value) + " = " + doesText(graph, step) + " -> " +
+            outputsText(graph, plan, node) + "  # " + node.name + againText(step) + "\n";
+  }
+  return text;
+}
+
+std::vector<Kernel> planKernels(const Plan& plan, const Graph& graph,
+                                const std::vector<std::string>& kernelNames,
+                                std::vector<KernelId>* kernelOf) {
+  std::vector<Kernel> kernels;
+  kernelOf->assign(plan.steps.size(), KernelId());
+  for (const PlanStep& step : plan.steps) {
+    KernelId& mine = (*kernelOf)[step.node.index()];
+    if (step.how == How::kSame) {
+      mine = (*kernelOf)[graph.tensor(step.shares.front()).producer.index()];
+      kernels[mine.index()].nodes.push_back(step.node);
+      continue;
+    }
+    mine = KernelId(static_cast<std::int64_t>(kernels.size()));
+    const std::string& name = kernelNames[step.node.index()];
+    kernels.push_back(
+        {mine, step.how == How::kView ? "view:" + graph.node(step.node).opType : name, {step.node}});
+  }
+  return kernels;
+}
+
+}  // namespace msdbg::core

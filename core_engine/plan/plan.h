@@ -1,0 +1,80 @@
+// Plan: what the executor does in one iteration, a step for every node of the graph and in its order. It
+// begins as "every node runs its kernel, every tensor has memory of its own"; passes (pipeline.h) change how.
+// The Graph is what the user wrote and what is recorded: no pass touches it, and because every node keeps its
+// step, every tensor can be shown to an observer at its place whatever was changed. A value; not
+// synchronised; share it const.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core_engine/graph/graph.h"
+#include "core_engine/plan/pass_selection.h"
+
+namespace msdbg::core {
+
+enum class How : std::uint8_t {
+  kRun,      // its kernel, in every iteration
+  kOnce,     // its kernel once: all that it reads are constants
+  kWatched,  // its kernel where somebody observes: nothing else needs its outputs
+  kView,     // no kernel: its output has the elements of `shares`, in the same order
+  kSame,     // no kernel: its outputs are those of another node, `shares`, of the same type and inputs
+};
+
+struct PlanStep {
+  NodeId node;
+  How how = How::kRun;
+  std::vector<TensorId> inputs = {};  // what the kernel reads: the node's inputs, or others of equal value
+  std::vector<TensorId> shares = {};  // kView, kSame: one per output; each precedes the step
+  std::vector<NodeId> again = {};     // computed a second time before this step, in order
+};
+
+/// Memory that tensors whose lives do not overlap take in turn.
+struct PlanBuffer {
+  DType dtype = DType::Float32;
+  std::int64_t elements = 0;
+  std::size_t bytes() const { return static_cast<std::size_t>(elements) * dtypeSize(dtype); }
+};
+
+struct Plan {
+  static constexpr std::int64_t kOwnMemory = -1;
+
+  std::vector<PlanStep> steps;               // by NodeId
+  std::vector<std::int64_t> bufferOf;        // by TensorId: index in `buffers`, or kOwnMemory
+  std::vector<std::int64_t> secondBufferOf;  // the same from when it was computed again
+  std::vector<PlanBuffer> buffers;
+
+  /// The tensor whose memory this one's value lies in: itself, or what its step shares.
+  TensorId rootOf(const Graph& graph, TensorId tensor) const;
+};
+
+/// What a plan must keep to.
+struct PlanOptions {
+  std::optional<std::vector<TensorId>> keep = {};  // read after an iteration, beside sources and next
+                                                   // values; without a list: every tensor
+  std::vector<NodeId> pinned = {};                 // run as they are: faults are planted there
+  PlanChoices choices = {};
+};
+
+/// Every node runs its kernel.
+Plan plainPlan(const Graph& graph);
+/// A plan that cannot be executed is kInternal, naming the node and the broken rule: steps are the graph's
+/// nodes in order, what a step reads or shares precedes it and has the type that the node expects, pinned
+/// nodes run, collectives and updates run, what is computed again is a forward node that runs, tensors in one
+/// buffer fit it and are never needed at once.
+Status verifyPlan(const Graph& graph, const PlanOptions& options, const Plan& plan);
+
+/// One line a step: `%12 = run Relu(network/fc1/Gemm-op1:0) -> float32[64,100]@3  # network/fc1/Relu-op1`,
+/// where @3 is the number of a buffer; nothing is said of memory of its own. A step before which others are
+/// computed again ends in `again %3 %4`. Deterministic.
+std::string planText(const Graph& graph, const Plan& plan);
+
+/// The kernels of a plan, in the order of their steps; `nameOf(node)` names those that run. A view has a
+/// kernel of its own that does nothing ("view:Reshape"); a kernel whose outputs serve several equal nodes
+/// lists them all. kernelOf receives the place of every step's kernel.
+std::vector<Kernel> planKernels(const Plan& plan, const Graph& graph,
+                                const std::vector<std::string>& kernelNames, std::vector<KernelId>* kernelOf);
+
+}  // namespace msdbg::core

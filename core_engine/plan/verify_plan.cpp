@@ -1,0 +1,165 @@
+#include <algorithm>
+
+#include "core_engine/plan/node_facts.h"
+#include "core_engine/plan/plan.h"
+
+namespace msdbg::core {
+namespace {
+
+/// The first broken rule stops the check; every method returns at once when one was found before.
+class PlanVerifier {
+ public:
+  PlanVerifier(const Graph& graph, const PlanOptions& options, const Plan& plan)
+      : m_graph(graph), m_options(options), m_plan(plan) {}
+
+  Status run() {
+    if (m_plan.steps.size() != m_graph.nodes().size() || m_plan.bufferOf.size() != m_graph.tensors().size() ||
+        m_plan.secondBufferOf.size() != m_graph.tensors().size())
+      return Error(ErrorCode::kInternal, "plan of " + m_graph.name() +
+                                             ": its tables are not as long as the "
+                                             "graph's");
+    for (std::size_t i = 0; i < m_plan.steps.size() && m_status.ok(); ++i) checkStep(m_plan.steps[i], i);
+    if (m_options.keep)
+      for (const TensorId id : *m_options.keep) checkKept(id);
+    if (m_status.ok()) checkBuffers();
+    return m_status;
+  }
+
+ private:
+  void fail(const PlanStep& step, const std::string& rule) {
+    if (m_status.ok())
+      m_status = Error(ErrorCode::kInternal,
+                       "plan of " + m_graph.name() + ": node " + m_graph.node(step.node).name + " " + rule);
+  }
+  std::string nameOf(TensorId id) const { return m_graph.tensor(id).fullName(); }
+  bool precedes(TensorId id, const PlanStep& step) const {
+    const TensorInfo& info = m_graph.tensor(id);
+    return info.isSource() || info.producer < step.node;
+  }
+  const PlanStep* makerOf(TensorId id) const {
+    const TensorInfo& root = m_graph.tensor(m_plan.rootOf(m_graph, id));
+    return root.isSource() ? nullptr : &m_plan.steps[root.producer.index()];
+  }
+  bool isConstant(TensorId id) const {
+    const PlanStep* maker = makerOf(id);
+    if (maker) return maker->how == How::kOnce;
+    return m_graph.tensor(m_plan.rootOf(m_graph, id)).role == TensorRole::kConstant;
+  }
+
+  void checkStep(const PlanStep& step, std::size_t index) {
+    if (step.node.index() != index) return fail(step, "is not at its place");
+    const Node& node = m_graph.node(step.node);
+    const bool mustRun =
+        isPinned(m_options, node.id) || node.phase == Phase::kCollective || writesNextValue(m_graph, node);
+    if (mustRun && step.how != How::kRun) return fail(step, "must run, but does not");
+    if (step.how == How::kView || step.how == How::kSame) return checkShares(step, node);
+    checkInputs(step, node);
+  }
+
+  void checkInputs(const PlanStep& step, const Node& node) {
+    if (step.inputs.size() != node.inputs.size()) return fail(step, "reads another number of tensors");
+    if (!step.shares.empty()) return fail(step, "runs, but shares a value too");
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const TensorId id = step.inputs[i];
+      const TensorInfo &wanted = m_graph.tensor(node.inputs[i]), &given = m_graph.tensor(id);
+      if (!precedes(id, step)) return fail(step, "reads " + nameOf(id) + " before it is computed");
+      if (given.dtype != wanted.dtype || given.shape != wanted.shape)
+        return fail(step, "reads " + nameOf(id) + ", which has another type than " + wanted.fullName());
+      const PlanStep* maker = makerOf(id);
+      if (maker && maker->how == How::kWatched && step.how != How::kWatched)
+        return fail(step, "reads " + nameOf(id) + ", which is computed only where observed");
+      if (step.how == How::kOnce && !isConstant(id))
+        return fail(step, "is computed once, but reads " + nameOf(id));
+    }
+  }
+
+  void checkShares(const PlanStep& step, const Node& node) {
+    if (step.shares.size() != node.outputs.size() || !step.inputs.empty())
+      return fail(step, "shares another number of values than it has outputs");
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      const TensorInfo &mine = m_graph.tensor(node.outputs[i]), &other = m_graph.tensor(step.shares[i]);
+      if (!precedes(other.id, step))
+        return fail(step, "shares " + other.fullName() + " before it is computed");
+      const bool fits = mine.dtype == other.dtype && mine.shape.elements() == other.shape.elements();
+      if (!fits) return fail(step, "shares " + other.fullName() + ", which has another type or size");
+      if (step.how == How::kSame && (mine.shape != other.shape || other.isSource()))
+        return fail(step, "cannot be the same as " + other.fullName());
+    }
+  }
+
+  void checkKept(TensorId id) {
+    const TensorId root = m_plan.rootOf(m_graph, id);
+    const PlanStep* maker = makerOf(id);
+    if (!maker) return;
+    if (maker->how == How::kWatched) fail(*maker, "is computed only where observed, but is to be kept");
+    if (m_plan.bufferOf[root.index()] != Plan::kOwnMemory)
+      fail(*maker, "is to be kept, but lies in a buffer");
+  }
+
+  /// Goes through an iteration and looks whether every value is still there when it is needed.
+  void checkBuffers() {
+    m_holder.assign(m_plan.buffers.size(), TensorId());
+    m_place = m_plan.bufferOf;
+    for (const PlanStep& step : m_plan.steps) {
+      for (const NodeId id : step.again) checkAgain(step, m_plan.steps.at(id.index()));
+      checkHeld(step);
+      if (!m_status.ok()) return;
+    }
+    for (const TensorInfo& info : m_graph.tensors())
+      if (info.isSource() && m_plan.bufferOf[info.id.index()] != Plan::kOwnMemory)
+        m_status = Error(ErrorCode::kInternal, "plan: " + info.fullName() + " is a source in a buffer");
+  }
+
+  void checkAgain(const PlanStep& step, const PlanStep& repeated) {
+    const Node& node = m_graph.node(repeated.node);
+    if (repeated.node >= step.node || node.phase != Phase::kForward || writesNextValue(m_graph, node) ||
+        isPinned(m_options, node.id) || (repeated.how != How::kRun && repeated.shares.empty()))
+      return fail(step, "has " + node.name + " computed again, which must not be");
+    for (const TensorId id : node.outputs) m_place[id.index()] = m_plan.secondBufferOf[id.index()];
+    checkHeld(repeated);
+  }
+
+  void checkHeld(const PlanStep& step) {
+    std::vector<std::int64_t> taken;
+    for (const std::vector<TensorId>* ids : {&step.inputs, &step.shares})
+      for (const TensorId id : *ids) checkRead(step, m_plan.rootOf(m_graph, id), taken);
+    for (const TensorId id : m_graph.node(step.node).outputs) hold(step, id, taken);
+  }
+
+  void checkRead(const PlanStep& step, TensorId root, std::vector<std::int64_t>& taken) {
+    const std::int64_t buffer = m_place[root.index()];
+    if (buffer == Plan::kOwnMemory) return;
+    taken.push_back(buffer);
+    if (m_holder.at(static_cast<std::size_t>(buffer)) != root)
+      fail(step, "needs " + nameOf(root) + ", whose buffer another tensor has taken");
+  }
+
+  void hold(const PlanStep& step, TensorId id, std::vector<std::int64_t>& taken) {
+    const std::int64_t buffer = m_place[id.index()];
+    if (buffer == Plan::kOwnMemory) return;
+    const TensorInfo& info = m_graph.tensor(id);
+    const PlanBuffer& space = m_plan.buffers.at(static_cast<std::size_t>(buffer));
+    if (space.dtype != info.dtype || space.elements != info.shape.elements())
+      return fail(step, "has an output that does not fit its buffer");
+    if (!step.shares.empty() || step.how == How::kOnce || info.updateOf.valid())
+      return fail(step, "has an output in a buffer that must not be in one");
+    if (std::ranges::count(taken, buffer)) return fail(step, "writes into what it reads or writes besides");
+    taken.push_back(buffer);
+    m_holder[static_cast<std::size_t>(buffer)] = id;
+  }
+
+  const Graph& m_graph;
+  const PlanOptions& m_options;
+  const Plan& m_plan;
+  Status m_status;
+  std::vector<TensorId> m_holder;     // by buffer
+  std::vector<std::int64_t> m_place;  // by TensorId: the buffer it lies in now
+};
+
+}  // namespace
+
+Status verifyPlan(const Graph& graph, const PlanOptions& options, const Plan& plan) {
+  return PlanVerifier(graph, options, plan).run();
+}
+
+}  // namespace msdbg::core

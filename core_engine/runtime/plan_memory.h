@@ -1,0 +1,24 @@
+// The memory of a plan: every tensor's, with the buffers that some share. Filled once when an executor is
+// made; used from its thread.
+#pragma once
+
+#include <vector>
+
+#include "core_engine/plan/plan.h"
+
+namespace msdbg::core {
+
+struct PlanMemory {
+  std::vector<Tensor> tensors;  // by TensorId; views and equal nodes share storage
+  std::vector<Tensor> second;   // by TensorId: where it lies once it was computed again; empty: where it lay
+  std::vector<bool> lasting;    // by TensorId: the value is there after an iteration, observed or not
+  std::size_t bytes = 0;        // of all storage
+
+  /// Allocates; sources get their initial values, the rest zeros.
+  static PlanMemory allocate(const Graph& graph, const Plan& plan, std::uint64_t seed);
+};
+
+/// Every element becomes `value`, converted to the dtype.
+void fillConstant(Tensor& tensor, double value);
+
+}  // namespace msdbg::core
