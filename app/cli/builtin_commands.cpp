@@ -4,6 +4,7 @@ namespace msdbg::app {
 
 Command benchCommand();
 Command checkCommand();
+Command compileCommand();
 Command conditionsCommand();
 Command dumpCommand();
 Command infoCommand();
@@ -21,9 +22,9 @@ Command verifyCommand();
 // In the order of the help: record, find, look closer, the tables, the rest.
 std::span<const CommandFactory> builtinCommands() {
   static constexpr CommandFactory kCommands[] = {
-      dumpCommand,       infoCommand,   checkCommand, searchCommand,     showCommand,
-      statsCommand,      verifyCommand, mergeCommand, openCommand,       modelsCommand,
-      conditionsCommand, opsCommand,    benchCommand, trainModelCommand, runRankCommand};
+      dumpCommand,    infoCommand,  checkCommand,      searchCommand, showCommand,       statsCommand,
+      verifyCommand,  mergeCommand, openCommand,       modelsCommand, conditionsCommand, opsCommand,
+      compileCommand, benchCommand, trainModelCommand, runRankCommand};
   return kCommands;
 }
 

@@ -5,8 +5,10 @@
 namespace msdbg::core {
 
 Result<std::unique_ptr<Evaluation>> Evaluation::create(const Graph& model, TensorId loss,
-                                                       const ExecutorOptions& options) {
+                                                       ExecutorOptions options) {
   MSDBG_ASSIGN(InferenceGraph inference, inferenceGraph(model, loss));
+  options.keep = readAfterIteration(inference.graph, inference.loss);
+  options.choices.recompute.clear();  // there is no backward pass to keep activations for
   std::unique_ptr<Evaluation> evaluation(new Evaluation(std::move(inference)));
   MSDBG_ASSIGN(evaluation->m_executor, Executor::create(evaluation->m_model.graph, options));
   evaluation->m_classification = findClassification(evaluation->m_model.graph);

@@ -16,7 +16,7 @@ class Evaluation {
  public:
   /// Of a model as it was built. Errors as inferenceGraph() and Executor::create().
   static Result<std::unique_ptr<Evaluation>> create(const Graph& model, TensorId loss,
-                                                    const ExecutorOptions& options);
+                                                    ExecutorOptions options);
 
   /// From now on with the values that the training graph has now.
   Status share(const Graph& training, const Executor& values);

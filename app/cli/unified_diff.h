@@ -1,0 +1,14 @@
+// The difference of two texts, line by line, as `diff -u` shows it. A pure function; thread-safe.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace msdbg::app {
+
+/// "" where the texts are equal; else the two names, and hunks with three lines around every change. Takes
+/// memory for the product of the lines that differ: for texts of some thousand lines.
+std::string unifiedDiff(std::string_view before, std::string_view after, std::string_view nameBefore,
+                        std::string_view nameAfter);
+
+}  // namespace msdbg::app
