@@ -29,8 +29,25 @@ MSDBG_AVX512 double addLanes(__m512d low, __m512d high) {
 MSDBG_AVX512 __mmask16 lanesLeft(std::int64_t count) {
   return count >= kLanes ? __mmask16(0xffff) : static_cast<__mmask16>((1u << count) - 1);
 }
-MSDBG_AVX512 __m512d lowHalf(__m512 v) { return _mm512_cvtps_pd(_mm512_castps512_ps256(v)); }
-MSDBG_AVX512 __m512d highHalf(__m512 v) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1)); }
+
+/// 16 elements, or fewer, then zeros. Halves are read from memory again: taking them out of the register
+/// waits for the units that add and multiply.
+struct Elements {
+  __m512 all;
+  __m512d halves[2];
+  __mmask16 lanes;  // that are elements
+};
+MSDBG_AVX512 inline __attribute__((always_inline)) Elements load(const float* data) {
+  return {_mm512_loadu_ps(data),
+          {_mm512_cvtps_pd(_mm256_loadu_ps(data)), _mm512_cvtps_pd(_mm256_loadu_ps(data + 8))},
+          0xffff};
+}
+MSDBG_AVX512 Elements loadSome(const float* data, __mmask16 lanes) {
+  const __m512 all = _mm512_maskz_loadu_ps(lanes, data);
+  return {all,
+          {_mm512_cvtps_pd(_mm512_castps512_ps256(all)), _mm512_cvtps_pd(_mm512_extractf32x8_ps(all, 1))},
+          lanes};
+}
 
 bool isWhole(std::int64_t count) { return count == static_cast<std::int64_t>(kBlockBytes / sizeof(float)); }
 
@@ -42,20 +59,18 @@ struct Sums {
   std::int64_t zero, negative;
 };
 
-// `lanes` outside of which v is zero.
-MSDBG_AVX512 inline __attribute__((always_inline)) void add(__m512 v, __mmask16 lanes, Sums& s) {
-  const __m512d halves[2] = {lowHalf(v), highHalf(v)};
+MSDBG_AVX512 inline __attribute__((always_inline)) void add(const Elements& v, Sums& s) {
 #pragma GCC unroll 2  // else the sums lie in memory
   for (int k = 0; k < 2; ++k) {
-    s.sum[k] = _mm512_add_pd(s.sum[k], halves[k]);
+    s.sum[k] = _mm512_add_pd(s.sum[k], v.halves[k]);
     // As a sum it waits for the same two units as the others; multiplied by one it is the same number.
-    s.sumAbs[k] = _mm512_fmadd_pd(_mm512_abs_pd(halves[k]), _mm512_set1_pd(1), s.sumAbs[k]);
-    s.sumSquares[k] = _mm512_fmadd_pd(halves[k], halves[k], s.sumSquares[k]);
+    s.sumAbs[k] = _mm512_fmadd_pd(_mm512_abs_pd(v.halves[k]), _mm512_set1_pd(1), s.sumAbs[k]);
+    s.sumSquares[k] = _mm512_fmadd_pd(v.halves[k], v.halves[k], s.sumSquares[k]);
   }
-  s.min = _mm512_mask_min_ps(s.min, lanes, s.min, v);
-  s.max = _mm512_mask_max_ps(s.max, lanes, s.max, v);
-  s.zero += countOf(_mm512_mask_cmp_ps_mask(lanes, v, _mm512_setzero_ps(), _CMP_EQ_OQ));
-  s.negative += countOf(_mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_LT_OQ));
+  s.min = _mm512_mask_min_ps(s.min, v.lanes, s.min, v.all);
+  s.max = _mm512_mask_max_ps(s.max, v.lanes, s.max, v.all);
+  s.zero += countOf(_mm512_mask_cmp_ps_mask(v.lanes, v.all, _mm512_setzero_ps(), _CMP_EQ_OQ));
+  s.negative += countOf(_mm512_cmp_ps_mask(v.all, _mm512_setzero_ps(), _CMP_LT_OQ));
 }
 
 }  // namespace
@@ -75,14 +90,11 @@ MSDBG_AVX512 void floatSumsAvx512(const float* data, std::int64_t count, const f
   if (isWhole(count) && next) {
     for (; i < count; i += kLanes) {
       _mm_prefetch(reinterpret_cast<const char*>(next + i), _MM_HINT_T1);
-      add(_mm512_loadu_ps(data + i), 0xffff, s);
+      add(load(data + i), s);
     }
   }
-  for (; i + kLanes <= count; i += kLanes) add(_mm512_loadu_ps(data + i), 0xffff, s);
-  if (i < count) {
-    const __mmask16 lanes = lanesLeft(count - i);
-    add(_mm512_maskz_loadu_ps(lanes, data + i), lanes, s);
-  }
+  for (; i + kLanes <= count; i += kLanes) add(load(data + i), s);
+  if (i < count) add(loadSome(data + i, lanesLeft(count - i)), s);
   out = {addLanes(s.sum[0], s.sum[1]),
          addLanes(s.sumAbs[0], s.sumAbs[1]),
          addLanes(s.sumSquares[0], s.sumSquares[1]),
@@ -98,14 +110,14 @@ struct Changes {
 };
 
 // Sums as products with one: those wait for other units than additions, and are the same numbers.
-MSDBG_AVX512 inline __attribute__((always_inline)) void addChange(__m512 x, __m512 p, __mmask16 lanes,
+MSDBG_AVX512 inline __attribute__((always_inline)) void addChange(const Elements& x, const Elements& p,
                                                                   double rtol, double atol, Changes& c) {
   const __m512d one = _mm512_set1_pd(1);
-  const __m512d xs[2] = {lowHalf(x), highHalf(x)}, ps[2] = {lowHalf(p), highHalf(p)};
   unsigned within = 0;
 #pragma GCC unroll 2
   for (int k = 0; k < 2; ++k) {
-    const __m512d d = _mm512_abs_pd(_mm512_sub_pd(xs[k], ps[k])), size = _mm512_abs_pd(ps[k]);
+    const __m512d d = _mm512_abs_pd(_mm512_sub_pd(x.halves[k], p.halves[k])),
+                  size = _mm512_abs_pd(p.halves[k]);
     c.change[k] = _mm512_fmadd_pd(d, one, c.change[k]);
     c.before[k] = _mm512_fmadd_pd(size, one, c.before[k]);
     c.largest[k] = _mm512_max_pd(d, c.largest[k]);
@@ -113,19 +125,17 @@ MSDBG_AVX512 inline __attribute__((always_inline)) void addChange(__m512 x, __m5
     const __m512d limit = _mm512_add_pd(_mm512_set1_pd(atol), _mm512_mul_pd(_mm512_set1_pd(rtol), size));
     within |= static_cast<unsigned>(_mm512_cmp_pd_mask(d, limit, _CMP_LE_OQ)) << 8 * k;
   }
-  c.inside += countOf(static_cast<__mmask16>(within & lanes));
+  c.inside += countOf(static_cast<__mmask16>(within & x.lanes));
 }
 
 MSDBG_AVX512 void floatChangeAvx512(const float* x, const float* previous, std::int64_t count, double rtol,
                                     double atol, FloatChange& out) {
   Changes c = {};
   std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes)
-    addChange(_mm512_loadu_ps(x + i), _mm512_loadu_ps(previous + i), 0xffff, rtol, atol, c);
+  for (; i + kLanes <= count; i += kLanes) addChange(load(x + i), load(previous + i), rtol, atol, c);
   if (i < count) {
     const __mmask16 lanes = lanesLeft(count - i);
-    addChange(_mm512_maskz_loadu_ps(lanes, x + i), _mm512_maskz_loadu_ps(lanes, previous + i), lanes, rtol,
-              atol, c);
+    addChange(loadSome(x + i, lanes), loadSome(previous + i, lanes), rtol, atol, c);
   }
   out = {addLanes(c.change[0], c.change[1]), addLanes(c.before[0], c.before[1]),
          _mm512_reduce_max_pd(_mm512_max_pd(c.largest[0], c.largest[1])), c.inside};
