@@ -14,6 +14,7 @@
 #include "core_engine/train/batch_inputs.h"
 #include "core_engine/train/classification.h"
 #include "core_engine/train/evaluation.h"
+#include "core_engine/train/mutable_input.h"
 
 namespace msdbg::core {
 namespace {
@@ -30,6 +31,9 @@ bool isCarried(const TensorInfo& tensor) {
 std::vector<TensorId> readAfterIteration(const Graph& graph, TensorId loss) {
   std::vector<TensorId> read{loss};
   if (const auto found = findClassification(graph)) read.insert(read.end(), {found->logits, found->label});
+  for (const TensorInfo& tensor : graph.tensors())
+    if (isMutableInput(tensor))
+      if (const auto gradient = graph.findTensor("grad(" + tensor.name + ")")) read.push_back(*gradient);
   return read;
 }
 

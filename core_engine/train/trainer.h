@@ -33,7 +33,8 @@ struct TrainingState {
 };
 /// Whether a tensor is part of a TrainingState; every other source is given anew for each iteration.
 bool isCarried(const TensorInfo& tensor);
-/// What a Trainer reads after an iteration: the loss, and what it computes the accuracy from.
+/// What is read after an iteration: the loss, what the accuracy is computed from, gradients of mutable
+/// inputs.
 std::vector<TensorId> readAfterIteration(const Graph& graph, TensorId loss);
 
 class Trainer {

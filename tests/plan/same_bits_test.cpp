@@ -55,14 +55,15 @@ struct Trained {
 
 Trained train(const ModelInfo& model, int iterations, const std::string& passes, Observer* observer,
               const std::string& fault = "") {
-  const ModelOptions options{.batch = 2, .dropout = model.hasDropout ? 0.2 : 0.0};
+  const ModelOptions options{.batch = 2, .dropout = model.hasDropout ? 0.2 : 0.0, .size = model.size};
   Graph graph("network");
   const Value loss = model.build(graph, options);
   PassesRun run(passes);
   run.watching = observer;
   if (!fault.empty()) run.planted = {parseFault(fault).orThrow()};
   LoaderOptions wanted;
-  wanted.image = model.image, wanted.sequence = model.sequence, wanted.batch = options.batch;
+  wanted.image = model.image, wanted.batch = options.batch;
+  wanted.sequence = model.size.context, wanted.vocabulary = model.size.vocabulary;
   const auto loader = makeLoader(model.readsText() ? "words" : "digits", wanted).orThrow();
   Trainer trainer(run, graph, loss, model.optimizer);
   Trained trained;
