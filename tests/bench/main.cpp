@@ -30,6 +30,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kMostSteps = 8, kRounds = 5, kWarmUp = 2;
+constexpr int kPairs = 40;  // of a step with and one without, for what adds less than a step varies
 constexpr std::uint64_t kRoundBytes = 4ull << 30;  // of a recording, which may lie in memory
 
 struct Way {
@@ -47,6 +48,11 @@ struct Seconds {
 
 struct Measured : Seconds {
   dump::RecordingTimes times;  // of the last round
+};
+
+/// Of pairs of steps that follow one another, so that both meet the same machine.
+struct Pairs {
+  std::vector<double> without, added;
 };
 
 class Bench {
@@ -69,24 +75,44 @@ class Bench {
   /// `finish` belongs to the time of the round.
   void train(
       core::Observer* observer, Seconds& seconds, const std::function<void()>& finish = [] {}) {
-    core::Graph graph("network");
-    const core::Value loss =
-        m_model.build(graph, {.batch = m_model.batch, .dropout = 0, .dtype = core::DType::Float32});
-    BenchContext context(observer, m_threads);
-    core::Trainer trainer(context, graph, loss, m_model.optimizer);
-    for (int i = 0; i < kWarmUp; ++i) trainer.step(m_batches[static_cast<std::size_t>(i)]);
+    Training training(*this, observer);
+    for (int i = 0; i < kWarmUp; ++i) training.step(i);
     const double start = now();
-    for (int i = kWarmUp; i < kWarmUp + m_steps; ++i) {
-      const double begin = now();
-      trainer.step(m_batches[static_cast<std::size_t>(i)]);
-      seconds.step = std::min(seconds.step, now() - begin);
-    }
+    for (int i = kWarmUp; i < kWarmUp + m_steps; ++i) seconds.step = std::min(seconds.step, training.step(i));
     finish();
     seconds.round = std::min(seconds.round, (now() - start) / m_steps);
   }
 
+  /// Two trainings in turns, one of them observed. The other observes nothing.
+  Pairs alternate(core::Observer* observer) {
+    Training plain(*this, nullptr), observed(*this, observer);
+    Pairs pairs;
+    for (int i = -kWarmUp; i < kPairs; ++i) {
+      const int batch = (i + kWarmUp) % (kMostSteps + kWarmUp);
+      const double without = plain.step(batch), with = observed.step(batch);
+      if (i < 0) continue;
+      pairs.without.push_back(without);
+      pairs.added.push_back(with - without);
+    }
+    return pairs;
+  }
+  Pairs alternate(const Way& way) {
+    auto recorder = start(way);
+    const Pairs pairs = alternate(recorder.get());
+    require(recorder->finish({.state = "finished"}));
+    require(recorder->status());
+    return pairs;
+  }
+
   /// Its recording stays until the next one.
   void record(const Way& way, Measured& measured) {
+    auto recorder = start(way);
+    train(recorder.get(), measured, [&] { require(recorder->finish({.state = "finished"})); });
+    measured.times = recorder->times();
+    require(recorder->status());
+  }
+
+  std::unique_ptr<dump::Recorder> start(const Way& way) const {
     const fs::path run = recording();
     fs::remove_all(run);
     fs::create_directories(run);
@@ -98,11 +124,8 @@ class Bench {
     info.model = std::string(m_model.name);
     info.policy = options;
     require(dump::writeRunInfo(run, info));
-    auto recorder = require(dump::Recorder::create(
+    return require(dump::Recorder::create(
         {.run = run, .rank = core::Rank(0), .threads = m_threads, .rows = way.rows}, options));
-    train(recorder.get(), measured, [&] { require(recorder->finish({.state = "finished"})); });
-    measured.times = recorder->times();
-    require(recorder->status());
   }
 
   void write(Seconds& seconds) {
@@ -131,6 +154,28 @@ class Bench {
   fs::path folder() const { return m_folder; }
 
  private:
+  class Training {
+   public:
+    Training(const Bench& bench, core::Observer* observer)
+        : m_bench(bench),
+          m_graph("network"),
+          m_context(observer, bench.m_threads),
+          m_loss(bench.m_model.build(m_graph, {.batch = bench.m_model.batch, .size = bench.m_model.size})),
+          m_trainer(m_context, m_graph, m_loss, bench.m_model.optimizer) {}
+    double step(int batch) {
+      const double begin = now();
+      m_trainer.step(m_bench.m_batches[static_cast<std::size_t>(batch)]);
+      return now() - begin;
+    }
+
+   private:
+    const Bench& m_bench;
+    core::Graph m_graph;
+    BenchContext m_context;
+    core::Value m_loss;
+    core::Trainer m_trainer;
+  };
+
   const core::ModelInfo& m_model;
   fs::path m_folder;
   int m_threads = omp_get_num_procs(), m_steps = kMostSteps;
@@ -205,42 +250,63 @@ void printReads(Bench& bench) {
   row("open the run", reads.openSeconds * 1e3, "ms", "run.json, graph, journal");
 }
 
-void measure(Bench& bench) {
-  double memory = 1e9;
-  Seconds off, again, read, write;
-  std::map<std::string, Measured> ways;
+/// What statistics and hashes add, against one memory read of as many bytes.
+void measureLight(Bench& bench) {
+  std::vector<double> reads;
+  for (int i = 0; i < kPairs; ++i) reads.push_back(bench.memoryReadSeconds());
+  const double memory = median(reads);
   Reader reader(bench.threads());
+  const Pairs nothing = bench.alternate(nullptr), reading = bench.alternate(&reader);
+  const double step = median(nothing.without);
+  const auto print = [&](const std::string& name, const Pairs& pairs) {
+    const double adds = median(pairs.added), of = median(pairs.without);
+    row(name.c_str(), adds * 1e3, "ms",
+        (times(adds / memory, "the memory read") + ", " + times((of + adds) / of, "the step")).c_str());
+  };
+  std::printf("medians of %d pairs of steps, with and without\n", kPairs);
+  row("step, recording off", step * 1e3, "ms", "");
+  row("one memory read of as many bytes", memory * 1e3, "ms", times(memory / step, "the step").c_str());
+  print("a second training without recording adds", nothing);
+  print("reading every tensor where it is adds", reading);
+  for (const Way& way : kWays)
+    if (way.policy != dump::Policy::kFull) print(way.name + " adds", bench.alternate(way));
+}
+
+/// What writing everything adds, against write() of the same bytes.
+void measureFull(Bench& bench) {
+  Seconds off, write;
+  std::map<std::string, Measured> ways;
   for (int i = 0; i < kRounds; ++i) {
     bench.train(nullptr, off);
-    memory = std::min(memory, bench.memoryReadSeconds());
-    bench.train(&reader, read);
     bench.write(write);
     for (const Way& way : kWays) bench.record(way, ways[way.name]);
-    bench.train(nullptr, again);
   }
-  const double readAdds = read.step - off.step, writeAdds = write.round - off.round;
-  std::printf(
-      "%s, batch %lld, %d threads, %.0f MB of tensors a step; to %s; least of %d rounds of %d steps\n\n",
-      std::string(bench.model().name).c_str(), static_cast<long long>(bench.model().batch), bench.threads(),
-      static_cast<double>(bench.bytesPerStep()) / 1e6, bench.folder().parent_path().c_str(), kRounds,
-      bench.steps());
-  row("step, recording off", off.step * 1e3, "ms",
-      times(again.step / off.step, "itself, measured again").c_str());
-  row("one memory read of as many bytes", memory * 1e3, "ms", times(memory / off.step, "the step").c_str());
-  row("reading every tensor where it is adds", readAdds * 1e3, "ms",
-      times(read.step / off.step, "the step").c_str());
+  const double writeAdds = write.round - off.round;
+  std::printf("least of %d rounds of %d steps\n", kRounds, bench.steps());
+  row("step, recording off", off.round * 1e3, "ms", "");
   row("write() of every tensor adds", writeAdds * 1e3, "ms",
       times(write.round / off.round, "the step").c_str());
   for (const Way& way : kWays) {
     const Measured& measured = ways[way.name];
-    const bool full = way.policy == dump::Policy::kFull;
-    const double adds = full ? measured.round - off.round : measured.step - off.step;
-    row((way.name + " adds").c_str(), adds * 1e3, "ms",
-        (times(full ? adds / writeAdds : adds / memory, full ? "write()" : "the memory read") + ", " +
-         times(full ? measured.round / off.round : measured.step / off.step, "the step"))
-            .c_str());
+    if (way.policy == dump::Policy::kFull) {
+      const double adds = measured.round - off.round;
+      row((way.name + " adds").c_str(), adds * 1e3, "ms",
+          (times(adds / writeAdds, "write()") + ", " + times(measured.round / off.round, "the step"))
+              .c_str());
+    } else {
+      std::printf("%s:\n", way.name.c_str());
+    }
     printStages(measured.times, bench.steps());
   }
+}
+
+void measure(Bench& bench) {
+  std::printf("%s, batch %lld, %d threads, %.0f MB of tensors a step; to %s\n\n",
+              std::string(bench.model().name).c_str(), static_cast<long long>(bench.model().batch),
+              bench.threads(), static_cast<double>(bench.bytesPerStep()) / 1e6,
+              bench.folder().parent_path().c_str());
+  measureLight(bench);
+  measureFull(bench);
   printReads(bench);
   std::printf("\n");
 }
