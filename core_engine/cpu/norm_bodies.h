@@ -87,19 +87,23 @@ struct AdamArrays {
   const float *p, *g, *mean, *square;
   float *next, *nextMean, *nextSquare;
 };
-/// op_adam_update.cpp's formula, operation by operation.
-MSDBG_INLINE void adamBody(const AdamStep& settings, const AdamArrays& a, std::int64_t n) {
+/// op_adam_update.cpp's formula, operation by operation. Arrays are arguments of their own: GCC believes
+/// __restrict of those only, and gives up on a loop over seven arrays that might overlap.
+MSDBG_INLINE void adamBody(const AdamStep& settings, const float* __restrict p, const float* __restrict g,
+                           const float* __restrict mean, const float* __restrict square,
+                           float* __restrict next, float* __restrict nextMean, float* __restrict nextSquare,
+                           std::int64_t n) {
   const AdamStep s = settings;
-  const float* __restrict p = a.p, * __restrict g = a.g, * __restrict mean = a.mean, * __restrict square = a.square;
-  float* __restrict next = a.next, * __restrict nextMean = a.nextMean, * __restrict nextSquare = a.nextSquare;
   for (std::int64_t i = 0; i < n; ++i) {
     const double value = static_cast<double>(p[i]), plain = static_cast<double>(g[i]);
     const double gradient = s.decay == 0 ? plain : plain + s.decay * value;
-    nextMean[i] = static_cast<float>(s.beta1 * static_cast<double>(mean[i]) + (1 - s.beta1) * gradient);
-    nextSquare[i] =
+    const float m = static_cast<float>(s.beta1 * static_cast<double>(mean[i]) + (1 - s.beta1) * gradient);
+    const float v =
         static_cast<float>(s.beta2 * static_cast<double>(square[i]) + (1 - s.beta2) * gradient * gradient);
-    const double root = std::sqrt(static_cast<double>(nextSquare[i])) / s.rootCorrection + s.epsilon;
-    next[i] = static_cast<float>(value * s.keep - s.rate * (static_cast<double>(nextMean[i]) / root));
+    const double root = std::sqrt(static_cast<double>(v)) / s.rootCorrection + s.epsilon;
+    nextMean[i] = m;
+    nextSquare[i] = v;
+    next[i] = static_cast<float>(value * s.keep - s.rate * (static_cast<double>(m) / root));
   }
 }
 

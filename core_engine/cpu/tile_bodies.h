@@ -233,4 +233,69 @@ MSDBG_INLINE void poolRowBody(const float* __restrict x, std::int32_t first, std
   }
 }
 
+/// The best of a window's values so far, and the new one: as above.
+MSDBG_INLINE bool beats(float v, float best) { return (best == best) & ((v > best) | (v != v)); }
+
+/// 2 x 2 windows side by side over two rows: y[i] = the best of x[2i], x[2i+1] and the two below.
+MSDBG_INLINE void maxOfPairsBody(const float* __restrict x, std::int64_t rowStride, float* __restrict y,
+                                 std::int64_t n) {
+  const float* __restrict below = x + rowStride;
+  for (std::int64_t i = 0; i < n; ++i) {
+    float best = x[2 * i];
+    best = beats(x[2 * i + 1], best) ? x[2 * i + 1] : best;
+    best = beats(below[2 * i], best) ? below[2 * i] : best;
+    y[i] = beats(below[2 * i + 1], best) ? below[2 * i + 1] : best;
+  }
+}
+/// The gradient of each window goes to the place of its best value, the other three get zero.
+MSDBG_INLINE void routePairsBody(const float* __restrict x, std::int64_t rowStride,
+                                 const float* __restrict dy, float* __restrict dx, std::int64_t n) {
+  const float* __restrict below = x + rowStride;
+  float* __restrict dxBelow = dx + rowStride;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float a = x[2 * i], b = x[2 * i + 1], c = below[2 * i], d = below[2 * i + 1];
+    const bool second = beats(b, a);
+    const float ab = second ? b : a;
+    const bool third = beats(c, ab);
+    const float abc = third ? c : ab;
+    const bool fourth = beats(d, abc);
+    const float g = dy[i] + 0.0f;  // the reference's sums begin with 0: -0 becomes 0
+    dx[2 * i] = second | third | fourth ? 0.0f : g;
+    dx[2 * i + 1] = second & !third & !fourth ? g : 0.0f;
+    dxBelow[2 * i] = third & !fourth ? g : 0.0f;
+    dxBelow[2 * i + 1] = fourth ? g : 0.0f;
+  }
+}
+
+// --- transposing ---
+
+constexpr std::int64_t kTransposeBlock = 8;
+typedef float OctOfFloat __attribute__((vector_size(32)));
+
+/// to[i * toStride + j] = from[i + j * fromStride] for 8 x 8 values of 4 bytes: in registers, pairs, quads,
+/// halves.
+MSDBG_INLINE void transposeBlockBody(const float* from, std::int64_t fromStride, float* to,
+                                     std::int64_t toStride) {
+  typedef std::int32_t Order __attribute__((vector_size(32)));
+  OctOfFloat r[8], s[8];
+  for (int j = 0; j < 8; ++j) std::memcpy(&r[j], from + j * fromStride, sizeof r[j]);
+  const Order lowPairs = {0, 8, 1, 9, 4, 12, 5, 13}, highPairs = {2, 10, 3, 11, 6, 14, 7, 15};
+  for (int j = 0; j < 8; j += 2) {
+    s[j] = __builtin_shuffle(r[j], r[j + 1], lowPairs);
+    s[j + 1] = __builtin_shuffle(r[j], r[j + 1], highPairs);
+  }
+  const Order lowQuads = {0, 1, 8, 9, 4, 5, 12, 13}, highQuads = {2, 3, 10, 11, 6, 7, 14, 15};
+  for (int h = 0; h < 8; h += 4)
+    for (int k = 0; k < 2; ++k) {
+      r[h + 2 * k] = __builtin_shuffle(s[h + k], s[h + k + 2], lowQuads);
+      r[h + 2 * k + 1] = __builtin_shuffle(s[h + k], s[h + k + 2], highQuads);
+    }
+  const Order lowHalves = {0, 1, 2, 3, 8, 9, 10, 11}, highHalves = {4, 5, 6, 7, 12, 13, 14, 15};
+  for (int k = 0; k < 4; ++k) {
+    s[k] = __builtin_shuffle(r[k], r[k + 4], lowHalves);
+    s[k + 4] = __builtin_shuffle(r[k], r[k + 4], highHalves);
+  }
+  for (int i = 0; i < 8; ++i) std::memcpy(to + i * toStride, &s[i], sizeof s[i]);
+}
+
 }  // namespace msdbg::core::cpu

@@ -90,7 +90,9 @@ MSDBG_SIMD_CLONES void addNormalRowTile(const float* dy, const float* x, double 
   addNormalRowBody(dy, x, mean, inverse, products, sums, n);
 }
 
-MSDBG_SIMD_CLONES void adamTile(const AdamStep& s, const AdamArrays& a, int64_t n) { adamBody(s, a, n); }
+MSDBG_SIMD_CLONES void adamTile(const AdamStep& s, const AdamArrays& a, int64_t n) {
+  adamBody(s, a.p, a.g, a.mean, a.square, a.next, a.nextMean, a.nextSquare, n);
+}
 MSDBG_SIMD_CLONES void sgdTile(const SgdSettings& s, const float* p, const float* g, float* next, int64_t n) {
   sgdBody(s, p, g, next, n);
 }
@@ -109,6 +111,11 @@ MSDBG_SIMD_CLONES void poolRowTile(const float* x, int32_t first, int32_t stride
     default:
       return poolRowBody<0>(x, first, stride, best, index, n);
   }
+}
+
+MSDBG_SIMD_CLONES void transposeBlockTile(const float* from, int64_t fromStride, float* to,
+                                          int64_t toStride) {
+  transposeBlockBody(from, fromStride, to, toStride);
 }
 
 }  // namespace msdbg::core::cpu

@@ -71,5 +71,9 @@ void sgdMomentumTile(const SgdSettings& s, const float* p, const float* g, const
 
 void poolRowTile(const float* x, std::int32_t first, std::int32_t stride, float* best, std::int32_t* index,
                  std::int64_t n);
+void maxOfPairsTile(const float* x, std::int64_t rowStride, float* y, std::int64_t n);
+void routePairsTile(const float* x, std::int64_t rowStride, const float* dy, float* dx, std::int64_t n);
+
+void transposeBlockTile(const float* from, std::int64_t fromStride, float* to, std::int64_t toStride);
 
 }  // namespace msdbg::core::cpu

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core_engine/cpu/tile_kernels.h"
 #include "tests/cpu/kernel_harness.h"
 
 using namespace msdbg::core;
@@ -22,7 +23,8 @@ const PoolCase kCases[] = {
     {{2, 3, 8, 8}, {2, 2}, {2, 2}, {0, 0, 0, 0}},   {{1, 2, 7, 9}, {3, 3}, {1, 1}, {1, 1, 1, 1}},
     {{3, 1, 9, 5}, {3, 2}, {2, 3}, {1, 0, 2, 1}},   {{2, 2, 5, 5}, {5, 5}, {1, 1}, {4, 4, 4, 4}},
     {{1, 1, 1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},   {{64, 16, 16, 16}, {3, 3}, {2, 2}, {0, 0, 0, 0}},
-    {{2, 1, 40, 41}, {2, 4}, {1, 4}, {0, 2, 0, 1}},
+    {{2, 1, 40, 41}, {2, 4}, {1, 4}, {0, 2, 0, 1}}, {{2, 3, 28, 28}, {2, 2}, {2, 2}, {0, 0, 0, 0}},
+    {{1, 2, 6, 70}, {2, 2}, {2, 2}, {0, 0, 0, 0}},
 };
 
 /// Flat index of the window's first NaN, else first maximum, straight from the definition.
@@ -84,5 +86,22 @@ TEST_CASE("NaN beats everything in MaxPool, the first one gets the gradient; win
     requireAgreement(c, x);
     for (float& v : data) v = -kInf;
     requireAgreement(c, x);
+  }
+}
+
+TEST_CASE("2 x 2 windows give the same bits by masks and by the plain loop, signs of zero too") {
+  for (std::int64_t n = 1; n <= 40; ++n) {
+    Tensor x = numbers({2, 2 * n}, 5, 3), dy = numbers({n}, 6);
+    const auto values = x.data<float>();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = i % 7 == 0 ? kNan : i % 4 == 0 ? -0.0f : std::round(values[i]);
+    dy.data<float>()[0] = -0.0f;
+    Tensor y = Tensor::zeros(DType::Float32, {n}), plainY = y.clone(), dx = x.clone(), plainDx = x.clone();
+    cpu::maxOfPairsTile(values.data(), 2 * n, y.data<float>().data(), n);
+    cpu::maxOfPairsBody(values.data(), 2 * n, plainY.data<float>().data(), n);
+    CHECK(sameBits(y, plainY));
+    cpu::routePairsTile(values.data(), 2 * n, dy.data<float>().data(), dx.data<float>().data(), n);
+    cpu::routePairsBody(values.data(), 2 * n, dy.data<float>().data(), plainDx.data<float>().data(), n);
+    CHECK(sameBits(dx, plainDx));
   }
 }

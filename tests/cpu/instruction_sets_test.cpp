@@ -120,10 +120,8 @@ MSDBG_INLINE void normalisations(const Inputs& in, Results& r) {
   r.sums.insert(r.sums.end(), products.begin(), products.end());
   r.sums.insert(r.sums.end(), sums.begin(), sums.end());
   const AdamStep step{0.9, 0.999, 1e-8, 0.01, 0.995, 1e-3, 0.4};
-  adamBody(
-      step,
-      {in.a.data(), in.b.data(), in.b.data(), in.positive.data(), next.data(), mean.data(), square.data()},
-      kCount);
+  adamBody(step, in.a.data(), in.b.data(), in.b.data(), in.positive.data(), next.data(), mean.data(),
+           square.data(), kCount);
   keep(next);
   keep(mean);
   keep(square);
