@@ -11,6 +11,7 @@
 #include "core_engine/base/text.h"
 #include "core_engine/passes/pipeline.h"
 #include "core_engine/plan/pipeline.h"
+#include "core_engine/runtime/backend.h"
 #include "core_engine/train/trainer.h"
 
 namespace msdbg::app {
@@ -49,6 +50,10 @@ Result<Compiled> compileModel(const CompileOptions& options) {
   core::PlanOptions planned;
   planned.keep = core::readAfterIteration(compiled.graph, lossId);
   MSDBG_ASSIGN(planned.choices, options.plan.read());
+  const std::shared_ptr<core::Backend> kernels = core::makeCpuBackend();
+  planned.layouts = [kernels](const core::Graph& graph, const core::Node& node) {
+    return kernels->layouts(graph, node);
+  };
   compiled.planPasses.texts = texts;
   MSDBG_ASSIGN(compiled.plan, core::makePlan(compiled.graph, planned, &compiled.planPasses));
   return compiled;

@@ -35,17 +35,48 @@ std::string objection(const KernelRow& row, const TensorInfo& tensor) {
   return "";
 }
 
+std::string objection(const KernelRow& row, const Graph& graph, const Node& node) {
+  for (const std::vector<TensorId>* ids : {&node.inputs, &node.outputs})
+    for (TensorId id : *ids)
+      if (std::string why = objection(row, graph.tensor(id)); !why.empty()) return why;
+  return "";
+}
+
+/// Why the row has no kernel for tensors that lie so; "" if it has.
+std::string layoutObjection(const KernelRow& row, const Graph& graph, const Node& node,
+                            const Layouts& layouts) {
+  const LayoutPorts ports = layoutPorts(row, graph, node);
+  std::size_t blocked = 0;
+  for (const std::vector<TensorId>* ids : {&node.inputs, &node.outputs})
+    for (const TensorId id : *ids) {
+      if (layoutOf(layouts, id) == Layout::kRowMajor) continue;
+      ++blocked;
+      if (!std::ranges::count(ports.each, id) && !std::ranges::count(ports.alike, id))
+        return graph.tensor(id).fullName() + " does not lie row-major";
+    }
+  const bool mixed = !ports.alike.empty() && blocked != 0 && blocked != ports.alike.size();
+  return mixed ? "its tensors do not lie alike" : "";
+}
+
 class CpuBackend : public Backend {
  public:
   std::string name() const override { return "cpu"; }
 
-  Answer compile(const Graph& graph, const Node& node, int threads) override {
+  using Backend::compile;
+  Answer compile(const Graph& graph, const Node& node, int threads, const Layouts& layouts) override {
     const KernelRow* row = findRow(node.opType);
     if (!row) return decline("there is no fast kernel for " + node.opType);
-    for (const std::vector<TensorId>* ids : {&node.inputs, &node.outputs})
-      for (TensorId id : *ids)
-        if (std::string why = objection(*row, graph.tensor(id)); !why.empty()) return decline(std::move(why));
-    return row->make({graph, node, std::max(threads, 1), m_dnnl});
+    if (std::string why = objection(*row, graph, node); !why.empty()) return decline(std::move(why));
+    if (std::string why = layoutObjection(*row, graph, node, layouts); !why.empty())
+      return decline(std::move(why));
+    return row->make({graph, node, std::max(threads, 1), m_dnnl, layouts});
+  }
+
+  LayoutPorts layouts(const Graph& graph, const Node& node) const override {
+    static const bool blocks16 = hasAvx512Convolutions();
+    const KernelRow* row = findRow(node.opType);
+    if (!blocks16 || !row || !objection(*row, graph, node).empty()) return {};
+    return layoutPorts(*row, graph, node);
   }
 
  private:

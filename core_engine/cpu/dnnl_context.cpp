@@ -148,6 +148,14 @@ OmpThreads::~OmpThreads() {
 dnnl::memory::desc rowMajor(const Shape& shape) {
   return {dimsOf(shape), dnnl::memory::data_type::f32, shape.strides()};
 }
+dnnl::memory::desc lyingAs(const Shape& shape, Layout layout) {
+  if (layout == Layout::kRowMajor) return rowMajor(shape);
+  return {dimsOf(shape), dnnl::memory::data_type::f32, dnnl::memory::format_tag::nChw16c};
+}
+bool hasAvx512Convolutions() {
+  const auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);  // values are sets of features
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
+}
 dnnl::memory::desc anyFormat(const Shape& shape) {
   return {dimsOf(shape), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
 }

@@ -49,9 +49,9 @@ dnnl::convolution_forward::primitive_desc forward(const CompileRequest& r, const
 Backend::Answer makeForward(const CompileRequest& r, const ConvDescription& d) {
   const Shape* bias = r.hasInput(2) ? &r.input(2).shape : nullptr;
   const auto p = forward(r, d, bias);
-  std::vector<DnnlArgument> arguments{{DNNL_ARG_SRC, false, 0, rowMajor(d.x), p.src_desc()},
+  std::vector<DnnlArgument> arguments{{DNNL_ARG_SRC, false, 0, lyingAs(d.x, r.inputLayout(0)), p.src_desc()},
                                       {DNNL_ARG_WEIGHTS, false, 1, rowMajor(d.weight), p.weights_desc()},
-                                      {DNNL_ARG_DST, true, 0, rowMajor(d.y), p.dst_desc()}};
+                                      {DNNL_ARG_DST, true, 0, lyingAs(d.y, r.outputLayout()), p.dst_desc()}};
   if (bias) arguments.push_back({DNNL_ARG_BIAS, false, 2, rowMajor(*bias), p.bias_desc()});
   return dnnlKernel(r, dnnl::convolution_forward(p), p.impl_info_str(), p.scratchpad_desc(),
                     std::move(arguments));
@@ -64,9 +64,9 @@ Backend::Answer makeGradInput(const CompileRequest& r, const ConvDescription& d)
   const dnnl::convolution_backward_data::primitive_desc p(description, userScratchpad(), r.dnnl->engine(),
                                                           forward(r, d, nullptr));
   return dnnlKernel(r, dnnl::convolution_backward_data(p), p.impl_info_str(), p.scratchpad_desc(),
-                    {{DNNL_ARG_DIFF_DST, false, 0, rowMajor(d.y), p.diff_dst_desc()},
+                    {{DNNL_ARG_DIFF_DST, false, 0, lyingAs(d.y, r.inputLayout(0)), p.diff_dst_desc()},
                      {DNNL_ARG_WEIGHTS, false, 1, rowMajor(d.weight), p.weights_desc()},
-                     {DNNL_ARG_DIFF_SRC, true, 0, rowMajor(d.x), p.diff_src_desc()}});
+                     {DNNL_ARG_DIFF_SRC, true, 0, lyingAs(d.x, r.outputLayout()), p.diff_src_desc()}});
 }
 
 Backend::Answer makeGradWeight(const CompileRequest& r, const ConvDescription& d) {
@@ -76,8 +76,8 @@ Backend::Answer makeGradWeight(const CompileRequest& r, const ConvDescription& d
   const dnnl::convolution_backward_weights::primitive_desc p(description, userScratchpad(), r.dnnl->engine(),
                                                              forward(r, d, nullptr));
   return dnnlKernel(r, dnnl::convolution_backward_weights(p), p.impl_info_str(), p.scratchpad_desc(),
-                    {{DNNL_ARG_DIFF_DST, false, 0, rowMajor(d.y), p.diff_dst_desc()},
-                     {DNNL_ARG_SRC, false, 1, rowMajor(d.x), p.src_desc()},
+                    {{DNNL_ARG_DIFF_DST, false, 0, lyingAs(d.y, r.inputLayout(0)), p.diff_dst_desc()},
+                     {DNNL_ARG_SRC, false, 1, lyingAs(d.x, r.inputLayout(1)), p.src_desc()},
                      {DNNL_ARG_DIFF_WEIGHTS, true, 0, rowMajor(d.weight), p.diff_weights_desc()}});
 }
 

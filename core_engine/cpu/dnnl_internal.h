@@ -52,6 +52,10 @@ struct DnnlArgument {
 };
 
 dnnl::memory::desc rowMajor(const Shape& shape);
+/// Of a tensor as it lies.
+dnnl::memory::desc lyingAs(const Shape& shape, Layout layout);
+/// Whether convolutions want channels of 16: oneDNN uses AVX-512.
+bool hasAvx512Convolutions();
 /// Any format that oneDNN likes best.
 dnnl::memory::desc anyFormat(const Shape& shape);
 dnnl::primitive_attr userScratchpad();

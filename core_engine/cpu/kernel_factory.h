@@ -22,13 +22,23 @@ struct CompileRequest {
   int threads;
   std::shared_ptr<DnnlContext>
       dnnl;  // engine, stream and work memory that all oneDNN kernels of a backend share
+  const Layouts& layouts;
 
+  Layout inputLayout(std::size_t i) const { return layoutOf(layouts, node.inputs[i]); }
+  Layout outputLayout(std::size_t i = 0) const { return layoutOf(layouts, node.outputs[i]); }
   const TensorInfo& input(std::size_t i) const { return graph.tensor(node.inputs[i]); }
   const TensorInfo& output(std::size_t i = 0) const { return graph.tensor(node.outputs[i]); }
   bool hasInput(std::size_t i) const { return i < node.inputs.size(); }
 };
 
 using KernelFactory = Backend::Answer (*)(const CompileRequest& request);
+
+/// What the kernel knows beside row-major (layout_ports.cpp).
+enum class KnownLayouts {
+  kRowMajor,
+  kConvolution,  // activations in channels of 16, each by itself
+  kAlike,        // all four-dimensional tensors of one shape in channels of 16, or none
+};
 
 enum class DTypes {
   kFloat32,  // every floating tensor of the node must be float32
@@ -39,7 +49,10 @@ struct KernelRow {
   std::string_view opType;
   KernelFactory make;
   DTypes dtypes = DTypes::kFloat32;
+  KnownLayouts layouts = KnownLayouts::kRowMajor;
 };
+/// Of a node whose dtypes and shapes the row takes.
+LayoutPorts layoutPorts(const KernelRow& row, const Graph& graph, const Node& node);
 std::span<const KernelRow> builtinKernels();
 
 inline Backend::Answer decline(std::string reason) { return {nullptr, std::move(reason)}; }

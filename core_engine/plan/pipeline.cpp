@@ -39,7 +39,8 @@ void PassNotes::refuse(const std::string& reason) {
 
 std::span<const PlanPass> planPasses() {
   static const PlanPass kPasses[] = {identitiesPass(),      commonSubexpressionsPass(), deadNodesPass(),
-                                     constantFoldingPass(), recomputationPass(),        memoryPass()};
+                                     constantFoldingPass(), recomputationPass(),        layoutPass(),
+                                     memoryPass()};
   return kPasses;
 }
 

@@ -51,6 +51,7 @@ PlanPass commonSubexpressionsPass();  // common_subexpressions.cpp
 PlanPass deadNodesPass();             // dead_nodes.cpp
 PlanPass constantFoldingPass();       // constant_folding.cpp
 PlanPass recomputationPass();         // recomputation.cpp
+PlanPass layoutPass();                // layout.cpp
 PlanPass memoryPass();                // memory.cpp
 
 }  // namespace msdbg::core

@@ -5,9 +5,10 @@
 namespace msdbg::core {
 namespace {
 
-std::string typeText(const TensorInfo& info) {
+std::string typeText(const TensorInfo& info, Layout layout) {
   std::vector<std::string> dims;
   for (const std::int64_t d : info.shape.dims()) dims.push_back(std::to_string(d));
+  if (layout == Layout::kChannels16) dims[1] += "c";
   return std::string(dtypeName(info.dtype)) + "[" + join(dims, ",") + "]";
 }
 
@@ -38,7 +39,7 @@ std::string doesText(const Graph& graph, const PlanStep& step) {
 std::string outputsText(const Graph& graph, const Plan& plan, const Node& node) {
   std::vector<std::string> texts;
   for (const TensorId id : node.outputs) {
-    std::string text = typeText(graph.tensor(id));
+    std::string text = typeText(graph.tensor(id), plan.layouts[id.index()]);
     for (const std::int64_t buffer : {plan.bufferOf[id.index()], plan.secondBufferOf[id.index()]})
       if (buffer != Plan::kOwnMemory) text += "@" + std::to_string(buffer);
     texts.push_back(std::move(text));
@@ -69,6 +70,7 @@ Plan plainPlan(const Graph& graph) {
   for (const Node& node : graph.nodes()) plan.steps.push_back({node.id, How::kRun, node.inputs, {}, {}});
   plan.bufferOf.assign(graph.tensors().size(), Plan::kOwnMemory);
   plan.secondBufferOf = plan.bufferOf;
+  plan.layouts.assign(graph.tensors().size(), Layout::kRowMajor);
   return plan;
 }
 

@@ -6,11 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core_engine/graph/graph.h"
+#include "core_engine/graph/layout.h"
 #include "core_engine/plan/pass_selection.h"
 
 namespace msdbg::core {
@@ -45,6 +47,7 @@ struct Plan {
   std::vector<std::int64_t> bufferOf;        // by TensorId: index in `buffers`, or kOwnMemory
   std::vector<std::int64_t> secondBufferOf;  // the same from when it was computed again
   std::vector<PlanBuffer> buffers;
+  Layouts layouts;  // by TensorId: how the values lie between kernels
 
   /// The tensor whose memory this one's value lies in: itself, or what its step shares.
   TensorId rootOf(const Graph& graph, TensorId tensor) const;
@@ -56,19 +59,21 @@ struct PlanOptions {
                                                    // values; without a list: every tensor
   std::vector<NodeId> pinned = {};                 // run as they are: faults are planted there
   PlanChoices choices = {};
+  /// What the kernels know of layouts; empty: they know row-major only.
+  std::function<LayoutPorts(const Graph&, const Node&)> layouts = {};
 };
 
 /// Every node runs its kernel.
 Plan plainPlan(const Graph& graph);
 /// A plan that cannot be executed is kInternal, naming the node and the broken rule: steps are the graph's
 /// nodes in order, what a step reads or shares precedes it and has the type that the node expects, pinned
-/// nodes run, collectives and updates run, what is computed again is a forward node that runs, tensors in one
-/// buffer fit it and are never needed at once.
+/// nodes run, collectives and updates run, only what a kernel makes is in another layout, what is computed
+/// again is a forward node that runs, tensors in one buffer fit it and are never needed at once.
 Status verifyPlan(const Graph& graph, const PlanOptions& options, const Plan& plan);
 
 /// One line a step: `%12 = run Relu(network/fc1/Gemm-op1:0) -> float32[64,100]@3  # network/fc1/Relu-op1`,
-/// where @3 is the number of a buffer; nothing is said of memory of its own. A step before which others are
-/// computed again ends in `again %3 %4`. Deterministic.
+/// where @3 is the number of a buffer and [64,16c,32,32] says channels of 16; nothing is said of memory of
+/// its own. A step before which others are computed again ends in `again %3 %4`. Deterministic.
 std::string planText(const Graph& graph, const Plan& plan);
 
 /// The kernels of a plan, in the order of their steps; `nameOf(node)` names those that run. A view has a

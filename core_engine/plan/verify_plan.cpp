@@ -14,11 +14,13 @@ class PlanVerifier {
 
   Status run() {
     if (m_plan.steps.size() != m_graph.nodes().size() || m_plan.bufferOf.size() != m_graph.tensors().size() ||
-        m_plan.secondBufferOf.size() != m_graph.tensors().size())
+        m_plan.secondBufferOf.size() != m_graph.tensors().size() ||
+        m_plan.layouts.size() != m_graph.tensors().size())
       return Error(ErrorCode::kInternal, "plan of " + m_graph.name() +
                                              ": its tables are not as long as the "
                                              "graph's");
     for (std::size_t i = 0; i < m_plan.steps.size() && m_status.ok(); ++i) checkStep(m_plan.steps[i], i);
+    for (const TensorInfo& info : m_graph.tensors()) checkLayout(info);
     if (m_options.keep)
       for (const TensorId id : *m_options.keep) checkKept(id);
     if (m_status.ok()) checkBuffers();
@@ -52,6 +54,9 @@ class PlanVerifier {
     const bool mustRun =
         isPinned(m_options, node.id) || node.phase == Phase::kCollective || writesNextValue(m_graph, node);
     if (mustRun && step.how != How::kRun) return fail(step, "must run, but does not");
+    if (isPinned(m_options, node.id) || (step.how != How::kRun && step.how != How::kWatched))
+      for (const std::vector<TensorId>* ids : {&step.inputs, &step.shares, &node.outputs})
+        checkRowMajor(step, *ids);
     if (step.how == How::kView || step.how == How::kSame) return checkShares(step, node);
     checkInputs(step, node);
   }
@@ -87,8 +92,24 @@ class PlanVerifier {
     }
   }
 
+  bool isRowMajor(TensorId id) const { return m_plan.layouts[id.index()] == Layout::kRowMajor; }
+  void checkLayout(const TensorInfo& info) {
+    if (isRowMajor(info.id)) return;
+    if (info.isSource())
+      m_status = Error(ErrorCode::kInternal, "plan: " + info.fullName() + " is a source in another layout");
+    else if (!canBeChannels16(info))
+      fail(m_plan.steps[info.producer.index()], "has an output that cannot be in channels of 16");
+  }
+  /// What stays where it is, or is looked at from outside, is row-major.
+  void checkRowMajor(const PlanStep& step, const std::vector<TensorId>& ids) {
+    for (const TensorId id : ids)
+      if (!isRowMajor(id)) fail(step, "meets " + nameOf(id) + " in another layout than row-major");
+  }
+
   void checkKept(TensorId id) {
     const TensorId root = m_plan.rootOf(m_graph, id);
+    if (!isRowMajor(root))
+      return fail(m_plan.steps[m_graph.tensor(root).producer.index()], "is kept in another layout");
     const PlanStep* maker = makerOf(id);
     if (!maker) return;
     if (maker->how == How::kWatched) fail(*maker, "is computed only where observed, but is to be kept");

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core_engine/graph/layout.h"
 #include "core_engine/ops/op.h"
 
 namespace msdbg::core {
@@ -30,7 +31,13 @@ class Backend {
     std::unique_ptr<KernelImpl> kernel;
     std::string declined;
   };
-  virtual Answer compile(const Graph& graph, const Node& node, int threads) = 0;
+  Answer compile(const Graph& graph, const Node& node, int threads) {
+    return compile(graph, node, threads, {});
+  }
+  /// The same for tensors that lie otherwise than row-major; a backend that knows no such kernel declines.
+  virtual Answer compile(const Graph& graph, const Node& node, int threads, const Layouts& layouts) = 0;
+  /// What it has kernels for.
+  virtual LayoutPorts layouts(const Graph&, const Node&) const { return {}; }
 };
 
 std::unique_ptr<Backend> makeReferenceBackend();

@@ -7,6 +7,7 @@
 
 #include "core_engine/distributed/communicator.h"
 #include "core_engine/plan/pipeline.h"
+#include "core_engine/runtime/layout_adapter.h"
 #include "core_engine/runtime/plan_memory.h"
 
 namespace msdbg::core {
@@ -42,6 +43,7 @@ struct Executor::Impl {
   FaultInjector faults;
   Plan plan;
   PlanMemory memory;
+  std::shared_ptr<LayoutScratch> scratch = std::make_shared<LayoutScratch>();
   std::vector<Step> steps;      // by NodeId
   std::vector<double> seconds;  // by KernelId; empty: profile off
   RunState state;
@@ -55,7 +57,10 @@ struct Executor::Impl {
     MSDBG_ASSIGN(faults, FaultInjector::bind(options.faults, graph, options.rank));
     if (options.backend == BackendKind::kFast) backends.push_back(makeCpuBackend());
     backends.push_back(makeReferenceBackend());
-    MSDBG_ASSIGN(plan, makePlan(graph, {options.keep, faults.targets(), options.choices}));
+    MSDBG_ASSIGN(
+        plan,
+        makePlan(graph, {options.keep, faults.targets(), options.choices,
+                         [this](const Graph& g, const Node& n) { return backends.front()->layouts(g, n); }}));
     memory = PlanMemory::allocate(graph, plan, options.seed);
     return compile();
   }
@@ -69,7 +74,7 @@ struct Executor::Impl {
       for (TensorId id : node.outputs) step.outputs.push_back(&memory.tensors[id.index()]);
       takeTurns(step);
       if (planned.shares.empty()) {
-        MSDBG_ASSIGN(step.kernel, compileNode(node));
+        MSDBG_ASSIGN(step.kernel, compileStep(planned, node));
       }
       names.push_back(step.kernel ? step.kernel->name() : "");
       steps.push_back(std::move(step));
@@ -96,7 +101,25 @@ struct Executor::Impl {
     return found;
   }
 
-  Result<std::unique_ptr<KernelImpl>> compileNode(const Node& node) {
+  Result<std::unique_ptr<KernelImpl>> compileStep(const PlanStep& planned, const Node& node) {
+    const std::vector<bool> inputs = blocked(planned.inputs), outputs = blocked(node.outputs);
+    const bool adapted = std::ranges::count(inputs, true) + std::ranges::count(outputs, true) > 0;
+    if (adapted && planned.inputs == node.inputs) {
+      Backend::Answer answer = backends.front()->compile(graph, node, options.threads, plan.layouts);
+      if (answer.kernel) return std::move(answer.kernel);
+    }
+    MSDBG_ASSIGN(std::unique_ptr<KernelImpl> kernel, compileRowMajor(node));
+    if (!adapted) return kernel;
+    return adaptLayouts(std::move(kernel), inputs, outputs, scratch);
+  }
+
+  std::vector<bool> blocked(const std::vector<TensorId>& ids) const {
+    std::vector<bool> flags;
+    for (const TensorId id : ids) flags.push_back(plan.layouts[id.index()] != Layout::kRowMajor);
+    return flags;
+  }
+
+  Result<std::unique_ptr<KernelImpl>> compileRowMajor(const Node& node) {
     std::string reasons;
     for (const auto& backend : backends) {
       Backend::Answer answer = backend->compile(graph, node, options.threads);
@@ -184,9 +207,18 @@ struct Executor::Impl {
   void report(const Node& node, Observer& observer) {
     for (TensorId id : node.outputs) {
       const TensorId previous = graph.tensor(id).updateOf;
-      observer.tensorReady(state.iteration, id, memory.tensors[id.index()],
+      observer.tensorReady(state.iteration, id, rowMajor(id),
                            previous.valid() ? &memory.tensors[previous.index()] : nullptr);
     }
+  }
+
+  /// The value as the graph has it.
+  Tensor rowMajor(TensorId id) {
+    const Tensor& value = memory.tensors[id.index()];
+    if (plan.layouts[id.index()] == Layout::kRowMajor) return value;
+    Tensor shown = scratch->place(0, value.shape());
+    toRowMajor(value, shown, options.threads);
+    return shown;
   }
 
   void reportSources(Observer& observer) {
@@ -260,7 +292,7 @@ Status Executor::share(TensorId id, const Tensor& value) {
   return Ok{};
 }
 
-std::size_t Executor::peakBytes() const { return m_impl->memory.bytes; }
+std::size_t Executor::peakBytes() const { return m_impl->memory.bytes + m_impl->scratch->bytes(); }
 const Plan& Executor::plan() const { return m_impl->plan; }
 
 void Executor::enableProfile(bool on) {

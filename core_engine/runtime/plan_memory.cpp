@@ -74,6 +74,7 @@ class Allocation {
 
   bool lasts(TensorId root) const {
     const TensorInfo& info = m_graph.tensor(root);
+    if (m_plan.layouts[root.index()] != Layout::kRowMajor) return false;
     return info.isSource() || (m_plan.bufferOf[root.index()] == Plan::kOwnMemory &&
                                m_plan.steps[info.producer.index()].how != How::kWatched);
   }

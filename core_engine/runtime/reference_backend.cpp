@@ -16,7 +16,11 @@ class ReferenceKernel : public KernelImpl {
 class ReferenceBackend : public Backend {
  public:
   std::string name() const override { return "reference"; }
-  Answer compile(const Graph&, const Node& node, int) override {
+  using Backend::compile;
+  Answer compile(const Graph&, const Node& node, int, const Layouts& layouts) override {
+    for (const std::vector<TensorId>* ids : {&node.inputs, &node.outputs})
+      for (const TensorId id : *ids)
+        if (layoutOf(layouts, id) != Layout::kRowMajor) return {nullptr, "it knows row-major only"};
     const OpDef* op = findOp(node.opType);
     if (!op) return {nullptr, "operator " + node.opType + " is not known to this engine"};
     if (!op->reference) return {nullptr, "operator " + node.opType + " has no reference kernel"};

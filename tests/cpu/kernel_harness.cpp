@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "core_engine/runtime/layout_adapter.h"
 #include "core_engine/runtime/philox.h"
 
 namespace msdbg::test {
@@ -45,15 +46,33 @@ NodeId addOneNode(Graph& graph, const OneNode& node) {
   return graph.addNode(node.opType, "network", Phase::kForward, inputs, node.attributes, outputs, {});
 }
 
-Ran runOn(Backend& backend, const OneNode& node, const RunState& state) {
+/// Every tensor that the backend takes so in channels of 16.
+Layouts blockedPorts(const Backend& backend, const Graph& graph, const Node& node) {
+  Layouts layouts(graph.tensors().size(), Layout::kRowMajor);
+  const LayoutPorts ports = backend.layouts(graph, node);
+  for (const std::vector<TensorId>* ids : {&ports.each, &ports.alike})
+    for (const TensorId id : *ids) layouts[id.index()] = Layout::kChannels16;
+  return layouts;
+}
+
+Ran runOn(Backend& backend, const OneNode& node, const RunState& state, bool blocked = false) {
   Graph graph("network");
   const Node& n = graph.node(addOneNode(graph, node));
-  Backend::Answer answer = backend.compile(graph, n, state.threads);
+  const Layouts layouts = blocked ? blockedPorts(backend, graph, n) : Layouts{};
+  Backend::Answer answer = backend.compile(graph, n, state.threads, layouts);
   if (!answer.kernel) return {{}, "", answer.declined};
   Ran ran{{}, answer.kernel->name(), ""};
   std::vector<const Tensor*> inputs;
   std::vector<Tensor*> outputs;
-  for (const Tensor& t : node.inputs) inputs.push_back(&t);
+  std::vector<Tensor> given = node.inputs;
+  for (std::size_t i = 0; i < given.size(); ++i)
+    if (layoutOf(layouts, n.inputs[i]) == Layout::kChannels16) {
+      ++ran.blocked;
+      Tensor lying(given[i].dtype(), given[i].shape());
+      toChannels16(given[i], lying, 1);
+      given[i] = lying;
+    }
+  for (const Tensor& t : given) inputs.push_back(&t);
   for (TensorId id : n.outputs) ran.outputs.emplace_back(graph.tensor(id).dtype, graph.tensor(id).shape);
   for (Tensor& t : ran.outputs) {
     std::memset(t.raw(), t.dtype() == DType::Bool ? 0 : 0xFF, t.bytes());
@@ -62,6 +81,13 @@ Ran runOn(Backend& backend, const OneNode& node, const RunState& state) {
   const Status status = answer.kernel->run({n, inputs, outputs, state});
   INFO((status.ok() ? "" : status.error().message()));
   REQUIRE(status.ok());
+  for (std::size_t i = 0; i < ran.outputs.size(); ++i)
+    if (layoutOf(layouts, n.outputs[i]) == Layout::kChannels16) {
+      ++ran.blocked;
+      Tensor shown(ran.outputs[i].dtype(), ran.outputs[i].shape());
+      toRowMajor(ran.outputs[i], shown, 1);
+      ran.outputs[i] = shown;
+    }
   return ran;
 }
 
@@ -75,6 +101,9 @@ RunState stateWith(int threads) {
 
 Ran runFast(const OneNode& node, const RunState& state) { return runOn(*makeCpuBackend(), node, state); }
 Ran runFast(const OneNode& node, int threads) { return runFast(node, stateWith(threads)); }
+Ran runBlocked(const OneNode& node, int threads) {
+  return runOn(*makeCpuBackend(), node, stateWith(threads), true);
+}
 Ran runReference(const OneNode& node, const RunState& state) {
   return runOn(*makeReferenceBackend(), node, state);
 }

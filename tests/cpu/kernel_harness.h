@@ -19,6 +19,7 @@ struct Ran {
   std::vector<core::Tensor> outputs;
   std::string kernel;    // name of the kernel
   std::string declined;  // or why there is none
+  int blocked = 0;       // tensors that lay in channels of 16
 };
 
 core::RunState stateWith(int threads);
@@ -26,6 +27,8 @@ core::RunState stateWith(int threads);
 /// written.
 Ran runFast(const OneNode& node, const core::RunState& state);
 Ran runFast(const OneNode& node, int threads = 2);
+/// The same with every tensor that the backend takes so in channels of 16; inputs and outputs are row-major.
+Ran runBlocked(const OneNode& node, int threads = 2);
 /// The same through OpDef::reference.
 Ran runReference(const OneNode& node, const core::RunState& state);
 /// The single output of a kernel that must exist.

@@ -19,7 +19,7 @@ std::string onIn(const std::string& text) {
 }
 
 constexpr const char* kAll =
-    "identities common_subexpressions dead_nodes constant_folding recomputation memory";
+    "identities common_subexpressions dead_nodes constant_folding recomputation layout memory";
 
 }  // namespace
 
@@ -27,10 +27,12 @@ TEST_CASE("Passes are chosen by names with signs, by names alone, or all or none
   CHECK(onIn("") == kAll);
   CHECK(onIn("all") == kAll);
   CHECK(onIn("none") == "");
-  CHECK(onIn("-memory") == "identities common_subexpressions dead_nodes constant_folding recomputation");
-  CHECK(onIn("-memory,-identities") == "common_subexpressions dead_nodes constant_folding recomputation");
+  CHECK(onIn("-memory") ==
+        "identities common_subexpressions dead_nodes constant_folding recomputation layout");
+  CHECK(onIn("-memory,-identities") ==
+        "common_subexpressions dead_nodes constant_folding recomputation layout");
   CHECK(onIn("+memory,-dead_nodes") ==
-        "identities common_subexpressions constant_folding recomputation memory");
+        "identities common_subexpressions constant_folding recomputation layout memory");
   CHECK(onIn("-memory,+memory") == kAll);
   CHECK(onIn("memory,identities") == "identities memory");
 }
