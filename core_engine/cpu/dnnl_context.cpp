@@ -45,8 +45,9 @@ struct Port {
 class DnnlKernel : public KernelImpl {
  public:
   DnnlKernel(const CompileRequest& request, const dnnl::primitive& primitive,
-             const dnnl::memory::desc& scratchpad, const std::vector<DnnlArgument>& arguments)
-      : m_name("dnnl:" + request.node.opType),
+             const dnnl::memory::desc& scratchpad, const std::vector<DnnlArgument>& arguments,
+             const std::string& suffix)
+      : m_name("dnnl:" + request.node.opType + suffix),
         m_threads(request.threads),
         m_context(request.dnnl),
         m_primitive(primitive),
@@ -167,11 +168,11 @@ dnnl::primitive_attr userScratchpad() {
 
 Backend::Answer dnnlKernel(const CompileRequest& request, const dnnl::primitive& primitive,
                            const std::string& implementation, const dnnl::memory::desc& scratchpad,
-                           std::vector<DnnlArgument> arguments) {
+                           std::vector<DnnlArgument> arguments, const std::string& suffix) {
   if (implementation.find("ref") != std::string::npos)
     return decline("oneDNN has only its slow reference implementation (" + implementation +
                    ") for these shapes");
-  return {std::make_unique<DnnlKernel>(request, primitive, scratchpad, arguments), ""};
+  return {std::make_unique<DnnlKernel>(request, primitive, scratchpad, arguments, suffix), ""};
 }
 
 }  // namespace msdbg::core::cpu

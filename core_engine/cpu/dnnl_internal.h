@@ -60,11 +60,11 @@ bool hasAvx512Convolutions();
 dnnl::memory::desc anyFormat(const Shape& shape);
 dnnl::primitive_attr userScratchpad();
 
-/// Wraps the primitive; named "dnnl:<opType>". Declines oneDNN's own reference implementations (slower than
-/// ours).
+/// Wraps the primitive; named "dnnl:<opType><suffix>". Declines oneDNN's own reference implementations
+/// (slower than ours).
 Backend::Answer dnnlKernel(const CompileRequest& request, const dnnl::primitive& primitive,
                            const std::string& implementation, const dnnl::memory::desc& scratchpad,
-                           std::vector<DnnlArgument> arguments);
+                           std::vector<DnnlArgument> arguments, const std::string& suffix = "");
 
 /// f() -> Answer with the kernel's thread count set; what oneDNN throws becomes the reason for declining.
 template <typename F>

@@ -55,10 +55,7 @@ class MemoryPlan {
   using Ending = std::vector<std::vector<std::int64_t>>;
   static Key keyOf(const PlanBuffer& buffer) { return {buffer.dtype, buffer.elements}; }
 
-  bool mayTakeTurns(const PlanStep& step) const {
-    return (step.how == How::kRun || step.how == How::kWatched) &&
-           !writesNextValue(m_graph, m_graph.node(step.node));
-  }
+  bool mayTakeTurns(const PlanStep& step) const { return step.how == How::kRun || step.how == How::kWatched; }
 
   void noteReads(const PlanStep& step, std::size_t at) {
     for (const std::vector<TensorId>* ids : {&step.inputs, &step.shares})
@@ -72,7 +69,8 @@ class MemoryPlan {
     for (const TensorId id : node.outputs) {
       const TensorInfo& info = m_graph.tensor(id);
       const PlanBuffer wanted{info.dtype, info.shape.elements()};
-      if (wanted.elements < kSmallestElements || m_last[id.index()] == kForEver) continue;
+      const bool stays = info.updateOf.valid() || m_last[id.index()] == kForEver;
+      if (wanted.elements < kSmallestElements || stays) continue;
       m_plan.bufferOf[id.index()] = take(wanted, std::max(m_last[id.index()], step), ending);
       m_tensors.push_back(id);
       m_bytes += wanted.bytes();
