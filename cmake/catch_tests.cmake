@@ -6,7 +6,11 @@ function(msdbg_discover_tests program)
   set(environment "GOMP_SPINCOUNT=1000") # tests share the cores; see core_engine/base/openmp_waiting.h
   if(MSDBG_SANITIZE)
     list(APPEND environment "LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/support/lsan.supp:print_suppressions=0"
-                    "TSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/support/tsan.supp")
+                    "TSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/support/tsan.supp:die_after_fork=0")
+  endif()
+  if(MSDBG_SANITIZE STREQUAL "thread")
+    # Barriers of GCC's OpenMP are invisible to it: teams of one leave the threads that we make ourselves.
+    list(APPEND environment "OMP_THREAD_LIMIT=1")
   endif()
   add_custom_command(TARGET ${program} POST_BUILD
     COMMAND ${CMAKE_COMMAND} "-DPROGRAM=$<TARGET_FILE:${program}>" "-DNAME=${program}" "-DOUTPUT=${list}"

@@ -276,24 +276,20 @@ typedef float OctOfFloat __attribute__((vector_size(32)));
 /// halves.
 MSDBG_INLINE void transposeBlockBody(const float* from, std::int64_t fromStride, float* to,
                                      std::int64_t toStride) {
-  typedef std::int32_t Order __attribute__((vector_size(32)));
   OctOfFloat r[8], s[8];
   for (int j = 0; j < 8; ++j) std::memcpy(&r[j], from + j * fromStride, sizeof r[j]);
-  const Order lowPairs = {0, 8, 1, 9, 4, 12, 5, 13}, highPairs = {2, 10, 3, 11, 6, 14, 7, 15};
   for (int j = 0; j < 8; j += 2) {
-    s[j] = __builtin_shuffle(r[j], r[j + 1], lowPairs);
-    s[j + 1] = __builtin_shuffle(r[j], r[j + 1], highPairs);
+    s[j] = __builtin_shufflevector(r[j], r[j + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    s[j + 1] = __builtin_shufflevector(r[j], r[j + 1], 2, 10, 3, 11, 6, 14, 7, 15);
   }
-  const Order lowQuads = {0, 1, 8, 9, 4, 5, 12, 13}, highQuads = {2, 3, 10, 11, 6, 7, 14, 15};
   for (int h = 0; h < 8; h += 4)
     for (int k = 0; k < 2; ++k) {
-      r[h + 2 * k] = __builtin_shuffle(s[h + k], s[h + k + 2], lowQuads);
-      r[h + 2 * k + 1] = __builtin_shuffle(s[h + k], s[h + k + 2], highQuads);
+      r[h + 2 * k] = __builtin_shufflevector(s[h + k], s[h + k + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+      r[h + 2 * k + 1] = __builtin_shufflevector(s[h + k], s[h + k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
     }
-  const Order lowHalves = {0, 1, 2, 3, 8, 9, 10, 11}, highHalves = {4, 5, 6, 7, 12, 13, 14, 15};
   for (int k = 0; k < 4; ++k) {
-    s[k] = __builtin_shuffle(r[k], r[k + 4], lowHalves);
-    s[k + 4] = __builtin_shuffle(r[k], r[k + 4], highHalves);
+    s[k] = __builtin_shufflevector(r[k], r[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    s[k + 4] = __builtin_shufflevector(r[k], r[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
   }
   for (int i = 0; i < 8; ++i) std::memcpy(to + i * toStride, &s[i], sizeof s[i]);
 }

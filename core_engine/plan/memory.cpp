@@ -1,7 +1,7 @@
 // Tensors whose lives do not overlap take turns in one buffer. A tensor lives from the step that computes it
 // to the last that reads it or a view of it; an observer sees it right after it was computed, so observing
-// lengthens no life. What is computed again has a life each time. Buffers hold one dtype and size: a step's
-// tensors repeat a few shapes many times.
+// lengthens no life. What is computed again has a life each time. A buffer has one dtype and the size of the
+// largest that lies in it.
 //   a = f(x), b = g(a), c = h(b)  ->  a and c in buffer 0, b in buffer 1
 #include <algorithm>
 #include <map>
@@ -15,6 +15,10 @@ namespace {
 
 /// Below this a buffer is not worth its bookkeeping, and a small value stays readable after the iteration.
 constexpr std::int64_t kSmallestElements = 1024;
+
+/// A tensor takes no buffer larger than so many times its size: a larger one will come that needs it. (2 is
+/// the best of 1 to 8 for the built-in models together.)
+constexpr std::int64_t kMostWaste = 2;
 
 constexpr std::size_t kForEver = SIZE_MAX;
 
@@ -51,10 +55,7 @@ class MemoryPlan {
   std::size_t bytesAtOnce() const { return m_mostAtOnce; }  // what no placing could go below
 
  private:
-  using Key = std::pair<DType, std::int64_t>;
   using Ending = std::vector<std::vector<std::int64_t>>;
-  static Key keyOf(const PlanBuffer& buffer) { return {buffer.dtype, buffer.elements}; }
-
   bool mayTakeTurns(const PlanStep& step) const { return step.how == How::kRun || step.how == How::kWatched; }
 
   void noteReads(const PlanStep& step, std::size_t at) {
@@ -81,30 +82,56 @@ class MemoryPlan {
   void placeAgain(const Node& node, std::size_t step, Ending& ending) {
     for (const TensorId id : node.outputs)
       if (const std::int64_t first = m_plan.bufferOf[id.index()]; first != Plan::kOwnMemory) {
-        const PlanBuffer wanted = m_plan.buffers[static_cast<std::size_t>(first)];
+        const TensorInfo& info = m_graph.tensor(id);
+        const PlanBuffer wanted{info.dtype, info.shape.elements()};
         m_plan.secondBufferOf[id.index()] = take(wanted, std::max(m_lastAgain[id.index()], step), ending);
       }
   }
 
-  /// The buffer of this kind that was freed last: it is the likeliest to be in the cache.
   std::int64_t take(const PlanBuffer& wanted, std::size_t last, Ending& ending) {
-    std::vector<std::int64_t>& free = m_free[keyOf(wanted)];
-    if (free.empty()) {
-      free.push_back(static_cast<std::int64_t>(m_plan.buffers.size()));
-      m_plan.buffers.push_back(wanted);
-    }
-    const std::int64_t buffer = free.back();
-    free.pop_back();
+    const std::int64_t buffer = freeBuffer(wanted);
     ending[last].push_back(buffer);
+    m_held[static_cast<std::size_t>(buffer)] = wanted.bytes();
     m_now += wanted.bytes();
     m_mostAtOnce = std::max(m_mostAtOnce, m_now);
     return buffer;
   }
 
+  std::int64_t freeBuffer(const PlanBuffer& wanted) {
+    std::vector<std::int64_t>& free = m_free[wanted.dtype];
+    const auto best = bestOf(free, wanted.elements);
+    if (best == free.rend()) {
+      m_plan.buffers.push_back(wanted);
+      m_held.push_back(0);
+      return static_cast<std::int64_t>(m_plan.buffers.size()) - 1;
+    }
+    const std::int64_t buffer = *best;
+    free.erase(std::next(best).base());
+    std::int64_t& elements = m_plan.buffers[static_cast<std::size_t>(buffer)].elements;
+    elements = std::max(elements, wanted.elements);
+    return buffer;
+  }
+
+  /// Of the free ones: one of this size, freed last (the likeliest to be in the cache); else the smallest
+  /// that is large enough and not too large; else the largest, which then grows.
+  std::vector<std::int64_t>::reverse_iterator bestOf(std::vector<std::int64_t>& free, std::int64_t elements) {
+    const auto sizeOf = [&](std::int64_t buffer) {
+      return m_plan.buffers[static_cast<std::size_t>(buffer)].elements;
+    };
+    const auto waste = [&](std::int64_t buffer) {
+      const std::int64_t size = sizeOf(buffer);
+      return std::pair(size < elements, std::abs(size - elements));
+    };
+    auto best = free.rend();
+    for (auto it = free.rbegin(); it != free.rend(); ++it)
+      if (sizeOf(*it) <= kMostWaste * elements && (best == free.rend() || waste(*it) < waste(*best)))
+        best = it;
+    return best;
+  }
+
   void release(std::int64_t index) {
-    const PlanBuffer& buffer = m_plan.buffers[static_cast<std::size_t>(index)];
-    m_free[keyOf(buffer)].push_back(index);
-    m_now -= buffer.bytes();
+    m_free[m_plan.buffers[static_cast<std::size_t>(index)].dtype].push_back(index);
+    m_now -= m_held[static_cast<std::size_t>(index)];
   }
 
   const Graph& m_graph;
@@ -112,7 +139,8 @@ class MemoryPlan {
   // By TensorId of roots: the last step that reads the value computed first, and again; the step before
   // which it is computed again.
   std::vector<std::size_t> m_last, m_lastAgain, m_again;
-  std::map<Key, std::vector<std::int64_t>> m_free;
+  std::map<DType, std::vector<std::int64_t>> m_free;  // in the order in which they were freed
+  std::vector<std::size_t> m_held;                    // by buffer: bytes of what lies in it now
   std::vector<TensorId> m_tensors;
   std::size_t m_bytes = 0, m_now = 0, m_mostAtOnce = 0;
 };

@@ -91,8 +91,9 @@ Tensor Tensor::clone() const {
 }
 
 Tensor Tensor::reshaped(Shape shape) const {
-  assert(shape.elements() == m_elements);
+  assert(shape.elements() <= m_elements);
   Tensor view = *this;
+  view.m_elements = shape.elements();
   view.m_shape = std::move(shape);
   return view;
 }

@@ -66,7 +66,7 @@ class Tensor {
   }
 
   Tensor clone() const;
-  Tensor reshaped(Shape shape) const;       // shares storage; same element count
+  Tensor reshaped(Shape shape) const;       // shares storage; as many elements, or its first ones
   Tensor cast(DType dtype) const;           // a converted copy
   double at(std::int64_t flatIndex) const;  // any dtype, as double
 

@@ -173,6 +173,24 @@ TEST_CASE("Tensors of one size take turns in buffers, never while they are neede
         "5 tensors take turns in 2 buffers: 16 kB instead of 41 kB, 25 kB saved; 16 kB are needed at once");
 }
 
+TEST_CASE("A free buffer grows to a larger tensor; a smaller one takes it up to twice its size") {
+  Graph g;
+  const auto chain = [&](const char* name, std::int64_t rows) {
+    const Value a = sigmoid(relu(g.input(name, {rows, 64})));
+    return std::pair(a, reduceSum(a, {}, false));  // only the sum is kept
+  };
+  const auto [first, s1] = chain("x", 32);
+  const auto [larger, s2] = chain("y", 48);
+  const auto [half, s3] = chain("z", 24);
+  const auto [small, s4] = chain("w", 16);
+  const Planned planned = planWith(g, "memory", {s1.id(), s2.id(), s3.id(), s4.id()});
+  for (const Value taking : {first, larger, half}) CHECK(bufferOf(planned, taking) < 2);
+  CHECK(bufferOf(planned, small) >= 2);
+  REQUIRE(planned.plan.buffers.size() == 4);
+  CHECK(planned.plan.buffers[0].elements == 48 * 64);
+  CHECK(planned.plan.buffers[2].elements == 16 * 64);
+}
+
 TEST_CASE("A scope that is computed again gives up its activations until the backward pass needs them") {
   Graph g("net");
   Value x = g.input("x", {32, 64});
