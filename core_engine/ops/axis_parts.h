@@ -1,6 +1,7 @@
 // Concat and Split: one whole tensor and its parts along an axis, copied block by block. Any dtype.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 
 #include "core_engine/ops/elementwise.h"
@@ -20,15 +21,20 @@ inline AxisBytes axisBytes(const Tensor& tensor, std::size_t axis) {
 }
 
 /// f(place in the whole, place in the part, bytes) for each block of part number `part`, which begins at
-/// `offset` along the axis.
+/// `offset` along the axis; large blocks in pieces, so that threads share the single one of the first axis.
 template <typename F>
 void forPartBlocks(const Tensor& whole, const Tensor& part, std::size_t axis, std::int64_t offset,
                    int threads, const F& f) {
   const AxisBytes a = axisBytes(whole, axis);
   const std::int64_t bytes = part.shape()[axis] * a.step, row = whole.shape()[axis] * a.step;
   if (bytes == 0) return;
-  parallelFor(a.outer, threads, 64, [&](std::int64_t i) {
-    f(i * row + offset * a.step, i * bytes, static_cast<std::size_t>(bytes));
+  constexpr std::int64_t kPiece = 64 << 10, kWorthATeam = 256 << 10;
+  const std::int64_t pieces = (bytes + kPiece - 1) / kPiece;
+  const bool shared = a.outer * bytes >= kWorthATeam;
+  parallelFor(a.outer * pieces, shared ? threads : 1, 2, [&](std::int64_t i) {
+    const std::int64_t block = i / pieces, begin = i % pieces * kPiece;
+    f(block * row + offset * a.step + begin, block * bytes + begin,
+      static_cast<std::size_t>(std::min(kPiece, bytes - begin)));
   });
 }
 

@@ -86,3 +86,16 @@ TEST_CASE("Fast casts agree with C++ conversions, others are left to the referen
   const Ran ran = runFast({"Cast", {x}, {{"to", onnxNumber(DType::Int64)}}});
   CHECK(ran.declined == "a cast from float32 to int64 is rare");
 }
+
+TEST_CASE("Split and Concat copy large parts in pieces, along any axis") {
+  for (const std::int64_t axis : {0, 1}) {
+    const Tensor whole = numbers({3, 150'001}, 1);
+    const OneNode split{"Split", {whole}, {{"axis", axis}, {"num_outputs", std::int64_t{3}}}};
+    const Ran parts = runReference(split, stateWith(2));
+    REQUIRE(parts.outputs.size() == 3);
+    const std::int64_t first = axis == 0 ? 150'001 : 50'001;  // of the second part
+    CHECK(parts.outputs[1].at(7) == whole.at(first + 7));
+    const Ran joined = runReference({"Concat", parts.outputs, {{"axis", axis}}}, stateWith(2));
+    CHECK(sameBits(joined.outputs[0], whole));
+  }
+}
