@@ -21,3 +21,11 @@ TEST_CASE("Every input of the fuzzers' corpus is read without a crash and keeps 
     CHECK(count >= 5);
   }
 }
+
+TEST_CASE("The segments that are the fuzzer's seeds are opened, not refused") {
+  for (const char* name : {"worked", "full", "record"}) {
+    CAPTURE(name);
+    const std::string seed = test::readText(test::sourceDir() / "tests/fuzz/corpus/segment" / name);
+    CHECK(fuzz::readSegment(std::as_bytes(std::span(seed.data(), seed.size()))));
+  }
+}

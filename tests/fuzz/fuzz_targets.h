@@ -17,6 +17,9 @@ void fuzzSegment(Bytes input);  // segment_NNNNNN.h5, whole
 void fuzzChunk(Bytes input);    // 3 bytes that say how, then the stored bytes of a chunk
 void fuzzConfig(Bytes input);   // recording.json, and the text of one rule
 
+/// What fuzzSegment does; whether the bytes were accepted.
+bool readSegment(Bytes input);
+
 struct Target {
   const char* name;  // of its corpus: tests/fuzz/corpus/<name>
   void (*run)(Bytes input);

@@ -1,6 +1,5 @@
-// The bytes become a file in memory: HDF5 opens files by name only.
-#include <sys/mman.h>
-#include <unistd.h>
+// The bytes become a file, which is opened as segments are.
+#include <filesystem>
 
 #include "core_engine/tensor/statistics.h"
 #include "dump/hdf5/at_exit.h"
@@ -11,24 +10,13 @@
 namespace msdbg::fuzz {
 namespace {
 
-class MemoryFile {
- public:
-  explicit MemoryFile(Bytes bytes) : m_descriptor(memfd_create("segment", MFD_CLOEXEC)) {
-    require(m_descriptor >= 0, "a file in memory");
-    while (!bytes.empty()) {
-      const ssize_t written = write(m_descriptor, bytes.data(), bytes.size());
-      require(written > 0, "a file in memory takes its bytes");
-      bytes = bytes.subspan(static_cast<std::size_t>(written));
-    }
-  }
-  ~MemoryFile() { close(m_descriptor); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-  std::string path() const { return "/proc/self/fd/" + std::to_string(m_descriptor); }
-
- private:
-  int m_descriptor;
-};
+// HDF5 opens files by name only, and resolves the name: a file without one (memfd) it refuses.
+std::filesystem::path fileOf(Bytes bytes) {
+  static const test::TempDir folder;
+  const std::filesystem::path file = folder / "segment.h5";
+  test::writeText(file, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  return file;
+}
 
 // Whatever a segment says it holds; the size of what comes out is bounded by the graph's shapes.
 void readAll(dump::SegmentReader& reader, const core::Graph& graph) {
@@ -41,6 +29,11 @@ void readAll(dump::SegmentReader& reader, const core::Graph& graph) {
     for (const std::string& name : *names) (void)reader.scalar(name, reader.iterations().front());
   }
   for (const core::TensorInfo& tensor : graph.tensors()) {
+    for (const std::int64_t iteration : reader.iterations()) {
+      if (const auto state = reader.state(tensor, iteration); state.ok())
+        require(state->shape() == tensor.shape, "a state has the graph's shape");
+      (void)reader.input(tensor, iteration);
+    }
     const auto iterations = reader.stored(tensor);
     if (!iterations.ok()) continue;
     for (const std::int64_t iteration : *iterations) {
@@ -52,13 +45,15 @@ void readAll(dump::SegmentReader& reader, const core::Graph& graph) {
 
 }  // namespace
 
-void fuzzSegment(Bytes input) {
+bool readSegment(Bytes input) {
   static const core::Graph graph = test::smallGraph(true);
   static const bool once = (dump::skipHdf5Cleanup(), true);
   (void)once;
-  const MemoryFile file(input);
-  const auto reader = dump::SegmentReader::open(file.path(), 0);
+  const auto reader = dump::SegmentReader::open(fileOf(input), 0);
   if (reader.ok()) readAll(**reader, graph);
+  return reader.ok();
 }
+
+void fuzzSegment(Bytes input) { (void)readSegment(input); }
 
 }  // namespace msdbg::fuzz
