@@ -25,7 +25,8 @@ class CheckpointSchedule {
     m_due = iteration.value + m_interval;
     return true;
   }
-  /// The run holds none any more (--max-size): the next recorded iteration is to begin with one.
+  /// The run holds none any more, or soon will (--max-size): the next recorded iteration is to begin with
+  /// one.
   void request() { m_requested = true; }
 
  private:

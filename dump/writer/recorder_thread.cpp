@@ -70,7 +70,7 @@ void Recorder::Impl::commit(const PendingIterations::Commit& segment) {
   if (status.ok()) status = store.commit(records);
   bytesWritten = store.bytesWritten();
   onlyStatistics = store.onlyStatistics();
-  if (store.lacksCheckpoint()) schedule.request();
+  if (store.wantsCheckpoint()) schedule.request();
   if (!status.ok()) return fail(status.error().in("iteration " + std::to_string(records[0]->iteration)));
   pending.committed(segment, PendingIterations::Clock::now() - start);
 }

@@ -43,7 +43,17 @@ void Retention::cannotMerge(std::span<const std::int64_t> segments) {
   for (const std::int64_t segment : segments) m_segments[find(segment)].alone = true;
 }
 
-bool Retention::hasCheckpoint() const { return std::ranges::any_of(m_segments, &KeptSegment::checkpoint); }
+bool Retention::wantsCheckpoint() const {
+  if (std::ranges::none_of(m_segments, &KeptSegment::checkpoint)) return true;
+  const auto oldest = std::ranges::find_if(m_segments, &KeptSegment::values);
+  if (oldest == m_segments.end() || oldest + 1 == m_segments.end()) return false;
+  if (std::any_of(oldest + 1, m_segments.end(), [](const KeptSegment& s) { return s.checkpoint; }))
+    return false;
+  const KeptSegment& newest = m_segments.back();
+  std::int64_t newer = 2 * newest.iterations;
+  for (auto segment = oldest + 1; segment != m_segments.end(); ++segment) newer += segment->iterations;
+  return overBudget(2 * newest.bytes) || (m_rules.keepLast > 0 && newer >= m_rules.keepLast);
+}
 
 Keep Retention::keep(const KeptSegment& segment) const {
   if (!m_rules.keep) return Keep::kYes;

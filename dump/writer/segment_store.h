@@ -40,9 +40,9 @@ class SegmentStore {
   }
   /// Copies of tensors are of no use now: an iteration alone exceeds maxBytes, or the disk has no room.
   bool onlyStatistics() const { return m_tooLarge || m_diskShort; }
-  /// There were checkpoints, and the last was dropped with its segment: from what is left nothing can be
-  /// computed again until the next one.
-  bool lacksCheckpoint() const { return m_hadCheckpoint && !m_retention.hasCheckpoint(); }
+  /// There were checkpoints, and the last was dropped with its segment, or soon will be: from what is left
+  /// nothing could be computed again until the next one.
+  bool wantsCheckpoint() const { return m_hadCheckpoint && m_retention.wantsCheckpoint(); }
   std::uint64_t bytesWritten() const { return m_bytesWritten; }
 
  private:

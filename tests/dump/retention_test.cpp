@@ -206,3 +206,33 @@ TEST_CASE("What differs stays apart: graph versions, dropped values, shapes that
   retention.cannotMerge(plan);
   CHECK(retention.nextMerge().empty());
 }
+
+TEST_CASE("Another checkpoint is wanted before the only one goes with its segment") {
+  Retention retention({.maxBytes = 10'000});
+  CHECK(retention.wantsCheckpoint());  // there is none
+  KeptSegment first = segment(0);
+  first.checkpoint = true;
+  retention.add(first);
+  CHECK_FALSE(retention.wantsCheckpoint());  // it is the newest too
+  for (std::int64_t i = 1; i < 8; ++i) retention.add(segment(i));
+  CHECK_FALSE(retention.wantsCheckpoint());  // two more segments fit
+  retention.add(segment(8));
+  CHECK(retention.wantsCheckpoint());
+  CHECK_FALSE(retention.nextDrop(1000));  // and nothing goes yet
+  KeptSegment second = segment(9);
+  second.checkpoint = true;
+  retention.add(second);
+  CHECK_FALSE(retention.wantsCheckpoint());
+}
+
+TEST_CASE("The only checkpoint is missed in time with --keep-last too") {
+  Retention retention({.keepLast = 6});
+  KeptSegment first = segment(0);
+  first.checkpoint = true;
+  retention.add(first);
+  for (std::int64_t i = 1; i < 4; ++i) retention.add(segment(i));
+  CHECK_FALSE(retention.wantsCheckpoint());
+  retention.add(segment(4));
+  CHECK(retention.wantsCheckpoint());
+  CHECK_FALSE(retention.nextDrop(0));
+}
