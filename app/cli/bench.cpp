@@ -90,10 +90,6 @@ Measured summary(std::vector<double> seconds, core::Trainer& trainer) {
   return measured;
 }
 
-double secondsSince(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
 Result<Measured> measure(const BenchOptions& options, const ModelTraining& training,
                          const core::CancelToken& cancel) {
   MSDBG_ASSIGN(const core::PlanChoices choices, options.plan.read());

@@ -1,7 +1,6 @@
 #include "app/cli/bench_profile.h"
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <map>
 
@@ -14,10 +13,6 @@ namespace {
 
 constexpr std::int64_t kPeakSize = 2048;
 constexpr int kPeakRuns = 7;
-
-double seconds(std::chrono::steady_clock::time_point since) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
-}
 
 core::Tensor filled(float value) {
   core::Tensor matrix(core::DType::Float32, {kPeakSize, kPeakSize});
@@ -69,9 +64,13 @@ core::Result<double> sgemmPeak(int threads) {
   for (int run = 0; run < kPeakRuns; ++run) {
     const auto begin = std::chrono::steady_clock::now();
     MSDBG_TRY(executor->evaluate(feeds));
-    least = std::min(least, seconds(begin));
+    least = std::min(least, secondsSince(begin));
   }
   return 2.0 * kPeakSize * kPeakSize * kPeakSize / least / 1e9;
+}
+
+double secondsSince(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 ProcessMemory processMemory() { return {statusBytes("VmHWM"), statusBytes("VmRSS")}; }

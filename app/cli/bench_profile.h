@@ -2,6 +2,7 @@
 // product reaches on the same threads. Main thread only.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -28,6 +29,8 @@ std::vector<KernelTime> kernelTimes(core::Trainer& trainer, const core::DataLoad
 
 /// GFLOP/s of the engine's own MatMul of two float32 matrices of 2048 x 2048, least of 7 runs.
 core::Result<double> sgemmPeak(int threads);
+
+double secondsSince(std::chrono::steady_clock::time_point begin);
 
 /// What the process has taken of the machine's memory so far, at most, in bytes; and now. 0 where /proc does
 /// not tell.

@@ -151,6 +151,7 @@ Status Resumed::agree(std::string_view flag, Given& given, const Recorded& recor
 
 Status Resumed::agreeOnSize(ModelSettings& given, const ModelSettings& recorded) const {
   for (const SizeOption& option : sizeOptions()) {
+    if (recorded.size.*option.member == 0) continue;  // the model has no such choice, and says so
     std::optional<std::int64_t> size;
     if (given.size.*option.member != 0) size = given.size.*option.member;
     MSDBG_TRY(agree(option.name, size, recorded.size.*option.member));

@@ -2,16 +2,11 @@
 
 #include <algorithm>
 
+#include "core_engine/graph/graph_text.h"
 #include "core_engine/ops/op.h"
 
 namespace msdbg::core {
 namespace {
-
-std::string describe(const Graph& graph, const Node& node) {
-  const Frame* frame = graph.userFrame(node.frames);
-  if (!frame) return node.name;
-  return node.name + " (" + frame->file + ":" + std::to_string(frame->line) + ")";
-}
 
 /// One run of reverse mode over a graph. Node and tensor references are re-fetched after every addNode(),
 /// which may move the tables.
@@ -86,17 +81,17 @@ class ReverseMode : private GradientBuilder {
   Status differentiate(const Node& node) {
     const OpDef* op = findOp(node.opType);
     if (!op || !op->gradient)
-      return Error(ErrorCode::kUsage, describe(m_graph, node) + ": operator " + node.opType +
+      return Error(ErrorCode::kUsage, nodeWithLine(m_graph, node) + ": operator " + node.opType +
                                           " has no gradient rule, but a trainable parameter lies behind it");
     const std::vector<std::optional<Value>> gradients = op->gradient(*this);
     if (gradients.size() != node.inputs.size())
-      return Error(ErrorCode::kInternal, describe(m_graph, node) + ": gradient rule of " + node.opType +
+      return Error(ErrorCode::kInternal, nodeWithLine(m_graph, node) + ": gradient rule of " + node.opType +
                                              " gave " + std::to_string(gradients.size()) + " gradients for " +
                                              std::to_string(node.inputs.size()) + " inputs");
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       if (!gradients[i] || !wanted(i)) continue;
       if (gradients[i]->shape() != m_graph.tensor(node.inputs[i]).shape)
-        return Error(ErrorCode::kInternal, describe(m_graph, node) + ": gradient of input " +
+        return Error(ErrorCode::kInternal, nodeWithLine(m_graph, node) + ": gradient of input " +
                                                std::to_string(i) + " has shape " +
                                                gradients[i]->shape().text());
       m_contributions[node.inputs[i]].push_back({node.id.index(), *gradients[i]});
@@ -156,7 +151,7 @@ class ReverseMode : private GradientBuilder {
     }
     Result<std::vector<TensorType>> inferred = op->infer(types, attributes);
     if (!inferred)
-      throw BuildError("gradient of " + describe(m_graph, forward()) + ": " + inferred.error().message());
+      throw BuildError("gradient of " + nodeWithLine(m_graph, forward()) + ": " + inferred.error().message());
     std::vector<TensorInfo> outputs;
     for (const TensorType& type : *inferred) {
       TensorInfo info;

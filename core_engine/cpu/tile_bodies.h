@@ -218,8 +218,11 @@ MSDBG_INLINE void sgdMomentumBody(const SgdSettings& s, const float* __restrict 
 
 // --- pooling: one row of windows ---
 
+/// NaN beats everything, the earlier of equals wins.
+MSDBG_INLINE bool beats(float v, float best) { return (best == best) & ((v > best) | (v != v)); }
+
 /// Takes x[at] into the best of each of n windows, where `at` starts at `first` and goes `stride` to the
-/// right per window. NaN beats everything, the earlier of equals wins.
+/// right per window.
 template <int kStride>
 MSDBG_INLINE void poolRowBody(const float* __restrict x, std::int32_t first, std::int32_t anyStride,
                               float* __restrict best, std::int32_t* __restrict index, std::int64_t n) {
@@ -227,14 +230,11 @@ MSDBG_INLINE void poolRowBody(const float* __restrict x, std::int32_t first, std
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int32_t at = static_cast<std::int32_t>(i) * stride;
     const float v = x[at], b = best[i];
-    const bool better = (b == b) & ((v > b) | (v != v));
+    const bool better = beats(v, b);
     best[i] = better ? v : b;
     index[i] = better ? first + at : index[i];
   }
 }
-
-/// The best of a window's values so far, and the new one: as above.
-MSDBG_INLINE bool beats(float v, float best) { return (best == best) & ((v > best) | (v != v)); }
 
 /// 2 x 2 windows side by side over two rows: y[i] = the best of x[2i], x[2i+1] and the two below.
 MSDBG_INLINE void maxOfPairsBody(const float* __restrict x, std::int64_t rowStride, float* __restrict y,

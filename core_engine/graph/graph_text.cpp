@@ -57,6 +57,11 @@ std::string attributeText(const AttributeValue& value) {
   return intsText(std::get<std::vector<std::int64_t>>(value));
 }
 
+std::string nodeWithLine(const Graph& graph, const Node& node) {
+  const Frame* frame = graph.userFrame(node.frames);
+  return node.name + (frame ? " (" + frame->file + ":" + std::to_string(frame->line) + ")" : "");
+}
+
 std::string graphText(const Graph& graph) {
   std::string text;
   for (const Node& node : graph.nodes())

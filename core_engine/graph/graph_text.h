@@ -11,5 +11,7 @@ namespace msdbg::core {
 /// # network/conv1/Conv-op1 @ alexnet.cpp:52`
 std::string graphText(const Graph& graph);
 std::string attributeText(const AttributeValue& value);
+/// `network/fc1/Gemm-op1 (mlp.cpp:12)`, for messages; the name alone where no line is known.
+std::string nodeWithLine(const Graph& graph, const Node& node);
 
 }  // namespace msdbg::core

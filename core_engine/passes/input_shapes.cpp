@@ -1,14 +1,13 @@
 #include "core_engine/passes/input_shapes.h"
 
+#include "core_engine/graph/graph_text.h"
 #include "core_engine/ops/op.h"
 
 namespace msdbg::core {
 namespace {
 
 Error refusal(const Graph& graph, const Node& node, const std::string& why) {
-  const Frame* frame = graph.userFrame(node.frames);
-  const std::string line = frame ? " (" + frame->file + ":" + std::to_string(frame->line) + ")" : "";
-  return {ErrorCode::kUsage, node.name + line + " cannot take the new shapes: " + why};
+  return {ErrorCode::kUsage, nodeWithLine(graph, node) + " cannot take the new shapes: " + why};
 }
 
 Status inferAgain(Graph& graph, const Node& node) {

@@ -6,17 +6,13 @@
 #include <chrono>
 
 #include "core_engine/distributed/communicator.h"
+#include "core_engine/graph/graph_text.h"
 #include "core_engine/plan/pipeline.h"
 #include "core_engine/runtime/layout_adapter.h"
 #include "core_engine/runtime/plan_memory.h"
 
 namespace msdbg::core {
 namespace {
-
-std::string where(const Graph& graph, const Node& node) {
-  const Frame* frame = graph.userFrame(node.frames);
-  return node.name + (frame ? " (" + frame->file + ":" + std::to_string(frame->line) + ")" : "");
-}
 
 bool isFed(TensorRole role) {
   return role == TensorRole::kInput || role == TensorRole::kLabel || role == TensorRole::kHyperparameter;
@@ -127,7 +123,7 @@ struct Executor::Impl {
       reasons += (reasons.empty() ? "" : "; ") + backend->name() + ": " + answer.declined;
     }
     return Error(ErrorCode::kUnsupported,
-                 where(graph, node) + ": no kernel for " + node.opType + " (" + reasons + ")");
+                 nodeWithLine(graph, node) + ": no kernel for " + node.opType + " (" + reasons + ")");
   }
 
   Status feed(const Feeds& feeds) {
@@ -197,7 +193,7 @@ struct Executor::Impl {
     if (observer) observer->kernelStarted(state.iteration, step.id);
     const auto start = std::chrono::steady_clock::now();
     const KernelArgs args{*step.node, step.inputs, step.outputs, state};
-    if (Status s = step.kernel->run(args); !s.ok()) return s.error().in(where(graph, *step.node));
+    if (Status s = step.kernel->run(args); !s.ok()) return s.error().in(nodeWithLine(graph, *step.node));
     if (!seconds.empty())
       seconds[step.id.index()] +=
           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
