@@ -33,7 +33,7 @@ struct RetentionRules {
   std::int64_t keepLast = 0;  // values of so many newest recorded iterations; 0: of all
   /// Values near a hit. While one iteration of a segment is not kNo, the segment keeps its values; it is
   /// merged with others once one is kYes. Empty: kYes.
-  std::function<Keep(std::int64_t iteration)> keep;
+  std::function<Keep(std::int64_t iteration)> keep = {};
 };
 
 class Retention {
