@@ -50,10 +50,8 @@ Result<Compiled> compileModel(const CompileOptions& options) {
   core::PlanOptions planned;
   planned.keep = core::readAfterIteration(compiled.graph, lossId);
   MSDBG_ASSIGN(planned.choices, options.plan.read());
-  const std::shared_ptr<core::Backend> kernels = core::makeCpuBackend();
-  planned.layouts = [kernels](const core::Graph& graph, const core::Node& node) {
-    return kernels->layouts(graph, node);
-  };
+  const std::unique_ptr<core::Backend> kernels = core::makeCpuBackend();
+  planned.kernels = kernels.get();
   compiled.planPasses.texts = texts;
   MSDBG_ASSIGN(compiled.plan, core::makePlan(compiled.graph, planned, &compiled.planPasses));
   return compiled;
@@ -126,11 +124,9 @@ Json passJson(const core::PassReport& pass) {
 
 /// How many steps the plan has of each kind.
 Json stepsJson(const core::Plan& plan) {
-  static constexpr std::pair<const char*, core::How> kKinds[] = {{"run", core::How::kRun},
-                                                                 {"once", core::How::kOnce},
-                                                                 {"watched", core::How::kWatched},
-                                                                 {"view", core::How::kView},
-                                                                 {"same", core::How::kSame}};
+  static constexpr std::pair<const char*, core::How> kKinds[] = {
+      {"run", core::How::kRun},   {"once", core::How::kOnce}, {"watched", core::How::kWatched},
+      {"view", core::How::kView}, {"same", core::How::kSame}, {"grouped", core::How::kGrouped}};
   Json json;
   for (const auto& [name, how] : kKinds)
     json[name] = std::ranges::count(plan.steps, how, &core::PlanStep::how);

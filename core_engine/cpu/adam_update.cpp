@@ -1,26 +1,24 @@
 // AdamUpdate, bit for bit the reference: computed in double, every stored value rounded once.
-#include "core_engine/cpu/kernel_factory.h"
-#include "core_engine/cpu/parallel.h"
 #include "core_engine/cpu/tile_kernels.h"
+#include "core_engine/cpu/tile_op.h"
 
 namespace msdbg::core::cpu {
 namespace {
 
-void updatePart(const KernelArgs& args, const AdamStep& step, std::int64_t begin, std::int64_t end) {
-  const auto in = [&](std::size_t i) { return args.inputs[i]->data<float>().data() + begin; };
-  const auto out = [&](std::size_t i) { return args.outputs[i]->data<float>().data() + begin; };
-  adamTile(step, {in(0), in(1), in(3), in(4), out(0), out(1), out(2)}, end - begin);
+void updatePart(const TilePart& part, const AdamStep& step) {
+  const auto in = [&](std::size_t i) { return part.in[i] + part.begin; };
+  const auto out = [&](std::size_t i) { return part.args.outputs[i]->data<float>().data() + part.begin; };
+  adamTile(step, {in(0), in(1), in(3), in(4), part.out, out(1), out(2)}, part.count());
 }
 
 }  // namespace
 
-Backend::Answer adamUpdateKernel(const CompileRequest& r) {
-  return functionKernel(r, [threads = r.threads](const KernelArgs& args) -> Status {
-    const AdamStep step = adamStep(args);
-    parallelElements(args.outputs[0]->elements(), threads,
-                     [&](std::int64_t begin, std::int64_t end) { updatePart(args, step, begin, end); });
-    return Ok{};
-  });
+TileAnswer adamUpdateTiles(const CompileRequest&) {
+  const auto step = std::make_shared<AdamStep>();
+  return {TileOp{{},
+                 [step](const TilePart& part) { updatePart(part, *step); },
+                 [step](const KernelArgs& args) { *step = adamStep(args); }},
+          ""};
 }
 
 }  // namespace msdbg::core::cpu

@@ -6,6 +6,7 @@
 #include "core_engine/cpu/norm_fallback.h"
 #include "core_engine/cpu/parallel.h"
 #include "core_engine/cpu/tile_kernels.h"
+#include "core_engine/cpu/tile_op.h"
 
 namespace msdbg::core::cpu {
 namespace {
@@ -64,7 +65,7 @@ Backend::Answer channelwise(const CompileRequest& r, const Shape& x, Channel run
 }  // namespace
 
 Backend::Answer batchNormKernel(const CompileRequest& r) {
-  if (r.inputLayout(0) == Layout::kChannels16) return batchNormChannels16(r);
+  if (r.inputLayout(0) == Layout::kChannels16) return wholeKernel(r, batchNormTiles(r));
   return channelwise(r, r.input(0).shape, runChannel, nullptr);
 }
 Backend::Answer batchNormGradKernel(const CompileRequest& r) {

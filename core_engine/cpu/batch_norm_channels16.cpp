@@ -7,6 +7,7 @@
 #include "core_engine/cpu/channel_bodies.h"
 #include "core_engine/cpu/norm_fallback.h"
 #include "core_engine/cpu/parallel.h"
+#include "core_engine/cpu/tile_op.h"
 #include "core_engine/runtime/layout_adapter.h"
 
 namespace msdbg::core::cpu {
@@ -77,12 +78,12 @@ std::vector<Moments> batchMoments(const Blocks& blocks, const float* x) {
   return moments;
 }
 
-void normalise(const KernelArgs& args, const BatchNormSettings& s, int threads) {
+/// What the elements of 16 channels are normalised with, by group of channels; stores the other outputs.
+std::vector<ChannelSettings> prepareChannels(const KernelArgs& args, const BatchNormSettings& s,
+                                             int threads) {
   const Blocks blocks{s.planes, threads};
-  const float* x = args.inputs[0]->data<float>().data();
-  float* y = args.outputs[0]->data<float>().data();
   std::vector<Moments> moments;
-  if (usesBatch(args, s)) moments = batchMoments(blocks, x);
+  if (usesBatch(args, s)) moments = batchMoments(blocks, args.inputs[0]->data<float>().data());
   std::vector<ChannelSettings> settings(static_cast<std::size_t>(blocks.perImage()));
   for (std::int64_t c = 0; c < s.planes.channels; ++c) {
     const Moments used = moments.empty() ? runningMoments(args, c) : moments[static_cast<std::size_t>(c)];
@@ -93,10 +94,19 @@ void normalise(const KernelArgs& args, const BatchNormSettings& s, int threads) 
     group.shift[c % kChannels] = n.shift;
     if (s.training) storeMoments(args, s, c, used);
   }
-  blocks.each([&](std::int64_t b) {
-    channelNormal(x + blocks.begin(b), settings[static_cast<std::size_t>(b % blocks.perImage())],
-                  y + blocks.begin(b), s.planes.plane);
-  });
+  return settings;
+}
+
+void normalisePart(const TilePart& part, const ChannelPlanes& planes,
+                   const std::vector<ChannelSettings>& settings) {
+  const float* x = part.args.inputs[0]->data<float>().data();
+  const std::int64_t size = planes.plane * kChannels;
+  for (std::int64_t at = part.begin; at < part.end;) {
+    const std::int64_t block = at / size, count = std::min((block + 1) * size, part.end) - at;
+    channelNormal(x + at, settings[static_cast<std::size_t>(block) % settings.size()],
+                  part.out + (at - part.begin), count / kChannels);
+    at += count;
+  }
 }
 
 void normaliseGrad(const KernelArgs& args, const BatchNormSettings& s, int threads) {
@@ -132,12 +142,18 @@ void normaliseGrad(const KernelArgs& args, const BatchNormSettings& s, int threa
 
 }  // namespace
 
-Backend::Answer batchNormChannels16(const CompileRequest& r) {
+TileAnswer batchNormTiles(const CompileRequest& r) {
+  if (r.inputLayout(0) != Layout::kChannels16)
+    return noTiles("row-major, a channel goes through its passes while it is in the cache");
   const BatchNormSettings s = batchNormSettings(r.node.attributes, r.input(0).shape);
-  return functionKernel(r, [s, threads = r.threads](const KernelArgs& args) -> Status {
-    normalise(args, s, threads);
-    return Ok{};
-  });
+  const auto settings = std::make_shared<std::vector<ChannelSettings>>();
+  return {
+      TileOp{{kChannels},
+             [planes = s.planes, settings](const TilePart& part) { normalisePart(part, planes, *settings); },
+             [s, settings, threads = r.threads](const KernelArgs& args) {
+               *settings = prepareChannels(args, s, threads);
+             }},
+      ""};
 }
 
 Backend::Answer batchNormGradChannels16(const CompileRequest& r) {

@@ -70,7 +70,6 @@ inline NormalGradSettings storeGradients(const KernelArgs& args, const BatchNorm
 }
 
 // batch_norm_channels16.cpp: the same bits for activations in channels of 16
-Backend::Answer batchNormChannels16(const CompileRequest& request);
 Backend::Answer batchNormGradChannels16(const CompileRequest& request);
 
 }  // namespace msdbg::core::cpu

@@ -1,59 +1,67 @@
 #include "core_engine/cpu/kernel_factory.h"
 
 namespace msdbg::core::cpu {
+namespace {
 
-// The only list of fast kernels: operator, factory, whether the kernel takes any dtype, and the
-// layouts it knows.
+constexpr KernelRow inParts(std::string_view opType, TileFactory tiles,
+                            KnownLayouts layouts = KnownLayouts::kRowMajor) {
+  return {opType, nullptr, DTypes::kFloat32, layouts, tiles};
+}
+
+}  // namespace
+
+// The only list of fast kernels: operator, factory, whether the kernel takes any dtype, the layouts it
+// knows; or the factory of a kernel that works in parts.
 std::span<const KernelRow> builtinKernels() {
   static constexpr KernelRow kRows[] = {
-      {"AdamUpdate", adamUpdateKernel},
-      {"Add", addKernel, DTypes::kFloat32, KnownLayouts::kAlike},
-      {"BatchNormalization", batchNormKernel, DTypes::kFloat32, KnownLayouts::kAlike},
+      inParts("AdamUpdate", adamUpdateTiles),
+      inParts("Add", addTiles, KnownLayouts::kAlike),
+      {"BatchNormalization", batchNormKernel, DTypes::kFloat32, KnownLayouts::kAlike, batchNormTiles},
       {"BatchNormalizationGrad", batchNormGradKernel, DTypes::kFloat32, KnownLayouts::kAlike},
       {"Cast", castKernel, DTypes::kAny},
       {"Conv", convKernel, DTypes::kFloat32, KnownLayouts::kConvolution},
       {"ConvGradInput", convGradInputKernel, DTypes::kFloat32, KnownLayouts::kConvolution},
       {"ConvGradWeight", convGradWeightKernel, DTypes::kFloat32, KnownLayouts::kConvolution},
-      {"Div", divKernel, DTypes::kFloat32, KnownLayouts::kAlike},
-      {"Dropout", dropoutKernel},
-      {"DropoutGrad", dropoutGradKernel},
-      {"Erf", erfKernel, DTypes::kFloat32, KnownLayouts::kAlike},
-      {"Exp", expKernel, DTypes::kFloat32, KnownLayouts::kAlike},
+      inParts("Div", divTiles, KnownLayouts::kAlike),
+      inParts("Dropout", dropoutTiles),
+      inParts("DropoutGrad", dropoutGradTiles),
+      inParts("Erf", erfTiles, KnownLayouts::kAlike),
+      inParts("Exp", expTiles, KnownLayouts::kAlike),
       {"Flatten", copyKernel, DTypes::kAny},
-      {"Gelu", geluKernel, DTypes::kFloat32, KnownLayouts::kAlike},
-      {"GeluGrad", geluGradKernel, DTypes::kFloat32, KnownLayouts::kAlike},
+      inParts("Gelu", geluTiles, KnownLayouts::kAlike),
+      inParts("GeluGrad", geluGradTiles, KnownLayouts::kAlike),
       {"Gemm", gemmKernel},
       {"GlobalAveragePool", globalAveragePoolKernel},
       {"Identity", copyKernel, DTypes::kAny},
-      {"LayerNormalization", layerNormKernel},
+      inParts("LayerNormalization", layerNormTiles),
       {"LayerNormalizationGrad", layerNormGradKernel},
-      {"Log", logKernel, DTypes::kFloat32, KnownLayouts::kAlike},
-      {"LogSoftmax", logSoftmaxKernel},
-      {"LogSoftmaxGrad", logSoftmaxGradKernel},
+      inParts("Log", logTiles, KnownLayouts::kAlike),
+      inParts("LogSoftmax", logSoftmaxTiles),
+      inParts("LogSoftmaxGrad", logSoftmaxGradTiles),
       {"MatMul", matMulKernel},
       {"MaxPool", maxPoolKernel},
       {"MaxPoolGrad", maxPoolGradKernel},
-      {"Mul", mulKernel, DTypes::kFloat32, KnownLayouts::kAlike},
+      inParts("Mul", mulTiles, KnownLayouts::kAlike),
       {"ReduceMean", reduceMeanKernel},
       {"ReduceMeanGrad", reduceMeanGradKernel},
       {"ReduceSum", reduceSumKernel},
       {"ReduceSumGrad", reduceSumGradKernel},
       {"ReduceSumSquare", reduceSumSquareKernel},
-      {"Relu", reluKernel, DTypes::kFloat32, KnownLayouts::kAlike},
-      {"ReluGrad", reluGradKernel, DTypes::kFloat32, KnownLayouts::kAlike},
+      inParts("Relu", reluTiles, KnownLayouts::kAlike),
+      inParts("ReluGrad", reluGradTiles, KnownLayouts::kAlike),
       {"Reshape", copyKernel, DTypes::kAny},
-      {"SgdUpdate", sgdUpdateKernel},
-      {"Sigmoid", sigmoidKernel, DTypes::kFloat32, KnownLayouts::kAlike},
-      {"SigmoidGrad", sigmoidGradKernel, DTypes::kFloat32, KnownLayouts::kAlike},
-      {"Softmax", softmaxKernel},
+      inParts("SgdUpdate", sgdUpdateTiles),
+      inParts("Sigmoid", sigmoidTiles, KnownLayouts::kAlike),
+      inParts("SigmoidGrad", sigmoidGradTiles, KnownLayouts::kAlike),
+      inParts("Softmax", softmaxTiles),
       {"SoftmaxCrossEntropyLoss", crossEntropyKernel},
       {"SoftmaxCrossEntropyLossGrad", crossEntropyGradKernel},
-      {"SoftmaxGrad", softmaxGradKernel},
-      {"Sqrt", sqrtKernel, DTypes::kFloat32, KnownLayouts::kAlike},
+      inParts("SoftmaxGrad", softmaxGradTiles),
+      inParts("Sqrt", sqrtTiles, KnownLayouts::kAlike),
       {"Squeeze", copyKernel, DTypes::kAny},
-      {"Sub", subKernel, DTypes::kFloat32, KnownLayouts::kAlike},
-      {"Tanh", tanhKernel, DTypes::kFloat32, KnownLayouts::kAlike},
-      {"TanhGrad", tanhGradKernel, DTypes::kFloat32, KnownLayouts::kAlike},
+      inParts("Sub", subTiles, KnownLayouts::kAlike),
+      inParts("Tanh", tanhTiles, KnownLayouts::kAlike),
+      inParts("TanhGrad", tanhGradTiles, KnownLayouts::kAlike),
       {"Transpose", transposeKernel, DTypes::kAny},
       {"Unsqueeze", copyKernel, DTypes::kAny},
   };

@@ -2,6 +2,7 @@
 
 #include "core_engine/cpu/dnnl_internal.h"
 #include "core_engine/cpu/kernel_factory.h"
+#include "core_engine/cpu/tile_op.h"
 
 namespace msdbg::core {
 namespace cpu {
@@ -69,7 +70,25 @@ class CpuBackend : public Backend {
     if (std::string why = objection(*row, graph, node); !why.empty()) return decline(std::move(why));
     if (std::string why = layoutObjection(*row, graph, node, layouts); !why.empty())
       return decline(std::move(why));
-    return row->make({graph, node, std::max(threads, 1), m_dnnl, layouts});
+    const CompileRequest request{graph, node, std::max(threads, 1), m_dnnl, layouts};
+    return row->make ? row->make(request) : wholeKernel(request, row->tiles(request));
+  }
+
+  std::optional<TilePorts> tiles(const Graph& graph, const Node& node,
+                                 const Layouts& layouts) const override {
+    const std::optional<TileOp> op = tileOp(graph, node, 1, layouts);
+    return op ? std::optional(op->ports) : std::nullopt;
+  }
+
+  std::unique_ptr<GroupKernel> compileGroup(const Graph& graph, std::span<const GroupMember> members,
+                                            int threads, const Layouts& layouts) override {
+    std::vector<TileOp> ops;
+    for (const GroupMember& member : members) {
+      std::optional<TileOp> op = tileOp(graph, graph.node(member.node), std::max(threads, 1), layouts);
+      if (!op) return nullptr;
+      ops.push_back(*std::move(op));
+    }
+    return groupKernel(graph, members, std::move(ops), std::max(threads, 1));
   }
 
   LayoutPorts layouts(const Graph& graph, const Node& node) const override {
@@ -80,6 +99,16 @@ class CpuBackend : public Backend {
   }
 
  private:
+  std::optional<TileOp> tileOp(const Graph& graph, const Node& node, int threads,
+                               const Layouts& layouts) const {
+    const KernelRow* row = findRow(node.opType);
+    if (!row || !row->tiles || !objection(*row, graph, node).empty() ||
+        !layoutObjection(*row, graph, node, layouts).empty())
+      return {};
+    const CompileRequest request{graph, node, threads, m_dnnl, layouts};
+    return fitsTiles(request) ? row->tiles(request).op : std::nullopt;
+  }
+
   std::shared_ptr<DnnlContext> m_dnnl = std::make_shared<DnnlContext>();
 };
 

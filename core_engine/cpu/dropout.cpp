@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-#include "core_engine/cpu/kernel_factory.h"
-#include "core_engine/cpu/parallel.h"
+#include "core_engine/cpu/tile_op.h"
 #include "core_engine/runtime/philox.h"
 
 namespace msdbg::core::cpu {
@@ -14,50 +13,45 @@ namespace {
 constexpr std::int64_t kDrawWork =
     16;  // one random number costs about as much as 16 elements of a plain loop
 
-void keepAll(const KernelArgs& args) {
-  std::ranges::fill(args.outputs[1]->data<bool>(), true);
-  std::ranges::copy(args.inputs[0]->data<float>(), args.outputs[0]->data<float>().begin());
+void keepPart(const TilePart& part) {
+  std::fill_n(part.args.outputs[1]->data<bool>().data() + part.begin, part.count(), true);
+  std::copy_n(part.in[0], part.count(), part.out);
 }
 
-void drop(const KernelArgs& args, double ratio, double scale, int threads) {
-  const RandomStream random(args.state.seed, args.node.name, args.state.iteration.value);
-  const std::int64_t count = args.inputs[0]->elements(), first = args.state.rank.value * count;
-  const float* x = args.inputs[0]->data<float>().data();
-  float* y = args.outputs[0]->data<float>().data();
-  bool* mask = args.outputs[1]->data<bool>().data();
-  parallelRanges(count, 64, threads, count * kDrawWork, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      mask[i] = random.uniform(static_cast<std::uint64_t>(first + i)) >= ratio;
-      y[i] = mask[i] ? static_cast<float>(static_cast<double>(x[i]) * scale) : 0.0f;
-    }
-  });
+void dropPart(const TilePart& part, double ratio, double scale) {
+  const RunState& state = part.args.state;
+  const RandomStream random(state.seed, part.args.node.name, state.iteration.value);
+  const std::int64_t first = state.rank.value * part.args.outputs[0]->elements() + part.begin;
+  const float* x = part.in[0];
+  bool* mask = part.args.outputs[1]->data<bool>().data() + part.begin;
+  for (std::int64_t i = 0; i < part.count(); ++i) {
+    mask[i] = random.uniform(static_cast<std::uint64_t>(first + i)) >= ratio;
+    part.out[i] = mask[i] ? static_cast<float>(static_cast<double>(x[i]) * scale) : 0.0f;
+  }
 }
 
 }  // namespace
 
-Backend::Answer dropoutKernel(const CompileRequest& r) {
+TileAnswer dropoutTiles(const CompileRequest& r) {
   const double ratio = dropRatio(r.node.attributes);
-  return functionKernel(r, [ratio, threads = r.threads](const KernelArgs& args) -> Status {
-    if (args.state.training)
-      drop(args, ratio, keptScale(ratio), threads);
-    else
-      keepAll(args);
-    return Ok{};
-  });
+  return {TileOp{{.along = {true, false, false}},
+                 [ratio, scale = keptScale(ratio)](const TilePart& part) {
+                   part.args.state.training ? dropPart(part, ratio, scale) : keepPart(part);
+                 },
+                 nullptr,
+                 kDrawWork},
+          ""};
 }
 
-Backend::Answer dropoutGradKernel(const CompileRequest& r) {
-  const double scale = keptScale(dropRatio(r.node.attributes));
-  return functionKernel(r, [scale, threads = r.threads](const KernelArgs& args) -> Status {
-    const float* dy = args.inputs[0]->data<float>().data();
-    const bool* mask = args.inputs[1]->data<bool>().data();
-    float* dx = args.outputs[0]->data<float>().data();
-    parallelElements(args.outputs[0]->elements(), threads, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i)
-        dx[i] = mask[i] ? static_cast<float>(static_cast<double>(dy[i]) * scale) : 0.0f;
-    });
-    return Ok{};
-  });
+TileAnswer dropoutGradTiles(const CompileRequest& r) {
+  return {TileOp{{.along = {true, false}},
+                 [scale = keptScale(dropRatio(r.node.attributes))](const TilePart& part) {
+                   const float* dy = part.in[0];
+                   const bool* mask = part.args.inputs[1]->data<bool>().data() + part.begin;
+                   for (std::int64_t i = 0; i < part.count(); ++i)
+                     part.out[i] = mask[i] ? static_cast<float>(static_cast<double>(dy[i]) * scale) : 0.0f;
+                 }},
+          ""};
 }
 
 }  // namespace msdbg::core::cpu

@@ -1,7 +1,6 @@
 // Element-wise operators: the shapes are worked out once, the tiles of tile_kernels.h do the rest.
-#include "core_engine/cpu/kernel_factory.h"
-#include "core_engine/cpu/parallel.h"
 #include "core_engine/cpu/tile_kernels.h"
+#include "core_engine/cpu/tile_op.h"
 #include "core_engine/ops/broadcast.h"
 #include "core_engine/ops/gelu.h"
 
@@ -41,64 +40,68 @@ BroadcastPlan planBroadcast(const Shape& a, const Shape& b, const Shape& y) {
   return p;
 }
 
-/// Elements [begin, end) of the result, row by row.
-void combineRange(const BroadcastPlan& p, BinaryTile tile, const float* a, const float* b, float* y,
-                  std::int64_t begin, std::int64_t end) {
-  for (std::int64_t at = begin; at < end;) {
-    const std::int64_t row = at / p.inner, column = at % p.inner,
-                       count = std::min(p.inner - column, end - at);
-    const float* rowA = a + stridedOffset(row, p.dims, p.stridesA) + column * p.innerA;
-    const float* rowB = b + stridedOffset(row, p.dims, p.stridesB) + column * p.innerB;
-    tile(rowA, p.innerA, rowB, p.innerB, y + at, count);
+/// An operand of a part: where the element lies that the result's element `at` takes, in row `row` and column
+/// `column`.
+struct Operand {
+  const float* data;
+  bool along;  // data is at the part's first element, else at the tensor's
+  std::int64_t inner;
+  const Ints& strides;
+
+  const float* at(const BroadcastPlan& p, std::int64_t fromBegin, std::int64_t row,
+                  std::int64_t column) const {
+    return along ? data + fromBegin : data + stridedOffset(row, p.dims, strides) + column * inner;
+  }
+};
+
+/// A part of the result, row by row.
+void combinePart(const BroadcastPlan& p, BinaryTile tile, const TilePart& part, const TilePorts& ports) {
+  const Operand a{part.in[0], ports.along[0], p.innerA, p.stridesA},
+      b{part.in[1], ports.along[1], p.innerB, p.stridesB};
+  for (std::int64_t at = part.begin; at < part.end;) {
+    const std::int64_t row = at / p.inner, column = at % p.inner, done = at - part.begin,
+                       count = std::min(p.inner - column, part.end - at);
+    tile(a.at(p, done, row, column), p.innerA, b.at(p, done, row, column), p.innerB, part.out + done, count);
     at += count;
   }
 }
 
-Backend::Answer binary(const CompileRequest& r, BinaryTile tile) {
-  if (r.output().dtype != DType::Float32) return decline("integers are left to the reference");
-  const BroadcastPlan plan = planBroadcast(r.input(0).shape, r.input(1).shape, r.output().shape);
-  return functionKernel(r, [plan, tile, threads = r.threads](const KernelArgs& args) -> Status {
-    const float* a = args.inputs[0]->data<float>().data();
-    const float* b = args.inputs[1]->data<float>().data();
-    float* y = args.outputs[0]->data<float>().data();
-    parallelElements(args.outputs[0]->elements(), threads, [&](std::int64_t begin, std::int64_t end) {
-      combineRange(plan, tile, a, b, y, begin, end);
-    });
-    return Ok{};
-  });
+TileAnswer binary(const CompileRequest& r, BinaryTile tile) {
+  if (r.output().dtype != DType::Float32) return noTiles("integers are left to the reference");
+  const Shape &a = r.input(0).shape, &b = r.input(1).shape, &y = r.output().shape;
+  const TilePorts ports{.along = {a == y, b == y}};
+  return {TileOp{ports, [plan = planBroadcast(a, b, y), tile,
+                         ports](const TilePart& part) { combinePart(plan, tile, part, ports); }},
+          ""};
 }
 
-Backend::Answer unary(const CompileRequest& r, UnaryTile tile) {
-  return functionKernel(r, [tile, threads = r.threads](const KernelArgs& args) -> Status {
-    const float* x = args.inputs[0]->data<float>().data();
-    float* y = args.outputs[0]->data<float>().data();
-    parallelElements(args.outputs[0]->elements(), threads,
-                     [&](std::int64_t begin, std::int64_t end) { tile(x + begin, y + begin, end - begin); });
-    return Ok{};
-  });
+TileAnswer unary(const CompileRequest&, UnaryTile tile) {
+  return {
+      TileOp{{.along = {true}}, [tile](const TilePart& part) { tile(part.in[0], part.out, part.count()); }},
+      ""};
 }
 
 }  // namespace
 
-Backend::Answer addKernel(const CompileRequest& r) { return binary(r, addTile); }
-Backend::Answer subKernel(const CompileRequest& r) { return binary(r, subTile); }
-Backend::Answer mulKernel(const CompileRequest& r) { return binary(r, mulTile); }
-Backend::Answer divKernel(const CompileRequest& r) { return binary(r, divTile); }
-Backend::Answer reluGradKernel(const CompileRequest& r) { return binary(r, reluGradTile); }        // dY, Y
-Backend::Answer sigmoidGradKernel(const CompileRequest& r) { return binary(r, sigmoidGradTile); }  // dY, Y
-Backend::Answer tanhGradKernel(const CompileRequest& r) { return binary(r, tanhGradTile); }        // dY, Y
-Backend::Answer reluKernel(const CompileRequest& r) { return unary(r, reluTile); }
-Backend::Answer sigmoidKernel(const CompileRequest& r) { return unary(r, sigmoidTile); }
-Backend::Answer expKernel(const CompileRequest& r) { return unary(r, expTile); }
-Backend::Answer logKernel(const CompileRequest& r) { return unary(r, logTile); }
-Backend::Answer sqrtKernel(const CompileRequest& r) { return unary(r, sqrtTile); }
-Backend::Answer erfKernel(const CompileRequest& r) { return unary(r, erfTile); }
-Backend::Answer geluKernel(const CompileRequest& r) {
-  return geluByTanh(r.node.attributes) ? decline("only the form by erf is fast") : unary(r, geluTile);
+TileAnswer addTiles(const CompileRequest& r) { return binary(r, addTile); }
+TileAnswer subTiles(const CompileRequest& r) { return binary(r, subTile); }
+TileAnswer mulTiles(const CompileRequest& r) { return binary(r, mulTile); }
+TileAnswer divTiles(const CompileRequest& r) { return binary(r, divTile); }
+TileAnswer reluGradTiles(const CompileRequest& r) { return binary(r, reluGradTile); }        // dY, Y
+TileAnswer sigmoidGradTiles(const CompileRequest& r) { return binary(r, sigmoidGradTile); }  // dY, Y
+TileAnswer tanhGradTiles(const CompileRequest& r) { return binary(r, tanhGradTile); }        // dY, Y
+TileAnswer reluTiles(const CompileRequest& r) { return unary(r, reluTile); }
+TileAnswer sigmoidTiles(const CompileRequest& r) { return unary(r, sigmoidTile); }
+TileAnswer expTiles(const CompileRequest& r) { return unary(r, expTile); }
+TileAnswer logTiles(const CompileRequest& r) { return unary(r, logTile); }
+TileAnswer sqrtTiles(const CompileRequest& r) { return unary(r, sqrtTile); }
+TileAnswer erfTiles(const CompileRequest& r) { return unary(r, erfTile); }
+TileAnswer geluTiles(const CompileRequest& r) {
+  return geluByTanh(r.node.attributes) ? noTiles("only the form by erf is fast") : unary(r, geluTile);
 }
-Backend::Answer geluGradKernel(const CompileRequest& r) {  // dY, X
-  return geluByTanh(r.node.attributes) ? decline("only the form by erf is fast") : binary(r, geluGradTile);
+TileAnswer geluGradTiles(const CompileRequest& r) {  // dY, X
+  return geluByTanh(r.node.attributes) ? noTiles("only the form by erf is fast") : binary(r, geluGradTile);
 }
-Backend::Answer tanhKernel(const CompileRequest& r) { return unary(r, tanhTile); }
+TileAnswer tanhTiles(const CompileRequest& r) { return unary(r, tanhTile); }
 
 }  // namespace msdbg::core::cpu

@@ -1,4 +1,5 @@
-// How a fast kernel is added: one factory per operator and a row in builtin_kernels.cpp, the only list. The
+// How a fast kernel is added: one factory per operator and a row in builtin_kernels.cpp, the only list; a
+// factory of tiles (tile_op.h) where the kernel can work in parts, so that it can be grouped. The
 // backend has checked dtypes and shapes before it asks a factory (see KernelRow), so factories only look at
 // what is special to them. Pure functions; a factory that cannot help declines with a reason, and the
 // reference kernel takes over.
@@ -32,6 +33,8 @@ struct CompileRequest {
 };
 
 using KernelFactory = Backend::Answer (*)(const CompileRequest& request);
+struct TileAnswer;  // tile_op.h
+using TileFactory = TileAnswer (*)(const CompileRequest& request);
 
 /// What the kernel knows beside row-major (layout_ports.cpp).
 enum class KnownLayouts {
@@ -47,9 +50,10 @@ enum class DTypes {
 
 struct KernelRow {
   std::string_view opType;
-  KernelFactory make;
+  KernelFactory make;  // nullptr: from `tiles`
   DTypes dtypes = DTypes::kFloat32;
   KnownLayouts layouts = KnownLayouts::kRowMajor;
+  TileFactory tiles = nullptr;  // the same kernel in parts
 };
 /// Of a node whose dtypes and shapes the row takes.
 LayoutPorts layoutPorts(const KernelRow& row, const Graph& graph, const Node& node);
@@ -72,33 +76,34 @@ Backend::Answer matMulKernel(const CompileRequest& request);
 Backend::Answer maxPoolKernel(const CompileRequest& request);
 Backend::Answer maxPoolGradKernel(const CompileRequest& request);
 // elementwise.cpp
-Backend::Answer addKernel(const CompileRequest& request);
-Backend::Answer subKernel(const CompileRequest& request);
-Backend::Answer mulKernel(const CompileRequest& request);
-Backend::Answer divKernel(const CompileRequest& request);
-Backend::Answer reluKernel(const CompileRequest& request);
-Backend::Answer sigmoidKernel(const CompileRequest& request);
-Backend::Answer tanhKernel(const CompileRequest& request);
-Backend::Answer reluGradKernel(const CompileRequest& request);
-Backend::Answer sigmoidGradKernel(const CompileRequest& request);
-Backend::Answer tanhGradKernel(const CompileRequest& request);
-Backend::Answer expKernel(const CompileRequest& request);
-Backend::Answer logKernel(const CompileRequest& request);
-Backend::Answer sqrtKernel(const CompileRequest& request);
-Backend::Answer erfKernel(const CompileRequest& request);
-Backend::Answer geluKernel(const CompileRequest& request);
-Backend::Answer geluGradKernel(const CompileRequest& request);
-// batch_norm.cpp
+TileAnswer addTiles(const CompileRequest& request);
+TileAnswer subTiles(const CompileRequest& request);
+TileAnswer mulTiles(const CompileRequest& request);
+TileAnswer divTiles(const CompileRequest& request);
+TileAnswer reluTiles(const CompileRequest& request);
+TileAnswer sigmoidTiles(const CompileRequest& request);
+TileAnswer tanhTiles(const CompileRequest& request);
+TileAnswer reluGradTiles(const CompileRequest& request);
+TileAnswer sigmoidGradTiles(const CompileRequest& request);
+TileAnswer tanhGradTiles(const CompileRequest& request);
+TileAnswer expTiles(const CompileRequest& request);
+TileAnswer logTiles(const CompileRequest& request);
+TileAnswer sqrtTiles(const CompileRequest& request);
+TileAnswer erfTiles(const CompileRequest& request);
+TileAnswer geluTiles(const CompileRequest& request);
+TileAnswer geluGradTiles(const CompileRequest& request);
+// batch_norm.cpp; in parts in channels of 16 only
+TileAnswer batchNormTiles(const CompileRequest& request);
 Backend::Answer batchNormKernel(const CompileRequest& request);
 Backend::Answer batchNormGradKernel(const CompileRequest& request);
 // layer_norm.cpp
-Backend::Answer layerNormKernel(const CompileRequest& request);
+TileAnswer layerNormTiles(const CompileRequest& request);
 Backend::Answer layerNormGradKernel(const CompileRequest& request);
 // softmax.cpp
-Backend::Answer softmaxKernel(const CompileRequest& request);
-Backend::Answer softmaxGradKernel(const CompileRequest& request);
-Backend::Answer logSoftmaxKernel(const CompileRequest& request);
-Backend::Answer logSoftmaxGradKernel(const CompileRequest& request);
+TileAnswer softmaxTiles(const CompileRequest& request);
+TileAnswer softmaxGradTiles(const CompileRequest& request);
+TileAnswer logSoftmaxTiles(const CompileRequest& request);
+TileAnswer logSoftmaxGradTiles(const CompileRequest& request);
 // cross_entropy.cpp
 Backend::Answer crossEntropyKernel(const CompileRequest& request);
 Backend::Answer crossEntropyGradKernel(const CompileRequest& request);
@@ -115,11 +120,11 @@ Backend::Answer transposeKernel(const CompileRequest& request);
 Backend::Answer copyKernel(const CompileRequest& request);  // Identity, Reshape, Flatten
 Backend::Answer castKernel(const CompileRequest& request);
 // dropout.cpp
-Backend::Answer dropoutKernel(const CompileRequest& request);
-Backend::Answer dropoutGradKernel(const CompileRequest& request);
+TileAnswer dropoutTiles(const CompileRequest& request);
+TileAnswer dropoutGradTiles(const CompileRequest& request);
 // adam_update.cpp
-Backend::Answer adamUpdateKernel(const CompileRequest& request);
+TileAnswer adamUpdateTiles(const CompileRequest& request);
 // sgd_update.cpp
-Backend::Answer sgdUpdateKernel(const CompileRequest& request);
+TileAnswer sgdUpdateTiles(const CompileRequest& request);
 
 }  // namespace msdbg::core::cpu

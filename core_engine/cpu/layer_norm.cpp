@@ -4,10 +4,10 @@
 
 #include <cmath>
 
-#include "core_engine/cpu/kernel_factory.h"
 #include "core_engine/cpu/norm_fallback.h"
 #include "core_engine/cpu/parallel.h"
 #include "core_engine/cpu/tile_kernels.h"
+#include "core_engine/cpu/tile_op.h"
 
 namespace msdbg::core::cpu {
 namespace {
@@ -78,24 +78,21 @@ void runGrad(const KernelArgs& args, const NormalRows& r, int threads) {
 
 }  // namespace
 
-Backend::Answer layerNormKernel(const CompileRequest& r) {
+TileAnswer layerNormTiles(const CompileRequest& r) {
   const auto rows = normalRows(r.node.opType, r.input(0).shape, r.node.attributes);
-  if (!rows) return decline(rows.error().message());
+  if (!rows) return noTiles(rows.error().message());
   const double epsilon = floatAttribute(r.node.attributes, "epsilon", 1e-5);
   const std::vector<float> zeros(r.hasInput(2) ? 0 : static_cast<std::size_t>(rows->length), 0.0f);
-  return functionKernel(
-      r, [n = *rows, epsilon, zeros, threads = r.threads](const KernelArgs& args) -> Status {
-        const float *x = args.inputs[0]->data<float>().data(), *scale = args.inputs[1]->data<float>().data();
-        const float* shift = zeros.empty() ? args.inputs[2]->data<float>().data() : zeros.data();
-        float *y = args.outputs[0]->data<float>().data(), *mean = args.outputs[1]->data<float>().data(),
-              *inverse = args.outputs[2]->data<float>().data();
-        parallelRanges(n.rows, 1, threads, n.rows * n.length, [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t row = begin; row < end; ++row)
-            runRow(x + row * n.length, scale, shift, epsilon, n.length, y + row * n.length, mean[row],
-                   inverse[row]);
-        });
-        return Ok{};
-      });
+  return {TileOp{{rows->length, {true, false, false}},
+                 [n = rows->length, epsilon, zeros](const TilePart& part) {
+                   const float* shift = zeros.empty() ? part.in[2] : zeros.data();
+                   float *mean = part.args.outputs[1]->data<float>().data() + part.begin / n,
+                         *inverse = part.args.outputs[2]->data<float>().data() + part.begin / n;
+                   for (std::int64_t row = 0; row < part.count() / n; ++row)
+                     runRow(part.in[0] + row * n, part.in[1], shift, epsilon, n, part.out + row * n,
+                            mean[row], inverse[row]);
+                 }},
+          ""};
 }
 
 Backend::Answer layerNormGradKernel(const CompileRequest& r) {

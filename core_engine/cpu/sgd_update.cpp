@@ -1,35 +1,28 @@
 // SgdUpdate, bit for bit the reference: computed in double, every stored value rounded once.
-#include "core_engine/cpu/kernel_factory.h"
-#include "core_engine/cpu/parallel.h"
 #include "core_engine/cpu/tile_kernels.h"
+#include "core_engine/cpu/tile_op.h"
 
 namespace msdbg::core::cpu {
 namespace {
 
-void updatePart(const KernelArgs& args, const SgdSettings& s, std::int64_t begin, std::int64_t end) {
-  const float* p = args.inputs[0]->data<float>().data() + begin;
-  const float* g = args.inputs[1]->data<float>().data() + begin;
-  float* next = args.outputs[0]->data<float>().data() + begin;
-  if (args.inputs.size() < 4) return sgdTile(s, p, g, next, end - begin);
-  const float* state = args.inputs[3]->data<float>().data() + begin;
-  float* nextState = args.outputs[1]->data<float>().data() + begin;
-  sgdMomentumTile(s, p, g, state, next, nextState, end - begin);
+void updatePart(const TilePart& part, const SgdSettings& s) {
+  const auto in = [&](std::size_t i) { return part.in[i] + part.begin; };
+  if (part.in.size() < 4) return sgdTile(s, in(0), in(1), part.out, part.count());
+  sgdMomentumTile(s, in(0), in(1), in(3), part.out, part.args.outputs[1]->data<float>().data() + part.begin,
+                  part.count());
 }
 
 }  // namespace
 
-Backend::Answer sgdUpdateKernel(const CompileRequest& r) {
-  const double momentum = floatAttribute(r.node.attributes, "momentum", 0);
-  const double decay = floatAttribute(r.node.attributes, "weight_decay", 0);
-  const bool nesterov = intAttribute(r.node.attributes, "nesterov", 0) != 0;
-  return functionKernel(
-      r, [momentum, decay, nesterov, threads = r.threads](const KernelArgs& args) -> Status {
-        const SgdSettings settings{args.inputs[2]->at(0), momentum, decay, nesterov};
-        parallelElements(args.outputs[0]->elements(), threads, [&](std::int64_t begin, std::int64_t end) {
-          updatePart(args, settings, begin, end);
-        });
-        return Ok{};
-      });
+TileAnswer sgdUpdateTiles(const CompileRequest& r) {
+  const auto settings = std::make_shared<SgdSettings>();
+  settings->momentum = floatAttribute(r.node.attributes, "momentum", 0);
+  settings->decay = floatAttribute(r.node.attributes, "weight_decay", 0);
+  settings->nesterov = intAttribute(r.node.attributes, "nesterov", 0) != 0;
+  return {TileOp{{},
+                 [settings](const TilePart& part) { updatePart(part, *settings); },
+                 [settings](const KernelArgs& args) { settings->rate = args.inputs[2]->at(0); }},
+          ""};
 }
 
 }  // namespace msdbg::core::cpu

@@ -67,7 +67,7 @@ class LayoutChoice {
       return forbid(node.outputs);
     }
     const bool asWritten = step.inputs == node.inputs;  // else the ports would name other tensors
-    const LayoutPorts ports = asWritten ? m_options.layouts(m_graph, node) : LayoutPorts{};
+    const LayoutPorts ports = asWritten ? m_options.kernels->layouts(m_graph, node) : LayoutPorts{};
     if (!ports.alike.empty()) join(ports.alike);
     for (const std::vector<TensorId>* ids : {&step.inputs, &node.outputs})
       for (const TensorId id : *ids) note(ports, id);
@@ -101,7 +101,7 @@ class LayoutChoice {
 
 void run(const Graph& graph, const PlanOptions& options, Plan& plan, PassNotes& notes) {
   if (!options.keep) return notes.refuse("whoever runs the graph wants every value");
-  if (!options.layouts) return notes.refuse("the kernels know row-major only");
+  if (!options.kernels) return notes.refuse("the kernels know row-major only");
   LayoutChoice(graph, options, plan, notes).run();
   if (!notes.changes.empty())
     notes.summary = std::to_string(notes.changes.size()) + " tensors stay in channels of 16";

@@ -1,7 +1,8 @@
 // Tensors whose lives do not overlap take turns in one buffer. A tensor lives from the step that computes it
 // to the last that reads it or a view of it; an observer sees it right after it was computed, so observing
-// lengthens no life. What is computed again has a life each time. A buffer has one dtype and the size of the
-// largest that lies in it.
+// lengthens no life. A group computes everything at its first step. What is computed again has a life each
+// time. A buffer has one dtype and the size of the largest that lies in it. What is written only where
+// somebody observes has buffers of its own.
 //   a = f(x), b = g(a), c = h(b)  ->  a and c in buffer 0, b in buffer 1
 #include <algorithm>
 #include <map>
@@ -45,6 +46,8 @@ class MemoryPlan {
     for (std::size_t i = 0; i < m_plan.steps.size(); ++i) {
       for (const NodeId id : m_plan.steps[i].again) placeAgain(m_graph.node(id), i, ending);
       if (mayTakeTurns(m_plan.steps[i])) place(m_graph.node(m_plan.steps[i].node), i, ending);
+      for (const GroupMember& member : m_plan.steps[i].group)
+        if (member.node.index() != i) place(m_graph.node(member.node), member.node.index(), ending);
       for (const std::int64_t buffer : ending[i]) release(buffer);
     }
   }
@@ -69,13 +72,18 @@ class MemoryPlan {
   void place(const Node& node, std::size_t step, Ending& ending) {
     for (const TensorId id : node.outputs) {
       const TensorInfo& info = m_graph.tensor(id);
-      const PlanBuffer wanted{info.dtype, info.shape.elements()};
+      const bool observed = isObserved(node, id);
+      const PlanBuffer wanted{info.dtype, info.shape.elements(), observed};
       const bool stays = info.updateOf.valid() || m_last[id.index()] == kForEver;
       if (wanted.elements < kSmallestElements || stays) continue;
       m_plan.bufferOf[id.index()] = take(wanted, std::max(m_last[id.index()], step), ending);
       m_tensors.push_back(id);
       m_bytes += wanted.bytes();
     }
+  }
+
+  bool isObserved(const Node& node, TensorId output) const {
+    return m_plan.steps[node.id.index()].how == How::kWatched || m_plan.isInside(m_graph, output);
   }
 
   /// The second life of what lay in a buffer the first time.
@@ -91,14 +99,14 @@ class MemoryPlan {
   std::int64_t take(const PlanBuffer& wanted, std::size_t last, Ending& ending) {
     const std::int64_t buffer = freeBuffer(wanted);
     ending[last].push_back(buffer);
-    m_held[static_cast<std::size_t>(buffer)] = wanted.bytes();
-    m_now += wanted.bytes();
+    m_held[static_cast<std::size_t>(buffer)] = wanted.observed ? 0 : wanted.bytes();
+    m_now += m_held[static_cast<std::size_t>(buffer)];
     m_mostAtOnce = std::max(m_mostAtOnce, m_now);
     return buffer;
   }
 
   std::int64_t freeBuffer(const PlanBuffer& wanted) {
-    std::vector<std::int64_t>& free = m_free[wanted.dtype];
+    std::vector<std::int64_t>& free = m_free[{wanted.dtype, wanted.observed}];
     const auto best = bestOf(free, wanted.elements);
     if (best == free.rend()) {
       m_plan.buffers.push_back(wanted);
@@ -130,7 +138,8 @@ class MemoryPlan {
   }
 
   void release(std::int64_t index) {
-    m_free[m_plan.buffers[static_cast<std::size_t>(index)].dtype].push_back(index);
+    const PlanBuffer& buffer = m_plan.buffers[static_cast<std::size_t>(index)];
+    m_free[{buffer.dtype, buffer.observed}].push_back(index);
     m_now -= m_held[static_cast<std::size_t>(index)];
   }
 
@@ -139,15 +148,17 @@ class MemoryPlan {
   // By TensorId of roots: the last step that reads the value computed first, and again; the step before
   // which it is computed again.
   std::vector<std::size_t> m_last, m_lastAgain, m_again;
-  std::map<DType, std::vector<std::int64_t>> m_free;  // in the order in which they were freed
-  std::vector<std::size_t> m_held;                    // by buffer: bytes of what lies in it now
+  // By dtype and whether only for what is observed; in the order in which they were freed.
+  std::map<std::pair<DType, bool>, std::vector<std::int64_t>> m_free;
+  std::vector<std::size_t> m_held;  // by buffer: bytes of what lies in it now
   std::vector<TensorId> m_tensors;
   std::size_t m_bytes = 0, m_now = 0, m_mostAtOnce = 0;
 };
 
-std::size_t bytesOf(const Plan& plan) {
+std::size_t bytesOf(const Plan& plan, bool observed) {
   std::size_t bytes = 0;
-  for (const PlanBuffer& buffer : plan.buffers) bytes += buffer.bytes();
+  for (const PlanBuffer& buffer : plan.buffers)
+    if (buffer.observed == observed) bytes += buffer.bytes();
   return bytes;
 }
 
@@ -156,7 +167,8 @@ std::vector<std::string> bufferLines(const Graph& graph, const Plan& plan,
                                      const std::vector<TensorId>& tensors) {
   std::vector<std::string> lines;
   for (const PlanBuffer& buffer : plan.buffers)
-    lines.push_back("buffer " + std::to_string(lines.size()) + " (" + formatBytes(buffer.bytes()) + "):");
+    lines.push_back("buffer " + std::to_string(lines.size()) + " (" + formatBytes(buffer.bytes()) +
+                    (buffer.observed ? ", where observed):" : "):"));
   for (const TensorId id : tensors)
     lines[static_cast<std::size_t>(plan.bufferOf[id.index()])] += " " + graph.tensor(id).fullName();
   return lines;
@@ -167,11 +179,13 @@ void run(const Graph& graph, const PlanOptions& options, Plan& plan, PassNotes& 
   MemoryPlan memory(graph, options, plan);
   memory.run();
   if (memory.tensors().empty()) return;
-  const std::size_t before = memory.bytesApart(), after = bytesOf(plan);
+  const std::size_t before = memory.bytesApart(), after = bytesOf(plan, false),
+                    observed = bytesOf(plan, true);
   notes.summary = std::to_string(memory.tensors().size()) + " tensors take turns in " +
                   std::to_string(plan.buffers.size()) + " buffers: " + formatBytes(after) + " instead of " +
                   formatBytes(before) + ", " + formatBytes(before - after) + " saved; " +
-                  formatBytes(memory.bytesAtOnce()) + " are needed at once";
+                  formatBytes(memory.bytesAtOnce()) + " are needed at once" +
+                  (observed ? ", " + formatBytes(observed) + " more where observed" : "");
   notes.changes = bufferLines(graph, plan, memory.tensors());
 }
 

@@ -38,9 +38,10 @@ void PassNotes::refuse(const std::string& reason) {
 }
 
 std::span<const PlanPass> planPasses() {
-  static const PlanPass kPasses[] = {identitiesPass(),      commonSubexpressionsPass(), deadNodesPass(),
-                                     constantFoldingPass(), recomputationPass(),        layoutPass(),
-                                     memoryPass()};
+  static const PlanPass kPasses[] = {identitiesPass(),    commonSubexpressionsPass(),
+                                     deadNodesPass(),     constantFoldingPass(),
+                                     recomputationPass(), layoutPass(),
+                                     groupsPass(),        memoryPass()};
   return kPasses;
 }
 

@@ -52,6 +52,7 @@ PlanPass deadNodesPass();             // dead_nodes.cpp
 PlanPass constantFoldingPass();       // constant_folding.cpp
 PlanPass recomputationPass();         // recomputation.cpp
 PlanPass layoutPass();                // layout.cpp
+PlanPass groupsPass();                // groups.cpp
 PlanPass memoryPass();                // memory.cpp
 
 }  // namespace msdbg::core

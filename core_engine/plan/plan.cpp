@@ -1,5 +1,7 @@
 #include "core_engine/plan/plan.h"
 
+#include <algorithm>
+
 #include "core_engine/base/text.h"
 
 namespace msdbg::core {
@@ -32,6 +34,8 @@ std::string doesText(const Graph& graph, const PlanStep& step) {
       return "view " + node.opType + "(" + namesOf(graph, step.shares) + ")";
     case How::kSame:
       return "same as " + graph.node(graph.tensor(step.shares.front()).producer).name;
+    case How::kGrouped:
+      return "grouped " + call;
   }
   return "";
 }
@@ -42,9 +46,16 @@ std::string outputsText(const Graph& graph, const Plan& plan, const Node& node) 
     std::string text = typeText(graph.tensor(id), plan.layouts[id.index()]);
     for (const std::int64_t buffer : {plan.bufferOf[id.index()], plan.secondBufferOf[id.index()]})
       if (buffer != Plan::kOwnMemory) text += "@" + std::to_string(buffer);
-    texts.push_back(std::move(text));
+    texts.push_back(plan.isInside(graph, id) ? "(" + text + ")" : std::move(text));
   }
   return join(texts, ", ");
+}
+
+std::string groupText(const PlanStep& step) {
+  std::string text = step.group.empty() ? "" : "  with";
+  for (const GroupMember& member : step.group)
+    if (member.node != step.node) text += " %" + std::to_string(member.node.value);
+  return text;
 }
 
 std::string againText(const PlanStep& step) {
@@ -54,6 +65,15 @@ std::string againText(const PlanStep& step) {
 }
 
 }  // namespace
+
+bool Plan::isInside(const Graph& graph, TensorId tensor) const {
+  const TensorInfo& info = graph.tensor(tensor);
+  if (info.isSource() || info.slot != 0) return false;
+  const PlanStep& step = steps[info.producer.index()];
+  const PlanStep& leader = step.how == How::kGrouped ? steps[step.leader.index()] : step;
+  return std::ranges::any_of(
+      leader.group, [&](const GroupMember& member) { return member.node == step.node && member.inside; });
+}
 
 TensorId Plan::rootOf(const Graph& graph, TensorId tensor) const {
   for (;;) {
@@ -67,7 +87,7 @@ TensorId Plan::rootOf(const Graph& graph, TensorId tensor) const {
 
 Plan plainPlan(const Graph& graph) {
   Plan plan;
-  for (const Node& node : graph.nodes()) plan.steps.push_back({node.id, How::kRun, node.inputs, {}, {}});
+  for (const Node& node : graph.nodes()) plan.steps.push_back({.node = node.id, .inputs = node.inputs});
   plan.bufferOf.assign(graph.tensors().size(), Plan::kOwnMemory);
   plan.secondBufferOf = plan.bufferOf;
   plan.layouts.assign(graph.tensors().size(), Layout::kRowMajor);
@@ -79,7 +99,7 @@ std::string planText(const Graph& graph, const Plan& plan) {
   for (const PlanStep& step : plan.steps) {
     const Node& node = graph.node(step.node);
     text += "%" + std::to_string(node.id.value) + " = " + doesText(graph, step) + " -> " +
-            outputsText(graph, plan, node) + "  # " + node.name + againText(step) + "\n";
+            outputsText(graph, plan, node) + "  # " + node.name + groupText(step) + againText(step) + "\n";
   }
   return text;
 }
@@ -97,6 +117,11 @@ std::vector<Kernel> planKernels(const Plan& plan, const Graph& graph,
       continue;
     }
     mine = KernelId(static_cast<std::int64_t>(kernels.size()));
+    if (step.how == How::kGrouped) {
+      mine = (*kernelOf)[step.leader.index()];
+      kernels[mine.index()].nodes.push_back(step.node);
+      continue;
+    }
     const std::string& name = kernelNames[step.node.index()];
     kernels.push_back(
         {mine, step.how == How::kView ? "view:" + graph.node(step.node).opType : name, {step.node}});

@@ -6,13 +6,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core_engine/graph/graph.h"
-#include "core_engine/graph/layout.h"
+#include "core_engine/plan/kernel_facts.h"
 #include "core_engine/plan/pass_selection.h"
 
 namespace msdbg::core {
@@ -23,20 +22,24 @@ enum class How : std::uint8_t {
   kWatched,  // its kernel where somebody observes: nothing else needs its outputs
   kView,     // no kernel: its output has the elements of `shares`, in the same order
   kSame,     // no kernel: its outputs are those of another node, `shares`, of the same type and inputs
+  kGrouped,  // with the group of an earlier step, `leader`
 };
 
 struct PlanStep {
   NodeId node;
   How how = How::kRun;
-  std::vector<TensorId> inputs = {};  // what the kernel reads: the node's inputs, or others of equal value
-  std::vector<TensorId> shares = {};  // kView, kSame: one per output; each precedes the step
-  std::vector<NodeId> again = {};     // computed a second time before this step, in order
+  std::vector<TensorId> inputs = {};    // what the kernel reads: the node's inputs, or others of equal value
+  std::vector<TensorId> shares = {};    // kView, kSame: one per output; each precedes the step
+  std::vector<NodeId> again = {};       // computed a second time before this step, in order
+  std::vector<GroupMember> group = {};  // kRun: all of its group are computed here, it is the first
+  NodeId leader = {};                   // kGrouped: the first of its group
 };
 
 /// Memory that tensors whose lives do not overlap take in turn.
 struct PlanBuffer {
   DType dtype = DType::Float32;
   std::int64_t elements = 0;
+  bool observed = false;  // of values that are computed only where somebody observes: not there before
   std::size_t bytes() const { return static_cast<std::size_t>(elements) * dtypeSize(dtype); }
 };
 
@@ -49,6 +52,8 @@ struct Plan {
   std::vector<PlanBuffer> buffers;
   Layouts layouts;  // by TensorId: how the values lie between kernels
 
+  /// Whether the value is written only where somebody observes: it is passed on inside a group.
+  bool isInside(const Graph& graph, TensorId tensor) const;
   /// The tensor whose memory this one's value lies in: itself, or what its step shares.
   TensorId rootOf(const Graph& graph, TensorId tensor) const;
 };
@@ -59,21 +64,24 @@ struct PlanOptions {
                                                    // values; without a list: every tensor
   std::vector<NodeId> pinned = {};                 // run as they are: faults are planted there
   PlanChoices choices = {};
-  /// What the kernels know of layouts; empty: they know row-major only.
-  std::function<LayoutPorts(const Graph&, const Node&)> layouts = {};
+  const KernelFacts* kernels = nullptr;  // what they can do; none: row-major values, all at once
 };
 
 /// Every node runs its kernel.
 Plan plainPlan(const Graph& graph);
 /// A plan that cannot be executed is kInternal, naming the node and the broken rule: steps are the graph's
 /// nodes in order, what a step reads or shares precedes it and has the type that the node expects, pinned
-/// nodes run, collectives and updates run, only what a kernel makes is in another layout, what is computed
-/// again is a forward node that runs, tensors in one buffer fit it and are never needed at once.
+/// nodes run by themselves, collectives and updates run, a group computes what only precedes its first node
+/// or is its own, and what lies inside is read by nobody else, only what a kernel makes is in another layout,
+/// what is computed again is a forward node that runs, tensors in one buffer fit it and are never needed at
+/// once.
 Status verifyPlan(const Graph& graph, const PlanOptions& options, const Plan& plan);
 
 /// One line a step: `%12 = run Relu(network/fc1/Gemm-op1:0) -> float32[64,100]@3  # network/fc1/Relu-op1`,
 /// where @3 is the number of a buffer and [64,16c,32,32] says channels of 16; nothing is said of memory of
-/// its own. A step before which others are computed again ends in `again %3 %4`. Deterministic.
+/// its own. The first step of a group ends in `with %4 %6`, the others begin with `grouped`; an output in
+/// parentheses is passed on inside. A step before which others are computed again ends in `again %3 %4`.
+/// Deterministic.
 std::string planText(const Graph& graph, const Plan& plan);
 
 /// The kernels of a plan, in the order of their steps; `nameOf(node)` names those that run. A view has a

@@ -53,12 +53,70 @@ class PlanVerifier {
     const Node& node = m_graph.node(step.node);
     const bool mustRun =
         isPinned(m_options, node.id) || node.phase == Phase::kCollective || writesNextValue(m_graph, node);
-    if (mustRun && step.how != How::kRun) return fail(step, "must run, but does not");
-    if (isPinned(m_options, node.id) || (step.how != How::kRun && step.how != How::kWatched))
+    if (mustRun && step.how != How::kRun && step.how != How::kGrouped)
+      return fail(step, "must run, but does not");
+    checkGroup(step);
+    if (isPinned(m_options, node.id) ||
+        (step.how != How::kRun && step.how != How::kWatched && step.how != How::kGrouped))
       for (const std::vector<TensorId>* ids : {&step.inputs, &step.shares, &node.outputs})
         checkRowMajor(step, *ids);
     if (step.how == How::kView || step.how == How::kSame) return checkShares(step, node);
     checkInputs(step, node);
+  }
+
+  /// The members follow each other, say who leads them, and find at the first one's place what they read.
+  void checkGroup(const PlanStep& step) {
+    if (step.how == How::kGrouped) {
+      const bool led =
+          step.leader.valid() && step.leader < step.node &&
+          std::ranges::count(m_plan.steps[step.leader.index()].group, step.node, &GroupMember::node) == 1;
+      if (!led) fail(step, "is grouped, but in no group");
+    }
+    if (step.group.empty()) return;
+    if (step.how != How::kRun || step.group[0].node != step.node)
+      return fail(step, "leads a group that it is not the first of");
+    for (std::size_t i = 0; i < step.group.size(); ++i) checkMember(step, i);
+  }
+
+  void checkMember(const PlanStep& leader, std::size_t index) {
+    const GroupMember& member = leader.group[index];
+    const PlanStep& step = m_plan.steps.at(member.node.index());
+    const Node& node = m_graph.node(member.node);
+    if (index > 0 && (step.how != How::kGrouped || step.leader != leader.node ||
+                      member.node <= leader.group[index - 1].node))
+      return fail(step, "is no member of the group that names it");
+    if (isPinned(m_options, member.node) || !step.again.empty() || node.phase == Phase::kCollective ||
+        node.phase != m_graph.node(leader.node).phase)
+      return fail(step, "is grouped, which it must not be");
+    if (member.links.size() != step.inputs.size()) return fail(step, "is linked to another number of inputs");
+    for (std::size_t k = 0; k < step.inputs.size(); ++k)
+      checkLink(leader, step, member.links[k], step.inputs[k], index);
+    if (member.inside) checkInside(leader, node.outputs[0]);
+  }
+
+  void checkLink(const PlanStep& leader, const PlanStep& step, std::int64_t link, TensorId input,
+                 std::size_t index) {
+    if (link == GroupMember::kFromMemory) {
+      if (!precedes(input, leader))
+        fail(step, "reads " + nameOf(input) + ", which its group does not precede");
+      return;
+    }
+    const bool known = link >= 0 && link < static_cast<std::int64_t>(index) &&
+                       m_graph.node(leader.group[static_cast<std::size_t>(link)].node).outputs[0] ==
+                           m_plan.rootOf(m_graph, input);
+    if (!known) fail(step, "is linked to what is not " + nameOf(input));
+  }
+
+  void checkInside(const PlanStep& leader, TensorId output) {
+    if (m_graph.tensor(output).updateOf.valid()) fail(leader, "has a next value inside");
+    for (const PlanStep& step : m_plan.steps) {
+      const bool member =
+          step.node == leader.node || (step.how == How::kGrouped && step.leader == leader.node);
+      if (member || step.how == How::kWatched) continue;
+      for (const TensorId id : step.inputs)
+        if (m_plan.rootOf(m_graph, id) == output)
+          fail(step, "reads " + nameOf(id) + ", which is passed on inside a group");
+    }
   }
 
   void checkInputs(const PlanStep& step, const Node& node) {
@@ -112,7 +170,8 @@ class PlanVerifier {
       return fail(m_plan.steps[m_graph.tensor(root).producer.index()], "is kept in another layout");
     const PlanStep* maker = makerOf(id);
     if (!maker) return;
-    if (maker->how == How::kWatched) fail(*maker, "is computed only where observed, but is to be kept");
+    if (maker->how == How::kWatched || m_plan.isInside(m_graph, root))
+      fail(*maker, "is computed only where observed, but is to be kept");
     if (m_plan.bufferOf[root.index()] != Plan::kOwnMemory)
       fail(*maker, "is to be kept, but lies in a buffer");
   }
@@ -141,10 +200,26 @@ class PlanVerifier {
   }
 
   void checkHeld(const PlanStep& step) {
+    if (step.how == How::kGrouped) return checkShown(step);
     std::vector<std::int64_t> taken;
+    readFrom(step, taken);
+    for (const GroupMember& member : step.group)
+      for (std::size_t k = 0; k < member.links.size(); ++k)
+        if (member.links[k] == GroupMember::kFromMemory)
+          checkRead(step, m_plan.rootOf(m_graph, m_plan.steps[member.node.index()].inputs[k]), taken);
+    for (const TensorId id : m_graph.node(step.node).outputs) hold(step, id, taken);
+    for (const GroupMember& member : step.group)
+      if (member.node != step.node)
+        for (const TensorId id : m_graph.node(member.node).outputs) hold(step, id, taken);
+  }
+  void readFrom(const PlanStep& step, std::vector<std::int64_t>& taken) {
     for (const std::vector<TensorId>* ids : {&step.inputs, &step.shares})
       for (const TensorId id : *ids) checkRead(step, m_plan.rootOf(m_graph, id), taken);
-    for (const TensorId id : m_graph.node(step.node).outputs) hold(step, id, taken);
+  }
+  /// What a group computed is still there at the place of its own node, where it is observed.
+  void checkShown(const PlanStep& step) {
+    std::vector<std::int64_t> taken;
+    for (const TensorId id : m_graph.node(step.node).outputs) checkRead(step, id, taken);
   }
 
   void checkRead(const PlanStep& step, TensorId root, std::vector<std::int64_t>& taken) {

@@ -4,12 +4,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "core_engine/graph/layout.h"
 #include "core_engine/ops/op.h"
+#include "core_engine/plan/kernel_facts.h"
 
 namespace msdbg::core {
 
@@ -22,9 +23,17 @@ class KernelImpl {
   virtual Status run(const KernelArgs& args) = 0;
 };
 
-class Backend {
+/// The kernels of several nodes, compiled into one.
+class GroupKernel {
  public:
-  virtual ~Backend() = default;
+  virtual ~GroupKernel() = default;
+  virtual std::string name() const = 0;  // "group:Add+LayerNormalization"
+  /// `members`: what their own kernels would be given. Unless `observed`, what lies inside is not written.
+  virtual Status run(std::span<const KernelArgs> members, bool observed) = 0;
+};
+
+class Backend : public KernelFacts {
+ public:
   virtual std::string name() const = 0;
   /// nullptr kernel and a reason when the backend declines the node.
   struct Answer {
@@ -36,8 +45,11 @@ class Backend {
   }
   /// The same for tensors that lie otherwise than row-major; a backend that knows no such kernel declines.
   virtual Answer compile(const Graph& graph, const Node& node, int threads, const Layouts& layouts) = 0;
-  /// What it has kernels for.
-  virtual LayoutPorts layouts(const Graph&, const Node&) const { return {}; }
+  /// Of nodes that have tiles(), bit for bit what their own kernels compute; nullptr where one has none.
+  virtual std::unique_ptr<GroupKernel> compileGroup(const Graph&, std::span<const GroupMember>,
+                                                    int /*threads*/, const Layouts&) {
+    return nullptr;
+  }
 };
 
 std::unique_ptr<Backend> makeReferenceBackend();

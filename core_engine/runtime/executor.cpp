@@ -22,10 +22,12 @@ bool isFed(TensorRole role) {
 
 struct Executor::Impl {
   struct Step {
-    const Node* node;
-    How how;
+    const Node* node = nullptr;
+    How how = How::kRun;
     KernelId id;                         // in the graph's table
-    std::unique_ptr<KernelImpl> kernel;  // none: the outputs are those of `shared`
+    std::unique_ptr<KernelImpl> kernel;  // none: the outputs are those of `shared`, or a group makes them
+    std::unique_ptr<GroupKernel> group;  // in place of `kernel`: of this node and its `members`
+    std::vector<KernelArgs> members;
     std::vector<const Tensor*> inputs, shared;
     std::vector<Tensor*> outputs;
     bool done = false;                  // kOnce: the outputs hold their values
@@ -53,10 +55,8 @@ struct Executor::Impl {
     MSDBG_ASSIGN(faults, FaultInjector::bind(options.faults, graph, options.rank));
     if (options.backend == BackendKind::kFast) backends.push_back(makeCpuBackend());
     backends.push_back(makeReferenceBackend());
-    MSDBG_ASSIGN(
-        plan,
-        makePlan(graph, {options.keep, faults.targets(), options.choices,
-                         [this](const Graph& g, const Node& n) { return backends.front()->layouts(g, n); }}));
+    MSDBG_ASSIGN(plan,
+                 makePlan(graph, {options.keep, faults.targets(), options.choices, backends.front().get()}));
     memory = PlanMemory::allocate(graph, plan, options.seed);
     return compile();
   }
@@ -65,20 +65,39 @@ struct Executor::Impl {
     std::vector<std::string> names;
     for (const PlanStep& planned : plan.steps) {
       const Node& node = graph.node(planned.node);
-      Step step{&node, planned.how,   {}, {}, tensorsOf(planned.inputs), tensorsOf(planned.shares), {},
-                false, planned.again, {}, {}};
+      Step step;
+      step.node = &node;
+      step.how = planned.how;
+      step.inputs = tensorsOf(planned.inputs);
+      step.shared = tensorsOf(planned.shares);
+      step.again = planned.again;
       for (TensorId id : node.outputs) step.outputs.push_back(&memory.tensors[id.index()]);
       takeTurns(step);
-      if (planned.shares.empty()) {
-        MSDBG_ASSIGN(step.kernel, compileStep(planned, node));
-      }
-      names.push_back(step.kernel ? step.kernel->name() : "");
+      MSDBG_TRY(compileStep(planned, step));
+      names.push_back(step.group ? step.group->name() : step.kernel ? step.kernel->name() : "");
       steps.push_back(std::move(step));
     }
     std::vector<KernelId> ids;
     graph.setKernels(planKernels(plan, graph, names, &ids));
-    for (std::size_t i = 0; i < steps.size(); ++i) steps[i].id = ids[i];
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      steps[i].id = ids[i];
+      for (const GroupMember& member : plan.steps[i].group) {
+        const Step& step = steps[member.node.index()];
+        steps[i].members.push_back({*step.node, step.inputs, step.outputs, state});
+      }
+    }
     return Ok{};
+  }
+
+  Status compileStep(const PlanStep& planned, Step& step) {
+    if (planned.how == How::kGrouped || !planned.shares.empty()) return Ok{};
+    if (planned.group.empty()) {
+      MSDBG_ASSIGN(step.kernel, compileKernel(planned, *step.node));
+      return Ok{};
+    }
+    step.group = backends.front()->compileGroup(graph, planned.group, options.threads, plan.layouts);
+    if (step.group) return Ok{};
+    return Error(ErrorCode::kInternal, nodeWithLine(graph, *step.node) + ": no kernel for its group");
   }
 
   /// Where outputs lie that are computed twice.
@@ -97,7 +116,7 @@ struct Executor::Impl {
     return found;
   }
 
-  Result<std::unique_ptr<KernelImpl>> compileStep(const PlanStep& planned, const Node& node) {
+  Result<std::unique_ptr<KernelImpl>> compileKernel(const PlanStep& planned, const Node& node) {
     const std::vector<bool> inputs = blocked(planned.inputs), outputs = blocked(node.outputs);
     const bool adapted = std::ranges::count(inputs, true) + std::ranges::count(outputs, true) > 0;
     if (adapted && planned.inputs == node.inputs) {
@@ -175,8 +194,8 @@ struct Executor::Impl {
   }
 
   Status compute(Step& step, bool again, Observer* observer) {
-    if (!step.kernel) return share(step), Ok{};
-    if (step.done) return Ok{};
+    if (step.how == How::kGrouped || step.done) return Ok{};
+    if (!step.kernel && !step.group) return share(step), Ok{};
     const std::vector<Tensor>& places = again ? step.second : step.first;
     for (std::size_t i = 0; i < places.size(); ++i) *step.outputs[i] = places[i];
     return runKernel(step, observer);
@@ -192,8 +211,9 @@ struct Executor::Impl {
   Status runKernel(Step& step, Observer* observer) {
     if (observer) observer->kernelStarted(state.iteration, step.id);
     const auto start = std::chrono::steady_clock::now();
-    const KernelArgs args{*step.node, step.inputs, step.outputs, state};
-    if (Status s = step.kernel->run(args); !s.ok()) return s.error().in(nodeWithLine(graph, *step.node));
+    const Status status = step.group ? step.group->run(step.members, observer != nullptr)
+                                     : step.kernel->run({*step.node, step.inputs, step.outputs, state});
+    if (!status.ok()) return status.error().in(nodeWithLine(graph, *step.node));
     if (!seconds.empty())
       seconds[step.id.index()] +=
           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -249,6 +269,7 @@ Status Executor::run(Iteration iteration, const Feeds& feeds, Observer* observer
   d.state.training = true;
   d.scaleLearningRate(iteration);
   if (observer) {
+    d.memory.allocateObserved(d.graph, d.plan);
     observer->iterationStarted(iteration);
     d.reportSources(*observer);
   }

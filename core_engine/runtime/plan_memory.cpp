@@ -37,10 +37,9 @@ class Allocation {
  public:
   Allocation(const Graph& graph, const Plan& plan, std::uint64_t seed, PlanMemory& memory)
       : m_graph(graph), m_plan(plan), m_seed(seed), m_memory(memory) {
-    for (const PlanBuffer& buffer : plan.buffers) {
-      m_buffers.push_back(Tensor::zeros(buffer.dtype, {buffer.elements}));
-      memory.bytes += m_buffers.back().bytes();
-    }
+    memory.buffers.resize(plan.buffers.size());
+    for (std::size_t i = 0; i < plan.buffers.size(); ++i)
+      if (!plan.buffers[i].observed) memory.fillBuffer(i, plan.buffers[i]);
     memory.tensors.resize(graph.tensors().size());
     memory.second.resize(graph.tensors().size());
     memory.lasting.resize(graph.tensors().size());
@@ -51,7 +50,8 @@ class Allocation {
       const TensorId root = m_plan.rootOf(m_graph, info.id);
       Tensor& storage = m_memory.tensors[root.index()];
       if (!storage.valid()) storage = rootMemory(m_graph.tensor(root));
-      if (root != info.id) m_memory.tensors[info.id.index()] = storage.reshaped(info.shape);
+      if (root != info.id && storage.valid())
+        m_memory.tensors[info.id.index()] = storage.reshaped(info.shape);
       m_memory.lasting[info.id.index()] = lasts(root);
       const std::int64_t again = m_plan.secondBufferOf[info.id.index()];
       if (again != Plan::kOwnMemory) m_memory.second[info.id.index()] = inBuffer(info, again);
@@ -69,21 +69,22 @@ class Allocation {
   }
 
   Tensor inBuffer(const TensorInfo& info, std::int64_t buffer) const {
-    return m_buffers[static_cast<std::size_t>(buffer)].reshaped(info.shape);
+    const Tensor& memory = m_memory.buffers[static_cast<std::size_t>(buffer)];
+    return memory.valid() ? memory.reshaped(info.shape) : memory;
   }
 
   bool lasts(TensorId root) const {
     const TensorInfo& info = m_graph.tensor(root);
     if (m_plan.layouts[root.index()] != Layout::kRowMajor) return false;
-    return info.isSource() || (m_plan.bufferOf[root.index()] == Plan::kOwnMemory &&
-                               m_plan.steps[info.producer.index()].how != How::kWatched);
+    return info.isSource() ||
+           (m_plan.bufferOf[root.index()] == Plan::kOwnMemory &&
+            m_plan.steps[info.producer.index()].how != How::kWatched && !m_plan.isInside(m_graph, root));
   }
 
   const Graph& m_graph;
   const Plan& m_plan;
   std::uint64_t m_seed;
   PlanMemory& m_memory;
-  std::vector<Tensor> m_buffers;
 };
 
 }  // namespace
@@ -93,6 +94,20 @@ void fillConstant(Tensor& tensor, double value) {
     using T = decltype(zero);
     std::ranges::fill(tensor.data<T>(), static_cast<T>(value));
   });
+}
+
+void PlanMemory::fillBuffer(std::size_t index, const PlanBuffer& buffer) {
+  buffers[index] = Tensor::zeros(buffer.dtype, {buffer.elements});
+  bytes += buffers[index].bytes();
+}
+
+void PlanMemory::allocateObserved(const Graph& graph, const Plan& plan) {
+  for (std::size_t i = 0; i < buffers.size(); ++i)
+    if (!buffers[i].valid()) fillBuffer(i, plan.buffers[i]);
+  for (const TensorInfo& info : graph.tensors())
+    if (const std::int64_t buffer = plan.bufferOf[info.id.index()];
+        buffer != Plan::kOwnMemory && !tensors[info.id.index()].valid())
+      tensors[info.id.index()] = buffers[static_cast<std::size_t>(buffer)].reshaped(info.shape);
 }
 
 PlanMemory PlanMemory::allocate(const Graph& graph, const Plan& plan, std::uint64_t seed) {

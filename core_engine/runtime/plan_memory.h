@@ -12,10 +12,14 @@ struct PlanMemory {
   std::vector<Tensor> tensors;  // by TensorId; views and equal nodes share storage
   std::vector<Tensor> second;   // by TensorId: where it lies once it was computed again; empty: where it lay
   std::vector<bool> lasting;    // by TensorId: the value is there after an iteration, observed or not
+  std::vector<Tensor> buffers;  // by their number; empty: not needed before somebody observes
   std::size_t bytes = 0;        // of all storage
 
   /// Allocates; sources get their initial values, the rest zeros.
   static PlanMemory allocate(const Graph& graph, const Plan& plan, std::uint64_t seed);
+  void fillBuffer(std::size_t index, const PlanBuffer& buffer);
+  /// What is needed only where somebody observes; nothing when it is there already.
+  void allocateObserved(const Graph& graph, const Plan& plan);
 };
 
 /// Every element becomes `value`, converted to the dtype.

@@ -55,11 +55,33 @@ Layouts blockedPorts(const Backend& backend, const Graph& graph, const Node& nod
   return layouts;
 }
 
-Ran runOn(Backend& backend, const OneNode& node, const RunState& state, bool blocked = false) {
+enum class Way { kWhole, kBlocked, kInParts };
+
+/// A group of one node as a kernel.
+class GroupOfOne : public KernelImpl {
+ public:
+  explicit GroupOfOne(std::unique_ptr<GroupKernel> group) : m_group(std::move(group)) {}
+  std::string name() const override { return m_group->name(); }
+  Status run(const KernelArgs& args) override { return m_group->run(std::span(&args, 1), true); }
+
+ private:
+  std::unique_ptr<GroupKernel> m_group;
+};
+
+Backend::Answer compileInParts(Backend& backend, const Graph& graph, const Node& node, int threads,
+                               const Layouts& layouts) {
+  const GroupMember member{node.id, std::vector(node.inputs.size(), GroupMember::kFromMemory)};
+  auto group = backend.compileGroup(graph, std::span(&member, 1), threads, layouts);
+  if (!group) return {nullptr, "it does not work in parts"};
+  return {std::make_unique<GroupOfOne>(std::move(group)), ""};
+}
+
+Ran runOn(Backend& backend, const OneNode& node, const RunState& state, Way way = Way::kWhole) {
   Graph graph("network");
   const Node& n = graph.node(addOneNode(graph, node));
-  const Layouts layouts = blocked ? blockedPorts(backend, graph, n) : Layouts{};
-  Backend::Answer answer = backend.compile(graph, n, state.threads, layouts);
+  const Layouts layouts = way == Way::kBlocked ? blockedPorts(backend, graph, n) : Layouts{};
+  Backend::Answer answer = way == Way::kInParts ? compileInParts(backend, graph, n, state.threads, layouts)
+                                                : backend.compile(graph, n, state.threads, layouts);
   if (!answer.kernel) return {{}, "", answer.declined};
   Ran ran{{}, answer.kernel->name(), ""};
   std::vector<const Tensor*> inputs;
@@ -102,7 +124,10 @@ RunState stateWith(int threads) {
 Ran runFast(const OneNode& node, const RunState& state) { return runOn(*makeCpuBackend(), node, state); }
 Ran runFast(const OneNode& node, int threads) { return runFast(node, stateWith(threads)); }
 Ran runBlocked(const OneNode& node, int threads) {
-  return runOn(*makeCpuBackend(), node, stateWith(threads), true);
+  return runOn(*makeCpuBackend(), node, stateWith(threads), Way::kBlocked);
+}
+Ran runInParts(const OneNode& node, int threads) {
+  return runOn(*makeCpuBackend(), node, stateWith(threads), Way::kInParts);
 }
 Ran runReference(const OneNode& node, const RunState& state) {
   return runOn(*makeReferenceBackend(), node, state);

@@ -29,6 +29,9 @@ Ran runFast(const OneNode& node, const core::RunState& state);
 Ran runFast(const OneNode& node, int threads = 2);
 /// The same with every tensor that the backend takes so in channels of 16; inputs and outputs are row-major.
 Ran runBlocked(const OneNode& node, int threads = 2);
+/// The same as a group of one, which goes through its elements in small parts; declined where the kernel does
+/// not work in parts.
+Ran runInParts(const OneNode& node, int threads = 2);
 /// The same through OpDef::reference.
 Ran runReference(const OneNode& node, const core::RunState& state);
 /// The single output of a kernel that must exist.
