@@ -6,6 +6,10 @@
 
 namespace msdbg::dump {
 
+void prepareHdf5() {
+  const std::lock_guard lock(hdf5::libraryMutex());
+  hdf5::initialise();
+}
 void skipHdf5Cleanup() { H5dont_atexit(); }
 
 }  // namespace msdbg::dump

@@ -16,6 +16,7 @@
 #include <iostream>
 #include <thread>
 
+#include "dump/hdf5/at_exit.h"
 #include "dump/session/rank_watch.h"
 
 namespace msdbg::dump {
@@ -182,6 +183,7 @@ ProgramEnd::ProgramEnd(Record record) {
   for (int signal : kStopSignals) handle(signal, onStopSignal, SA_RESTART);
   for (int signal : kFatalSignals) handle(signal, onFatalSignal, SA_ONSTACK);
   state.previousTerminate = std::set_terminate(onTerminate);
+  prepareHdf5();  // closed by an exit handler of its own, it could not record any more
   if (!registered) on_exit(onExit, nullptr);
   registered = true;
 }

@@ -137,6 +137,16 @@ TEST_CASE("The exit status of a program is passed on, and run.json has the reaso
   }
 }
 
+TEST_CASE("exit() loses nothing when segments were committed before", "[session]") {
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  const RunResult result = runCommand(dumpProbe(run, 1, {"late"}));
+  CHECK(result.exitStatus == 3);
+  CHECK_THAT(result.err, !Catch::Contains("recording stopped"));
+  CHECK(completeIterations(run, 0) == 4);
+  checkReadable(run);
+}
+
 TEST_CASE("A program that ends itself by exit(0) has finished, and nothing is lost", "[session]") {
   const TempDir folder;
   const fs::path run = folder / "run.msdbg";

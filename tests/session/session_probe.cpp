@@ -1,6 +1,6 @@
 // session_probe ENDING[@RANK] [--steps N]: trains a little on any number of ranks and then, in iteration 3,
-// the named rank (all without) ends as told: ok, throw, throwint, terminate, caught, exit0, exit3, _exit5,
-// return3, segv, fpe, abort, kill, overflow, hang, early.
+// the named rank (all without) ends as told: ok, throw, throwint, terminate, caught, exit0, exit3, late,
+// _exit5, return3, segv, fpe, abort, kill, overflow, hang, early.
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -62,6 +62,8 @@ int train(int argc, char** argv) {
   const bool mine = rank < 0 || run.rank().value == rank;
   for (const Batch& batch : run.shard(*loader.value(), run.steps(6))) {
     if (mine && batch.iteration.value == kWhen) endAs(how);
+    if (mine && how == "late" && batch.iteration.value == kWhen) usleep(1500000);  // a segment is committed
+    if (mine && how == "late" && batch.iteration.value == kWhen + 1) exit(3);
     if (mine && how == "early" && batch.iteration.value == kWhen) return 0;
     trainer.step(batch);
     if (how == "slow") usleep(100000);
