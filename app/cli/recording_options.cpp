@@ -131,7 +131,7 @@ void RecordingOptions::addOptions(CLI::App& app) {
   app.add_option("--after", after, "and after it (1)")->type_name("K");
   app.add_flag("--stop-on-hit", stopOnHit, "end training after those, on all ranks; exit status 3");
   app.add_option("--compress", compress,
-                 "auto: tensors of which a sample gets 1.4 times smaller (default); none: faster, larger")
+                 "auto: tensors of which a sample gets 1.8 times smaller (default); none: faster, larger")
       ->type_name("auto|none");
   app.add_option("--buffer", buffer,
                  "memory of a rank for what is not on disk yet (512MiB); training then waits")

@@ -31,11 +31,12 @@ class Compressor {
  public:
   /// What a chunk that is compressed must gain; else it is stored as it is.
   static constexpr double kWorthwhile = 1.2;
-  /// What a sample must gain: what gains less takes longer than it saves.
-  static constexpr double kWorthTrying = 1.4;
+  /// What a sample must gain. A megabyte takes a team of 2 some 0.7 ms, writing it 0.3 to 0.4 (RAM disk):
+  /// what gains less than 1.8 costs more time than its room is worth (dump/PERFORMANCE.md).
+  static constexpr double kWorthTrying = 1.8;
   /// Once compressed a tensor stays so while it gains at least this: its chunks need not change back and
   /// forth.
-  static constexpr double kStillWorthTrying = 1.25;
+  static constexpr double kStillWorthTrying = 1.6;
   static constexpr std::uint64_t kPause = 64u << 20;
   /// zstd's negative levels pass over what does not repeat: noise at 8 GB/s where level 1 takes 0.9 GB/s.
   static constexpr int kLevel = -3;

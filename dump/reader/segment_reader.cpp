@@ -1,12 +1,14 @@
 #include "dump/reader/segment_reader.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <map>
 #include <set>
 
 #include "core_engine/tensor/statistics.h"
 #include "dump/codec/dataset_path.h"
+#include "dump/descriptor.h"
 #include "dump/reader/tensor_dataset_internal.h"
 #include "dump/statistics_columns.h"
 
@@ -116,6 +118,7 @@ core::Result<std::int64_t> readNumber(hid_t file, const std::string& name) {
 
 struct SegmentReader::Impl {
   std::filesystem::path filePath;
+  Descriptor lock;  // as long as it is held, no recorder uses the file again
   Handle file;
   std::uint64_t fileBytes = 0;
   std::vector<std::int64_t> iterations;
@@ -172,6 +175,9 @@ core::Result<std::unique_ptr<SegmentReader>> SegmentReader::open(const std::file
     return damaged("the file has " + std::to_string(impl->fileBytes) + " bytes, the journal says " +
                    std::to_string(bytes));
   }
+  impl->lock = openToRead(file);
+  if (!impl->lock.valid() && errno == ENOENT)
+    return core::Error(core::ErrorCode::kMissing, "the file is missing");
   auto opened = hdf5::openFile(file.string());
   // The recorder may have put another file in its place since.
   if (!opened.ok() && !std::filesystem::exists(file, error))

@@ -7,28 +7,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "dump/descriptor.h"
+
 namespace msdbg::dump {
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int value) : m_value(value) {}
-  ~Descriptor() {
-    if (m_value >= 0) ::close(m_value);
-  }
-  Descriptor(Descriptor&& other) noexcept : m_value(other.release()) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return m_value; }
-  int release() {
-    const int value = m_value;
-    m_value = -1;
-    return value;
-  }
-
- private:
-  int m_value;
-};
 
 core::Status writeAll(int descriptor, std::span<const std::byte> bytes, const std::filesystem::path& path) {
   while (!bytes.empty()) {
@@ -83,7 +65,7 @@ namespace {
 
 // A pipe or a device that stands where a file should be is refused, not waited for.
 core::Result<Descriptor> openRegular(const std::filesystem::path& file, std::uint64_t& bytes) {
-  Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  Descriptor descriptor = openToRead(file);
   if (descriptor.get() < 0) {
     const core::Error error = ioError("cannot read", file);
     return errno == ENOENT ? core::Error(core::ErrorCode::kMissing, error.message()) : error;

@@ -86,6 +86,7 @@ struct IterationRecord {
   std::uint64_t rawBytes = 0;     // of all rows before compression
   std::uint64_t memoryBytes = 0;  // that the rows take now
   std::int64_t toEncode = 0;      // rows that wait for their chunks
+  bool beginsFile = false;        // its rows lie in another file than those before: a segment begins
   bool encodingQueued = false;    // with --on-hit: once it is known that they are written
 };
 

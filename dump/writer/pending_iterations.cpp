@@ -137,12 +137,22 @@ void PendingIterations::waitForRoom() {
 bool PendingIterations::cut(Clock::duration next) {
   const std::lock_guard lock(m_mutex);
   if (m_finished.empty() || m_closed || m_failure) return false;
+  std::size_t first = m_finished.size() - 1;  // of those in the last file
+  while (first > 0 && !m_finished[first]->beginsFile) --first;
   bool isFull = false;
-  const bool whole = segmentLength(isFull) == m_finished.size();
-  if (whole && !isFull && Clock::now() + next < deadline()) return false;
+  const bool whole = first + segmentLength(first, isFull) == m_finished.size();
+  if (whole && !isFull && nextFits(first) && Clock::now() + next < deadline(first)) return false;
   m_forced = m_finished.size();
   wake();
   return true;
+}
+
+// An iteration is mostly as large as the one before. One that turned out not to fit would lie in the file
+// that the others take, and be read back and written again.
+bool PendingIterations::nextFits(std::size_t first) const {
+  std::uint64_t bytes = m_finished.back()->rawBytes;
+  for (std::size_t i = first; i < m_finished.size(); ++i) bytes += m_finished[i]->rawBytes;
+  return bytes <= m_segmentBytes;
 }
 
 void PendingIterations::requestCommit() noexcept {
@@ -187,17 +197,17 @@ core::Status PendingIterations::status() const {
   return m_failure ? core::Status(*m_failure) : core::Status();
 }
 
-std::size_t PendingIterations::segmentLength(bool& isFull) const {
+std::size_t PendingIterations::segmentLength(std::size_t first, bool& isFull) const {
   Layouts layouts;
   std::uint64_t bytes = 0;
   std::size_t count = 0;
   isFull = true;
   Sharing sharing(m_windows);
-  for (; count < m_finished.size(); ++count) {
-    const IterationRecord& record = *m_finished[count];
+  for (; first + count < m_finished.size(); ++count) {
+    const IterationRecord& record = *m_finished[first + count];
     if (!sharing.takes(record)) break;
-    const bool fits = count == 0 || (count < kMostIterations && record.plan == m_finished[0]->plan &&
-                                     bytes + record.rawBytes <= m_segmentBytes);
+    const bool fits = count == 0 || (count < kMostIterations && record.plan == m_finished[first]->plan &&
+                                     bytes + record.rawBytes <= m_segmentBytes && !record.beginsFile);
     if (!sameLayouts(record, layouts) || !fits) return count;
     bytes += record.rawBytes;
   }
@@ -233,8 +243,8 @@ void PendingIterations::dropUnwanted() {
 }
 
 // Early enough that building and writing are done within the second.
-PendingIterations::Clock::time_point PendingIterations::deadline() const {
-  return m_finished.front()->finished + kCommitWithin - m_reserve;
+PendingIterations::Clock::time_point PendingIterations::deadline(std::size_t first) const {
+  return m_finished[first]->finished + kCommitWithin - m_reserve;
 }
 
 PendingIterations::Work PendingIterations::next(bool spareWork) {
@@ -243,7 +253,7 @@ PendingIterations::Work PendingIterations::next(bool spareWork) {
     if (m_commitRequested.exchange(false)) m_forced = m_finished.size();
     if (m_windows) dropUnwanted();
     bool isFull = false;
-    const std::size_t count = m_finished.empty() ? 0 : segmentLength(isFull);
+    const std::size_t count = m_finished.empty() ? 0 : segmentLength(0, isFull);
     const bool due = count > 0 && (isFull || m_forced > 0 || m_closed || Clock::now() >= deadline());
     if (due && m_windows)
       for (std::size_t i = 0; i < count; ++i) queueEncoding(m_finished[i]);

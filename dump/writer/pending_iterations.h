@@ -72,11 +72,13 @@ class PendingIterations {
   void committed(const Commit& segment, Clock::duration took);
 
  private:
-  std::size_t segmentLength(bool& isFull) const;  // iterations that go into the next segment
+  bool nextFits(std::size_t first) const;
+  /// Finished iterations from the first on that make one segment.
+  std::size_t segmentLength(std::size_t first, bool& isFull) const;
   bool encodedUpTo(std::size_t count) const;
   void queueEncoding(const std::shared_ptr<IterationRecord>& record);
   void dropUnwanted();
-  Clock::time_point deadline() const;
+  Clock::time_point deadline(std::size_t first = 0) const;
   bool mustWait() const;
   void finishIncomplete();
   void drop();

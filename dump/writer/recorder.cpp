@@ -61,7 +61,9 @@ void Recorder::Impl::keep(RowKey key, const core::Tensor& value, std::vector<cor
                           std::optional<float> divisor) {
   if (value.bytes() == 0 || onlyStatistics) return;
   waitForRoom();
-  core::Result<TensorRow> row = rows.take(key, value, std::move(blocks));
+  const core::TensorId parameter = plan->graph.tensor(core::TensorId(key.tensor)).updateOf;
+  const RowKey judgedAs = parameter.valid() ? RowKey{key.section, parameter.value} : key;
+  core::Result<TensorRow> row = rows.take(judgedAs, value, std::move(blocks));
   if (!row.ok()) return fail(row.error());
   row->divisor = divisor;
   pending.addRow(key, std::move(row).value());
@@ -132,8 +134,8 @@ void Recorder::iterationStarted(core::Iteration iteration) {
   impl.updates.begin(iteration);
   impl.waitForRoom();
   impl.clock.start();
-  impl.rows.iterationStarted(impl.pending);
   auto record = std::make_shared<IterationRecord>();
+  record->beginsFile = impl.rows.iterationStarted(impl.pending);
   record->iteration = iteration.value;
   record->plan = impl.plan;
   record->statistics.resize(impl.plan->graph.tensors().size());

@@ -27,6 +27,7 @@ struct Recorder::Impl {
   RecordOptions options;
   std::filesystem::path folder;
   std::shared_ptr<JournalWriter> journal;
+  std::shared_ptr<SpareFile> spareFile;
   std::unique_ptr<HitWatch> hits;  // nullptr: values are kept without
   std::unique_ptr<RankStatusWriter> rankStatus;
   StageClock clock;
@@ -55,7 +56,7 @@ struct Recorder::Impl {
   // Values of which most will be dropped (--on-hit) are not worth a file.
   RowTaker::Way wayOf(const Place& where, const RecordOptions& what) const {
     return {folder, where.threads, !hits && writesInTeam(where.rows, where.threads, where.ranks),
-            what.compress};
+            what.compress, spareFile};
   }
   RetentionRules retention() const {
     RetentionRules rules{.maxBytes = share(), .keepLast = options.keepLast, .keep = {}};

@@ -28,11 +28,12 @@ Recorder::Impl::Impl(const Place& where, const RecordOptions& what, std::shared_
       options(what),
       folder(where.run / ("rank_" + std::to_string(where.rank.value))),
       journal(std::move(lines)),
+      spareFile(std::make_shared<SpareFile>(folder)),
       hits(std::move(watch)),
       pool(what.bufferBytes),
       pending(what.bufferBytes, segmentBytes(what, where, !wayOf(where, what).inTeam), windows()),
       rows(wayOf(where, what), pool, clock),
-      store(folder, static_cast<int>(where.rank.value), retention(), what.keepFree, journal) {
+      store(folder, static_cast<int>(where.rank.value), retention(), what.keepFree, journal, spareFile) {
   store.writer().configure(what.compress, &clock);
 }
 

@@ -35,7 +35,10 @@ bool RowEncoder::pays(RowKey key, std::span<const std::byte> bytes) {
   if (!m_compress) return false;
   reserve(1);
   const StageTimer timer(m_clock, Stage::kCompress, 0);
-  return m_compressors[0].judge(bytes, m_trials[key]);
+  Judged& judged = m_judged[key];
+  if (m_file && judged.file == *m_file) return judged.trial.pays;
+  judged.file = m_file.value_or(-1);
+  return m_compressors[0].judge(bytes, judged.trial);
 }
 
 void RowEncoder::fill(StoredChunk& chunk, std::span<const std::byte> data, std::size_t chunkBytes,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "dump/codec/codec.h"
@@ -16,6 +17,9 @@ class RowEncoder {
  public:
   RowEncoder(bool compress, StageClock* clock) : m_compress(compress), m_clock(clock) {}
 
+  /// From now on rows go into another file: whether compressing pays is asked anew, and not again until the
+  /// next one, because a segment ends where a dataset changes between compressed and not.
+  void beginFile() { m_file = m_file.value_or(-1) + 1; }
   /// Fills row.chunks; they refer to `bytes` where they need no memory of their own.
   void encode(RowKey key, TensorRow& row, std::span<const std::byte> bytes, int threads);
   /// One chunk that rows share. Its bytes are copied.
@@ -27,10 +31,15 @@ class RowEncoder {
   void fill(StoredChunk& chunk, std::span<const std::byte> data, std::size_t chunkBytes,
             Compressor* compressor) const;
 
+  struct Judged {
+    CompressionTrial trial;
+    std::int64_t file = -1;  // number of the one it was judged for
+  };
   bool m_compress;
+  std::optional<std::int64_t> m_file;  // unset: judged whenever a trial is due
   StageClock* m_clock;
   std::vector<Compressor> m_compressors;  // one a thread
-  std::map<RowKey, CompressionTrial> m_trials;
+  std::map<RowKey, Judged> m_judged;
 };
 
 }  // namespace msdbg::dump

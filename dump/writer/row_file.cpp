@@ -18,22 +18,20 @@ constexpr std::uint64_t kAligned = 2 * core::kBlockBytes;  // smaller chunks fol
 
 }  // namespace
 
-Descriptor::~Descriptor() {
-  if (m_value >= 0) ::close(m_value);
-}
-int Descriptor::release() { return std::exchange(m_value, -1); }
-
 std::uint64_t chunkPlace(std::uint64_t end, std::uint64_t size) {
   const std::uint64_t step = size >= kAligned ? core::kBlockBytes : 8;
   return (std::max(end, kDataStart) + step - 1) / step * step;
 }
 
 core::Result<std::shared_ptr<RowFile>> RowFile::create(const std::filesystem::path& folder,
-                                                       const std::string& name) {
+                                                       const std::string& name, SpareFile* spare) {
   std::filesystem::path path = folder / ("." + name + ".tmp");
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor < 0) return ioError("cannot create", path);
-  return std::shared_ptr<RowFile>(new RowFile(descriptor, std::move(path)));
+  SpareFile::Taken file;
+  if (spare) file = spare->take(path);
+  if (!file.descriptor.valid())
+    file.descriptor = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!file.descriptor.valid()) return ioError("cannot create", path);
+  return std::shared_ptr<RowFile>(new RowFile(std::move(file), std::move(path)));
 }
 
 RowFile::~RowFile() {
@@ -69,6 +67,11 @@ void RowFile::noteBlocks(std::uint64_t at, const Chunk& chunk) {
   m_blocks[first + whole] = core::hashBlock(m_lastBlock);
 }
 
+bool RowFile::isTaken() const {
+  const std::lock_guard lock(m_mutex);
+  return m_taken;
+}
+
 bool RowFile::take() {
   const std::lock_guard lock(m_mutex);
   return !std::exchange(m_taken, true);
@@ -86,7 +89,7 @@ core::Status RowFile::read(std::uint64_t offset, std::span<std::byte> into) cons
   return core::Ok{};
 }
 
-core::Status RowFile::write(std::uint64_t offset, std::span<const std::byte> bytes) {
+core::Status RowFile::put(std::uint64_t offset, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t put = ::pwrite(m_descriptor.get(), bytes.data(),
                                  std::min<std::size_t>(bytes.size(), 1u << 30), static_cast<off_t>(offset));
@@ -98,13 +101,45 @@ core::Status RowFile::write(std::uint64_t offset, std::span<const std::byte> byt
   return core::Ok{};
 }
 
+core::Status RowFile::write(std::uint64_t offset, std::span<const std::byte> bytes) {
+  MSDBG_TRY(put(offset, bytes));
+  if (offset < m_oldBytes) noteWritten(offset, offset + bytes.size());
+  return core::Ok{};
+}
+
+void RowFile::noteWritten(std::uint64_t begin, std::uint64_t end) {
+  auto at = m_written.upper_bound(begin);
+  if (at != m_written.begin() && std::prev(at)->second >= begin) --at;
+  while (at != m_written.end() && at->first <= end) {
+    begin = std::min(begin, at->first);
+    end = std::max(end, at->second);
+    at = m_written.erase(at);
+  }
+  if (begin < end) m_written[begin] = end;
+}
+
+core::Status RowFile::clear(std::uint64_t begin, std::uint64_t end) {
+  static const std::vector<std::byte> kZeros(core::kBlockBytes);
+  for (; begin < end; begin += kZeros.size())
+    MSDBG_TRY(put(begin, std::span(kZeros).first(std::min<std::uint64_t>(kZeros.size(), end - begin))));
+  return core::Ok{};
+}
+
 core::Status RowFile::extend(std::uint64_t size) {
+  const std::uint64_t old = std::min(m_oldBytes, size);
+  std::uint64_t begin = 0;
+  for (const auto& [from, to] : m_written) {
+    if (from > begin) MSDBG_TRY(clear(begin, std::min(from, old)));
+    begin = std::max(begin, to);
+  }
+  if (begin < old) MSDBG_TRY(clear(begin, old));
   if (::ftruncate(m_descriptor.get(), static_cast<off_t>(size)) != 0) return ioError("cannot write", m_path);
   return core::Ok{};
 }
 
 core::Status RowFile::commit(const std::filesystem::path& file) {
   if (::fsync(m_descriptor.get()) != 0) return ioError("cannot write", m_path);
+  m_descriptor.unlock();  // from here on others read it
   if (::rename(m_path.c_str(), file.c_str()) != 0) return ioError("cannot rename to", file);
   m_committed = true;
   return syncFolder(file.parent_path());

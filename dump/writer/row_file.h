@@ -17,31 +17,18 @@
 
 #include "core_engine/base/result.h"
 #include "core_engine/tensor/statistics.h"
+#include "dump/writer/spare_file.h"
 
 namespace msdbg::dump {
-
-/// A file descriptor, closed at the end.
-class Descriptor {
- public:
-  explicit Descriptor(int value = -1) : m_value(value) {}
-  ~Descriptor();
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return m_value; }
-  int release();
-
- private:
-  int m_value;
-};
 
 /// Of a data region: where chunks begin. Hashes of 64 KiB blocks are then those of the file's own blocks.
 std::uint64_t chunkPlace(std::uint64_t end, std::uint64_t size);
 
 class RowFile {
  public:
-  /// A new file `.NAME.tmp` in the folder. kIo.
+  /// A new file `.NAME.tmp` in the folder, made of `spare` where that has one. kIo.
   static core::Result<std::shared_ptr<RowFile>> create(const std::filesystem::path& folder,
-                                                       const std::string& name);
+                                                       const std::string& name, SpareFile* spare = nullptr);
   ~RowFile();  // removes the file unless it was committed
 
   struct Chunk {
@@ -51,6 +38,7 @@ class RowFile {
   };
   /// Where the chunk lies. nullopt: the file is taken, begin another. kIo: path and reason.
   core::Result<std::optional<std::uint64_t>> append(const Chunk& chunk);
+  bool isTaken() const;
   /// True once: nothing is appended any more, and the caller completes the file.
   bool take();
 
@@ -59,14 +47,21 @@ class RowFile {
   std::uint64_t end() const { return m_end; }  // of what was appended; once taken
   /// Hashes of 64 KiB blocks, by their number, as long as nothing else is written into them; once taken.
   const std::map<std::uint64_t, core::Hash128>& knownBlocks() const { return m_blocks; }
+  /// Makes it so long. What was never written is zeros.
   core::Status extend(std::uint64_t size);
   /// fsync; renamed to `file`, whose folder is fsynced.
   core::Status commit(const std::filesystem::path& file);
 
  private:
-  RowFile(int descriptor, std::filesystem::path path) : m_descriptor(descriptor), m_path(std::move(path)) {}
+  RowFile(SpareFile::Taken file, std::filesystem::path path)
+      : m_descriptor(std::move(file.descriptor)), m_oldBytes(file.bytes), m_path(std::move(path)) {}
   void noteBlocks(std::uint64_t at, const Chunk& chunk);
+  void noteWritten(std::uint64_t begin, std::uint64_t end);
+  core::Status put(std::uint64_t offset, std::span<const std::byte> bytes);
+  core::Status clear(std::uint64_t begin, std::uint64_t end);
   Descriptor m_descriptor;
+  std::uint64_t m_oldBytes = 0;                      // which another segment left in it
+  std::map<std::uint64_t, std::uint64_t> m_written;  // of these: begin -> end, apart from each other
   std::filesystem::path m_path;
   mutable std::mutex m_mutex;
   bool m_taken = false, m_committed = false;

@@ -37,12 +37,17 @@ bool writesInTeam(RowPath path, int threads, int ranks) {
 RowTaker::RowTaker(Way way, BufferPool& pool, StageClock& clock)
     : m_way(std::move(way)), m_pool(pool), m_clock(clock), m_encoder(m_way.compress, &clock) {}
 
-void RowTaker::iterationStarted(PendingIterations& pending) {
+bool RowTaker::iterationStarted(PendingIterations& pending) {
   const auto now = PendingIterations::Clock::now();
   const bool first = m_started == PendingIterations::Clock::time_point{};
   const auto last = first ? PendingIterations::Clock::duration{} : now - m_started;
   m_started = now;
-  if (m_way.inTeam && pending.cut(last)) m_file.reset();
+  if (!m_way.inTeam) return false;
+  if (pending.cut(last)) m_file.reset();
+  if (m_file && !m_file->isTaken()) return false;
+  m_file.reset();
+  m_encoder.beginFile();
+  return std::exchange(m_hadFile, false);
 }
 
 void RowTaker::copy(const core::Tensor& value, TensorRow& row) {
@@ -51,7 +56,28 @@ void RowTaker::copy(const core::Tensor& value, TensorRow& row) {
   copyBytes(value.byteSpan(), row.raw.bytes(), m_way.threads);
 }
 
-core::Result<TensorRow> RowTaker::take(RowKey key, const core::Tensor& value,
+static std::pair<std::uint64_t, std::uint64_t> hashOf(const TensorRow& row) {
+  const core::Hash128 hash = core::hashOfBlocks(row.blocks);
+  return {hash.low, hash.high};
+}
+
+bool RowTaker::isStored(TensorRow& row) const {
+  if (!m_file || m_file->isTaken() || row.blocks.empty()) return false;
+  const auto same = m_stored.find(hashOf(row));
+  if (same == m_stored.end() || same->second.dtype != row.dtype || same->second.shape != row.shape)
+    return false;
+  row.largestChunk = same->second.largestChunk;
+  row.chunks = same->second.chunks;
+  row.file = m_file;
+  return true;
+}
+
+void RowTaker::noteStored(const TensorRow& row) {
+  if (row.file != m_file || row.blocks.empty()) return;
+  m_stored[hashOf(row)] = {row.dtype, row.shape, row.largestChunk, row.chunks};
+}
+
+core::Result<TensorRow> RowTaker::take(RowKey judgedAs, const core::Tensor& value,
                                        std::vector<core::Hash128> blocks) {
   TensorRow row;
   row.dtype = value.dtype();
@@ -62,8 +88,10 @@ core::Result<TensorRow> RowTaker::take(RowKey key, const core::Tensor& value,
     copy(value, row);
     return row;
   }
-  m_encoder.encode(key, row, value.byteSpan(), m_way.threads);
+  if (isStored(row)) return row;
+  m_encoder.encode(judgedAs, row, value.byteSpan(), m_way.threads);
   MSDBG_TRY(store(row));
+  noteStored(row);
   return row;
 }
 
@@ -73,7 +101,10 @@ core::Status RowTaker::store(TensorRow& row) {
   std::uint64_t before = 0;
   do {
     if (!m_file) {
-      MSDBG_ASSIGN(m_file, RowFile::create(m_way.folder, "rows_" + std::to_string(m_files++)));
+      m_stored.clear();
+      m_hadFile = true;
+      MSDBG_ASSIGN(m_file,
+                   RowFile::create(m_way.folder, "rows_" + std::to_string(m_files++), m_way.spare.get()));
     }
     before = m_file->end();
     MSDBG_TRY(append(row));

@@ -54,10 +54,13 @@ core::Status writePieces(RowFile& file, const SegmentImage& image) {
 
 }  // namespace
 
-core::Result<core::Hash128> commitImage(const std::filesystem::path& path, const SegmentImage& image) {
+core::Result<core::Hash128> commitImage(const std::filesystem::path& path, const SegmentImage& image,
+                                        SpareFile* spare) {
   std::shared_ptr<RowFile> file = image.file;
   if (!file) {
-    MSDBG_ASSIGN(file, RowFile::create(path.parent_path(), path.filename().string()));
+    const bool wanted = spare && image.size >= spare->bytes() / 2;
+    MSDBG_ASSIGN(file,
+                 RowFile::create(path.parent_path(), path.filename().string(), wanted ? spare : nullptr));
     file->take();
   }
   MSDBG_TRY(writePieces(*file, image));

@@ -33,7 +33,9 @@ struct SegmentImage {
   bool hasValues() const { return tensors > 0 || !checkpoints.empty() || !batches.empty(); }
 };
 
-/// As commitFile() (commit_file.h). Returns the hash of the whole file.
-core::Result<core::Hash128> commitImage(const std::filesystem::path& file, const SegmentImage& image);
+/// As commitFile() (commit_file.h), into `spare` where that is not much too large. Returns the hash of the
+/// whole file.
+core::Result<core::Hash128> commitImage(const std::filesystem::path& file, const SegmentImage& image,
+                                        SpareFile* spare = nullptr);
 
 }  // namespace msdbg::dump

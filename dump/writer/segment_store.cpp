@@ -41,12 +41,14 @@ KeptSegment keptSegment(const SegmentLine& line) {
 }  // namespace
 
 SegmentStore::SegmentStore(std::filesystem::path folder, int rank, RetentionRules rules,
-                           std::optional<std::uint64_t> keepFree, std::shared_ptr<JournalWriter> journal)
+                           std::optional<std::uint64_t> keepFree, std::shared_ptr<JournalWriter> journal,
+                           std::shared_ptr<SpareFile> spareFile)
     : m_folder(std::move(folder)),
       m_rank(rank),
       m_retention(std::move(rules)),
       m_keepFree(keepFree),
       m_journal(std::move(journal)),
+      m_spareFile(std::move(spareFile)),
       m_writer(rank),
       m_dropper(rank) {}
 
@@ -65,10 +67,11 @@ core::Result<SegmentWriter::Image> SegmentStore::buildWithin(
   return m_writer.build(number, iterations, false);
 }
 
-// Where the system does not tell, writing will.
+// Where the system does not tell, writing will. The spare file is there to be written.
 std::uint64_t SegmentStore::spare() const {
   const auto disk = diskSpace(m_folder);
-  return disk.ok() ? spareBytes(*disk, m_keepFree) : DiskSpace::kUnknown;
+  if (!disk.ok()) return DiskSpace::kUnknown;
+  return spareBytes(*disk, m_keepFree) + (m_spareFile ? m_spareFile->bytes() : 0);
 }
 
 // The oldest values go until `bytes` more fit on the disk; false: they do not. What goes is counted here:
@@ -78,7 +81,7 @@ core::Result<bool> SegmentStore::freeDisk(std::uint64_t bytes, std::uint64_t spa
   while (bytes > spareNow + before - m_retention.bytes()) {
     const auto oldest = m_retention.nextDrop(0, true);
     if (!oldest) return false;
-    MSDBG_TRY(dropTensors(*oldest));
+    MSDBG_TRY(dropTensors(*oldest, Dropped::kGoes));
   }
   return true;
 }
@@ -126,7 +129,7 @@ core::Status SegmentStore::commit(std::span<const IterationRecord* const> iterat
   MSDBG_ASSIGN(image, fitDisk(image, line.segment, iterations));
   line.tensorsDropped = !image.hasValues() && (onlyStatistics() || !iterations[0]->rows.empty());
   MSDBG_TRY(dropFor(image.size));
-  MSDBG_TRY(add(line, image));
+  MSDBG_TRY(add(line, image, m_spareFile.get()));
   m_hadCheckpoint = m_hadCheckpoint || !line.checkpoints.empty();
   m_retention.add(keptSegment(line));
   MSDBG_TRY(dropFor(0));
@@ -139,7 +142,7 @@ core::Status SegmentStore::commit(std::span<const IterationRecord* const> iterat
   return core::Ok{};
 }
 
-core::Status SegmentStore::add(SegmentLine& line, const SegmentWriter::Image& image) {
+core::Status SegmentStore::add(SegmentLine& line, const SegmentWriter::Image& image, SpareFile* spareFile) {
   line.file = segmentFileName(line.segment);
   line.bytes = image.size;
   line.rawBytes = image.rawBytes;
@@ -149,23 +152,23 @@ core::Status SegmentStore::add(SegmentLine& line, const SegmentWriter::Image& im
   line.batches = image.batches;
   line.stateBytes = image.stateBytes;
   line.batchBytes = image.batchBytes;
-  MSDBG_ASSIGN(const core::Hash128 hash, commitImage(m_folder / line.file, image));
+  MSDBG_ASSIGN(const core::Hash128 hash, commitImage(m_folder / line.file, image, spareFile));
   line.hash = hash.text();
   m_bytesWritten += line.bytes;
   return m_journal->append(formatSegment(line));
 }
 
 core::Status SegmentStore::dropFor(std::uint64_t incoming) {
-  while (const auto oldest = m_retention.nextDrop(incoming)) MSDBG_TRY(dropTensors(*oldest));
+  while (const auto oldest = m_retention.nextDrop(incoming))
+    MSDBG_TRY(dropTensors(*oldest, Dropped::kIsKeptForReuse));
   return core::Ok{};
 }
 
 // The copy is durable and listed before the original goes, so that a crash at any point loses no statistics.
-core::Status SegmentStore::dropTensors(std::int64_t segment) {
+core::Status SegmentStore::dropTensors(std::int64_t segment, Dropped how) {
   if (m_merge && std::ranges::count(m_merge->old(), segment)) m_merge.reset();
   const std::filesystem::path file = m_folder / segmentFileName(segment);
-  const auto old = SegmentReader::open(file, 0);
-  auto line = old.ok() ? (*old)->describe(m_rank) : core::Result<SegmentLine>(old.error());
+  auto line = describe(file);
   if (!line.ok()) return line.error().in(file.string());
   line->segment = m_next++;
   line->replaces = {segment};
@@ -176,8 +179,15 @@ core::Status SegmentStore::dropTensors(std::int64_t segment) {
   KeptSegment kept = keptSegment(*line);
   kept.level = m_retention.segment(segment).level;
   m_retention.replace(line->replaces, kept);
+  if (m_spareFile && how == Dropped::kIsKeptForReuse) return m_spareFile->offer(file);
   if (::unlink(file.c_str()) != 0) return ioError("cannot remove", file);
   return core::Ok{};
+}
+
+// The file is closed again: what is open to read is not used again.
+core::Result<SegmentLine> SegmentStore::describe(const std::filesystem::path& file) const {
+  MSDBG_ASSIGN(const std::unique_ptr<SegmentReader> segment, SegmentReader::open(file, 0));
+  return segment->describe(m_rank);
 }
 
 void SegmentStore::planMerge() {

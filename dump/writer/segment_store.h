@@ -21,7 +21,8 @@ class SegmentStore {
 
   /// keepFree: bytes of the disk that nobody else is to miss; unset: the default (disk_space.h).
   SegmentStore(std::filesystem::path folder, int rank, RetentionRules rules,
-               std::optional<std::uint64_t> keepFree, std::shared_ptr<JournalWriter> journal);
+               std::optional<std::uint64_t> keepFree, std::shared_ptr<JournalWriter> journal,
+               std::shared_ptr<SpareFile> spareFile = {});
 
   SegmentWriter& writer() { return m_writer; }
   /// On success the segment is durable and listed. Any error leaves what was committed before as it is.
@@ -37,6 +38,7 @@ class SegmentStore {
   void release() {
     m_merge.reset();
     m_journal.reset();
+    if (m_spareFile) m_spareFile->discard();
   }
   /// Copies of tensors are of no use now: an iteration alone exceeds maxBytes, or the disk has no room.
   bool onlyStatistics() const { return m_tooLarge || m_diskShort; }
@@ -52,20 +54,23 @@ class SegmentStore {
                                              Iterations iterations);
   core::Result<bool> freeDisk(std::uint64_t bytes, std::uint64_t spareNow);
   void setDiskShort(bool isShort, std::int64_t iteration, std::uint64_t bytes);
-  core::Status dropTensors(std::int64_t segment);
+  enum class Dropped { kIsKeptForReuse, kGoes };  // its file
+  core::Status dropTensors(std::int64_t segment, Dropped how);
+  core::Result<SegmentLine> describe(const std::filesystem::path& file) const;
   core::Status dropFor(std::uint64_t incoming);
   void planMerge();
   core::Status mergeStep();
   void giveUpMerge(const core::Error& error);
   core::Status listMerged();
   std::uint64_t spare() const;
-  core::Status add(SegmentLine& line, const SegmentWriter::Image& image);
+  core::Status add(SegmentLine& line, const SegmentWriter::Image& image, SpareFile* spareFile = nullptr);
 
   std::filesystem::path m_folder;
   int m_rank;
   Retention m_retention;
   std::optional<std::uint64_t> m_keepFree;
   std::shared_ptr<JournalWriter> m_journal;
+  std::shared_ptr<SpareFile> m_spareFile;
   SegmentWriter m_writer, m_dropper;  // two: a built segment waits in memory while old ones make room for it
   std::int64_t m_next = 0;
   std::uint64_t m_bytesWritten = 0;

@@ -31,6 +31,7 @@ namespace {
 
 constexpr int kMostSteps = 8, kRounds = 5, kWarmUp = 2;
 constexpr int kPairs = 40;  // of a step with and one without, for what adds less than a step varies
+constexpr int kKept = 16;   // steps that fit into --max-size where that is full
 constexpr std::uint64_t kRoundBytes = 4ull << 30;  // of a recording, which may lie in memory
 
 struct Way {
@@ -38,6 +39,7 @@ struct Way {
   dump::Policy policy = dump::Policy::kFull;
   bool compress = false;
   dump::RowPath rows = dump::RowPath::kAuto;
+  int kept = 0;  // --max-size has room for so many steps, and is full when measuring begins; 0: for all
 };
 
 /// Other programs' share of the machine is not recording's: the least is nearest to the truth.
@@ -74,11 +76,14 @@ class Bench {
 
   /// `finish` belongs to the time of the round.
   void train(
-      core::Observer* observer, Seconds& seconds, const std::function<void()>& finish = [] {}) {
+      core::Observer* observer, Seconds& seconds, const std::function<void()>& finish = [] {},
+      int warmUp = kWarmUp) {
     Training training(*this, observer);
-    for (int i = 0; i < kWarmUp; ++i) training.step(i);
+    const int batches = static_cast<int>(m_batches.size());
+    for (int i = 0; i < warmUp; ++i) training.step(i % batches);
     const double start = now();
-    for (int i = kWarmUp; i < kWarmUp + m_steps; ++i) seconds.step = std::min(seconds.step, training.step(i));
+    for (int i = warmUp; i < warmUp + m_steps; ++i)
+      seconds.step = std::min(seconds.step, training.step(i % batches));
     finish();
     seconds.round = std::min(seconds.round, (now() - start) / m_steps);
   }
@@ -107,7 +112,8 @@ class Bench {
   /// Its recording stays until the next one.
   void record(const Way& way, Measured& measured) {
     auto recorder = start(way);
-    train(recorder.get(), measured, [&] { require(recorder->finish({.state = "finished"})); });
+    train(
+        recorder.get(), measured, [&] { require(recorder->finish({.state = "finished"})); }, warmUpOf(way));
     measured.times = recorder->times();
     require(recorder->status());
   }
@@ -119,7 +125,7 @@ class Bench {
     dump::RecordOptions options;
     options.policy = way.policy;
     options.compress = way.compress;
-    options.maxBytes = 64ull << 30;
+    options.maxBytes = way.kept ? static_cast<std::uint64_t>(way.kept) * m_bytes : 64ull << 30;
     dump::RunInfo info;
     info.model = std::string(m_model.name);
     info.policy = options;
@@ -127,6 +133,8 @@ class Bench {
     return require(dump::Recorder::create(
         {.run = run, .rank = core::Rank(0), .threads = m_threads, .rows = way.rows}, options));
   }
+
+  static int warmUpOf(const Way& way) { return kWarmUp + 2 * way.kept; }
 
   void write(Seconds& seconds) {
     fs::remove_all(m_folder / "plain");
@@ -221,13 +229,15 @@ const std::vector<Way> kWays = {
     {"record", dump::Policy::kRecord},
     {"full, raw", dump::Policy::kFull, false},
     {"full, raw, by a thread", dump::Policy::kFull, false, dump::RowPath::kBackground},
+    {"full, raw, --max-size full", dump::Policy::kFull, false, dump::RowPath::kAuto, kKept},
+    {"full, compressed, --max-size full", dump::Policy::kFull, true, dump::RowPath::kAuto, kKept},
     {"full, compressed", dump::Policy::kFull, true}};
 
 void printStages(const dump::RecordingTimes& times, int steps) {
   for (std::size_t i = 0; i < dump::kStages; ++i) {
     const dump::StageTime& stage = times.stages[i];
     std::printf("  %s %.1f", std::string(dump::stageName(static_cast<dump::Stage>(i))).c_str(),
-                stage.seconds * 1e3 / (steps + kWarmUp));
+                stage.seconds * 1e3 / steps);
   }
   std::printf("\n");
 }
@@ -296,7 +306,7 @@ void measureFull(Bench& bench) {
     } else {
       std::printf("%s:\n", way.name.c_str());
     }
-    printStages(measured.times, bench.steps());
+    printStages(measured.times, bench.steps() + Bench::warmUpOf(way));
   }
 }
 

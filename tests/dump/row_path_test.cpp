@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <fstream>
 
 #include "dump/journal.h"
@@ -42,10 +43,11 @@ core::Graph graphOf(std::initializer_list<const char*> names) {
   return graph;
 }
 
-std::unique_ptr<dump::Recorder> startRecorder(const fs::path& run, const core::Graph& graph, RowPath rows) {
+std::unique_ptr<dump::Recorder> startRecorder(const fs::path& run, const core::Graph& graph, RowPath rows,
+                                              const dump::RecordOptions& options = {}) {
   test::writeInfo(run);
   auto recorder =
-      dump::Recorder::create({.run = run, .rank = kRank0, .threads = 2, .rows = rows}, {}).orThrow();
+      dump::Recorder::create({.run = run, .rank = kRank0, .threads = 2, .rows = rows}, options).orThrow();
   recorder->graphReady(graph);
   return recorder;
 }
@@ -178,6 +180,45 @@ TEST_CASE("A segment that is committed in the middle of an iteration takes nothi
   CHECK(reader->verify({}, {}).empty());
   for (std::int64_t i = 0; i < 3; ++i)
     for (std::int64_t id = 0; id < 2; ++id) checkValue(*reader, i, core::TensorId(id), noise(2 * i + id));
+}
+
+TEST_CASE("An iteration for which a segment has no room begins the next file, and is written once") {
+  const test::TempDir folder;
+  const core::Graph graph = graphOf({"network/a", "network/b"});
+  constexpr std::uint64_t kIterationBytes = 2 * kElements * sizeof(float);
+  dump::RecordOptions options;
+  options.maxBytes = 10 * kIterationBytes;  // a quarter, two and a half iterations, is a segment
+  auto recorder = startRecorder(folder / "run", graph, RowPath::kTeam, options);
+  for (std::int64_t i = 0; i < 8; ++i) {
+    recorder->iterationStarted(core::Iteration(i));
+    for (std::int64_t id = 0; id < 2; ++id)
+      recorder->tensorReady(core::Iteration(i), core::TensorId(id), noise(2 * i + id), nullptr);
+    recorder->iterationFinished(core::Iteration(i), {});
+  }
+  REQUIRE(recorder->finish({.state = "finished"}).ok());
+  const dump::StageTime written = recorder->times().stages[static_cast<std::size_t>(dump::Stage::kWrite)];
+  CHECK(written.bytes < 8 * kIterationBytes * 11 / 10);
+  CHECK(openRun(folder / "run")->verify({}, {}).empty());
+}
+
+TEST_CASE("Whether a tensor is compressed changes between segments only, and begins none") {
+  const test::TempDir folder;
+  const core::Graph graph = graphOf({"network/a"});
+  const auto start = std::chrono::steady_clock::now();
+  auto recorder = startRecorder(folder / "run", graph, RowPath::kTeam);
+  for (std::int64_t i = 0; i < 130; ++i) {  // more than twice what a trial holds for
+    core::Tensor value = noise(i);
+    if (i % 80 > 40) std::ranges::fill(value.data<float>(), static_cast<float>(i));
+    recorder->iterationStarted(core::Iteration(i));
+    recorder->tensorReady(core::Iteration(i), core::TensorId(0), value, nullptr);
+    recorder->iterationFinished(core::Iteration(i), {});
+  }
+  REQUIRE(recorder->finish({.state = "finished"}).ok());
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  auto reader = openRun(folder / "run");
+  CHECK(reader->storage().segments <= 1 + static_cast<std::int64_t>(took.count()));  // one a second
+  CHECK(reader->verify({}, {}).empty());
+  checkValue(*reader, 120, core::TensorId(0), noise(120));
 }
 
 TEST_CASE("A flipped byte is found in what went straight to the file, and in the room between") {
