@@ -67,11 +67,10 @@ core::Result<SegmentWriter::Image> SegmentStore::buildWithin(
   return m_writer.build(number, iterations, false);
 }
 
-// Where the system does not tell, writing will. The spare file is there to be written.
+// Where the system does not tell, writing will.
 std::uint64_t SegmentStore::spare() const {
   const auto disk = diskSpace(m_folder);
-  if (!disk.ok()) return DiskSpace::kUnknown;
-  return spareBytes(*disk, m_keepFree) + (m_spareFile ? m_spareFile->bytes() : 0);
+  return disk.ok() ? spareBytes(*disk, m_keepFree) : DiskSpace::kUnknown;
 }
 
 // The oldest values go until `bytes` more fit on the disk; false: they do not. What goes is counted here:
@@ -101,6 +100,7 @@ void SegmentStore::setDiskShort(bool isShort, std::int64_t iteration, std::uint6
 // Rows of the next segment may be written to the disk while they come in, so there has to be room for it too.
 core::Result<SegmentWriter::Image> SegmentStore::fitDisk(SegmentWriter::Image image, std::int64_t number,
                                                          Iterations iterations) {
+  if (m_spareFile && bytesToWrite(image) + image.size > spare()) m_spareFile->discard();
   const std::uint64_t spareNow = spare();
   if (m_diskShort && spareNow / 2 > m_didNotFit) setDiskShort(false, 0, 0);
   const std::uint64_t needed = bytesToWrite(image), size = image.size, before = m_retention.bytes();

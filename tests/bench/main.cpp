@@ -30,8 +30,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kMostSteps = 8, kRounds = 5, kWarmUp = 2;
-constexpr int kPairs = 40;  // of a step with and one without, for what adds less than a step varies
-constexpr int kKept = 16;   // steps that fit into --max-size where that is full
+constexpr int kLongRounds = 3;  // of recordings that are long before they are measured
+constexpr int kPairs = 40;      // of a step with and one without, for what adds less than a step varies
 constexpr std::uint64_t kRoundBytes = 4ull << 30;  // of a recording, which may lie in memory
 
 struct Way {
@@ -39,7 +39,7 @@ struct Way {
   dump::Policy policy = dump::Policy::kFull;
   bool compress = false;
   dump::RowPath rows = dump::RowPath::kAuto;
-  int kept = 0;  // --max-size has room for so many steps, and is full when measuring begins; 0: for all
+  bool isFull = false;  // --max-size has room for twice the steps that are measured, and was full before
 };
 
 /// Other programs' share of the machine is not recording's: the least is nearest to the truth.
@@ -125,7 +125,7 @@ class Bench {
     dump::RecordOptions options;
     options.policy = way.policy;
     options.compress = way.compress;
-    options.maxBytes = way.kept ? static_cast<std::uint64_t>(way.kept) * m_bytes : 64ull << 30;
+    options.maxBytes = way.isFull ? static_cast<std::uint64_t>(2 * m_steps) * m_bytes : 64ull << 30;
     dump::RunInfo info;
     info.model = std::string(m_model.name);
     info.policy = options;
@@ -134,7 +134,7 @@ class Bench {
         {.run = run, .rank = core::Rank(0), .threads = m_threads, .rows = way.rows}, options));
   }
 
-  static int warmUpOf(const Way& way) { return kWarmUp + 2 * way.kept; }
+  int warmUpOf(const Way& way) const { return kWarmUp + (way.isFull ? 4 * m_steps : 0); }
 
   void write(Seconds& seconds) {
     fs::remove_all(m_folder / "plain");
@@ -229,8 +229,8 @@ const std::vector<Way> kWays = {
     {"record", dump::Policy::kRecord},
     {"full, raw", dump::Policy::kFull, false},
     {"full, raw, by a thread", dump::Policy::kFull, false, dump::RowPath::kBackground},
-    {"full, raw, --max-size full", dump::Policy::kFull, false, dump::RowPath::kAuto, kKept},
-    {"full, compressed, --max-size full", dump::Policy::kFull, true, dump::RowPath::kAuto, kKept},
+    {"full, raw, --max-size full", dump::Policy::kFull, false, dump::RowPath::kAuto, true},
+    {"full, compressed, --max-size full", dump::Policy::kFull, true, dump::RowPath::kAuto, true},
     {"full, compressed", dump::Policy::kFull, true}};
 
 void printStages(const dump::RecordingTimes& times, int steps) {
@@ -289,7 +289,8 @@ void measureFull(Bench& bench) {
   for (int i = 0; i < kRounds; ++i) {
     bench.train(nullptr, off);
     bench.write(write);
-    for (const Way& way : kWays) bench.record(way, ways[way.name]);
+    for (const Way& way : kWays)
+      if (!way.isFull || i < kLongRounds) bench.record(way, ways[way.name]);
   }
   const double writeAdds = write.round - off.round;
   std::printf("least of %d rounds of %d steps\n", kRounds, bench.steps());
@@ -306,7 +307,7 @@ void measureFull(Bench& bench) {
     } else {
       std::printf("%s:\n", way.name.c_str());
     }
-    printStages(measured.times, bench.steps() + Bench::warmUpOf(way));
+    printStages(measured.times, bench.steps() + bench.warmUpOf(way));
   }
 }
 
