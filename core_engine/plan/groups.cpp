@@ -19,12 +19,18 @@ namespace {
 /// Of an updated parameter: a larger one is worth a team of its own, and an observer finds it in the cache.
 constexpr std::int64_t kSmallElements = 64 * 1024;
 
+/// Whole rows pass through a group: longer ones would not stay in the cache.
+constexpr std::int64_t kLongestRow = 32 * 1024;
+
 class Grouping {
  public:
   Grouping(const Graph& graph, const PlanOptions& options, Plan& plan, PassNotes& notes)
-      : m_graph(graph), m_options(options), m_plan(plan), m_notes(notes) {
-    for (const PlanStep& step : plan.steps)
+      : m_graph(graph), m_options(options), m_plan(plan), m_notes(notes), m_readers(graph.tensors().size()) {
+    for (const PlanStep& step : plan.steps) {
       for (const NodeId id : step.again) m_again.insert(id);
+      if (step.how == How::kWatched) continue;
+      for (const TensorId id : step.inputs) m_readers[plan.rootOf(graph, id).index()].push_back(step.node);
+    }
   }
 
   void run() {
@@ -94,7 +100,7 @@ class Grouping {
   bool small(NodeId node) const { return elementsOf(node) <= kSmallElements; }
   bool sameElements(NodeId first, const PlanStep& step, const TilePorts& ports, std::int64_t& row) const {
     const std::int64_t all = elementsOf(first), rows = std::lcm(row, ports.row);
-    if (elementsOf(step.node) != all || all % rows != 0) return false;
+    if (elementsOf(step.node) != all || all % rows != 0 || rows > kLongestRow) return false;
     row = rows;
     return true;
   }
@@ -122,8 +128,8 @@ class Grouping {
 
   bool isInside(const PlanStep& leader, TensorId output) const {
     if (m_graph.tensor(output).updateOf.valid() || keeps(output)) return false;
-    return std::ranges::all_of(m_plan.steps, [&](const PlanStep& step) {
-      if (step.how == How::kWatched || !readsRoot(step, output)) return true;
+    return std::ranges::all_of(m_readers[output.index()], [&](NodeId reader) {
+      const PlanStep& step = m_plan.steps[reader.index()];
       return step.how == How::kGrouped && step.leader == leader.node;
     });
   }
@@ -131,10 +137,6 @@ class Grouping {
     return std::ranges::any_of(*m_options.keep,
                                [&](TensorId id) { return m_plan.rootOf(m_graph, id) == output; });
   }
-  bool readsRoot(const PlanStep& step, TensorId root) const {
-    return std::ranges::any_of(step.inputs, [&](TensorId id) { return m_plan.rootOf(m_graph, id) == root; });
-  }
-
   void note(const PlanStep& step) {
     std::vector<std::string> names;
     std::size_t inside = 0;
@@ -156,7 +158,8 @@ class Grouping {
   const PlanOptions& m_options;
   Plan& m_plan;
   PassNotes& m_notes;
-  std::set<NodeId> m_again;  // computed a second time
+  std::vector<std::vector<NodeId>> m_readers;  // by TensorId: whose kernels read it, observed or not
+  std::set<NodeId> m_again;                    // computed a second time
   std::size_t m_groups = 0, m_nodes = 0, m_inside = 0;
 };
 

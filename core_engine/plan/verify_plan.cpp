@@ -20,6 +20,7 @@ class PlanVerifier {
                                              ": its tables are not as long as the "
                                              "graph's");
     for (std::size_t i = 0; i < m_plan.steps.size() && m_status.ok(); ++i) checkStep(m_plan.steps[i], i);
+    if (m_status.ok()) checkInside();
     for (const TensorInfo& info : m_graph.tensors()) checkLayout(info);
     if (m_options.keep)
       for (const TensorId id : *m_options.keep) checkKept(id);
@@ -91,7 +92,8 @@ class PlanVerifier {
     if (member.links.size() != step.inputs.size()) return fail(step, "is linked to another number of inputs");
     for (std::size_t k = 0; k < step.inputs.size(); ++k)
       checkLink(leader, step, member.links[k], step.inputs[k], index);
-    if (member.inside) checkInside(leader, node.outputs[0]);
+    if (member.inside && m_graph.tensor(node.outputs[0]).updateOf.valid())
+      fail(step, "has a next value inside");
   }
 
   void checkLink(const PlanStep& leader, const PlanStep& step, std::int64_t link, TensorId input,
@@ -107,15 +109,19 @@ class PlanVerifier {
     if (!known) fail(step, "is linked to what is not " + nameOf(input));
   }
 
-  void checkInside(const PlanStep& leader, TensorId output) {
-    if (m_graph.tensor(output).updateOf.valid()) fail(leader, "has a next value inside");
+  /// What lies inside a group is read by its members, and otherwise only where somebody observes.
+  void checkInside() {
+    std::vector<NodeId> leaders(m_graph.tensors().size());  // by TensorId; invalid: not inside
+    for (const PlanStep& step : m_plan.steps)
+      for (const GroupMember& member : step.group)
+        if (member.inside) leaders[m_graph.node(member.node).outputs[0].index()] = step.node;
     for (const PlanStep& step : m_plan.steps) {
-      const bool member =
-          step.node == leader.node || (step.how == How::kGrouped && step.leader == leader.node);
-      if (member || step.how == How::kWatched) continue;
-      for (const TensorId id : step.inputs)
-        if (m_plan.rootOf(m_graph, id) == output)
+      if (step.how == How::kWatched) continue;
+      for (const TensorId id : step.inputs) {
+        const NodeId leader = leaders[m_plan.rootOf(m_graph, id).index()];
+        if (leader.valid() && step.node != leader && (step.how != How::kGrouped || step.leader != leader))
           fail(step, "reads " + nameOf(id) + ", which is passed on inside a group");
+      }
     }
   }
 

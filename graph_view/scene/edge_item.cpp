@@ -108,11 +108,8 @@ void EdgeItem::paintLabel(QPainter& painter) const {
 
 KernelItem::KernelItem(const Drawing& drawing, QString name, std::vector<QRectF> outlines)
     : m_drawing(drawing), m_name(std::move(name)), m_outlines(std::move(outlines)) {
-  const double text = m_drawing.style.smallMetrics().height() + 4;
   for (const QRectF& outline : m_outlines) m_bounds = m_bounds.united(outline);
-  m_bounds.setWidth(
-      std::max(m_bounds.width(), m_drawing.style.smallMetrics().horizontalAdvance(m_name) + 16));
-  m_bounds.adjust(-2, -text, 2, 2);
+  m_bounds.adjust(-2, -2, 2, m_drawing.style.smallMetrics().height() + 4);
   setZValue(700);
 }
 
@@ -126,7 +123,11 @@ void KernelItem::paint(QPainter* painter, const QStyleOptionGraphicsItem* option
   for (const QRectF& outline : m_outlines) painter->drawRoundedRect(outline, 9, 9);
   if (detail < kKernelText) return;
   painter->setFont(m_drawing.style.smallFont());
-  painter->drawText(m_outlines.front().topLeft() + QPointF(8, -4), m_name);
+  // Below, because above are the labels of the edges that come in.
+  const QRectF& outline = m_outlines.front();
+  const QFontMetricsF metrics = m_drawing.style.smallMetrics();
+  painter->drawText(outline.bottomLeft() + QPointF(8, metrics.ascent() + 2),
+                    metrics.elidedText(m_name, Qt::ElideRight, outline.width() - 16));
 }
 
 }  // namespace msdbg::graphview

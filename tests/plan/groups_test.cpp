@@ -116,7 +116,12 @@ TEST_CASE("A broken group is refused with the broken rule") {
   }
   SECTION("not led") {
     last.how = How::kRun;
-    CHECK_THAT(broken(), Catch::Contains("which is passed on inside a group"));
+    CHECK_THAT(broken(), Catch::Contains("is no member of the group that names it"));
+  }
+  SECTION("read outside") {
+    last.how = How::kRun;
+    first.group.pop_back();
+    CHECK_THAT(broken(), Catch::Contains("network/Add-op2 reads network/Softmax-op1:0, which is passed on"));
   }
   SECTION("linked to another value") {
     first.group[1].links[0] = GroupMember::kFromMemory;
