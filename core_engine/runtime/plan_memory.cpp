@@ -104,10 +104,11 @@ void PlanMemory::fillBuffer(std::size_t index, const PlanBuffer& buffer) {
 void PlanMemory::allocateObserved(const Graph& graph, const Plan& plan) {
   for (std::size_t i = 0; i < buffers.size(); ++i)
     if (!buffers[i].valid()) fillBuffer(i, plan.buffers[i]);
-  for (const TensorInfo& info : graph.tensors())
-    if (const std::int64_t buffer = plan.bufferOf[info.id.index()];
-        buffer != Plan::kOwnMemory && !tensors[info.id.index()].valid())
+  for (const TensorInfo& info : graph.tensors()) {  // views too
+    const std::int64_t buffer = plan.bufferOf[plan.rootOf(graph, info.id).index()];
+    if (buffer != Plan::kOwnMemory && !tensors[info.id.index()].valid())
       tensors[info.id.index()] = buffers[static_cast<std::size_t>(buffer)].reshaped(info.shape);
+  }
 }
 
 PlanMemory PlanMemory::allocate(const Graph& graph, const Plan& plan, std::uint64_t seed) {

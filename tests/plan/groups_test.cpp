@@ -159,3 +159,27 @@ TEST_CASE("Grouped or not, observed or not, an executor gives the same bits") {
     }
   }
 }
+
+TEST_CASE("Views of what is computed only where observed are shown in their own shape") {
+  const Tensor x = msdbg::test::numbers({64, 32}, 1);
+  const auto run = [&](const std::string& passes, Seen& seen) {
+    Graph g;
+    const Value in = g.input("x", {64, 32}), a = relu(in), b = reshape(a, {2048}), y = sigmoid(b),
+                unused = tanh(in), view = reshape(unused, {32, 64});
+    ExecutorOptions options;
+    options.keep = {y.id()};
+    options.choices.passes = PassSelection::parse(passes).orThrow();
+    const auto executor = Executor::create(g, options).orThrow();
+    for (Observer* observer : std::vector<Observer*>{nullptr, &seen})
+      REQUIRE(executor->run(Iteration(0), {{in.id(), x}}, observer).ok());
+    CHECK(view.shape() == Shape{32, 64});
+  };
+  Seen plain, planned;
+  run("none", plain);
+  run("all", planned);
+  REQUIRE(planned.shown.size() == plain.shown.size());
+  for (std::size_t i = 0; i < plain.shown.size(); ++i) {
+    CHECK(planned.shown[i].second.shape() == plain.shown[i].second.shape());
+    CHECK(msdbg::test::sameBits(planned.shown[i].second, plain.shown[i].second));
+  }
+}
