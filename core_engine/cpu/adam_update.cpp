@@ -15,7 +15,7 @@ void updatePart(const TilePart& part, const AdamStep& step) {
 
 TileAnswer adamUpdateTiles(const CompileRequest&) {
   const auto step = std::make_shared<AdamStep>();
-  return {TileOp{{},
+  return {TileOp{{.inPlace = true},
                  [step](const TilePart& part) { updatePart(part, *step); },
                  [step](const KernelArgs& args) { *step = adamStep(args); }},
           ""};

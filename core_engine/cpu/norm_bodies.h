@@ -87,13 +87,12 @@ struct AdamArrays {
   const float *p, *g, *mean, *square;
   float *next, *nextMean, *nextSquare;
 };
-/// op_adam_update.cpp's formula, operation by operation. Arrays are arguments of their own: GCC believes
-/// __restrict of those only, and gives up on a loop over seven arrays that might overlap.
-MSDBG_INLINE void adamBody(const AdamStep& settings, const float* __restrict p, const float* __restrict g,
-                           const float* __restrict mean, const float* __restrict square,
-                           float* __restrict next, float* __restrict nextMean, float* __restrict nextSquare,
+/// op_adam_update.cpp's formula, operation by operation. What is stored may lie where what it replaces does.
+MSDBG_INLINE void adamBody(const AdamStep& settings, const float* p, const float* g, const float* mean,
+                           const float* square, float* next, float* nextMean, float* nextSquare,
                            std::int64_t n) {
   const AdamStep s = settings;
+#pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
     const double value = static_cast<double>(p[i]), plain = static_cast<double>(g[i]);
     const double gradient = s.decay == 0 ? plain : plain + s.decay * value;

@@ -19,7 +19,7 @@ TileAnswer sgdUpdateTiles(const CompileRequest& r) {
   settings->momentum = floatAttribute(r.node.attributes, "momentum", 0);
   settings->decay = floatAttribute(r.node.attributes, "weight_decay", 0);
   settings->nesterov = intAttribute(r.node.attributes, "nesterov", 0) != 0;
-  return {TileOp{{},
+  return {TileOp{{.inPlace = true},
                  [settings](const TilePart& part) { updatePart(part, *settings); },
                  [settings](const KernelArgs& args) { settings->rate = args.inputs[2]->at(0); }},
           ""};

@@ -186,14 +186,16 @@ MSDBG_INLINE void softmaxGradBody(const float* __restrict dy, const float* __res
 }
 
 // --- optimizer: computed in double, each stored value rounded once, as the reference does ---
+// What is stored may lie where what it replaces does: `ivdep` lets GCC vectorise all the same (an element is
+// read before it is written, and no other is).
 
 struct SgdSettings {
   double rate, momentum, decay;
   bool nesterov = false;
 };
 /// next = p - rate * (g + decay * p)
-MSDBG_INLINE void sgdBody(const SgdSettings& s, const float* __restrict p, const float* __restrict g,
-                          float* __restrict next, std::int64_t n) {
+MSDBG_INLINE void sgdBody(const SgdSettings& s, const float* p, const float* g, float* next, std::int64_t n) {
+#pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
     const double value = static_cast<double>(p[i]), gradient = static_cast<double>(g[i]);
     const double step = s.decay != 0 ? gradient + s.decay * value : gradient;
@@ -203,9 +205,9 @@ MSDBG_INLINE void sgdBody(const SgdSettings& s, const float* __restrict p, const
 /// state' = momentum * state + g + decay * p; next = p - rate * state', or with nesterov p - rate * (g +
 /// decay
 /// * p + momentum * state')
-MSDBG_INLINE void sgdMomentumBody(const SgdSettings& s, const float* __restrict p, const float* __restrict g,
-                                  const float* __restrict state, float* __restrict next,
-                                  float* __restrict nextState, std::int64_t n) {
+MSDBG_INLINE void sgdMomentumBody(const SgdSettings& s, const float* p, const float* g, const float* state,
+                                  float* next, float* nextState, std::int64_t n) {
+#pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
     const double value = static_cast<double>(p[i]), gradient = static_cast<double>(g[i]);
     const double step = s.decay != 0 ? gradient + s.decay * value : gradient;

@@ -14,6 +14,7 @@ namespace msdbg::core {
 struct TilePorts {
   std::int64_t row = 1;          // parts are whole rows of so many elements
   std::vector<bool> along = {};  // by input: for a part it reads the same part only
+  bool inPlace = false;          // a next value may lie where the current one does
 };
 
 /// A node of a group. The parts of its inputs come from other members, where linked.

@@ -110,6 +110,8 @@ class Grouping {
   }
   std::int64_t linkOf(TensorId id, const std::vector<GroupMember>& members) const {
     const TensorId root = m_plan.rootOf(m_graph, id);
+    if (m_graph.tensor(root).shape.elements() != m_graph.tensor(id).shape.elements())
+      return GroupMember::kFromMemory;  // a part of it
     for (std::size_t i = 0; i < members.size(); ++i)
       if (m_graph.node(members[i].node).outputs[0] == root) return static_cast<std::int64_t>(i);
     return GroupMember::kFromMemory;

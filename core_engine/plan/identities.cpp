@@ -2,6 +2,7 @@
 // of the same shape reads the tensor itself.
 //   b = Reshape(a)                                  ->  b = view of a
 //   b = Transpose(a, perm), c = Transpose(b, back)  ->  c = view of a
+//   b, c = Split(a, axis 0)                         ->  b, c = views of parts of a
 //
 // Only identities that hold for every bit pattern are here. x * 1, x / 1, x ^ 1, x + (-0.0) and x - 0 hold
 // for all numbers, but make a signalling NaN quiet (a flipped bit may well have made one), and the constant
@@ -48,7 +49,28 @@ bool sameShape(const Graph& graph, const Node& node) {
   return inputOf(graph, node).shape == outputOf(graph, node).shape;
 }
 
-// One row an operator: when its first output is its first input, element by element.
+/// The first elements of a Split's outputs, where each is a run of its input; empty: they are not. Kernels
+/// may count on whole cache lines.
+Ints partsOf(const Graph& graph, const Node& node) {
+  if (node.outputs.size() == 1) return {0};
+  const Shape& shape = inputOf(graph, node).shape;
+  const auto axis = intAttribute(node.attributes, "axis", 0);
+  const std::size_t split =
+      static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(shape.rank()) : axis);
+  if (!allAre({shape.dims().begin(), shape.dims().begin() + static_cast<std::ptrdiff_t>(split)}, 1))
+    return {};
+  Ints starts;
+  std::int64_t next = 0;
+  for (const TensorId id : node.outputs) {
+    if (next * static_cast<std::int64_t>(dtypeSize(graph.tensor(id).dtype)) % Tensor::kAlignment != 0)
+      return {};
+    starts.push_back(next);
+    next += graph.tensor(id).shape.elements();
+  }
+  return starts;
+}
+
+// One row an operator: when its outputs are its first input, element by element, or parts of it.
 struct Rule {
   std::string_view opType;
   bool (*holds)(const Graph& graph, const Node& node);
@@ -75,8 +97,8 @@ constexpr Rule kRules[] = {
        return sameShape(g, n) && allAre(intsAttribute(n.attributes, "steps", {}), 1);
      },
      "Slice drops or turns round elements"},
-    {"Split", [](const Graph&, const Node& n) { return n.outputs.size() == 1; },
-     "Split makes several tensors"},
+    {"Split", [](const Graph& g, const Node& n) { return !partsOf(g, n).empty(); },
+     "Split takes elements apart that lie together, or not at whole cache lines"},
     {"Transpose",
      [](const Graph& g, const Node& n) { return keepsPlaces(inputOf(g, n).shape, permutationOf(g, n)); },
      "Transpose moves elements"},
@@ -118,9 +140,9 @@ class Rewrite {
  private:
   /// The first tensor met that has this one's elements, dtype and shape.
   TensorId firstLike(TensorId id) {
-    const TensorId root = m_plan.rootOf(m_graph, id);
-    if (m_graph.tensor(root).shape == m_graph.tensor(id).shape) return root;
-    return m_first.try_emplace({root, m_graph.tensor(id).shape.text()}, id).first->second;
+    const Region region = m_plan.regionOf(m_graph, id);
+    if (m_graph.tensor(region.root).shape == m_graph.tensor(id).shape) return region.root;
+    return m_first.try_emplace({region, m_graph.tensor(id).shape.text()}, id).first->second;
   }
 
   TensorId sharedBy(const PlanStep& step) {
@@ -142,16 +164,18 @@ class Rewrite {
   void makeView(PlanStep& step, TensorId shared) {
     step.how = How::kView;
     step.inputs.clear();
-    step.shares = {shared};
     const Node& node = m_graph.node(step.node);
-    m_notes.changes.push_back(node.name + " is a view of " + m_graph.tensor(shared).fullName());
+    step.shares.assign(node.outputs.size(), shared);
+    if (node.outputs.size() > 1) step.starts = partsOf(m_graph, node);
+    m_notes.changes.push_back(node.name + (step.starts.empty() ? " is a view of " : " has views of ") +
+                              m_graph.tensor(shared).fullName());
   }
 
   const Graph& m_graph;
   const PlanOptions& m_options;
   Plan& m_plan;
   PassNotes& m_notes;
-  std::map<std::pair<TensorId, std::string>, TensorId> m_first;
+  std::map<std::pair<Region, std::string>, TensorId> m_first;
 };
 
 void run(const Graph& graph, const PlanOptions& options, Plan& plan, PassNotes& notes) {

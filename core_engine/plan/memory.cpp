@@ -1,11 +1,12 @@
-// Tensors whose lives do not overlap take turns in one buffer. A tensor lives from the step that computes it
+// Tensors whose lives do not overlap share one block of memory. A tensor lives from the step that computes it
 // to the last that reads it or a view of it; an observer sees it right after it was computed, so observing
 // lengthens no life. A group computes everything at its first step. What is computed again has a life each
-// time. A buffer has one dtype and the size of the largest that lies in it. What is written only where
-// somebody observes has buffers of its own.
-//   a = f(x), b = g(a), c = h(b)  ->  a and c in buffer 0, b in buffer 1
+// time. What is written only where somebody observes lies behind the rest.
+//   a = f(x), b = g(a), c = h(b)  ->  a and c at 0, b behind them
+//
+// The largest first, each at the lowest place that is free for all of its life ("greedy by size", Pisarchyk
+// and Lee 2020, arXiv 2001.03288).
 #include <algorithm>
-#include <map>
 
 #include "core_engine/base/text.h"
 #include "core_engine/plan/node_facts.h"
@@ -14,14 +15,47 @@
 namespace msdbg::core {
 namespace {
 
-/// Below this a buffer is not worth its bookkeeping, and a small value stays readable after the iteration.
+/// Below this a place is not worth its bookkeeping, and a small value stays readable after the iteration.
 constexpr std::int64_t kSmallestElements = 1024;
 
-/// A tensor takes no buffer larger than so many times its size: a larger one will come that needs it. (2 is
-/// the best of 1 to 8 for the built-in models together.)
-constexpr std::int64_t kMostWaste = 2;
-
 constexpr std::size_t kForEver = SIZE_MAX;
+
+struct Life {
+  TensorId tensor;
+  bool again = false;     // the second time it is computed
+  bool observed = false;  // written only where somebody observes
+  std::int64_t bytes = 0;
+  std::size_t from = 0, to = 0;  // steps, both included
+  std::int64_t place = 0;
+
+  bool overlaps(const Life& other) const { return from <= other.to && other.from <= to; }
+  std::int64_t end() const { return place + bytes; }
+};
+
+/// Finds places for lives; `bytes` is where the last of them ends.
+class Block {
+ public:
+  explicit Block(std::int64_t begin) : m_begin(begin), m_end(begin) {}
+
+  void place(Life& life) {
+    std::vector<const Life*> beside;
+    for (const Life* other : m_placed)
+      if (other->overlaps(life)) beside.push_back(other);
+    std::ranges::sort(beside, {}, &Life::place);
+    life.place = m_begin;
+    for (const Life* other : beside) {
+      if (other->place >= life.end()) break;
+      life.place = std::max(life.place, other->end());
+    }
+    m_placed.push_back(&life);
+    m_end = std::max(m_end, life.end());
+  }
+  std::int64_t end() const { return m_end; }
+
+ private:
+  std::int64_t m_begin, m_end;
+  std::vector<const Life*> m_placed;
+};
 
 class MemoryPlan {
  public:
@@ -42,23 +76,37 @@ class MemoryPlan {
   }
 
   void run() {
-    std::vector<std::vector<std::int64_t>> ending(m_plan.steps.size());  // buffers, by the last step
     for (std::size_t i = 0; i < m_plan.steps.size(); ++i) {
-      for (const NodeId id : m_plan.steps[i].again) placeAgain(m_graph.node(id), i, ending);
-      if (mayTakeTurns(m_plan.steps[i])) place(m_graph.node(m_plan.steps[i].node), i, ending);
-      for (const GroupMember& member : m_plan.steps[i].group)
-        if (member.node.index() != i) place(m_graph.node(member.node), member.node.index(), ending);
-      for (const std::int64_t buffer : ending[i]) release(buffer);
+      const PlanStep& step = m_plan.steps[i];
+      for (const NodeId id : step.again)
+        if (mayTakeTurns(m_plan.steps[id.index()])) noteLives(m_graph.node(id), i, true);
+      if (mayTakeTurns(step)) noteLives(m_graph.node(step.node), i, false);
+      for (const GroupMember& member : step.group)
+        if (member.node.index() != i) noteLives(m_graph.node(member.node), i, false);
     }
+    placeAll();
   }
 
-  /// What lies in buffers, in the order in which it is computed.
-  const std::vector<TensorId>& tensors() const { return m_tensors; }
-  std::size_t bytesApart() const { return m_bytes; }        // without buffers
-  std::size_t bytesAtOnce() const { return m_mostAtOnce; }  // what no placing could go below
+  /// In the order in which they begin.
+  const std::vector<Life>& lives() const { return m_lives; }
+  std::size_t bytesApart() const {  // without sharing, of what is computed once
+    std::size_t bytes = 0;
+    for (const Life& life : m_lives) bytes += life.again ? 0 : static_cast<std::size_t>(life.bytes);
+    return bytes;
+  }
+  std::size_t bytesAtOnce() const {  // what no placing could go below
+    std::size_t most = 0;
+    for (const Life& first : m_lives) {
+      std::size_t now = 0;
+      for (const Life& life : m_lives)
+        if (!life.observed && life.from <= first.from && first.from <= life.to)
+          now += static_cast<std::size_t>(life.bytes);
+      most = std::max(most, now);
+    }
+    return most;
+  }
 
  private:
-  using Ending = std::vector<std::vector<std::int64_t>>;
   bool mayTakeTurns(const PlanStep& step) const { return step.how == How::kRun || step.how == How::kWatched; }
 
   void noteReads(const PlanStep& step, std::size_t at) {
@@ -69,78 +117,39 @@ class MemoryPlan {
       }
   }
 
-  void place(const Node& node, std::size_t step, Ending& ending) {
+  /// What a node computes at `step`; it is shown to an observer at the node's own place.
+  void noteLives(const Node& node, std::size_t step, bool again) {
     for (const TensorId id : node.outputs) {
       const TensorInfo& info = m_graph.tensor(id);
-      const bool observed = isObserved(node, id);
-      const PlanBuffer wanted{info.dtype, info.shape.elements(), observed};
       const bool stays = info.updateOf.valid() || m_last[id.index()] == kForEver;
-      if (wanted.elements < kSmallestElements || stays) continue;
-      m_plan.bufferOf[id.index()] = take(wanted, std::max(m_last[id.index()], step), ending);
-      m_tensors.push_back(id);
-      m_bytes += wanted.bytes();
+      if (info.shape.elements() < kSmallestElements || stays) continue;
+      const std::size_t shown = again ? step : std::max(step, node.id.index());
+      const std::size_t read = (again ? m_lastAgain : m_last)[id.index()];
+      m_lives.push_back({id, again, isObserved(node, id), wholeLines(info), step, std::max(shown, read)});
     }
   }
-
   bool isObserved(const Node& node, TensorId output) const {
     return m_plan.steps[node.id.index()].how == How::kWatched || m_plan.isInside(m_graph, output);
   }
-
-  /// The second life of what lay in a buffer the first time.
-  void placeAgain(const Node& node, std::size_t step, Ending& ending) {
-    for (const TensorId id : node.outputs)
-      if (const std::int64_t first = m_plan.bufferOf[id.index()]; first != Plan::kOwnMemory) {
-        const TensorInfo& info = m_graph.tensor(id);
-        const PlanBuffer wanted{info.dtype, info.shape.elements()};
-        m_plan.secondBufferOf[id.index()] = take(wanted, std::max(m_lastAgain[id.index()], step), ending);
-      }
+  static std::int64_t wholeLines(const TensorInfo& info) {
+    const auto bytes = info.shape.elements() * static_cast<std::int64_t>(dtypeSize(info.dtype));
+    return (bytes + Tensor::kAlignment - 1) / Tensor::kAlignment * Tensor::kAlignment;
   }
 
-  std::int64_t take(const PlanBuffer& wanted, std::size_t last, Ending& ending) {
-    const std::int64_t buffer = freeBuffer(wanted);
-    ending[last].push_back(buffer);
-    m_held[static_cast<std::size_t>(buffer)] = wanted.observed ? 0 : wanted.bytes();
-    m_now += m_held[static_cast<std::size_t>(buffer)];
-    m_mostAtOnce = std::max(m_mostAtOnce, m_now);
-    return buffer;
+  void placeAll() {
+    std::vector<Life*> order;
+    for (Life& life : m_lives) order.push_back(&life);
+    std::ranges::stable_sort(order, std::ranges::greater(), &Life::bytes);
+    m_plan.shared.bytes = placeThose(order, false, 0);
+    m_plan.shared.observedBytes = placeThose(order, true, m_plan.shared.bytes) - m_plan.shared.bytes;
+    for (const Life& life : m_lives)
+      (life.again ? m_plan.secondPlaceOf : m_plan.placeOf)[life.tensor.index()] = life.place;
   }
-
-  std::int64_t freeBuffer(const PlanBuffer& wanted) {
-    std::vector<std::int64_t>& free = m_free[{wanted.dtype, wanted.observed}];
-    const auto best = bestOf(free, wanted.elements);
-    if (best == free.rend()) {
-      m_plan.buffers.push_back(wanted);
-      m_held.push_back(0);
-      return static_cast<std::int64_t>(m_plan.buffers.size()) - 1;
-    }
-    const std::int64_t buffer = *best;
-    free.erase(std::next(best).base());
-    std::int64_t& elements = m_plan.buffers[static_cast<std::size_t>(buffer)].elements;
-    elements = std::max(elements, wanted.elements);
-    return buffer;
-  }
-
-  /// Of the free ones: one of this size, freed last (the likeliest to be in the cache); else the smallest
-  /// that is large enough and not too large; else the largest, which then grows.
-  std::vector<std::int64_t>::reverse_iterator bestOf(std::vector<std::int64_t>& free, std::int64_t elements) {
-    const auto sizeOf = [&](std::int64_t buffer) {
-      return m_plan.buffers[static_cast<std::size_t>(buffer)].elements;
-    };
-    const auto waste = [&](std::int64_t buffer) {
-      const std::int64_t size = sizeOf(buffer);
-      return std::pair(size < elements, std::abs(size - elements));
-    };
-    auto best = free.rend();
-    for (auto it = free.rbegin(); it != free.rend(); ++it)
-      if (sizeOf(*it) <= kMostWaste * elements && (best == free.rend() || waste(*it) < waste(*best)))
-        best = it;
-    return best;
-  }
-
-  void release(std::int64_t index) {
-    const PlanBuffer& buffer = m_plan.buffers[static_cast<std::size_t>(index)];
-    m_free[{buffer.dtype, buffer.observed}].push_back(index);
-    m_now -= m_held[static_cast<std::size_t>(index)];
+  static std::int64_t placeThose(const std::vector<Life*>& order, bool observed, std::int64_t begin) {
+    Block block(begin);
+    for (Life* life : order)
+      if (life->observed == observed) block.place(*life);
+    return block.end();
   }
 
   const Graph& m_graph;
@@ -148,29 +157,17 @@ class MemoryPlan {
   // By TensorId of roots: the last step that reads the value computed first, and again; the step before
   // which it is computed again.
   std::vector<std::size_t> m_last, m_lastAgain, m_again;
-  // By dtype and whether only for what is observed; in the order in which they were freed.
-  std::map<std::pair<DType, bool>, std::vector<std::int64_t>> m_free;
-  std::vector<std::size_t> m_held;  // by buffer: bytes of what lies in it now
-  std::vector<TensorId> m_tensors;
-  std::size_t m_bytes = 0, m_now = 0, m_mostAtOnce = 0;
+  std::vector<Life> m_lives;
 };
 
-std::size_t bytesOf(const Plan& plan, bool observed) {
-  std::size_t bytes = 0;
-  for (const PlanBuffer& buffer : plan.buffers)
-    if (buffer.observed == observed) bytes += buffer.bytes();
-  return bytes;
-}
-
-/// A line a buffer: its size, and who takes turns in it.
-std::vector<std::string> bufferLines(const Graph& graph, const Plan& plan,
-                                     const std::vector<TensorId>& tensors) {
+/// A line a life: where, and how long.
+std::vector<std::string> lifeLines(const Graph& graph, const std::vector<Life>& lives) {
   std::vector<std::string> lines;
-  for (const PlanBuffer& buffer : plan.buffers)
-    lines.push_back("buffer " + std::to_string(lines.size()) + " (" + formatBytes(buffer.bytes()) +
-                    (buffer.observed ? ", where observed):" : "):"));
-  for (const TensorId id : tensors)
-    lines[static_cast<std::size_t>(plan.bufferOf[id.index()])] += " " + graph.tensor(id).fullName();
+  for (const Life& life : lives)
+    lines.push_back(graph.tensor(life.tensor).fullName() + " at " + std::to_string(life.place) + ", " +
+                    formatBytes(static_cast<std::size_t>(life.bytes)) + ", from %" +
+                    std::to_string(life.from) + " to %" + std::to_string(life.to) +
+                    (life.again ? ", computed again" : "") + (life.observed ? ", where observed" : ""));
   return lines;
 }
 
@@ -178,21 +175,20 @@ void run(const Graph& graph, const PlanOptions& options, Plan& plan, PassNotes& 
   if (!options.keep) return notes.refuse("whoever runs the graph wants every value");
   MemoryPlan memory(graph, options, plan);
   memory.run();
-  if (memory.tensors().empty()) return;
-  const std::size_t before = memory.bytesApart(), after = bytesOf(plan, false),
-                    observed = bytesOf(plan, true);
-  notes.summary = std::to_string(memory.tensors().size()) + " tensors take turns in " +
-                  std::to_string(plan.buffers.size()) + " buffers: " + formatBytes(after) + " instead of " +
-                  formatBytes(before) + ", " + formatBytes(before - after) + " saved; " +
+  if (memory.lives().empty()) return;
+  const std::size_t before = memory.bytesApart(), after = static_cast<std::size_t>(plan.shared.bytes),
+                    observed = static_cast<std::size_t>(plan.shared.observedBytes);
+  notes.summary = std::to_string(memory.lives().size()) + " tensors share " + formatBytes(after) +
+                  " instead of " + formatBytes(before) + ", " + formatBytes(before - after) + " saved; " +
                   formatBytes(memory.bytesAtOnce()) + " are needed at once" +
                   (observed ? ", " + formatBytes(observed) + " more where observed" : "");
-  notes.changes = bufferLines(graph, plan, memory.tensors());
+  notes.changes = lifeLines(graph, memory.lives());
 }
 
 }  // namespace
 
 PlanPass memoryPass() {
-  return {"memory", "tensors whose lives do not overlap take turns in one buffer", run};
+  return {"memory", "tensors whose lives do not overlap share one block of memory", run};
 }
 
 }  // namespace msdbg::core

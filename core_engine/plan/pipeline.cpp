@@ -41,7 +41,8 @@ std::span<const PlanPass> planPasses() {
   static const PlanPass kPasses[] = {identitiesPass(),    commonSubexpressionsPass(),
                                      deadNodesPass(),     constantFoldingPass(),
                                      recomputationPass(), layoutPass(),
-                                     groupsPass(),        memoryPass()};
+                                     groupsPass(),        inPlacePass(),
+                                     memoryPass()};
   return kPasses;
 }
 

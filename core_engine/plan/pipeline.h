@@ -53,6 +53,7 @@ PlanPass constantFoldingPass();       // constant_folding.cpp
 PlanPass recomputationPass();         // recomputation.cpp
 PlanPass layoutPass();                // layout.cpp
 PlanPass groupsPass();                // groups.cpp
+PlanPass inPlacePass();               // in_place.cpp
 PlanPass memoryPass();                // memory.cpp
 
 }  // namespace msdbg::core

@@ -44,8 +44,9 @@ std::string outputsText(const Graph& graph, const Plan& plan, const Node& node) 
   std::vector<std::string> texts;
   for (const TensorId id : node.outputs) {
     std::string text = typeText(graph.tensor(id), plan.layouts[id.index()]);
-    for (const std::int64_t buffer : {plan.bufferOf[id.index()], plan.secondBufferOf[id.index()]})
-      if (buffer != Plan::kOwnMemory) text += "@" + std::to_string(buffer);
+    for (const std::int64_t place : {plan.placeOf[id.index()], plan.secondPlaceOf[id.index()]})
+      if (place != Plan::kOwnMemory) text += "@" + std::to_string(place);
+    if (plan.inPlace[id.index()]) text += "@-";
     texts.push_back(plan.isInside(graph, id) ? "(" + text + ")" : std::move(text));
   }
   return join(texts, ", ");
@@ -75,21 +76,24 @@ bool Plan::isInside(const Graph& graph, TensorId tensor) const {
       leader.group, [&](const GroupMember& member) { return member.node == step.node && member.inside; });
 }
 
-TensorId Plan::rootOf(const Graph& graph, TensorId tensor) const {
-  for (;;) {
-    const TensorInfo& info = graph.tensor(tensor);
-    if (info.isSource()) return tensor;
+Region Plan::regionOf(const Graph& graph, TensorId tensor) const {
+  for (Region region{tensor};;) {
+    const TensorInfo& info = graph.tensor(region.root);
+    if (info.isSource()) return region;
     const PlanStep& step = steps[info.producer.index()];
-    if (step.shares.empty()) return tensor;
-    tensor = step.shares[static_cast<std::size_t>(info.slot)];
+    if (step.shares.empty()) return region;
+    const auto slot = static_cast<std::size_t>(info.slot);
+    region.root = step.shares[slot];
+    if (!step.starts.empty()) region.start += step.starts[slot];
   }
 }
 
 Plan plainPlan(const Graph& graph) {
   Plan plan;
   for (const Node& node : graph.nodes()) plan.steps.push_back({.node = node.id, .inputs = node.inputs});
-  plan.bufferOf.assign(graph.tensors().size(), Plan::kOwnMemory);
-  plan.secondBufferOf = plan.bufferOf;
+  plan.placeOf.assign(graph.tensors().size(), Plan::kOwnMemory);
+  plan.secondPlaceOf = plan.placeOf;
+  plan.inPlace.assign(graph.tensors().size(), false);
   plan.layouts.assign(graph.tensors().size(), Layout::kRowMajor);
   return plan;
 }

@@ -1,10 +1,18 @@
 #include <algorithm>
+#include <map>
 
 #include "core_engine/plan/node_facts.h"
 #include "core_engine/plan/plan.h"
 
 namespace msdbg::core {
 namespace {
+
+/// A tensor in shared memory, in bytes.
+struct Placed {
+  TensorId tensor;
+  std::int64_t begin = 0, end = 0;
+};
+using Taken = std::vector<Placed>;
 
 /// The first broken rule stops the check; every method returns at once when one was found before.
 class PlanVerifier {
@@ -13,8 +21,9 @@ class PlanVerifier {
       : m_graph(graph), m_options(options), m_plan(plan) {}
 
   Status run() {
-    if (m_plan.steps.size() != m_graph.nodes().size() || m_plan.bufferOf.size() != m_graph.tensors().size() ||
-        m_plan.secondBufferOf.size() != m_graph.tensors().size() ||
+    if (m_plan.steps.size() != m_graph.nodes().size() || m_plan.placeOf.size() != m_graph.tensors().size() ||
+        m_plan.secondPlaceOf.size() != m_graph.tensors().size() ||
+        m_plan.inPlace.size() != m_graph.tensors().size() ||
         m_plan.layouts.size() != m_graph.tensors().size())
       return Error(ErrorCode::kInternal, "plan of " + m_graph.name() +
                                              ": its tables are not as long as the "
@@ -24,7 +33,8 @@ class PlanVerifier {
     for (const TensorInfo& info : m_graph.tensors()) checkLayout(info);
     if (m_options.keep)
       for (const TensorId id : *m_options.keep) checkKept(id);
-    if (m_status.ok()) checkBuffers();
+    if (m_status.ok()) checkInPlace();
+    if (m_status.ok()) checkPlaces();
     return m_status;
   }
 
@@ -149,11 +159,21 @@ class PlanVerifier {
       const TensorInfo &mine = m_graph.tensor(node.outputs[i]), &other = m_graph.tensor(step.shares[i]);
       if (!precedes(other.id, step))
         return fail(step, "shares " + other.fullName() + " before it is computed");
-      const bool fits = mine.dtype == other.dtype && mine.shape.elements() == other.shape.elements();
-      if (!fits) return fail(step, "shares " + other.fullName() + ", which has another type or size");
+      if (!fits(step, i, mine, other))
+        return fail(step, "shares " + other.fullName() + ", which has another type or size");
       if (step.how == How::kSame && (mine.shape != other.shape || other.isSource()))
         return fail(step, "cannot be the same as " + other.fullName());
     }
+  }
+
+  static bool fits(const PlanStep& step, std::size_t output, const TensorInfo& mine,
+                   const TensorInfo& other) {
+    if (mine.dtype != other.dtype) return false;
+    const std::int64_t wanted = mine.shape.elements(), there = other.shape.elements();
+    if (step.starts.empty()) return wanted == there;
+    if (step.how != How::kView || step.starts.size() != step.shares.size()) return false;
+    const std::int64_t start = step.starts[output];
+    return start >= 0 && start <= there && wanted <= there - start;
   }
 
   bool isRowMajor(TensorId id) const { return m_plan.layouts[id.index()] == Layout::kRowMajor; }
@@ -178,22 +198,47 @@ class PlanVerifier {
     if (!maker) return;
     if (maker->how == How::kWatched || m_plan.isInside(m_graph, root))
       fail(*maker, "is computed only where observed, but is to be kept");
-    if (m_plan.bufferOf[root.index()] != Plan::kOwnMemory)
-      fail(*maker, "is to be kept, but lies in a buffer");
+    if (m_plan.placeOf[root.index()] != Plan::kOwnMemory)
+      fail(*maker, "is to be kept, but lies in shared memory");
+  }
+
+  /// Nobody reads what an update has written over; groups write at their first node's place.
+  void checkInPlace() {
+    std::vector<bool> gone(m_graph.tensors().size(), false);  // by TensorId
+    for (const PlanStep& step : m_plan.steps) {
+      if (step.how == How::kWatched) continue;
+      if (step.how != How::kGrouped) overwrite(step, gone);
+      for (const GroupMember& member : step.group)
+        if (member.node != step.node) overwrite(m_plan.steps[member.node.index()], gone);
+    }
+    for (const TensorInfo& info : m_graph.tensors())
+      if (m_plan.inPlace[info.id.index()] && !info.updateOf.valid())
+        m_status = Error(ErrorCode::kInternal, "plan: " + info.fullName() + " replaces nothing");
+  }
+  void overwrite(const PlanStep& step, std::vector<bool>& gone) {
+    for (const std::vector<TensorId>* ids : {&step.inputs, &step.shares})
+      for (const TensorId id : *ids)
+        if (gone[m_plan.rootOf(m_graph, id).index()])
+          fail(step, "reads " + nameOf(id) + ", which an update has written over");
+    for (const TensorId id : m_graph.node(step.node).outputs) {
+      if (!m_plan.inPlace[id.index()]) continue;
+      if (isPinned(m_options, step.node))
+        fail(step, "writes over what it reads, but a fault is planted there");
+      if (m_graph.tensor(id).updateOf.valid()) gone[m_graph.tensor(id).updateOf.index()] = true;
+    }
   }
 
   /// Goes through an iteration and looks whether every value is still there when it is needed.
-  void checkBuffers() {
-    m_holder.assign(m_plan.buffers.size(), TensorId());
-    m_place = m_plan.bufferOf;
+  void checkPlaces() {
+    m_place = m_plan.placeOf;
     for (const PlanStep& step : m_plan.steps) {
       for (const NodeId id : step.again) checkAgain(step, m_plan.steps.at(id.index()));
       checkHeld(step);
       if (!m_status.ok()) return;
     }
     for (const TensorInfo& info : m_graph.tensors())
-      if (info.isSource() && m_plan.bufferOf[info.id.index()] != Plan::kOwnMemory)
-        m_status = Error(ErrorCode::kInternal, "plan: " + info.fullName() + " is a source in a buffer");
+      if (info.isSource() && m_plan.placeOf[info.id.index()] != Plan::kOwnMemory)
+        m_status = Error(ErrorCode::kInternal, "plan: " + info.fullName() + " is a source in shared memory");
   }
 
   void checkAgain(const PlanStep& step, const PlanStep& repeated) {
@@ -201,13 +246,13 @@ class PlanVerifier {
     if (repeated.node >= step.node || node.phase != Phase::kForward || writesNextValue(m_graph, node) ||
         isPinned(m_options, node.id) || (repeated.how != How::kRun && repeated.shares.empty()))
       return fail(step, "has " + node.name + " computed again, which must not be");
-    for (const TensorId id : node.outputs) m_place[id.index()] = m_plan.secondBufferOf[id.index()];
+    for (const TensorId id : node.outputs) m_place[id.index()] = m_plan.secondPlaceOf[id.index()];
     checkHeld(repeated);
   }
 
   void checkHeld(const PlanStep& step) {
     if (step.how == How::kGrouped) return checkShown(step);
-    std::vector<std::int64_t> taken;
+    Taken taken;
     readFrom(step, taken);
     for (const GroupMember& member : step.group)
       for (std::size_t k = 0; k < member.links.size(); ++k)
@@ -218,44 +263,53 @@ class PlanVerifier {
       if (member.node != step.node)
         for (const TensorId id : m_graph.node(member.node).outputs) hold(step, id, taken);
   }
-  void readFrom(const PlanStep& step, std::vector<std::int64_t>& taken) {
+  void readFrom(const PlanStep& step, Taken& taken) {
     for (const std::vector<TensorId>* ids : {&step.inputs, &step.shares})
       for (const TensorId id : *ids) checkRead(step, m_plan.rootOf(m_graph, id), taken);
   }
   /// What a group computed is still there at the place of its own node, where it is observed.
   void checkShown(const PlanStep& step) {
-    std::vector<std::int64_t> taken;
+    Taken taken;
     for (const TensorId id : m_graph.node(step.node).outputs) checkRead(step, id, taken);
   }
 
-  void checkRead(const PlanStep& step, TensorId root, std::vector<std::int64_t>& taken) {
-    const std::int64_t buffer = m_place[root.index()];
-    if (buffer == Plan::kOwnMemory) return;
-    taken.push_back(buffer);
-    if (m_holder.at(static_cast<std::size_t>(buffer)) != root)
-      fail(step, "needs " + nameOf(root) + ", whose buffer another tensor has taken");
+  void checkRead(const PlanStep& step, TensorId root, Taken& taken) {
+    const std::int64_t place = m_place[root.index()];
+    if (place == Plan::kOwnMemory) return;
+    taken.push_back(placed(root));
+    const auto held = m_held.find(place);
+    if (held == m_held.end() || held->second.tensor != root)
+      fail(step, "needs " + nameOf(root) + ", whose memory another tensor has taken");
   }
 
-  void hold(const PlanStep& step, TensorId id, std::vector<std::int64_t>& taken) {
-    const std::int64_t buffer = m_place[id.index()];
-    if (buffer == Plan::kOwnMemory) return;
+  void hold(const PlanStep& step, TensorId id, Taken& taken) {
+    const std::int64_t place = m_place[id.index()];
+    if (place == Plan::kOwnMemory) return;
+    const Placed mine = placed(id);
+    if (place < 0 || place % Tensor::kAlignment != 0 ||
+        mine.end > m_plan.shared.bytes + m_plan.shared.observedBytes)
+      return fail(step, "has an output that does not fit the shared memory");
+    if (!step.shares.empty() || step.how == How::kOnce || m_graph.tensor(id).updateOf.valid())
+      return fail(step, "has an output in shared memory that must not be there");
+    const auto meets = [&](const Placed& other) { return place < other.end && other.begin < mine.end; };
+    if (std::ranges::any_of(taken, meets)) return fail(step, "writes into what it reads or writes besides");
+    taken.push_back(mine);
+    std::erase_if(m_held, [&](const auto& other) { return meets(other.second); });
+    m_held[place] = mine;
+  }
+
+  Placed placed(TensorId id) const {
     const TensorInfo& info = m_graph.tensor(id);
-    const PlanBuffer& space = m_plan.buffers.at(static_cast<std::size_t>(buffer));
-    if (space.dtype != info.dtype || space.elements < info.shape.elements())
-      return fail(step, "has an output that does not fit its buffer");
-    if (!step.shares.empty() || step.how == How::kOnce || info.updateOf.valid())
-      return fail(step, "has an output in a buffer that must not be in one");
-    if (std::ranges::count(taken, buffer)) return fail(step, "writes into what it reads or writes besides");
-    taken.push_back(buffer);
-    m_holder[static_cast<std::size_t>(buffer)] = id;
+    const std::int64_t place = m_place[id.index()];
+    return {id, place, place + info.shape.elements() * static_cast<std::int64_t>(dtypeSize(info.dtype))};
   }
 
   const Graph& m_graph;
   const PlanOptions& m_options;
   const Plan& m_plan;
   Status m_status;
-  std::vector<TensorId> m_holder;     // by buffer
-  std::vector<std::int64_t> m_place;  // by TensorId: the buffer it lies in now
+  std::map<std::int64_t, Placed> m_held;  // by place: what lies in shared memory now
+  std::vector<std::int64_t> m_place;      // by TensorId: where it lies now
 };
 
 }  // namespace

@@ -30,6 +30,7 @@ struct Executor::Impl {
     std::vector<KernelArgs> members;
     std::vector<const Tensor*> inputs, shared;
     std::vector<Tensor*> outputs;
+    std::vector<std::int64_t> starts;   // of the outputs in `shared`, in elements; none: 0
     bool done = false;                  // kOnce: the outputs hold their values
     std::vector<NodeId> again;          // to compute a second time before it
     std::vector<Tensor> first, second;  // where the outputs lie each time; empty: they stay where they are
@@ -70,6 +71,7 @@ struct Executor::Impl {
       step.how = planned.how;
       step.inputs = tensorsOf(planned.inputs);
       step.shared = tensorsOf(planned.shares);
+      step.starts = planned.starts;
       step.again = planned.again;
       for (TensorId id : node.outputs) step.outputs.push_back(&memory.tensors[id.index()]);
       takeTurns(step);
@@ -201,11 +203,14 @@ struct Executor::Impl {
     return runKernel(step, observer);
   }
 
-  /// Sources get new storage with every batch and every swap, so views of them are made anew.
+  /// Sources get new storage with every batch and every swap, so views of them are made anew. What is written
+  /// only where somebody observes has none before that.
   static void share(const Step& step) {
-    for (std::size_t i = 0; i < step.shared.size(); ++i)
-      if (step.outputs[i]->raw() != step.shared[i]->raw())
-        *step.outputs[i] = step.shared[i]->reshaped(step.outputs[i]->shape());
+    for (std::size_t i = 0; i < step.shared.size(); ++i) {
+      if (!step.shared[i]->valid()) continue;
+      Tensor view = step.shared[i]->part(step.starts.empty() ? 0 : step.starts[i], step.outputs[i]->shape());
+      if (step.outputs[i]->raw() != view.raw()) *step.outputs[i] = std::move(view);
+    }
   }
 
   Status runKernel(Step& step, Observer* observer) {
@@ -268,6 +273,7 @@ Status Executor::run(Iteration iteration, const Feeds& feeds, Observer* observer
   d.state.iteration = iteration;
   d.state.training = true;
   d.scaleLearningRate(iteration);
+  d.memory.replaceInPlace(d.graph, d.plan, observer != nullptr);
   if (observer) {
     d.memory.allocateObserved(d.graph, d.plan);
     observer->iterationStarted(iteration);
@@ -304,7 +310,10 @@ Status Executor::share(TensorId id, const Tensor& value) {
                                         std::string(dtypeName(mine.dtype())) + mine.shape().text() +
                                         ", not " + std::string(dtypeName(value.dtype())) +
                                         value.shape().text());
-  mine = value;
+  const auto overwrites = [&](const TensorInfo& info) {
+    return info.updateOf == id && m_impl->plan.inPlace[info.id.index()];
+  };
+  mine = std::ranges::any_of(m_impl->graph.tensors(), overwrites) ? value.clone() : value;
   for (Impl::Step& step : m_impl->steps) step.done = false;  // it may be a constant that was computed with
   return Ok{};
 }

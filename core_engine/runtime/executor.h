@@ -52,7 +52,7 @@ class Executor {
   const Tensor& value(TensorId id) const;
   /// Overwrites a parameter, state or constant between iterations (checkpoints, tests). Bytes are copied.
   Status setValue(TensorId id, const Tensor& value);
-  /// The same for a source, but its memory is shared: kernels read it and never write it.
+  /// The same for a source, but its memory is shared where kernels only read it.
   Status share(TensorId id, const Tensor& value);
   std::size_t peakBytes() const;  // memory of all tensors
   const Plan& plan() const;

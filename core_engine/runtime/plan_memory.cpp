@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core_engine/runtime/philox.h"
 
@@ -37,47 +38,44 @@ class Allocation {
  public:
   Allocation(const Graph& graph, const Plan& plan, std::uint64_t seed, PlanMemory& memory)
       : m_graph(graph), m_plan(plan), m_seed(seed), m_memory(memory) {
-    memory.buffers.resize(plan.buffers.size());
-    for (std::size_t i = 0; i < plan.buffers.size(); ++i)
-      if (!plan.buffers[i].observed) memory.fillBuffer(i, plan.buffers[i]);
+    memory.shared = memory.block(plan.shared.bytes);
     memory.tensors.resize(graph.tensors().size());
+    memory.apart.resize(graph.tensors().size());
     memory.second.resize(graph.tensors().size());
     memory.lasting.resize(graph.tensors().size());
   }
 
   void run() {
     for (const TensorInfo& info : m_graph.tensors()) {
-      const TensorId root = m_plan.rootOf(m_graph, info.id);
+      m_memory.lasting[info.id.index()] = lasts(m_plan.rootOf(m_graph, info.id));
+      if (m_plan.inPlace[info.id.index()]) continue;
+      const auto [root, start] = m_plan.regionOf(m_graph, info.id);
       Tensor& storage = m_memory.tensors[root.index()];
       if (!storage.valid()) storage = rootMemory(m_graph.tensor(root));
       if (root != info.id && storage.valid())
-        m_memory.tensors[info.id.index()] = storage.reshaped(info.shape);
-      m_memory.lasting[info.id.index()] = lasts(root);
-      const std::int64_t again = m_plan.secondBufferOf[info.id.index()];
-      if (again != Plan::kOwnMemory) m_memory.second[info.id.index()] = inBuffer(info, again);
+        m_memory.tensors[info.id.index()] = storage.part(start, info.shape);
+      const std::int64_t again = m_plan.secondPlaceOf[info.id.index()];
+      if (again != Plan::kOwnMemory)
+        m_memory.second[info.id.index()] = m_memory.shared.viewAt(again, info.dtype, info.shape);
     }
   }
 
  private:
   Tensor rootMemory(const TensorInfo& info) {
-    const std::int64_t buffer = m_plan.bufferOf[info.id.index()];
-    if (buffer != Plan::kOwnMemory) return inBuffer(info, buffer);
+    const std::int64_t place = m_plan.placeOf[info.id.index()];
+    if (place != Plan::kOwnMemory)
+      return place < m_plan.shared.bytes ? m_memory.shared.viewAt(place, info.dtype, info.shape) : Tensor();
     Tensor tensor = Tensor::zeros(info.dtype, info.shape);
     if (info.isSource()) initialise(tensor, info, m_seed);
     m_memory.bytes += tensor.bytes();
     return tensor;
   }
 
-  Tensor inBuffer(const TensorInfo& info, std::int64_t buffer) const {
-    const Tensor& memory = m_memory.buffers[static_cast<std::size_t>(buffer)];
-    return memory.valid() ? memory.reshaped(info.shape) : memory;
-  }
-
   bool lasts(TensorId root) const {
     const TensorInfo& info = m_graph.tensor(root);
     if (m_plan.layouts[root.index()] != Layout::kRowMajor) return false;
     return info.isSource() ||
-           (m_plan.bufferOf[root.index()] == Plan::kOwnMemory &&
+           (m_plan.placeOf[root.index()] == Plan::kOwnMemory &&
             m_plan.steps[info.producer.index()].how != How::kWatched && !m_plan.isInside(m_graph, root));
   }
 
@@ -96,18 +94,36 @@ void fillConstant(Tensor& tensor, double value) {
   });
 }
 
-void PlanMemory::fillBuffer(std::size_t index, const PlanBuffer& buffer) {
-  buffers[index] = Tensor::zeros(buffer.dtype, {buffer.elements});
-  bytes += buffers[index].bytes();
+Tensor PlanMemory::block(std::int64_t size) {
+  bytes += static_cast<std::size_t>(size);
+  return Tensor::zeros(DType::UInt8, {size});
 }
 
 void PlanMemory::allocateObserved(const Graph& graph, const Plan& plan) {
-  for (std::size_t i = 0; i < buffers.size(); ++i)
-    if (!buffers[i].valid()) fillBuffer(i, plan.buffers[i]);
+  if (observed.valid() || plan.shared.observedBytes == 0) return;
+  observed = block(plan.shared.observedBytes);
   for (const TensorInfo& info : graph.tensors()) {  // views too
-    const std::int64_t buffer = plan.bufferOf[plan.rootOf(graph, info.id).index()];
-    if (buffer != Plan::kOwnMemory && !tensors[info.id.index()].valid())
-      tensors[info.id.index()] = buffers[static_cast<std::size_t>(buffer)].reshaped(info.shape);
+    const auto [root, start] = plan.regionOf(graph, info.id);
+    const std::int64_t place = plan.placeOf[root.index()] - plan.shared.bytes;
+    if (place < 0) continue;
+    const TensorInfo& whole = graph.tensor(root);
+    tensors[info.id.index()] = observed.viewAt(place, whole.dtype, whole.shape).part(start, info.shape);
+  }
+}
+
+void PlanMemory::replaceInPlace(const Graph& graph, const Plan& plan, bool watched) {
+  for (const TensorInfo& info : graph.tensors()) {
+    if (!plan.inPlace[info.id.index()]) continue;
+    Tensor &next = tensors[info.id.index()], &own = apart[info.id.index()];
+    const Tensor& current = tensors[info.updateOf.index()];
+    const bool isApart = next.valid() && next.raw() != current.raw();
+    if (watched && !isApart) {
+      if (!own.valid()) bytes += current.bytes();
+      next = own.valid() ? std::exchange(own, {}) : Tensor::zeros(info.dtype, info.shape);
+    } else if (!watched) {
+      if (isApart) own = next;
+      if (isApart || !next.valid()) next = current;
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-// The memory of a plan: every tensor's, with the buffers that some share. Filled once when an executor is
+// The memory of a plan: every tensor's, with the block that some share. Filled once when an executor is
 // made; used from its thread.
 #pragma once
 
@@ -12,14 +12,20 @@ struct PlanMemory {
   std::vector<Tensor> tensors;  // by TensorId; views and equal nodes share storage
   std::vector<Tensor> second;   // by TensorId: where it lies once it was computed again; empty: where it lay
   std::vector<bool> lasting;    // by TensorId: the value is there after an iteration, observed or not
-  std::vector<Tensor> buffers;  // by their number; empty: not needed before somebody observes
+  std::vector<Tensor> apart;    // by TensorId: next values' own memory while they are written in place
+  Tensor shared;                // bytes
+  Tensor observed;              // what lies behind them; empty before somebody observes
   std::size_t bytes = 0;        // of all storage
 
   /// Allocates; sources get their initial values, the rest zeros.
   static PlanMemory allocate(const Graph& graph, const Plan& plan, std::uint64_t seed);
-  void fillBuffer(std::size_t index, const PlanBuffer& buffer);
   /// What is needed only where somebody observes; nothing when it is there already.
   void allocateObserved(const Graph& graph, const Plan& plan);
+  /// Before an iteration: next values that a plan has written in place lie where the current ones do, or
+  /// apart for whoever observes.
+  void replaceInPlace(const Graph& graph, const Plan& plan, bool watched);
+  /// `size` zeros that are counted in `bytes`.
+  Tensor block(std::int64_t size);
 };
 
 /// Every element becomes `value`, converted to the dtype.

@@ -11,7 +11,7 @@
 namespace msdbg::core {
 namespace {
 
-constexpr std::align_val_t kAlignment{64};
+constexpr std::align_val_t kAlignment{Tensor::kAlignment};
 
 /// Rounded up to whole cache lines, so that an empty tensor has storage and vector loads never straddle the
 /// end.
@@ -91,10 +91,21 @@ Tensor Tensor::clone() const {
 }
 
 Tensor Tensor::reshaped(Shape shape) const {
-  assert(shape.elements() <= m_elements);
-  Tensor view = *this;
+  assert(shape.elements() == m_elements);
+  return part(0, std::move(shape));
+}
+
+Tensor Tensor::part(std::int64_t first, Shape shape) const {
+  return viewAt(first * static_cast<std::int64_t>(dtypeSize(m_dtype)), m_dtype, std::move(shape));
+}
+
+Tensor Tensor::viewAt(std::int64_t byte, DType dtype, Shape shape) const {
+  Tensor view;
+  view.m_dtype = dtype;
   view.m_elements = shape.elements();
   view.m_shape = std::move(shape);
+  assert(byte >= 0 && static_cast<std::size_t>(byte) + view.bytes() <= bytes());
+  view.m_data = std::shared_ptr<std::byte[]>(m_data, m_data.get() + byte);
   return view;
 }
 

@@ -38,6 +38,8 @@ class Shape {
 
 class Tensor {
  public:
+  static constexpr std::int64_t kAlignment = 64;  // of allocated storage, in bytes
+
   Tensor() = default;                // empty: no storage, valid() is false
   Tensor(DType dtype, Shape shape);  // allocates, uninitialised
   static Tensor zeros(DType dtype, Shape shape);
@@ -66,7 +68,11 @@ class Tensor {
   }
 
   Tensor clone() const;
-  Tensor reshaped(Shape shape) const;       // shares storage; as many elements, or its first ones
+  Tensor reshaped(Shape shape) const;  // shares storage; as many elements
+  /// Shares storage: the elements from `first` on.
+  Tensor part(std::int64_t first, Shape shape) const;
+  /// Shares storage: what lies at `byte`, read as another type.
+  Tensor viewAt(std::int64_t byte, DType dtype, Shape shape) const;
   Tensor cast(DType dtype) const;           // a converted copy
   double at(std::int64_t flatIndex) const;  // any dtype, as double
 

@@ -19,7 +19,8 @@ std::string onIn(const std::string& text) {
 }
 
 constexpr const char* kAll =
-    "identities common_subexpressions dead_nodes constant_folding recomputation layout groups memory";
+    "identities common_subexpressions dead_nodes constant_folding recomputation layout groups in_place "
+    "memory";
 
 }  // namespace
 
@@ -28,11 +29,11 @@ TEST_CASE("Passes are chosen by names with signs, by names alone, or all or none
   CHECK(onIn("all") == kAll);
   CHECK(onIn("none") == "");
   CHECK(onIn("-memory") ==
-        "identities common_subexpressions dead_nodes constant_folding recomputation layout groups");
+        "identities common_subexpressions dead_nodes constant_folding recomputation layout groups in_place");
   CHECK(onIn("-memory,-identities") ==
-        "common_subexpressions dead_nodes constant_folding recomputation layout groups");
+        "common_subexpressions dead_nodes constant_folding recomputation layout groups in_place");
   CHECK(onIn("+memory,-dead_nodes") ==
-        "identities common_subexpressions constant_folding recomputation layout groups memory");
+        "identities common_subexpressions constant_folding recomputation layout groups in_place memory");
   CHECK(onIn("-memory,+memory") == kAll);
   CHECK(onIn("memory,identities") == "identities memory");
 }

@@ -5,6 +5,7 @@
 #include "core_engine/passes/pipeline.h"
 #include "core_engine/plan/node_facts.h"
 #include "core_engine/plan/pipeline.h"
+#include "core_engine/runtime/backend.h"
 #include "core_engine/train/layers.h"
 #include "tests/ops/samples.h"
 
@@ -35,9 +36,7 @@ const PlanStep& stepOf(const Planned& planned, const Graph& graph, Value value) 
   return planned.plan.steps[graph.tensor(value.id()).producer.index()];
 }
 
-std::int64_t bufferOf(const Planned& planned, Value value) {
-  return planned.plan.bufferOf[value.id().index()];
-}
+std::int64_t placeOf(const Planned& planned, Value value) { return planned.plan.placeOf[value.id().index()]; }
 
 }  // namespace
 
@@ -156,39 +155,75 @@ TEST_CASE("What reads constants alone is computed once; what an iteration change
   CHECK(planned.notes.refusals[0].first == "Dropout depends on the iteration");
 }
 
-TEST_CASE("Tensors of one size take turns in buffers, never while they are needed") {
+TEST_CASE("Split along its outermost dimension has views of parts; readers of equal parts stay apart") {
+  Graph g;
+  const Value x = g.input("x", {1, 6, 32});
+  const std::vector<Value> parts = split(x, 3, 1);
+  const Value first = reshape(parts[0], {64}), last = reshape(parts[2], {64}), y = tanh(first),
+              z = tanh(last);
+  const Planned planned = planWith(g, "identities", {y.id(), z.id()});
+  REQUIRE(stepOf(planned, g, parts[0]).how == How::kView);
+  CHECK(stepOf(planned, g, parts[0]).starts == std::vector<std::int64_t>{0, 64, 128});
+  CHECK(stepOf(planned, g, y).inputs == std::vector{first.id()});
+  CHECK(stepOf(planned, g, z).inputs == std::vector{last.id()});
+  CHECK(planned.plan.regionOf(g, last.id()) == Region{x.id(), 128});
+  CHECK_FALSE(planned.plan.regionOf(g, first.id()) == planned.plan.regionOf(g, last.id()));
+
+  Graph other;
+  const std::vector<Value> inner = split(other.input("x", {2, 64}), 2, 1),
+                           unaligned = split(other.input("z", {6, 5}), 2, 0);
+  std::vector<TensorId> keep;
+  for (const auto& values : {inner, unaligned})
+    for (const Value value : values) keep.push_back(value.id());
+  const Planned copied = planWith(other, "identities", keep);
+  CHECK(stepOf(copied, other, inner[0]).how == How::kRun);
+  CHECK(stepOf(copied, other, unaligned[0]).how == How::kRun);
+}
+
+TEST_CASE("Tensors share memory, never while they are needed") {
   Graph g;
   const Value x = g.input("x", {32, 64}), a = relu(x), b = sigmoid(a), c = tanh(b), view = reshape(c, {2048}),
               d = relu(c), e = sigmoid(d), y = sigmoid(view), small = softmax(g.input("s", {4}));
   const Planned planned = planWith(g, "identities,memory", {e.id(), small.id()});
-  CHECK(bufferOf(planned, a) == 0);
-  CHECK(bufferOf(planned, b) == 1);
-  CHECK(bufferOf(planned, c) == 0);                 // a is no longer needed
-  CHECK(bufferOf(planned, d) == 1);                 // c is, until y has read its view
-  CHECK(bufferOf(planned, e) == Plan::kOwnMemory);  // kept
-  CHECK(bufferOf(planned, y) == 1);
-  CHECK(bufferOf(planned, small) == Plan::kOwnMemory);
-  CHECK(planned.plan.buffers.size() == 2);
+  CHECK(placeOf(planned, a) == 0);
+  CHECK(placeOf(planned, b) == 8192);
+  CHECK(placeOf(planned, c) == 0);                 // a is no longer needed
+  CHECK(placeOf(planned, d) == 8192);              // c is, until y has read its view
+  CHECK(placeOf(planned, e) == Plan::kOwnMemory);  // kept
+  CHECK(placeOf(planned, y) == 8192);
+  CHECK(placeOf(planned, small) == Plan::kOwnMemory);
+  CHECK(planned.plan.shared.bytes == 16384);
   CHECK(planned.notes.summary ==
-        "5 tensors take turns in 2 buffers: 16 kB instead of 41 kB, 25 kB saved; 16 kB are needed at once");
+        "5 tensors share 16 kB instead of 41 kB, 25 kB saved; 16 kB are needed at once");
 }
 
-TEST_CASE("A free buffer grows to a larger tensor; a smaller one takes it up to twice its size") {
+TEST_CASE("Tensors of any sizes share no more memory than the largest that are needed at once") {
   Graph g;
-  const auto chain = [&](const char* name, std::int64_t rows) {
-    const Value a = sigmoid(relu(g.input(name, {rows, 64})));
-    return std::pair(a, reduceSum(a, {}, false));  // only the sum is kept
+  std::vector<TensorId> sums;
+  std::size_t number = 0;
+  for (const std::int64_t rows : {32, 48, 24, 16}) {
+    const Value x = g.input("x" + std::to_string(number++), {rows, 64});
+    sums.push_back(reduceSum(sigmoid(relu(x)), {}, false).id());  // only the sum is kept
+  }
+  CHECK(planWith(g, "memory", sums).plan.shared.bytes == 2 * 48 * 64 * 4);
+}
+
+TEST_CASE("Updates are written over what they replace, unless it is read later or a fault is planted") {
+  Graph g("net");
+  const Value label = g.input("label", {8}, DType::Int64);
+  const Value loss = softmaxCrossEntropy(linear(g.input("x", {8, 16}), {.out = 4}), label);
+  REQUIRE(compileTraining(g, loss.id(), Sgd{.momentum = 0.9}, 1).ok());
+  const auto planned = [&](std::vector<TensorId> keep, std::vector<NodeId> pinned) {
+    const auto backend = makeCpuBackend();
+    PlanOptions options{std::move(keep), std::move(pinned), {PassSelection::parse("in_place").orThrow(), {}}};
+    options.kernels = backend.get();
+    return makePlan(g, options).orThrow();
   };
-  const auto [first, s1] = chain("x", 32);
-  const auto [larger, s2] = chain("y", 48);
-  const auto [half, s3] = chain("z", 24);
-  const auto [small, s4] = chain("w", 16);
-  const Planned planned = planWith(g, "memory", {s1.id(), s2.id(), s3.id(), s4.id()});
-  for (const Value taking : {first, larger, half}) CHECK(bufferOf(planned, taking) < 2);
-  CHECK(bufferOf(planned, small) >= 2);
-  REQUIRE(planned.plan.buffers.size() == 4);
-  CHECK(planned.plan.buffers[0].elements == 48 * 64);
-  CHECK(planned.plan.buffers[2].elements == 16 * 64);
+  const auto written = [](const Plan& plan) { return std::ranges::count(plan.inPlace, true); };
+  CHECK(written(planned({loss.id()}, {})) == 4);  // weight, bias and the momentum of each
+  const auto update = std::ranges::find(g.nodes(), "SgdUpdate", &Node::opType);
+  CHECK(written(planned({loss.id()}, {update->id})) == 2);
+  CHECK(written(makePlan(g, {.keep = {{loss.id()}}}).orThrow()) == 0);  // reference kernels
 }
 
 TEST_CASE("A scope that is computed again gives up its activations until the backward pass needs them") {
@@ -216,10 +251,22 @@ TEST_CASE("A scope that is computed again gives up its activations until the bac
                                "SigmoidGrad <- net/block/Gemm-op1", "SigmoidGrad <- net/block/Relu-op1",
                                "SigmoidGrad <- net/block/Gemm-op2", "SigmoidGrad <- net/block/Sigmoid-op1"});
   const auto secondOf = [&](const Planned& planned, Value value) {
-    return planned.plan.secondBufferOf[value.id().index()];
+    return planned.plan.secondPlaceOf[value.id().index()];
   };
   CHECK(secondOf(kept, inner) == Plan::kOwnMemory);
   CHECK(secondOf(again, inner) != Plan::kOwnMemory);
+
+  Graph viewed("net");
+  const Value pixels = viewed.input("x", {32, 64}), digits = viewed.input("label", {32}, DType::Int64);
+  Value flat;
+  {
+    const Scope scope = viewed.scope("block");
+    flat = reshape(relu(reshape(sigmoid(linear(pixels, {.out = 64})), {16, 128})), {32, 64});
+  }
+  const Value lost = softmaxCrossEntropy(linear(flat, {.out = 4}), digits);
+  REQUIRE(compileTraining(viewed, lost.id(), Sgd{}, 1).ok());
+  CHECK(secondOf(planWith(viewed, "identities,recomputation,memory", {lost.id()}, {}, {"block"}), flat) ==
+        Plan::kOwnMemory);  // a view moves with what it shows
 
   const NodeId pinned = g.tensor(outer.id()).producer;
   CHECK(repeated(planWith(g, "recomputation", {loss.id()}, {pinned}, {"block"})).size() == 2);
