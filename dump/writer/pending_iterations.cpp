@@ -267,7 +267,7 @@ PendingIterations::Work PendingIterations::next(bool spareWork) {
     }
     if (m_closed) return Stop{};
     if (spareWork)
-      return Spare{count > 0 ? std::min(deadline(), Clock::now() + kSpareSlice) : Clock::now() + kSpareSlice};
+      return Spare{Clock::now() + kSpareSlice, count > 0 ? deadline() : Clock::time_point::max()};
     sleepUntil(lock, count > 0 ? std::optional(deadline()) : std::nullopt);
   }
 }

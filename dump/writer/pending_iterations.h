@@ -62,7 +62,8 @@ class PendingIterations {
     std::vector<std::shared_ptr<IterationRecord>> records;
   };
   struct Spare {
-    Clock::time_point until;  // nothing else is due before
+    Clock::time_point until;  // then there may be something else to do
+    Clock::time_point due;    // nothing may take longer
   };
   struct Stop {};
   using Work = std::variant<Encode, Commit, Spare, Stop>;

@@ -71,7 +71,7 @@ struct Recorder::Impl {
   core::Status listHits();
   void settle();
   void commit(const PendingIterations::Commit& segment);
-  bool spareWork(PendingIterations::Clock::time_point until);
+  bool spareWork(const PendingIterations::Spare& moment);
   void fail(const core::Error& error);
 
   // recorder.cpp

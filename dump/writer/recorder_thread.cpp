@@ -55,7 +55,7 @@ void Recorder::Impl::work() {
       store.writer().encode(job->key, *job->row);
       pending.encoded(*job);
     } else if (const auto* moment = std::get_if<PendingIterations::Spare>(&work)) {
-      spare = spareWork(moment->until);
+      spare = spareWork(*moment);
     } else {
       commit(std::get<PendingIterations::Commit>(work));
       spare = true;
@@ -90,8 +90,8 @@ void Recorder::Impl::settle() {
   if (!status.ok()) fail(status.error());
 }
 
-bool Recorder::Impl::spareWork(PendingIterations::Clock::time_point until) {
-  const core::Result<bool> did = store.spareWork(until);
+bool Recorder::Impl::spareWork(const PendingIterations::Spare& moment) {
+  const core::Result<bool> did = store.spareWork(moment.until, moment.due);
   if (!did.ok()) fail(did.error());
   return did.ok() && *did;
 }

@@ -136,7 +136,8 @@ core::Status SegmentStore::commit(std::span<const IterationRecord* const> iterat
   planMerge();
   // Without a quiet moment the files would become ever more.
   if (m_retention.segments().size() < kManySegments) return core::Ok{};
-  const core::Result<bool> merged = spareWork(Clock::now() + kStolenTime);
+  const Clock::time_point stolen = Clock::now() + kStolenTime;
+  const core::Result<bool> merged = spareWork(stolen, stolen);
   if (!merged.ok()) return merged.error();
   while (m_retention.segments().size() >= kMostSegments && hasSpareWork()) MSDBG_TRY(mergeStep());
   return core::Ok{};
@@ -199,9 +200,10 @@ void SegmentStore::planMerge() {
   if (bytes > spare()) m_plan.clear();  // the old files go only after the new one is there
 }
 
-core::Result<bool> SegmentStore::spareWork(Clock::time_point until) {
+core::Result<bool> SegmentStore::spareWork(Clock::time_point until, Clock::time_point due) {
   bool did = false;
-  for (Clock::time_point now = Clock::now(); hasSpareWork() && now + m_longestStep < until; did = true) {
+  const auto fits = [&](Clock::time_point now) { return now < until && m_longestStep < due - now; };
+  for (Clock::time_point now = Clock::now(); hasSpareWork() && fits(now); did = true) {
     MSDBG_TRY(mergeStep());
     const Clock::time_point before = std::exchange(now, Clock::now());
     m_longestStep = std::max(now - before, m_longestStep);

@@ -31,9 +31,9 @@ class SegmentStore {
   core::Status applyRules() { return dropFor(0); }
   /// Segments wait to be merged.
   bool hasSpareWork() const { return m_merge || !m_plan.empty(); }
-  /// Merges in small steps while the next one is likely to end before `until`; false: none was. An error is
-  /// one of the journal: nothing more can be committed.
-  core::Result<bool> spareWork(Clock::time_point until);
+  /// Merges in small steps until `until`, each of which is likely to end before `due`; false: none was. An
+  /// error is one of the journal: nothing more can be committed.
+  core::Result<bool> spareWork(Clock::time_point until, Clock::time_point due);
   /// Lets go of the journal (and so of its lock); nothing is committed after this.
   void release() {
     m_merge.reset();
