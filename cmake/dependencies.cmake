@@ -9,7 +9,7 @@
 #   msdbg_dep::fmt           fmt                             msdbg_dep::spdlog        spdlog (with fmt)
 #   msdbg_dep::openmp        -fopenmp                        msdbg_dep::threads       -pthread
 #   msdbg_dep::json          nlohmann-json, header only      msdbg_dep::cli11         CLI11, header only
-#   msdbg_dep::catch2        Catch2 v2, header only
+#   msdbg_dep::catch2        Catch2 v2, header only          msdbg_dep::dtl           dtl, header only
 #   The window's, if MSDBG_GUI_FOUND: qt_gui, qt_widgets, qt_svg, qt_dbus, qt_test, qscintilla,
 #   qcustomplot, graphviz
 #
@@ -89,6 +89,7 @@ msdbg_find_pkg_config(crypto libcrypto)
 msdbg_find_files(dnnl dnnl.hpp dnnl)
 msdbg_find_header(json nlohmann/json.hpp)
 msdbg_find_header(cli11 CLI/CLI.hpp)
+msdbg_find_header(dtl dtl/dtl.hpp)
 msdbg_find_header(catch2 catch2/catch.hpp)
 
 msdbg_require(dnnl libdnnl-dev)
@@ -102,6 +103,7 @@ msdbg_require(zlib zlib1g-dev)
 msdbg_require(crypto libssl-dev)
 msdbg_require(json nlohmann-json3-dev)
 msdbg_require(cli11 libcli11-dev)
+msdbg_require(dtl libdtl-dev)
 
 # Debian's serial HDF5 keeps its headers apart from the parallel one's; the filter plugin needs only these.
 if(NOT TARGET msdbg_dep::hdf5_headers)

@@ -6,8 +6,7 @@
 
 namespace msdbg::app {
 
-/// "" where the texts are equal; else the two names, and hunks with three lines around every change. Takes
-/// memory for the product of the lines that differ: for texts of some thousand lines.
+/// "" where the texts are equal; else the two names, and hunks with three lines around every change.
 std::string unifiedDiff(std::string_view before, std::string_view after, std::string_view nameBefore,
                         std::string_view nameAfter);
 

@@ -56,14 +56,14 @@ void RowTaker::copy(const core::Tensor& value, TensorRow& row) {
   copyBytes(value.byteSpan(), row.raw.bytes(), m_way.threads);
 }
 
-static std::pair<std::uint64_t, std::uint64_t> hashOf(const TensorRow& row) {
+static std::pair<std::uint64_t, std::uint64_t> keyOf(const TensorRow& row) {
   const core::Hash128 hash = core::hashOfBlocks(row.blocks);
   return {hash.low, hash.high};
 }
 
 bool RowTaker::isStored(TensorRow& row) const {
   if (!m_file || m_file->isTaken() || row.blocks.empty()) return false;
-  const auto same = m_stored.find(hashOf(row));
+  const auto same = m_stored.find(keyOf(row));
   if (same == m_stored.end() || same->second.dtype != row.dtype || same->second.shape != row.shape)
     return false;
   row.largestChunk = same->second.largestChunk;
@@ -74,7 +74,7 @@ bool RowTaker::isStored(TensorRow& row) const {
 
 void RowTaker::noteStored(const TensorRow& row) {
   if (row.file != m_file || row.blocks.empty()) return;
-  m_stored[hashOf(row)] = {row.dtype, row.shape, row.largestChunk, row.chunks};
+  m_stored[keyOf(row)] = {row.dtype, row.shape, row.largestChunk, row.chunks};
 }
 
 core::Result<TensorRow> RowTaker::take(RowKey judgedAs, const core::Tensor& value,
