@@ -2,15 +2,17 @@
 
 #include <fmt/format.h>
 
-// dtl counts on these being included before it.
 #include <algorithm>
 #include <cstdint>
-#include <dtl/dtl.hpp>
 #include <functional>
 #include <ostream>
 #include <set>
 #include <sstream>
 #include <vector>
+
+// clang-format off: dtl counts on the headers above.
+#include <dtl/dtl.hpp>
+// clang-format on
 
 #include "core_engine/base/text.h"
 
