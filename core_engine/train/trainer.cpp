@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
 #include <stdexcept>
 
 #include "core_engine/base/log.h"
+#include "core_engine/base/text.h"
 #include "core_engine/graph/sources.h"
 #include "core_engine/passes/pipeline.h"
 #include "core_engine/runtime/executor.h"
@@ -170,7 +172,7 @@ struct Trainer::Impl {
   }
 
   TrainingState state() const {
-    TrainingState now{next, {}};
+    TrainingState now{next, {}, optimizer.lr()};
     for (const TensorInfo& info : graph.tensors())
       if (isCarried(info)) now.tensors.emplace_back(info.fullName(), executor->value(info.id).clone());
     return now;
@@ -192,6 +194,8 @@ struct Trainer::Impl {
     if (!given.empty())
       fail("the state to go on from has " + std::string(given.begin()->first) + ", which the graph has not");
     if (state.iteration.value < 0) fail("the state to go on from is of no iteration");
+    if (state.learningRate && !std::isfinite(*state.learningRate))
+      fail("the state to go on from has a learning rate of " + formatDouble(*state.learningRate));
   }
 
   void restore(const TrainingState& state) {
@@ -199,6 +203,7 @@ struct Trainer::Impl {
     for (const auto& [name, tensor] : state.tensors)
       if (const Status set = executor->setValue(*graph.findTensor(name), tensor); !set.ok())
         fail(set.error().message());
+    if (state.learningRate) optimizer.setLr(*state.learningRate);
     next = state.iteration;
   }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "core_engine/graph/graph.h"
 #include "core_engine/train/data.h"
@@ -25,11 +26,13 @@ struct EvaluationResult {
   double loss = 0, accuracy = 0;  // means; accuracy NaN without labels
 };
 
-/// All that training carries from step to step: what a checkpoint holds.
+/// All that training carries from step to step: what a checkpoint holds. What callbacks of fit() count
+/// (rounds without improvement) is not in it: they begin anew.
 struct TrainingState {
   Iteration iteration{0};  // the next one
   std::vector<std::pair<std::string, Tensor>>
-      tensors;  // parameters, optimizer states, constants, by full name
+      tensors;                              // parameters, optimizer states, constants, by full name
+  std::optional<double> learningRate = {};  // the optimizer's; recorded checkpoints say none: it stays
 };
 /// Whether a tensor is part of a TrainingState; every other source is given anew for each iteration.
 bool isCarried(const TensorInfo& tensor);

@@ -1,13 +1,16 @@
 #!/usr/bin/python3
 """What the engine is measured against: PyTorch training the same models on the same cores, in one run.
 
-  ./dev bench engine [MODEL…]
+  ./dev bench engine [MODEL…] [--newest PYTHON]
 
 Per model: least and median step of `msdbg bench` and of ../shared/peers/torch_train.py (both its layouts, tuned BLAS;
 the faster one counts), in turns; GFLOP/s beside what a matrix product of 2048 reaches in the same process; memory that
 a process takes to train (RSS, from before the model was made to the most while training); time until training begins;
-time per kernel. Without Debian's python3-torch (or without the peers) msdbg's own half is printed.
+least step without groups; time per kernel. PYTHON is another interpreter with a newer PyTorch (a virtual environment
+with PyPI's): its steps, eager and compiled, are reported beside. Without Debian's python3-torch (or without the peers)
+msdbg's own half is printed.
 """
+import argparse
 import json
 import os
 import subprocess
@@ -53,19 +56,20 @@ def torch_runs(model):
 
 
 def measure(msdbg, model, torch):
-    mine, peer = [], []
+    mine, peer, apart = [], [], []
     for _ in range(ROUNDS):
         mine.append(ours(msdbg, model))
+        apart.append(ours(msdbg, model, "--passes=-groups"))
         if torch:
             peer.extend(torch_runs(model))
-    return mine, peer, ours(msdbg, model, "--profile")
+    return mine, peer, apart, ours(msdbg, model, "--profile")
 
 
 def memory(model):
     return run([PYTHON, os.path.join(here, "torch_memory.py"), peers, model, str(THREADS)])
 
 
-def row(model, mine, peer, profiled):
+def row(model, mine, peer, apart, profiled):
     step, gflop = least(mine, "min_ms"), mine[0]["gflop_step"]
     cells = [model, f"{step:.2f}", f"{least(mine, 'median_ms'):.2f}"]
     growth = least(mine, "growth_mb")
@@ -78,15 +82,31 @@ def row(model, mine, peer, profiled):
     peak = profiled["sgemm_gflops"]
     cells += [f"{gflop / step * 1e3:.0f}", f"{gflop / step * 1e5 / peak:.0f} %", f"{growth:.0f}"]
     cells += [f"{other:.0f}", f"{growth / other:.2f}"] if peer else ["", ""]
-    return cells + [f"{least(mine, 'start_ms'):.0f}"]
+    return cells + [f"{least(mine, 'start_ms'):.0f}", f"{least(apart, 'min_ms'):.2f}"]
 
 
 def print_table(rows):
     print("| model | msdbg least ms | median | PyTorch least ms | median | ratio of the least | PyTorch GFLOP/s "
-          "| msdbg GFLOP/s | of sgemm | msdbg MB | PyTorch MB | ratio | start ms |")
-    print("|---" * 13 + "|")
+          "| msdbg GFLOP/s | of sgemm | msdbg MB | PyTorch MB | ratio | start ms | without groups |")
+    print("|---" * 14 + "|")
     for cells in rows:
         print("| " + " | ".join(cells) + " |")
+
+
+def newest(python, model):
+    return run([python, os.path.join(here, "torch_step.py"), peers, model, str(THREADS), str(STEPS.get(model, 10))])
+
+
+def print_newest(python, models, results):
+    print("\n| model | msdbg least ms | eager least ms | ratio | compiled least ms | ratio | PyTorch |")
+    print("|---" * 7 + "|")
+    for model in models:
+        step, other = least(results[model][0], "min_ms"), newest(python, model)
+        cells = [model, f"{step:.2f}"]
+        for ways in (("eager", "channels_last"), ("compiled", "channels_last_compiled")):
+            best = min(other[way]["min_ms"] for way in ways if way in other)
+            cells += [f"{best:.2f}", f"{step / best:.2f}"]
+        print("| " + " | ".join([*cells, other["torch"]]) + " |")
 
 
 def print_kernels(model, profiled):
@@ -97,15 +117,22 @@ def print_kernels(model, profiled):
 
 
 def main():
-    msdbg, models = sys.argv[1], sys.argv[2:] or MODELS
+    parser = argparse.ArgumentParser(description="the engine beside PyTorch")
+    parser.add_argument("msdbg")
+    parser.add_argument("models", nargs="*", metavar="MODEL")
+    parser.add_argument("--newest", metavar="PYTHON", help="an interpreter with a newer PyTorch")
+    given = parser.parse_intermixed_args()
+    msdbg, models = given.msdbg, given.models or MODELS
     torch = has_torch()
     if not torch:
         print(f"no PyTorch to compare with ({PYTHON} without torch: Debian's python3-torch; or no {peers})")
     results = {model: measure(msdbg, model, torch) for model in models}
     print(f"{THREADS} threads, {ROUNDS} rounds in turns, load {os.getloadavg()[0]:.1f}\n")
     print_table([row(model, *results[model]) for model in models])
+    if given.newest:
+        print_newest(given.newest, models, results)
     for model in models:
-        print_kernels(model, results[model][2])
+        print_kernels(model, results[model][3])
 
 
 main()

@@ -225,6 +225,7 @@ TEST_CASE("a fresh trainer restored to a state goes on with the same bits") {
   Graph g("network"), other("network");
   Trainer first(run, g, model.build(g, {.batch = 16}), model.optimizer);
   train(first, 3);
+  first.setLearningRate(0.003);  // as ReduceLROnPlateau does
   const TrainingState state = first.state();
   CHECK(state.iteration == Iteration{3});
   const std::vector<double> losses = train(first, 6);
@@ -232,6 +233,7 @@ TEST_CASE("a fresh trainer restored to a state goes on with the same bits") {
   Trainer second(run, other, model.build(other, {.batch = 16}), model.optimizer);
   second.restore(state);
   CHECK(second.iteration() == Iteration{3});
+  CHECK(second.learningRate() == 0.003);
   CHECK(train(second, 6) == losses);
   const TrainingState a = first.state(), b = second.state();
   REQUIRE(a.tensors.size() == b.tensors.size());
@@ -254,6 +256,9 @@ TEST_CASE("a state that is not the graph's is refused, and nothing is changed") 
   state = good;
   state.tensors.emplace_back("small/other:0", Tensor::scalar(1.0f));
   CHECK_THAT(refused(state), Contains("small/other:0"));
+  state = good;
+  state.learningRate = std::nan("");
+  CHECK_THAT(refused(state), Contains("learning rate of nan"));
   state = good;
   state.tensors[0].second = Tensor::zeros(DType::Float32, {1, 1});
   CHECK_THAT(refused(state), Contains(good.tensors[0].first) && Contains("[1, 1]"));
