@@ -32,7 +32,7 @@ struct Life {
   std::int64_t end() const { return place + bytes; }
 };
 
-/// Finds places for lives; `bytes` is where the last of them ends.
+/// Finds places for lives from `begin` on; end() is where the last of them ends.
 class Block {
  public:
   explicit Block(std::int64_t begin) : m_begin(begin), m_end(begin) {}
@@ -178,8 +178,9 @@ void run(const Graph& graph, const PlanOptions& options, Plan& plan, PassNotes& 
   if (memory.lives().empty()) return;
   const std::size_t before = memory.bytesApart(), after = static_cast<std::size_t>(plan.shared.bytes),
                     observed = static_cast<std::size_t>(plan.shared.observedBytes);
-  notes.summary = std::to_string(memory.lives().size()) + " tensors share " + formatBytes(after) +
-                  " instead of " + formatBytes(before) + ", " + formatBytes(before - after) + " saved; " +
+  const auto tensors = std::ranges::count(memory.lives(), false, &Life::again);
+  notes.summary = std::to_string(tensors) + " tensors share " + formatBytes(after) + " instead of " +
+                  formatBytes(before) + ", " + formatBytes(before - after) + " saved; " +
                   formatBytes(memory.bytesAtOnce()) + " are needed at once" +
                   (observed ? ", " + formatBytes(observed) + " more where observed" : "");
   notes.changes = lifeLines(graph, memory.lives());
