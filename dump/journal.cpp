@@ -159,6 +159,7 @@ JournalHeader headerFrom(const Json& json) {
 RecordingTimes timingFrom(const Json& json) {
   RecordingTimes times;
   times.wallSeconds = json.at("wall_seconds").get<double>();
+  times.writtenBy = field<std::string>(json, "written_by", "");
   for (std::size_t i = 0; i < kStages; ++i) {
     const auto stage = json.find(stageName(static_cast<Stage>(i)));
     if (stage == json.end()) continue;  // of another version
@@ -241,6 +242,7 @@ std::string formatTiming(const RecordingTimes& times) {
   for (std::size_t i = 0; i < kStages; ++i)
     stages[std::string(stageName(static_cast<Stage>(i)))] = {{"seconds", times.stages[i].seconds},
                                                              {"bytes", times.stages[i].bytes}};
+  if (!times.writtenBy.empty()) stages["written_by"] = times.writtenBy;
   return withCheck(jsonText({{"timing", stages}}));
 }
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace msdbg::dump {
@@ -30,6 +31,7 @@ struct StageTime {
 struct RecordingTimes {
   double wallSeconds = 0;  // from the first iteration to the end of recording
   std::array<StageTime, kStages> stages;
+  std::string writtenBy;  // how large values were written in the end: "training's threads, page cache"; or ""
 
   const StageTime& operator[](Stage stage) const { return stages[static_cast<std::size_t>(stage)]; }
   double seconds() const;  // of all stages; those of two threads overlap

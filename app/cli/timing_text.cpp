@@ -54,6 +54,7 @@ std::string timingText(const Timings& timings) {
   std::string text = summary(rank, times) + (timings.size() > 1 ? ", the slowest\n" : "\n") + table.text();
   for (const auto& [other, otherTimes] : timings)
     if (other != rank) text += summary(other, otherTimes) + "\n";
+  if (!times.writtenBy.empty()) text += "large values were written by " + times.writtenBy + "\n";
   return text + "stages of the background thread overlap training; small chunks are hashed within build\n";
 }
 
@@ -75,6 +76,7 @@ Json timingJson(const Timings& timings) {
       stages[std::string(stageName(static_cast<Stage>(i)))] = {{"seconds", times.stages[i].seconds},
                                                                {"bytes", times.stages[i].bytes}};
     list.push_back({{"rank", rank.value}, {"wall_seconds", times.wallSeconds}, {"stages", stages}});
+    if (!times.writtenBy.empty()) list.back()["written_by"] = times.writtenBy;
   }
   return list;
 }

@@ -10,6 +10,7 @@
 #include "core_engine/base/text.h"
 #include "core_engine/cpu/parallel.h"
 #include "core_engine/cpu/tile_op.h"
+#include "core_engine/runtime/update_watch.h"
 
 namespace msdbg::core::cpu {
 namespace {
@@ -36,6 +37,20 @@ void runPart(const TileOp& op, const KernelArgs& args, std::int64_t begin, std::
   for (std::size_t i = 0; i < args.inputs.size(); ++i) in[i] = inputAt(op, args, i, begin);
   op.run({args, begin, end, std::span(in).first(args.inputs.size()),
           args.outputs[0]->data<float>().data() + begin});
+}
+
+/// f(begin, end) for each block of the watches between two bounds of blocks, and tells them.
+template <typename F>
+void overWatchedBlocks(std::span<const KernelArgs> members, std::int64_t begin, std::int64_t end,
+                       const F& f) {
+  constexpr std::int64_t kStep = UpdateWatch::kElements;
+  for (std::int64_t at = begin; at < end; at += kStep) {
+    for (const KernelArgs& args : members)
+      if (args.watch) args.watch->beforeBlock(at / kStep);
+    f(at, std::min(at + kStep, end));
+    for (const KernelArgs& args : members)
+      if (args.watch) args.watch->afterBlock(at / kStep);
+  }
 }
 
 /// "Mul+Add+Softmax", "AdamUpdate*3"
@@ -127,10 +142,18 @@ class TileGroup : public GroupKernel {
           runChain(chain, args, observed, 0, chain.count);
         continue;
       }
-      const std::int64_t grains = (chain.count + chain.grain - 1) / chain.grain;
-      runChain(chain, args, observed, grains * thread / threads * chain.grain,
-               std::min(grains * (thread + 1) / threads * chain.grain, chain.count));
+      const std::int64_t grain = grainOf(chain, args), grains = (chain.count + grain - 1) / grain;
+      runChain(chain, args, observed, grains * thread / threads * grain,
+               std::min(grains * (thread + 1) / threads * grain, chain.count));
     }
+  }
+
+  static bool isWatched(const Chain& chain, std::span<const KernelArgs> args) {
+    return std::ranges::any_of(args.subspan(chain.first, chain.last - chain.first),
+                               [](const KernelArgs& a) { return a.watch != nullptr; });
+  }
+  static std::int64_t grainOf(const Chain& chain, std::span<const KernelArgs> args) {
+    return isWatched(chain, args) ? std::lcm(chain.grain, UpdateWatch::kElements) : chain.grain;
   }
 
   /// Where a member's parts lie in one run; inputs that are linked are found while it goes on.
@@ -159,9 +182,13 @@ class TileGroup : public GroupKernel {
     const std::int64_t tile = std::max(kTileElements / chain.grain, std::int64_t{1}) * chain.grain;
     Scratch scratch(observed ? 0 : chain.last - chain.first, tile);
     const std::vector<Place> places = placesOf(chain, args, observed, scratch);
-    for (std::int64_t at = begin; at < end; at += tile)
-      for (std::size_t i = chain.first; i < chain.last; ++i)
-        runMember(chain, places, i, args[i], at, std::min(at + tile, end));
+    const auto tiles = [&](std::int64_t from, std::int64_t to) {
+      for (std::int64_t at = from; at < to; at += tile)
+        for (std::size_t i = chain.first; i < chain.last; ++i)
+          runMember(chain, places, i, args[i], at, std::min(at + tile, to));
+    };
+    if (!isWatched(chain, args)) return tiles(begin, end);
+    overWatchedBlocks(args.subspan(chain.first, chain.last - chain.first), begin, end, tiles);
   }
 
   void runMember(const Chain& chain, const std::vector<Place>& places, std::size_t i, const KernelArgs& args,
@@ -202,8 +229,12 @@ Backend::Answer wholeKernel(const CompileRequest& r, TileAnswer answer) {
       r, [op = *std::move(answer.op), threads = r.threads](const KernelArgs& args) -> Status {
         if (op.prepare) op.prepare(args);
         const std::int64_t count = args.outputs[0]->elements();
-        parallelRanges(count, tileGrain(op.ports), threads, count * op.work,
-                       [&](std::int64_t begin, std::int64_t end) { runPart(op, args, begin, end); });
+        const auto part = [&](std::int64_t begin, std::int64_t end) { runPart(op, args, begin, end); };
+        const std::int64_t grain = args.watch ? UpdateWatch::kElements : tileGrain(op.ports);
+        parallelRanges(count, grain, threads, count * op.work, [&](std::int64_t begin, std::int64_t end) {
+          if (!args.watch) return part(begin, end);
+          overWatchedBlocks(std::span(&args, 1), begin, end, part);
+        });
         return Ok{};
       });
 }

@@ -14,6 +14,7 @@
 namespace msdbg::core {
 
 class Communicator;
+class UpdateWatch;
 
 struct TensorType {
   DType dtype = DType::Float32;
@@ -47,8 +48,11 @@ struct RunState {
 struct KernelArgs {
   const Node& node;
   std::span<const Tensor* const> inputs;
-  std::span<Tensor* const> outputs;  // allocated with the inferred dtype and shape; never alias an input
+  std::span<Tensor* const> outputs;  // allocated with the inferred dtype and shape; alias an input only where
+                                     // TilePorts::inPlace allows it
   const RunState& state;
+  UpdateWatch* watch =
+      nullptr;  // takes statistics of the outputs while they are computed; only where inPlace
 };
 /// The reference kernel: plain, exact about the definition, any supported dtype, fixed summation order.
 using ReferenceFn = Status (*)(const KernelArgs& args);

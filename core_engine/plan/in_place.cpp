@@ -1,7 +1,7 @@
-// Updates write over the values that they replace, while nobody observes: parameters and optimizer states
-// need memory once, and an update writes what it has just read.
+// Updates write over the values that they replace: parameters and optimizer states need memory once, and an
+// update writes what it has just read.
 //   p' = SgdUpdate(p, g)  ->  p' lies where p does
-// Only where nobody reads p afterwards. An observer is shown p and p', so for him they lie apart.
+// Only where nobody reads p afterwards, and unless an observer wants to see both p and p' (UpdateWish).
 #include <algorithm>
 
 #include "core_engine/base/text.h"
@@ -15,11 +15,9 @@ class Replacement {
  public:
   Replacement(const Graph& graph, const PlanOptions& options, const Plan& plan)
       : m_graph(graph), m_options(options), m_plan(plan), m_lastRead(graph.tensors().size()) {
-    for (const PlanStep& step : plan.steps) {
-      if (step.how == How::kWatched) continue;
+    for (const PlanStep& step : plan.steps)
       for (const std::vector<TensorId>* ids : {&step.inputs, &step.shares})
         for (const TensorId id : *ids) m_lastRead[plan.rootOf(graph, id).index()] = step.node;
-    }
   }
 
   /// Why the next value must lie apart; "" where it need not.
@@ -53,7 +51,7 @@ class Replacement {
   const Graph& m_graph;
   const PlanOptions& m_options;
   const Plan& m_plan;
-  std::vector<NodeId> m_lastRead;  // by TensorId of roots: the last that reads it, observed or not
+  std::vector<NodeId> m_lastRead;  // by TensorId of roots: the last that reads it
 };
 
 void run(const Graph& graph, const PlanOptions& options, Plan& plan, PassNotes& notes) {
@@ -79,7 +77,7 @@ void run(const Graph& graph, const PlanOptions& options, Plan& plan, PassNotes& 
 }  // namespace
 
 PlanPass inPlacePass() {
-  return {"in_place", "updates write over what they replace, while nobody observes", run};
+  return {"in_place", "updates write over what they replace, unless an observer wants both", run};
 }
 
 }  // namespace msdbg::core

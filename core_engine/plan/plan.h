@@ -56,7 +56,7 @@ struct Plan {
   std::vector<std::int64_t> placeOf;        // by TensorId: in the shared memory, or kOwnMemory
   std::vector<std::int64_t> secondPlaceOf;  // the same from when it was computed again
   SharedMemory shared;
-  std::vector<bool> inPlace;  // by TensorId: next values written over the current ones, unless observed
+  std::vector<bool> inPlace;  // by TensorId: next values written over the current ones (UpdateWish)
   Layouts layouts;            // by TensorId: how the values lie between kernels
 
   /// Whether the value is written only where somebody observes: it is passed on inside a group.

@@ -206,7 +206,6 @@ class PlanVerifier {
   void checkInPlace() {
     std::vector<bool> gone(m_graph.tensors().size(), false);  // by TensorId
     for (const PlanStep& step : m_plan.steps) {
-      if (step.how == How::kWatched) continue;
       if (step.how != How::kGrouped) overwrite(step, gone);
       for (const GroupMember& member : step.group)
         if (member.node != step.node) overwrite(m_plan.steps[member.node.index()], gone);

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "core_engine/distributed/communicator.h"
 #include "core_engine/graph/graph_text.h"
 #include "core_engine/plan/pipeline.h"
 #include "core_engine/runtime/layout_adapter.h"
 #include "core_engine/runtime/plan_memory.h"
+#include "core_engine/runtime/update_watch.h"
 
 namespace msdbg::core {
 namespace {
@@ -17,6 +19,9 @@ namespace {
 bool isFed(TensorRole role) {
   return role == TensorRole::kInput || role == TensorRole::kLabel || role == TensorRole::kHyperparameter;
 }
+
+/// What training carries from step to step: a source that lies where it did.
+bool isCarried(const TensorInfo& info) { return info.isSource() && !isFed(info.role); }
 
 }  // namespace
 
@@ -30,10 +35,12 @@ struct Executor::Impl {
     std::vector<KernelArgs> members;
     std::vector<const Tensor*> inputs, shared;
     std::vector<Tensor*> outputs;
-    std::vector<std::int64_t> starts;   // of the outputs in `shared`, in elements; none: 0
-    bool done = false;                  // kOnce: the outputs hold their values
-    std::vector<NodeId> again;          // to compute a second time before it
-    std::vector<Tensor> first, second;  // where the outputs lie each time; empty: they stay where they are
+    std::vector<std::int64_t> starts;    // of the outputs in `shared`, in elements; none: 0
+    bool done = false;                   // kOnce: the outputs hold their values
+    std::vector<NodeId> again;           // to compute a second time before it
+    std::vector<Tensor> first, second;   // where the outputs lie each time; empty: they stay where they are
+    std::unique_ptr<UpdateWatch> watch;  // of what it writes in place; none: it does not
+    std::vector<TensorId> firstReads;    // sources that no step before it reads: an observer sees them now
   };
 
   Graph& graph;
@@ -43,9 +50,13 @@ struct Executor::Impl {
   Plan plan;
   PlanMemory memory;
   std::shared_ptr<LayoutScratch> scratch = std::make_shared<LayoutScratch>();
-  std::vector<Step> steps;      // by NodeId
+  std::shared_ptr<ReplacedBlocks> replaced;
+  std::vector<Step> steps;  // by NodeId
+  std::vector<TensorId>
+      given;  // sources that an observer sees at the start: inputs, and what no kernel reads
   std::vector<double> seconds;  // by KernelId; empty: profile off
   RunState state;
+  std::vector<UpdateWish> wishes;  // by TensorId: of whoever observes the iteration
 
   Impl(Graph& g, ExecutorOptions o) : graph(g), options(std::move(o)) {}
 
@@ -59,6 +70,7 @@ struct Executor::Impl {
     MSDBG_ASSIGN(plan,
                  makePlan(graph, {options.keep, faults.targets(), options.choices, backends.front().get()}));
     memory = PlanMemory::allocate(graph, plan, options.seed);
+    replaced = std::make_shared<ReplacedBlocks>(options.threads);
     return compile();
   }
 
@@ -74,11 +86,14 @@ struct Executor::Impl {
       step.starts = planned.starts;
       step.again = planned.again;
       for (TensorId id : node.outputs) step.outputs.push_back(&memory.tensors[id.index()]);
+      if (std::ranges::any_of(node.outputs, [&](TensorId id) { return plan.inPlace[id.index()]; }))
+        step.watch = std::make_unique<UpdateWatch>(replaced);
       takeTurns(step);
       MSDBG_TRY(compileStep(planned, step));
       names.push_back(step.group ? step.group->name() : step.kernel ? step.kernel->name() : "");
       steps.push_back(std::move(step));
     }
+    findFirstReads();
     std::vector<KernelId> ids;
     graph.setKernels(planKernels(plan, graph, names, &ids));
     for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -89,6 +104,26 @@ struct Executor::Impl {
       }
     }
     return Ok{};
+  }
+
+  /// Who looks at a source right before a kernel reads it has it fetched for that kernel.
+  void findFirstReads() {
+    std::vector<bool> seen(graph.tensors().size(), false);
+    const auto take = [&](Step& step, const std::vector<TensorId>& ids) {
+      for (const TensorId id : ids)
+        if (isCarried(graph.tensor(id)) && !seen[id.index()]) {
+          seen[id.index()] = true;
+          step.firstReads.push_back(id);
+        }
+    };
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      take(steps[i], plan.steps[i].inputs);
+      take(steps[i], steps[i].node->inputs);
+      for (const GroupMember& member : plan.steps[i].group)
+        take(steps[i], plan.steps[member.node.index()].inputs);
+    }
+    for (const TensorInfo& info : graph.tensors())
+      if (info.isSource() && !seen[info.id.index()]) given.push_back(info.id);
   }
 
   Status compileStep(const PlanStep& planned, Step& step) {
@@ -185,13 +220,14 @@ struct Executor::Impl {
   }
 
   Status runStep(Step& step, Observer* observer) {
+    if (observer) reportSources(step.firstReads, *observer);
     if (step.how == How::kWatched && !observer) return Ok{};
     for (const NodeId id : step.again) MSDBG_TRY(compute(steps[id.index()], true, observer));
     MSDBG_TRY(compute(step, false, observer));
     step.done = step.how == How::kOnce;
     if (!state.training) return Ok{};
     if (!faults.empty()) faults.afterNode(state.iteration, *step.node, step.inputs, step.outputs);
-    if (observer) report(*step.node, *observer);
+    if (observer) report(step, *observer);
     return Ok{};
   }
 
@@ -213,11 +249,34 @@ struct Executor::Impl {
     }
   }
 
+  /// What is said about updates is kept to until the next iteration.
+  void askAboutUpdates(Observer* observer) {
+    wishes.assign(graph.tensors().size(), UpdateWish::kNothing);
+    for (const TensorInfo& info : graph.tensors())
+      if (observer && info.updateOf.valid())
+        wishes[info.id.index()] = observer->updateWish(state.iteration, info.id);
+    memory.replaceInPlace(graph, plan,
+                          [&](TensorId id) { return wishes[id.index()] == UpdateWish::kPrevious; });
+  }
+
+  /// nullptr: nobody wants statistics of what the step is about to replace.
+  UpdateWatch* watchOf(const Step& step) const {
+    if (!step.watch) return nullptr;
+    std::vector<bool> wanted;
+    for (const TensorId id : step.node->outputs)
+      wanted.push_back(plan.inPlace[id.index()] && wishes[id.index()] == UpdateWish::kStatistics);
+    step.watch->begin(step.outputs, wanted);
+    return std::ranges::count(wanted, true) > 0 ? step.watch.get() : nullptr;
+  }
+
   Status runKernel(Step& step, Observer* observer) {
     if (observer) observer->kernelStarted(state.iteration, step.id);
+    for (std::size_t i = 0; i < step.members.size(); ++i)
+      step.members[i].watch = watchOf(steps[plan.steps[step.node->id.index()].group[i].node.index()]);
     const auto start = std::chrono::steady_clock::now();
-    const Status status = step.group ? step.group->run(step.members, observer != nullptr)
-                                     : step.kernel->run({*step.node, step.inputs, step.outputs, state});
+    const Status status =
+        step.group ? step.group->run(step.members, observer != nullptr)
+                   : step.kernel->run({*step.node, step.inputs, step.outputs, state, watchOf(step)});
     if (!status.ok()) return status.error().in(nodeWithLine(graph, *step.node));
     if (!seconds.empty())
       seconds[step.id.index()] +=
@@ -225,11 +284,15 @@ struct Executor::Impl {
     return Ok{};
   }
 
-  void report(const Node& node, Observer& observer) {
-    for (TensorId id : node.outputs) {
-      const TensorId previous = graph.tensor(id).updateOf;
+  void report(const Step& step, Observer& observer) {
+    double taken = step.watch ? step.watch->seconds() : 0;
+    for (std::size_t i = 0; i < step.outputs.size(); ++i) {
+      const TensorId id = step.node->outputs[i], previous = graph.tensor(id).updateOf;
+      const bool inPlace = plan.inPlace[id.index()] && wishes[id.index()] != UpdateWish::kPrevious;
+      if (inPlace && step.watch->watches(i))
+        observer.updateSeen(state.iteration, id, step.watch->finish(i), std::exchange(taken, 0));
       observer.tensorReady(state.iteration, id, rowMajor(id),
-                           previous.valid() ? &memory.tensors[previous.index()] : nullptr);
+                           previous.valid() && !inPlace ? &memory.tensors[previous.index()] : nullptr);
     }
   }
 
@@ -242,10 +305,9 @@ struct Executor::Impl {
     return shown;
   }
 
-  void reportSources(Observer& observer) {
-    for (const TensorInfo& info : graph.tensors())
-      if (info.isSource())
-        observer.tensorReady(state.iteration, info.id, memory.tensors[info.id.index()], nullptr);
+  void reportSources(const std::vector<TensorId>& sources, Observer& observer) {
+    for (const TensorId id : sources)
+      observer.tensorReady(state.iteration, id, memory.tensors[id.index()], nullptr);
   }
 
   /// The next iteration's parameters and states are this one's updated values: swapped, not copied.
@@ -273,11 +335,11 @@ Status Executor::run(Iteration iteration, const Feeds& feeds, Observer* observer
   d.state.iteration = iteration;
   d.state.training = true;
   d.scaleLearningRate(iteration);
-  d.memory.replaceInPlace(d.graph, d.plan, observer != nullptr);
+  if (observer) observer->iterationStarted(iteration);
+  d.askAboutUpdates(observer);
   if (observer) {
     d.memory.allocateObserved(d.graph, d.plan);
-    observer->iterationStarted(iteration);
-    d.reportSources(*observer);
+    d.reportSources(d.given, *observer);
   }
   for (Impl::Step& step : d.steps) MSDBG_TRY(d.runStep(step, observer));
   d.advance();

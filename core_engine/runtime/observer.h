@@ -11,11 +11,19 @@
 
 #include "core_engine/graph/graph.h"
 #include "core_engine/runtime/input_source.h"
+#include "core_engine/tensor/statistics.h"
 
 namespace msdbg::core {
 
 using Scalars =
     std::vector<std::pair<std::string, double>>;  // "loss", "learning_rate", "accuracy", "step_time" (s), …
+
+/// What an observer wants of an update beside the value that it makes.
+enum class UpdateWish {
+  kPrevious,    // the value before, in tensorReady()
+  kStatistics,  // statistics and change, in updateSeen(); where the kernel cannot take them, the value before
+  kNothing
+};
 
 class Observer {
  public:
@@ -29,10 +37,22 @@ class Observer {
     (void)iteration, (void)sources;
   }
   virtual void iterationStarted(Iteration iteration) = 0;
-  /// Once per source at the start of the iteration, then once per node output right after its kernel, in
-  /// order. For kUpdated tensors `previous` is the parameter or state the update read; else nullptr.
+  /// Once per input at the start of the iteration, once per other source before the first kernel that reads
+  /// it, and once per node output right after its kernel, in order. For kUpdated tensors `previous` is the
+  /// parameter or state the update read, unless updateWish() did without; else nullptr.
   virtual void tensorReady(Iteration iteration, TensorId tensor, const Tensor& value,
                            const Tensor* previous) = 0;
+  /// After iterationStarted(), for every kUpdated tensor. Without kPrevious the update may write over what it
+  /// replaces, as it does when nobody observes.
+  virtual UpdateWish updateWish(Iteration iteration, TensorId tensor) {
+    (void)iteration, (void)tensor;
+    return UpdateWish::kPrevious;
+  }
+  /// Right before tensorReady(), then without `previous`. `seconds`: that taking them took of the team's
+  /// time, said with the first output of a node.
+  virtual void updateSeen(Iteration iteration, TensorId tensor, TensorObservation seen, double seconds) {
+    (void)iteration, (void)tensor, (void)seen, (void)seconds;
+  }
   /// A kernel is about to run: what a watchdog names when a rank dies or hangs.
   virtual void kernelStarted(Iteration iteration, KernelId kernel) { (void)iteration, (void)kernel; }
   virtual void iterationFinished(Iteration iteration, const Scalars& scalars) = 0;

@@ -111,12 +111,13 @@ void PlanMemory::allocateObserved(const Graph& graph, const Plan& plan) {
   }
 }
 
-void PlanMemory::replaceInPlace(const Graph& graph, const Plan& plan, bool watched) {
+void PlanMemory::replaceInPlace(const Graph& graph, const Plan& plan,
+                                const std::function<bool(TensorId)>& wanted) {
   for (const TensorInfo& info : graph.tensors()) {
     if (!plan.inPlace[info.id.index()]) continue;
     Tensor &next = tensors[info.id.index()], &own = apart[info.id.index()];
     const Tensor& current = tensors[info.updateOf.index()];
-    const bool isApart = next.valid() && next.raw() != current.raw();
+    const bool watched = wanted(info.id), isApart = next.valid() && next.raw() != current.raw();
     if (watched && !isApart) {
       if (!own.valid()) bytes += current.bytes();
       next = own.valid() ? std::exchange(own, {}) : Tensor::zeros(info.dtype, info.shape);

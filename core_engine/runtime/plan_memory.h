@@ -2,6 +2,7 @@
 // made; used from its thread.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "core_engine/plan/plan.h"
@@ -22,8 +23,8 @@ struct PlanMemory {
   /// What is needed only where somebody observes; nothing when it is there already.
   void allocateObserved(const Graph& graph, const Plan& plan);
   /// Before an iteration: next values that a plan has written in place lie where the current ones do, or
-  /// apart for whoever observes.
-  void replaceInPlace(const Graph& graph, const Plan& plan, bool watched);
+  /// apart where both are wanted (by TensorId).
+  void replaceInPlace(const Graph& graph, const Plan& plan, const std::function<bool(TensorId)>& apart);
   /// `size` zeros that are counted in `bytes`.
   Tensor block(std::int64_t size);
 };

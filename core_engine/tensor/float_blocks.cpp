@@ -199,10 +199,7 @@ float floatFrom(double start) {
 
 }  // namespace
 
-bool finiteMoments(const float* data, std::int64_t count, const float* next, BlockMoments& m) {
-  static const auto kernel = hasAvx512Kernels() ? floatSumsAvx512 : floatSumsPlain;
-  FloatSums s;
-  kernel(data, count, next, s);
+static bool momentsFrom(const FloatSums& s, const float* data, std::int64_t count, BlockMoments& m) {
   if (count == 0 || !finite(s.sumAbs)) return false;
   m.finite = count;
   m.zero = s.zero;
@@ -219,14 +216,36 @@ bool finiteMoments(const float* data, std::int64_t count, const float* next, Blo
   return true;
 }
 
+bool finiteMoments(const float* data, std::int64_t count, const float* next, BlockMoments& m) {
+  static const auto kernel = hasAvx512Kernels() ? floatSumsAvx512 : floatSumsPlain;
+  FloatSums s;
+  kernel(data, count, next, s);
+  return momentsFrom(s, data, count, m);
+}
+
+static bool changeFrom(const FloatChange& c, std::int64_t count, BlockChange& change) {
+  if (!finite(c.sumAbsChange) || !finite(c.sumAbsPrevious)) return false;
+  change = {0, count - c.inside, c.sumAbsChange, c.sumAbsPrevious, c.maxAbsChange};
+  return true;
+}
+
 bool finiteChange(const float* x, const float* previous, std::int64_t count, double rtol, double atol,
                   BlockChange& change) {
   static const auto kernel = hasAvx512Kernels() ? floatChangeAvx512 : floatChangePlain;
   FloatChange c;
   kernel(x, previous, count, rtol, atol, c);
-  if (!finite(c.sumAbsChange) || !finite(c.sumAbsPrevious)) return false;
-  change = {0, count - c.inside, c.sumAbsChange, c.sumAbsPrevious, c.maxAbsChange};
-  return true;
+  return changeFrom(c, count, change);
+}
+
+bool finiteMomentsAndChange(const float* x, const float* previous, std::int64_t count, double rtol,
+                            double atol, const float* next, BlockMoments& moments, BlockChange& change) {
+  static const bool together = hasAvx512Kernels();
+  if (!together)
+    return finiteMoments(x, count, next, moments) && finiteChange(x, previous, count, rtol, atol, change);
+  FloatSums s;
+  FloatChange c;
+  floatSumsAndChangeAvx512(x, previous, count, rtol, atol, next, s, c);
+  return momentsFrom(s, x, count, moments) && changeFrom(c, count, change);
 }
 
 BlockActivation floatActivation(const float* data, std::int64_t count, double start, double end) {

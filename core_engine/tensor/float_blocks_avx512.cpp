@@ -73,6 +73,23 @@ MSDBG_AVX512 inline __attribute__((always_inline)) void add(const Elements& v, S
   s.negative += countOf(_mm512_cmp_ps_mask(v.all, _mm512_setzero_ps(), _CMP_LT_OQ));
 }
 
+MSDBG_AVX512 Sums noSums() {
+  Sums s = {};
+  s.min = _mm512_set1_ps(std::numeric_limits<float>::infinity());
+  s.max = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
+  return s;
+}
+
+MSDBG_AVX512 FloatSums folded(const Sums& s) {
+  return {addLanes(s.sum[0], s.sum[1]),
+          addLanes(s.sumAbs[0], s.sumAbs[1]),
+          addLanes(s.sumSquares[0], s.sumSquares[1]),
+          _mm512_reduce_min_ps(s.min),
+          _mm512_reduce_max_ps(s.max),
+          s.zero,
+          s.negative};
+}
+
 }  // namespace
 
 bool hasAvx512Kernels() {
@@ -83,9 +100,7 @@ bool hasAvx512Kernels() {
 
 // Arithmetic takes longer than reading: what is needed next comes from memory meanwhile.
 MSDBG_AVX512 void floatSumsAvx512(const float* data, std::int64_t count, const float* next, FloatSums& out) {
-  Sums s = {};
-  s.min = _mm512_set1_ps(std::numeric_limits<float>::infinity());
-  s.max = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
+  Sums s = noSums();
   std::int64_t i = 0;
   if (isWhole(count) && next) {
     for (; i < count; i += kLanes) {
@@ -95,13 +110,7 @@ MSDBG_AVX512 void floatSumsAvx512(const float* data, std::int64_t count, const f
   }
   for (; i + kLanes <= count; i += kLanes) add(load(data + i), s);
   if (i < count) add(loadSome(data + i, lanesLeft(count - i)), s);
-  out = {addLanes(s.sum[0], s.sum[1]),
-         addLanes(s.sumAbs[0], s.sumAbs[1]),
-         addLanes(s.sumSquares[0], s.sumSquares[1]),
-         _mm512_reduce_min_ps(s.min),
-         _mm512_reduce_max_ps(s.max),
-         s.zero,
-         s.negative};
+  out = folded(s);
 }
 
 struct Changes {
@@ -128,6 +137,11 @@ MSDBG_AVX512 inline __attribute__((always_inline)) void addChange(const Elements
   c.inside += countOf(static_cast<__mmask16>(within & x.lanes));
 }
 
+MSDBG_AVX512 FloatChange folded(const Changes& c) {
+  return {addLanes(c.change[0], c.change[1]), addLanes(c.before[0], c.before[1]),
+          _mm512_reduce_max_pd(_mm512_max_pd(c.largest[0], c.largest[1])), c.inside};
+}
+
 MSDBG_AVX512 void floatChangeAvx512(const float* x, const float* previous, std::int64_t count, double rtol,
                                     double atol, FloatChange& out) {
   Changes c = {};
@@ -137,8 +151,35 @@ MSDBG_AVX512 void floatChangeAvx512(const float* x, const float* previous, std::
     const __mmask16 lanes = lanesLeft(count - i);
     addChange(loadSome(x + i, lanes), loadSome(previous + i, lanes), rtol, atol, c);
   }
-  out = {addLanes(c.change[0], c.change[1]), addLanes(c.before[0], c.before[1]),
-         _mm512_reduce_max_pd(_mm512_max_pd(c.largest[0], c.largest[1])), c.inside};
+  out = folded(c);
+}
+
+MSDBG_AVX512 void floatSumsAndChangeAvx512(const float* x, const float* previous, std::int64_t count,
+                                           double rtol, double atol, const float* next, FloatSums& sums,
+                                           FloatChange& change) {
+  Sums s = noSums();
+  Changes c = {};
+  std::int64_t i = 0;
+  if (isWhole(count) && next)
+    for (; i < count; i += kLanes) {
+      _mm_prefetch(reinterpret_cast<const char*>(next + i), _MM_HINT_T1);
+      const Elements v = load(x + i);
+      add(v, s);
+      addChange(v, load(previous + i), rtol, atol, c);
+    }
+  for (; i + kLanes <= count; i += kLanes) {
+    const Elements v = load(x + i);
+    add(v, s);
+    addChange(v, load(previous + i), rtol, atol, c);
+  }
+  if (i < count) {
+    const __mmask16 lanes = lanesLeft(count - i);
+    const Elements v = loadSome(x + i, lanes);
+    add(v, s);
+    addChange(v, loadSome(previous + i, lanes), rtol, atol, c);
+  }
+  sums = folded(s);
+  change = folded(c);
 }
 
 MSDBG_AVX512 void floatActivationAvx512(const float* data, std::int64_t count, float start, float end,
@@ -188,6 +229,11 @@ void floatSumsAvx512(const float* data, std::int64_t count, const float* next, F
 }
 void floatChangeAvx512(const float* x, const float* previous, std::int64_t count, double rtol, double atol,
                        FloatChange& change) {
+  floatChangePlain(x, previous, count, rtol, atol, change);
+}
+void floatSumsAndChangeAvx512(const float* x, const float* previous, std::int64_t count, double rtol,
+                              double atol, const float*, FloatSums& sums, FloatChange& change) {
+  floatSumsPlain(x, count, nullptr, sums);
   floatChangePlain(x, previous, count, rtol, atol, change);
 }
 void floatActivationAvx512(const float* data, std::int64_t count, float start, float end,

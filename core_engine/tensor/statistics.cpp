@@ -214,8 +214,8 @@ ActivationStatistics activationFrom(const std::vector<std::int64_t>& inRange, co
   return s;
 }
 
-BlockChange changeOf(const Tensor& x, const Tensor& p, const Block& block) {
-  return blockChange(x.dtype(), block.data, elementAt(p, block.first), block.count, kChangeRtol, kChangeAtol);
+BlockChange changeOf(const Tensor& x, const void* previous, const Block& block) {
+  return blockChange(x.dtype(), block.data, previous, block.count, kChangeRtol, kChangeAtol);
 }
 
 bool isExpected(const Tensor& tensor, const TensorStatistics& expected, int threads,
@@ -250,13 +250,36 @@ TensorObservation observeTensor(const Tensor& tensor, const ObservationWish& wis
     const void* behind = i + 1 < blocks ? block.data + kBlockBytes : nullptr;
     const void* next = wish.previous ? elementAt(*wish.previous, block.first) : behind;
     moments[i] = blockMoments(tensor.dtype(), block.data, block.count, next);
-    if (wish.previous) change[i] = changeOf(tensor, *wish.previous, block);
+    if (wish.previous) change[i] = changeOf(tensor, elementAt(*wish.previous, block.first), block);
     if (wish.range) inRange[i] = units->add(block, wish.range->first, wish.range->second);
   });
   result.values = valuesFrom(moments, tensor.elements());
   result.values.hash = hashOfBlocks(result.blocks);
   if (wish.previous) result.change = changeFrom(change, tensor.elements());
   if (wish.range) result.activation = activationFrom(inRange, *units, tensor.elements());
+  return result;
+}
+
+BlockwiseObservation::BlockwiseObservation(const Tensor& tensor)
+    : m_tensor(&tensor),
+      m_hashes(blockCount(tensor)),
+      m_moments(m_hashes.size()),
+      m_changes(m_hashes.size()) {}
+
+void BlockwiseObservation::add(std::size_t i, const void* previous) {
+  const Block block = blockAt(*m_tensor, static_cast<std::int64_t>(i));
+  m_hashes[i] = hashBlock({block.data, block.bytes});
+  const void* next = i + 1 < m_hashes.size() ? block.data + kBlockBytes : nullptr;
+  blockMomentsAndChange(m_tensor->dtype(), block.data, previous, block.count, kChangeRtol, kChangeAtol, next,
+                        m_moments[i], m_changes[i]);
+}
+
+TensorObservation BlockwiseObservation::finish() {
+  TensorObservation result;
+  result.values = valuesFrom(m_moments, m_tensor->elements());
+  result.values.hash = hashOfBlocks(m_hashes);
+  result.change = changeFrom(m_changes, m_tensor->elements());
+  result.blocks = std::move(m_hashes);
   return result;
 }
 
@@ -267,7 +290,9 @@ TensorStatistics computeStatistics(const Tensor& tensor, int threads) {
 ChangeStatistics computeChange(const Tensor& x, const Tensor& p, int threads) {
   assert(x.dtype() == p.dtype() && x.elements() == p.elements());
   std::vector<BlockChange> blocks(blockCount(x));
-  overBlocks(x, threads, [&](std::size_t i, const Block& block) { blocks[i] = changeOf(x, p, block); });
+  overBlocks(x, threads, [&](std::size_t i, const Block& block) {
+    blocks[i] = changeOf(x, elementAt(p, block.first), block);
+  });
   return changeFrom(blocks, x.elements());
 }
 

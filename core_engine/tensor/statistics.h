@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core_engine/tensor/block_statistics.h"
 #include "core_engine/tensor/tensor.h"
 
 namespace msdbg::core {
@@ -80,5 +81,22 @@ struct ObservationWish {
   const TensorStatistics* expected = nullptr;
 };
 TensorObservation observeTensor(const Tensor& tensor, const ObservationWish& wish, int threads = 1);
+
+/// Values and change of a tensor, taken by those who compute it: each 64 KiB block as soon as it is there.
+/// The same numbers as observeTensor().
+class BlockwiseObservation {
+ public:
+  explicit BlockwiseObservation(const Tensor& tensor);
+  std::size_t blocks() const { return m_hashes.size(); }
+  /// Once for each block, different ones by different threads. `previous`: the block's values before.
+  void add(std::size_t block, const void* previous);
+  TensorObservation finish();
+
+ private:
+  const Tensor* m_tensor;
+  std::vector<Hash128> m_hashes;
+  std::vector<BlockMoments> m_moments;
+  std::vector<BlockChange> m_changes;
+};
 
 }  // namespace msdbg::core

@@ -1,5 +1,7 @@
 #include "core_engine/tensor/tensor.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -12,13 +14,17 @@ namespace msdbg::core {
 namespace {
 
 constexpr std::align_val_t kAlignment{Tensor::kAlignment};
+constexpr std::size_t kHugePage = 2u << 20;
 
 /// Rounded up to whole cache lines, so that an empty tensor has storage and vector loads never straddle the
-/// end.
+/// end. Large ones ask for huge pages: fewer faults, and matrices whose rows are far apart miss fewer address
+/// translations (core_engine/PERFORMANCE.md). Where the system has none, nothing changes.
 std::shared_ptr<std::byte[]> allocate(std::size_t bytes) {
   const std::size_t rounded = std::max<std::size_t>(64, (bytes + 63) / 64 * 64);
-  auto* data = static_cast<std::byte*>(::operator new(rounded, kAlignment));
-  return {data, [](std::byte* p) { ::operator delete(p, kAlignment); }};
+  const std::align_val_t alignment = rounded < kHugePage ? kAlignment : std::align_val_t{kHugePage};
+  auto* data = static_cast<std::byte*>(::operator new(rounded, alignment));
+  if (rounded >= kHugePage) ::madvise(data, rounded / kHugePage * kHugePage, MADV_HUGEPAGE);
+  return {data, [alignment](std::byte* p) { ::operator delete(p, alignment); }};
 }
 
 /// Like static_cast, but defined for every value: NaN gives 0, numbers out of range the nearest end; bool is

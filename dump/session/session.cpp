@@ -75,6 +75,13 @@ class SessionObserver : public core::Observer {
                    const core::Tensor* previous) override {
     m_recorder.tensorReady(iteration, tensor, value, previous);
   }
+  core::UpdateWish updateWish(Iteration iteration, core::TensorId tensor) override {
+    return m_recorder.updateWish(iteration, tensor);
+  }
+  void updateSeen(Iteration iteration, core::TensorId tensor, core::TensorObservation seen,
+                  double seconds) override {
+    m_recorder.updateSeen(iteration, tensor, std::move(seen), seconds);
+  }
   void kernelStarted(Iteration iteration, core::KernelId kernel) override {
     m_recorder.kernelStarted(iteration, kernel);
   }

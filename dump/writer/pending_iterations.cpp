@@ -155,6 +155,11 @@ bool PendingIterations::nextFits(std::size_t first) const {
   return bytes <= m_segmentBytes;
 }
 
+void PendingIterations::setSegmentBytes(std::uint64_t bytes) {
+  const std::lock_guard lock(m_mutex);
+  m_segmentBytes = bytes;
+}
+
 void PendingIterations::requestCommit() noexcept {
   m_commitRequested.store(true);
   wake();

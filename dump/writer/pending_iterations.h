@@ -44,6 +44,9 @@ class PendingIterations {
   /// It is then committed now.
   bool cut(Clock::duration next);
 
+  /// From here on; see the constructor.
+  void setSegmentBytes(std::uint64_t bytes);
+
   // --- any thread ---
   /// What was finished is committed now. Async-signal-safe.
   void requestCommit() noexcept;
@@ -86,7 +89,8 @@ class PendingIterations {
   void wake() noexcept;
   void sleepUntil(std::unique_lock<std::mutex>& lock, std::optional<Clock::time_point> until);
 
-  const std::uint64_t m_bufferBytes, m_segmentBytes;
+  const std::uint64_t m_bufferBytes;
+  std::uint64_t m_segmentBytes;
   const HitWindows* m_windows;
   mutable std::mutex m_mutex;
   std::condition_variable m_room;

@@ -45,6 +45,11 @@ void Recorder::Impl::waitForRoom() {
 
 core::TensorObservation Recorder::Impl::observe(core::TensorId tensor, const core::Tensor& value,
                                                 const core::Tensor* previous) {
+  if (updateSeen && updateSeen->first == tensor) {
+    core::TensorObservation seen = std::move(std::exchange(updateSeen, std::nullopt)->second);
+    updates.add(plan->graph.tensor(tensor).updateOf, seen.values);
+    return seen;
+  }
   const StageTimer timer(&clock, Stage::kStatistics, value.bytes());
   const std::shared_ptr<const IterationRecord> record = pending.current();
   core::ObservationWish wish{.previous = previous, .range = {}, .expected = updates.find(tensor)};
@@ -65,6 +70,7 @@ void Recorder::Impl::keep(RowKey key, const core::Tensor& value, std::vector<cor
   const RowKey judgedAs = parameter.valid() ? RowKey{key.section, parameter.value} : key;
   core::Result<TensorRow> row = rows.take(judgedAs, value, std::move(blocks));
   if (!row.ok()) return fail(row.error());
+  if (SegmentWriter::ownChunks(value.bytes())) wroteLarge = true;
   row->divisor = divisor;
   pending.addRow(key, std::move(row).value());
 }
@@ -136,6 +142,8 @@ void Recorder::iterationStarted(core::Iteration iteration) {
   impl.clock.start();
   auto record = std::make_shared<IterationRecord>();
   record->beginsFile = impl.rows.iterationStarted(impl.pending);
+  impl.pending.setSegmentBytes(impl.rows.mayCopy() ? impl.segmentInMemory : impl.segmentInFile);
+  impl.writing = impl.rows.writing();
   record->iteration = iteration.value;
   record->plan = impl.plan;
   record->statistics.resize(impl.plan->graph.tensors().size());
@@ -158,6 +166,23 @@ void Recorder::tensorReady(core::Iteration iteration, core::TensorId tensor, con
   core::TensorObservation seen = impl.observe(tensor, value, previous);
   impl.pending.addStatistics(tensor.value, {seen.values, seen.change, seen.activation});
   if (policy == Policy::kFull) impl.keep({Section::kTensor, tensor.value}, value, std::move(seen.blocks));
+}
+
+core::UpdateWish Recorder::updateWish(core::Iteration iteration, core::TensorId tensor) {
+  const Impl& impl = *m_impl;
+  if (!impl.selected || !impl.pending.open()) return core::UpdateWish::kNothing;
+  const Policy policy = impl.plan->decisions.decide(tensor, iteration);
+  return policy == Policy::kFull || policy == Policy::kStats ? core::UpdateWish::kStatistics
+                                                             : core::UpdateWish::kNothing;
+}
+
+void Recorder::updateSeen(core::Iteration, core::TensorId tensor, core::TensorObservation seen,
+                          double seconds) {
+  const auto took = std::chrono::duration<double>(seconds);
+  m_impl->clock.add(Stage::kStatistics, std::chrono::duration_cast<StageClock::Clock::duration>(took),
+                    static_cast<std::uint64_t>(seen.values.count) *
+                        core::dtypeSize(m_impl->plan->graph.tensor(tensor).dtype));
+  m_impl->updateSeen.emplace(tensor, std::move(seen));
 }
 
 void Recorder::kernelStarted(core::Iteration iteration, core::KernelId kernel) {
@@ -191,7 +216,7 @@ core::Status Recorder::finish(const RunEnd& end) {
   if (impl.hits && endedWell(end)) impl.hits->windows().close();
   impl.pending.close();
   impl.thread.join();
-  core::Status listed = impl.journal->append(formatTiming(impl.clock.times()));
+  core::Status listed = impl.journal->append(formatTiming(times()));
   if (listed.ok()) listed = impl.journal->append(formatEnd(end));
   if (!listed.ok()) impl.fail(listed.error());
   impl.store.release();
@@ -212,6 +237,10 @@ core::Status Recorder::status() const { return m_impl->pending.status(); }
 
 std::uint64_t Recorder::bytesWritten() const { return m_impl->bytesWritten; }
 
-RecordingTimes Recorder::times() const { return m_impl->clock.times(); }
+RecordingTimes Recorder::times() const {
+  RecordingTimes times = m_impl->clock.times();
+  if (m_impl->wroteLarge) times.writtenBy = m_impl->writing.load().text();
+  return times;
+}
 
 }  // namespace msdbg::dump

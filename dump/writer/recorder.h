@@ -30,6 +30,7 @@ class Recorder : public core::Observer {
     int threads = 1;
     core::Communicator* communicator = nullptr;  // tells the other ranks of hits (--on-hit); outlives this
     RowPath rows = RowPath::kAuto;
+    WayTrial::Pace pace = {};
   };
   /// The run folder must exist; creates rank_R/ and its journal and takes the journal's lock.
   /// kUsage: another recorder holds the lock. kIo: with path and reason.
@@ -41,6 +42,9 @@ class Recorder : public core::Observer {
   void iterationStarted(core::Iteration iteration) override;
   void tensorReady(core::Iteration iteration, core::TensorId tensor, const core::Tensor& value,
                    const core::Tensor* previous) override;
+  core::UpdateWish updateWish(core::Iteration iteration, core::TensorId tensor) override;
+  void updateSeen(core::Iteration iteration, core::TensorId tensor, core::TensorObservation seen,
+                  double seconds) override;
   void kernelStarted(core::Iteration iteration, core::KernelId kernel) override;
   void iterationFinished(core::Iteration iteration, const core::Scalars& scalars) override;
 

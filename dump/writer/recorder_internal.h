@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "dump/hits/hit_watch.h"
@@ -40,10 +42,14 @@ struct Recorder::Impl {
   bool selected = false;   // the iteration in progress is recorded
   CheckpointSchedule schedule;
   UpdatedValues updates;
+  std::optional<std::pair<core::TensorId, core::TensorObservation>> updateSeen;  // of the next tensorReady()
   bool checkpoint = false;               // the iteration in progress begins with one
   std::vector<core::GivenSource> given;  // what inputs of the next iteration were made from
   std::atomic<std::uint64_t> bytesWritten{0};
-  std::atomic<bool> onlyStatistics{false};  // one iteration is more than may be kept
+  const std::uint64_t segmentInMemory, segmentInFile;  // bytes that one is committed with
+  std::atomic<WritingWay> writing{};                   // large values
+  std::atomic<bool> wroteLarge{false};                 // there were any
+  std::atomic<bool> onlyStatistics{false};             // one iteration is more than may be kept
   std::thread thread;
   std::mutex finishMutex;
 
@@ -54,9 +60,13 @@ struct Recorder::Impl {
     return options.maxBytes / static_cast<std::uint64_t>(std::max(1, place.ranks));
   }
   // Values of which most will be dropped (--on-hit) are not worth a file.
-  RowTaker::Way wayOf(const Place& where, const RecordOptions& what) const {
-    return {folder, where.threads, !hits && writesInTeam(where.rows, where.threads, where.ranks),
-            what.compress, spareFile};
+  std::vector<WritingWay> ways() const {
+    std::vector<WritingWay> all = waysToWrite(place.rows, place.threads, place.ranks, place.run);
+    if (!hits) return all;
+    for (WritingWay& way : all) way.inTeam = false;
+    std::ranges::stable_sort(all, {}, &WritingWay::direct);
+    all.erase(std::ranges::unique(all).begin(), all.end());
+    return all;
   }
   RetentionRules retention() const {
     RetentionRules rules{.maxBytes = share(), .keepLast = options.keepLast, .keep = {}};

@@ -31,9 +31,11 @@ Recorder::Impl::Impl(const Place& where, const RecordOptions& what, std::shared_
       spareFile(std::make_shared<SpareFile>(folder)),
       hits(std::move(watch)),
       pool(what.bufferBytes),
-      pending(what.bufferBytes, segmentBytes(what, where, !wayOf(where, what).inTeam), windows()),
-      rows(wayOf(where, what), pool, clock),
-      store(folder, static_cast<int>(where.rank.value), retention(), what.keepFree, journal, spareFile) {
+      pending(what.bufferBytes, segmentBytes(what, where, true), windows()),
+      rows({folder, where.threads, what.compress, spareFile, where.pace}, ways(), pool, clock),
+      store(folder, static_cast<int>(where.rank.value), retention(), what.keepFree, journal, spareFile),
+      segmentInMemory(segmentBytes(what, where, true)),
+      segmentInFile(segmentBytes(what, where, false)) {
   store.writer().configure(what.compress, &clock);
 }
 
@@ -68,6 +70,8 @@ void Recorder::Impl::commit(const PendingIterations::Commit& segment) {
   std::vector<const IterationRecord*> records;
   for (const auto& record : segment.records) records.push_back(record.get());
   core::Status status = listHits();
+  const WritingWay way = writing;
+  store.writeDirect(way.direct && !way.inTeam);
   if (status.ok()) status = store.commit(records);
   bytesWritten = store.bytesWritten();
   onlyStatistics = store.onlyStatistics();

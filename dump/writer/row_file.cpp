@@ -74,10 +74,45 @@ bool RowFile::isTaken() const {
 
 bool RowFile::take() {
   const std::lock_guard lock(m_mutex);
-  return !std::exchange(m_taken, true);
+  if (std::exchange(m_taken, true)) return false;
+  settleOnce();
+  return true;
+}
+
+void RowFile::leave() {
+  const std::lock_guard lock(m_mutex);
+  if (!m_taken) settleOnce();
+}
+
+void RowFile::settleOnce() {
+  if (m_stream) m_settled = settle();
+}
+
+void RowFile::writeDirect(std::shared_ptr<DirectBuffer> buffer) {
+  m_stream = DirectStream::open(m_path, std::move(buffer));
+}
+
+core::Status RowFile::stream(std::uint64_t offset, std::span<const std::byte> bytes) {
+  core::Status status = m_stream->append(offset, bytes);
+  if (status.ok() || status.error().code() != core::ErrorCode::kUnsupported) return status;
+  const DirectStream::Pending before = m_stream->pending();
+  status = put(before.offset, before.bytes);
+  m_stream.reset();
+  return status.ok() ? put(offset, bytes) : status;
+}
+
+core::Status RowFile::settle() {
+  if (!m_stream) return core::Ok{};
+  core::Status status = m_stream->flush();
+  const DirectStream::Pending rest = m_stream->pending();
+  if (!status.ok() && status.error().code() == core::ErrorCode::kUnsupported)
+    status = put(rest.offset, rest.bytes);
+  m_stream.reset();
+  return status;
 }
 
 core::Status RowFile::read(std::uint64_t offset, std::span<std::byte> into) const {
+  MSDBG_TRY(m_settled);
   while (!into.empty()) {
     const ssize_t got = ::pread(m_descriptor.get(), into.data(), into.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
@@ -102,7 +137,12 @@ core::Status RowFile::put(std::uint64_t offset, std::span<const std::byte> bytes
 }
 
 core::Status RowFile::write(std::uint64_t offset, std::span<const std::byte> bytes) {
-  MSDBG_TRY(put(offset, bytes));
+  if (m_stream && offset >= m_stream->end()) {
+    MSDBG_TRY(stream(offset, bytes));
+  } else {
+    MSDBG_TRY(settle());
+    MSDBG_TRY(put(offset, bytes));
+  }
   if (offset < m_oldBytes) noteWritten(offset, offset + bytes.size());
   return core::Ok{};
 }
@@ -126,6 +166,8 @@ core::Status RowFile::clear(std::uint64_t begin, std::uint64_t end) {
 }
 
 core::Status RowFile::extend(std::uint64_t size) {
+  MSDBG_TRY(m_settled);
+  MSDBG_TRY(settle());
   const std::uint64_t old = std::min(m_oldBytes, size);
   std::uint64_t begin = 0;
   for (const auto& [from, to] : m_written) {

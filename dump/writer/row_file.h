@@ -17,6 +17,7 @@
 
 #include "core_engine/base/result.h"
 #include "core_engine/tensor/statistics.h"
+#include "dump/writer/direct_stream.h"
 #include "dump/writer/spare_file.h"
 
 namespace msdbg::dump {
@@ -30,6 +31,11 @@ class RowFile {
   static core::Result<std::shared_ptr<RowFile>> create(const std::filesystem::path& folder,
                                                        const std::string& name, SpareFile* spare = nullptr);
   ~RowFile();  // removes the file unless it was committed
+  /// From here on past the page cache, where the file system can, until it is taken or written to out of
+  /// order. The buffer is the file's until it is taken, or left.
+  void writeDirect(std::shared_ptr<DirectBuffer> buffer);
+  /// Nothing is appended any more; whoever takes it learns whether all of it could be written.
+  void leave();
 
   struct Chunk {
     std::span<const std::byte> bytes;
@@ -57,6 +63,9 @@ class RowFile {
       : m_descriptor(std::move(file.descriptor)), m_oldBytes(file.bytes), m_path(std::move(path)) {}
   void noteBlocks(std::uint64_t at, const Chunk& chunk);
   void noteWritten(std::uint64_t begin, std::uint64_t end);
+  core::Status stream(std::uint64_t offset, std::span<const std::byte> bytes);
+  core::Status settle();
+  void settleOnce();
   core::Status put(std::uint64_t offset, std::span<const std::byte> bytes);
   core::Status clear(std::uint64_t begin, std::uint64_t end);
   Descriptor m_descriptor;
@@ -65,6 +74,8 @@ class RowFile {
   std::filesystem::path m_path;
   mutable std::mutex m_mutex;
   bool m_taken = false, m_committed = false;
+  std::optional<DirectStream> m_stream;
+  core::Status m_settled;  // whether all of it was written when the file was taken or left
   std::uint64_t m_end = 0;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::pair<std::uint64_t, std::uint64_t>>
       m_places;  // hash -> offset, size

@@ -1,6 +1,8 @@
 #include "dump/writer/row_path.h"
 
+#include <linux/magic.h>
 #include <sched.h>
+#include <sys/vfs.h>
 
 #include <algorithm>
 #include <cstring>
@@ -8,6 +10,7 @@
 #include "dump/writer/segment_writer.h"
 
 namespace msdbg::dump {
+namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kCopyBlock = 1u << 20;
@@ -21,6 +24,14 @@ void copyBytes(std::span<const std::byte> from, std::span<std::byte> to, int thr
   }
 }
 
+constexpr std::chrono::hours kWholeSegment{1};  // longer than any waits
+
+bool liesInMemory(const fs::path& folder) {
+  struct statfs status = {};
+  return ::statfs(folder.c_str(), &status) == 0 &&
+         (status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC);
+}
+
 int cores() {
   cpu_set_t set;
   return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
@@ -28,26 +39,48 @@ int cores() {
 
 }  // namespace
 
-bool writesInTeam(RowPath path, int threads, int ranks) {
-  if (path != RowPath::kAuto) return path == RowPath::kTeam;
+std::vector<WritingWay> waysToWrite(RowPath path, int threads, int ranks, const fs::path& folder) {
+  if (path != RowPath::kAuto)
+    return {{path == RowPath::kTeam || path == RowPath::kTeamDirect,
+             path == RowPath::kTeamDirect || path == RowPath::kBackgroundDirect}};
   static const int available = cores();  // before a library binds this thread
-  return threads * std::max(ranks, 1) >= available;
+  const bool inTeam = threads * std::max(ranks, 1) >= available;
+  std::vector<WritingWay> ways = {{inTeam, false}, {!inTeam, false}};
+  if (!liesInMemory(folder)) ways.insert(ways.end(), {{inTeam, true}, {!inTeam, true}});
+  return ways;
 }
 
-RowTaker::RowTaker(Way way, BufferPool& pool, StageClock& clock)
-    : m_way(std::move(way)), m_pool(pool), m_clock(clock), m_encoder(m_way.compress, &clock) {}
+RowTaker::RowTaker(Way way, std::vector<WritingWay> ways, BufferPool& pool, StageClock& clock)
+    : m_way(std::move(way)),
+      m_trial(std::move(ways), m_way.pace),
+      m_pool(pool),
+      m_clock(clock),
+      m_encoder(m_way.compress, &clock) {}
 
 bool RowTaker::iterationStarted(PendingIterations& pending) {
   const auto now = PendingIterations::Clock::now();
   const bool first = m_started == PendingIterations::Clock::time_point{};
   const auto last = first ? PendingIterations::Clock::duration{} : now - m_started;
   m_started = now;
-  if (!m_way.inTeam) return false;
-  if (pending.cut(last)) m_file.reset();
+  const WritingWay before = writing();
+  if (m_trial.next(last, std::exchange(m_tookLarge, false)) != before) {  // it begins a segment
+    pending.cut(kWholeSegment);
+    leaveFile();
+    m_encoder.beginFile();
+    m_hadFile = false;
+    return true;
+  }
+  if (!writing().inTeam) return false;
+  if (pending.cut(last)) leaveFile();
   if (m_file && !m_file->isTaken()) return false;
   m_file.reset();
   m_encoder.beginFile();
   return std::exchange(m_hadFile, false);
+}
+
+void RowTaker::leaveFile() {
+  if (m_file) m_file->leave();
+  m_file.reset();
 }
 
 void RowTaker::copy(const core::Tensor& value, TensorRow& row) {
@@ -84,7 +117,9 @@ core::Result<TensorRow> RowTaker::take(RowKey judgedAs, const core::Tensor& valu
   row.shape.assign(value.shape().dims().begin(), value.shape().dims().end());
   row.rawBytes = value.bytes();
   row.blocks = std::move(blocks);
-  if (!m_way.inTeam || !SegmentWriter::ownChunks(row.rawBytes)) {
+  const bool large = SegmentWriter::ownChunks(row.rawBytes);
+  m_tookLarge = m_tookLarge || large;
+  if (!writing().inTeam || !large) {
     copy(value, row);
     return row;
   }
@@ -105,6 +140,7 @@ core::Status RowTaker::store(TensorRow& row) {
       m_hadFile = true;
       MSDBG_ASSIGN(m_file,
                    RowFile::create(m_way.folder, "rows_" + std::to_string(m_files++), m_way.spare.get()));
+      if (writing().direct) m_file->writeDirect(m_direct);
     }
     before = m_file->end();
     MSDBG_TRY(append(row));

@@ -1,37 +1,45 @@
-// RowTaker: takes the values of tensors on the training thread, one of two ways. In background: a copy, which
-// the background thread encodes and writes. In the team: large rows are encoded by training's threads and
-// written to the segment's file at once, without a copy; small ones are copied. One thread.
+// RowTaker: takes the values of tensors on the training thread, in the way that is fastest (way_trial.h). In
+// background: a copy, which the background thread encodes and writes. In the team: large rows are encoded by
+// training's threads and written to the segment's file at once, without a copy; small ones are copied. One
+// thread.
 #pragma once
 
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "core_engine/tensor/statistics.h"
 #include "dump/writer/iteration_record.h"
 #include "dump/writer/pending_iterations.h"
 #include "dump/writer/row_encoder.h"
+#include "dump/writer/way_trial.h"
 
 namespace msdbg::dump {
 
-enum class RowPath { kAuto, kTeam, kBackground };
-/// kAuto: in the team unless a core is free beside those that the ranks compute with. A thread that writes
-/// beside a full team takes more time from it than the writing itself (dump/PERFORMANCE.md).
-bool writesInTeam(RowPath path, int threads, int ranks);
+enum class RowPath { kAuto, kTeam, kBackground, kTeamDirect, kBackgroundDirect };
+/// The ways to try, what is thought best first: of kAuto in the team unless a core is free beside those that
+/// the ranks compute with, through the page cache. Past it is not tried where the folder lies in memory.
+std::vector<WritingWay> waysToWrite(RowPath path, int threads, int ranks,
+                                    const std::filesystem::path& folder);
 
 class RowTaker {
  public:
   struct Way {
     std::filesystem::path folder;
     int threads = 1;
-    bool inTeam = false, compress = true;
+    bool compress = true;
     std::shared_ptr<SpareFile> spare = {};
+    WayTrial::Pace pace = {};
   };
-  RowTaker(Way way, BufferPool& pool, StageClock& clock);
+  RowTaker(Way way, std::vector<WritingWay> ways, BufferPool& pool, StageClock& clock);
 
   /// True: a new file begins, because a segment ends before this iteration.
   bool iterationStarted(PendingIterations& pending);
+  /// How the iteration's rows are written.
+  const WritingWay& writing() const { return m_trial.way(); }
+  bool mayCopy() const { return m_trial.mayCopy(); }  // in this iteration, or those that follow soon
   /// `blocks`: the hashes of the value's 64 KiB blocks. `judgedAs`: whose trial says whether compressing
   /// pays; a parameter and what an update makes of it are one, so that equal values are stored alike, and
   /// once. kIo.
@@ -48,17 +56,21 @@ class RowTaker {
   bool isStored(TensorRow& row) const;
   void noteStored(const TensorRow& row);
   void copy(const core::Tensor& value, TensorRow& row);
+  void leaveFile();
   core::Status store(TensorRow& row);
   core::Status append(TensorRow& row);  // row.file stays null when the file was taken
 
   Way m_way;
+  WayTrial m_trial;
+  std::shared_ptr<DirectBuffer> m_direct = std::make_shared<DirectBuffer>();
   BufferPool& m_pool;
   StageClock& m_clock;
   RowEncoder m_encoder;
   std::shared_ptr<RowFile> m_file;
   std::map<std::pair<std::uint64_t, std::uint64_t>, Stored> m_stored;
   std::int64_t m_files = 0;
-  bool m_hadFile = false;  // rows lie in one that was begun since the last cut
+  bool m_tookLarge = false;  // in the iteration in progress
+  bool m_hadFile = false;    // rows lie in one that was begun since the last cut
   PendingIterations::Clock::time_point m_started{};
 };
 

@@ -55,13 +55,14 @@ core::Status writePieces(RowFile& file, const SegmentImage& image) {
 }  // namespace
 
 core::Result<core::Hash128> commitImage(const std::filesystem::path& path, const SegmentImage& image,
-                                        SpareFile* spare) {
+                                        SpareFile* spare, std::shared_ptr<DirectBuffer> direct) {
   std::shared_ptr<RowFile> file = image.file;
   if (!file) {
     const bool wanted = spare && image.size >= spare->bytes() / 2;
     MSDBG_ASSIGN(file,
                  RowFile::create(path.parent_path(), path.filename().string(), wanted ? spare : nullptr));
     file->take();
+    if (direct && image.hasValues()) file->writeDirect(std::move(direct));
   }
   MSDBG_TRY(writePieces(*file, image));
   MSDBG_ASSIGN(const core::Hash128 hash, hashOf(*file, image));

@@ -33,9 +33,10 @@ struct SegmentImage {
   bool hasValues() const { return tensors > 0 || !checkpoints.empty() || !batches.empty(); }
 };
 
-/// As commitFile() (commit_file.h), into `spare` where that is not much too large. Returns the hash of the
-/// whole file.
+/// As commitFile() (commit_file.h), into `spare` where that is not much too large, and past the page cache
+/// where there is a buffer for it. Returns the hash of the whole file.
 core::Result<core::Hash128> commitImage(const std::filesystem::path& file, const SegmentImage& image,
-                                        SpareFile* spare = nullptr);
+                                        SpareFile* spare = nullptr,
+                                        std::shared_ptr<DirectBuffer> direct = nullptr);
 
 }  // namespace msdbg::dump

@@ -153,7 +153,8 @@ core::Status SegmentStore::add(SegmentLine& line, const SegmentWriter::Image& im
   line.batches = image.batches;
   line.stateBytes = image.stateBytes;
   line.batchBytes = image.batchBytes;
-  MSDBG_ASSIGN(const core::Hash128 hash, commitImage(m_folder / line.file, image, spareFile));
+  MSDBG_ASSIGN(const core::Hash128 hash,
+               commitImage(m_folder / line.file, image, spareFile, m_writeDirect ? m_direct : nullptr));
   line.hash = hash.text();
   m_bytesWritten += line.bytes;
   return m_journal->append(formatSegment(line));

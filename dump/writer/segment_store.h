@@ -25,6 +25,8 @@ class SegmentStore {
                std::shared_ptr<SpareFile> spareFile = {});
 
   SegmentWriter& writer() { return m_writer; }
+  /// Whether what is committed from memory goes past the page cache.
+  void writeDirect(bool on) { m_writeDirect = on; }
   /// On success the segment is durable and listed. Any error leaves what was committed before as it is.
   core::Status commit(std::span<const IterationRecord* const> iterations);
   /// What the rules say now of what is there: what they say of an iteration may have changed since.
@@ -74,6 +76,8 @@ class SegmentStore {
   SegmentWriter m_writer, m_dropper;  // two: a built segment waits in memory while old ones make room for it
   std::int64_t m_next = 0;
   std::uint64_t m_bytesWritten = 0;
+  std::shared_ptr<DirectBuffer> m_direct = std::make_shared<DirectBuffer>();
+  bool m_writeDirect = false;
   bool m_tooLarge = false, m_hadCheckpoint = false, m_diskShort = false;
   std::uint64_t m_didNotFit = 0;     // bytes of the segment for which the disk had no room
   std::vector<std::int64_t> m_plan;  // to be merged next

@@ -1,7 +1,7 @@
 // msdbg_bench: what recording costs, as ratios measured in one run (never a timed test): the time that each
 // way adds to a step of training, against one memory read of as many bytes, or what write() of them adds to
-// the same step. Prints tables. msdbg_bench [MODEL…]: alexnet and gpt unless named; MSDBG_BENCH_DIR: where to
-// record (/dev/shm).
+// the same step. Prints tables. msdbg_bench [--light] [MODEL…]: alexnet and gpt unless named; --light: no
+// values; MSDBG_BENCH_DIR: where to record (/dev/shm).
 #include <omp.h>
 #include <unistd.h>
 
@@ -31,7 +31,8 @@ namespace {
 
 constexpr int kMostSteps = 8, kRounds = 5, kWarmUp = 2;
 constexpr int kLongRounds = 3;  // of recordings that are long before they are measured
-constexpr int kPairs = 40;      // of a step with and one without, for what adds less than a step varies
+// Of steps with and as many without, for what adds less than a step varies; a turn's first is not counted.
+constexpr int kTurns = 24, kTurnSteps = 5;
 constexpr std::uint64_t kRoundBytes = 4ull << 30;  // of a recording, which may lie in memory
 
 struct Way {
@@ -52,9 +53,12 @@ struct Measured : Seconds {
   dump::RecordingTimes times;  // of the last round
 };
 
-/// Of pairs of steps that follow one another, so that both meet the same machine.
-struct Pairs {
-  std::vector<double> without, added;
+/// Seconds of steps whose turns follow one another, so that both meet the same machine. Other programs make
+/// steps longer, never shorter: the lower quartile is nearer to the truth than the median.
+struct Alternated {
+  std::vector<double> with, without;
+  double step() const { return quartile(without); }
+  double adds() const { return quartile(with) - quartile(without); }
 };
 
 class Bench {
@@ -88,25 +92,25 @@ class Bench {
     seconds.round = std::min(seconds.round, (now() - start) / m_steps);
   }
 
-  /// Two trainings in turns, one of them observed. The other observes nothing.
-  Pairs alternate(core::Observer* observer) {
-    Training plain(*this, nullptr), observed(*this, observer);
-    Pairs pairs;
-    for (int i = -kWarmUp; i < kPairs; ++i) {
-      const int batch = (i + kWarmUp) % (kMostSteps + kWarmUp);
-      const double without = plain.step(batch), with = observed.step(batch);
-      if (i < 0) continue;
-      pairs.without.push_back(without);
-      pairs.added.push_back(with - without);
+  /// One training, observed for a turn and left alone for the next. (Two trainings have their memory in
+  /// different places: an unobserved one beside another unobserved one took up to 2 % more or less.)
+  Alternated alternate(core::Observer* observer) {
+    Training training(*this, observer);
+    Alternated seconds;
+    std::vector<double> ignored;
+    training.turn(observer, ignored);
+    for (int i = 0; i < kTurns; ++i) {
+      training.turn(observer, seconds.with);
+      training.turn(nullptr, seconds.without);
     }
-    return pairs;
+    return seconds;
   }
-  Pairs alternate(const Way& way) {
+  Alternated alternate(const Way& way) {
     auto recorder = start(way);
-    const Pairs pairs = alternate(recorder.get());
+    const Alternated seconds = alternate(recorder.get());
     require(recorder->finish({.state = "finished"}));
     require(recorder->status());
-    return pairs;
+    return seconds;
   }
 
   /// Its recording stays until the next one.
@@ -170,6 +174,11 @@ class Bench {
           m_context(observer, bench.m_threads),
           m_loss(bench.m_model.build(m_graph, {.batch = bench.m_model.batch, .size = bench.m_model.size})),
           m_trainer(m_context, m_graph, m_loss, bench.m_model.optimizer) {}
+    void turn(core::Observer* observer, std::vector<double>& seconds) {
+      m_context.watching = observer;
+      step(0);
+      for (int i = 1; i < kTurnSteps; ++i) seconds.push_back(step(i));
+    }
     double step(int batch) {
       const double begin = now();
       m_trainer.step(m_bench.m_batches[static_cast<std::size_t>(batch)]);
@@ -224,14 +233,14 @@ Reads randomReads(const fs::path& run) {
   return reads;
 }
 
-const std::vector<Way> kWays = {
+std::vector<Way> ways = {
     {"stats", dump::Policy::kStats},
     {"record", dump::Policy::kRecord},
-    {"full, raw", dump::Policy::kFull, false},
+    {"full, raw", dump::Policy::kFull, false, dump::RowPath::kTeam},
     {"full, raw, by a thread", dump::Policy::kFull, false, dump::RowPath::kBackground},
-    {"full, raw, --max-size full", dump::Policy::kFull, false, dump::RowPath::kAuto, true},
-    {"full, compressed, --max-size full", dump::Policy::kFull, true, dump::RowPath::kAuto, true},
-    {"full, compressed", dump::Policy::kFull, true}};
+    {"full, raw, --max-size full", dump::Policy::kFull, false, dump::RowPath::kTeam, true},
+    {"full, compressed, --max-size full", dump::Policy::kFull, true, dump::RowPath::kTeam, true},
+    {"full, compressed", dump::Policy::kFull, true, dump::RowPath::kTeam}};
 
 void printStages(const dump::RecordingTimes& times, int steps) {
   for (std::size_t i = 0; i < dump::kStages; ++i) {
@@ -263,42 +272,42 @@ void printReads(Bench& bench) {
 /// What statistics and hashes add, against one memory read of as many bytes.
 void measureLight(Bench& bench) {
   std::vector<double> reads;
-  for (int i = 0; i < kPairs; ++i) reads.push_back(bench.memoryReadSeconds());
-  const double memory = median(reads);
+  for (int i = 0; i < kTurns * kTurnSteps; ++i) reads.push_back(bench.memoryReadSeconds());
+  const double memory = quartile(reads);
   Reader reader(bench.threads());
-  const Pairs nothing = bench.alternate(nullptr), reading = bench.alternate(&reader);
-  const double step = median(nothing.without);
-  const auto print = [&](const std::string& name, const Pairs& pairs) {
-    const double adds = median(pairs.added), of = median(pairs.without);
+  const Alternated nothing = bench.alternate(nullptr), reading = bench.alternate(&reader);
+  const double step = nothing.step();
+  const auto print = [&](const std::string& name, const Alternated& seconds) {
+    const double adds = seconds.adds(), of = seconds.step();
     row(name.c_str(), adds * 1e3, "ms",
         (times(adds / memory, "the memory read") + ", " + times((of + adds) / of, "the step")).c_str());
   };
-  std::printf("medians of %d pairs of steps, with and without\n", kPairs);
+  std::printf("lower quartiles of %d turns of %d steps with, and as many without\n", kTurns, kTurnSteps - 1);
   row("step, recording off", step * 1e3, "ms", "");
   row("one memory read of as many bytes", memory * 1e3, "ms", times(memory / step, "the step").c_str());
-  print("a second training without recording adds", nothing);
+  print("nothing (how exact this is) adds", nothing);
   print("reading every tensor where it is adds", reading);
-  for (const Way& way : kWays)
+  for (const Way& way : ways)
     if (way.policy != dump::Policy::kFull) print(way.name + " adds", bench.alternate(way));
 }
 
 /// What writing everything adds, against write() of the same bytes.
 void measureFull(Bench& bench) {
   Seconds off, write;
-  std::map<std::string, Measured> ways;
+  std::map<std::string, Measured> measurements;
   for (int i = 0; i < kRounds; ++i) {
     bench.train(nullptr, off);
     bench.write(write);
-    for (const Way& way : kWays)
-      if (!way.isFull || i < kLongRounds) bench.record(way, ways[way.name]);
+    for (const Way& way : ways)
+      if (!way.isFull || i < kLongRounds) bench.record(way, measurements[way.name]);
   }
   const double writeAdds = write.round - off.round;
   std::printf("least of %d rounds of %d steps\n", kRounds, bench.steps());
   row("step, recording off", off.round * 1e3, "ms", "");
   row("write() of every tensor adds", writeAdds * 1e3, "ms",
       times(write.round / off.round, "the step").c_str());
-  for (const Way& way : kWays) {
-    const Measured& measured = ways[way.name];
+  for (const Way& way : ways) {
+    const Measured& measured = measurements[way.name];
     if (way.policy == dump::Policy::kFull) {
       const double adds = measured.round - off.round;
       row((way.name + " adds").c_str(), adds * 1e3, "ms",
@@ -311,12 +320,13 @@ void measureFull(Bench& bench) {
   }
 }
 
-void measure(Bench& bench) {
+void measure(Bench& bench, bool lightOnly) {
   std::printf("%s, batch %lld, %d threads, %.0f MB of tensors a step; to %s\n\n",
               std::string(bench.model().name).c_str(), static_cast<long long>(bench.model().batch),
               bench.threads(), static_cast<double>(bench.bytesPerStep()) / 1e6,
               bench.folder().parent_path().c_str());
   measureLight(bench);
+  if (lightOnly) return;
   measureFull(bench);
   printReads(bench);
   std::printf("\n");
@@ -327,8 +337,12 @@ void measure(Bench& bench) {
 int main(int argc, char** argv) {
   core::restartWithPatientThreads(argv);
   std::vector<std::string> names(argv + 1, argv + argc);
+  const bool lightOnly = std::erase(names, "--light") > 0;
   if (names.empty()) names = {"alexnet", "gpt"};
   const char* where = std::getenv("MSDBG_BENCH_DIR");
+  if (where)
+    ways.push_back(
+        {"full, raw, past the page cache", dump::Policy::kFull, false, dump::RowPath::kTeamDirect});
   const fs::path parent = where ? where : fs::exists("/dev/shm") ? "/dev/shm" : "/tmp";
   const fs::path folder = parent / ("msdbg_bench_" + std::to_string(getpid()));
   fs::create_directories(folder);
@@ -336,7 +350,7 @@ int main(int argc, char** argv) {
     const core::ModelInfo* model = core::findModel(name);
     if (!model) fail("unknown model '" + name + "'");
     Bench bench(*model, folder);
-    measure(bench);
+    measure(bench, lightOnly);
   }
   fs::remove_all(folder);
   return 0;

@@ -38,12 +38,18 @@ inline double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+inline double quartile(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 4];
+}
+
 /// One rank, no signals, and whichever observer the measurement wants.
 class BenchContext : public core::RunContext {
  public:
-  BenchContext(core::Observer* observer, int threads) : m_observer(observer), m_threads(threads) {}
+  BenchContext(core::Observer* observer, int threads) : watching(observer), m_threads(threads) {}
+  core::Observer* watching;
   core::Communicator& communicator() override { return *m_communicator; }
-  core::Observer* observer() override { return m_observer; }
+  core::Observer* observer() override { return watching; }
   std::uint64_t seed() const override { return 1; }
   int threads() const override { return m_threads; }
   const std::vector<core::FaultSpec>& faults() const override { return m_faults; }
@@ -52,7 +58,6 @@ class BenchContext : public core::RunContext {
 
  private:
   std::unique_ptr<core::Communicator> m_communicator = core::makeLocalCommunicator();
-  core::Observer* m_observer;
   int m_threads;
   std::vector<core::FaultSpec> m_faults;
 };

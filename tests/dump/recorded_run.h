@@ -35,6 +35,7 @@ struct Recording {
   std::optional<core::TensorId> interruptedBefore = {};  // one more iteration, incomplete
   dump::RunEnd end{.state = "finished"};
   dump::RowPath rows = dump::RowPath::kAuto;
+  dump::WayTrial::Pace pace = {};
 };
 /// Records into the folder (made with run.json where missing). Throws what went wrong.
 void record(const std::filesystem::path& run, const core::Graph& graph,

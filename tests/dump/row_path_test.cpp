@@ -1,5 +1,5 @@
-// The two ways a value takes to its segment: through memory, or straight to the file by training's own
-// threads.
+// The ways a value takes to its segment: through memory, or straight to the file by training's own threads;
+// through the page cache or past it.
 #include <hdf5.h>
 #include <sys/stat.h>
 
@@ -20,6 +20,9 @@ namespace {
 
 const core::Rank kRank0{0};
 constexpr std::int64_t kElements = 300'000;  // 1.2 MB: a row with chunks of its own, its last block not whole
+
+constexpr RowPath kEveryWay[] = {RowPath::kTeam, RowPath::kBackground, RowPath::kTeamDirect,
+                                 RowPath::kBackgroundDirect};
 
 core::Tensor noise(std::int64_t seed) {
   std::vector<float> values(kElements);
@@ -80,9 +83,9 @@ std::vector<std::string> temporaries(const fs::path& run) {
 
 }  // namespace
 
-TEST_CASE("Both ways record the same: every dtype, small, large and compressed tensors") {
+TEST_CASE("All ways record the same: every dtype, small, large and compressed tensors") {
   const core::Graph graph = test::smallGraph(true);
-  for (const RowPath rows : {RowPath::kTeam, RowPath::kBackground}) {
+  for (const RowPath rows : kEveryWay) {
     const test::TempDir folder;
     test::record(folder / "run", graph, {}, {.iterations = 4, .rows = rows});
     CHECK(temporaries(folder / "run").empty());
@@ -93,14 +96,14 @@ TEST_CASE("Both ways record the same: every dtype, small, large and compressed t
   }
 }
 
-TEST_CASE("A row of several chunks, the last filled up, goes both ways") {
+TEST_CASE("A row of several chunks, the last filled up, goes all ways") {
   core::Graph graph("network");
   core::TensorInfo huge;
   huge.name = "network/huge";
   huge.shape = {3, 1001, 1500};
   huge.role = core::TensorRole::kConstant;
   graph.addSource(huge);
-  for (const RowPath rows : {RowPath::kTeam, RowPath::kBackground}) {
+  for (const RowPath rows : kEveryWay) {
     const test::TempDir folder;
     test::record(folder / "run", graph, {}, {.iterations = 2, .rows = rows});
     auto reader = openRun(folder / "run");
@@ -109,8 +112,20 @@ TEST_CASE("A row of several chunks, the last filled up, goes both ways") {
   }
 }
 
+TEST_CASE("A run whose way of writing changes all the time is as any other") {
+  const core::Graph graph = test::smallGraph(true);
+  const test::TempDir folder;
+  const dump::WayTrial::Pace pace{.iterations = 1, .skipped = 0, .turn = {}, .valid = {}};
+  test::record(folder / "run", graph, {}, {.iterations = 40, .pace = pace});
+  CHECK(temporaries(folder / "run").empty());
+  auto reader = openRun(folder / "run");
+  for (std::int64_t i = 0; i < 40; ++i) CHECK(test::firstDifference(*reader, 0, i) == "");
+  CHECK(reader->verify({}, {}).empty());
+  CHECK(dump::parseJournal(test::readText(folder / "run/rank_0/journal")).segments.size() > 5);
+}
+
 TEST_CASE("Nothing is compressed when that is not wanted") {
-  for (const RowPath rows : {RowPath::kTeam, RowPath::kBackground}) {
+  for (const RowPath rows : kEveryWay) {
     const test::TempDir folder;
     dump::RecordOptions options;
     options.compress = false;
@@ -129,7 +144,7 @@ TEST_CASE("Nothing is compressed when that is not wanted") {
 TEST_CASE("Equal values of one segment are stored once, and read as often as they were recorded") {
   const core::Graph graph = graphOf({"network/a", "network/b", "network/c"});
   const core::Tensor same = noise(1);
-  for (const RowPath rows : {RowPath::kTeam, RowPath::kBackground}) {
+  for (const RowPath rows : kEveryWay) {
     const test::TempDir folder;
     auto recorder = startRecorder(folder / "run", graph, rows);
     for (std::int64_t i = 0; i < 3; ++i) {

@@ -1,6 +1,8 @@
 // The contract of the passes (DESIGN.md, "Determinism"): whichever are on, and whoever observes, parameters
 // and everything an observer sees have the same bits.
 #include <catch2/catch.hpp>
+#include <map>
+#include <set>
 
 #include "core_engine/models/model.h"
 #include "core_engine/plan/pipeline.h"
@@ -15,23 +17,36 @@ namespace {
 
 constexpr int kIterations = 20, kFewIterations = 3, kFaultyIterations = 6, kThreads = 2;
 
-/// Keeps the hash of every tensor it is shown, in the order in which it is.
+/// Keeps the hash of every tensor it is shown: sources by their number, since who reads them first depends on
+/// the passes, then the others in the order in which they come.
 class HashingObserver : public Observer {
  public:
-  void graphReady(const Graph&) override {}
+  void graphReady(const Graph& graph) override { m_graph = &graph; }
   void iterationStarted(Iteration) override {}
   void tensorReady(Iteration, TensorId id, const Tensor& value, const Tensor* previous) override {
-    m_text += std::to_string(id.value) + " " + hashTensor(value).text() +
-              (previous ? " " + hashTensor(*previous).text() : "") + "\n";
+    const bool fresh = m_shown.insert(id.value).second;
+    const std::string line = std::to_string(id.value) + " " + hashTensor(value).text() +
+                             (previous ? " " + hashTensor(*previous).text() : "") +
+                             (fresh ? "\n" : " twice\n");
+    if (m_graph->tensor(id).isSource())
+      m_sources[id.value] = line;
+    else
+      m_text += line;
   }
   void iterationFinished(Iteration, const Scalars&) override {
+    for (const auto& [id, line] : m_sources) m_text += line;
     seen.push_back(hashBytes(std::as_bytes(std::span(m_text))).text());
     m_text.clear();
+    m_sources.clear();
+    m_shown.clear();
   }
   std::vector<std::string> seen;  // by iteration
 
  private:
+  const Graph* m_graph = nullptr;
   std::string m_text;
+  std::map<std::int64_t, std::string> m_sources;
+  std::set<std::int64_t> m_shown;
 };
 
 struct PassesRun : msdbg::test::PlainRun {
