@@ -319,16 +319,6 @@ BlockChange blockChange(DType dtype, const void* x, const void* previous, std::i
   return result;
 }
 
-void blockMomentsAndChange(DType dtype, const void* x, const void* previous, std::int64_t count, double rtol,
-                           double atol, const void* next, BlockMoments& moments, BlockChange& change) {
-  if (dtype == DType::Float32 &&
-      finiteMomentsAndChange(static_cast<const float*>(x), static_cast<const float*>(previous), count, rtol,
-                             atol, static_cast<const float*>(next), moments, change))
-    return;
-  moments = blockMoments(dtype, x, count, next);
-  change = blockChange(dtype, x, previous, count, rtol, atol);
-}
-
 BlockActivation blockActivation(DType dtype, const void* data, std::int64_t count, double start, double end) {
   if (dtype == DType::Float32) return floatActivation(static_cast<const float*>(data), count, start, end);
   BlockActivation result;

@@ -25,10 +25,6 @@ struct BlockChange {
 BlockChange blockChange(DType dtype, const void* x, const void* previous, std::int64_t count, double rtol,
                         double atol);
 
-/// Both; where that is possible in one pass.
-void blockMomentsAndChange(DType dtype, const void* x, const void* previous, std::int64_t count, double rtol,
-                           double atol, const void* next, BlockMoments& moments, BlockChange& change);
-
 struct BlockActivation {
   std::int64_t inRange = 0, active = 0;  // start <= x <= end; x > 0
 };

@@ -237,17 +237,6 @@ bool finiteChange(const float* x, const float* previous, std::int64_t count, dou
   return changeFrom(c, count, change);
 }
 
-bool finiteMomentsAndChange(const float* x, const float* previous, std::int64_t count, double rtol,
-                            double atol, const float* next, BlockMoments& moments, BlockChange& change) {
-  static const bool together = hasAvx512Kernels();
-  if (!together)
-    return finiteMoments(x, count, next, moments) && finiteChange(x, previous, count, rtol, atol, change);
-  FloatSums s;
-  FloatChange c;
-  floatSumsAndChangeAvx512(x, previous, count, rtol, atol, next, s, c);
-  return momentsFrom(s, x, count, moments) && changeFrom(c, count, change);
-}
-
 BlockActivation floatActivation(const float* data, std::int64_t count, double start, double end) {
   static const auto kernel = hasAvx512Kernels() ? floatActivationAvx512 : floatActivationPlain;
   BlockActivation result;

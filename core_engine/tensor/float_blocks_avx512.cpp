@@ -154,34 +154,6 @@ MSDBG_AVX512 void floatChangeAvx512(const float* x, const float* previous, std::
   out = folded(c);
 }
 
-MSDBG_AVX512 void floatSumsAndChangeAvx512(const float* x, const float* previous, std::int64_t count,
-                                           double rtol, double atol, const float* next, FloatSums& sums,
-                                           FloatChange& change) {
-  Sums s = noSums();
-  Changes c = {};
-  std::int64_t i = 0;
-  if (isWhole(count) && next)
-    for (; i < count; i += kLanes) {
-      _mm_prefetch(reinterpret_cast<const char*>(next + i), _MM_HINT_T1);
-      const Elements v = load(x + i);
-      add(v, s);
-      addChange(v, load(previous + i), rtol, atol, c);
-    }
-  for (; i + kLanes <= count; i += kLanes) {
-    const Elements v = load(x + i);
-    add(v, s);
-    addChange(v, load(previous + i), rtol, atol, c);
-  }
-  if (i < count) {
-    const __mmask16 lanes = lanesLeft(count - i);
-    const Elements v = loadSome(x + i, lanes);
-    add(v, s);
-    addChange(v, loadSome(previous + i, lanes), rtol, atol, c);
-  }
-  sums = folded(s);
-  change = folded(c);
-}
-
 MSDBG_AVX512 void floatActivationAvx512(const float* data, std::int64_t count, float start, float end,
                                         BlockActivation& out) {
   const __m512 starts = _mm512_set1_ps(start), ends = _mm512_set1_ps(end);
@@ -229,11 +201,6 @@ void floatSumsAvx512(const float* data, std::int64_t count, const float* next, F
 }
 void floatChangeAvx512(const float* x, const float* previous, std::int64_t count, double rtol, double atol,
                        FloatChange& change) {
-  floatChangePlain(x, previous, count, rtol, atol, change);
-}
-void floatSumsAndChangeAvx512(const float* x, const float* previous, std::int64_t count, double rtol,
-                              double atol, const float*, FloatSums& sums, FloatChange& change) {
-  floatSumsPlain(x, count, nullptr, sums);
   floatChangePlain(x, previous, count, rtol, atol, change);
 }
 void floatActivationAvx512(const float* data, std::int64_t count, float start, float end,

@@ -18,9 +18,6 @@ namespace msdbg::core {
 bool finiteMoments(const float* data, std::int64_t count, const float* next, BlockMoments& moments);
 bool finiteChange(const float* x, const float* previous, std::int64_t count, double rtol, double atol,
                   BlockChange& change);
-/// Both in one pass; false as soon as one of them says so.
-bool finiteMomentsAndChange(const float* x, const float* previous, std::int64_t count, double rtol,
-                            double atol, const float* next, BlockMoments& moments, BlockChange& change);
 BlockActivation floatActivation(const float* data, std::int64_t count, double start, double end);
 
 /// The units whose elements lie together: a block begins `left` elements before the end of a run of unit
@@ -54,8 +51,6 @@ void floatChangePlain(const float* x, const float* previous, std::int64_t count,
                       FloatChange& change);
 bool hasAvx512Kernels();  // false: those below are the plain ones
 void floatSumsAvx512(const float* data, std::int64_t count, const float* next, FloatSums& sums);
-void floatSumsAndChangeAvx512(const float* x, const float* previous, std::int64_t count, double rtol,
-                              double atol, const float* next, FloatSums& sums, FloatChange& change);
 /// start and end: the first and the last float32 of the range.
 void floatActivationPlain(const float* data, std::int64_t count, float start, float end,
                           BlockActivation& out);

@@ -270,8 +270,8 @@ void BlockwiseObservation::add(std::size_t i, const void* previous) {
   const Block block = blockAt(*m_tensor, static_cast<std::int64_t>(i));
   m_hashes[i] = hashBlock({block.data, block.bytes});
   const void* next = i + 1 < m_hashes.size() ? block.data + kBlockBytes : nullptr;
-  blockMomentsAndChange(m_tensor->dtype(), block.data, previous, block.count, kChangeRtol, kChangeAtol, next,
-                        m_moments[i], m_changes[i]);
+  m_moments[i] = blockMoments(m_tensor->dtype(), block.data, block.count, next);
+  m_changes[i] = blockChange(m_tensor->dtype(), block.data, previous, block.count, kChangeRtol, kChangeAtol);
 }
 
 TensorObservation BlockwiseObservation::finish() {
