@@ -9,40 +9,10 @@
 #include "core_engine/distributed/communicator.h"
 #include "core_engine/graph/graph_text.h"
 #include "core_engine/plan/pipeline.h"
-#include "core_engine/runtime/layout_adapter.h"
-#include "core_engine/runtime/plan_memory.h"
-#include "core_engine/runtime/update_watch.h"
+#include "core_engine/runtime/compiled_steps.h"
 
 namespace msdbg::core {
-namespace {
-
-bool isFed(TensorRole role) {
-  return role == TensorRole::kInput || role == TensorRole::kLabel || role == TensorRole::kHyperparameter;
-}
-
-/// What training carries from step to step: a source that lies where it did.
-bool isCarried(const TensorInfo& info) { return info.isSource() && !isFed(info.role); }
-
-}  // namespace
-
 struct Executor::Impl {
-  struct Step {
-    const Node* node = nullptr;
-    How how = How::kRun;
-    KernelId id;                         // in the graph's table
-    std::unique_ptr<KernelImpl> kernel;  // none: the outputs are those of `shared`, or a group makes them
-    std::unique_ptr<GroupKernel> group;  // in place of `kernel`: of this node and its `members`
-    std::vector<KernelArgs> members;
-    std::vector<const Tensor*> inputs, shared;
-    std::vector<Tensor*> outputs;
-    std::vector<std::int64_t> starts;    // of the outputs in `shared`, in elements; none: 0
-    bool done = false;                   // kOnce: the outputs hold their values
-    std::vector<NodeId> again;           // to compute a second time before it
-    std::vector<Tensor> first, second;   // where the outputs lie each time; empty: they stay where they are
-    std::unique_ptr<UpdateWatch> watch;  // of what it writes in place; none: it does not
-    std::vector<TensorId> firstReads;    // sources that no step before it reads: an observer sees them now
-  };
-
   Graph& graph;
   ExecutorOptions options;
   std::vector<std::unique_ptr<Backend>> backends;  // own scratch memory that kernels use: outlives them
@@ -50,10 +20,7 @@ struct Executor::Impl {
   Plan plan;
   PlanMemory memory;
   std::shared_ptr<LayoutScratch> scratch = std::make_shared<LayoutScratch>();
-  std::shared_ptr<ReplacedBlocks> replaced;
-  std::vector<Step> steps;  // by NodeId
-  std::vector<TensorId>
-      given;  // sources that an observer sees at the start: inputs, and what no kernel reads
+  CompiledSteps compiled;
   std::vector<double> seconds;  // by KernelId; empty: profile off
   RunState state;
   std::vector<UpdateWish> wishes;  // by TensorId: of whoever observes the iteration
@@ -70,116 +37,8 @@ struct Executor::Impl {
     MSDBG_ASSIGN(plan,
                  makePlan(graph, {options.keep, faults.targets(), options.choices, backends.front().get()}));
     memory = PlanMemory::allocate(graph, plan, options.seed);
-    replaced = std::make_shared<ReplacedBlocks>(options.threads);
-    return compile();
-  }
-
-  Status compile() {
-    std::vector<std::string> names;
-    for (const PlanStep& planned : plan.steps) {
-      const Node& node = graph.node(planned.node);
-      Step step;
-      step.node = &node;
-      step.how = planned.how;
-      step.inputs = tensorsOf(planned.inputs);
-      step.shared = tensorsOf(planned.shares);
-      step.starts = planned.starts;
-      step.again = planned.again;
-      for (TensorId id : node.outputs) step.outputs.push_back(&memory.tensors[id.index()]);
-      if (std::ranges::any_of(node.outputs, [&](TensorId id) { return plan.inPlace[id.index()]; }))
-        step.watch = std::make_unique<UpdateWatch>(replaced);
-      takeTurns(step);
-      MSDBG_TRY(compileStep(planned, step));
-      names.push_back(step.group ? step.group->name() : step.kernel ? step.kernel->name() : "");
-      steps.push_back(std::move(step));
-    }
-    findFirstReads();
-    std::vector<KernelId> ids;
-    graph.setKernels(planKernels(plan, graph, names, &ids));
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      steps[i].id = ids[i];
-      for (const GroupMember& member : plan.steps[i].group) {
-        const Step& step = steps[member.node.index()];
-        steps[i].members.push_back({*step.node, step.inputs, step.outputs, state});
-      }
-    }
+    MSDBG_ASSIGN(compiled, compileSteps({graph, plan, memory, state, backends, scratch, options.threads}));
     return Ok{};
-  }
-
-  /// Who looks at a source right before a kernel reads it has it fetched for that kernel.
-  void findFirstReads() {
-    std::vector<bool> seen(graph.tensors().size(), false);
-    const auto take = [&](Step& step, const std::vector<TensorId>& ids) {
-      for (const TensorId id : ids)
-        if (isCarried(graph.tensor(id)) && !seen[id.index()]) {
-          seen[id.index()] = true;
-          step.firstReads.push_back(id);
-        }
-    };
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      take(steps[i], plan.steps[i].inputs);
-      take(steps[i], steps[i].node->inputs);
-      for (const GroupMember& member : plan.steps[i].group)
-        take(steps[i], plan.steps[member.node.index()].inputs);
-    }
-    for (const TensorInfo& info : graph.tensors())
-      if (info.isSource() && !seen[info.id.index()]) given.push_back(info.id);
-  }
-
-  Status compileStep(const PlanStep& planned, Step& step) {
-    if (planned.how == How::kGrouped || !planned.shares.empty()) return Ok{};
-    if (planned.group.empty()) {
-      MSDBG_ASSIGN(step.kernel, compileKernel(planned, *step.node));
-      return Ok{};
-    }
-    step.group = backends.front()->compileGroup(graph, planned.group, options.threads, plan.layouts);
-    if (step.group) return Ok{};
-    return Error(ErrorCode::kInternal, nodeWithLine(graph, *step.node) + ": no kernel for its group");
-  }
-
-  /// Where outputs lie that are computed twice.
-  void takeTurns(Step& step) const {
-    const auto moves = [&](TensorId id) { return memory.second[id.index()].valid(); };
-    if (std::ranges::none_of(step.node->outputs, moves)) return;
-    for (TensorId id : step.node->outputs) {
-      step.first.push_back(memory.tensors[id.index()]);
-      step.second.push_back(moves(id) ? memory.second[id.index()] : memory.tensors[id.index()]);
-    }
-  }
-
-  std::vector<const Tensor*> tensorsOf(const std::vector<TensorId>& ids) const {
-    std::vector<const Tensor*> found;
-    for (TensorId id : ids) found.push_back(&memory.tensors[id.index()]);
-    return found;
-  }
-
-  Result<std::unique_ptr<KernelImpl>> compileKernel(const PlanStep& planned, const Node& node) {
-    const std::vector<bool> inputs = blocked(planned.inputs), outputs = blocked(node.outputs);
-    const bool adapted = std::ranges::count(inputs, true) + std::ranges::count(outputs, true) > 0;
-    if (adapted && planned.inputs == node.inputs) {
-      Backend::Answer answer = backends.front()->compile(graph, node, options.threads, plan.layouts);
-      if (answer.kernel) return std::move(answer.kernel);
-    }
-    MSDBG_ASSIGN(std::unique_ptr<KernelImpl> kernel, compileRowMajor(node));
-    if (!adapted) return kernel;
-    return adaptLayouts(std::move(kernel), inputs, outputs, scratch);
-  }
-
-  std::vector<bool> blocked(const std::vector<TensorId>& ids) const {
-    std::vector<bool> flags;
-    for (const TensorId id : ids) flags.push_back(plan.layouts[id.index()] != Layout::kRowMajor);
-    return flags;
-  }
-
-  Result<std::unique_ptr<KernelImpl>> compileRowMajor(const Node& node) {
-    std::string reasons;
-    for (const auto& backend : backends) {
-      Backend::Answer answer = backend->compile(graph, node, options.threads);
-      if (answer.kernel) return std::move(answer.kernel);
-      reasons += (reasons.empty() ? "" : "; ") + backend->name() + ": " + answer.declined;
-    }
-    return Error(ErrorCode::kUnsupported,
-                 nodeWithLine(graph, node) + ": no kernel for " + node.opType + " (" + reasons + ")");
   }
 
   Status feed(const Feeds& feeds) {
@@ -222,7 +81,7 @@ struct Executor::Impl {
   Status runStep(Step& step, Observer* observer) {
     if (observer) reportSources(step.firstReads, *observer);
     if (step.how == How::kWatched && !observer) return Ok{};
-    for (const NodeId id : step.again) MSDBG_TRY(compute(steps[id.index()], true, observer));
+    for (const NodeId id : step.again) MSDBG_TRY(compute(compiled.steps[id.index()], true, observer));
     MSDBG_TRY(compute(step, false, observer));
     step.done = step.how == How::kOnce;
     if (!state.training) return Ok{};
@@ -272,7 +131,8 @@ struct Executor::Impl {
   Status runKernel(Step& step, Observer* observer) {
     if (observer) observer->kernelStarted(state.iteration, step.id);
     for (std::size_t i = 0; i < step.members.size(); ++i)
-      step.members[i].watch = watchOf(steps[plan.steps[step.node->id.index()].group[i].node.index()]);
+      step.members[i].watch =
+          watchOf(compiled.steps[plan.steps[step.node->id.index()].group[i].node.index()]);
     const auto start = std::chrono::steady_clock::now();
     const Status status =
         step.group ? step.group->run(step.members, observer != nullptr)
@@ -339,9 +199,9 @@ Status Executor::run(Iteration iteration, const Feeds& feeds, Observer* observer
   d.askAboutUpdates(observer);
   if (observer) {
     d.memory.allocateObserved(d.graph, d.plan);
-    d.reportSources(d.given, *observer);
+    d.reportSources(d.compiled.given, *observer);
   }
-  for (Impl::Step& step : d.steps) MSDBG_TRY(d.runStep(step, observer));
+  for (Step& step : d.compiled.steps) MSDBG_TRY(d.runStep(step, observer));
   d.advance();
   return Ok{};
 }
@@ -352,7 +212,7 @@ Status Executor::evaluate(const Feeds& feeds) {
   MSDBG_TRY(d.feed(feeds));
   omp_set_num_threads(d.options.threads);
   d.state.training = false;
-  for (Impl::Step& step : d.steps) {
+  for (Step& step : d.compiled.steps) {
     if (step.node->phase == Phase::kForward) MSDBG_TRY(d.runStep(step, nullptr));
   }
   return Ok{};
@@ -376,7 +236,7 @@ Status Executor::share(TensorId id, const Tensor& value) {
     return info.updateOf == id && m_impl->plan.inPlace[info.id.index()];
   };
   mine = std::ranges::any_of(m_impl->graph.tensors(), overwrites) ? value.clone() : value;
-  for (Impl::Step& step : m_impl->steps) step.done = false;  // it may be a constant that was computed with
+  for (Step& step : m_impl->compiled.steps) step.done = false;  // it may be a constant that was computed with
   return Ok{};
 }
 
