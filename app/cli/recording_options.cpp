@@ -133,6 +133,12 @@ void RecordingOptions::addOptions(CLI::App& app) {
   app.add_option("--compress", compress,
                  "auto: tensors of which a sample gets 1.8 times smaller (default); none: faster, larger")
       ->type_name("auto|none");
+  app.add_option(
+         "--write", write,
+         "who writes large values: training's threads (team) or a thread of its own, through the page "
+         "cache or past it (-direct); auto tries all after a minute and stays with the fastest "
+         "(default). With --on-hit always a thread")
+      ->type_name("auto|team|thread|team-direct|thread-direct");
   app.add_option("--buffer", buffer,
                  "memory of a rank for what is not on disk yet (512MiB); training then waits")
       ->type_name("BYTES");
@@ -179,6 +185,7 @@ Result<dump::RecordOptions> RecordingOptions::read() const {
   if (keepLast) record.keepLast = *keepLast;
   if (!compress.empty()) MSDBG_TRY(take(record.compress, "--compress", dump::compressFromName(compress)));
   if (!buffer.empty()) MSDBG_TRY(take(record.bufferBytes, "--buffer", core::parseBytes(buffer)));
+  if (!write.empty()) MSDBG_TRY(take(record.write, "--write", dump::writingWayFromName(write)));
   if (every) record.every = *every;
   if (watchdog) record.watchdogSeconds = *watchdog;
   MSDBG_TRY(readOnHit(*this, record.onHit));

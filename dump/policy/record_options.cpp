@@ -185,6 +185,9 @@ constexpr OptionKey kOptionKeys[] = {
      [](RecordOptions& options, const Json& json,
         const std::string&
             path) { options.compress = orMistake(compressFromName(textFrom(json, path)), path); }},
+    {"write", [](RecordOptions& options, const Json& json,
+                 const std::string&
+                     path) { options.write = orMistake(writingWayFromName(textFrom(json, path)), path); }},
     {"watchdog_seconds", [](RecordOptions& options, const Json& json, const std::string& path) {
        options.watchdogSeconds = secondsFrom(json, path);
      }}};
@@ -274,6 +277,7 @@ Json optionsToJson(const RecordOptions& options) {
                {"on_error", options.onErrorText()},
                {"buffer_bytes", options.bufferBytes},
                {"compress", options.compress ? "auto" : "none"},
+               {"write", writingWayName(options.write)},
                {"watchdog_seconds", options.watchdogSeconds},
                {"rules", Json::array()}};
   for (const Rule& rule : options.rules) json["rules"].push_back(ruleToJson(rule));

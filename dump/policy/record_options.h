@@ -12,6 +12,7 @@
 
 #include "dump/policy/on_hit.h"
 #include "dump/policy/rules.h"
+#include "dump/policy/writing_way.h"
 
 namespace msdbg::dump {
 
@@ -40,6 +41,7 @@ struct RecordOptions {
   OnError onError = OnError::kContinue;
   std::uint64_t bufferBytes = 512ull << 20;  // per rank
   bool compress = true;                      // where it pays; else nothing is
+  std::optional<WritingWay> write;           // large values; unset: whichever is found fastest
   double watchdogSeconds = 30;
   OnHit onHit;  // values only near hits
   std::string

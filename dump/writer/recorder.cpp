@@ -143,7 +143,7 @@ void Recorder::iterationStarted(core::Iteration iteration) {
   auto record = std::make_shared<IterationRecord>();
   record->beginsFile = impl.rows.iterationStarted(impl.pending);
   impl.pending.setSegmentBytes(impl.rows.mayCopy() ? impl.segmentInMemory : impl.segmentInFile);
-  impl.writing = impl.rows.writing();
+  impl.writing = impl.rows.chosen();
   record->iteration = iteration.value;
   record->plan = impl.plan;
   record->statistics.resize(impl.plan->graph.tensors().size());

@@ -1,7 +1,7 @@
 // Recorder: the Observer that writes one rank of a run folder (format: dump/FORMAT.md). Statistics, hashes
 // and copies are taken on the training thread; segments are built, written, fsynced and committed by one
 // background thread, the only one that calls HDF5. Where that is faster, large tensors are encoded by
-// training's own team and go straight to their file (RowPath). Training waits when more than
+// training's own team and go straight to their file (WayTrial). Training waits when more than
 // bufferBytes are pending or a finished iteration has been uncommitted for over a second. A failure of the
 // recorder never ends training: it is logged once, recording stops, status() tells.
 #pragma once
@@ -29,7 +29,6 @@ class Recorder : public core::Observer {
     int ranks = 1;
     int threads = 1;
     core::Communicator* communicator = nullptr;  // tells the other ranks of hits (--on-hit); outlives this
-    RowPath rows = RowPath::kAuto;
     WayTrial::Pace pace = {};
   };
   /// The run folder must exist; creates rank_R/ and its journal and takes the journal's lock.

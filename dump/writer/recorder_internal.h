@@ -47,7 +47,7 @@ struct Recorder::Impl {
   std::vector<core::GivenSource> given;  // what inputs of the next iteration were made from
   std::atomic<std::uint64_t> bytesWritten{0};
   const std::uint64_t segmentInMemory, segmentInFile;  // bytes that one is committed with
-  std::atomic<WritingWay> writing{};                   // large values
+  std::atomic<ChosenWay> writing{};                    // large values
   std::atomic<bool> wroteLarge{false};                 // there were any
   std::atomic<bool> onlyStatistics{false};             // one iteration is more than may be kept
   std::thread thread;
@@ -61,7 +61,7 @@ struct Recorder::Impl {
   }
   // Values of which most will be dropped (--on-hit) are not worth a file.
   std::vector<WritingWay> ways() const {
-    std::vector<WritingWay> all = waysToWrite(place.rows, place.threads, place.ranks, place.run);
+    std::vector<WritingWay> all = waysToWrite(options.write, place.threads, place.ranks, place.run);
     if (!hits) return all;
     for (WritingWay& way : all) way.inTeam = false;
     std::ranges::stable_sort(all, {}, &WritingWay::direct);

@@ -70,7 +70,7 @@ void Recorder::Impl::commit(const PendingIterations::Commit& segment) {
   std::vector<const IterationRecord*> records;
   for (const auto& record : segment.records) records.push_back(record.get());
   core::Status status = listHits();
-  const WritingWay way = writing;
+  const WritingWay way = writing.load().way;
   store.writeDirect(way.direct && !way.inTeam);
   if (status.ok()) status = store.commit(records);
   bytesWritten = store.bytesWritten();

@@ -39,10 +39,9 @@ int cores() {
 
 }  // namespace
 
-std::vector<WritingWay> waysToWrite(RowPath path, int threads, int ranks, const fs::path& folder) {
-  if (path != RowPath::kAuto)
-    return {{path == RowPath::kTeam || path == RowPath::kTeamDirect,
-             path == RowPath::kTeamDirect || path == RowPath::kBackgroundDirect}};
+std::vector<WritingWay> waysToWrite(const std::optional<WritingWay>& wanted, int threads, int ranks,
+                                    const fs::path& folder) {
+  if (wanted) return {*wanted};
   static const int available = cores();  // before a library binds this thread
   const bool inTeam = threads * std::max(ranks, 1) >= available;
   std::vector<WritingWay> ways = {{inTeam, false}, {!inTeam, false}};

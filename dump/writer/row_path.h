@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,10 +19,10 @@
 
 namespace msdbg::dump {
 
-enum class RowPath { kAuto, kTeam, kBackground, kTeamDirect, kBackgroundDirect };
-/// The ways to try, what is thought best first: of kAuto in the team unless a core is free beside those that
-/// the ranks compute with, through the page cache. Past it is not tried where the folder lies in memory.
-std::vector<WritingWay> waysToWrite(RowPath path, int threads, int ranks,
+/// The ways to try: the one that is wanted, or all, what is thought best first: in the team unless a core is
+/// free beside those that the ranks compute with, through the page cache. Past it is not tried where the
+/// folder lies in memory.
+std::vector<WritingWay> waysToWrite(const std::optional<WritingWay>& wanted, int threads, int ranks,
                                     const std::filesystem::path& folder);
 
 class RowTaker {
@@ -39,6 +40,7 @@ class RowTaker {
   bool iterationStarted(PendingIterations& pending);
   /// How the iteration's rows are written.
   const WritingWay& writing() const { return m_trial.way(); }
+  ChosenWay chosen() const { return m_trial.chosen(); }
   bool mayCopy() const { return m_trial.mayCopy(); }  // in this iteration, or those that follow soon
   /// `blocks`: the hashes of the value's 64 KiB blocks. `judgedAs`: whose trial says whether compressing
   /// pays; a parameter and what an update makes of it are one, so that equal values are stored alike, and

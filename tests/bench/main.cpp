@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,7 @@ struct Way {
   std::string name;
   dump::Policy policy = dump::Policy::kFull;
   bool compress = false;
-  dump::RowPath rows = dump::RowPath::kAuto;
+  std::optional<dump::WritingWay> write = {};
   bool isFull = false;  // --max-size has room for twice the steps that are measured, and was full before
 };
 
@@ -134,8 +135,8 @@ class Bench {
     info.model = std::string(m_model.name);
     info.policy = options;
     require(dump::writeRunInfo(run, info));
-    return require(dump::Recorder::create(
-        {.run = run, .rank = core::Rank(0), .threads = m_threads, .rows = way.rows}, options));
+    return require(
+        dump::Recorder::create({.run = run, .rank = core::Rank(0), .threads = m_threads}, options));
   }
 
   int warmUpOf(const Way& way) const { return kWarmUp + (way.isFull ? 4 * m_steps : 0); }
@@ -233,14 +234,14 @@ Reads randomReads(const fs::path& run) {
   return reads;
 }
 
-std::vector<Way> ways = {
-    {"stats", dump::Policy::kStats},
-    {"record", dump::Policy::kRecord},
-    {"full, raw", dump::Policy::kFull, false, dump::RowPath::kTeam},
-    {"full, raw, by a thread", dump::Policy::kFull, false, dump::RowPath::kBackground},
-    {"full, raw, --max-size full", dump::Policy::kFull, false, dump::RowPath::kTeam, true},
-    {"full, compressed, --max-size full", dump::Policy::kFull, true, dump::RowPath::kTeam, true},
-    {"full, compressed", dump::Policy::kFull, true, dump::RowPath::kTeam}};
+constexpr dump::WritingWay kTeam{.inTeam = true}, kThread{};
+std::vector<Way> ways = {{"stats", dump::Policy::kStats},
+                         {"record", dump::Policy::kRecord},
+                         {"full, raw", dump::Policy::kFull, false, kTeam},
+                         {"full, raw, by a thread", dump::Policy::kFull, false, kThread},
+                         {"full, raw, --max-size full", dump::Policy::kFull, false, kTeam, true},
+                         {"full, compressed, --max-size full", dump::Policy::kFull, true, kTeam, true},
+                         {"full, compressed", dump::Policy::kFull, true, kTeam}};
 
 void printStages(const dump::RecordingTimes& times, int steps) {
   for (std::size_t i = 0; i < dump::kStages; ++i) {
@@ -341,8 +342,8 @@ int main(int argc, char** argv) {
   if (names.empty()) names = {"alexnet", "gpt"};
   const char* where = std::getenv("MSDBG_BENCH_DIR");
   if (where)
-    ways.push_back(
-        {"full, raw, past the page cache", dump::Policy::kFull, false, dump::RowPath::kTeamDirect});
+    ways.push_back({"full, raw, past the page cache", dump::Policy::kFull, false,
+                    dump::WritingWay{.inTeam = true, .direct = true}});
   const fs::path parent = where ? where : fs::exists("/dev/shm") ? "/dev/shm" : "/tmp";
   const fs::path folder = parent / ("msdbg_bench_" + std::to_string(getpid()));
   fs::create_directories(folder);

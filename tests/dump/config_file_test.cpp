@@ -43,7 +43,8 @@ TEST_CASE("A config file says the same as flags and rules") {
     // comments are allowed
     "$schema": "recording.schema.json",
     "policy": "none", "tensors": ["a", "b*"], "iterations": "0,2-4,100-", "every": 2,
-    "max_bytes": "10GB", "buffer_bytes": 1000, "compress": "none", "watchdog_seconds": 2.5,
+    "max_bytes": "10GB", "buffer_bytes": 1000, "compress": "none", "write": "thread-direct",
+    "watchdog_seconds": 2.5,
     "rules": [
       {"tensors": "grad(*)", "policy": "full", "every": 10},
       {"policy": "stats", "kind": ["weight", "loss"], "op": "Conv*", "dtype": ["float32"], /* and */
@@ -57,6 +58,7 @@ TEST_CASE("A config file says the same as flags and rules") {
   CHECK(options->tensors == std::vector<std::string>{"a", "b*"});
   CHECK(options->iterations.text() == "0,2-4,100-");
   CHECK(options->every == 2);
+  CHECK(options->write == dump::WritingWay{.direct = true});
   CHECK(options->maxBytes == 10'000'000'000u);
   CHECK(options->bufferBytes == 1000);
   CHECK_FALSE(options->compress);

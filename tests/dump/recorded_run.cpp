@@ -130,8 +130,7 @@ void record(const std::filesystem::path& run, const core::Graph& graph, const du
             const Recording& recording) {
   if (!std::filesystem::exists(run / "run.json")) writeInfo(run, recording.ranks);
   auto recorder = dump::Recorder::create(
-      {run, core::Rank(recording.rank), recording.ranks, 1, nullptr, recording.rows, recording.pace},
-      options);
+      {run, core::Rank(recording.rank), recording.ranks, 1, nullptr, recording.pace}, options);
   if (!recorder.ok()) throw std::runtime_error(recorder.error().message());
   (*recorder)->graphReady(graph);
   for (std::int64_t i = 0; i < recording.iterations; ++i) {

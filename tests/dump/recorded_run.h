@@ -34,7 +34,6 @@ struct Recording {
   bool commitEach = false;                               // one segment an iteration
   std::optional<core::TensorId> interruptedBefore = {};  // one more iteration, incomplete
   dump::RunEnd end{.state = "finished"};
-  dump::RowPath rows = dump::RowPath::kAuto;
   dump::WayTrial::Pace pace = {};
 };
 /// Records into the folder (made with run.json where missing). Throws what went wrong.

@@ -12,7 +12,7 @@
 #include "tests/dump/recorded_run.h"
 
 using namespace msdbg;
-using dump::RowPath;
+using dump::WritingWay;
 using test::openRun;
 namespace fs = std::filesystem;
 
@@ -21,8 +21,8 @@ namespace {
 const core::Rank kRank0{0};
 constexpr std::int64_t kElements = 300'000;  // 1.2 MB: a row with chunks of its own, its last block not whole
 
-constexpr RowPath kEveryWay[] = {RowPath::kTeam, RowPath::kBackground, RowPath::kTeamDirect,
-                                 RowPath::kBackgroundDirect};
+constexpr WritingWay kTeam{.inTeam = true};
+constexpr WritingWay kEveryWay[] = {kTeam, {}, {.inTeam = true, .direct = true}, {.direct = true}};
 
 core::Tensor noise(std::int64_t seed) {
   std::vector<float> values(kElements);
@@ -46,11 +46,17 @@ core::Graph graphOf(std::initializer_list<const char*> names) {
   return graph;
 }
 
-std::unique_ptr<dump::Recorder> startRecorder(const fs::path& run, const core::Graph& graph, RowPath rows,
-                                              const dump::RecordOptions& options = {}) {
+dump::RecordOptions written(WritingWay way) {
+  dump::RecordOptions options;
+  options.write = way;
+  return options;
+}
+
+std::unique_ptr<dump::Recorder> startRecorder(const fs::path& run, const core::Graph& graph, WritingWay way,
+                                              dump::RecordOptions options = {}) {
+  options.write = way;
   test::writeInfo(run);
-  auto recorder =
-      dump::Recorder::create({.run = run, .rank = kRank0, .threads = 2, .rows = rows}, options).orThrow();
+  auto recorder = dump::Recorder::create({.run = run, .rank = kRank0, .threads = 2}, options).orThrow();
   recorder->graphReady(graph);
   return recorder;
 }
@@ -85,9 +91,9 @@ std::vector<std::string> temporaries(const fs::path& run) {
 
 TEST_CASE("All ways record the same: every dtype, small, large and compressed tensors") {
   const core::Graph graph = test::smallGraph(true);
-  for (const RowPath rows : kEveryWay) {
+  for (const WritingWay way : kEveryWay) {
     const test::TempDir folder;
-    test::record(folder / "run", graph, {}, {.iterations = 4, .rows = rows});
+    test::record(folder / "run", graph, written(way), {.iterations = 4});
     CHECK(temporaries(folder / "run").empty());
     auto reader = openRun(folder / "run");
     for (std::int64_t i = 0; i < 4; ++i) CHECK(test::firstDifference(*reader, 0, i) == "");
@@ -103,9 +109,9 @@ TEST_CASE("A row of several chunks, the last filled up, goes all ways") {
   huge.shape = {3, 1001, 1500};
   huge.role = core::TensorRole::kConstant;
   graph.addSource(huge);
-  for (const RowPath rows : kEveryWay) {
+  for (const WritingWay way : kEveryWay) {
     const test::TempDir folder;
-    test::record(folder / "run", graph, {}, {.iterations = 2, .rows = rows});
+    test::record(folder / "run", graph, written(way), {.iterations = 2});
     auto reader = openRun(folder / "run");
     for (std::int64_t i = 0; i < 2; ++i) CHECK(test::firstDifference(*reader, 0, i) == "");
     CHECK(reader->verify({}, {}).empty());
@@ -115,7 +121,7 @@ TEST_CASE("A row of several chunks, the last filled up, goes all ways") {
 TEST_CASE("A run whose way of writing changes all the time is as any other") {
   const core::Graph graph = test::smallGraph(true);
   const test::TempDir folder;
-  const dump::WayTrial::Pace pace{.iterations = 1, .skipped = 0, .turn = {}, .valid = {}};
+  const dump::WayTrial::Pace pace{.before = {}, .iterations = 1, .skipped = 0, .turn = {}, .valid = {}};
   test::record(folder / "run", graph, {}, {.iterations = 40, .pace = pace});
   CHECK(temporaries(folder / "run").empty());
   auto reader = openRun(folder / "run");
@@ -125,11 +131,12 @@ TEST_CASE("A run whose way of writing changes all the time is as any other") {
 }
 
 TEST_CASE("Nothing is compressed when that is not wanted") {
-  for (const RowPath rows : kEveryWay) {
+  for (const WritingWay way : kEveryWay) {
     const test::TempDir folder;
     dump::RecordOptions options;
     options.compress = false;
-    test::record(folder / "run", test::smallGraph(true), options, {.iterations = 2, .rows = rows});
+    options.write = way;
+    test::record(folder / "run", test::smallGraph(true), options, {.iterations = 2});
     CHECK(test::firstDifference(*openRun(folder / "run"), 0, 1) == "");
     const hid_t file = H5Fopen(onlySegment(folder / "run").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
     const hid_t dataset = H5Dopen2(file, "/tensor/network/Sparse-op1:0", H5P_DEFAULT);
@@ -144,9 +151,9 @@ TEST_CASE("Nothing is compressed when that is not wanted") {
 TEST_CASE("Equal values of one segment are stored once, and read as often as they were recorded") {
   const core::Graph graph = graphOf({"network/a", "network/b", "network/c"});
   const core::Tensor same = noise(1);
-  for (const RowPath rows : kEveryWay) {
+  for (const WritingWay way : kEveryWay) {
     const test::TempDir folder;
-    auto recorder = startRecorder(folder / "run", graph, rows);
+    auto recorder = startRecorder(folder / "run", graph, way);
     for (std::int64_t i = 0; i < 3; ++i) {
       recorder->iterationStarted(core::Iteration(i));
       recorder->tensorReady(core::Iteration(i), core::TensorId(0), same, nullptr);
@@ -173,7 +180,7 @@ TEST_CASE("Equal values of one segment are stored once, and read as often as the
 TEST_CASE("A segment that is committed in the middle of an iteration takes nothing of it away") {
   const test::TempDir folder;
   const core::Graph graph = graphOf({"network/a", "network/b"});
-  auto recorder = startRecorder(folder / "run", graph, RowPath::kTeam);
+  auto recorder = startRecorder(folder / "run", graph, kTeam);
   const auto tensor = [&](std::int64_t i, std::int64_t id) {
     recorder->tensorReady(core::Iteration(i), core::TensorId(id), noise(2 * i + id), nullptr);
   };
@@ -203,7 +210,7 @@ TEST_CASE("An iteration for which a segment has no room begins the next file, an
   constexpr std::uint64_t kIterationBytes = 2 * kElements * sizeof(float);
   dump::RecordOptions options;
   options.maxBytes = 10 * kIterationBytes;  // a quarter, two and a half iterations, is a segment
-  auto recorder = startRecorder(folder / "run", graph, RowPath::kTeam, options);
+  auto recorder = startRecorder(folder / "run", graph, kTeam, options);
   for (std::int64_t i = 0; i < 8; ++i) {
     recorder->iterationStarted(core::Iteration(i));
     for (std::int64_t id = 0; id < 2; ++id)
@@ -220,7 +227,7 @@ TEST_CASE("Whether a tensor is compressed changes between segments only, and beg
   const test::TempDir folder;
   const core::Graph graph = graphOf({"network/a"});
   const auto start = std::chrono::steady_clock::now();
-  auto recorder = startRecorder(folder / "run", graph, RowPath::kTeam);
+  auto recorder = startRecorder(folder / "run", graph, kTeam);
   for (std::int64_t i = 0; i < 130; ++i) {  // more than twice what a trial holds for
     core::Tensor value = noise(i);
     if (i % 80 > 40) std::ranges::fill(value.data<float>(), static_cast<float>(i));
@@ -239,7 +246,7 @@ TEST_CASE("Whether a tensor is compressed changes between segments only, and beg
 TEST_CASE("A flipped byte is found in what went straight to the file, and in the room between") {
   const test::TempDir folder;
   const core::Graph graph = graphOf({"network/a", "network/b"});
-  auto recorder = startRecorder(folder / "run", graph, RowPath::kTeam);
+  auto recorder = startRecorder(folder / "run", graph, kTeam);
   recorder->iterationStarted(core::Iteration(0));
   recorder->tensorReady(core::Iteration(0), core::TensorId(0), noise(1), nullptr);
   recorder->tensorReady(core::Iteration(0), core::TensorId(1), noise(2), nullptr);
@@ -283,7 +290,7 @@ TEST_CASE("A file of rows writes equal chunks once and takes none after it was t
 
 TEST_CASE("The journal says where the time went, and readers that do not know the line skip it") {
   const test::TempDir folder;
-  test::record(folder / "run", test::smallGraph(true), {}, {.iterations = 3, .rows = RowPath::kTeam});
+  test::record(folder / "run", test::smallGraph(true), written(kTeam), {.iterations = 3});
   const std::string text = test::readText(folder / "run/rank_0/journal");
   const dump::Journal journal = dump::parseJournal(text);
   REQUIRE(journal.timing);

@@ -109,12 +109,13 @@ TEST_CASE("One spare file is kept at most, none under two names, and none afterw
 
 TEST_CASE("A recording beyond --max-size uses its files again, and every byte of it verifies") {
   const core::Graph graph = test::smallGraph(true);
-  for (const dump::RowPath rows : {dump::RowPath::kTeam, dump::RowPath::kBackground}) {
+  for (const bool inTeam : {true, false}) {
     const test::TempDir folder;
     dump::RecordOptions options;
     options.compress = false;
+    options.write = {.inTeam = inTeam};
     options.maxBytes = 12'000'000;  // some six iterations
-    test::record(folder / "run", graph, options, {.iterations = 40, .commitEach = true, .rows = rows});
+    test::record(folder / "run", graph, options, {.iterations = 40, .commitEach = true});
     auto reader = test::openRun(folder / "run");
     CHECK(reader->verify({}, {}).empty());
     CHECK(test::firstDifference(*reader, 0, 39) == "");

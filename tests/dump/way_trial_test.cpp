@@ -5,16 +5,19 @@
 #include <cstring>
 
 #include "dump/writer/row_file.h"
+#include "dump/writer/row_path.h"
 #include "tests/dump/recorded_run.h"
 
 using namespace msdbg;
 using dump::WayTrial;
 using dump::WritingWay;
+using namespace Catch::Matchers;
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
 namespace {
 
+constexpr WayTrial::Pace kAtOnce{.before = 0s};
 const std::vector<WritingWay> kWays = {{true, false}, {false, false}, {true, true}};
 
 /// What an iteration takes each way; the order of the ways that were used until one stays.
@@ -41,8 +44,10 @@ std::vector<std::byte> pattern(std::size_t bytes, unsigned seed) {
 
 TEST_CASE("Every way is tried twice, in turns, and the fastest stays") {
   for (const std::size_t fastest : {0u, 1u, 2u}) {
-    WayTrial trial(kWays, {});
+    WayTrial trial(kWays, kAtOnce);
+    trial.next(1s, true);
     CHECK(trial.mayCopy());
+    CHECK_THAT(trial.chosen().text(), EndsWith(" (still being tried)"));
     std::vector<WayTrial::Clock::duration> takes(3, 200ms);
     takes[fastest] = 150ms;
     std::vector<std::size_t> expected = {0, 1, 2, 0, 1, 2};
@@ -50,11 +55,13 @@ TEST_CASE("Every way is tried twice, in turns, and the fastest stays") {
     CHECK(waysTried(trial, takes, 200) == expected);
     CHECK(trial.way() == kWays[fastest]);
     CHECK(trial.mayCopy() == !kWays[fastest].inTeam);
+    CHECK(trial.chosen().text() == kWays[fastest].text() + " (found fastest)");
   }
 }
 
 TEST_CASE("The first iterations of a turn and a single disturbance do not decide") {
-  WayTrial trial(kWays, {.iterations = 4, .skipped = 2, .turn = 0s});
+  WayTrial trial(kWays, {.before = 0s, .iterations = 4, .skipped = 2, .turn = 0s});
+  trial.next(1s, true);
   for (int i = 0; i < 24; ++i) {
     const bool first = trial.way() == kWays[0];
     const auto took = i % 4 < 2 ? (first ? 9s : 1s)
@@ -67,16 +74,17 @@ TEST_CASE("The first iterations of a turn and a single disturbance do not decide
 }
 
 TEST_CASE("What stores nothing large is no trial, and a turn lasts until a segment is due") {
-  WayTrial trial(kWays, {});
+  WayTrial trial(kWays, kAtOnce);
   for (int i = 0; i < 100; ++i) trial.next(1s, false);
   CHECK(trial.way() == kWays[0]);
+  trial.next(10ms, true);  // the first that does
   for (int i = 0; i < 99; ++i) trial.next(10ms, true);
   CHECK(trial.way() == kWays[0]);
   CHECK(trial.next(10ms, true) == kWays[1]);
 }
 
 TEST_CASE("After an hour all ways are tried again: the machine may have changed") {
-  WayTrial trial(kWays, {});
+  WayTrial trial(kWays, kAtOnce);
   waysTried(trial, {300ms, 200ms, 100ms}, 100);
   CHECK(trial.way() == kWays[2]);
   trial.next(1h, true);
@@ -88,6 +96,28 @@ TEST_CASE("A way that was asked for stays") {
   WayTrial trial({kWays[2]}, {});
   CHECK_FALSE(trial.mayCopy());
   for (int i = 0; i < 100; ++i) CHECK(trial.next(2h, true) == kWays[2]);
+  CHECK(trial.chosen().text() == "training's threads, past the page cache");
+}
+
+TEST_CASE("A run of less than a minute is written the way that is thought best") {
+  WayTrial trial(kWays, {});
+  CHECK_FALSE(trial.mayCopy());
+  for (int i = 0; i < 599; ++i) CHECK(trial.next(100ms, true) == kWays[0]);
+  CHECK(trial.chosen().text() == "training's threads, page cache (others not tried yet)");
+  trial.next(100ms, true);
+  CHECK(trial.chosen().because == dump::ChosenWay::Because::kTrying);
+  CHECK(trial.mayCopy());
+}
+
+TEST_CASE("Ways to write have names, which are read back; another is told those there are") {
+  for (const char* name : {"auto", "team", "thread", "team-direct", "thread-direct"})
+    CHECK(dump::writingWayName(dump::writingWayFromName(name).orThrow()) == name);
+  CHECK_FALSE(dump::writingWayFromName("auto").orThrow().has_value());
+  const auto mistake = dump::writingWayFromName("direct");
+  REQUIRE_FALSE(mistake.ok());
+  CHECK_THAT(mistake.error().message(), Contains("'direct'") && Contains("thread-direct"));
+  CHECK(dump::waysToWrite(kWays[2], 2, 1, "/tmp") == std::vector{kWays[2]});
+  CHECK(dump::waysToWrite({}, 1'000'000, 1, "/tmp").front() == kWays[0]);  // no core is free
 }
 
 TEST_CASE("Past the page cache a file gets the same bytes, whatever pieces it is written in") {
