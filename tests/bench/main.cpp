@@ -33,7 +33,7 @@ namespace {
 constexpr int kMostSteps = 8, kRounds = 5, kWarmUp = 2;
 constexpr int kLongRounds = 3;  // of recordings that are long before they are measured
 // Of steps with and as many without, for what adds less than a step varies; a turn's first is not counted.
-constexpr int kTurns = 24, kTurnSteps = 5;
+constexpr int kTurns = 48, kTurnSteps = 5;
 constexpr std::uint64_t kRoundBytes = 4ull << 30;  // of a recording, which may lie in memory
 
 struct Way {
