@@ -147,6 +147,12 @@ bool PendingIterations::cut(Clock::duration next) {
   return true;
 }
 
+void PendingIterations::cutHere() {
+  const std::lock_guard lock(m_mutex);
+  m_forced = m_finished.size();
+  wake();
+}
+
 // An iteration is mostly as large as the one before. One that turned out not to fit would lie in the file
 // that the others take, and be read back and written again.
 bool PendingIterations::nextFits(std::size_t first) const {

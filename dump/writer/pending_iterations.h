@@ -41,8 +41,11 @@ class PendingIterations {
   /// Blocks while more than bufferBytes are pending, or a finished iteration has waited for over a second.
   void waitForRoom();
   /// Before an iteration that will take about so long: whether what is finished will be a segment without it.
-  /// It is then committed now.
+  /// It is then committed now. Only while training's threads write: it looks at rows, and none of those in
+  /// the last file may be waiting for the background thread to encode it.
   bool cut(Clock::duration next);
+  /// What is finished will be a segment without the next iteration, which begins a file.
+  void cutHere();
 
   /// From here on; see the constructor.
   void setSegmentBytes(std::uint64_t bytes);

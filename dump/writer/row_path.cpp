@@ -24,8 +24,6 @@ void copyBytes(std::span<const std::byte> from, std::span<std::byte> to, int thr
   }
 }
 
-constexpr std::chrono::hours kWholeSegment{1};  // longer than any waits
-
 bool liesInMemory(const fs::path& folder) {
   struct statfs status = {};
   return ::statfs(folder.c_str(), &status) == 0 &&
@@ -63,7 +61,7 @@ bool RowTaker::iterationStarted(PendingIterations& pending) {
   m_started = now;
   const WritingWay before = writing();
   if (m_trial.next(last, std::exchange(m_tookLarge, false)) != before) {  // it begins a segment
-    pending.cut(kWholeSegment);
+    pending.cutHere();
     leaveFile();
     m_encoder.beginFile();
     m_hadFile = false;
