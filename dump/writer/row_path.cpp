@@ -40,11 +40,14 @@ int cores() {
 std::vector<WritingWay> waysToWrite(const std::optional<WritingWay>& wanted, int threads, int ranks,
                                     const fs::path& folder) {
   if (wanted) return {*wanted};
+  if (!liesInMemory(folder))  // a thread that waits for a disk takes no core
+    return {{.inTeam = false, .direct = true},
+            {.inTeam = true, .direct = true},
+            {.inTeam = false},
+            {.inTeam = true}};
   static const int available = cores();  // before a library binds this thread
   const bool inTeam = threads * std::max(ranks, 1) >= available;
-  std::vector<WritingWay> ways = {{inTeam, false}, {!inTeam, false}};
-  if (!liesInMemory(folder)) ways.insert(ways.end(), {{inTeam, true}, {!inTeam, true}});
-  return ways;
+  return {{.inTeam = inTeam}, {.inTeam = !inTeam}};
 }
 
 RowTaker::RowTaker(Way way, std::vector<WritingWay> ways, BufferPool& pool, StageClock& clock)

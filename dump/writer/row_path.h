@@ -19,9 +19,9 @@
 
 namespace msdbg::dump {
 
-/// The ways to try: the one that is wanted, or all, what is thought best first: in the team unless a core is
-/// free beside those that the ranks compute with, through the page cache. Past it is not tried where the
-/// folder lies in memory.
+/// The ways to try: the one that is wanted, or all, what is thought best first. On a disk a thread of its
+/// own, past the page cache. Where the folder lies in memory nothing goes past it, and the team writes unless
+/// a core is free beside those that the ranks compute with.
 std::vector<WritingWay> waysToWrite(const std::optional<WritingWay>& wanted, int threads, int ranks,
                                     const std::filesystem::path& folder);
 

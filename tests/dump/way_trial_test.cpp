@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <thread>
 
 #include "dump/writer/row_file.h"
 #include "dump/writer/row_path.h"
@@ -116,8 +117,18 @@ TEST_CASE("Ways to write have names, which are read back; another is told those 
   const auto mistake = dump::writingWayFromName("direct");
   REQUIRE_FALSE(mistake.ok());
   CHECK_THAT(mistake.error().message(), Contains("'direct'") && Contains("thread-direct"));
-  CHECK(dump::waysToWrite(kWays[2], 2, 1, "/tmp") == std::vector{kWays[2]});
-  CHECK(dump::waysToWrite({}, 1'000'000, 1, "/tmp").front() == kWays[0]);  // no core is free
+}
+
+TEST_CASE("What is tried first depends on the folder and on free cores, unless a way was asked for") {
+  CHECK(dump::waysToWrite(kWays[2], 2, 1, "/dev/shm") == std::vector{kWays[2]});
+  const std::vector<WritingWay> disk = dump::waysToWrite({}, 1'000'000, 1, "/proc");  // not memory's own
+  CHECK(disk.size() == 4);
+  CHECK(disk.front() == WritingWay{.inTeam = false, .direct = true});
+  if (!fs::exists("/dev/shm")) return;
+  CHECK(dump::waysToWrite({}, 1'000'000, 1, "/dev/shm") ==
+        std::vector{WritingWay{.inTeam = true}, WritingWay{.inTeam = false}});  // no core is free
+  if (std::thread::hardware_concurrency() < 2) return;
+  CHECK(dump::waysToWrite({}, 1, 1, "/dev/shm").front() == WritingWay{.inTeam = false});
 }
 
 TEST_CASE("Past the page cache a file gets the same bytes, whatever pieces it is written in") {
