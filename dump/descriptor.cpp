@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,6 +18,12 @@ bool Descriptor::lockToRead() const {
 }
 bool Descriptor::lockAlone() const { return ::flock(m_value, LOCK_EX | LOCK_NB) == 0; }
 void Descriptor::unlock() const { ::flock(m_value, LOCK_UN); }
+
+bool isAt(int descriptor, const std::filesystem::path& path) {
+  struct stat mine = {}, there = {};
+  return ::fstat(descriptor, &mine) == 0 && ::lstat(path.c_str(), &there) == 0 &&
+         mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
+}
 
 // A pipe or a device that stands where a file should be is opened without waiting.
 Descriptor openToRead(const std::filesystem::path& file) {

@@ -30,6 +30,9 @@ class Descriptor {
   int m_value;
 };
 
+/// Whether the open file is what lies at the path: it may have been moved, removed or replaced since.
+bool isAt(int descriptor, const std::filesystem::path& path);
+
 /// The file, locked to read for as long as the descriptor lives; not valid: there is none, or no more.
 Descriptor openToRead(const std::filesystem::path& file);
 

@@ -119,6 +119,9 @@ class JournalWriter {
   ~JournalWriter();
   /// One line, one write, one fsync.
   core::Status append(const std::string& line);
+  /// kIo: the folder was moved or removed, and perhaps another run lies there, whose files are not ours to
+  /// touch. Other files of the run are named by path, so this is asked before they are.
+  core::Status checkPlace() const;
 
  private:
   JournalWriter(int descriptor, std::filesystem::path file)

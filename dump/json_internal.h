@@ -23,8 +23,13 @@ inline std::string jsonText(const Json& json, int indent = -1) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-inline core::Error notJson(const std::exception& problem) {
-  return {core::ErrorCode::kDamaged, std::string("not the JSON that was expected: ") + problem.what()};
+/// What the JSON library says, without its own numbering.
+std::string plainText(const std::exception& problem);
+/// Where the text stops being JSON, and what stands there: "line 3, column 7: 'x' is not expected here".
+std::string breakText(std::string_view text, const Json::parse_error& problem);
+
+inline core::Error notJson(const std::string& what) {
+  return {core::ErrorCode::kDamaged, "not the JSON that was expected: " + what};
 }
 
 /// Whether brackets nest deeper than anything that msdbg writes. A bracket in a string counts for what it
@@ -55,8 +60,10 @@ auto guarded(std::string_view text, F&& f) -> core::Result<decltype(f(Json()))> 
     const Json json = Json::parse(text);
     if (!json.is_object()) return core::Error(core::ErrorCode::kDamaged, "not a JSON object");
     return f(json);
+  } catch (const Json::parse_error& problem) {
+    return notJson(breakText(text, problem));
   } catch (const std::exception& problem) {
-    return notJson(problem);
+    return notJson(plainText(problem));
   }
 }
 
@@ -72,17 +79,27 @@ T as(const Json& json) {
   return json.get<T>();
 }
 
+/// The value of a key, which the exception names.
+template <typename T>
+T valueOf(const Json& json, const char* key) {
+  try {
+    return as<T>(json);
+  } catch (const std::exception& problem) {
+    throw std::runtime_error(std::string(key) + ": " + plainText(problem));
+  }
+}
+
 template <typename T>
 T field(const Json& json, const char* key, T fallback) {
   const auto at = json.find(key);
-  return at == json.end() || at->is_null() ? fallback : as<T>(*at);
+  return at == json.end() || at->is_null() ? fallback : valueOf<T>(*at, key);
 }
 
 template <typename T>
 std::optional<T> optionalField(const Json& json, const char* key) {
   const auto at = json.find(key);
   if (at == json.end() || at->is_null()) return std::nullopt;
-  return as<T>(*at);
+  return valueOf<T>(*at, key);
 }
 
 Json endToJson(const RunEnd& end);

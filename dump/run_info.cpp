@@ -1,7 +1,9 @@
 #include "dump/run_info.h"
 
+#include <algorithm>
 #include <stdexcept>
 
+#include "core_engine/base/text.h"
 #include "dump/journal.h"
 #include "dump/policy/record_options_internal.h"
 #include "dump/writer/commit_file.h"
@@ -104,7 +106,32 @@ RunInfo infoFromJson(const Json& json) {
   return info;
 }
 
+// The character whose first byte is there, as a terminal may show it.
+std::string characterAt(std::string_view text, std::size_t at) {
+  std::size_t end = at + 1;
+  while (end < text.size() && end < at + 4 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) ++end;
+  return core::printable(text.substr(at, end - at));
+}
+
 }  // namespace
+
+std::string plainText(const std::exception& problem) {
+  const std::string_view what = problem.what();
+  const std::size_t end = what.starts_with("[json.exception.") ? what.find("] ") : std::string_view::npos;
+  return std::string(end == std::string_view::npos ? what : what.substr(end + 2));
+}
+
+std::string breakText(std::string_view text, const Json::parse_error& problem) {
+  const std::size_t at = std::min(problem.byte - std::min<std::size_t>(problem.byte, 1), text.size());
+  const std::string_view before = text.substr(0, at);
+  const std::size_t lineStart = before.rfind('\n') + 1;  // 0 where there is no line end before
+  const std::string place = "line " + std::to_string(1 + std::ranges::count(before, '\n')) + ", column " +
+                            std::to_string(at - lineStart + 1) + ": ";
+  if (at == text.size()) return place + "the text ends too early";
+  if (std::string_view(problem.what()).find("UTF-8") != std::string_view::npos)
+    return place + "this is no UTF-8 text";
+  return place + "'" + characterAt(text, at) + "' is not expected here";
+}
 
 Json endToJson(const RunEnd& end) {
   Json json = {{"state", end.state},
@@ -149,7 +176,9 @@ std::string RunInfo::toJson() const {
 
 core::Result<RunInfo> RunInfo::fromJson(const std::string& json, const std::string& origin) {
   auto info = guarded(json, infoFromJson);
-  if (!info.ok()) return info.error().in(origin);
+  if (!info.ok())
+    return core::Error(info.error().code(),
+                       origin + ": " + info.error().message() + "; restore the file from a copy of the run");
   if (info->formatMajor > kFormatMajor) {
     return core::Error(core::ErrorCode::kUnsupported,
                        origin + ": run format " + std::to_string(info->formatMajor) + "." +
@@ -168,6 +197,14 @@ core::Result<RunInfo> readRunInfo(const std::filesystem::path& runFolder) {
   }
   if (!text.ok()) return text.error();
   return RunInfo::fromJson(*text, file.string());
+}
+
+core::Result<RunInfo> readRunInfoToEnd(const std::filesystem::path& runFolder, const std::string& id) {
+  MSDBG_ASSIGN(RunInfo info, readRunInfo(runFolder));
+  if (info.id == id) return info;
+  return core::Error(core::ErrorCode::kMissing, runFolder.string() +
+                                                    " is another run now (this one was moved or removed): " +
+                                                    "how this one ended is not noted");
 }
 
 core::Status verifyRunInfo(const std::filesystem::path& runFolder) {

@@ -58,6 +58,9 @@ struct RunInfo {
 
 /// kDamaged: "no run.json", or it cannot be understood; kUnsupported: a newer major format version.
 core::Result<RunInfo> readRunInfo(const std::filesystem::path& runFolder);
+/// Before the end of the run with this id is written there: the file at a path may have become another run's.
+/// kMissing: it has.
+core::Result<RunInfo> readRunInfoToEnd(const std::filesystem::path& runFolder, const std::string& id);
 /// Whether the file has the text that its own check says. kDamaged otherwise.
 core::Status verifyRunInfo(const std::filesystem::path& runFolder);
 core::Status writeRunInfo(const std::filesystem::path& runFolder, const RunInfo& info);

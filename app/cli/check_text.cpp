@@ -17,12 +17,16 @@ namespace {
 
 constexpr std::size_t kHintLines = 5, kLabel = 11;
 
+std::string under(const std::string& label, const std::string& shown) {
+  return fmt::format("  {:<{}}{}\n", label, kLabel - 2, shown);
+}
+
 std::string labelled(const std::string& label, const std::string& text) {
-  return fmt::format("  {:<{}}{}\n", label, kLabel - 2, text);
+  return under(label, core::printable(text));
 }
 
 std::string wrappedLabel(const std::string& label, const std::string& text) {
-  return labelled(label, wrapped(text, kLabel));
+  return under(label, wrapped(text, kLabel));
 }
 
 // The user's line, then the lines that called it.
@@ -60,8 +64,9 @@ std::string statisticsTable(const OpenedRun& run, const Hit& hit) {
 std::string firstText(const CheckView& view) {
   const Hit& hit = *view.report.first;
   const core::Graph& graph = view.run.graph();
-  std::string text = fmt::format("FIRST WRONG: {} at {}, rank {}, iteration {}\n\n", hit.condition->id,
-                                 replay::hitPlace(graph, hit), hit.rank.value, hit.iteration.value);
+  std::string text =
+      fmt::format("FIRST WRONG: {} at {}, rank {}, iteration {}\n\n", hit.condition->id,
+                  core::printable(replay::hitPlace(graph, hit)), hit.rank.value, hit.iteration.value);
   text += whereText(graph, hit);
   text += labelled("what", replay::whatText(graph, hit));
   if (hit.node.valid()) text += labelled("node", replay::nodeText(graph, hit));
@@ -178,8 +183,8 @@ std::string evaluatedText(const CheckView& view) {
   std::string text =
       fmt::format("\nevaluated {} by {} on {} of {} (run {})\n", counted(view.report.evaluated, "question"),
                   counted(static_cast<std::int64_t>(view.watchpoints.size()), "watchpoint"),
-                  counted(static_cast<std::int64_t>(view.run.run->ranks().size()), "rank"), view.run.path,
-                  endText(view.run));
+                  counted(static_cast<std::int64_t>(view.run.run->ranks().size()), "rank"),
+                  core::printable(view.run.path), core::printable(endText(view.run)));
   return text + notEvaluableText(view);
 }
 

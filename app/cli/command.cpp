@@ -163,7 +163,7 @@ void printLine(std::string_view kind, std::string_view message) {
   std::string line(message);
   std::ranges::replace(line, '\n', ' ');
   fflush(stdout);
-  fmt::print(stderr, "msdbg: {}: {}\n", kind, line);
+  fmt::print(stderr, "msdbg: {}: {}\n", kind, core::printable(line));
 }
 
 }  // namespace

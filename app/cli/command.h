@@ -42,7 +42,7 @@ inline constexpr int kExitFine = 0, kExitDamaged = 1, kExitUsage = 2, kExitHits 
                      kExitCtrlC = 130;
 int exitStatus(core::ErrorCode code);
 
-/// "msdbg: error: …" on stderr, one line.
+/// "msdbg: error: …" on stderr, one line that a terminal only shows, whatever the message quotes.
 void printError(std::string_view message);
 void printWarning(std::string_view message);
 

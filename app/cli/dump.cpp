@@ -19,6 +19,7 @@
 #include "core_engine/base/text.h"
 #include "dump/reader/run_reader.h"
 #include "dump/session/run_start.h"
+#include "dump/session/session_settings.h"
 
 namespace msdbg::app {
 namespace {
@@ -100,6 +101,7 @@ struct Recorded {
   std::int64_t iterations = 0;  // finished ones of this run
   double loss = 0;              // the last one's
   double seconds = 0;
+  std::string lost = {};  // its folder is another run's now: what to say; "" when it is not
 };
 
 // What is left behind by ranks that could not say good-bye; run.json tells it now.
@@ -109,8 +111,8 @@ void removeStatusFiles(const DumpPlan& plan) {
     fs::remove(plan.run / fmt::format("rank_{}", rank) / "status", ignored);
 }
 
-core::Status finishInfo(const DumpPlan& plan, const dump::RunEnd& end) {
-  MSDBG_ASSIGN(dump::RunInfo info, dump::readRunInfo(plan.run));
+core::Status finishInfo(const DumpPlan& plan, const std::string& id, const dump::RunEnd& end) {
+  MSDBG_ASSIGN(dump::RunInfo info, dump::readRunInfoToEnd(plan.run, id));
   info.end = end;
   info.endedAt = dump::timeText();
   MSDBG_TRY(dump::writeRunInfo(plan.run, info));
@@ -134,19 +136,24 @@ Result<Recorded> launchAndWatch(const DumpPlan& plan, const Context& context) {
 }
 
 Result<Recorded> record(const DumpPlan& plan, const Context& context) {
-  MSDBG_TRY(dump::createRunFolder(plan.run, plan.force ? dump::Existing::kReplace : dump::Existing::kRefuse));
-  MSDBG_TRY(dump::writeRunInfo(plan.run, startInfo(plan, context)));
+  const auto existing = plan.force ? dump::Existing::kReplace : dump::Existing::kRefuse;
+  // Held to the end of the run: nobody replaces the folder meanwhile.
+  MSDBG_ASSIGN(const dump::Descriptor lock, dump::createRunFolder(plan.run, existing));
+  const dump::RunInfo info = startInfo(plan, context);
+  MSDBG_TRY(dump::writeRunInfo(plan.run, info));
   Result<Recorded> recorded = launchAndWatch(plan, context);
   if (!recorded.ok()) {
     dump::RunEnd end;
     end.state = "failed";
     end.message = recorded.error().message();
-    MSDBG_TRY(finishInfo(plan, end));
+    MSDBG_TRY(finishInfo(plan, info.id, end));
     return recorded.error();
   }
-  const core::Status finished = finishInfo(plan, recorded->outcome.end);
-  if (!finished.ok() && recorded->outcome.exitStatus == kExitFine) return finished.error();
-  return recorded;  // else what broke the recording is told
+  const core::Status finished = finishInfo(plan, info.id, recorded->outcome.end);
+  if (finished.ok()) return recorded;
+  if (recorded->outcome.exitStatus == kExitFine) return finished.error();
+  if (finished.error().code() == core::ErrorCode::kMissing) recorded->lost = finished.error().message();
+  return recorded;  // what broke the recording is told
 }
 
 Json planJson(const DumpPlan& plan) {
@@ -210,11 +217,20 @@ void printRecorded(const DumpPlan& plan, const Recorded& recorded, bool timing) 
     return;
   }
   if (timing) fmt::print("\n{}", timingText(timingsOf(plan)));
-  fmt::print("\nnext:\n  msdbg check {0}\n  msdbg info {0}\n", path);
+  fmt::print("\nnext:\n  msdbg check {0}\n  msdbg info {0}\n", core::printable(core::shellQuoted(path)));
+}
+
+// What lies at its path is no business of this run.
+int sayLost(const Recorded& recorded) {
+  const std::string why = failed(recorded) ? recorded.outcome.error + "; " : "";
+  printError(why + recorded.lost);
+  return recorded.outcome.exitStatus;
 }
 
 Result<int> dumpRun(const DumpOptions& options, const Context& context) {
+  dump::warnOfUnknownVariables();
   MSDBG_ASSIGN(const DumpPlan plan, planDump(options, context));
+  for (const std::string& doubt : plan.doubts) core::logWarn(doubt);
   if (options.dryRun && context.json) return printJson(planJson(plan)), kExitFine;
   printPlan(plan, context.json);
   warnOfDisk(plan);
@@ -223,6 +239,7 @@ Result<int> dumpRun(const DumpOptions& options, const Context& context) {
   catchSignal(SIGHUP);
   signal(SIGPIPE, SIG_IGN);  // the reader of what we print may go; the recording is to end in good order
   MSDBG_ASSIGN(const Recorded recorded, record(plan, context));
+  if (!recorded.lost.empty()) return sayLost(recorded);
   if (context.json)
     printRecordedJson(plan, recorded);
   else
@@ -240,7 +257,8 @@ Command::Run setup(CLI::App& app, Context& context) {
   app.add_option("-n,--ranks", options->ranks, "ranks (1)")->type_name("NPROCS");
   app.add_option("--threads", options->threads, "of each rank (default: cores / ranks)")->type_name("N");
   app.add_option("--steps", options->steps, "iterations (models: 20); with --resume: so many more")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(notTooLarge);
   app.add_option("--seed", options->seed, "of weights and data (0)")->type_name("S");
   app.add_option("--resume", options->resume,
                  "go on from the newest checkpoint of this run of a built-in model, with all that it was "
@@ -256,6 +274,7 @@ Command::Run setup(CLI::App& app, Context& context) {
   app.add_flag("--timing", options->timing, "print where the time of recording went, stage by stage");
   app.add_flag("--dry-run", options->dryRun, "only say what would be recorded: tensors and bytes by rule");
   app.add_flag("--force", options->force, "replace an existing run");
+  refuseEmptyValues(app);
   return [options, &context] { return dumpRun(*options, context); };
 }
 

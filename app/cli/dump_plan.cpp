@@ -76,13 +76,15 @@ Status planGraph(const DumpOptions& options, const ModelTraining& training, cons
   auto compiled = core::compileTraining(graph, loss.id(), training.optimizer, plan.ranks);
   if (!compiled.ok()) return compiled.error();
   if (resumed) MSDBG_TRY(resumed->checkModel(graph));
-  MSDBG_TRY(options.recording.check(graph));
+  MSDBG_ASSIGN(plan.doubts, options.recording.check(graph, plan.record, options.dryRun));
   MSDBG_TRY(core::checkRecomputed(graph, plan.choices.recompute));
   auto bound = core::FaultInjector::bind(faults, graph, core::Rank(0));
   if (!bound.ok()) return bound.error().in("--fault");
   const core::Batch example = loader.batch(core::Iteration(0), core::Rank(0), plan.ranks);
   MSDBG_ASSIGN(plan.size, dump::expectedSize(graph, plan.record, plan.ranks, *plan.steps, &example,
                                              plan.firstIteration()));
+  MSDBG_ASSIGN(const auto shadowed, dump::shadowedRules(graph, plan.record, plan.planned(), *plan.size));
+  plan.doubts.insert(plan.doubts.end(), shadowed.begin(), shadowed.end());
   if (plan.size->checkpointEvery > 0) plan.record.checkpointEvery = plan.size->checkpointEvery;
   return Ok{};
 }
@@ -194,6 +196,8 @@ Result<DumpPlan> planDump(DumpOptions options, const Context& context) {
   MSDBG_ASSIGN(const std::vector<core::FaultSpec> faults, parseFaults(options.faults, plan.ranks));
   MSDBG_TRY(context.program.empty() ? planModel(options, plan, faults, resumed ? &*resumed : nullptr)
                                     : planProgram(options, context, plan));
+  const std::vector<std::string> doubts = dump::planDoubts(plan.record, plan.planned());
+  plan.doubts.insert(plan.doubts.end(), doubts.begin(), doubts.end());
   const std::string name = plan.model.empty() ? fs::path(plan.program[0]).stem().string() : plan.model;
   plan.run = options.run.empty() ? freeName(name) : fs::path(options.run);
   while (plan.run.has_relative_path() && !plan.run.has_filename()) plan.run = plan.run.parent_path();

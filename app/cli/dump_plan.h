@@ -11,7 +11,7 @@
 #include "app/cli/model_training.h"
 #include "app/cli/recording_options.h"
 #include "core_engine/plan/pass_selection.h"
-#include "dump/policy/expected_size.h"
+#include "dump/policy/rule_doubts.h"
 #include "dump/writer/disk_space.h"
 
 namespace msdbg::app {
@@ -49,10 +49,12 @@ struct DumpPlan {
   bool force = false;
   std::optional<ResumePoint> resume;
   std::optional<dump::ExpectedSize> size;  // known for models
+  std::vector<std::string> doubts;         // probably mistakes: to warn with
   dump::DiskSpace disk;                    // where the run will lie
 
   /// 0, or that of the checkpoint.
   std::int64_t firstIteration() const { return resume ? resume->iteration.value : 0; }
+  dump::PlannedRun planned() const { return {ranks, firstIteration(), steps}; }
   /// What the whole run may take: --max-size, or less where the disk has less to spare.
   std::uint64_t budget() const;
 

@@ -34,15 +34,46 @@ std::string limitText(const DumpPlan& plan) {
                      formatBytes(plan.record.keepFree.value_or(dump::defaultKeepFree(plan.disk.total))));
 }
 
-// Two numbers of bytes, of which the second is cut off by the budget.
+// What --keep-last leaves, about: values go by segments, not by iterations.
+std::uint64_t keptBytes(const DumpPlan& plan) {
+  const ExpectedSize& size = *plan.size;
+  const std::int64_t last = plan.record.keepLast;
+  if (last == 0 || size.iterations <= last) return size.bytes();
+  const std::uint64_t values = size.bytes() - size.statisticsBytes;
+  return size.statisticsBytes +
+         values / static_cast<std::uint64_t>(size.iterations) * static_cast<std::uint64_t>(last);
+}
+
+// Two numbers of bytes, of which the second is cut off by the budget or --keep-last.
 std::string totalText(const DumpPlan& plan) {
-  const std::uint64_t all = plan.size->bytes();
+  const std::uint64_t all = plan.size->bytes(), kept = keptBytes(plan);
   if (plan.record.onHit.on())
     return fmt::format("{} of statistics, and values near hits within {} ({})",
                        formatBytes(plan.size->statisticsBytes), formatBytes(plan.budget()), limitText(plan));
-  if (all <= plan.budget()) return formatBytes(all) + " before compression";
+  if (kept < all && kept <= plan.budget())
+    return fmt::format("{} before compression, cut to about {} (--keep-last {}, the newest are kept)",
+                       formatBytes(all), formatBytes(kept), plan.record.keepLast);
+  if (kept <= plan.budget()) return formatBytes(all) + " before compression";
   return fmt::format("{} before compression, cut to {} ({}, the newest are kept)", formatBytes(all),
                      formatBytes(plan.budget()), limitText(plan));
+}
+
+// "grad(network/fc1/weight), grad(network/fc1/bias), ... 4 more"
+std::string namesText(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 3;
+  const std::size_t shown = names.size() == kShown + 1 ? names.size() : std::min(kShown, names.size());
+  const std::string text = core::join(std::span(names).first(shown), ", ");
+  return shown == names.size() ? text : fmt::format("{}, ... {} more", text, names.size() - shown);
+}
+
+// Whose values and statistics the rules take that somebody wrote; --json names all.
+std::string namesTable(const DumpPlan& plan) {
+  Table table({"rule", "its tensors"});
+  for (std::size_t r = 0; r + 1 < plan.size->parts.size(); ++r) {  // the last one is what is left
+    const ExpectedSize::Part& part = plan.size->parts[r];
+    table.row({dump::ruleText(part.rule), part.names.empty() ? "none" : namesText(part.names)});
+  }
+  return table.empty() ? "" : "\n" + table.text();
 }
 
 }  // namespace
@@ -98,13 +129,13 @@ std::string rulesTable(const DumpPlan& plan) {
              formatBytes(size.iterationBytes),
              formatBytes(size.valueBytes + size.batchBytes() + size.stateBytes()),
              formatBytes(size.statisticsBytes)});
-  return table.text();
+  return table.text() + namesTable(plan);
 }
 
 Json expectedJson(const DumpPlan& plan) {
   if (!plan.size) return nullptr;
   const ExpectedSize& size = *plan.size;
-  Json json = {{"bytes", std::min(size.bytes(), plan.budget())},
+  Json json = {{"bytes", std::min(keptBytes(plan), plan.budget())},
                {"bytes_per_iteration", size.iterationBytes},
                {"iterations", size.iterations},
                {"tensors", size.tensors},
@@ -122,6 +153,7 @@ Json expectedJson(const DumpPlan& plan) {
     json["rules"].push_back({{"rule", dump::ruleText(part.rule)},
                              {"policy", dump::policyName(part.rule.policy)},
                              {"tensors", part.tensors},
+                             {"names", part.names},
                              {"iterations", part.iterations},
                              {"bytes_per_iteration", part.iterationBytes},
                              {"value_bytes", part.valueBytes},

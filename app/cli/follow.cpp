@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "app/cli/json_output.h"
+#include "core_engine/base/text.h"
 
 namespace msdbg::app {
 namespace {
@@ -35,7 +36,7 @@ class Follower {
       if (!recording && !endIsDue()) break;
       if (!wait(m_context)) return cancelledError();
     }
-    if (!m_context.json) fmt::print("{} {}\n", m_run.path, endText(m_run));
+    if (!m_context.json) fmt::print("{}\n", core::printable(m_run.path + " " + endText(m_run)));
     return kExitFine;
   }
 

@@ -21,7 +21,12 @@ struct InfoOptions {
   bool follow = false;
 };
 
-std::string commandText(const dump::RunInfo& info) { return core::join(info.command, " "); }
+// As it can be pasted into a shell.
+std::string commandText(const dump::RunInfo& info) {
+  std::vector<std::string> words;
+  for (const std::string& word : info.command) words.push_back(core::shellQuoted(word));
+  return core::join(words, " ");
+}
 
 std::vector<std::int64_t> incomplete(const OpenedRun& run, core::Rank rank) {
   std::vector<std::int64_t> numbers;
@@ -214,28 +219,38 @@ std::string recomputableText(const OpenedRun& run) {
                      run.run->ranks().size() > 1 ? " on each rank" : "");
 }
 
+std::string graphText(const OpenedRun& run) {
+  const Json graph = graphJson(run.graph());
+  const Json& phases = graph["phases"];
+  return fmt::format("{} ({} forward, {} backward, {} collective, {} update), {}, {} trainable numbers",
+                     counted(graph["nodes"], "node"), phases.value("forward", 0), phases.value("backward", 0),
+                     phases.value("collective", 0), phases.value("update", 0),
+                     counted(graph["tensors"], "tensor"), groupedNumber(graph["parameters"]));
+}
+
+// One line, whatever the texts of the run hold.
+void printFact(const char* label, const std::string& text) {
+  fmt::print("{:<9}{}\n", label, core::printable(text));
+}
+
 void printInfo(const OpenedRun& run) {
   const dump::RunInfo& info = run.reader().info();
   const auto storage = run.reader().storage();
-  const Json graph = graphJson(run.graph());
-  fmt::print("run      {}   {}\n", run.path, endText(run));
-  fmt::print("command  {}\n", commandText(info));
-  fmt::print("where    {}, {}, {} x {}, started {}\n", info.host, info.cpuModel, counted(info.ranks, "rank"),
-             counted(info.threads, "thread"), info.startedAt);
-  fmt::print("training seed {}{}{}\n", info.seed, info.data.empty() ? "" : ", data " + info.data,
-             info.faults.empty() ? "" : ", planted faults: " + core::join(info.faults, "; "));
-  fmt::print("recorded {}\n", rulesText(info.policy));
-  fmt::print("graph    {} ({} forward, {} backward, {} collective, {} update), {}, {} trainable numbers\n",
-             counted(graph["nodes"], "node"), graph["phases"].value("forward", 0),
-             graph["phases"].value("backward", 0), graph["phases"].value("collective", 0),
-             graph["phases"].value("update", 0), counted(graph["tensors"], "tensor"),
-             groupedNumber(graph["parameters"]));
-  fmt::print("size     {} in {}; tensors {} stored as {}\n", core::formatBytes(storage.fileBytes),
-             counted(storage.segments, "segment"), core::formatBytes(storage.rawBytes),
-             core::formatBytes(storage.storedBytes));
-  if (const std::string line = timingLine(timings(run.reader())); !line.empty())
-    fmt::print("time     {}\n", line);
-  if (const std::string text = recomputableText(run); !text.empty()) fmt::print("replay   {}\n", text);
+  printFact("run", fmt::format("{}   {}", run.path, endText(run)));
+  printFact("command", commandText(info));
+  printFact("where",
+            fmt::format("{}, {}, {} x {}, started {}", info.host, info.cpuModel, counted(info.ranks, "rank"),
+                        counted(info.threads, "thread"), info.startedAt));
+  printFact("training",
+            fmt::format("seed {}{}{}", info.seed, info.data.empty() ? "" : ", data " + info.data,
+                        info.faults.empty() ? "" : ", planted faults: " + core::join(info.faults, "; ")));
+  printFact("recorded", rulesText(info.policy));
+  printFact("graph", graphText(run));
+  printFact("size", fmt::format("{} in {}; tensors {} stored as {}", core::formatBytes(storage.fileBytes),
+                                counted(storage.segments, "segment"), core::formatBytes(storage.rawBytes),
+                                core::formatBytes(storage.storedBytes)));
+  if (const std::string line = timingLine(timings(run.reader())); !line.empty()) printFact("time", line);
+  if (const std::string text = recomputableText(run); !text.empty()) printFact("replay", text);
   printRanks(run);
   printHits(run);
 }

@@ -37,7 +37,8 @@ void printReport(const fs::path& run, const dump::MergeReport& report) {
     table.row({core::formatRanges(part.ranks), part.host, part.folder.string()});
     ranks += part.ranks.size();
   }
-  fmt::print("{}: {} of {}, {}\n\n{}", run.string(), counted(static_cast<std::int64_t>(ranks), "rank"),
+  fmt::print("{}: {} of {}, {}\n\n{}", core::printable(run.string()),
+             counted(static_cast<std::int64_t>(ranks), "rank"),
              counted(static_cast<std::int64_t>(report.parts.size()), "folder"),
              core::formatBytes(report.bytes), table.text());
 }
@@ -57,10 +58,13 @@ Json reportJson(const fs::path& run, dump::MergeMode mode, const dump::MergeRepo
   return json;
 }
 
+std::string missingText(const std::vector<std::int64_t>& ranks) {
+  if (ranks.size() == 1) return fmt::format("rank {} is missing: no folder has it", ranks.front());
+  return fmt::format("ranks {} are missing: no folder has them", core::formatRanges(ranks));
+}
+
 void printWarnings(const fs::path& run, const dump::MergeReport& report) {
-  if (!report.missing.empty())
-    printWarning(fmt::format("{}: ranks {} are missing: no folder has them", run.string(),
-                             core::formatRanges(report.missing)));
+  if (!report.missing.empty()) printWarning(fmt::format("{}: {}", run.string(), missingText(report.missing)));
   for (const dump::Damage& found : report.damage)
     printWarning(fmt::format("{}: {}; it was taken over as it is", found.where, found.what));
   for (const fs::path& folder : report.remaining)

@@ -1,12 +1,13 @@
 #include "app/cli/recording_options.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "core_engine/base/text.h"
 #include "dump/policy/decisions.h"
+#include "dump/session/session_settings.h"
 
 namespace msdbg::app {
 
@@ -35,10 +36,19 @@ Status take(T& to, const char* flag, Result<T> value) {
 }
 
 Status readConfig(const std::string& config, dump::RecordOptions& record) {
-  const char* variable = getenv("MSDBG_DUMP_CONFIG");
-  if (!config.empty()) return take(record, "--config", dump::RecordOptions::fromFile(config, record));
-  if (!variable || !*variable) return Ok{};
-  return take(record, "MSDBG_DUMP_CONFIG", dump::RecordOptions::fromFile(variable, record));
+  MSDBG_ASSIGN(record, dump::environmentOptions(config.empty()));
+  if (config.empty()) return Ok{};
+  return take(record, "--config", dump::RecordOptions::fromFile(config, record));
+}
+
+Status checkTensors(const RecordingOptions& given, const dump::RecordOptions& record) {
+  if (given.tensors.empty()) return Ok{};
+  if (record.tensors.empty()) return Error(ErrorCode::kUsage, "--tensors: a value is missing");
+  if (record.restPolicy() == dump::Policy::kFull) return Ok{};
+  return Error(ErrorCode::kUsage,
+               fmt::format("--tensors chooses whose values are kept, and policy {} keeps none: leave one of "
+                           "them out, or say --record '{}=full'",
+                           dump::policyName(record.restPolicy()), core::join(record.tensors, ",")));
 }
 
 Status readOnHit(const RecordingOptions& given, dump::OnHit& onHit) {
@@ -78,16 +88,19 @@ Status checkGlob(const char* flag, const std::string& text, const std::string& g
                                                  glob, nearestTensor(glob, graph)));
 }
 
-Status checkRule(const std::string& text, const core::Graph& graph) {
-  MSDBG_ASSIGN(const dump::Rule rule, dump::parseRule(text));
-  for (const std::string& glob : rule.tensors) MSDBG_TRY(checkGlob("--record", text, glob, graph));
+Status checkRule(const char* flag, const std::string& text, const dump::Rule& rule,
+                 const core::Graph& graph) {
+  for (const std::string& glob : rule.tensors) MSDBG_TRY(checkGlob(flag, text, glob, graph));
   MSDBG_ASSIGN(const std::vector<std::string> unused, dump::unusedRules(graph, {&rule, 1}));
   if (unused.empty()) return Ok{};
-  return Error(
-      ErrorCode::kNotFound,
-      fmt::format("--record {}: all its filters together fit no tensor of the model; `msdbg info RUN "
-                  "--tensors '*'` lists names, types and kinds",
-                  text));
+  return Error(ErrorCode::kNotFound,
+               fmt::format("{} {}: all its filters together fit no tensor of the model; `msdbg info RUN "
+                           "--tensors '*'` lists names, types and kinds",
+                           flag, text));
+}
+
+void addMessage(std::vector<std::string>& messages, const Status& status) {
+  if (!status.ok()) messages.push_back(status.error().message());
 }
 
 }  // namespace
@@ -116,10 +129,11 @@ void RecordingOptions::addOptions(CLI::App& app) {
       "keep what each iteration is given, as the data set has it (default: with --policy record)");
   app.add_option("--tensors", tensors, "keep the values of these only (names or globs)")->type_name("GLOB");
   app.add_option("--iterations", iterations, "record only these: 0,2-4,100-")->type_name("LIST");
-  app.add_option("--every", every, "record every Nth iteration")->type_name("N");
+  app.add_option("--every", every, "record every Nth iteration")->type_name("N")->check(notTooLarge);
   app.add_option("--max-size", maxSize, "of the run (2GiB); the newest values are kept")->type_name("BYTES");
   app.add_option("--keep-last", keepLast, "keep the values of the newest N recorded iterations only (all)")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(notTooLarge);
   app.add_option(
          "--on-hit", onHit,
          "keep values only near iterations in which this fires, on all ranks: CONDITION[:param=value,...], "
@@ -127,8 +141,9 @@ void RecordingOptions::addOptions(CLI::App& app) {
       ->type_name("CONDITION")
       ->allow_extra_args(false);
   app.add_option("--before", before, "with --on-hit: so many recorded iterations before a hit (1)")
-      ->type_name("K");
-  app.add_option("--after", after, "and after it (1)")->type_name("K");
+      ->type_name("K")
+      ->check(notTooLarge);
+  app.add_option("--after", after, "and after it (1)")->type_name("K")->check(notTooLarge);
   app.add_flag("--stop-on-hit", stopOnHit, "end training after those, on all ranks; exit status 3");
   app.add_option("--compress", compress,
                  "auto: tensors of which a sample gets 1.8 times smaller (default); none: faster, larger")
@@ -189,13 +204,39 @@ Result<dump::RecordOptions> RecordingOptions::read() const {
   if (every) record.every = *every;
   if (watchdog) record.watchdogSeconds = *watchdog;
   MSDBG_TRY(readOnHit(*this, record.onHit));
+  MSDBG_TRY(checkTensors(*this, record));
   return record;
 }
 
-Status RecordingOptions::check(const core::Graph& graph) const {
+Result<std::vector<std::string>> RecordingOptions::check(const core::Graph& graph,
+                                                         const dump::RecordOptions& record,
+                                                         bool dryRun) const {
   for (const std::string& glob : globsOf(tensors)) MSDBG_TRY(checkGlob("--tensors", glob, glob, graph));
-  for (const std::string& rule : rules) MSDBG_TRY(checkRule(rule, graph));
-  return Ok{};
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    MSDBG_TRY(checkRule("--record", rules[i], record.rules[i], graph));
+  std::vector<std::string> warnings;
+  for (std::size_t i = rules.size(); i < record.rules.size(); ++i) {
+    const dump::Rule& rule = record.rules[i];
+    MSDBG_ASSIGN(const std::vector<std::string> unused, dump::unusedRules(graph, {&rule, 1}));
+    if (dryRun || unused.empty())
+      addMessage(warnings, checkRule("the recording rule", dump::ruleText(rule), rule, graph));
+  }
+  if (!tensors.empty()) return warnings;  // they replaced the config's
+  for (const std::string& glob : record.tensors)
+    addMessage(warnings, checkGlob("the config's tensors:", glob, glob, graph));
+  return warnings;
+}
+
+void refuseEmptyValues(CLI::App& app) {
+  for (CLI::Option* option : app.get_options())
+    if (option->get_items_expected_min() > 0)
+      option->check([](const std::string& text) { return text.empty() ? "a value is missing" : ""; });
+}
+
+std::string notTooLarge(const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc::result_out_of_range ? "'" + text + "' is not a number that fits" : "";
 }
 
 }  // namespace msdbg::app

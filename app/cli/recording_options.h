@@ -22,11 +22,19 @@ struct RecordingOptions {
   std::optional<double> watchdog;
 
   void addOptions(CLI::App& app);
-  /// The config file (--config, else MSDBG_DUMP_CONFIG), then the flags; --record goes before its rules.
-  /// kUsage names the flag, or file, line and key.
+  /// The environment (dump::environmentOptions), the config file, which replaces MSDBG_DUMP_CONFIG, then the
+  /// flags; --record goes before the rules of both. kUsage names the flag, or file, line and key.
   core::Result<dump::RecordOptions> read() const;
-  /// kNotFound: a glob of --tensors or a rule of --record means no tensor of the graph; nearest names.
-  core::Status check(const core::Graph& graph) const;
+  /// kNotFound: a glob of --tensors or a rule of --record means no tensor of the graph; nearest names. The
+  /// same mistakes of a config, which may have been written for several models, are lines to warn with; not
+  /// those of which the recorder warns itself, if it is going to run.
+  core::Result<std::vector<std::string>> check(const core::Graph& graph, const dump::RecordOptions& record,
+                                               bool dryRun) const;
 };
+
+/// No option of the command takes an empty text, such as a variable of the shell that is not set.
+void refuseEmptyValues(CLI::App& app);
+/// A check of an option: CLI11 takes what is beyond all numbers for the largest.
+std::string notTooLarge(const std::string& text);
 
 }  // namespace msdbg::app

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core_engine/base/text.h"
+
 namespace msdbg::app {
 
 namespace fs = std::filesystem;
@@ -55,7 +57,7 @@ Result<std::string> findRun(const std::string& given) {
   if (given.empty()) {
     MSDBG_ASSIGN(const fs::path newest, replay::Run::newest("."));
     path = newest.lexically_normal();
-    fmt::print(stderr, "msdbg: using {}\n", path.string());
+    fmt::print(stderr, "msdbg: using {}\n", core::printable(path.string()));
   }
   path = plainPath(path.string());
   std::error_code error;

@@ -9,6 +9,7 @@
 #include "app/cli/json_output.h"
 #include "app/cli/run_access.h"
 #include "app/cli/table.h"
+#include "core_engine/base/text.h"
 
 namespace msdbg::app {
 namespace {
@@ -96,7 +97,8 @@ void printNodes(const OpenedRun& run, const replay::SearchResult& result) {
 void printLineCode(const OpenedRun& run, const replay::SearchResult& result) {
   if (result.file.empty() || result.nodes.empty()) return;
   const core::Frame* frame = run.graph().userFrame(run.graph().node(result.nodes.front()).frames);
-  if (frame) fmt::print("{}:{}   {}\n\n", frame->file, frame->line, frame->code);
+  if (frame)
+    fmt::print("{}:{}   {}\n\n", core::printable(frame->file), frame->line, core::printable(frame->code));
 }
 
 Error noNodes(const std::string& query, const replay::SearchResult& result) {

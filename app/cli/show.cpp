@@ -9,6 +9,7 @@
 #include "app/cli/statistics_text.h"
 #include "app/cli/table.h"
 #include "app/cli/tensor_text.h"
+#include "core_engine/base/text.h"
 #include "replay/npy.h"
 #include "replay/slice.h"
 
@@ -95,9 +96,10 @@ Json shownJson(const OpenedRun& run, const ShowOptions& options, const Shown& sh
 
 void printShown(const OpenedRun& run, const ShowOptions& options, const Shown& shown) {
   const core::TensorInfo& tensor = run.graph().tensor(shown.id);
-  fmt::print("{}   {}   {}\n", tensor.fullName(), typeText(tensor), core::roleName(tensor.role));
+  fmt::print("{}   {}   {}\n", core::printable(tensor.fullName()), typeText(tensor),
+             core::roleName(tensor.role));
   fmt::print("rank {}, iteration {}   {}\n", shown.rank.value, shown.iteration.value,
-             sourceLine(run.graph().userFrame(framesOf(run.graph(), shown.id))));
+             core::printable(sourceLine(run.graph().userFrame(framesOf(run.graph(), shown.id)))));
   if (shown.statistics) fmt::print("\n{}", statisticsBlock(*shown.statistics, 2));
   if (!shown.value || !options.npy.empty()) return;
   fmt::print("\n");

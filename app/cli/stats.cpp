@@ -7,6 +7,7 @@
 #include "app/cli/run_access.h"
 #include "app/cli/statistics_text.h"
 #include "app/cli/table.h"
+#include "core_engine/base/text.h"
 
 namespace msdbg::app {
 namespace {
@@ -50,8 +51,8 @@ Json rowsJson(const OpenedRun& run, core::TensorId id, const std::vector<Row>& r
 
 void printRows(const OpenedRun& run, core::TensorId id, const std::vector<Row>& rows) {
   const core::TensorInfo& tensor = run.graph().tensor(id);
-  fmt::print("{}   {}   {}\n", tensor.fullName(), typeText(tensor),
-             sourceLine(run.graph().userFrame(framesOf(run.graph(), id))));
+  fmt::print("{}   {}   {}\n", core::printable(tensor.fullName()), typeText(tensor),
+             core::printable(sourceLine(run.graph().userFrame(framesOf(run.graph(), id)))));
   std::vector<std::string> headers = {">iteration", ">rank"};
   for (const std::string& header : statisticsHeaders()) headers.push_back(header);
   headers.push_back(">mean change");

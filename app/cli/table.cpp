@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <sstream>
 
+#include "core_engine/base/text.h"
+
 namespace msdbg::app {
 
 Table::Table(std::vector<std::string> headers) : m_headers(std::move(headers)) {
@@ -15,6 +17,7 @@ Table::Table(std::vector<std::string> headers) : m_headers(std::move(headers)) {
 
 void Table::row(std::vector<std::string> cells) {
   cells.resize(m_headers.size());
+  for (std::string& cell : cells) cell = core::printable(cell);
   m_rows.push_back(std::move(cells));
 }
 
@@ -49,6 +52,7 @@ std::string wrapped(const std::string& text, std::size_t indent, std::size_t wid
   std::string out, word;
   std::size_t column = indent;
   while (words >> word) {
+    word = core::printable(word);
     if (column > indent && column + 1 + displayWidth(word) > width) {
       out += "\n" + std::string(indent, ' ');
       column = indent;

@@ -1,4 +1,5 @@
-// Table: columns of text, aligned, for people. Value type.
+// Table: columns of text, aligned, for people. Value type. Its cells and what wrapped() is given may come
+// from anybody: a terminal only shows them (core::printable).
 #pragma once
 
 #include <cstdint>

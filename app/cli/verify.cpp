@@ -11,11 +11,12 @@ namespace msdbg::app {
 namespace {
 
 void print(const OpenedRun& run, const std::vector<dump::Damage>& damage, std::uint64_t bytes) {
+  const std::string path = core::printable(run.path);
   if (damage.empty()) {
-    fmt::print("{}: {} read, every hash is right\n", run.path, core::formatBytes(bytes));
+    fmt::print("{}: {} read, every hash is right\n", path, core::formatBytes(bytes));
     return;
   }
-  fmt::print("{}: {}\n\n", run.path, counted(static_cast<std::int64_t>(damage.size()), "damaged place"));
+  fmt::print("{}: {}\n\n", path, counted(static_cast<std::int64_t>(damage.size()), "damaged place"));
   Table table({"where", "what", "rank", "lost iterations"});
   for (const dump::Damage& d : damage)
     table.row({d.where, d.what, d.rank.valid() ? std::to_string(d.rank.value) : "",

@@ -1,4 +1,5 @@
-// Small text tools that every command shares: globs, nearest names, index lists, sizes.
+// Small text tools that every command shares: globs, nearest names, index lists, sizes, foreign text made
+// harmless.
 // Pure functions; thread-safe.
 #pragma once
 
@@ -55,6 +56,13 @@ std::string formatBytes(std::uint64_t bytes);
 std::string formatDouble(double value);
 /// For people: 6 significant digits.
 std::string formatShort(double value);
+
+/// The text as one line that a terminal only shows: control characters (C0, DEL, C1) become `\n`, `\x1b`,
+/// `\u009b`, bytes that are no UTF-8 `\xff`. All else stays as it is. What somebody else wrote goes through
+/// it on its way to a terminal; names are compared as they are.
+std::string printable(std::string_view text);
+/// The text as one word of a POSIX shell, in single quotes where it needs them.
+std::string shellQuoted(std::string_view text);
 
 std::vector<std::string> split(std::string_view text, char separator);
 std::string join(std::span<const std::string> parts, std::string_view separator);

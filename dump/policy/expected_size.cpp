@@ -1,6 +1,7 @@
 #include "dump/policy/expected_size.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <set>
@@ -80,6 +81,11 @@ std::uint64_t bytesOf(const core::TensorInfo& tensor) {
   return static_cast<std::uint64_t>(tensor.shape.elements()) * core::dtypeSize(tensor.dtype);
 }
 
+std::string nameOf(const core::TensorInfo& tensor) {
+  if (!tensor.alias.empty()) return tensor.alias;
+  return tensor.slot == 0 ? tensor.name : tensor.fullName();
+}
+
 // What a tensor takes in each iteration, whatever is kept of it in this one.
 std::uint64_t rowBytes(Policy most) {
   if (most == Policy::kNone) return 0;
@@ -127,7 +133,9 @@ class Sum {
 
   void finish() {
     for (std::size_t r = 0; r < m_size.parts.size(); ++r) {
-      m_size.parts[r].tensors = std::ranges::count(m_decides[r], true);
+      for (const core::TensorInfo& tensor : m_graph.tensors())
+        if (m_decides[r][tensor.id.index()]) m_size.parts[r].names.push_back(nameOf(tensor));
+      m_size.parts[r].tensors = std::ssize(m_size.parts[r].names);
       m_size.valueBytes += m_size.parts[r].valueBytes;
       m_size.statisticsBytes += m_size.parts[r].statisticsBytes;
     }

@@ -12,6 +12,7 @@ struct ExpectedSize {
   struct Part {
     Rule rule;
     std::int64_t tensors = 0;                           // different ones, over all iterations and ranks
+    std::vector<std::string> names = {};                // theirs: aliases where there are any
     std::int64_t iterations = 0;                        // in which it decides about any
     std::uint64_t iterationBytes = 0;                   // values and statistics of the largest one, all ranks
     std::uint64_t valueBytes = 0, statisticsBytes = 0;  // of the whole run; statistics: hashes too

@@ -70,10 +70,18 @@ double secondsFrom(const Json& json, const std::string& path) {
   throw JsonMistake(path, shown(json) + " is not a number of seconds from 0");
 }
 
+// What a rule's key is given, as texts. A number is no text here, as the schema has it.
+Texts valuesFrom(const RuleKey& key, const Json& json, const std::string& path) {
+  if (key.form == RuleKey::Form::kNumber && !json.is_number_integer())
+    throw JsonMistake(path, "a whole number is expected, not " + shown(json));
+  return textsFrom(json, path);
+}
+
 // The key of a rule does what is wanted of a key of the same name at the top.
-Rule ruleWith(std::string_view key, const Json& json, const std::string& path) {
+Rule ruleWith(std::string_view name, const Json& json, const std::string& path) {
   Rule rule;
-  orMistake(orMistake(findRuleKey(key), path)->set(rule, textsFrom(json, path)), path);
+  const RuleKey* const key = orMistake(findRuleKey(name), path);
+  orMistake(key->set(rule, valuesFrom(*key, json, path)), path);
   return rule;
 }
 
@@ -82,9 +90,10 @@ Rule ruleFrom(const Json& json, const std::string& path) {
   if (!json.is_object())
     throw JsonMistake(path, "a rule is expected: {\"tensors\": \"grad(*)\", \"policy\": \"full\"}");
   Rule rule;
-  for (const auto& [key, value] : json.items()) {
-    const std::string at = path + "/" + key;
-    orMistake(orMistake(findRuleKey(key), at)->set(rule, textsFrom(value, at)), at);
+  for (const auto& [name, value] : json.items()) {
+    const std::string at = path + "/" + name;
+    const RuleKey* const key = orMistake(findRuleKey(name), at);
+    orMistake(key->set(rule, valuesFrom(*key, value, at)), at);
   }
   if (!json.contains("policy"))
     throw JsonMistake(path, "the key policy is missing (full, stats, record, none)");
@@ -122,6 +131,8 @@ OnHit onHitFrom(const Json& json, const std::string& path, OnHit onHit) {
       throw JsonMistake(at, "there is no such key; there are conditions, before, after, stop");
     }
   }
+  if (!onHit.on() && !json.contains("conditions"))  // an empty list of them says: off
+    throw JsonMistake(path, R"(conditions are missing, such as "conditions": "recommended")");
   return onHit;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <regex>
+#include <set>
 
 namespace msdbg::dump {
 
@@ -34,6 +35,7 @@ core::Status setKey(Rule& rule, const std::string& name, const std::string& valu
 
 // What stands behind the policy: KEY=VALUE parts; a part without `=` goes on with the list before it.
 core::Status setKeys(Rule& rule, const std::vector<std::string>& parts) {
+  std::set<std::string> given;
   for (std::size_t i = 0; i < parts.size();) {
     const std::size_t equals = parts[i].find('=');
     if (equals == std::string::npos)
@@ -41,6 +43,7 @@ core::Status setKeys(Rule& rule, const std::vector<std::string>& parts) {
     const std::string name = parts[i].substr(0, equals);
     if (name == "tensors" || name == "policy")
       return Error(ErrorCode::kUsage, name + " is said in front already; " + std::string(kHowToWrite));
+    if (!given.insert(name).second) return Error(ErrorCode::kUsage, "the key " + name + " is given twice");
     std::string value = parts[i].substr(equals + 1);
     for (++i; i < parts.size() && (name == "regex" || parts[i].find('=') == std::string::npos); ++i)
       value += "," + parts[i];

@@ -67,21 +67,22 @@ RunInfo copyFor(const SessionSettings& settings, RunInfo info) {
   return info;
 }
 
-Status create(const std::filesystem::path& run, const RunInfo& info) {
-  MSDBG_TRY(createRunFolder(run, Existing::kRefuse));
+Status create(const std::filesystem::path& run, const RunInfo& info, Descriptor& lock) {
+  MSDBG_ASSIGN(lock, createRunFolder(run, Existing::kRefuse));
   return writeRunInfo(run, info);
 }
 
 // Rank 0 with a launcher: the folder is there.
-Result<RunInfo> firstInfo(const SessionSettings& settings, int ranks, int threads) {
+Result<RunInfo> firstInfo(const SessionSettings& settings, int ranks, int threads, Descriptor& lock) {
   if (settings.launcher) return readRunInfo(settings.run);
   RunInfo info = newInfo(settings, ranks, threads);
-  MSDBG_TRY(create(settings.run, info));
+  MSDBG_TRY(create(settings.run, info, lock));
   return info;
 }
 
 // A run that could not begin on every rank is not one that was interrupted.
 void giveUp(const std::filesystem::path& run, RunInfo info, const std::string& why) {
+  if (!readRunInfoToEnd(run, info.id).ok()) return;
   info.end.state = "failed";
   info.end.message = why;
   info.endedAt = timeText();
@@ -106,13 +107,13 @@ Result<RunFolders> makeRunFolders(Communicator& communicator, const SessionSetti
   // One after the other: the lowest rank of a host finds no folder and makes it, the others see it.
   for (int rank = 0; rank < communicator.size(); ++rank) {
     if (Rank(rank) == self && rank == 0) {
-      auto made = firstInfo(settings, communicator.size(), threads);
+      auto made = firstInfo(settings, communicator.size(), threads, folders.lock);
       if (made.ok()) written = *made, json = written.toJson();
       if (!made.ok()) mine.problem = made.error().message();
       folders.mine = made.ok() && !settings.launcher;
     } else if (Rank(rank) == self && !seesRun(settings.run, info)) {
       written = copyFor(settings, info);
-      const Status made = create(settings.run, written);
+      const Status made = create(settings.run, written, folders.lock);
       if (!made.ok()) mine.problem = made.error().message();
       folders.mine = made.ok();
     }
@@ -127,6 +128,7 @@ Result<RunFolders> makeRunFolders(Communicator& communicator, const SessionSetti
     if (rank == 0) {
       MSDBG_TRY(broadcastText(communicator, json, Rank(0)));
       MSDBG_ASSIGN(info, RunInfo::fromJson(json, "rank 0"));
+      folders.id = info.id;
     }
     machines.push_back(word.machine);
   }

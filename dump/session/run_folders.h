@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core_engine/distributed/communicator.h"
+#include "dump/descriptor.h"
 #include "dump/session/session_settings.h"
 
 namespace msdbg::dump {
@@ -14,6 +15,8 @@ struct RunFolders {
   /// This rank wrote run.json, so it is the one that says there how the run ended. Where a launcher made the
   /// folder this holds on other hosts only.
   bool mine = false;
+  Descriptor lock;                     // of that rank: while it lives, nobody replaces the folder
+  std::string id;                      // of the run
   std::vector<core::Rank> neighbours;  // the other ranks on this machine: their processes can be looked at
 };
 

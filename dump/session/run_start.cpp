@@ -1,15 +1,17 @@
 #include "dump/session/run_start.h"
 
 #include <H5public.h>
+#include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
 #include <zstd.h>
 
+#include <cerrno>
 #include <random>
 #include <system_error>
 
 #include "core_engine/runtime/backend.h"
-#include "dump/reader/run_reader.h"
+#include "dump/reader/rank_index.h"
 
 namespace msdbg::dump {
 
@@ -17,9 +19,12 @@ namespace fs = std::filesystem;
 using core::Error;
 using core::ErrorCode;
 using core::Ok;
+using core::Result;
 using core::Status;
 
 namespace {
+
+constexpr int kMostTurns = 100;  // of making a folder that others remove meanwhile
 
 std::string hostName() {
   char name[256] = {};
@@ -37,17 +42,99 @@ std::string newId() {
   return id;
 }
 
-// Whether the folder may go: only what is surely a run of ours, and not one that is being written.
+Error failure(const char* what, const fs::path& path, const std::error_code& reason) {
+  return {ErrorCode::kIo, std::string("cannot ") + what + " " + path.string() + ": " + reason.message()};
+}
+
+Error thereAlready(const fs::path& folder) {
+  return {ErrorCode::kUsage,
+          folder.string() + " is there already; choose another name with -o, or replace it with --force"};
+}
+
+Error inUse(const fs::path& folder) {
+  return {ErrorCode::kUsage, folder.string() +
+                                 " is being recorded right now, or its run is about to start: it is not "
+                                 "replaced; end that run first, or choose another name with -o"};
+}
+
+bool isEmpty(const fs::path& folder) {
+  std::error_code error;
+  return fs::is_empty(folder, error) && !error;
+}
+
+// Ranks may outlive whoever started them. Nothing but their journals is needed: the rest of the run may be
+// unreadable, as it is before the first iteration.
+bool ranksRecord(const fs::path& folder) {
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    if (entry->path().filename().string().starts_with("rank_") && isRecording(entry->path())) return true;
+  return false;
+}
+
+// Whether what is in the folder may go: only what is surely a run of ours, and not one that is being written.
 Status mayReplace(const fs::path& folder) {
   if (!fs::exists(folder / "run.json"))
     return Error(ErrorCode::kUsage, folder.string() +
                                         " is not a msdbg run (no run.json): it is not replaced; " +
                                         "choose another name with -o");
-  const auto run = RunReader::open(folder);
-  if (run.ok() && run.value()->recording())
-    return Error(ErrorCode::kUsage,
-                 folder.string() + " is being recorded right now; choose another name with -o");
+  if (ranksRecord(folder)) return inUse(folder);
   return Ok{};
+}
+
+// The folder stays, and the lock on it. run.json goes last: what a kill leaves can still be replaced.
+Status removeContents(const fs::path& folder) {
+  std::error_code error;
+  std::vector<fs::path> paths;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    if (entry->path().filename() != "run.json") paths.push_back(entry->path());
+  if (error) return failure("read", folder, error);
+  paths.push_back(folder / "run.json");
+  for (const fs::path& path : paths)
+    if (fs::remove_all(path, error); error) return failure("remove", path, error);
+  return Ok{};
+}
+
+// Of a link only the link goes, as ever: then there is no folder, and a new one is made.
+Status removeOld(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::is_symlink(folder, error)) return removeContents(folder);
+  if (fs::remove(folder, error); error) return failure("remove", folder, error);
+  return Ok{};
+}
+
+// There may be one already.
+Status makeFolder(const fs::path& folder) {
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(folder, error)) && !fs::is_directory(folder, error))
+    return Error(ErrorCode::kUsage,
+                 folder.string() + " is there already and is no folder; choose another name with -o");
+  fs::create_directories(folder, error);
+  if (error) return failure("create", folder, error);
+  return Ok{};
+}
+
+// Not valid: what was opened is not there any more, others remove it or put another in its place.
+Result<Descriptor> lockFolder(const fs::path& folder, Existing existing) {
+  Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!descriptor.valid() && errno == ENOENT) return descriptor;
+  if (!descriptor.valid()) return failure("open", folder, {errno, std::generic_category()});
+  if (!descriptor.lockAlone() && errno == EWOULDBLOCK)
+    return existing == Existing::kReplace ? inUse(folder) : thereAlready(folder);
+  if (!isAt(descriptor.get(), folder / ".")) return Descriptor();  // "/.": what a link leads to
+  return descriptor;
+}
+
+// Not valid: it takes another turn.
+Result<Descriptor> tryToCreate(const fs::path& folder, Existing existing) {
+  MSDBG_TRY(makeFolder(folder));
+  if (existing == Existing::kRefuse && !isEmpty(folder)) return thereAlready(folder);
+  MSDBG_ASSIGN(Descriptor locked, lockFolder(folder, existing));
+  if (!locked.valid() || isEmpty(folder)) return locked;
+  if (existing == Existing::kRefuse) return thereAlready(folder);  // another was quicker
+  MSDBG_TRY(mayReplace(folder));
+  MSDBG_TRY(removeOld(folder));
+  if (!isAt(locked.get(), folder / ".")) return Descriptor();
+  return locked;
 }
 
 }  // namespace
@@ -80,24 +167,12 @@ RunInfo describeRun(std::vector<std::string> command) {
   return info;
 }
 
-Status createRunFolder(const fs::path& folder, Existing existing) {
-  std::error_code error;
-  const bool there = fs::exists(fs::symlink_status(folder, error));
-  if (there && !fs::is_directory(folder, error))
-    return Error(ErrorCode::kUsage,
-                 folder.string() + " is there already and is no folder; choose another name with -o");
-  if (there && !fs::is_empty(folder, error)) {
-    if (existing == Existing::kRefuse)
-      return Error(
-          ErrorCode::kUsage,
-          folder.string() + " is there already; choose another name with -o, or replace it with --force");
-    MSDBG_TRY(mayReplace(folder));
-    fs::remove_all(folder, error);
-    if (error) return Error(ErrorCode::kIo, "cannot remove " + folder.string() + ": " + error.message());
+Result<Descriptor> createRunFolder(const fs::path& folder, Existing existing) {
+  for (int turn = 0; turn < kMostTurns; ++turn) {
+    MSDBG_ASSIGN(Descriptor created, tryToCreate(folder, existing));
+    if (created.valid()) return created;
   }
-  fs::create_directories(folder, error);
-  if (error) return Error(ErrorCode::kIo, "cannot create " + folder.string() + ": " + error.message());
-  return Ok{};
+  return Error(ErrorCode::kIo, "cannot create " + folder.string() + ": others remove it again and again");
 }
 
 }  // namespace msdbg::dump

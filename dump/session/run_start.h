@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "dump/descriptor.h"
 #include "dump/run_info.h"
 
 namespace msdbg::dump {
@@ -18,8 +19,12 @@ RunInfo describeRun(std::vector<std::string> command);
 std::string timeText();
 
 enum class Existing { kRefuse, kReplace };
-/// Makes the folder of a new run. kUsage: it is there already and must not be replaced (an empty folder may
-/// be used), or is no msdbg run, or is being recorded right now.
-core::Status createRunFolder(const std::filesystem::path& folder, Existing existing);
+/// Makes the folder of a new run: empty, and locked (flock) for as long as the descriptor lives, so that
+/// nobody replaces it before its ranks have journals to lock. The folder itself is locked: no reader sees
+/// anything of it, and the lock goes with this process; programs that it starts do not have it. Of several
+/// that make the same folder at once one succeeds. On a file system without locks none is held.
+/// kUsage: it is there already and must not be replaced (an empty folder may be used), or is no msdbg run, or
+/// is being recorded right now.
+core::Result<Descriptor> createRunFolder(const std::filesystem::path& folder, Existing existing);
 
 }  // namespace msdbg::dump

@@ -219,9 +219,10 @@ void Session::Impl::recorderFailed(RunEnd& how, const std::string& why) {
 void Session::Impl::finishRunInfo(const RunEnd& how) {
   const bool good = how.state == "finished" || how.state == "stopped";
   if (good && !folders.mine && recorder->status().ok()) return;
-  Result<RunInfo> info = readRunInfo(settings.run);
+  Result<RunInfo> info = readRunInfoToEnd(settings.run, folders.id);
   if (!info.ok()) {
-    if (recorder->status().ok()) core::logError(info.error().message());  // else the reason was told already
+    const bool another = folders.mine && info.error().code() == ErrorCode::kMissing;
+    if (recorder->status().ok() || another) core::logError(info.error().message());  // else told already
     return;
   }
   if (info->end.state == "failed" || info->end.state == "killed") return;  // the first failure is the reason

@@ -1,9 +1,12 @@
 #include "dump/session/session_settings.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 
+#include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
 
 namespace msdbg::dump {
@@ -15,6 +18,8 @@ using core::Result;
 using core::Status;
 
 namespace {
+
+constexpr const char *kConfigVariable = "MSDBG_DUMP_CONFIG", *kOptionsVariable = "MSDBG_DUMP_OPTIONS";
 
 std::string environment(const char* name) {
   const char* value = getenv(name);
@@ -72,22 +77,41 @@ Status readFaults(SessionSettings& settings) {
   return Ok{};
 }
 
-// The file first: what the variable with the options says itself replaces its keys.
-Status readRecordOptions(RecordOptions& options) {
-  if (const std::string file = environment("MSDBG_DUMP_CONFIG"); !file.empty()) {
-    auto read = RecordOptions::fromFile(file, options);
-    if (!read.ok()) return read.error().in("MSDBG_DUMP_CONFIG");
-    options = std::move(read).value();
-  }
-  if (const std::string json = environment("MSDBG_DUMP_OPTIONS"); !json.empty()) {
-    auto read = RecordOptions::fromJson(json, options);
-    if (!read.ok()) return read.error().in("MSDBG_DUMP_OPTIONS");
-    options = std::move(read).value();
-  }
-  return Ok{};
+// One warning is enough for all ranks: the launcher's, else that of rank 0.
+bool warns(const SessionSettings& settings) {
+  const std::string rank = environment("OMPI_COMM_WORLD_RANK");
+  return !settings.launcher && (rank.empty() || rank == "0");
 }
 
 }  // namespace
+
+// The file first: what the variable with the options says itself replaces its keys.
+Result<RecordOptions> environmentOptions(bool file) {
+  RecordOptions options;
+  if (const std::string path = environment(kConfigVariable); file && !path.empty()) {
+    auto read = RecordOptions::fromFile(path, options);
+    if (!read.ok()) return read.error().in(kConfigVariable);
+    options = std::move(read).value();
+  }
+  if (const std::string json = environment(kOptionsVariable); !json.empty()) {
+    auto read = RecordOptions::fromJson(json, options);
+    if (!read.ok()) return read.error().in(kOptionsVariable);
+    options = std::move(read).value();
+  }
+  return options;
+}
+
+void warnOfUnknownVariables() {
+  const std::vector<std::string> known = {kConfigVariable, kOptionsVariable};
+  for (char** variable = environ; *variable; ++variable) {
+    const std::string_view text = *variable;
+    const std::string name(text.substr(0, text.find('=')));
+    if (!name.starts_with("MSDBG_DUMP_") || std::ranges::find(known, name) != known.end()) continue;
+    const std::string near = core::didYouMean(name, known);
+    core::logWarn("the variable " + name + " means nothing" +
+                  (near.empty() ? "; there are " + core::join(known, " and ") : near));
+  }
+}
 
 Result<SessionSettings> SessionSettings::read(int argc, char** argv) {
   SessionSettings settings;
@@ -95,7 +119,10 @@ Result<SessionSettings> SessionSettings::read(int argc, char** argv) {
   settings.run = environment("MSDBG_DUMP");
   settings.control = environment("MSDBG_CONTROL");
   settings.launcher = environment("MSDBG_RUN_INFO") == "launcher";
-  if (!settings.run.empty()) MSDBG_TRY(readRecordOptions(settings.options));
+  if (!settings.run.empty()) {
+    if (warns(settings)) warnOfUnknownVariables();
+    MSDBG_ASSIGN(settings.options, environmentOptions());
+  }
   for (const auto& row : kNumbers)
     if (const std::string text = environment(row.variable); !text.empty())
       MSDBG_TRY(takeNumber(settings, row.name, row.variable, text));

@@ -30,4 +30,10 @@ struct SessionSettings {
   static core::Result<SessionSettings> read(int argc, char** argv);
 };
 
+/// What the environment says is recorded: the file MSDBG_DUMP_CONFIG (unless somebody else names one:
+/// `file` is false), then MSDBG_DUMP_OPTIONS, JSON whose keys win. kUsage names the variable.
+core::Result<RecordOptions> environmentOptions(bool file = true);
+/// Warns of each variable MSDBG_DUMP_… that means nothing: nearest one, or all.
+void warnOfUnknownVariables();
+
 }  // namespace msdbg::dump

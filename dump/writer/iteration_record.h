@@ -87,6 +87,7 @@ struct IterationRecord {
   std::uint64_t memoryBytes = 0;  // that the rows take now
   std::int64_t toEncode = 0;      // rows that wait for their chunks
   bool beginsFile = false;        // its rows lie in another file than those before: a segment begins
+  bool valuesDropped = false;     // the disk had no room for them
   bool encodingQueued = false;    // with --on-hit: once it is known that they are written
 };
 

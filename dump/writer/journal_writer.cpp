@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "dump/descriptor.h"
 #include "dump/journal.h"
 #include "dump/writer/commit_file.h"
 
@@ -42,6 +43,14 @@ core::Result<std::unique_ptr<JournalWriter>> JournalWriter::create(const std::fi
   }
   MSDBG_TRY(syncFolder(file.parent_path()));
   return writer;
+}
+
+core::Status JournalWriter::checkPlace() const {
+  if (isAt(m_descriptor, m_file)) return core::Ok{};
+  if (!std::filesystem::exists(m_file))
+    return core::Error(core::ErrorCode::kIo, m_file.string() + " is gone");
+  return core::Error(core::ErrorCode::kIo, m_file.parent_path().string() +
+                                               " is another recording now: this one was moved or removed");
 }
 
 JournalWriter::~JournalWriter() { ::close(m_descriptor); }

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "dump/statistics_columns.h"
 #include "dump/writer/segment_writer.h"
 
 namespace msdbg::dump {
@@ -104,6 +105,24 @@ void PendingIterations::addRow(RowKey key, TensorRow row) {
   wake();
 }
 
+void PendingIterations::forgetStatistics(std::span<const core::TensorId> hashes,
+                                         std::span<const core::TensorId> nothing) {
+  const std::lock_guard lock(m_mutex);
+  if (!m_current) return;
+  for (const core::TensorId id : hashes) {
+    watch::StatisticsRow& row = m_current->statistics[id.index()];
+    row = hashOnly(row.values.hash);
+  }
+  for (const core::TensorId id : nothing) m_current->seen[id.index()] = false;
+}
+
+void PendingIterations::dropRows() {
+  const std::lock_guard lock(m_mutex);
+  if (!m_current) return;
+  m_current->valuesDropped = true;
+  dropRowsOf(m_current);
+}
+
 std::shared_ptr<const IterationRecord> PendingIterations::current() const {
   const std::lock_guard lock(m_mutex);
   return m_current;
@@ -151,6 +170,19 @@ void PendingIterations::cutHere() {
   const std::lock_guard lock(m_mutex);
   m_forced = m_finished.size();
   wake();
+}
+
+void PendingIterations::waitForFile() {
+  std::unique_lock lock(m_mutex);
+  const auto mayBegin = [&] {
+    return m_closed || m_failure || m_finished.empty() ||
+           std::none_of(m_finished.begin() + 1, m_finished.end(),
+                        [](const auto& record) { return record->beginsFile; });
+  };
+  if (mayBegin()) return;
+  m_forced = m_finished.size();
+  wake();
+  m_room.wait(lock, mayBegin);
 }
 
 // An iteration is mostly as large as the one before. One that turned out not to fit would lie in the file
@@ -240,17 +272,19 @@ void PendingIterations::queueEncoding(const std::shared_ptr<IterationRecord>& re
   }
 }
 
+void PendingIterations::dropRowsOf(const std::shared_ptr<IterationRecord>& record) {
+  std::erase_if(m_toEncode, [&](const Encode& job) { return job.record == record; });
+  m_pendingBytes -= record->memoryBytes;
+  record->rows.clear();
+  record->rawBytes = record->memoryBytes = 0;
+  record->toEncode = 0;
+  m_room.notify_all();
+}
+
 // Only between two jobs: nobody reads these rows now.
 void PendingIterations::dropUnwanted() {
-  for (const auto& record : m_finished) {
-    if (record->rows.empty() || m_windows->keep(record->iteration) != Keep::kNo) continue;
-    std::erase_if(m_toEncode, [&](const Encode& job) { return job.record == record; });
-    m_pendingBytes -= record->memoryBytes;
-    record->rows.clear();
-    record->rawBytes = record->memoryBytes = 0;
-    record->toEncode = 0;
-    m_room.notify_all();
-  }
+  for (const auto& record : m_finished)
+    if (!record->rows.empty() && m_windows->keep(record->iteration) == Keep::kNo) dropRowsOf(record);
 }
 
 // Early enough that building and writing are done within the second.

@@ -35,6 +35,10 @@ class PendingIterations {
   void begin(std::shared_ptr<IterationRecord> record);
   void addStatistics(std::int64_t tensor, const watch::StatisticsRow& row);
   void addRow(RowKey key, TensorRow row);
+  /// Of the iteration in progress these tensors keep their hash only, and those nothing.
+  void forgetStatistics(std::span<const core::TensorId> hashes, std::span<const core::TensorId> nothing);
+  /// The iteration in progress keeps its statistics only. Only while training's threads write its rows.
+  void dropRows();
   /// The iteration in progress, nullptr without one. Its values may go while it is held, not its statistics.
   std::shared_ptr<const IterationRecord> current() const;
   void finish(const core::Scalars& scalars);
@@ -46,6 +50,9 @@ class PendingIterations {
   bool cut(Clock::duration next);
   /// What is finished will be a segment without the next iteration, which begins a file.
   void cutHere();
+  /// Before an iteration that begins a file: blocks while two others wait to be committed, so that the disk
+  /// holds one that is filled beside the one that is completed.
+  void waitForFile();
 
   /// From here on; see the constructor.
   void setSegmentBytes(std::uint64_t bytes);
@@ -84,6 +91,7 @@ class PendingIterations {
   std::size_t segmentLength(std::size_t first, bool& isFull) const;
   bool encodedUpTo(std::size_t count) const;
   void queueEncoding(const std::shared_ptr<IterationRecord>& record);
+  void dropRowsOf(const std::shared_ptr<IterationRecord>& record);
   void dropUnwanted();
   Clock::time_point deadline(std::size_t first = 0) const;
   bool mustWait() const;

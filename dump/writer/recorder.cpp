@@ -7,6 +7,7 @@
 #include "core_engine/graph/graph_io.h"
 #include "dump/statistics_columns.h"
 #include "dump/writer/commit_file.h"
+#include "dump/writer/disk_space.h"
 #include "dump/writer/graph_files.h"
 #include "dump/writer/recorder_internal.h"
 
@@ -31,7 +32,7 @@ core::Status Recorder::Impl::adopt(const core::Graph& graph, std::string bytes) 
   if (schedule.interval() > 0)
     MSDBG_TRY(journal->append(formatCheckpoints({schedule.interval(), checkpointBytes(plan->graph)})));
   if (place.rank.value != 0) return core::Ok{};
-  MSDBG_ASSIGN(const std::vector<std::string> unused, unusedRules(graph, options.rules));
+  MSDBG_ASSIGN(const std::vector<std::string> unused, unusedRules(graph, options.allRules()));
   for (const std::string& rule : unused)
     if (first) core::logWarn("the recording rule " + rule + " fits no tensor of the graph");
   MSDBG_ASSIGN(const GraphLine line, writeGraph(place.run, plan->graph));
@@ -41,6 +42,68 @@ core::Status Recorder::Impl::adopt(const core::Graph& graph, std::string bytes) 
 void Recorder::Impl::waitForRoom() {
   const StageTimer timer(&clock, Stage::kWait, 0);
   pending.waitForRoom();
+}
+
+// Where values are dropped, a checkpoint goes with the iterations that are computed from it, not with those
+// before it.
+void Recorder::Impl::beginRecord(core::Iteration iteration) {
+  auto record = std::make_shared<IterationRecord>();
+  record->beginsFile = rows.iterationStarted(pending, checkpoint && limited);
+  if (record->beginsFile) {
+    const StageTimer timer(&clock, Stage::kWait, 0);
+    pending.waitForFile();
+  }
+  pending.setSegmentBytes(rows.mayCopy() ? segmentInMemory : segmentInFile);
+  writing = rows.chosen();
+  record->iteration = iteration.value;
+  record->plan = plan;
+  record->statistics.resize(plan->graph.tensors().size());
+  record->seen.resize(plan->graph.tensors().size());
+  pending.begin(std::move(record));
+  checkDisk();
+}
+
+// Rows that are written while they come in have to find room before a commit can make any.
+void Recorder::Impl::checkDisk() {
+  diskShort = false;
+  if (!rows.writing().inTeam || onlyStatistics) return;
+  const auto disk = diskSpace(folder);
+  const std::uint64_t bytes = rows.bytesAnIteration();
+  if (disk.ok() && spareBytes(*disk, options.keepFree) < bytes) noRoomOnDisk(bytes);
+}
+
+// This iteration keeps its statistics. What is finished is committed, and the oldest values go for the next.
+void Recorder::Impl::noRoomOnDisk(std::uint64_t bytes) {
+  const std::shared_ptr<const IterationRecord> record = pending.current();
+  if (!record) return;  // recording ended meanwhile
+  const std::string iteration = std::to_string(record->iteration);
+  const std::string text = folder.string() + ": the disk has no room for the values of iteration " +
+                           iteration + " (--keep-free): only statistics, until there is room again";
+  saidDiskShort ? core::logInfo(text) : core::logWarn(text);
+  saidDiskShort = diskShort = true;
+  if (checkpoint) schedule.request();
+  rows.leaveFile();
+  pending.dropRows();
+  wantedRoom = bytes;
+  pending.requestCommit();
+}
+
+void Recorder::Impl::failedToKeep(const core::Error& error, std::uint64_t bytes) {
+  const auto disk = diskSpace(folder);
+  const std::uint64_t soFar = rows.bytesAnIteration();
+  if (!disk.ok() || disk->free >= bytes || !rows.writing().inTeam) return fail(error);
+  noRoomOnDisk(2 * soFar + bytes);
+}
+
+// Statistics that only conditions wanted.
+void Recorder::Impl::forgetUnwanted(core::Iteration iteration) {
+  std::vector<core::TensorId> hashes, nothing;
+  for (const core::TensorInfo& tensor : plan->graph.tensors()) {
+    const Policy policy = plan->decisions.decide(tensor.id, iteration);
+    if (policy == Policy::kRecord) hashes.push_back(tensor.id);
+    if (policy == Policy::kNone) nothing.push_back(tensor.id);
+  }
+  pending.forgetStatistics(hashes, nothing);
 }
 
 core::TensorObservation Recorder::Impl::observe(core::TensorId tensor, const core::Tensor& value,
@@ -64,12 +127,12 @@ core::TensorObservation Recorder::Impl::observe(core::TensorId tensor, const cor
 // `divisor`: the value is the source of an input.
 void Recorder::Impl::keep(RowKey key, const core::Tensor& value, std::vector<core::Hash128> blocks,
                           std::optional<float> divisor) {
-  if (value.bytes() == 0 || onlyStatistics) return;
+  if (value.bytes() == 0 || onlyStatistics || diskShort) return;
   waitForRoom();
   const core::TensorId parameter = plan->graph.tensor(core::TensorId(key.tensor)).updateOf;
   const RowKey judgedAs = parameter.valid() ? RowKey{key.section, parameter.value} : key;
   core::Result<TensorRow> row = rows.take(judgedAs, value, std::move(blocks));
-  if (!row.ok()) return fail(row.error());
+  if (!row.ok()) return failedToKeep(row.error(), value.bytes());
   if (SegmentWriter::ownChunks(value.bytes())) wroteLarge = true;
   row->divisor = divisor;
   pending.addRow(key, std::move(row).value());
@@ -140,15 +203,8 @@ void Recorder::iterationStarted(core::Iteration iteration) {
   impl.updates.begin(iteration);
   impl.waitForRoom();
   impl.clock.start();
-  auto record = std::make_shared<IterationRecord>();
-  record->beginsFile = impl.rows.iterationStarted(impl.pending);
-  impl.pending.setSegmentBytes(impl.rows.mayCopy() ? impl.segmentInMemory : impl.segmentInFile);
-  impl.writing = impl.rows.chosen();
-  record->iteration = iteration.value;
-  record->plan = impl.plan;
-  record->statistics.resize(impl.plan->graph.tensors().size());
-  record->seen.resize(impl.plan->graph.tensors().size());
-  impl.pending.begin(std::move(record));
+  if (const core::Status here = impl.journal->checkPlace(); !here.ok()) return impl.fail(here.error());
+  impl.beginRecord(iteration);
 }
 
 void Recorder::tensorReady(core::Iteration iteration, core::TensorId tensor, const core::Tensor& value,
@@ -158,8 +214,9 @@ void Recorder::tensorReady(core::Iteration iteration, core::TensorId tensor, con
   if (const core::TensorInfo& info = impl.plan->graph.tensor(tensor); info.isSource())
     impl.keepForReplay(info, value);
   const Policy policy = impl.plan->decisions.decide(tensor, iteration);
-  if (policy == Policy::kNone) return;
-  if (policy == Policy::kRecord) {
+  const bool observed = impl.needsStatistics(policy);
+  if (policy == Policy::kNone && !observed) return;
+  if (!observed) {
     const StageTimer timer(&impl.clock, Stage::kStatistics, value.bytes());
     return impl.pending.addStatistics(tensor.value, hashOnly(core::hashTensor(value, impl.place.threads)));
   }
@@ -172,8 +229,7 @@ core::UpdateWish Recorder::updateWish(core::Iteration iteration, core::TensorId 
   const Impl& impl = *m_impl;
   if (!impl.selected || !impl.pending.open()) return core::UpdateWish::kNothing;
   const Policy policy = impl.plan->decisions.decide(tensor, iteration);
-  return policy == Policy::kFull || policy == Policy::kStats ? core::UpdateWish::kStatistics
-                                                             : core::UpdateWish::kNothing;
+  return impl.needsStatistics(policy) ? core::UpdateWish::kStatistics : core::UpdateWish::kNothing;
 }
 
 void Recorder::updateSeen(core::Iteration, core::TensorId tensor, core::TensorObservation seen,
@@ -204,6 +260,7 @@ void Recorder::iterationFinished(core::Iteration iteration, const core::Scalars&
   if (!impl.selected) return;
   impl.selected = false;
   impl.given.clear();
+  if (impl.hits) impl.forgetUnwanted(iteration);
   impl.pending.finish(scalars);
   if (hit) impl.pending.requestCommit();
   impl.waitForRoom();
@@ -219,9 +276,10 @@ core::Status Recorder::finish(const RunEnd& end) {
   core::Status listed = impl.journal->append(formatTiming(times()));
   if (listed.ok()) listed = impl.journal->append(formatEnd(end));
   if (!listed.ok()) impl.fail(listed.error());
+  const bool here = impl.journal->checkPlace().ok();
   impl.store.release();
   impl.journal.reset();  // the lock with it
-  if (endedWell(end)) impl.rankStatus->remove();
+  if (endedWell(end) && here) impl.rankStatus->remove();
   return status();
 }
 

@@ -50,6 +50,10 @@ struct Recorder::Impl {
   std::atomic<ChosenWay> writing{};                    // large values
   std::atomic<bool> wroteLarge{false};                 // there were any
   std::atomic<bool> onlyStatistics{false};             // one iteration is more than may be kept
+  std::atomic<bool> limited{false};                    // values were dropped, or soon will be
+  bool saidDiskShort = false;
+  bool diskShort = false;                    // the iteration in progress has statistics only
+  std::atomic<std::uint64_t> wantedRoom{0};  // of the disk, that the next commit is to make
   std::thread thread;
   std::mutex finishMutex;
 
@@ -59,21 +63,25 @@ struct Recorder::Impl {
   std::uint64_t share() const {
     return options.maxBytes / static_cast<std::uint64_t>(std::max(1, place.ranks));
   }
+  // --on-hit decides about full values. Without any it only tells of hits: checkpoints and batches are what
+  // the run is for then, and stay.
+  bool spools() const {
+    return hits && std::ranges::count(options.allRules(), Policy::kFull, &Rule::policy) > 0;
+  }
   // Values of which most will be dropped (--on-hit) are not worth a file.
   std::vector<WritingWay> ways() const {
     std::vector<WritingWay> all = waysToWrite(options.write, place.threads, place.ranks, place.run);
-    if (!hits) return all;
+    if (!spools()) return all;
     for (WritingWay& way : all) way.inTeam = false;
-    std::ranges::stable_sort(all, {}, &WritingWay::direct);
     all.erase(std::ranges::unique(all).begin(), all.end());
     return all;
   }
   RetentionRules retention() const {
     RetentionRules rules{.maxBytes = share(), .keepLast = options.keepLast, .keep = {}};
-    if (hits) rules.keep = [this](std::int64_t iteration) { return hits->windows().keep(iteration); };
+    if (spools()) rules.keep = [this](std::int64_t iteration) { return hits->windows().keep(iteration); };
     return rules;
   }
-  const HitWindows* windows() const { return hits ? &hits->windows() : nullptr; }
+  const HitWindows* windows() const { return spools() ? &hits->windows() : nullptr; }
 
   // recorder_thread.cpp
   void start();
@@ -87,6 +95,14 @@ struct Recorder::Impl {
   // recorder.cpp
   core::Status adopt(const core::Graph& graph, std::string bytes);
   void waitForRoom();
+  bool needsStatistics(Policy policy) const {  // conditions look at all tensors
+    return hits || policy == Policy::kFull || policy == Policy::kStats;
+  }
+  void forgetUnwanted(core::Iteration iteration);
+  void beginRecord(core::Iteration iteration);
+  void checkDisk();
+  void noRoomOnDisk(std::uint64_t bytes);
+  void failedToKeep(const core::Error& error, std::uint64_t bytes);
   core::TensorObservation observe(core::TensorId tensor, const core::Tensor& value,
                                   const core::Tensor* previous);
   void keep(RowKey key, const core::Tensor& value, std::vector<core::Hash128> blocks = {},

@@ -10,14 +10,16 @@ namespace {
 constexpr std::uint64_t kLargestSegment = 4ull << 30;
 
 // Four segments fit into a rank's share, so that dropping one keeps most of what may be kept; that share is
-// no more than what the disk has to spare. Values that wait in memory limit a segment further.
+// no more than what the disk has to spare. Values that wait in memory limit a segment further. Those that are
+// written at once lie on the disk before old ones go, so the segments are half as large.
 std::uint64_t segmentBytes(const RecordOptions& options, const Recorder::Place& place, bool inMemory) {
   const auto ranks = static_cast<std::uint64_t>(std::max(1, place.ranks));
   const auto disk = diskSpace(place.run);
   const std::uint64_t spare = disk.ok() ? spareBytes(*disk, options.keepFree) : options.maxBytes;
   const std::uint64_t share = std::min(options.maxBytes, spare) / ranks;
-  return std::max<std::uint64_t>(1,
-                                 std::min(inMemory ? options.bufferBytes / 2 : kLargestSegment, share / 4));
+  const std::uint64_t most =
+      inMemory ? std::min(options.bufferBytes / 2, share / 4) : std::min(kLargestSegment, share / 8);
+  return std::max<std::uint64_t>(1, most);
 }
 
 }  // namespace
@@ -72,9 +74,11 @@ void Recorder::Impl::commit(const PendingIterations::Commit& segment) {
   core::Status status = listHits();
   const WritingWay way = writing.load().way;
   store.writeDirect(way.direct && !way.inTeam);
+  store.wantRoom(wantedRoom.exchange(0));
   if (status.ok()) status = store.commit(records);
   bytesWritten = store.bytesWritten();
   onlyStatistics = store.onlyStatistics();
+  limited = store.limited();
   if (store.wantsCheckpoint()) schedule.request();
   if (!status.ok()) return fail(status.error().in("iteration " + std::to_string(records[0]->iteration)));
   pending.committed(segment, PendingIterations::Clock::now() - start);

@@ -50,9 +50,9 @@ bool Retention::wantsCheckpoint() const {
   if (std::any_of(oldest + 1, m_segments.end(), [](const KeptSegment& s) { return s.checkpoint; }))
     return false;
   const KeptSegment& newest = m_segments.back();
-  std::int64_t newer = 2 * newest.iterations;
+  std::int64_t newer = 3 * newest.iterations;
   for (auto segment = oldest + 1; segment != m_segments.end(); ++segment) newer += segment->iterations;
-  return overBudget(2 * newest.bytes) || (m_rules.keepLast > 0 && newer >= m_rules.keepLast);
+  return overBudget(3 * newest.bytes) || (m_rules.keepLast > 0 && newer >= m_rules.keepLast);
 }
 
 Keep Retention::keep(const KeptSegment& segment) const {

@@ -59,8 +59,8 @@ class Retention {
   const std::vector<KeptSegment>& segments() const { return m_segments; }
   std::uint64_t bytes() const { return m_bytes; }  // on disk
   /// Whether the run is to have another checkpoint: it has none, or the values of the oldest segment, which
-  /// hold the only one, go when two more segments like the newest come. Waiting until it is gone would leave
-  /// a run that ends then without any.
+  /// hold the only one, go when three more segments like the newest come. Waiting until it is gone would
+  /// leave a run that ends then without any.
   bool wantsCheckpoint() const;
   std::uint64_t maxBytes() const { return m_rules.maxBytes; }
 

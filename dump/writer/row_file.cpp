@@ -29,13 +29,13 @@ core::Result<std::shared_ptr<RowFile>> RowFile::create(const std::filesystem::pa
   SpareFile::Taken file;
   if (spare) file = spare->take(path);
   if (!file.descriptor.valid())
-    file.descriptor = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    file.descriptor = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!file.descriptor.valid()) return ioError("cannot create", path);
   return std::shared_ptr<RowFile>(new RowFile(std::move(file), std::move(path)));
 }
 
 RowFile::~RowFile() {
-  if (!m_committed) ::unlink(m_path.c_str());
+  if (!m_committed && isAt(m_descriptor.get(), m_path)) ::unlink(m_path.c_str());
 }
 
 core::Result<std::optional<std::uint64_t>> RowFile::append(const Chunk& chunk) {

@@ -57,13 +57,14 @@ RowTaker::RowTaker(Way way, std::vector<WritingWay> ways, BufferPool& pool, Stag
       m_clock(clock),
       m_encoder(m_way.compress, &clock) {}
 
-bool RowTaker::iterationStarted(PendingIterations& pending) {
+bool RowTaker::iterationStarted(PendingIterations& pending, bool beginsSegment) {
+  m_lastBytes = std::exchange(m_bytes, 0);
   const auto now = PendingIterations::Clock::now();
   const bool first = m_started == PendingIterations::Clock::time_point{};
   const auto last = first ? PendingIterations::Clock::duration{} : now - m_started;
   m_started = now;
   const WritingWay before = writing();
-  if (m_trial.next(last, std::exchange(m_tookLarge, false)) != before) {  // it begins a segment
+  if (m_trial.next(last, std::exchange(m_tookLarge, false)) != before || beginsSegment) {
     pending.cutHere();
     leaveFile();
     m_encoder.beginFile();
@@ -145,6 +146,7 @@ core::Status RowTaker::store(TensorRow& row) {
     before = m_file->end();
     MSDBG_TRY(append(row));
   } while (!row.file);
+  m_bytes += m_file->end() - before;
   m_clock.add(Stage::kWrite, StageClock::Clock::now() - start, m_file->end() - before);
   for (StoredChunk& chunk : row.chunks) {
     chunk.bytes = {};

@@ -4,6 +4,7 @@
 // thread.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -36,8 +37,12 @@ class RowTaker {
   };
   RowTaker(Way way, std::vector<WritingWay> ways, BufferPool& pool, StageClock& clock);
 
-  /// True: a new file begins, because a segment ends before this iteration.
-  bool iterationStarted(PendingIterations& pending);
+  /// True: a new file begins, because a segment ends before this iteration; `beginsSegment`: it is to.
+  bool iterationStarted(PendingIterations& pending, bool beginsSegment = false);
+  /// What the last iteration, and this one so far, wrote into files.
+  std::uint64_t bytesAnIteration() const { return std::max(m_lastBytes, m_bytes); }
+  /// No row goes into the file in use any more.
+  void leaveFile();
   /// How the iteration's rows are written.
   const WritingWay& writing() const { return m_trial.way(); }
   ChosenWay chosen() const { return m_trial.chosen(); }
@@ -58,7 +63,6 @@ class RowTaker {
   bool isStored(TensorRow& row) const;
   void noteStored(const TensorRow& row);
   void copy(const core::Tensor& value, TensorRow& row);
-  void leaveFile();
   core::Status store(TensorRow& row);
   core::Status append(TensorRow& row);  // row.file stays null when the file was taken
 
@@ -71,8 +75,9 @@ class RowTaker {
   std::shared_ptr<RowFile> m_file;
   std::map<std::pair<std::uint64_t, std::uint64_t>, Stored> m_stored;
   std::int64_t m_files = 0;
-  bool m_tookLarge = false;  // in the iteration in progress
-  bool m_hadFile = false;    // rows lie in one that was begun since the last cut
+  std::uint64_t m_lastBytes = 0, m_bytes = 0;  // written in the last iteration, and in this one
+  bool m_tookLarge = false;                    // in the iteration in progress
+  bool m_hadFile = false;                      // rows lie in one that was begun since the last cut
   PendingIterations::Clock::time_point m_started{};
 };
 

@@ -103,7 +103,8 @@ core::Result<SegmentWriter::Image> SegmentStore::fitDisk(SegmentWriter::Image im
   if (m_spareFile && bytesToWrite(image) + image.size > spare()) m_spareFile->discard();
   const std::uint64_t spareNow = spare();
   if (m_diskShort && spareNow / 2 > m_didNotFit) setDiskShort(false, 0, 0);
-  const std::uint64_t needed = bytesToWrite(image), size = image.size, before = m_retention.bytes();
+  const std::uint64_t needed = bytesToWrite(image), before = m_retention.bytes();
+  const std::uint64_t size = std::max<std::uint64_t>(image.size, std::exchange(m_wanted, 0));
   MSDBG_ASSIGN(const bool roomy, freeDisk(needed + size, spareNow));
   const std::uint64_t room = spareNow + before - m_retention.bytes();
   const bool noMoreValues = !roomy && image.hasValues();
@@ -120,6 +121,7 @@ core::Result<SegmentWriter::Image> SegmentStore::fitDisk(SegmentWriter::Image im
 }
 
 core::Status SegmentStore::commit(std::span<const IterationRecord* const> iterations) {
+  MSDBG_TRY(m_journal->checkPlace());
   SegmentLine line;
   line.segment = m_next++;
   line.graph = iterations[0]->plan->version;
@@ -127,8 +129,12 @@ core::Status SegmentStore::commit(std::span<const IterationRecord* const> iterat
   line.incomplete = !iterations.back()->complete;
   MSDBG_ASSIGN(SegmentWriter::Image image, buildWithin(line.segment, iterations));
   MSDBG_ASSIGN(image, fitDisk(image, line.segment, iterations));
-  line.tensorsDropped = !image.hasValues() && (onlyStatistics() || !iterations[0]->rows.empty());
-  MSDBG_TRY(dropFor(image.size));
+  const bool hadNoRoom = std::ranges::any_of(iterations, &IterationRecord::valuesDropped);
+  line.tensorsDropped = !image.hasValues() && (onlyStatistics() || hadNoRoom || !iterations[0]->rows.empty());
+  // Where rows come in as files, those of the next segment lie there already, and perhaps one to be used
+  // again.
+  const std::uint64_t files = image.file ? image.size + (m_spareFile ? m_spareFile->bytes() : 0) : 0;
+  MSDBG_TRY(dropFor(image.size + files));
   MSDBG_TRY(add(line, image, m_spareFile.get()));
   m_hadCheckpoint = m_hadCheckpoint || !line.checkpoints.empty();
   m_retention.add(keptSegment(line));
@@ -168,6 +174,7 @@ core::Status SegmentStore::dropFor(std::uint64_t incoming) {
 
 // The copy is durable and listed before the original goes, so that a crash at any point loses no statistics.
 core::Status SegmentStore::dropTensors(std::int64_t segment, Dropped how) {
+  m_dropped = true;
   if (m_merge && std::ranges::count(m_merge->old(), segment)) m_merge.reset();
   const std::filesystem::path file = m_folder / segmentFileName(segment);
   auto line = describe(file);
@@ -214,6 +221,7 @@ core::Result<bool> SegmentStore::spareWork(Clock::time_point until, Clock::time_
 }
 
 core::Status SegmentStore::mergeStep() {
+  MSDBG_TRY(m_journal->checkPlace());
   if (!m_merge)
     m_merge = std::make_unique<BackgroundMerge>(m_folder, m_rank, m_next++, std::exchange(m_plan, {}));
   const core::Result<bool> done = m_merge->step();

@@ -27,6 +27,8 @@ class SegmentStore {
   SegmentWriter& writer() { return m_writer; }
   /// Whether what is committed from memory goes past the page cache.
   void writeDirect(bool on) { m_writeDirect = on; }
+  /// What comes next needs so much of the disk: the next commit makes room for it.
+  void wantRoom(std::uint64_t bytes) { m_wanted = std::max(m_wanted, bytes); }
   /// On success the segment is durable and listed. Any error leaves what was committed before as it is.
   core::Status commit(std::span<const IterationRecord* const> iterations);
   /// What the rules say now of what is there: what they say of an iteration may have changed since.
@@ -47,6 +49,8 @@ class SegmentStore {
   /// There were checkpoints, and the last was dropped with its segment, or soon will be: from what is left
   /// nothing could be computed again until the next one.
   bool wantsCheckpoint() const { return m_hadCheckpoint && m_retention.wantsCheckpoint(); }
+  /// Values were dropped for newer ones, so what is dropped next should be of no use to what stays.
+  bool limited() const { return m_dropped; }
   std::uint64_t bytesWritten() const { return m_bytesWritten; }
 
  private:
@@ -78,8 +82,9 @@ class SegmentStore {
   std::uint64_t m_bytesWritten = 0;
   std::shared_ptr<DirectBuffer> m_direct = std::make_shared<DirectBuffer>();
   bool m_writeDirect = false;
-  bool m_tooLarge = false, m_hadCheckpoint = false, m_diskShort = false;
+  bool m_tooLarge = false, m_hadCheckpoint = false, m_diskShort = false, m_dropped = false;
   std::uint64_t m_didNotFit = 0;     // bytes of the segment for which the disk had no room
+  std::uint64_t m_wanted = 0;        // that the next commit makes room for
   std::vector<std::int64_t> m_plan;  // to be merged next
   std::unique_ptr<BackgroundMerge> m_merge;
   Clock::duration m_longestStep{};

@@ -25,7 +25,8 @@ core::Status SpareFile::offer(const std::filesystem::path& file) {
 
 SpareFile::Taken SpareFile::take(const std::filesystem::path& path) {
   const std::lock_guard lock(m_mutex);
-  if (!m_file.valid() || ::rename(m_path.c_str(), path.c_str()) != 0) return {};
+  if (!m_file.valid() || !isAt(m_file.get(), m_path) || ::rename(m_path.c_str(), path.c_str()) != 0)
+    return {};
   return {std::move(m_file), std::exchange(m_bytes, 0)};
 }
 
@@ -36,7 +37,7 @@ std::uint64_t SpareFile::bytes() const {
 
 void SpareFile::discard() {
   const std::lock_guard lock(m_mutex);
-  if (m_file.valid()) ::unlink(m_path.c_str());
+  if (m_file.valid() && isAt(m_file.get(), m_path)) ::unlink(m_path.c_str());
   m_file = Descriptor();
   m_bytes = 0;
 }

@@ -147,3 +147,40 @@ TEST_CASE("split and join undo each other") {
   CHECK(join(split("x/y/z", '/'), "/") == "x/y/z");
   CHECK(join({}, ", ").empty());
 }
+
+TEST_CASE("printable shows control characters and bytes that are no UTF-8, and keeps everything else") {
+  CHECK(printable("") == "");
+  CHECK(printable("plain \\ text 'ü' µ € 😀 日本") == "plain \\ text 'ü' µ € 😀 日本");
+  CHECK(printable("\x1b]0;owned\x07") == "\\x1b]0;owned\\x07");
+  CHECK(printable("a\nb\rc\td\x7f") == "a\\nb\\rc\\td\\x7f");
+  CHECK(printable(std::string_view("a\0b", 3)) == "a\\x00b");
+  CHECK(printable("\xc2\x80\xc2\x9b\xc2\xa0") == "\\u0080\\u009b\xc2\xa0");  // the last is a space
+  const std::string shown = printable("\x1b\xff\n");
+  CHECK(printable(shown) == shown);
+}
+
+TEST_CASE("printable takes for UTF-8 only what is, to the last byte") {
+  CHECK(printable("\x9b"
+                  "31m") == "\\x9b31m");
+  CHECK(printable("\xc0\x9b") == "\\xc0\\x9b");                    // longer than needed
+  CHECK(printable("\xe0\x82\x9b") == "\\xe0\\x82\\x9b");           // the same in three bytes
+  CHECK(printable("\xf0\x80\x82\x9b") == "\\xf0\\x80\\x82\\x9b");  // and in four
+  CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");           // a surrogate
+  CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");  // beyond U+10FFFF
+  CHECK(printable("\xe2\x82") == "\\xe2\\x82");                    // cut short
+  CHECK(printable("\xc3\n") == "\\xc3\\n");                        // what follows is looked at for itself
+  CHECK(printable("\xed\x9f\xbf\xf4\x8f\xbf\xbf") == "\xed\x9f\xbf\xf4\x8f\xbf\xbf");
+}
+
+TEST_CASE("shellQuoted quotes a word only where a shell needs it") {
+  CHECK(shellQuoted("runs/alexnet-1.msdbg") == "runs/alexnet-1.msdbg");
+  CHECK(shellQuoted("--max-size=2GB") == "--max-size=2GB");
+  CHECK(shellQuoted("übung.msdbg") == "übung.msdbg");
+  CHECK(shellQuoted("") == "''");
+  CHECK(shellQuoted("it ü x.msdbg") == "'it ü x.msdbg'");
+  CHECK(shellQuoted("grad(*)=full") == "'grad(*)=full'");
+  CHECK(shellQuoted("it's") == R"('it'\''s')");
+  for (const std::string word :
+       {"~", "$HOME", "a;b", "a|b", "a&b", "a>b", "`a`", "a\\b", "a\nb", "{a,b}", "!", "#a"})
+    CHECK(shellQuoted(word) == "'" + word + "'");
+}

@@ -227,4 +227,114 @@ TEST_CASE(
   CHECK(raw["raw_bytes"] == 6 * 4);  // the loss of six iterations
 }
 
+TEST_CASE("What a config asks for and no tensor of the model is, --dry-run and the run warn of", "[cli]") {
+  const TempDir folder;
+  const std::string file =
+      writeConfig(folder, R"({"rules": ["nothing*=full", "*conv1*,conv9=stats"], "tensors": ["*fcc1*"]})");
+  const Words words = dumpLenet(folder / "run.msdbg", {"--config", file});
+  const RunResult dry = msdbg(with(words, "--dry-run")), real = msdbg(words);
+  CHECK(dry.exitStatus == 0);
+  CHECK(real.exitStatus == 0);
+  CHECK_THAT(dry.err,
+             Catch::Contains("rule nothing*=full: no tensor of the model is named 'nothing*'; globs"));
+  CHECK_THAT(real.err, Catch::Contains("rule nothing*=full fits no tensor of the graph"));
+  CHECK_THAT(real.err, !Catch::Contains("'nothing*'"));  // the recorder's warning is enough
+  for (const std::string& err : {dry.err, real.err}) {
+    CHECK_THAT(err, Catch::Contains("rule *conv1*,conv9=stats: no tensor of the model is named 'conv9'"));
+    CHECK_THAT(err,
+               Catch::Contains("the config's tensors: *fcc1*: no tensor of the model is named '*fcc1*'"));
+  }
+}
+
+TEST_CASE("A rule that will decide nothing in the run is warned of, in JSON too", "[cli]") {
+  const RunResult result = msdbg(dumpLenet("new.msdbg", {"--record", "*=full,ranks=7", "--record", "*=stats",
+                                                         "--record", "grad(*)=full", "--dry-run", "--json"}));
+  CHECK(result.exitStatus == 0);
+  CHECK_THAT(result.err,
+             Catch::Contains("*=full,ranks=7 decides nothing in this run: there is rank 0 only") &&
+                 Catch::Contains("grad(*)=full decides nothing in this run: *=stats stands before"));
+  CHECK_FALSE(Json::parse(result.out, nullptr, false).is_discarded());
+  CHECK_THAT(msdbg({"dump", "--iterations", "7", "--every", "2", "--dry-run", "--", "true"}).err,
+             Catch::Contains("nothing will be recorded: of iterations 0- none"));
+}
+
+TEST_CASE("Values of options that mean nothing are refused", "[cli]") {
+  const std::vector<std::pair<Words, std::string>> cases = {
+      {{"--max-size", ""}, "--max-size: a value is missing"},
+      {{"--tensors", ""}, "--tensors: a value is missing"},
+      {{"--tensors", ","}, "--tensors: a value is missing"},
+      {{"--resume", ""}, "--resume: a value is missing"},
+      {{"--keep-last", ""}, "--keep-last: a value is missing"},
+      {{"--keep-last", "99999999999999999999"},
+       "--keep-last: '99999999999999999999' is not a number that fits"},
+      {{"--every", "9223372036854775808"}, "--every: '9223372036854775808' is not a number that fits"},
+      {{"--tensors", "*fc1*", "--policy", "stats"}, "policy stats keeps none"},
+      {{"--record", "*=full,every=2,every=3"}, "the key every is given twice"}};
+  for (const auto& [words, message] : cases) {
+    CAPTURE(words);
+    const RunResult result = msdbg(with(dumpLenet("new.msdbg", words), "--dry-run"));
+    CHECK(result.exitStatus == 2);
+    CHECK_THAT(result.err, Catch::Contains(message));
+  }
+}
+
+TEST_CASE("--dry-run names the tensors of a rule: some for people, all in JSON", "[cli]") {
+  const Words words = dumpLenet("new.msdbg", {"--record", "grad(*)=full", "--dry-run"});
+  const Json rule = msdbgJson(words)["expected"]["rules"][0];
+  CHECK(rule["names"].size() == rule["tensors"]);
+  CHECK(rule["names"][0].get<std::string>().starts_with("grad(network/"));
+  const std::string more = "... " + std::to_string(rule["names"].size() - 3) + " more\n";
+  CHECK_THAT(msdbg(words).out, Catch::Contains(rule["names"][0].get<std::string>()) && Catch::Contains(more));
+}
+
+TEST_CASE("--dry-run tells the bytes that --keep-last leaves, unless --max-size leaves fewer", "[cli]") {
+  const Words words = dumpLenet("new.msdbg", {"--keep-last", "3", "--dry-run"});
+  CHECK_THAT(msdbg(words).out, Catch::Contains("(--keep-last 3, the newest are kept)"));
+  const Json expected = msdbgJson(words)["expected"];
+  CHECK(expected["bytes"] == expected["statistics_bytes"].get<std::int64_t>() +
+                                 expected["value_bytes"].get<std::int64_t>() / 12 * 3);
+  CHECK_THAT(msdbg(with(with(words, "--max-size"), "1kB")).out, Catch::Contains("cut to 1.0 kB (--max-size"));
+  CHECK_THAT(msdbg(dumpLenet("new.msdbg", {"--keep-last", "12", "--dry-run"})).out,
+             !Catch::Contains("--keep-last"));
+}
+
+TEST_CASE("dump reads MSDBG_DUMP_OPTIONS as a program does; a config that is given wins, and flags do",
+          "[cli]") {
+  const TempDir folder;
+  const std::string file = writeConfig(folder, R"({"every": 3})");
+  const auto planned = [&](const Words& extra) {
+    Words words = with(dumpLenet("new.msdbg", extra), "--dry-run");
+    const RunResult result =
+        runMsdbg(with(words, "--json"),
+                 {.environment = {{"MSDBG_DUMP_CONFIG", "no.json"},
+                                  {"MSDBG_DUMP_OPTIONS", R"({"every": 4, "max_bytes": 7000000})"}},
+                  .folder = folder.path()});
+    INFO(result.err);
+    return result.exitStatus == 0 ? Json::parse(result.out) : Json();
+  };
+  CHECK(planned({}).is_null());  // there is no no.json
+  const Json plan = planned({"--config", file});
+  CHECK(plan["max_bytes"] == 7'000'000);
+  CHECK(plan["expected"]["iterations"] == 4);
+  CHECK(planned({"--config", file, "--max-size", "8MB"})["max_bytes"] == 8'000'000);
+}
+
+TEST_CASE("A variable that is not one of msdbg's is warned of once, with the nearest one", "[cli]") {
+  const TempDir folder;
+  const std::string probe = buildDir() / "tests" / "session_probe";
+  const RunOptions options = {.environment = {{"MSDBG_DUMP_MAX_SIZE", "30MB"}, {"MSDBG_DUMP_CNFIG", "x"}},
+                              .folder = folder.path()};
+  RunOptions byHand = options;
+  byHand.environment.emplace_back("MSDBG_DUMP", folder / "hand.msdbg");
+  for (const RunResult& result : {runMsdbg({"dump", "-o", "run.msdbg", "--", probe, "ok"}, options),
+                                  runCommand({probe, "ok"}, byHand)}) {
+    CHECK(result.exitStatus == 0);
+    const std::size_t told =
+        result.err.find("MSDBG_DUMP_CNFIG means nothing; did you mean MSDBG_DUMP_CONFIG?");
+    CHECK(told != std::string::npos);
+    CHECK(result.err.find("MSDBG_DUMP_CNFIG", told + 1) == std::string::npos);
+    CHECK_THAT(result.err, Catch::Contains("MSDBG_DUMP_MAX_SIZE means nothing"));
+  }
+}
+
 }  // namespace msdbg::test

@@ -33,4 +33,15 @@ TEST_CASE("Long text is wrapped with a hanging indent", "[cli]") {
   CHECK(app::wrapped("short", 4) == "short");
 }
 
+TEST_CASE("What a cell or a wrapped text hides from the eye is shown, and keeps the columns", "[cli]") {
+  app::Table table({"name", ">count"});
+  table.row({"a\x1b[2J\nforged", "7"});
+  table.row({"\xff", "1"});
+  CHECK(table.text() ==
+        "name              count\n"
+        "a\\x1b[2J\\nforged      7\n"
+        "\\xff                  1\n");
+  CHECK(app::wrapped("one\ntwo \x1b]0;owned\x07", 2, 12) == "one two\n  \\x1b]0;owned\\x07");
+}
+
 }  // namespace msdbg::test

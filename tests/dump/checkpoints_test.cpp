@@ -255,6 +255,36 @@ TEST_CASE(
   CHECK(reader->verify({}, {}).empty());
 }
 
+TEST_CASE("Where values are dropped, a checkpoint is the first iteration of its segment") {
+  const test::TempDir folder;
+  const core::Graph graph = test::smallGraph();
+  RecordOptions options = recordPolicy(4);
+  options.maxBytes = 60'000;
+  test::writeInfo(folder / "run");
+  const auto recorder = Recorder::create({.run = folder / "run", .rank = core::Rank(0)}, options).orThrow();
+  recorder->graphReady(graph);
+  for (std::int64_t i = 0; i < 60; ++i) {  // three iterations a segment, a checkpoint every four
+    const std::uint64_t before = recorder->bytesWritten();
+    test::feed(*recorder, graph, i);
+    if (i % 3 != 2) continue;
+    recorder->requestCommit();
+    REQUIRE(test::waitUntil([&] { return recorder->bytesWritten() > before; }));
+  }
+  REQUIRE(recorder->finish({.state = "finished"}).ok());
+  int before = 0, since = 0;
+  bool dropped = false;
+  for (const SegmentLine& line : parseJournal(test::readText(folder / "run/rank_0/journal")).segments) {
+    dropped = dropped || line.tensorsDropped;
+    if (line.checkpoints.empty() || line.iterations.size() == 1) continue;
+    const bool isFirst = line.checkpoints.front() == line.iterations.front();
+    if (line.iterations.front() < 12) before += !isFirst;
+    if (line.iterations.front() >= 30) since += !isFirst;
+  }
+  CHECK(dropped);
+  CHECK(before > 0);  // else nothing is shown
+  CHECK(since == 0);
+}
+
 TEST_CASE("A segment that the journal does not list tells its checkpoints and batches itself") {
   const test::TempDir folder;
   test::record(folder / "run", test::smallGraph(), recordPolicy(2), {.iterations = 5});

@@ -96,7 +96,13 @@ TEST_CASE("A mistake in a config names its line, its key and the nearest one") {
       mistake("{\"rules\": [\n  {\n    \"policy\": \"full\",\n    \"kind\": [\"loss\",\n\n  \"wieght\"]}]}"),
       StartsWith("line 4: rules[0].kind: 'wieght' is no kind; did you mean weight?"));
   CHECK_THAT(mistake("{\n\"every\": 0\n}"), Equals("line 2: every: '0' is not a whole number from 1"));
-  CHECK_THAT(mistake("{\n\"every\": true}"), StartsWith("line 2: every: a text, a whole number or a list"));
+  CHECK_THAT(mistake("{\n\"every\": true}"), Equals("line 2: every: a whole number is expected, not true"));
+  CHECK_THAT(mistake("{\n\"every\": \"10\"}"),
+             Equals("line 2: every: a whole number is expected, not \"10\""));
+  CHECK_THAT(mistake("{\"rules\": [{\"policy\": \"full\",\n\"every\": [10]}]}"),
+             Equals("line 2: rules[0].every: a whole number is expected, not an array"));
+  CHECK_THAT(mistake("{\n\"iterations\": true}"),
+             StartsWith("line 2: iterations: a text, a whole number or a list"));
   CHECK_THAT(mistake("{\n\"policy\": \"ful\"}"),
              StartsWith("line 2: policy: 'ful' is no policy; there are full"));
   CHECK_THAT(mistake("{\n\"policy\": {}}"), StartsWith("line 2: policy: a text is expected, not an object"));
@@ -112,6 +118,18 @@ TEST_CASE("A mistake in a config names its line, its key and the nearest one") {
              StartsWith("line 2: rules[0].tensors[1]: a text is expected, not an array"));
   CHECK_THAT(mistake("{\n\"every\": 1,\n\"every\": 2}"),
              Equals("line 3: the key every is given twice, in line 2 too"));
+}
+
+TEST_CASE("What on_hit says needs conditions, those of the config or of what it adds to") {
+  CHECK(mistake("{\n\"on_hit\": {\"before\": 1}}") ==
+        "line 2: on_hit: conditions are missing, such as \"conditions\": \"recommended\"");
+  CHECK(mistake("{\"on_hit\": {\"conditions\": [], \"before\": 1}}") == "none");  // off
+  RecordOptions base;
+  base.onHit.conditions = {"tensor_overflow"};
+  const auto options = RecordOptions::fromJson("{\"on_hit\": {\"before\": 5}}", base);
+  REQUIRE(options.ok());
+  CHECK(options->onHit.before == 5);
+  CHECK(schemaJson().at("properties").at("on_hit").at("required") == json::array({"conditions"}));
 }
 
 TEST_CASE("What is no JSON is said with line and column") {

@@ -1,6 +1,7 @@
 // The size told before a recording is that of the recording.
 #include "dump/policy/expected_size.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "dump/statistics_columns.h"
@@ -50,7 +51,12 @@ TEST_CASE("The expected size is told by rule: tensors, iterations and bytes") {
   CHECK(weight.iterationBytes == 80 + 184);
   CHECK(size->parts[1].tensors == 1);
   CHECK(size->parts[1].bytes() == 0);
+  CHECK(weight.names == std::vector<std::string>{"network/a/weight"});
+  CHECK(size->parts[1].names == std::vector<std::string>{"network/label"});
   const auto& rest = size->parts[2];
+  CHECK(rest.names.size() == 11);
+  CHECK(std::ranges::count(rest.names, "network/Mask-op1:1") == 1);
+  CHECK(std::ranges::count(rest.names, "next(network/a/weight)") == 1);
   CHECK(rest.rule.policy == Policy::kStats);
   CHECK(rest.tensors == 11);
   CHECK(rest.iterations == 12);

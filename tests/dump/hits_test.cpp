@@ -266,3 +266,26 @@ TEST_CASE("A hit line of the journal is read back as it was written") {
   CHECK(formatHit(journal.hits[0]) == formatHit(line));
   CHECK(std::isinf(journal.hits[0].actual));
 }
+
+TEST_CASE("Conditions see all tensors whatever is recorded of them, and what policy record keeps stays") {
+  for (const Policy policy : {Policy::kRecord, Policy::kNone}) {
+    const test::TempDir folder;
+    RecordOptions options = onHit(1, 0);
+    options.policy = policy;
+    options.checkpointEvery = 4;
+    options.batches = true;
+    const core::Graph graph = test::smallGraph();
+    const auto recorder = startRecorder(folder / "run", options);
+    train(*recorder, graph, {.wrong = {7}});
+    REQUIRE(recorder->firstHit().has_value());
+    CHECK(recorder->firstHit()->iteration == 7);
+    REQUIRE(recorder->finish({.state = "finished"}).ok());
+    const auto reader = test::openRun(folder / "run");
+    CHECK(!reader->hits().empty());
+    CHECK(reader->checkpoints(Rank(0)) == std::vector<std::int64_t>{0, 4, 8});
+    CHECK(reader->batches(Rank(0)).size() == 12);
+    const core::TensorId watched = test::tensorNamed(graph, kPlace);
+    CHECK_FALSE(reader->statistics(Rank(0), Iteration(7), watched).ok());  // they were only looked at
+    CHECK(reader->hash(Rank(0), Iteration(7), watched).ok() == (policy == Policy::kRecord));
+  }
+}

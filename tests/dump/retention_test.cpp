@@ -214,12 +214,12 @@ TEST_CASE("Another checkpoint is wanted before the only one goes with its segmen
   first.checkpoint = true;
   retention.add(first);
   CHECK_FALSE(retention.wantsCheckpoint());  // it is the newest too
-  for (std::int64_t i = 1; i < 8; ++i) retention.add(segment(i));
-  CHECK_FALSE(retention.wantsCheckpoint());  // two more segments fit
-  retention.add(segment(8));
+  for (std::int64_t i = 1; i < 7; ++i) retention.add(segment(i));
+  CHECK_FALSE(retention.wantsCheckpoint());  // three more segments fit
+  retention.add(segment(7));
   CHECK(retention.wantsCheckpoint());
-  CHECK_FALSE(retention.nextDrop(1000));  // and nothing goes yet
-  KeptSegment second = segment(9);
+  CHECK_FALSE(retention.nextDrop(2000));  // and nothing goes yet: the newest, and the one that is coming in
+  KeptSegment second = segment(8);
   second.checkpoint = true;
   retention.add(second);
   CHECK_FALSE(retention.wantsCheckpoint());
@@ -230,9 +230,9 @@ TEST_CASE("The only checkpoint is missed in time with --keep-last too") {
   KeptSegment first = segment(0);
   first.checkpoint = true;
   retention.add(first);
-  for (std::int64_t i = 1; i < 4; ++i) retention.add(segment(i));
+  for (std::int64_t i = 1; i < 3; ++i) retention.add(segment(i));
   CHECK_FALSE(retention.wantsCheckpoint());
-  retention.add(segment(4));
+  retention.add(segment(3));
   CHECK(retention.wantsCheckpoint());
   CHECK_FALSE(retention.nextDrop(0));
 }

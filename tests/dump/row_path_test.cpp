@@ -306,3 +306,32 @@ TEST_CASE("The journal says where the time went, and readers that do not know th
   CHECK(times[dump::Stage::kBuild].seconds > 0);
   CHECK(openRun(folder / "run")->timing(kRank0)->wallSeconds == times.wallSeconds);
 }
+
+TEST_CASE("However far training is ahead of the disk, what is not committed yet counts to --max-size") {
+  const core::Graph graph = graphOf({"network/a", "network/b"});  // 2.4 MB an iteration
+  const test::TempDir folder;
+  dump::RecordOptions options;
+  options.maxBytes = 24'000'000;
+  const auto recorder = startRecorder(folder / "run", graph, kTeam, options);
+  std::uint64_t most = 0;
+  for (std::int64_t i = 0; i < 80; ++i) {
+    recorder->iterationStarted(core::Iteration(i));
+    for (const core::TensorInfo& tensor : graph.tensors())
+      recorder->tensorReady(core::Iteration(i), tensor.id, noise(2 * i + tensor.id.value), nullptr);
+    recorder->iterationFinished(core::Iteration(i), {});
+    std::uint64_t bytes = 0;
+    for (const auto& entry : fs::directory_iterator(folder / "run/rank_0")) {
+      struct stat status = {};  // files come and go
+      if (::stat(entry.path().c_str(), &status) == 0) bytes += static_cast<std::uint64_t>(status.st_size);
+    }
+    most = std::max(most, bytes);
+  }
+  REQUIRE(recorder->finish({.state = "finished"}).ok());
+  CHECK(most <
+        options.maxBytes + options.maxBytes / 8 + 500'000);  // and a file that is used again; statistics
+  const auto reader = openRun(folder / "run");
+  CHECK(reader->iterations(kRank0).size() == 80);
+  checkValue(*reader, 79, core::TensorId(0), noise(158));
+  checkValue(*reader, 75, core::TensorId(1), noise(151));
+  CHECK(reader->verify({}, {}).empty());
+}

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "dump/policy/decisions.h"
+#include "dump/policy/rule_doubts.h"
 #include "tests/dump/recorded_run.h"
 
 using namespace msdbg;
@@ -37,6 +38,14 @@ std::string kept(const RecordOptions& options, const std::string& name, std::int
   for (std::int64_t i = 0; i < 12; ++i)
     text += "-rsf"[static_cast<int>(decisions->decide(test::tensorNamed(graph, name), core::Iteration(i)))];
   return text;
+}
+
+std::string onlyShadowed(const RecordOptions& options, const PlannedRun& run) {
+  const core::Graph graph = test::smallGraph();
+  const auto size = expectedSize(graph, options, run.ranks, run.steps.value(), nullptr, run.first);
+  const Texts shadowed = shadowedRules(graph, options, run, *size).orThrow();
+  CHECK(shadowed.size() <= 1);
+  return shadowed.empty() ? "none" : shadowed.front();
 }
 
 std::string mistake(const std::string& rule) {
@@ -160,6 +169,8 @@ TEST_CASE("A mistake in a rule names the part that is wrong and what there is in
   CHECK_THAT(mistake("a=full,every=2.5"), Contains("'2.5'"));
   CHECK_THAT(mistake("a=full,every=1,2"), Contains("one value"));
   CHECK_THAT(mistake("a=full,every="), Contains("every"));
+  CHECK_THAT(mistake("a=full,every=2,every=3"), Contains("the key every is given twice"));
+  CHECK_THAT(mistake("a=full,kind=loss,op=Relu,kind=weight"), Contains("the key kind is given twice"));
   CHECK_THAT(mistake("a=full,kind=wieght"), Contains("'wieght' is no kind") && Contains("weight"));
   CHECK_THAT(mistake("a=full,dtype=float"), Contains("'float' is no dtype") && Contains("float32"));
   CHECK_THAT(mistake("a=full,iterations=5-2"), Contains("iterations"));
@@ -171,4 +182,58 @@ TEST_CASE("A mistake in a rule names the part that is wrong and what there is in
 TEST_CASE("Rules that fit nothing in the graph are found") {
   const RecordOptions options = optionsWith({"*weight=full", "fc9*=full", "*=none,kind=gradient", "*=stats"});
   CHECK(*unusedRules(test::smallGraph(), options.rules) == Texts{"fc9*=full", "*=none,kind=gradient"});
+}
+
+TEST_CASE("A rule for ranks or iterations that the run does not have is doubted") {
+  RecordOptions options =
+      optionsWith({"*=full,ranks=7", "*=full,iterations=50-", "*=full,every=4", "*=none"});
+  CHECK(
+      planDoubts(options, {2, 0, 3}) ==
+      Texts{"the recording rule *=full,ranks=7 decides nothing in this run: there are ranks 0-1",
+            "the recording rule *=full,iterations=50- decides nothing in this run: of iterations 0-2 it fits "
+            "none that is recorded"});
+  CHECK(planDoubts(options, {8, 49, 2}).size() == 1);  // every=4: neither 49 nor 50
+  CHECK(planDoubts(options, {8, 0, {}}).empty());
+  options = optionsWith({"*=full,every=9223372036854775807,iterations=1-"});
+  options.every = 9223372036854775806;
+  CHECK(planDoubts(options, {1, 0, {}}).size() == 1);
+}
+
+TEST_CASE("A run in which nothing would be recorded is doubted once, whatever its rules") {
+  RecordOptions options = optionsWith({"*=full,ranks=7"});
+  options.iterations = *core::IndexList::parse("7");
+  options.every = 2;
+  CHECK(planDoubts(options, {1, 0, 20}) ==
+        Texts{"nothing will be recorded: of iterations 0-19 none is in --iterations 7 and divisible by "
+              "--every 2"});
+  options.every = 7;
+  CHECK(planDoubts(options, {8, 0, 20}).empty());
+  CHECK(planDoubts(options, {8, 0, 7}).size() == 1);
+}
+
+TEST_CASE("Tensors of which no value would be kept are doubted") {
+  RecordOptions options;
+  options.tensors = {"a", "b*"};
+  CHECK(planDoubts(options, {}).empty());
+  options.policy = Policy::kStats;
+  CHECK(planDoubts(options, {}) == Texts{"tensors (a, b*) chooses nothing: what no rule fits has no values "
+                                         "(policy stats)"});
+}
+
+TEST_CASE("A rule that those before it leave nothing to decide is found, and they are named") {
+  const PlannedRun run{2, 0, 12};
+  CHECK(onlyShadowed(optionsWith({"*=stats", "*weight=full"}), run) ==
+        "the recording rule *weight=full decides nothing in this run: *=stats stands before it and fits all "
+        "that it fits");
+  const std::string both = onlyShadowed(
+      optionsWith({"*weight=full,ranks=0", "next(*)=none", "*weight=none,ranks=1", "*/weight=full"}), run);
+  CHECK(both ==
+        "the recording rule */weight=full decides nothing in this run: *weight=full,ranks=0 and "
+        "*weight=none,ranks=1 stand before it and fit all that it fits");
+  CHECK(onlyShadowed(optionsWith({"*=stats,every=2", "*weight=full"}), run) == "none");
+  CHECK(onlyShadowed(optionsWith({"*=stats", "fc9*=full"}), run) == "none");  // it fits no tensor
+  CHECK(onlyShadowed(optionsWith({"*=stats", "*=full,ranks=7"}), run) == "none");
+  RecordOptions options = optionsWith({"*=none"});
+  options.tensors = {"*weight"};
+  CHECK_THAT(onlyShadowed(options, run), Catch::Contains("rule *weight=full decides nothing"));
 }

@@ -64,6 +64,20 @@ TEST_CASE("Keys of a newer minor version are kept when run.json is rewritten") {
   CHECK(again.at("end").at("state") == "finished");
 }
 
+TEST_CASE("The end of a run is not for the run.json of another one") {
+  const test::TempDir folder;
+  RunInfo info = sampleInfo();
+  info.id = "0123";
+  REQUIRE(writeRunInfo(folder.path(), info).ok());
+  REQUIRE(readRunInfoToEnd(folder.path(), "0123").ok());
+  CHECK(readRunInfoToEnd(folder.path(), "0123")->toJson() == info.toJson());
+  const auto other = readRunInfoToEnd(folder.path(), "4567");
+  REQUIRE_FALSE(other.ok());
+  CHECK(other.error().code() == core::ErrorCode::kMissing);
+  CHECK_THAT(other.error().message(),
+             Catch::Contains(folder.path().string() + " is another run now") && Catch::Contains("not noted"));
+}
+
 TEST_CASE("A newer major version is refused with the reason; anything else that is wrong is damage") {
   const auto code = [](const std::string& text) {
     return RunInfo::fromJson(text, "run.json").error().code();

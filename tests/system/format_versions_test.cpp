@@ -2,12 +2,17 @@
 // it, a newer major one is refused by name wherever it stands.
 #include <hdf5.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "dump/journal.h"
+#include "dump/reader/run_reader.h"
 #include "dump/writer/commit_file.h"
 #include "tests/dump/patched_run.h"
 #include "tests/support/run_command.h"
@@ -22,18 +27,46 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// What is asked of every committed run; all answers are JSON.
-const Words kQuestions[] = {
-    {"info", "--tensors", "network/fc[13]*"},
-    {"verify"},
-    {"check", "-w", "nonfinite_propagation", "--all"},
-    {"check", "-w", "nonfinite_propagation", "-w", "tensor_overflow", "--first"},
-    {"search", "mlp.cpp:19"},
-    {"show", "--tensor", "network/fc3/bias", "--iteration", "4", "--rank", "1"},
-    {"show", "--tensor", "network/fc1/Relu-op1", "--iteration", "4", "--slice", "0,:40"},
-    {"show", "--tensor", "network/label", "--iteration", "4", "--rank", "1"},
-    {"show", "--tensor", "network/fc3/bias", "--iteration", "0"},
-    {"stats", "--tensor", "network/fc3/*"},
+// What is asked of each committed run; all answers are JSON.
+const std::map<std::string, std::vector<Words>> kQuestions = {
+    {"run_1.0",
+     {
+         {"info", "--tensors", "network/fc[13]*"},
+         {"verify"},
+         {"check", "-w", "nonfinite_propagation", "--all"},
+         {"check", "-w", "nonfinite_propagation", "-w", "tensor_overflow", "--first"},
+         {"search", "mlp.cpp:19"},
+         {"show", "--tensor", "network/fc3/bias", "--iteration", "4", "--rank", "1"},
+         {"show", "--tensor", "network/fc1/Relu-op1", "--iteration", "4", "--slice", "0,:40"},
+         {"show", "--tensor", "network/label", "--iteration", "4", "--rank", "1"},
+         {"show", "--tensor", "network/fc3/bias", "--iteration", "0"},
+         {"stats", "--tensor", "network/fc3/*"},
+     }},
+    {"run_1.1",
+     {
+         {"info", "--tensors", "network/conv2/*"},
+         {"verify"},
+         {"check", "-w", "nonfinite_propagation", "--all"},
+         {"check", "-w", "weight_change_too_large:abs_mean_update_ratio_gt=1", "--first"},
+         {"search", "lenet5.cpp:20"},
+         {"show", "--tensor", "network/fc1/weight", "--iteration", "0", "--slice", "0,:40"},
+         {"show", "--tensor", "network/conv2/Relu-op1", "--iteration", "1", "--slice", "0,3"},
+         {"show", "--tensor", "network/conv2/MaxPool-op1", "--iteration", "1", "--slice", "1,:,0"},
+         {"stats", "--tensor", "network/fc*/Relu*"},
+         {"stats", "--tensor", "next(network/fc2/*)"},
+     }},
+    {"run_1.1_hits",
+     {
+         {"info", "--tensors", "network/conv2/*"},
+         {"verify"},
+         {"check", "-w", "nonfinite_propagation", "--all"},
+         {"check", "-w", "nonfinite_propagation", "-w", "tensor_overflow", "--first"},
+         {"search", "lenet5.cpp:30"},
+         {"show", "--tensor", "network/label", "--iteration", "3", "--rank", "1"},
+         {"show", "--tensor", "network/label", "--iteration", "0"},
+         {"show", "--tensor", "network/conv2/Relu-op1", "--iteration", "1", "--rank", "1", "--slice", "1,15"},
+         {"stats", "--tensor", "network/fc2/*"},
+     }},
 };
 
 fs::path dataFolder() { return test::sourceDir() / "tests/data"; }
@@ -86,14 +119,15 @@ void checkAnswers(const fs::path& folder, const std::string& run, const fs::path
 
 void writeAnswers(const fs::path& folder, const std::string& run, const fs::path& file) {
   ordered_json answers = ordered_json::array();
-  for (const Words& question : kQuestions) answers.push_back(ask(folder, run, question));
+  for (const Words& question : kQuestions.at(fs::path(run).stem()))
+    answers.push_back(ask(folder, run, question));
   std::ofstream(file) << answers.dump() << "\n";
 }
 
-// A copy of the committed run of format 1.0.
-fs::path copyOfRun(const TempDir& folder) {
-  fs::copy(dataFolder() / "run_1.0.msdbg", folder / "run_1.0.msdbg", fs::copy_options::recursive);
-  return folder / "run_1.0.msdbg";
+// A copy of a committed run.
+fs::path copyOfRun(const TempDir& folder, const std::string& run = "run_1.0.msdbg") {
+  fs::copy(dataFolder() / run, folder / run, fs::copy_options::recursive);
+  return folder / run;
 }
 
 // A newer minor version: further keys wherever there are keys.
@@ -159,22 +193,137 @@ void patchSegments(const fs::path& rank, int major, int minor) {
   test::relistSegments(rank);
 }
 
+// How a dataset of one chunk lies in the file.
+struct StoredChunk {
+  int filters = 0;
+  unsigned passedOver = 0;  // the filter mask
+  haddr_t address = 0;
+};
+
+StoredChunk storedChunk(hid_t segment, const char* path) {
+  const hid_t dataset = H5Dopen2(segment, path, H5P_DEFAULT);
+  CAPTURE(path);
+  REQUIRE(dataset >= 0);
+  const hid_t properties = H5Dget_create_plist(dataset), space = H5Dget_space(dataset);
+  StoredChunk chunk{.filters = H5Pget_nfilters(properties)};
+  hsize_t offset[8] = {}, size = 0;
+  CHECK(H5Dget_chunk_info(dataset, space, 0, offset, &chunk.passedOver, &chunk.address, &size) >= 0);
+  H5Sclose(space);
+  H5Pclose(properties);
+  H5Dclose(dataset);
+  return chunk;
+}
+
+std::unique_ptr<dump::RunReader> readerOf(const fs::path& run) {
+  auto reader = dump::RunReader::open(run);
+  if (!reader.ok()) FAIL(reader.error().message());
+  return std::move(*reader);
+}
+
+core::TensorId tensorNamed(const dump::RunReader& reader, const std::string& name) {
+  const auto tensor = reader.graph().findTensor(name);
+  if (!tensor) FAIL("no tensor " << name);
+  return *tensor;
+}
+
+// The evidence for what was kept in another way, or not at all.
+core::Hash128 recordedHash(dump::RunReader& reader, std::int64_t iteration, const std::string& tensor) {
+  const auto hash = reader.hash(core::Rank(0), core::Iteration(iteration), tensorNamed(reader, tensor));
+  if (!hash.ok()) FAIL(hash.error().message());
+  return *hash;
+}
+
+const core::InputSource& sourceOf(const core::Batch& batch, const std::string& input) {
+  const auto found = std::find_if(batch.sources.begin(), batch.sources.end(),
+                                  [&](const auto& source) { return source.first == input; });
+  REQUIRE(found != batch.sources.end());
+  return found->second;
+}
+
 }  // namespace
 
 TEST_CASE("Committed runs of every format version give the answers that they gave then") {
-  int runs = 0;
+  std::set<std::pair<int, int>> versions;
   for (const auto& entry : fs::directory_iterator(dataFolder())) {
     if (entry.path().extension() != ".msdbg") continue;
     const TempDir folder;
     const std::string run = entry.path().filename();
-    fs::copy(entry.path(), folder / run, fs::copy_options::recursive);
+    const dump::RunInfo info = dump::readRunInfo(copyOfRun(folder, run)).value();
     const fs::path answers = fs::path(entry.path()).replace_extension("json");
     if (!fs::exists(answers) && std::getenv("MSDBG_UPDATE_GOLDEN")) writeAnswers(folder.path(), run, answers);
     CAPTURE(run);
     checkAnswers(folder.path(), run, answers);
-    ++runs;
+    versions.emplace(info.formatMajor, info.formatMinor);
   }
-  CHECK(runs >= 1);
+  INFO("who raises the version adds a run: tests/data/README.md");
+  for (int minor = 0; minor <= dump::kFormatMinor; ++minor) {
+    CAPTURE(dump::kFormatMajor, minor);
+    CHECK(versions.contains({dump::kFormatMajor, minor}));
+  }
+}
+
+TEST_CASE("The committed run of format 1.1 has a checkpoint, the bytes it was fed with, and hashes alone") {
+  const TempDir folder;
+  const auto reader = readerOf(copyOfRun(folder, "run_1.1.msdbg"));
+  const core::Rank rank(0);
+  const core::Iteration first(0);
+  CHECK(reader->info().id.size() == 32);
+  CHECK(reader->info().modelOptions.size() == 3);  // data, batch, lr
+  CHECK(reader->timing(rank));
+  CHECK(reader->checkpoints(rank) == std::vector<std::int64_t>{0});
+  CHECK(reader->batches(rank) == std::vector<std::int64_t>{0, 1});
+  CHECK(reader->recomputable() == std::vector<std::int64_t>{0, 1});
+  const auto state = reader->checkpoint(rank, first);
+  REQUIRE(state.ok());
+  CHECK(state->tensors.size() == 21);  // 10 parameters, their momenta, the seed of the gradients
+  for (const auto& [name, value] : state->tensors) {
+    CAPTURE(name);
+    CHECK(core::hashTensor(value) == recordedHash(*reader, 0, name));
+  }
+  const auto batch = reader->batch(rank, first);
+  REQUIRE(batch.ok());
+  CHECK(sourceOf(*batch, "network/x").values.dtype() == core::DType::UInt8);
+  CHECK(sourceOf(*batch, "network/x").divisor == 255);
+  REQUIRE(batch->find("network/x"));
+  CHECK(core::hashTensor(*batch->find("network/x")) == recordedHash(*reader, 0, "network/x:0"));
+  const core::TensorId hashOnly = tensorNamed(*reader, "network/fc3/weight:0");
+  CHECK_FALSE(reader->stored(rank, first, hashOnly));
+  CHECK(reader->statistics(rank, first, hashOnly).error().code() == core::ErrorCode::kUnavailable);
+}
+
+TEST_CASE(
+    "The committed run of format 1.1 has values as they are, compressed, and shared with a checkpoint") {
+  const TempDir folder;
+  const fs::path file = copyOfRun(folder, "run_1.1.msdbg") / "rank_0/segment_000000.h5";
+  const hid_t segment = H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  REQUIRE(segment >= 0);
+  CHECK(storedChunk(segment, "/tensor/network/conv2/MaxPool-op1:0").filters == 0);
+  const StoredChunk compressed = storedChunk(segment, "/tensor/network/conv2/Relu-op1:0");
+  CHECK(compressed.filters == 2);
+  CHECK(compressed.passedOver == 1);  // the shuffle, since 1.1
+  CHECK(storedChunk(segment, "/tensor/network/fc1/weight:0").address ==
+        storedChunk(segment, "/state/network/fc1/weight:0").address);
+  H5Fclose(segment);
+}
+
+TEST_CASE("The committed run of format 1.1 with hits kept values near one, and stopped on it") {
+  const TempDir folder;
+  const auto reader = readerOf(copyOfRun(folder, "run_1.1_hits.msdbg"));
+  const std::vector<dump::RecordedHit> hits = reader->hits();
+  REQUIRE(hits.size() == 1);
+  CHECK(hits[0].rank == core::Rank(1));
+  CHECK(hits[0].line.iteration == 3);
+  CHECK(hits[0].line.condition == "nonfinite_propagation");
+  CHECK(hits[0].line.tensor == "network/fc2/Gemm-op1:0");
+  CHECK(reader->info().end.onHit());
+  CHECK(reader->info().end.tensor == hits[0].line.tensor);
+  const core::TensorId relu = tensorNamed(*reader, "network/conv2/Relu-op1:0");
+  for (const core::Rank rank : {core::Rank(0), core::Rank(1)}) {
+    CHECK(reader->timing(rank));
+    CHECK(reader->batches(rank) == std::vector<std::int64_t>{1, 2, 3});
+    CHECK_FALSE(reader->stored(rank, core::Iteration(0), relu));
+    CHECK(reader->stored(rank, core::Iteration(1), relu));
+  }
 }
 
 TEST_CASE("A run of a newer minor version gives the same answers, without what is unknown in it") {

@@ -1,5 +1,5 @@
 // SIGKILL at drawn moments of real recordings, from before the first commit to after the end. MSDBG_KILLS
-// says how many (20).
+// says how many (20). The number of a kill says what is killed and where, and seeds what is drawn.
 //
 // What may be missing does not depend on how fast the machine is. A rank waits at its next tensor when a
 // finished iteration has been uncommitted for over a second, so all finished iterations that are missing,
@@ -13,11 +13,13 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <map>
 #include <random>
+#include <system_error>
 #include <thread>
 
 #include "dump/reader/run_reader.h"
@@ -69,10 +71,66 @@ class Observation {
 };
 
 struct Recording {
-  std::vector<std::string> model;
+  std::vector<std::string> model;  // and options
   int ranks;
 };
 enum class Victim { kAll, kRank, kLauncher };
+
+// Every policy and way of writing, on one rank and two. Where values go (--max-size, --keep-last, --on-hit),
+// segments are replaced by their statistics and their files written over.
+std::vector<Recording> recordings() {
+  std::vector<Recording> all = {
+      {{"lenet5", "--steps", "60"}, 1},
+      {{"alexnet", "--steps", "4", "--batch", "8"}, 2},
+      {{"lenet5", "--steps", "200", "--policy", "stats"}, 2},
+      {{"lenet5", "--steps", "300", "--policy", "record", "--checkpoint-every", "10"}, 1},
+      {{"lenet5", "--steps", "120", "--on-hit", "recommended", "--fault", "nan@iteration=60,node=*fc2/Gemm*"},
+       2},
+      {{"lenet5", "--steps", "50", "--max-size", "60MB"}, 1},
+      {{"alexnet", "--steps", "10", "--batch", "8", "--keep-last", "2", "--write", "team-direct"}, 1},
+      {{"alexnet", "--steps", "10", "--batch", "8", "--max-size", "300MB", "--write", "team"}, 1},
+      {{"alexnet", "--steps", "5", "--batch", "8", "--max-size", "300MB", "--write", "thread-direct"}, 2},
+      {{"alexnet", "--steps", "5", "--batch", "8", "--keep-last", "2", "--write", "thread"}, 2},
+  };
+#ifndef MSDBG_WITH_MPI
+  for (Recording& recording : all) recording.ranks = 1;
+#endif
+  return all;
+}
+
+// Where is recorded: what the system has for temporary files, mostly a disk, and memory.
+std::vector<fs::path> places() {
+  constexpr std::uintmax_t kEnough = 1u << 30;  // the largest recording takes 700 MB
+  std::vector<fs::path> all = {fs::temp_directory_path()};
+  const fs::path memory = "/dev/shm";
+  std::error_code missing;
+  const fs::space_info space = fs::space(memory, missing);
+  if (!missing && space.available >= kEnough)
+    all.push_back(memory);
+  else
+    WARN("skipped: no 1 GiB free in " << memory);
+  return all;
+}
+
+// As test::TempDir, in a place that is given.
+class FolderIn {
+ public:
+  explicit FolderIn(const fs::path& place) {
+    std::string name = place / "msdbg-test-XXXXXX";
+    if (!mkdtemp(name.data())) throw std::system_error(errno, std::generic_category(), name);
+    m_path = name;
+  }
+  ~FolderIn() {
+    std::error_code ignored;
+    fs::remove_all(m_path, ignored);
+  }
+  FolderIn(const FolderIn&) = delete;
+  FolderIn& operator=(const FolderIn&) = delete;
+  fs::path operator/(const char* name) const { return m_path / name; }
+
+ private:
+  fs::path m_path;
+};
 
 // `msdbg dump` in a session of its own, so that everything that it starts can be found.
 class Dump {
@@ -215,8 +273,8 @@ Seconds durationOf(const Recording& recording) {
   return Clock::now() - start;
 }
 
-void killAt(Seconds moment, const Recording& recording, Victim victim) {
-  const test::TempDir folder;
+void killAt(Seconds moment, const Recording& recording, Victim victim, const fs::path& place) {
+  const FolderIn folder(place);
   const fs::path run = folder / "run";
   std::vector<Observation> ranks = observations(run, recording.ranks);
   Dump dump(run, recording);
@@ -233,29 +291,29 @@ void killAt(Seconds moment, const Recording& recording, Victim victim) {
   checkRun(run, ranks);
 }
 
-int wantedKills() {
+std::size_t wantedKills() {
   const char* text = std::getenv("MSDBG_KILLS");
-  return text ? std::atoi(text) : 20;
+  return text ? std::strtoull(text, nullptr, 10) : 20;
 }
 
 }  // namespace
 
 TEST_CASE("SIGKILL at any moment leaves a run that opens, verifies and misses a second at most", "[slow]") {
-  std::vector<Recording> recordings = {{{"lenet5", "--steps", "100"}, 1},
-                                       {{"alexnet", "--steps", "8", "--batch", "8"}, 1}};
-#ifdef MSDBG_WITH_MPI
-  recordings.push_back({{"lenet5", "--steps", "60"}, 2});
-  recordings.push_back({{"alexnet", "--steps", "5", "--batch", "8"}, 2});
-#endif
-  std::mt19937_64 random(4);
-  std::vector<Seconds> durations;
-  for (const Recording& recording : recordings) durations.push_back(durationOf(recording));
-  for (int i = 0; i < wantedKills(); ++i) {
-    const std::size_t which = static_cast<std::size_t>(i) % recordings.size();
+  constexpr std::uint64_t kFirstSeed = 4;
+  const std::vector<Recording> all = recordings();
+  const std::vector<fs::path> folders = places();
+  std::map<std::size_t, Seconds> durations;  // in the first place; the others are not so different
+  for (std::size_t i = 0; i < wantedKills(); ++i) {
+    const std::size_t which = i % all.size();
+    const fs::path place = folders[i / all.size() % folders.size()];
+    if (!durations.contains(which)) durations[which] = durationOf(all[which]);
+    const std::uint64_t seed = kFirstSeed + i;
+    std::mt19937_64 random(seed);
     const Seconds moment = durations[which] * std::uniform_real_distribution<>(0, 1.1)(random);
     const Victim victim =
         std::array{Victim::kAll, Victim::kAll, Victim::kRank, Victim::kLauncher}[random() % 4];
-    CAPTURE(i, recordings[which].model[0], recordings[which].ranks, moment.count(), static_cast<int>(victim));
-    killAt(moment, recordings[which], victim);
+    CAPTURE(i, seed, all[which].model, all[which].ranks, place.string(), moment.count(),
+            static_cast<int>(victim));
+    killAt(moment, all[which], victim, place);
   }
 }
