@@ -47,7 +47,7 @@ std::uint64_t keptBytes(const DumpPlan& plan) {
 // Two numbers of bytes, of which the second is cut off by the budget or --keep-last.
 std::string totalText(const DumpPlan& plan) {
   const std::uint64_t all = plan.size->bytes(), kept = keptBytes(plan);
-  if (plan.record.onHit.on())
+  if (plan.record.onHit.on() && plan.record.keepsValues())
     return fmt::format("{} of statistics, and values near hits within {} ({})",
                        formatBytes(plan.size->statisticsBytes), formatBytes(plan.budget()), limitText(plan));
   if (kept < all && kept <= plan.budget())

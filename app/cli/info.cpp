@@ -184,7 +184,11 @@ std::string rulesText(const dump::RecordOptions& policy) {
   if (policy.every != 1) parts.push_back(fmt::format("every {} iterations", policy.every));
   if (policy.iterations.text() != core::IndexList::all().text())
     parts.push_back("iterations " + policy.iterations.text());
-  if (policy.onHit.on()) parts.push_back("values near hits only: " + policy.onHit.text());
+  if (policy.onHit.on())
+    parts.push_back((policy.keepsValues() ? "values near hits only: " : "hits are told: ") +
+                    policy.onHit.text());
+  if (policy.keepsValues()) parts.push_back("values within " + core::formatBytes(policy.maxBytes));
+  if (policy.keepLast > 0) parts.push_back(fmt::format("of the {} newest iterations", policy.keepLast));
   return core::join(parts, "; ");
 }
 

@@ -28,8 +28,8 @@ std::string rateText(const StageTime& stage) {
 }
 
 std::string summary(const core::Rank rank, const RecordingTimes& times) {
-  return fmt::format("recording took {1:.2f} s of {2:.1f} s ({3:.1f} %) on rank {0}", rank.value,
-                     times.seconds(), times.wallSeconds, share(times.seconds(), times));
+  return fmt::format("recording worked for {1:.2f} s in {2:.1f} s on rank {0}", rank.value, times.seconds(),
+                     times.wallSeconds);
 }
 
 }  // namespace

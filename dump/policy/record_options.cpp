@@ -267,6 +267,10 @@ Result<std::int64_t> RecordOptions::parseCheckpointEvery(const std::string& text
   return Error(ErrorCode::kUsage, "'" + text + "' is not auto, none or a whole number from 1");
 }
 
+bool RecordOptions::keepsValues() const {
+  return std::ranges::count(allRules(), Policy::kFull, &Rule::policy) > 0;
+}
+
 std::vector<Rule> RecordOptions::allRules() const {
   std::vector<Rule> all = rules;
   const bool some = restPolicy() == Policy::kFull && !tensors.empty();

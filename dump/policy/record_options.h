@@ -56,6 +56,8 @@ struct RecordOptions {
     return checkpointEvery.value_or(restPolicy() == Policy::kRecord ? kAuto : kNoCheckpoints);
   }
   bool keepsBatches() const { return batches.value_or(restPolicy() == Policy::kRecord); }
+  /// Whether any rule keeps a tensor's value.
+  bool keepsValues() const;
   /// The rules, then what `policy` and `tensors` say as rules; the last one fits everything.
   std::vector<Rule> allRules() const;
 

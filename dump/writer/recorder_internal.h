@@ -65,9 +65,7 @@ struct Recorder::Impl {
   }
   // --on-hit decides about full values. Without any it only tells of hits: checkpoints and batches are what
   // the run is for then, and stay.
-  bool spools() const {
-    return hits && std::ranges::count(options.allRules(), Policy::kFull, &Rule::policy) > 0;
-  }
+  bool spools() const { return hits && options.keepsValues(); }
   // Values of which most will be dropped (--on-hit) are not worth a file.
   std::vector<WritingWay> ways() const {
     std::vector<WritingWay> all = waysToWrite(options.write, place.threads, place.ranks, place.run);

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "app/panels/builtin_panels.h"
+#include "core_engine/base/text.h"
 #include "tests/gui/support/runs.h"
 #include "tests/gui/support/strange_runs.h"
 #include "tests/gui/support/window.h"
@@ -136,7 +137,8 @@ TEST_CASE("Names that look like markup are shown as they are, and copied command
       const RunResult result = runCommand({"sh", "-c", command}, {.environment = {{"PATH", path}}});
       CAPTURE(command, result.err);
       CHECK(result.exitStatus == 0);
-      CHECK_THAT(result.out, Catch::Contains(id == std::string_view("graph") ? node.name : "<i>Op&"));
+      CHECK_THAT(result.out,
+                 Catch::Contains(id == std::string_view("graph") ? core::printable(node.name) : "<i>Op&"));
     }
     for (const QLabel* label : w.window.findChildren<QLabel*>()) {
       CAPTURE(label->objectName().toStdString(), label->text().toStdString());
