@@ -185,6 +185,13 @@ void PendingIterations::waitForFile() {
   m_room.wait(lock, mayBegin);
 }
 
+void PendingIterations::commitAll() {
+  std::unique_lock lock(m_mutex);
+  m_forced = m_finished.size();
+  wake();
+  m_room.wait(lock, [&] { return m_closed || m_failure || m_finished.empty(); });
+}
+
 // An iteration is mostly as large as the one before. One that turned out not to fit would lie in the file
 // that the others take, and be read back and written again.
 bool PendingIterations::nextFits(std::size_t first) const {

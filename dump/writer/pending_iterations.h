@@ -54,6 +54,8 @@ class PendingIterations {
   /// holds one that is filled beside the one that is completed.
   void waitForFile();
 
+  /// Blocks until all that is finished is committed.
+  void commitAll();
   /// From here on; see the constructor.
   void setSegmentBytes(std::uint64_t bytes);
 

@@ -53,46 +53,51 @@ void Recorder::Impl::beginRecord(core::Iteration iteration) {
     const StageTimer timer(&clock, Stage::kWait, 0);
     pending.waitForFile();
   }
+  diskShort = !hasRoom();
+  if (diskShort) noRoomFor(iteration);
   pending.setSegmentBytes(rows.mayCopy() ? segmentInMemory : segmentInFile);
   writing = rows.chosen();
   record->iteration = iteration.value;
   record->plan = plan;
+  record->valuesDropped = diskShort;
   record->statistics.resize(plan->graph.tensors().size());
   record->seen.resize(plan->graph.tensors().size());
   pending.begin(std::move(record));
-  checkDisk();
 }
 
-// Rows that are written while they come in have to find room before a commit can make any.
-void Recorder::Impl::checkDisk() {
-  diskShort = false;
-  if (!rows.writing().inTeam || onlyStatistics) return;
-  const auto disk = diskSpace(folder);
-  const std::uint64_t bytes = rows.bytesAnIteration();
-  if (disk.ok() && spareBytes(*disk, options.keepFree) < bytes) noRoomOnDisk(bytes);
+// Rows that are written while they come in have to find room before their own commit can make any; those
+// before them do.
+bool Recorder::Impl::hasRoom() {
+  if (!rows.writing().inTeam || onlyStatistics) return true;
+  const auto fits = [&] {
+    const auto disk = diskSpace(folder);
+    return !disk.ok() || spareBytes(*disk, options.keepFree) >= rows.bytesAnIteration();
+  };
+  if (fits()) return true;
+  wantedRoom = rows.bytesAnIteration();
+  const StageTimer timer(&clock, Stage::kWait, 0);
+  pending.commitAll();
+  return fits();
 }
 
-// This iteration keeps its statistics. What is finished is committed, and the oldest values go for the next.
-void Recorder::Impl::noRoomOnDisk(std::uint64_t bytes) {
-  const std::shared_ptr<const IterationRecord> record = pending.current();
-  if (!record) return;  // recording ended meanwhile
-  const std::string iteration = std::to_string(record->iteration);
+void Recorder::Impl::noRoomFor(core::Iteration iteration) {
   const std::string text = folder.string() + ": the disk has no room for the values of iteration " +
-                           iteration + " (--keep-free): only statistics, until there is room again";
+                           std::to_string(iteration.value) +
+                           " (--keep-free): only statistics, until there is room again";
   saidDiskShort ? core::logInfo(text) : core::logWarn(text);
-  saidDiskShort = diskShort = true;
+  saidDiskShort = true;
   if (checkpoint) schedule.request();
-  rows.leaveFile();
-  pending.dropRows();
-  wantedRoom = bytes;
-  pending.requestCommit();
 }
 
+// Where the disk is full, this iteration keeps its statistics, and the oldest values go for the next.
 void Recorder::Impl::failedToKeep(const core::Error& error, std::uint64_t bytes) {
   const auto disk = diskSpace(folder);
-  const std::uint64_t soFar = rows.bytesAnIteration();
-  if (!disk.ok() || disk->free >= bytes || !rows.writing().inTeam) return fail(error);
-  noRoomOnDisk(2 * soFar + bytes);
+  const std::shared_ptr<const IterationRecord> record = pending.current();
+  if (!record || !rows.writing().inTeam || !disk.ok() || disk->free >= bytes) return fail(error);
+  diskShort = true;
+  noRoomFor(core::Iteration(record->iteration));
+  rows.abandon(rows.bytesAnIteration() + bytes);
+  pending.dropRows();
 }
 
 // Statistics that only conditions wanted.

@@ -98,8 +98,8 @@ struct Recorder::Impl {
   }
   void forgetUnwanted(core::Iteration iteration);
   void beginRecord(core::Iteration iteration);
-  void checkDisk();
-  void noRoomOnDisk(std::uint64_t bytes);
+  bool hasRoom();
+  void noRoomFor(core::Iteration iteration);
   void failedToKeep(const core::Error& error, std::uint64_t bytes);
   core::TensorObservation observe(core::TensorId tensor, const core::Tensor& value,
                                   const core::Tensor* previous);

@@ -58,7 +58,7 @@ RowTaker::RowTaker(Way way, std::vector<WritingWay> ways, BufferPool& pool, Stag
       m_encoder(m_way.compress, &clock) {}
 
 bool RowTaker::iterationStarted(PendingIterations& pending, bool beginsSegment) {
-  m_lastBytes = std::exchange(m_bytes, 0);
+  if (m_bytes > 0) m_lastBytes = std::exchange(m_bytes, 0);
   const auto now = PendingIterations::Clock::now();
   const bool first = m_started == PendingIterations::Clock::time_point{};
   const auto last = first ? PendingIterations::Clock::duration{} : now - m_started;
@@ -77,6 +77,12 @@ bool RowTaker::iterationStarted(PendingIterations& pending, bool beginsSegment) 
   m_file.reset();
   m_encoder.beginFile();
   return std::exchange(m_hadFile, false);
+}
+
+void RowTaker::abandon(std::uint64_t bytes) {
+  leaveFile();
+  m_lastBytes = std::max(bytesAnIteration(), bytes);
+  m_bytes = 0;
 }
 
 void RowTaker::leaveFile() {

@@ -39,10 +39,10 @@ class RowTaker {
 
   /// True: a new file begins, because a segment ends before this iteration; `beginsSegment`: it is to.
   bool iterationStarted(PendingIterations& pending, bool beginsSegment = false);
-  /// What the last iteration, and this one so far, wrote into files.
+  /// What the last iteration that wrote into files, or this one so far, wrote into them.
   std::uint64_t bytesAnIteration() const { return std::max(m_lastBytes, m_bytes); }
-  /// No row goes into the file in use any more.
-  void leaveFile();
+  /// What this iteration wrote is of no use; one like it takes so many bytes, or more.
+  void abandon(std::uint64_t bytes);
   /// How the iteration's rows are written.
   const WritingWay& writing() const { return m_trial.way(); }
   ChosenWay chosen() const { return m_trial.chosen(); }
@@ -63,6 +63,7 @@ class RowTaker {
   bool isStored(TensorRow& row) const;
   void noteStored(const TensorRow& row);
   void copy(const core::Tensor& value, TensorRow& row);
+  void leaveFile();
   core::Status store(TensorRow& row);
   core::Status append(TensorRow& row);  // row.file stays null when the file was taken
 
