@@ -73,11 +73,16 @@ bool Recorder::Impl::hasRoom() {
     const auto disk = diskSpace(folder);
     return !disk.ok() || spareBytes(*disk, options.keepFree) >= rows.bytesAnIteration();
   };
-  if (fits()) return true;
+  if (fits()) {
+    waitedInVain = false;
+    return true;
+  }
   wantedRoom = rows.bytesAnIteration();
+  if (waitedInVain) return false;  // a commit comes within a second; one for each iteration would only slow
   const StageTimer timer(&clock, Stage::kWait, 0);
   pending.commitAll();
-  return fits();
+  waitedInVain = !fits();
+  return !waitedInVain;
 }
 
 void Recorder::Impl::noRoomFor(core::Iteration iteration) {

@@ -51,7 +51,7 @@ struct Recorder::Impl {
   std::atomic<bool> wroteLarge{false};                 // there were any
   std::atomic<bool> onlyStatistics{false};             // one iteration is more than may be kept
   std::atomic<bool> limited{false};                    // values were dropped, or soon will be
-  bool saidDiskShort = false;
+  bool saidDiskShort = false, waitedInVain = false;
   bool diskShort = false;                    // the iteration in progress has statistics only
   std::atomic<std::uint64_t> wantedRoom{0};  // of the disk, that the next commit is to make
   std::thread thread;
