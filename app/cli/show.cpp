@@ -1,7 +1,8 @@
-// msdbg show: one tensor of one iteration and rank: type, statistics, values.
+// msdbg show: one tensor of one iteration and rank: type, statistics, hash, values.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "app/cli/command.h"
 #include "app/cli/json_output.h"
@@ -33,7 +34,9 @@ struct Shown {
   core::Rank rank;
   core::Iteration iteration;
   core::TensorId id;
-  std::optional<watch::StatisticsRow> statistics;
+  std::optional<watch::StatisticsRow> statistics;  // recorded, else of the value
+  std::optional<core::Hash128> hash;               // recorded
+  std::optional<dump::ValueOrigin> origin;
   std::optional<Tensor> value;  // sliced
   std::optional<Error> missing;
 };
@@ -49,6 +52,29 @@ Result<core::Iteration> defaultIteration(const OpenedRun& run, core::Rank rank, 
   return iterations.back();
 }
 
+std::int64_t distance(core::Iteration a, core::Iteration b) { return std::abs(a.value - b.value); }
+
+// Why there is no value, and where the nearest one is.
+Error withNearest(const OpenedRun& run, const Shown& shown, const Error& missing) {
+  if (missing.code() != ErrorCode::kUnavailable) return missing;
+  auto iterations = run.run->iterations(shown.rank);
+  std::ranges::stable_sort(iterations, {}, [&](core::Iteration i) { return distance(i, shown.iteration); });
+  const auto found = std::ranges::find_if(
+      iterations, [&](core::Iteration i) { return run.run->stored(shown.rank, i, shown.id); });
+  if (found == iterations.end()) return missing;
+  return {missing.code(),
+          fmt::format("{}; the nearest value is that of --iteration {}", missing.message(), found->value)};
+}
+
+// What a run tells of a tensor whatever its rule.
+void describe(const OpenedRun& run, Shown& shown) {
+  if (const watch::StatisticsRow* row = run.run->statistics(shown.rank, shown.iteration, shown.id))
+    shown.statistics = *row;
+  if (const auto hash = run.reader().hash(shown.rank, shown.iteration, shown.id); hash.ok())
+    shown.hash = *hash;
+  shown.origin = run.reader().origin(shown.rank, shown.iteration, shown.id);
+}
+
 core::Status find(const OpenedRun& run, const ShowOptions& options, Shown& shown) {
   MSDBG_ASSIGN(shown.id, replay::resolveTensor(run.graph(), options.tensor));
   MSDBG_ASSIGN(shown.rank, checkedRank(run, options.rank));
@@ -58,20 +84,32 @@ core::Status find(const OpenedRun& run, const ShowOptions& options, Shown& shown
   } else {
     MSDBG_ASSIGN(shown.iteration, defaultIteration(run, shown.rank, shown.id));
   }
-  if (const watch::StatisticsRow* row = run.run->statistics(shown.rank, shown.iteration, shown.id))
-    shown.statistics = *row;
+  describe(run, shown);
   Result<Tensor> value = run.run->value(shown.rank, shown.iteration, shown.id);
   if (!value.ok()) {
-    shown.missing = value.error();
+    shown.missing = withNearest(run, shown, value.error());
     return core::Ok{};
   }
   shown.value = std::move(value).value();
+  if (!shown.statistics) shown.statistics.emplace().values = core::computeStatistics(*shown.value);
   if (!options.slice.empty()) {
     Result<Tensor> slice = replay::sliceTensor(*shown.value, options.slice);
     if (!slice.ok()) return slice.error().in("--slice");
     shown.value = std::move(slice).value();
   }
   return core::Ok{};
+}
+
+const char* originName(dump::ValueOrigin origin) {
+  switch (origin) {
+    case dump::ValueOrigin::kTensor:
+      return "tensor";
+    case dump::ValueOrigin::kCheckpoint:
+      return "checkpoint";
+    case dump::ValueOrigin::kBatch:
+      return "batch";
+  }
+  return "";
 }
 
 Json shownJson(const OpenedRun& run, const ShowOptions& options, const Shown& shown) {
@@ -86,7 +124,9 @@ Json shownJson(const OpenedRun& run, const ShowOptions& options, const Shown& sh
   json["role"] = core::roleName(tensor.role);
   json["source"] = sourceJson(run.graph(), framesOf(run.graph(), shown.id));
   json["statistics"] = shown.statistics ? statisticsJson(*shown.statistics) : Json();
+  json["hash"] = shown.hash ? Json(shown.hash->text()) : Json();
   json["stored"] = shown.value.has_value();
+  json["origin"] = shown.value && shown.origin ? Json(originName(*shown.origin)) : Json();
   json["slice"] = textOrNull(options.slice);
   json["npy"] = textOrNull(options.npy);
   const bool print = shown.value && options.npy.empty() && shown.value->elements() <= kMostJsonValues;
@@ -100,7 +140,11 @@ void printShown(const OpenedRun& run, const ShowOptions& options, const Shown& s
              core::roleName(tensor.role));
   fmt::print("rank {}, iteration {}   {}\n", shown.rank.value, shown.iteration.value,
              core::printable(sourceLine(run.graph().userFrame(framesOf(run.graph(), shown.id)))));
-  if (shown.statistics) fmt::print("\n{}", statisticsBlock(*shown.statistics, 2));
+  if (shown.statistics || shown.hash) fmt::print("\n");
+  if (shown.statistics) fmt::print("{}", statisticsBlock(*shown.statistics, 2));
+  if (shown.hash) fmt::print("  hash {}\n", shown.hash->text());
+  if (shown.value && shown.origin && *shown.origin != dump::ValueOrigin::kTensor)
+    fmt::print("  from the {} of this iteration\n", originName(*shown.origin));
   if (!shown.value || !options.npy.empty()) return;
   fmt::print("\n");
   if (!options.slice.empty()) fmt::print("[{}]   {}\n", options.slice, shown.value->shape().text());

@@ -53,6 +53,12 @@ void printRows(const OpenedRun& run, core::TensorId id, const std::vector<Row>& 
   const core::TensorInfo& tensor = run.graph().tensor(id);
   fmt::print("{}   {}   {}\n", core::printable(tensor.fullName()), typeText(tensor),
              core::printable(sourceLine(run.graph().userFrame(framesOf(run.graph(), id)))));
+  if (std::ranges::none_of(rows, [](const Row& row) { return row.statistics.has_value(); })) {
+    fmt::print(
+        "no statistics of it are recorded; msdbg show --tensor prints hashes, and values of checkpoints and "
+        "batches\n");
+    return;
+  }
   std::vector<std::string> headers = {">iteration", ">rank"};
   for (const std::string& header : statisticsHeaders()) headers.push_back(header);
   headers.push_back(">mean change");

@@ -45,7 +45,9 @@ core::Error RunReader::Impl::damaged(core::Rank rank, core::Iteration iteration,
   const SegmentLine* line = lineOf(rank, iteration);
   if (!line) return error;
   addDamage(ranks.at(rank.value), *line, error, {iteration.value});
-  return core::Error(core::ErrorCode::kDamaged, error.message())
+  // What the journal says is there and the segment has not is damage as well.
+  const bool isMissing = error.code() == core::ErrorCode::kUnavailable;
+  return core::Error(isMissing ? core::ErrorCode::kDamaged : error.code(), error.message())
       .in(folder.string() + ": rank_" + std::to_string(rank.value) + "/" + line->file);
 }
 
@@ -103,18 +105,18 @@ core::Result<core::Batch> RunReader::batch(core::Rank rank, core::Iteration iter
   core::Batch batch{iteration, {}, {}};
   for (const core::TensorInfo& tensor : graph->tensors()) {
     if (!inBatch(tensor)) continue;
-    const core::Status added = m_impl->addInput(*segment->reader, rank, iteration, tensor, batch);
-    if (!added.ok()) return m_impl->damaged(rank, iteration, added.error());
+    auto input = m_impl->input(*segment->reader, rank, iteration, tensor);
+    if (!input.ok()) return m_impl->damaged(rank, iteration, input.error());
+    batch.tensors.emplace_back(tensor.name, std::move(input->value));
+    if (input->source) batch.sources.emplace_back(tensor.name, std::move(*input->source));
   }
   return batch;
 }
 
-core::Status RunReader::Impl::addInput(SegmentReader& segment, core::Rank rank, core::Iteration iteration,
-                                       const core::TensorInfo& tensor, core::Batch& batch) {
-  if (isEmpty(tensor)) {
-    batch.tensors.emplace_back(tensor.name, core::Tensor::zeros(tensor.dtype, tensor.shape));
-    return core::Ok{};
-  }
+core::Result<RunReader::Impl::Input> RunReader::Impl::input(SegmentReader& segment, core::Rank rank,
+                                                            core::Iteration iteration,
+                                                            const core::TensorInfo& tensor) {
+  if (isEmpty(tensor)) return Input{core::Tensor::zeros(tensor.dtype, tensor.shape), {}};
   MSDBG_ASSIGN(SegmentReader::RecordedInput recorded, segment.input(tensor, iteration.value));
   const std::string path = "/batch/" + tensor.fullName();
   auto input = recorded.made ? core::makeInput(recorded.source, tensor.dtype, tensor.shape)
@@ -127,9 +129,19 @@ core::Status RunReader::Impl::addInput(SegmentReader& segment, core::Rank rank, 
     return core::Error(core::ErrorCode::kDamaged, path + ": the input of iteration " +
                                                       std::to_string(iteration.value) +
                                                       " does not match its recorded hash");
-  batch.tensors.emplace_back(tensor.name, std::move(*input));
-  if (recorded.made) batch.sources.emplace_back(tensor.name, std::move(recorded.source));
-  return core::Ok{};
+  Input made{std::move(*input), {}};
+  if (recorded.made) made.source = std::move(recorded.source);
+  return made;
+}
+
+core::Result<core::Tensor> RunReader::Impl::partValue(ValueOrigin origin, core::Rank rank,
+                                                      core::Iteration iteration,
+                                                      const core::TensorInfo& tensor) {
+  MSDBG_ASSIGN(OpenSegment * found, segment(rank, iteration));
+  if (isEmpty(tensor)) return core::Tensor::zeros(tensor.dtype, tensor.shape);
+  if (origin == ValueOrigin::kCheckpoint) return found->reader->state(tensor, iteration.value);
+  MSDBG_ASSIGN(Input made, input(*found->reader, rank, iteration, tensor));
+  return std::move(made.value);
 }
 
 }  // namespace msdbg::dump

@@ -113,46 +113,6 @@ std::vector<std::string> RunReader::sourceFiles() const {
   return files;
 }
 
-bool RunReader::stored(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const {
-  const SegmentLine* line = m_impl->lineOf(rank, iteration);
-  if (!line || line->tensors == 0) return false;
-  const auto segment = m_impl->segment(rank, iteration);
-  line = m_impl->lineOf(rank, iteration);
-  if (!segment.ok() || !line) return false;
-  const auto info = m_impl->describe(*line, tensor);
-  if (!info.ok() || !*info) return false;
-  const auto iterations = (*segment)->reader->stored(**info);
-  if (!iterations.ok()) {
-    m_impl->addDamage(m_impl->ranks.at(rank.value), *line, iterations.error(), line->iterations);
-    return false;
-  }
-  return std::binary_search(iterations->begin(), iterations->end(), iteration.value);
-}
-
-core::Result<core::Tensor> RunReader::tensor(core::Rank rank, core::Iteration iteration,
-                                             core::TensorId tensor) {
-  MSDBG_ASSIGN(Impl::OpenSegment * segment, m_impl->segment(rank, iteration));
-  const SegmentLine& line = *m_impl->lineOf(rank, iteration);
-  MSDBG_ASSIGN(const core::TensorInfo* info, m_impl->describe(line, tensor));
-  auto value = info ? segment->reader->tensor(*info, iteration.value)
-                    : core::Result<core::Tensor>(core::Error(core::ErrorCode::kUnavailable, "not stored"));
-  if (value.ok()) return value;
-  const std::string what = m_impl->graph.tensor(tensor).fullName() + " (" + placeText(rank, iteration) + ")";
-  if (value.error().code() != core::ErrorCode::kUnavailable) {
-    m_impl->addDamage(m_impl->ranks.at(rank.value), line, value.error(), {iteration.value});
-    return value.error().in(m_impl->folder.string() + ": rank_" + std::to_string(rank.value) + "/" +
-                            line.file);
-  }
-  return core::Error(
-      core::ErrorCode::kUnavailable,
-      "the value of " + what + " is not stored" +
-          (m_impl->info.policy.onHit.on() ? ": values were kept near hits only (--on-hit, --before, --after)"
-           : line.tensorsDropped
-               ? ": only the newest values were kept (--max-size, --keep-last, --keep-free); record with a "
-                 "larger budget"
-               : "; record with --policy full and --tensors '" + m_impl->graph.tensor(tensor).name + "'"));
-}
-
 core::Result<const StatisticsRow*> RunReader::Impl::row(core::Rank rank, core::Iteration iteration,
                                                         core::TensorId tensor) {
   // The table may be there although the file has been closed again.

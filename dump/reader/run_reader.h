@@ -54,6 +54,10 @@ struct RunGrowth {
   bool any() const { return !iterations.empty() || runInfo || ranks || newerGraph; }
 };
 
+/// Where the value of a tensor is recorded: under /tensor, or as a part of what the iteration can be computed
+/// again from.
+enum class ValueOrigin { kTensor, kCheckpoint, kBatch };
+
 struct CheckpointInterval {
   std::int64_t iterations = 0;  // from one to the next
   std::uint64_t bytes = 0;      // of one, raw
@@ -80,8 +84,9 @@ class RunReader {
   std::optional<std::string> sourceText(const std::string& file) const;  // the run's own copy
   std::vector<std::string> sourceFiles() const;
 
-  /// Whether the value of the tensor itself (not only statistics) is stored.
+  /// Whether the value of the tensor itself (not only statistics) is stored, and where.
   bool stored(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const;
+  std::optional<ValueOrigin> origin(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const;
   /// kUnavailable (with the option that stores it): not stored; kDamaged: stored but its bytes are wrong.
   core::Result<core::Tensor> tensor(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
   /// kUnavailable: not computed in this iteration, or its rule says none or record.

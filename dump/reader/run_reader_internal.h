@@ -61,8 +61,17 @@ struct RunReader::Impl {
   /// A segment's own word about damage, listed and with the file in front.
   core::Error damaged(core::Rank rank, core::Iteration iteration, const core::Error& error);
   /// One input of a batch, made from its source and compared with the recorded hash.
-  core::Status addInput(SegmentReader& segment, core::Rank rank, core::Iteration iteration,
-                        const core::TensorInfo& tensor, core::Batch& batch);
+  struct Input {
+    core::Tensor value;
+    std::optional<core::InputSource> source;  // nullopt: it was recorded itself
+  };
+  core::Result<Input> input(SegmentReader& segment, core::Rank rank, core::Iteration iteration,
+                            const core::TensorInfo& tensor);
+  /// Of a part of a checkpoint or a batch that the iteration has.
+  core::Result<core::Tensor> partValue(ValueOrigin origin, core::Rank rank, core::Iteration iteration,
+                                       const core::TensorInfo& tensor);
+  /// Whether /tensor has the value.
+  bool underTensor(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
   core::Error notRecorded(core::Rank rank, core::Iteration iteration, core::TensorId tensor,
                           const std::string& why) const;
   /// The tensor as the graph version of the segment describes it; nullptr when that version has none of this

@@ -133,7 +133,41 @@ TEST_CASE("Policy record says what can be computed again, and how far checkpoint
                                            Catch::Contains("batches of 12 iterations\n"));
   CHECK(stored(run, "grad(network/conv1/weight)") == 2);
   CHECK(msdbg({"verify", run}).exitStatus == 0);
-  CHECK(msdbg({"stats", run, "--tensor", "conv1/weight"}).exitStatus != 1);
+  const RunResult stats = msdbg({"stats", run, "--tensor", "conv1/weight"});
+  CHECK(stats.exitStatus == 4);
+  CHECK_THAT(stats.out, Catch::Contains("no statistics of it are recorded; msdbg show"));
+  CHECK_THAT(stats.out, !Catch::Contains("not recorded"));
+}
+
+TEST_CASE("show prints what policy record keeps: hashes, and values of checkpoints and batches", "[cli]") {
+  const TempDir folder;
+  const std::string record = folder / "record.msdbg", full = folder / "full.msdbg";
+  msdbgJson(dumpLenet(record, {"--policy", "record", "--checkpoint-every", "5"}));
+  msdbgJson(dumpLenet(full, {"--policy", "full"}));
+  const auto shown = [&](const std::string& run, const std::string& tensor, int iteration) {
+    return msdbgJson({"show", run, "--tensor", tensor, "--iteration", std::to_string(iteration)});
+  };
+  for (const auto& [tensor, origin] :
+       {std::pair{"conv1/weight", "checkpoint"}, std::pair{"momentum(network/fc3/bias)", "checkpoint"},
+        std::pair{"network/x", "batch"}, std::pair{"network/label", "batch"}}) {
+    const Json kept = shown(record, tensor, 10), whole = shown(full, tensor, 10);
+    CHECK(kept["origin"] == origin);
+    CHECK(whole["origin"] == "tensor");
+    CHECK(kept["values"].is_array());
+    CHECK(kept["values"] == whole["values"]);
+    CHECK(kept["hash"].is_string());
+    CHECK(kept["hash"] == whole["hash"]);
+    CHECK(kept["statistics"]["mean"] == whole["statistics"]["mean"]);
+  }
+  const Json loss = msdbgJson({"show", record, "--tensor", "conv1/Conv-op1", "--iteration", "3"}, 4);
+  CHECK(loss["hash"] == shown(full, "conv1/Conv-op1", 3)["hash"]);
+  CHECK(loss["origin"].is_null());
+  const RunResult between = msdbg({"show", record, "--tensor", "conv1/weight", "--iteration", "7"});
+  CHECK(between.exitStatus == 4);
+  CHECK_THAT(between.out, Catch::Contains("  hash "));
+  CHECK_THAT(between.err, Catch::Contains("the nearest value is that of --iteration 5"));
+  CHECK_THAT(msdbg({"show", record, "--tensor", "conv1/weight"}).out,
+             Catch::Contains("iteration 10 ") && Catch::Contains("from the checkpoint of this iteration"));
 }
 
 TEST_CASE("A program started by hand is told by the environment to keep checkpoints and batches", "[cli]") {

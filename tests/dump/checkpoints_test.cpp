@@ -179,6 +179,39 @@ TEST_CASE("Policy record keeps checkpoints and batches from which the run can be
   CHECK(size->valueBytes == reader->storage().rawBytes);
 }
 
+TEST_CASE("Parts of checkpoints and batches are values of their iterations") {
+  const test::TempDir folder;
+  const core::Graph graph = test::smallGraph();
+  recordFromPixels(folder / "run", graph, recordPolicy(4), 6);
+  auto reader = test::openRun(folder / "run");
+  const core::Rank rank(0);
+  const core::TensorId weight = test::tensorNamed(graph, "network/a/weight"),
+                       x = test::tensorNamed(graph, "network/x"),
+                       relu = test::tensorNamed(graph, "network/a/Relu-op1");
+  for (std::int64_t i = 0; i < 6; ++i) {
+    const core::Iteration now(i);
+    CHECK(reader->origin(rank, now, x) == ValueOrigin::kBatch);
+    CHECK(
+        sameBits(*reader->tensor(rank, now, x), *core::makeInput(pixelsOf(i), core::DType::Float32, {8, 4})));
+    CHECK_FALSE(reader->origin(rank, now, relu));
+    const auto value = reader->tensor(rank, now, weight);
+    CHECK(reader->stored(rank, now, weight) == (i % 4 == 0));
+    REQUIRE(value.ok() == (i % 4 == 0));
+    if (value.ok()) {
+      CHECK(reader->origin(rank, now, weight) == ValueOrigin::kCheckpoint);
+      CHECK(sameBits(*value, test::valueOf(graph.tensor(weight), i)));
+    } else {
+      CHECK(value.error().code() == core::ErrorCode::kUnavailable);
+    }
+  }
+  CHECK(reader->damage().empty());
+  reader.reset();
+  deceive(folder / "run" / "rank_0" / "segment_000000.h5", "/batch/network/x:0");
+  reader = test::openRun(folder / "run");
+  CHECK(reader->tensor(rank, core::Iteration(0), x).error().code() == core::ErrorCode::kDamaged);
+  CHECK(reader->damage().size() == 1);
+}
+
 TEST_CASE("Checkpoints and batches go with any policy, and are not kept unless asked for") {
   const test::TempDir folder;
   const core::Graph graph = test::smallGraph();
