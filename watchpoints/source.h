@@ -31,9 +31,10 @@ class Source {
                                           core::TensorId tensor) = 0;
   /// Why the last statistics() gave nullptr: `no_value` or `damaged`.
   virtual std::string missingReason() const { return "no_value"; }
-  /// The stored value; kUnavailable when not stored.
+  /// The value that was recorded: stored as such, or a part of a checkpoint or batch. kUnavailable: neither.
   virtual core::Result<core::Tensor> value(core::Rank rank, core::Iteration iteration,
                                            core::TensorId tensor) = 0;
+  /// As such.
   virtual bool stored(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const = 0;
   virtual std::optional<double> scalar(core::Rank rank, core::Iteration iteration,
                                        const std::string& name) = 0;

@@ -120,10 +120,10 @@ core::Status finishInfo(const DumpPlan& plan, const std::string& id, const dump:
   return core::Ok{};
 }
 
-Result<Recorded> launchAndWatch(const DumpPlan& plan, const Context& context) {
+Result<Recorded> launchAndWatch(const DumpPlan& plan, const std::string& id, const Context& context) {
   const auto begin = std::chrono::steady_clock::now();
   MSDBG_ASSIGN(const std::unique_ptr<Launch> launch,
-               Launch::start({plan.program, plan.environment(), context.json}, plan.ranks));
+               Launch::start({plan.program, plan.environment(id), context.json}, plan.ranks));
   DumpProgress progress(plan);
   MonitorOptions options{plan.run, plan.record.watchdogSeconds, plan.record.onError == dump::OnError::kStop,
                          context.cancel, [&](const auto& now) { progress(now); }};
@@ -141,7 +141,7 @@ Result<Recorded> record(const DumpPlan& plan, const Context& context) {
   MSDBG_ASSIGN(const dump::Descriptor lock, dump::createRunFolder(plan.run, existing));
   const dump::RunInfo info = startInfo(plan, context);
   MSDBG_TRY(dump::writeRunInfo(plan.run, info));
-  Result<Recorded> recorded = launchAndWatch(plan, context);
+  Result<Recorded> recorded = launchAndWatch(plan, info.id, context);
   if (!recorded.ok()) {
     dump::RunEnd end;
     end.state = "failed";
@@ -205,7 +205,7 @@ void printRecorded(const DumpPlan& plan, const Recorded& recorded, bool timing) 
   const dump::RunEnd& end = recorded.outcome.end;
   const std::string path = plan.run.string();
   const bool told = failed(recorded) || end.message.empty();  // the error line tells it
-  fmt::print("{}   {} in {:.1f} s, {}", told ? end.state : end.state + ": " + end.message,
+  fmt::print("{}   {} in {:.1f} s, {}", core::printable(told ? end.state : end.state + ": " + end.message),
              counted(recorded.iterations, "iteration"), recorded.seconds,
              core::formatBytes(bytesIn(plan.run)));
   if (recorded.iterations > 0) fmt::print(", last loss {:.5g}", recorded.loss);
@@ -235,8 +235,7 @@ Result<int> dumpRun(const DumpOptions& options, const Context& context) {
   printPlan(plan, context.json);
   warnOfDisk(plan);
   if (options.dryRun) return fmt::print("\n{}", rulesTable(plan)), kExitFine;
-  catchSignal(SIGTERM);
-  catchSignal(SIGHUP);
+  for (const int signal : {SIGTERM, SIGHUP, SIGQUIT}) catchSignal(signal);
   signal(SIGPIPE, SIG_IGN);  // the reader of what we print may go; the recording is to end in good order
   MSDBG_ASSIGN(const Recorded recorded, record(plan, context));
   if (!recorded.lost.empty()) return sayLost(recorded);

@@ -154,12 +154,13 @@ Result<Resumed> openResumed(DumpOptions& options, const Context& context) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> DumpPlan::environment() const {
+std::vector<std::pair<std::string, std::string>> DumpPlan::environment(const std::string& id) const {
   std::vector<std::pair<std::string, std::string>> variables = {
       {"MSDBG_DUMP", fs::absolute(run).string()},
       {"MSDBG_DUMP_OPTIONS", record.toJson()},
       {"MSDBG_DUMP_CONFIG", ""},  // is in there
       {"MSDBG_RUN_INFO", "launcher"},
+      {"MSDBG_RUN_ID", id},
       {"MSDBG_SEED", std::to_string(seed)},
       {"MSDBG_THREADS", std::to_string(threads)},
       {"MSDBG_FAULTS", core::join(faults, ";")},

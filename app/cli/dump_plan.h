@@ -59,7 +59,7 @@ struct DumpPlan {
   std::uint64_t budget() const;
 
   /// The variables a Session reads (dump/session/session.h).
-  std::vector<std::pair<std::string, std::string>> environment() const;
+  std::vector<std::pair<std::string, std::string>> environment(const std::string& id) const;
 };
 
 /// Every mistake that can be known beforehand is an error here, kUsage or kNotFound.

@@ -18,12 +18,19 @@ Json number(double value) {
 Json numberOrNull(const std::optional<double>& value) { return value ? number(*value) : Json(); }
 Json textOrNull(std::string_view text) { return text.empty() ? Json() : Json(text); }
 
-void printJson(const Json& json) {
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+namespace {
+
+// ASCII: DEL and the C1 controls, which JSON allows in texts, would reach a terminal otherwise.
+std::string textOf(const Json& json, int indent) {
+  return json.dump(indent, ' ', true, Json::error_handler_t::replace);
 }
 
+}  // namespace
+
+void printJson(const Json& json) { fmt::print("{}\n", textOf(json, 2)); }
+
 void printJsonLine(const Json& json) {
-  fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  fmt::print("{}\n", textOf(json, -1));
   fflush(stdout);
 }
 

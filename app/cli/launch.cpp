@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,7 +34,7 @@ constexpr auto kDrain = std::chrono::seconds(1);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(128 + SIGTERM);
   if (spec.ownGroup) setpgid(0, 0);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(signal, SIG_DFL);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_DFL);
   for (const auto& [name, value] : spec.environment) setenv(name.c_str(), value.c_str(), 1);
   if (spec.stdoutToStderr) dup2(STDERR_FILENO, STDOUT_FILENO);
   execvp(argv[0], argv);
@@ -44,6 +45,33 @@ constexpr auto kDrain = std::chrono::seconds(1);
 
 std::string sharedMemoryFolder() {
   return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : fs::temp_directory_path().string();
+}
+
+constexpr std::string_view kFolderName = "msdbg-launch-";
+constexpr auto kYoung = std::chrono::minutes(1);  // its launcher may not have locked it yet
+
+dump::Descriptor openFolder(const fs::path& folder) {
+  return dump::Descriptor(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+bool isAbandoned(const fs::path& folder) {
+  struct stat status {};
+  const dump::Descriptor descriptor = openFolder(folder);
+  if (!descriptor.valid() || fstat(descriptor.get(), &status) != 0 || status.st_uid != geteuid())
+    return false;
+  const auto changed = std::chrono::system_clock::from_time_t(status.st_mtime);
+  return std::chrono::system_clock::now() - changed > kYoung && descriptor.lockAlone();
+}
+
+// A launcher holds a lock on its folder and removes it at its end, unless it was killed. What cannot be
+// removed is no failure of this run.
+void removeAbandoned(const fs::path& parent) {
+  std::error_code ignored;
+  std::vector<fs::path> abandoned;
+  for (fs::directory_iterator entry(parent, ignored), end; !ignored && entry != end; entry.increment(ignored))
+    if (entry->path().filename().string().starts_with(kFolderName) && isAbandoned(entry->path()))
+      abandoned.push_back(entry->path());
+  for (const fs::path& folder : abandoned) fs::remove_all(folder, ignored);
 }
 
 }  // namespace
@@ -68,10 +96,13 @@ Result<pid_t> startProcess(const ProcessSpec& spec) {
 }
 
 Status Launch::prepare() {
-  std::string folder = sharedMemoryFolder() + "/msdbg-XXXXXX";
+  removeAbandoned(sharedMemoryFolder());
+  std::string folder = sharedMemoryFolder() + "/" + std::string(kFolderName) + "XXXXXX";
   if (!mkdtemp(folder.data()))
     return Error(ErrorCode::kIo, "cannot create " + folder + ": " + strerror(errno));
   m_folder = folder;
+  m_lock = openFolder(m_folder);
+  (void)m_lock.lockAlone();  // without locks nobody's folder looks abandoned
   MSDBG_ASSIGN(m_control, dump::RunControl::create(m_folder / "control"));
   return Ok{};
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core_engine/base/result.h"
+#include "dump/descriptor.h"
 #include "dump/session/run_control.h"
 
 namespace msdbg::app {
@@ -59,6 +60,7 @@ class Launch {
 
   int m_ranks;
   std::filesystem::path m_folder;  // shared memory of this run; removed at the end
+  dump::Descriptor m_lock;         // on the folder: it is in use
   std::unique_ptr<dump::RunControl> m_control;
   pid_t m_child = 0;  // the program, or mpirun
   std::optional<int> m_childStatus;

@@ -36,7 +36,7 @@ Result<int> runRank(const Context& context) {
   const char* file = getenv("MSDBG_CONTROL");
   MSDBG_ASSIGN(const auto control, dump::RunControl::open(file ? file : ""));
   // Signals to the group reach the program by themselves; this process stays to see how it ends.
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::signal(signal, SIG_IGN);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) ::signal(signal, SIG_IGN);
   MSDBG_ASSIGN(const pid_t child, startProcess({.program = context.program}));
   control->setPid(rank, child);
   const int status = waitFor(child);

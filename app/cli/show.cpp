@@ -41,14 +41,14 @@ struct Shown {
   std::optional<Error> missing;
 };
 
-// The newest iteration whose value is stored, else the newest one.
+// The newest iteration whose value is recorded, else the newest one.
 Result<core::Iteration> defaultIteration(const OpenedRun& run, core::Rank rank, core::TensorId tensor) {
   const auto iterations = run.run->iterations(rank);
   if (iterations.empty())
     return Error(ErrorCode::kUnavailable,
                  fmt::format("no iteration of rank {} is recorded in {}", rank.value, run.path));
   for (auto it = iterations.rbegin(); it != iterations.rend(); ++it)
-    if (run.run->stored(rank, *it, tensor)) return *it;
+    if (run.reader().origin(rank, *it, tensor)) return *it;
   return iterations.back();
 }
 
@@ -59,8 +59,9 @@ Error withNearest(const OpenedRun& run, const Shown& shown, const Error& missing
   if (missing.code() != ErrorCode::kUnavailable) return missing;
   auto iterations = run.run->iterations(shown.rank);
   std::ranges::stable_sort(iterations, {}, [&](core::Iteration i) { return distance(i, shown.iteration); });
-  const auto found = std::ranges::find_if(
-      iterations, [&](core::Iteration i) { return run.run->stored(shown.rank, i, shown.id); });
+  const auto found = std::ranges::find_if(iterations, [&](core::Iteration i) {
+    return run.reader().origin(shown.rank, i, shown.id).has_value();
+  });
   if (found == iterations.end()) return missing;
   return {missing.code(),
           fmt::format("{}; the nearest value is that of --iteration {}", missing.message(), found->value)};
@@ -174,7 +175,8 @@ Command::Run setup(CLI::App& app, Context& context) {
   app.add_option("RUN", options->run, "run folder (default: the newest *.msdbg here)");
   app.add_option("--tensor", options->tensor, "its name, alias, a unique end of the name, or a glob")
       ->type_name("T");
-  app.add_option("--iteration", options->iteration, "default: the newest one that stores it")->type_name("K");
+  app.add_option("--iteration", options->iteration, "default: the newest one that has its value")
+      ->type_name("K");
   app.add_option("--rank", options->rank, "default: the first")->type_name("R");
   app.add_option("--slice", options->slice, "as NumPy: 0,:,3:5")->type_name("SLICE");
   app.add_option("--npy", options->npy, "write the values to this .npy file")->type_name("FILE");

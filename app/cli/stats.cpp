@@ -97,9 +97,10 @@ core::Result<int> stats(const std::string& path, const std::string& name, const 
       fmt::print("{}", i ? "\n" : ""), printRows(run, tensors[i], rows);
   }
   if (context.json) printJson(json);
-  withDamage(run, kExitFine);
-  if (!any) return Error(ErrorCode::kUnavailable, fmt::format("{} has no statistics of {}", run.path, name));
-  return kExitFine;
+  const int status = withDamage(run, kExitFine);
+  if (!any && status == kExitFine)
+    return Error(ErrorCode::kUnavailable, fmt::format("{} has no statistics of {}", run.path, name));
+  return status;
 }
 
 Command::Run setup(CLI::App& options, Context& context) {

@@ -1,5 +1,3 @@
-#include <cstring>
-
 #include "dump/hdf5/at_exit.h"
 #include "dump/hdf5/hdf5_internal.h"
 #include "dump/hdf5/zstd_filter.h"
@@ -17,11 +15,10 @@ void skipHdf5Cleanup() { H5dont_atexit(); }
 namespace msdbg::dump::hdf5 {
 namespace {
 
-herr_t collect(unsigned, const H5E_error2_t* entry, void* into) {
+// The first that says something: the walk begins where the failure was. What follows is HDF5's call stack.
+herr_t takeReason(unsigned, const H5E_error2_t* entry, void* into) {
   auto& text = *static_cast<std::string*>(into);
-  if (!entry->desc || std::strlen(entry->desc) == 0) return 0;
-  if (!text.empty()) text += " <- ";
-  text += entry->desc;
+  if (text.empty() && entry->desc) text = entry->desc;
   return 0;
 }
 
@@ -46,7 +43,7 @@ void initialise() {
 
 core::Error libraryError(const char* function) {
   std::string text;
-  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, collect, &text);
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, takeReason, &text);
   H5Eclear2(H5E_DEFAULT);
   return {core::ErrorCode::kDamaged, std::string(function) + " failed (HDF5: " + text + ")"};
 }

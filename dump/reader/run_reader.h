@@ -84,8 +84,9 @@ class RunReader {
   std::optional<std::string> sourceText(const std::string& file) const;  // the run's own copy
   std::vector<std::string> sourceFiles() const;
 
-  /// Whether the value of the tensor itself (not only statistics) is stored, and where.
+  /// Whether the value of the tensor itself (not only statistics) is stored as such, under /tensor.
   bool stored(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const;
+  /// Where tensor() has the value from: there, or a checkpoint or batch. nullopt: nowhere.
   std::optional<ValueOrigin> origin(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const;
   /// kUnavailable (with the option that stores it): not stored; kDamaged: stored but its bytes are wrong.
   core::Result<core::Tensor> tensor(core::Rank rank, core::Iteration iteration, core::TensorId tensor);

@@ -46,7 +46,7 @@ bool RunReader::Impl::underTensor(core::Rank rank, core::Iteration iteration, co
 }
 
 bool RunReader::stored(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const {
-  return origin(rank, iteration, tensor).has_value();
+  return m_impl->underTensor(rank, iteration, tensor);
 }
 
 std::optional<ValueOrigin> RunReader::origin(core::Rank rank, core::Iteration iteration,

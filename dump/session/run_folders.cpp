@@ -72,9 +72,15 @@ Status create(const std::filesystem::path& run, const RunInfo& info, Descriptor&
   return writeRunInfo(run, info);
 }
 
-// Rank 0 with a launcher: the folder is there.
+// Rank 0 with a launcher: the folder is there, unless the launcher was killed before this rank began and
+// another run took its place.
 Result<RunInfo> firstInfo(const SessionSettings& settings, int ranks, int threads, Descriptor& lock) {
-  if (settings.launcher) return readRunInfo(settings.run);
+  if (settings.launcher) {
+    MSDBG_ASSIGN(RunInfo info, readRunInfo(settings.run));
+    if (info.id == settings.runId || settings.runId.empty()) return info;
+    return Error(ErrorCode::kMissing,
+                 settings.run.string() + " is another run now, and the launcher of this one has ended");
+  }
   RunInfo info = newInfo(settings, ranks, threads);
   MSDBG_TRY(create(settings.run, info, lock));
   return info;

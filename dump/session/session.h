@@ -6,11 +6,11 @@
 // file that says what is recorded: resources/recording.example.json), MSDBG_DUMP_OPTIONS (the same as JSON
 // text; its keys win), MSDBG_SEED, MSDBG_THREADS, MSDBG_STEPS, MSDBG_FAULTS (specs joined by ';'),
 // MSDBG_PASSES, MSDBG_RECOMPUTE (core_engine/plan/pass_selection.h),
-// MSDBG_RUN_INFO=launcher when the launcher finalises run.json. argv: --steps N, --seed S, --threads N (they
-// win; other arguments are the program's own). Throws std::runtime_error when the recorder cannot start.
-// SIGTERM, SIGINT: the iteration in progress is finished or, after the grace time, recorded as incomplete;
-// then the process ends with 128 + signal. Uncaught exceptions are recorded with their text. One Session per
-// process.
+// MSDBG_RUN_INFO=launcher when the launcher finalises run.json, of the run MSDBG_RUN_ID. argv: --steps N,
+// --seed S, --threads N (they win; other arguments are the program's own). Throws std::runtime_error when the
+// recorder cannot start. SIGTERM, SIGINT: the iteration in progress is finished or, after the grace time,
+// recorded as incomplete; then the process ends with 128 + signal. Uncaught exceptions are recorded with
+// their text. One Session per process.
 #pragma once
 
 #include <memory>

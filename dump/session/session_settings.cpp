@@ -119,6 +119,7 @@ Result<SessionSettings> SessionSettings::read(int argc, char** argv) {
   settings.run = environment("MSDBG_DUMP");
   settings.control = environment("MSDBG_CONTROL");
   settings.launcher = environment("MSDBG_RUN_INFO") == "launcher";
+  settings.runId = environment("MSDBG_RUN_ID");
   if (!settings.run.empty()) {
     if (warns(settings)) warnOfUnknownVariables();
     MSDBG_ASSIGN(settings.options, environmentOptions());

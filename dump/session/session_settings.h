@@ -24,6 +24,7 @@ struct SessionSettings {
   core::PlanChoices plan;
   std::filesystem::path control;  // the launcher's RunControl; "": none
   bool launcher = false;          // the launcher writes run.json
+  std::string runId;              // that the launcher wrote there; "": it does not say
   std::vector<std::string> command;
 
   /// kUsage names the variable or option and what it should be.

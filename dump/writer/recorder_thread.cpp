@@ -110,7 +110,9 @@ void Recorder::Impl::fail(const core::Error& error) {
   core::logError("rank " + std::to_string(place.rank.value) + ": recording stopped: " + why.message() + "; " +
                  (options.onError == OnError::kStop ? "training is stopped (--on-error stop)"
                                                     : "training goes on unrecorded") +
-                 ", and what was recorded before stays readable");
+                 (journal && !journal->checkPlace().ok()
+                      ? ", and what was recorded before is where the run was moved to, unless it was removed"
+                      : ", and what was recorded before stays readable"));
   pending.fail(why);
 }
 

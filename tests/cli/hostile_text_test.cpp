@@ -66,6 +66,7 @@ TEST_CASE("What run.json says cannot reach the terminal as more than text", "[cl
   CHECK_THAT(check.out, Catch::Contains("(run failed: " + kShown + ")"));
   checkHarmless(check.out);
   CHECK(msdbgJson({"info", run.string()})["host"] == kHostile);  // JSON keeps it, escaped
+  checkHarmless(msdbg({"info", run.string(), "--json"}).out);
 }
 
 TEST_CASE("An error shows what it quotes, whatever that is", "[cli]") {

@@ -12,7 +12,7 @@
 #include "core_engine/distributed/communicator.h"
 #include "dump/reader/run_reader.h"
 #include "dump/writer/rank_status.h"
-#include "tests/support/run_command.h"
+#include "tests/session/disturbed_run.h"
 #include "tests/support/temp_dir.h"
 
 namespace msdbg::test {
@@ -21,8 +21,6 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 namespace {
-
-const std::string kProbe = buildDir() / "tests" / "session_probe";
 
 std::vector<std::string> dumpProbe(const fs::path& run, int ranks, std::vector<std::string> program,
                                    std::vector<std::string> options = {}) {
@@ -176,6 +174,17 @@ TEST_CASE("Every signal that asks a program to end leaves all that was finished"
     CHECK(completeIterations(run, 0) >= own->iteration.value_or(0));
     CHECK(completeIterations(run, 0) >= 3);
     checkReadable(run);
+  }
+}
+
+TEST_CASE("Every signal that asks msdbg dump to end stops the program, and run.json says so", "[session]") {
+  for (const char* signal : {"TERM", "INT", "HUP", "QUIT"}) {
+    const TempDir folder;
+    const RunResult result = disturbed(folder.path(), 1, "", "kill -" + std::string(signal) + " $!");
+    CAPTURE(signal, result.out, result.err);
+    CHECK(result.exitStatus == 128 + *endOf(folder / "run.msdbg").signal);
+    CHECK(endOf(folder / "run.msdbg").state == "stopped");
+    checkReadable(folder / "run.msdbg");
   }
 }
 
