@@ -140,17 +140,24 @@ void PendingIterations::finish(const core::Scalars& scalars) {
   wake();
 }
 
-bool PendingIterations::mustWait() const {
-  if (m_closed || m_failure || m_finished.empty()) return false;
-  return m_pendingBytes > m_bufferBytes || Clock::now() > m_finished.front()->finished + kCommitWithin;
+void PendingIterations::force() {
+  m_forced = m_finished.size();
+  wake();
+}
+
+template <typename Done>
+void PendingIterations::commitUntil(Done done) {
+  std::unique_lock lock(m_mutex);
+  const auto enough = [&] { return m_closed || m_failure || m_finished.empty() || done(); };
+  if (enough()) return;
+  force();
+  m_room.wait(lock, enough);
 }
 
 void PendingIterations::waitForRoom() {
-  std::unique_lock lock(m_mutex);
-  if (!mustWait()) return;
-  m_forced = m_finished.size();
-  wake();
-  m_room.wait(lock, [&] { return !mustWait(); });
+  commitUntil([&] {
+    return m_pendingBytes <= m_bufferBytes && Clock::now() <= m_finished.front()->finished + kCommitWithin;
+  });
 }
 
 bool PendingIterations::cut(Clock::duration next) {
@@ -161,35 +168,24 @@ bool PendingIterations::cut(Clock::duration next) {
   bool isFull = false;
   const bool whole = first + segmentLength(first, isFull) == m_finished.size();
   if (whole && !isFull && nextFits(first) && Clock::now() + next < deadline(first)) return false;
-  m_forced = m_finished.size();
-  wake();
+  force();
   return true;
 }
 
 void PendingIterations::cutHere() {
   const std::lock_guard lock(m_mutex);
-  m_forced = m_finished.size();
-  wake();
+  force();
 }
 
 void PendingIterations::waitForFile() {
-  std::unique_lock lock(m_mutex);
-  const auto mayBegin = [&] {
-    return m_closed || m_failure || m_finished.empty() ||
-           std::none_of(m_finished.begin() + 1, m_finished.end(),
+  commitUntil([&] {
+    return std::none_of(m_finished.begin() + 1, m_finished.end(),
                         [](const auto& record) { return record->beginsFile; });
-  };
-  if (mayBegin()) return;
-  m_forced = m_finished.size();
-  wake();
-  m_room.wait(lock, mayBegin);
+  });
 }
 
 void PendingIterations::commitAll() {
-  std::unique_lock lock(m_mutex);
-  m_forced = m_finished.size();
-  wake();
-  m_room.wait(lock, [&] { return m_closed || m_failure || m_finished.empty(); });
+  commitUntil([] { return false; });
 }
 
 // An iteration is mostly as large as the one before. One that turned out not to fit would lie in the file

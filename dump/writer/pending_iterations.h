@@ -96,7 +96,11 @@ class PendingIterations {
   void dropRowsOf(const std::shared_ptr<IterationRecord>& record);
   void dropUnwanted();
   Clock::time_point deadline(std::size_t first = 0) const;
-  bool mustWait() const;
+  /// All that is finished is to be committed now.
+  void force();
+  /// Does so and blocks until it is done or that is enough; not at all where it is already.
+  template <typename Done>
+  void commitUntil(Done done);
   void finishIncomplete();
   void drop();
   void wake() noexcept;

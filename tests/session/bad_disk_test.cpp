@@ -159,6 +159,26 @@ TEST_CASE("Values that are written while they come in find a small disk full: th
   }
 }
 
+TEST_CASE("A disk that others keep full: statistics of every iteration, in as few segments as ever",
+          "[session][slow]") {
+  const TempDir folder;
+  const auto result =
+      onSmallDisk(folder.path(), "60m",
+                  "head -c 35000000 /dev/zero > others; " + kMsdbg +
+                      " dump mlp --threads 1 --steps 120 --keep-free 0 --write team -o run.msdbg");
+  if (!result) return;
+  INFO(result->out << result->err);
+  CHECK(result->exitStatus == 0);
+  CHECK(count(result->err, "has no room") <= 2);
+  const auto reader = dump::RunReader::open(folder / "copy");
+  REQUIRE(reader.ok());
+  CHECK((*reader)->iterations(core::Rank(0)).size() == 120);
+  for (const std::int64_t iteration : {0, 60, 119})
+    CHECK((*reader)->statistics(core::Rank(0), core::Iteration(iteration), core::TensorId(0)).ok());
+  CHECK((*reader)->storage().segments <= 30);  // one for each iteration, were each waited for
+  CHECK((*reader)->verify({}, {}).empty());
+}
+
 TEST_CASE("A disk that others fill, or that becomes read-only, stops the recording with its reason",
           "[session][slow]") {
   const std::string dump = kMsdbg + " dump -o run.msdbg --threads 1 --keep-free 0 ";
