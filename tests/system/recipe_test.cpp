@@ -1,5 +1,6 @@
 // The README's Python recipe, extracted and run with stock h5py on a recorded run: the lines that it draws
 // are the numbers that msdbg itself prints.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -37,6 +38,26 @@ json statsOf(const std::string& run, const std::string& tensor) {
 }
 
 }  // namespace
+
+TEST_CASE("The README's recipe says what it does not find, in a line") {
+  if (missing("h5py") || missing("matplotlib")) return;
+  const TempDir folder;
+  const std::string run = (folder / "run.msdbg").string(), policy = GENERATE("stats", "record");
+  REQUIRE(
+      runMsdbg({"dump", "mlp", "--steps", "3", "--threads", "1", "--policy", policy, "-o", run}).exitStatus ==
+      0);
+  std::ofstream(folder / "mean.py") << readmeBlock("mean.py", "python");
+  const std::string tensor = policy == "stats" ? "network/fc1/Gem-op1:0" : "network/fc1/Gemm-op1:0";
+  const RunResult result =
+      runCommand({"/usr/bin/python3", "mean.py", run, tensor},
+                 {.environment = {{"MPLBACKEND", "Agg"}, {"MPLCONFIGDIR", folder.path().string()}},
+                  .folder = folder.path()});
+  CAPTURE(policy, result.out, result.err);
+  CHECK(result.exitStatus == 1);
+  CHECK(std::ranges::count(result.err, '\n') == 1);
+  CHECK_THAT(result.err, Catch::Contains("rank_0 has no statistics of " + tensor));
+  CHECK_FALSE(std::filesystem::exists(folder / "mean.png"));
+}
 
 TEST_CASE("The README's recipe plots with h5py the means that msdbg stats prints") {
   if (missing("h5py") || missing("matplotlib")) return;
