@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "core_engine/base/text.h"
 #include "dump/policy/decisions.h"
@@ -88,9 +89,22 @@ Status checkGlob(const char* flag, const std::string& text, const std::string& g
                                                  glob, nearestTensor(glob, graph)));
 }
 
+// Whether the graph has an operator of a type that a rule names.
+Status checkOperator(const char* flag, const std::string& text, const std::string& glob,
+                     const core::Graph& graph) {
+  std::set<std::string> all;
+  for (const core::Node& node : graph.nodes()) all.insert(node.opType);
+  const std::vector<std::string> types(all.begin(), all.end());
+  if (std::ranges::any_of(types, [&](const std::string& type) { return core::globMatch(glob, type); }))
+    return Ok{};
+  return Error(ErrorCode::kNotFound, fmt::format("{} {}: no operator of the model is of the type '{}'{}",
+                                                 flag, text, glob, core::didYouMean(glob, types)));
+}
+
 Status checkRule(const char* flag, const std::string& text, const dump::Rule& rule,
                  const core::Graph& graph) {
   for (const std::string& glob : rule.tensors) MSDBG_TRY(checkGlob(flag, text, glob, graph));
+  for (const std::string& glob : rule.ops) MSDBG_TRY(checkOperator(flag, text, glob, graph));
   MSDBG_ASSIGN(const std::vector<std::string> unused, dump::unusedRules(graph, {&rule, 1}));
   if (unused.empty()) return Ok{};
   return Error(ErrorCode::kNotFound,

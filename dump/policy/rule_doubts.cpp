@@ -38,6 +38,16 @@ std::string nothingRecorded(const RecordOptions& options, const PlannedRun& run)
          options.iterations.text() + " and divisible by --every " + std::to_string(options.every);
 }
 
+// Iterations are computed again one after the other, each from its batch.
+std::string brokenRow(std::int64_t every) {
+  const std::string n = std::to_string(every);
+  return "with --every " + n + " there are batches of every " + n +
+         " iterations only: none but those with a checkpoint can be computed again; to keep fewer hashes and "
+         "all "
+         "batches: --policy none --record '*=record,every=" +
+         n + "' --batches --checkpoint-every auto";
+}
+
 std::string ranksText(int ranks) {
   return ranks == 1 ? "there is rank 0 only" : "there are ranks 0-" + std::to_string(ranks - 1);
 }
@@ -91,6 +101,8 @@ std::vector<std::string> planDoubts(const RecordOptions& options, const PlannedR
     doubts.push_back(nothingRecorded(options, run));
     return doubts;
   }
+  if (options.every > 1 && options.keepsBatches() && options.checkpoints() != RecordOptions::kNoCheckpoints)
+    doubts.push_back(brokenRow(options.every));
   for (const Rule& rule : options.rules) {
     if (!run.has(rule))
       doubts.push_back(decidesNothing(rule, ranksText(run.ranks)));

@@ -293,6 +293,13 @@ TEST_CASE("A rule that will decide nothing in the run is warned of, in JSON too"
              Catch::Contains("nothing will be recorded: of iterations 0- none"));
 }
 
+TEST_CASE("An operator that the model has not is refused with the nearest one", "[cli]") {
+  const RunResult wrong = msdbg(dumpLenet("new.msdbg", {"--record", "*=full,op=relu", "--dry-run"}));
+  CHECK(wrong.exitStatus == 2);
+  CHECK_THAT(wrong.err, Catch::Contains("no operator of the model is of the type 'relu'; did you mean Relu"));
+  CHECK(msdbg(dumpLenet("new.msdbg", {"--record", "*=full,op=*Grad", "--dry-run"})).exitStatus == 0);
+}
+
 TEST_CASE("Values of options that mean nothing are refused", "[cli]") {
   const std::vector<std::pair<Words, std::string>> cases = {
       {{"--max-size", ""}, "--max-size: a value is missing"},

@@ -211,6 +211,22 @@ TEST_CASE("A run in which nothing would be recorded is doubted once, whatever it
   CHECK(planDoubts(options, {8, 0, 7}).size() == 1);
 }
 
+TEST_CASE("A row of batches with holes is doubted where it is to be computed again") {
+  RecordOptions options;
+  options.policy = Policy::kRecord;
+  CHECK(planDoubts(options, {}).empty());
+  options.every = 3;
+  REQUIRE(planDoubts(options, {}).size() == 1);
+  CHECK_THAT(planDoubts(options, {})[0], Catch::Contains("batches of every 3 iterations only") &&
+                                             Catch::Contains("--record '*=record,every=3' --batches"));
+  options.batches = false;
+  CHECK(planDoubts(options, {}).empty());
+  options = optionsWith({"*=record,every=3"});
+  options.batches = true;
+  options.checkpointEvery = 4;
+  CHECK(planDoubts(options, {}).empty());
+}
+
 TEST_CASE("Tensors of which no value would be kept are doubted") {
   RecordOptions options;
   options.tensors = {"a", "b*"};
