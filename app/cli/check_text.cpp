@@ -191,7 +191,7 @@ std::string evaluatedText(const CheckView& view) {
 }  // namespace
 
 std::string checkText(const CheckView& view) {
-  std::string text = view.report.first ? firstText(view) : "no fault found\n";
+  std::string text = view.report.first ? firstText(view) : replay::noFaultText(view.report) + "\n";
   text += whyText(view);
   text += perRankText(view);
   return text + hitsText(view) + hintsText(view) + evaluatedText(view);

@@ -6,6 +6,7 @@
 #include <QToolButton>
 
 #include "replay/describe.h"
+#include "replay/findings.h"
 
 namespace msdbg::app {
 namespace {
@@ -36,7 +37,9 @@ QString checkText(const Findings& findings) {
   const watch::CheckReport& report = *findings.report();
   const QString due = findings.stale() ? ", watchpoints changed (F5 checks again)" : "";
   if (report.hits.empty())
-    return (report.evaluated > 0 ? "no fault found" : "nothing could be checked") + due;
+    return (report.evaluated > 0 ? QString::fromStdString(replay::noFaultText(report))
+                                 : QString("nothing could be checked")) +
+           due;
   return counted(report.hits.size(), "hit") + due;
 }
 

@@ -100,8 +100,9 @@ FindingAnswer answerOf(const Findings& findings, const RunFacts& facts) {
   if (report->first) {
     addFirst(answer, findings, *facts.graph);
   } else if (report->evaluated > 0) {
-    answer.kind = FindingAnswer::Kind::kNoFault;
-    answer.headline = QStringLiteral("no fault found");
+    answer.kind =
+        replay::mostlyMissing(*report) ? FindingAnswer::Kind::kNoAnswer : FindingAnswer::Kind::kNoFault;
+    answer.headline = text(replay::noFaultText(*report));
   } else {
     answer.kind = FindingAnswer::Kind::kNoAnswer;
     const bool any = std::ranges::any_of(findings.entries(), &Findings::Entry::enabled);

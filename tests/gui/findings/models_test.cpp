@@ -117,6 +117,18 @@ TEST_CASE("The answer has the words of msdbg check") {
   CHECK(answer.inputs.size() == 3);
 }
 
+TEST_CASE("A recording that holds little of what is asked is not called clean") {
+  const test::TempDir folder;
+  const auto run = folder / "record.msdbg";
+  REQUIRE(test::runMsdbg({"dump", "mlp", "--steps", "3", "--threads", "1", "--policy", "record", "-o", run})
+              .exitStatus == 0);
+  const auto document = test::openDocument(run);
+  test::check(*document);
+  const FindingAnswer answer = answerOf(document->findings(), document->facts());
+  CHECK(answer.kind == FindingAnswer::Kind::kNoAnswer);
+  CHECK(answer.headline == "no fault found, but most of what was asked is not recorded");
+}
+
 TEST_CASE("The answer of a clean run, and of nothing to check, is said so") {
   const test::TempDir folder;
   const auto document = test::openDocument(test::copyOf(test::cleanRun(), folder.path()));
