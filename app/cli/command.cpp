@@ -189,6 +189,8 @@ int exitStatus(ErrorCode code) {
 
 void catchSignal(int signal) {
   struct sigaction action {};
+  if (signal == SIGHUP && sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) return;
+  action = {};
   action.sa_handler = onInterrupt;  // no SA_RESTART: a wait ends at once
   sigaction(signal, &action, nullptr);
 }

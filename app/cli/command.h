@@ -46,7 +46,8 @@ int exitStatus(core::ErrorCode code);
 void printError(std::string_view message);
 void printWarning(std::string_view message);
 
-/// Lets the signal set the token of the running command, as SIGINT does.
+/// Lets the signal set the token of the running command, as SIGINT does. SIGHUP stays ignored where it is:
+/// under nohup.
 void catchSignal(int signal);
 /// The first signal that set it; 0: none.
 int interruptSignal();

@@ -42,9 +42,8 @@ std::string nothingRecorded(const RecordOptions& options, const PlannedRun& run)
 std::string brokenRow(std::int64_t every) {
   const std::string n = std::to_string(every);
   return "with --every " + n + " there are batches of every " + n +
-         " iterations only: none but those with a checkpoint can be computed again; to keep fewer hashes and "
-         "all "
-         "batches: --policy none --record '*=record,every=" +
+         " iterations only: none but those with a checkpoint can be computed again; to keep all batches and "
+         "fewer hashes: --policy none --record '*=record,every=" +
          n + "' --batches --checkpoint-every auto";
 }
 

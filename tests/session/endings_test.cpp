@@ -178,14 +178,27 @@ TEST_CASE("Every signal that asks a program to end leaves all that was finished"
 }
 
 TEST_CASE("Every signal that asks msdbg dump to end stops the program, and run.json says so", "[session]") {
-  for (const char* signal : {"TERM", "INT", "HUP", "QUIT"}) {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
     const TempDir folder;
-    const RunResult result = disturbed(folder.path(), 1, "", "kill -" + std::string(signal) + " $!");
+    const RunResult result = disturbed(folder.path(), 1, "", "kill -" + std::to_string(signal) + " $!");
     CAPTURE(signal, result.out, result.err);
-    CHECK(result.exitStatus == 128 + *endOf(folder / "run.msdbg").signal);
+    CHECK(result.exitStatus == 128 + signal);
+    CHECK(endOf(folder / "run.msdbg").signal == signal);
     CHECK(endOf(folder / "run.msdbg").state == "stopped");
     checkReadable(folder / "run.msdbg");
   }
+}
+
+TEST_CASE("Under nohup msdbg dump survives the end of its terminal", "[session]") {
+  const TempDir folder;
+  const RunResult result = together(
+      folder.path(),
+      "( trap '' HUP; exec " + kMsdbg + " dump -o run.msdbg --threads 1 -- " + kProbe + " slow --steps 20 )",
+      "run.msdbg/rank_0/segment_000000.h5", "kill -HUP $!");
+  INFO(result.out << result.err);
+  CHECK(result.exitStatus == 0);
+  CHECK(endOf(folder / "run.msdbg").state == "finished");
+  CHECK(completeIterations(folder / "run.msdbg", 0) == 20);
 }
 
 TEST_CASE("A signal that a program was started to ignore does not end it", "[session]") {
