@@ -127,12 +127,12 @@ class Bench {
   std::unique_ptr<dump::Recorder> start(const Way& way) const {
     const fs::path run = recording();
     fs::remove_all(run);
-    claimMemory();
+    claimMemory(way.isFull ? maxBytesOf(way) + written() : written());
     fs::create_directories(run);
     dump::RecordOptions options;
     options.policy = way.policy;
     options.compress = way.compress;
-    options.maxBytes = way.isFull ? static_cast<std::uint64_t>(2 * m_steps) * m_bytes : 64ull << 30;
+    options.maxBytes = maxBytesOf(way);
     dump::RunInfo info;
     info.model = std::string(m_model.name);
     info.policy = options;
@@ -145,7 +145,7 @@ class Bench {
 
   void write(Seconds& seconds) {
     fs::remove_all(recording());
-    claimMemory();
+    claimMemory(written());
     Writer writer(m_folder / "plain");
     train(&writer, seconds);
     fs::remove_all(m_folder / "plain");
@@ -170,10 +170,14 @@ class Bench {
   fs::path folder() const { return m_folder; }
 
  private:
+  std::uint64_t written() const { return static_cast<std::uint64_t>(m_steps + kWarmUp) * m_bytes; }
+  std::uint64_t maxBytesOf(const Way& way) const {
+    return way.isFull ? static_cast<std::uint64_t>(2 * m_steps) * m_bytes : 64ull << 30;
+  }
   /// Whatever is written goes to memory that was just freed: a virtual machine that gave its free memory back
   /// to the host gets it again at a fifth of the speed, and who is measured first would pay for all.
-  void claimMemory() const {
-    const std::size_t bytes = static_cast<std::size_t>(m_steps + kWarmUp) * m_bytes / 8 * 9;
+  void claimMemory(std::uint64_t bytes) const {
+    bytes += bytes / 8;  // tables of pages, journals
     void* memory =
         ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (memory == MAP_FAILED) fail("no memory for what is to be written");
