@@ -179,12 +179,11 @@ TEST_CASE("Nor does the run of a program without a launcher", "[session]") {
 TEST_CASE("A rank whose launcher was killed before it began does not record into the run that came after",
           "[session]") {
   const TempDir folder;
-  const RunResult result =
-      together(folder.path(),
-               kMsdbg + " dump --threads 1 -o run.msdbg -- " + "bash -c 'trap \"\" TERM; " +
-                   untilThere("go") + kProbe + " ok 2> said; echo $? > s; mv s status'",
-               "run.msdbg/run.json",
-               "kill -KILL $!; sleep 0.1; " + kExchange + "; touch go; " + untilThere("status") + "true");
+  const RunResult result = together(
+      folder.path(),
+      kMsdbg + " dump --threads 1 -o run.msdbg -- " + "bash -c 'trap \"\" TERM; touch began; " +
+          untilThere("go") + kProbe + " ok 2> said; echo $? > s; mv s status'",
+      "began", "kill -KILL $!; sleep 0.1; " + kExchange + "; touch go; " + untilThere("status") + "true");
   INFO(result.out << result.err);
   CHECK(unharmed(folder.path()));
   CHECK_FALSE(fs::exists(folder / "run.msdbg" / "rank_0"));
