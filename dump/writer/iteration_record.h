@@ -52,6 +52,7 @@ struct TensorRow {
   std::uint64_t largestChunk = kLargestChunk;  // the rows of one dataset have the same
   std::vector<StoredChunk> chunks;
   std::shared_ptr<RowFile> file;  // where chunks without bytes in memory lie
+  std::uint64_t newInFile = 0;    // bytes by which that became longer
 
   std::uint64_t memoryBytes() const;
 };
@@ -83,12 +84,12 @@ struct IterationRecord {
   std::vector<watch::StatisticsRow> statistics;  // by tensor; only the hash where its rule says record
   std::vector<bool> seen;                        // by tensor
   std::map<RowKey, TensorRow> rows;
-  std::uint64_t rawBytes = 0;     // of all rows before compression
-  std::uint64_t memoryBytes = 0;  // that the rows take now
-  std::int64_t toEncode = 0;      // rows that wait for their chunks
-  bool beginsFile = false;        // its rows lie in another file than those before: a segment begins
-  bool valuesDropped = false;     // the disk had no room for them
-  bool encodingQueued = false;    // with --on-hit: once it is known that they are written
+  std::uint64_t segmentBytes = 0;  // of rows in a file what they added to it, of others before compression
+  std::uint64_t memoryBytes = 0;   // that the rows take now
+  std::int64_t toEncode = 0;       // rows that wait for their chunks
+  bool beginsFile = false;         // its rows lie in another file than those before: a segment begins
+  bool valuesDropped = false;      // the disk had no room for them
+  bool encodingQueued = false;     // with --on-hit: once it is known that they are written
 };
 
 }  // namespace msdbg::dump

@@ -92,11 +92,11 @@ void PendingIterations::addStatistics(std::int64_t tensor, const watch::Statisti
 void PendingIterations::addRow(RowKey key, TensorRow row) {
   const std::lock_guard lock(m_mutex);
   if (!m_current) return;
-  const std::uint64_t bytes = row.rawBytes, memory = row.memoryBytes();
-  const bool encode = row.chunks.empty() && SegmentWriter::ownChunks(bytes);
+  const std::uint64_t bytes = row.file ? row.newInFile : row.rawBytes, memory = row.memoryBytes();
+  const bool encode = row.chunks.empty() && SegmentWriter::ownChunks(row.rawBytes);
   const auto [at, fresh] = m_current->rows.try_emplace(key, std::move(row));
   if (!fresh) return;  // one value per iteration: the first is the one that was computed from
-  m_current->rawBytes += bytes;
+  m_current->segmentBytes += bytes;
   m_current->memoryBytes += memory;
   m_pendingBytes += memory;
   if (m_windows || !encode) return;  // most undecided values are never written
@@ -191,9 +191,15 @@ void PendingIterations::commitAll() {
 // An iteration is mostly as large as the one before. One that turned out not to fit would lie in the file
 // that the others take, and be read back and written again.
 bool PendingIterations::nextFits(std::size_t first) const {
-  std::uint64_t bytes = m_finished.back()->rawBytes;
-  for (std::size_t i = first; i < m_finished.size(); ++i) bytes += m_finished[i]->rawBytes;
-  return bytes <= m_segmentBytes;
+  std::uint64_t bytes = 0;
+  for (std::size_t i = first; i < m_finished.size(); ++i) bytes += m_finished[i]->segmentBytes;
+  return belongsTo(bytes, m_finished.back()->segmentBytes);
+}
+
+// A segment comes as near to its size as it can, and is a third more at most (two iterations of two thirds).
+// Were it never more, iterations of just over a half would be one each, and share no equal values.
+bool PendingIterations::belongsTo(std::uint64_t segment, std::uint64_t iteration) const {
+  return segment + iteration / 2 <= m_segmentBytes;
 }
 
 void PendingIterations::setSegmentBytes(std::uint64_t bytes) {
@@ -253,9 +259,9 @@ std::size_t PendingIterations::segmentLength(std::size_t first, bool& isFull) co
     const IterationRecord& record = *m_finished[first + count];
     if (!sharing.takes(record)) break;
     const bool fits = count == 0 || (count < kMostIterations && record.plan == m_finished[first]->plan &&
-                                     bytes + record.rawBytes <= m_segmentBytes && !record.beginsFile);
+                                     belongsTo(bytes, record.segmentBytes) && !record.beginsFile);
     if (!sameLayouts(record, layouts) || !fits) return count;
-    bytes += record.rawBytes;
+    bytes += record.segmentBytes;
   }
   isFull = bytes >= m_segmentBytes;  // who does not share may still lose his values: no reason to hurry
   return count;
@@ -279,7 +285,7 @@ void PendingIterations::dropRowsOf(const std::shared_ptr<IterationRecord>& recor
   std::erase_if(m_toEncode, [&](const Encode& job) { return job.record == record; });
   m_pendingBytes -= record->memoryBytes;
   record->rows.clear();
-  record->rawBytes = record->memoryBytes = 0;
+  record->segmentBytes = record->memoryBytes = 0;
   record->toEncode = 0;
   m_room.notify_all();
 }

@@ -22,9 +22,9 @@ class PendingIterations {
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::milliseconds kCommitWithin{1000};
 
-  /// bufferBytes: what may wait in memory. segmentBytes: a segment of this size is committed without waiting
-  /// longer. windows: which iterations keep their values; those that do not lose them here, before they are
-  /// compressed or written. nullptr: all do.
+  /// bufferBytes: what may wait in memory. segmentBytes: a segment of about this size is committed without
+  /// waiting longer. windows: which iterations keep their values; those that do not lose them here, before
+  /// they are compressed or written. nullptr: all do.
   PendingIterations(std::uint64_t bufferBytes, std::uint64_t segmentBytes,
                     const HitWindows* windows = nullptr);
   ~PendingIterations();
@@ -89,6 +89,7 @@ class PendingIterations {
 
  private:
   bool nextFits(std::size_t first) const;
+  bool belongsTo(std::uint64_t segment, std::uint64_t iteration) const;
   /// Finished iterations from the first on that make one segment.
   std::size_t segmentLength(std::size_t first, bool& isFull) const;
   bool encodedUpTo(std::size_t count) const;

@@ -9,16 +9,17 @@ namespace {
 
 constexpr std::uint64_t kLargestSegment = 4ull << 30;
 
-// Four segments fit into a rank's share, so that dropping one keeps most of what may be kept; that share is
-// no more than what the disk has to spare. Values that wait in memory limit a segment further. Those that are
-// written at once lie on the disk before old ones go, so the segments are half as large.
+// Four segments fit into a rank's share, so that dropping one keeps most of what may be kept, and six where
+// values are written at once, for those lie on the disk before old ones go. That share is no more than what
+// the disk has to spare. Values that wait in memory take half of it at most. A segment may become a third
+// larger than is said here (PendingIterations::belongsTo).
 std::uint64_t segmentBytes(const RecordOptions& options, const Recorder::Place& place, bool inMemory) {
   const auto ranks = static_cast<std::uint64_t>(std::max(1, place.ranks));
   const auto disk = diskSpace(place.run);
   const std::uint64_t spare = disk.ok() ? spareBytes(*disk, options.keepFree) : options.maxBytes;
   const std::uint64_t share = std::min(options.maxBytes, spare) / ranks;
   const std::uint64_t most =
-      inMemory ? std::min(options.bufferBytes / 2, share / 4) : std::min(kLargestSegment, share / 8);
+      inMemory ? std::min(options.bufferBytes / 8 * 3, share / 16 * 3) : std::min(kLargestSegment, share / 8);
   return std::max<std::uint64_t>(1, most);
 }
 

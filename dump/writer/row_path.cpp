@@ -152,8 +152,9 @@ core::Status RowTaker::store(TensorRow& row) {
     before = m_file->end();
     MSDBG_TRY(append(row));
   } while (!row.file);
-  m_bytes += m_file->end() - before;
-  m_clock.add(Stage::kWrite, StageClock::Clock::now() - start, m_file->end() - before);
+  row.newInFile = m_file->end() - before;
+  m_bytes += row.newInFile;
+  m_clock.add(Stage::kWrite, StageClock::Clock::now() - start, row.newInFile);
   for (StoredChunk& chunk : row.chunks) {
     chunk.bytes = {};
     chunk.own = {};

@@ -223,6 +223,32 @@ TEST_CASE("An iteration for which a segment has no room begins the next file, an
   CHECK(openRun(folder / "run")->verify({}, {}).empty());
 }
 
+TEST_CASE("Iterations of just more than half a segment share one, and the values that are equal in them") {
+  const test::TempDir folder;
+  const core::Graph graph = graphOf({"network/a", "network/b"});
+  constexpr std::uint64_t kTensorBytes = kElements * sizeof(float);
+  dump::RecordOptions options;
+  options.maxBytes = 8 * 2 * kTensorBytes * 19 / 10;  // an eighth is a segment
+  const core::Tensor same = noise(1);
+  const auto start = std::chrono::steady_clock::now();
+  auto recorder = startRecorder(folder / "run", graph, kTeam, options);
+  for (std::int64_t i = 0; i < 9; ++i) {
+    recorder->iterationStarted(core::Iteration(i));
+    recorder->tensorReady(core::Iteration(i), core::TensorId(0), same, nullptr);
+    recorder->tensorReady(core::Iteration(i), core::TensorId(1), noise(10 + i), nullptr);
+    recorder->iterationFinished(core::Iteration(i), {});
+  }
+  REQUIRE(recorder->finish({.state = "finished"}).ok());
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  auto reader = openRun(folder / "run");
+  CHECK(reader->verify({}, {}).empty());
+  const std::int64_t segments = reader->storage().segments;
+  CHECK(segments <= 3 + static_cast<std::int64_t>(2 * took.count()));  // about one a second
+  const auto expected = (9 + static_cast<std::uint64_t>(segments)) * kTensorBytes;
+  CHECK(reader->storage().storedBytes == expected);
+  for (std::int64_t i = 0; i < 9; ++i) checkValue(*reader, i, core::TensorId(0), same);
+}
+
 TEST_CASE("Whether a tensor is compressed changes between segments only, and begins none") {
   const test::TempDir folder;
   const core::Graph graph = graphOf({"network/a"});
