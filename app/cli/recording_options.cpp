@@ -83,10 +83,11 @@ std::string nearestTensor(const std::string& glob, const core::Graph& graph) {
 
 Status checkGlob(const char* flag, const std::string& text, const std::string& glob,
                  const core::Graph& graph) {
-  const auto matches = [&](const core::TensorInfo& tensor) { return dump::matchesName(glob, tensor); };
-  if (std::ranges::any_of(graph.tensors(), matches)) return Ok{};
-  return Error(ErrorCode::kNotFound, fmt::format("{} {}: no tensor of the model is named '{}'{}", flag, text,
-                                                 glob, nearestTensor(glob, graph)));
+  const auto meant = dump::tensorsMeant(glob, graph);
+  if (meant.ok()) return Ok{};
+  const bool unknown = meant.error().code() == ErrorCode::kNotFound;
+  return Error(meant.error().code(), fmt::format("{} {}: {}{}", flag, text, meant.error().message(),
+                                                 unknown ? nearestTensor(glob, graph) : ""));
 }
 
 // Whether the graph has an operator of a type that a rule names.
@@ -141,7 +142,9 @@ void RecordingOptions::addOptions(CLI::App& app) {
   app.add_flag_function(
       "--batches,!--no-batches", [this](std::int64_t given) { batches = given > 0; },
       "keep what each iteration is given, as the data set has it (default: with --policy record)");
-  app.add_option("--tensors", tensors, "keep the values of these only (names or globs)")->type_name("GLOB");
+  app.add_option("--tensors", tensors,
+                 "keep the values of these only (names, unique ends of names, or globs)")
+      ->type_name("GLOB");
   app.add_option("--iterations", iterations, "record only these: 0,2-4,100-")->type_name("LIST");
   app.add_option("--every", every, "record every Nth iteration")->type_name("N")->check(notTooLarge);
   app.add_option("--max-size", maxSize, "of the run (2GiB); the newest values are kept")->type_name("BYTES");

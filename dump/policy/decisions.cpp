@@ -5,10 +5,10 @@
 namespace msdbg::dump {
 namespace {
 
-core::Result<std::vector<RuleMatcher>> matchersOf(std::span<const Rule> rules) {
+core::Result<std::vector<RuleMatcher>> matchersOf(const core::Graph& graph, std::span<const Rule> rules) {
   std::vector<RuleMatcher> matchers;
   for (const Rule& rule : rules) {
-    auto matcher = RuleMatcher::make(rule);
+    auto matcher = RuleMatcher::make(withFullNames(rule, graph));
     if (!matcher.ok()) return matcher.error().in("rule " + ruleText(rule));
     matchers.push_back(std::move(matcher).value());
   }
@@ -28,7 +28,7 @@ core::Result<Decisions> Decisions::make(const core::Graph& graph, const RecordOp
   Decisions decisions;
   decisions.m_rules = options.allRules();
   const std::vector<Rule>& rules = decisions.m_rules;
-  MSDBG_ASSIGN(const std::vector<RuleMatcher> matchers, matchersOf(rules));
+  MSDBG_ASSIGN(const std::vector<RuleMatcher> matchers, matchersOf(graph, rules));
   for (const core::TensorInfo& tensor : graph.tensors()) {
     std::vector<std::size_t>& candidates = decisions.m_candidates.emplace_back();
     for (std::size_t r = 0; r < rules.size() && (candidates.empty() || !always(rules[candidates.back()]));
@@ -51,7 +51,7 @@ Policy Decisions::most(core::TensorId tensor) const {
 }
 
 core::Result<std::vector<std::string>> unusedRules(const core::Graph& graph, std::span<const Rule> rules) {
-  MSDBG_ASSIGN(const std::vector<RuleMatcher> matchers, matchersOf(rules));
+  MSDBG_ASSIGN(const std::vector<RuleMatcher> matchers, matchersOf(graph, rules));
   std::vector<std::string> unused;
   for (std::size_t r = 0; r < rules.size(); ++r) {
     const auto fits = [&](const core::TensorInfo& tensor) { return matchers[r].fits(graph, tensor); };

@@ -4,6 +4,8 @@
 #include <regex>
 #include <set>
 
+#include "core_engine/graph/names.h"
+
 namespace msdbg::dump {
 
 using core::Error;
@@ -86,6 +88,28 @@ bool matchesName(const std::string& glob, const core::TensorInfo& tensor) {
   const bool bareName = tensor.slot == 0 || core::isGlob(glob);
   return (bareName && core::globMatch(glob, tensor.name)) || core::globMatch(glob, tensor.fullName()) ||
          (!tensor.alias.empty() && core::globMatch(glob, tensor.alias));
+}
+
+Result<std::vector<core::TensorId>> tensorsMeant(const std::string& glob, const core::Graph& graph) {
+  std::vector<core::TensorId> found;
+  for (const core::TensorInfo& tensor : graph.tensors())
+    if (matchesName(glob, tensor)) found.push_back(tensor.id);
+  if (!found.empty()) return found;
+  if (!core::isGlob(glob)) found = core::tensorsEndingWith(graph, glob);
+  if (found.empty()) return Error(ErrorCode::kNotFound, "no tensor of the model is named '" + glob + "'");
+  if (found.size() == 1) return found;
+  std::vector<std::string> names;
+  for (const core::TensorId id : found) names.push_back(graph.tensor(id).fullName());
+  return Error(ErrorCode::kUsage, core::ambiguousName(glob, names));
+}
+
+Rule withFullNames(Rule rule, const core::Graph& graph) {
+  for (std::string& name : rule.tensors) {
+    if (core::isGlob(name)) continue;
+    const auto meant = tensorsMeant(name, graph);
+    if (meant.ok() && meant->size() == 1) name = graph.tensor(meant->front()).fullName();
+  }
+  return rule;
 }
 
 struct RuleMatcher::Impl {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core_engine/base/text.h"
+#include "core_engine/graph/names.h"
 #include "replay/run.h"
 
 namespace msdbg::replay {
@@ -15,11 +16,6 @@ using core::NodeId;
 using core::Result;
 using core::TensorId;
 using core::TensorInfo;
-
-bool endsAtBorder(std::string_view name, std::string_view suffix) {
-  if (suffix.empty() || !name.ends_with(suffix)) return false;
-  return name.size() == suffix.size() || name[name.size() - suffix.size() - 1] == '/';
-}
 
 std::string suggestion(std::string_view wanted, const std::vector<std::string>& names) {
   const auto components = std::ranges::count(wanted, '/') + 1;
@@ -36,31 +32,14 @@ std::string suggestion(std::string_view wanted, const std::vector<std::string>& 
 
 namespace {
 
-/// `grad(conv1/weight)` is a suffix of `grad(network/conv1/weight)`.
-bool aliasEndsWith(std::string_view alias, std::string_view suffix) {
-  const std::size_t open = suffix.find('(');
-  if (open == std::string_view::npos) return endsAtBorder(alias, suffix);
-  return alias.starts_with(suffix.substr(0, open + 1)) &&
-         endsAtBorder(alias.substr(open + 1), suffix.substr(open + 1));
-}
-
-template <typename Matches>
-std::vector<TensorId> tensorsThat(const Graph& graph, Matches matches) {
+std::vector<TensorId> tensorsMatching(const Graph& graph, std::string_view glob) {
   std::vector<TensorId> found;
   for (const TensorInfo& info : graph.tensors()) {
-    const bool alias = !info.alias.empty() && matches(info.alias);
-    const bool bare = info.slot == 0 && matches(info.name);  // a bare node name means slot 0
-    if (alias || bare || matches(info.fullName())) found.push_back(info.id);
+    const bool alias = !info.alias.empty() && core::globMatch(glob, info.alias);
+    const bool bare = info.slot == 0 && core::globMatch(glob, info.name);  // a bare node name means slot 0
+    if (alias || bare || core::globMatch(glob, info.fullName())) found.push_back(info.id);
   }
   return found;
-}
-
-std::string ambiguous(const std::string& name, std::vector<std::string> candidates) {
-  constexpr std::size_t kShown = 5;
-  const std::size_t all = candidates.size();
-  if (all > kShown) candidates.resize(kShown);
-  return "'" + name + "' may mean " + core::join(candidates, ", ") +
-         (all > kShown ? " or " + std::to_string(all - kShown) + " more" : "") + "; give more of the name";
 }
 
 std::vector<std::string> namesOf(const Graph& graph, const std::vector<TensorId>& tensors) {
@@ -83,20 +62,19 @@ std::vector<std::string> tensorNames(const Graph& graph) {
 Result<std::vector<TensorId>> resolveTensors(const Graph& graph, const std::string& name) {
   if (const auto exact = graph.findTensor(name)) return std::vector{*exact};
   const bool glob = core::isGlob(name);
-  std::vector<TensorId> found =
-      glob
-          ? tensorsThat(graph, [&](const std::string& candidate) { return core::globMatch(name, candidate); })
-          : tensorsThat(graph, [&](const std::string& candidate) { return aliasEndsWith(candidate, name); });
+  const std::vector<TensorId> found =
+      glob ? tensorsMatching(graph, name) : core::tensorsEndingWith(graph, name);
   if (found.empty())
     return Error(ErrorCode::kNotFound, "no tensor " + std::string(glob ? "matches '" : "is named '") + name +
                                            "'" + suggestion(name, tensorNames(graph)));
-  if (!glob && found.size() > 1) return Error(ErrorCode::kUsage, ambiguous(name, namesOf(graph, found)));
+  if (!glob && found.size() > 1)
+    return Error(ErrorCode::kUsage, core::ambiguousName(name, namesOf(graph, found)));
   return found;
 }
 
 Result<TensorId> resolveTensor(const Graph& graph, const std::string& name) {
   MSDBG_ASSIGN(const std::vector<TensorId> found, resolveTensors(graph, name));
-  if (found.size() > 1) return Error(ErrorCode::kUsage, ambiguous(name, namesOf(graph, found)));
+  if (found.size() > 1) return Error(ErrorCode::kUsage, core::ambiguousName(name, namesOf(graph, found)));
   return found.front();
 }
 
@@ -107,14 +85,14 @@ Result<std::vector<NodeId>> resolveNodes(const Graph& graph, const std::string& 
   std::vector<std::string> all, names;
   for (const core::Node& node : graph.nodes()) {
     all.push_back(node.name);
-    if (!(glob ? core::globMatch(name, node.name) : endsAtBorder(node.name, name))) continue;
+    if (!(glob ? core::globMatch(name, node.name) : core::endsAtBorder(node.name, name))) continue;
     found.push_back(node.id);
     names.push_back(node.name);
   }
   if (found.empty())
     return Error(ErrorCode::kNotFound, "no node " + std::string(glob ? "matches '" : "is named '") + name +
                                            "'" + suggestion(name, all));
-  if (!glob && found.size() > 1) return Error(ErrorCode::kUsage, ambiguous(name, names));
+  if (!glob && found.size() > 1) return Error(ErrorCode::kUsage, core::ambiguousName(name, names));
   return found;
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core_engine/base/text.h"
+#include "core_engine/graph/names.h"
 #include "replay/names.h"
 #include "replay/run.h"
 
@@ -49,7 +50,7 @@ std::vector<std::string> filesEndingWith(const std::vector<std::string>& files, 
   if (std::ranges::find(files, suffix) != files.end()) return {std::string(suffix)};
   std::vector<std::string> found;
   std::ranges::copy_if(files, std::back_inserter(found),
-                       [&](const std::string& f) { return endsAtBorder(f, suffix); });
+                       [&](const std::string& f) { return core::endsAtBorder(f, suffix); });
   return found;
 }
 

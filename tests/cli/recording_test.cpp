@@ -264,6 +264,23 @@ TEST_CASE(
   CHECK(raw["raw_bytes"] == 6 * 4);  // the loss of six iterations
 }
 
+TEST_CASE("A tensor to be recorded may be named by a unique end of its name", "[cli]") {
+  const TempDir folder;
+  const auto said = [&](const char* flag, const char* text) {
+    return msdbg(dumpLenet(folder / "run.msdbg", {flag, text}));
+  };
+  const RunResult several = said("--tensors", "weight");
+  CHECK(several.exitStatus == 2);
+  CHECK_THAT(several.err, Catch::Contains("--tensors weight: 'weight' may mean") &&
+                              Catch::Contains("conv1/weight") && Catch::Contains("give more of the name"));
+  CHECK(said("--record", "weight=full").exitStatus == 2);
+  CHECK(said("--tensors", "conv1/weigth").exitStatus != 0);
+  REQUIRE(said("--tensors", "conv1/weight,grad(conv1/weight)").exitStatus == 0);
+  CHECK(stored(folder / "run.msdbg", "network/conv1/weight") == 12);
+  CHECK(stored(folder / "run.msdbg", "grad(network/conv1/weight)") == 12);
+  CHECK(stored(folder / "run.msdbg", "network/conv2/weight") == 0);
+}
+
 TEST_CASE("What a config asks for and no tensor of the model is, --dry-run and the run warn of", "[cli]") {
   const TempDir folder;
   const std::string file =

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "core_engine/base/text.h"
 #include "dump/policy/decisions.h"
 #include "dump/policy/rule_doubts.h"
 #include "tests/dump/recorded_run.h"
@@ -65,6 +66,33 @@ TEST_CASE("A rule selects by globs on name, name with slot and alias") {
   CHECK(fitting("network/x,network/wide=full") == Texts{"network/x:0", "network/wide:0"});
   CHECK(fitting("nothing=full").empty());
   CHECK(fitting("*=full").size() == test::smallGraph().tensors().size());
+}
+
+TEST_CASE("In a graph a rule's name may be the end of one name, as in every other command") {
+  const core::Graph graph = test::smallGraph();
+  const auto full = [&](const std::string& rule) {
+    return core::join(withFullNames(parseRule(rule).orThrow(), graph).tensors, ",");
+  };
+  CHECK(full("a/weight=full") == "network/a/weight:0");
+  CHECK(full("Mask-op1:1=full") == "network/Mask-op1:1");
+  CHECK(full("next(a/weight)=full") == "update/network/a/Update-op1:0");
+  CHECK(full("network/a/weight,*weight,eight=full") == "network/a/weight:0,*weight,eight");
+  CHECK(kept(optionsWith({"a/weight=full", "*=none"}), "network/a/weight:0") == "ffffffffffff");
+  CHECK(kept(optionsWith({"a/weight=full", "*=none"}), "update/network/a/Update-op1:0") == "------------");
+  CHECK(unusedRules(graph, optionsWith({"a/weight=full"}).rules)->empty());
+  CHECK(tensorsMeant("eight", graph).error().code() == core::ErrorCode::kNotFound);
+
+  core::Graph two("network");
+  for (const char* name : {"network/a/weight", "network/b/weight"}) {
+    core::TensorInfo info;
+    info.name = name;
+    info.shape = {2};
+    two.addSource(info);
+  }
+  CHECK(tensorsMeant("weight", two).error().code() == core::ErrorCode::kUsage);
+  CHECK_THAT(tensorsMeant("weight", two).error().message(),
+             Catch::Contains("'weight' may mean network/a/weight:0, network/b/weight:0"));
+  CHECK(withFullNames(parseRule("weight=full").orThrow(), two).tensors == Texts{"weight"});
 }
 
 TEST_CASE("A rule selects by regular expression, found anywhere in a name or alias") {

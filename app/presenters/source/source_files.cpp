@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "replay/names.h"
+#include "core_engine/graph/names.h"
 
 namespace msdbg::app {
 namespace {
@@ -14,7 +14,7 @@ QString shortestTitle(const std::string& path, const std::set<std::string>& all)
        slash = path.rfind('/', slash - 1)) {
     const std::string end = path.substr(slash + 1);
     const auto same =
-        std::ranges::count_if(all, [&](const std::string& p) { return replay::endsAtBorder(p, end); });
+        std::ranges::count_if(all, [&](const std::string& p) { return core::endsAtBorder(p, end); });
     if (same == 1) return QString::fromStdString(end);
   }
   return QString::fromStdString(path);
