@@ -21,6 +21,16 @@ bool always(const Rule& rule) {
          ranges[0].last == core::IndexList::kOpen;
 }
 
+// " ('weight' may mean a, b; give more of the name)", where that is why a rule fits nothing.
+std::string whyUnused(const core::Graph& graph, const Rule& rule) {
+  for (const std::string& name : rule.tensors) {
+    const auto meant = tensorsMeant(name, graph);
+    if (!meant.ok() && meant.error().code() == core::ErrorCode::kUsage)
+      return " (" + meant.error().message() + ")";
+  }
+  return "";
+}
+
 }  // namespace
 
 core::Result<Decisions> Decisions::make(const core::Graph& graph, const RecordOptions& options,
@@ -55,7 +65,8 @@ core::Result<std::vector<std::string>> unusedRules(const core::Graph& graph, std
   std::vector<std::string> unused;
   for (std::size_t r = 0; r < rules.size(); ++r) {
     const auto fits = [&](const core::TensorInfo& tensor) { return matchers[r].fits(graph, tensor); };
-    if (std::ranges::none_of(graph.tensors(), fits)) unused.push_back(ruleText(rules[r]));
+    if (std::ranges::none_of(graph.tensors(), fits))
+      unused.push_back(ruleText(rules[r]) + whyUnused(graph, rules[r]));
   }
   return unused;
 }

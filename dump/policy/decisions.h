@@ -35,7 +35,8 @@ class Decisions {
   std::vector<std::vector<std::size_t>> m_candidates;  // by tensor; the last one always applies
 };
 
-/// The rules, as text, that fit no tensor of the graph: probably mistakes. kUsage: as above.
+/// The rules, as text, that fit no tensor of the graph, with what an ambiguous name may mean: probably
+/// mistakes. kUsage: as above.
 core::Result<std::vector<std::string>> unusedRules(const core::Graph& graph, std::span<const Rule> rules);
 
 }  // namespace msdbg::dump

@@ -93,6 +93,9 @@ TEST_CASE("In a graph a rule's name may be the end of one name, as in every othe
   CHECK_THAT(tensorsMeant("weight", two).error().message(),
              Catch::Contains("'weight' may mean network/a/weight:0, network/b/weight:0"));
   CHECK(withFullNames(parseRule("weight=full").orThrow(), two).tensors == Texts{"weight"});
+  const Texts unused = unusedRules(two, optionsWith({"weight=full"}).rules).orThrow();
+  CHECK(unused == Texts{"weight=full ('weight' may mean network/a/weight:0, network/b/weight:0; give more of "
+                        "the name)"});
 }
 
 TEST_CASE("A rule selects by regular expression, found anywhere in a name or alias") {
