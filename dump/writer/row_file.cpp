@@ -1,11 +1,9 @@
 #include "dump/writer/row_file.h"
 
 #include <fcntl.h>
-#include <omp.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -17,7 +15,6 @@ namespace {
 
 constexpr std::uint64_t kDataStart = core::kBlockBytes;    // as FileImage has it
 constexpr std::uint64_t kAligned = 2 * core::kBlockBytes;  // smaller chunks follow one another
-constexpr std::size_t kPiece = 128 << 10;                  // what one of several threads writes at a time
 
 }  // namespace
 
@@ -88,17 +85,11 @@ void RowFile::leave() {
 }
 
 void RowFile::settleOnce() {
-  m_pages.reset();  // what is added from here on comes from a thread of its own
   if (m_stream) m_settled = settle();
 }
 
 void RowFile::writeDirect(std::shared_ptr<DirectBuffer> buffer) {
   m_stream = DirectStream::open(m_path, std::move(buffer));
-}
-
-void RowFile::writeTogether(int threads) {
-  m_threads = threads;
-  if (threads > 1) m_pages = FreshPages::of(m_descriptor.get());
 }
 
 core::Status RowFile::stream(std::uint64_t offset, std::span<const std::byte> bytes) {
@@ -145,40 +136,12 @@ core::Status RowFile::put(std::uint64_t offset, std::span<const std::byte> bytes
   return core::Ok{};
 }
 
-// One thread writes from the front, as only one can; the others fill pages from the back, until they meet.
-core::Status RowFile::putTogether(std::uint64_t offset, std::span<const std::byte> bytes) {
-  if (!m_pages->open(offset, bytes.size())) {
-    m_pages.reset();
-    return put(offset, bytes);
-  }
-  const auto pieces = static_cast<std::int64_t>((bytes.size() + kPiece - 1) / kPiece);
-  std::atomic<std::int64_t> left = pieces, back = pieces;
-  std::int64_t front = 0;
-  core::Status status;
-#pragma omp parallel num_threads(m_threads)
-  {
-    const bool writes = omp_get_thread_num() == 0;
-    while (left.fetch_sub(1) > 0) {
-      const std::size_t at = static_cast<std::size_t>(writes ? front++ : --back) * kPiece;
-      const std::span<const std::byte> piece = bytes.subspan(at, std::min(kPiece, bytes.size() - at));
-      if (!writes && m_pages->put(offset + at, piece)) continue;
-      const core::Status written = put(offset + at, piece);
-      if (written.ok()) continue;
-#pragma omp critical(rowFileStatus)
-      status = written;
-    }
-  }
-  m_pages->close();
-  return status;
-}
-
 core::Status RowFile::write(std::uint64_t offset, std::span<const std::byte> bytes) {
   if (m_stream && offset >= m_stream->end()) {
     MSDBG_TRY(stream(offset, bytes));
   } else {
     MSDBG_TRY(settle());
-    const bool newPages = m_pages && bytes.size() >= 4 * kPiece && offset >= m_oldBytes;
-    MSDBG_TRY(newPages ? putTogether(offset, bytes) : put(offset, bytes));
+    MSDBG_TRY(put(offset, bytes));
   }
   if (offset < m_oldBytes) noteWritten(offset, offset + bytes.size());
   return core::Ok{};

@@ -18,7 +18,6 @@
 #include "core_engine/base/result.h"
 #include "core_engine/tensor/statistics.h"
 #include "dump/writer/direct_stream.h"
-#include "dump/writer/fresh_pages.h"
 #include "dump/writer/spare_file.h"
 
 namespace msdbg::dump {
@@ -35,9 +34,6 @@ class RowFile {
   /// From here on past the page cache, where the file system can, until it is taken or written to out of
   /// order. The buffer is the file's until it is taken, or left.
   void writeDirect(std::shared_ptr<DirectBuffer> buffer);
-  /// From here on large chunks are written by so many threads, the caller among them, where that is faster:
-  /// into new pages of a file that lies in memory.
-  void writeTogether(int threads);
   /// Nothing is appended any more; whoever takes it learns whether all of it could be written.
   void leave();
 
@@ -71,7 +67,6 @@ class RowFile {
   core::Status settle();
   void settleOnce();
   core::Status put(std::uint64_t offset, std::span<const std::byte> bytes);
-  core::Status putTogether(std::uint64_t offset, std::span<const std::byte> bytes);
   core::Status clear(std::uint64_t begin, std::uint64_t end);
   Descriptor m_descriptor;
   std::uint64_t m_oldBytes = 0;                      // which another segment left in it
@@ -80,8 +75,6 @@ class RowFile {
   mutable std::mutex m_mutex;
   bool m_taken = false, m_committed = false;
   std::optional<DirectStream> m_stream;
-  std::optional<FreshPages> m_pages;
-  int m_threads = 1;
   core::Status m_settled;  // whether all of it was written when the file was taken or left
   std::uint64_t m_end = 0;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::pair<std::uint64_t, std::uint64_t>>

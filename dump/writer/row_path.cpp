@@ -147,10 +147,7 @@ core::Status RowTaker::store(TensorRow& row) {
       m_hadFile = true;
       MSDBG_ASSIGN(m_file,
                    RowFile::create(m_way.folder, "rows_" + std::to_string(m_files++), m_way.spare.get()));
-      if (writing().direct)
-        m_file->writeDirect(m_direct);
-      else
-        m_file->writeTogether(m_way.threads);
+      if (writing().direct) m_file->writeDirect(m_direct);
     }
     before = m_file->end();
     MSDBG_TRY(append(row));

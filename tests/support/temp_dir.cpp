@@ -8,10 +8,8 @@
 
 namespace msdbg::test {
 
-TempDir::TempDir() : TempDir(std::filesystem::temp_directory_path()) {}
-
-TempDir::TempDir(const std::filesystem::path& parent) {
-  std::string name = parent / "msdbg-test-XXXXXX";
+TempDir::TempDir() {
+  std::string name = std::filesystem::temp_directory_path() / "msdbg-test-XXXXXX";
   if (!mkdtemp(name.data())) throw std::system_error(errno, std::generic_category(), name);
   m_path = name;
 }

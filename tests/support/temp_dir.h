@@ -11,8 +11,6 @@ class TempDir {
  public:
   // Makes a new folder under the system's temporary folder ($TMPDIR, else /tmp); throws if it cannot.
   TempDir();
-  // Or under that one, e.g. /dev/shm.
-  explicit TempDir(const std::filesystem::path& parent);
   ~TempDir();
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
