@@ -21,12 +21,11 @@ bool always(const Rule& rule) {
          ranges[0].last == core::IndexList::kOpen;
 }
 
-// " ('weight' may mean a, b; give more of the name)", where that is why a rule fits nothing.
+// ": 'weight' may mean a, b; give more of the name", where that is why a rule fits nothing.
 std::string whyUnused(const core::Graph& graph, const Rule& rule) {
   for (const std::string& name : rule.tensors) {
     const auto meant = tensorsMeant(name, graph);
-    if (!meant.ok() && meant.error().code() == core::ErrorCode::kUsage)
-      return " (" + meant.error().message() + ")";
+    if (!meant.ok() && meant.error().code() == core::ErrorCode::kUsage) return ": " + meant.error().message();
   }
   return "";
 }
@@ -66,7 +65,7 @@ core::Result<std::vector<std::string>> unusedRules(const core::Graph& graph, std
   for (std::size_t r = 0; r < rules.size(); ++r) {
     const auto fits = [&](const core::TensorInfo& tensor) { return matchers[r].fits(graph, tensor); };
     if (std::ranges::none_of(graph.tensors(), fits))
-      unused.push_back(ruleText(rules[r]) + whyUnused(graph, rules[r]));
+      unused.push_back(ruleText(rules[r]) + " fits no tensor of the graph" + whyUnused(graph, rules[r]));
   }
   return unused;
 }

@@ -34,7 +34,7 @@ core::Status Recorder::Impl::adopt(const core::Graph& graph, std::string bytes) 
   if (place.rank.value != 0) return core::Ok{};
   MSDBG_ASSIGN(const std::vector<std::string> unused, unusedRules(graph, options.allRules()));
   for (const std::string& rule : unused)
-    if (first) core::logWarn("the recording rule " + rule + " fits no tensor of the graph");
+    if (first) core::logWarn("the recording rule " + rule);
   MSDBG_ASSIGN(const GraphLine line, writeGraph(place.run, plan->graph));
   return journal->append(formatGraph(line));
 }

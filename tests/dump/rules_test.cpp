@@ -94,8 +94,8 @@ TEST_CASE("In a graph a rule's name may be the end of one name, as in every othe
              Catch::Contains("'weight' may mean network/a/weight:0, network/b/weight:0"));
   CHECK(withFullNames(parseRule("weight=full").orThrow(), two).tensors == Texts{"weight"});
   const Texts unused = unusedRules(two, optionsWith({"weight=full"}).rules).orThrow();
-  CHECK(unused == Texts{"weight=full ('weight' may mean network/a/weight:0, network/b/weight:0; give more of "
-                        "the name)"});
+  CHECK(unused == Texts{"weight=full fits no tensor of the graph: 'weight' may mean network/a/weight:0, "
+                        "network/b/weight:0; give more of the name"});
 }
 
 TEST_CASE("A rule selects by regular expression, found anywhere in a name or alias") {
@@ -212,7 +212,8 @@ TEST_CASE("A mistake in a rule names the part that is wrong and what there is in
 
 TEST_CASE("Rules that fit nothing in the graph are found") {
   const RecordOptions options = optionsWith({"*weight=full", "fc9*=full", "*=none,kind=gradient", "*=stats"});
-  CHECK(*unusedRules(test::smallGraph(), options.rules) == Texts{"fc9*=full", "*=none,kind=gradient"});
+  CHECK(*unusedRules(test::smallGraph(), options.rules) ==
+        Texts{"fc9*=full fits no tensor of the graph", "*=none,kind=gradient fits no tensor of the graph"});
 }
 
 TEST_CASE("A rule for ranks or iterations that the run does not have is doubted") {
