@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <set>
 
 #include "core_engine/base/text.h"
-#include "dump/policy/decisions.h"
+#include "dump/policy/rule_doubts.h"
 #include "dump/session/session_settings.h"
 
 namespace msdbg::app {
@@ -69,53 +68,6 @@ Status readOnHit(const RecordingOptions& given, dump::OnHit& onHit) {
   onHit.after = after;
   onHit.stop = onHit.stop || given.stopOnHit;
   return Ok{};
-}
-
-std::string nearestTensor(const std::string& glob, const core::Graph& graph) {
-  std::vector<std::string> names;
-  for (const core::TensorInfo& tensor : graph.tensors()) {
-    names.push_back(tensor.name);
-    if (!tensor.alias.empty()) names.push_back(tensor.alias);
-  }
-  const std::string near = core::didYouMean(glob, names);
-  return near.empty() ? "; globs match whole names, such as '*conv1*'" : near;
-}
-
-Status checkGlob(const char* flag, const std::string& text, const std::string& glob,
-                 const core::Graph& graph) {
-  const auto meant = dump::tensorsMeant(glob, graph);
-  if (meant.ok()) return Ok{};
-  const bool unknown = meant.error().code() == ErrorCode::kNotFound;
-  return Error(meant.error().code(), fmt::format("{} {}: {}{}", flag, text, meant.error().message(),
-                                                 unknown ? nearestTensor(glob, graph) : ""));
-}
-
-// Whether the graph has an operator of a type that a rule names.
-Status checkOperator(const char* flag, const std::string& text, const std::string& glob,
-                     const core::Graph& graph) {
-  std::set<std::string> all;
-  for (const core::Node& node : graph.nodes()) all.insert(node.opType);
-  const std::vector<std::string> types(all.begin(), all.end());
-  if (std::ranges::any_of(types, [&](const std::string& type) { return core::globMatch(glob, type); }))
-    return Ok{};
-  return Error(ErrorCode::kNotFound, fmt::format("{} {}: no operator of the model is of the type '{}'{}",
-                                                 flag, text, glob, core::didYouMean(glob, types)));
-}
-
-Status checkRule(const char* flag, const std::string& text, const dump::Rule& rule,
-                 const core::Graph& graph) {
-  for (const std::string& glob : rule.tensors) MSDBG_TRY(checkGlob(flag, text, glob, graph));
-  for (const std::string& glob : rule.ops) MSDBG_TRY(checkOperator(flag, text, glob, graph));
-  MSDBG_ASSIGN(const std::vector<std::string> unused, dump::unusedRules(graph, {&rule, 1}));
-  if (unused.empty()) return Ok{};
-  return Error(ErrorCode::kNotFound,
-               fmt::format("{} {}: all its filters together fit no tensor of the model; `msdbg info RUN "
-                           "--tensors '*'` lists names, types and kinds",
-                           flag, text));
-}
-
-void addMessage(std::vector<std::string>& messages, const Status& status) {
-  if (!status.ok()) messages.push_back(status.error().message());
 }
 
 }  // namespace
@@ -230,19 +182,18 @@ Result<dump::RecordOptions> RecordingOptions::read() const {
 Result<std::vector<std::string>> RecordingOptions::check(const core::Graph& graph,
                                                          const dump::RecordOptions& record,
                                                          bool dryRun) const {
-  for (const std::string& glob : globsOf(tensors)) MSDBG_TRY(checkGlob("--tensors", glob, glob, graph));
+  for (const std::string& glob : globsOf(tensors))
+    if (const Status status = dump::checkTensorName(glob, graph); !status.ok())
+      return status.error().in("--tensors " + glob);
   for (std::size_t i = 0; i < rules.size(); ++i)
-    MSDBG_TRY(checkRule("--record", rules[i], record.rules[i], graph));
+    if (const auto mistakes = dump::ruleMistakes(record.rules[i], graph); !mistakes.empty())
+      return mistakes.front().in("--record " + rules[i]);
   std::vector<std::string> warnings;
-  for (std::size_t i = rules.size(); i < record.rules.size(); ++i) {
-    const dump::Rule& rule = record.rules[i];
-    MSDBG_ASSIGN(const std::vector<std::string> unused, dump::unusedRules(graph, {&rule, 1}));
-    if (dryRun || unused.empty())
-      addMessage(warnings, checkRule("the recording rule", dump::ruleText(rule), rule, graph));
-  }
-  if (!tensors.empty()) return warnings;  // they replaced the config's
-  for (const std::string& glob : record.tensors)
-    addMessage(warnings, checkGlob("the config's tensors:", glob, glob, graph));
+  if (!dryRun) return warnings;  // the recorder warns
+  const std::vector<dump::Rule> all = record.allRules();
+  for (std::size_t i = rules.size(); i < all.size(); ++i)
+    for (const Error& mistake : dump::ruleMistakes(all[i], graph))
+      warnings.push_back(mistake.in("the recording rule " + dump::ruleText(all[i])).message());
   return warnings;
 }
 

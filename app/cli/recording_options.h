@@ -25,9 +25,8 @@ struct RecordingOptions {
   /// The environment (dump::environmentOptions), the config file, which replaces MSDBG_DUMP_CONFIG, then the
   /// flags; --record goes before the rules of both. kUsage names the flag, or file, line and key.
   core::Result<dump::RecordOptions> read() const;
-  /// kNotFound: a glob of --tensors or a rule of --record means no tensor of the graph; nearest names. The
-  /// same mistakes of a config, which may have been written for several models, are lines to warn with; not
-  /// those of which the recorder warns itself, if it is going to run.
+  /// The first of dump::ruleMistakes() in --tensors or --record. Those of a config, which may have been
+  /// written for several models, are lines to warn with; none unless `dryRun`, for the recorder warns itself.
   core::Result<std::vector<std::string>> check(const core::Graph& graph, const dump::RecordOptions& record,
                                                bool dryRun) const;
 };

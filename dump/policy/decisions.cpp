@@ -21,15 +21,6 @@ bool always(const Rule& rule) {
          ranges[0].last == core::IndexList::kOpen;
 }
 
-// ": 'weight' may mean a, b; give more of the name", where that is why a rule fits nothing.
-std::string whyUnused(const core::Graph& graph, const Rule& rule) {
-  for (const std::string& name : rule.tensors) {
-    const auto meant = tensorsMeant(name, graph);
-    if (!meant.ok() && meant.error().code() == core::ErrorCode::kUsage) return ": " + meant.error().message();
-  }
-  return "";
-}
-
 }  // namespace
 
 core::Result<Decisions> Decisions::make(const core::Graph& graph, const RecordOptions& options,
@@ -57,17 +48,6 @@ Policy Decisions::most(core::TensorId tensor) const {
   Policy most = Policy::kNone;
   for (const std::size_t rule : m_candidates[tensor.index()]) most = std::max(most, m_rules[rule].policy);
   return most;
-}
-
-core::Result<std::vector<std::string>> unusedRules(const core::Graph& graph, std::span<const Rule> rules) {
-  MSDBG_ASSIGN(const std::vector<RuleMatcher> matchers, matchersOf(graph, rules));
-  std::vector<std::string> unused;
-  for (std::size_t r = 0; r < rules.size(); ++r) {
-    const auto fits = [&](const core::TensorInfo& tensor) { return matchers[r].fits(graph, tensor); };
-    if (std::ranges::none_of(graph.tensors(), fits))
-      unused.push_back(ruleText(rules[r]) + " fits no tensor of the graph" + whyUnused(graph, rules[r]));
-  }
-  return unused;
 }
 
 }  // namespace msdbg::dump

@@ -35,8 +35,4 @@ class Decisions {
   std::vector<std::vector<std::size_t>> m_candidates;  // by tensor; the last one always applies
 };
 
-/// Of each rule that fits no tensor of the graph, which is probably a mistake, that it does not, and what an
-/// ambiguous name may mean. kUsage: as above.
-core::Result<std::vector<std::string>> unusedRules(const core::Graph& graph, std::span<const Rule> rules);
-
 }  // namespace msdbg::dump

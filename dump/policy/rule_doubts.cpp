@@ -2,10 +2,15 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
+
+#include "core_engine/base/text.h"
 
 namespace msdbg::dump {
 namespace {
 
+using core::Error;
+using core::ErrorCode;
 using core::IndexList;
 using Texts = std::vector<std::string>;
 
@@ -47,6 +52,35 @@ std::string brokenRow(std::int64_t every) {
          n + "' --batches --checkpoint-every auto";
 }
 
+std::string nearestTensor(const std::string& glob, const core::Graph& graph) {
+  Texts names;
+  for (const core::TensorInfo& tensor : graph.tensors()) {
+    names.push_back(tensor.name);
+    if (!tensor.alias.empty()) names.push_back(tensor.alias);
+  }
+  const std::string near = core::didYouMean(glob, names);
+  return near.empty() ? "; globs match whole names, such as '*conv1*'" : near;
+}
+
+core::Status checkOperatorType(const std::string& glob, const core::Graph& graph) {
+  std::set<std::string> all;
+  for (const core::Node& node : graph.nodes()) all.insert(node.opType);
+  const Texts types(all.begin(), all.end());
+  if (std::ranges::any_of(types, [&](const std::string& type) { return core::globMatch(glob, type); }))
+    return core::Ok{};
+  return Error(ErrorCode::kNotFound,
+               "no operator of the model is of the type '" + glob + "'" + core::didYouMean(glob, types));
+}
+
+core::Status fitsTogether(const Rule& rule, const core::Graph& graph) {
+  MSDBG_ASSIGN(const RuleMatcher matcher, RuleMatcher::make(withFullNames(rule, graph)));
+  for (const core::TensorInfo& tensor : graph.tensors())
+    if (matcher.fits(graph, tensor)) return core::Ok{};
+  return Error(ErrorCode::kNotFound,
+               "all its filters together fit no tensor of the model; `msdbg info RUN --tensors '*'` lists "
+               "names, types and kinds");
+}
+
 std::string ranksText(int ranks) {
   return ranks == 1 ? "there is rank 0 only" : "there are ranks 0-" + std::to_string(ranks - 1);
 }
@@ -80,6 +114,24 @@ std::string shadowText(const Rule& rule, const Texts& before) {
 }
 
 }  // namespace
+
+core::Status checkTensorName(const std::string& glob, const core::Graph& graph) {
+  const auto meant = tensorsMeant(glob, graph);
+  if (meant.ok()) return core::Ok{};
+  const bool unknown = meant.error().code() == ErrorCode::kNotFound;
+  return Error(meant.error().code(), meant.error().message() + (unknown ? nearestTensor(glob, graph) : ""));
+}
+
+std::vector<Error> ruleMistakes(const Rule& rule, const core::Graph& graph) {
+  std::vector<Error> mistakes;
+  const auto add = [&](const core::Status& status) {
+    if (!status.ok()) mistakes.push_back(status.error());
+  };
+  for (const std::string& glob : rule.tensors) add(checkTensorName(glob, graph));
+  for (const std::string& glob : rule.ops) add(checkOperatorType(glob, graph));
+  if (mistakes.empty()) add(fitsTogether(rule, graph));
+  return mistakes;
+}
 
 std::int64_t PlannedRun::last() const {
   if (!steps || *steps > IndexList::kOpen - first) return IndexList::kOpen;

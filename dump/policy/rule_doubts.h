@@ -1,4 +1,4 @@
-// What a recording is asked for and will not do, told before it is made: probably a mistake. Pure functions.
+// What a recording is asked for and will not do: probably a mistake. Pure functions.
 #pragma once
 
 #include <optional>
@@ -19,6 +19,14 @@ struct PlannedRun {
   std::string iterations() const;    // "0-19"
   bool has(const Rule& rule) const;  // a rank that the rule is for
 };
+
+/// kNotFound: no tensor of the graph is named so; with the nearest. kUsage: several may be meant.
+core::Status checkTensorName(const std::string& glob, const core::Graph& graph);
+
+/// What of a rule means nothing in this graph: names of tensors and types of operators, each by itself, or
+/// all its filters together. kNotFound; kUsage: a name may mean several tensors, the regular expression is
+/// none.
+std::vector<core::Error> ruleMistakes(const Rule& rule, const core::Graph& graph);
 
 /// One line each: no iteration is recorded at all; a rule is for no rank or recorded iteration; tensors are
 /// chosen whose values are not kept.

@@ -5,6 +5,7 @@
 #include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
 #include "core_engine/graph/graph_io.h"
+#include "dump/policy/rule_doubts.h"
 #include "dump/statistics_columns.h"
 #include "dump/writer/commit_file.h"
 #include "dump/writer/disk_space.h"
@@ -32,11 +33,15 @@ core::Status Recorder::Impl::adopt(const core::Graph& graph, std::string bytes) 
   if (schedule.interval() > 0)
     MSDBG_TRY(journal->append(formatCheckpoints({schedule.interval(), checkpointBytes(plan->graph)})));
   if (place.rank.value != 0) return core::Ok{};
-  MSDBG_ASSIGN(const std::vector<std::string> unused, unusedRules(graph, options.allRules()));
-  for (const std::string& rule : unused)
-    if (first) core::logWarn("the recording rule " + rule);
+  if (first) warnOfRules(graph);
   MSDBG_ASSIGN(const GraphLine line, writeGraph(place.run, plan->graph));
   return journal->append(formatGraph(line));
+}
+
+void Recorder::Impl::warnOfRules(const core::Graph& graph) const {
+  for (const Rule& rule : options.allRules())
+    for (const core::Error& mistake : ruleMistakes(rule, graph))
+      core::logWarn(mistake.in("the recording rule " + ruleText(rule)).message());
 }
 
 void Recorder::Impl::waitForRoom() {

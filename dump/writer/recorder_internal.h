@@ -92,6 +92,7 @@ struct Recorder::Impl {
 
   // recorder.cpp
   core::Status adopt(const core::Graph& graph, std::string bytes);
+  void warnOfRules(const core::Graph& graph) const;
   void waitForRoom();
   bool needsStatistics(Policy policy) const {  // conditions look at all tensors
     return hits || policy == Policy::kFull || policy == Policy::kStats;

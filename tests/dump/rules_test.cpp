@@ -56,6 +56,25 @@ std::string mistake(const std::string& rule) {
   return parsed.error().message();
 }
 
+/// What of it means nothing in the graph.
+Texts mistakes(const std::string& rule, const core::Graph& graph) {
+  Texts texts;
+  for (const core::Error& error : ruleMistakes(parseRule(rule).orThrow(), graph))
+    texts.push_back(error.message());
+  return texts;
+}
+
+core::Graph twoWeights() {
+  core::Graph graph("network");
+  for (const char* name : {"network/a/weight", "network/b/weight"}) {
+    core::TensorInfo info;
+    info.name = name;
+    info.shape = {2};
+    graph.addSource(info);
+  }
+  return graph;
+}
+
 }  // namespace
 
 TEST_CASE("A rule selects by globs on name, name with slot and alias") {
@@ -79,23 +98,14 @@ TEST_CASE("In a graph a rule's name may be the end of one name, as in every othe
   CHECK(full("network/a/weight,*weight,eight=full") == "network/a/weight:0,*weight,eight");
   CHECK(kept(optionsWith({"a/weight=full", "*=none"}), "network/a/weight:0") == "ffffffffffff");
   CHECK(kept(optionsWith({"a/weight=full", "*=none"}), "update/network/a/Update-op1:0") == "------------");
-  CHECK(unusedRules(graph, optionsWith({"a/weight=full"}).rules)->empty());
+  CHECK(mistakes("a/weight=full", graph).empty());
   CHECK(tensorsMeant("eight", graph).error().code() == core::ErrorCode::kNotFound);
 
-  core::Graph two("network");
-  for (const char* name : {"network/a/weight", "network/b/weight"}) {
-    core::TensorInfo info;
-    info.name = name;
-    info.shape = {2};
-    two.addSource(info);
-  }
+  const core::Graph two = twoWeights();
   CHECK(tensorsMeant("weight", two).error().code() == core::ErrorCode::kUsage);
   CHECK_THAT(tensorsMeant("weight", two).error().message(),
              Catch::Contains("'weight' may mean network/a/weight:0, network/b/weight:0"));
   CHECK(withFullNames(parseRule("weight=full").orThrow(), two).tensors == Texts{"weight"});
-  const Texts unused = unusedRules(two, optionsWith({"weight=full"}).rules).orThrow();
-  CHECK(unused == Texts{"weight=full fits no tensor of the graph: 'weight' may mean network/a/weight:0, "
-                        "network/b/weight:0; give more of the name"});
 }
 
 TEST_CASE("A rule selects by regular expression, found anywhere in a name or alias") {
@@ -210,10 +220,27 @@ TEST_CASE("A mistake in a rule names the part that is wrong and what there is in
   CHECK_THAT(mistake("a=full,regex=" + std::string(5000, '(')), Contains("longer than"));
 }
 
-TEST_CASE("Rules that fit nothing in the graph are found") {
-  const RecordOptions options = optionsWith({"*weight=full", "fc9*=full", "*=none,kind=gradient", "*=stats"});
-  CHECK(*unusedRules(test::smallGraph(), options.rules) ==
-        Texts{"fc9*=full fits no tensor of the graph", "*=none,kind=gradient fits no tensor of the graph"});
+TEST_CASE("Every part of a rule that means nothing in the graph is found") {
+  const core::Graph graph = test::smallGraph();
+  CHECK(mistakes("*weight=full", graph).empty());
+  CHECK(mistakes("*=none,op=R*", graph).empty());
+  CHECK(mistakes("fc9*=full", graph) ==
+        Texts{"no tensor of the model is named 'fc9*'; globs match whole names, such as '*conv1*'"});
+  CHECK(mistakes("*weight,network/wied,b/*=full,op=relu", graph) ==
+        Texts{"no tensor of the model is named 'network/wied'; did you mean network/wide, "
+              "network/x or network/label?",
+              "no tensor of the model is named 'b/*'; globs match whole names, such as '*conv1*'",
+              "no operator of the model is of the type 'relu'; did you mean Relu?"});
+  REQUIRE(mistakes("*=none,kind=gradient", graph).size() == 1);
+  CHECK_THAT(mistakes("*=none,kind=gradient", graph)[0],
+             Catch::Contains("all its filters together fit no tensor"));
+}
+
+TEST_CASE("A name that may mean several tensors is told, beside others that mean one too") {
+  const core::Graph two = twoWeights();
+  const std::string why = "'weight' may mean network/a/weight:0, network/b/weight:0; give more of the name";
+  CHECK(mistakes("weight=full", two) == Texts{why});
+  CHECK(mistakes("a/weight,weight=full", two) == Texts{why});
 }
 
 TEST_CASE("A rule for ranks or iterations that the run does not have is doubted") {
