@@ -14,7 +14,4 @@ inline Status copyInput(const KernelArgs& args) {
   return Ok{};
 }
 
-/// The operator's first output has the bytes of its first input.
-inline bool copiesInput(const OpDef& op) { return op.reference == copyInput; }
-
 }  // namespace msdbg::core

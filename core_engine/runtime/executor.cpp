@@ -23,7 +23,10 @@ struct Executor::Impl {
   CompiledSteps compiled;
   std::vector<double> seconds;  // by KernelId; empty: profile off
   RunState state;
-  std::vector<UpdateWish> wishes;  // by TensorId: of whoever observes the iteration
+  std::vector<UpdateWish> wishes;        // by TensorId: of whoever observes the iteration
+  std::vector<TensorId> updateOf;        // by TensorId: of a parameter or state, what replaces it
+  const Observer* sawUpdates = nullptr;  // of the last iteration, since which nobody wrote to any source
+  bool kept = false;                     // whoever observes this iteration did
 
   Impl(Graph& g, ExecutorOptions o) : graph(g), options(std::move(o)) {}
 
@@ -37,6 +40,9 @@ struct Executor::Impl {
     MSDBG_ASSIGN(plan,
                  makePlan(graph, {options.keep, faults.targets(), options.choices, backends.front().get()}));
     memory = PlanMemory::allocate(graph, plan, options.seed);
+    updateOf.resize(graph.tensors().size());
+    for (const TensorInfo& info : graph.tensors())
+      if (info.updateOf.valid()) updateOf[info.updateOf.index()] = info.id;
     MSDBG_ASSIGN(compiled, compileSteps({graph, plan, memory, state, backends, scratch, options.threads}));
     return Ok{};
   }
@@ -151,9 +157,20 @@ struct Executor::Impl {
       const bool inPlace = plan.inPlace[id.index()] && wishes[id.index()] != UpdateWish::kPrevious;
       if (inPlace && step.watch->watches(i))
         observer.updateSeen(state.iteration, id, step.watch->finish(i), std::exchange(taken, 0));
+      if (const TensorId shown = shownBy(step, i); shown.valid())
+        observer.sameValue(state.iteration, id, shown);
       observer.tensorReady(state.iteration, id, rowMajor(id),
                            previous.valid() && !inPlace ? &memory.tensors[previous.index()] : nullptr);
     }
+  }
+
+  /// Invalid: the output is no view, or one of a part.
+  TensorId shownBy(const Step& step, std::size_t output) const {
+    const PlanStep& planned = plan.steps[step.node->id.index()];
+    if (planned.how != How::kView && planned.how != How::kSame) return {};
+    const TensorId shown = planned.shares[output];
+    const TensorInfo &whole = graph.tensor(shown), &info = graph.tensor(step.node->outputs[output]);
+    return whole.shape.elements() == info.shape.elements() ? shown : TensorId();
   }
 
   /// The value as the graph has it.
@@ -166,8 +183,11 @@ struct Executor::Impl {
   }
 
   void reportSources(const std::vector<TensorId>& sources, Observer& observer) {
-    for (const TensorId id : sources)
+    for (const TensorId id : sources) {
+      if (const TensorId made = updateOf[id.index()]; kept && made.valid())
+        observer.sameValue(state.iteration, id, made);
       observer.tensorReady(state.iteration, id, memory.tensors[id.index()], nullptr);
+    }
   }
 
   /// The next iteration's parameters and states are this one's updated values: swapped, not copied.
@@ -194,6 +214,7 @@ Status Executor::run(Iteration iteration, const Feeds& feeds, Observer* observer
   omp_set_num_threads(d.options.threads);
   d.state.iteration = iteration;
   d.state.training = true;
+  d.kept = std::exchange(d.sawUpdates, nullptr) == observer;
   d.scaleLearningRate(iteration);
   if (observer) observer->iterationStarted(iteration);
   d.askAboutUpdates(observer);
@@ -203,6 +224,7 @@ Status Executor::run(Iteration iteration, const Feeds& feeds, Observer* observer
   }
   for (Step& step : d.compiled.steps) MSDBG_TRY(d.runStep(step, observer));
   d.advance();
+  d.sawUpdates = observer;
   return Ok{};
 }
 
@@ -212,6 +234,7 @@ Status Executor::evaluate(const Feeds& feeds) {
   MSDBG_TRY(d.feed(feeds));
   omp_set_num_threads(d.options.threads);
   d.state.training = false;
+  d.sawUpdates = nullptr;
   for (Step& step : d.compiled.steps) {
     if (step.node->phase == Phase::kForward) MSDBG_TRY(d.runStep(step, nullptr));
   }
@@ -235,6 +258,7 @@ Status Executor::share(TensorId id, const Tensor& value) {
   const auto overwrites = [&](const TensorInfo& info) {
     return info.updateOf == id && m_impl->plan.inPlace[info.id.index()];
   };
+  m_impl->sawUpdates = nullptr;
   mine = std::ranges::any_of(m_impl->graph.tensors(), overwrites) ? value.clone() : value;
   for (Step& step : m_impl->compiled.steps) step.done = false;  // it may be a constant that was computed with
   return Ok{};

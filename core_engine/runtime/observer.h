@@ -42,6 +42,12 @@ class Observer {
   /// parameter or state the update read, unless updateWish() did without; else nullptr.
   virtual void tensorReady(Iteration iteration, TensorId tensor, const Tensor& value,
                            const Tensor* previous) = 0;
+  /// Right before tensorReady(): the tensor has the bytes of `as`, which this observer saw and the engine did
+  /// not write to since. A parameter or state has those that its update made in the iteration before, a view
+  /// those of what it shows.
+  virtual void sameValue(Iteration iteration, TensorId tensor, TensorId as) {
+    (void)iteration, (void)tensor, (void)as;
+  }
   /// After iterationStarted(), for every kUpdated tensor. Without kPrevious the update may write over what it
   /// replaces, as it does when nobody observes.
   virtual UpdateWish updateWish(Iteration iteration, TensorId tensor) {

@@ -75,6 +75,9 @@ class SessionObserver : public core::Observer {
                    const core::Tensor* previous) override {
     m_recorder.tensorReady(iteration, tensor, value, previous);
   }
+  void sameValue(Iteration iteration, core::TensorId tensor, core::TensorId as) override {
+    m_recorder.sameValue(iteration, tensor, as);
+  }
   core::UpdateWish updateWish(Iteration iteration, core::TensorId tensor) override {
     return m_recorder.updateWish(iteration, tensor);
   }

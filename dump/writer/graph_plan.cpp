@@ -1,4 +1,4 @@
-#include "core_engine/ops/copy.h"
+#include "core_engine/ops/op.h"
 #include "dump/policy/checkpoints.h"
 #include "dump/writer/iteration_record.h"
 #include "watchpoints/activation_preset.h"
@@ -15,13 +15,6 @@ std::optional<watch::ActivationPreset> activationRange(const core::Graph& graph,
   return watch::activationPreset(node.opType);
 }
 
-core::TensorId copied(const core::Graph& graph, const core::TensorInfo& tensor) {
-  if (tensor.isSource()) return {};
-  const core::Node& node = graph.node(tensor.producer);
-  const core::OpDef* op = core::findOp(node.opType);
-  return op && core::copiesInput(*op) ? node.inputs[0] : core::TensorId();
-}
-
 }  // namespace
 
 GraphPlan::GraphPlan(const core::Graph& source, std::int64_t graphVersion, Decisions what,
@@ -34,7 +27,6 @@ GraphPlan::GraphPlan(const core::Graph& source, std::int64_t graphVersion, Decis
   graph.setVersion(graphVersion);
   for (const core::TensorInfo& tensor : graph.tensors()) {
     activation.push_back(activationRange(graph, tensor));
-    copyOf.push_back(copied(graph, tensor));
     stateTensors += inCheckpoint(tensor) && !isEmpty(tensor);
     batchTensors += inBatch(tensor) && !isEmpty(tensor);
     const Policy most = decisions.most(tensor.id);

@@ -65,10 +65,8 @@ struct GraphPlan {
   std::vector<core::TensorId> statistics;  // the tensors that have a place in /statistics
   std::vector<core::TensorId> hashes;      // those that never have more than their hash: /record
   std::vector<std::optional<watch::ActivationPreset>> activation;  // by tensor
-  std::vector<core::TensorId>
-      copyOf;  // by tensor: what has the same bytes in the same iteration; mostly invalid
-  bool checkpoints = false, batches = false;       // some are kept, or may be
-  std::size_t stateTensors = 0, batchTensors = 0;  // so many make one
+  bool checkpoints = false, batches = false;                       // some are kept, or may be
+  std::size_t stateTensors = 0, batchTensors = 0;                  // so many make one
 
   GraphPlan(const core::Graph& source, std::int64_t graphVersion, Decisions what,
             const RecordOptions& options);

@@ -121,22 +121,42 @@ void Recorder::Impl::forgetUnwanted(core::Iteration iteration) {
   pending.forgetStatistics(hashes, nothing);
 }
 
+Recorder::Impl::Known Recorder::Impl::knownOf(const core::TensorInfo& tensor, core::TensorId same,
+                                              bool isWritten) const {
+  if (!same.valid()) return {};
+  if (plan->graph.tensor(same).updateOf == tensor.id) return {updates.find(tensor.id), !isWritten};
+  const std::shared_ptr<const IterationRecord> record = pending.current();
+  if (!record->seen[same.index()]) return {};
+  return {&record->statistics[same.index()].values, !isWritten};
+}
+
 core::TensorObservation Recorder::Impl::observe(core::TensorId tensor, const core::Tensor& value,
-                                                const core::Tensor* previous) {
+                                                const core::Tensor* previous, const Known& known) {
+  core::TensorObservation seen;
   if (updateSeen && updateSeen->first == tensor) {
-    core::TensorObservation seen = std::move(std::exchange(updateSeen, std::nullopt)->second);
+    seen = std::move(std::exchange(updateSeen, std::nullopt)->second);
     updates.add(plan->graph.tensor(tensor).updateOf, seen.values);
     return seen;
   }
-  const StageTimer timer(&clock, Stage::kStatistics, value.bytes());
-  const std::shared_ptr<const IterationRecord> record = pending.current();
-  core::ObservationWish wish{.previous = previous, .range = {}, .expected = updates.find(tensor)};
-  if (const core::TensorId same = plan->copyOf[tensor.index()]; same.valid() && record->seen[same.index()])
-    wish.expected = &record->statistics[same.index()].values;
+  core::ObservationWish wish{.previous = previous, .range = {}};
+  if (known.values && known.values->count >= 0) wish.expected = known.values;
   if (const auto& range = plan->activation[tensor.index()]) wish.range = {range->start, range->end};
-  core::TensorObservation seen = core::observeTensor(value, wish, place.threads);
+  if (wish.expected && known.certain && !previous && !wish.range) {
+    seen.values = *known.values;
+    return seen;
+  }
+  const StageTimer timer(&clock, Stage::kStatistics, value.bytes());
+  seen = core::observeTensor(value, wish, place.threads);
   updates.add(plan->graph.tensor(tensor).updateOf, seen.values);
   return seen;
+}
+
+core::Hash128 Recorder::Impl::hash(core::TensorId tensor, const core::Tensor& value, const Known& known) {
+  if (known.values && known.certain) return known.values->hash;
+  const StageTimer timer(&clock, Stage::kStatistics, value.bytes());
+  const core::Hash128 hash = core::hashTensor(value, place.threads);
+  updates.add(plan->graph.tensor(tensor).updateOf, hashOnly(hash).values);
+  return hash;
 }
 
 // `divisor`: the value is the source of an input.
@@ -225,19 +245,23 @@ void Recorder::iterationStarted(core::Iteration iteration) {
 void Recorder::tensorReady(core::Iteration iteration, core::TensorId tensor, const core::Tensor& value,
                            const core::Tensor* previous) {
   Impl& impl = *m_impl;
+  const auto [told, same] = std::exchange(impl.sameValue, {});
   if (!impl.selected || !impl.pending.open()) return;
-  if (const core::TensorInfo& info = impl.plan->graph.tensor(tensor); info.isSource())
-    impl.keepForReplay(info, value);
+  const core::TensorInfo& info = impl.plan->graph.tensor(tensor);
+  if (info.isSource()) impl.keepForReplay(info, value);
   const Policy policy = impl.plan->decisions.decide(tensor, iteration);
   const bool observed = impl.needsStatistics(policy);
   if (policy == Policy::kNone && !observed) return;
-  if (!observed) {
-    const StageTimer timer(&impl.clock, Stage::kStatistics, value.bytes());
-    return impl.pending.addStatistics(tensor.value, hashOnly(core::hashTensor(value, impl.place.threads)));
-  }
-  core::TensorObservation seen = impl.observe(tensor, value, previous);
+  const bool isWritten = policy == Policy::kFull || (impl.checkpoint && inCheckpoint(info));
+  const Impl::Known known = impl.knownOf(info, told == tensor ? same : core::TensorId(), isWritten);
+  if (!observed) return impl.pending.addStatistics(tensor.value, hashOnly(impl.hash(tensor, value, known)));
+  core::TensorObservation seen = impl.observe(tensor, value, previous, known);
   impl.pending.addStatistics(tensor.value, {seen.values, seen.change, seen.activation});
   if (policy == Policy::kFull) impl.keep({Section::kTensor, tensor.value}, value, std::move(seen.blocks));
+}
+
+void Recorder::sameValue(core::Iteration, core::TensorId tensor, core::TensorId as) {
+  m_impl->sameValue = {tensor, as};
 }
 
 core::UpdateWish Recorder::updateWish(core::Iteration iteration, core::TensorId tensor) {

@@ -41,6 +41,7 @@ class Recorder : public core::Observer {
   void iterationStarted(core::Iteration iteration) override;
   void tensorReady(core::Iteration iteration, core::TensorId tensor, const core::Tensor& value,
                    const core::Tensor* previous) override;
+  void sameValue(core::Iteration iteration, core::TensorId tensor, core::TensorId as) override;
   core::UpdateWish updateWish(core::Iteration iteration, core::TensorId tensor) override;
   void updateSeen(core::Iteration iteration, core::TensorId tensor, core::TensorObservation seen,
                   double seconds) override;

@@ -43,8 +43,9 @@ struct Recorder::Impl {
   CheckpointSchedule schedule;
   UpdatedValues updates;
   std::optional<std::pair<core::TensorId, core::TensorObservation>> updateSeen;  // of the next tensorReady()
-  bool checkpoint = false;               // the iteration in progress begins with one
-  std::vector<core::GivenSource> given;  // what inputs of the next iteration were made from
+  std::pair<core::TensorId, core::TensorId> sameValue;  // the next tensorReady(), and whose bytes it has
+  bool checkpoint = false;                              // the iteration in progress begins with one
+  std::vector<core::GivenSource> given;                 // what inputs of the next iteration were made from
   std::atomic<std::uint64_t> bytesWritten{0};
   const std::uint64_t segmentInMemory, segmentInFile;  // bytes that one is committed with
   std::atomic<ChosenWay> writing{};                    // large values
@@ -90,6 +91,13 @@ struct Recorder::Impl {
   bool spareWork(const PendingIterations::Spare& moment);
   void fail(const core::Error& error);
 
+  /// What was recorded of a tensor with the same bytes (count -1: only the hash); nullptr: nothing. Not
+  /// `certain` where a value is written: what is written is hashed as it is written.
+  struct Known {
+    const core::TensorStatistics* values = nullptr;
+    bool certain = false;
+  };
+
   // recorder.cpp
   core::Status adopt(const core::Graph& graph, std::string bytes);
   void warnOfRules(const core::Graph& graph) const;
@@ -103,7 +111,9 @@ struct Recorder::Impl {
   void noRoomFor(core::Iteration iteration);
   void failedToKeep(const core::Error& error, std::uint64_t bytes);
   core::TensorObservation observe(core::TensorId tensor, const core::Tensor& value,
-                                  const core::Tensor* previous);
+                                  const core::Tensor* previous, const Known& known);
+  core::Hash128 hash(core::TensorId tensor, const core::Tensor& value, const Known& known);
+  Known knownOf(const core::TensorInfo& tensor, core::TensorId same, bool isWritten) const;
   void keep(RowKey key, const core::Tensor& value, std::vector<core::Hash128> blocks = {},
             std::optional<float> divisor = {});
   void keepForReplay(const core::TensorInfo& tensor, const core::Tensor& value);

@@ -18,14 +18,22 @@ namespace {
 constexpr int kIterations = 20, kFewIterations = 3, kFaultyIterations = 6, kThreads = 2;
 
 /// Keeps the hash of every tensor it is shown: sources by their number, since who reads them first depends on
-/// the passes, then the others in the order in which they come.
+/// the passes, then the others in the order in which they come. What is said to have the bytes of another
+/// must have those that were shown of it last.
 class HashingObserver : public Observer {
  public:
   void graphReady(const Graph& graph) override { m_graph = &graph; }
   void iterationStarted(Iteration) override {}
+  void sameValue(Iteration, TensorId id, TensorId as) override { m_same = {id, as}; }
   void tensorReady(Iteration, TensorId id, const Tensor& value, const Tensor* previous) override {
     const bool fresh = m_shown.insert(id.value).second;
-    const std::string line = std::to_string(id.value) + " " + hashTensor(value).text() +
+    const std::string hash = hashTensor(value).text();
+    if (const auto [told, as] = std::exchange(m_same, {}); as.valid()) {
+      ++saidSame;
+      if (told != id || hash != m_last.at(as.value)) FAIL_CHECK(m_graph->tensor(id).fullName());
+    }
+    m_last[id.value] = hash;
+    const std::string line = std::to_string(id.value) + " " + hash +
                              (previous ? " " + hashTensor(*previous).text() : "") +
                              (fresh ? "\n" : " twice\n");
     if (m_graph->tensor(id).isSource())
@@ -41,8 +49,11 @@ class HashingObserver : public Observer {
     m_shown.clear();
   }
   std::vector<std::string> seen;  // by iteration
+  int saidSame = 0;
 
  private:
+  std::pair<TensorId, TensorId> m_same;
+  std::map<std::int64_t, std::string> m_last;  // by tensor, of whichever iteration
   const Graph* m_graph = nullptr;
   std::string m_text;
   std::map<std::int64_t, std::string> m_sources;
@@ -115,6 +126,7 @@ void compare(const char* name, int iterations) {
     CHECK((train(model, iterations, passes, nullptr) == plain));
     CHECK((train(model, iterations, passes, &observer) == plain));
     CHECK((observer.seen == plainObserver.seen));
+    CHECK(observer.saidSame > 0);
   }
 }
 
@@ -137,6 +149,7 @@ TEST_CASE("A planted fault is seen and does its harm whichever passes are on") {
     INFO(fault);
     CHECK((train(model, kFaultyIterations, "all", nullptr, fault).carried == plain.carried));
     CHECK((train(model, kFaultyIterations, "all", &observer, fault).carried == plain.carried));
+    CHECK(observer.saidSame > 0);
     CHECK((observer.seen == plainObserver.seen));
     CHECK((train(model, kFaultyIterations, "recompute network", nullptr, fault).carried == plain.carried));
   }

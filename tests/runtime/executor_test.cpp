@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "tests/support/small_models.h"
@@ -19,6 +20,7 @@ class CountingObserver : public Observer {
     copies.push_back(value.clone());
     if (previous) previousOf.insert(id);
   }
+  void sameValue(Iteration, TensorId tensor, TensorId as) override { same[tensor] = as; }
   void kernelStarted(Iteration, KernelId) override { ++kernels; }
   void iterationFinished(Iteration, const Scalars&) override {}
 
@@ -26,6 +28,7 @@ class CountingObserver : public Observer {
   std::vector<TensorId> order;
   std::vector<Tensor> copies;
   std::set<TensorId> previousOf;
+  std::map<TensorId, TensorId> same;
 };
 
 struct Training {
@@ -93,6 +96,34 @@ TEST_CASE("A parameter's value in an iteration is what the update of the one bef
   CHECK(sameBits(seen(1, next), seen(2, weight)));
   CHECK_FALSE(sameBits(seen(0, weight), seen(1, weight)));
   CHECK(sameBits(seen(2, next), t.value("network/fc1/weight")));
+}
+
+TEST_CASE("A source has its update's bytes where the observer saw those and nothing was written since") {
+  Training t;
+  CountingObserver observer, other;
+  const auto sameIn = [&](std::int64_t iteration, CountingObserver* watching) {
+    if (watching) watching->same.clear();
+    REQUIRE(t.executor->run(Iteration(iteration), msdbg::test::smallFeeds(t.graph), watching).ok());
+    return watching ? watching->same : std::map<TensorId, TensorId>{};
+  };
+  std::map<TensorId, TensorId> updated;
+  for (const TensorInfo& info : t.graph.tensors())
+    if (info.updateOf.valid()) updated[info.updateOf] = info.id;
+  REQUIRE(updated.size() > 4);
+  CHECK(sameIn(0, &observer).empty());
+  CHECK(sameIn(1, &observer) == updated);
+  CHECK(sameIn(2, &other).empty());
+  CHECK(sameIn(3, &observer).empty());
+  CHECK(sameIn(4, &observer) == updated);
+  sameIn(5, nullptr);
+  CHECK(sameIn(6, &observer).empty());
+  const TensorId weight = *t.graph.findTensor("network/fc1/weight");
+  REQUIRE(t.executor->setValue(weight, t.executor->value(weight).clone()).ok());
+  CHECK(sameIn(7, &observer).empty());
+  REQUIRE(t.executor->evaluate(msdbg::test::smallFeeds(t.graph)).ok());
+  CHECK(sameIn(8, &observer).empty());
+  REQUIRE_FALSE(t.executor->run(Iteration(9), {}, &observer).ok());
+  CHECK(sameIn(9, &observer) == updated);  // it failed before it began
 }
 
 TEST_CASE("SGD with momentum follows its formula") {
