@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dump/codec/zero_runs.h"
+
 namespace msdbg::dump {
 namespace {
 
@@ -20,6 +22,7 @@ bool pays(std::size_t raw, std::size_t packed, double gain) {
 
 struct Compressor::Context {
   ZSTD_CCtx* zstd = ZSTD_createCCtx();
+  ZeroRuns zeroRuns;
   ~Context() { ZSTD_freeCCtx(zstd); }
 };
 
@@ -29,6 +32,7 @@ Compressor::Compressor(Compressor&&) noexcept = default;
 
 std::size_t Compressor::frame(std::span<const std::byte> chunk) {
   m_frame.resize(std::max(m_frame.size(), ZSTD_compressBound(chunk.size())));
+  if (const std::size_t used = m_context->zeroRuns.compress(chunk, m_frame)) return used;
   const std::size_t used =
       ZSTD_compressCCtx(m_context->zstd, m_frame.data(), m_frame.size(), chunk.data(), chunk.size(), kLevel);
   return ZSTD_isError(used) ? 0 : used;

@@ -38,7 +38,8 @@ class Compressor {
   /// forth.
   static constexpr double kStillWorthTrying = 1.6;
   static constexpr std::uint64_t kPause = 64u << 20;
-  /// zstd's negative levels pass over what does not repeat: noise at 8 GB/s where level 1 takes 0.9 GB/s.
+  /// Of what is not mostly zeros (zero_runs.h). zstd's negative levels pass over what does not repeat: noise
+  /// at 8 GB/s where level 1 takes 0.9 GB/s.
   static constexpr int kLevel = -3;
   /// The pipeline's byte shuffle is left out. It made dense tensors 1.2 times smaller, too little to be worth
   /// the time, and sparse ones (zeros behind Relu and MaxPool) larger, in twice the time.

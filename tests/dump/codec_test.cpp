@@ -1,5 +1,8 @@
 #include "dump/codec/codec.h"
 
+#include <zstd.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <random>
@@ -9,6 +12,7 @@
 #include "dump/codec/dataset_path.h"
 #include "dump/codec/file_hash.h"
 #include "dump/codec/sha256.h"
+#include "dump/codec/zero_runs.h"
 #include "tests/dump/recorded_run.h"
 
 using namespace msdbg;
@@ -47,6 +51,49 @@ TEST_CASE("Compressible chunks are stored smaller and decode to the same bytes")
   REQUIRE(dump::decodeChunk(stored, false, true, 4, back).ok());
   CHECK(back == chunk);
   CHECK_FALSE(compressor.compress(randomBytes(1u << 20), stored));
+}
+
+TEST_CASE("A frame of zero runs decodes to the same bytes, whatever lies where, and at any length") {
+  std::mt19937 random(11);
+  dump::ZeroRuns runs;
+  std::size_t framed = 0;
+  for (const std::size_t size : {1u, 4u, 63u, 64u, 65u, 128u, 1000u, 4096u, 65536u + 7, 1u << 20}) {
+    for (const unsigned longest : {1u, 2u, 3u, 17u, 40000u}) {
+      std::vector<std::byte> chunk = randomBytes(size), frame(2 * size + 1024), back(size);
+      for (std::size_t at = 0; at < size;) {
+        const std::size_t zeros = std::min(std::size_t{4} * (random() % (longest + 1)), size - at);
+        std::fill_n(chunk.begin() + static_cast<std::ptrdiff_t>(at), zeros, std::byte{0});
+        at += zeros + random() % 3 * 4 + (longest == 17 ? 1 : 0);  // not every run begins at a word
+      }
+      const std::size_t used = runs.compress(chunk, frame);
+      if (used == 0) continue;  // too few zeros in runs
+      ++framed;
+      CHECK(used < size * 3 / 4 + 64);
+      REQUIRE(dump::decodeChunk(std::span(frame).first(used), false, true, 4, back).ok());
+      CHECK(back == chunk);
+    }
+  }
+  CHECK(framed > 15);
+  std::vector<std::byte> frame(4096);
+  CHECK(runs.compress(randomBytes(1024), frame) == 0);
+  const std::vector<std::byte> zeros(1024);
+  CHECK(runs.compress(zeros, std::span(frame).first(1)) == 0);  // no room
+  CHECK(runs.compress(zeros, frame) > 0);                       // and it still works
+}
+
+TEST_CASE("What is half zeros gets smaller by runs of zeros than by zstd's own search") {
+  std::vector<std::byte> chunk = randomBytes(1u << 20), stored, back(chunk.size());
+  std::mt19937 random(3);
+  for (std::size_t at = 0; at < chunk.size(); at += 16)
+    if (random() % 4 != 0) std::fill_n(chunk.begin() + static_cast<std::ptrdiff_t>(at), 16, std::byte{0});
+  std::vector<std::byte> searched(ZSTD_compressBound(chunk.size()));
+  const std::size_t plain =
+      ZSTD_compress(searched.data(), searched.size(), chunk.data(), chunk.size(), dump::Compressor::kLevel);
+  dump::Compressor compressor;
+  REQUIRE(compressor.compress(chunk, stored));
+  CHECK(stored.size() < plain);
+  REQUIRE(dump::decodeChunk(stored, false, true, 4, back).ok());
+  CHECK(back == chunk);
 }
 
 TEST_CASE("Whether compressing pays is judged by a sample, which holds for a while") {
