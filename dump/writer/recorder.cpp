@@ -126,7 +126,7 @@ Recorder::Impl::Known Recorder::Impl::knownOf(const core::TensorInfo& tensor, co
   if (!same.valid()) return {};
   if (plan->graph.tensor(same).updateOf == tensor.id) return {updates.find(tensor.id), !isWritten};
   const std::shared_ptr<const IterationRecord> record = pending.current();
-  if (!record->seen[same.index()]) return {};
+  if (!record || !record->seen[same.index()]) return {};  // none: recording just failed
   return {&record->statistics[same.index()].values, !isWritten};
 }
 
