@@ -14,8 +14,8 @@ namespace msdbg::dump {
 enum class Stage {
   kSnapshot,    // copies of tensors (training thread)
   kStatistics,  // statistics and hashes of tensors, in one pass (training thread)
-  kHash,        // of what goes into the file
-  kCompress,    // trials included
+  kHash,        // of what goes into the file as it is
+  kCompress,    // trials, and hashes of what was compressed, included
   kBuild,       // the HDF5 file in memory
   kWrite,       // to the file, fsync and rename included
   kWait,        // of training, for the disk

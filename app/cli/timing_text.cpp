@@ -55,7 +55,9 @@ std::string timingText(const Timings& timings) {
   for (const auto& [other, otherTimes] : timings)
     if (other != rank) text += summary(other, otherTimes) + "\n";
   if (!times.writtenBy.empty()) text += "large values were written by " + times.writtenBy + "\n";
-  return text + "stages of the background thread overlap training; small chunks are hashed within build\n";
+  return text +
+         "stages of the background thread overlap training; compressed chunks are hashed within compress, "
+         "small ones within build\n";
 }
 
 std::string timingLine(const Timings& timings) {

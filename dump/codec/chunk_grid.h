@@ -13,8 +13,8 @@
 namespace msdbg::dump {
 
 inline constexpr std::uint64_t kLargestChunk = 16u << 20;
-/// Of tensors that are compressed: several threads can work on one tensor.
-inline constexpr std::uint64_t kCompressedChunk = 1u << 20;
+/// Of tensors that are compressed: several threads can work on one of a megabyte.
+inline constexpr std::uint64_t kCompressedChunk = 1u << 19;
 inline constexpr std::uint64_t kSharedChunk = 256u
                                               << 10;  // rows up to this size share chunks of about this size
 

@@ -14,11 +14,16 @@ constexpr std::size_t kSample = 64u << 10;
 
 core::Error damaged(const char* what) { return {core::ErrorCode::kDamaged, what}; }
 
-bool pays(std::size_t raw, std::size_t packed, double gain) {
+bool pays(std::uint64_t raw, std::uint64_t packed, double gain) {
   return packed > 0 && static_cast<double>(raw) >= gain * static_cast<double>(packed);
 }
 
 }  // namespace
+
+void CompressionTrial::gained(std::uint64_t raw, std::uint64_t stored) {
+  if (!dump::pays(raw, stored, Compressor::kStillWorthTrying))
+    *this = {.pays = false, .bytesLeft = Compressor::kPause};
+}
 
 struct Compressor::Context {
   ZSTD_CCtx* zstd = ZSTD_createCCtx();

@@ -20,10 +20,14 @@ inline constexpr std::uint32_t kRawMask = 3;  // HDF5 filter mask: both filters 
 void unshuffle(std::span<const std::byte> from, std::size_t elementBytes, std::span<std::byte> to);
 
 /// Whether compressing a tensor is worth the time is judged by a sample, and again after its next kPause
-/// bytes.
+/// bytes; what it then gains may say otherwise at once.
 struct CompressionTrial {
   bool pays = false;
   std::uint64_t bytesLeft = 0;  // for which the last judgement holds
+
+  /// `raw` bytes were compressed to `stored`. Momenta are zeros in the first iteration and noise in all
+  /// others.
+  void gained(std::uint64_t raw, std::uint64_t stored);
 };
 
 /// Compresses chunks. One thread at a time.

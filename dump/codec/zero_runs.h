@@ -16,8 +16,8 @@ class ZeroRuns {
   ~ZeroRuns();
   ZeroRuns(ZeroRuns&&) noexcept;
 
-  /// Bytes written to `frame`, which has room for ZSTD_compressBound(chunk.size()). 0: runs of zeros are less
-  /// than a third of the chunk, or zstd refused.
+  /// Bytes written to `frame`. 0: runs of zeros are less than a third of the chunk, `frame` has no room for
+  /// ZSTD_compressBound(chunk.size()), or zstd refused.
   std::size_t compress(std::span<const std::byte> chunk, std::span<std::byte> frame);
 
  private:

@@ -31,66 +31,88 @@ void RowEncoder::reserve(int threads) {
   while (m_compressors.size() < static_cast<std::size_t>(std::max(threads, 1))) m_compressors.emplace_back();
 }
 
-bool RowEncoder::pays(RowKey key, std::span<const std::byte> bytes) {
-  if (!m_compress) return false;
+RowEncoder::Judged& RowEncoder::judge(RowKey key, std::span<const std::byte> bytes) {
+  Judged& judged = m_judged[key];
+  if (!m_compress || (m_file && judged.file == *m_file)) return judged;
   reserve(1);
   const StageTimer timer(m_clock, Stage::kCompress, 0);
-  Judged& judged = m_judged[key];
-  if (m_file && judged.file == *m_file) return judged.trial.pays;
   judged.file = m_file.value_or(-1);
-  return m_compressors[0].judge(bytes, judged.trial);
+  judged.filtered = m_compressors[0].judge(bytes, judged.trial);
+  return judged;
 }
 
 void RowEncoder::fill(StoredChunk& chunk, std::span<const std::byte> data, std::size_t chunkBytes,
                       Compressor* compressor) const {
+  std::vector<std::byte> filledUp;
   if (data.size() < chunkBytes) {  // at the end of a dimension: filled up with zeros
-    chunk.own.assign(data.begin(), data.end());
-    chunk.own.resize(chunkBytes);
-    data = chunk.own;
+    filledUp.assign(data.begin(), data.end());
+    filledUp.resize(chunkBytes);
+    data = filledUp;
   }
-  std::vector<std::byte> packed;
-  const bool smaller = compressor && compressor->compress(data, packed);
-  if (smaller) chunk.own = std::move(packed);
+  const bool smaller = compressor && compressor->compress(data, chunk.own);
+  if (!smaller) chunk.own = std::move(filledUp);
   chunk.filterMask = smaller ? Compressor::kFilterMask : kRawMask;
   chunk.bytes = chunk.own.empty() ? data : std::span<const std::byte>(chunk.own);
   chunk.size = chunk.bytes.size();
 }
 
+void RowEncoder::takeBack(StoredChunk& chunk) {
+  if (chunk.filterMask != kRawMask) m_memory.push_back(std::move(chunk.own));
+  chunk.own = {};
+}
+
+void RowEncoder::reuseMemory(std::span<StoredChunk> chunks) {
+  for (StoredChunk& chunk : chunks) {
+    if (m_memory.empty()) return;
+    chunk.own = std::move(m_memory.back());
+    chunk.own.clear();
+    m_memory.pop_back();
+  }
+}
+
 void RowEncoder::encode(RowKey key, TensorRow& row, std::span<const std::byte> bytes, int threads) {
   const std::size_t element = core::dtypeSize(row.dtype);
-  const bool compress = pays(key, bytes);
-  row.largestChunk = compress ? kCompressedChunk : kLargestChunk;
+  Judged& judged = judge(key, bytes);
+  const bool compress = judged.trial.pays;
+  row.largestChunk = judged.filtered ? kCompressedChunk : kLargestChunk;
   std::vector<std::uint64_t> extents = {1};
   extents.insert(extents.end(), row.shape.begin(), row.shape.end());
   const ChunkGrid grid = ChunkGrid::plan(std::move(extents), element, row.largestChunk);
   const auto count = static_cast<std::int64_t>(grid.count());
   row.chunks.resize(grid.count());
   reserve(threads);
+  if (compress) reuseMemory(row.chunks);
   {
     const StageTimer timer(compress ? m_clock : nullptr, Stage::kCompress, bytes.size());
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1 && count > 1)
     for (std::int64_t i = 0; i < count; ++i) {
       const ChunkGrid::Piece piece = grid.piece(static_cast<std::uint64_t>(i));
       Compressor& own = m_compressors[static_cast<std::size_t>(omp_get_thread_num())];
-      fill(row.chunks[static_cast<std::size_t>(i)], bytes.subspan(piece.firstByte, piece.bytes),
-           grid.chunkBytes(), compress ? &own : nullptr);
+      StoredChunk& chunk = row.chunks[static_cast<std::size_t>(i)];
+      fill(chunk, bytes.subspan(piece.firstByte, piece.bytes), grid.chunkBytes(), compress ? &own : nullptr);
+      if (compress) chunk.blocks = blocksOf(chunk.bytes, 1);  // it is in this core's cache
     }
   }
+  std::uint64_t stored = 0;
   for (StoredChunk& chunk : row.chunks) {
+    stored += chunk.size;
     const bool whole = chunk.own.empty() && chunk.size == bytes.size() && !row.blocks.empty();
-    const StageTimer timer(whole ? nullptr : m_clock, Stage::kHash, chunk.size);
-    chunk.blocks = whole ? row.blocks : blocksOf(chunk.bytes, threads);
+    const StageTimer timer(compress || whole ? nullptr : m_clock, Stage::kHash, chunk.size);
+    if (chunk.blocks.empty()) chunk.blocks = whole ? row.blocks : blocksOf(chunk.bytes, threads);
     chunk.hash = core::hashOfBlocks(chunk.blocks);
   }
+  if (compress) judged.trial.gained(bytes.size(), stored);
 }
 
 StoredChunk RowEncoder::shared(RowKey key, std::span<const std::byte> bytes, std::size_t chunkBytes) {
   StoredChunk chunk;
-  const bool compress = pays(key, bytes);
+  CompressionTrial& trial = judge(key, bytes).trial;
+  const bool compress = trial.pays;
   {
     const StageTimer timer(compress ? m_clock : nullptr, Stage::kCompress, bytes.size());
     fill(chunk, bytes, chunkBytes, compress ? &m_compressors[0] : nullptr);
   }
+  if (compress) trial.gained(bytes.size(), chunk.size);
   if (chunk.own.empty()) chunk.own.assign(bytes.begin(), bytes.end());
   chunk.bytes = chunk.own;
   const StageTimer timer(m_clock, Stage::kHash, chunk.size);

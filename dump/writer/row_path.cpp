@@ -157,7 +157,7 @@ core::Status RowTaker::store(TensorRow& row) {
   m_clock.add(Stage::kWrite, StageClock::Clock::now() - start, row.newInFile);
   for (StoredChunk& chunk : row.chunks) {
     chunk.bytes = {};
-    chunk.own = {};
+    m_encoder.takeBack(chunk);
     chunk.blocks = {};
   }
   return core::Ok{};

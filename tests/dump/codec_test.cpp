@@ -13,6 +13,7 @@
 #include "dump/codec/file_hash.h"
 #include "dump/codec/sha256.h"
 #include "dump/codec/zero_runs.h"
+#include "dump/writer/row_encoder.h"
 #include "tests/dump/recorded_run.h"
 
 using namespace msdbg;
@@ -25,6 +26,19 @@ std::vector<std::byte> randomBytes(std::size_t count) {
   std::vector<std::byte> bytes(count);
   for (std::byte& b : bytes) b = static_cast<std::byte>(random());
   return bytes;
+}
+
+// Bytes of whole groups of 64 words that lie in runs of two zero words and more.
+std::size_t bytesInRuns(std::span<const std::byte> chunk) {
+  std::size_t run = 0, all = 0;
+  const std::size_t words = chunk.size() / 256 * 64;
+  for (std::size_t i = 0; i <= words; ++i) {
+    const bool zero = i < words && std::ranges::all_of(chunk.subspan(4 * i, 4),
+                                                       [](std::byte b) { return b == std::byte{0}; });
+    if (!zero && run >= 2) all += 4 * run;
+    run = zero ? run + 1 : 0;
+  }
+  return all;
 }
 
 }  // namespace
@@ -57,16 +71,17 @@ TEST_CASE("A frame of zero runs decodes to the same bytes, whatever lies where, 
   std::mt19937 random(11);
   dump::ZeroRuns runs;
   std::size_t framed = 0;
-  for (const std::size_t size : {1u, 4u, 63u, 64u, 65u, 128u, 1000u, 4096u, 65536u + 7, 1u << 20}) {
+  for (const std::size_t size : {1u, 63u, 64u, 255u, 256u, 257u, 512u, 1000u, 4096u, 65536u + 7, 1u << 20}) {
     for (const unsigned longest : {1u, 2u, 3u, 17u, 40000u}) {
-      std::vector<std::byte> chunk = randomBytes(size), frame(2 * size + 1024), back(size);
+      std::vector<std::byte> chunk = randomBytes(size), frame(ZSTD_compressBound(size)), back(size);
       for (std::size_t at = 0; at < size;) {
         const std::size_t zeros = std::min(std::size_t{4} * (random() % (longest + 1)), size - at);
         std::fill_n(chunk.begin() + static_cast<std::ptrdiff_t>(at), zeros, std::byte{0});
         at += zeros + random() % 3 * 4 + (longest == 17 ? 1 : 0);  // not every run begins at a word
       }
       const std::size_t used = runs.compress(chunk, frame);
-      if (used == 0) continue;  // too few zeros in runs
+      CHECK((used > 0) == (3 * bytesInRuns(chunk) >= size));
+      if (used == 0) continue;
       ++framed;
       CHECK(used < size * 3 / 4 + 64);
       REQUIRE(dump::decodeChunk(std::span(frame).first(used), false, true, 4, back).ok());
@@ -77,8 +92,8 @@ TEST_CASE("A frame of zero runs decodes to the same bytes, whatever lies where, 
   std::vector<std::byte> frame(4096);
   CHECK(runs.compress(randomBytes(1024), frame) == 0);
   const std::vector<std::byte> zeros(1024);
-  CHECK(runs.compress(zeros, std::span(frame).first(1)) == 0);  // no room
-  CHECK(runs.compress(zeros, frame) > 0);                       // and it still works
+  CHECK(runs.compress(zeros, std::span(frame).first(ZSTD_compressBound(1024) - 1)) == 0);  // no room
+  CHECK(runs.compress(zeros, frame) > 0);  // and it still works
 }
 
 TEST_CASE("What is half zeros gets smaller by runs of zeros than by zstd's own search") {
@@ -107,6 +122,39 @@ TEST_CASE("Whether compressing pays is judged by a sample, which holds for a whi
       CHECK(compressor.judge(first ? noise : zeros, trial) == first);
     CHECK(compressor.judge(first ? noise : zeros, trial) != first);
   }
+}
+
+TEST_CASE("What gains too little is not tried again soon, whatever the sample said") {
+  dump::CompressionTrial trial{.pays = true, .bytesLeft = 5};
+  trial.gained(1600, 1000);
+  CHECK(trial.pays);
+  trial.gained(1599, 1000);
+  CHECK_FALSE(trial.pays);
+  CHECK(trial.bytesLeft == dump::Compressor::kPause);
+}
+
+TEST_CASE(
+    "Momenta, zeros at first and noise for ever, are tried once, and their chunks change with the file") {
+  const std::vector<std::byte> zeros(1u << 20), noise = randomBytes(1u << 20);
+  dump::RowEncoder encoder(true, nullptr);
+  const auto encode = [&](std::span<const std::byte> bytes) {
+    dump::TensorRow row;
+    row.shape = {bytes.size() / 4};
+    encoder.encode({dump::Section::kTensor, 7}, row, bytes, 2);
+    std::size_t compressed = 0;
+    for (dump::StoredChunk& chunk : row.chunks) {
+      compressed += chunk.filterMask != dump::kRawMask;
+      CHECK(chunk.hash == core::hashBytes(chunk.bytes));
+      encoder.takeBack(chunk);
+    }
+    return std::pair(row.chunks.size(), compressed);
+  };
+  encoder.beginFile();
+  CHECK(encode(zeros) == std::pair<std::size_t, std::size_t>(2, 2));
+  CHECK(encode(noise) == std::pair<std::size_t, std::size_t>(2, 0));
+  CHECK(encode(zeros) == std::pair<std::size_t, std::size_t>(2, 0));  // given up for this file
+  encoder.beginFile();
+  CHECK(encode(zeros) == std::pair<std::size_t, std::size_t>(1, 0));  // and for the next 64 MiB
 }
 
 TEST_CASE("A tensor at the edge of what pays is not compressed one time and not the next") {
