@@ -7,15 +7,10 @@
 namespace msdbg::dump {
 namespace {
 
-std::vector<core::Hash128> blocksOf(std::span<const std::byte> bytes, int threads) {
-  std::vector<core::Hash128> blocks((bytes.size() + core::kBlockBytes - 1) / core::kBlockBytes);
-  const auto count = static_cast<std::int64_t>(blocks.size());
-#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && count > 4)
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::size_t first = static_cast<std::size_t>(i) * core::kBlockBytes;
-    blocks[static_cast<std::size_t>(i)] =
-        core::hashBlock(bytes.subspan(first, std::min(core::kBlockBytes, bytes.size() - first)));
-  }
+std::vector<core::Hash128> blocksOf(std::span<const std::byte> bytes) {
+  std::vector<core::Hash128> blocks;
+  for (std::size_t at = 0; at < bytes.size(); at += core::kBlockBytes)
+    blocks.push_back(core::hashBlock(bytes.subspan(at, std::min(core::kBlockBytes, bytes.size() - at))));
   return blocks;
 }
 
@@ -82,25 +77,19 @@ void RowEncoder::encode(RowKey key, TensorRow& row, std::span<const std::byte> b
   row.chunks.resize(grid.count());
   reserve(threads);
   if (compress) reuseMemory(row.chunks);
-  {
-    const StageTimer timer(compress ? m_clock : nullptr, Stage::kCompress, bytes.size());
+  const bool known = !compress && count == 1 && grid.chunkBytes() == bytes.size() && !row.blocks.empty();
+  const StageTimer timer(known ? nullptr : m_clock, compress ? Stage::kCompress : Stage::kHash, bytes.size());
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1 && count > 1)
-    for (std::int64_t i = 0; i < count; ++i) {
-      const ChunkGrid::Piece piece = grid.piece(static_cast<std::uint64_t>(i));
-      Compressor& own = m_compressors[static_cast<std::size_t>(omp_get_thread_num())];
-      StoredChunk& chunk = row.chunks[static_cast<std::size_t>(i)];
-      fill(chunk, bytes.subspan(piece.firstByte, piece.bytes), grid.chunkBytes(), compress ? &own : nullptr);
-      if (compress) chunk.blocks = blocksOf(chunk.bytes, 1);  // it is in this core's cache
-    }
-  }
-  std::uint64_t stored = 0;
-  for (StoredChunk& chunk : row.chunks) {
-    stored += chunk.size;
-    const bool whole = chunk.own.empty() && chunk.size == bytes.size() && !row.blocks.empty();
-    const StageTimer timer(compress || whole ? nullptr : m_clock, Stage::kHash, chunk.size);
-    if (chunk.blocks.empty()) chunk.blocks = whole ? row.blocks : blocksOf(chunk.bytes, threads);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const ChunkGrid::Piece piece = grid.piece(static_cast<std::uint64_t>(i));
+    Compressor& own = m_compressors[static_cast<std::size_t>(omp_get_thread_num())];
+    StoredChunk& chunk = row.chunks[static_cast<std::size_t>(i)];
+    fill(chunk, bytes.subspan(piece.firstByte, piece.bytes), grid.chunkBytes(), compress ? &own : nullptr);
+    chunk.blocks = known ? row.blocks : blocksOf(chunk.bytes);  // of bytes in this core's cache
     chunk.hash = core::hashOfBlocks(chunk.blocks);
   }
+  std::uint64_t stored = 0;
+  for (const StoredChunk& chunk : row.chunks) stored += chunk.size;
   if (compress) judged.trial.gained(bytes.size(), stored);
 }
 
