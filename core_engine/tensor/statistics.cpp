@@ -43,6 +43,23 @@ Block blockAt(const Tensor& tensor, std::int64_t i) {
           count};
 }
 
+/// Runs f(index, Block) for every block, in parallel, and something else on the caller's thread first. The
+/// others begin with what they have likely computed themselves.
+template <typename F>
+void overBlocksAlongside(const Tensor& tensor, int threads, const std::function<void()>& alongside, F&& f) {
+  const auto blocks = static_cast<std::int64_t>(blockCount(tensor)), first = blocks / std::max(threads, 1);
+#pragma omp parallel num_threads(std::max(threads, 1)) if (threads > 1 && blocks >= kParallelBlocks)
+  {
+#pragma omp master
+    alongside();
+#pragma omp for schedule(dynamic)
+    for (std::int64_t k = 0; k < blocks; ++k) {
+      const std::int64_t i = (k + first) % blocks;
+      f(static_cast<std::size_t>(i), blockAt(tensor, i));
+    }
+  }
+}
+
 /// Runs f(index, Block) for every block, in parallel.
 template <typename F>
 void overBlocks(const Tensor& tensor, int threads, F&& f) {
@@ -245,14 +262,18 @@ TensorObservation observeTensor(const Tensor& tensor, const ObservationWish& wis
   if (wish.range) units.emplace(tensor, threads);
   assert(!wish.previous ||
          (tensor.dtype() == wish.previous->dtype() && tensor.elements() == wish.previous->elements()));
-  overBlocks(tensor, threads, [&](std::size_t i, const Block& block) {
+  const auto observe = [&](std::size_t i, const Block& block) {
     result.blocks[i] = hashBlock({block.data, block.bytes});
     const void* behind = i + 1 < blocks ? block.data + kBlockBytes : nullptr;
     const void* next = wish.previous ? elementAt(*wish.previous, block.first) : behind;
     moments[i] = blockMoments(tensor.dtype(), block.data, block.count, next);
     if (wish.previous) change[i] = changeOf(tensor, elementAt(*wish.previous, block.first), block);
     if (wish.range) inRange[i] = units->add(block, wish.range->first, wish.range->second);
-  });
+  };
+  if (wish.alongside)
+    overBlocksAlongside(tensor, threads, wish.alongside, observe);
+  else
+    overBlocks(tensor, threads, observe);
   result.values = valuesFrom(moments, tensor.elements());
   result.values.hash = hashOfBlocks(result.blocks);
   if (wish.previous) result.change = changeFrom(change, tensor.elements());

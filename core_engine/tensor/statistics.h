@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -79,6 +80,9 @@ struct ObservationWish {
   /// What the values are likely to be (a parameter is what the update before it made). Where the hash is the
   /// same, so is everything else, and only the hash is computed.
   const TensorStatistics* expected = nullptr;
+  /// Called once, by the caller's thread, while the rest of the team observes; then it helps them. Not where
+  /// the values are those expected.
+  std::function<void()> alongside = {};
 };
 TensorObservation observeTensor(const Tensor& tensor, const ObservationWish& wish, int threads = 1);
 

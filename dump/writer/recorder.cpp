@@ -131,14 +131,15 @@ Recorder::Impl::Known Recorder::Impl::knownOf(const core::TensorInfo& tensor, co
 }
 
 core::TensorObservation Recorder::Impl::observe(core::TensorId tensor, const core::Tensor& value,
-                                                const core::Tensor* previous, const Known& known) {
+                                                const core::Tensor* previous, const Known& known,
+                                                std::function<void()> alongside) {
   core::TensorObservation seen;
   if (updateSeen && updateSeen->first == tensor) {
     seen = std::move(std::exchange(updateSeen, std::nullopt)->second);
     updates.add(plan->graph.tensor(tensor).updateOf, seen.values);
     return seen;
   }
-  core::ObservationWish wish{.previous = previous, .range = {}};
+  core::ObservationWish wish{.previous = previous, .range = {}, .alongside = std::move(alongside)};
   if (known.values && known.values->count >= 0) wish.expected = known.values;
   if (const auto& range = plan->activation[tensor.index()]) wish.range = {range->start, range->end};
   if (wish.expected && known.certain && !previous && !wish.range) {
@@ -159,14 +160,44 @@ core::Hash128 Recorder::Impl::hash(core::TensorId tensor, const core::Tensor& va
   return hash;
 }
 
+RowKey Recorder::Impl::judgedAs(RowKey key) const {
+  const core::TensorId parameter = plan->graph.tensor(core::TensorId(key.tensor)).updateOf;
+  return parameter.valid() ? RowKey{key.section, parameter.value} : key;
+}
+
+// What is known is likely to lie in the file already.
+bool Recorder::Impl::mayWriteAhead(core::TensorId tensor, const core::Tensor& value, const Known& known) {
+  if (keepsNone(value) || known.values || (updateSeen && updateSeen->first == tensor)) return false;
+  return rows.mayWriteAhead(judgedAs({Section::kTensor, tensor.value}), value);
+}
+
+// One thread of the team writes while the others observe: writing is one thread's work.
+core::TensorObservation Recorder::Impl::observeAndKeep(core::TensorId tensor, const core::Tensor& value,
+                                                       const core::Tensor* previous, const Known& known) {
+  if (!mayWriteAhead(tensor, value, known)) {
+    core::TensorObservation seen = observe(tensor, value, previous, known);
+    keep({Section::kTensor, tensor.value}, value, std::exchange(seen.blocks, {}));
+    return seen;
+  }
+  waitForRoom();  // not with the file's lock in hand
+  std::optional<RowFile::Ahead> ahead;
+  StageClock::Clock::duration wrote{};
+  core::TensorObservation seen = observe(tensor, value, previous, known, [&] {
+    const auto start = StageClock::Clock::now();
+    if (auto written = rows.writeAhead(value)) ahead.emplace(*std::move(written));
+    wrote = StageClock::Clock::now() - start;
+  });
+  clock.add(Stage::kStatistics, -wrote, 0);  // what they took beyond it
+  keep({Section::kTensor, tensor.value}, value, std::exchange(seen.blocks, {}), {}, std::move(ahead));
+  return seen;
+}
+
 // `divisor`: the value is the source of an input.
 void Recorder::Impl::keep(RowKey key, const core::Tensor& value, std::vector<core::Hash128> blocks,
-                          std::optional<float> divisor) {
-  if (value.bytes() == 0 || onlyStatistics || diskShort) return;
-  waitForRoom();
-  const core::TensorId parameter = plan->graph.tensor(core::TensorId(key.tensor)).updateOf;
-  const RowKey judgedAs = parameter.valid() ? RowKey{key.section, parameter.value} : key;
-  core::Result<TensorRow> row = rows.take(judgedAs, value, std::move(blocks));
+                          std::optional<float> divisor, std::optional<RowFile::Ahead> ahead) {
+  if (keepsNone(value)) return;
+  if (!ahead) waitForRoom();
+  core::Result<TensorRow> row = rows.take(judgedAs(key), value, std::move(blocks), std::move(ahead));
   if (!row.ok()) return failedToKeep(row.error(), value.bytes());
   if (SegmentWriter::ownChunks(value.bytes())) wroteLarge = true;
   row->divisor = divisor;
@@ -255,9 +286,10 @@ void Recorder::tensorReady(core::Iteration iteration, core::TensorId tensor, con
   const bool isWritten = policy == Policy::kFull || (impl.checkpoint && inCheckpoint(info));
   const Impl::Known known = impl.knownOf(info, told == tensor ? same : core::TensorId(), isWritten);
   if (!observed) return impl.pending.addStatistics(tensor.value, hashOnly(impl.hash(tensor, value, known)));
-  core::TensorObservation seen = impl.observe(tensor, value, previous, known);
+  const core::TensorObservation seen = policy == Policy::kFull
+                                           ? impl.observeAndKeep(tensor, value, previous, known)
+                                           : impl.observe(tensor, value, previous, known);
   impl.pending.addStatistics(tensor.value, {seen.values, seen.change, seen.activation});
-  if (policy == Policy::kFull) impl.keep({Section::kTensor, tensor.value}, value, std::move(seen.blocks));
 }
 
 void Recorder::sameValue(core::Iteration, core::TensorId tensor, core::TensorId as) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -111,11 +112,19 @@ struct Recorder::Impl {
   void noRoomFor(core::Iteration iteration);
   void failedToKeep(const core::Error& error, std::uint64_t bytes);
   core::TensorObservation observe(core::TensorId tensor, const core::Tensor& value,
-                                  const core::Tensor* previous, const Known& known);
+                                  const core::Tensor* previous, const Known& known,
+                                  std::function<void()> alongside = {});
+  core::TensorObservation observeAndKeep(core::TensorId tensor, const core::Tensor& value,
+                                         const core::Tensor* previous, const Known& known);
+  bool mayWriteAhead(core::TensorId tensor, const core::Tensor& value, const Known& known);
+  bool keepsNone(const core::Tensor& value) const {
+    return value.bytes() == 0 || onlyStatistics || diskShort;
+  }
+  RowKey judgedAs(RowKey key) const;
   core::Hash128 hash(core::TensorId tensor, const core::Tensor& value, const Known& known);
   Known knownOf(const core::TensorInfo& tensor, core::TensorId same, bool isWritten) const;
   void keep(RowKey key, const core::Tensor& value, std::vector<core::Hash128> blocks = {},
-            std::optional<float> divisor = {});
+            std::optional<float> divisor = {}, std::optional<RowFile::Ahead> ahead = {});
   void keepForReplay(const core::TensorInfo& tensor, const core::Tensor& value);
 };
 

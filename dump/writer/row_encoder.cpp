@@ -51,6 +51,10 @@ void RowEncoder::fill(StoredChunk& chunk, std::span<const std::byte> data, std::
   chunk.size = chunk.bytes.size();
 }
 
+bool RowEncoder::keepsWhole(RowKey key, std::span<const std::byte> bytes) {
+  return bytes.size() <= kLargestChunk && !judge(key, bytes).filtered;
+}
+
 void RowEncoder::takeBack(StoredChunk& chunk) {
   if (chunk.filterMask != kRawMask) m_memory.push_back(std::move(chunk.own));
   chunk.own = {};

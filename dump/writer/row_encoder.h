@@ -23,6 +23,8 @@ class RowEncoder {
   void beginFile() { m_file = m_file.value_or(-1) + 1; }
   /// Fills row.chunks; they refer to `bytes` where they need no memory of their own.
   void encode(RowKey key, TensorRow& row, std::span<const std::byte> bytes, int threads);
+  /// Whether the next row of the key is one chunk, stored as it is.
+  bool keepsWhole(RowKey key, std::span<const std::byte> bytes);
   /// The chunk was written: its memory, whose pages are there, is for the next ones.
   void takeBack(StoredChunk& chunk);
   /// One chunk that rows share. Its bytes are copied.

@@ -41,16 +41,53 @@ RowFile::~RowFile() {
 core::Result<std::optional<std::uint64_t>> RowFile::append(const Chunk& chunk) {
   const std::lock_guard lock(m_mutex);
   if (m_taken) return std::optional<std::uint64_t>();
-  const std::pair key(chunk.hash.low, chunk.hash.high);
-  if (const auto same = m_places.find(key);
-      same != m_places.end() && same->second.second == chunk.bytes.size())
-    return std::optional(same->second.first);
+  if (const auto same = placeOf(chunk)) return same;
   const std::uint64_t at = chunkPlace(m_end, chunk.bytes.size());
   MSDBG_TRY(write(at, chunk.bytes));
-  m_end = at + chunk.bytes.size();
-  m_places[key] = {at, chunk.bytes.size()};
-  noteBlocks(at, chunk);
+  noteAppended(at, chunk);
   return std::optional(at);
+}
+
+std::optional<std::uint64_t> RowFile::placeOf(const Chunk& chunk) const {
+  const auto same = m_places.find({chunk.hash.low, chunk.hash.high});
+  if (same == m_places.end() || same->second.second != chunk.bytes.size()) return std::nullopt;
+  return same->second.first;
+}
+
+void RowFile::noteAppended(std::uint64_t at, const Chunk& chunk) {
+  m_end = at + chunk.bytes.size();
+  m_places[{chunk.hash.low, chunk.hash.high}] = {at, chunk.bytes.size()};
+  noteBlocks(at, chunk);
+}
+
+std::optional<RowFile::Ahead> RowFile::writeAhead(const std::shared_ptr<RowFile>& file,
+                                                  std::span<const std::byte> bytes) {
+  std::unique_lock lock(file->m_mutex);
+  if (file->m_taken || file->m_stream) return std::nullopt;
+  const std::uint64_t at = chunkPlace(file->m_end, bytes.size());
+  Ahead ahead(file, std::move(lock), at);
+  if (!file->put(at, bytes).ok()) return std::nullopt;  // what was written of it is dropped
+  return ahead;
+}
+
+RowFile::Ahead::Kept RowFile::Ahead::keep(const Chunk& chunk) {
+  if (const auto same = m_file->placeOf(chunk)) return {*same, 0};
+  const std::shared_ptr<RowFile> file = std::exchange(m_file, nullptr);
+  const std::uint64_t end = m_at + chunk.bytes.size(), grown = end - file->m_end;
+  if (m_at < file->m_oldBytes) file->noteWritten(m_at, end);
+  file->noteAppended(m_at, chunk);
+  m_lock.unlock();
+  return {m_at, grown};
+}
+
+RowFile::Ahead::~Ahead() {
+  if (m_file && m_lock) m_file->drop(m_at);
+}
+
+// What another segment left is cleared when the file is completed.
+void RowFile::drop(std::uint64_t from) {
+  if (::ftruncate(m_descriptor.get(), static_cast<off_t>(std::max(from, m_oldBytes))) != 0)
+    m_settled = ioError("cannot write", m_path);
 }
 
 void RowFile::noteBlocks(std::uint64_t at, const Chunk& chunk) {

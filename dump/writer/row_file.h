@@ -45,6 +45,31 @@ class RowFile {
   /// Where the chunk lies. nullopt: the file is taken, begin another. kIo: path and reason.
   core::Result<std::optional<std::uint64_t>> append(const Chunk& chunk);
   bool isTaken() const;
+
+  /// Bytes at the end of a file, whose hash is not known yet. Nobody else appends or takes the file
+  /// meanwhile; they are dropped, and their room given back, unless they are kept. The thread that made it.
+  class Ahead {
+   public:
+    struct Kept {
+      std::uint64_t offset, grown;  // where such bytes lie; by how much the file became longer
+    };
+    Kept keep(const Chunk& chunk);
+    Ahead(Ahead&&) noexcept = default;
+    Ahead& operator=(Ahead&&) = delete;
+    ~Ahead();
+
+   private:
+    friend class RowFile;
+    Ahead(std::shared_ptr<RowFile> file, std::unique_lock<std::mutex> lock, std::uint64_t at)
+        : m_file(std::move(file)), m_lock(std::move(lock)), m_at(at) {}
+    std::shared_ptr<RowFile> m_file;  // nullptr: kept
+    std::unique_lock<std::mutex> m_lock;
+    std::uint64_t m_at;
+  };
+  /// nullopt: the file is taken, or written past the page cache, or the bytes could not be written; append()
+  /// says which.
+  static std::optional<Ahead> writeAhead(const std::shared_ptr<RowFile>& file,
+                                         std::span<const std::byte> bytes);
   /// True once: nothing is appended any more, and the caller completes the file.
   bool take();
 
@@ -62,6 +87,9 @@ class RowFile {
   RowFile(SpareFile::Taken file, std::filesystem::path path)
       : m_descriptor(std::move(file.descriptor)), m_oldBytes(file.bytes), m_path(std::move(path)) {}
   void noteBlocks(std::uint64_t at, const Chunk& chunk);
+  std::optional<std::uint64_t> placeOf(const Chunk& chunk) const;
+  void noteAppended(std::uint64_t at, const Chunk& chunk);
+  void drop(std::uint64_t from);
   void noteWritten(std::uint64_t begin, std::uint64_t end);
   core::Status stream(std::uint64_t offset, std::span<const std::byte> bytes);
   core::Status settle();

@@ -117,8 +117,20 @@ void RowTaker::noteStored(const TensorRow& row) {
   m_stored[keyOf(row)] = {row.dtype, row.shape, row.largestChunk, row.chunks};
 }
 
+bool RowTaker::mayWriteAhead(RowKey judgedAs, const core::Tensor& value) {
+  return m_way.threads > 1 && writing().inTeam && !writing().direct &&
+         SegmentWriter::ownChunks(value.bytes()) && m_encoder.keepsWhole(judgedAs, value.byteSpan());
+}
+
+std::optional<RowFile::Ahead> RowTaker::writeAhead(const core::Tensor& value) {
+  const StageTimer timer(&m_clock, Stage::kWrite, 0);
+  if (!m_file && !beginFile().ok()) return std::nullopt;
+  return RowFile::writeAhead(m_file, value.byteSpan());
+}
+
 core::Result<TensorRow> RowTaker::take(RowKey judgedAs, const core::Tensor& value,
-                                       std::vector<core::Hash128> blocks) {
+                                       std::vector<core::Hash128> blocks,
+                                       std::optional<RowFile::Ahead> ahead) {
   TensorRow row;
   row.dtype = value.dtype();
   row.shape.assign(value.shape().dims().begin(), value.shape().dims().end());
@@ -130,11 +142,23 @@ core::Result<TensorRow> RowTaker::take(RowKey judgedAs, const core::Tensor& valu
     copy(value, row);
     return row;
   }
-  if (isStored(row)) return row;
+  if (ahead && m_stored.contains(keyOf(row))) ahead.reset();
+  if (!ahead && isStored(row)) return row;
   m_encoder.encode(judgedAs, row, value.byteSpan(), m_way.threads);
-  MSDBG_TRY(store(row));
+  if (ahead)
+    keep(*std::move(ahead), row);
+  else
+    MSDBG_TRY(store(row));
   noteStored(row);
   return row;
+}
+
+core::Status RowTaker::beginFile() {
+  m_stored.clear();
+  m_hadFile = true;
+  MSDBG_ASSIGN(m_file, RowFile::create(m_way.folder, "rows_" + std::to_string(m_files++), m_way.spare.get()));
+  if (writing().direct) m_file->writeDirect(m_direct);
+  return core::Ok{};
 }
 
 // All chunks of a row lie in one file: where that is taken half-way, they go to the next one.
@@ -142,25 +166,32 @@ core::Status RowTaker::store(TensorRow& row) {
   const auto start = StageClock::Clock::now();
   std::uint64_t before = 0;
   do {
-    if (!m_file) {
-      m_stored.clear();
-      m_hadFile = true;
-      MSDBG_ASSIGN(m_file,
-                   RowFile::create(m_way.folder, "rows_" + std::to_string(m_files++), m_way.spare.get()));
-      if (writing().direct) m_file->writeDirect(m_direct);
-    }
+    if (!m_file) MSDBG_TRY(beginFile());
     before = m_file->end();
     MSDBG_TRY(append(row));
   } while (!row.file);
   row.newInFile = m_file->end() - before;
+  written(row, StageClock::Clock::now() - start);
+  return core::Ok{};
+}
+
+void RowTaker::keep(RowFile::Ahead ahead, TensorRow& row) {
+  StoredChunk& chunk = row.chunks[0];
+  const RowFile::Ahead::Kept kept = ahead.keep({chunk.bytes, chunk.hash, chunk.blocks});
+  chunk.offset = kept.offset;
+  row.newInFile = kept.grown;
+  row.file = m_file;
+  written(row, {});
+}
+
+void RowTaker::written(TensorRow& row, StageClock::Clock::duration took) {
   m_bytes += row.newInFile;
-  m_clock.add(Stage::kWrite, StageClock::Clock::now() - start, row.newInFile);
+  m_clock.add(Stage::kWrite, took, row.newInFile);
   for (StoredChunk& chunk : row.chunks) {
     chunk.bytes = {};
     m_encoder.takeBack(chunk);
     chunk.blocks = {};
   }
-  return core::Ok{};
 }
 
 core::Status RowTaker::append(TensorRow& row) {

@@ -50,7 +50,13 @@ class RowTaker {
   /// `blocks`: the hashes of the value's 64 KiB blocks. `judgedAs`: whose trial says whether compressing
   /// pays; a parameter and what an update makes of it are one, so that equal values are stored alike, and
   /// once. kIo.
-  core::Result<TensorRow> take(RowKey judgedAs, const core::Tensor& value, std::vector<core::Hash128> blocks);
+  /// `ahead`: the value, written already.
+  core::Result<TensorRow> take(RowKey judgedAs, const core::Tensor& value, std::vector<core::Hash128> blocks,
+                               std::optional<RowFile::Ahead> ahead = std::nullopt);
+  /// Whether one thread can write the value while others take its hash: then writeAhead(), and take() soon.
+  bool mayWriteAhead(RowKey judgedAs, const core::Tensor& value);
+  /// nullopt: it cannot be done; take() does it, or says why.
+  std::optional<RowFile::Ahead> writeAhead(const core::Tensor& value);
 
  private:
   /// What lies in m_file already, by the hash of the value.
@@ -64,7 +70,10 @@ class RowTaker {
   void noteStored(const TensorRow& row);
   void copy(const core::Tensor& value, TensorRow& row);
   void leaveFile();
+  core::Status beginFile();
   core::Status store(TensorRow& row);
+  void keep(RowFile::Ahead ahead, TensorRow& row);
+  void written(TensorRow& row, StageClock::Clock::duration took);
   core::Status append(TensorRow& row);  // row.file stays null when the file was taken
 
   Way m_way;

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cstring>
 #include <fstream>
 
 #include "dump/journal.h"
@@ -312,6 +313,55 @@ TEST_CASE("A file of rows writes equal chunks once and takes none after it was t
   CHECK_FALSE(file->read(65536 + kElements * 4, back).ok());
   file.reset();
   CHECK(fs::is_empty(folder.path()));
+}
+
+TEST_CASE("Bytes written before their hash is known are kept, or leave nothing behind") {
+  const test::TempDir folder;
+  auto file = dump::RowFile::create(folder.path(), "rows").orThrow();
+  const core::Tensor value = noise(1), other = noise(2);
+  const std::vector<core::Hash128> blocks = core::observeTensor(value, {}).blocks;
+  const dump::RowFile::Chunk chunk{value.byteSpan(), core::hashTensor(value), blocks};
+  const std::uint64_t end = 65536 + kElements * 4;
+  for (const std::uint64_t grown : {end, std::uint64_t{0}}) {  // the second time it lies there already
+    auto ahead = dump::RowFile::writeAhead(file, value.byteSpan());
+    REQUIRE(ahead);
+    const auto kept = ahead->keep(chunk);
+    CHECK(kept.offset == 65536);
+    CHECK(kept.grown == grown);
+  }
+  CHECK(dump::RowFile::writeAhead(file, other.byteSpan()));  // and not kept
+  CHECK(file->end() == end);
+  CHECK(file->knownBlocks().size() == kElements * 4 / 65536 + 1);
+  CHECK(file->take());
+  CHECK_FALSE(dump::RowFile::writeAhead(file, other.byteSpan()));
+  REQUIRE(file->extend(end + 3 * 65536).ok());
+  REQUIRE(file->commit(folder / "rows.h5").ok());
+  const std::string text = test::readText(folder / "rows.h5");
+  REQUIRE(text.size() == end + 3 * 65536);
+  CHECK(std::memcmp(&text[65536], value.byteSpan().data(), value.bytes()) == 0);
+  CHECK(text.find_first_not_of('\0', end) == std::string::npos);
+}
+
+TEST_CASE("A value that was written before its hash was known, and lies there already, is stored once") {
+  const test::TempDir folder;
+  const core::Graph graph = graphOf({"network/a", "network/b"});
+  const core::Tensor value = noise(1), other = noise(2);
+  auto recorder = startRecorder(folder / "run", graph, kTeam);
+  for (std::int64_t i = 0; i < 3; ++i) {
+    recorder->iterationStarted(core::Iteration(i));
+    recorder->tensorReady(core::Iteration(i), core::TensorId(0), value, nullptr);
+    recorder->tensorReady(core::Iteration(i), core::TensorId(1), i == 1 ? other : value, nullptr);
+    recorder->iterationFinished(core::Iteration(i), {});
+  }
+  REQUIRE(recorder->finish({.state = "finished"}).ok());
+  auto reader = openRun(folder / "run");
+  const auto segments = static_cast<std::uint64_t>(reader->storage().segments);
+  CHECK(reader->storage().storedBytes <= (1 + segments) * value.bytes());
+  for (std::int64_t i = 0; i < 3; ++i) {
+    checkValue(*reader, i, core::TensorId(0), value);
+    checkValue(*reader, i, core::TensorId(1), i == 1 ? other : value);
+  }
+  CHECK(reader->verify({}, {}).empty());
 }
 
 TEST_CASE("The journal says where the time went, and readers that do not know the line skip it") {

@@ -65,6 +65,24 @@ TEST_CASE("A dropped file becomes the next one, and nothing of it is left in tha
     expected.replace(9 * kBlock + 1, 3 * kBlock, 3 * kBlock, '\x22');
     CHECK((test::readText(folder / "new") == expected));
   }
+  SECTION("with bytes that were written and not kept, once within what was there and once beyond") {
+    const auto file = dump::RowFile::create(folder.path(), "new", &spare).orThrow();
+    for (const std::size_t blocks : {3, 20})
+      CHECK(dump::RowFile::writeAhead(file, filled(blocks * kBlock, 0x33)));
+    const std::vector<std::byte> bytes = filled(2 * kBlock, 0x44);
+    const std::vector<core::Hash128> blocks(2, core::hashBlock(std::span(bytes).first(kBlock)));
+    {
+      auto ahead = dump::RowFile::writeAhead(file, bytes);
+      REQUIRE(ahead);
+      CHECK(ahead->keep({bytes, core::hashBytes(bytes), blocks}).offset == kBlock);
+    }
+    REQUIRE(file->take());
+    REQUIRE(file->extend(25 * kBlock).ok());
+    REQUIRE(file->commit(folder / "new").ok());
+    std::string expected(25 * kBlock, '\0');
+    expected.replace(kBlock, 2 * kBlock, 2 * kBlock, '\x44');
+    CHECK((test::readText(folder / "new") == expected));
+  }
   SECTION("nothing written at all") {
     commit(folder.path(), "new", 0, 0, 4 * kBlock, 0, &spare);
     CHECK((test::readText(folder / "new") == std::string(4 * kBlock, '\0')));

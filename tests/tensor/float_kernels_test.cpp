@@ -3,6 +3,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "core_engine/tensor/float_blocks_internal.h"
@@ -116,6 +117,16 @@ TEST_CASE("One pass gives what the single functions give, for any threads") {
       CHECK(hashOfBlocks(seen.blocks) == values.hash);
       CHECK(sameBits(*seen.change, change));
       CHECK(sameBits(*seen.activation, activation));
+      int calls = 0;
+      const std::thread::id caller = std::this_thread::get_id();
+      ObservationWish alongside = all;
+      alongside.alongside = [&] { calls += std::this_thread::get_id() == caller; };
+      const TensorObservation same = observeTensor(tensor, alongside, threads);
+      CHECK(calls == 1);
+      CHECK(sameBits(same.values.std, values.std));
+      CHECK(same.values.hash == values.hash);
+      CHECK(sameBits(*same.change, change));
+      CHECK(sameBits(*same.activation, activation));
     }
     CHECK_FALSE(observeTensor(tensor, {}).change.has_value());
   }
