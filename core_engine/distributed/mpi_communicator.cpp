@@ -12,7 +12,7 @@
 
 #include "core_engine/distributed/mpi_arrivals_internal.h"
 #include "core_engine/distributed/mpi_communicator_internal.h"
-#include "core_engine/distributed/mpi_plugins_internal.h"
+#include "core_engine/distributed/mpi_threads_internal.h"
 #include "core_engine/distributed/rank_sum_internal.h"
 
 namespace msdbg::core {
@@ -59,7 +59,7 @@ class MpiCommunicator : public Communicator {
     m_arrivals.release();
     MPI_Comm_free(&m_comm);
     if (!m_ownsMpi) return;
-    keepLibrariesLoaded();
+    waitUntilOtherThreadsSleep(std::chrono::seconds(1));
     MPI_Finalize();
   }
 
