@@ -22,8 +22,8 @@ class Run : public watch::Source {
 };
 
 /// A name given on the command line -> tensors / nodes: full name, alias, unique suffix (at a '/' border), or
-/// glob; a bare node name means slot 0. kNotFound: nearest names; kUsage: ambiguous suffix (candidates
-/// listed).
+/// glob; a bare node name means slot 0, a glob every slot. kNotFound: nearest names; kUsage: ambiguous suffix
+/// (candidates listed).
 core::Result<std::vector<core::TensorId>> resolveTensors(const core::Graph& graph, const std::string& name);
 core::Result<core::TensorId> resolveTensor(const core::Graph& graph, const std::string& name);  // exactly one
 core::Result<std::vector<core::NodeId>> resolveNodes(const core::Graph& graph, const std::string& name);

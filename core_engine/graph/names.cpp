@@ -12,13 +12,6 @@ bool aliasEndsWith(std::string_view alias, std::string_view end) {
          endsAtBorder(alias.substr(open + 1), end.substr(open + 1));
 }
 
-}  // namespace
-
-bool endsAtBorder(std::string_view name, std::string_view end) {
-  if (end.empty() || !name.ends_with(end)) return false;
-  return name.size() == end.size() || name[name.size() - end.size() - 1] == '/';
-}
-
 std::vector<TensorId> tensorsEndingWith(const Graph& graph, std::string_view end) {
   std::vector<TensorId> found;
   for (const TensorInfo& info : graph.tensors()) {
@@ -27,6 +20,26 @@ std::vector<TensorId> tensorsEndingWith(const Graph& graph, std::string_view end
     if (alias || bare || aliasEndsWith(info.fullName(), end)) found.push_back(info.id);
   }
   return found;
+}
+
+}  // namespace
+
+bool endsAtBorder(std::string_view name, std::string_view end) {
+  if (end.empty() || !name.ends_with(end)) return false;
+  return name.size() == end.size() || name[name.size() - end.size() - 1] == '/';
+}
+
+bool namesTensor(std::string_view nameOrGlob, const TensorInfo& tensor) {
+  const bool bareName = tensor.slot == 0 || isGlob(nameOrGlob);
+  return (bareName && globMatch(nameOrGlob, tensor.name)) || globMatch(nameOrGlob, tensor.fullName()) ||
+         (!tensor.alias.empty() && globMatch(nameOrGlob, tensor.alias));
+}
+
+std::vector<TensorId> tensorsMeant(const Graph& graph, std::string_view nameOrGlob) {
+  std::vector<TensorId> found;
+  for (const TensorInfo& info : graph.tensors())
+    if (namesTensor(nameOrGlob, info)) found.push_back(info.id);
+  return found.empty() && !isGlob(nameOrGlob) ? tensorsEndingWith(graph, nameOrGlob) : found;
 }
 
 std::string ambiguousName(std::string_view name, std::vector<std::string> candidates) {

@@ -1,4 +1,4 @@
-// How names are shortened where somebody gives them: the end of a name stands for it where it is the only
+// What somebody means who names tensors: in full, by a glob, or by the end of a name where it is the only
 // one. Pure functions; thread-safe.
 #pragma once
 
@@ -13,9 +13,14 @@ namespace msdbg::core {
 /// "conv1/weight" ends "network/conv1/weight" at a '/' border, "v1/weight" does not. A name ends with itself.
 bool endsAtBorder(std::string_view name, std::string_view end);
 
-/// The tensors of which a name, with slot or without for slot 0, or the alias ends so; in the graph's order.
-/// `grad(conv1/weight)` ends `grad(network/conv1/weight)`.
-std::vector<TensorId> tensorsEndingWith(const Graph& graph, std::string_view end);
+/// Whether a name or a glob fits this tensor: its name, its name with slot, or its alias. A name without slot
+/// means slot 0; a glob (`*` crosses `/`) every slot.
+bool namesTensor(std::string_view nameOrGlob, const TensorInfo& tensor);
+
+/// The tensors that a name or a glob fits; of a name that fits none, those whose name (without slot for slot
+/// 0) or alias ends so: `grad(conv1/weight)` ends `grad(network/conv1/weight)`. In the graph's order; empty:
+/// none.
+std::vector<TensorId> tensorsMeant(const Graph& graph, std::string_view nameOrGlob);
 
 /// "'weight' may mean a, b or 3 more; give more of the name".
 std::string ambiguousName(std::string_view name, std::vector<std::string> candidates);

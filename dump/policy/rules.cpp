@@ -84,20 +84,10 @@ std::string ruleText(const Rule& rule) {
   return text;
 }
 
-bool matchesName(const std::string& glob, const core::TensorInfo& tensor) {
-  const bool bareName = tensor.slot == 0 || core::isGlob(glob);
-  return (bareName && core::globMatch(glob, tensor.name)) || core::globMatch(glob, tensor.fullName()) ||
-         (!tensor.alias.empty() && core::globMatch(glob, tensor.alias));
-}
-
 Result<std::vector<core::TensorId>> tensorsMeant(const std::string& glob, const core::Graph& graph) {
-  std::vector<core::TensorId> found;
-  for (const core::TensorInfo& tensor : graph.tensors())
-    if (matchesName(glob, tensor)) found.push_back(tensor.id);
-  if (!found.empty()) return found;
-  if (!core::isGlob(glob)) found = core::tensorsEndingWith(graph, glob);
+  const std::vector<core::TensorId> found = core::tensorsMeant(graph, glob);
   if (found.empty()) return Error(ErrorCode::kNotFound, "no tensor of the model is named '" + glob + "'");
-  if (found.size() == 1) return found;
+  if (found.size() == 1 || core::isGlob(glob)) return found;
   std::vector<std::string> names;
   for (const core::TensorId id : found) names.push_back(graph.tensor(id).fullName());
   return Error(ErrorCode::kUsage, core::ambiguousName(glob, names));
@@ -137,7 +127,7 @@ RuleMatcher::~RuleMatcher() = default;
 bool RuleMatcher::fits(const core::Graph& graph, const core::TensorInfo& tensor) const {
   const Rule& rule = m_impl->rule;
   if (!holds(rule.kinds, tensor.role) || !holds(rule.dtypes, tensor.dtype)) return false;
-  const auto named = [&](const std::string& glob) { return matchesName(glob, tensor); };
+  const auto named = [&](const std::string& glob) { return core::namesTensor(glob, tensor); };
   if (!rule.tensors.empty() && std::ranges::none_of(rule.tensors, named)) return false;
   if (!rule.regex.empty() && !fitsRegex(m_impl->regex, tensor)) return false;
   if (rule.ops.empty()) return true;

@@ -58,10 +58,7 @@ core::Result<const RuleKey*> findRuleKey(std::string_view name);
 core::Result<Rule> parseRule(std::string_view text);
 std::string ruleText(const Rule& rule);  // parseRule() reads it back
 
-/// Whether a glob means this tensor: by name, name with slot, or alias. A name without wildcard means slot 0.
-bool matchesName(const std::string& glob, const core::TensorInfo& tensor);
-
-/// The tensors that a name or a glob of a rule means: by matchesName(), else the one whose name ends so.
+/// The tensors that a glob of a rule fits, or the one that a name means (core::tensorsMeant).
 /// kNotFound: none. kUsage: several end so.
 core::Result<std::vector<core::TensorId>> tensorsMeant(const std::string& glob, const core::Graph& graph);
 /// With the full names of tensors instead of ends of names that mean one; others stay as they are.

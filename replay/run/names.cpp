@@ -32,16 +32,6 @@ std::string suggestion(std::string_view wanted, const std::vector<std::string>& 
 
 namespace {
 
-std::vector<TensorId> tensorsMatching(const Graph& graph, std::string_view glob) {
-  std::vector<TensorId> found;
-  for (const TensorInfo& info : graph.tensors()) {
-    const bool alias = !info.alias.empty() && core::globMatch(glob, info.alias);
-    const bool bare = info.slot == 0 && core::globMatch(glob, info.name);  // a bare node name means slot 0
-    if (alias || bare || core::globMatch(glob, info.fullName())) found.push_back(info.id);
-  }
-  return found;
-}
-
 std::vector<std::string> namesOf(const Graph& graph, const std::vector<TensorId>& tensors) {
   std::vector<std::string> names;
   for (TensorId id : tensors) names.push_back(graph.tensor(id).fullName());
@@ -62,8 +52,7 @@ std::vector<std::string> tensorNames(const Graph& graph) {
 Result<std::vector<TensorId>> resolveTensors(const Graph& graph, const std::string& name) {
   if (const auto exact = graph.findTensor(name)) return std::vector{*exact};
   const bool glob = core::isGlob(name);
-  const std::vector<TensorId> found =
-      glob ? tensorsMatching(graph, name) : core::tensorsEndingWith(graph, name);
+  const std::vector<TensorId> found = core::tensorsMeant(graph, name);
   if (found.empty())
     return Error(ErrorCode::kNotFound, "no tensor " + std::string(glob ? "matches '" : "is named '") + name +
                                            "'" + suggestion(name, tensorNames(graph)));

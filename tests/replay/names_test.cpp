@@ -51,6 +51,7 @@ TEST_CASE("Unknown names list the nearest, ambiguous ones the candidates") {
 
 TEST_CASE("A glob crosses '/' and takes every slot") {
   CHECK(count("*MaxPool*") == 2);
+  CHECK(count("*/MaxPool-op?") == 2);
   CHECK(count("network/conv1/*") == 3);
   CHECK(count("*") == msdbg::test::searchGraph().tensors().size());
 }
