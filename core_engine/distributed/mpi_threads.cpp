@@ -12,13 +12,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// proc(5): "tid (name) state ..."; the name may hold anything, so the last parenthesis counts.
+// proc(5): "tid (name) state ..."; the name may hold anything, so the last parenthesis counts. R: runs, or
+// would if it got a core; D: goes on when a page of it has been read.
 bool runs(const std::filesystem::path& task) {
   std::ifstream file(task / "stat");
   std::string line;
   if (!std::getline(file, line)) return false;  // it has ended
   const std::size_t name = line.rfind(") ");
-  return name != std::string::npos && name + 2 < line.size() && line[name + 2] == 'R';
+  if (name == std::string::npos || name + 2 >= line.size()) return false;
+  return line[name + 2] == 'R' || line[name + 2] == 'D';
 }
 
 bool anotherRuns() {

@@ -7,11 +7,7 @@
 using namespace msdbg;
 using namespace std::chrono_literals;
 
-namespace {
-
 using Clock = std::chrono::steady_clock;
-
-}  // namespace
 
 TEST_CASE("Leaving MPI waits for a thread that has work left") {
   std::atomic<bool> begun = false, done = false, leave = false;
