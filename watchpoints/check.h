@@ -17,10 +17,10 @@ struct Hit : Finding {
 Hit hitOf(const Watchpoint& watchpoint, Finding finding);
 
 struct CheckOptions {
-  std::vector<core::Rank> ranks;  // empty: all
+  std::vector<core::Rank> ranks = {};  // empty: all
   core::IndexList iterations = core::IndexList::all();
-  core::CancelToken cancel;
-  std::function<void(double share)> progress;  // may be empty
+  core::CancelToken cancel = {};
+  std::function<void(double share)> progress = {};  // may be empty
 };
 
 struct CheckReport {

@@ -2,9 +2,8 @@
 // drives the command line, forms, JSON and help. Formulas: shared/specs/watchpoints.md.
 #pragma once
 
-#include <any>
-#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,7 +11,7 @@
 #include <vector>
 
 #include "core_engine/base/cancel.h"
-#include "watchpoints/source.h"
+#include "watchpoints/iteration_rows.h"
 
 namespace msdbg::watch {
 
@@ -57,20 +56,46 @@ struct NotEvaluable {
 
 using Parameters = std::map<std::string, double, std::less<>>;  // given ones and defaults
 
+/// What cannot be evaluated, folded while it is listed: one entry for each (reason, tensor), with a count. A
+/// field that is not the same in all of them becomes invalid.
+class NotEvaluableList {
+ public:
+  void add(NotEvaluable entry);
+  std::vector<NotEvaluable> take() { return std::move(m_entries); }
+
+ private:
+  std::vector<NotEvaluable> m_entries;
+  std::map<std::pair<std::string, core::TensorId>, std::size_t> m_index;
+};
+
+/// One iteration as an evaluator sees it, and where its answers go.
 struct EvaluationContext {
-  Source& source;
+  Source& source;       // values; statistics come from `rows`
+  IterationRows& rows;  // of this iteration and the one before
   const Parameters& parameters;
-  bool recommended = false;                       // part of the recommended set: skip what that set skips
-  std::span<const core::Rank> ranks;              // selected
-  std::function<bool(core::Iteration)> selected;  // selected iterations
+  bool recommended = false;              // part of the recommended set: skip what that set skips
+  core::Iteration iteration;             // of finish(): the last one
+  std::span<const core::Rank> ranks;     // selected ones that recorded this iteration
+  std::span<const core::Rank> allRanks;  // selected ones
+  bool beforeSelected = false;           // the iteration before is among those that are asked for
+  /// True while training goes on: nobody knows how it ends, and finish() is never called.
+  bool online = false;
   core::CancelToken cancel;
   std::vector<Finding>& findings;
-  std::vector<NotEvaluable>& notEvaluable;
+  NotEvaluableList& notEvaluable;
   std::int64_t& evaluated;  // how many (tensor, iteration, rank) were evaluated
-  /// What a condition that looks further back than the iteration before keeps for the iterations to come:
-  /// given one at a time with the same memory (OnlineCheck), they get the answers of all at once.
-  std::any& memory;
-  std::function<void(double share)> progress = {};  // of this condition, 0 to 1; may be empty
+
+  const core::Graph& graph() const { return source.graph(); }
+};
+
+/// One watchpoint at work: sees the selected iterations one by one, ascending, and remembers what it needs of
+/// earlier ones. Made for one graph.
+class Evaluator {
+ public:
+  virtual ~Evaluator() = default;
+  virtual void evaluate(EvaluationContext& context) = 0;
+  /// After the last iteration: what only the end of the run decides.
+  virtual void finish(EvaluationContext&) {}
 };
 
 struct ConditionDef {
@@ -83,7 +108,8 @@ struct ConditionDef {
   std::vector<ParameterSpec> parameters;
   bool needsParameter = false;  // at least one of the parameters without default must be given
   bool needsValues = false, needsPrevious = false, needsAllRanks = false;
-  void (*evaluate)(EvaluationContext& context) = nullptr;
+  std::unique_ptr<Evaluator> (*make)(const core::Graph& graph, const Parameters& parameters,
+                                     bool recommended) = nullptr;
   /// What is wrong with parameters that are each in range ("range_start_inclusive is above …"); "" if
   /// nothing.
   std::string (*validate)(const Parameters& parameters) = nullptr;

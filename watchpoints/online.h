@@ -1,9 +1,9 @@
 // OnlineCheck: watchpoints evaluated while training goes on, one iteration at a time, on the statistics of
-// one rank. Its hits are those of check() on the finished run: the same conditions compute them. Not
-// thread-safe.
+// one rank. The same evaluators compute its hits and those of check() on the finished run; only what the end
+// of the run decides (a step that was too large, but did no harm) is told here at once. Not thread-safe.
 #pragma once
 
-#include <any>
+#include <memory>
 #include <set>
 
 #include "watchpoints/check.h"
@@ -23,6 +23,7 @@ class OnlineCheck {
  public:
   /// Watchpoints for which whyNotOnline() is "".
   explicit OnlineCheck(std::vector<Watchpoint> watchpoints);
+  ~OnlineCheck();
 
   /// The hits that begin in this iteration: those of a watchpoint on a tensor where it did not fire in the
   /// evaluation before, least (order, precedence) first. Faults, and hints of conditions that were asked for
@@ -34,10 +35,10 @@ class OnlineCheck {
 
  private:
   using Place = std::pair<std::size_t, core::TensorId>;  // watchpoint, tensor
-  std::vector<Finding> findings(std::size_t watchpoint, Source& source);
+  struct State;
 
   std::vector<Watchpoint> m_watchpoints;
-  std::vector<std::any> m_memory;  // of each
+  std::unique_ptr<State> m_state;  // made in the first evaluation
   std::set<Place> m_firing;        // in the last evaluation
 };
 

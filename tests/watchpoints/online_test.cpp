@@ -80,6 +80,7 @@ Firsts online(FakeSource& run, const std::vector<Watchpoint>& watchpoints) {
   return firsts;
 }
 
+/// Each rank alone, as online: of several, the recommended set names what is equal on them once.
 Firsts offline(FakeSource& run, const std::vector<Watchpoint>& watchpoints) {
   run.loseValues();
   Firsts firsts;
@@ -91,9 +92,11 @@ Firsts offline(FakeSource& run, const std::vector<Watchpoint>& watchpoints) {
     }
   };
   for (const Watchpoint& watchpoint : watchpoints) {
-    const CheckReport report = check(run, {watchpoint}, {});
-    add(watchpoint, report.hits);
-    if (!watchpoint.recommended) add(watchpoint, report.hints);
+    for (const Rank rank : run.ranks()) {
+      const CheckReport report = check(run, {watchpoint}, {.ranks = {rank}});
+      add(watchpoint, report.hits);
+      if (!watchpoint.recommended) add(watchpoint, report.hints);
+    }
   }
   return firsts;
 }

@@ -29,7 +29,7 @@ TEST_CASE("Every condition of the list is complete, and ids are unique") {
     CHECK_FALSE(def.title.empty());
     CHECK_FALSE(def.doc.empty());
     CHECK_FALSE(def.advice.empty());
-    CHECK(def.evaluate != nullptr);
+    CHECK(def.make != nullptr);
     CHECK(findCondition(def.id) == &def);
     for (const ParameterSpec& spec : def.parameters) CHECK_FALSE(spec.doc.empty());
   }

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "watchpoints/activation_preset.h"
@@ -15,7 +17,7 @@ std::optional<ActivationPreset> givenRange(const Parameters& parameters) {
 /// 100 * #(start <= x <= end) / n: recorded for the function's own range, else from the stored value.
 std::optional<double> percentageInRange(EvaluationContext& context, const Place& place,
                                         const StatisticsRow& row, const ActivationPreset& range) {
-  const auto preset = activationPreset(opTypeOf(context.source.graph(), place.tensor));
+  const auto preset = activationPreset(opTypeOf(context.graph(), place.tensor));
   if (row.activation && preset == range) return 100 * row.activation->shareInRange;
   const core::Result<core::Tensor> value = context.source.value(place.rank, place.iteration, place.tensor);
   if (value) return 100 * core::computeActivation(*value, range.start, range.end).shareInRange;
@@ -35,41 +37,57 @@ Parameters recommendedParameters(std::string_view opType) {
   return parameters;
 }
 
-void evaluateRow(EvaluationContext& context, const Place& place, const StatisticsRow& row) {
+void evaluateRow(EvaluationContext& context, const Parameters& parameters, const Place& place,
+                 const StatisticsRow& row) {
   if (!finite(context, place, row.values)) return;
   const double spread = row.values.max - row.values.min;
   double inRange = std::nan("");  // exceeds nothing
-  if (const std::optional<ActivationPreset> range = givenRange(context.parameters)) {
+  if (const std::optional<ActivationPreset> range = givenRange(parameters)) {
     const std::optional<double> share = percentageInRange(context, place, row, *range);
     if (!share) return;
     inRange = *share;
   }
-  evaluateMeasures(context, place, precedence::kOther,
+  evaluateMeasures(context, parameters, place, precedence::kOther,
                    {{"range_percentage_lt", inRange},
                     {"range_percentage_gt", inRange},
                     {"max_min_lt", spread},
                     {"max_min_gt", spread}});
 }
 
-void evaluateOfType(EvaluationContext& context, std::string_view opType) {
-  const core::Graph& graph = context.source.graph();
-  const auto tensors = selectTensors(graph, [&](const core::TensorInfo& info) {
-    return isActivation(graph, info) && (opType.empty() || opTypeOf(graph, info.id) == opType);
-  });
-  forEachRow(context, tensors,
-             [&](const Place& place, const StatisticsRow& row) { evaluateRow(context, place, row); });
-}
-
-void evaluate(EvaluationContext& context) {
-  if (!context.recommended) return evaluateOfType(context, "");
-  for (const std::string_view opType : {"Relu", "Sigmoid", "Tanh"}) {
-    const Parameters parameters = recommendedParameters(opType);
-    EvaluationContext own{context.source,   parameters,           true,
-                          context.ranks,    context.selected,     context.cancel,
-                          context.findings, context.notEvaluable, context.evaluated,
-                          context.memory};
-    evaluateOfType(own, opType);
+class ActivationRange : public Evaluator {
+ public:
+  ActivationRange(const core::Graph& graph, bool recommended)
+      : m_recommended(recommended), m_walk(graph, activations(graph, recommended), recommended) {
+    if (!recommended) return;
+    for (const std::string_view opType : kPresetTypes)
+      m_parameters.emplace(opType, recommendedParameters(opType));
   }
+
+  void evaluate(EvaluationContext& context) override {
+    m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
+      evaluateRow(
+          context,
+          m_recommended ? m_parameters.at(opTypeOf(context.graph(), place.tensor)) : context.parameters,
+          place, row);
+    });
+  }
+
+ private:
+  static constexpr std::array<std::string_view, 3> kPresetTypes = {"Relu", "Sigmoid", "Tanh"};
+  static std::vector<core::TensorId> activations(const core::Graph& graph, bool recommended) {
+    return selectTensors(graph, [&](const core::TensorInfo& info) {
+      return isActivation(graph, info) &&
+             (!recommended || std::ranges::count(kPresetTypes, opTypeOf(graph, info.id)) > 0);
+    });
+  }
+
+  bool m_recommended;
+  RowWalk m_walk;
+  std::map<std::string_view, Parameters, std::less<>> m_parameters;  // by operator type
+};
+
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
+  return std::make_unique<ActivationRange>(graph, recommended);
 }
 
 std::string validate(const Parameters& parameters) {
@@ -115,7 +133,7 @@ ConditionDef activationRangeCondition() {
       {"max_min_lt", ParameterRange::kPos, {}, "hit if max - min is below"},
       {"max_min_gt", ParameterRange::kAbs, {}, "hit if max - min is above"}};
   def.needsParameter = true;
-  def.evaluate = evaluate;
+  def.make = make;
   def.validate = validate;
   def.notOnline = notOnline;
   return def;

@@ -16,9 +16,9 @@ constexpr const char* kKeptInput = "kept its own local value instead of the sum 
 
 using Opinion = std::optional<Verdict>;  // nullopt: this judge cannot tell
 
-const core::Node* nodeOf(const Source& source, const Divergent& d) {
-  const core::NodeId producer = source.graph().tensor(d.tensor).producer;
-  return producer.valid() ? &source.graph().node(producer) : nullptr;
+const core::Node* nodeOf(const EvaluationContext& context, const Divergent& d) {
+  const core::NodeId producer = context.graph().tensor(d.tensor).producer;
+  return producer.valid() ? &context.graph().node(producer) : nullptr;
 }
 
 bool someButNotAll(const std::vector<Rank>& wrong, const Divergent& d) {
@@ -26,31 +26,30 @@ bool someButNotAll(const std::vector<Rank>& wrong, const Divergent& d) {
 }
 
 /// The rank whose learning rate is not what it was in the iteration before.
-Opinion byHyperparameter(Source& source, const Divergent& d) {
-  const core::Iteration before(d.iteration.value - 1);
-  if (!d.hyperparameter.valid() || !before.valid()) return std::nullopt;
+Opinion byHyperparameter(EvaluationContext& context, const Divergent& d) {
+  if (!d.hyperparameter.valid()) return std::nullopt;
   std::vector<Rank> wrong;
   for (const auto& [rank, hash] : d.hashes) {
-    const StatisticsRow* previous = source.statistics(rank, before, d.hyperparameter);
+    const StatisticsRow* previous = context.rows.before(rank, d.hyperparameter);
     if (!previous) return std::nullopt;
     const Hash128 previousHash = previous->values.hash;
-    const StatisticsRow* now = source.statistics(rank, d.iteration, d.hyperparameter);
+    const StatisticsRow* now = context.rows.now(rank, d.hyperparameter);
     if (!now) return std::nullopt;
     if (now->values.hash != previousHash) wrong.push_back(rank);
   }
   if (!someButNotAll(wrong, d)) return std::nullopt;
-  return Verdict{wrong, "read another " + source.graph().tensor(d.hyperparameter).name + " than before", {}};
+  return Verdict{wrong, "read another " + context.graph().tensor(d.hyperparameter).name + " than before", {}};
 }
 
-Opinion byKeptInput(Source& source, const Divergent& d) {
-  const core::Node* node = nodeOf(source, d);
+Opinion byKeptInput(EvaluationContext& context, const Divergent& d) {
+  const core::Node* node = nodeOf(context, d);
   if (!node || !isCollective(*node)) return std::nullopt;
-  const std::vector<Rank> kept = ranksThatKeptTheirInput(source, d.iteration, *node);
+  const std::vector<Rank> kept = ranksThatKeptTheirInput(context, *node);
   if (kept.empty()) return std::nullopt;
   return Verdict{kept, kKeptInput, {}};
 }
 
-Opinion byMajority(Source&, const Divergent& d) {
+Opinion byMajority(EvaluationContext&, const Divergent& d) {
   for (const auto& [rank, hash] : d.hashes) {
     std::vector<Rank> others;
     for (const auto& [other, otherHash] : d.hashes)
@@ -60,28 +59,28 @@ Opinion byMajority(Source&, const Divergent& d) {
   return std::nullopt;
 }
 
-Opinion byRecomputedCollective(Source& source, const Divergent& d) {
-  const core::Node* node = nodeOf(source, d);
+Opinion byRecomputedCollective(EvaluationContext& context, const Divergent& d) {
+  const core::Node* node = nodeOf(context, d);
   if (!node || !isCollective(*node)) return std::nullopt;
-  core::Result<core::Tensor> sum = recomputeCollective(source, d.iteration, *node);
+  core::Result<core::Tensor> sum = recomputeCollective(context, *node);
   if (!sum) return std::nullopt;
   const Hash128 expected = core::hashTensor(*sum);
   std::vector<Rank> wrong;
   for (const auto& [rank, hash] : d.hashes)
     if (hash != expected) wrong.push_back(rank);
-  const bool kept = ranksThatKeptTheirInput(source, d.iteration, *node) == wrong;
+  const bool kept = ranksThatKeptTheirInput(context, *node) == wrong;
   return Verdict{wrong, kept ? kKeptInput : "does not hold the rank-ordered sum of the recorded inputs",
                  std::move(sum).value()};
 }
 
 /// Only where the reference kernel gives the bits of at least one rank: else it says nothing about the
 /// others.
-Opinion byRecomputation(Source& source, const Divergent& d) {
-  const core::Node* node = nodeOf(source, d);
+Opinion byRecomputation(EvaluationContext& context, const Divergent& d) {
+  const core::Node* node = nodeOf(context, d);
   if (!node || isCollective(*node)) return std::nullopt;
   Verdict verdict;
   for (const auto& [rank, hash] : d.hashes) {
-    core::Result<core::Tensor> output = recomputeOutput(source, {d.iteration, rank, d.tensor});
+    core::Result<core::Tensor> output = recomputeOutput(context.source, {d.iteration, rank, d.tensor});
     if (!output) return std::nullopt;
     if (core::hashTensor(*output) == hash) continue;
     if (verdict.wrong.empty()) verdict.expected = std::move(output).value();
@@ -92,20 +91,20 @@ Opinion byRecomputation(Source& source, const Divergent& d) {
   return verdict;
 }
 
-Opinion byMean(Source& source, const Divergent& d) {
-  const core::Node* node = nodeOf(source, d);
+Opinion byMean(EvaluationContext& context, const Divergent& d) {
+  const core::Node* node = nodeOf(context, d);
   if (!node || !isCollective(*node)) return std::nullopt;
-  const std::optional<std::vector<Rank>> off = ranksOffTheMean(source, d.iteration, *node);
+  const std::optional<std::vector<Rank>> off = ranksOffTheMean(context, *node);
   if (!off || off->empty()) return std::nullopt;
   return Verdict{*off, "has a mean that is not the sum of the inputs' means", {}};
 }
 
 /// An update that changed nothing on some ranks, or one that moved an element much further than on any other
 /// rank.
-Opinion byChange(Source& source, const Divergent& d) {
+Opinion byChange(EvaluationContext& context, const Divergent& d) {
   std::vector<std::pair<double, Rank>> largest;
   for (const auto& [rank, hash] : d.hashes) {
-    const StatisticsRow* row = source.statistics(rank, d.iteration, d.tensor);
+    const StatisticsRow* row = context.rows.now(rank, d.tensor);
     if (!row || !row->change) return std::nullopt;
     // Not finite: as far as a value can move.
     largest.emplace_back(row->values.nonFinite() > 0 ? INFINITY : row->change->maxAbsChange, rank);
@@ -122,11 +121,11 @@ Opinion byChange(Source& source, const Divergent& d) {
 
 }  // namespace
 
-Verdict findWrongRanks(Source& source, const Divergent& divergent) {
-  constexpr Opinion (*kJudges[])(Source&, const Divergent&) = {
+Verdict findWrongRanks(EvaluationContext& context, const Divergent& divergent) {
+  constexpr Opinion (*kJudges[])(EvaluationContext&, const Divergent&) = {
       byHyperparameter, byMajority, byRecomputedCollective, byRecomputation, byKeptInput, byMean, byChange};
   for (const auto judge : kJudges)
-    if (Opinion opinion = judge(source, divergent)) return std::move(*opinion);
+    if (Opinion opinion = judge(context, divergent)) return std::move(*opinion);
   return {};
 }
 

@@ -20,6 +20,6 @@ struct Verdict {
   std::optional<core::Tensor> expected;  // what the first of them should hold, where recomputed
 };
 
-Verdict findWrongRanks(Source& source, const Divergent& divergent);
+Verdict findWrongRanks(EvaluationContext& context, const Divergent& divergent);
 
 }  // namespace msdbg::watch

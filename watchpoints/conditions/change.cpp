@@ -12,7 +12,7 @@ std::vector<TensorId> weightUpdates(const core::Graph& graph) {
 }
 
 std::optional<UpdateValues> storedUpdate(EvaluationContext& context, const Place& place) {
-  const TensorId before = context.source.graph().tensor(place.tensor).updateOf;
+  const TensorId before = context.graph().tensor(place.tensor).updateOf;
   core::Result<core::Tensor> x = context.source.value(place.rank, place.iteration, place.tensor);
   core::Result<core::Tensor> p = context.source.value(place.rank, place.iteration, before);
   if (!x || !p) {
@@ -36,8 +36,8 @@ std::optional<ChangeStatistics> changeOf(EvaluationContext& context, const Place
     change = computeChange(values->after, values->before);
   }
   if (change->skipped == 0) return change;
-  const TensorId before = context.source.graph().tensor(place.tensor).updateOf;
-  const StatisticsRow* previous = context.source.statistics(place.rank, place.iteration, before);
+  const TensorId before = context.graph().tensor(place.tensor).updateOf;
+  const StatisticsRow* previous = context.rows.now(place.rank, before);
   notEvaluable(context, place, previous && previous->values.nan == 0 ? "inf" : "nan",
                "in the value before the update");
   return std::nullopt;
@@ -55,7 +55,7 @@ constexpr double kBiasFloor = 1;
 double scaleOf(EvaluationContext& context, const Place& place, const ChangeStatistics& change,
                TensorId weight) {
   if (!weight.valid()) return change.meanAbsPrevious;
-  const StatisticsRow* row = context.source.statistics(place.rank, place.iteration, weight);
+  const StatisticsRow* row = context.rows.now(place.rank, weight);
   const double floor = row && row->values.nonFinite() == 0 ? kBiasFloor * row->values.meanAbs : 0;
   return std::max(change.meanAbsPrevious, floor);
 }
@@ -67,20 +67,23 @@ bool singleElement(const ChangeStatistics& change, std::int64_t elements) {
 
 }  // namespace
 
-void evaluateUpdateRatio(EvaluationContext& context, std::string_view parameter) {
+UpdateRatio::UpdateRatio(const core::Graph& graph, bool recommended)
+    : m_walk(graph, weightUpdates(graph), recommended), m_weights(graph.tensors().size()) {
+  if (!recommended) return;
+  for (const TensorId update : m_walk.tensors())
+    m_weights[update.index()] = layerWeight(graph, graph.tensor(update).updateOf);
+}
+
+void UpdateRatio::evaluate(EvaluationContext& context, std::string_view parameter) const {
   const double epsilon = parameterOr(context.parameters, "epsilon", 1e-9);
-  const core::Graph& graph = context.source.graph();
-  std::vector<TensorId> weights(graph.tensors().size());  // of each bias update's layer
-  for (TensorId update : weightUpdates(graph))
-    if (context.recommended) weights[update.index()] = layerWeight(graph, graph.tensor(update).updateOf);
-  forEachRow(context, weightUpdates(graph), [&](const Place& place, const StatisticsRow& row) {
-    const std::int64_t elements = row.values.count;
+  m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
     const std::optional<ChangeStatistics> change = changeOf(context, place, row);
     if (!change) return;
-    const double scale = scaleOf(context, place, *change, weights[place.tensor.index()]);
+    const double scale = scaleOf(context, place, *change, m_weights[place.tensor.index()]);
     if (context.recommended && scale == 0) return notEvaluable(context, place, "zero_previous");
-    const int rank = singleElement(*change, elements) ? precedence::kSingleChange : precedence::kWholeChange;
-    evaluateMeasures(context, place, rank, {{parameter, change->meanAbsChange / (scale + epsilon)}});
+    const bool single = singleElement(*change, row.values.count);
+    evaluateMeasures(context, place, single ? precedence::kSingleChange : precedence::kWholeChange,
+                     {{parameter, change->meanAbsChange / (scale + epsilon)}});
   });
 }
 

@@ -23,6 +23,14 @@ std::optional<UpdateValues> storedUpdate(EvaluationContext& context, const Place
 /// mean|x-p| / (scale + epsilon) against abs_mean_update_ratio_gt or _lt; scale is mean|p|. In the
 /// recommended set a bias is measured on its layer's weight where that is larger, and a scale of zero is
 /// `zero_previous`.
-void evaluateUpdateRatio(EvaluationContext& context, std::string_view parameter);
+class UpdateRatio {
+ public:
+  UpdateRatio(const core::Graph& graph, bool recommended);
+  void evaluate(EvaluationContext& context, std::string_view parameter) const;
+
+ private:
+  RowWalk m_walk;
+  std::vector<core::TensorId> m_weights;  // of each bias update's layer, by tensor; invalid for anything else
+};
 
 }  // namespace msdbg::watch

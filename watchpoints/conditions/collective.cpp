@@ -8,11 +8,11 @@ namespace msdbg::watch {
 
 using core::Error;
 using core::ErrorCode;
-using core::Iteration;
 using core::Rank;
 using core::Tensor;
 
-core::Result<Tensor> recomputeCollective(Source& source, core::Iteration iteration, const core::Node& node) {
+core::Result<Tensor> recomputeCollective(EvaluationContext& context, const core::Node& node) {
+  Source& source = context.source;
   const std::vector<core::Rank> ranks = source.ranks();
   if (node.opType != "Allreduce" || node.inputs.size() != 1)
     return Error(ErrorCode::kUnavailable, node.name + ": " + node.opType + " is not a sum over ranks");
@@ -20,7 +20,7 @@ core::Result<Tensor> recomputeCollective(Source& source, core::Iteration iterati
     return Error(ErrorCode::kUnavailable, node.name + ": not every rank is recorded");
   Tensor sum;
   for (core::Rank rank : ranks) {
-    MSDBG_ASSIGN(const Tensor part, source.value(rank, iteration, node.inputs.front()));
+    MSDBG_ASSIGN(const Tensor part, source.value(rank, context.iteration, node.inputs.front()));
     if (!sum.valid()) {
       sum = part.clone();
       continue;
@@ -44,26 +44,26 @@ struct Row {
 };
 
 /// The rows of all ranks; empty when one is missing.
-std::vector<Row> rowsOf(Source& source, Iteration iteration, const core::Node& node) {
+std::vector<Row> rowsOf(EvaluationContext& context, const core::Node& node) {
   std::vector<Row> rows;
   if (node.inputs.size() != 1 || node.outputs.size() != 1) return {};
-  for (Rank rank : source.ranks()) {
+  for (Rank rank : context.source.ranks()) {
     Row row{rank, {}, {}};
-    const StatisticsRow* input = source.statistics(rank, iteration, node.inputs.front());
+    const StatisticsRow* input = context.rows.now(rank, node.inputs.front());
     if (!input) return {};
     row.input = input->values;
-    const StatisticsRow* output = source.statistics(rank, iteration, node.outputs.front());
+    const StatisticsRow* output = context.rows.now(rank, node.outputs.front());
     if (!output) return {};
     row.output = output->values;
     rows.push_back(row);
   }
-  return static_cast<int>(rows.size()) == source.rankCount() ? rows : std::vector<Row>{};
+  return static_cast<int>(rows.size()) == context.source.rankCount() ? rows : std::vector<Row>{};
 }
 
 }  // namespace
 
-std::vector<Rank> ranksThatKeptTheirInput(Source& source, Iteration iteration, const core::Node& node) {
-  const std::vector<Row> rows = rowsOf(source, iteration, node);
+std::vector<Rank> ranksThatKeptTheirInput(EvaluationContext& context, const core::Node& node) {
+  const std::vector<Row> rows = rowsOf(context, node);
   std::vector<Rank> kept;
   for (const Row& row : rows) {
     const bool othersAdd = std::ranges::any_of(rows, [&](const Row& other) {
@@ -74,9 +74,8 @@ std::vector<Rank> ranksThatKeptTheirInput(Source& source, Iteration iteration, c
   return kept;
 }
 
-std::optional<std::vector<Rank>> ranksOffTheMean(Source& source, Iteration iteration,
-                                                 const core::Node& node) {
-  const std::vector<Row> rows = rowsOf(source, iteration, node);
+std::optional<std::vector<Rank>> ranksOffTheMean(EvaluationContext& context, const core::Node& node) {
+  const std::vector<Row> rows = rowsOf(context, node);
   double sum = 0, magnitude = 0;
   for (const Row& row : rows) {
     if (row.input.nonFinite() + row.output.nonFinite() > 0) return std::nullopt;

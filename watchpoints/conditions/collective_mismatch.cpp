@@ -6,17 +6,15 @@
 namespace msdbg::watch {
 namespace {
 
-using core::Iteration;
 using core::Rank;
 
 class Mismatch {
  public:
-  Mismatch(EvaluationContext& context, Iteration iteration, const core::Node& node)
-      : m_context(context), m_iteration(iteration), m_node(node) {}
+  Mismatch(EvaluationContext& context, const core::Node& node) : m_context(context), m_node(node) {}
 
   void evaluate() {
     if (!inputsFinite()) return;
-    const core::Result<core::Tensor> sum = recomputeCollective(m_context.source, m_iteration, m_node);
+    const core::Result<core::Tensor> sum = recomputeCollective(m_context, m_node);
     if (sum)
       compareWith(*sum);
     else
@@ -24,12 +22,13 @@ class Mismatch {
   }
 
  private:
-  Place place(Rank rank) const { return {m_iteration, rank, m_node.outputs.front()}; }
+  Place place(Rank rank) const { return {m_context.iteration, rank, m_node.outputs.front()}; }
 
   bool inputsFinite() {
     for (Rank rank : m_context.source.ranks()) {
-      const StatisticsRow* row = m_context.source.statistics(rank, m_iteration, m_node.inputs.front());
-      if (row && !finite(m_context, {m_iteration, rank, m_node.inputs.front()}, row->values)) return false;
+      const StatisticsRow* row = m_context.rows.now(rank, m_node.inputs.front());
+      if (row && !finite(m_context, {m_context.iteration, rank, m_node.inputs.front()}, row->values))
+        return false;
     }
     return true;
   }
@@ -37,7 +36,7 @@ class Mismatch {
   void compareWith(const core::Tensor& sum) {
     const core::Hash128 expected = core::hashTensor(sum);
     for (Rank rank : m_context.ranks) {
-      const StatisticsRow* row = m_context.source.statistics(rank, m_iteration, m_node.outputs.front());
+      const StatisticsRow* row = m_context.rows.now(rank, m_node.outputs.front());
       if (!row) {
         missingRow(m_context, place(rank));
         continue;
@@ -50,8 +49,8 @@ class Mismatch {
 
   /// Without values a wrong sum can often be seen, a right one never be proven.
   void compareStatistics(const std::string& why) {
-    const auto kept = ranksThatKeptTheirInput(m_context.source, m_iteration, m_node);
-    const auto off = ranksOffTheMean(m_context.source, m_iteration, m_node).value_or(std::vector<Rank>{});
+    const auto kept = ranksThatKeptTheirInput(m_context, m_node);
+    const auto off = ranksOffTheMean(m_context, m_node).value_or(std::vector<Rank>{});
     for (Rank rank : m_context.ranks) {
       if (std::ranges::find(kept, rank) != kept.end())
         report(rank, "its result is its own input, not the sum over ranks", nullptr);
@@ -66,7 +65,7 @@ class Mismatch {
     Finding finding = findingAt(m_context, place(rank), precedence::kCollective);
     finding.detail = std::move(detail);
     const core::Result<core::Tensor> value =
-        m_context.source.value(rank, m_iteration, m_node.outputs.front());
+        m_context.source.value(rank, m_context.iteration, m_node.outputs.front());
     const auto difference = value && sum ? firstDifference(*value, *sum) : std::nullopt;
     if (difference) {
       finding.element = difference->first;
@@ -78,20 +77,26 @@ class Mismatch {
   }
 
   EvaluationContext& m_context;
-  Iteration m_iteration;
   const core::Node& m_node;
 };
 
-void evaluate(EvaluationContext& context) {
-  const std::vector<Iteration> iterations = selectedIterations(context);
-  for (std::size_t i = 0; i < iterations.size(); ++i) {
-    for (const core::Node& node : context.source.graph().nodes()) {
-      if (context.cancel.cancelled()) return;
-      if (isCollective(node)) Mismatch(context, iterations[i], node).evaluate();
-    }
-    if (context.progress)
-      context.progress(static_cast<double>(i + 1) / static_cast<double>(iterations.size()));
+class CollectiveMismatch : public Evaluator {
+ public:
+  explicit CollectiveMismatch(const core::Graph& graph) {
+    for (const core::Node& node : graph.nodes())
+      if (isCollective(node)) m_collectives.push_back(node.id);
   }
+  void evaluate(EvaluationContext& context) override {
+    for (const core::NodeId node : m_collectives)
+      if (!context.cancel.cancelled()) Mismatch(context, context.graph().node(node)).evaluate();
+  }
+
+ private:
+  std::vector<core::NodeId> m_collectives;
+};
+
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool) {
+  return std::make_unique<CollectiveMismatch>(graph);
 }
 
 }  // namespace
@@ -111,7 +116,7 @@ ConditionDef collectiveMismatchCondition() {
   def.target = Target::kCollective;
   def.needsValues = true;
   def.needsAllRanks = true;
-  def.evaluate = evaluate;
+  def.make = make;
   def.notOnline = [](const Parameters&, bool) -> std::string { return "needs the values of all ranks"; };
   return def;
 }

@@ -51,34 +51,46 @@ void classify(Finding& finding, std::optional<core::Iteration> alive) {
   }
 }
 
-using LastAlive = std::map<std::pair<core::Rank, core::TensorId>, core::Iteration>;
+class DeadRelu : public Evaluator {
+ public:
+  explicit DeadRelu(RowWalk walk) : m_walk(std::move(walk)) {}
 
-void evaluate(EvaluationContext& context) {
-  const core::Graph& graph = context.source.graph();
-  const auto tensors = selectTensors(graph, [&](const core::TensorInfo& info) {
-    return isActivation(graph, info) && opTypeOf(graph, info.id) == "Relu";
-  });
-  const double threshold = parameterOr(context.parameters, "threshold_layer", 50);
-  auto& alive = remembered<LastAlive>(context);
-  forEachRow(context, tensors, [&](const Place& place, const StatisticsRow& row) {
-    if (!finite(context, place, row.values)) return;
-    const std::optional<double> dead = deadPercentage(context, place, row);
-    if (!dead) return;
+  void evaluate(EvaluationContext& context) override {
+    m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
+      if (!finite(context, place, row.values)) return;
+      if (const std::optional<double> dead = deadPercentage(context, place, row))
+        judge(context, place, *dead);
+    });
+  }
+
+ private:
+  void judge(EvaluationContext& context, const Place& place, double dead) {
+    const double threshold = parameterOr(context.parameters, "threshold_layer", 50);
     ++context.evaluated;
     const std::pair layer(place.rank, place.tensor);
-    if (*dead <= threshold) {
-      alive[layer] = place.iteration;
+    if (dead <= threshold) {
+      m_alive[layer] = place.iteration;
       return;
     }
     Finding finding = findingAt(context, place, precedence::kDeadRelu);
     finding.parameter = "threshold_layer";
     finding.preset = threshold;
-    finding.actual = *dead;
-    const auto last = alive.find(layer);
+    finding.actual = dead;
+    const auto last = m_alive.find(layer);
     if (context.recommended)
-      classify(finding, last == alive.end() ? std::nullopt : std::optional(last->second));
+      classify(finding, last == m_alive.end() ? std::nullopt : std::optional(last->second));
     context.findings.push_back(std::move(finding));
+  }
+
+  RowWalk m_walk;
+  std::map<std::pair<core::Rank, core::TensorId>, core::Iteration> m_alive;  // last
+};
+
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
+  const auto tensors = selectTensors(graph, [&](const core::TensorInfo& info) {
+    return isActivation(graph, info) && opTypeOf(graph, info.id) == "Relu";
   });
+  return std::make_unique<DeadRelu>(RowWalk(graph, tensors, recommended));
 }
 
 std::string notOnline(const Parameters& parameters, bool) {
@@ -107,7 +119,7 @@ ConditionDef deadReluCondition() {
                      "a unit active in less than this percentage is dead"},
                     {"threshold_layer", ParameterRange::kPct, 50.0,
                      "hit if more than this percentage of the units is dead"}};
-  def.evaluate = evaluate;
+  def.make = make;
   def.notOnline = notOnline;
   return def;
 }

@@ -3,20 +3,21 @@
 namespace msdbg::watch {
 namespace {
 
-void evaluate(EvaluationContext& context) {
-  const core::Graph& graph = context.source.graph();
+void evaluateRow(EvaluationContext& context, const Place& place, const StatisticsRow& row) {
+  if (!finite(context, place, row.values)) return;
+  evaluateMeasures(context, place, precedence::kVanishing,
+                   {{"abs_mean_lt", row.values.meanAbs},
+                    {"max_lt", row.values.max},
+                    {"min_lt", row.values.min},
+                    {"mean_lt", row.values.mean}});
+}
+
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
   // The gradient of an activation is legitimately tiny where its units are dead; a parameter's is not.
   const auto tensors = selectTensors(graph, [&](const core::TensorInfo& info) {
-    return context.recommended ? isParameterGradient(graph, info) : isGradient(info);
+    return recommended ? isParameterGradient(graph, info) : isGradient(info);
   });
-  forEachRow(context, tensors, [&](const Place& place, const StatisticsRow& row) {
-    if (!finite(context, place, row.values)) return;
-    evaluateMeasures(context, place, precedence::kVanishing,
-                     {{"abs_mean_lt", row.values.meanAbs},
-                      {"max_lt", row.values.max},
-                      {"min_lt", row.values.min},
-                      {"mean_lt", row.values.mean}});
-  });
+  return everyRow(RowWalk(graph, tensors, recommended), evaluateRow);
 }
 
 }  // namespace
@@ -38,7 +39,7 @@ ConditionDef gradientVanishingCondition() {
                     {"min_lt", ParameterRange::kReal, {}, "hit if the minimum is below"},
                     {"mean_lt", ParameterRange::kReal, {}, "hit if the mean is below"}};
   def.needsParameter = true;
-  def.evaluate = evaluate;
+  def.make = make;
   return def;
 }
 

@@ -68,27 +68,37 @@ void evaluateStep(EvaluationContext& context, const Place& place, const Threshol
   history.losses.pop_front();
 }
 
-/// Up to the first loss that is not finite.
-void evaluateAt(EvaluationContext& context, const Place& place, History& history) {
-  if (history.ended) return;
-  const StatisticsRow* row = context.source.statistics(place.rank, place.iteration, place.tensor);
-  if (!row) return missingRow(context, place);
-  history.ended = !finite(context, place, row->values);
-  if (history.ended) return;
-  history.losses.push_back(row->values.mean);
-  const auto compareLosses = context.recommended ? evaluateWindows : evaluateStep;
-  compareLosses(context, place, thresholdsOf(context.parameters), history);
-}
+class LossNotDecreasing : public Evaluator {
+ public:
+  explicit LossNotDecreasing(const core::Graph& graph)
+      : m_losses(selectTensors(
+            graph, [](const core::TensorInfo& info) { return info.role == core::TensorRole::kLoss; })) {}
 
-void evaluate(EvaluationContext& context) {
-  const auto losses = selectTensors(context.source.graph(), [](const core::TensorInfo& info) {
-    return info.role == core::TensorRole::kLoss;
-  });
-  auto& histories = remembered<std::map<std::pair<core::Rank, core::TensorId>, History>>(context);
-  for (core::Rank rank : context.ranks)
-    for (core::TensorId tensor : losses)
-      for (core::Iteration iteration : selectedIterations(context, rank))
-        evaluateAt(context, {iteration, rank, tensor}, histories[{rank, tensor}]);
+  void evaluate(EvaluationContext& context) override {
+    for (const core::Rank rank : context.ranks)
+      for (const core::TensorId tensor : m_losses)
+        evaluateAt(context, {context.iteration, rank, tensor}, m_histories[{rank, tensor}]);
+  }
+
+ private:
+  /// Up to the first loss that is not finite.
+  static void evaluateAt(EvaluationContext& context, const Place& place, History& history) {
+    if (history.ended) return;
+    const StatisticsRow* row = context.rows.now(place.rank, place.tensor);
+    if (!row) return missingRow(context, place);
+    history.ended = !finite(context, place, row->values);
+    if (history.ended) return;
+    history.losses.push_back(row->values.mean);
+    const auto compareLosses = context.recommended ? evaluateWindows : evaluateStep;
+    compareLosses(context, place, thresholdsOf(context.parameters), history);
+  }
+
+  std::vector<core::TensorId> m_losses;
+  std::map<std::pair<core::Rank, core::TensorId>, History> m_histories;
+};
+
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool) {
+  return std::make_unique<LossNotDecreasing>(graph);
 }
 
 std::string validate(const Parameters& parameters) {
@@ -117,7 +127,7 @@ ConditionDef lossNotDecreasingCondition() {
       {"increase_threshold_percent", ParameterRange::kAbs, 5.0,
        "hit if it rose by more than this percentage"}};
   def.needsPrevious = true;
-  def.evaluate = evaluate;
+  def.make = make;
   def.validate = validate;
   return def;
 }

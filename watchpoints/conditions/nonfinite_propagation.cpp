@@ -30,32 +30,20 @@ std::string rankList(const std::vector<Rank>& ranks) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + core::formatRanges(numbers);
 }
 
-class Propagation {
+class Propagation : public Evaluator {
  public:
-  explicit Propagation(EvaluationContext& context)
-      : m_context(context),
-        m_received(remembered<std::set<Rank>>(context)),
-        m_graph(context.source.graph()),
-        m_updates(updatesByParameter(m_graph)),
-        m_sources(selectTensors(m_graph, [](const core::TensorInfo& info) { return info.isSource(); })) {}
+  explicit Propagation(const core::Graph& graph)
+      : m_graph(graph),
+        m_updates(updatesByParameter(graph)),
+        m_sources(selectTensors(graph, [](const core::TensorInfo& info) { return info.isSource(); })) {}
 
-  void run() {
-    const std::vector<Iteration> iterations = selectedIterations(m_context);
-    for (std::size_t i = 0; i < iterations.size() && !m_context.cancel.cancelled(); ++i) {
-      evaluate(iterations[i]);
-      if (m_context.progress)
-        m_context.progress(static_cast<double>(i + 1) / static_cast<double>(iterations.size()));
-    }
-  }
-
- private:
-  void evaluate(Iteration iteration) {
-    m_iteration = iteration;
-    m_states.clear();
-    for (Rank rank : m_context.source.ranks()) load(rank);
-    for (Rank rank : m_context.ranks) {
+  void evaluate(EvaluationContext& context) override {
+    m_context = &context;
+    m_iteration = context.iteration;
+    for (Rank rank : context.source.ranks()) load(rank);
+    for (Rank rank : context.ranks) {
       const std::vector<State>& states = m_states[rank];
-      m_context.evaluated += std::ranges::count_if(states, [](State s) { return s != State::kUnknown; });
+      context.evaluated += std::ranges::count_if(states, [](State s) { return s != State::kUnknown; });
       if (std::ranges::find(states, State::kNonFinite) == states.end()) continue;
       for (TensorId source : m_sources)
         if (state(rank, source) == State::kNonFinite) visitSource(rank, source);
@@ -63,14 +51,15 @@ class Propagation {
     }
   }
 
+ private:
   void load(Rank rank) {
     std::vector<State>& states = m_states[rank];
-    states.resize(m_graph.tensors().size(), State::kUnknown);
+    states.assign(m_graph.tensors().size(), State::kUnknown);
     for (const core::TensorInfo& info : m_graph.tensors()) {
       State& state = states[info.id.index()];
       if (!isFloating(info.dtype))
         state = State::kFinite;
-      else if (const StatisticsRow* row = m_context.source.statistics(rank, m_iteration, info.id))
+      else if (const StatisticsRow* row = m_context->rows.now(rank, info.id))
         state = row->values.nonFinite() > 0 ? State::kNonFinite : State::kFinite;
     }
   }
@@ -82,8 +71,7 @@ class Propagation {
     const TensorId update = m_updates[source.index()];
     const Iteration before(m_iteration.value - 1);
     const StatisticsRow* row = nullptr;
-    if (update.valid() && before.valid() && m_context.selected(before))
-      row = m_context.source.statistics(rank, before, update);
+    if (update.valid() && m_context->beforeSelected) row = m_context->rows.before(rank, update);
     if (row && row->values.nonFinite() > 0) return;
     const bool input = !update.valid();
     report(rank, source,
@@ -117,7 +105,7 @@ class Propagation {
   void visitCollective(Rank rank, const core::Node& node, TensorId output) {
     const std::vector<Rank> senders = ranksWithInput(node, State::kNonFinite);
     const std::vector<Rank> unknown = ranksWithInput(node, State::kUnknown);
-    const bool allRecorded = static_cast<int>(m_states.size()) == m_context.source.rankCount();
+    const bool allRecorded = static_cast<int>(m_states.size()) == m_context->source.rankCount();
     if (!senders.empty())
       received(rank, output, "received from " + rankList(senders) + " through " + node.name);
     else if (!unknown.empty())
@@ -163,19 +151,19 @@ class Propagation {
 
   void report(Rank rank, TensorId tensor, std::string detail) {
     const Place place{m_iteration, rank, tensor};
-    Finding finding = findingAt(m_context, place, precedence::kNonfinite);
+    Finding finding = findingAt(*m_context, place, precedence::kNonfinite);
     if (!detail.empty()) finding.detail = std::move(detail);
-    if (const StatisticsRow* row = m_context.source.statistics(rank, m_iteration, tensor)) {
+    if (const StatisticsRow* row = m_context->rows.now(rank, tensor)) {
       finding.count = row->values.nonFinite();
       finding.actual = static_cast<double>(finding.count);
     }
-    if (const core::Result<core::Tensor> value = m_context.source.value(rank, m_iteration, tensor); value)
+    if (const core::Result<core::Tensor> value = m_context->source.value(rank, m_iteration, tensor); value)
       finding.element = firstNonFinite(*value);
-    m_context.findings.push_back(std::move(finding));
+    m_context->findings.push_back(std::move(finding));
   }
 
-  EvaluationContext& m_context;
-  std::set<Rank>& m_received;  // ranks that have had their arrival
+  EvaluationContext* m_context = nullptr;  // of the iteration
+  std::set<Rank> m_received;               // ranks that have had their arrival
   const core::Graph& m_graph;
   std::vector<TensorId> m_updates, m_sources;
   Iteration m_iteration;
@@ -196,7 +184,9 @@ ConditionDef nonfinitePropagationCondition() {
       "Look at this operator's inputs: a division by zero, the logarithm of zero, an overflow of exp or of a"
       " product, a learning rate that is too large, or broken hardware.";
   def.needsAllRanks = true;
-  def.evaluate = [](EvaluationContext& context) { Propagation(context).run(); };
+  def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
+    return std::make_unique<Propagation>(graph);
+  };
   return def;
 }
 

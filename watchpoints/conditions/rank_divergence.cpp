@@ -21,53 +21,52 @@ bool allEqual(const Hashes& hashes) {
   return std::ranges::all_of(hashes, [&](const auto& h) { return h.second == hashes.front().second; });
 }
 
-class Divergence {
+class Divergence : public Evaluator {
  public:
-  explicit Divergence(EvaluationContext& context)
-      : m_context(context), m_graph(context.source.graph()), m_updates(updatesByParameter(m_graph)) {
-    m_replicated =
-        selectTensors(m_graph, [&](const TensorInfo& info) { return isReplicated(m_graph, info); });
-  }
+  explicit Divergence(const core::Graph& graph)
+      : m_graph(graph),
+        m_updates(updatesByParameter(graph)),
+        m_replicated(
+            selectTensors(graph, [&](const TensorInfo& info) { return isReplicated(graph, info); })) {}
 
-  void run() {
-    if (m_context.ranks.size() < 2) return;
-    const std::vector<Iteration> iterations = selectedIterations(m_context);
-    for (std::size_t i = 0; i < iterations.size() && !m_context.cancel.cancelled(); ++i) {
-      compareAll(iterations[i]);
-      if (m_context.progress)
-        m_context.progress(static_cast<double>(i + 1) / static_cast<double>(iterations.size()));
-    }
-    if (m_firstRoot && !m_consequences.empty())
-      m_context.findings[*m_firstRoot].detail +=
-          "; " + std::to_string(m_consequences.size()) + " other replicated tensors differ as a consequence";
-  }
-
- private:
-  void compareAll(Iteration iteration) {
-    m_iteration = iteration;
+  void evaluate(EvaluationContext& context) override {
+    m_context = &context;
+    if (context.allRanks.size() < 2) return;
+    m_iteration = context.iteration;
     m_differs.assign(m_graph.tensors().size(), false);
     m_explainedNodes.clear();
     m_explainedInputs.clear();
     for (TensorId tensor : m_replicated) compare(tensor);
   }
 
-  Hashes hashesOf(Iteration iteration, TensorId tensor) {
+  void finish(EvaluationContext& context) override {
+    if (!m_firstRoot) return;
+    if (!m_consequences.empty())
+      m_firstRoot->detail +=
+          "; " + std::to_string(m_consequences.size()) + " other replicated tensors differ as a consequence";
+    context.findings.push_back(std::move(*m_firstRoot));
+  }
+
+ private:
+  enum class When { kNow, kBefore };
+  Hashes hashesOf(When when, TensorId tensor) {
     Hashes hashes;
-    for (Rank rank : m_context.ranks)
-      if (const StatisticsRow* row = m_context.source.statistics(rank, iteration, tensor))
+    IterationRows& rows = m_context->rows;
+    for (Rank rank : m_context->allRanks)
+      if (const StatisticsRow* row = when == When::kNow ? rows.now(rank, tensor) : rows.before(rank, tensor))
         hashes.emplace_back(rank, row->values.hash);
     return hashes;
   }
 
   void compare(TensorId tensor) {
-    const Hashes hashes = hashesOf(m_iteration, tensor);
+    const Hashes hashes = hashesOf(When::kNow, tensor);
     if (hashes.size() < 2) {
       if (!hashes.empty())
-        notEvaluable(m_context, {m_iteration, hashes.front().first, tensor}, "no_value",
+        notEvaluable(*m_context, {m_iteration, hashes.front().first, tensor}, "no_value",
                      "recorded on one rank only");
       return;
     }
-    m_context.evaluated += static_cast<std::int64_t>(hashes.size());
+    m_context->evaluated += static_cast<std::int64_t>(hashes.size());
     if (allEqual(hashes)) return;
     m_differs[tensor.index()] = true;
     Divergent divergent{m_iteration, tensor, hashes, {}};
@@ -88,14 +87,13 @@ class Divergence {
     const TensorId update = m_updates[info.id.index()];
     if (!update.valid()) return "input data: what enters the graph differs";
     if (m_iteration.value == 0) return "input data: the initial values differ";
-    const Iteration before(m_iteration.value - 1);
-    const Hashes hashes = hashesOf(before, update);
-    const std::string beforeText = std::to_string(before.value);
+    const Hashes hashes = hashesOf(When::kBefore, update);
+    const std::string beforeText = std::to_string(m_iteration.value - 1);
     if (hashes.size() < 2)
       return "input data: it already differed when the iteration began; iteration " + beforeText +
              " is not recorded";
     if (allEqual(hashes)) return "memory: it was equal after the update of iteration " + beforeText;
-    if (m_context.selected(before)) return std::nullopt;
+    if (m_context->beforeSelected) return std::nullopt;
     return "it already differed after the update of iteration " + beforeText + ", which is not selected";
   }
 
@@ -116,18 +114,20 @@ class Divergence {
   }
 
   void report(const Divergent& divergent, const std::string& cause) {
-    const Verdict verdict = findWrongRanks(m_context.source, divergent);
+    const Verdict verdict = findWrongRanks(*m_context, divergent);
     std::vector<Rank> wrong = verdict.wrong;
     if (wrong.empty()) wrong.push_back(divergent.hashes.front().first);
     for (Rank rank : wrong) {
       const Place place{m_iteration, rank, divergent.tensor};
-      Finding finding = findingAt(m_context, place, precedence::kDivergence);
+      Finding finding = findingAt(*m_context, place, precedence::kDivergence);
       finding.detail = verdict.wrong.empty() ? "which rank is wrong cannot be told from what is recorded"
                                              : "rank " + std::to_string(rank.value) + " " + verdict.reason;
       addDifference(finding, divergent, verdict, rank == wrong.front());
       finding.detail += "; " + cause;
-      if (!m_firstRoot) m_firstRoot = m_context.findings.size();
-      m_context.findings.push_back(std::move(finding));
+      if (m_firstRoot)
+        m_context->findings.push_back(std::move(finding));
+      else
+        m_firstRoot = std::move(finding);
     }
   }
 
@@ -137,14 +137,14 @@ class Divergence {
     if (first && verdict.expected) return *verdict.expected;
     for (const auto& [rank, hash] : divergent.hashes)
       if (rank != wrong && std::ranges::find(verdict.wrong, rank) == verdict.wrong.end())
-        return m_context.source.value(rank, m_iteration, divergent.tensor);
+        return m_context->source.value(rank, m_iteration, divergent.tensor);
     return core::Error(core::ErrorCode::kUnavailable, "no rank is right");
   }
 
   void addDifference(Finding& finding, const Divergent& divergent, const Verdict& verdict, bool first) {
     const core::Result<core::Tensor> right = rightValue(divergent, verdict, finding.rank, first);
     const core::Result<core::Tensor> wrong =
-        m_context.source.value(finding.rank, m_iteration, divergent.tensor);
+        m_context->source.value(finding.rank, m_iteration, divergent.tensor);
     if (!right || !wrong) return;
     const std::optional<Difference> difference = firstDifference(*wrong, *right);
     if (!difference) return;
@@ -157,14 +157,14 @@ class Divergence {
                       core::formatShort(finding.preset);
   }
 
-  EvaluationContext& m_context;
+  EvaluationContext* m_context = nullptr;  // of the iteration
   const core::Graph& m_graph;
   std::vector<TensorId> m_updates, m_replicated;
   Iteration m_iteration;
   std::vector<bool> m_differs;              // of each tensor, in this iteration
   std::set<core::NodeId> m_explainedNodes;  // with an output that differs, in this iteration
   std::set<TensorId> m_explainedInputs;     // hyperparameters whose difference has been reported
-  std::optional<std::size_t> m_firstRoot;   // index in the findings
+  std::optional<Finding> m_firstRoot;       // told at the end, with what followed
   std::set<TensorId> m_consequences;
 };
 
@@ -184,7 +184,9 @@ ConditionDef rankDivergenceCondition() {
       "took no"
       " part. Input data: seeds, initial values and learning rates of the ranks.";
   def.needsAllRanks = true;
-  def.evaluate = [](EvaluationContext& context) { Divergence(context).run(); };
+  def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
+    return std::make_unique<Divergence>(graph);
+  };
   def.notOnline = [](const Parameters&, bool) -> std::string {
     return "needs the statistics of all ranks in one place";
   };

@@ -1,65 +1,59 @@
 #include "watchpoints/conditions/rows.h"
 
-#include <algorithm>
-#include <set>
-
 namespace msdbg::watch {
 
-using core::Iteration;
 using core::Rank;
 using core::TensorId;
 using core::TensorInfo;
 
-std::vector<Iteration> selectedIterations(const EvaluationContext& context, Rank rank) {
-  std::vector<Iteration> chosen = context.source.iterations(rank);
-  std::erase_if(chosen, [&](Iteration k) { return !context.selected(k); });
-  return chosen;
+RowWalk::RowWalk(const core::Graph& graph, std::vector<TensorId> tensors, bool recommended)
+    : m_tensors(std::move(tensors)) {
+  const std::vector<TensorId> updates = updatesByParameter(graph);
+  for (const TensorId tensor : m_tensors) {
+    m_updates.push_back(updates[tensor.index()]);
+    m_once.push_back(recommended && isReplicated(graph, graph.tensor(tensor)));
+  }
 }
 
-std::vector<Iteration> selectedIterations(const EvaluationContext& context) {
-  std::set<Iteration> all;
-  for (Rank rank : context.source.ranks()) {
-    const std::vector<Iteration> own = selectedIterations(context, rank);
-    all.insert(own.begin(), own.end());
+bool madeByAnUpdateSeen(EvaluationContext& context, Rank rank, TensorId update) {
+  return update.valid() && context.beforeSelected && context.rows.before(rank, update) != nullptr;
+}
+
+const StatisticsRow* RowWalk::rowOf(EvaluationContext& context, Rank rank, std::size_t i) const {
+  if (madeByAnUpdateSeen(context, rank, m_updates[i])) return nullptr;
+  const StatisticsRow* row = context.rows.now(rank, m_tensors[i]);
+  if (!row) {
+    missingRow(context, {context.iteration, rank, m_tensors[i]});
+    return nullptr;
   }
-  return {all.begin(), all.end()};
+  if (!m_once[i] || rank == context.ranks.front()) return row;
+  const StatisticsRow* first = context.rows.now(context.ranks.front(), m_tensors[i]);
+  return first && first->values.hash == row->values.hash ? nullptr : row;
 }
 
 namespace {
 
-/// Whether a wrong value of this source was already wrong as the output of an update that is looked at.
-bool causeIsEarlier(EvaluationContext& context, const Place& place, TensorId update) {
-  const Iteration before(place.iteration.value - 1);
-  return update.valid() && before.valid() && context.selected(before) &&
-         context.source.statistics(place.rank, before, update) != nullptr;
-}
+class EveryRow : public Evaluator {
+ public:
+  EveryRow(RowWalk walk, RowQuestion question) : m_walk(std::move(walk)), m_question(question) {}
+  void evaluate(EvaluationContext& context) override {
+    m_walk.forEach(context,
+                   [&](const Place& place, const StatisticsRow& row) { m_question(context, place, row); });
+  }
+
+ private:
+  RowWalk m_walk;
+  RowQuestion m_question;
+};
 
 }  // namespace
 
-void forEachRow(EvaluationContext& context, std::span<const TensorId> tensors,
-                const std::function<void(const Place&, const StatisticsRow&)>& f) {
-  const std::vector<TensorId> updates = updatesByParameter(context.source.graph());
-  double done = 0;
-  for (Rank rank : context.ranks) {
-    const std::vector<Iteration> iterations = selectedIterations(context, rank);
-    for (Iteration iteration : iterations) {
-      if (context.cancel.cancelled()) return;
-      for (TensorId tensor : tensors) {
-        const Place place{iteration, rank, tensor};
-        if (causeIsEarlier(context, place, updates[tensor.index()])) continue;
-        if (const StatisticsRow* row = context.source.statistics(rank, iteration, tensor))
-          f(place, *row);
-        else
-          missingRow(context, place);
-      }
-      done += 1.0 / static_cast<double>(iterations.size() * context.ranks.size());
-      if (context.progress) context.progress(done);
-    }
-  }
+std::unique_ptr<Evaluator> everyRow(RowWalk walk, RowQuestion question) {
+  return std::make_unique<EveryRow>(std::move(walk), question);
 }
 
 Finding findingAt(const EvaluationContext& context, const Place& place, int precedence) {
-  const TensorInfo& info = context.source.graph().tensor(place.tensor);
+  const TensorInfo& info = context.graph().tensor(place.tensor);
   Finding finding;
   finding.iteration = place.iteration;
   finding.rank = place.rank;
@@ -76,12 +70,13 @@ Finding findingAt(const EvaluationContext& context, const Place& place, int prec
 
 void notEvaluable(EvaluationContext& context, const Place& place, std::string_view reason,
                   std::string detail) {
-  context.notEvaluable.push_back(
+  context.notEvaluable.add(
       {{}, std::string(reason), place.iteration, place.rank, place.tensor, std::move(detail), 1});
 }
 
 void missingRow(EvaluationContext& context, const Place& place) {
-  notEvaluable(context, place, context.source.missingReason(), "no statistics of it can be read");
+  notEvaluable(context, place, context.rows.missingReason(place.rank, place.tensor),
+               "no statistics of it can be read");
 }
 
 bool finite(EvaluationContext& context, const Place& place, const core::TensorStatistics& values) {
@@ -110,10 +105,10 @@ std::optional<Exceeded> exceeded(const Parameters& parameters, std::initializer_
   return std::nullopt;
 }
 
-void evaluateMeasures(EvaluationContext& context, const Place& place, int precedence,
-                      std::initializer_list<Measure> measures) {
+void evaluateMeasures(EvaluationContext& context, const Parameters& parameters, const Place& place,
+                      int precedence, std::initializer_list<Measure> measures) {
   ++context.evaluated;
-  const std::optional<Exceeded> hit = exceeded(context.parameters, measures);
+  const std::optional<Exceeded> hit = exceeded(parameters, measures);
   if (!hit) return;
   Finding finding = findingAt(context, place, precedence);
   finding.parameter = hit->parameter;

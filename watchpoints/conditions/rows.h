@@ -1,8 +1,7 @@
-// What conditions share: walking over recorded rows, comparing against thresholds, saying why there is no
-// answer. The caller's EvaluationContext collects everything; used from one thread.
+// What conditions share: walking over the rows of an iteration, comparing against thresholds, saying why
+// there is no answer. The caller's EvaluationContext collects everything; used from one thread.
 #pragma once
 
-#include <functional>
 #include <initializer_list>
 #include <span>
 
@@ -17,29 +16,43 @@ struct Place {
   core::TensorId tensor;
 };
 
-/// What this condition keeps from one evaluation to the next; made by the first that asks.
-template <typename T>
-T& remembered(EvaluationContext& context) {
-  if (!context.memory.has_value()) context.memory.emplace<T>();
-  return *std::any_cast<T>(&context.memory);
-}
+/// The rows of some tensors, one iteration at a time. Left out is a parameter or state whose last update is
+/// itself recorded and selected: what is wrong with it is wrong in that update's output. The recommended set
+/// also leaves out what is the same, bit for bit, on the first of the ranks that are looked at.
+class RowWalk {
+ public:
+  RowWalk(const core::Graph& graph, std::vector<core::TensorId> tensors, bool recommended);
+  std::span<const core::TensorId> tensors() const { return m_tensors; }
 
-/// Recorded and selected iterations of a rank.
-std::vector<core::Iteration> selectedIterations(const EvaluationContext& context, core::Rank rank);
-/// Those of any of the source's ranks, ascending.
-std::vector<core::Iteration> selectedIterations(const EvaluationContext& context);
+  /// Calls f(place, row) for every recorded row, rank by rank; a missing one is an entry `no_value`.
+  template <typename F>
+  void forEach(EvaluationContext& context, const F& f) const {
+    for (const core::Rank rank : context.ranks)
+      for (std::size_t i = 0; i < m_tensors.size(); ++i)
+        if (const StatisticsRow* row = rowOf(context, rank, i))
+          f(Place{context.iteration, rank, m_tensors[i]}, *row);
+  }
 
-/// Calls f for every recorded row of the tensors on the selected ranks and iterations, iteration by
-/// iteration. A missing row is an entry `no_value`. A parameter or state whose last update is itself recorded
-/// and selected is left out: what is wrong with it is wrong in that update's output. Stops when cancelled.
-void forEachRow(EvaluationContext& context, std::span<const core::TensorId> tensors,
-                const std::function<void(const Place&, const StatisticsRow&)>& f);
+ private:
+  const StatisticsRow* rowOf(EvaluationContext& context, core::Rank rank, std::size_t i) const;
+
+  std::vector<core::TensorId> m_tensors;
+  std::vector<core::TensorId> m_updates;  // of each; invalid where nothing updates it
+  std::vector<bool> m_once;               // of each: looked at on one rank where the others have the same
+};
+
+/// An evaluator that asks the same of every row of some tensors.
+using RowQuestion = void (*)(EvaluationContext& context, const Place& place, const StatisticsRow& row);
+std::unique_ptr<Evaluator> everyRow(RowWalk walk, RowQuestion question);
+
+/// Whether the parameter or state got its value from an update that is itself looked at.
+bool madeByAnUpdateSeen(EvaluationContext& context, core::Rank rank, core::TensorId update);
 
 /// A finding with its place filled in; for a parameter or state its detail says where the value came from.
 Finding findingAt(const EvaluationContext& context, const Place& place, int precedence);
 void notEvaluable(EvaluationContext& context, const Place& place, std::string_view reason,
                   std::string detail = {});
-/// The entry for a row that Source::statistics() has just not given.
+/// The entry for a row of this iteration that is not there.
 void missingRow(EvaluationContext& context, const Place& place);
 /// False, with an entry `nan` or `inf`, when the tensor holds NaN or Inf.
 bool finite(EvaluationContext& context, const Place& place, const core::TensorStatistics& values);
@@ -56,8 +69,12 @@ struct Exceeded {
 };
 std::optional<Exceeded> exceeded(const Parameters& parameters, std::initializer_list<Measure> measures);
 /// Counts the place as evaluated and adds a finding if any measure exceeds its parameter.
-void evaluateMeasures(EvaluationContext& context, const Place& place, int precedence,
-                      std::initializer_list<Measure> measures);
+void evaluateMeasures(EvaluationContext& context, const Parameters& parameters, const Place& place,
+                      int precedence, std::initializer_list<Measure> measures);
+inline void evaluateMeasures(EvaluationContext& context, const Place& place, int precedence,
+                             std::initializer_list<Measure> measures) {
+  evaluateMeasures(context, context.parameters, place, precedence, measures);
+}
 
 /// 100 * zeros / count.
 double zeroPercentage(const core::TensorStatistics& values);

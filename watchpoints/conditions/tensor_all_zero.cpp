@@ -9,19 +9,19 @@ bool recommendedTarget(const core::Graph& graph, const core::TensorInfo& info) {
   return isWeight(info) || isWeightUpdate(graph, info) || isParameterGradient(graph, info);
 }
 
-void evaluate(EvaluationContext& context) {
-  const core::Graph& graph = context.source.graph();
-  const auto tensors = selectTensors(graph, [&](const core::TensorInfo& info) {
-    return !context.recommended || recommendedTarget(graph, info);
-  });
-  forEachRow(context, tensors, [&](const Place& place, const StatisticsRow& row) {
-    const core::TensorInfo& info = graph.tensor(place.tensor);
-    const bool notUpdatedYet = info.isSource() && place.iteration.value == 0;
-    if (context.recommended && notUpdatedYet && isZeroInitialised(info)) return;
-    if (!finite(context, place, row.values)) return;
-    evaluateMeasures(context, place, precedence::kAllZero,
-                     {{"zero_percentage_ge", zeroPercentage(row.values)}});
-  });
+void evaluateRow(EvaluationContext& context, const Place& place, const StatisticsRow& row) {
+  const core::TensorInfo& info = context.graph().tensor(place.tensor);
+  const bool notUpdatedYet = info.isSource() && place.iteration.value == 0;
+  if (context.recommended && notUpdatedYet && isZeroInitialised(info)) return;
+  if (!finite(context, place, row.values)) return;
+  evaluateMeasures(context, place, precedence::kAllZero,
+                   {{"zero_percentage_ge", zeroPercentage(row.values)}});
+}
+
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
+  const auto tensors = selectTensors(
+      graph, [&](const core::TensorInfo& info) { return !recommended || recommendedTarget(graph, info); });
+  return everyRow(RowWalk(graph, tensors, recommended), evaluateRow);
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ ConditionDef tensorAllZeroCondition() {
       " its initialisation.";
   def.parameters = {{"zero_percentage_ge", ParameterRange::kPct, 100.0,
                      "hit if this share of the elements, or more, is zero"}};
-  def.evaluate = evaluate;
+  def.make = make;
   return def;
 }
 

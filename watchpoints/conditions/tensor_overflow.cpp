@@ -3,20 +3,22 @@
 namespace msdbg::watch {
 namespace {
 
-void evaluate(EvaluationContext& context) {
-  const auto tensors = selectTensors(context.source.graph(), [](const core::TensorInfo&) { return true; });
-  forEachRow(context, tensors, [&](const Place& place, const StatisticsRow& row) {
-    ++context.evaluated;
-    const core::TensorStatistics& values = row.values;
-    if (values.nonFinite() == 0) return;
-    Finding finding = findingAt(context, place, precedence::kSymptom);
-    finding.count = values.nonFinite();
-    finding.actual = static_cast<double>(finding.count);
-    if (!finding.detail.empty()) finding.detail += "; ";
-    finding.detail += std::to_string(values.nan) + " NaN, " + std::to_string(values.posInf) + " +Inf, " +
-                      std::to_string(values.negInf) + " -Inf of " + std::to_string(values.count);
-    context.findings.push_back(std::move(finding));
-  });
+void evaluateRow(EvaluationContext& context, const Place& place, const StatisticsRow& row) {
+  ++context.evaluated;
+  const core::TensorStatistics& values = row.values;
+  if (values.nonFinite() == 0) return;
+  Finding finding = findingAt(context, place, precedence::kSymptom);
+  finding.count = values.nonFinite();
+  finding.actual = static_cast<double>(finding.count);
+  if (!finding.detail.empty()) finding.detail += "; ";
+  finding.detail += std::to_string(values.nan) + " NaN, " + std::to_string(values.posInf) + " +Inf, " +
+                    std::to_string(values.negInf) + " -Inf of " + std::to_string(values.count);
+  context.findings.push_back(std::move(finding));
+}
+
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool) {
+  const auto all = selectTensors(graph, [](const core::TensorInfo&) { return true; });
+  return everyRow(RowWalk(graph, all, false), evaluateRow);
 }
 
 }  // namespace
@@ -29,7 +31,7 @@ ConditionDef tensorOverflowCondition() {
       "A tensor holds NaN or Inf: nan + inf > 0 (MindInsight). Every tensor that the values reach is listed;"
       " nonfinite_propagation names the operator that made the first one.";
   def.advice = "Look at the operator that nonfinite_propagation names, its inputs, and the learning rate.";
-  def.evaluate = evaluate;
+  def.make = make;
   return def;
 }
 

@@ -1,6 +1,24 @@
 #include "watchpoints/conditions/change.h"
 
 namespace msdbg::watch {
+namespace {
+
+class ChangeTooLarge : public Evaluator {
+ public:
+  ChangeTooLarge(const core::Graph& graph, bool recommended) : m_ratio(graph, recommended) {}
+  void evaluate(EvaluationContext& context) override {
+    m_ratio.evaluate(context, "abs_mean_update_ratio_gt");
+  }
+
+ private:
+  UpdateRatio m_ratio;
+};
+
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
+  return std::make_unique<ChangeTooLarge>(graph, recommended);
+}
+
+}  // namespace
 
 ConditionDef weightChangeTooLargeCondition() {
   ConditionDef def;
@@ -17,7 +35,7 @@ ConditionDef weightChangeTooLargeCondition() {
   def.parameters = {{"abs_mean_update_ratio_gt", ParameterRange::kAbs, 0.1, "hit if the ratio is above"},
                     {"epsilon", ParameterRange::kAbs, 1e-9, "added to the denominator"}};
   def.needsPrevious = true;
-  def.evaluate = [](EvaluationContext& context) { evaluateUpdateRatio(context, "abs_mean_update_ratio_gt"); };
+  def.make = make;
   return def;
 }
 

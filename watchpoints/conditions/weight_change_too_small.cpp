@@ -1,6 +1,24 @@
 #include "watchpoints/conditions/change.h"
 
 namespace msdbg::watch {
+namespace {
+
+class ChangeTooSmall : public Evaluator {
+ public:
+  ChangeTooSmall(const core::Graph& graph, bool recommended) : m_ratio(graph, recommended) {}
+  void evaluate(EvaluationContext& context) override {
+    m_ratio.evaluate(context, "abs_mean_update_ratio_lt");
+  }
+
+ private:
+  UpdateRatio m_ratio;
+};
+
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
+  return std::make_unique<ChangeTooSmall>(graph, recommended);
+}
+
+}  // namespace
 
 ConditionDef weightChangeTooSmallCondition() {
   ConditionDef def;
@@ -18,7 +36,7 @@ ConditionDef weightChangeTooSmallCondition() {
   def.parameters = {{"abs_mean_update_ratio_lt", ParameterRange::kAbs, 1e-4, "hit if the ratio is below"},
                     {"epsilon", ParameterRange::kAbs, 1e-9, "added to the denominator"}};
   def.needsPrevious = true;
-  def.evaluate = [](EvaluationContext& context) { evaluateUpdateRatio(context, "abs_mean_update_ratio_lt"); };
+  def.make = make;
   return def;
 }
 

@@ -3,24 +3,41 @@
 namespace msdbg::watch {
 namespace {
 
-void evaluateAt(EvaluationContext& context, const Place& place) {
-  const core::TensorInfo& info = context.source.graph().tensor(place.tensor);
-  if (context.recommended && isZeroInitialised(info)) return;
-  const StatisticsRow* row = context.source.statistics(place.rank, place.iteration, place.tensor);
-  if (!row) return missingRow(context, place);
-  if (!finite(context, place, row->values)) return;
+void evaluateRow(EvaluationContext& context, const Place& place, const StatisticsRow& row) {
+  if (context.recommended && isZeroInitialised(context.graph().tensor(place.tensor))) return;
+  if (!finite(context, place, row.values)) return;
   evaluateMeasures(context, place, precedence::kOther,
-                   {{"zero_percentage_ge", zeroPercentage(row->values)},
-                    {"max_gt", row->values.max},
-                    {"min_lt", row->values.min}});
+                   {{"zero_percentage_ge", zeroPercentage(row.values)},
+                    {"max_gt", row.values.max},
+                    {"min_lt", row.values.min}});
 }
 
-void evaluate(EvaluationContext& context) {
-  const core::Iteration first{0};
-  if (!context.selected(first)) return;
-  for (core::Rank rank : context.ranks)
-    for (core::TensorId tensor : selectTensors(context.source.graph(), isWeight))
-      evaluateAt(context, {first, rank, tensor});
+class WeightInitialization : public Evaluator {
+ public:
+  WeightInitialization(const core::Graph& graph, bool recommended)
+      : m_walk(graph, selectTensors(graph, isWeight), recommended) {}
+  void evaluate(EvaluationContext& context) override {
+    if (context.iteration.value > 0) return;
+    m_seen = true;
+    m_walk.forEach(context,
+                   [&](const Place& place, const StatisticsRow& row) { evaluateRow(context, place, row); });
+  }
+
+  void finish(EvaluationContext& context) override {
+    if (m_seen) return;
+    for (const core::Rank rank : context.allRanks)
+      for (const core::TensorId weight : m_walk.tensors())
+        notEvaluable(context, {core::Iteration(0), rank, weight}, "no_value",
+                     "iteration 0 is not recorded or not selected");
+  }
+
+ private:
+  RowWalk m_walk;
+  bool m_seen = false;  // iteration 0
+};
+
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
+  return std::make_unique<WeightInitialization>(graph, recommended);
 }
 
 }  // namespace
@@ -40,7 +57,7 @@ ConditionDef weightInitializationCondition() {
                      "hit if this share of the elements, or more, is zero"},
                     {"max_gt", ParameterRange::kReal, {}, "hit if the maximum is above"},
                     {"min_lt", ParameterRange::kReal, {}, "hit if the minimum is below"}};
-  def.evaluate = evaluate;
+  def.make = make;
   return def;
 }
 

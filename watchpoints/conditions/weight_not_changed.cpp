@@ -32,21 +32,21 @@ std::optional<std::int64_t> changedElements(EvaluationContext& context, const Pl
   return countOutside(values->after, values->before, rtol, atol);
 }
 
-void evaluate(EvaluationContext& context) {
-  forEachRow(context, weightUpdates(context.source.graph()),
-             [&](const Place& place, const StatisticsRow& row) {
-               const std::int64_t elements = row.values.count;
-               const std::optional<std::int64_t> changed = changedElements(context, place, row);
-               if (!changed) return;
-               ++context.evaluated;
-               if (*changed > 0) return;
-               Finding finding = findingAt(context, place, precedence::kNotChanged);
-               finding.parameter = "rtol";
-               finding.preset = parameterOr(context.parameters, "rtol", core::kChangeRtol);
-               finding.count = elements;
-               finding.detail = "no element changed by more than atol + rtol * |previous|";
-               context.findings.push_back(std::move(finding));
-             });
+void evaluateRow(EvaluationContext& context, const Place& place, const StatisticsRow& row) {
+  const std::optional<std::int64_t> changed = changedElements(context, place, row);
+  if (!changed) return;
+  ++context.evaluated;
+  if (*changed > 0) return;
+  Finding finding = findingAt(context, place, precedence::kNotChanged);
+  finding.parameter = "rtol";
+  finding.preset = parameterOr(context.parameters, "rtol", core::kChangeRtol);
+  finding.count = row.values.count;
+  finding.detail = "no element changed by more than atol + rtol * |previous|";
+  context.findings.push_back(std::move(finding));
+}
+
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
+  return everyRow(RowWalk(graph, weightUpdates(graph), recommended), evaluateRow);
 }
 
 std::string notOnline(const Parameters& parameters, bool) {
@@ -71,7 +71,7 @@ ConditionDef weightNotChangedCondition() {
   def.parameters = {{"rtol", ParameterRange::kAbs, core::kChangeRtol, "relative tolerance"},
                     {"atol", ParameterRange::kAbs, core::kChangeAtol, "absolute tolerance"}};
   def.needsPrevious = true;
-  def.evaluate = evaluate;
+  def.make = make;
   def.notOnline = notOnline;
   return def;
 }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <tuple>
+
+#include "watchpoints/engine/running.h"
+#include "watchpoints/engine/walk.h"
 
 namespace msdbg::watch {
 namespace {
@@ -23,20 +25,22 @@ struct Candidate {
 class Check {
  public:
   Check(Source& source, const std::vector<Watchpoint>& watchpoints, const CheckOptions& options)
-      : m_source(source), m_watchpoints(watchpoints), m_options(options), m_ranks(chosenRanks()) {}
+      : m_source(source), m_options(options), m_rows(source) {
+    for (const Watchpoint& watchpoint : watchpoints) m_running.emplace_back(watchpoint, source.graph());
+  }
 
   CheckReport run() {
-    for (std::size_t i = 0; i < m_watchpoints.size() && !m_options.cancel.cancelled(); ++i) evaluate(i);
+    walk();
     m_report.cancelled = m_options.cancel.cancelled();
-    std::vector<Candidate> candidates = onePerTensor();
-    markExplained(candidates);
-    std::ranges::stable_sort(candidates, {}, [](const Candidate& c) {
+    for (Candidate& candidate : m_candidates) appendFurther(candidate);
+    markExplained(m_candidates);
+    std::ranges::stable_sort(m_candidates, {}, [](const Candidate& c) {
       return std::tuple(c.hit.iteration, c.hit.order, c.explained, c.hit.rank, c.hit.precedence, c.hit.tensor,
                         c.watchpoint);
     });
-    for (Candidate& candidate : candidates) add(std::move(candidate));
+    for (Candidate& candidate : m_candidates) add(std::move(candidate));
     std::ranges::stable_sort(m_report.firstPerRank, {}, &Hit::rank);
-    foldNotEvaluable();
+    addAnswers();
     return std::move(m_report);
   }
 
@@ -49,59 +53,61 @@ class Check {
     return ranks;
   }
 
-  void evaluate(std::size_t index) {
-    const Watchpoint& watchpoint = m_watchpoints[index];
-    std::vector<Finding> findings;
-    std::vector<NotEvaluable> notEvaluable;
-    std::any memory;
-    EvaluationContext context{m_source,
-                              watchpoint.parameters,
-                              watchpoint.recommended,
-                              m_ranks,
-                              [this](Iteration k) { return m_options.iterations.contains(k.value); },
-                              m_options.cancel,
-                              findings,
-                              notEvaluable,
-                              m_report.evaluated,
-                              memory,
-                              [this, index](double share) { progress(index, share); }};
-    watchpoint.condition->evaluate(context);
-    for (Finding& finding : findings)
-      m_candidates.push_back({hitOf(watchpoint, std::move(finding)), index, false, {}});
-    for (NotEvaluable& entry : notEvaluable) {
-      entry.condition = watchpoint.condition->id;
-      m_report.notEvaluable.push_back(std::move(entry));
+  bool selected(Iteration k) const { return k.valid() && m_options.iterations.contains(k.value); }
+
+  /// Once over the run: every watchpoint is asked of an iteration while its rows are there.
+  void walk() {
+    IterationWalk walk(m_source, chosenRanks(), [this](Iteration k) { return selected(k); });
+    while (!walk.done() && !m_options.cancel.cancelled()) {
+      walk.advance();
+      m_rows.moveTo(m_source, walk.iteration());
+      const RunningWatchpoint::Moment now = momentOf(walk);
+      for (RunningWatchpoint& running : m_running) running.evaluate(now);
+      collect();
+      if (m_options.progress) m_options.progress(walk.share());
     }
-    progress(index + 1, 0);
+    if (m_options.cancel.cancelled()) return;
+    const RunningWatchpoint::Moment end = momentOf(walk);
+    for (RunningWatchpoint& running : m_running) running.finish(end);
+    collect();
   }
 
-  void progress(std::size_t done, double share) const {
-    if (m_options.progress)
-      m_options.progress((static_cast<double>(done) + share) / static_cast<double>(m_watchpoints.size()));
+  RunningWatchpoint::Moment momentOf(const IterationWalk& walk) {
+    return {.source = m_source,
+            .rows = m_rows,
+            .iteration = walk.iteration(),
+            .ranks = walk.ranks(),
+            .allRanks = walk.selectedRanks(),
+            .beforeSelected = selected(Iteration(walk.iteration().value - 1)),
+            .cancel = m_options.cancel};
+  }
+
+  void collect() {
+    for (std::size_t i = 0; i < m_running.size(); ++i)
+      for (Finding& finding : m_running[i].takeFindings())
+        fold({hitOf(m_running[i].watchpoint(), std::move(finding)), i, false, {}});
   }
 
   /// The first iteration of each (watchpoint, severity, tensor, rank); the later ones are counted in its
   /// detail.
-  std::vector<Candidate> onePerTensor() {
-    std::ranges::stable_sort(m_candidates, {}, [](const Candidate& c) { return c.hit.iteration; });
-    std::map<std::tuple<std::size_t, Severity, TensorId, Rank>, std::size_t> seen;
-    std::vector<Candidate> kept;
-    for (Candidate& candidate : m_candidates) {
-      const Hit& hit = candidate.hit;
-      const auto [place, isNew] =
-          seen.try_emplace({candidate.watchpoint, hit.effectiveSeverity, hit.tensor, hit.rank}, kept.size());
-      if (isNew)
-        kept.push_back(std::move(candidate));
-      else
-        kept[place->second].furtherIterations.push_back(hit.iteration.value);
+  void fold(Candidate candidate) {
+    const Hit& hit = candidate.hit;
+    const auto [place, isNew] = m_places.try_emplace(
+        {candidate.watchpoint, hit.effectiveSeverity, hit.node, hit.tensor, hit.rank}, m_candidates.size());
+    if (isNew) {
+      m_candidates.push_back(std::move(candidate));
+      return;
     }
-    for (Candidate& candidate : kept) appendFurther(candidate);
-    return kept;
+    Candidate& known = m_candidates[place->second];
+    if (candidate.hit.iteration < known.hit.iteration) std::swap(candidate.hit, known.hit);
+    if (candidate.hit.iteration != known.hit.iteration)
+      known.furtherIterations.push_back(candidate.hit.iteration.value);
   }
 
   static void appendFurther(Candidate& candidate) {
-    const std::vector<std::int64_t>& more = candidate.furtherIterations;
+    std::vector<std::int64_t>& more = candidate.furtherIterations;
     if (more.empty()) return;
+    std::ranges::sort(more);
     std::string& detail = candidate.hit.detail;
     if (!detail.empty()) detail += "; ";
     detail += "also in " + std::to_string(more.size()) + " more iteration" +
@@ -136,31 +142,21 @@ class Check {
     m_report.hits.push_back(std::move(hit));
   }
 
-  /// One entry for each (condition, reason, tensor); a field that is not the same in all of them becomes
-  /// invalid.
-  void foldNotEvaluable() {
-    std::map<std::tuple<std::string, std::string, TensorId>, std::size_t> seen;
-    std::vector<NotEvaluable> folded;
-    for (NotEvaluable& entry : m_report.notEvaluable) {
-      const auto [place, isNew] =
-          seen.try_emplace({entry.condition, entry.reason, entry.tensor}, folded.size());
-      if (isNew) {
-        folded.push_back(std::move(entry));
-        continue;
+  void addAnswers() {
+    for (RunningWatchpoint& running : m_running) {
+      m_report.evaluated += running.evaluated();
+      for (NotEvaluable& entry : running.takeNotEvaluable()) {
+        entry.condition = running.watchpoint().condition->id;
+        m_report.notEvaluable.push_back(std::move(entry));
       }
-      NotEvaluable& into = folded[place->second];
-      into.count += entry.count;
-      if (into.iteration != entry.iteration) into.iteration = {};
-      if (into.rank != entry.rank) into.rank = {};
-      if (into.detail != entry.detail) into.detail.clear();
     }
-    m_report.notEvaluable = std::move(folded);
   }
 
   Source& m_source;
-  const std::vector<Watchpoint>& m_watchpoints;
   const CheckOptions& m_options;
-  std::vector<Rank> m_ranks;
+  IterationRows m_rows;
+  std::vector<RunningWatchpoint> m_running;
+  std::map<std::tuple<std::size_t, Severity, core::NodeId, TensorId, Rank>, std::size_t> m_places;
   std::vector<Candidate> m_candidates;
   CheckReport m_report;
 };

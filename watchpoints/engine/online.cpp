@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "watchpoints/engine/running.h"
+
 namespace msdbg::watch {
 
 std::string whyNotOnline(const Watchpoint& watchpoint) {
@@ -17,37 +19,34 @@ std::string onlineConditions() {
   return core::join(ids, ", ");
 }
 
-OnlineCheck::OnlineCheck(std::vector<Watchpoint> watchpoints)
-    : m_watchpoints(std::move(watchpoints)), m_memory(m_watchpoints.size()) {}
+struct OnlineCheck::State {
+  State(Source& source, const std::vector<Watchpoint>& watchpoints) : rows(source) {
+    for (const Watchpoint& watchpoint : watchpoints) running.emplace_back(watchpoint, source.graph());
+  }
+  IterationRows rows;
+  std::vector<RunningWatchpoint> running;  // of each watchpoint
+};
 
-std::vector<Finding> OnlineCheck::findings(std::size_t watchpoint, Source& source) {
-  std::vector<Finding> found;
-  std::vector<NotEvaluable> ignored;  // check() on the recorded run lists them
-  std::int64_t evaluated = 0;
-  const std::vector<core::Rank> ranks = source.ranks();
-  const Watchpoint& asked = m_watchpoints[watchpoint];
-  EvaluationContext context{.source = source,
-                            .parameters = asked.parameters,
-                            .recommended = asked.recommended,
-                            .ranks = ranks,
-                            .selected = [](core::Iteration) { return true; },
-                            .cancel = {},
-                            .findings = found,
-                            .notEvaluable = ignored,
-                            .evaluated = evaluated,
-                            .memory = m_memory[watchpoint]};
-  asked.condition->evaluate(context);
-  // weight_initialization looks at iteration 0 by itself, and so again in iteration 1.
-  const core::Iteration now = source.iterations(ranks.front()).front();
-  std::erase_if(found, [&](const Finding& finding) { return finding.iteration != now; });
-  return found;
-}
+OnlineCheck::OnlineCheck(std::vector<Watchpoint> watchpoints) : m_watchpoints(std::move(watchpoints)) {}
+OnlineCheck::~OnlineCheck() = default;
 
 std::vector<OnlineHit> OnlineCheck::evaluate(Source& source) {
+  if (!m_state) m_state = std::make_unique<State>(source, m_watchpoints);
+  const std::vector<core::Rank> ranks = source.ranks();
+  const core::Iteration now = source.iterations(ranks.front()).front();
+  m_state->rows.moveTo(source, now);
+  const RunningWatchpoint::Moment moment{.source = source,
+                                         .rows = m_state->rows,
+                                         .iteration = now,
+                                         .ranks = ranks,
+                                         .allRanks = ranks,
+                                         .beforeSelected = now.value > 0,
+                                         .online = true};
   std::set<Place> firing;
   std::vector<OnlineHit> begun;
   for (std::size_t i = 0; i < m_watchpoints.size(); ++i) {
-    for (Finding& finding : findings(i, source)) {
+    m_state->running[i].evaluate(moment);
+    for (Finding& finding : m_state->running[i].takeFindings()) {
       const Place place(i, finding.tensor);
       OnlineHit hit{hitOf(m_watchpoints[i], std::move(finding)), i};
       if (m_watchpoints[i].recommended && hit.effectiveSeverity == Severity::kHint) continue;

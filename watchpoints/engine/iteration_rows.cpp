@@ -1,0 +1,64 @@
+#include "watchpoints/iteration_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace msdbg::watch {
+
+using core::Iteration;
+using core::Rank;
+using core::TensorId;
+
+IterationRows::IterationRows(const Source& source) : m_ranks(source.ranks()) {
+  std::ranges::sort(m_ranks);
+  for (Table* table : {&m_now, &m_before})
+    table->cells.assign(m_ranks.size(), std::vector<Cell>(source.graph().tensors().size()));
+}
+
+void IterationRows::moveTo(Source& source, Iteration iteration) {
+  m_source = &source;
+  if (iteration == m_now.iteration) return;
+  std::swap(m_now, m_before);
+  if (m_before.iteration.value != iteration.value - 1) {
+    forget(m_before);
+    m_before.iteration = Iteration(iteration.value - 1);
+  }
+  forget(m_now);
+  m_now.iteration = iteration;
+}
+
+void IterationRows::forget(Table& table) {
+  for (std::vector<Cell>& cells : table.cells)
+    for (Cell& cell : cells) cell.state = State::kUnread;
+}
+
+std::size_t IterationRows::slotOf(Rank rank) const {
+  const auto found = std::ranges::lower_bound(m_ranks, rank);
+  return static_cast<std::size_t>((found != m_ranks.end() && *found == rank ? found : m_ranks.end()) -
+                                  m_ranks.begin());
+}
+
+const StatisticsRow* IterationRows::rowOf(Table& table, Rank rank, TensorId tensor) {
+  const std::size_t slot = slotOf(rank);
+  if (slot == m_ranks.size() || !table.iteration.valid()) return nullptr;
+  Cell& cell = table.cells[slot][tensor.index()];
+  if (cell.state == State::kUnread) read(table, rank, tensor, cell);
+  return cell.state == State::kPresent ? &cell.row : nullptr;
+}
+
+void IterationRows::read(const Table& table, Rank rank, TensorId tensor, Cell& cell) {
+  if (const StatisticsRow* row = m_source->statistics(rank, table.iteration, tensor)) {
+    cell.row = *row;
+    cell.state = State::kPresent;
+  } else {
+    cell.state = m_source->missingReason() == "damaged" ? State::kDamaged : State::kMissing;
+  }
+}
+
+std::string IterationRows::missingReason(Rank rank, TensorId tensor) const {
+  const std::size_t slot = slotOf(rank);
+  const bool damaged = slot < m_ranks.size() && m_now.cells[slot][tensor.index()].state == State::kDamaged;
+  return damaged ? "damaged" : "no_value";
+}
+
+}  // namespace msdbg::watch

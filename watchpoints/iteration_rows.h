@@ -1,0 +1,49 @@
+// IterationRows: the rows of the iteration that is looked at and of the one before it, of all ranks. Each is
+// read from the source once, when first asked for, however many conditions ask; what nobody asks for is not
+// read. Memory is that of two iterations. Not thread-safe.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "watchpoints/source.h"
+
+namespace msdbg::watch {
+
+class IterationRows {
+ public:
+  explicit IterationRows(const Source& source);
+
+  /// Goes on to an iteration of the source; rows of others than it and the one before it are forgotten.
+  void moveTo(Source& source, core::Iteration iteration);
+  core::Iteration iteration() const { return m_now.iteration; }
+  /// nullptr: not recorded or lost to damage. Valid until the next moveTo().
+  const StatisticsRow* now(core::Rank rank, core::TensorId tensor) { return rowOf(m_now, rank, tensor); }
+  /// Of the iteration before by number, k - 1, recorded or not.
+  const StatisticsRow* before(core::Rank rank, core::TensorId tensor) {
+    return rowOf(m_before, rank, tensor);
+  }
+  /// Why now() gave nullptr: `no_value` or `damaged`.
+  std::string missingReason(core::Rank rank, core::TensorId tensor) const;
+
+ private:
+  enum class State : char { kUnread, kPresent, kMissing, kDamaged };
+  struct Cell {
+    State state = State::kUnread;
+    StatisticsRow row;
+  };
+  struct Table {
+    core::Iteration iteration;
+    std::vector<std::vector<Cell>> cells;  // by slot of the rank, by tensor
+  };
+  std::size_t slotOf(core::Rank rank) const;  // m_ranks.size(): none
+  const StatisticsRow* rowOf(Table& table, core::Rank rank, core::TensorId tensor);
+  void read(const Table& table, core::Rank rank, core::TensorId tensor, Cell& cell);
+  static void forget(Table& table);
+
+  Source* m_source = nullptr;
+  std::vector<core::Rank> m_ranks;  // ascending
+  Table m_now, m_before;
+};
+
+}  // namespace msdbg::watch
