@@ -245,18 +245,31 @@ TEST_CASE("The preset ranges are those of the specification") {
   CHECK_FALSE(activationPreset("Softmax"));
 }
 
-TEST_CASE("dead_relu is a fault where the layer was alive and died, a hint from the start") {
-  FakeSource source = healthySource(1, 4);
-  for (int k : {2, 3}) source.row(0, k, source.id(kRelu)).activation->shareDeadUnits = 1;
-  const CheckReport died = runRecommended(source, "dead_relu");
-  CHECK(only(died.hits).iteration == Iteration(2));
-  CHECK(died.hits[0].detail.find("alive in iteration 1") != std::string::npos);
-  for (int k : {0, 1}) source.row(0, k, source.id(kRelu)).activation->shareDeadUnits = 1;
-  const CheckReport always = runRecommended(source, "dead_relu");
-  CHECK(always.hits.empty());
-  CHECK(only(always.hints).iteration == Iteration(0));
-  CHECK(only(run(source, "dead_relu").hits).actual == 100);
-  CHECK(run(source, "dead_relu:threshold_layer=100").hits.empty());
+TEST_CASE("In the recommended set a Relu is dead if all of it stays zero to the end") {
+  const auto deadIn = [](FakeSource& source, std::initializer_list<int> iterations) {
+    for (const int k : iterations) {
+      StatisticsRow& row = source.row(0, k, source.id(kRelu));
+      row.activation->shareDeadUnits = 1;
+      row.values.zero = row.values.count;
+    }
+  };
+  FakeSource died = healthySource(1, 5);
+  deadIn(died, {2, 3, 4});
+  const CheckReport report = runRecommended(died, "dead_relu");
+  CHECK(only(report.hits).iteration == Iteration(2));
+  CHECK(report.hits[0].detail.find("alive in iteration 1") != std::string::npos);
+  CHECK(run(died, "dead_relu").hits.size() == 1);
+  CHECK(run(died, "dead_relu:threshold_layer=100").hits.empty());
+
+  FakeSource once = healthySource(1, 5);  // a batch that silences the layer, and the last two
+  deadIn(once, {1, 3, 4});
+  CHECK(runRecommended(once, "dead_relu").hits.empty());
+
+  FakeSource always = healthySource(1, 2);
+  deadIn(always, {0, 1});
+  CHECK(only(runRecommended(always, "dead_relu").hits).iteration == Iteration(0));
+  always.row(0, 1, always.id(kRelu)).values.zero -= 1;  // a few elements are left
+  CHECK(runRecommended(always, "dead_relu").hits.empty());
 }
 
 TEST_CASE("dead_relu with another inactivity counts units in stored values") {
@@ -286,8 +299,12 @@ TEST_CASE("In the recommended set a loss that falls on average is no hint, one t
   const TensorId loss = source.id("network/ReduceMean-op1");
   for (int k = 0; k < 40; ++k) source.row(0, k, loss).values.mean = 10 - 0.1 * k + (k % 2);
   CHECK(runRecommended(source, "loss_not_decreasing").hints.empty());
-  for (int k = 20; k < 40; ++k) source.row(0, k, loss).values.mean = 8;
-  CHECK(only(runRecommended(source, "loss_not_decreasing").hints).iteration == Iteration(39));
+  for (int k = 20; k < 40; ++k) source.row(0, k, loss).values.mean = 8;  // it has fallen, and stands since
+  CHECK(runRecommended(source, "loss_not_decreasing").hints.empty());
+  for (int k = 0; k < 40; ++k) source.row(0, k, loss).values.mean = 8 + 0.01 * (k % 3);
+  const CheckReport report = runRecommended(source, "loss_not_decreasing");
+  CHECK(only(report.hints).iteration == Iteration(30));
+  CHECK(report.hints[0].detail.find("over the first 10 iterations") != std::string::npos);
 }
 
 TEST_CASE("rank_divergence tells input data from memory from local compute") {

@@ -15,16 +15,34 @@ ConditionDef deadReluCondition();
 ConditionDef lossNotDecreasingCondition();
 ConditionDef rankDivergenceCondition();
 ConditionDef collectiveMismatchCondition();
+ConditionDef noGradientCondition();
+ConditionDef lossInputCondition();
+ConditionDef lossDivergingCondition();
+ConditionDef hyperparameterRangeCondition();
+ConditionDef sameBatchCondition();
+ConditionDef batchContentCondition();
 
 std::span<const ConditionFactory> builtinConditions() {
   static constexpr ConditionFactory kConditions[] = {
-      nonfinitePropagationCondition, tensorOverflowCondition,
-      tensorAllZeroCondition,        gradientVanishingCondition,
-      weightInitializationCondition, weightNotChangedCondition,
-      weightChangeTooLargeCondition, weightChangeTooSmallCondition,
-      activationRangeCondition,      deadReluCondition,
-      lossNotDecreasingCondition,    rankDivergenceCondition,
+      nonfinitePropagationCondition,
+      tensorOverflowCondition,
+      tensorAllZeroCondition,
+      gradientVanishingCondition,
+      weightInitializationCondition,
+      weightNotChangedCondition,
+      weightChangeTooLargeCondition,
+      weightChangeTooSmallCondition,
+      activationRangeCondition,
+      deadReluCondition,
+      lossNotDecreasingCondition,
+      rankDivergenceCondition,
       collectiveMismatchCondition,
+      noGradientCondition,
+      lossInputCondition,
+      lossDivergingCondition,
+      hyperparameterRangeCondition,
+      sameBatchCondition,
+      batchContentCondition,
   };
   return kConditions;
 }

@@ -1,6 +1,7 @@
 #include "watchpoints/conditions/change.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace msdbg::watch {
 
@@ -51,13 +52,11 @@ namespace {
 // too (tests/watchpoints/thresholds.md).
 constexpr double kBiasFloor = 1;
 
-/// What the change is measured on; `weight` is that of the bias's layer, invalid for anything else.
-double scaleOf(EvaluationContext& context, const Place& place, const ChangeStatistics& change,
-               TensorId weight) {
-  if (!weight.valid()) return change.meanAbsPrevious;
-  const StatisticsRow* row = context.rows.now(place.rank, weight);
-  const double floor = row && row->values.nonFinite() == 0 ? kBiasFloor * row->values.meanAbs : 0;
-  return std::max(change.meanAbsPrevious, floor);
+/// What a parameter that starts at zero grows to, by the field's initialisers: 1 / sqrt(fan-in); a gate to 1.
+double sizeToBe(const core::TensorInfo& parameter) {
+  const core::Shape& shape = parameter.shape;
+  if (!shape.known() || shape.rank() < 2 || shape[0] == 0) return 1;
+  return 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, shape.elements() / shape[0])));
 }
 
 /// A change carried by a single element is a wrong element (a bit flip); a wrong step moves many.
@@ -68,10 +67,21 @@ bool singleElement(const ChangeStatistics& change, std::int64_t elements) {
 }  // namespace
 
 UpdateRatio::UpdateRatio(const core::Graph& graph, bool recommended)
-    : m_walk(graph, weightUpdates(graph), recommended), m_weights(graph.tensors().size()) {
+    : m_recommended(recommended),
+      m_walk(graph, weightUpdates(graph), recommended),
+      m_weights(graph.tensors().size()) {
   if (!recommended) return;
   for (const TensorId update : m_walk.tensors())
     m_weights[update.index()] = layerWeight(graph, graph.tensor(update).updateOf);
+}
+
+double UpdateRatio::floorOf(EvaluationContext& context, const Place& place) const {
+  if (!m_recommended) return 0;
+  const core::TensorInfo& parameter = context.graph().tensor(context.graph().tensor(place.tensor).updateOf);
+  const TensorId weight = m_weights[place.tensor.index()];
+  const StatisticsRow* row = weight.valid() ? context.rows.now(place.rank, weight) : nullptr;
+  if (row && row->values.nonFinite() == 0) return kBiasFloor * row->values.meanAbs;
+  return isZeroInitialised(parameter) ? sizeToBe(parameter) : 0;
 }
 
 void UpdateRatio::evaluate(EvaluationContext& context, std::string_view parameter) const {
@@ -79,7 +89,7 @@ void UpdateRatio::evaluate(EvaluationContext& context, std::string_view paramete
   m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
     const std::optional<ChangeStatistics> change = changeOf(context, place, row);
     if (!change) return;
-    const double scale = scaleOf(context, place, *change, m_weights[place.tensor.index()]);
+    const double scale = std::max(change->meanAbsPrevious, floorOf(context, place));
     if (context.recommended && scale == 0) return notEvaluable(context, place, "zero_previous");
     const bool single = singleElement(*change, row.values.count);
     evaluateMeasures(context, place, single ? precedence::kSingleChange : precedence::kWholeChange,

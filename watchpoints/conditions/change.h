@@ -21,14 +21,17 @@ struct UpdateValues {
 std::optional<UpdateValues> storedUpdate(EvaluationContext& context, const Place& place);
 
 /// mean|x-p| / (scale + epsilon) against abs_mean_update_ratio_gt or _lt; scale is mean|p|. In the
-/// recommended set a bias is measured on its layer's weight where that is larger, and a scale of zero is
-/// `zero_previous`.
+/// recommended set a bias is measured on its layer's weight where that is larger, what starts at zero on
+/// 1 / sqrt(fan-in), and a scale of zero is `zero_previous`.
 class UpdateRatio {
  public:
   UpdateRatio(const core::Graph& graph, bool recommended);
   void evaluate(EvaluationContext& context, std::string_view parameter) const;
 
  private:
+  double floorOf(EvaluationContext& context, const Place& place) const;
+
+  bool m_recommended;
   RowWalk m_walk;
   std::vector<core::TensorId> m_weights;  // of each bias update's layer, by tensor; invalid for anything else
 };

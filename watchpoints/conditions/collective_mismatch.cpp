@@ -56,6 +56,8 @@ class Mismatch {
         report(rank, "its result is its own input, not the sum over ranks", nullptr);
       else if (std::ranges::find(off, rank) != off.end())
         report(rank, "the mean of its result is not the sum of the inputs' means", nullptr);
+      else if (m_context.recommended)  // what statistics can tell, they have told
+        ++m_context.evaluated;
       else
         notEvaluable(m_context, place(rank), "no_value", why);
     }

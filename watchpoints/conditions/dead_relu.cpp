@@ -37,20 +37,6 @@ std::optional<double> deadPercentage(EvaluationContext& context, const Place& pl
   return std::nullopt;
 }
 
-/// The recommended set's severity: a fault where the layer was alive in an earlier iteration and is dead now.
-void classify(Finding& finding, std::optional<core::Iteration> alive) {
-  if (!alive) {
-    finding.severity = Severity::kHint;
-    finding.detail = "dead from the first recorded iteration";
-  } else if (finding.actual < kDiedPercentage) {
-    finding.severity = Severity::kHint;
-    finding.detail = "a part of the layer is dead";
-  } else {
-    finding.severity = Severity::kFault;
-    finding.detail = "the layer was alive in iteration " + std::to_string(alive->value) + " and has died";
-  }
-}
-
 class DeadRelu : public Evaluator {
  public:
   explicit DeadRelu(RowWalk walk) : m_walk(std::move(walk)) {}
@@ -67,30 +53,86 @@ class DeadRelu : public Evaluator {
   void judge(EvaluationContext& context, const Place& place, double dead) {
     const double threshold = parameterOr(context.parameters, "threshold_layer", 50);
     ++context.evaluated;
-    const std::pair layer(place.rank, place.tensor);
-    if (dead <= threshold) {
-      m_alive[layer] = place.iteration;
-      return;
-    }
+    if (dead <= threshold) return;
     Finding finding = findingAt(context, place, precedence::kDeadRelu);
     finding.parameter = "threshold_layer";
     finding.preset = threshold;
     finding.actual = dead;
-    const auto last = m_alive.find(layer);
-    if (context.recommended)
-      classify(finding, last == m_alive.end() ? std::nullopt : std::optional(last->second));
     context.findings.push_back(std::move(finding));
   }
 
   RowWalk m_walk;
-  std::map<std::pair<core::Rank, core::TensorId>, core::Iteration> m_alive;  // last
+};
+
+/// Of the recommended set: a layer whose every element is zero from some iteration to the end has died, in
+/// three recorded iterations at least (a batch of one may silence a small layer once). What has died in part,
+/// or comes back, is what Relu does.
+class DeadForGood : public Evaluator {
+ public:
+  explicit DeadForGood(RowWalk walk) : m_walk(std::move(walk)) {}
+
+  void evaluate(EvaluationContext& context) override {
+    m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
+      if (!finite(context, place, row.values)) return;
+      const std::optional<double> dead = deadPercentage(context, place, row);
+      if (!dead) return;
+      ++context.evaluated;
+      Layer& layer = m_layers[{place.rank, place.tensor}];
+      if (*dead >= kDiedPercentage && row.values.zero == row.values.count)
+        extend(context, place, *dead, layer);
+      else
+        layer = {.alive = place.iteration, .death = {}, .length = 0};
+    });
+    ++m_iterations;
+  }
+
+  void finish(EvaluationContext& context) override {
+    for (auto& [place, layer] : m_layers)
+      if (layer.death && (layer.length >= kLeast || layer.length == m_iterations))
+        context.findings.push_back(std::move(*layer.death));
+  }
+
+ private:
+  static constexpr int kLeast = 3;
+  struct Layer {
+    std::optional<core::Iteration> alive;  // last
+    std::optional<Finding> death;
+    int length = 0;
+  };
+
+  /// While training goes on: told when it has lasted.
+  static void extend(EvaluationContext& context, const Place& place, double dead, Layer& layer) {
+    if (!layer.death) layer.death = deathOf(context, place, dead, layer.alive);
+    if (++layer.length < kLeast || !context.online) return;
+    layer.death->iteration = place.iteration;
+    context.findings.push_back(*layer.death);
+  }
+
+  static Finding deathOf(EvaluationContext& context, const Place& place, double dead,
+                         std::optional<core::Iteration> alive) {
+    Finding finding = findingAt(context, place, precedence::kDeadRelu);
+    finding.parameter = "threshold_layer";
+    finding.preset = kDiedPercentage;
+    finding.actual = dead;
+    finding.detail = alive ? "the layer was alive in iteration " + std::to_string(alive->value) +
+                                 " and has died: every element is 0, no gradient passes"
+                           : "the layer is dead from the first recorded iteration on: every element is 0, no "
+                             "gradient passes";
+    return finding;
+  }
+
+  RowWalk m_walk;
+  std::map<std::pair<core::Rank, core::TensorId>, Layer> m_layers;
+  int m_iterations = 0;
 };
 
 std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
   const auto tensors = selectTensors(graph, [&](const core::TensorInfo& info) {
     return isActivation(graph, info) && opTypeOf(graph, info.id) == "Relu";
   });
-  return std::make_unique<DeadRelu>(RowWalk(graph, tensors, recommended));
+  RowWalk walk(graph, tensors, recommended);
+  if (recommended) return std::make_unique<DeadForGood>(std::move(walk));
+  return std::make_unique<DeadRelu>(std::move(walk));
 }
 
 std::string notOnline(const Parameters& parameters, bool) {
@@ -107,9 +149,8 @@ ConditionDef deadReluCondition() {
   def.doc =
       "A unit (channel) is dead if it is active in less than threshold_inactivity % of its elements; hit if "
       "more than"
-      " threshold_layer % of a layer's units are dead (SageMaker Debugger). Recommended: a fault only where "
-      "a layer"
-      " was alive and has died (over 99 % dead); else a hint.";
+      " threshold_layer % of a layer's units are dead (SageMaker Debugger). Recommended: every element is "
+      "zero from some iteration to the end of the run, three recorded iterations at least.";
   def.advice =
       "Look at the bias and the weights that feed the Relu, and at their last update: too large a learning "
       "rate or a"

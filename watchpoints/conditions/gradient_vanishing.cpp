@@ -1,4 +1,7 @@
-#include "watchpoints/conditions/rows.h"
+#include <algorithm>
+#include <map>
+
+#include "watchpoints/conditions/gradient_cause.h"
 
 namespace msdbg::watch {
 namespace {
@@ -12,12 +15,82 @@ void evaluateRow(EvaluationContext& context, const Place& place, const Statistic
                     {"mean_lt", row.values.mean}});
 }
 
+/// Of the recommended set: small against the largest gradient of the iteration, too (what has converged is
+/// small everywhere), in kStreak recorded iterations in a row, and neither zero (tensor_all_zero's) nor a
+/// residue of rounding.
+class RecommendedVanishing : public Evaluator {
+ public:
+  explicit RecommendedVanishing(const core::Graph& graph)
+      : m_walk(graph,
+               selectTensors(graph,
+                             [&](const core::TensorInfo& info) { return isParameterGradient(graph, info); }),
+               true) {}
+
+  void evaluate(EvaluationContext& context) override {
+    for (const core::Rank rank : context.ranks) m_largest[rank] = largest(context, rank);
+    m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
+      if (!finite(context, place, row.values)) return;
+      ++context.evaluated;
+      Streak& streak = m_streaks[{place.rank, place.tensor}];
+      if (vanishes(context, place, row.values))
+        extend(context, place, row.values, streak);
+      else
+        streak = {};
+    });
+    ++m_iterations;
+  }
+
+  /// A run that is shorter than a streak.
+  void finish(EvaluationContext& context) override {
+    for (auto& [place, streak] : m_streaks)
+      if (streak.length == m_iterations && streak.length < kStreak)
+        std::ranges::move(streak.pending, std::back_inserter(context.findings));
+  }
+
+ private:
+  static constexpr int kStreak = 3;
+  static constexpr double kShare = 1e-5;  // of the largest gradient
+  struct Streak {
+    int length = 0;
+    std::vector<Finding> pending;  // of the first iterations of a streak
+  };
+
+  double largest(EvaluationContext& context, core::Rank rank) const {
+    double most = 0;
+    for (const core::TensorId tensor : m_walk.tensors())
+      if (const StatisticsRow* row = context.rows.now(rank, tensor); row && row->values.nonFinite() == 0)
+        most = std::max(most, row->values.meanAbs);
+    return most;
+  }
+
+  bool vanishes(EvaluationContext& context, const Place& place, const core::TensorStatistics& values) const {
+    if (values.zero == values.count || values.meanAbs >= kShare * m_largest.at(place.rank)) return false;
+    return values.meanAbs < parameterOr(context.parameters, "abs_mean_lt", 1e-9) &&
+           !isRoundingNoise(context, place.rank, place.tensor);
+  }
+
+  static void extend(EvaluationContext& context, const Place& place, const core::TensorStatistics& values,
+                     Streak& streak) {
+    Finding finding = findingAt(context, place, precedence::kVanishing);
+    finding.parameter = "abs_mean_lt";
+    finding.preset = parameterOr(context.parameters, "abs_mean_lt", 1e-9);
+    finding.actual = values.meanAbs;
+    streak.pending.push_back(std::move(finding));
+    if (++streak.length < kStreak) return;
+    std::ranges::move(streak.pending, std::back_inserter(context.findings));
+    streak.pending.clear();
+  }
+
+  RowWalk m_walk;
+  std::map<core::Rank, double> m_largest;  // mean|g| of any parameter, in this iteration
+  std::map<std::pair<core::Rank, core::TensorId>, Streak> m_streaks;
+  int m_iterations = 0;
+};
+
 std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
-  // The gradient of an activation is legitimately tiny where its units are dead; a parameter's is not.
-  const auto tensors = selectTensors(graph, [&](const core::TensorInfo& info) {
-    return recommended ? isParameterGradient(graph, info) : isGradient(info);
-  });
-  return everyRow(RowWalk(graph, tensors, recommended), evaluateRow);
+  if (recommended) return std::make_unique<RecommendedVanishing>(graph);
+  const auto gradients = selectTensors(graph, isGradient);
+  return everyRow(RowWalk(graph, gradients, false), evaluateRow);
 }
 
 }  // namespace
@@ -28,8 +101,9 @@ ConditionDef gradientVanishingCondition() {
   def.title = "Gradient vanishing";
   def.doc =
       "A gradient is below a threshold: mean|g|, max, min or mean (MindInsight). Recommended: mean|g| < 1e-9 "
-      "on the"
-      " gradients of parameters.";
+      "on the gradients of parameters, below 1e-5 of the largest of them, in three recorded iterations in a "
+      "row; "
+      "residues of rounding are left out.";
   def.advice =
       "Look at the inputs of the operator that makes the gradient: saturated or dead activations before it, a"
       " frozen layer, a loss that no longer depends on it; then initialisation and depth.";

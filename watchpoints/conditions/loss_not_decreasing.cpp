@@ -4,7 +4,7 @@
 #include <map>
 
 #include "core_engine/base/text.h"
-#include "watchpoints/conditions/rows.h"
+#include "watchpoints/conditions/outcome.h"
 
 namespace msdbg::watch {
 namespace {
@@ -23,11 +23,11 @@ Thresholds thresholdsOf(const Parameters& parameters) {
 /// now against before: fell by less than diff_percent, or rose by more than increase_threshold_percent.
 /// Returns the fall in %.
 void compare(EvaluationContext& context, const Place& place, double before, double now,
-             const Thresholds& thresholds, bool riseCounts) {
+             const Thresholds& thresholds) {
   ++context.evaluated;
   const double fell = 100 * (before - now) / std::max(std::abs(before), 1e-300);
   const bool rose = -fell > thresholds.rise;
-  if (rose ? !riseCounts : fell >= thresholds.drop) return;
+  if (!rose && fell >= thresholds.drop) return;
   Finding finding = findingAt(context, place, precedence::kOther);
   finding.parameter = rose ? "increase_threshold_percent" : "diff_percent";
   finding.preset = rose ? thresholds.rise : thresholds.drop;
@@ -39,32 +39,13 @@ void compare(EvaluationContext& context, const Place& place, double before, doub
 /// The losses of one rank that are still to be compared with, oldest first.
 struct History {
   std::deque<double> losses;
-  bool ended = false;   // a loss was not finite
-  bool fallen = false;  // a window's mean was below the one before
+  bool ended = false;  // a loss was not finite
 };
-
-double meanOf(const std::deque<double>& losses, std::size_t begin, std::size_t count) {
-  double sum = 0;
-  for (std::size_t i = begin; i < begin + count; ++i) sum += losses[i];
-  return sum / static_cast<double>(count);
-}
-
-/// Single losses jump from batch to batch: the recommended set compares means, and a rise of a loss that has
-/// never fallen is the start of training.
-void evaluateWindows(EvaluationContext& context, const Place& place, const Thresholds& thresholds,
-                     History& history) {
-  const std::size_t n = thresholds.steps;
-  if (history.losses.size() < 2 * n) return;
-  const double before = meanOf(history.losses, 0, n), now = meanOf(history.losses, n, n);
-  compare(context, place, before, now, thresholds, history.fallen);
-  history.fallen |= now < before;
-  history.losses.clear();
-}
 
 void evaluateStep(EvaluationContext& context, const Place& place, const Thresholds& thresholds,
                   History& history) {
   if (history.losses.size() <= thresholds.steps) return notEvaluable(context, place, "no_previous");
-  compare(context, place, history.losses.front(), history.losses.back(), thresholds, true);
+  compare(context, place, history.losses.front(), history.losses.back(), thresholds);
   history.losses.pop_front();
 }
 
@@ -89,15 +70,61 @@ class LossNotDecreasing : public Evaluator {
     history.ended = !finite(context, place, row->values);
     if (history.ended) return;
     history.losses.push_back(row->values.mean);
-    const auto compareLosses = context.recommended ? evaluateWindows : evaluateStep;
-    compareLosses(context, place, thresholdsOf(context.parameters), history);
+    evaluateStep(context, place, thresholdsOf(context.parameters), history);
   }
 
   std::vector<core::TensorId> m_losses;
   std::map<std::pair<core::Rank, core::TensorId>, History> m_histories;
 };
 
-std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool) {
+struct Window {
+  double mean = 0, error = 0;  // of the mean: standard deviation / sqrt(n)
+};
+
+Window windowOf(std::span<const Outcome::Loss> losses) {
+  const double n = static_cast<double>(losses.size());
+  double sum = 0, squares = 0;
+  for (const Outcome::Loss& loss : losses) sum += loss.value;
+  for (const Outcome::Loss& loss : losses) squares += (loss.value - sum / n) * (loss.value - sum / n);
+  return {sum / n, std::sqrt(squares / (n - 1) / n)};
+}
+
+/// Of the recommended set, one hint a run: the last quarter of the losses is not below the first by more than
+/// their noise. Single losses jump from batch to batch, and single windows stand still.
+class NothingLearnt : public Evaluator {
+ public:
+  explicit NothingLearnt(const core::Graph& graph) : m_outcome(graph) {}
+  void evaluate(EvaluationContext& context) override {
+    m_outcome.add(context);
+    ++context.evaluated;
+    if (!context.ranks.empty()) m_rank = context.ranks.front();
+  }
+
+  void finish(EvaluationContext& context) override {
+    const std::span<const Outcome::Loss> losses = m_outcome.losses();
+    if (losses.size() < kLeast || !m_outcome.finite()) return;
+    const std::size_t quarter = losses.size() / 4;
+    const Window first = windowOf(losses.first(quarter)), last = windowOf(losses.last(quarter));
+    const double noise = 2 * std::hypot(first.error, last.error);
+    if (last.mean < first.mean - noise && last.mean < first.mean - 1e-3 * std::abs(first.mean)) return;
+    Finding finding = findingAt(
+        context, {losses[losses.size() - quarter].iteration, m_rank, m_outcome.tensor()}, precedence::kOther);
+    finding.parameter = "diff_percent";
+    finding.actual = 100 * (first.mean - last.mean) / std::max(std::abs(first.mean), 1e-300);
+    finding.preset = 0.1;
+    finding.detail = "mean " + core::formatShort(first.mean) + " over the first " + std::to_string(quarter) +
+                     " iterations, " + core::formatShort(last.mean) + " over the last";
+    context.findings.push_back(std::move(finding));
+  }
+
+ private:
+  static constexpr std::size_t kLeast = 40;  // losses; a quarter is ten
+  Outcome m_outcome;
+  core::Rank m_rank;
+};
+
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
+  if (recommended) return std::make_unique<NothingLearnt>(graph);
   return std::make_unique<LossNotDecreasing>(graph);
 }
 
@@ -115,9 +142,8 @@ ConditionDef lossNotDecreasingCondition() {
   def.doc =
       "Against the loss num_steps recorded iterations ago it fell by less than diff_percent %, or rose by "
       "more than"
-      " increase_threshold_percent % (SageMaker Debugger). Recommended, as a hint: means of num_steps "
-      "against the"
-      " num_steps before, every 2 * num_steps; a rise counts only after the loss has fallen once.";
+      " increase_threshold_percent % (SageMaker Debugger). Recommended, as one hint a run of 40 "
+      "losses and more: the mean of the last quarter is not below that of the first by more than their noise";
   def.advice = "Look at the learning rate first, then at initialisation, vanishing gradients and the data.";
   def.severity = Severity::kHint;
   def.target = Target::kLoss;

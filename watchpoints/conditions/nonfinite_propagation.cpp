@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core_engine/base/text.h"
-#include "watchpoints/conditions/rows.h"
+#include "watchpoints/conditions/nonfinite.h"
 
 namespace msdbg::watch {
 namespace {
@@ -32,8 +32,10 @@ std::string rankList(const std::vector<Rank>& ranks) {
 
 class Propagation : public Evaluator {
  public:
-  explicit Propagation(const core::Graph& graph)
+  Propagation(const core::Graph& graph, bool recommended)
       : m_graph(graph),
+        m_recommended(recommended),
+        m_nonFinite(graph),
         m_updates(updatesByParameter(graph)),
         m_sources(selectTensors(graph, [](const core::TensorInfo& info) { return info.isSource(); })) {}
 
@@ -60,8 +62,12 @@ class Propagation : public Evaluator {
       if (!isFloating(info.dtype))
         state = State::kFinite;
       else if (const StatisticsRow* row = m_context->rows.now(rank, info.id))
-        state = row->values.nonFinite() > 0 ? State::kNonFinite : State::kFinite;
+        state = wrong(info.id, row->values) ? State::kNonFinite : State::kFinite;
     }
+  }
+
+  bool wrong(TensorId tensor, const core::TensorStatistics& values) const {
+    return values.nonFinite() > 0 && !(m_recommended && m_nonFinite.isMask(tensor, values));
   }
 
   State state(Rank rank, TensorId tensor) const { return m_states.at(rank)[tensor.index()]; }
@@ -153,6 +159,10 @@ class Propagation : public Evaluator {
     const Place place{m_iteration, rank, tensor};
     Finding finding = findingAt(*m_context, place, precedence::kNonfinite);
     if (!detail.empty()) finding.detail = std::move(detail);
+    if (m_recommended && !m_nonFinite.doesHarm(*m_context, rank)) {
+      finding.severity = Severity::kHint;
+      finding.detail += "; it reaches neither the loss nor a gradient of a parameter";
+    }
     if (const StatisticsRow* row = m_context->rows.now(rank, tensor)) {
       finding.count = row->values.nonFinite();
       finding.actual = static_cast<double>(finding.count);
@@ -165,6 +175,8 @@ class Propagation : public Evaluator {
   EvaluationContext* m_context = nullptr;  // of the iteration
   std::set<Rank> m_received;               // ranks that have had their arrival
   const core::Graph& m_graph;
+  bool m_recommended;
+  NonFinite m_nonFinite;
   std::vector<TensorId> m_updates, m_sources;
   Iteration m_iteration;
   std::map<Rank, std::vector<State>> m_states;
@@ -179,13 +191,15 @@ ConditionDef nonfinitePropagationCondition() {
   def.doc =
       "The first operator in order whose inputs are all finite and whose output holds NaN or Inf. The inputs "
       "of a"
-      " collective are those of all ranks: a rank that is reached through one says from which rank.";
+      " collective are those of all ranks: a rank that is reached through one says from which rank. "
+      "Recommended: without "
+      "the -Inf of masks; a hint where it reaches neither the loss nor a gradient of a parameter.";
   def.advice =
       "Look at this operator's inputs: a division by zero, the logarithm of zero, an overflow of exp or of a"
       " product, a learning rate that is too large, or broken hardware.";
   def.needsAllRanks = true;
-  def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
-    return std::make_unique<Propagation>(graph);
+  def.make = [](const core::Graph& graph, const Parameters&, bool recommended) -> std::unique_ptr<Evaluator> {
+    return std::make_unique<Propagation>(graph, recommended);
   };
   return def;
 }

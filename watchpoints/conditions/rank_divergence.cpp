@@ -1,6 +1,7 @@
 // Tensors that the parallel plan says are equal on all ranks are compared by hash. A difference whose
 // replicated inputs differ already is a consequence; the others are where ranks part.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "core_engine/base/text.h"
@@ -97,6 +98,19 @@ class Divergence : public Evaluator {
     return "it already differed after the update of iteration " + beforeText + ", which is not selected";
   }
 
+  /// " (0.1 on rank 1, 0.01 on rank 0)" of a scalar.
+  std::string valuesOnRanks(TensorId tensor) {
+    std::map<double, std::vector<std::int64_t>, std::greater<>> ranks;
+    for (const Rank rank : m_context->allRanks)
+      if (const StatisticsRow* row = m_context->rows.now(rank, tensor))
+        ranks[row->values.mean].push_back(rank.value);
+    std::vector<std::string> texts;
+    for (const auto& [value, of] : ranks)
+      texts.push_back(core::formatShort(value) + (of.size() == 1 ? " on rank " : " on ranks ") +
+                      core::formatRanges(of));
+    return " (" + core::join(texts, ", ") + ")";
+  }
+
   std::optional<std::string> causeOfNode(Divergent& divergent, const core::Node& node) {
     if (!m_explainedNodes.insert(node.id).second) return std::nullopt;  // another output of the same node
     for (TensorId input : node.inputs) {
@@ -108,7 +122,8 @@ class Divergence : public Evaluator {
       divergent.hyperparameter = input;
     }
     if (divergent.hyperparameter.valid())
-      return "input data: " + m_graph.tensor(divergent.hyperparameter).name + " differs";
+      return "input data: " + m_graph.tensor(divergent.hyperparameter).name + " differs" +
+             valuesOnRanks(divergent.hyperparameter);
     if (isCollective(node)) return "the collective";
     return "local compute: its replicated inputs agree";
   }

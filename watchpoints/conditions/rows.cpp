@@ -46,7 +46,35 @@ class EveryRow : public Evaluator {
   RowQuestion m_question;
 };
 
+class OnceOfGraph : public Evaluator {
+ public:
+  explicit OnceOfGraph(GraphQuestion question) : m_question(question) {}
+  void evaluate(EvaluationContext& context) override {
+    if (m_asked || context.ranks.empty()) return;
+    m_asked = true;
+    ++context.evaluated;
+    m_question(context);
+  }
+
+ private:
+  GraphQuestion m_question;
+  bool m_asked = false;
+};
+
 }  // namespace
+
+std::unique_ptr<Evaluator> onceOfGraph(GraphQuestion question) {
+  return std::make_unique<OnceOfGraph>(question);
+}
+
+Finding findingAtNode(const EvaluationContext& context, core::NodeId node, std::string detail) {
+  const TensorId output = context.graph().node(node).outputs.front();
+  Finding finding =
+      findingAt(context, {context.iteration, context.ranks.front(), output}, precedence::kStructure);
+  finding.node = node;
+  finding.detail = std::move(detail);
+  return finding;
+}
 
 std::unique_ptr<Evaluator> everyRow(RowWalk walk, RowQuestion question) {
   return std::make_unique<EveryRow>(std::move(walk), question);

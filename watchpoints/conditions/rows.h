@@ -45,6 +45,12 @@ class RowWalk {
 using RowQuestion = void (*)(EvaluationContext& context, const Place& place, const StatisticsRow& row);
 std::unique_ptr<Evaluator> everyRow(RowWalk walk, RowQuestion question);
 
+/// An evaluator of what the graph alone tells: asked once, in the first iteration that is looked at.
+using GraphQuestion = void (*)(EvaluationContext& context);
+std::unique_ptr<Evaluator> onceOfGraph(GraphQuestion question);
+/// A finding at an operator of the graph, in this iteration, on the first of its ranks.
+Finding findingAtNode(const EvaluationContext& context, core::NodeId node, std::string detail);
+
 /// Whether the parameter or state got its value from an update that is itself looked at.
 bool madeByAnUpdateSeen(EvaluationContext& context, core::Rank rank, core::TensorId update);
 
@@ -83,6 +89,7 @@ double parameterOr(const Parameters& parameters, std::string_view name, double f
 // Which condition explains a place where several fire (less is the cause).
 namespace precedence {
 inline constexpr int kNonfinite = 10;
+inline constexpr int kStructure = 15;  // what the graph alone shows
 inline constexpr int kNotChanged = 20, kAllZero = 21, kVanishing = 22, kDeadRelu = 23;
 inline constexpr int kWholeChange = 25;  // every element changed too much: a wrong step, not a wrong element
 inline constexpr int kDivergence = 30, kCollective = 31;

@@ -74,7 +74,7 @@ static TensorId weightBefore(const Graph& graph, TensorId bias) {
   for (const core::NodeId user : graph.consumers(bias)) {
     const core::Node& layer = graph.node(user);
     if (layer.phase == core::Phase::kForward && layer.inputs.size() > 2 && layer.inputs[2] == bias &&
-        isWeight(graph.tensor(layer.inputs[1])))
+        graph.tensor(layer.inputs[1]).role == TensorRole::kParameter)
       return layer.inputs[1];
   }
   return {};
@@ -85,7 +85,8 @@ TensorId layerWeight(const Graph& graph, TensorId parameter) {
   if (bias.shape.rank() != 1) return {};
   if (const TensorId weight = weightBefore(graph, parameter); weight.valid()) return weight;
   for (const TensorInfo& other : graph.tensors())
-    if (isWeight(other) && other.shape.rank() > bias.shape.rank() && scopeOf(other) == scopeOf(bias))
+    if (other.role == TensorRole::kParameter && other.shape.rank() > bias.shape.rank() &&
+        scopeOf(other) == scopeOf(bias))
       return other.id;
   return {};
 }

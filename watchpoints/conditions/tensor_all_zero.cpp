@@ -1,4 +1,8 @@
-#include "watchpoints/conditions/rows.h"
+#include <map>
+
+#include "watchpoints/conditions/gradient_cause.h"
+#include "watchpoints/conditions/outcome.h"
+#include "watchpoints/conditions/updates.h"
 
 namespace msdbg::watch {
 namespace {
@@ -10,18 +14,129 @@ bool recommendedTarget(const core::Graph& graph, const core::TensorInfo& info) {
 }
 
 void evaluateRow(EvaluationContext& context, const Place& place, const StatisticsRow& row) {
-  const core::TensorInfo& info = context.graph().tensor(place.tensor);
-  const bool notUpdatedYet = info.isSource() && place.iteration.value == 0;
-  if (context.recommended && notUpdatedYet && isZeroInitialised(info)) return;
   if (!finite(context, place, row.values)) return;
   evaluateMeasures(context, place, precedence::kAllZero,
                    {{"zero_percentage_ge", zeroPercentage(row.values)}});
 }
 
+/// Of the recommended set. A gradient that is all zero is named where zeros begin, once an iteration, and not
+/// at all where that is right: a factor that starts at zero and moves, a bias that a normalisation takes out,
+/// a loss of zero. Dead Relus are dead_relu's.
+class RecommendedZeros : public Evaluator {
+ public:
+  explicit RecommendedZeros(const core::Graph& graph)
+      : m_walk(graph,
+               selectTensors(graph, [&](const core::TensorInfo& i) { return recommendedTarget(graph, i); }),
+               true),
+        m_outcome(graph) {
+    for (const ParameterUpdate& update : parameterUpdates(graph))
+      m_gradients[update.parameter] = update.gradient;
+  }
+
+  void evaluate(EvaluationContext& context) override {
+    m_outcome.add(context);
+    m_causes.clear();
+    m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
+      if (!finite(context, place, row.values)) return;
+      ++context.evaluated;
+      if (!allZero(row.values)) return;
+      if (isGradient(context.graph().tensor(place.tensor)))
+        visitGradient(context, place);
+      else
+        visitWeight(context, place);
+    });
+    for (auto& [place, finding] : m_causes) context.findings.push_back(std::move(finding));
+  }
+
+ private:
+  using Kind = ZeroCause::Kind;
+  static constexpr double kFitted = 1e-3;  // a loss below has been fitted, and has no gradient left
+
+  static bool allZero(const core::TensorStatistics& values) {
+    return values.count > 0 && values.zero == values.count;
+  }
+
+  /// Zero-initialised parameters have to move only if there is a gradient.
+  void visitWeight(EvaluationContext& context, const Place& place) {
+    const core::TensorInfo& info = context.graph().tensor(place.tensor);
+    const core::TensorInfo& parameter = info.isSource() ? info : context.graph().tensor(info.updateOf);
+    if (isZeroInitialised(parameter)) {
+      const StatisticsRow* before = context.rows.now(place.rank, parameter.id);
+      if (info.isSource() || !before || allZero(before->values)) return;
+    }
+    add(context, place, info.producer, "");
+  }
+
+  void visitGradient(EvaluationContext& context, const Place& place) {
+    if (isRoundingNoise(context, place.rank, place.tensor)) return;
+    const ZeroCause cause = zeroCause(context, place.rank, place.tensor);
+    const auto at = [&](core::TensorId tensor) { return Place{place.iteration, place.rank, tensor}; };
+    const core::Graph& graph = context.graph();
+    switch (cause.kind) {
+      case Kind::kActivation:
+        if (graph.node(cause.node).opType == "Relu") return;
+        return add(context, at(cause.tensor), cause.node,
+                   "every element of " + graph.node(cause.node).opType + " is saturated: no gradient passes");
+      case Kind::kFactor:
+        return visitFactor(context, at(cause.tensor), cause.node);
+      case Kind::kData:
+        return add(context, at(cause.tensor), {}, "it is all zero where it enters the graph");
+      case Kind::kConstant:
+        return add(context, at(graph.node(cause.node).outputs.front()), cause.node,
+                   "multiplied by " + graph.tensor(cause.tensor).name + ", which is 0");
+      case Kind::kLoss:
+        if (fitted(place.rank, context)) return;
+        return add(context, at(cause.tensor), cause.node, "the loss sends no gradient back");
+      case Kind::kHere:
+        if (graph.node(cause.node).phase == core::Phase::kForward && fitted(place.rank, context)) return;
+        return add(context, at(cause.tensor), cause.node, "");
+      case Kind::kUnknown:
+        return add(context, place, graph.tensor(place.tensor).producer, "");
+    }
+  }
+
+  /// A product of two factors that both start at zero never leaves it.
+  void visitFactor(EvaluationContext& context, const Place& place, core::NodeId reader) {
+    const core::TensorInfo& factor = context.graph().tensor(place.tensor);
+    const auto gradient = m_gradients.find(factor.id);
+    if (gradient == m_gradients.end())
+      return add(context, {place.iteration, place.rank, context.graph().node(reader).outputs.front()}, reader,
+                 "multiplied by " + factor.name + ", which is 0 and does not train");
+    const StatisticsRow* row = context.rows.now(place.rank, gradient->second);
+    if (row && !allZero(row->values)) return;
+    if (!row || place.iteration.value > 0) return;
+    add(context, place, {},
+        "it starts at zero and its gradient is zero too, as what it is multiplied with is zero: it never "
+        "moves");
+  }
+
+  bool fitted(core::Rank rank, EvaluationContext& context) const {
+    const StatisticsRow* row =
+        m_outcome.tensor().valid() ? context.rows.now(rank, m_outcome.tensor()) : nullptr;
+    return row && row->values.max < kFitted;
+  }
+
+  void add(EvaluationContext& context, const Place& place, core::NodeId node, std::string detail) {
+    const auto [entry, isNew] = m_causes.try_emplace({place.rank, place.tensor});
+    if (!isNew) return;
+    Finding finding = findingAt(context, place, precedence::kAllZero);
+    finding.node = node;
+    finding.parameter = "zero_percentage_ge";
+    finding.preset = finding.actual = 100;
+    if (!detail.empty()) finding.detail = std::move(detail);
+    entry->second = std::move(finding);
+  }
+
+  RowWalk m_walk;
+  Outcome m_outcome;
+  std::map<core::TensorId, core::TensorId> m_gradients;  // that the update of each parameter reads
+  std::map<std::pair<core::Rank, core::TensorId>, Finding> m_causes;  // of this iteration
+};
+
 std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
-  const auto tensors = selectTensors(
-      graph, [&](const core::TensorInfo& info) { return !recommended || recommendedTarget(graph, info); });
-  return everyRow(RowWalk(graph, tensors, recommended), evaluateRow);
+  if (recommended) return std::make_unique<RecommendedZeros>(graph);
+  const auto all = selectTensors(graph, [](const core::TensorInfo&) { return true; });
+  return everyRow(RowWalk(graph, all, false), evaluateRow);
 }
 
 }  // namespace
@@ -32,8 +147,9 @@ ConditionDef tensorAllZeroCondition() {
   def.title = "Tensor all zero";
   def.doc =
       "100 * zeros / n reaches a threshold (MindInsight). Recommended: on weights and on gradients of "
-      "parameters only,"
-      " without what is zero-initialised and not yet updated.";
+      "parameters; a gradient is named where its zeros begin, and not where a factor starts at zero and "
+      "moves, a "
+      "normalisation takes a bias out again, or the loss has nothing left to tell.";
   def.advice =
       "For a gradient: is the layer cut off from the loss, dead, or frozen? For a weight: look at its update "
       "and"

@@ -1,4 +1,4 @@
-#include "watchpoints/conditions/rows.h"
+#include "watchpoints/conditions/nonfinite.h"
 
 namespace msdbg::watch {
 namespace {
@@ -16,7 +16,31 @@ void evaluateRow(EvaluationContext& context, const Place& place, const Statistic
   context.findings.push_back(std::move(finding));
 }
 
-std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool) {
+/// Of the recommended set: without the -Inf of masks, and of what does harm only.
+class RecommendedOverflow : public Evaluator {
+ public:
+  explicit RecommendedOverflow(const core::Graph& graph)
+      : m_walk(graph, selectTensors(graph, [](const core::TensorInfo&) { return true; }), false),
+        m_nonFinite(graph) {}
+
+  void evaluate(EvaluationContext& context) override {
+    m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
+      const bool harmless = row.values.nonFinite() > 0 && (m_nonFinite.isMask(place.tensor, row.values) ||
+                                                           !m_nonFinite.doesHarm(context, place.rank));
+      if (harmless)
+        ++context.evaluated;
+      else
+        evaluateRow(context, place, row);
+    });
+  }
+
+ private:
+  RowWalk m_walk;
+  NonFinite m_nonFinite;
+};
+
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
+  if (recommended) return std::make_unique<RecommendedOverflow>(graph);
   const auto all = selectTensors(graph, [](const core::TensorInfo&) { return true; });
   return everyRow(RowWalk(graph, all, false), evaluateRow);
 }

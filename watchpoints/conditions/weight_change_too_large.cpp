@@ -1,21 +1,83 @@
+#include <algorithm>
+#include <map>
+
+#include "core_engine/base/text.h"
 #include "watchpoints/conditions/change.h"
+#include "watchpoints/conditions/outcome.h"
+#include "watchpoints/conditions/updates.h"
 
 namespace msdbg::watch {
 namespace {
 
+constexpr std::string_view kParameter = "abs_mean_update_ratio_gt";
+
 class ChangeTooLarge : public Evaluator {
  public:
-  ChangeTooLarge(const core::Graph& graph, bool recommended) : m_ratio(graph, recommended) {}
-  void evaluate(EvaluationContext& context) override {
-    m_ratio.evaluate(context, "abs_mean_update_ratio_gt");
-  }
+  explicit ChangeTooLarge(const core::Graph& graph) : m_ratio(graph, false) {}
+  void evaluate(EvaluationContext& context) override { m_ratio.evaluate(context, kParameter); }
 
  private:
   UpdateRatio m_ratio;
 };
 
+/// Of the recommended set: a step that training recovered from was no fault, so the end of the run decides.
+/// Its detail says what the step was made of.
+class RecommendedTooLarge : public Evaluator {
+ public:
+  explicit RecommendedTooLarge(const core::Graph& graph) : m_ratio(graph, true), m_outcome(graph) {
+    for (ParameterUpdate& update : parameterUpdates(graph)) m_updates.emplace(update.next, std::move(update));
+  }
+
+  void evaluate(EvaluationContext& context) override {
+    m_outcome.add(context);
+    const std::size_t before = context.findings.size();
+    m_ratio.evaluate(context, kParameter);
+    const auto begin = context.findings.begin() + static_cast<std::ptrdiff_t>(before);
+    for (auto finding = begin; finding != context.findings.end(); ++finding) describe(context, *finding);
+    if (context.online) return;
+    std::move(begin, context.findings.end(), std::back_inserter(m_pending));
+    context.findings.erase(begin, context.findings.end());
+  }
+
+  void finish(EvaluationContext& context) override {
+    for (Finding& finding : m_pending)
+      if (!m_outcome.recoveredSince(finding.iteration)) context.findings.push_back(std::move(finding));
+  }
+
+ private:
+  static std::string valueText(std::string_view what, const StatisticsRow* now, const StatisticsRow* before,
+                               double core::TensorStatistics::*member) {
+    if (!now) return {};
+    std::string text = std::string(what) + " " + core::formatShort(now->values.*member);
+    if (before && before->values.hash != now->values.hash)
+      text += " (" + core::formatShort(before->values.*member) + " in the iteration before)";
+    return text;
+  }
+
+  void describe(EvaluationContext& context, Finding& finding) const {
+    const ParameterUpdate& update = m_updates.at(finding.tensor);
+    const auto add = [&](std::string_view what, core::TensorId tensor,
+                         double core::TensorStatistics::*member) {
+      if (!tensor.valid()) return;
+      const StatisticsRow* before =
+          context.beforeSelected ? context.rows.before(finding.rank, tensor) : nullptr;
+      const std::string text = valueText(what, context.rows.now(finding.rank, tensor), before, member);
+      if (!text.empty()) finding.detail += (finding.detail.empty() ? "" : ", ") + text;
+    };
+    add("learning rate", update.rate, &core::TensorStatistics::mean);
+    add("mean|gradient|", update.gradient, &core::TensorStatistics::meanAbs);
+    add("mean|weight|", update.parameter, &core::TensorStatistics::meanAbs);
+  }
+
+  UpdateRatio m_ratio;
+  Outcome m_outcome;
+  std::map<core::TensorId, ParameterUpdate> m_updates;  // by the next value
+  std::vector<Finding> m_pending;
+};
+
 std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
-  return std::make_unique<ChangeTooLarge>(graph, recommended);
+  if (recommended) return std::make_unique<RecommendedTooLarge>(graph);
+  return std::make_unique<ChangeTooLarge>(graph);
 }
 
 }  // namespace
@@ -26,8 +88,9 @@ ConditionDef weightChangeTooLargeCondition() {
   def.title = "Weight change too large";
   def.doc =
       "mean|x-p| / (mean|p| + epsilon) is above a threshold, p being the value that the update read "
-      "(MindInsight)."
-      " Recommended: above 1, a bias being measured on its layer's weight where that is larger.";
+      "(MindInsight). Recommended: above 1, a bias being measured on its layer's weight where that is "
+      "larger, what "
+      "starts at zero on 1 / sqrt(fan-in), and only where the loss did not recover from it.";
   def.advice =
       "Look at the learning rate and the gradient that the update read; then at momentum and gradient "
       "clipping.";

@@ -1,6 +1,10 @@
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "watchpoints/conditions/change.h"
+#include "watchpoints/conditions/gradient_cause.h"
+#include "watchpoints/conditions/updates.h"
 
 namespace msdbg::watch {
 namespace {
@@ -45,8 +49,92 @@ void evaluateRow(EvaluationContext& context, const Place& place, const Statistic
   context.findings.push_back(std::move(finding));
 }
 
+/// Of the recommended set: an update that left every bit as it was, although the gradient and the rate that
+/// it read had to change some. A rate of zero in every iteration is told once, at the end.
+class RecommendedNotChanged : public Evaluator {
+ public:
+  explicit RecommendedNotChanged(const core::Graph& graph) : m_walk(graph, weightUpdates(graph), true) {
+    for (ParameterUpdate& update : parameterUpdates(graph)) m_updates.emplace(update.next, std::move(update));
+  }
+
+  void evaluate(EvaluationContext& context) override {
+    m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
+      const std::optional<core::ChangeStatistics> change = changeOf(context, place, row);
+      if (!change) return;
+      ++context.evaluated;
+      const ParameterUpdate& update = m_updates.at(place.tensor);
+      m_rateAlwaysZero = m_rateAlwaysZero && rateOf(context, place.rank, update) == 0;
+      if (!m_first) m_first = standing(context, place, row.values.count);
+      if (change->maxAbsChange == 0 && mustChange(context, place.rank, update))
+        context.findings.push_back(standing(context, place, row.values.count));
+    });
+    m_iterations += !context.ranks.empty();
+  }
+
+  void finish(EvaluationContext& context) override {
+    if (!m_first || !m_rateAlwaysZero || m_iterations < 2) return;
+    m_first->detail = "the learning rate is 0 in every recorded iteration: nothing is learnt";
+    context.findings.push_back(std::move(*m_first));
+  }
+
+ private:
+  static Finding standing(EvaluationContext& context, const Place& place, std::int64_t elements) {
+    Finding finding = findingAt(context, place, precedence::kNotChanged);
+    finding.count = elements;
+    finding.detail = "not one bit changed, though its gradient and the learning rate are not zero";
+    return finding;
+  }
+
+  static const core::TensorStatistics* statisticsOf(EvaluationContext& context, core::Rank rank,
+                                                    core::TensorId tensor) {
+    const StatisticsRow* row = tensor.valid() ? context.rows.now(rank, tensor) : nullptr;
+    return row && row->values.nonFinite() == 0 ? &row->values : nullptr;
+  }
+
+  static double largest(const core::TensorStatistics& values) {
+    return std::max(std::abs(values.min), std::abs(values.max));
+  }
+
+  static std::optional<double> rateOf(EvaluationContext& context, core::Rank rank,
+                                      const ParameterUpdate& update) {
+    const core::TensorStatistics* rate = statisticsOf(context, rank, update.rate);
+    return rate ? std::optional(rate->mean) : std::nullopt;
+  }
+
+  /// Whether the step of some element is above the rounding of the largest one. Not known: it must.
+  static bool mustChange(EvaluationContext& context, core::Rank rank, const ParameterUpdate& update) {
+    const core::TensorStatistics* gradient = statisticsOf(context, rank, update.gradient);
+    if (gradient && gradient->zero == gradient->count) return false;  // the gradient's own finding
+    if (update.gradient.valid() && isRoundingNoise(context, rank, update.gradient)) return false;
+    const std::optional<double> rate = rateOf(context, rank, update);
+    const core::TensorStatistics* before = statisticsOf(context, rank, update.parameter);
+    if (!gradient || !rate || !before) return true;
+    return stepOf(context, rank, update, *rate, *gradient) > kRounding * largest(*before);
+  }
+
+  /// A lower bound of the largest step, by the optimizer's own states.
+  static double stepOf(EvaluationContext& context, core::Rank rank, const ParameterUpdate& update,
+                       double rate, const core::TensorStatistics& gradient) {
+    const auto state = [&](std::size_t i) {
+      return i < update.nextStates.size() ? statisticsOf(context, rank, update.nextStates[i]) : nullptr;
+    };
+    const core::TensorStatistics *first = state(0), *second = state(1);
+    if (first && second) return rate * largest(*first) / (std::sqrt(largest(*second)) + 1e-8);
+    return rate * largest(first ? *first : gradient);
+  }
+
+  static constexpr double kRounding = 2.4e-7;  // two roundings of a float32
+
+  RowWalk m_walk;
+  std::map<core::TensorId, ParameterUpdate> m_updates;  // by the next value
+  std::optional<Finding> m_first;                       // the first update of all
+  bool m_rateAlwaysZero = true;
+  int m_iterations = 0;
+};
+
 std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
-  return everyRow(RowWalk(graph, weightUpdates(graph), recommended), evaluateRow);
+  if (recommended) return std::make_unique<RecommendedNotChanged>(graph);
+  return everyRow(RowWalk(graph, weightUpdates(graph), false), evaluateRow);
 }
 
 std::string notOnline(const Parameters& parameters, bool) {
@@ -62,7 +150,10 @@ ConditionDef weightNotChangedCondition() {
   def.doc =
       "An update left a weight as it was: all |x-p| <= atol + rtol * |p|, p being the value that the update "
       "read"
-      " (MindInsight). Tolerances other than the recorded 1e-5 and 1e-8 need stored values.";
+      " (MindInsight). Tolerances other than the recorded 1e-5 and 1e-8 need stored values. Recommended: "
+      "not one bit changed, although the gradient and the learning rate that the update read had to change "
+      "some; "
+      "or the learning rate is 0 in every iteration.";
   def.advice =
       "Look at the gradient and the learning rate that the update read; is the weight frozen or left out of "
       "the"

@@ -47,6 +47,7 @@ std::vector<OnlineHit> OnlineCheck::evaluate(Source& source) {
   for (std::size_t i = 0; i < m_watchpoints.size(); ++i) {
     m_state->running[i].evaluate(moment);
     for (Finding& finding : m_state->running[i].takeFindings()) {
+      if (finding.iteration != now) continue;  // the beginning of what has gone on until now
       const Place place(i, finding.tensor);
       OnlineHit hit{hitOf(m_watchpoints[i], std::move(finding)), i};
       if (m_watchpoints[i].recommended && hit.effectiveSeverity == Severity::kHint) continue;

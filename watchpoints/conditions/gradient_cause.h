@@ -1,0 +1,35 @@
+// Why a gradient is zero, or as good as zero: whether that is right, and if not, where it became so. From the
+// rows of one iteration. Used from one thread.
+#pragma once
+
+#include "watchpoints/conditions/rows.h"
+
+namespace msdbg::watch {
+
+/// A sum that is what rounding left over: the true one is zero. So is the gradient of a bias before a
+/// normalisation over its channel, or of a key's bias before the softmax over keys: the loss does not depend
+/// on them. Seen where the sum is below 100 eps times the sum of magnitudes; a true sum is hardly ever.
+bool isRoundingNoise(EvaluationContext& context, core::Rank rank, core::TensorId gradient);
+
+/// Whether the parameter is only added before a BatchNormalization, which takes it out again.
+bool isShiftOfNormalised(const core::Graph& graph, core::TensorId parameter);
+
+struct ZeroCause {
+  enum class Kind {
+    kHere,        // its inputs are not zero, the result is
+    kActivation,  // an activation function that is dead or saturated in every element
+    kFactor,      // a parameter that is all zero and is multiplied with it
+    kData,        // an input of the graph that is all zero
+    kConstant,    // a constant zero
+    kLoss,        // the gradient that starts at the loss
+    kUnknown,     // not recorded
+  };
+  Kind kind = Kind::kUnknown;
+  core::TensorId tensor;  // the first that is zero, or the activation's output
+  core::NodeId node;      // the operator to look at; of sources the forward one that reads it
+};
+
+/// Goes back from a tensor that is all zero to where zeros begin.
+ZeroCause zeroCause(EvaluationContext& context, core::Rank rank, core::TensorId tensor);
+
+}  // namespace msdbg::watch

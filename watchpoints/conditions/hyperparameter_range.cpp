@@ -1,0 +1,118 @@
+// Settings that no training works with (after AUTOTRAINER and UMLAUT, which warn much earlier).
+#include <algorithm>
+
+#include "core_engine/base/text.h"
+#include "core_engine/ops/op.h"
+#include "watchpoints/conditions/rows.h"
+#include "watchpoints/conditions/updates.h"
+
+namespace msdbg::watch {
+namespace {
+
+using core::floatAttribute;
+using core::Node;
+
+class HyperparameterRange : public Evaluator {
+ public:
+  explicit HyperparameterRange(const core::Graph& graph) : m_updates(parameterUpdates(graph)) {}
+
+  void evaluate(EvaluationContext& context) override {
+    if (context.ranks.empty()) return;
+    if (!m_asked) checkGraph(context);
+    m_asked = true;
+    ++context.evaluated;
+    if (!m_decays) checkDecay(context);
+  }
+
+ private:
+  static void hit(EvaluationContext& context, const Node& node, std::string_view parameter, double preset,
+                  double actual, std::string detail) {
+    Finding finding = findingAtNode(context, node.id, std::move(detail));
+    finding.parameter = parameter;
+    finding.preset = preset;
+    finding.actual = actual;
+    context.findings.push_back(std::move(finding));
+  }
+
+  void checkGraph(EvaluationContext& context) const {
+    const double most = parameterOr(context.parameters, "dropout_max", 0.9);
+    const double least = parameterOr(context.parameters, "clip_min", 1e-6);
+    const core::Graph& graph = context.graph();
+    for (const Node& node : graph.nodes()) {
+      const double ratio = node.opType == "Dropout" ? floatAttribute(node.attributes, "ratio", 0.5) : 0;
+      if (ratio > most)
+        hit(context, node, "dropout_max", most, ratio,
+            "it drops " + core::formatShort(100 * ratio) + " % of its input");
+      const double bound = node.phase == core::Phase::kUpdate && node.opType == "Clip"
+                               ? floatAttribute(node.attributes, "max", 1)
+                               : 1;
+      if (bound < least)
+        return hit(context, node, "clip_min", least, bound, "gradients are clipped to next to nothing");
+    }
+    for (const core::TensorInfo& info : graph.tensors())
+      if (info.name == "optimizer/clip_norm" && info.initializer.value < least &&
+          !graph.consumers(info.id).empty())
+        return hit(context, graph.node(graph.consumers(info.id).front()), "clip_min", least,
+                   info.initializer.value, "the norm of all gradients is clipped to next to nothing");
+    for (const ParameterUpdate& update : m_updates) {
+      const Node& node = graph.node(update.node);
+      const double momentum = node.opType == "SgdUpdate" ? floatAttribute(node.attributes, "momentum", 0) : 0;
+      if (momentum >= parameterOr(context.parameters, "momentum_max", 1))
+        return hit(context, node, "momentum_max", 1, momentum,
+                   "a momentum of " + core::formatShort(momentum) + " never forgets a step: steps only grow");
+    }
+  }
+
+  /// What one step takes away of a weight: rate * decay, or decay itself where Adam makes a gradient of it.
+  static double decayOf(const Node& node, double rate) {
+    const double decay = floatAttribute(node.attributes, "weight_decay", 0);
+    const bool normalised =
+        node.opType == "AdamUpdate" && core::intAttribute(node.attributes, "decoupled", 0) == 0;
+    return normalised ? decay / 20 : rate * decay;
+  }
+
+  void checkDecay(EvaluationContext& context) {
+    const double most = parameterOr(context.parameters, "decay_max", 0.05);
+    for (const ParameterUpdate& update : m_updates) {
+      const StatisticsRow* rate =
+          update.rate.valid() ? context.rows.now(context.ranks.front(), update.rate) : nullptr;
+      const Node& node = context.graph().node(update.node);
+      if (!rate || floatAttribute(node.attributes, "weight_decay", 0) == 0) continue;
+      const double share = decayOf(node, rate->values.mean);
+      if (share <= most) continue;
+      m_decays = true;
+      return hit(context, node, "decay_max", most, share,
+                 "weight decay of " + core::formatShort(floatAttribute(node.attributes, "weight_decay", 0)) +
+                     " at a learning rate of " + core::formatShort(rate->values.mean) +
+                     " outweighs the gradient: weights shrink to nothing");
+    }
+  }
+
+  std::vector<ParameterUpdate> m_updates;
+  bool m_asked = false, m_decays = false;
+};
+
+}  // namespace
+
+ConditionDef hyperparameterRangeCondition() {
+  ConditionDef def;
+  def.id = "hyperparameter_range";
+  def.title = "Hyperparameter out of range";
+  def.doc =
+      "A momentum of 1 or more; a step of weight decay (rate * decay) above decay_max; a Dropout above "
+      "dropout_max; "
+      "gradients clipped to less than clip_min. Far outside of what anybody trains with (AUTOTRAINER warns "
+      "earlier).";
+  def.advice =
+      "Look at what the optimizer and the layer were given: often a factor of ten, or two numbers swapped.";
+  def.parameters = {{"momentum_max", ParameterRange::kPos, 1.0, "hit if the momentum is this or more"},
+                    {"decay_max", ParameterRange::kPos, 0.05, "hit if rate * decay is above"},
+                    {"dropout_max", ParameterRange::kAbs, 0.9, "hit if a Dropout's ratio is above"},
+                    {"clip_min", ParameterRange::kAbs, 1e-6, "hit if gradients are clipped to less"}};
+  def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
+    return std::make_unique<HyperparameterRange>(graph);
+  };
+  return def;
+}
+
+}  // namespace msdbg::watch

@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core_engine/base/text.h"
+#include "watchpoints/conditions/outcome.h"
+#include "watchpoints/conditions/updates.h"
+
+namespace msdbg::watch {
+namespace {
+
+/// The loss ends far above where it began, though finite. Named at the first update of the iteration from
+/// which on it only rose.
+class LossDiverging : public Evaluator {
+ public:
+  explicit LossDiverging(const core::Graph& graph) : m_outcome(graph), m_updates(parameterUpdates(graph)) {}
+
+  void evaluate(EvaluationContext& context) override {
+    m_outcome.add(context);
+    ++context.evaluated;
+    if (context.ranks.empty() || m_updates.empty()) return;
+    const core::TensorId rate = m_updates.front().rate;
+    const StatisticsRow* row = rate.valid() ? context.rows.now(context.ranks.front(), rate) : nullptr;
+    const std::vector<Outcome::Loss>& losses = m_outcome.losses();
+    if (losses.empty() || losses.back().iteration != context.iteration || losses.back().value >= m_least)
+      return;
+    m_least = losses.back().value;
+    m_where = findingAt(context, {context.iteration, context.ranks.front(), m_updates.front().next},
+                        precedence::kOther);
+    m_where->detail = "the loss rises from " + core::formatShort(m_least) + " in this iteration";
+    if (row) m_rate = "; the learning rate is " + core::formatShort(row->values.mean);
+  }
+
+  void finish(EvaluationContext& context) override {
+    const std::vector<Outcome::Loss>& losses = m_outcome.losses();
+    if (losses.size() < kLeast || !m_outcome.finite() || !m_where) return;
+    const std::size_t some = std::max<std::size_t>(1, losses.size() / 10);
+    const double first = mean(std::span(losses).first(some)), last = mean(std::span(losses).last(some));
+    const double factor = parameterOr(context.parameters, "factor_gt", 2);
+    if (!(last > factor * first) || first <= 0) return;
+    m_where->parameter = "factor_gt";
+    m_where->preset = factor;
+    m_where->actual = last / first;
+    m_where->detail += " to " + core::formatShort(last) + " at the end, from " + core::formatShort(first) +
+                       " at the beginning" + m_rate;
+    context.findings.push_back(std::move(*m_where));
+  }
+
+ private:
+  static constexpr std::size_t kLeast = 10;
+
+  static double mean(std::span<const Outcome::Loss> losses) {
+    double sum = 0;
+    for (const Outcome::Loss& loss : losses) sum += loss.value;
+    return sum / static_cast<double>(losses.size());
+  }
+
+  Outcome m_outcome;
+  std::vector<ParameterUpdate> m_updates;
+  double m_least = INFINITY;
+  std::optional<Finding> m_where;  // the first update of the iteration with the least loss
+  std::string m_rate;
+};
+
+}  // namespace
+
+ConditionDef lossDivergingCondition() {
+  ConditionDef def;
+  def.id = "loss_diverging";
+  def.title = "Loss diverges";
+  def.doc =
+      "The mean of the last tenth of the losses is above factor_gt times that of the first tenth (ten losses "
+      "at least, "
+      "all of them finite and positive at first). Named at the first update after the least loss.";
+  def.advice =
+      "Look at the learning rate first: divide it by ten; then at momentum, clipping and the targets' scale.";
+  def.target = Target::kLoss;
+  def.parameters = {
+      {"factor_gt", ParameterRange::kPos, 2.0, "hit if the loss ends above so many times its beginning"}};
+  def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
+    return std::make_unique<LossDiverging>(graph);
+  };
+  def.notOnline = [](const Parameters&, bool) -> std::string { return "the end of the run decides it"; };
+  return def;
+}
+
+}  // namespace msdbg::watch

@@ -1,0 +1,159 @@
+// What the loss is made of, as the graph shows it: logits that were normalised or cut off already, a softmax
+// over the batch, a loss that is maximised.
+#include <algorithm>
+#include <array>
+
+#include "core_engine/ops/op.h"
+#include "watchpoints/conditions/rows.h"
+
+namespace msdbg::watch {
+namespace {
+
+using core::Graph;
+using core::Node;
+using core::NodeId;
+using core::TensorId;
+
+const Node* producerOf(const Graph& graph, TensorId tensor) {
+  const NodeId producer = graph.tensor(tensor).producer;
+  return producer.valid() ? &graph.node(producer) : nullptr;
+}
+
+/// The node that made the values, past what only changes their shape or type.
+const Node* makerOf(const Graph& graph, TensorId tensor) {
+  static constexpr std::array<std::string_view, 7> kShapes = {"Reshape", "Flatten",   "Squeeze", "Unsqueeze",
+                                                              "Cast",    "Transpose", "Identity"};
+  const Node* node = producerOf(graph, tensor);
+  while (node && std::ranges::find(kShapes, node->opType) != kShapes.end())
+    node = producerOf(graph, node->inputs.front());
+  return node;
+}
+
+struct Bad {
+  std::string_view opType, detail;
+  Severity severity = Severity::kFault;
+};
+constexpr std::array<Bad, 7> kLogits = {{
+    {"Softmax",
+     "softmax is applied twice: the loss takes the softmax itself, of probabilities it can never be small"},
+    {"LogSoftmax", "the loss takes the logarithm of the softmax itself; twice it is only slower",
+     Severity::kHint},
+    {"Sigmoid", "the logits are squashed into 0 to 1 before the softmax: the loss can never be small"},
+    {"HardSigmoid", "the logits are squashed into 0 to 1 before the softmax: the loss can never be small"},
+    {"Tanh", "the logits are squashed into -1 to 1 before the softmax: the loss can never be small"},
+    {"Relu",
+     "Relu cuts off the negative logits before the softmax: no class can be ruled out, and what is cut off "
+     "has no gradient"},
+    {"Clip", "the logits are clipped before the softmax: what is cut off has no gradient"},
+}};
+
+void checkLogits(EvaluationContext& context, const Node& loss) {
+  const Node* maker = makerOf(context.graph(), loss.inputs.front());
+  if (!maker) return;
+  for (const Bad& bad : kLogits) {
+    if (maker->opType != bad.opType) continue;
+    Finding finding = findingAtNode(context, maker->id, std::string(bad.detail));
+    finding.severity = bad.severity;
+    context.findings.push_back(std::move(finding));
+  }
+}
+
+bool isBatch(const Graph& graph, std::int64_t size) {
+  return std::ranges::any_of(graph.tensors(), [&](const core::TensorInfo& info) {
+    return (info.role == core::TensorRole::kInput || info.role == core::TensorRole::kLabel) &&
+           info.shape.rank() > 0 && info.shape[0] == size;
+  });
+}
+
+/// [batch, classes] normalised along the batch.
+void checkAxis(EvaluationContext& context, const Node& node) {
+  const core::Shape& shape = context.graph().tensor(node.outputs.front()).shape;
+  if (shape.rank() != 2 || shape[0] == shape[1] || !isBatch(context.graph(), shape[0])) return;
+  const std::int64_t axis = core::intAttribute(node.attributes, "axis", -1);
+  if (axis != 0 && axis != -2) return;
+  context.findings.push_back(
+      findingAtNode(context, node.id,
+                    node.opType + " along axis 0 runs over the batch, not over the classes of each sample"));
+}
+
+std::optional<double> constantOf(const Graph& graph, TensorId tensor) {
+  const core::TensorInfo& info = graph.tensor(tensor);
+  const bool known = info.role == core::TensorRole::kConstant &&
+                     (info.initializer.kind == core::Initializer::Kind::kConstant ||
+                      info.initializer.kind == core::Initializer::Kind::kZeros);
+  return known ? std::optional(info.initializer.value) : std::nullopt;
+}
+
+/// Whether the operator gives minus its other input (returned), or a positive multiple of it.
+struct Signed {
+  TensorId input;
+  bool negated = false;
+};
+std::optional<Signed> signedInput(const Graph& graph, const Node& node) {
+  if (node.opType == "Neg") return Signed{node.inputs[0], true};
+  if (node.opType == "Identity" || node.opType == "Cast" || node.opType == "Reshape" ||
+      node.opType == "Squeeze" || node.opType == "ReduceMean" || node.opType == "ReduceSum")
+    return Signed{node.inputs[0], false};
+  if (node.opType == "Sub" && constantOf(graph, node.inputs[0])) return Signed{node.inputs[1], true};
+  if (node.opType != "Mul" && node.opType != "Div") return std::nullopt;
+  for (const std::size_t i : {1, 0}) {
+    const std::optional<double> factor = constantOf(graph, node.inputs[i]);
+    if (factor && *factor != 0 && (i == 1 || node.opType == "Mul"))
+      return Signed{node.inputs[1 - i], *factor < 0};
+  }
+  return std::nullopt;
+}
+
+/// Operators whose result is a distance: never below zero, and best at zero.
+bool isDistance(const Node& node) {
+  return node.opType == "SoftmaxCrossEntropyLoss" || node.opType == "Abs" ||
+         node.opType == "ReduceSumSquare" ||
+         (node.opType == "Mul" && node.inputs.size() == 2 && node.inputs[0] == node.inputs[1]);
+}
+
+/// A loss that is minus a distance.
+void checkSign(EvaluationContext& context, TensorId loss) {
+  const Graph& graph = context.graph();
+  const Node* node = producerOf(graph, loss);
+  const Node* negates = nullptr;
+  bool negative = false;
+  while (node && !isDistance(*node)) {
+    const std::optional<Signed> next = signedInput(graph, *node);
+    if (!next) return;
+    if (next->negated) negates = node, negative = !negative;
+    node = producerOf(graph, next->input);
+  }
+  if (!node || !negative) return;
+  context.findings.push_back(
+      findingAtNode(context, negates->id,
+                    "the loss is minus " + node->name + ": training makes the error as large as it can"));
+}
+
+void question(EvaluationContext& context) {
+  for (const Node& node : context.graph().nodes()) {
+    if (node.phase != core::Phase::kForward || node.inputs.empty()) continue;
+    if (node.opType == "SoftmaxCrossEntropyLoss") checkLogits(context, node);
+    if (node.opType == "Softmax" || node.opType == "LogSoftmax") checkAxis(context, node);
+  }
+  for (const core::TensorInfo& info : context.graph().tensors())
+    if (info.role == core::TensorRole::kLoss) checkSign(context, info.id);
+}
+
+}  // namespace
+
+ConditionDef lossInputCondition() {
+  ConditionDef def;
+  def.id = "loss_input";
+  def.title = "The loss is not what it should be";
+  def.doc =
+      "From the graph: the logits of a softmax cross-entropy come out of a Softmax, Sigmoid, Tanh, Relu or "
+      "Clip; a "
+      "softmax of [batch, classes] runs over the batch; the loss is minus an error, so that it is maximised.";
+  def.advice =
+      "Give softmaxCrossEntropy what the last linear layer gives, and let the loss be what is to be small.";
+  def.target = Target::kLoss;
+  def.make = [](const core::Graph&, const Parameters&, bool) { return onceOfGraph(question); };
+  return def;
+}
+
+}  // namespace msdbg::watch

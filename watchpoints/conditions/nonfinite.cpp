@@ -1,0 +1,71 @@
+#include "watchpoints/conditions/nonfinite.h"
+
+#include <algorithm>
+#include <array>
+
+namespace msdbg::watch {
+
+using core::NodeId;
+using core::TensorId;
+using core::TensorInfo;
+using core::TensorRole;
+
+namespace {
+
+template <std::size_t N>
+bool isOneOf(const std::array<std::string_view, N>& types, std::string_view type) {
+  return std::ranges::find(types, type) != types.end();
+}
+
+bool onlyMoves(std::string_view type) {
+  static constexpr std::array<std::string_view, 14> kTypes = {
+      "Where", "Add",    "Expand", "Reshape",  "Transpose", "Squeeze", "Unsqueeze",
+      "Slice", "Concat", "Cast",   "Identity", "Gather",    "Split",   "Min"};
+  return isOneOf(kTypes, type);
+}
+
+bool makesFinite(std::string_view type) {
+  static constexpr std::array<std::string_view, 13> kTypes = {
+      "Softmax", "LogSoftmax", "Exp",     "Max",  "ReduceMax", "Sigmoid",    "Tanh",
+      "Relu",    "Clip",       "Greater", "Less", "Equal",     "HardSigmoid"};
+  return isOneOf(kTypes, type);
+}
+
+/// The tensors that a source reaches by being moved; empty if one of them ends elsewhere than where it is
+/// made finite.
+std::vector<TensorId> reachedAsMask(const core::Graph& graph, TensorId source) {
+  std::vector<TensorId> reached = {source};
+  std::vector<bool> seen(graph.tensors().size());
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    for (const NodeId user : graph.consumers(reached[i])) {
+      const core::Node& node = graph.node(user);
+      if (node.phase != core::Phase::kForward || makesFinite(node.opType)) continue;
+      if (!onlyMoves(node.opType)) return {};
+      for (const TensorId output : node.outputs)
+        if (!seen[output.index()]) seen[output.index()] = true, reached.push_back(output);
+    }
+  }
+  return reached;
+}
+
+}  // namespace
+
+NonFinite::NonFinite(const core::Graph& graph) : m_masked(graph.tensors().size()) {
+  for (const TensorInfo& info : graph.tensors()) {
+    if (!isFloating(info.dtype)) continue;
+    if (info.role == TensorRole::kLoss || info.role == TensorRole::kUpdated ||
+        isParameterGradient(graph, info))
+      m_ends.push_back(info.id);
+    if (info.role != TensorRole::kConstant && info.role != TensorRole::kInput) continue;
+    for (const TensorId tensor : reachedAsMask(graph, info.id)) m_masked[tensor.index()] = true;
+  }
+}
+
+bool NonFinite::doesHarm(EvaluationContext& context, core::Rank rank) const {
+  return m_ends.empty() || std::ranges::any_of(m_ends, [&](TensorId end) {
+           const StatisticsRow* row = context.rows.now(rank, end);
+           return !row || row->values.nonFinite() > 0;
+         });
+}
+
+}  // namespace msdbg::watch

@@ -1,0 +1,39 @@
+#include "watchpoints/conditions/outcome.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace msdbg::watch {
+
+Outcome::Outcome(const core::Graph& graph) {
+  const auto losses =
+      selectTensors(graph, [](const core::TensorInfo& info) { return info.role == core::TensorRole::kLoss; });
+  if (!losses.empty()) m_loss = losses.front();
+}
+
+void Outcome::add(EvaluationContext& context) {
+  double sum = 0, ranks = 0;
+  for (const core::Rank rank : context.ranks) {
+    const StatisticsRow* row = m_loss.valid() ? context.rows.now(rank, m_loss) : nullptr;
+    if (!row) continue;
+    sum += row->values.nonFinite() > 0 ? std::nan("") : row->values.mean;
+    ++ranks;
+  }
+  if (ranks == 0) return;
+  m_losses.push_back({context.iteration, sum / ranks});
+  m_finite = m_finite && std::isfinite(sum);
+}
+
+bool Outcome::recoveredSince(core::Iteration iteration) const {
+  constexpr std::size_t kFew = 5, kMost = 10;
+  const auto at = std::ranges::lower_bound(m_losses, iteration, {}, &Loss::iteration);
+  const auto after = static_cast<std::size_t>(m_losses.end() - at);
+  if (!m_finite || after <= kFew) return false;
+  const std::size_t last = std::min(kMost, after - 1);
+  double sum = 0;
+  for (std::size_t i = m_losses.size() - last; i < m_losses.size(); ++i) sum += m_losses[i].value;
+  const double now = sum / static_cast<double>(last), then = at->value;
+  return now < then - 0.3 * std::abs(then);
+}
+
+}  // namespace msdbg::watch

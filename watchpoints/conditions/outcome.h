@@ -1,0 +1,33 @@
+// How training went: the loss, averaged over the ranks that are looked at. What a large step did is told by
+// what came after it. Used from one thread.
+#pragma once
+
+#include "watchpoints/conditions/rows.h"
+
+namespace msdbg::watch {
+
+class Outcome {
+ public:
+  explicit Outcome(const core::Graph& graph);
+
+  /// Takes in the loss of the iteration; call it in every one.
+  void add(EvaluationContext& context);
+
+  struct Loss {
+    core::Iteration iteration;
+    double value;  // mean over ranks; NaN where one is not finite
+  };
+  const std::vector<Loss>& losses() const { return m_losses; }
+  core::TensorId tensor() const { return m_loss; }  // invalid: the graph has no loss
+  bool finite() const { return m_finite; }
+  /// Whether the loss at the end is clearly (by 30 %) below that of the iteration, all of them being finite,
+  /// with five iterations at least after it.
+  bool recoveredSince(core::Iteration iteration) const;
+
+ private:
+  core::TensorId m_loss;
+  std::vector<Loss> m_losses;
+  bool m_finite = true;
+};
+
+}  // namespace msdbg::watch
