@@ -80,8 +80,8 @@ void multiTask(Session& run) {
   for (const At at : iterations(run, 40)) t.step(points(at));
 }
 
-/// Binary cross-entropy on logits, max(z, 0) - z y + log(1 + exp(-|z|)), of a discriminator that is shown
-/// data and a generator's output, and the generator's own loss through a second pass.
+/// A discriminator that is shown data and a generator's output, trained together for one loss of two outputs:
+/// binary cross-entropy on logits, max(z, 0) - z y + log(1 + exp(-|z|)).
 void generatorAndDiscriminator(Session& run) {
   Graph g("gan");
   const Value x = g.input("x", {16, 8}), noise = g.input("noise", {16, 4});

@@ -15,7 +15,6 @@ struct Said {
   bool fault = false;    // the first finding is one; else the first hint
   std::string headline;  // condition, place, rank, iteration, line
   std::string words;     // condition, title, detail and, where it is no list of everything, advice
-  bool placeRight = false;
   std::size_t faults = 0, hintLines = 0;
   double firstLoss = 0, lastLoss = 0;  // of rank 0: that the training was what it should be
   std::int64_t iterations = 0;

@@ -87,10 +87,9 @@ void neverReset(Session& run) {
   const Value loss = softmaxCrossEntropy(linear(relu(linear(x, {.out = 24})), {.out = 4}), label);
   Trainer t(run, g, loss, Sgd{.lr = 0.05});
   Tensor sum = Tensor::zeros(DType::Float32, {16, 8});
-  for (const At at : iterations(run, 60)) {
+  for (const At at : iterations(run, 100)) {
     Batch batch = points(at);
-    for (std::size_t i = 0; i < 128; ++i)
-      sum.data<float>()[i] = 1.2f * sum.data<float>()[i] + tensorOf(batch, "x").data<float>()[i];
+    for (std::size_t i = 0; i < 128; ++i) sum.data<float>()[i] += tensorOf(batch, "x").data<float>()[i];
     tensorOf(batch, "x") = sum.clone();
     t.step(batch);
   }
