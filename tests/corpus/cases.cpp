@@ -1,0 +1,20 @@
+#include "tests/corpus/corpus.h"
+
+namespace msdbg::corpus {
+
+std::vector<HealthyCase> healthyCases() {
+  std::vector<HealthyCase> all;
+  for (const auto part : {healthyNormalization(), healthyAttention(), healthyFrozen(), healthyOptimizers(),
+                          healthyConverged(), healthyLosses(), healthyModels()})
+    all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+std::vector<SickCase> sickCases() {
+  std::vector<SickCase> all;
+  for (const auto part : {sickRates(), sickLosses(), sickNumbers(), sickData(), sickLayers(), sickRanks()})
+    all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+}  // namespace msdbg::corpus
