@@ -23,6 +23,7 @@ const std::vector<Golden>& goldens() {
   static const std::vector<Golden> kGoldens = {
       {"info", {"info", "faulty.msdbg", "--tensors", "*fc2/weight"}},
       {"check", {"check", "faulty.msdbg", "--why"}, 3},
+      {"check_why", {"check", "steep.msdbg", "--why", "--first"}, 3},
       {"check_clean", {"check", "clean.msdbg"}},
       {"search_line", {"search", "clean.msdbg", "mlp.cpp:1-999"}},
       {"search_text", {"search", "clean.msdbg", "*fc2*"}},
@@ -44,7 +45,7 @@ const std::vector<Golden>& goldens() {
 }  // namespace
 
 TEST_CASE("Every command prints the JSON keys of its golden file", "[cli]") {
-  cleanRun(), faultyRun();
+  cleanRun(), faultyRun(), steepRun();
   for (const Golden& golden : goldens()) {
     CAPTURE(golden.name);
     checkGolden(std::string(golden.name) + ".keys", keysOf(msdbgJson(golden.arguments, golden.exitStatus)));
@@ -68,7 +69,7 @@ TEST_CASE("merge prints what its golden files show", "[cli]") {
 }
 
 TEST_CASE("Every command prints for people what its golden file shows", "[cli]") {
-  cleanRun(), faultyRun();
+  cleanRun(), faultyRun(), steepRun();
   for (const Golden& golden : goldens()) {
     CAPTURE(golden.name);
     const RunResult result = msdbg(golden.arguments);
@@ -123,6 +124,19 @@ TEST_CASE("check names the planted fault first, with its line", "[cli]") {
   CHECK(first["condition"] == "nonfinite_propagation");
   CHECK(first["source"]["file"].get<std::string>().ends_with("mlp.cpp"));
   CHECK(first["source"]["line"].get<int>() > 0);
+}
+
+TEST_CASE("check --why follows what is to blame and says so, or that the node itself went wrong", "[cli]") {
+  const auto steep = (steepRun(), msdbgJson({"check", "steep.msdbg", "--why"}, 3))["why"];
+  REQUIRE(steep.size() == 1);
+  CHECK(steep[0]["tensor"] == "optimizer/learning_rate:0");
+  CHECK(steep[0]["iteration"] == 2);
+  CHECK(steep[0]["reason"] ==
+        "input 2 (optimizer/learning_rate) reaches 1000, usually 0.01 (median of 2 iterations before)");
+  const auto faulty = (faultyRun(), msdbgJson({"check", "faulty.msdbg", "--why"}, 3))["why"];
+  CHECK(faulty.empty());
+  CHECK_THAT(msdbg({"check", "faulty.msdbg", "--why"}).out,
+             Catch::Contains("WHY: every recorded input of network/fc2/Gemm-op1 is as usual"));
 }
 
 TEST_CASE("check prints one hit with --first, folded hits without, and all with --all", "[cli]") {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core_engine/base/text.h"
+#include "watchpoints/blame/blame.h"
 #include "watchpoints/conditions/rows.h"
 
 namespace msdbg::watch {
@@ -98,7 +99,8 @@ class Propagation {
         std::ranges::find_if(node.outputs, [&](TensorId t) { return state(rank, t) == State::kNonFinite; });
     if (wrong == node.outputs.end() || anyInput(rank, node, State::kNonFinite)) return;
     if (isCollective(node)) return visitCollective(rank, node, *wrong);
-    if (!anyInput(rank, node, State::kUnknown)) return report(rank, *wrong, "its inputs are all finite");
+    if (!anyInput(rank, node, State::kUnknown))
+      return report(rank, *wrong, originText(rank, node, *wrong, "its inputs are all finite"));
     visitUnknownInputs(rank, node, *wrong);
   }
 
@@ -128,7 +130,15 @@ class Propagation {
           rank, output,
           "from another rank through " + node.name + ", or at or before it: not every rank is recorded here");
     else
-      report(rank, output, "the inputs of all ranks are finite");
+      report(rank, output, originText(rank, node, output, "the inputs of all ranks are finite"));
+  }
+
+  /// What the operator's rules blame and advise (watchpoints/blame), else that nothing is known but
+  /// `otherwise`.
+  std::string originText(Rank rank, const core::Node& node, TensorId output, const char* otherwise) {
+    const std::optional<Blame> blame =
+        blameOperator(m_context.source, rank, m_iteration, node, output, Wrong::kNonFinite);
+    return blame ? blame->sentence() : otherwise;
   }
 
   /// One arrival a rank: after it the whole rank is a consequence.
