@@ -23,7 +23,6 @@ const std::vector<Golden>& goldens() {
   static const std::vector<Golden> kGoldens = {
       {"info", {"info", "faulty.msdbg", "--tensors", "*fc2/weight"}},
       {"check", {"check", "faulty.msdbg", "--why"}, 3},
-      {"check_why", {"check", "steep.msdbg", "--why", "--first"}, 3},
       {"check_clean", {"check", "clean.msdbg"}},
       {"search_line", {"search", "clean.msdbg", "mlp.cpp:1-999"}},
       {"search_text", {"search", "clean.msdbg", "*fc2*"}},
@@ -45,7 +44,7 @@ const std::vector<Golden>& goldens() {
 }  // namespace
 
 TEST_CASE("Every command prints the JSON keys of its golden file", "[cli]") {
-  cleanRun(), faultyRun(), steepRun();
+  cleanRun(), faultyRun();
   for (const Golden& golden : goldens()) {
     CAPTURE(golden.name);
     checkGolden(std::string(golden.name) + ".keys", keysOf(msdbgJson(golden.arguments, golden.exitStatus)));
@@ -69,7 +68,7 @@ TEST_CASE("merge prints what its golden files show", "[cli]") {
 }
 
 TEST_CASE("Every command prints for people what its golden file shows", "[cli]") {
-  cleanRun(), faultyRun(), steepRun();
+  cleanRun(), faultyRun();
   for (const Golden& golden : goldens()) {
     CAPTURE(golden.name);
     const RunResult result = msdbg(golden.arguments);
