@@ -31,13 +31,19 @@ struct HitInput {
 };
 std::vector<HitInput> hitInputs(watch::Source& run, const watch::Hit& hit);
 
-/// One step of the way from the first wrong node back to the sources: the input that looks worst.
+/// One step of the way from the first wrong node back to where it began: the input that is to blame.
 struct WhyStep {
   core::TensorId tensor;
   core::Rank rank;
+  core::Iteration iteration;  // an earlier one than the hit's where an update made the value
+  std::string reason;  // "input 1 (network/deviation) is 0 at [7, 0]: 0/0 gives NaN; add an epsilon …"
   std::optional<watch::StatisticsRow> statistics;
   std::optional<watch::StatisticsRow> before;  // the same tensor in the previous recorded iteration
 };
+/// Follows what the rules of the operators blame (watchpoints/blame), else what is wrong in the same way,
+/// else what left its usual range; through collectives to the rank that sent it, and from a parameter to the
+/// update that made it. Ends where every input is as usual. Empty: it went wrong in the node of the hit
+/// itself.
 std::vector<WhyStep> whyChain(watch::Source& run, const watch::Hit& hit);
 
 /// What followed from the first hit, one sentence each.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core_engine/base/cancel.h"
-#include "core_engine/tensor/tensor.h"
+#include "core_engine/tensor/index_text.h"
 
 namespace msdbg::replay {
 
@@ -53,9 +53,8 @@ struct Difference {
 /// The shapes must be equal.
 Difference compareTensors(const core::Tensor& a, const core::Tensor& b, const core::CancelToken& cancel);
 
-/// "12, 0, 3": the place of a flat index; "" in a scalar.
-std::string indexText(const core::Shape& shape, std::int64_t flatIndex);
-std::vector<std::int64_t> indexOf(const core::Shape& shape, std::int64_t flatIndex);
+using core::indexOf;
+using core::indexText;
 
 /// One element as people read it (6 significant digits), and so that it reads back as the same value.
 std::string elementText(const core::Tensor& tensor, std::int64_t flatIndex);

@@ -77,10 +77,12 @@ Json notEvaluableJson(const CheckView& view) {
 Json whyJson(const CheckView& view) {
   const core::Graph& graph = view.run.graph();
   Json list = Json::array();
-  for (const replay::WhyStep& step : view.why) {
+  for (const replay::WhyStep& step : *view.why) {
     const core::TensorInfo& tensor = graph.tensor(step.tensor);
     list.push_back({{"tensor", tensor.fullName()},
                     {"rank", step.rank.value},
+                    {"iteration", step.iteration.value},
+                    {"reason", step.reason},
                     {"node", tensor.isSource() ? Json() : Json(graph.node(tensor.producer).name)},
                     {"source", sourceJson(graph, framesOf(graph, step.tensor))},
                     {"statistics", step.statistics ? statisticsJson(*step.statistics) : Json()},
@@ -110,7 +112,7 @@ Json checkJson(const CheckView& view) {
   for (const watch::Watchpoint& w : view.watchpoints) json["watchpoints"].push_back(w.text());
   json["consequences"] = replay::consequences(*view.run.run, report);
   json["damage"] = damageJson(view.run.reader().damage());
-  if (!view.why.empty()) json["why"] = whyJson(view);
+  if (view.why) json["why"] = whyJson(view);
   return json;
 }
 

@@ -81,24 +81,46 @@ std::string firstText(const CheckView& view) {
   return text + wrappedLabel("advice", std::string(hit.condition->advice));
 }
 
-std::string whyText(const CheckView& view) {
-  if (view.why.empty()) return {};
-  Table table({"", "tensor", ">nan", ">inf", ">mean|x|", ">max", ">mean|x| before", "line"});
-  for (const replay::WhyStep& step : view.why) {
+std::string whyTable(const CheckView& view) {
+  Table table({">step", "tensor", ">rank", ">iteration", ">nan", ">inf", ">zero", ">mean|x|", ">max",
+               ">mean|x| before", "line"});
+  std::size_t number = 0;
+  for (const replay::WhyStep& step : *view.why) {
     const core::TensorInfo& tensor = view.run.graph().tensor(step.tensor);
-    const auto text = [](const std::optional<watch::StatisticsRow>& row, auto member) {
-      return row ? fmt::format("{:.4g}", static_cast<double>(row->values.*member)) : std::string("?");
+    const auto count = [&](std::int64_t of) {
+      return step.statistics ? groupedNumber(of) : std::string("?");
     };
-    using S = core::TensorStatistics;
-    table.row({"from", tensorName(tensor), text(step.statistics, &S::nan),
-               step.statistics ? groupedNumber(step.statistics->values.inf()) : "?",
-               text(step.statistics, &S::meanAbs), text(step.statistics, &S::max),
-               text(step.before, &S::meanAbs),
+    const auto real = [](const std::optional<watch::StatisticsRow>& row, auto member) {
+      return row ? fmt::format("{:.4g}", row->values.*member) : std::string("?");
+    };
+    const core::TensorStatistics values =
+        step.statistics ? step.statistics->values : core::TensorStatistics();
+    table.row({std::to_string(++number), tensorName(tensor), std::to_string(step.rank.value),
+               std::to_string(step.iteration.value), count(values.nan), count(values.inf()),
+               count(values.zero), real(step.statistics, &core::TensorStatistics::meanAbs),
+               real(step.statistics, &core::TensorStatistics::max),
+               real(step.before, &core::TensorStatistics::meanAbs),
                placeOf(view.run.graph().userFrame(framesOf(view.run.graph(), step.tensor)))});
   }
-  return "\nWHY: the way back, at each step the input that looks worst; \"before\" is the iteration "
-         "before\n\n" +
-         table.text(2);
+  return table.text(2);
+}
+
+std::string whyText(const CheckView& view) {
+  if (!view.why || !view.report.first) return {};
+  if (view.why->empty())
+    return "\n" +
+           wrapped("WHY: every recorded input of " +
+                       core::printable(replay::hitPlace(view.run.graph(), *view.report.first)) +
+                       " is as usual; it went wrong there",
+                   0) +
+           "\n";
+  std::string text =
+      "\nWHY: the way back, at each step the input that is to blame; \"before\" is the iteration "
+      "before\n\n" +
+      whyTable(view) + "\n";
+  std::size_t number = 0;
+  for (const replay::WhyStep& step : *view.why) text += wrappedLabel(std::to_string(++number), step.reason);
+  return text;
 }
 
 std::string perRankText(const CheckView& view) {

@@ -2,6 +2,7 @@
 // the report and the run.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@ struct CheckView {
   const watch::CheckReport& report;
   std::vector<watch::Watchpoint> watchpoints;
   replay::HitDetail detail = replay::HitDetail::kFirstOfEach;
-  std::vector<replay::WhyStep> why;  // empty: not asked for
+  std::optional<std::vector<replay::WhyStep>> why;  // nullopt: not asked for
 };
 
 Json checkJson(const CheckView& view);

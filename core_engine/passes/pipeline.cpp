@@ -34,10 +34,20 @@ Status runPass(const Pass& pass, Graph& graph, TrainingGraph& training, PassLog&
 
 }  // namespace
 
+/// The role says which tensor training makes small; a cross-entropy may be only a part of it.
+static void markLoss(Graph& graph, TensorId loss) {
+  for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
+    TensorInfo& info = graph.tensor(TensorId(static_cast<std::int64_t>(i)));
+    if (info.role == TensorRole::kLoss) info.role = TensorRole::kActivation;
+  }
+  graph.tensor(loss).role = TensorRole::kLoss;
+}
+
 Result<TrainingGraph> compileTraining(Graph& graph, TensorId loss, const Optimizer& optimizer, int ranks,
                                       std::vector<PassLog>* log, bool texts) {
   MSDBG_TRY(checkOptimizer(optimizer));
   if (Status s = verify(graph); !s.ok()) return s.error().in("the model as built");
+  markLoss(graph, loss);
   TrainingGraph training;
   training.loss = loss;
   training.optimizer = optimizer;

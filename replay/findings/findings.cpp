@@ -26,26 +26,6 @@ std::optional<watch::StatisticsRow> statisticsOf(watch::Source& run, Rank rank, 
   return row ? std::optional(*row) : std::nullopt;
 }
 
-std::optional<Iteration> previousIteration(watch::Source& run, Rank rank, Iteration iteration) {
-  std::optional<Iteration> previous;
-  for (const Iteration i : run.iterations(rank))
-    if (i < iteration) previous = i;
-  return previous;
-}
-
-// Not finite is worst, then the largest magnitude; what was not recorded comes last.
-std::pair<std::int64_t, double> badness(const std::optional<watch::StatisticsRow>& row) {
-  if (!row) return {-1, 0};
-  const double largest = std::max(std::abs(row->values.min), std::abs(row->values.max));
-  return {row->values.nonFinite(), std::isfinite(largest) ? largest : 0};
-}
-
-const HitInput* worst(const std::vector<HitInput>& inputs) {
-  const auto at =
-      std::ranges::max_element(inputs, {}, [](const HitInput& i) { return badness(i.statistics); });
-  return at == inputs.end() ? nullptr : &*at;
-}
-
 std::vector<HitInput> inputsOf(watch::Source& run, const Node& node, Rank rank, Iteration iteration) {
   std::vector<HitInput> inputs;
   for (const TensorId tensor : node.inputs)
@@ -129,22 +109,6 @@ std::vector<FoldedHit> foldHits(const std::vector<Hit>& hits, HitDetail detail) 
 std::vector<HitInput> hitInputs(watch::Source& run, const Hit& hit) {
   if (!hit.node.valid()) return {};
   return inputsOf(run, run.graph().node(hit.node), hit.rank, hit.iteration);
-}
-
-std::vector<WhyStep> whyChain(watch::Source& run, const Hit& hit) {
-  std::vector<WhyStep> steps;
-  std::vector<HitInput> inputs = hitInputs(run, hit);
-  const std::optional<Iteration> previous = previousIteration(run, hit.rank, hit.iteration);
-  std::set<TensorId> seen;
-  while (const HitInput* next = worst(inputs)) {
-    if (!seen.insert(next->tensor).second) break;
-    steps.push_back({next->tensor, next->rank, next->statistics,
-                     previous ? statisticsOf(run, next->rank, *previous, next->tensor) : std::nullopt});
-    const core::TensorInfo& tensor = run.graph().tensor(next->tensor);
-    if (tensor.isSource()) break;
-    inputs = inputsOf(run, run.graph().node(tensor.producer), next->rank, hit.iteration);
-  }
-  return steps;
 }
 
 std::vector<std::string> consequences(watch::Source& run, const watch::CheckReport& report) {

@@ -19,19 +19,6 @@ std::string wholeText(const Tensor& tensor, std::int64_t flatIndex) {
 
 }  // namespace
 
-std::vector<std::int64_t> indexOf(const core::Shape& shape, std::int64_t flatIndex) {
-  std::vector<std::int64_t> index(shape.rank());
-  for (std::size_t d = shape.rank(); d-- > 0;) {
-    index[d] = flatIndex % shape[d];
-    flatIndex /= shape[d];
-  }
-  return index;
-}
-
-std::string indexText(const core::Shape& shape, std::int64_t flatIndex) {
-  return fmt::format("{}", fmt::join(indexOf(shape, flatIndex), ", "));
-}
-
 std::string elementText(const Tensor& tensor, std::int64_t flatIndex) {
   if (!core::isFloating(tensor.dtype())) return wholeText(tensor, flatIndex);
   return fmt::format("{:.6g}", tensor.at(flatIndex));

@@ -125,6 +125,19 @@ TEST_CASE("check names the planted fault first, with its line", "[cli]") {
   CHECK(first["source"]["line"].get<int>() > 0);
 }
 
+TEST_CASE("check --why follows what is to blame and says so, or that the node itself went wrong", "[cli]") {
+  const auto steep = (steepRun(), msdbgJson({"check", "steep.msdbg", "--why"}, 3))["why"];
+  REQUIRE(steep.size() == 1);
+  CHECK(steep[0]["tensor"] == "optimizer/learning_rate:0");
+  CHECK(steep[0]["iteration"] == 2);
+  CHECK(steep[0]["reason"] ==
+        "input 2 (optimizer/learning_rate) reaches 1000, usually 0.01 (median of 2 iterations before)");
+  const auto faulty = (faultyRun(), msdbgJson({"check", "faulty.msdbg", "--why"}, 3))["why"];
+  CHECK(faulty.empty());
+  CHECK_THAT(msdbg({"check", "faulty.msdbg", "--why"}).out,
+             Catch::Contains("WHY: every recorded input of network/fc2/Gemm-op1 is as usual"));
+}
+
 TEST_CASE("check prints one hit with --first, folded hits without, and all with --all", "[cli]") {
   faultyRun();
   const auto first = msdbgJson({"check", "faulty.msdbg", "--first"}, 3);

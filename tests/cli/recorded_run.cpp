@@ -70,6 +70,11 @@ const fs::path& faultyRun() {
   return run;
 }
 
+const fs::path& steepRun() {
+  static const fs::path run = record("steep.msdbg", {"--fault", "lr@iteration=2,scale=1e5"});
+  return run;
+}
+
 RunResult msdbg(const std::vector<std::string>& arguments) {
   return runMsdbg(arguments, {.folder = folder().path()});
 }

@@ -14,8 +14,9 @@ namespace msdbg::test {
 
 const std::filesystem::path& cleanRun();   // mlp, 2 ranks, 3 iterations: <temporary folder>/clean.msdbg
 const std::filesystem::path& faultyRun();  // the same with a NaN on rank 1 in iteration 1: …/faulty.msdbg
+const std::filesystem::path& steepRun();   // … with a far too large rate in iteration 2: …/steep.msdbg
 
-/// Runs msdbg in the folder that holds both runs.
+/// Runs msdbg in the folder that holds them.
 RunResult msdbg(const std::vector<std::string>& arguments);
 /// The same, where status and stderr are as they should be; gives stdout as JSON.
 nlohmann::ordered_json msdbgJson(std::vector<std::string> arguments, int exitStatus = 0);

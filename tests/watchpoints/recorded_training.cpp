@@ -9,6 +9,7 @@
 #include "core_engine/runtime/executor.h"
 #include "core_engine/runtime/philox.h"
 #include "core_engine/train/layers.h"
+#include "tests/watchpoints/source_recorder.h"
 
 namespace msdbg::test {
 
@@ -65,22 +66,6 @@ Feeds batch(const Graph& g, int rank, int iteration) {
           {g.findTensor("optimizer/learning_rate").value(), Tensor::scalar(kLearningRate)}};
 }
 
-class Recorder : public Observer {
- public:
-  Recorder(FakeSource& source, Rank rank) : m_source(source), m_rank(rank) {}
-  void graphReady(const Graph&) override {}
-  void iterationStarted(Iteration) override {}
-  void tensorReady(Iteration iteration, TensorId tensor, const Tensor& value,
-                   const Tensor* previous) override {
-    m_source.record(m_rank, iteration, tensor, value, previous);
-  }
-  void iterationFinished(Iteration, const Scalars&) override {}
-
- private:
-  FakeSource& m_source;
-  Rank m_rank;
-};
-
 void train(Graph graph, const TrainingOptions& options, int rank, Communicator& communicator,
            FakeSource& into) {
   ExecutorOptions executorOptions;
@@ -92,7 +77,7 @@ void train(Graph graph, const TrainingOptions& options, int rank, Communicator& 
   for (const std::string& fault : options.faults)
     executorOptions.faults.push_back(orThrow(parseFault(fault)));
   const auto executor = orThrow(Executor::create(graph, executorOptions));
-  Recorder recorder(into, Rank(rank));
+  SourceRecorder recorder(into, Rank(rank));
   for (int i = 0; i < options.iterations; ++i) {
     const Status status = executor->run(Iteration(i), batch(graph, rank, i), &recorder);
     if (!status.ok()) throw std::runtime_error(status.error().message());

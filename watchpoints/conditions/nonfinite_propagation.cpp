@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core_engine/base/text.h"
+#include "watchpoints/blame/blame.h"
 #include "watchpoints/conditions/nonfinite.h"
 
 namespace msdbg::watch {
@@ -81,10 +82,18 @@ class Propagation : public Evaluator {
     if (row && row->values.nonFinite() > 0) return;
     const bool input = !update.valid();
     report(rank, source,
-           input ? "it is not finite where it enters the graph"
+           input ? "the data hold " + valuesOf(rank, source) + " where they enter the graph"
            : row ? "its update in iteration " + std::to_string(before.value) +
                        " gave finite values: it changed in between"
                  : "");
+  }
+
+  /// "3 NaN and 1 Inf"
+  std::string valuesOf(Rank rank, TensorId tensor) {
+    const core::TensorStatistics& values = m_context->rows.now(rank, tensor)->values;
+    std::string text = values.nan > 0 ? std::to_string(values.nan) + " NaN" : "";
+    if (values.inf() > 0) text += (text.empty() ? "" : " and ") + std::to_string(values.inf()) + " Inf";
+    return text;
   }
 
   void visitNode(Rank rank, const core::Node& node) {
@@ -92,7 +101,8 @@ class Propagation : public Evaluator {
         std::ranges::find_if(node.outputs, [&](TensorId t) { return state(rank, t) == State::kNonFinite; });
     if (wrong == node.outputs.end() || anyInput(rank, node, State::kNonFinite)) return;
     if (isCollective(node)) return visitCollective(rank, node, *wrong);
-    if (!anyInput(rank, node, State::kUnknown)) return report(rank, *wrong, "its inputs are all finite");
+    if (!anyInput(rank, node, State::kUnknown))
+      return report(rank, *wrong, originText(rank, node, *wrong, "its inputs are all finite"));
     visitUnknownInputs(rank, node, *wrong);
   }
 
@@ -122,7 +132,15 @@ class Propagation : public Evaluator {
           rank, output,
           "from another rank through " + node.name + ", or at or before it: not every rank is recorded here");
     else
-      report(rank, output, "the inputs of all ranks are finite");
+      report(rank, output, originText(rank, node, output, "the inputs of all ranks are finite"));
+  }
+
+  /// What the operator's rules blame and advise (watchpoints/blame), else that nothing is known but
+  /// `otherwise`.
+  std::string originText(Rank rank, const core::Node& node, TensorId output, const char* otherwise) {
+    const std::optional<Blame> blame =
+        blameOperator(m_context->source, rank, m_iteration, node, output, Wrong::kNonFinite);
+    return blame ? blame->sentence() : otherwise;
   }
 
   /// One arrival a rank: after it the whole rank is a consequence.

@@ -8,7 +8,7 @@ namespace msdbg::watch {
 Outcome::Outcome(const core::Graph& graph) {
   const auto losses =
       selectTensors(graph, [](const core::TensorInfo& info) { return info.role == core::TensorRole::kLoss; });
-  if (!losses.empty()) m_loss = losses.front();
+  if (!losses.empty()) m_loss = losses.back();  // older recordings also mark what it is made of
 }
 
 void Outcome::add(EvaluationContext& context) {
@@ -32,7 +32,8 @@ bool Outcome::recoveredSince(core::Iteration iteration) const {
   const std::size_t last = std::min(kMost, after - 1);
   double sum = 0;
   for (std::size_t i = m_losses.size() - last; i < m_losses.size(); ++i) sum += m_losses[i].value;
-  const double now = sum / static_cast<double>(last), then = at->value;
+  const double now = sum / static_cast<double>(last), first = m_losses.front().value;
+  const double then = std::max(at->value, first);  // a fitted loss has nothing to recover from
   return now < then - 0.3 * std::abs(then);
 }
 
