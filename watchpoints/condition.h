@@ -37,6 +37,8 @@ struct Finding {
   std::optional<std::int64_t> element;  // flat index of the first wrong element, when known
   std::int64_t count = 0;               // how many elements are wrong, when known
   std::string detail;  // "received from rank 1 through Allreduce-op3", "rank 1 differs from ranks 0, 2, 3"
+  /// The end of the run speaks against it (training recovered): nothing, unless something else is wrong too.
+  bool excused = false;
   std::optional<Severity> severity;  // overrides the condition's own (loss-like hints)
   /// Least (iteration, order, rank, precedence) is the answer; at one place the lower precedence explains the
   /// others.

@@ -29,9 +29,15 @@ class BatchContent : public Evaluator {
       for (const TensorId label : m_labels) lookAtLabels(context, {context.iteration, rank, label});
       for (const TensorId input : m_inputs) lookAtInput(context, {context.iteration, rank, input});
     }
+    if (context.ranks.size() > 1)
+      for (const TensorId input : m_inputs) compareRanks(context, input);
+    ++m_iterations;
   }
 
   void finish(EvaluationContext& context) override {
+    for (auto& [place, outlier] : m_outliers)
+      if (outlier.iterations >= kIterations && outlier.iterations == m_iterations)
+        context.findings.push_back(std::move(outlier.finding));
     for (auto& [place, seen] : m_seen)
       if (seen.constant && seen.samples >= kSamples && seen.iterations >= kIterations)
         context.findings.push_back(std::move(seen.finding));
@@ -67,7 +73,8 @@ class BatchContent : public Evaluator {
     if (seen.iterations++ == 0) {
       seen.value = row->values.min;
       seen.finding = findingAt(context, place, precedence::kStructure);
-      seen.finding.detail = "every label is " + core::formatShort(seen.value) + ", in every iteration";
+      seen.finding.detail =
+          "all labels are equal: every one is " + core::formatShort(seen.value) + ", in every iteration";
     }
     seen.samples += row->values.count;
     seen.constant = seen.constant && row->values.min == seen.value && row->values.max == seen.value;
@@ -77,7 +84,7 @@ class BatchContent : public Evaluator {
     const StatisticsRow* row = context.rows.now(place.rank, place.tensor);
     if (!row || row->values.nonFinite() > 0) return;
     ++context.evaluated;
-    const double limit = parameterOr(context.parameters, "abs_mean_gt", 1000);
+    const double limit = parameterOr(context.parameters, "abs_mean_gt", 1e4);
     if (row->values.meanAbs <= limit) return;
     const auto known = std::ranges::find_if(
         m_large, [&](const Finding& f) { return f.tensor == place.tensor && f.rank == place.rank; });
@@ -86,12 +93,39 @@ class BatchContent : public Evaluator {
     finding.parameter = "abs_mean_gt";
     finding.preset = limit;
     finding.actual = row->values.meanAbs;
-    finding.detail =
-        "mean|x| is " + core::formatShort(row->values.meanAbs) +
-        ": not scaled to the size that weights are initialised for, and training does not recover";
+    finding.detail = "mean|x| is " + core::formatShort(row->values.meanAbs) +
+                     ", too large a scale for weights as they are initialised, and training does not recover";
     m_large.push_back(std::move(finding));
   }
 
+  /// One rank whose data are of another size than those of all others, by a factor of ten.
+  void compareRanks(EvaluationContext& context, TensorId input) {
+    std::vector<std::pair<double, core::Rank>> sizes;
+    for (const core::Rank rank : context.ranks)
+      if (const StatisticsRow* row = context.rows.now(rank, input); row && row->values.nonFinite() == 0)
+        sizes.emplace_back(row->values.meanAbs, rank);
+    std::ranges::sort(sizes);
+    if (sizes.size() < 3 || sizes.back().first <= kOtherSize * sizes[sizes.size() - 2].first) return;
+    const auto& [size, rank] = sizes.back();
+    Outlier& outlier = m_outliers[{rank, input}];
+    if (outlier.iterations++ > 0) return;
+    outlier.finding = findingAt(context, {context.iteration, rank, input}, precedence::kStructure);
+    outlier.finding.actual = size;
+    outlier.finding.preset = sizes[sizes.size() - 2].first;
+    outlier.finding.detail = "rank " + std::to_string(rank.value) +
+                             " reads data of another scale than the other ranks: mean|x| is " +
+                             core::formatShort(size) + " against at most " +
+                             core::formatShort(outlier.finding.preset);
+  }
+
+  static constexpr double kOtherSize = 10;
+  struct Outlier {
+    std::int64_t iterations = 0;
+    Finding finding;  // of the first iteration
+  };
+
+  std::map<std::pair<core::Rank, TensorId>, Outlier> m_outliers;
+  std::int64_t m_iterations = 0;
   Outcome m_outcome;
   std::vector<TensorId> m_labels, m_inputs;
   std::map<std::pair<core::Rank, TensorId>, Labels> m_seen;
@@ -106,13 +140,12 @@ ConditionDef batchContentCondition() {
   def.title = "Unusual data";
   def.doc =
       "All labels of all recorded iterations are one class (16 labels and 3 iterations at least); or mean|x| "
-      "of an "
-      "input or target that no normalisation reads first is above abs_mean_gt, and the loss does not "
-      "recover.";
+      "of an input or target that no normalisation reads first is above abs_mean_gt, and the loss does not "
+      "recover; or it is ten times that of any other rank, of three at least, in every iteration.";
   def.advice =
       "Look at the loader: scale inputs and targets to about 1, shuffle, read the column that holds the "
       "classes.";
-  def.parameters = {{"abs_mean_gt", ParameterRange::kPos, 1000.0, "hit if mean|x| of an input is above"}};
+  def.parameters = {{"abs_mean_gt", ParameterRange::kPos, 1e4, "hit if mean|x| of an input is above"}};
   def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
     return std::make_unique<BatchContent>(graph);
   };

@@ -16,6 +16,8 @@ ConditionDef lossNotDecreasingCondition();
 ConditionDef rankDivergenceCondition();
 ConditionDef collectiveMismatchCondition();
 ConditionDef noGradientCondition();
+ConditionDef normalizationOfOneCondition();
+ConditionDef activationExplodingCondition();
 ConditionDef lossInputCondition();
 ConditionDef lossDivergingCondition();
 ConditionDef hyperparameterRangeCondition();
@@ -38,6 +40,8 @@ std::span<const ConditionFactory> builtinConditions() {
       rankDivergenceCondition,
       collectiveMismatchCondition,
       noGradientCondition,
+      normalizationOfOneCondition,
+      activationExplodingCondition,
       lossInputCondition,
       lossDivergingCondition,
       hyperparameterRangeCondition,

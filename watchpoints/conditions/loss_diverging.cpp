@@ -36,6 +36,8 @@ class LossDiverging : public Evaluator {
     const std::size_t some = std::max<std::size_t>(1, losses.size() / 10);
     const double first = mean(std::span(losses).first(some)), last = mean(std::span(losses).last(some));
     const double factor = parameterOr(context.parameters, "factor_gt", 2);
+    if (last < 0 && -last > kUnbounded * std::max(std::abs(first), 1.0))
+      return addUnbounded(context, first, last);
     if (!(last > factor * first) || first <= 0) return;
     m_where->parameter = "factor_gt";
     m_where->preset = factor;
@@ -47,6 +49,22 @@ class LossDiverging : public Evaluator {
 
  private:
   static constexpr std::size_t kLeast = 10;
+
+  /// Errors end at zero; what falls for ever is not one, or has the wrong sign.
+  void addUnbounded(EvaluationContext& context, double first, double last) const {
+    const core::NodeId loss = context.graph().tensor(m_outcome.tensor()).producer;
+    Finding finding =
+        findingAt(context, {m_outcome.losses().front().iteration, m_where->rank, m_outcome.tensor()},
+                  precedence::kOther);
+    finding.node = loss;
+    finding.actual = last;
+    finding.preset = first;
+    finding.detail = "the loss falls below zero without bound, from " + core::formatShort(first) + " to " +
+                     core::formatShort(last) + ": its sign is wrong, or nothing holds it";
+    context.findings.push_back(std::move(finding));
+  }
+
+  static constexpr double kUnbounded = 1e3;  // times its size at the beginning
 
   static double mean(std::span<const Outcome::Loss> losses) {
     double sum = 0;
@@ -69,8 +87,8 @@ ConditionDef lossDivergingCondition() {
   def.title = "Loss diverges";
   def.doc =
       "The mean of the last tenth of the losses is above factor_gt times that of the first tenth (ten losses "
-      "at least, "
-      "all of them finite and positive at first). Named at the first update after the least loss.";
+      "at least, all of them finite and positive at first), named at the first update after the least loss; "
+      "or the loss falls below zero without bound, to a thousand times its size at the beginning.";
   def.advice =
       "Look at the learning rate first: divide it by ten; then at momentum, clipping and the targets' scale.";
   def.target = Target::kLoss;

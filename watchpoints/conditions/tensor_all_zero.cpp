@@ -1,5 +1,6 @@
 #include <map>
 
+#include "watchpoints/blame/blame.h"
 #include "watchpoints/conditions/gradient_cause.h"
 #include "watchpoints/conditions/outcome.h"
 #include "watchpoints/conditions/updates.h"
@@ -123,6 +124,10 @@ class RecommendedZeros : public Evaluator {
     finding.node = node;
     finding.parameter = "zero_percentage_ge";
     finding.preset = finding.actual = 100;
+    if (detail.empty() && node.valid())
+      if (const auto blame = blameInput(context.source, place.rank, place.iteration,
+                                        context.graph().node(node), place.tensor, Wrong::kAllZero))
+        detail = blame->sentence();
     if (!detail.empty()) finding.detail = std::move(detail);
     entry->second = std::move(finding);
   }

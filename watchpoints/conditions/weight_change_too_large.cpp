@@ -40,8 +40,10 @@ class RecommendedTooLarge : public Evaluator {
   }
 
   void finish(EvaluationContext& context) override {
-    for (Finding& finding : m_pending)
-      if (!m_outcome.recoveredSince(finding.iteration)) context.findings.push_back(std::move(finding));
+    for (Finding& finding : m_pending) {
+      finding.excused = m_outcome.recoveredSince(finding.iteration);
+      context.findings.push_back(std::move(finding));
+    }
   }
 
  private:

@@ -32,6 +32,7 @@ class Check {
   CheckReport run() {
     walk();
     m_report.cancelled = m_options.cancel.cancelled();
+    dropExcused();
     for (Candidate& candidate : m_candidates) appendFurther(candidate);
     markExplained(m_candidates);
     std::ranges::stable_sort(m_candidates, {}, [](const Candidate& c) {
@@ -102,6 +103,14 @@ class Check {
     if (candidate.hit.iteration < known.hit.iteration) std::swap(candidate.hit, known.hit);
     if (candidate.hit.iteration != known.hit.iteration)
       known.furtherIterations.push_back(candidate.hit.iteration.value);
+  }
+
+  /// What training recovered from is a fault only where something else is.
+  void dropExcused() {
+    const bool sick = std::ranges::any_of(m_candidates, [](const Candidate& c) {
+      return c.hit.effectiveSeverity == Severity::kFault && !c.hit.excused;
+    });
+    if (!sick) std::erase_if(m_candidates, [](const Candidate& c) { return c.hit.excused; });
   }
 
   static void appendFurther(Candidate& candidate) {

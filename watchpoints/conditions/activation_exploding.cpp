@@ -1,0 +1,127 @@
+// Values that grow from layer to layer before anything was learnt: the first iteration shows it, and the end
+// of the run whether it mattered.
+#include <algorithm>
+
+#include "core_engine/base/text.h"
+#include "watchpoints/conditions/outcome.h"
+
+namespace msdbg::watch {
+namespace {
+
+using core::Node;
+using core::TensorId;
+
+class ActivationExploding : public Evaluator {
+ public:
+  explicit ActivationExploding(const core::Graph& graph) : m_outcome(graph) {}
+
+  void evaluate(EvaluationContext& context) override {
+    m_outcome.add(context);
+    if (m_asked || context.ranks.empty()) return;
+    m_asked = true;
+    m_rank = context.ranks.front();
+    ++context.evaluated;
+    if (const Node* end = firstTooLarge(context)) m_finding = findingOf(context, *end);
+  }
+
+  void finish(EvaluationContext& context) override {
+    if (m_finding && !m_outcome.recoveredSince(m_finding->iteration))
+      context.findings.push_back(std::move(*m_finding));
+  }
+
+ private:
+  static constexpr double kGrowth = 1.4;  // of an operator's output against its largest input
+
+  double sizeOf(EvaluationContext& context, TensorId tensor) const {
+    if (!isFloating(context.graph().tensor(tensor).dtype)) return 0;
+    const StatisticsRow* row = context.rows.now(m_rank, tensor);
+    return row ? row->values.meanAbs : 0;
+  }
+
+  /// The largest thing that a forward operator reads, parameters aside.
+  TensorId largestInput(EvaluationContext& context, const Node& node) const {
+    TensorId largest;
+    for (const TensorId input : node.inputs) {
+      if (context.graph().tensor(input).role == core::TensorRole::kParameter) continue;
+      if (!largest.valid() || sizeOf(context, input) > sizeOf(context, largest)) largest = input;
+    }
+    return largest;
+  }
+
+  double limitOf(EvaluationContext& context) const {
+    double data = 1;
+    for (const core::TensorInfo& info : context.graph().tensors())
+      if (info.role == core::TensorRole::kInput) data = std::max(data, sizeOf(context, info.id));
+    return parameterOr(context.parameters, "growth_gt", 1e4) * data;
+  }
+
+  const Node* firstTooLarge(EvaluationContext& context) const {
+    const double limit = limitOf(context);
+    for (const Node& node : context.graph().nodes()) {
+      if (node.phase != core::Phase::kForward) continue;
+      const core::TensorInfo& output = context.graph().tensor(node.outputs.front());
+      if (output.shape.rank() > 0 && sizeOf(context, output.id) > limit) return &node;
+    }
+    return nullptr;
+  }
+
+  /// Back to where the growth begins: past operators that only keep the size, four in a row at most.
+  const Node& beginOfGrowth(EvaluationContext& context, const Node& end) const {
+    const core::Graph& graph = context.graph();
+    const Node *node = &end, *first = &end;
+    for (int idle = 0; idle < 4;) {
+      const TensorId input = largestInput(context, *node);
+      if (!input.valid()) break;
+      const bool grew = sizeOf(context, node->outputs.front()) > kGrowth * sizeOf(context, input);
+      idle = grew ? 0 : idle + 1;
+      if (grew) first = node;
+      if (graph.tensor(input).isSource()) break;
+      node = &graph.node(graph.tensor(input).producer);
+    }
+    return *first;
+  }
+
+  Finding findingOf(EvaluationContext& context, const Node& end) const {
+    const Node& first = beginOfGrowth(context, end);
+    const TensorId input = largestInput(context, first);
+    Finding finding = findingAtNode(context, first.id, "");
+    finding.parameter = "growth_gt";
+    finding.preset = parameterOr(context.parameters, "growth_gt", 1e4);
+    finding.actual = sizeOf(context, end.outputs.front());
+    finding.detail = "values explode from here on: mean|x| grows from " +
+                     core::formatShort(input.valid() ? sizeOf(context, input) : 0) + " to " +
+                     core::formatShort(sizeOf(context, first.outputs.front()));
+    if (&first != &end)
+      finding.detail += " here, and to " + core::formatShort(finding.actual) + " at " + end.name;
+    return finding;
+  }
+
+  Outcome m_outcome;
+  core::Rank m_rank;
+  bool m_asked = false;
+  std::optional<Finding> m_finding;
+};
+
+}  // namespace
+
+ConditionDef activationExplodingCondition() {
+  ConditionDef def;
+  def.id = "activation_exploding";
+  def.title = "Values explode through the layers";
+  def.doc =
+      "In the first recorded iteration mean|x| of a forward tensor is more than growth_gt times that of the "
+      "data (or 1), "
+      "and the loss does not recover. Named where the growth begins.";
+  def.advice =
+      "Look at initial weights, at factors and residual sums of this line, and put a normalisation in "
+      "between.";
+  def.target = Target::kActivation;
+  def.parameters = {{"growth_gt", ParameterRange::kPos, 1e4, "hit if values grow by more"}};
+  def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
+    return std::make_unique<ActivationExploding>(graph);
+  };
+  def.notOnline = [](const Parameters&, bool) -> std::string { return "the end of the run decides it"; };
+  return def;
+}
+
+}  // namespace msdbg::watch
