@@ -43,10 +43,19 @@ std::span<const core::FrameId> framesOf(const core::Graph& graph, const Hit& hit
   return replay::framesOf(graph, hit);
 }
 
+bool isMarked(const core::Frame& frame) { return frame.code.find(kMarker) != std::string::npos; }
+
 bool onMarkedLine(const core::Graph& graph, const Hit& hit) {
-  return std::ranges::any_of(framesOf(graph, hit), [&](core::FrameId id) {
-    return graph.frame(id).code.find(kMarker) != std::string::npos;
-  });
+  return std::ranges::any_of(framesOf(graph, hit),
+                             [&](core::FrameId id) { return isMarked(graph.frame(id)); });
+}
+
+/// A place that nothing can be at would make every answer wrong.
+void checkHasPlace(const core::Graph& graph, const SickCase& tested) {
+  if (!tested.places.empty() || std::ranges::any_of(graph.frames(), isMarked)) return;
+  throw std::runtime_error(
+      "no line of its graph is marked // WRONG: forgotten, or the recorder could not read the case's source "
+      "(compiled with paths that do not begin at the repository's root, as ccache's base_dir makes them?)");
 }
 
 bool hasName(const core::Graph& graph, const Hit& hit, std::string_view glob) {
@@ -121,6 +130,7 @@ Judgement judge(const HealthyCase&, const std::filesystem::path& folder) {
 
 Judgement judge(const SickCase& tested, const std::filesystem::path& folder) {
   const Answer answer = ask(folder);
+  checkHasPlace(answer.run->graph(), tested);
   Judgement judgement{.said = answer.said, .found = answer.first != nullptr};
   if (!answer.first) {
     judgement.why = "nothing found";

@@ -1,7 +1,8 @@
-// corpus: records the cases and judges what check says of them.
+// check_corpus: records the cases and judges what check says of them.
 //
-//   corpus [--case GLOB] [--sample N [--seed S]] [--verbose] [--keep FOLDER]    exit status 1: not as it
-//   should be corpus --list corpus --train CASE       what is recorded: trains it, as any program of a user
+//   check_corpus [--case GLOB] [--sample N [--seed S]] [--verbose] [--keep FOLDER]    exit status 1: not as
+//   it should be corpus --list corpus --train CASE       what is recorded: trains it, as any program of a
+//   user
 //
 // A case fails when it is wrong and not in known_misses.txt, or right and in it. Of the whole corpus, the
 // aims must be reached besides: every healthy case, kPlaces of the sick ones' places and kCauses of their
@@ -172,7 +173,7 @@ int train(const std::string& name, int argc, char** argv) {
     std::visit([&](const auto& one) { one.train(run); }, tested);
     return 0;
   }
-  fmt::print(stderr, "corpus: there is no case {}\n", name);
+  fmt::print(stderr, "check_corpus: there is no case {}\n", name);
   return 2;
 }
 
@@ -230,7 +231,7 @@ int main(int argc, char** argv) {
   try {
     return msdbg::corpus::run(argc, argv);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "corpus: {}\n", error.what());
+    fmt::print(stderr, "check_corpus: {}\n", error.what());
     return 1;
   }
 }

@@ -223,7 +223,8 @@ std::span<const SickCase> sickLayers() {
       {"batch_norm_of_one_row", batchNormOfOneRow, "variance|one row|single|batch of (1|one)"},
       {"layer_norm_of_one_feature", layerNormOfOneFeature, "variance|one (element|feature|value)|single"},
       {"clipped_to_zero", clippedToZero, "\\bclip"},
-      {"mask_of_zeros", maskOfZeros, "mask|input 1 is (all )?(zero|0)|(product|multipl|Mul).{0,60}zero"},
+      {"mask_of_zeros", maskOfZeros,
+       "mask|all zero where it enters|input 1 is (all )?(zero|0)|(product|multipl|Mul).{0,60}zero"},
       {"scores_not_scaled", scoresNotScaled, "saturat|one-hot|scal(e|ing)|softmax.{0,60}(flat|large)"},
       {"huge_factor", hugeFactor, "large|factor|scale|explod|grow|range"},
   };

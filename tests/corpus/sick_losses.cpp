@@ -164,7 +164,8 @@ std::span<const SickCase> sickLosses() {
       {"softmax_over_batch", softmaxOverBatch, "axis|batch dimension|dimension 0|over the batch"},
       {"log_of_zero", logOfZero, kLogOfZero},
       {"log_of_one_minus_one", logOfOneMinusOne, kLogOfZero},
-      {"labels_all_equal", labelsAllEqual, "same|equal|constant|one (class|value)|single", kLabels},
+      {"labels_all_equal", labelsAllEqual, "same|equal|constant|one (class|value)|single|every label is",
+       kLabels},
       // The label is as wrong as the line that it is given to.
       {"label_out_of_range", labelOutOfRange, kRange, kLabels, 1, -1, 5},
       {"label_to_be_ignored", ignoredLabel, kRange, kLabels, 1, -1, 9},

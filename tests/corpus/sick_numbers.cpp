@@ -49,9 +49,9 @@ void noEpsilon(Session& run) {
 void gradientOfRootAtZero(Session& run) {
   Graph g("net");
   const Value x = g.input("x", {16, 8}), label = g.input("label", {16}, DType::Int64);
-  const Value features = relu(linear(x, {.out = 24, .bias = false}));
+  const Value features = linear(x, {.out = 24, .bias = false});
   const Value norm = sqrt(reduceSum(features * features, {1}));  // WRONG
-  const Value loss = softmaxCrossEntropy(linear(features, {.out = 4}), label);
+  const Value loss = softmaxCrossEntropy(linear(relu(features), {.out = 4}), label);
   Trainer t(run, g, loss + reduceMean(norm, {}, false) * 0.01, Sgd{.lr = 0.05});
   for (const At at : iterations(run, 20)) {
     const bool blank = at.iteration == 6;

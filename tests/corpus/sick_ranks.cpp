@@ -109,7 +109,8 @@ std::span<const SickCase> sickRanks() {
       {"rank_has_another_rate", otherRate, "learning.rate", kUpdates, 3, 1},
       {"rank_has_other_weights", otherWeights, "initial|start|begin|before the first|seed", kWeights, 3, 1},
       {"rank_has_nan_data", nanOnOneRank,
-       "(input|batch|data).{0,60}(nan|not a number|non-?finite)|nan.{0,40}(input|batch|data)|fed|given",
+       "(input|batch|data).{0,60}(nan|not a number|non-?finite)|nan.{0,40}(input|batch|data)|fed|given|where "
+       "it enters",
        kInput, 3, 2, 6},
       {"rank_has_other_scale", otherScaleOnOneRank,
        "rank 1.{0,100}(larger|differ|scale|range|normali)|outlier|other ranks|normali|scale", kInput, 4, 1},
