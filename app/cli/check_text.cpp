@@ -70,7 +70,8 @@ std::string firstText(const CheckView& view) {
   text += whereText(graph, hit);
   text += labelled("what", replay::whatText(graph, hit));
   if (hit.node.valid()) text += labelled("node", replay::nodeText(graph, hit));
-  if (const std::string values = replay::valuesText(hit); !values.empty()) text += labelled("values", values);
+  if (const std::string values = replay::valuesText(graph, hit); !values.empty())
+    text += labelled("values", values);
   if (!hit.detail.empty()) text += wrappedLabel("detail", hit.detail);
   text += statisticsTable(view.run, hit) + "\n";
   std::string label = "then";
@@ -87,7 +88,7 @@ std::string whyText(const CheckView& view) {
   for (const replay::WhyStep& step : view.why) {
     const core::TensorInfo& tensor = view.run.graph().tensor(step.tensor);
     const auto text = [](const std::optional<watch::StatisticsRow>& row, auto member) {
-      return row ? fmt::format("{:.4g}", static_cast<double>(row->values.*member)) : std::string("?");
+      return row ? core::formatShort(static_cast<double>(row->values.*member), 4) : std::string("?");
     };
     using S = core::TensorStatistics;
     table.row({"from", tensorName(tensor), text(step.statistics, &S::nan),
