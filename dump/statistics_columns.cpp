@@ -28,6 +28,11 @@ T get(const std::byte* cell) {
   return value;
 }
 
+template <typename T, auto Read>
+void readEach(const std::byte* cells, std::size_t count, StatisticsRow* rows) {
+  for (std::size_t i = 0; i < count; ++i) Read(get<T>(cells + i * sizeof(T)), rows[i]);
+}
+
 template <auto Member, typename T>
 constexpr StatisticsColumn value(std::string_view name) {
   return {name,
@@ -37,7 +42,7 @@ constexpr StatisticsColumn value(std::string_view name) {
           [](const StatisticsRow* row, std::byte* cell) {
             put<T>(cell, row ? row->values.*Member : kNothing<T>);
           },
-          [](const std::byte* cell, StatisticsRow& row) { row.values.*Member = get<T>(cell); }};
+          readEach<T, [](T stored, StatisticsRow& row) { row.values.*Member = stored; }>};
 }
 template <auto Member>
 constexpr auto count(std::string_view name) {
@@ -59,11 +64,10 @@ constexpr StatisticsColumn extra(std::string_view name) {
             const bool there = row && (row->*Part).has_value();
             put<T>(cell, there ? *(row->*Part).*Member : First ? T(-1) : kNothing<T>);
           },
-          [](const std::byte* cell, StatisticsRow& row) {
-            const T stored = get<T>(cell);
+          readEach<T, [](T stored, StatisticsRow& row) {
             if (First && stored != T(-1)) (row.*Part).emplace();
             if ((row.*Part).has_value()) *(row.*Part).*Member = stored;
-          }};
+          }>};
 }
 template <auto Member, typename T, bool First = false>
 constexpr auto change(std::string_view name) {
@@ -83,9 +87,8 @@ constexpr StatisticsColumn kHash = {
       put<std::uint64_t>(cell, row ? row->values.hash.low : 0);
       put<std::uint64_t>(cell + 8, row ? row->values.hash.high : 0);
     },
-    [](const std::byte* cell, StatisticsRow& row) {
-      row.values.hash = {get<std::uint64_t>(cell), get<std::uint64_t>(cell + 8)};
-    }};
+    readEach<core::Hash128,
+             [](const core::Hash128& stored, StatisticsRow& row) { row.values.hash = stored; }>};
 
 constexpr StatisticsColumn kColumns[] = {
     count<&TensorStatistics::count>("count"),

@@ -18,7 +18,8 @@ struct StatisticsColumn {
   std::size_t width;  // elements of a cell: 2 for the hash, else 1
   bool hash = false;  // unsigned integers
   void (*write)(const watch::StatisticsRow* row, std::byte* cell);  // nullptr: not seen
-  void (*read)(const std::byte* cell, watch::StatisticsRow& row);
+  /// Cells that follow each other into rows that follow each other.
+  void (*read)(const std::byte* cells, std::size_t count, watch::StatisticsRow* rows);
 
   std::size_t bytes() const { return width * core::dtypeSize(dtype); }
 };

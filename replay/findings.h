@@ -53,8 +53,10 @@ std::vector<std::string> consequences(watch::Source& run, const watch::CheckRepo
 std::span<const core::FrameId> framesOf(const core::Graph& graph, const watch::Hit& hit);
 /// The node's name; for sources the tensor's.
 std::string hitPlace(const core::Graph& graph, const watch::Hit& hit);
-/// "0 against abs_mean_lt = 1e-09, 3 elements wrong, the first is element 17"; "" when nothing is known.
-std::string valuesText(const watch::Hit& hit);
+/// "0 against abs_mean_lt = 1e-09, 3 elements wrong, the first is [0, 17]"; "" when nothing is known.
+std::string valuesText(const core::Graph& graph, const watch::Hit& hit);
+/// Where the first wrong element is, by dimension; nullopt: not known, or not within the tensor's shape.
+std::optional<std::vector<std::int64_t>> wrongIndex(const core::Graph& graph, const watch::Hit& hit);
 /// "Gradient vanishing: grad/…, float32 [64, 3], that is grad(network/conv1/weight)"
 std::string whatText(const core::Graph& graph, const watch::Hit& hit);
 /// "network/conv1/Conv-op1 (forward, order 3)"; "" for sources.

@@ -26,7 +26,9 @@ class Source {
   virtual int rankCount() const { return static_cast<int>(ranks().size()); }
   /// Recorded iterations of a rank, ascending (an incomplete last one included).
   virtual std::vector<core::Iteration> iterations(core::Rank rank) const = 0;
-  /// nullptr when not recorded or lost to damage: missingReason() then says which. Valid until the next call.
+  /// nullptr when not recorded or lost to damage: missingReason() then says which. Cheap when asked iteration
+  /// by iteration, over all tensors and ranks. Valid until statistics(), value() or scalar() was called 16
+  /// more times, so a few rows can be compared without copies.
   virtual const StatisticsRow* statistics(core::Rank rank, core::Iteration iteration,
                                           core::TensorId tensor) = 0;
   /// Why the last statistics() gave nullptr: `no_value` or `damaged`.

@@ -25,6 +25,7 @@ Json hitJson(const OpenedRun& run, const Hit& hit) {
   const core::Node* node = hit.node.valid() ? &graph.node(hit.node) : nullptr;
   const auto frames = node ? std::span<const core::FrameId>(node->frames) : framesOf(graph, hit.tensor);
   const watch::StatisticsRow* row = run.run->statistics(hit.rank, hit.iteration, hit.tensor);
+  const auto index = replay::wrongIndex(graph, hit);
   Json json = {{"condition", hit.condition->id},
                {"severity", hit.effectiveSeverity == watch::Severity::kFault ? "fault" : "hint"},
                {"parameter", textOrNull(hit.parameter)},
@@ -38,6 +39,7 @@ Json hitJson(const OpenedRun& run, const Hit& hit) {
                {"phase", node ? Json(core::phaseName(node->phase)) : Json()},
                {"tensor", graph.tensor(hit.tensor).fullName()},
                {"element", hit.element ? Json(*hit.element) : Json()},
+               {"index", index ? Json(*index) : Json()},
                {"count", hit.count},
                {"source", sourceJson(graph, frames)},
                {"frames", framesJson(graph, frames)}};

@@ -70,7 +70,8 @@ std::string firstText(const CheckView& view) {
   text += whereText(graph, hit);
   text += labelled("what", replay::whatText(graph, hit));
   if (hit.node.valid()) text += labelled("node", replay::nodeText(graph, hit));
-  if (const std::string values = replay::valuesText(hit); !values.empty()) text += labelled("values", values);
+  if (const std::string values = replay::valuesText(graph, hit); !values.empty())
+    text += labelled("values", values);
   if (!hit.detail.empty()) text += wrappedLabel("detail", hit.detail);
   text += statisticsTable(view.run, hit) + "\n";
   std::string label = "then";
@@ -91,7 +92,7 @@ std::string whyTable(const CheckView& view) {
       return step.statistics ? groupedNumber(of) : std::string("?");
     };
     const auto real = [](const std::optional<watch::StatisticsRow>& row, auto member) {
-      return row ? fmt::format("{:.4g}", row->values.*member) : std::string("?");
+      return row ? core::formatShort(row->values.*member, 4) : std::string("?");
     };
     const core::TensorStatistics values =
         step.statistics ? step.statistics->values : core::TensorStatistics();

@@ -84,9 +84,9 @@ class DumpProgress {
     if (!m_line.shown()) return;
     if (++m_calls % 10 == 1) m_bytes = bytesIn(m_plan.run);
     if (now.iterations == 0) return m_line.line("starting");
-    m_line.line(fmt::format("iteration {}{}   loss {:.4g}   {}", now.iterations,
+    m_line.line(fmt::format("iteration {}{}   loss {}   {}", now.iterations,
                             m_plan.steps ? fmt::format("/{}", m_plan.firstIteration() + *m_plan.steps) : "",
-                            now.loss, core::formatBytes(m_bytes)));
+                            core::formatShort(now.loss, 4), core::formatBytes(m_bytes)));
   }
 
  private:
@@ -208,7 +208,7 @@ void printRecorded(const DumpPlan& plan, const Recorded& recorded, bool timing) 
   fmt::print("{}   {} in {:.1f} s, {}", core::printable(told ? end.state : end.state + ": " + end.message),
              counted(recorded.iterations, "iteration"), recorded.seconds,
              core::formatBytes(bytesIn(plan.run)));
-  if (recorded.iterations > 0) fmt::print(", last loss {:.5g}", recorded.loss);
+  if (recorded.iterations > 0) fmt::print(", last loss {}", core::formatShort(recorded.loss, 5));
   fmt::print("\n");
   if (!fs::exists(plan.run / "rank_0") && recorded.outcome.exitStatus == kExitFine) {
     fmt::print(

@@ -81,7 +81,7 @@ class Follower {
     }
     const std::optional<double> loss = m_run.run->scalar(rank, iteration, "loss");
     fmt::print("iteration {:>6}   rank {}   loss {}\n", iteration.value, rank.value,
-               loss ? fmt::format("{:.5g}", *loss) : "");
+               loss ? core::formatShort(*loss, 5) : "");
   }
 
   OpenedRun m_run;

@@ -147,7 +147,7 @@ Json infoJson(const OpenedRun& run) {
 std::string scalarText(const OpenedRun& run, core::Rank rank, core::Iteration iteration,
                        const std::string& name) {
   const std::optional<double> value = run.run->scalar(rank, iteration, name);
-  return value ? fmt::format("{:.5g}", *value) : "";
+  return value ? core::formatShort(*value, 5) : "";
 }
 
 // Of the last iteration that has one: an incomplete one has none.

@@ -34,6 +34,35 @@ void printJsonLine(const Json& json) {
   fflush(stdout);
 }
 
+void JsonPrinter::begin(std::string_view key) {
+  if (m_levels.empty()) return;
+  fmt::print("{}\n{}", m_levels.back().empty ? "" : ",", margin());
+  m_levels.back().empty = false;
+  if (!key.empty()) fmt::print("{}: ", textOf(key, -1));
+}
+
+void JsonPrinter::open(char bracket, std::string_view key) {
+  begin(key);
+  fmt::print("{}", bracket);
+  m_levels.push_back({bracket == '{' ? '}' : ']'});
+}
+
+void JsonPrinter::add(const Json& value, std::string_view key) {
+  begin(key);
+  std::string text = textOf(value, 2);
+  const std::string line = "\n" + margin();
+  for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + line.size()))
+    text.replace(at, 1, line);
+  fmt::print("{}", text);
+}
+
+void JsonPrinter::close() {
+  const Level level = m_levels.back();
+  m_levels.pop_back();
+  if (!level.empty) fmt::print("\n{}", margin());
+  fmt::print("{}{}", level.closing, m_levels.empty() ? "\n" : "");
+}
+
 Json frameJson(const core::Frame& frame) {
   return {{"file", frame.file},
           {"line", frame.line},

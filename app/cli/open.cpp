@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "app/cli/command.h"
+#include "app/cli/run_access.h"
 #include "replay/run.h"
 
 namespace msdbg::app {
@@ -41,8 +42,11 @@ std::vector<std::string> words(const OpenOptions& options) {
 
 // Becomes the window: its end, its messages and Ctrl-C are the terminal's.
 Result<int> open(OpenOptions options) {
-  if (options.run.empty())
-    if (const auto newest = replay::Run::newest("."); newest.ok()) options.run = newest->string();
+  if (!options.run.empty()) {
+    MSDBG_ASSIGN(options.run, findRun(options.run));  // before the window asks for a display
+  } else if (const auto newest = replay::Run::newest("."); newest.ok()) {
+    options.run = newest->string();
+  }
   const std::vector<std::string> line = words(options);
   std::vector<char*> argv;
   for (const std::string& word : line) argv.push_back(const_cast<char*>(word.c_str()));

@@ -8,7 +8,7 @@
 namespace msdbg::app {
 namespace {
 
-std::string shortNumber(double value) { return fmt::format("{:.4g}", value); }
+std::string shortNumber(double value) { return core::formatShort(value, 4); }
 
 std::string zeroShare(const core::TensorStatistics& s) {
   return s.count ? fmt::format("{:.3g}", 100.0 * static_cast<double>(s.zero) / static_cast<double>(s.count))
@@ -32,8 +32,9 @@ std::string statisticsBlock(const watch::StatisticsRow& row, int indent) {
                         formatShort(row.change->meanAbsChange), formatShort(row.change->maxAbsChange),
                         formatShort(row.change->meanAbsPrevious));
   if (row.activation)
-    text += fmt::format("{}in range {:.3g} %   dead units {:.3g} %\n", pad,
-                        100 * row.activation->shareInRange, 100 * row.activation->shareDeadUnits);
+    text += fmt::format("{}in range {} %   dead units {} %\n", pad,
+                        formatShort(100 * row.activation->shareInRange, 3),
+                        formatShort(100 * row.activation->shareDeadUnits, 3));
   return text;
 }
 

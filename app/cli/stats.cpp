@@ -15,63 +15,78 @@ namespace {
 using core::Error;
 using core::ErrorCode;
 
-struct Row {
-  core::Rank rank;
+struct Place {
   core::Iteration iteration;
-  std::optional<watch::StatisticsRow> statistics;
+  core::Rank rank;
+  auto operator<=>(const Place&) const = default;
 };
 
-std::vector<Row> rowsOf(const OpenedRun& run, core::TensorId tensor, const Context& context) {
-  std::vector<Row> rows;
-  for (const core::Rank rank : run.run->ranks()) {
-    for (const core::Iteration iteration : run.run->iterations(rank)) {
-      if (context.cancel.cancelled()) return rows;
-      const watch::StatisticsRow* row = run.run->statistics(rank, iteration, tensor);
-      rows.push_back({rank, iteration, row ? std::optional(*row) : std::nullopt});
-    }
-  }
-  std::ranges::stable_sort(rows, {}, &Row::iteration);
-  return rows;
+std::vector<Place> placesOf(const OpenedRun& run) {
+  std::vector<Place> places;
+  for (const core::Rank rank : run.run->ranks())
+    for (const core::Iteration iteration : run.run->iterations(rank)) places.push_back({iteration, rank});
+  std::ranges::sort(places);
+  return places;
 }
 
-Json rowsJson(const OpenedRun& run, core::TensorId id, const std::vector<Row>& rows) {
+// Rows are printed as they are read: a long run has hundreds of thousands. False: none has statistics.
+bool printRowsJson(const OpenedRun& run, core::TensorId id, const std::vector<Place>& places,
+                   const Context& context, JsonPrinter& json) {
   const core::TensorInfo& tensor = run.graph().tensor(id);
-  Json list = Json::array();
-  for (const Row& row : rows)
-    list.push_back({{"iteration", row.iteration.value},
-                    {"rank", row.rank.value},
-                    {"stored", run.run->stored(row.rank, row.iteration, id)},
-                    {"statistics", row.statistics ? statisticsJson(*row.statistics) : Json()}});
-  return {{"tensor", tensor.fullName()},
-          {"dtype", core::dtypeName(tensor.dtype)},
-          {"shape", shapeJson(tensor.shape)},
-          {"role", core::roleName(tensor.role)},
-          {"rows", list}};
+  bool any = false;
+  json.open('{');
+  json.add(tensor.fullName(), "tensor");
+  json.add(core::dtypeName(tensor.dtype), "dtype");
+  json.add(shapeJson(tensor.shape), "shape");
+  json.add(core::roleName(tensor.role), "role");
+  json.open('[', "rows");
+  for (const auto& [iteration, rank] : places) {
+    if (context.cancel.cancelled()) break;
+    const bool stored = run.run->stored(rank, iteration, id);
+    const watch::StatisticsRow* row = run.run->statistics(rank, iteration, id);
+    any |= row != nullptr;
+    json.add({{"iteration", iteration.value},
+              {"rank", rank.value},
+              {"stored", stored},
+              {"statistics", row ? statisticsJson(*row) : Json()}});
+  }
+  json.close();
+  json.close();
+  return any;
 }
 
-void printRows(const OpenedRun& run, core::TensorId id, const std::vector<Row>& rows) {
+std::vector<std::string> cellsOf(const Place& place, const watch::StatisticsRow* row) {
+  std::vector<std::string> cells = {std::to_string(place.iteration.value), std::to_string(place.rank.value)};
+  for (std::string& cell : statisticsCells(row)) cells.push_back(std::move(cell));
+  if (row && row->change) cells.push_back(core::formatShort(row->change->meanAbsChange, 4));
+  return cells;
+}
+
+// The same as a table: its columns are as wide as the widest cell, so it is made first.
+bool printRows(const OpenedRun& run, core::TensorId id, const std::vector<Place>& places,
+               const Context& context, bool first) {
   const core::TensorInfo& tensor = run.graph().tensor(id);
-  fmt::print("{}   {}   {}\n", core::printable(tensor.fullName()), typeText(tensor),
-             core::printable(sourceLine(run.graph().userFrame(framesOf(run.graph(), id)))));
-  if (std::ranges::none_of(rows, [](const Row& row) { return row.statistics.has_value(); })) {
-    fmt::print(
-        "no statistics of it are recorded; msdbg show --tensor prints hashes, and values of checkpoints and "
-        "batches\n");
-    return;
-  }
   std::vector<std::string> headers = {">iteration", ">rank"};
   for (const std::string& header : statisticsHeaders()) headers.push_back(header);
   headers.push_back(">mean change");
   Table table(headers);
-  for (const Row& row : rows) {
-    std::vector<std::string> cells = {std::to_string(row.iteration.value), std::to_string(row.rank.value)};
-    for (const std::string& cell : statisticsCells(row.statistics ? &*row.statistics : nullptr))
-      cells.push_back(cell);
-    if (row.statistics && row.statistics->change)
-      cells.push_back(fmt::format("{:.4g}", row.statistics->change->meanAbsChange));
-    table.row(cells);
+  bool any = false;
+  Progress progress;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (context.cancel.cancelled()) return any;
+    progress.share("reading", static_cast<double>(i) / static_cast<double>(places.size()));
+    const Place& place = places[i];
+    const watch::StatisticsRow* row = run.run->statistics(place.rank, place.iteration, id);
+    any |= row != nullptr;
+    table.row(cellsOf(place, row));
   }
-  fmt::print("{}", table.text());
+  progress.clear();
+  fmt::print("{}{}   {}   {}\n", first ? "" : "\n", core::printable(tensor.fullName()), typeText(tensor),
+             core::printable(sourceLine(run.graph().userFrame(framesOf(run.graph(), id)))));
+  fmt::print("{}", any ? table.text()
+                       : "no statistics of it are recorded; msdbg show --tensor prints hashes, and values of "
+                         "checkpoints and batches\n");
+  return any;
 }
 
 core::Result<int> stats(const std::string& path, const std::string& name, const Context& context) {
@@ -80,23 +95,25 @@ core::Result<int> stats(const std::string& path, const std::string& name, const 
                  "stats: which tensor? give --tensor NAME; msdbg info --tensors '*' lists them");
   MSDBG_ASSIGN(const OpenedRun run, openRun(path));
   MSDBG_ASSIGN(const std::vector<core::TensorId> tensors, replay::resolveTensors(run.graph(), name));
-  Json json = document("stats");
-  json["run"] = run.path;
-  json["tensors"] = Json::array();
-  bool any = false;
-  Progress progress;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    progress.share("reading", static_cast<double>(i) / static_cast<double>(tensors.size()));
-    const std::vector<Row> rows = rowsOf(run, tensors[i], context);
-    if (context.cancel.cancelled()) return cancelledError();
-    for (const Row& row : rows) any |= row.statistics.has_value();
-    progress.clear();
-    if (context.json)
-      json["tensors"].push_back(rowsJson(run, tensors[i], rows));
-    else
-      fmt::print("{}", i ? "\n" : ""), printRows(run, tensors[i], rows);
+  const std::vector<Place> places = placesOf(run);
+  JsonPrinter json;
+  if (context.json) {
+    const Json head = document("stats");
+    json.open('{');
+    for (const auto& [key, value] : head.items()) json.add(value, key);
+    json.add(run.path, "run");
+    json.open('[', "tensors");
   }
-  if (context.json) printJson(json);
+  bool any = false;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (context.json)
+      any |= printRowsJson(run, tensors[i], places, context, json);
+    else
+      any |= printRows(run, tensors[i], places, context, i == 0);
+    if (context.cancel.cancelled()) break;
+  }
+  if (context.json) json.close(), json.close();
+  if (context.cancel.cancelled()) return cancelledError();
   const int status = withDamage(run, kExitFine);
   if (!any && status == kExitFine)
     return Error(ErrorCode::kUnavailable, fmt::format("{} has no statistics of {}", run.path, name));

@@ -12,37 +12,42 @@ Table::Table(std::vector<std::string> headers) : m_headers(std::move(headers)) {
   for (std::string& header : m_headers) {
     m_right.push_back(header.starts_with('>'));
     if (m_right.back()) header.erase(0, 1);
+    m_widths.push_back(displayWidth(header));
   }
 }
 
 void Table::row(std::vector<std::string> cells) {
   cells.resize(m_headers.size());
-  for (std::string& cell : cells) cell = core::printable(cell);
-  m_rows.push_back(std::move(cells));
+  for (std::size_t c = 0; c < cells.size(); ++c) {
+    const std::string cell = core::printable(cells[c]);
+    m_widths[c] = std::max(m_widths[c], displayWidth(cell));
+    m_cells += cell;
+    m_cellBytes.push_back(static_cast<std::uint32_t>(cell.size()));
+  }
 }
 
 std::string Table::text(int indent) const {
-  std::vector<std::size_t> widths;
-  for (std::size_t c = 0; c < m_headers.size(); ++c) {
-    widths.push_back(displayWidth(m_headers[c]));
-    for (const auto& cells : m_rows) widths[c] = std::max(widths[c], displayWidth(cells[c]));
-  }
-  std::string text;
-  const auto line = [&](const std::vector<std::string>& cells) {
-    std::string out(static_cast<std::size_t>(indent), ' ');
-    for (std::size_t c = 0; c < cells.size(); ++c) {
-      const std::string gap(widths[c] - displayWidth(cells[c]), ' ');
-      out += (c ? "  " : "") + (m_right[c] ? gap + cells[c] : cells[c] + gap);
-    }
-    out.erase(out.find_last_not_of(' ') + 1);
-    text += out + "\n";
+  const std::string margin(static_cast<std::size_t>(indent), ' ');
+  std::string text = margin;
+  const auto add = [&](std::size_t column, std::string_view cell) {
+    const std::size_t gap = m_widths[column] - displayWidth(cell);
+    if (column > 0) text += "  ";
+    if (m_right[column]) text.append(gap, ' ');
+    text += cell;
+    if (!m_right[column]) text.append(gap, ' ');
+    if (column + 1 < m_headers.size()) return;
+    text.erase(text.find_last_not_of(' ') + 1);
+    text += "\n" + margin;
   };
-  line(m_headers);
-  for (const auto& cells : m_rows) line(cells);
+  for (std::size_t c = 0; c < m_headers.size(); ++c) add(c, m_headers[c]);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < m_cellBytes.size(); at += m_cellBytes[i++])
+    add(i % m_headers.size(), std::string_view(m_cells).substr(at, m_cellBytes[i]));
+  text.erase(text.size() - margin.size());
   return text;
 }
 
-std::size_t displayWidth(const std::string& text) {
+std::size_t displayWidth(std::string_view text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }

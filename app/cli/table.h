@@ -1,9 +1,10 @@
-// Table: columns of text, aligned, for people. Value type. Its cells and what wrapped() is given may come
-// from anybody: a terminal only shows them (core::printable).
+// Table: columns of text, aligned, for people; also of a hundred thousand rows. Value type. Its cells and
+// what wrapped() is given may come from anybody: a terminal only shows them (core::printable).
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "replay/describe.h"
@@ -15,17 +16,19 @@ class Table {
   /// A header that starts with '>' makes a right-aligned column (numbers).
   explicit Table(std::vector<std::string> headers);
   void row(std::vector<std::string> cells);  // missing cells are empty
-  bool empty() const { return m_rows.empty(); }
+  bool empty() const { return m_cellBytes.empty(); }
   std::string text(int indent = 0) const;
 
  private:
   std::vector<std::string> m_headers;
   std::vector<bool> m_right;
-  std::vector<std::vector<std::string>> m_rows;
+  std::vector<std::size_t> m_widths;
+  std::string m_cells;  // one after the other
+  std::vector<std::uint32_t> m_cellBytes;
 };
 
 /// Columns that the text takes on a terminal (UTF-8 characters, all of width 1).
-std::size_t displayWidth(const std::string& text);
+std::size_t displayWidth(std::string_view text);
 using replay::counted;
 using replay::groupedNumber;
 /// The text in lines of at most `width`, every line but the first indented.

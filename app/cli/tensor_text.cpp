@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "replay/inspect.h"
+
 namespace msdbg::app {
 
 using core::DType;
@@ -38,12 +40,7 @@ class Cells {
   }
 
  private:
-  std::string text(std::int64_t index) const {
-    if (m_tensor.dtype() == DType::Bool) return m_tensor.at(index) != 0 ? "true" : "false";
-    if (m_tensor.dtype() == DType::Int64)
-      return std::to_string(m_tensor.data<std::int64_t>()[static_cast<std::size_t>(index)]);
-    return fmt::format("{:.6g}", m_tensor.at(index));
-  }
+  std::string text(std::int64_t index) const { return replay::elementText(m_tensor, index); }
 
   template <typename F>
   void visit(F&& f, std::size_t dimension = 0, std::int64_t offset = 0) const {

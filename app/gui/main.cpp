@@ -1,4 +1,5 @@
 #include <QApplication>
+#include <QFileInfo>
 #include <QFontDatabase>
 #include <cstdio>
 #include <cstdlib>
@@ -60,6 +61,8 @@ int main(int argc, char** argv) {
   if (options->version) return std::printf("msdbg-gui %s (Qt %s)\n", MSDBG_VERSION, qVersion()), 0;
   const bool toFile = !options->screenshot.isEmpty();
   if (toFile && !set("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
+  if (!options->help && !hasDisplay() && !options->run.isEmpty() && !QFileInfo::exists(options->run))
+    return fail("there is no run " + options->run.toStdString(), kExitDamaged);
   if (!options->help && !hasDisplay())
     return fail(
         "there is no display (DISPLAY and WAYLAND_DISPLAY are not set). Without one: "

@@ -5,6 +5,7 @@
 #include <QProgressBar>
 #include <QToolButton>
 
+#include "app/presenters/findings/finding_text.h"
 #include "replay/describe.h"
 #include "replay/findings.h"
 
@@ -40,7 +41,7 @@ QString checkText(const Findings& findings) {
     return (report.evaluated > 0 ? QString::fromStdString(replay::noFaultText(report))
                                  : QString("nothing could be checked")) +
            due;
-  return counted(report.hits.size(), "hit") + due;
+  return countsText(findings.counts()) + due;
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include "app/gui/recent_runs.h"
 #include "app/gui/run_status.h"
 #include "app/panels/builtin_panels.h"
+#include "app/presenters/findings/finding_text.h"
 
 namespace msdbg::app {
 namespace {
@@ -247,8 +248,7 @@ void MainWindow::placeChanged() {
                                                     .arg(recorded.front().value)
                                                     .arg(recorded.back().value)
                                                     .arg(place.rank.value));
-  const std::size_t hits = m_document->findings().hits().size();
-  m_hit->setText(hits == 0 ? QString("no hits") : QString("%1 %2").arg(hits).arg(hits == 1 ? "hit" : "hits"));
+  m_hit->setText(countsText(m_document->findings().counts()));
   m_actions.at("back")->setEnabled(cursor.canGoBack());
   m_actions.at("forward")->setEnabled(cursor.canGoForward());
 }

@@ -183,6 +183,12 @@ void Findings::finished(core::Result<Outcome> outcome) {
   checkGrowth();
 }
 
+Findings::Counts Findings::counts() const {
+  const std::int64_t faults =
+      std::ranges::count(m_hits, watch::Severity::kFault, &watch::Hit::effectiveSeverity);
+  return {faults, static_cast<std::int64_t>(m_hits.size()) - faults};
+}
+
 Place Findings::placeOf(const watch::Hit& hit) const {
   const core::Graph& graph = *m_facts->graph;
   const core::TensorInfo& tensor = graph.tensor(hit.tensor);

@@ -51,6 +51,13 @@ class Findings : public QObject {
   /// tensor and rank.
   const std::vector<watch::Hit>& hits() const { return m_hits; }
 
+  /// Of hits(): the only place where they are counted.
+  struct Counts {
+    std::int64_t faults = 0, hints = 0;
+    bool operator==(const Counts&) const = default;
+  };
+  Counts counts() const;
+
   // Changes of the watchpoints take effect at the next recheck(); `stale()` says that one is due.
   void setEntries(std::vector<Entry> entries);
   void add(watch::Watchpoint watchpoint);  // enabled; equal text: enabled again

@@ -205,10 +205,10 @@ std::string formatDouble(double value) {
   return {text.data(), end};
 }
 
-std::string formatShort(double value) {
+std::string formatShort(double value, int digits) {
   if (!std::isfinite(value)) return formatDouble(value);
   char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
+  std::snprintf(text, sizeof text, "%.*g", digits, value);
   return text;
 }
 

@@ -54,8 +54,8 @@ std::string formatBytes(std::uint64_t bytes);
 
 /// Shortest text that reads back as the same double; nan, inf, -inf spelled so.
 std::string formatDouble(double value);
-/// For people: 6 significant digits.
-std::string formatShort(double value);
+/// For people: so many significant digits; a NaN of either sign is nan.
+std::string formatShort(double value, int digits = 6);
 
 /// The text as one line that a terminal only shows: control characters (C0, DEL, C1) become `\n`, `\x1b`,
 /// `\u009b`, bytes that are no UTF-8 `\xff`. All else stays as it is. What somebody else wrote goes through

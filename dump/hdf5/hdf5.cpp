@@ -107,7 +107,9 @@ core::Result<std::vector<hsize_t>> extents(hid_t dataset) {
   return dims;
 }
 
-core::Status readAll(hid_t dataset, hid_t type, std::span<std::byte> into) {
+namespace {
+
+core::Status checkWhole(hid_t dataset, hid_t type, std::uint64_t expected) {
   MSDBG_ASSIGN(const Handle list, owned(MSDBG_H5(H5Dget_create_plist, dataset), H5Pclose));
   MSDBG_ASSIGN(const H5D_layout_t layout, MSDBG_H5(H5Pget_layout, list.id()));
   if (layout != H5D_CONTIGUOUS) return core::Error(core::ErrorCode::kDamaged, "not stored in one piece");
@@ -117,13 +119,27 @@ core::Status readAll(hid_t dataset, hid_t type, std::span<std::byte> into) {
   MSDBG_ASSIGN(const auto dims, extents(dataset));
   hsize_t bytes = H5Tget_size(type);
   for (const hsize_t d : dims) {
-    if (d != 0 && bytes > into.size() / d)
-      return core::Error(core::ErrorCode::kDamaged, "unexpected extents");
+    if (d != 0 && bytes > expected / d) return core::Error(core::ErrorCode::kDamaged, "unexpected extents");
     bytes *= d;
   }
-  if (bytes != into.size()) return core::Error(core::ErrorCode::kDamaged, "unexpected extents");
+  if (bytes != expected) return core::Error(core::ErrorCode::kDamaged, "unexpected extents");
+  return core::Ok{};
+}
+
+}  // namespace
+
+core::Status readAll(hid_t dataset, hid_t type, std::span<std::byte> into) {
+  MSDBG_TRY(checkWhole(dataset, type, into.size()));
   MSDBG_TRY(MSDBG_H5(H5Dread, dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, into.data()));
   return core::Ok{};
+}
+
+core::Result<std::uint64_t> addressOf(hid_t dataset, hid_t type, std::uint64_t bytes) {
+  MSDBG_TRY(checkWhole(dataset, type, bytes));
+  const std::lock_guard lock(libraryMutex());  // an address is never negative: call() is not for it
+  const haddr_t address = H5Dget_offset(dataset);
+  if (address == HADDR_UNDEF) return core::Error(core::ErrorCode::kDamaged, "its data were never written");
+  return address;
 }
 
 core::Result<std::vector<std::int64_t>> readIntegers(hid_t object, const std::string& name,

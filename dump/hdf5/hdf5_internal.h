@@ -84,6 +84,8 @@ core::Result<std::vector<std::string>> datasetsBelow(hid_t group, std::size_t mo
 core::Result<std::vector<hsize_t>> extents(hid_t dataset);
 /// The whole contiguous dataset as bytes; it must have exactly this type and number of elements.
 core::Status readAll(hid_t dataset, hid_t type, std::span<std::byte> into);
+/// Where the bytes of a contiguous dataset of this type and size begin in the file.
+core::Result<std::uint64_t> addressOf(hid_t dataset, hid_t type, std::uint64_t bytes);
 /// A 1-dimensional int64 attribute; kDamaged when it is anything else or longer than `limit`.
 core::Result<std::vector<std::int64_t>> readIntegers(hid_t object, const std::string& name,
                                                      std::size_t limit);

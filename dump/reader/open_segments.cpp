@@ -5,8 +5,14 @@
 namespace msdbg::dump {
 namespace {
 
-constexpr std::size_t kOpenSegments = 64;
-constexpr std::size_t kStatisticsBytes = 512u << 20;
+constexpr std::size_t kOpenSegments = 16;
+constexpr std::size_t kLeastRowBytes = 32u << 20, kMostRowBytes = 512u << 20;
+
+// For whoever walks through all ranks iteration by iteration and compares each with the one before.
+std::size_t rowBytesFor(std::size_t ranks, std::size_t tensors) {
+  const std::size_t rows = ranks * (2 * tensors + StatisticsTable::kPieceRows);
+  return std::clamp(rows * sizeof(watch::StatisticsRow), kLeastRowBytes, kMostRowBytes);
+}
 
 }  // namespace
 
@@ -43,36 +49,29 @@ const SegmentLine* RunReader::Impl::lineOf(core::Rank rank, core::Iteration iter
   return at == index->second.segmentOf.end() ? nullptr : &index->second.segments[at->second];
 }
 
-void RunReader::Impl::closeOldest() {
-  const OpenSegment& oldest = open.back();
-  if (oldest.statistics) statisticsBytes -= oldest.statistics->bytes();
-  openByKey.erase(oldest.key);
-  open.pop_back();
+void RunReader::Impl::close(std::map<Key, OpenSegment>::iterator segment) {
+  asked.clear();
+  open.erase(segment);
 }
 
 RunReader::Impl::OpenSegment& RunReader::Impl::openSegment(const RankIndex& index, const SegmentLine& line) {
   const Key key{index.rank.value, line.file};
-  if (const auto at = openByKey.find(key); at != openByKey.end()) {
-    open.splice(open.begin(), open, at->second);
-    if (open.front().reader || open.front().failure) return open.front();
-  } else {
-    open.emplace_front().key = key;
-    openByKey[key] = open.begin();
-  }
+  const auto [at, isNew] = open.try_emplace(key);
+  OpenSegment& segment = at->second;
+  segment.used = ++clock;
+  if (!isNew) return segment;
+  segment.key = key;
   auto reader = SegmentReader::open(index.folder / line.file, line.bytes);
   if (reader.ok() && (*reader)->iterations() != line.iterations) {
     reader = core::Error(core::ErrorCode::kDamaged, "its iterations are not those that the journal lists");
   }
   if (reader.ok())
-    open.front().reader = std::move(*reader);
+    segment.reader = std::move(*reader);
   else
-    open.front().failure = reader.error();
-  // Statistics are worth more than open files: those are only closed, the tables stay while there is room.
-  std::size_t files = 0;
-  for (OpenSegment& segment : open) {
-    if (segment.reader && ++files > kOpenSegments) segment.reader.reset();
-  }
-  return open.front();
+    segment.failure = reader.error();
+  if (open.size() > std::max(kOpenSegments, 2 * ranks.size() + 1))
+    close(std::ranges::min_element(open, {}, [](const auto& each) { return each.second.used; }));
+  return segment;
 }
 
 // While the run is recorded, a segment may be replaced between our reading of the journal and now.
@@ -80,6 +79,7 @@ bool RunReader::Impl::reload(core::Rank rank) {
   auto fresh = loadRank(folder, rank.value);
   if (!fresh.ok()) return false;
   ranks.insert_or_assign(rank.value, std::move(*fresh));
+  asked.clear();
   return true;
 }
 
@@ -100,29 +100,67 @@ core::Result<RunReader::Impl::OpenSegment*> RunReader::Impl::segment(core::Rank 
                                                     "/" + found->key.file + ": " + found->failure->message());
 }
 
-core::Result<const StatisticsTable*> RunReader::Impl::statistics(const RankIndex& index,
-                                                                 const SegmentLine& line,
-                                                                 OpenSegment& segment) {
+core::Result<CachedTable*> RunReader::Impl::statistics(const RankIndex& index, const SegmentLine& line,
+                                                       OpenSegment& segment) {
   if (segment.statistics) return &*segment.statistics;
-  if (!segment.statisticsFailure) {
-    auto table = segment.reader->statistics();
-    if (table.ok()) {
-      segment.column.assign(graph.tensors().size(), -1);
-      for (std::size_t c = 0; c < table->names.size(); ++c) {
-        const auto id = graph.findTensor(table->names[c]);
-        if (id) segment.column[id->index()] = static_cast<std::int64_t>(c);
-      }
-      statisticsBytes += table->bytes();
-      segment.statistics = std::move(*table);
-      while (statisticsBytes > kStatisticsBytes && &open.back() != &segment) closeOldest();
-      return &*segment.statistics;
-    }
-    segment.statisticsFailure = table.error();
-    addDamage(index, line, table.error(), line.iterations);
+  if (segment.statisticsFailure) return *segment.statisticsFailure;
+  auto table = segment.reader->statistics();
+  if (!table.ok()) return statisticsLost(index, line, segment, table.error());
+  segment.nameOf.assign(graph.tensors().size(), -1);
+  for (std::size_t i = 0; i < table->names().size(); ++i) {
+    const auto id = graph.findTensor(table->names()[i]);
+    if (id) segment.nameOf[id->index()] = static_cast<std::int32_t>(i);
   }
-  return core::Error(core::ErrorCode::kDamaged, folder.string() + ": rank_" +
-                                                    std::to_string(index.rank.value) + "/" + line.file +
-                                                    ": " + segment.statisticsFailure->message());
+  rows.setRoom(rowBytesFor(ranks.size(), graph.tensors().size()));
+  return &segment.statistics.emplace(rows, std::move(*table));
+}
+
+core::Error RunReader::Impl::statisticsLost(const RankIndex& index, const SegmentLine& line,
+                                            OpenSegment& segment, const core::Error& error) {
+  addDamage(index, line, error, line.iterations);
+  segment.statistics.reset();
+  segment.statisticsFailure =
+      core::Error(core::ErrorCode::kDamaged, folder.string() + ": rank_" + std::to_string(index.rank.value) +
+                                                 "/" + line.file + ": " + error.message());
+  return *segment.statisticsFailure;
+}
+
+const RunReader::Impl::Found& RunReader::Impl::find(core::Rank rank, core::Iteration iteration) {
+  const auto isIt = [&](const Found& known) {
+    return known.iteration == iteration && (known.segment || known.failure);
+  };
+  {
+    auto& [newest, before] = asked[rank.value];
+    if (isIt(newest)) return newest;
+    std::swap(newest, before);
+    if (isIt(newest)) return newest;
+  }
+  Found fresh{iteration, nullptr, 0, {}};
+  if (auto opened = segment(rank, iteration); opened.ok()) {
+    const auto& all = (*opened)->reader->iterations();
+    fresh.segment = *opened;
+    fresh.row =
+        static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), iteration.value) - all.begin());
+  } else {
+    fresh.failure = opened.error();
+  }
+  return asked[rank.value][0] = std::move(fresh);
+}
+
+core::Result<const StatisticsRow*> RunReader::Impl::row(core::Rank rank, core::Iteration iteration,
+                                                        core::TensorId tensor) {
+  const Found& place = find(rank, iteration);
+  if (place.failure) return *place.failure;
+  OpenSegment& segment = *place.segment;
+  segment.used = ++clock;
+  if (!segment.statistics) {
+    MSDBG_TRY(statistics(ranks.at(rank.value), *lineOf(rank, iteration), segment));
+  }
+  const std::int32_t name = segment.nameOf[tensor.index()];
+  if (name < 0) return nullptr;
+  auto row = segment.statistics->row(place.row, static_cast<std::size_t>(name));
+  if (row.ok()) return row;
+  return statisticsLost(ranks.at(rank.value), *lineOf(rank, iteration), segment, row.error());
 }
 
 core::Error RunReader::Impl::notRecorded(core::Rank rank, core::Iteration iteration, core::TensorId tensor,

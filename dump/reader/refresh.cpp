@@ -85,11 +85,8 @@ Status RunReader::Impl::loadNewRanks(RunGrowth* growth) {
 // Another segment holds their iterations now; it is opened when it is asked for.
 void RunReader::Impl::forget(const RankIndex& index, const std::vector<std::string>& files) {
   for (const std::string& file : files) {
-    const auto at = openByKey.find({index.rank.value, file});
-    if (at == openByKey.end()) continue;
-    if (at->second->statistics) statisticsBytes -= at->second->statistics->bytes();
-    open.erase(at->second);
-    openByKey.erase(at);
+    const auto at = open.find({index.rank.value, file});
+    if (at != open.end()) close(at);
   }
 }
 
@@ -127,6 +124,7 @@ Status RunReader::Impl::refreshRank(RankIndex& index, RunGrowth& growth) {
 
 core::Result<RunGrowth> RunReader::refresh() {
   RunGrowth growth;
+  m_impl->asked.clear();
   MSDBG_TRY(m_impl->refreshInfo(growth));
   MSDBG_TRY(m_impl->loadNewRanks(&growth));
   for (auto& [rank, index] : m_impl->ranks) MSDBG_TRY(m_impl->refreshRank(index, growth));

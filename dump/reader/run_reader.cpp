@@ -113,26 +113,10 @@ std::vector<std::string> RunReader::sourceFiles() const {
   return files;
 }
 
-core::Result<const StatisticsRow*> RunReader::Impl::row(core::Rank rank, core::Iteration iteration,
-                                                        core::TensorId tensor) {
-  // The table may be there although the file has been closed again.
-  const SegmentLine* known = lineOf(rank, iteration);
-  const auto at = known ? openByKey.find({rank.value, known->file}) : openByKey.end();
-  OpenSegment* found = nullptr;
-  if (at != openByKey.end() && at->second->statistics) {
-    found = &*at->second;
-    open.splice(open.begin(), open, at->second);
-  } else {
-    MSDBG_ASSIGN(found, segment(rank, iteration));
-  }
-  const SegmentLine& line = *lineOf(rank, iteration);
-  MSDBG_ASSIGN(const StatisticsTable* table, statistics(ranks.at(rank.value), line, *found));
-  const std::int64_t column = found->column[tensor.index()];
-  if (column < 0) return nullptr;
-  const auto& all = line.iterations;
-  const auto row =
-      static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), iteration.value) - all.begin());
-  return &table->rows[row * table->names.size() + static_cast<std::size_t>(column)];
+RunReader::RowView RunReader::row(core::Rank rank, core::Iteration iteration, core::TensorId tensor) {
+  const auto found = m_impl->row(rank, iteration, tensor);
+  if (!found.ok()) return {nullptr, found.error().code() != core::ErrorCode::kUnavailable};
+  return {*found && seen(**found) ? *found : nullptr, false};
 }
 
 core::Result<StatisticsRow> RunReader::statistics(core::Rank rank, core::Iteration iteration,

@@ -92,6 +92,14 @@ class RunReader {
   core::Result<core::Tensor> tensor(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
   /// kUnavailable: not computed in this iteration, or its rule says none or record.
   core::Result<StatisticsRow> statistics(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
+  /// The same, fast, for those who ask for many: the row in place, or without words why there is none. It
+  /// stays where it is until row(), statistics(), hash() or a value was asked for 16 more times; refresh()
+  /// and verify() move it.
+  struct RowView {
+    const StatisticsRow* row = nullptr;
+    bool damaged = false;  // else it is not recorded
+  };
+  RowView row(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
   /// Of the tensor's bytes, as it was computed: the evidence for a recomputation. kUnavailable: its rule says
   /// none.
   core::Result<core::Hash128> hash(core::Rank rank, core::Iteration iteration, core::TensorId tensor);

@@ -2,11 +2,13 @@
 // damaged) and the other files of the reader. Internal to it.
 #pragma once
 
+#include <array>
 #include <list>
 #include <map>
 #include <set>
 
 #include "dump/reader/rank_index.h"
+#include "dump/reader/row_cache.h"
 #include "dump/reader/run_reader.h"
 #include "dump/reader/segment_reader.h"
 
@@ -21,14 +23,22 @@ struct RunReader::Impl {
     std::string file;
     auto operator<=>(const Key&) const = default;
   };
-  /// An open segment, or why it cannot be opened; what was read of its statistics.
+  /// An open segment, or why it cannot be opened; its statistics, once they were asked for.
   struct OpenSegment {
     Key key;
+    std::uint64_t used = 0;  // on the clock
     std::unique_ptr<SegmentReader> reader;
     std::optional<core::Error> failure;
-    std::optional<StatisticsTable> statistics;
-    std::optional<core::Error> statisticsFailure;
-    std::vector<std::int64_t> column;  // tensor id of the run's graph -> column of the table; -1: none
+    std::optional<CachedTable> statistics;
+    std::optional<core::Error> statisticsFailure;  // in full
+    std::vector<std::int32_t> nameOf;  // tensor id of the run's graph -> name of the table; -1: none
+  };
+  /// Where an iteration is: its segment, and which of the segment's iterations it is; or why it is nowhere.
+  struct Found {
+    core::Iteration iteration;
+    OpenSegment* segment = nullptr;
+    std::size_t row = 0;
+    std::optional<core::Error> failure;
   };
 
   std::filesystem::path folder;
@@ -40,9 +50,12 @@ struct RunReader::Impl {
   std::map<std::string, std::string> sources;  // file -> SHA-256
   std::vector<Damage> damage;
   std::set<std::pair<std::string, std::string>> damageSeen;
-  std::list<OpenSegment> open;  // most recently used first
-  std::map<Key, std::list<OpenSegment>::iterator> openByKey;
-  std::size_t statisticsBytes = 0;
+  RowCache rows{0};
+  std::map<Key, OpenSegment> open;
+  std::uint64_t clock = 0;
+  /// Of each rank, the newest first: whoever compares asks for an iteration and the one before in turn.
+  /// Emptied when a segment is closed or the journals were read on.
+  std::map<std::int64_t, std::array<Found, 2>> asked;
 
   void addDamage(Damage found);
   /// All but the first so many.
@@ -53,10 +66,14 @@ struct RunReader::Impl {
   /// Opens the segment that holds the iteration, or finds it open.
   core::Result<OpenSegment*> segment(core::Rank rank, core::Iteration iteration);
   OpenSegment& openSegment(const RankIndex& index, const SegmentLine& line);
-  void closeOldest();
-  core::Result<const StatisticsTable*> statistics(const RankIndex& index, const SegmentLine& line,
-                                                  OpenSegment& open);
-  /// What /statistics and /record say of the tensor; nullptr: it has no place there.
+  void close(std::map<Key, OpenSegment>::iterator segment);
+  core::Result<CachedTable*> statistics(const RankIndex& index, const SegmentLine& line, OpenSegment& open);
+  /// Lists the damage; gives it in full.
+  core::Error statisticsLost(const RankIndex& index, const SegmentLine& line, OpenSegment& open,
+                             const core::Error& error);
+  const Found& find(core::Rank rank, core::Iteration iteration);
+  /// What /statistics and /record say of the tensor; nullptr: it has no place there. It stays valid as
+  /// RunReader::row() says.
   core::Result<const StatisticsRow*> row(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
   /// A segment's own word about damage, listed and with the file in front.
   core::Error damaged(core::Rank rank, core::Iteration iteration, const core::Error& error);

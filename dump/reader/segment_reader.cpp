@@ -4,13 +4,11 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <set>
 
 #include "core_engine/tensor/statistics.h"
 #include "dump/codec/dataset_path.h"
 #include "dump/descriptor.h"
 #include "dump/reader/tensor_dataset_internal.h"
-#include "dump/statistics_columns.h"
 
 namespace msdbg::dump {
 namespace {
@@ -19,31 +17,9 @@ using hdf5::Handle;
 using hdf5::owned;
 
 constexpr std::size_t kMostIterations = 1u << 20;
-constexpr std::size_t kMostNameBytes = 1u << 20;
 constexpr std::size_t kMostScalars = 4096;
 
 core::Error damaged(const std::string& what) { return {core::ErrorCode::kDamaged, what}; }
-
-// The bytes of a contiguous dataset with the elements [dims], after their hash was checked.
-core::Result<std::vector<std::byte>> readColumn(const SegmentFileInfo& segment, const std::string& path,
-                                                hid_t type, std::span<const hsize_t> dims) {
-  MSDBG_ASSIGN(const Handle dataset, hdf5::openDataset(segment.file, path));
-  MSDBG_ASSIGN(const std::vector<hsize_t> actual, hdf5::extents(dataset.id()));
-  if (!std::equal(dims.begin(), dims.end(), actual.begin(), actual.end()))
-    return damaged("unexpected extents");
-  hsize_t bytes = H5Tget_size(type);
-  for (const hsize_t d : dims) {
-    if (d == 0 || bytes > segment.fileBytes / d) return damaged("impossible extents");
-    bytes *= d;
-  }
-  std::vector<std::byte> data(bytes);
-  MSDBG_TRY(hdf5::readAll(dataset.id(), type, data));
-  core::Hash128 hash;
-  MSDBG_ASSIGN(const Handle hashes, hdf5::openDataset(segment.file, "/checksum" + path));
-  MSDBG_TRY(hdf5::readAll(hashes.id(), H5T_STD_U64LE, std::as_writable_bytes(std::span(&hash, 1))));
-  if (core::hashBytes(data) != hash) return damaged("does not match its hash");
-  return data;
-}
 
 template <typename T>
 core::Result<std::vector<T>> readValues(const SegmentFileInfo& segment, const std::string& path, hid_t type,
@@ -55,38 +31,6 @@ core::Result<std::vector<T>> readValues(const SegmentFileInfo& segment, const st
   return values;
 }
 
-// How many elements a 1-dimensional dataset has; its content is checked when it is read.
-core::Result<hsize_t> lengthOf(hid_t file, const std::string& path) {
-  const auto length = [&]() -> core::Result<hsize_t> {
-    MSDBG_ASSIGN(const Handle dataset, hdf5::openDataset(file, path));
-    MSDBG_ASSIGN(const std::vector<hsize_t> dims, hdf5::extents(dataset.id()));
-    if (dims.size() != 1) return damaged("unexpected extents");
-    return dims[0];
-  }();
-  return length.ok() ? length : length.error().in(path);
-}
-
-core::Result<std::vector<std::string>> readNames(const SegmentFileInfo& segment, const std::string& path) {
-  const auto names = [&]() -> core::Result<std::vector<std::string>> {
-    MSDBG_ASSIGN(const hsize_t count, lengthOf(segment.file, path));
-    MSDBG_ASSIGN(const Handle dataset, hdf5::openDataset(segment.file, path));
-    MSDBG_ASSIGN(const Handle type, owned(MSDBG_H5(H5Dget_type, dataset.id()), H5Tclose));
-    MSDBG_ASSIGN(const H5T_class_t kind, MSDBG_H5(H5Tget_class, type.id()));
-    MSDBG_ASSIGN(const htri_t variable, MSDBG_H5(H5Tis_variable_str, type.id()));
-    const std::size_t width = H5Tget_size(type.id());
-    if (kind != H5T_STRING || variable != 0 || width == 0 || width > kMostNameBytes)
-      return damaged("not names");
-    MSDBG_ASSIGN(const std::vector<std::byte> bytes, readColumn(segment, path, type.id(), {&count, 1}));
-    std::vector<std::string> texts;
-    for (std::size_t at = 0; at < bytes.size(); at += width) {
-      const char* text = reinterpret_cast<const char*>(&bytes[at]);
-      texts.emplace_back(text, std::find(text, text + width, '\0'));
-    }
-    return texts;
-  }();
-  return names.ok() ? names : names.error().in(path);
-}
-
 struct Series {
   std::vector<std::int64_t> iterations;
   std::vector<double> values;
@@ -96,6 +40,7 @@ core::Result<Series> readSeries(const SegmentFileInfo& segment, const std::strin
   Series series;
   MSDBG_ASSIGN(const Handle dataset, hdf5::openDataset(segment.file, path));
   MSDBG_ASSIGN(series.iterations, hdf5::readIntegers(dataset.id(), "iterations", segment.iterations.size()));
+  if (!std::ranges::is_sorted(series.iterations)) return damaged(path + ": its iterations do not ascend");
   MSDBG_ASSIGN(series.values, readValues<double>(segment, path, H5T_IEEE_F64LE, series.iterations.size()));
   return series;
 }
@@ -125,11 +70,8 @@ struct SegmentReader::Impl {
   std::map<std::string, TensorDataset> tensors;  // opened ones, by path
   std::map<std::string, Series> scalars;
 
-  SegmentFileInfo info() const { return {file.id(), fileBytes, iterations}; }
+  SegmentFileInfo info() const { return {file.id(), fileBytes, iterations, lock.get()}; }
   core::Status readIterations();
-  /// A column of the tensors [first, first + count) of the table.
-  core::Status readCells(const StatisticsColumn& column, const std::string& path, std::size_t first,
-                         std::size_t count, StatisticsTable& table) const;
   core::Result<std::vector<std::int64_t>> flagged(const std::string& flags, const std::string& group) const;
   /// Below a group; nullptr: there is none.
   core::Result<TensorDataset*> dataset(const std::string& group, const core::TensorInfo& tensor);
@@ -145,20 +87,6 @@ core::Status SegmentReader::Impl::readIterations() {
       std::adjacent_find(iterations.begin(), iterations.end(), std::greater_equal<>()) == iterations.end();
   if (!ascending || iterations.empty() || iterations[0] < 0)
     return damaged("/iteration/number: not ascending");
-  return core::Ok{};
-}
-
-core::Status SegmentReader::Impl::readCells(const StatisticsColumn& column, const std::string& path,
-                                            std::size_t first, std::size_t count,
-                                            StatisticsTable& table) const {
-  std::vector<hsize_t> dims = {iterations.size(), count};
-  if (column.width > 1) dims.push_back(column.width);
-  const auto bytes =
-      readColumn(info(), path, column.hash ? H5T_STD_U64LE : hdf5::fileType(column.dtype), dims);
-  if (!bytes.ok()) return bytes.error().in(path);
-  for (std::size_t i = 0; i < iterations.size() * count; ++i)
-    column.read(&(*bytes)[i * column.bytes()],
-                table.rows[i / count * table.names.size() + first + i % count]);
   return core::Ok{};
 }
 
@@ -227,32 +155,7 @@ core::Result<SegmentLine> SegmentReader::describe(std::int64_t rank) {
   return line;
 }
 
-core::Result<StatisticsTable> SegmentReader::statistics() {
-  StatisticsTable table;
-  std::size_t hashedOnly = 0;
-  for (const std::string group : {"/statistics", "/record"}) {
-    MSDBG_ASSIGN(const bool there, hdf5::exists(m_impl->file.id(), group));
-    if (!there) continue;  // of no tensor
-    MSDBG_ASSIGN(const std::vector<std::string> names, readNames(m_impl->info(), group + "/tensor"));
-    table.names.insert(table.names.end(), names.begin(), names.end());
-    if (group == "/record") hashedOnly = names.size();
-  }
-  const std::size_t statistics = table.names.size() - hashedOnly;
-  const std::size_t rows = m_impl->iterations.size();
-  if (rows * statistics > m_impl->fileBytes / statisticsRowBytes() ||
-      rows * hashedOnly > m_impl->fileBytes / sizeof(core::Hash128))
-    return damaged("/statistics: more cells than the file can hold");
-  if (std::set<std::string>(table.names.begin(), table.names.end()).size() != table.names.size())
-    return damaged("/statistics/tensor: a name is there twice");
-  table.rows.resize(rows * table.names.size(), hashOnly({}));
-  for (const StatisticsColumn& column : statisticsColumns()) {
-    const std::string path = "/statistics/" + std::string(column.name);
-    if (statistics > 0) MSDBG_TRY(m_impl->readCells(column, path, 0, statistics, table));
-    if (hashedOnly > 0 && column.hash)
-      MSDBG_TRY(m_impl->readCells(column, "/record/hash", statistics, hashedOnly, table));
-  }
-  return table;
-}
+core::Result<StatisticsTable> SegmentReader::statistics() { return StatisticsTable::open(m_impl->info()); }
 
 core::Result<std::vector<std::string>> SegmentReader::scalarNames() {
   MSDBG_ASSIGN(const bool there, hdf5::exists(m_impl->file.id(), "/scalars"));
@@ -273,8 +176,8 @@ core::Result<std::optional<double>> SegmentReader::scalar(const std::string& nam
     at = m_impl->scalars.emplace(path, std::move(*series)).first;
   }
   const auto& iterations = at->second.iterations;
-  const auto row = std::find(iterations.begin(), iterations.end(), iteration);
-  if (row == iterations.end()) return std::optional<double>();
+  const auto row = std::ranges::lower_bound(iterations, iteration);
+  if (row == iterations.end() || *row != iteration) return std::optional<double>();
   return std::optional(at->second.values[static_cast<std::size_t>(row - iterations.begin())]);
 }
 

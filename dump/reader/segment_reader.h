@@ -5,24 +5,15 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "core_engine/graph/graph.h"
 #include "core_engine/runtime/input_source.h"
 #include "dump/journal.h"
-#include "watchpoints/source.h"
+#include "dump/reader/statistics_table.h"
 
 namespace msdbg::dump {
-
-/// /statistics and /record of one segment: rows[i * names.size() + t] is tensor t in the segment's i-th
-/// iteration.
-struct StatisticsTable {
-  std::vector<std::string> names;  // full names with slot; those of /record last
-  std::vector<watch::StatisticsRow> rows;
-  std::size_t bytes() const { return rows.size() * sizeof(watch::StatisticsRow); }
-};
 
 class SegmentReader {
  public:
@@ -35,6 +26,7 @@ class SegmentReader {
   /// The journal's line as far as the file itself can tell: for a segment that the journal does not list.
   core::Result<SegmentLine> describe(std::int64_t rank);
   const std::vector<std::int64_t>& iterations() const;
+  /// To be used while this reader lives.
   core::Result<StatisticsTable> statistics();
   core::Result<std::vector<std::string>> scalarNames();
   /// nullopt: this scalar was not reported in this iteration.

@@ -9,14 +9,9 @@
 #include "core_engine/tensor/statistics.h"
 #include "dump/codec/chunk_grid.h"
 #include "dump/hdf5/hdf5_internal.h"
+#include "dump/reader/column_internal.h"
 
 namespace msdbg::dump {
-
-struct SegmentFileInfo {
-  hid_t file;
-  std::uint64_t fileBytes;
-  std::span<const std::int64_t> iterations;  // of the segment
-};
 
 class TensorDataset {
  public:

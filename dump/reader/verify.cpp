@@ -4,7 +4,6 @@
 #include "core_engine/tensor/statistics.h"
 #include "dump/codec/file_hash.h"
 #include "dump/reader/run_reader_internal.h"
-#include "dump/statistics_columns.h"
 
 namespace msdbg::dump {
 
@@ -42,6 +41,9 @@ class RunVerifier {
       if (replaced(index, line)) return true;
       const std::size_t known = m_impl.damage.size();
       checkSegment(index, line);
+      // One at a time is open: what each of its tensors keeps of the chunk that was read last adds up.
+      if (const auto open = m_impl.open.find({index.rank.value, line.file}); open != m_impl.open.end())
+        m_impl.close(open);
       // Taken away while it was looked at: what was found is not damage.
       if (m_impl.damage.size() > known && replaced(index, line)) {
         m_impl.forgetDamage(known);
@@ -126,8 +128,8 @@ class RunVerifier {
     const auto open = m_impl.segment(index.rank, core::Iteration(line.iterations.front()));
     if (!open.ok()) return;  // segment() has listed it
     checkScalars(index, line, *(*open)->reader);
-    const auto table = m_impl.statistics(index, line, **open);
-    checkTensors(index, line, **open, table.ok() ? *table : nullptr);
+    const auto statistics = m_impl.statistics(index, line, **open);
+    checkTensors(index, line, **open, statistics.ok() ? &(*statistics)->table() : nullptr);
     checkReplayable(index, line);
   }
 
@@ -142,8 +144,28 @@ class RunVerifier {
     if (!described.ok()) m_impl.addDamage(index, line, described.error(), line.iterations);
   }
 
+  /// What /statistics and /record say of the values below /tensor.
+  struct RecordedHashes {
+    std::map<std::string, std::size_t> names;
+    std::vector<core::Hash128> hashes;  // [iterations, names]
+  };
+
+  RecordedHashes hashesOf(const RankIndex& index, const SegmentLine& line, const StatisticsTable* table) {
+    RecordedHashes recorded;
+    if (!table || line.tensors == 0) return recorded;
+    auto hashes = table->hashes();
+    if (!hashes.ok()) {
+      m_impl.addDamage(index, line, hashes.error(), line.iterations);
+      return recorded;
+    }
+    recorded.hashes = std::move(*hashes);
+    for (std::size_t i = 0; i < table->names().size(); ++i) recorded.names.emplace(table->names()[i], i);
+    return recorded;
+  }
+
   void checkTensors(const RankIndex& index, const SegmentLine& line, RunReader::Impl::OpenSegment& open,
                     const StatisticsTable* table) {
+    const RecordedHashes recorded = hashesOf(index, line, table);
     const auto graph = m_impl.graphOf(line.graph);
     if (!graph.ok()) return m_impl.addDamage({"graph", graph.error().message(), index.rank, line.iterations});
     std::int64_t found = 0;
@@ -154,7 +176,7 @@ class RunVerifier {
       if (!iterations.ok() || iterations->empty()) continue;
       ++found;
       for (const std::int64_t iteration : *iterations)
-        checkValue(index, line, open, table, tensor, iteration);
+        checkValue(index, line, open, recorded, tensor, iteration);
     }
     if (!line.hash.empty() && found != line.tensors) {
       add(index, line.file,
@@ -190,15 +212,14 @@ class RunVerifier {
   }
 
   void checkValue(const RankIndex& index, const SegmentLine& line, RunReader::Impl::OpenSegment& open,
-                  const StatisticsTable* table, const core::TensorInfo& tensor, std::int64_t iteration) {
+                  const RecordedHashes& recorded, const core::TensorInfo& tensor, std::int64_t iteration) {
     const auto value = open.reader->tensor(tensor, iteration);
     if (!value.ok()) return m_impl.addDamage(index, line, value.error(), {iteration});
-    if (!table) return;
-    const auto name = std::find(table->names.begin(), table->names.end(), tensor.fullName());
-    const auto row = std::lower_bound(line.iterations.begin(), line.iterations.end(), iteration);
-    const std::size_t cell = static_cast<std::size_t>(row - line.iterations.begin()) * table->names.size() +
-                             static_cast<std::size_t>(name - table->names.begin());
-    if (name == table->names.end() || core::hashTensor(*value) == table->rows[cell].values.hash) return;
+    const auto name = recorded.names.find(tensor.fullName());
+    if (name == recorded.names.end()) return;
+    const auto row = std::ranges::lower_bound(line.iterations, iteration) - line.iterations.begin();
+    const std::size_t cell = static_cast<std::size_t>(row) * recorded.names.size() + name->second;
+    if (core::hashTensor(*value) == recorded.hashes[cell]) return;
     m_impl.addDamage(index, line,
                      core::Error(core::ErrorCode::kDamaged,
                                  "/tensor/" + tensor.fullName() + ": the value of iteration " +

@@ -22,7 +22,7 @@ struct MergeSource {
 
   /// kUnsupported: it holds something other than groups and datasets.
   static core::Result<MergeSource> open(const std::filesystem::path& path, std::int64_t rank);
-  SegmentFileInfo info() const { return {file.id(), line.bytes, line.iterations}; }
+  SegmentFileInfo info() const { return {file.id(), line.bytes, line.iterations, -1}; }
 };
 
 /// An attribute of a dataset as it lies in the file.

@@ -6,6 +6,7 @@
 #include "core_engine/base/text.h"
 #include "replay/describe.h"
 #include "replay/findings.h"
+#include "replay/inspect.h"
 
 namespace msdbg::replay {
 
@@ -20,15 +21,25 @@ std::string hitPlace(const core::Graph& graph, const Hit& hit) {
   return hit.node.valid() ? graph.node(hit.node).name : tensorName(graph.tensor(hit.tensor));
 }
 
-std::string valuesText(const Hit& hit) {
+std::optional<std::vector<std::int64_t>> wrongIndex(const core::Graph& graph, const Hit& hit) {
+  const core::Shape& shape = graph.tensor(hit.tensor).shape;
+  if (!hit.element || !shape.known() || *hit.element < 0 || *hit.element >= shape.elements())
+    return std::nullopt;
+  return indexOf(shape, *hit.element);
+}
+
+std::string valuesText(const core::Graph& graph, const Hit& hit) {
   std::string text;
   if (!hit.parameter.empty())
     text = fmt::format("{} against {} = {}", core::formatShort(hit.actual), hit.parameter,
                        core::formatShort(hit.preset));
   if (hit.count > 0)
     text += fmt::format("{}{} wrong", text.empty() ? "" : ", ", counted(hit.count, "element"));
-  if (hit.element)
-    text += fmt::format("{}the first is element {}", text.empty() ? "" : ", ", groupedNumber(*hit.element));
+  const std::string gap = text.empty() ? "" : ", ";
+  if (const auto index = wrongIndex(graph, hit))
+    text += fmt::format("{}the first is [{}]", gap, fmt::join(*index, ", "));
+  else if (hit.element)
+    text += fmt::format("{}the first is element {}", gap, groupedNumber(*hit.element));
   return text;  // "" where bits differ and no value was recorded: `detail` says what is known
 }
 

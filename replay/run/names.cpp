@@ -47,6 +47,14 @@ std::vector<std::string> tensorNames(const Graph& graph) {
   return names;
 }
 
+// The nearest names; where none is near, how to get at them.
+std::string notFound(const std::string& what, const std::string& name, const std::vector<std::string>& names,
+                     const std::string& cure) {
+  const std::string nearest = suggestion(name, names);
+  return "no " + what + (core::isGlob(name) ? " matches '" : " is named '") + name + "'" +
+         (nearest.empty() ? "; " + cure : nearest);
+}
+
 }  // namespace
 
 Result<std::vector<TensorId>> resolveTensors(const Graph& graph, const std::string& name) {
@@ -54,8 +62,8 @@ Result<std::vector<TensorId>> resolveTensors(const Graph& graph, const std::stri
   const bool glob = core::isGlob(name);
   const std::vector<TensorId> found = core::tensorsMeant(graph, name);
   if (found.empty())
-    return Error(ErrorCode::kNotFound, "no tensor " + std::string(glob ? "matches '" : "is named '") + name +
-                                           "'" + suggestion(name, tensorNames(graph)));
+    return Error(ErrorCode::kNotFound,
+                 notFound("tensor", name, tensorNames(graph), "msdbg info --tensors '*' lists them"));
   if (!glob && found.size() > 1)
     return Error(ErrorCode::kUsage, core::ambiguousName(name, namesOf(graph, found)));
   return found;
@@ -79,8 +87,8 @@ Result<std::vector<NodeId>> resolveNodes(const Graph& graph, const std::string& 
     names.push_back(node.name);
   }
   if (found.empty())
-    return Error(ErrorCode::kNotFound, "no node " + std::string(glob ? "matches '" : "is named '") + name +
-                                           "'" + suggestion(name, all));
+    return Error(ErrorCode::kNotFound,
+                 notFound("node", name, all, "msdbg search TEXT finds those with a part of a name"));
   if (!glob && found.size() > 1) return Error(ErrorCode::kUsage, core::ambiguousName(name, names));
   return found;
 }

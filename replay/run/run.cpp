@@ -1,8 +1,5 @@
 #include "replay/run.h"
 
-#include <deque>
-#include <map>
-
 namespace msdbg::replay {
 namespace {
 
@@ -12,29 +9,13 @@ using core::TensorId;
 
 namespace fs = std::filesystem;
 
-/// The rows of one rank and iteration, read when asked.
-struct RowBlock {
-  enum class State : char { kUnread, kPresent, kMissing, kDamaged };
-  explicit RowBlock(std::size_t tensors) : states(tensors, State::kUnread), rows(tensors) {}
-  std::vector<State> states;
-  std::vector<watch::StatisticsRow> rows;
-};
-
-constexpr std::size_t kCachedRows = 1 << 18;  // about 60 MB; conditions walk iteration by iteration
-
 class RecordedRun : public Run {
  public:
   explicit RecordedRun(std::unique_ptr<dump::RunReader> reader) : m_reader(std::move(reader)) {}
 
   dump::RunReader& reader() override { return *m_reader; }
 
-  // What was asked of an iteration before it was there, or of a file that is gone, is asked again.
-  core::Result<dump::RunGrowth> refresh() override {
-    MSDBG_ASSIGN(dump::RunGrowth growth, m_reader->refresh());
-    for (const auto& [rank, iterations] : growth.iterations)
-      for (const std::int64_t iteration : iterations) forget({rank, Iteration(iteration)});
-    return growth;
-  }
+  core::Result<dump::RunGrowth> refresh() override { return m_reader->refresh(); }
 
   const core::Graph& graph() const override { return m_reader->graph(); }
   std::vector<Rank> ranks() const override { return m_reader->ranks(); }
@@ -49,12 +30,9 @@ class RecordedRun : public Run {
   }
 
   const watch::StatisticsRow* statistics(Rank rank, Iteration iteration, TensorId tensor) override {
-    RowBlock& block = blockOf(rank, iteration);
-    const std::size_t i = tensor.index();
-    if (block.states[i] == RowBlock::State::kUnread) read(block, rank, iteration, tensor);
-    if (block.states[i] == RowBlock::State::kPresent) return &block.rows[i];
-    m_missingReason = block.states[i] == RowBlock::State::kDamaged ? "damaged" : "no_value";
-    return nullptr;
+    const dump::RunReader::RowView found = m_reader->row(rank, iteration, tensor);
+    if (!found.row) m_missingReason = found.damaged ? "damaged" : "no_value";
+    return found.row;
   }
 
   core::Result<core::Tensor> value(Rank rank, Iteration iteration, TensorId tensor) override {
@@ -70,39 +48,7 @@ class RecordedRun : public Run {
   }
 
  private:
-  using Key = std::pair<Rank, Iteration>;
-
-  void forget(const Key& key) {
-    if (m_blocks.erase(key) > 0) std::erase(m_oldestFirst, key);
-  }
-
-  RowBlock& blockOf(Rank rank, Iteration iteration) {
-    const Key key(rank, iteration);
-    if (const auto found = m_blocks.find(key); found != m_blocks.end()) return found->second;
-    const std::size_t tensors = graph().tensors().size();
-    while (!m_oldestFirst.empty() && (m_blocks.size() + 1) * tensors > kCachedRows) {
-      m_blocks.erase(m_oldestFirst.front());
-      m_oldestFirst.pop_front();
-    }
-    m_oldestFirst.push_back(key);
-    return m_blocks.emplace(key, RowBlock(tensors)).first->second;
-  }
-
-  void read(RowBlock& block, Rank rank, Iteration iteration, TensorId tensor) {
-    core::Result<watch::StatisticsRow> row = m_reader->statistics(rank, iteration, tensor);
-    RowBlock::State& state = block.states[tensor.index()];
-    if (!row) {
-      const bool notRecorded = row.error().code() == core::ErrorCode::kUnavailable;
-      state = notRecorded ? RowBlock::State::kMissing : RowBlock::State::kDamaged;
-      return;
-    }
-    block.rows[tensor.index()] = std::move(row).value();
-    state = RowBlock::State::kPresent;
-  }
-
   std::unique_ptr<dump::RunReader> m_reader;
-  std::map<Key, RowBlock> m_blocks;
-  std::deque<Key> m_oldestFirst;
   std::string m_missingReason = "no_value";
 };
 

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "core_engine/base/text.h"
 #include "replay/inspect.h"
 
@@ -21,11 +23,13 @@ std::string wholeText(const Tensor& tensor, std::int64_t flatIndex) {
 
 std::string elementText(const Tensor& tensor, std::int64_t flatIndex) {
   if (!core::isFloating(tensor.dtype())) return wholeText(tensor, flatIndex);
-  return fmt::format("{:.6g}", tensor.at(flatIndex));
+  return core::formatShort(tensor.at(flatIndex));
 }
 
 std::string exactElementText(const Tensor& tensor, std::int64_t flatIndex) {
   const auto at = static_cast<std::size_t>(flatIndex);
+  if (core::isFloating(tensor.dtype()) && !std::isfinite(tensor.at(flatIndex)))
+    return core::formatDouble(tensor.at(flatIndex));
   if (tensor.dtype() == DType::Float32) return fmt::format("{}", tensor.data<float>()[at]);
   if (tensor.dtype() == DType::Float64) return core::formatDouble(tensor.data<double>()[at]);
   return wholeText(tensor, flatIndex);

@@ -135,8 +135,11 @@ TEST_CASE("formatDouble gives the shortest text that reads back as the same numb
     CHECK(std::strtod(formatDouble(value).c_str(), nullptr) == value);
 }
 
-TEST_CASE("formatShort gives six significant digits") {
+TEST_CASE("formatShort gives six significant digits, or as many as asked for") {
   CHECK(formatShort(1.0 / 3) == "0.333333");
+  CHECK(formatShort(1.0 / 3, 3) == "0.333");
+  CHECK(formatShort(std::copysign(NAN, -1.0)) == "nan");
+  CHECK(formatShort(std::copysign(NAN, -1.0), 4) == "nan");
   CHECK(formatShort(1234567) == "1.23457e+06");
   CHECK(formatShort(-INFINITY) == "-inf");
 }

@@ -50,6 +50,7 @@ TEST_CASE("A mistake on the command line ends with 2 and names what was probably
       {{"show", "clean.msdbg", "--tensor", "fc2/weight", "--iteration", "abc"}, 2, {"--iteration", "abc"}},
       {{"show", "clean.msdbg", "--tensor", "fc2/weight", "--slice", "1,2,3"}, 2, {"--slice", "2 dimensions"}},
       {{"show", "clean.msdbg"}, 2, {"--tensor"}},
+      {{"stats", "clean.msdbg", "--tensor", "nothing*"}, 2, {"nothing*", "msdbg info --tensors '*'"}},
       {{"search", "clean.msdbg", "mlp.cxx:3"}, 2, {"mlp.cpp"}},
       {{"search", "clean.msdbg", "mlp.cpp:1"}, 2, {"nearest lines"}},
       {{"conditions", "dead_rulu"}, 2, {"dead_relu"}},
@@ -97,6 +98,7 @@ TEST_CASE("Nothing at all is answered with the list of commands and 2", "[cli]")
 TEST_CASE("A run that is not there ends with 1 and names those that are", "[cli]") {
   cleanRun();
   checkMistake({{"check", "claen.msdbg"}, 1, {"claen.msdbg", "clean.msdbg"}});
+  checkMistake({{"open", "claen.msdbg"}, 1, {"claen.msdbg", "clean.msdbg"}});  // not: there is no display
   const TempDir empty;
   const RunResult result = runMsdbg({"check"}, {.folder = empty.path()});
   CHECK(result.exitStatus == 1);

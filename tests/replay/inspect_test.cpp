@@ -84,6 +84,9 @@ TEST_CASE("Elements are written short for people and so that they read back") {
   CHECK(replay::exactElementText(tensor, 0) == "0.1");
   CHECK(std::strtof(replay::exactElementText(tensor, 1).c_str(), nullptr) == 1.0F / 3);
   CHECK(replay::elementText(tensor, 2) == "nan");
+  const Tensor negative = tensorOf<float>({std::copysign(std::numeric_limits<float>::quiet_NaN(), -1.0F)});
+  CHECK(replay::elementText(negative, 0) == "nan");
+  CHECK(replay::exactElementText(negative, 0) == "nan");
   const std::int64_t big = (std::int64_t{1} << 53) + 1;
   CHECK(replay::exactElementText(tensorOf<std::int64_t>({big}), 0) == "9007199254740993");
 }

@@ -127,13 +127,9 @@ void HitList::setFindings(const Findings* findings, std::shared_ptr<const RunFac
 }
 
 void HitList::refresh() {
-  std::ptrdiff_t faults = 0, all = 0;
-  if (m_findings) {
-    all = static_cast<std::ptrdiff_t>(m_findings->hits().size());
-    faults = std::ranges::count(m_findings->hits(), watch::Severity::kFault, &watch::Hit::effectiveSeverity);
-  }
-  m_faults->setText(QStringLiteral("Faults %1").arg(faults));
-  m_hints->setText(QStringLiteral("Hints %1").arg(all - faults));
+  const Findings::Counts counts = m_findings ? m_findings->counts() : Findings::Counts();
+  m_faults->setText(QStringLiteral("Faults %1").arg(counts.faults));
+  m_hints->setText(QStringLiteral("Hints %1").arg(counts.hints));
   fitColumns();
 }
 

@@ -14,6 +14,8 @@ constexpr std::size_t kMostReasons = 6, kMostDamage = 3;
 
 QString text(const std::string& t) { return QString::fromStdString(t); }
 
+QString counted(std::int64_t count, const char* noun) { return text(replay::counted(count, noun)); }
+
 void addRow(FindingAnswer& answer, const QString& label, const std::string& value) {
   if (!value.empty()) answer.rows.push_back({label, text(value)});
 }
@@ -51,12 +53,12 @@ void addFirst(FindingAnswer& answer, const Findings& findings, const core::Graph
   const watch::Hit& hit = *findings.report()->first;
   answer.kind = FindingAnswer::Kind::kFault;
   answer.headline = QStringLiteral("FIRST WRONG: %1 at %2, rank %3, iteration %4")
-                        .arg(text(std::string(hit.condition->id)), text(replay::hitPlace(graph, hit)),
+                        .arg(titleOf(hit), text(replay::hitPlace(graph, hit)),
                              QString::number(hit.rank.value), QString::number(hit.iteration.value));
   addWhere(answer, graph, hit);
   addRow(answer, QStringLiteral("what"), replay::whatText(graph, hit));
   addRow(answer, QStringLiteral("node"), replay::nodeText(graph, hit));
-  addRow(answer, QStringLiteral("values"), replay::valuesText(hit));
+  addRow(answer, QStringLiteral("values"), replay::valuesText(graph, hit));
   addRow(answer, QStringLiteral("detail"), hit.detail);
   for (const replay::HitInput& input : findings.firstInputs())
     answer.inputs.push_back(inputText(graph, input));
@@ -70,9 +72,9 @@ QStringList notEvaluableTexts(const watch::CheckReport& report) {
   for (const watch::NotEvaluable& n : report.notEvaluable) groups[{n.reason, n.condition}] += n.count;
   std::vector<std::pair<std::int64_t, QString>> lines;
   for (const auto& [key, count] : groups)
-    lines.emplace_back(count, QStringLiteral("%1 could not ask %2: %3")
-                                  .arg(text(key.second), text(replay::counted(count, "place")),
-                                       text(replay::reasonText(key.first))));
+    lines.emplace_back(
+        count, QStringLiteral("%1 could not ask %2: %3")
+                   .arg(text(key.second), counted(count, "place"), text(replay::reasonText(key.first))));
   std::ranges::stable_sort(lines, std::ranges::greater(), [](const auto& line) { return line.first; });
   QStringList texts;
   for (const auto& [count, line] : lines)
@@ -93,6 +95,18 @@ QStringList damageTexts(const std::vector<dump::Damage>& damage) {
 
 }  // namespace
 
+QString titleOf(const watch::Hit& hit) {
+  const std::string_view title = hit.condition->title;
+  return QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size()));
+}
+
+QString countsText(const Findings::Counts& counts) {
+  QStringList texts;
+  if (counts.faults > 0) texts << counted(counts.faults, "fault");
+  if (counts.hints > 0) texts << counted(counts.hints, "hint");
+  return texts.isEmpty() ? QStringLiteral("no hits") : texts.join(QStringLiteral(", "));
+}
+
 FindingAnswer answerOf(const Findings& findings, const RunFacts& facts) {
   FindingAnswer answer;
   const watch::CheckReport* report = findings.report();
@@ -110,8 +124,8 @@ FindingAnswer answerOf(const Findings& findings, const RunFacts& facts) {
         any ? QStringLiteral("no watchpoint could be evaluated") : QStringLiteral("no watchpoint is enabled");
   }
   answer.notes << QStringLiteral("evaluated %1 on %2")
-                      .arg(text(replay::counted(report->evaluated, "question")),
-                           text(replay::counted(static_cast<std::int64_t>(facts.ranks.size()), "rank")));
+                      .arg(counted(report->evaluated, "question"),
+                           counted(static_cast<std::int64_t>(facts.ranks.size()), "rank"));
   answer.notes << notEvaluableTexts(*report) << damageTexts(findings.damage());
   return answer;
 }

@@ -26,6 +26,11 @@ struct FindingAnswer {
   QStringList notes;  // what was evaluated, what could not be and why, what is damaged
 };
 
+/// What the window calls the condition of a hit, wherever it names one.
+QString titleOf(const watch::Hit& hit);
+/// "3 faults, 1 hint", "1 fault", "no hits".
+QString countsText(const Findings::Counts& counts);
+
 FindingAnswer answerOf(const Findings& findings, const RunFacts& facts);
 
 /// `msdbg check RUN -w …` with the enabled watchpoints; without any for the recommended set; "" when none is

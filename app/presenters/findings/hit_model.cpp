@@ -1,5 +1,6 @@
 #include "app/presenters/findings/hit_model.h"
 
+#include "app/presenters/findings/finding_text.h"
 #include "core_engine/base/text.h"
 #include "replay/describe.h"
 
@@ -8,8 +9,6 @@ namespace {
 
 constexpr const char* kTitles[] = {"", "Iter.", "Rank", "Condition", "Where", "Line", "Actual"};
 static_assert(std::size(kTitles) == HitModel::kColumns);
-
-QString view(std::string_view t) { return QString::fromUtf8(t.data(), static_cast<qsizetype>(t.size())); }
 
 bool isFault(const watch::Hit& hit) { return hit.effectiveSeverity == watch::Severity::kFault; }
 
@@ -46,7 +45,7 @@ QString HitModel::text(const watch::Hit& hit, int column) const {
     case kSeverity:
       return isFault(hit) ? QStringLiteral("fault") : QStringLiteral("hint");
     case kCondition:
-      return view(hit.condition->title);
+      return titleOf(hit);
     case kIteration:
       return QString::number(hit.iteration.value);
     case kRank:
@@ -89,7 +88,7 @@ QString HitModel::toolTip(const watch::Hit& hit) const {
   const core::Graph& graph = *m_facts->graph;
   QStringList lines = {QString::fromStdString(replay::whatText(graph, hit)),
                        QStringLiteral("iteration %1, rank %2").arg(hit.iteration.value).arg(hit.rank.value)};
-  for (const std::string& line : {replay::nodeText(graph, hit), replay::valuesText(hit), hit.detail})
+  for (const std::string& line : {replay::nodeText(graph, hit), replay::valuesText(graph, hit), hit.detail})
     if (!line.empty()) lines << QString::fromStdString(line);
   lines << QString::fromStdString(replay::sourceLine(graph.userFrame(replay::framesOf(graph, hit))));
   return lines.join('\n');

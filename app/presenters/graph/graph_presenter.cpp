@@ -3,6 +3,8 @@
 #include <QJsonArray>
 #include <algorithm>
 
+#include "app/presenters/findings/finding_text.h"
+
 namespace msdbg::app {
 
 using graphview::Item;
@@ -201,8 +203,7 @@ QString GraphPresenter::hitsText(Item item) const {
       continue;
     }
     text += QStringLiteral("\nhit: %1, iteration %2, rank %3")
-                .arg(QString::fromUtf8(hit.condition->title.data(),
-                                       static_cast<qsizetype>(hit.condition->title.size())))
+                .arg(titleOf(hit))
                 .arg(hit.iteration.value)
                 .arg(hit.rank.value);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "app/presenters/findings/finding_text.h"
 #include "app/presenters/source/source_files.h"
 #include "replay/describe.h"
 #include "replay/findings.h"
@@ -15,7 +16,7 @@ constexpr int kMostTexts = 6;  // of a tooltip, nodes and findings each
 
 QString hitText(const core::Graph& graph, const watch::Hit& hit) {
   return QStringLiteral("%1 at iteration %2, rank %3")
-      .arg(QString::fromStdString(std::string(hit.condition->title) + ": " + replay::hitPlace(graph, hit)),
+      .arg(titleOf(hit) + ": " + QString::fromStdString(replay::hitPlace(graph, hit)),
            QString::number(hit.iteration.value), QString::number(hit.rank.value));
 }
 

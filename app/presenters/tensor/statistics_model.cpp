@@ -1,7 +1,5 @@
 #include "app/presenters/tensor/statistics_model.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "core_engine/base/text.h"
@@ -15,7 +13,7 @@ using replay::groupedNumber;
 
 QString text(const std::string& utf8) { return QString::fromStdString(utf8); }
 
-std::string shareText(double share) { return fmt::format("{:.3g} %", 100 * share); }
+std::string shareText(double share) { return core::formatShort(100 * share, 3) + " %"; }
 
 // Fills one column; rows come into being in the order in which they are first said.
 class Column {

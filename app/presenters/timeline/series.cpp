@@ -35,7 +35,6 @@ void addScalar(replay::Run& run, core::Rank rank, core::Iteration iteration, Ser
   if (!value) noteLost(run, rank, iteration, series);
 }
 
-// Past the run's own cache, which is of whole iterations: a timeline walks through all of them.
 void addStatistics(replay::Run& run, core::Rank rank, core::Iteration iteration, Series& series) {
   const auto statistics = timelineStatistics();
   RankSeries& line = series.ranks[rank];

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "app/presenters/findings/finding_text.h"
 #include "replay/describe.h"
 
 namespace msdbg::app {
@@ -196,9 +197,7 @@ void Timeline::findingsChanged() {
     if (fault && !mark.fault) mark.fault = true, mark.hit = i;
     if (++mark.count > kMarkLines) continue;
     mark.text += QStringLiteral("%1%2 at %3, rank %4")
-                     .arg(isNew ? "" : "\n",
-                          QString::fromUtf8(hit.condition->title.data(),
-                                            static_cast<qsizetype>(hit.condition->title.size())),
+                     .arg(isNew ? "" : "\n", titleOf(hit),
                           QString::fromStdString(replay::hitPlace(m_document.graph(), hit)),
                           QString::number(hit.rank.value));
   }

@@ -86,7 +86,7 @@ TEST_CASE("The findings panel says what is first wrong and a click on a hit goes
   CHECK(shown.child<QLabel>("findingsStatus")->text().startsWith("checking"));
   shown.waitForReport();
   CHECK(shown.answerLine() ==
-        "FIRST WRONG: nonfinite_propagation at network/conv2/Conv-op1, rank 1, iteration 4");
+        "FIRST WRONG: Origin of NaN or Inf at network/conv2/Conv-op1, rank 1, iteration 4");
   CHECK(shown.answer().contains("the loss of rank 1 is nan from iteration 4 on"));
   CHECK_FALSE(shown.child<QPushButton>("recheckButton")->isEnabled());
 
@@ -144,7 +144,7 @@ TEST_CASE("A watchpoint is added through its form, checked, and the command find
   CHECK(shown.child<QLabel>("findingsNotice")->text().contains("have changed"));
   shown.child<QPushButton>("recheckButton")->click();
   shown.waitForReport();
-  CHECK(shown.answerLine().startsWith("FIRST WRONG: gradient_vanishing"));
+  CHECK(shown.answerLine().startsWith("FIRST WRONG: Gradient vanishing"));
   CHECK_FALSE(shown.child<QLabel>("findingsNotice")->isVisible());
 
   // The whole set and one more; one of the set left out; one alone.

@@ -2,6 +2,9 @@
 
 #include <QClipboard>
 #include <QLabel>
+#include <QTextBrowser>
+#include <QToolButton>
+#include <QTreeView>
 #include <QTreeWidget>
 #include <catch2/catch.hpp>
 #include <fstream>
@@ -9,6 +12,8 @@
 #include "app/gui/actions.h"
 #include "app/gui/keys_dialog.h"
 #include "app/panels/builtin_panels.h"
+#include "app/presenters/findings/finding_text.h"
+#include "app/presenters/findings/hit_model.h"
 #include "tests/gui/support/runs.h"
 #include "tests/gui/support/window.h"
 #include "tests/support/run_command.h"
@@ -24,6 +29,34 @@ TEST_CASE("The window opens a run at the first finding", "[gui]") {
   CHECK(w.place().rank == core::Rank(1));
   CHECK(w.place().nodes == std::vector{*graph.findNode("network/conv2/Conv-op1")});
   CHECK(w.window.message().isEmpty());
+}
+
+TEST_CASE("All parts of the window count and name the hits alike", "[gui]") {
+  Window w;
+  w.open(nanRun());
+  w.waitForCheck();
+  const app::Findings& findings = w.window.document()->findings();
+  const auto [faults, hints] = findings.counts();
+  REQUIRE(faults > 1);
+  CHECK(faults + hints == static_cast<std::int64_t>(findings.hits().size()));
+  const QString counts = app::countsText(findings.counts());
+  CHECK(counts.startsWith(QString("%1 faults").arg(faults)));
+  CHECK(w.window.findChild<QLabel*>("checkState")->text() == counts);
+  CHECK(w.window.findChild<QLabel*>("hitLabel")->text() == counts);
+  CHECK(w.window.findChild<QToolButton*>("faultsButton")->text() == QString("Faults %1").arg(faults));
+  CHECK(w.window.findChild<QToolButton*>("hintsButton")->text() == QString("Hints %1").arg(hints));
+  const QAbstractItemModel* list = w.window.findChild<QTreeView*>("hitView")->model();
+  const QString title = list->index(0, app::HitModel::kCondition).data().toString();
+  CHECK(title == app::titleOf(*findings.report()->first));
+  CHECK(
+      w.window.findChild<QTextBrowser*>("findingAnswer")->toPlainText().startsWith("FIRST WRONG: " + title));
+}
+
+TEST_CASE("Counts of hits are written as people say them") {
+  CHECK(app::countsText({0, 0}) == "no hits");
+  CHECK(app::countsText({1, 0}) == "1 fault");
+  CHECK(app::countsText({0, 2}) == "2 hints");
+  CHECK(app::countsText({1234, 1}) == "1,234 faults, 1 hint");
 }
 
 TEST_CASE("Keys walk iterations, ranks, hits and back", "[gui]") {

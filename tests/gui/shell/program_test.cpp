@@ -39,6 +39,12 @@ TEST_CASE("Without a display the window says what works without one", "[gui]") {
   CHECK_THAT(result.err, Catch::Contains("--screenshot") && Catch::Contains("msdbg check"));
 }
 
+TEST_CASE("A run that is missing is said to be so before a display is asked for", "[gui]") {
+  const RunResult result = runWindow({"missing.msdbg"});
+  CHECK(result.exitStatus == 1);
+  CHECK(result.err == "msdbg-gui: there is no run missing.msdbg\n");
+}
+
 TEST_CASE("A screenshot of what is no run, or of no such place, fails with the reason", "[gui]") {
   const TempDir folder;
   const std::string file = (folder / "window.png").string();
