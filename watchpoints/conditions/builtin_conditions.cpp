@@ -2,6 +2,7 @@
 
 namespace msdbg::watch {
 
+ConditionDef runFailedCondition();
 ConditionDef tensorOverflowCondition();
 ConditionDef nonfinitePropagationCondition();
 ConditionDef tensorAllZeroCondition();
@@ -24,7 +25,7 @@ std::span<const ConditionFactory> builtinConditions() {
       weightChangeTooLargeCondition, weightChangeTooSmallCondition,
       activationRangeCondition,      deadReluCondition,
       lossNotDecreasingCondition,    rankDivergenceCondition,
-      collectiveMismatchCondition,
+      collectiveMismatchCondition,   runFailedCondition,
   };
   return kConditions;
 }

@@ -172,7 +172,7 @@ Hit hitOf(const Watchpoint& watchpoint, Finding finding) {
   static_cast<Finding&>(hit) = std::move(finding);
   hit.condition = watchpoint.condition;
   hit.effectiveSeverity = hit.severity.value_or(watchpoint.severity.value_or(watchpoint.condition->severity));
-  hit.order = hit.node.value;
+  hit.order = hit.node.valid() || hit.tensor.valid() ? hit.node.value : Hit::kAfterAll;
   return hit;
 }
 
