@@ -18,7 +18,7 @@ constexpr std::int64_t kHeadWidth = kWidth / kHeads;
 // [rows * context, width] -> [rows, heads, context, width / heads]
 msdbg::Value heads(msdbg::Graph& g, const char* name, msdbg::Value x) {
   const auto scope = g.scope(name);
-  x = linear(x, {.out = kWidth, .deviation = 0.07});
+  x = linear(x, {.out = kWidth, .bias = false, .deviation = 0.07});
   return transpose(reshape(x, {kRows, kContext, kHeads, kHeadWidth}), {0, 2, 1, 3});
 }
 
