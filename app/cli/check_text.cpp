@@ -31,6 +31,7 @@ std::string wrappedLabel(const std::string& label, const std::string& text) {
 
 // The user's line, then the lines that called it.
 std::string whereText(const core::Graph& graph, const Hit& hit) {
+  if (!hit.node.valid() && !hit.tensor.valid()) return {};
   const auto frames = replay::framesOf(graph, hit);
   const core::Frame* user = graph.userFrame(frames);
   std::string text = labelled("where", sourceLine(user));
