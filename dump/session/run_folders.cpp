@@ -134,9 +134,11 @@ Result<RunFolders> makeRunFolders(Communicator& communicator, const SessionSetti
     Word word = Rank(rank) == self ? mine : Word();
     MSDBG_TRY(say(communicator, word, Rank(rank)));
     if (!word.problem.empty()) {
-      if (Rank(rank) == self) return Error(ErrorCode::kIo, word.problem);
+      const bool own = Rank(rank) == self;
       folders.refused = "rank " + std::to_string(rank) + " could not begin: " + word.problem;
-      if (folders.mine) giveUp(settings.run, written, folders.refused);
+      if (!own && folders.mine) giveUp(settings.run, written, folders.refused);
+      (void)communicator.barrier();  // mpirun ends all when one ends: not before each folder says why
+      if (own) return Error(ErrorCode::kIo, word.problem);
       return folders;
     }
     if (rank == 0) {
