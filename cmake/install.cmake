@@ -16,7 +16,14 @@ install(FILES "${CMAKE_BINARY_DIR}/msdbgConfig.cmake" "${CMAKE_BINARY_DIR}/msdbg
               cmake/dependencies.cmake DESTINATION ${destination})
 
 # The folders are kept, so an installed header includes another as in the repository.
-install(DIRECTORY core_engine dump watchpoints DESTINATION include/msdbg
-  FILES_MATCHING PATTERN "*.h" PATTERN "*_internal.h" EXCLUDE PATTERN "dump/hdf5" EXCLUDE)
-install(FILES resources/recording.example.json resources/recording.schema.json DESTINATION share/msdbg)
+include(public_headers)
+msdbg_public_headers(headers dump/session/msdbg.h)
+foreach(header IN LISTS headers)
+  cmake_path(GET header PARENT_PATH folder)
+  install(FILES ${header} DESTINATION include/msdbg/${folder})
+endforeach()
 install(FILES dump/session/msdbg.h DESTINATION include/msdbg)
+install(FILES resources/recording.example.json resources/recording.schema.json DESTINATION share/msdbg)
+install(DIRECTORY resources/examples resources/guide DESTINATION share/msdbg)
+install(FILES resources/screenshots/window.png resources/screenshots/window-dark.png
+  DESTINATION share/msdbg/screenshots) # the guide shows them

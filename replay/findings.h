@@ -51,8 +51,10 @@ std::vector<std::string> consequences(watch::Source& run, const watch::CheckRepo
 
 // Hits in words, as every face says them.
 std::span<const core::FrameId> framesOf(const core::Graph& graph, const watch::Hit& hit);
-/// The node's name; for sources the tensor's.
+/// The node's name; for sources the tensor's; "the end of the run" where there is neither.
 std::string hitPlace(const core::Graph& graph, const watch::Hit& hit);
+/// The tensor as a command takes it; where there is none, the place.
+std::string hitTensor(const core::Graph& graph, const watch::Hit& hit);
 /// "0 against abs_mean_lt = 1e-09, 3 elements wrong, the first is [0, 17]"; "" when nothing is known.
 std::string valuesText(const core::Graph& graph, const watch::Hit& hit);
 /// Where the first wrong element is, by dimension; nullopt: not known, or not within the tensor's shape.

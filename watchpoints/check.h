@@ -2,6 +2,8 @@
 // symptom.
 #pragma once
 
+#include <limits>
+
 #include "core_engine/base/text.h"
 #include "watchpoints/condition.h"
 
@@ -11,6 +13,8 @@ struct Hit : Finding {
   const ConditionDef* condition = nullptr;
   Severity effectiveSeverity = Severity::kFault;
   std::int64_t order = -1;  // of the node; -1 for sources (before every node)
+  /// Of what is after every node: that the run failed between two iterations.
+  static constexpr std::int64_t kAfterAll = std::numeric_limits<std::int64_t>::max();
 };
 
 /// A finding of the watchpoint's condition, with the severity that the watchpoint gives it.

@@ -2,6 +2,7 @@
 // drives the command line, forms, JSON and help. Formulas: shared/specs/watchpoints.md.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,7 +17,7 @@
 namespace msdbg::watch {
 
 enum class Severity { kFault, kHint };
-enum class Target { kTensor, kWeight, kGradient, kActivation, kLoss, kCollective };
+enum class Target { kTensor, kWeight, kGradient, kActivation, kLoss, kCollective, kRun };
 enum class ParameterRange { kAbs, kPct, kReal, kPos };  // [0, inf), [0, 100], finite, (0, inf)
 
 struct ParameterSpec {
@@ -30,8 +31,8 @@ struct ParameterSpec {
 struct Finding {
   core::Iteration iteration;
   core::Rank rank;
-  core::NodeId node;  // where it is wrong; invalid for sources
-  core::TensorId tensor;
+  core::NodeId node;      // where it is wrong; invalid for sources, and for the run as a whole
+  core::TensorId tensor;  // invalid: the run as a whole, or a node that made none
   std::string parameter;  // which threshold was exceeded; "" where there is none
   double preset = 0, actual = 0;
   std::optional<std::int64_t> element;  // flat index of the first wrong element, when known
@@ -79,7 +80,8 @@ struct EvaluationContext {
   core::Iteration iteration;             // of finish(): the last one
   std::span<const core::Rank> ranks;     // selected ones that recorded this iteration
   std::span<const core::Rank> allRanks;  // selected ones
-  bool beforeSelected = false;           // the iteration before is among those that are asked for
+  const std::function<bool(core::Iteration)>& selected;
+  bool beforeSelected = false;  // the iteration before is among those that are asked for
   /// True while training goes on: nobody knows how it ends, and finish() is never called.
   bool online = false;
   core::CancelToken cancel;

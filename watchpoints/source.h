@@ -19,6 +19,14 @@ struct StatisticsRow {
 
 class Source {
  public:
+  /// How a rank came to its end when it did not end in good order.
+  struct RunFailure {
+    core::Rank rank;
+    core::Iteration iteration;  // invalid: not known
+    core::NodeId node;          // that it was at; invalid: not known, or between two iterations
+    std::string text;           // one sentence in the user's words
+  };
+
   virtual ~Source() = default;
   virtual const core::Graph& graph() const = 0;
   virtual std::vector<core::Rank> ranks() const = 0;
@@ -40,6 +48,8 @@ class Source {
   virtual bool stored(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const = 0;
   virtual std::optional<double> scalar(core::Rank rank, core::Iteration iteration,
                                        const std::string& name) = 0;
+  /// At most one of a rank. None of a run that goes on, or that somebody stopped.
+  virtual std::vector<RunFailure> failures() const { return {}; }
 };
 
 }  // namespace msdbg::watch

@@ -26,6 +26,7 @@ class YieldingSource : public watch::Source {
     return found == m_iterations.end() ? std::vector<core::Iteration>() : found->second;
   }
   std::string missingReason() const override { return m_missingReason; }
+  std::vector<RunFailure> failures() const override { return m_run.failures(); }
   bool stored(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const override {
     return m_run.stored(rank, iteration, tensor);
   }

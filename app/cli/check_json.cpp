@@ -23,9 +23,10 @@ Json inputsJson(const OpenedRun& run, const Hit& hit) {
 Json hitJson(const OpenedRun& run, const Hit& hit) {
   const core::Graph& graph = run.graph();
   const core::Node* node = hit.node.valid() ? &graph.node(hit.node) : nullptr;
-  const auto frames = node ? std::span<const core::FrameId>(node->frames) : framesOf(graph, hit.tensor);
-  const watch::StatisticsRow* row = run.run->statistics(hit.rank, hit.iteration, hit.tensor);
-  const auto index = replay::wrongIndex(graph, hit);
+  const auto frames = replay::framesOf(graph, hit);
+  const watch::StatisticsRow* row =
+      hit.tensor.valid() ? run.run->statistics(hit.rank, hit.iteration, hit.tensor) : nullptr;
+  const auto index = hit.tensor.valid() ? replay::wrongIndex(graph, hit) : std::nullopt;
   Json json = {{"condition", hit.condition->id},
                {"severity", hit.effectiveSeverity == watch::Severity::kFault ? "fault" : "hint"},
                {"parameter", textOrNull(hit.parameter)},
@@ -33,11 +34,11 @@ Json hitJson(const OpenedRun& run, const Hit& hit) {
                {"actual", number(hit.actual)},
                {"iteration", hit.iteration.value},
                {"rank", hit.rank.value},
-               {"order", hit.order},
+               {"order", hit.order == Hit::kAfterAll ? Json() : Json(hit.order)},
                {"node", node ? Json(node->name) : Json()},
                {"op_type", node ? Json(node->opType) : Json()},
                {"phase", node ? Json(core::phaseName(node->phase)) : Json()},
-               {"tensor", graph.tensor(hit.tensor).fullName()},
+               {"tensor", hit.tensor.valid() ? Json(graph.tensor(hit.tensor).fullName()) : Json()},
                {"element", hit.element ? Json(*hit.element) : Json()},
                {"index", index ? Json(*index) : Json()},
                {"count", hit.count},

@@ -31,6 +31,7 @@ std::string wrappedLabel(const std::string& label, const std::string& text) {
 
 // The user's line, then the lines that called it.
 std::string whereText(const core::Graph& graph, const Hit& hit) {
+  if (!hit.node.valid() && !hit.tensor.valid()) return {};
   const auto frames = replay::framesOf(graph, hit);
   const core::Frame* user = graph.userFrame(frames);
   std::string text = labelled("where", sourceLine(user));
@@ -44,6 +45,7 @@ std::string whereText(const core::Graph& graph, const Hit& hit) {
 }
 
 std::string statisticsTable(const OpenedRun& run, const Hit& hit) {
+  if (!hit.tensor.valid()) return {};
   const std::vector<replay::HitInput> inputs = replay::hitInputs(*run.run, hit);
   std::vector<std::string> headers = {"", "tensor", ">rank"};
   for (const std::string& header : statisticsHeaders()) headers.push_back(header);
@@ -145,7 +147,7 @@ std::string hitTable(const CheckView& view, const std::vector<replay::FoldedHit>
   for (const replay::FoldedHit& folded : hits) {
     const Hit& hit = *folded.hit;
     table.row({iterationSpan(folded), std::to_string(hit.rank.value), std::string(hit.condition->id),
-               tensorName(view.run.graph().tensor(hit.tensor)), core::formatShort(hit.actual),
+               replay::hitTensor(view.run.graph(), hit), core::formatShort(hit.actual),
                placeOf(view.run.graph().userFrame(replay::framesOf(view.run.graph(), hit)))});
   }
   return table.text(2);
@@ -162,14 +164,14 @@ std::string hitSummary(const CheckView& view) {
   for (const Hit& hit : view.report.hits) {
     Group& group = groups[std::string(hit.condition->id)];
     ++group.hits;
-    group.tensors.insert(hit.tensor);
+    if (hit.tensor.valid()) group.tensors.insert(hit.tensor);
     if (!group.first) group.first = &hit;
   }
   Table table({"condition", ">hits", ">tensors", ">first in iteration", "first at"});
   for (const auto& [id, group] : groups)
     table.row({id, groupedNumber(group.hits), groupedNumber(static_cast<std::int64_t>(group.tensors.size())),
                std::to_string(group.first->iteration.value),
-               tensorName(view.run.graph().tensor(group.first->tensor))});
+               replay::hitTensor(view.run.graph(), *group.first)});
   return table.text(2);
 }
 

@@ -38,6 +38,8 @@ std::string_view targetText(watch::Target target) {
       return "activation";
     case watch::Target::kLoss:
       return "loss";
+    case watch::Target::kRun:
+      return "run";
     case watch::Target::kCollective:
       break;
   }

@@ -17,6 +17,7 @@
 #include "app/cli/timing_text.h"
 #include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
+#include "core_engine/runtime/fault.h"
 #include "dump/reader/run_reader.h"
 #include "dump/session/run_start.h"
 #include "dump/session/session_settings.h"
@@ -33,8 +34,11 @@ void printPlan(const DumpPlan& plan, bool json) {
              plan.model.empty() ? core::join(plan.program, " ") : plan.model, counted(plan.ranks, "rank"),
              counted(plan.threads, "thread"), plan.run.string());
   if (plan.resume)
-    fmt::print("resuming  {} from its checkpoint of iteration {}\n", plan.resume->run.string(),
-               plan.firstIteration());
+    fmt::print("resuming  {} in iteration {}{}\n", plan.resume->run.string(), plan.firstIteration(),
+               plan.resume->checkpoint == plan.resume->iteration
+                   ? ", with its checkpoint"
+                   : fmt::format(", computing on from its checkpoint of iteration {}",
+                                 plan.resume->checkpoint.value));
   fmt::print("expected  {}\n", expectedText(plan));
   if (plan.record.onHit.on()) fmt::print("on hit    {}\n", onHitText(plan.record.onHit));
   fflush(stdout);
@@ -165,8 +169,10 @@ Json planJson(const DumpPlan& plan) {
   json["threads"] = plan.threads;
   json["seed"] = plan.seed;
   json["steps"] = plan.steps ? Json(*plan.steps) : Json();
-  json["resume"] =
-      plan.resume ? Json{{"run", plan.resume->run.string()}, {"iteration", plan.firstIteration()}} : Json();
+  json["resume"] = plan.resume ? Json{{"run", plan.resume->run.string()},
+                                      {"iteration", plan.firstIteration()},
+                                      {"checkpoint", plan.resume->checkpoint.value}}
+                               : Json();
   json["max_bytes"] = plan.record.maxBytes;
   json["free_bytes"] = plan.disk.free;
   json["budget_bytes"] = plan.budget();
@@ -212,12 +218,26 @@ void printRecorded(const DumpPlan& plan, const Recorded& recorded, bool timing) 
   fmt::print("\n");
   if (!fs::exists(plan.run / "rank_0") && recorded.outcome.exitStatus == kExitFine) {
     fmt::print(
-        "nothing was recorded: the program made no msdbg::Session (see README: recording your own "
-        "program)\n");
+        "nothing was recorded: the program made no msdbg::Session (see "
+        "resources/guide/own_program.md)\n");
     return;
   }
   if (timing) fmt::print("\n{}", timingText(timingsOf(plan)));
   fmt::print("\nnext:\n  msdbg check {0}\n  msdbg info {0}\n", core::printable(core::shellQuoted(path)));
+}
+
+// Of a program nobody knows beforehand how long it trains.
+std::vector<std::string> idleFaults(const DumpPlan& plan, const Recorded& recorded) {
+  std::vector<std::string> idle;
+  if (recorded.outcome.end.state != "finished") return idle;
+  for (const std::string& text : plan.faults) {
+    const core::FaultSpec fault = core::parseFault(text).value();  // planDump() has checked it
+    const std::int64_t first = plan.firstIteration();
+    const std::string why =
+        core::whyNeverActed(fault, core::Iteration(first), core::Iteration(first + recorded.iterations - 1));
+    if (!why.empty()) idle.push_back(why);
+  }
+  return idle;
 }
 
 // What lies at its path is no business of this run.
@@ -244,7 +264,9 @@ Result<int> dumpRun(const DumpOptions& options, const Context& context) {
   else
     printRecorded(plan, recorded, options.timing);
   if (failed(recorded)) printError(recorded.outcome.error + "; what was recorded is in " + plan.run.string());
-  return recorded.outcome.exitStatus;
+  const std::vector<std::string> idle = idleFaults(plan, recorded);
+  for (const std::string& why : idle) printError(why);
+  return idle.empty() || recorded.outcome.exitStatus != kExitFine ? recorded.outcome.exitStatus : kExitUsage;
 }
 
 Command::Run setup(CLI::App& app, Context& context) {
@@ -260,8 +282,8 @@ Command::Run setup(CLI::App& app, Context& context) {
       ->check(notTooLarge);
   app.add_option("--seed", options->seed, "of weights and data (0)")->type_name("S");
   app.add_option("--resume", options->resume,
-                 "go on from the newest checkpoint of this run of a built-in model, with all that it was "
-                 "trained with, in a new run")
+                 "go on after the last complete iteration of this run of a built-in model, with all that it "
+                 "was trained with, in a new run")
       ->type_name("RUN");
   options->model.addOptions(app);
   options->recording.addOptions(app);
@@ -311,8 +333,8 @@ Command dumpCommand() {
           "  every=N   iterations=LIST   ranks=LIST   regex=EXPRESSION (stands last)\n"
           "Where no rule fits: --policy and --tensors; without these, statistics (without rules: "
           "everything).\n"
-          "Exit status: the program's (128 + signal), or 1 if only the recording failed; 3: a hit of "
-          "--stop-on-hit.\n",
+          "Exit status: the program's (128 + signal), or 1 if only the recording failed; 2: a --fault that "
+          "never acted; 3: a hit of --stop-on-hit.\n",
       .setup = setup,
       .takesProgram = true};
 }

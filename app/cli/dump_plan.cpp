@@ -68,6 +68,15 @@ Status planProgram(const DumpOptions& options, const Context& context, DumpPlan&
   return Ok{};
 }
 
+// A model takes exactly the steps that are planned.
+Status checkFaultsAct(const std::vector<core::FaultSpec>& faults, const DumpPlan& plan) {
+  const core::Iteration first(plan.firstIteration()), last(plan.firstIteration() + *plan.steps - 1);
+  for (const core::FaultSpec& fault : faults)
+    if (const std::string why = core::whyNeverActed(fault, first, last); !why.empty())
+      return Error(ErrorCode::kUsage, why + "; choose another iteration, or train longer with --steps");
+  return Ok{};
+}
+
 // Builds what the ranks will build, to say the size and to find mistakes once and early.
 Status planGraph(const DumpOptions& options, const ModelTraining& training, const core::DataLoader& loader,
                  DumpPlan& plan, const std::vector<core::FaultSpec>& faults, const Resumed* resumed) {
@@ -80,6 +89,7 @@ Status planGraph(const DumpOptions& options, const ModelTraining& training, cons
   MSDBG_TRY(core::checkRecomputed(graph, plan.choices.recompute));
   auto bound = core::FaultInjector::bind(faults, graph, core::Rank(0));
   if (!bound.ok()) return bound.error().in("--fault");
+  MSDBG_TRY(checkFaultsAct(faults, plan));
   const core::Batch example = loader.batch(core::Iteration(0), core::Rank(0), plan.ranks);
   MSDBG_ASSIGN(plan.size, dump::expectedSize(graph, plan.record, plan.ranks, *plan.steps, &example,
                                              plan.firstIteration()));
@@ -113,7 +123,8 @@ Status planModel(const DumpOptions& options, DumpPlan& plan, const std::vector<c
   plan.modelOptions = training.optionWords(plan.ranks);
   for (const auto& [name, value] : plan.modelOptions) plan.program.insert(plan.program.end(), {name, value});
   if (resumed)
-    plan.program.insert(plan.program.end(), {"--resume", plan.resume->run.string(), "--from",
+    plan.program.insert(plan.program.end(), {"--resume", plan.resume->run.string(), "--checkpoint",
+                                             std::to_string(plan.resume->checkpoint.value), "--from",
                                              std::to_string(plan.firstIteration())});
   return planGraph(options, training, *loader, plan, faults, resumed);
 }

@@ -29,10 +29,12 @@ struct DumpOptions {
   bool dryRun = false, force = false, timing = false;
 };
 
-/// The state that training goes on from: that before the forward pass of the iteration.
+/// Where training goes on: after what the run has. The state there is computed again from a checkpoint of it
+/// and its batches.
 struct ResumePoint {
   std::filesystem::path run;  // absolute
-  core::Iteration iteration{0};
+  core::Iteration checkpoint{0};
+  core::Iteration iteration{0};  // the first new one
 };
 
 struct DumpPlan {
@@ -52,7 +54,7 @@ struct DumpPlan {
   std::vector<std::string> doubts;         // probably mistakes: to warn with
   dump::DiskSpace disk;                    // where the run will lie
 
-  /// 0, or that of the checkpoint.
+  /// 0, or the one after the last of the run that is gone on from.
   std::int64_t firstIteration() const { return resume ? resume->iteration.value : 0; }
   dump::PlannedRun planned() const { return {ranks, firstIteration(), steps}; }
   /// What the whole run may take: --max-size, or less where the disk has less to spare.

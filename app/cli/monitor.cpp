@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/cli/command.h"
+#include "dump/end_text.h"
 #include "dump/journal.h"
 #include "dump/session/rank_watch.h"
 
@@ -75,9 +76,7 @@ class Monitor {
     m_launch.signalRanks(SIGTERM);
   }
 
-  std::string name(int rank) const {
-    return m_launch.ranks() == 1 ? "the program" : fmt::format("rank {}", rank);
-  }
+  std::string name(int rank) const { return dump::rankName(core::Rank(rank), m_launch.ranks()); }
   std::string place(int rank) const {
     const auto& status = m_watches[static_cast<std::size_t>(rank)].status();
     return status ? " " + dump::placeText(*status) : "";
@@ -129,18 +128,10 @@ class Monitor {
   }
 
   void describe(RunEnd& end, int rank, const std::optional<RunEnd>& own) const {
-    const bool hasReason = own && !own->message.empty();
-    if (hasReason && own->state == "failed") {
-      end.state = "failed";
-      end.message = fmt::format("{} failed{}: {}", name(rank), ownPlace(end), own->message);
-    } else if (end.signal) {
-      end.state = "killed";
-      end.message =
-          fmt::format("{} was killed by signal {}{}", name(rank), signalText(*end.signal), ownPlace(end));
-    } else {
-      end.state = "failed";
-      end.message = fmt::format("{} ended with status {}{}", name(rank), *end.exitStatus, ownPlace(end));
-    }
+    const bool hasReason = own && !own->message.empty() && own->state == "failed";
+    if (hasReason) end.message = own->message;
+    end.state = end.signal && !hasReason ? "killed" : "failed";
+    end.message = dump::failureText(end, core::Rank(rank), m_launch.ranks());
   }
 
   // The rank has said it on stderr, when it happened.
@@ -151,12 +142,6 @@ class Monitor {
                               *m_launch.control().process(rank).recorderFailure);
     trouble(end, kExitDamaged);
     m_trouble->error = "the recorder of " + name(rank) + " failed (see above)";
-  }
-
-  static std::string ownPlace(const RunEnd& end) {
-    if (!end.iteration) return {};
-    return end.node.empty() ? fmt::format(" after iteration {}", *end.iteration)
-                            : fmt::format(" at {} in iteration {}", end.node, *end.iteration);
   }
 
   void lookAtProgress() {

@@ -4,12 +4,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <iterator>
+#include <set>
 
 #include "app/cli/run_access.h"
 #include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
+#include "core_engine/train/trainer.h"
 #include "dump/session/run_start.h"
 
 namespace msdbg::app {
@@ -68,6 +71,50 @@ void warnOfMachine(const std::string& run, const dump::RunInfo& recorded) {
                     run, core::join(other, ", ")));
 }
 
+bool differs(const std::optional<double>& recorded, double now) {
+  return recorded && *recorded != now && !(std::isnan(*recorded) && std::isnan(now));
+}
+
+void warnOfOtherBits(const fs::path& run, core::Iteration iteration) {
+  core::logWarn(
+      fmt::format("{}: computed again, the loss of iteration {} is another than the recorded one: "
+                  "another machine, or a planted fault; training goes on with what is computed here",
+                  run.string(), iteration.value));
+}
+
+// The run's own surroundings, but nobody watches.
+class Unrecorded : public core::RunContext {
+ public:
+  explicit Unrecorded(core::RunContext& run) : m_run(run) {}
+  core::Communicator& communicator() override { return m_run.communicator(); }
+  core::Observer* observer() override { return nullptr; }
+  std::uint64_t seed() const override { return m_run.seed(); }
+  int threads() const override { return m_run.threads(); }
+  const std::vector<core::FaultSpec>& faults() const override { return m_none; }
+  std::int64_t steps(std::int64_t fallback) const override { return fallback; }
+  core::PlanChoices planChoices() const override { return m_run.planChoices(); }
+  bool stopRequested() override { return m_run.stopRequested(); }
+
+ private:
+  core::RunContext& m_run;
+  std::vector<core::FaultSpec> m_none;
+};
+
+// What the iterations of a run were given, as a loader.
+class RecordedBatches : public core::DataLoader {
+ public:
+  explicit RecordedBatches(dump::RunReader& reader) : m_reader(reader) {}
+  core::Batch batch(core::Iteration iteration, core::Rank rank, int) const override {
+    return m_reader.batch(rank, iteration).orThrow();
+  }
+  std::int64_t batchSize() const override { return 0; }  // nobody asks: iterations are given
+  std::int64_t iterationsPerEpoch(int) const override { return 0; }
+  std::string description() const override { return "the batches of " + m_reader.folder().string(); }
+
+ private:
+  dump::RunReader& m_reader;
+};
+
 }  // namespace
 
 Error Resumed::usage(const std::string& what) const {
@@ -104,10 +151,15 @@ Status Resumed::findPoint() {
     std::ranges::set_intersection(common, more, std::back_inserter(both));
     common = std::move(both);
   }
+  return findCheckpoint(std::move(common));
+}
+
+Status Resumed::findCheckpoint(std::vector<std::int64_t> common) {
   for (; !common.empty(); common.pop_back()) {
     const Status readable = checkReadable(common.back());
     if (readable.ok()) {
-      m_point.iteration = core::Iteration(common.back());
+      m_point.checkpoint = core::Iteration(common.back());
+      m_point.iteration = following(m_point.checkpoint);
       return Ok{};
     }
     core::logWarn(fmt::format("the checkpoint of iteration {} cannot be used: {}", common.back(),
@@ -117,6 +169,17 @@ Status Resumed::findPoint() {
                fmt::format("--resume {}: there is no checkpoint in it that all ranks have; record with "
                            "--policy record or --checkpoint-every",
                            m_point.run.string()));
+}
+
+core::Iteration Resumed::following(core::Iteration checkpoint) const {
+  std::set<std::int64_t> interrupted;
+  for (const core::Rank rank : m_reader->ranks())
+    for (const dump::IterationState& state : m_reader->iterations(rank))
+      if (!state.complete) interrupted.insert(state.iteration);
+  const std::vector<std::int64_t> reached = m_reader->recomputable();
+  core::Iteration next = checkpoint;
+  while (std::ranges::binary_search(reached, next.value) && !interrupted.contains(next.value)) ++next.value;
+  return next;
 }
 
 Result<ModelSettings> Resumed::recordedSettings() const {
@@ -188,9 +251,26 @@ Status Resumed::checkModel(const core::Graph& graph) const {
                   different, m_reader->info().model, m_reader->info().version));
 }
 
-Result<core::TrainingState> stateAt(const ResumePoint& point, core::Rank rank) {
+Result<core::TrainingState> stateAt(const ResumePoint& point, core::RunContext& run,
+                                    const ModelTraining& training) {
   MSDBG_ASSIGN(const std::unique_ptr<dump::RunReader> reader, dump::RunReader::open(point.run));
-  return reader->checkpoint(rank, point.iteration);
+  MSDBG_ASSIGN(core::TrainingState state, reader->checkpoint(run.rank(), point.checkpoint));
+  const std::int64_t steps = point.iteration.value - point.checkpoint.value;
+  if (steps == 0) return state;
+  core::Graph graph("network");
+  MSDBG_ASSIGN(const core::Value loss, training.build(graph));
+  Unrecorded unrecorded(run);
+  core::Trainer trainer(unrecorded, graph, loss, training.optimizer);
+  trainer.restore(state);
+  const RecordedBatches batches(*reader);
+  std::optional<core::Iteration> other;
+  for (const core::Batch& batch : unrecorded.shard(batches, steps, point.checkpoint)) {
+    const double now = trainer.step(batch).loss;
+    if (!other && differs(reader->scalar(run.rank(), batch.iteration, "loss"), now)) other = batch.iteration;
+  }
+  if (other) warnOfOtherBits(point.run, *other);
+  if (trainer.iteration() != point.iteration) return Error(ErrorCode::kCancelled, "interrupted");
+  return trainer.state();
 }
 
 }  // namespace msdbg::app

@@ -1,5 +1,5 @@
-// --resume RUN: training of a built-in model goes on from the newest checkpoint of a recorded run, with the
-// same model, data, batches, ranks, threads and seed. Main thread only.
+// --resume RUN: training of a built-in model goes on after the last complete iteration of a recorded run,
+// with the same model, data, batches, ranks, threads and seed. Main thread only.
 #pragma once
 
 #include <filesystem>
@@ -27,6 +27,9 @@ class Resumed {
  private:
   explicit Resumed(std::unique_ptr<dump::RunReader> reader) : m_reader(std::move(reader)) {}
   core::Status findPoint();
+  core::Status findCheckpoint(std::vector<std::int64_t> common);
+  /// The one after the last that is complete on every rank and can be computed from the checkpoint.
+  core::Iteration following(core::Iteration checkpoint) const;
   core::Status checkReadable(std::int64_t iteration) const;
   core::Error usage(const std::string& what) const;
   template <typename Given, typename Recorded>
@@ -38,7 +41,10 @@ class Resumed {
   ResumePoint m_point;
 };
 
-/// In a rank: the state to go on from.
-core::Result<core::TrainingState> stateAt(const ResumePoint& point, core::Rank rank);
+/// In a rank: the state before point.iteration: the checkpoint, and from there on computed again with the
+/// batches that were recorded, unrecorded now. Warns where the loss is another than the recorded one.
+/// Before the recorder has anything to do: the recorder's thread and this one must not use HDF5 at a time.
+core::Result<core::TrainingState> stateAt(const ResumePoint& point, core::RunContext& run,
+                                          const ModelTraining& training);
 
 }  // namespace msdbg::app

@@ -1,5 +1,6 @@
 // msdbg train-model (hidden): trains a built-in model inside one rank, as a user's program would. `msdbg dump
 // MODEL` starts it; what it needs besides comes through the environment (dump/session/session.h).
+#include <optional>
 #include <stdexcept>
 
 #include "app/cli/command.h"
@@ -16,22 +17,23 @@ using core::ErrorCode;
 
 struct RankSettings {
   ModelSettings model;
-  std::string resume;  // run folder; "": from the beginning
-  std::int64_t from = 0;
+  std::string resume;                     // run folder; "": from the beginning
+  std::int64_t checkpoint = 0, from = 0;  // iterations
 };
 
 core::Status train(dump::Session& session, const RankSettings& settings) {
   MSDBG_ASSIGN(const ModelTraining training, ModelTraining::choose(settings.model, session.ranks()));
   MSDBG_ASSIGN(const std::unique_ptr<core::DataLoader> loader, training.loader(session.seed()));
+  std::optional<core::TrainingState> state;
+  if (!settings.resume.empty()) {
+    const ResumePoint point{settings.resume, core::Iteration(settings.checkpoint),
+                            core::Iteration(settings.from)};
+    MSDBG_ASSIGN(state, stateAt(point, session, training));
+  }
   core::Graph graph("network");
   MSDBG_ASSIGN(const core::Value loss, training.build(graph));
   core::Trainer trainer(session, graph, loss, training.optimizer);
-  if (!settings.resume.empty()) {
-    // Before the first iteration: the recorder's thread has no use for HDF5 yet.
-    const ResumePoint point{settings.resume, core::Iteration(settings.from)};
-    MSDBG_ASSIGN(const core::TrainingState state, stateAt(point, session.rank()));
-    trainer.restore(state);
-  }
+  if (state) trainer.restore(*state);
   for (const core::Batch& batch : session.shard(*loader, session.steps(kDefaultSteps), trainer.iteration()))
     trainer.step(batch);
   return core::Ok{};
@@ -61,6 +63,7 @@ Command::Run setup(CLI::App& app, Context& context) {
   app.add_option("MODEL", settings->model.model);
   settings->model.addOptions(app);
   app.add_option("--resume", settings->resume);
+  app.add_option("--checkpoint", settings->checkpoint);
   app.add_option("--from", settings->from);
   for (const char* option : {"--steps", "--seed", "--threads"})  // the Session reads these itself
     app.add_option(option, [](const CLI::results_t&) { return true; });

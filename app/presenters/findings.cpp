@@ -191,16 +191,23 @@ Findings::Counts Findings::counts() const {
 
 Place Findings::placeOf(const watch::Hit& hit) const {
   const core::Graph& graph = *m_facts->graph;
-  const core::TensorInfo& tensor = graph.tensor(hit.tensor);
   Place place{hit.rank, hit.iteration, {}, hit.tensor, {}};
   if (hit.node.valid()) place.nodes = {hit.node};
-  const auto& frames = hit.node.valid() ? graph.node(hit.node).frames : tensor.frames;
-  place.line = lineOf(graph, frames);
+  place.line = lineOf(graph, replay::framesOf(graph, hit));
   return place;
 }
 
+// At the place of a hit without node and tensor (the run failed after this iteration) nothing is selected.
+std::int64_t Findings::orderAt(const Place& place) const {
+  if (!place.nodes.empty()) return place.nodes.front().value;
+  const bool atEnd = !place.tensor.valid() && std::ranges::any_of(m_hits, [&](const watch::Hit& hit) {
+    return hit.order == watch::Hit::kAfterAll && hit.iteration == place.iteration && hit.rank == place.rank;
+  });
+  return atEnd ? watch::Hit::kAfterAll : -1;
+}
+
 std::optional<std::size_t> Findings::nextHit(const Place& from, int direction) const {
-  const auto here = std::tuple(from.iteration, from.nodes.empty() ? -1 : from.nodes.front().value, from.rank);
+  const auto here = std::tuple(from.iteration, orderAt(from), from.rank);
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < m_hits.size(); ++i) {
     const auto there = orderOf(m_hits[i]);

@@ -98,6 +98,7 @@ class Findings : public QObject {
   void finished(core::Result<Outcome> outcome);
   void checkGrowth();
   void entriesChanged();
+  std::int64_t orderAt(const Place& place) const;
   ReplayThread& m_replay;
   std::shared_ptr<const RunFacts> m_facts;
   State m_state = State::kNone;

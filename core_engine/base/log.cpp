@@ -18,24 +18,32 @@ bool wantsInfo() {
   return text == "info" || text == "debug" || text == "trace";
 }
 
-std::unique_ptr<spdlog::logger> makeLogger() {
+std::unique_ptr<spdlog::logger> makeLogger(const char* pattern) {
   auto logger = std::make_unique<spdlog::logger>("msdbg", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  logger->set_pattern("msdbg: %l: %v");
+  logger->set_pattern(pattern);
   logger->set_level(wantsInfo() ? spdlog::level::info : spdlog::level::warn);
   logger->flush_on(spdlog::level::info);
   return logger;
 }
 
-void log(spdlog::level::level_enum level, std::string_view message) {
-  // Never destroyed: threads may still report while the program ends.
-  static spdlog::logger& logger = *makeLogger().release();
+void write(spdlog::logger& logger, spdlog::level::level_enum level, std::string_view message) {
   std::string line(message);
   std::replace(line.begin(), line.end(), '\n', ' ');
   logger.log(level, spdlog::string_view_t(line.data(), line.size()));
 }
 
+// Loggers are never destroyed: threads may still report while the program ends.
+void log(spdlog::level::level_enum level, std::string_view message) {
+  static spdlog::logger& logger = *makeLogger("msdbg: %l: %v").release();
+  write(logger, level, message);
+}
+
 }  // namespace
 
+void logSay(std::string_view message) {
+  static spdlog::logger& logger = *makeLogger("msdbg: %v").release();
+  write(logger, spdlog::level::err, message);
+}
 void logInfo(std::string_view message) { log(spdlog::level::info, message); }
 void logWarn(std::string_view message) { log(spdlog::level::warn, message); }
 void logError(std::string_view message) { log(spdlog::level::err, message); }

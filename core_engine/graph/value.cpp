@@ -8,6 +8,8 @@
 namespace msdbg::core {
 namespace {
 
+constexpr std::int64_t kMostElements = std::int64_t{1} << 46;
+
 [[noreturn]] void fail(const Graph& graph, std::span<const FrameId> frames, const std::string& what) {
   const Frame* frame = graph.userFrame(frames);
   throw BuildError(frame ? what + " (" + frame->file + ":" + std::to_string(frame->line) + ")" : what);
@@ -37,9 +39,26 @@ void checkName(Graph& graph, const std::string& name, const char* kind, const st
 
 void checkShape(Graph& graph, const Shape& shape, const std::string& name,
                 const std::source_location& where) {
-  const auto dims = shape.dims();
-  if (std::all_of(dims.begin(), dims.end(), [](std::int64_t d) { return d > 0; })) return;
-  fail(graph, framesAt(graph, where), name + " has shape " + shape.text() + ": dimensions are positive");
+  const auto refuse = [&](const std::string& why) {
+    fail(graph, framesAt(graph, where), name + " has shape " + shape.text() + ": " + why);
+  };
+  std::int64_t elements = 1;
+  for (const std::int64_t dim : shape.dims()) {
+    if (dim < 1) refuse("dimensions are positive");
+    if (dim > kMostElements / elements) refuse("that is more than any memory holds");
+    elements *= dim;
+  }
+}
+
+/// A batch names its tensors by their inputs: a second one of this name could not be told from the first.
+void checkFree(Graph& graph, const std::string& name, const std::source_location& where) {
+  const auto there = graph.findTensor(graph.scopePath() + "/" + name);
+  if (!there) return;
+  const Frame* frame = graph.userFrame(graph.tensor(*there).frames);
+  fail(graph, framesAt(graph, where),
+       "there is a '" + name + "' already" +
+           (frame ? " (" + frame->file + ":" + std::to_string(frame->line) + ")" : "") +
+           "; give this input a name of its own");
 }
 
 const OpDef& opOrFail(const Graph& graph, std::span<const FrameId> frames, std::string_view opType) {
@@ -145,6 +164,7 @@ Value constant(Graph& graph, double value, Shape shape, DType dtype, const std::
 
 Value Graph::input(std::string name, Shape shape, std::optional<DType> dtype, std::source_location where) {
   checkName(*this, name, "input", where);
+  checkFree(*this, name, where);
   checkShape(*this, shape, "input " + name, where);
   const DType type = dtype.value_or(m_floating);
   const bool label = !isFloating(type) && name.find("label") != std::string::npos;

@@ -143,11 +143,19 @@ struct Executor::Impl {
     const Status status =
         step.group ? step.group->run(step.members, observer != nullptr)
                    : step.kernel->run({*step.node, step.inputs, step.outputs, state, watchOf(step)});
-    if (!status.ok()) return status.error().in(nodeWithLine(graph, *step.node));
+    if (!status.ok()) return atNode(status.error(), *step.node);
     if (!seconds.empty())
       seconds[step.id.index()] +=
           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return Ok{};
+  }
+
+  /// With name and line in front; a kernel that names the node itself does not name it twice.
+  Error atNode(const Error& error, const Node& node) const {
+    const std::string named = node.name + ": ";
+    const std::string& what = error.message();
+    const std::string bare = what.starts_with(named) ? what.substr(named.size()) : what;
+    return Error(error.code(), bare).in(nodeWithLine(graph, node));
   }
 
   void report(const Step& step, Observer& observer) {

@@ -28,6 +28,10 @@ struct FaultSpec {
 /// and the kinds.
 Result<FaultSpec> parseFault(std::string_view text);
 
+/// Why the fault did nothing in a training of these iterations, both included (last before first: none): "";
+/// it had its time.
+std::string whyNeverActed(const FaultSpec& fault, Iteration first, Iteration last);
+
 /// Faults bound to a graph: each knows the one node it hits.
 class FaultInjector {
  public:

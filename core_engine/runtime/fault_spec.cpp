@@ -109,4 +109,11 @@ Result<FaultSpec> parseFault(std::string_view text) {
   return fault;
 }
 
+std::string whyNeverActed(const FaultSpec& fault, Iteration first, Iteration last) {
+  if (first <= fault.iteration && fault.iteration <= last) return "";
+  const std::string what = "fault '" + fault.text + "' never acts: training has ";
+  if (last < first) return what + "no iteration";
+  return what + "iterations " + IndexList({{first.value, last.value}}).text() + " only";
+}
+
 }  // namespace msdbg::core

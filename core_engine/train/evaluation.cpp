@@ -1,5 +1,7 @@
 #include "core_engine/train/evaluation.h"
 
+#include <algorithm>
+
 #include "core_engine/train/trainer.h"
 
 namespace msdbg::core {
@@ -10,6 +12,9 @@ Result<std::unique_ptr<Evaluation>> Evaluation::create(const Graph& model, Tenso
   options.keep = readAfterIteration(inference.graph, inference.loss);
   options.choices.recompute.clear();  // there is no backward pass to keep activations for
   std::unique_ptr<Evaluation> evaluation(new Evaluation(std::move(inference)));
+  for (const TensorInfo& info : model.tensors())
+    if (info.isSource() && !isCarried(info) && !evaluation->m_model.graph.findTensor(info.name))
+      evaluation->m_unread.push_back(info.name);
   MSDBG_ASSIGN(evaluation->m_executor, Executor::create(evaluation->m_model.graph, options));
   evaluation->m_classification = findClassification(evaluation->m_model.graph);
   return evaluation;
@@ -27,13 +32,23 @@ Status Evaluation::share(const Graph& training, const Executor& values) {
   return Ok{};
 }
 
+Batch Evaluation::read(const Batch& batch) const {
+  Batch needed = batch;
+  std::erase_if(needed.tensors, [&](const auto& given) {
+    return std::ranges::any_of(m_unread, [&](const std::string& name) {
+      return name == given.first || name.ends_with("/" + given.first);
+    });
+  });
+  return needed;
+}
+
 Result<bool> Evaluation::fits(const Batch& batch) {
-  MSDBG_ASSIGN(const std::vector<InputShape> changed, m_inputs.changedShapes(batch));
+  MSDBG_ASSIGN(const std::vector<InputShape> changed, m_inputs.changedShapes(read(batch)));
   return changed.empty();
 }
 
 Status Evaluation::run(const Batch& batch) {
-  MSDBG_ASSIGN(const Feeds feeds, m_inputs.feeds(batch));
+  MSDBG_ASSIGN(const Feeds feeds, m_inputs.feeds(read(batch)));
   return m_executor->evaluate(feeds);
 }
 

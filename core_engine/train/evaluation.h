@@ -32,8 +32,11 @@ class Evaluation {
 
  private:
   explicit Evaluation(InferenceGraph model) : m_model(std::move(model)), m_inputs(m_model.graph) {}
+  /// The batch without what the loss does not read.
+  Batch read(const Batch& batch) const;
 
   InferenceGraph m_model;
+  std::vector<std::string> m_unread;  // inputs of the model that are not in its inference graph
   BatchInputs m_inputs;
   std::unique_ptr<Executor> m_executor;
   std::optional<Classification> m_classification;

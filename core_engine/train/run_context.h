@@ -27,6 +27,10 @@ class RunContext {
   virtual const std::vector<FaultSpec>& faults() const = 0;
   virtual std::int64_t steps(std::int64_t fallback) const = 0;  // --steps, else fallback
   virtual PlanChoices planChoices() const { return {}; }        // of time and memory; none changes a number
+  /// Told by a Trainer after each step, and before it throws because of one: for whoever says how the run
+  /// ended.
+  virtual void stepFinished(Iteration iteration) { (void)iteration; }
+  virtual void stepFailed(Iteration iteration, const std::string& what) { (void)iteration, (void)what; }
   /// Asked before each iteration; true ends training in good order (Ctrl-C, SIGTERM).
   virtual bool stopRequested() = 0;
 

@@ -85,12 +85,15 @@ struct Trainer::Impl {
     return options;
   }
 
-  [[noreturn]] void fail(const std::string& what) const {
+  [[noreturn]] void fail(const std::string& what) const { throw std::runtime_error(failureText(what)); }
+  std::string failureText(const std::string& what) const {
     const std::string rank = run.ranks() > 1 ? ", rank " + std::to_string(run.rank().value) : "";
-    throw std::runtime_error(graph.name() + rank + ": " + what);
+    return graph.name() + rank + ": " + what;
   }
   [[noreturn]] void failStep(const std::string& what) const {
-    fail("iteration " + std::to_string(next.value) + ": " + what);
+    const std::string text = failureText("iteration " + std::to_string(next.value) + ": " + what);
+    run.stepFailed(next, text);
+    throw std::runtime_error(text);
   }
   template <typename T>
   T take(Result<T> result) const {
@@ -144,6 +147,7 @@ struct Trainer::Impl {
                       executor->value(compiled.learningRate).at(0)};
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (run.observer()) run.observer()->iterationFinished(next, scalarsOf(result));
+    run.stepFinished(next);
     next = Iteration{next.value + 1};
     return result;
   }

@@ -38,7 +38,9 @@ core::Error missingGraph(const core::Error& error, const RunInfo& info, const st
                 ": rank 0 and the graph are missing: they are in the folder of rank 0's host; join them: "
                 "msdbg merge " +
                 folder.string() + " FOLDER…"};
-  if (info.end.state != "running") return {core::ErrorCode::kDamaged, error.message()};
+  if (info.end.state != "running")
+    return {core::ErrorCode::kDamaged,
+            error.message() + (info.end.message.empty() ? "" : ": " + info.end.message)};
   return {core::ErrorCode::kUnavailable,
           error.message() + "; if the run has just begun it comes in a moment: msdbg info --follow waits"};
 }

@@ -14,10 +14,12 @@
 #include <chrono>
 #include <exception>
 #include <iostream>
+#include <stdexcept>
 #include <thread>
 
+#include "dump/end_text.h"
 #include "dump/hdf5/at_exit.h"
-#include "dump/session/rank_watch.h"
+#include "dump/session/uncaught.h"
 
 namespace msdbg::dump {
 namespace {
@@ -74,23 +76,27 @@ void onFatalSignal(int signal) {
   ProgramEnd::endBySignal(signal);
 }
 
-std::string currentExceptionText() {
+RunEnd endByException() {
+  RunEnd end;
+  end.state = "failed";
+  end.message = "std::terminate was called";
   try {
     if (std::current_exception()) std::rethrow_exception(std::current_exception());
+  } catch (const std::runtime_error& failure) {
+    end.message = failure.what();
+    end.exitStatus = kFailureStatus;
   } catch (const std::exception& exception) {
-    return exception.what();
+    end.message = exception.what();
   } catch (...) {
-    return "an exception that is no std::exception";
+    end.message = "an exception that is no std::exception";
   }
-  return "std::terminate was called";
+  return end;
 }
 
 void onTerminate() {
-  RunEnd end;
-  end.state = "failed";
-  end.message = currentExceptionText();
+  const RunEnd end = endByException();
   recordOnce(end);
-  if (g_state->previousTerminate) g_state->previousTerminate();  // prints the exception and aborts
+  if (g_state->previousTerminate) g_state->previousTerminate();  // ends the process
   abort();
 }
 
@@ -99,7 +105,7 @@ void onExit(int status, void*) {
   RunEnd end;
   end.state = status == 0 ? "finished" : "failed";
   end.exitStatus = status;
-  if (status != 0) end.message = "the program called exit(" + std::to_string(status) + ")";
+  if (status != 0) end.message = "it called exit(" + std::to_string(status) + ")";
   recordOnce(end);
 }
 

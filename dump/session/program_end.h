@@ -27,7 +27,7 @@ class ProgramEnd {
   /// The end of the run is on disk: nothing more to do when a signal comes.
   void recorded();
   /// An exit status that the program gets if it would end with 0 (only the recorder failed).
-  void setExitStatus(int status);
+  static void setExitStatus(int status);
   /// Ends the process by the signal, as if nobody had handled it.
   [[noreturn]] static void endBySignal(int signal);
 };

@@ -1,7 +1,6 @@
 #include "dump/session/rank_watch.h"
 
 #include <signal.h>
-#include <string.h>
 
 #include "dump/session/process_info.h"
 
@@ -60,11 +59,6 @@ void setPlace(RunEnd& end, core::Rank rank, const std::optional<RankStatus>& sta
   if (!status || status->iteration < 0) return;
   end.node = status->nodeName;
   end.iteration = status->iteration;
-}
-
-std::string signalText(int signal) {
-  const char* name = sigabbrev_np(signal);
-  return std::to_string(signal) + (name ? std::string(" (SIG") + name + ")" : std::string());
 }
 
 }  // namespace msdbg::dump

@@ -50,7 +50,5 @@ class RankWatch {
 std::string placeText(const RankStatus& status);
 /// Puts rank, node and iteration into a run's end.
 void setPlace(RunEnd& end, core::Rank rank, const std::optional<RankStatus>& status);
-/// "9 (SIGKILL)"
-std::string signalText(int signal);
 
 }  // namespace msdbg::dump

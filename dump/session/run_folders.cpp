@@ -67,8 +67,16 @@ RunInfo copyFor(const SessionSettings& settings, RunInfo info) {
   return info;
 }
 
-Status create(const std::filesystem::path& run, const RunInfo& info, Descriptor& lock) {
-  MSDBG_ASSIGN(lock, createRunFolder(run, Existing::kRefuse));
+// A program that was started by hand has none of the options of `msdbg dump`.
+constexpr FolderAdvice kByHand = {"name another folder in MSDBG_DUMP", "remove this one"};
+
+FolderAdvice adviceOf(const SessionSettings& settings) {
+  return settings.launcher ? FolderAdvice() : kByHand;
+}
+
+Status create(const std::filesystem::path& run, const RunInfo& info, Descriptor& lock,
+              const FolderAdvice& advice) {
+  MSDBG_ASSIGN(lock, createRunFolder(run, Existing::kRefuse, advice));
   return writeRunInfo(run, info);
 }
 
@@ -82,7 +90,7 @@ Result<RunInfo> firstInfo(const SessionSettings& settings, int ranks, int thread
                  settings.run.string() + " is another run now, and the launcher of this one has ended");
   }
   RunInfo info = newInfo(settings, ranks, threads);
-  MSDBG_TRY(create(settings.run, info, lock));
+  MSDBG_TRY(create(settings.run, info, lock, adviceOf(settings)));
   return info;
 }
 
@@ -119,7 +127,7 @@ Result<RunFolders> makeRunFolders(Communicator& communicator, const SessionSetti
       folders.mine = made.ok() && !settings.launcher;
     } else if (Rank(rank) == self && !seesRun(settings.run, info)) {
       written = copyFor(settings, info);
-      const Status made = create(settings.run, written, folders.lock);
+      const Status made = create(settings.run, written, folders.lock, adviceOf(settings));
       if (!made.ok()) mine.problem = made.error().message();
       folders.mine = made.ok();
     }
@@ -127,9 +135,11 @@ Result<RunFolders> makeRunFolders(Communicator& communicator, const SessionSetti
     MSDBG_TRY(say(communicator, word, Rank(rank)));
     if (!word.problem.empty()) {
       const bool own = Rank(rank) == self;
-      if (!own) word.problem.insert(0, "rank " + std::to_string(rank) + " could not begin: ");
-      if (folders.mine) giveUp(settings.run, written, word.problem);
-      return Error(ErrorCode::kIo, word.problem);
+      folders.refused = "rank " + std::to_string(rank) + " could not begin: " + word.problem;
+      if (!own && folders.mine) giveUp(settings.run, written, folders.refused);
+      (void)communicator.barrier();  // mpirun ends all when one ends: not before each folder says why
+      if (own) return Error(ErrorCode::kIo, word.problem);
+      return folders;
     }
     if (rank == 0) {
       MSDBG_TRY(broadcastText(communicator, json, Rank(0)));

@@ -18,11 +18,12 @@ struct RunFolders {
   Descriptor lock;                     // of that rank: while it lives, nobody replaces the folder
   std::string id;                      // of the run
   std::vector<core::Rank> neighbours;  // the other ranks on this machine: their processes can be looked at
+  std::string refused;  // why another rank could not begin, which says so itself; "": all could
 };
 
 /// Rank 0 makes the folder with run.json, unless a launcher has. A rank that does not see this run there (its
 /// host has a disk of its own) makes its own copy; the ranks beside it then see that. All succeed or none:
-/// the error names the rank and what is wrong.
+/// the rank that cannot has the error, the others have `refused`.
 core::Result<RunFolders> makeRunFolders(core::Communicator& communicator, const SessionSettings& settings,
                                         int threads);
 

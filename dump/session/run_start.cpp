@@ -46,15 +46,18 @@ Error failure(const char* what, const fs::path& path, const std::error_code& rea
   return {ErrorCode::kIo, std::string("cannot ") + what + " " + path.string() + ": " + reason.message()};
 }
 
-Error thereAlready(const fs::path& folder) {
+std::string text(std::string_view words) { return std::string(words); }
+
+Error thereAlready(const fs::path& folder, const FolderAdvice& advice) {
   return {ErrorCode::kUsage,
-          folder.string() + " is there already; choose another name with -o, or replace it with --force"};
+          folder.string() + " is there already; " + text(advice.other) + ", or " + text(advice.replace)};
 }
 
-Error inUse(const fs::path& folder) {
+Error inUse(const fs::path& folder, const FolderAdvice& advice) {
   return {ErrorCode::kUsage, folder.string() +
                                  " is being recorded right now, or its run is about to start: it is not "
-                                 "replaced; end that run first, or choose another name with -o"};
+                                 "replaced; end that run first, or " +
+                                 text(advice.other)};
 }
 
 bool isEmpty(const fs::path& folder) {
@@ -72,12 +75,12 @@ bool ranksRecord(const fs::path& folder) {
 }
 
 // Whether what is in the folder may go: only what is surely a run of ours, and not one that is being written.
-Status mayReplace(const fs::path& folder) {
+Status mayReplace(const fs::path& folder, const FolderAdvice& advice) {
   if (!fs::exists(folder / "run.json"))
-    return Error(ErrorCode::kUsage, folder.string() +
-                                        " is not a msdbg run (no run.json): it is not replaced; " +
-                                        "choose another name with -o");
-  if (ranksRecord(folder)) return inUse(folder);
+    return Error(
+        ErrorCode::kUsage,
+        folder.string() + " is not a msdbg run (no run.json): it is not replaced; " + text(advice.other));
+  if (ranksRecord(folder)) return inUse(folder, advice);
   return Ok{};
 }
 
@@ -103,35 +106,35 @@ Status removeOld(const fs::path& folder) {
 }
 
 // There may be one already.
-Status makeFolder(const fs::path& folder) {
+Status makeFolder(const fs::path& folder, const FolderAdvice& advice) {
   std::error_code error;
   if (fs::exists(fs::symlink_status(folder, error)) && !fs::is_directory(folder, error))
     return Error(ErrorCode::kUsage,
-                 folder.string() + " is there already and is no folder; choose another name with -o");
+                 folder.string() + " is there already and is no folder; " + text(advice.other));
   fs::create_directories(folder, error);
   if (error) return failure("create", folder, error);
   return Ok{};
 }
 
 // Not valid: what was opened is not there any more, others remove it or put another in its place.
-Result<Descriptor> lockFolder(const fs::path& folder, Existing existing) {
+Result<Descriptor> lockFolder(const fs::path& folder, Existing existing, const FolderAdvice& advice) {
   Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!descriptor.valid() && errno == ENOENT) return descriptor;
   if (!descriptor.valid()) return failure("open", folder, {errno, std::generic_category()});
   if (!descriptor.lockAlone() && errno == EWOULDBLOCK)
-    return existing == Existing::kReplace ? inUse(folder) : thereAlready(folder);
+    return existing == Existing::kReplace ? inUse(folder, advice) : thereAlready(folder, advice);
   if (!isAt(descriptor.get(), folder / ".")) return Descriptor();  // "/.": what a link leads to
   return descriptor;
 }
 
 // Not valid: it takes another turn.
-Result<Descriptor> tryToCreate(const fs::path& folder, Existing existing) {
-  MSDBG_TRY(makeFolder(folder));
-  if (existing == Existing::kRefuse && !isEmpty(folder)) return thereAlready(folder);
-  MSDBG_ASSIGN(Descriptor locked, lockFolder(folder, existing));
+Result<Descriptor> tryToCreate(const fs::path& folder, Existing existing, const FolderAdvice& advice) {
+  MSDBG_TRY(makeFolder(folder, advice));
+  if (existing == Existing::kRefuse && !isEmpty(folder)) return thereAlready(folder, advice);
+  MSDBG_ASSIGN(Descriptor locked, lockFolder(folder, existing, advice));
   if (!locked.valid() || isEmpty(folder)) return locked;
-  if (existing == Existing::kRefuse) return thereAlready(folder);  // another was quicker
-  MSDBG_TRY(mayReplace(folder));
+  if (existing == Existing::kRefuse) return thereAlready(folder, advice);  // another was quicker
+  MSDBG_TRY(mayReplace(folder, advice));
   MSDBG_TRY(removeOld(folder));
   if (!isAt(locked.get(), folder / ".")) return Descriptor();
   return locked;
@@ -167,9 +170,9 @@ RunInfo describeRun(std::vector<std::string> command) {
   return info;
 }
 
-Result<Descriptor> createRunFolder(const fs::path& folder, Existing existing) {
+Result<Descriptor> createRunFolder(const fs::path& folder, Existing existing, const FolderAdvice& advice) {
   for (int turn = 0; turn < kMostTurns; ++turn) {
-    MSDBG_ASSIGN(Descriptor created, tryToCreate(folder, existing));
+    MSDBG_ASSIGN(Descriptor created, tryToCreate(folder, existing, advice));
     if (created.valid()) return created;
   }
   return Error(ErrorCode::kIo, "cannot create " + folder.string() + ": others remove it again and again");

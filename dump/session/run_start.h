@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dump/descriptor.h"
@@ -19,12 +20,17 @@ RunInfo describeRun(std::vector<std::string> command);
 std::string timeText();
 
 enum class Existing { kRefuse, kReplace };
+/// What whoever names the folder can do about one that is in the way.
+struct FolderAdvice {
+  std::string_view other = "choose another name with -o", replace = "replace it with --force";
+};
 /// Makes the folder of a new run: empty, and locked (flock) for as long as the descriptor lives, so that
 /// nobody replaces it before its ranks have journals to lock. The folder itself is locked: no reader sees
 /// anything of it, and the lock goes with this process; programs that it starts do not have it. Of several
 /// that make the same folder at once one succeeds. On a file system without locks none is held.
 /// kUsage: it is there already and must not be replaced (an empty folder may be used), or is no msdbg run, or
 /// is being recorded right now.
-core::Result<Descriptor> createRunFolder(const std::filesystem::path& folder, Existing existing);
+core::Result<Descriptor> createRunFolder(const std::filesystem::path& folder, Existing existing,
+                                         const FolderAdvice& advice = {});
 
 }  // namespace msdbg::dump

@@ -12,13 +12,17 @@
 #include <vector>
 
 #include "core_engine/base/log.h"
+#include "core_engine/base/text.h"
+#include "dump/end_text.h"
 #include "dump/hits/hit_votes.h"
+#include "dump/session/exit_status.h"
 #include "dump/session/program_end.h"
 #include "dump/session/rank_watch.h"
 #include "dump/session/run_control.h"
 #include "dump/session/run_folders.h"
 #include "dump/session/run_start.h"
 #include "dump/session/session_settings.h"
+#include "dump/session/uncaught.h"
 #include "dump/writer/recorder.h"
 
 namespace msdbg::dump {
@@ -37,6 +41,7 @@ namespace {
 
 // A rank that has said good-bye may still have a message under way to one that waits.
 constexpr double kEndedGraceSeconds = 5;
+constexpr int kIdleFaultStatus = 2;  // wrong usage, as of a command
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -44,12 +49,15 @@ double now() {
 
 template <typename T>
 T orThrow(Result<T> result) {
-  if (!result.ok()) throw std::runtime_error(result.error().message());
-  return std::move(result).value();
+  return std::move(result).orThrow();
 }
 
 void orThrow(const Status& status) {
   if (!status.ok()) throw std::runtime_error(status.error().message());
+}
+
+std::string counted(std::int64_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
 fs::path rankFolder(const fs::path& run, Rank rank) { return run / ("rank_" + std::to_string(rank.value)); }
@@ -158,6 +166,8 @@ struct Session::Impl {
   std::unique_ptr<ProgramEnd> programEnd;
   std::once_flag ended;
   std::string failure;  // given by fail()
+  std::optional<Iteration> firstDone, lastDone;
+  std::string failedStep;  // what a step threw, none has finished since
 
   Rank rank() const { return communicator->rank(); }
   int ranks() const { return communicator->size(); }
@@ -167,12 +177,17 @@ struct Session::Impl {
   void end(RunEnd end);
   void recorderFailed(RunEnd& how, const std::string& why);
   void finishRunInfo(const RunEnd& end);
+  void sayStart() const;
+  void sayEnd(const RunEnd& end) const;
+  void sayIdleFaults(const RunEnd& end) const;
   bool stopOnHit() const;
   RunEnd endInGoodOrder() const;
+  std::string whyFailed() const;
   bool stopsOnError() const;
 };
 
 void Session::Impl::start(int argc, char** argv) {
+  reportUncaughtFailures();
   settings = orThrow(SessionSettings::read(argc, argv));
   communicator = orThrow(core::makeCommunicator());
   const int cores = std::max(1u, std::thread::hardware_concurrency());
@@ -184,6 +199,10 @@ void Session::Impl::start(int argc, char** argv) {
 void Session::Impl::startRecording() {
   settings.run = fs::absolute(settings.run);  // the program may change its folder
   folders = orThrow(makeRunFolders(*communicator, settings, threads));
+  if (!folders.refused.empty()) {
+    uncaughtFailureIsTold();
+    throw std::runtime_error(folders.refused);
+  }
   if (!settings.control.empty()) control = orThrow(RunControl::open(settings.control));
   orThrow(agreeOnText(*communicator, decisionsText(settings.options), "on_hit, every or iterations"));
   recorder = orThrow(
@@ -196,6 +215,7 @@ void Session::Impl::startRecording() {
     communicator->setWatchdog([watch = peers](double seconds) { return watch->look(seconds); });
   }
   programEnd = std::make_unique<ProgramEnd>([this](const RunEnd& how) { end(how); });
+  sayStart();
 }
 
 // Called once, by the training thread or by ProgramEnd's.
@@ -206,6 +226,7 @@ void Session::Impl::end(RunEnd how) {
     const Status recorded = recorder->finish(how);  // logs a failure itself
     if (!recorded.ok()) recorderFailed(how, recorded.error().message());
     if (!settings.launcher || folders.mine) finishRunInfo(how);
+    if (recorded.ok() && settings.launcher) uncaughtFailureIsTold();  // it reads it there
     if (programEnd) programEnd->recorded();
   });
 }
@@ -214,11 +235,11 @@ void Session::Impl::end(RunEnd how) {
 void Session::Impl::recorderFailed(RunEnd& how, const std::string& why) {
   how.message += (how.message.empty() ? "the recorder failed: " : "; the recorder failed: ") + why;
   if (control) control->setRecorderFailed(static_cast<int>(rank().value), why);
-  if (programEnd) programEnd->setExitStatus(1);
+  ProgramEnd::setExitStatus(1);
 }
 
 // Who made the folder writes how the run ended; another rank does if it is the one that fails, or its
-// recorder is.
+// recorder is. Whoever writes it says it.
 void Session::Impl::finishRunInfo(const RunEnd& how) {
   const bool good = how.state == "finished" || how.state == "stopped";
   if (good && !folders.mine && recorder->status().ok()) return;
@@ -228,14 +249,51 @@ void Session::Impl::finishRunInfo(const RunEnd& how) {
     if (recorder->status().ok() || another) core::logError(info.error().message());  // else told already
     return;
   }
-  if (info->end.state == "failed" || info->end.state == "killed") return;  // the first failure is the reason
-  if (good && how.message.empty() && !info->end.message.empty()) return;   // another rank's recorder failed
+  if (info->end.state == "failed" || info->end.state == "killed")
+    return uncaughtFailureIsTold();                                       // the first failure is the reason
+  if (good && how.message.empty() && !info->end.message.empty()) return;  // another rank's recorder failed
   info->end = how;
+  if (!good && how.rank == rank().value) info->end.message = failureText(how, rank(), ranks());
   info->endedAt = timeText();
   if (good && !how.onHit()) info->end.rank.reset(), info->end.node.clear(), info->end.iteration.reset();
   const Status written = writeRunInfo(settings.run, *info);
   if (!written.ok() && recorder->status().ok())
     core::logError(written.error().message());  // else said already
+  sayEnd(info->end);
+}
+
+// As `msdbg dump` says it. The program's own output stays its own: all of this goes to stderr.
+void Session::Impl::sayStart() const {
+  if (settings.launcher || rank() != Rank(0)) return;
+  core::logSay("recording " + counted(ranks(), "rank") + " x " + counted(threads, "thread") + " into " +
+               settings.run.string());
+}
+
+void Session::Impl::sayEnd(const RunEnd& how) const {
+  if (settings.launcher) return;
+  uncaughtFailureIsTold();
+  const std::string run = settings.run.string();
+  if (how.state == "failed" || how.state == "killed")
+    return core::logError(how.message + "; what was recorded is in " + run + ": msdbg check " +
+                          core::shellQuoted(run));
+  const std::int64_t done = lastDone ? lastDone->value - firstDone->value + 1 : 0;
+  core::logSay((how.message.empty() ? how.state : how.message) + ", " + counted(done, "iteration") +
+               "; next: msdbg check " + core::shellQuoted(run));
+}
+
+// Under a launcher that one says it, of all ranks.
+void Session::Impl::sayIdleFaults(const RunEnd& how) const {
+  if (settings.launcher || how.state != "finished") return;
+  for (const core::FaultSpec& fault : settings.faults) {
+    const bool noSuchRank = fault.rank && fault.rank->value >= ranks();
+    if (rank() != (noSuchRank ? Rank(0) : fault.rank.value_or(Rank(0)))) continue;
+    const std::string why =
+        noSuchRank ? "fault '" + fault.text + "' never acts: there is no such rank"
+                   : whyNeverActed(fault, firstDone.value_or(Iteration(0)), lastDone.value_or(Iteration(-1)));
+    if (why.empty()) continue;
+    core::logError(why);
+    ProgramEnd::setExitStatus(kIdleFaultStatus);
+  }
 }
 
 bool Session::Impl::stopsOnError() const {
@@ -249,7 +307,7 @@ RunEnd Session::Impl::endInGoodOrder() const {
   RunEnd how;
   if (settings.options.onHit.stop) how = recorder->firstHit().value_or(how);
   how.state = stopOnHit() ? "stopped" : "finished";
-  if (const int signal = programEnd->stopSignal()) {
+  if (const int signal = programEnd ? programEnd->stopSignal() : 0) {
     how = {};
     how.state = "stopped";
     how.signal = signal;
@@ -257,20 +315,32 @@ RunEnd Session::Impl::endInGoodOrder() const {
   } else if (stopsOnError()) {
     how.state = "stopped";
     how.message = "stopped because recording failed (--on-error stop)";
-  } else if (std::uncaught_exceptions() > 0 || !failure.empty()) {
+  } else if (std::uncaught_exceptions() > 0 || !failure.empty() || !failedStep.empty()) {
     how = {};
     how.state = "failed";
-    how.message =
-        failure.empty() ? "an exception ended training; the program caught it further out" : failure;
+    how.message = whyFailed();
   }
   return how;
+}
+
+std::string Session::Impl::whyFailed() const {
+  if (!failure.empty()) return failure;
+  if (!failedStep.empty()) return failedStep;
+  return "an exception ended training; the program caught it further out";
 }
 
 Session::Session(int argc, char** argv) : m_impl(std::make_unique<Impl>()) { m_impl->start(argc, argv); }
 
 Session::~Session() {
+  const RunEnd how = m_impl->endInGoodOrder();
+  m_impl->sayIdleFaults(how);
   if (!m_impl->recorder) return;
-  m_impl->end(m_impl->endInGoodOrder());
+  m_impl->end(how);
+  if (!m_impl->settings.launcher && how.state == "finished") {
+    RunEnd place = how;
+    if (m_impl->lastDone) place.iteration = m_impl->lastDone->value;
+    noteExitStatus(m_impl->settings.run, m_impl->folders.id, m_impl->rank(), m_impl->ranks(), place);
+  }
   const int signal = m_impl->programEnd->stopSignal();
   m_impl->programEnd.reset();
   if (signal) ProgramEnd::endBySignal(signal);
@@ -284,6 +354,14 @@ const std::vector<core::FaultSpec>& Session::faults() const { return m_impl->set
 std::int64_t Session::steps(std::int64_t fallback) const { return m_impl->settings.steps.value_or(fallback); }
 core::PlanChoices Session::planChoices() const { return m_impl->settings.plan; }
 bool Session::recording() const { return m_impl->recorder != nullptr; }
+
+void Session::stepFinished(Iteration iteration) {
+  if (!m_impl->firstDone) m_impl->firstDone = iteration;
+  m_impl->lastDone = iteration;
+  m_impl->failedStep.clear();
+}
+
+void Session::stepFailed(Iteration, const std::string& what) { m_impl->failedStep = what; }
 
 bool Session::stopRequested() {
   if (!m_impl->programEnd) return false;

@@ -7,17 +7,18 @@
 // text; its keys win), MSDBG_SEED, MSDBG_THREADS, MSDBG_STEPS, MSDBG_FAULTS (specs joined by ';'),
 // MSDBG_PASSES, MSDBG_RECOMPUTE (core_engine/plan/pass_selection.h),
 // MSDBG_RUN_INFO=launcher when the launcher finalises run.json, of the run MSDBG_RUN_ID. argv: --steps N,
-// --seed S, --threads N (they win; other arguments are the program's own). Throws std::runtime_error when the
-// recorder cannot start. SIGTERM, SIGINT: the iteration in progress is finished or, after the grace time,
-// recorded as incomplete; then the process ends with 128 + signal. Uncaught exceptions are recorded with
-// their text. One Session per process.
+// --seed S, --threads N (they win; other arguments are the program's own). Throws std::runtime_error when
+// the recorder cannot start. A std::runtime_error that nobody catches (a mistake in the model, a batch that
+// does not fit, a file that is missing) is said in one line and ends the program with status 1; every other
+// exception ends it as it would without a Session. SIGTERM, SIGINT: the iteration in progress is finished or,
+// after the grace time, recorded as incomplete; then the process ends with 128 + signal. Uncaught exceptions
+// are recorded with their text. One Session per process.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "core_engine/train/run_context.h"
-#include "dump/run_info.h"
 
 namespace msdbg::dump {
 
@@ -35,6 +36,8 @@ class Session : public core::RunContext {
   const std::vector<core::FaultSpec>& faults() const override;
   std::int64_t steps(std::int64_t fallback) const override;
   core::PlanChoices planChoices() const override;
+  void stepFinished(core::Iteration iteration) override;
+  void stepFailed(core::Iteration iteration, const std::string& what) override;
   bool stopRequested() override;
 
   bool recording() const;

@@ -41,8 +41,8 @@ void addSameIteration(watch::Source& run, const watch::CheckReport& report, std:
   std::set<TensorId> tensors;
   TensorId last;
   for (const Hit& hit : report.hits)
-    if (hit.rank == first.rank && hit.iteration == first.iteration && hit.tensor != first.tensor &&
-        tensors.insert(hit.tensor).second)
+    if (hit.rank == first.rank && hit.iteration == first.iteration && hit.tensor.valid() &&
+        hit.tensor != first.tensor && tensors.insert(hit.tensor).second)
       last = hit.tensor;
   if (tensors.empty()) return;
   out.push_back(fmt::format("{} of {} {} wrong in the same iteration too, the last one {}",
@@ -53,10 +53,8 @@ void addSameIteration(watch::Source& run, const watch::CheckReport& report, std:
 void addOtherRanks(watch::Source& run, const watch::CheckReport& report, std::vector<std::string>& out) {
   for (const Hit& hit : report.firstPerRank) {
     if (hit.rank == report.first->rank) continue;
-    const std::string node =
-        hit.node.valid() ? run.graph().node(hit.node).name : run.graph().tensor(hit.tensor).fullName();
     out.push_back(fmt::format("{}: first wrong in iteration {} at {}{}", rankIn(hit), hit.iteration.value,
-                              node, hit.detail.empty() ? "" : " (" + hit.detail + ")"));
+                              hitPlace(run.graph(), hit), hit.detail.empty() ? "" : " (" + hit.detail + ")"));
   }
 }
 
@@ -64,6 +62,7 @@ void addParameters(watch::Source& run, const watch::CheckReport& report, std::ve
   std::set<TensorId> parameters;
   std::optional<Iteration> since;
   for (const Hit& hit : report.hits) {
+    if (!hit.tensor.valid()) continue;
     const core::TensorInfo& tensor = run.graph().tensor(hit.tensor);
     const bool updated = tensor.role == core::TensorRole::kUpdated && tensor.updateOf.valid() &&
                          run.graph().tensor(tensor.updateOf).trainable;
@@ -87,6 +86,13 @@ void addLoss(watch::Source& run, const watch::CheckReport& report, std::vector<s
                               core::formatDouble(*loss), iteration.value));
     return;
   }
+}
+
+// What it came to in the end.
+void addFailures(const watch::CheckReport& report, std::vector<std::string>& out) {
+  for (const Hit& hit : report.hits)
+    if (hit.condition->target == watch::Target::kRun && &hit != &report.hits.front())
+      out.push_back(hit.detail);
 }
 
 }  // namespace
@@ -118,6 +124,7 @@ std::vector<std::string> consequences(watch::Source& run, const watch::CheckRepo
   addOtherRanks(run, report, sentences);
   addParameters(run, report, sentences);
   addLoss(run, report, sentences);
+  addFailures(report, sentences);
   return sentences;
 }
 

@@ -14,11 +14,16 @@ using watch::Hit;
 
 std::span<const core::FrameId> framesOf(const core::Graph& graph, const Hit& hit) {
   if (hit.node.valid()) return graph.node(hit.node).frames;
-  return framesOf(graph, hit.tensor);
+  return hit.tensor.valid() ? framesOf(graph, hit.tensor) : std::span<const core::FrameId>();
 }
 
 std::string hitPlace(const core::Graph& graph, const Hit& hit) {
-  return hit.node.valid() ? graph.node(hit.node).name : tensorName(graph.tensor(hit.tensor));
+  if (hit.node.valid()) return graph.node(hit.node).name;
+  return hit.tensor.valid() ? tensorName(graph.tensor(hit.tensor)) : "the end of the run";
+}
+
+std::string hitTensor(const core::Graph& graph, const Hit& hit) {
+  return hit.tensor.valid() ? tensorName(graph.tensor(hit.tensor)) : hitPlace(graph, hit);
 }
 
 std::optional<std::vector<std::int64_t>> wrongIndex(const core::Graph& graph, const Hit& hit) {
@@ -44,6 +49,7 @@ std::string valuesText(const core::Graph& graph, const Hit& hit) {
 }
 
 std::string whatText(const core::Graph& graph, const Hit& hit) {
+  if (!hit.tensor.valid()) return std::string(hit.condition->title);
   const core::TensorInfo& tensor = graph.tensor(hit.tensor);
   std::string text = std::string(hit.condition->title) + ": " + tensorName(tensor) + ", " + typeText(tensor);
   if (!tensor.alias.empty()) text += ", that is " + tensor.alias;

@@ -1,5 +1,6 @@
 #include "replay/run.h"
 
+#include "replay/run/failures.h"
 namespace msdbg::replay {
 namespace {
 
@@ -21,6 +22,7 @@ class RecordedRun : public Run {
   std::vector<Rank> ranks() const override { return m_reader->ranks(); }
   int rankCount() const override { return m_reader->info().ranks; }
   std::string missingReason() const override { return m_missingReason; }
+  std::vector<RunFailure> failures() const override { return failuresOf(*m_reader); }
 
   std::vector<Iteration> iterations(Rank rank) const override {
     std::vector<Iteration> iterations;

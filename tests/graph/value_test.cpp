@@ -111,7 +111,6 @@ TEST_CASE(
   CHECK(g.input("true_labels", {2}, DType::Int32).info().role == TensorRole::kLabel);
   CHECK(g.input("tokens", {2}, DType::Int64).info().role == TensorRole::kInput);
   CHECK(g.input("soft_label", {2}).info().role == TensorRole::kInput);
-  CHECK(g.input("x", {2}).info().name == "network/x2");
 }
 
 TEST_CASE("Roles and replication follow from what a node reads") {
@@ -180,5 +179,21 @@ TEST_CASE("An input's dimensions are positive") {
   Graph g;
   CHECK(buildError([&] { g.input("x", {2, 0}); }).find("[2, 0]") != std::string::npos);
   CHECK(buildError([&] { g.input("x", {-1, 3}); }).find("positive") != std::string::npos);
+  const std::int64_t many = std::int64_t{1} << 40;
+  CHECK(buildError([&] { g.input("x", {many, many}); }).find("memory") != std::string::npos);
   CHECK(g.tensors().empty());
+}
+
+TEST_CASE("A second input of a name is refused with the lines of both") {
+  Graph g;
+  const Value first = g.input("x", {1});
+  const int line = __LINE__ - 1;
+  const std::string message = buildError([&] { g.input("x", {2}); });
+  CHECK(message.find("there is a 'x' already") != std::string::npos);
+  CHECK(message.find(place(line)) != std::string::npos);
+  CHECK(message.find(place(line + 2)) != std::string::npos);
+  CHECK(g.tensors().size() == 1);
+  const Scope other = g.scope("decoder");
+  CHECK(g.input("x", {1}).info().name == "network/decoder/x");
+  CHECK(first.valid());
 }

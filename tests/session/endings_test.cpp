@@ -105,7 +105,8 @@ TEST_CASE("The exit status of a program is passed on, and run.json has the reaso
     std::optional<int> signal;
   };
   const Ending endings[] = {
-      {"throw", 134, "failed", "the data is gone", SIGABRT},
+      {"throw", 1, "failed", "the data is gone", std::nullopt},
+      {"throwlogic", 134, "failed", "a mistake in the program", SIGABRT},
       {"throwint", 134, "failed", "an exception that is no std::exception", SIGABRT},
       {"terminate", 134, "failed", "std::terminate was called", SIGABRT},
       {"caught", 4, "failed", "exception", std::nullopt},
@@ -247,7 +248,7 @@ TEST_CASE("Without msdbg dump a Session records by itself and finishes run.json"
     int exitStatus;
     const char* state;
   };
-  for (const Ending& ending : {Ending{"ok", 0, "finished"}, Ending{"throw", 134, "failed"},
+  for (const Ending& ending : {Ending{"ok", 0, "finished"}, Ending{"throw", 1, "failed"},
                                Ending{"segv", 139, "killed"}, Ending{"exit3", 3, "failed"}}) {
     const TempDir folder;
     const fs::path run = folder / "run.msdbg";
@@ -333,7 +334,7 @@ TEST_CASE("A rank's exception ends the run with its text", "[session][slow]") {
   const fs::path run = folder / "run.msdbg";
   const RunResult result = runCommand(dumpProbe(run, 2, {"throw@1"}));
   INFO(result.out << result.err);
-  CHECK(result.exitStatus == 134);
+  CHECK(result.exitStatus == 1);
   const dump::RunEnd end = endOf(run);
   CHECK(end.state == "failed");
   CHECK(end.rank == 1);

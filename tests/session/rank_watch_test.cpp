@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
+#include "dump/end_text.h"
 #include "dump/session/process_info.h"
 #include "dump/session/run_control.h"
 #include "tests/support/temp_dir.h"

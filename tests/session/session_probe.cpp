@@ -1,6 +1,8 @@
 // session_probe ENDING[@RANK] [--steps N]: trains a little on any number of ranks and then, in iteration 3,
-// the named rank (all without) ends as told: ok, throw, throwint, terminate, caught, exit0, exit3, late,
-// _exit5, return3, segv, fpe, abort, kill, overflow, hang, early.
+// the named rank (all without) ends as told: ok, throw, throwlogic, throwint, terminate, caught, exit0,
+// exit3, late, _exit5, return3, segv, fpe, abort, kill, overflow, hang, early; badlabel and badshape (a batch
+// that does not fit), caughtstep (the same, caught, and nothing more is trained), goeson (caught, and trained
+// on), nofile (data that is not there, before the first iteration).
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -27,6 +29,7 @@ int overflow(volatile int* previous) {
 
 void endAs(const std::string& how) {
   if (how == "throw" || how == "caught") throw std::runtime_error("the data is gone");
+  if (how == "throwlogic") throw std::logic_error("a mistake in the program");
   if (how == "throwint") throw 42;
   if (how == "terminate") std::terminate();
   if (how == "exit0") exit(0);
@@ -41,6 +44,36 @@ void endAs(const std::string& how) {
     volatile int start = 1;
     std::cout << overflow(&start);
   }
+}
+
+constexpr std::int64_t kNoSuchClass = 12;
+
+/// The batch with a label that is no class, or with images of another size.
+Batch wrong(const Batch& batch, const std::string& how) {
+  Batch changed = batch;
+  changed.sources.clear();
+  for (auto& [name, tensor] : changed.tensors) {
+    if (how == "badshape" && name == "x") tensor = Tensor::zeros(tensor.dtype(), {8, 1, 9, 9});
+    if (how != "badshape" && name == "label") {
+      tensor = tensor.clone();
+      tensor.data<std::int64_t>()[3] = kNoSuchClass;
+    }
+  }
+  return changed;
+}
+
+bool givesWrongBatch(const std::string& how) {
+  return how == "badlabel" || how == "badshape" || how == "caughtstep" || how == "goeson";
+}
+
+/// Whether training is to go on.
+bool stepWrongly(Trainer& trainer, const Batch& batch, const std::string& how) {
+  try {
+    trainer.step(wrong(batch, how));
+  } catch (const std::runtime_error&) {
+    if (how == "badlabel" || how == "badshape") throw;
+  }
+  return how == "goeson";
 }
 
 int train(int argc, char** argv) {
@@ -58,13 +91,19 @@ int train(int argc, char** argv) {
   LoaderOptions data;
   data.image = {1, 8, 8};
   data.batch = 8;
-  const auto loader = makeLoader("digits", data);
+  const auto loader = makeLoader(how == "nofile" ? "mnist:/no/such/folder" : "digits", data);
+  if (!loader.ok()) throw std::runtime_error(loader.error().message());
   const bool mine = rank < 0 || run.rank().value == rank;
   for (const Batch& batch : run.shard(*loader.value(), run.steps(6))) {
     if (mine && batch.iteration.value == kWhen) endAs(how);
     if (mine && how == "late" && batch.iteration.value == kWhen) usleep(1500000);  // a segment is committed
     if (mine && how == "late" && batch.iteration.value == kWhen + 1) exit(3);
     if (mine && how == "early" && batch.iteration.value == kWhen) return 0;
+    if (mine && givesWrongBatch(how) && batch.iteration.value == kWhen &&
+        trainer.iteration() == batch.iteration) {
+      if (!stepWrongly(trainer, batch, how)) break;
+      continue;
+    }
     trainer.step(batch);
     if (how == "slow") usleep(100000);
   }

@@ -1,11 +1,11 @@
-// The README's Python recipe, extracted and run with stock h5py on a recorded run: the lines that it draws
+// The guide's Python recipe, extracted and run with stock h5py on a recorded run: the lines that it draws
 // are the numbers that msdbg itself prints.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/readme.h"
+#include "tests/support/documents.h"
 #include "tests/support/run_command.h"
 #include "tests/support/temp_dir.h"
 
@@ -39,14 +39,14 @@ json statsOf(const std::string& run, const std::string& tensor) {
 
 }  // namespace
 
-TEST_CASE("The README's recipe says what it does not find, in a line") {
+TEST_CASE("The guide's recipe says what it does not find, in a line") {
   if (missing("h5py") || missing("matplotlib")) return;
   const TempDir folder;
   const std::string run = (folder / "run.msdbg").string(), policy = GENERATE("stats", "record");
   REQUIRE(
       runMsdbg({"dump", "mlp", "--steps", "3", "--threads", "1", "--policy", policy, "-o", run}).exitStatus ==
       0);
-  std::ofstream(folder / "mean.py") << readmeBlock("mean.py", "python");
+  std::ofstream(folder / "mean.py") << documentBlock("resources/guide/finding.md", "mean.py", "python");
   const std::string tensor = policy == "stats" ? "network/fc1/Gem-op1:0" : "network/fc1/Gemm-op1:0";
   const RunResult result =
       runCommand({"/usr/bin/python3", "mean.py", run, tensor},
@@ -59,13 +59,13 @@ TEST_CASE("The README's recipe says what it does not find, in a line") {
   CHECK_FALSE(std::filesystem::exists(folder / "mean.png"));
 }
 
-TEST_CASE("The README's recipe plots with h5py the means that msdbg stats prints") {
+TEST_CASE("The guide's recipe plots with h5py the means that msdbg stats prints") {
   if (missing("h5py") || missing("matplotlib")) return;
   const TempDir folder;
   const std::string run = (folder / "run.msdbg").string(), tensor = "network/fc1/Gemm-op1:0";
   REQUIRE(runMsdbg({"dump", "mlp", "--steps", "5", "--threads", "1", "--policy", "stats", "-o", run})
               .exitStatus == 0);
-  std::ofstream(folder / "mean.py") << readmeBlock("mean.py", "python");
+  std::ofstream(folder / "mean.py") << documentBlock("resources/guide/finding.md", "mean.py", "python");
   const RunResult drawn =
       runCommand({"/usr/bin/python3", "-c", kDrawn, run, tensor},
                  {.environment = {{"MPLBACKEND", "Agg"}, {"MPLCONFIGDIR", folder.path().string()}},

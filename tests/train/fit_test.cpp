@@ -77,6 +77,19 @@ std::string messageOf(const std::function<void()>& f) {
 
 }  // namespace
 
+TEST_CASE("An input that the loss does not read may be in the batches of an evaluation") {
+  PlainRun run;
+  Graph graph("network");
+  const Value x = graph.input("x", {4, 1, 8, 8});
+  graph.input("label", {4}, DType::Int64);  // the loader gives it
+  const Value error = linear(flatten(x), {.out = 64}) - flatten(x);
+  Trainer trainer(run, graph, reduceMean(error * error, {}, false), Sgd{.lr = 0.01});
+  const auto loader = makeLoader("digits", {.image = {1, 8, 8}, .batch = 4}).orThrow();
+  const FitResult result = trainer.fit(*loader, {.steps = 2, .heldOut = loader.get(), .heldOutBatches = 1});
+  REQUIRE(result.rounds.size() == 1);
+  CHECK(std::isfinite(metric(result.rounds.front(), "val_loss")));
+}
+
 TEST_CASE("fit trains as a loop of steps does, and its rounds hold the means") {
   PlainRun run;
   Training looped(run, "lenet5", 8), fitted(run, "lenet5", 8);

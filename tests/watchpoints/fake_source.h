@@ -37,7 +37,10 @@ class FakeSource : public watch::Source {
     return std::nullopt;
   }
 
+  std::vector<RunFailure> failures() const override { return m_failures; }
+
   void setRankCount(int count) { m_rankCount = count; }  // more than are recorded
+  void fail(RunFailure failure) { m_failures.push_back(std::move(failure)); }
 
  private:
   struct Cell {
@@ -51,6 +54,7 @@ class FakeSource : public watch::Source {
   core::Graph m_graph;
   std::vector<std::vector<Cells>> m_ranks;  // by rank, iteration
   int m_rankCount;
+  std::vector<RunFailure> m_failures;
 };
 
 }  // namespace msdbg::test

@@ -34,7 +34,7 @@ TEST_CASE("Every condition of the list is complete, and ids are unique") {
     for (const ParameterSpec& spec : def.parameters) CHECK_FALSE(spec.doc.empty());
   }
   CHECK(allConditions().size() == builtinConditions().size());
-  CHECK(ids.size() == 21);
+  CHECK(ids.size() == 22);
 }
 
 TEST_CASE("A watchpoint takes given parameters and fills in defaults") {

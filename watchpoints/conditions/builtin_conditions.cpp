@@ -2,6 +2,7 @@
 
 namespace msdbg::watch {
 
+ConditionDef runFailedCondition();
 ConditionDef tensorOverflowCondition();
 ConditionDef nonfinitePropagationCondition();
 ConditionDef tensorAllZeroCondition();
@@ -47,6 +48,7 @@ std::span<const ConditionFactory> builtinConditions() {
       hyperparameterRangeCondition,
       sameBatchCondition,
       batchContentCondition,
+      runFailedCondition,
   };
   return kConditions;
 }

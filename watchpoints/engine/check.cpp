@@ -54,11 +54,9 @@ class Check {
     return ranks;
   }
 
-  bool selected(Iteration k) const { return k.valid() && m_options.iterations.contains(k.value); }
-
   /// Once over the run: every watchpoint is asked of an iteration while its rows are there.
   void walk() {
-    IterationWalk walk(m_source, chosenRanks(), [this](Iteration k) { return selected(k); });
+    IterationWalk walk(m_source, chosenRanks(), m_selected);
     while (!walk.done() && !m_options.cancel.cancelled()) {
       walk.advance();
       m_rows.moveTo(m_source, walk.iteration());
@@ -79,7 +77,8 @@ class Check {
             .iteration = walk.iteration(),
             .ranks = walk.ranks(),
             .allRanks = walk.selectedRanks(),
-            .beforeSelected = selected(Iteration(walk.iteration().value - 1)),
+            .selected = m_selected,
+            .beforeSelected = m_selected(Iteration(walk.iteration().value - 1)),
             .cancel = m_options.cancel};
   }
 
@@ -108,7 +107,8 @@ class Check {
   /// What training recovered from is a fault only where something else is.
   void dropExcused() {
     const bool sick = std::ranges::any_of(m_candidates, [](const Candidate& c) {
-      return c.hit.effectiveSeverity == Severity::kFault && !c.hit.excused;
+      return c.hit.effectiveSeverity == Severity::kFault && !c.hit.excused &&
+             c.hit.condition->target != Target::kRun;
     });
     if (!sick) std::erase_if(m_candidates, [](const Candidate& c) { return c.hit.excused; });
   }
@@ -163,6 +163,9 @@ class Check {
 
   Source& m_source;
   const CheckOptions& m_options;
+  std::function<bool(Iteration)> m_selected = [this](Iteration k) {
+    return k.valid() && m_options.iterations.contains(k.value);
+  };
   IterationRows m_rows;
   std::vector<RunningWatchpoint> m_running;
   std::map<std::tuple<std::size_t, Severity, core::NodeId, TensorId, Rank>, std::size_t> m_places;
@@ -177,7 +180,7 @@ Hit hitOf(const Watchpoint& watchpoint, Finding finding) {
   static_cast<Finding&>(hit) = std::move(finding);
   hit.condition = watchpoint.condition;
   hit.effectiveSeverity = hit.severity.value_or(watchpoint.severity.value_or(watchpoint.condition->severity));
-  hit.order = hit.node.value;
+  hit.order = hit.node.valid() || hit.tensor.valid() ? hit.node.value : Hit::kAfterAll;
   return hit;
 }
 

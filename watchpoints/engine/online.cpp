@@ -34,12 +34,14 @@ std::vector<OnlineHit> OnlineCheck::evaluate(Source& source) {
   if (!m_state) m_state = std::make_unique<State>(source, m_watchpoints);
   const std::vector<core::Rank> ranks = source.ranks();
   const core::Iteration now = source.iterations(ranks.front()).front();
+  static const std::function<bool(core::Iteration)> all = [](core::Iteration) { return true; };
   m_state->rows.moveTo(source, now);
   const RunningWatchpoint::Moment moment{.source = source,
                                          .rows = m_state->rows,
                                          .iteration = now,
                                          .ranks = ranks,
                                          .allRanks = ranks,
+                                         .selected = all,
                                          .beforeSelected = now.value > 0,
                                          .online = true};
   std::set<Place> firing;

@@ -26,6 +26,7 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
+    {"run_failed", Severity::kFault},
     {"nonfinite_propagation", Severity::kFault},
     {"tensor_overflow", Severity::kFault},
     {"weight_not_changed", Severity::kFault},

@@ -18,6 +18,7 @@ class RunningWatchpoint {
     IterationRows& rows;
     core::Iteration iteration;
     std::span<const core::Rank> ranks, allRanks;
+    const std::function<bool(core::Iteration)>& selected;
     bool beforeSelected = false, online = false;
     core::CancelToken cancel = {};
   };
@@ -44,6 +45,7 @@ class RunningWatchpoint {
             .iteration = m.iteration,
             .ranks = m.ranks,
             .allRanks = m.allRanks,
+            .selected = m.selected,
             .beforeSelected = m.beforeSelected,
             .online = m.online,
             .cancel = m.cancel,

@@ -22,6 +22,7 @@ void addRow(FindingAnswer& answer, const QString& label, const std::string& valu
 
 // The user's line, then the lines that called it.
 void addWhere(FindingAnswer& answer, const core::Graph& graph, const watch::Hit& hit) {
+  if (!hit.node.valid() && !hit.tensor.valid()) return;
   const auto frames = replay::framesOf(graph, hit);
   const core::Frame* user = graph.userFrame(frames);
   addRow(answer, QStringLiteral("where"), replay::sourceLine(user));

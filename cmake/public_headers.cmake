@@ -1,0 +1,22 @@
+# msdbg_public_headers(OUT FIRST): FIRST and every header that it includes, directly or through others, relative
+# to the repository's root. What a user's program can include is what <msdbg/msdbg.h> leads to: there is no list
+# to forget a header in.
+function(msdbg_public_headers out first)
+  set(found)
+  set(open ${first})
+  while(open)
+    list(POP_FRONT open header)
+    if(header IN_LIST found)
+      continue()
+    endif()
+    list(APPEND found ${header})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/${header}")
+    file(STRINGS "${CMAKE_SOURCE_DIR}/${header}" lines REGEX "^#include \"")
+    foreach(line IN LISTS lines)
+      string(REGEX REPLACE "^#include \"([^\"]+)\".*" "\\1" included "${line}")
+      list(APPEND open ${included})
+    endforeach()
+  endwhile()
+  list(SORT found)
+  set(${out} ${found} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,68 @@
+#include "replay/run/failures.h"
+
+#include <algorithm>
+
+#include "dump/end_text.h"
+
+namespace msdbg::replay {
+namespace {
+
+using core::Iteration;
+using core::Rank;
+using dump::RunEnd;
+using RunFailure = watch::Source::RunFailure;
+
+bool isFailure(const RunEnd& end) { return end.state == "failed" || end.state == "killed"; }
+
+class Failures {
+ public:
+  explicit Failures(const dump::RunReader& run) : m_run(run) {}
+
+  std::vector<RunFailure> find() {
+    if (m_run.recording()) return {};
+    const RunEnd& end = m_run.info().end;
+    if (isFailure(end)) add(end, end.rank ? Rank(*end.rank) : firstRank(), end.message);
+    for (const Rank rank : m_run.ranks()) addRank(rank);
+    std::ranges::stable_sort(m_found, {}, &RunFailure::rank);
+    return std::move(m_found);
+  }
+
+ private:
+  Rank firstRank() const { return m_run.ranks().empty() ? Rank(0) : m_run.ranks().front(); }
+
+  // One that blames another says so by that one's rank.
+  void addRank(Rank rank) {
+    const std::optional<RunEnd> own = m_run.rankEnd(rank);
+    if (own && isFailure(*own) && own->rank == rank.value)
+      add(*own, rank, dump::failureText(*own, rank, m_run.info().ranks));
+    if (!own && m_run.info().end.state == "running") addSilent(rank);
+  }
+
+  // Killed so that it could not even say so, on a run that nobody else looked after.
+  void addSilent(Rank rank) {
+    const std::vector<dump::IterationState> states = m_run.iterations(rank);
+    const std::string when = states.empty()
+                                 ? "before its first iteration was recorded"
+                                 : "in or after iteration " + std::to_string(states.back().iteration);
+    add(RunEnd(), rank,
+        dump::rankName(rank, m_run.info().ranks) + " ended without a word " + when +
+            ": it was killed (by signal 9, as when memory runs out), or its machine went down");
+  }
+
+  void add(const RunEnd& end, Rank rank, const std::string& text) {
+    if (std::ranges::count(m_found, rank, &RunFailure::rank) > 0) return;
+    RunFailure failure{rank, {}, {}, text.empty() ? dump::failureText(end, rank, m_run.info().ranks) : text};
+    if (end.iteration) failure.iteration = Iteration(*end.iteration);
+    if (const auto node = m_run.graph().findNode(end.node); node && end.iteration) failure.node = *node;
+    m_found.push_back(std::move(failure));
+  }
+
+  const dump::RunReader& m_run;
+  std::vector<RunFailure> m_found;
+};
+
+}  // namespace
+
+std::vector<RunFailure> failuresOf(const dump::RunReader& run) { return Failures(run).find(); }
+
+}  // namespace msdbg::replay

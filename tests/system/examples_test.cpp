@@ -1,0 +1,100 @@
+// What a user finds beside an installed msdbg: examples and the guide's pieces compile and record, and only
+// what <msdbg/msdbg.h> leads to is installed.
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <set>
+
+#include "tests/support/documents.h"
+#include "tests/support/temp_dir.h"
+#include "tests/system/installed.h"
+
+using namespace msdbg::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kGuide = "resources/guide/own_program.md";
+
+std::set<std::string> installedHeaders() {
+  const fs::path include = installedPrefix() / "include/msdbg";
+  std::set<std::string> headers;
+  for (const auto& entry : fs::recursive_directory_iterator(include))
+    if (entry.is_regular_file()) headers.insert(fs::relative(entry.path(), include).string());
+  return headers;
+}
+
+/// Records a few steps on so many ranks; no fault may be found in them.
+void recordAndCheck(const fs::path& program, int ranks, const fs::path& run) {
+  CAPTURE(program.filename().string(), ranks);
+  mustRun({installedMsdbg(), "dump", "-n", std::to_string(ranks), "--threads", "1", "--steps", "6", "-o",
+           run.string(), "--", program.string()});
+  CHECK(infoOf(run).at("state") == "finished");
+  CHECK(infoOf(run).at("ranks").size() == static_cast<std::size_t>(ranks));
+  const RunResult checked = runCommand({installedMsdbg(), "check", run.string()});
+  INFO(checked.out << checked.err);
+  CHECK(checked.exitStatus == 0);
+}
+
+}  // namespace
+
+TEST_CASE("Every installed example builds, trains, and is recorded without a fault", "[slow]") {
+  const TempDir folder;
+  const fs::path sources = installedPrefix() / "share/msdbg/examples";
+  const fs::path build = buildAgainstPrefix(sources, folder / "build");
+  int examples = 0;
+  for (const auto& entry : fs::directory_iterator(sources)) {
+    if (entry.path().extension() != ".cpp") continue;
+    const std::string name = entry.path().stem().string();
+    recordAndCheck(build / name, 1, folder / (name + ".msdbg"));
+    ++examples;
+  }
+  CHECK(examples == 4);
+  recordAndCheck(build / "ranks", 2, folder / "two.msdbg");
+  recordAndCheck(build / "autoencoder", 2, folder / "waves.msdbg");
+}
+
+TEST_CASE("Each installed header compiles by itself, and none is private", "[slow]") {
+  const TempDir folder;
+  std::ofstream list(folder / "CMakeLists.txt");
+  list << "cmake_minimum_required(VERSION 3.25)\nproject(headers CXX)\nfind_package(msdbg REQUIRED)\n"
+       << "add_library(headers OBJECT";
+  int number = 0;
+  const std::set<std::string> headers = installedHeaders();
+  for (const std::string& header : headers) {
+    CAPTURE(header);
+    CHECK(header.find("_internal") == std::string::npos);
+    const std::string file = "header" + std::to_string(number++) + ".cpp";
+    std::ofstream(folder / file) << "#include <msdbg/" << header << ">\n";
+    list << " " << file;
+  }
+  list << ")\ntarget_link_libraries(headers PRIVATE msdbg::msdbg)\n";
+  list.close();
+  CHECK(headers.contains("msdbg.h"));
+  CHECK(headers.size() < 40);
+  buildAgainstPrefix(folder.path(), folder / "build");
+}
+
+TEST_CASE("The loss and the training that the guide shows compile and train", "[slow]") {
+  const TempDir folder;
+  std::ofstream(folder / "CMakeLists.txt") << "cmake_minimum_required(VERSION 3.25)\nproject(guide CXX)\n"
+                                           << documentBlock(kGuide, "## Building", "cmake");
+  std::ofstream(folder / "train.cpp")
+      << "#include <msdbg/msdbg.h>\n"
+      << documentBlock(kGuide, "## A loss of your own", "cpp")
+      << "int main(int argc, char** argv) {\n"
+         "  msdbg::Session run(argc, argv);\n"
+         "  msdbg::Graph g(\"guide\");\n"
+         "  auto x = g.input(\"x\", {8, 1, 8, 8});\n"
+         "  auto label = g.input(\"label\", {8}, msdbg::DType::Int64);\n"
+         "  auto loss = huber(linear(flatten(x), {.out = 64}), flatten(x)) +\n"
+         "              softmaxCrossEntropy(linear(flatten(x), {.out = 10}), label);\n"
+         "  msdbg::Trainer trainer(run, g, loss, msdbg::Sgd{});\n"
+         "  const auto make = [](std::int64_t first) {\n"
+         "    return msdbg::makeLoader(\"digits\", {.image = {1, 8, 8}, .batch = 8, .firstSample = first,\n"
+         "                                         .samples = 16}).orThrow();\n"
+         "  };\n"
+         "  const auto loader = make(0), heldOut = make(16);\n"
+      << documentBlock(kGuide, "## Epochs", "cpp") << "}\n";
+  const fs::path build = buildAgainstPrefix(folder.path(), folder / "build");
+  recordAndCheck(build / "train", 1, folder / "guide.msdbg");
+}
