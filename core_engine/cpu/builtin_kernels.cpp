@@ -14,6 +14,7 @@ constexpr KernelRow inParts(std::string_view opType, TileFactory tiles,
 // knows; or the factory of a kernel that works in parts.
 std::span<const KernelRow> builtinKernels() {
   static constexpr KernelRow kRows[] = {
+      inParts("AccumulateGradient", accumulateGradientTiles),
       inParts("AdamUpdate", adamUpdateTiles),
       inParts("Add", addTiles, KnownLayouts::kAlike),
       {"BatchNormalization", batchNormKernel, DTypes::kFloat32, KnownLayouts::kAlike, batchNormTiles},

@@ -123,6 +123,7 @@ Backend::Answer castKernel(const CompileRequest& request);
 TileAnswer dropoutTiles(const CompileRequest& request);
 TileAnswer dropoutGradTiles(const CompileRequest& request);
 // adam_update.cpp
+TileAnswer accumulateGradientTiles(const CompileRequest& request);
 TileAnswer adamUpdateTiles(const CompileRequest& request);
 // sgd_update.cpp
 TileAnswer sgdUpdateTiles(const CompileRequest& request);

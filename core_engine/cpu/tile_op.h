@@ -4,6 +4,7 @@
 // team, for parts that do not overlap.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -33,6 +34,11 @@ struct TileOp {
   std::function<void(const KernelArgs& args)> prepare = {};  // once before the parts; may use the team
   std::int64_t work = 1;  // of an element, in element-wise operations (parallel.h)
 };
+
+/// A part of a next value that is the current one; in place there is nothing to do.
+inline void keepTile(const float* from, float* to, std::int64_t n) {
+  if (from != to) std::copy(from, from + n, to);
+}
 
 /// What a factory says: the operation, or why it cannot help.
 struct TileAnswer {

@@ -21,6 +21,7 @@
 
 #include "core_engine/base/ids.h"
 #include "core_engine/base/result.h"
+#include "core_engine/graph/init.h"
 #include "core_engine/tensor/tensor.h"
 
 namespace msdbg::core {
@@ -45,18 +46,6 @@ std::string_view roleName(TensorRole role);  // "activation", "input", … "upda
 using AttributeValue = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>>;
 using Attributes =
     std::map<std::string, AttributeValue, std::less<>>;  // sorted: its text form is deterministic
-
-/// How a source gets its first value. Values are drawn by Philox keyed by (seed, tensor name, index).
-struct Initializer {
-  enum class Kind : std::uint8_t {
-    kNone = 0,
-    kZeros = 1,
-    kConstant = 2,
-    kKaimingNormal = 3
-  } kind = Kind::kNone;
-  double value = 0;  // kConstant: the value; kKaimingNormal: fan-in
-  bool operator==(const Initializer&) const = default;
-};
 
 struct Frame {
   std::string
@@ -159,6 +148,9 @@ class Graph {
   // --- the user's side: declared here because DESIGN.md's program calls them on Graph; see value.h ---
   class Value input(std::string name, Shape shape, std::optional<DType> dtype = {},
                     std::source_location where = std::source_location::current());
+  /// A parameter of one's own in the open scope, trainable; `dtype`: the graph's floating dtype unless given.
+  class Value parameter(std::string name, Shape shape, const Init& init, std::optional<DType> dtype = {},
+                        std::source_location where = std::source_location::current());
   class Scope scope(std::string name, std::source_location where = std::source_location::current());
 
   // Open scopes and layer calls, outermost first. Only Scope and LayerScope change them.

@@ -87,7 +87,8 @@ Graph Graph::withFloatingDType(DType dtype) const {
     if (isFloating(info.dtype)) info.dtype = dtype;
   for (Node& node : graph.m_nodes) {
     const auto to = node.attributes.find("to");
-    if (node.opType == "Cast" && to != node.attributes.end() && !node.outputs.empty() &&
+    const bool chooses = node.opType == "Cast" || node.opType == "OneHot";
+    if (chooses && to != node.attributes.end() && !node.outputs.empty() &&
         isFloating(graph.tensor(node.outputs.front()).dtype))
       to->second = onnxNumber(dtype);
   }

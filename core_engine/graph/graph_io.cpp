@@ -14,13 +14,20 @@ namespace pb = msdbg::graph;
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-constexpr std::uint32_t kFormat = 1;
+constexpr std::uint32_t kFormat = 2;
 constexpr std::size_t kMaxBytes = 256u << 20;
 constexpr std::int64_t kMaxMessages =
     4'000'000;  // far above any graph; bounds what a small file can make us allocate
 
 std::uint32_t entries(const pb::Graph& g) {
   return static_cast<std::uint32_t>(g.frames_size() + g.tensors_size() + g.nodes_size() + g.kernels_size());
+}
+
+/// The oldest format that says all of the graph: whoever reads that one only can read it.
+std::uint32_t formatOf(const Graph& graph) {
+  for (const TensorInfo& info : graph.tensors())
+    if (info.initializer.kind > Initializer::Kind::kKaimingNormal) return 2;
+  return 1;
 }
 
 // --- writing
@@ -30,7 +37,7 @@ class Writer {
  public:
   pb::Graph write(const Graph& graph) {
     text("");
-    m_out.set_format(kFormat);
+    m_out.set_format(formatOf(graph));
     m_out.set_name_text(text(graph.name()));
     m_out.set_floating_dtype(static_cast<pb::DType>(graph.floatingDType()));
     m_out.set_version(graph.version());
@@ -80,6 +87,7 @@ class Writer {
     if (info.initializer != Initializer{}) {
       out.mutable_initializer()->set_kind(static_cast<pb::Initializer::Kind>(info.initializer.kind));
       out.mutable_initializer()->set_value(info.initializer.value);
+      out.mutable_initializer()->set_high(info.initializer.high);
     }
     writeIds(info.frames, out.mutable_frames());
   }
@@ -222,8 +230,9 @@ class Reader {
     info.updateOf = optionalId<TensorId>(in.update_of_plus_one(), m_in.tensors_size(), "tensor");
     info.replicated = in.replicated();
     info.trainable = in.trainable();
-    info.initializer.kind = enumOf<Initializer::Kind>(in.initializer().kind(), 0, 3, "initializer");
+    info.initializer.kind = enumOf<Initializer::Kind>(in.initializer().kind(), 0, 5, "initializer");
     info.initializer.value = in.initializer().value();
+    info.initializer.high = in.initializer().high();
     info.frames = idsOf<FrameId>(in.frames(), m_in.frames_size(), "frame");
   }
 

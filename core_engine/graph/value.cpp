@@ -155,6 +155,15 @@ Value parameter(Graph& graph, const std::string& name, Shape shape, DType dtype,
   return {graph, graph.addSource(std::move(info))};
 }
 
+Value parameter(Graph& graph, const std::string& name, Shape shape, DType dtype, const Init& init,
+                const std::source_location& where) {
+  checkShape(graph, shape, "parameter " + name, where);
+  const auto initializer = init.forShape(shape);
+  if (!initializer.ok())
+    fail(graph, framesAt(graph, where), "parameter " + name + ": " + initializer.error().message());
+  return parameter(graph, name, std::move(shape), dtype, *initializer, where);
+}
+
 Value constant(Graph& graph, double value, Shape shape, DType dtype, const std::source_location& where) {
   TensorInfo info = sourceInfo(graph, "const", std::move(shape), dtype, TensorRole::kConstant, where);
   info.replicated = true;
@@ -170,6 +179,16 @@ Value Graph::input(std::string name, Shape shape, std::optional<DType> dtype, st
   const bool label = !isFloating(type) && name.find("label") != std::string::npos;
   const TensorRole role = label ? TensorRole::kLabel : TensorRole::kInput;
   return {*this, addSource(sourceInfo(*this, name, std::move(shape), type, role, where))};
+}
+
+Value Graph::parameter(std::string name, Shape shape, const Init& init, std::optional<DType> dtype,
+                       std::source_location where) {
+  const DType type = dtype.value_or(m_floating);
+  if (!isFloating(type))
+    fail(*this, framesAt(*this, where),
+         "parameter " + name + " is " + std::string(dtypeName(type)) +
+             ", but only floating-point numbers train");
+  return core::parameter(*this, name, std::move(shape), type, init, where);
 }
 
 Scope Graph::scope(std::string name, std::source_location where) { return {*this, std::move(name), where}; }

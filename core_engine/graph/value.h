@@ -76,8 +76,10 @@ inline Value applyOp1(std::string_view opType, std::initializer_list<Value> inpu
       .front();
 }
 
-/// A trainable parameter in the open scope; called by layers.
+/// A trainable parameter in the open scope; called by layers (programs call Graph::parameter).
 Value parameter(Graph& graph, const std::string& name, Shape shape, DType dtype, Initializer initializer,
+                const std::source_location& where);
+Value parameter(Graph& graph, const std::string& name, Shape shape, DType dtype, const Init& init,
                 const std::source_location& where);
 /// A scalar or small constant source (stored in the graph as its initializer, kConstant).
 Value constant(Graph& graph, double value, Shape shape, DType dtype, const std::source_location& where);

@@ -17,7 +17,8 @@ double power(double beta, std::int64_t t) {
 
 AdamStep adamStep(const KernelArgs& args) {
   const Attributes& a = args.node.attributes;
-  const double rate = args.inputs[2]->at(0), decay = floatAttribute(a, "weight_decay", 0);
+  const double rate = args.inputs[2]->at(0) * floatAttribute(a, "lr_factor", 1),
+               decay = floatAttribute(a, "weight_decay", 0);
   const bool decoupled = intAttribute(a, "decoupled", 0) != 0;
   const auto done = static_cast<std::uint64_t>(args.inputs[5]->data<std::int64_t>()[0]);
   const auto t = static_cast<std::int64_t>(done + 1);  // a damaged count may be anything

@@ -45,6 +45,10 @@ Value exp(Value x, Where where) { return applyOp1("Exp", {x}, {}, where); }
 Value log(Value x, Where where) { return applyOp1("Log", {x}, {}, where); }
 Value sqrt(Value x, Where where) { return applyOp1("Sqrt", {x}, {}, where); }
 Value erf(Value x, Where where) { return applyOp1("Erf", {x}, {}, where); }
+Value abs(Value x, Where where) { return applyOp1("Abs", {x}, {}, where); }
+Value sin(Value x, Where where) { return applyOp1("Sin", {x}, {}, where); }
+Value cos(Value x, Where where) { return applyOp1("Cos", {x}, {}, where); }
+Value softplus(Value x, Where where) { return applyOp1("Softplus", {x}, {}, where); }
 Value clip(Value x, double min, double max, Where where) {
   return applyOp1("Clip", {x}, {{"min", min}, {"max", max}}, where);
 }
@@ -121,17 +125,28 @@ Value range(Graph& graph, std::int64_t count, Where where) {
                   where);
 }
 
+Value oneHot(Value ids, std::int64_t depth, std::int64_t axis, Where where) {
+  Attributes attributes{{"depth", depth}, {"axis", axis}};
+  if (ids.valid()) attributes["to"] = onnxNumber(ids.graph().floatingDType());
+  return applyOp1("OneHot", {ids}, std::move(attributes), where);
+}
 Value argMax(Value x, std::int64_t axis, bool keepdims, Where where) {
   return applyOp1("ArgMax", {x}, {{"axis", axis}, {"keepdims", std::int64_t{keepdims}}}, where);
 }
 Value reduceMax(Value x, Ints axes, bool keepdims, Where where) {
   return reduce("ReduceMax", x, std::move(axes), keepdims, where);
 }
+Value reduceMin(Value x, Ints axes, bool keepdims, Where where) {
+  return reduce("ReduceMin", x, std::move(axes), keepdims, where);
+}
 Value reduceSum(Value x, Ints axes, bool keepdims, Where where) {
   return reduce("ReduceSum", x, std::move(axes), keepdims, where);
 }
 Value reduceMean(Value x, Ints axes, bool keepdims, Where where) {
   return reduce("ReduceMean", x, std::move(axes), keepdims, where);
+}
+Value reduceSumSquare(Value x, Ints axes, bool keepdims, Where where) {
+  return reduce("ReduceSumSquare", x, std::move(axes), keepdims, where);
 }
 Value matmul(Value a, Value b, Where where) { return applyOp1("MatMul", {a, b}, {}, where); }
 
@@ -141,7 +156,13 @@ Value max(Value a, Value b, Where where) { return applyOp1("Max", {a, b}, {}, wh
 Value min(Value a, Value b, Where where) { return applyOp1("Min", {a, b}, {}, where); }
 Value equal(Value a, Value b, Where where) { return applyOp1("Equal", {a, b}, {}, where); }
 Value greater(Value a, Value b, Where where) { return applyOp1("Greater", {a, b}, {}, where); }
+Value greaterOrEqual(Value a, Value b, Where where) { return applyOp1("GreaterOrEqual", {a, b}, {}, where); }
 Value less(Value a, Value b, Where where) { return applyOp1("Less", {a, b}, {}, where); }
+Value lessOrEqual(Value a, Value b, Where where) { return applyOp1("LessOrEqual", {a, b}, {}, where); }
+Value logicalAnd(Value a, Value b, Where where) { return applyOp1("And", {a, b}, {}, where); }
+Value logicalOr(Value a, Value b, Where where) { return applyOp1("Or", {a, b}, {}, where); }
+Value logicalXor(Value a, Value b, Where where) { return applyOp1("Xor", {a, b}, {}, where); }
+Value logicalNot(Value x, Where where) { return applyOp1("Not", {x}, {}, where); }
 Value where(Value condition, Value x, Value y, Where where) {
   return applyOp1("Where", {condition, x, y}, {}, where);
 }
@@ -150,6 +171,7 @@ Value softmaxCrossEntropy(Value logits, Value label, Where where) {
   return applyOp1("SoftmaxCrossEntropyLoss", {logits, label}, {}, where);
 }
 
+Value operator-(Operand x) { return applyOp1("Neg", {x.value}, {}, x.where); }
 Value operator+(Operand a, Operand b) { return binary("Add", a, b); }
 Value operator-(Operand a, Operand b) { return binary("Sub", a, b); }
 Value operator*(Operand a, Operand b) { return binary("Mul", a, b); }

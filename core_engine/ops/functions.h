@@ -23,6 +23,10 @@ Value exp(Value x, Where where = Where::current());
 Value log(Value x, Where where = Where::current());
 Value sqrt(Value x, Where where = Where::current());
 Value erf(Value x, Where where = Where::current());
+Value abs(Value x, Where where = Where::current());  // its gradient at 0 is 0
+Value sin(Value x, Where where = Where::current());
+Value cos(Value x, Where where = Where::current());
+Value softplus(Value x, Where where = Where::current());  // ln(1 + e^x), without overflow
 Value clip(Value x, double min, double max, Where where = Where::current());
 Value softmax(Value x, std::int64_t axis = -1, Where where = Where::current());
 Value logSoftmax(Value x, std::int64_t axis = -1, Where where = Where::current());
@@ -60,26 +64,41 @@ Value pad(Value x, std::vector<std::int64_t> pads, double value = 0, Where where
 Value trilu(Value x, bool upper = true, std::int64_t k = 0, Where where = Where::current());
 /// Int64 0, 1, … count - 1.
 Value range(Graph& graph, std::int64_t count, Where where = Where::current());
+/// Rows of `depth` elements in the graph's floating dtype: 1 at the id (Int64 or Int32; a negative one counts
+/// from the end), 0 elsewhere; all 0 for an id outside. `axis`: where the rows lie in the result.
+Value oneHot(Value ids, std::int64_t depth, std::int64_t axis = -1, Where where = Where::current());
 Value argMax(Value x, std::int64_t axis = -1, bool keepdims = false, Where where = Where::current());
+/// Over `axes` (none given: all); of equal extremes the first gets the gradient.
 Value reduceMax(Value x, std::vector<std::int64_t> axes = {}, bool keepdims = true,
+                Where where = Where::current());
+Value reduceMin(Value x, std::vector<std::int64_t> axes = {}, bool keepdims = true,
                 Where where = Where::current());
 Value reduceSum(Value x, std::vector<std::int64_t> axes = {}, bool keepdims = true,
                 Where where = Where::current());
 Value reduceMean(Value x, std::vector<std::int64_t> axes = {}, bool keepdims = true,
                  Where where = Where::current());
+Value reduceSumSquare(Value x, std::vector<std::int64_t> axes = {}, bool keepdims = true,
+                      Where where = Where::current());
 Value matmul(Value a, Value b, Where where = Where::current());
 Value pow(Value x, Value y, Where where = Where::current());
 Value pow(Value x, double y, Where where = Where::current());
 Value max(Value a, Value b, Where where = Where::current());
 Value min(Value a, Value b, Where where = Where::current());
-Value equal(Value a, Value b, Where where = Where::current());  // Bool, as the next two
+Value equal(Value a, Value b, Where where = Where::current());  // Bool, as the next four
 Value greater(Value a, Value b, Where where = Where::current());
+Value greaterOrEqual(Value a, Value b, Where where = Where::current());
 Value less(Value a, Value b, Where where = Where::current());
+Value lessOrEqual(Value a, Value b, Where where = Where::current());
+Value logicalAnd(Value a, Value b, Where where = Where::current());  // of Bool, as the next three
+Value logicalOr(Value a, Value b, Where where = Where::current());
+Value logicalXor(Value a, Value b, Where where = Where::current());
+Value logicalNot(Value x, Where where = Where::current());
 Value where(Value condition, Value x, Value y, Where where = Where::current());
 
 /// Mean cross-entropy of logits [N, C] (or [N, C, …]) against class indices [N] (or [N, …], Int64): a scalar.
 Value softmaxCrossEntropy(Value logits, Value label, Where where = Where::current());
 
+Value operator-(Operand x);
 Value operator+(Operand a, Operand b);
 Value operator-(Operand a, Operand b);
 Value operator*(Operand a, Operand b);

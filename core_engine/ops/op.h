@@ -94,7 +94,7 @@ struct AttributeDoc {
 
 /// What the data may be: the inputs that the result's values come from. Labels, indices, masks and conditions
 /// have dtypes of their own, which infer checks.
-enum class DataTypes { kFloating, kNumbers /* all but bool */, kAny, kInt64 };
+enum class DataTypes { kFloating, kNumbers /* all but bool */, kAny, kInt64, kBool };
 
 /// OpDef::maxInputs of operators that take any number (Concat, Max, Min); their last input name ends in "…".
 inline constexpr std::size_t kAnyNumber = 0x7fffffff;

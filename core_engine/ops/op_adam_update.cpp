@@ -4,7 +4,7 @@
 #include "core_engine/ops/adam.h"
 #include "core_engine/ops/builtin_ops.h"
 #include "core_engine/ops/elementwise.h"
-#include "core_engine/ops/infer.h"
+#include "core_engine/ops/micro_step.h"
 
 namespace msdbg::core {
 namespace {
@@ -18,7 +18,8 @@ Status checkBetas(const Attributes& attributes) {
   return inferError(kName, "attributes beta1 and beta2 must be in [0, 1)");
 }
 
-Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const Attributes& attributes) {
+Result<std::vector<TensorType>> infer(std::span<const TensorType> all, const Attributes& attributes) {
+  MSDBG_ASSIGN(const InputTypes inputs, withoutMicroStep(kName, all, attributes));
   const InputNames kNames = {"parameter", "gradient", "learning_rate", "exp_avg", "exp_avg_sq", "step"};
   MSDBG_TRY(checkInputs(kName, inputs, kNames));
   MSDBG_TRY(checkFloatingInputs(kName, inputs.first(5),
@@ -48,6 +49,12 @@ void run(const KernelArgs& args) {
 }
 
 Status reference(const KernelArgs& args) {
+  if (isBetweenUpdates(args)) {
+    copyValue(*args.inputs[0], *args.outputs[0]);
+    copyValue(*args.inputs[3], *args.outputs[1]);
+    copyValue(*args.inputs[4], *args.outputs[2]);
+    return Ok{};
+  }
   visitFloating(args.outputs[0]->dtype(), [&](auto zero) { run<decltype(zero)>(args); });
   return Ok{};
 }
@@ -55,23 +62,25 @@ Status reference(const KernelArgs& args) {
 }  // namespace
 
 OpDef adamUpdateOp() {
-  return {.name = kName,
-          .doc =
-              "t = step + 1; m = beta1 * m + (1 - beta1) * g; v = beta2 * v + (1 - beta2) * g * g; p = p - "
-              "learning_rate * m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon). PyTorch's Adam and "
-              "(decoupled) AdamW; msdbg",
-          .minInputs = 6,
-          .maxInputs = 6,
-          .inputNames = {"parameter", "gradient", "learning_rate", "exp_avg", "exp_avg_sq", "step"},
-          .outputNames = {"parameter", "exp_avg", "exp_avg_sq"},
-          .attributes = {{"beta1", "float", "0.9", "decay of the mean of gradients, in [0, 1)"},
-                         {"beta2", "float", "0.999", "decay of the mean of their squares, in [0, 1)"},
-                         {"epsilon", "float", "1e-08", "added to the root"},
-                         {"weight_decay", "float", "0", "added to the gradient as weight_decay * p"},
-                         {"decoupled", "int", "0",
-                          "1: the parameter is scaled by 1 - lr * weight_decay instead"}},
-          .infer = infer,
-          .reference = reference};
+  return {
+      .name = kName,
+      .doc =
+          "t = step + 1; m = beta1 * m + (1 - beta1) * g; v = beta2 * v + (1 - beta2) * g * g; p = p - "
+          "learning_rate * m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon), learning_rate times "
+          "lr_factor. PyTorch's Adam and (decoupled) AdamW; msdbg",
+      .minInputs = 6,
+      .maxInputs = 7,
+      .inputNames = {"parameter", "gradient", "learning_rate", "exp_avg", "exp_avg_sq", "step", "micro_step"},
+      .outputNames = {"parameter", "exp_avg", "exp_avg_sq"},
+      .attributes = {{"beta1", "float", "0.9", "decay of the mean of gradients, in [0, 1)"},
+                     {"beta2", "float", "0.999", "decay of the mean of their squares, in [0, 1)"},
+                     {"epsilon", "float", "1e-08", "added to the root"},
+                     {"weight_decay", "float", "0", "added to the gradient as weight_decay * p"},
+                     {"decoupled", "int", "0", "1: the parameter is scaled by 1 - lr * weight_decay instead"},
+                     lrFactorAttribute(),
+                     everyAttribute()},
+      .infer = infer,
+      .reference = reference};
 }
 
 }  // namespace msdbg::core

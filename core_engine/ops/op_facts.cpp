@@ -16,6 +16,8 @@ bool takes(DataTypes taken, DType dtype) {
       return dtype != DType::Bool;
     case DataTypes::kInt64:
       return dtype == DType::Int64;
+    case DataTypes::kBool:
+      return dtype == DType::Bool;
     case DataTypes::kAny:
       break;
   }

@@ -2,10 +2,30 @@
 //   p, grad(p), learning_rate, momentum(p)  ->  SgdUpdate  ->  next value of p, next value of momentum(p)
 //   p, grad(p), learning_rate, exp_avg(p), exp_avg_sq(p), step  ->  AdamUpdate  ->  next values of p and
 //   both; step  ->  StepUpdate  ->  step + 1, once after all of them
+// Where gradients are accumulated, each of them reads optimizer/micro_step too and writes what is new in the
+// last iteration only; a StepUpdate counts that one, from 0 again after an update.
+#include <algorithm>
+
+#include "core_engine/base/text.h"
 #include "core_engine/passes/update_nodes.h"
 
 namespace msdbg::core {
 namespace {
+
+/// Every update is in every iteration's graph; this makes it one of each `accumulate`.
+void addMicroStep(const TrainingGraph& training, std::vector<TensorId>& inputs, Attributes& attributes) {
+  if (!training.microStep.valid()) return;
+  inputs.push_back(training.microStep);
+  attributes["every"] = training.optimizer.accumulate;
+}
+
+/// The rule's attributes for one parameter.
+Attributes forParameter(const TrainingGraph& training, const std::string& name, Attributes attributes) {
+  attributes["weight_decay"] = training.optimizer.weightDecayOf(name);
+  const ParameterGroup* group = training.optimizer.groupOf(name);
+  if (group && group->lrFactor != 1) attributes["lr_factor"] = group->lrFactor;
+  return attributes;
+}
 
 TensorId addState(Graph& graph, const std::string& kind, TensorId parameterId) {
   const TensorInfo parameter = graph.tensor(parameterId);
@@ -24,17 +44,28 @@ void addUpdate(Graph& graph, std::string_view opType, const TrainingGraph& train
     outputs.push_back(nextValueOf(graph.tensor(inputs.back())));
   }
   inputs.insert(inputs.end(), more.begin(), more.end());
+  attributes = forParameter(training, graph.tensor(of.parameter).name, std::move(attributes));
+  addMicroStep(training, inputs, attributes);
   const NodeId id = addParameterNode(graph, opType, of.parameter, std::move(inputs), std::move(attributes),
                                      std::move(outputs));
   graph.setAlias(graph.node(id).outputs.front(), "next(" + graph.tensor(of.parameter).name + ")");
 }
 
 void addUpdates(Graph& graph, const TrainingGraph& training, const Sgd& rule) {
-  Attributes attributes{{"momentum", rule.momentum}, {"weight_decay", rule.weightDecay}};
+  Attributes attributes{{"momentum", rule.momentum}};
   if (rule.nesterov) attributes["nesterov"] = std::int64_t{1};
   const std::vector<std::string> states(rule.momentum != 0 ? 1 : 0, "momentum");
   for (const auto& of : training.gradients)
     addUpdate(graph, "SgdUpdate", training, of, states, {}, attributes);
+}
+
+/// counter + 1, where it ends at `modulo` (0: never).
+void addCount(Graph& graph, const TrainingGraph& training, TensorId counter, std::vector<TensorId> inputs,
+              Attributes attributes) {
+  const TensorInfo next = nextValueOf(graph.tensor(counter));
+  const NodeId counted = addGlobalNode(graph, "StepUpdate", training, "optimizer", std::move(inputs),
+                                       std::move(attributes), {next});
+  graph.setAlias(graph.node(counted).outputs.front(), "next(" + graph.tensor(counter).name + ")");
 }
 
 void addAdamUpdates(Graph& graph, const TrainingGraph& training, const Adam& rule, bool decoupled) {
@@ -43,13 +74,13 @@ void addAdamUpdates(Graph& graph, const TrainingGraph& training, const Adam& rul
   const Attributes attributes{{"beta1", rule.beta1},
                               {"beta2", rule.beta2},
                               {"epsilon", rule.epsilon},
-                              {"weight_decay", rule.weightDecay},
                               {"decoupled", std::int64_t{decoupled}}};
   for (const auto& of : training.gradients)
     addUpdate(graph, "AdamUpdate", training, of, {"exp_avg", "exp_avg_sq"}, {step}, attributes);
-  const TensorInfo next = nextValueOf(graph.tensor(step));
-  const NodeId counted = addGlobalNode(graph, "StepUpdate", training, "optimizer", {step}, {}, {next});
-  graph.setAlias(graph.node(counted).outputs.front(), "next(optimizer/step)");
+  std::vector<TensorId> inputs{step};
+  Attributes counting;
+  addMicroStep(training, inputs, counting);
+  addCount(graph, training, step, std::move(inputs), std::move(counting));
 }
 
 void addUpdates(Graph& graph, const TrainingGraph& training, const Adam& rule) {
@@ -59,12 +90,30 @@ void addUpdates(Graph& graph, const TrainingGraph& training, const AdamW& r) {
   addAdamUpdates(graph, training, {r.lr, r.beta1, r.beta2, r.epsilon, r.weightDecay}, true);
 }
 
+/// kUsage: a group that is for no parameter, most likely a mistyped one.
+Status checkGroups(const Graph& graph, const Optimizer& optimizer) {
+  for (const ParameterGroup& group : optimizer.groups) {
+    std::vector<std::string> names;
+    for (const TensorInfo& info : graph.tensors())
+      if (info.role == TensorRole::kParameter) names.push_back(info.name);
+    if (std::ranges::any_of(names, [&](const std::string& name) { return globMatch(group.match, name); }))
+      continue;
+    return Error(ErrorCode::kUsage, "optimizer: no parameter's name fits the group " + group.match +
+                                        didYouMean(group.match, names));
+  }
+  return Ok{};
+}
+
 }  // namespace
 
 Status insertUpdatesPass(Graph& graph, TrainingGraph& training) {
+  MSDBG_TRY(checkGroups(graph, training.optimizer));
   training.learningRate = addOptimizerSource(graph, "optimizer/learning_rate", TensorRole::kHyperparameter,
                                              graph.floatingDType(), Shape{}, training.optimizer.lr(), {});
   std::visit([&](const auto& rule) { addUpdates(graph, training, rule); }, training.optimizer.rule);
+  if (training.microStep.valid())
+    addCount(graph, training, training.microStep, {training.microStep},
+             {{"modulo", training.optimizer.accumulate}});
   return Ok{};
 }
 

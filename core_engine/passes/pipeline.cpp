@@ -16,6 +16,7 @@ struct Pass {
 constexpr Pass kPipeline[] = {
     {"differentiate", differentiatePass},
     {"allreduce_gradients", allreduceGradientsPass},
+    {"accumulate_gradients", accumulateGradientsPass},
     {"clip_gradients", clipGradientsPass},
     {"insert_updates", insertUpdatesPass},
 };
@@ -50,6 +51,7 @@ Result<TrainingGraph> compileTraining(Graph& graph, TensorId loss, const Optimiz
   markLoss(graph, loss);
   TrainingGraph training;
   training.loss = loss;
+  graph.tensor(loss).role = TensorRole::kLoss;  // whatever operator makes it
   training.optimizer = optimizer;
   training.ranks = ranks;
   for (const Pass& pass : kPipeline) {

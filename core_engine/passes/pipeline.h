@@ -1,6 +1,7 @@
 // The training compiler: a flat list of rewrites, each timed and verified. Order of the resulting table:
-// forward, backward, the Allreduce of each parameter gradient (ranks > 1), clipping, the updates; the
-// collectives and updates in the order in which backward makes the gradients available (last layer first).
+// forward, backward, the Allreduce of each parameter gradient (ranks > 1), accumulation, clipping, the
+// updates; the collectives and updates in the order in which backward makes the gradients available (last
+// layer first).
 #pragma once
 
 #include <string>
@@ -14,13 +15,14 @@ namespace msdbg::core {
 /// What passes share: filled in as they go.
 struct TrainingGraph {
   TensorId loss, learningRate;
+  TensorId microStep;  // where gradients are accumulated: the iterations since the last update
   Optimizer optimizer;
   int ranks = 1;
   struct ParameterGradient {
     TensorId parameter, gradient;
   };
   std::vector<ParameterGradient> gradients;  // in order of availability; gradient is the reduced one after
-                                             // Allreduce, then the clipped one
+                                             // Allreduce, then the accumulated, then the clipped one
 };
 
 struct PassLog {
@@ -39,7 +41,9 @@ Result<TrainingGraph> compileTraining(Graph& graph, TensorId loss, const Optimiz
 // One file per pass.
 Status differentiatePass(Graph& graph, TrainingGraph& training);       // differentiate.cpp
 Status allreduceGradientsPass(Graph& graph, TrainingGraph& training);  // allreduce_gradients.cpp
-Status clipGradientsPass(Graph& graph, TrainingGraph& training);       // clip_gradients.cpp
-Status insertUpdatesPass(Graph& graph, TrainingGraph& training);       // insert_updates.cpp
+Status accumulateGradientsPass(Graph& graph,
+                               TrainingGraph& training);          // accumulate_gradients.cpp
+Status clipGradientsPass(Graph& graph, TrainingGraph& training);  // clip_gradients.cpp
+Status insertUpdatesPass(Graph& graph, TrainingGraph& training);  // insert_updates.cpp
 
 }  // namespace msdbg::core

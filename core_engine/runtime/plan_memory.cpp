@@ -9,28 +9,44 @@
 namespace msdbg::core {
 namespace {
 
-void fillNormal(Tensor& tensor, const std::string& name, std::uint64_t seed, double deviation) {
-  const RandomStream stream(seed, name, -1);
+/// Each element by its index alone: draw(index).
+template <typename Draw>
+void fillDrawn(Tensor& tensor, const Draw& draw) {
   visitFloating(tensor.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const std::span<T> data = tensor.data<T>();
     const std::int64_t n = tensor.elements();
 #pragma omp parallel for schedule(static)
     for (std::int64_t i = 0; i < n; ++i)
-      data[static_cast<std::size_t>(i)] =
-          static_cast<T>(deviation * stream.normal(static_cast<std::uint64_t>(i)));
+      data[static_cast<std::size_t>(i)] = static_cast<T>(draw(static_cast<std::uint64_t>(i)));
   });
 }
 
+/// A normal number within two deviations: those beyond are drawn again, each time from a stream of its own.
+double truncatedNormal(std::uint64_t seed, const std::string& name, std::uint64_t index) {
+  for (std::int64_t attempt = -1;; --attempt)
+    if (const double z = RandomStream(seed, name, attempt).normal(index); std::abs(z) <= 2) return z;
+}
+
 void initialise(Tensor& tensor, const TensorInfo& info, std::uint64_t seed) {
+  const RandomStream stream(seed, info.name, -1);
+  const double value = info.initializer.value;
   switch (info.initializer.kind) {
     case Initializer::Kind::kNone:
     case Initializer::Kind::kZeros:
       return;  // memory starts as zeros
     case Initializer::Kind::kConstant:
-      return fillConstant(tensor, info.initializer.value);
-    case Initializer::Kind::kKaimingNormal:
-      return fillNormal(tensor, info.name, seed, std::sqrt(2.0 / info.initializer.value));
+      return fillConstant(tensor, value);
+    case Initializer::Kind::kKaimingNormal: {
+      const double deviation = std::sqrt(2.0 / value);
+      return fillDrawn(tensor, [&](std::uint64_t i) { return deviation * stream.normal(i); });
+    }
+    case Initializer::Kind::kUniform: {
+      const double width = info.initializer.high - value;
+      return fillDrawn(tensor, [&](std::uint64_t i) { return value + width * stream.uniform(i); });
+    }
+    case Initializer::Kind::kTruncatedNormal:
+      return fillDrawn(tensor, [&](std::uint64_t i) { return value * truncatedNormal(seed, info.name, i); });
   }
 }
 

@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <numeric>
 
-#include "core_engine/runtime/philox.h"
 #include "core_engine/train/image_loader_internal.h"
 
 namespace msdbg::core {
@@ -14,8 +12,10 @@ class ImageLoader : public DataLoader {
       : m_source(std::move(source)),
         m_options(options),
         m_augmentation(augmentation),
-        m_samples(options.samples > 0 ? options.samples : m_source->samples() - firstInside()),
-        m_endless(m_source->endless() && options.samples == 0) {}
+        m_endless(m_source->endless() && options.samples == 0),
+        m_order({options.firstSample,
+                 options.samples > 0 ? options.samples : m_source->samples() - firstInside(), options.batch,
+                 options.seed, options.shuffle}) {}
 
   Batch batch(Iteration iteration, Rank rank, int ranks) const override {
     const std::int64_t rows = m_options.batch;
@@ -39,11 +39,9 @@ class ImageLoader : public DataLoader {
   }
 
   std::int64_t batchSize() const override { return m_options.batch; }
-  std::int64_t iterationsPerEpoch(int ranks) const override {
-    return std::max<std::int64_t>(1, m_samples / (m_options.batch * ranks));
-  }
+  std::int64_t iterationsPerEpoch(int ranks) const override { return m_order.iterationsPerEpoch(ranks); }
   std::string description() const override {
-    return m_source->describe(m_samples) + augmentationText(m_augmentation);
+    return m_source->describe(m_order.settings().samples) + augmentationText(m_augmentation);
   }
 
  private:
@@ -51,14 +49,8 @@ class ImageLoader : public DataLoader {
 
   // Which sample is row `row` of the global batch of the iteration.
   std::int64_t sampleOf(std::int64_t iteration, std::int64_t row, int ranks) const {
-    const std::int64_t globalRows = m_options.batch * ranks;
-    const std::int64_t running = iteration * globalRows + row;
-    if (m_endless) return m_options.firstSample + running;
-    if (!m_options.shuffle) return m_options.firstSample + running % m_samples;
-    const std::int64_t perEpoch = iterationsPerEpoch(ranks);
-    const std::int64_t place = iteration % perEpoch * globalRows + row;
-    const auto order = epochOrder(iteration / perEpoch);
-    return m_options.firstSample + (*order)[static_cast<std::size_t>(place % m_samples)];
+    if (m_endless) return m_options.firstSample + iteration * m_options.batch * ranks + row;
+    return m_order.sampleOf(iteration, row, ranks);
   }
 
   void augmentRow(std::int64_t iteration, std::int64_t row, int ranks, std::span<std::uint8_t> image) const {
@@ -68,24 +60,11 @@ class ImageLoader : public DataLoader {
     augment(image, m_source->size(), m_augmentation, m_options.seed, iteration / perEpoch, place);
   }
 
-  using Order = std::shared_ptr<const std::vector<std::int64_t>>;
-  Order epochOrder(std::int64_t epoch) const {
-    const std::lock_guard lock(m_mutex);
-    if (!m_order || m_orderEpoch != epoch) {
-      m_order = std::make_shared<std::vector<std::int64_t>>(shuffledOrder(m_samples, m_options.seed, epoch));
-      m_orderEpoch = epoch;
-    }
-    return m_order;
-  }
-
   std::unique_ptr<ImageSource> m_source;
   LoaderOptions m_options;
   Augmentation m_augmentation;
-  std::int64_t m_samples;  // in one epoch
   bool m_endless;
-  mutable std::mutex m_mutex;  // guards the last epoch's order, a cache
-  mutable Order m_order;
-  mutable std::int64_t m_orderEpoch = -1;
+  SampleOrder m_order;
 };
 
 Status checkOptions(const ImageSource& source, const LoaderOptions& o) {
@@ -110,17 +89,6 @@ Status checkOptions(const ImageSource& source, const LoaderOptions& o) {
 }
 
 }  // namespace
-
-std::vector<std::int64_t> shuffledOrder(std::int64_t count, std::uint64_t seed, std::int64_t epoch) {
-  const RandomStream stream(seed, "data/order", epoch);
-  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
-  std::iota(order.begin(), order.end(), std::int64_t{0});
-  for (std::size_t i = order.size(); i > 1; --i) {
-    const std::size_t j = static_cast<std::size_t>(std::uint64_t{stream.bits(i)} * i >> 32);
-    std::swap(order[i - 1], order[j]);
-  }
-  return order;
-}
 
 Result<std::unique_ptr<DataLoader>> makeImageLoader(std::unique_ptr<ImageSource> source,
                                                     const LoaderOptions& options,

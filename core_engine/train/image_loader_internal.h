@@ -4,11 +4,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <span>
 
 #include "core_engine/train/augment_internal.h"
 #include "core_engine/train/data.h"
+#include "core_engine/train/sample_order_internal.h"
 
 namespace msdbg::core {
 
@@ -34,8 +34,5 @@ Result<std::unique_ptr<ImageSource>> openCifar10(const std::string& path);
 Result<std::unique_ptr<DataLoader>> makeImageLoader(std::unique_ptr<ImageSource> source,
                                                     const LoaderOptions& options,
                                                     const Augmentation& augmentation);
-
-/// A permutation of 0 … count-1 that depends on seed and epoch alone (Fisher-Yates over a Philox stream).
-std::vector<std::int64_t> shuffledOrder(std::int64_t count, std::uint64_t seed, std::int64_t epoch);
 
 }  // namespace msdbg::core

@@ -1,28 +1,30 @@
 #include "core_engine/train/layers.h"
 
+#include "core_engine/train/build_mistake.h"
+
 namespace msdbg::core {
 namespace {
 
-[[noreturn]] void fail(const std::string& what, const Where& where) {
-  throw BuildError(what + " (" + frameFrom(where).file + ":" + std::to_string(where.line()) + ")");
-}
-
 void checkConv(const Value& x, const ConvOptions& options, const Where& where) {
-  if (!x.valid()) fail("conv: x is an empty Value", where);
-  if (x.shape().rank() != 4) fail("conv: x is " + x.shape().text() + " but [N, C, H, W] is needed", where);
-  if (options.out < 1) fail("conv: .out must be given and positive", where);
+  if (!x.valid()) buildMistake("conv: x is an empty Value", where);
+  if (x.shape().rank() != 4)
+    buildMistake("conv: x is " + x.shape().text() + " but [N, C, H, W] is needed", where);
+  if (options.out < 1) buildMistake("conv: .out must be given and positive", where);
   if (options.kernel < 1 || options.stride < 1 || options.pad < 0)
-    fail("conv: .kernel and .stride must be positive and .pad not negative", where);
+    buildMistake("conv: .kernel and .stride must be positive and .pad not negative", where);
   if (options.group < 1 || options.dilation < 1 || x.shape()[1] % options.group != 0 ||
       options.out % options.group != 0)
-    fail("conv: .dilation must be positive, .group a divisor of the channels and of .out", where);
+    buildMistake("conv: .dilation must be positive, .group a divisor of the channels and of .out", where);
 }
 
 void checkLinear(const Value& x, const LinearOptions& options, const Where& where) {
-  if (!x.valid()) fail("linear: x is an empty Value", where);
+  if (!x.valid()) buildMistake("linear: x is an empty Value", where);
   if (x.shape().rank() != 2)
-    fail("linear: x is " + x.shape().text() + " but [N, K] is needed; use flatten(x) before it", where);
-  if (options.out < 1) fail("linear: .out must be given and positive", where);
+    buildMistake("linear: x is " + x.shape().text() + " but [N, K] is needed; use flatten(x) before it",
+                 where);
+  if (options.out < 1) buildMistake("linear: .out must be given and positive", where);
+  if (options.init && options.deviation != 0)
+    buildMistake("linear: .init and .deviation both say what the weights begin with; give one", where);
 }
 
 Attributes convAttributes(const ConvOptions& o) {
@@ -35,19 +37,21 @@ Attributes convAttributes(const ConvOptions& o) {
   return attributes;
 }
 
-Initializer kaiming(std::int64_t fanIn) {
-  return {Initializer::Kind::kKaimingNormal, static_cast<double>(fanIn)};
+/// The options that a user may give as .deviation or as .init.
+Init weightInit(const LinearOptions& options) {
+  if (options.init) return *options.init;
+  return options.deviation > 0 ? Init::normal(options.deviation) : Init::kaimingNormal();
 }
-/// Normal with this standard deviation: what Kaiming's is for a fan-in of 2 / deviation^2.
-Initializer normal(double deviation) {
-  return {Initializer::Kind::kKaimingNormal, 2 / (deviation * deviation)};
+
+/// A parameter of the open layer. What is wrong with its initial values is the caller's mistake.
+Value weightOf(Graph& graph, const char* name, Shape shape, DType dtype, const Init& init,
+               const Where& where = Where::current()) {
+  return parameter(graph, name, std::move(shape), dtype, init, where);
 }
-constexpr Initializer kZeros{Initializer::Kind::kZeros, 0};
-constexpr Initializer kOnes{Initializer::Kind::kConstant, 1};
 
 /// A source that training changes without a gradient, by the batches of its own rank.
-Value state(Graph& graph, const std::string& name, Shape shape, DType dtype, Initializer initializer) {
-  const Value v = parameter(graph, name, std::move(shape), dtype, initializer, Where::current());
+Value state(Graph& graph, const char* name, Shape shape, DType dtype, const Init& init) {
+  const Value v = weightOf(graph, name, std::move(shape), dtype, init);
   TensorInfo& info = graph.tensor(v.id());
   info.role = TensorRole::kOptimizerState;
   info.trainable = false;
@@ -70,10 +74,10 @@ Value conv(Value x, const ConvOptions& options, Where where) {
   Graph& graph = x.graph();
   const LayerScope layer(graph, where);
   const std::int64_t channels = x.shape()[1] / options.group, kernel = options.kernel;
-  const Value weight = parameter(graph, "weight", {options.out, channels, kernel, kernel}, x.dtype(),
-                                 kaiming(channels * kernel * kernel), Where::current());
+  const Value weight =
+      weightOf(graph, "weight", {options.out, channels, kernel, kernel}, x.dtype(), options.init);
   if (!options.bias) return applyOp1("Conv", {x, weight}, convAttributes(options), Where::current());
-  const Value bias = parameter(graph, "bias", {options.out}, x.dtype(), kZeros, Where::current());
+  const Value bias = weightOf(graph, "bias", {options.out}, x.dtype(), options.biasInit);
   return applyOp1("Conv", {x, weight, bias}, convAttributes(options), Where::current());
 }
 
@@ -83,24 +87,23 @@ Value linear(Value x, const LinearOptions& options, Where where) {
   const LayerScope layer(graph, where);
   const std::int64_t features = x.shape()[1];
   const Attributes attributes = {{"transB", std::int64_t{1}}};
-  const Initializer drawn = options.deviation > 0 ? normal(options.deviation) : kaiming(features);
-  const Value weight =
-      parameter(graph, "weight", {options.out, features}, x.dtype(), drawn, Where::current());
+  const Value weight = weightOf(graph, "weight", {options.out, features}, x.dtype(), weightInit(options));
   if (!options.bias) return applyOp1("Gemm", {x, weight}, attributes, Where::current());
-  const Value bias = parameter(graph, "bias", {options.out}, x.dtype(), kZeros, Where::current());
+  const Value bias = weightOf(graph, "bias", {options.out}, x.dtype(), options.biasInit);
   return applyOp1("Gemm", {x, weight, bias}, attributes, Where::current());
 }
 
 Value batchNorm(Value x, const BatchNormOptions& options, Where where) {
-  if (!x.valid()) fail("batchNorm: x is an empty Value", where);
-  if (x.shape().rank() < 2) fail("batchNorm: x is " + x.shape().text() + " but [N, C, ...] is needed", where);
+  if (!x.valid()) buildMistake("batchNorm: x is an empty Value", where);
+  if (x.shape().rank() < 2)
+    buildMistake("batchNorm: x is " + x.shape().text() + " but [N, C, ...] is needed", where);
   Graph& graph = x.graph();
   const LayerScope layer(graph, where);
   const Shape channels{x.shape()[1]};
-  const Value scale = parameter(graph, "scale", channels, x.dtype(), kOnes, Where::current());
-  const Value bias = parameter(graph, "bias", channels, x.dtype(), kZeros, Where::current());
-  const Value mean = state(graph, "running_mean", channels, x.dtype(), kZeros);
-  const Value variance = state(graph, "running_var", channels, x.dtype(), kOnes);
+  const Value scale = weightOf(graph, "scale", channels, x.dtype(), Init::ones());
+  const Value bias = weightOf(graph, "bias", channels, x.dtype(), Init::zeros());
+  const Value mean = state(graph, "running_mean", channels, x.dtype(), Init::zeros());
+  const Value variance = state(graph, "running_var", channels, x.dtype(), Init::ones());
   const std::vector<Value> inputs{x, scale, bias, mean, variance};
   const std::vector<Value> outputs = applyOp(
       "BatchNormalization", inputs,
@@ -112,25 +115,45 @@ Value batchNorm(Value x, const BatchNormOptions& options, Where where) {
 }
 
 Value layerNorm(Value x, double epsilon, Where where) {
-  if (!x.valid()) fail("layerNorm: x is an empty Value", where);
-  if (x.shape().rank() < 1) fail("layerNorm: x is a scalar, but at least one dimension is needed", where);
+  if (!x.valid()) buildMistake("layerNorm: x is an empty Value", where);
+  if (x.shape().rank() < 1)
+    buildMistake("layerNorm: x is a scalar, but at least one dimension is needed", where);
   Graph& graph = x.graph();
   const LayerScope layer(graph, where);
   const Shape row{x.shape()[x.shape().rank() - 1]};
-  const Value scale = parameter(graph, "scale", row, x.dtype(), kOnes, Where::current());
-  const Value bias = parameter(graph, "bias", row, x.dtype(), kZeros, Where::current());
+  const Value scale = weightOf(graph, "scale", row, x.dtype(), Init::ones());
+  const Value bias = weightOf(graph, "bias", row, x.dtype(), Init::zeros());
   return applyOp1("LayerNormalization", {x, scale, bias}, {{"epsilon", epsilon}}, Where::current());
 }
 
+Value groupNorm(Value x, const GroupNormOptions& options, Where where) {
+  if (!x.valid()) buildMistake("groupNorm: x is an empty Value", where);
+  if (x.shape().rank() < 2)
+    buildMistake("groupNorm: x is " + x.shape().text() + " but [N, C, ...] is needed", where);
+  if (options.groups < 1 || x.shape()[1] % options.groups != 0)
+    buildMistake(
+        "groupNorm: .groups must be given, a divisor of the " + std::to_string(x.shape()[1]) + " channels",
+        where);
+  Graph& graph = x.graph();
+  const LayerScope layer(graph, where);
+  const Shape channels{x.shape()[1]};
+  const Value scale = weightOf(graph, "scale", channels, x.dtype(), Init::ones());
+  const Value bias = weightOf(graph, "bias", channels, x.dtype(), Init::zeros());
+  return applyOp1("GroupNormalization", {x, scale, bias},
+                  {{"num_groups", options.groups}, {"epsilon", options.epsilon}}, Where::current());
+}
+
 Value embedding(Value ids, const EmbeddingOptions& options, Where where) {
-  if (!ids.valid()) fail("embedding: ids is an empty Value", where);
+  if (!ids.valid()) buildMistake("embedding: ids is an empty Value", where);
   if (options.count < 1 || options.width < 1)
-    fail("embedding: .count and .width must be given and positive", where);
-  if (!(options.deviation > 0)) fail("embedding: .deviation must be positive", where);
+    buildMistake("embedding: .count and .width must be given and positive", where);
+  if (!(options.deviation > 0)) buildMistake("embedding: .deviation must be positive", where);
+  if (options.init && options.deviation != 1)
+    buildMistake("embedding: .init and .deviation both say what the rows begin with; give one", where);
   Graph& graph = ids.graph();
   const LayerScope layer(graph, where);
-  const Value weight = parameter(graph, "weight", {options.count, options.width}, graph.floatingDType(),
-                                 normal(options.deviation), Where::current());
+  const Value weight = weightOf(graph, "weight", {options.count, options.width}, graph.floatingDType(),
+                                options.init.value_or(Init::normal(options.deviation)));
   return applyOp1("Gather", {weight, ids}, {}, Where::current());
 }
 

@@ -35,6 +35,16 @@ Status checkSchedule(const Schedule& s) {
   return check(s.last >= 0, "the schedule's last factor", s.last, "a number of at least 0");
 }
 
+Status checkGroup(const ParameterGroup& g) {
+  if (g.match.empty())
+    return Error(ErrorCode::kUsage, "optimizer: a group's match is empty, but a glob was expected (*/bias)");
+  const std::string group = "group " + g.match + ": ";
+  MSDBG_TRY(check(g.lrFactor >= 0 && std::isfinite(g.lrFactor), group + "lrFactor", g.lrFactor,
+                  "a finite number of at least 0"));
+  const double decay = g.weightDecay.value_or(0);
+  return check(decay >= 0, group + "weightDecay", decay, "a number of at least 0");
+}
+
 }  // namespace
 
 double Schedule::at(Iteration iteration) const {
@@ -72,6 +82,17 @@ void Optimizer::setLr(double lr) {
   std::visit([lr](auto& r) { r.lr = lr; }, rule);
 }
 
+const ParameterGroup* Optimizer::groupOf(std::string_view parameter) const {
+  for (const ParameterGroup& group : groups)
+    if (globMatch(group.match, parameter)) return &group;
+  return nullptr;
+}
+double Optimizer::weightDecayOf(std::string_view parameter) const {
+  const ParameterGroup* group = groupOf(parameter);
+  if (group && group->weightDecay) return *group->weightDecay;
+  return std::visit([](const auto& r) { return r.weightDecay; }, rule);
+}
+
 Status checkOptimizer(const Optimizer& o) {
   MSDBG_TRY(check(o.lr() >= 0 && std::isfinite(o.lr()), "lr", o.lr(), "a finite number of at least 0"));
   const double decay = std::visit([](const auto& r) { return r.weightDecay; }, o.rule);
@@ -79,6 +100,9 @@ Status checkOptimizer(const Optimizer& o) {
   MSDBG_TRY(std::visit([](const auto& r) { return checkRule(r); }, o.rule));
   MSDBG_TRY(check(o.clipValue >= 0, "clipValue", o.clipValue, "a number of at least 0 (0: off)"));
   MSDBG_TRY(check(o.clipNorm >= 0, "clipNorm", o.clipNorm, "a number of at least 0 (0: off)"));
+  MSDBG_TRY(check(o.accumulate >= 1, "accumulate", static_cast<double>(o.accumulate),
+                  "a number of iterations of at least 1"));
+  for (const ParameterGroup& group : o.groups) MSDBG_TRY(checkGroup(group));
   return checkSchedule(o.schedule);
 }
 

@@ -2,8 +2,11 @@
 // Formulas and defaults are PyTorch's. Values; thread-safe to read.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "core_engine/base/ids.h"
 #include "core_engine/base/result.h"
@@ -48,6 +51,13 @@ Schedule constantSchedule(std::int64_t warmUp = 0);
 Schedule stepSchedule(std::int64_t every, double factor = 0.1, std::int64_t warmUp = 0);
 Schedule cosineSchedule(std::int64_t iterations, double last = 0, std::int64_t warmUp = 0);
 
+/// What is different for some of the parameters. The first group that fits decides.
+struct ParameterGroup {
+  std::string match;                       // a glob over full names: "*/bias", "net/encoder/*"
+  double lrFactor = 1;                     // their rate is this times the optimizer's
+  std::optional<double> weightDecay = {};  // in place of the rule's
+};
+
 /// How parameters change: one of the rules, the rate over time, and what is done to gradients before. Any
 /// rule alone is an Optimizer: Trainer(run, graph, loss, Adam{.lr = 3e-4}).
 struct Optimizer {
@@ -60,16 +70,25 @@ struct Optimizer {
 
   Rule rule;
   Schedule schedule;
-  double clipValue = 0;  // every gradient element is kept in [-clipValue, clipValue]; 0: as it is
-  double clipNorm = 0;   // all gradients together are scaled to at most this l2 norm; 0: as they are
+  std::vector<ParameterGroup> groups = {};
+  std::int64_t accumulate = 1;  // gradients of so many iterations are averaged, then the parameters updated
+  double clipValue = 0;         // every gradient element is kept in [-clipValue, clipValue]; 0: as it is
+  double clipNorm = 0;          // all gradients together are scaled to at most this l2 norm; 0: as they are
 
   std::string_view name() const;  // "sgd", "adam", "adamw"
   double lr() const;
   void setLr(double lr);
-  double rateAt(Iteration iteration) const { return lr() * schedule.at(iteration); }
+  /// Schedules count updates: with `accumulate` a rate serves so many iterations.
+  double rateAt(Iteration iteration) const {
+    return lr() * schedule.at(Iteration{iteration.value / accumulate});
+  }
+  /// The group that decides for a parameter; nullptr: none, the rule does.
+  const ParameterGroup* groupOf(std::string_view parameter) const;
+  double weightDecayOf(std::string_view parameter) const;
 };
 
-/// kUsage: a rate, momentum, beta, decay, clip or schedule out of its range (which one, and the range).
+/// kUsage: a rate, momentum, beta, decay, clip, group or schedule out of its range (which one, and the
+/// range).
 Status checkOptimizer(const Optimizer& optimizer);
 
 }  // namespace msdbg::core

@@ -276,6 +276,7 @@ void Trainer::restore(const TrainingState& state) { m_impl->restore(state); }
 double Trainer::learningRate() const { return m_impl->optimizer.lr(); }
 void Trainer::setLearningRate(double rate) { m_impl->optimizer.setLr(rate); }
 Iteration Trainer::iteration() const { return m_impl->next; }
+Rank Trainer::rank() const { return m_impl->run.rank(); }
 bool Trainer::classifies() const { return m_impl->classification.has_value(); }
 const Graph& Trainer::graph() const { return m_impl->graph; }
 Executor& Trainer::executor() { return *m_impl->executor; }

@@ -73,7 +73,8 @@ class Trainer {
   void setLearningRate(double rate);
 
   Iteration iteration() const;  // the next one
-  bool classifies() const;      // whether there are accuracies
+  Rank rank() const;
+  bool classifies() const;  // whether there are accuracies
   const Graph& graph() const;
   Executor& executor();
   RunContext& run();

@@ -41,6 +41,15 @@ std::vector<OneNode> nodes() {
   all.push_back({"DropoutGrad", {x, runFast(dropout).outputs.at(1)}, {{"ratio", 0.3}}});
   all.push_back({"SgdUpdate", {x, y, rate, numbers(kWide, 9)}, {{"momentum", 0.9}}});
   all.push_back({"AdamUpdate", {x, y, rate, y, positive(kWide, 10), step}});
+  for (const std::int64_t micro : {0, 2}) {  // the first of three micro batches, and the one that updates
+    const Tensor microStep = Tensor::scalar(micro);
+    const std::int64_t every = 3;
+    all.push_back({"AccumulateGradient", {x, y, microStep}, {{"steps", every}}});
+    all.push_back({"SgdUpdate", {x, y, rate, microStep}, {{"every", every}, {"lr_factor", 0.3}}});
+    all.push_back(
+        {"SgdUpdate", {x, y, rate, numbers(kWide, 9), microStep}, {{"momentum", 0.9}, {"every", every}}});
+    all.push_back({"AdamUpdate", {x, y, rate, y, positive(kWide, 10), step, microStep}, {{"every", every}}});
+  }
   return all;
 }
 

@@ -145,11 +145,25 @@ TEST_CASE("Fields of later versions are ignored, a later format is refused") {
   checkSame(*read, sampleGraph());
   std::string later = bytes;
   appendVarint(later, 1u << 3);  // format, again: the last one counts
-  appendVarint(later, 2);
+  appendVarint(later, 3);
   const Result<Graph> refused = parse(later);
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().code() == ErrorCode::kUnsupported);
-  CHECK(refused.error().message() == "graph_0003.pb: graph format 2 is newer than this msdbg; update msdbg");
+  CHECK(refused.error().message() == "graph_0003.pb: graph format 3 is newer than this msdbg; update msdbg");
+}
+
+TEST_CASE(
+    "Initial values that older readers do not know make a graph of format 2, and are read as they are") {
+  const auto formatOf = [](const Graph& graph) { return serializeGraph(graph)[1]; };  // field 1 comes first
+  Graph graph("network");
+  graph.parameter("known", {2, 3}, Init::xavierNormal());
+  CHECK(formatOf(graph) == 1);
+  graph.parameter("even", {2, 3}, Init::uniform(-0.5, 0.25));
+  CHECK(formatOf(graph) == 2);
+  graph.parameter("cut", {2, 3}, Init::truncatedNormal(0.02));
+  const Result<Graph> read = parse(serializeGraph(graph));
+  REQUIRE(read.ok());
+  for (const TensorInfo& info : graph.tensors()) CHECK(read->tensor(info.id).initializer == info.initializer);
 }
 
 TEST_CASE("A small file cannot make the reader allocate millions of objects") {

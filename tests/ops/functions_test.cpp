@@ -46,6 +46,10 @@ TEST_CASE("Every operator function makes its node on the line that calls it") {
   checkNode(log(x), "Log", {2, 3, 4, 4}, __LINE__);
   checkNode(sqrt(x), "Sqrt", {2, 3, 4, 4}, __LINE__);
   checkNode(erf(x), "Erf", {2, 3, 4, 4}, __LINE__);
+  checkNode(abs(x), "Abs", {2, 3, 4, 4}, __LINE__);
+  checkNode(sin(x), "Sin", {2, 3, 4, 4}, __LINE__);
+  checkNode(cos(x), "Cos", {2, 3, 4, 4}, __LINE__);
+  checkNode(softplus(x), "Softplus", {2, 3, 4, 4}, __LINE__);
   checkNode(clip(x, -1, 1), "Clip", {2, 3, 4, 4}, __LINE__);
   checkNode(averagePool(x), "AveragePool", {2, 3, 2, 2}, __LINE__);
   checkNode(globalAveragePool(x), "GlobalAveragePool", {2, 3, 1, 1}, __LINE__);
@@ -61,6 +65,10 @@ TEST_CASE("Every operator function makes its node on the line that calls it") {
   checkNode(range(g, 7), "Range", {7}, __LINE__);
   checkNode(argMax(m), "ArgMax", {2}, __LINE__);
   checkNode(reduceMax(m, {0}), "ReduceMax", {1, 3}, __LINE__);
+  checkNode(reduceMin(m, {1}, false), "ReduceMin", {2}, __LINE__);
+  checkNode(reduceSumSquare(m, {0}), "ReduceSumSquare", {1, 3}, __LINE__);
+  checkNode(oneHot(label, 5), "OneHot", {2, 5}, __LINE__);
+  checkNode(oneHot(label, 5, 0), "OneHot", {5, 2}, __LINE__);
   checkNode(pow(m, m), "Pow", {2, 3}, __LINE__);
   checkNode(pow(m, 2), "Pow", {2, 3}, __LINE__);
   checkNode(max(m, m), "Max", {2, 3}, __LINE__);
@@ -68,6 +76,13 @@ TEST_CASE("Every operator function makes its node on the line that calls it") {
   checkNode(equal(m, m), "Equal", {2, 3}, __LINE__);
   checkNode(greater(m, m), "Greater", {2, 3}, __LINE__);
   checkNode(less(m, m), "Less", {2, 3}, __LINE__);
+  checkNode(greaterOrEqual(m, m), "GreaterOrEqual", {2, 3}, __LINE__);
+  checkNode(lessOrEqual(m, m), "LessOrEqual", {2, 3}, __LINE__);
+  const Value mask = less(m, m);
+  checkNode(logicalAnd(mask, mask), "And", {2, 3}, __LINE__);
+  checkNode(logicalOr(mask, mask), "Or", {2, 3}, __LINE__);
+  checkNode(logicalXor(mask, mask), "Xor", {2, 3}, __LINE__);
+  checkNode(logicalNot(mask), "Not", {2, 3}, __LINE__);
   checkNode(where(less(m, m), m, m), "Where", {2, 3}, __LINE__);
   checkNode(maxPool(x), "MaxPool", {2, 3, 2, 2}, __LINE__);
   checkNode(maxPool(x, {.kernel = 3, .stride = 1, .pad = 1}), "MaxPool", {2, 3, 4, 4}, __LINE__);
@@ -88,6 +103,7 @@ TEST_CASE("Overloaded operators carry the line of their operands") {
   checkNode(a - b, "Sub", {2, 3}, __LINE__);
   checkNode(a * b, "Mul", {2, 3}, __LINE__);
   checkNode(a / b, "Div", {2, 3}, __LINE__);
+  checkNode(-a, "Neg", {2, 3}, __LINE__);
   checkNode(a + 1.0, "Add", {2, 3}, __LINE__);
   checkNode(2 - a, "Sub", {2, 3}, __LINE__);
   checkNode(0.5 * a, "Mul", {2, 3}, __LINE__);

@@ -30,11 +30,13 @@ STATIC = {
     "ReduceSum": ["axes"],
     "ReduceMean": ["axes"],
     "ReduceMax": ["axes"],
+    "ReduceMin": ["axes"],
+    "OneHot": ["depth", "values"],
     "ReduceSumSquare": ["axes"],
     "Dropout": ["ratio", "training_mode"],
 }
 FLOATS = {"min", "max", "value", "ratio"}
-SCALARS = FLOATS | {"k", "training_mode"}
+SCALARS = FLOATS | {"k", "training_mode", "depth"}
 
 
 class Unsupported(Exception):
@@ -72,9 +74,11 @@ def make_static(op, attributes, inputs):
         if value is None:
             continue
         if name in SCALARS:
-            attributes[name] = float(value) if name in FLOATS else int(value)
+            attributes[name] = float(value) if name in FLOATS else int(np.ravel(value)[0])
         else:
             attributes[name] = [int(v) for v in value.ravel()]
+    if op == "OneHot":
+        name_values(attributes, inputs[2])
     if op == "Pad":
         spread_pads(attributes, inputs[0].ndim)
     if op == "Range":
@@ -83,6 +87,13 @@ def make_static(op, attributes, inputs):
     if op in ("MaxPool", "AveragePool", "Conv") and inputs[0].ndim != 4:
         raise Unsupported(f"{inputs[0].ndim - 2} spatial dimensions")
     return inputs[:1] if names else inputs
+
+
+def name_values(attributes, values):
+    """OneHot's input of two values becomes two attributes and the dtype."""
+    del attributes["values"]
+    attributes["off"], attributes["on"] = (float(v) for v in values)
+    attributes["to"] = onnx.helper.np_dtype_to_tensor_dtype(values.dtype)
 
 
 def spread_pads(attributes, rank):

@@ -201,6 +201,11 @@ std::vector<Sample> trainingOps() {
       {"DropoutGrad", "one element", {{{}}, {{}, Fill::kMask}}, {{"ratio", 0.25}}},
       {"SgdUpdate", "plain", {{{5, 3}}, {{5, 3}}, {{}}}},
       {"SgdUpdate", "nesterov", {{{5, 3}}, {{5, 3}}, {{}}, {{5, 3}}}, with(momentum, "nesterov", kOne)},
+      {"SgdUpdate", "a rate of its own", {{{5, 3}}, {{5, 3}}, {{}}}, {{"lr_factor", 0.1}}},
+      {"SgdUpdate",
+       "one of three micro batches",
+       {{{70, 101}}, {{70, 101}}, {{}}, {{70, 101}}, {{}, Fill::kLabels}},
+       with(momentum, "every", std::int64_t{3})},
       {"SgdUpdate", "momentum and weight decay", {{{70, 101}}, {{70, 101}}, {{}}, {{70, 101}}}, momentum},
   };
 }

@@ -22,6 +22,13 @@ std::vector<Sample> functionsOfOne() {
   addUnary(list, "Exp", Fill::kNormal, {}, false);
   addUnary(list, "Log", Fill::kPositive, {}, false);
   addUnary(list, "Sqrt", Fill::kPositive, {}, false);
+  addUnary(list, "Neg", Fill::kNormal, {}, false);
+  addUnary(list, "Abs", Fill::kApart, {}, true);
+  addUnary(list, "Sin", Fill::kNormal, {}, false);
+  addUnary(list, "Cos", Fill::kNormal, {}, false);
+  addUnary(list, "Softplus", Fill::kNormal, {}, false);
+  list.push_back({"Softplus", "far from 0", {{{3, 31}, Fill::kApart}}});
+  list.push_back({"AbsGrad", "many zeros", {{{9, 37}}, {{9, 37}, Fill::kHalves}}});
   addUnary(list, "Erf", Fill::kNormal, {}, true);
   addUnary(list, "Gelu", Fill::kNormal, {}, true);
   addUnary(list, "Gelu", Fill::kNormal, {{"approximate", std::string("tanh")}}, true);
@@ -37,11 +44,18 @@ std::vector<Sample> functionsOfOne() {
 
 std::vector<Sample> pairs() {
   std::vector<Sample> list;
-  for (const char* op : {"Equal", "Greater", "Less"}) {
+  for (const char* op : {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}) {
     list.push_back({op, "many equal", {{{9, 37}, Fill::kHalves}, {{9, 37}, Fill::kHalves}}});
     list.push_back({op, "both repeat", {{{2, 1, 9}, Fill::kHalves}, {{4, 1}, Fill::kHalves}}});
     list.push_back({op, "integers and a scalar", {{{70, 100}, Fill::kIntegers}, {{}, Fill::kIntegers}}});
   }
+  for (const char* op : {"And", "Or", "Xor"}) {
+    list.push_back({op, "equal shapes", {{{9, 37}, Fill::kMask}, {{9, 37}, Fill::kMask}}});
+    list.push_back({op, "both repeat", {{{2, 1, 9}, Fill::kMask}, {{4, 1}, Fill::kMask}}});
+    list.push_back({op, "enough for two threads", {{{70, 100}, Fill::kMask}, {{}, Fill::kMask}}});
+  }
+  list.push_back({"Not", "a mask", {{{9, 37}, Fill::kMask}}});
+  list.push_back({"Not", "enough for two threads", {{{70, 100}, Fill::kMask}}});
   for (const char* op : {"Max", "Min"}) {
     list.push_back({op, "three that repeat", {{{2, 1, 3}}, {{4, 1}}, {{3}}}});
     list.push_back({op, "one alone", {{{5}}}});

@@ -30,8 +30,26 @@ Sample layerNorm(const std::string& what, std::vector<SampleInput> inputs,
   return s;
 }
 
+Sample groupNorm(const std::string& what, const core::Shape& x, std::int64_t groups, double epsilon) {
+  const core::Shape c{x[1]};
+  Sample s{"GroupNormalization", what, {{x}, {c}, {c}}, {{"num_groups", groups}, {"epsilon", epsilon}}};
+  s.gradientOutputs = 1;
+  return s;
+}
+
+Sample groupNormGrad(const std::string& what, const core::Shape& x, std::int64_t groups) {
+  const core::Shape c{x[1]}, g{x[0], groups};
+  return {
+      "GroupNormalizationGrad", what, {{x}, {x}, {c}, {g}, {g, Fill::kPositive}}, {{"num_groups", groups}}};
+}
+
 std::vector<Sample> normalizations() {
   return {
+      groupNorm("images in two groups", {3, 6, 5, 7}, 2, 1e-5),
+      groupNorm("a group per channel, lines", {4, 5, 9}, 5, 0.125),
+      groupNorm("one group, no planes", {20, 18}, 1, 1e-5),
+      groupNormGrad("images in two groups", {3, 6, 5, 7}, 2),
+      groupNormGrad("a group per channel, lines", {4, 5, 9}, 5),
       batchNorm("training", {4, 3, 5, 7}, {{"training_mode", kOne}}),
       batchNorm("training, no planes", {20, 19},
                 {{"training_mode", kOne}, {"momentum", 0.75}, {"epsilon", 0.125}}),
@@ -81,6 +99,16 @@ std::vector<Sample> updates() {
        "as AdamW",
        inputs,
        {{"weight_decay", 0.1}, {"decoupled", kOne}, {"beta1", 0.8}, {"epsilon", 1e-4}}},
+      {"AdamUpdate",
+       "a rate of its own",
+       inputs,
+       {{"weight_decay", 0.1}, {"decoupled", kOne}, {"lr_factor", 0.25}}},
+      {"AccumulateGradient",
+       "the first or a later one",
+       {{p}, {p}, {{}, Fill::kLabels}},
+       {{"steps", std::int64_t{4}}}},
+      {"AccumulateGradient", "one element", {{{}}, {{}}, {{}, Fill::kLabels}}, {{"steps", kOne}}},
+      {"StepUpdate", "round and round", {{{}, Fill::kLabels}}, {{"modulo", std::int64_t{2}}}},
       {"StepUpdate", "a count", {{{}, Fill::kLabels}}},
       {"StepUpdate", "another count", {{{}, Fill::kIntegers}}},
   };

@@ -9,6 +9,7 @@ using core::TensorType;
 
 TensorType f(Shape shape) { return {DType::Float32, std::move(shape)}; }
 TensorType f64(Shape shape) { return {DType::Float64, std::move(shape)}; }
+TensorType b(Shape shape) { return {DType::Bool, std::move(shape)}; }
 TensorType i64(Shape shape) { return {DType::Int64, std::move(shape)}; }
 const core::Attributes kPool{{"kernel_shape", Ints{2, 2}}};
 
@@ -150,6 +151,21 @@ std::vector<WrongCall> wrongTraining() {
       {"Allreduce", {i64({2})}, {}, {"X is int64[2]"}},
       {"SgdUpdate", {f({2}), f({3}), f({})}, {}, {"gradient is float32[3]", "[2]"}},
       {"SgdUpdate", {f({2}), f({2}), f({1})}, {}, {"learning_rate is float32[1]", "shape []"}},
+      {"SgdUpdate",
+       {f({2}), f({2}), f({}), f({})},
+       {{"every", std::int64_t{2}}},
+       {"micro_step is float32[]"}},
+      {"SgdUpdate", {f({2}), f({2}), f({})}, {{"every", std::int64_t{0}}}, {"every is 0", "micro_step"}},
+      {"AccumulateGradient",
+       {f({2}), f({3}), i64({})},
+       {{"steps", std::int64_t{2}}},
+       {"accumulated is float32[3]"}},
+      {"AccumulateGradient",
+       {f({2}), f({2}), i64({2})},
+       {{"steps", std::int64_t{2}}},
+       {"micro_step is int64[2]"}},
+      {"AccumulateGradient", {f({2}), f({2}), i64({})}, {}, {"steps is 0", "positive"}},
+      {"StepUpdate", {i64({})}, {{"modulo", std::int64_t{-1}}}, {"modulo is -1"}},
       {"SgdUpdate", {f({2}), f({2}), f({})}, momentum, {"3 inputs", "momentum state"}},
       {"SgdUpdate", {f({2}), f({2}), f({}), f({2})}, {}, {"4 inputs", "momentum state"}},
   };
@@ -157,17 +173,29 @@ std::vector<WrongCall> wrongTraining() {
 
 std::vector<WrongCall> wrongFunctions() {
   std::vector<WrongCall> list;
-  for (const std::string op : {"Exp", "Log", "Sqrt"})
+  for (const std::string op : {"Exp", "Log", "Sqrt", "Neg", "Sin", "Cos", "Softplus"})
     list.push_back({op, {i64({2})}, {}, {"X is int64[2]", "float32 or float64"}});
-  for (const std::string op : {"Erf", "Gelu", "LeakyRelu", "Elu", "HardSigmoid", "HardSwish", "Clip"}) {
+  for (const std::string op :
+       {"Abs", "Erf", "Gelu", "LeakyRelu", "Elu", "HardSigmoid", "HardSwish", "Clip"}) {
     list.push_back({op, {i64({2})}, {}, {"X is int64[2]", "float32 or float64"}});
     list.push_back({op + "Grad", {f({2}), f({3})}, {}, {"X is float32[3]", "shape [2]"}});
   }
   list.push_back({"Gelu", {f({2})}, {{"approximate", std::string("fast")}}, {"'fast'", "none or tanh"}});
-  for (const std::string op : {"Equal", "Greater", "Less"}) {
+  for (const std::string op : {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}) {
     list.push_back({op, {f({2}), i64({2})}, {}, {"B is int64[2]", "float32"}});
     list.push_back({op, {f({2, 3}), f({2})}, {}, {"B is float32[2]", "broadcast with [2, 3]"}});
   }
+  for (const std::string op : {"And", "Or", "Xor"}) {
+    list.push_back({op, {f({2}), f({2})}, {}, {"A is float32[2]", "bool"}});
+    list.push_back({op, {b({2, 3}), b({2})}, {}, {"B is bool[2]", "broadcast with [2, 3]"}});
+  }
+  list.push_back({"Not", {f({2})}, {}, {"X is float32[2]", "bool"}});
+  list.push_back({"OneHot", {i64({2})}, {}, {"depth is 0", "positive"}});
+  list.push_back({"OneHot", {b({2})}, {{"depth", std::int64_t{3}}}, {"indices is bool[2]", "numbers"}});
+  list.push_back(
+      {"OneHot", {i64({2})}, {{"depth", std::int64_t{3}}, {"axis", std::int64_t{2}}}, {"axis 2", "2 dim"}});
+  list.push_back(
+      {"OneHot", {i64({2})}, {{"depth", std::int64_t{3}}, {"to", std::int64_t{10}}}, {"to is 10"}});
   for (const std::string op : {"Max", "Min"}) {
     list.push_back({op, {f({2}), f({2}), i64({2})}, {}, {"data is int64[2]", "float32"}});
     list.push_back({op, {f({2}), f({3})}, {}, {"data is float32[3]", "broadcast with [2]"}});
@@ -214,6 +242,11 @@ std::vector<WrongCall> wrongPicks() {
       {"Range", {f({}), f({}), f({})}, {}, {"length is [-1]"}},
       {"ArgMax", {f({2, 0})}, {{"axis", std::int64_t{1}}}, {"the axis is empty"}},
       {"ReduceMax", {f({2, 3})}, attribute("axes", {2}), {"axis 2"}},
+      {"ReduceMin", {f({2, 3})}, attribute("axes", {-3}), {"axis -3"}},
+      {"ReduceMinGrad",
+       {f({1, 3}), f({2, 3}), f({1, 2})},
+       attribute("axes", {0}),
+       {"Y is float32[1, 2]", "[1, 3]"}},
       {"ReduceMaxGrad",
        {f({1, 2}), f({2, 3}), f({1, 3})},
        attribute("axes", {0}),
@@ -234,6 +267,16 @@ std::vector<WrongCall> wrongNormalizations() {
        {f({2, 3}), f({2, 3}), f({3}), f({2}), f({2, 1})},
        {},
        {"Mean is float32[2]", "shape [2, 1]"}},
+      {"GroupNormalization", {f({2, 3}), c, c}, {}, {"num_groups is 0", "divisor of the 3 channels"}},
+      {"GroupNormalization", {f({3}), c, c}, {{"num_groups", std::int64_t{3}}}, {"X is float32[3]", "[N, C"}},
+      {"GroupNormalization",
+       {f({2, 3, 4}), f({1}), c},
+       {{"num_groups", std::int64_t{3}}},
+       {"scale is float32[1]", "shape [3]"}},
+      {"GroupNormalizationGrad",
+       {f({2, 3}), f({2, 3}), c, f({2, 1}), f({2, 3})},
+       {{"num_groups", std::int64_t{1}}},
+       {"InvStdDev is float32[2, 3]", "shape [2, 1]"}},
       {"AveragePool", {f({1, 3, 8, 8})}, {}, {"kernel_shape"}},
       {"AveragePoolGrad",
        {f({1, 3, 3, 3})},

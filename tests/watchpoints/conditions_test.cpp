@@ -18,8 +18,9 @@ using msdbg::test::smallGraph;
 namespace {
 
 /// Every row is there and has nothing wrong with it.
-FakeSource healthySource(int ranks, int iterations, const std::string& activation = "Relu") {
-  FakeSource source(smallGraph(activation), ranks, iterations);
+FakeSource healthySource(int ranks, int iterations, const std::string& activation = "Relu",
+                         const Attributes& update = {}) {
+  FakeSource source(smallGraph(activation, update), ranks, iterations);
   for (int rank = 0; rank < ranks; ++rank)
     for (int k = 0; k < iterations; ++k)
       for (const TensorInfo& info : source.graph().tensors()) {
@@ -176,6 +177,19 @@ TEST_CASE("weight_not_changed uses the recorded tolerance, and stored values for
   const CheckReport loose = run(source, "weight_not_changed:rtol=0.1", onlyIteration(0));
   CHECK(only(loose.hits).tensor == source.id(kNext));
   CHECK(run(source, "weight_not_changed:rtol=0.01", onlyIteration(0)).hits.empty());
+}
+
+TEST_CASE("Weights are not expected to change between two updates of accumulated gradients") {
+  FakeSource source = healthySource(1, 6, "Relu", {{"every", std::int64_t{3}}});
+  for (const int k : {0, 1, 3, 4})
+    source.row(0, k, source.id(kNext)).change = ChangeStatistics{0, 0, 1, 0, 0};
+  const CheckReport fine = run(source, "weight_not_changed");
+  CHECK(fine.hits.empty());
+  CHECK(fine.notEvaluable.empty());
+  CHECK(fine.evaluated == 4);  // two updates of two parameters
+  CHECK(run(source, "weight_change_too_small:abs_mean_update_ratio_lt=1e-9").hits.empty());
+  source.row(0, 5, source.id(kNext)).change = ChangeStatistics{0, 0, 1, 0, 0};
+  CHECK(only(run(source, "weight_not_changed").hits).iteration == Iteration(5));
 }
 
 TEST_CASE("weight_change_too_large is the ratio of means, strictly above the threshold") {

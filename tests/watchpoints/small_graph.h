@@ -7,8 +7,8 @@ namespace msdbg::test {
 
 /// weight (trainable, replicated), bias (zero-initialised), x -> Gemm -> ACTIVATION -> loss; local gradient
 /// of the weight
-/// -> Allreduce -> SgdUpdate. Scope network/fc.
-inline core::Graph smallGraph(const std::string& activation = "Relu") {
+/// -> Allreduce -> SgdUpdate with these attributes. Scope network/fc.
+inline core::Graph smallGraph(const std::string& activation = "Relu", const core::Attributes& update = {}) {
   using namespace core;
   Graph g("network");
   const auto info = [](std::string name, Shape shape, TensorRole role) {
@@ -19,8 +19,8 @@ inline core::Graph smallGraph(const std::string& activation = "Relu") {
     return t;
   };
   const auto node = [&](const char* type, const char* scope, Phase phase, std::vector<TensorId> inputs,
-                        TensorInfo output) {
-    return g.node(g.addNode(type, scope, phase, std::move(inputs), {}, {std::move(output)}, {}))
+                        TensorInfo output, const Attributes& attributes = {}) {
+    return g.node(g.addNode(type, scope, phase, std::move(inputs), attributes, {std::move(output)}, {}))
         .outputs.front();
   };
   TensorInfo weight = info("network/fc/weight", {2, 3}, TensorRole::kParameter);
@@ -49,7 +49,7 @@ inline core::Graph smallGraph(const std::string& activation = "Relu") {
     next.updateOf = parameter;
     next.replicated = true;
     next.alias = name;
-    node("SgdUpdate", "update/network/fc", Phase::kUpdate, {parameter, reduced}, next);
+    node("SgdUpdate", "update/network/fc", Phase::kUpdate, {parameter, reduced}, next, update);
   }
   return g;
 }

@@ -101,7 +101,7 @@ TEST_CASE("The recommended set has the faults and hints of the specification") {
                                         "dead_relu", "gradient_vanishing:abs_mean_lt=1e-09",
                                         "hyperparameter_range", "loss_diverging", "loss_input", "no_gradient",
                                         "nonfinite_propagation", "normalization_of_one", "rank_divergence",
-                                        "same_batch", "tensor_all_zero", "tensor_overflow",
+                                        "run_failed", "same_batch", "tensor_all_zero", "tensor_overflow",
                                         "weight_change_too_large:abs_mean_update_ratio_gt=1",
                                         "weight_initialization", "weight_not_changed"});
   CHECK(hints == std::set<std::string>{"activation_range", "loss_not_decreasing", "weight_change_too_small"});

@@ -27,8 +27,17 @@ std::optional<UpdateValues> storedUpdate(EvaluationContext& context, const Place
   return UpdateValues{std::move(x).value(), std::move(p).value()};
 }
 
+/// Accumulated gradients are applied in every `every`-th iteration: the other ones hand the weight on.
+static bool isBetweenUpdates(const core::Graph& graph, const Place& place) {
+  const core::Attributes& attributes = graph.node(graph.tensor(place.tensor).producer).attributes;
+  const auto found = attributes.find("every");
+  const auto* every = found == attributes.end() ? nullptr : std::get_if<std::int64_t>(&found->second);
+  return every && *every > 1 && (place.iteration.value + 1) % *every != 0;
+}
+
 std::optional<ChangeStatistics> changeOf(EvaluationContext& context, const Place& place,
                                          const StatisticsRow& row) {
+  if (isBetweenUpdates(context.source.graph(), place)) return std::nullopt;
   if (!finite(context, place, row.values)) return std::nullopt;
   std::optional<ChangeStatistics> change = row.change;
   if (!change) {

@@ -10,7 +10,8 @@ namespace msdbg::watch {
 std::vector<core::TensorId> weightUpdates(const core::Graph& graph);
 
 /// From the recorded row, else from stored values. nullopt, with an entry saying why, when the change is not
-/// known or either value holds NaN or Inf.
+/// known or either value holds NaN or Inf; without one between two updates of accumulated gradients, where
+/// nothing is to change.
 std::optional<core::ChangeStatistics> changeOf(EvaluationContext& context, const Place& place,
                                                const StatisticsRow& row);
 

@@ -1,0 +1,32 @@
+// LessOrEqual: where A <= B, element by element, with NumPy broadcasting.
+#include "core_engine/ops/broadcast.h"
+#include "core_engine/ops/builtin_ops.h"
+
+namespace msdbg::core {
+namespace {
+
+Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const Attributes&) {
+  return inferNumbers("LessOrEqual", inputs, DType::Bool);
+}
+
+Status reference(const KernelArgs& args) {
+  return compareBroadcast(args, [](auto a, auto b) { return a <= b; });
+}
+
+}  // namespace
+
+OpDef lessOrEqualOp() {
+  return {.name = "LessOrEqual",
+          .doc =
+              "C = (A <= B) as bool, any dtype, with NumPy broadcasting; false where either is NaN. ONNX "
+              "LessOrEqual-16",
+          .minInputs = 2,
+          .maxInputs = 2,
+          .inputNames = {"A", "B"},
+          .outputNames = {"C"},
+          .dataTypes = DataTypes::kAny,
+          .infer = infer,
+          .reference = reference};
+}
+
+}  // namespace msdbg::core

@@ -1,0 +1,18 @@
+// NumPy's files (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html): one array, or an
+// archive of several as numpy.savez and savez_compressed write it. Little-endian float32, float64, int64,
+// int32, uint8 and bool in C order.
+#pragma once
+
+#include <filesystem>
+
+#include "core_engine/train/array_loader.h"
+
+namespace msdbg::core {
+
+/// kMissing, kIo; kDamaged: no such file or cut short; kUnsupported: another dtype, Fortran order (both say
+/// how to convert). The file is named.
+Result<Tensor> readNpy(const std::filesystem::path& path);
+/// By name without .npy, in the order of the archive. Errors as above; the array is named too.
+Result<Arrays> readNpz(const std::filesystem::path& path);
+
+}  // namespace msdbg::core
