@@ -51,7 +51,6 @@ Result<TrainingGraph> compileTraining(Graph& graph, TensorId loss, const Optimiz
   markLoss(graph, loss);
   TrainingGraph training;
   training.loss = loss;
-  graph.tensor(loss).role = TensorRole::kLoss;  // whatever operator makes it
   training.optimizer = optimizer;
   training.ranks = ranks;
   for (const Pass& pass : kPipeline) {

@@ -4,38 +4,17 @@
 #include <cmath>
 
 #include "core_engine/train/layers.h"
-#include "tests/watchpoints/fake_source.h"
-#include "tests/watchpoints/small_graph.h"
-#include "watchpoints/activation_preset.h"
-#include "watchpoints/check.h"
+#include "tests/watchpoints/healthy_source.h"
 #include "watchpoints/conditions/targets.h"
 
 using namespace msdbg::core;
 using namespace msdbg::watch;
 using msdbg::test::FakeSource;
-using msdbg::test::smallGraph;
+using msdbg::test::healthySource;
+using msdbg::test::only;
+using msdbg::test::runRecommended;
 
 namespace {
-
-/// Every row is there and has nothing wrong with it.
-FakeSource healthySource(int ranks, int iterations, const std::string& activation = "Relu",
-                         const Attributes& update = {}) {
-  FakeSource source(smallGraph(activation, update), ranks, iterations);
-  for (int rank = 0; rank < ranks; ++rank)
-    for (int k = 0; k < iterations; ++k)
-      for (const TensorInfo& info : source.graph().tensors()) {
-        StatisticsRow& row = source.row(rank, k, info.id);
-        TensorStatistics& s = row.values;
-        s.count = info.shape.elements();
-        s.positive = s.count;
-        s.min = 0.5, s.max = 1.5, s.mean = s.meanAbs = 1, s.std = 0.1;
-        s.hash = {static_cast<std::uint64_t>(info.id.value), static_cast<std::uint64_t>(k)};
-        if (info.alias == "grad(network/fc/weight)") s.mean = s.meanAbs = ranks;  // the sum
-        if (info.updateOf.valid()) row.change = ChangeStatistics{0.01, 0.02, 1, s.count, 0};
-        if (activationPreset(activation) && !info.isSource()) row.activation = ActivationStatistics{0.5, 0};
-      }
-  return source;
-}
 
 CheckReport run(FakeSource& source, const std::string& watchpoint, const CheckOptions& options = {}) {
   const auto parsed = parseWatchpoint(watchpoint);
@@ -43,21 +22,10 @@ CheckReport run(FakeSource& source, const std::string& watchpoint, const CheckOp
   return check(source, {*parsed}, options);
 }
 
-CheckReport runRecommended(FakeSource& source, const std::string& id) {
-  std::vector<Watchpoint> set = recommendedSet();
-  std::erase_if(set, [&](const Watchpoint& w) { return w.condition->id != id; });
-  return check(source, set, {});
-}
-
 CheckOptions onlyIteration(std::int64_t iteration) {
   CheckOptions options;
   options.iterations = IndexList({{iteration, iteration}});
   return options;
-}
-
-const Hit& only(const std::vector<Hit>& hits) {
-  REQUIRE(hits.size() == 1);
-  return hits.front();
 }
 
 bool hasReason(const CheckReport& report, const std::string& reason) {

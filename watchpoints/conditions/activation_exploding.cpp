@@ -31,6 +31,7 @@ class ActivationExploding : public Evaluator {
 
  private:
   static constexpr double kGrowth = 1.4;  // of an operator's output against its largest input
+  static constexpr double kAlone = 1000;
 
   double sizeOf(EvaluationContext& context, TensorId tensor) const {
     if (!isFloating(context.graph().tensor(tensor).dtype)) return 0;
@@ -65,20 +66,23 @@ class ActivationExploding : public Evaluator {
     return nullptr;
   }
 
-  /// Back to where the growth begins: past operators that only keep the size, four in a row at most.
+  /// Back to where the growth begins, past operators that only keep the size, four in a row at most; or to
+  /// the one that makes most of it alone.
   const Node& beginOfGrowth(EvaluationContext& context, const Node& end) const {
     const core::Graph& graph = context.graph();
-    const Node *node = &end, *first = &end;
+    const Node *node = &end, *first = &end, *steepest = &end;
+    double most = 0;
     for (int idle = 0; idle < 4;) {
       const TensorId input = largestInput(context, *node);
       if (!input.valid()) break;
-      const bool grew = sizeOf(context, node->outputs.front()) > kGrowth * sizeOf(context, input);
-      idle = grew ? 0 : idle + 1;
-      if (grew) first = node;
+      const double growth = sizeOf(context, node->outputs.front()) / sizeOf(context, input);
+      idle = growth > kGrowth ? 0 : idle + 1;
+      if (growth > kGrowth) first = node;
+      if (growth > most) most = growth, steepest = node;
       if (graph.tensor(input).isSource()) break;
       node = &graph.node(graph.tensor(input).producer);
     }
-    return *first;
+    return most > kAlone ? *steepest : *first;
   }
 
   Finding findingOf(EvaluationContext& context, const Node& end) const {

@@ -128,11 +128,18 @@ class ZeroWalk {
     return values->count > 0 && values->zero == values->count ? State::kZero : State::kNotZero;
   }
 
+  /// X, weight or scale, bias: the third is added, so that it makes nothing zero.
+  static bool isAdded(const Node& node, std::size_t input) {
+    return input >= 2 &&
+           (node.opType == "Gemm" || node.opType == "Conv" || node.opType.ends_with("Normalization"));
+  }
+
   /// A gradient first: what comes from nearer the loss is nearer the cause.
   TensorId zeroInput(const Node& node) {
     TensorId zero;
-    for (const TensorId input : node.inputs) {
-      if (stateOf(input) != State::kZero) continue;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const TensorId input = node.inputs[i];
+      if (isAdded(node, i) || stateOf(input) != State::kZero) continue;
       if (m_graph.tensor(input).role == TensorRole::kGradient) return input;
       if (!zero.valid()) zero = input;
     }

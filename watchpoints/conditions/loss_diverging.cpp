@@ -8,8 +8,8 @@
 namespace msdbg::watch {
 namespace {
 
-/// The loss ends far above where it began, though finite. Named at the first update of the iteration from
-/// which on it only rose.
+/// The loss ends far above where it began, though finite. Named at the first update of the iteration after
+/// which it left what it had been.
 class LossDiverging : public Evaluator {
  public:
   explicit LossDiverging(const core::Graph& graph) : m_outcome(graph), m_updates(parameterUpdates(graph)) {}
@@ -17,34 +17,36 @@ class LossDiverging : public Evaluator {
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
     ++context.evaluated;
-    if (context.ranks.empty() || m_updates.empty()) return;
+    if (context.ranks.empty() || m_updates.empty() || m_left) return;
+    const std::vector<Outcome::Loss>& losses = m_outcome.losses();
+    if (losses.empty() || losses.back().iteration != context.iteration) return;
+    const double now = losses.back().value;
+    m_left = m_before && now > 2 * m_least + 0.1 * std::abs(losses.front().value);
+    if (m_left) return;
+    m_least = std::min(m_least, now);
+    m_before = findingAt(context, {context.iteration, context.ranks.front(), m_updates.front().next},
+                         precedence::kOther);
+    m_before->detail = "the loss rises from " + core::formatShort(now) + " in this iteration";
     const core::TensorId rate = m_updates.front().rate;
     const StatisticsRow* row = rate.valid() ? context.rows.now(context.ranks.front(), rate) : nullptr;
-    const std::vector<Outcome::Loss>& losses = m_outcome.losses();
-    if (losses.empty() || losses.back().iteration != context.iteration || losses.back().value >= m_least)
-      return;
-    m_least = losses.back().value;
-    m_where = findingAt(context, {context.iteration, context.ranks.front(), m_updates.front().next},
-                        precedence::kOther);
-    m_where->detail = "the loss rises from " + core::formatShort(m_least) + " in this iteration";
     if (row) m_rate = "; the learning rate is " + core::formatShort(row->values.mean);
   }
 
   void finish(EvaluationContext& context) override {
     const std::vector<Outcome::Loss>& losses = m_outcome.losses();
-    if (losses.size() < kLeast || !m_outcome.finite() || !m_where) return;
+    if (losses.size() < kLeast || !m_outcome.finite() || !m_before) return;
     const std::size_t some = std::max<std::size_t>(1, losses.size() / 10);
     const double first = mean(std::span(losses).first(some)), last = mean(std::span(losses).last(some));
     const double factor = parameterOr(context.parameters, "factor_gt", 2);
     if (last < 0 && -last > kUnbounded * std::max(std::abs(first), 1.0))
       return addUnbounded(context, first, last);
     if (!(last > factor * first) || first <= 0) return;
-    m_where->parameter = "factor_gt";
-    m_where->preset = factor;
-    m_where->actual = last / first;
-    m_where->detail += " to " + core::formatShort(last) + " at the end, from " + core::formatShort(first) +
-                       " at the beginning" + m_rate;
-    context.findings.push_back(std::move(*m_where));
+    m_before->parameter = "factor_gt";
+    m_before->preset = factor;
+    m_before->actual = last / first;
+    m_before->detail += " to " + core::formatShort(last) + " at the end, from " + core::formatShort(first) +
+                        " at the beginning" + m_rate;
+    context.findings.push_back(std::move(*m_before));
   }
 
  private:
@@ -54,7 +56,7 @@ class LossDiverging : public Evaluator {
   void addUnbounded(EvaluationContext& context, double first, double last) const {
     const core::NodeId loss = context.graph().tensor(m_outcome.tensor()).producer;
     Finding finding =
-        findingAt(context, {m_outcome.losses().front().iteration, m_where->rank, m_outcome.tensor()},
+        findingAt(context, {m_outcome.losses().front().iteration, m_before->rank, m_outcome.tensor()},
                   precedence::kOther);
     finding.node = loss;
     finding.actual = last;
@@ -75,7 +77,8 @@ class LossDiverging : public Evaluator {
   Outcome m_outcome;
   std::vector<ParameterUpdate> m_updates;
   double m_least = INFINITY;
-  std::optional<Finding> m_where;  // the first update of the iteration with the least loss
+  bool m_left = false;              // the loss is twice its least, and has been since
+  std::optional<Finding> m_before;  // the first update of the last iteration before that
   std::string m_rate;
 };
 

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <map>
 
 #include "watchpoints/blame/blame.h"
@@ -52,6 +53,7 @@ class RecommendedZeros : public Evaluator {
  private:
   using Kind = ZeroCause::Kind;
   static constexpr double kFitted = 1e-3;  // a loss below has been fitted, and has no gradient left
+  static constexpr double kExact = 1e-6;
 
   static bool allZero(const core::TensorStatistics& values) {
     return values.count > 0 && values.zero == values.count;
@@ -86,10 +88,13 @@ class RecommendedZeros : public Evaluator {
         return add(context, at(graph.node(cause.node).outputs.front()), cause.node,
                    "multiplied by " + graph.tensor(cause.tensor).name + ", which is 0");
       case Kind::kLoss:
-        if (fitted(place.rank, context)) return;
+        if (lossBelow(context, place.rank, kFitted)) return;
         return add(context, at(cause.tensor), cause.node, "the loss sends no gradient back");
       case Kind::kHere:
-        if (graph.node(cause.node).phase == core::Phase::kForward && fitted(place.rank, context)) return;
+        // Of a fit that is as good as exact, what is left may cancel to the last bit.
+        if (lossBelow(context, place.rank,
+                      graph.node(cause.node).phase == core::Phase::kForward ? kFitted : kExact))
+          return;
         return add(context, at(cause.tensor), cause.node, "");
       case Kind::kUnknown:
         return add(context, place, graph.tensor(place.tensor).producer, "");
@@ -111,10 +116,10 @@ class RecommendedZeros : public Evaluator {
         "moves");
   }
 
-  bool fitted(core::Rank rank, EvaluationContext& context) const {
+  bool lossBelow(EvaluationContext& context, core::Rank rank, double bound) const {
     const StatisticsRow* row =
         m_outcome.tensor().valid() ? context.rows.now(rank, m_outcome.tensor()) : nullptr;
-    return row && row->values.max < kFitted;
+    return row && row->values.nonFinite() == 0 && std::abs(row->values.mean) < bound;
   }
 
   void add(EvaluationContext& context, const Place& place, core::NodeId node, std::string detail) {
