@@ -31,6 +31,7 @@ const std::map<std::string, Names> kArrows = {
     {"app/presenters", {"app/models", "app/async"}},
     {"app/panels", {"app/presenters", "graph_view/scene", "Qt"}},
     {"app/gui", {"app/panels", "app/presenters", "graph_view/scene", "Qt"}},
+    {"resources/examples", {}},  // what is installed, <msdbg/msdbg.h>, and nothing else
 };
 
 // Private links: no public header of these folders includes their headers.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 
+#include "core_engine/ops/functions.h"
 #include "core_engine/passes/pipeline.h"
 #include "core_engine/runtime/executor.h"
 #include "core_engine/train/trainer.h"
