@@ -27,9 +27,9 @@ std::string hitTensor(const core::Graph& graph, const Hit& hit) {
 }
 
 std::optional<std::vector<std::int64_t>> wrongIndex(const core::Graph& graph, const Hit& hit) {
+  if (!hit.element || !hit.tensor.valid()) return std::nullopt;
   const core::Shape& shape = graph.tensor(hit.tensor).shape;
-  if (!hit.element || !shape.known() || *hit.element < 0 || *hit.element >= shape.elements())
-    return std::nullopt;
+  if (!shape.known() || *hit.element < 0 || *hit.element >= shape.elements()) return std::nullopt;
   return indexOf(shape, *hit.element);
 }
 

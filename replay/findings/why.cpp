@@ -50,6 +50,7 @@ class Walk {
   explicit Walk(watch::Source& run) : m_run(run), m_updates(watch::updatesByParameter(run.graph())) {}
 
   std::vector<WhyStep> from(const Hit& hit) {
+    if (!hit.tensor.valid()) return {};  // the run itself
     Suspect at{hit.tensor, hit.rank, hit.iteration, wrongOf(hit)};
     std::vector<WhyStep> steps;
     while (steps.size() < kMostSteps) {

@@ -220,7 +220,9 @@ TEST_CASE("--dry-run says what will be asked and what only check can tell", "[cl
   const Json plan =
       msdbgJson(dumpMlp("never.msdbg", 2, {"--on-hit", "recommended", "--before", "3", "--dry-run"}));
   CHECK(plan["on_hit"]["before"] == 3);
-  CHECK(plan["on_hit"]["left_out"] == Json({"rank_divergence", "collective_mismatch"}));
+  CHECK(plan["on_hit"]["left_out"] ==
+        Json({"run_failed", "rank_divergence", "collective_mismatch", "activation_exploding", "same_batch",
+              "batch_content", "loss_diverging"}));
   checkGolden("dump_on_hit.txt",
               shapeOf(msdbg(dumpMlp("never.msdbg", 2, {"--on-hit", "recommended", "--dry-run"})).out));
 }

@@ -36,7 +36,7 @@ Value functional(Check& c, std::size_t outputs) {
   for (std::size_t i = 0; i < std::min(outputs, c.sample.outputs.size()); ++i) {
     const Value output = c.sample.outputs[i];
     if (!isFloating(output.dtype())) continue;
-    const Value weight = c.sample.graph->input("weight", output.shape(), output.dtype());
+    const Value weight = c.sample.graph->input("weight" + std::to_string(i), output.shape(), output.dtype());
     c.weights.push_back(
         {weight.id(), randomLike(output.shape(), output.dtype(), static_cast<unsigned>(c.weights.size()))});
     const Value term = reduceSum(output * weight, {}, false);
