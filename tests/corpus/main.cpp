@@ -1,7 +1,7 @@
 // check_corpus: records the cases and judges what check says of them.
 //
 //   check_corpus [--case GLOB] [--sample N [--seed S]] [--verbose] [--keep FOLDER]    exit status 1: not as
-//   it should be corpus --list corpus --train CASE       what is recorded: trains it, as any program of a
+//   it should be       what is recorded: trains it, as any program of a
 //   user
 //
 // A case fails when it is wrong and not in known_misses.txt, or right and in it. Of the whole corpus, the
