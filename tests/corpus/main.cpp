@@ -1,9 +1,10 @@
 // check_corpus: records the cases and judges what check says of them.
 //
-//   check_corpus [--case GLOB] [--sample N [--seed S]] [--verbose] [--keep FOLDER]    exit status 1: not as
-//   it should be       what is recorded: trains it, as any program of a
-//   user
+//   check_corpus [--case GLOB] [--sample N [--seed S]] [--verbose] [--keep FOLDER]
+//   check_corpus --list
+//   check_corpus --train CASE    what is recorded: trains it, as any program of a user
 //
+// Exit status 1: not as it should be.
 // A case fails when it is wrong and not in known_misses.txt, or right and in it. Of the whole corpus, the
 // aims must be reached besides: every healthy case, kPlaces of the sick ones' places and kCauses of their
 // causes.
