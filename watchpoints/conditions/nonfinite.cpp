@@ -53,19 +53,9 @@ std::vector<TensorId> reachedAsMask(const core::Graph& graph, TensorId source) {
 NonFinite::NonFinite(const core::Graph& graph) : m_masked(graph.tensors().size()) {
   for (const TensorInfo& info : graph.tensors()) {
     if (!isFloating(info.dtype)) continue;
-    if (info.role == TensorRole::kLoss || info.role == TensorRole::kUpdated ||
-        isParameterGradient(graph, info))
-      m_ends.push_back(info.id);
     if (info.role != TensorRole::kConstant && info.role != TensorRole::kInput) continue;
     for (const TensorId tensor : reachedAsMask(graph, info.id)) m_masked[tensor.index()] = true;
   }
-}
-
-bool NonFinite::doesHarm(EvaluationContext& context, core::Rank rank) const {
-  return m_ends.empty() || std::ranges::any_of(m_ends, [&](TensorId end) {
-           const StatisticsRow* row = context.rows.now(rank, end);
-           return !row || row->values.nonFinite() > 0;
-         });
 }
 
 }  // namespace msdbg::watch

@@ -1,4 +1,4 @@
-// Which values that are not finite do harm. Used from one thread.
+// Which values that are not finite are meant: the -Inf of masks. Pure functions of the graph; thread-safe.
 #pragma once
 
 #include "watchpoints/conditions/rows.h"
@@ -14,13 +14,9 @@ class NonFinite {
   bool isMask(core::TensorId tensor, const core::TensorStatistics& values) const {
     return m_masked[tensor.index()] && values.nan == 0 && values.posInf == 0 && values.negInf > 0;
   }
-  /// Whether the loss, a parameter's gradient or an update of this iteration is not finite, or not recorded.
-  /// What reaches none of them was picked away again.
-  bool doesHarm(EvaluationContext& context, core::Rank rank) const;
 
  private:
-  std::vector<bool> m_masked;          // by tensor
-  std::vector<core::TensorId> m_ends;  // loss, gradients of parameters, updates
+  std::vector<bool> m_masked;  // by tensor
 };
 
 }  // namespace msdbg::watch

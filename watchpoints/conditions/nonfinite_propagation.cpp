@@ -177,10 +177,6 @@ class Propagation : public Evaluator {
     const Place place{m_iteration, rank, tensor};
     Finding finding = findingAt(*m_context, place, precedence::kNonfinite);
     if (!detail.empty()) finding.detail = std::move(detail);
-    if (m_recommended && !m_nonFinite.doesHarm(*m_context, rank)) {
-      finding.severity = Severity::kHint;
-      finding.detail += "; it reaches neither the loss nor a gradient of a parameter";
-    }
     if (const StatisticsRow* row = m_context->rows.now(rank, tensor)) {
       finding.count = row->values.nonFinite();
       finding.actual = static_cast<double>(finding.count);
@@ -210,8 +206,7 @@ ConditionDef nonfinitePropagationCondition() {
       "The first operator in order whose inputs are all finite and whose output holds NaN or Inf. The inputs "
       "of a"
       " collective are those of all ranks: a rank that is reached through one says from which rank. "
-      "Recommended: without "
-      "the -Inf of masks; a hint where it reaches neither the loss nor a gradient of a parameter.";
+      "Recommended: without the -Inf of masks.";
   def.advice =
       "Look at this operator's inputs: a division by zero, the logarithm of zero, an overflow of exp or of a"
       " product, a learning rate that is too large, or broken hardware.";

@@ -16,7 +16,7 @@ void evaluateRow(EvaluationContext& context, const Place& place, const Statistic
   context.findings.push_back(std::move(finding));
 }
 
-/// Of the recommended set: without the -Inf of masks, and of what does harm only.
+/// Of the recommended set: without the -Inf of masks.
 class RecommendedOverflow : public Evaluator {
  public:
   explicit RecommendedOverflow(const core::Graph& graph)
@@ -25,8 +25,7 @@ class RecommendedOverflow : public Evaluator {
 
   void evaluate(EvaluationContext& context) override {
     m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
-      const bool harmless = row.values.nonFinite() > 0 && (m_nonFinite.isMask(place.tensor, row.values) ||
-                                                           !m_nonFinite.doesHarm(context, place.rank));
+      const bool harmless = m_nonFinite.isMask(place.tensor, row.values);
       if (harmless)
         ++context.evaluated;
       else
