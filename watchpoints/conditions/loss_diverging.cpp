@@ -25,7 +25,7 @@ class LossDiverging : public Evaluator {
     if (m_left) return;
     m_least = std::min(m_least, now);
     m_before = findingAt(context, {context.iteration, context.ranks.front(), m_updates.front().next},
-                         precedence::kOther);
+                         precedence::kSymptom);
     m_before->detail = "the loss rises from " + core::formatShort(now) + " in this iteration";
     const core::TensorId rate = m_updates.front().rate;
     const StatisticsRow* row = rate.valid() ? context.rows.now(context.ranks.front(), rate) : nullptr;
@@ -57,7 +57,7 @@ class LossDiverging : public Evaluator {
     const core::NodeId loss = context.graph().tensor(m_outcome.tensor()).producer;
     Finding finding =
         findingAt(context, {m_outcome.losses().front().iteration, m_before->rank, m_outcome.tensor()},
-                  precedence::kOther);
+                  precedence::kSymptom);
     finding.node = loss;
     finding.actual = last;
     finding.preset = first;
@@ -95,6 +95,8 @@ ConditionDef lossDivergingCondition() {
   def.advice =
       "Look at the learning rate first: divide it by ten; then at momentum, clipping and the targets' scale.";
   def.target = Target::kLoss;
+  def.needsAllRanks =
+      true;  // of the mean over ranks: a rank with a cause of its own at this place comes first
   def.parameters = {
       {"factor_gt", ParameterRange::kPos, 2.0, "hit if the loss ends above so many times its beginning"}};
   def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
