@@ -71,6 +71,24 @@ void separateSgd(Session& run) { trainAttention(run, Sgd{.lr = 0.1, .momentum = 
 void maskedByLarge(Session& run) { trainAttention(run, Adam{.lr = 3e-3}, largeMask); }
 void maskedByInfinity(Session& run) { trainAttention(run, Adam{.lr = 3e-3}, infiniteMask); }
 
+/// As BERT hides its padding, and too short to learn much: the mask, of -1e9, is the largest thing there is.
+void paddingHiddenByLarge(Session& run) {
+  Graph g("attention");
+  const Value tokens = g.input("x", {kRows, kLength}, DType::Int64);
+  const Value label = g.input("label", {kRows, kLength}, DType::Int64);
+  const Value kept = g.input("kept", {kRows, 1, kLength});
+  const Projections p = separateProjections(g, embedded(g, tokens));
+  const Value weights = softmax(scoresOf(p) + (1 - kept) * -1e9);
+  Trainer t(run, g, wordLoss(g, matmul(weights, p.value), label), Sgd{.lr = 0.01});
+  for (const At at : iterations(run, 8)) {
+    core::Batch batch = words(at);
+    batch.tensors.emplace_back("kept", filled({kRows, 1, kLength}, [](std::int64_t i) {
+                                 return i % kLength < kLength - 2 ? 1.f : 0.f;
+                               }));
+    t.step(batch);
+  }
+}
+
 /// The mask comes with the batch, 0 and -inf, and is added.
 void maskGivenWithBatch(Session& run) {
   Graph g("attention");
@@ -135,6 +153,7 @@ std::span<const HealthyCase> healthyAttention() {
       {"attention_mask_of_large", maskedByLarge},
       {"attention_mask_of_infinity", maskedByInfinity},
       {"attention_mask_given_with_batch", maskGivenWithBatch},
+      {"attention_padding_hidden_by_large", paddingHiddenByLarge},
       {"transformer_tied_adamw_cosine", tiedTransformer},
       {"transformer_tied_2_ranks", tiedTransformer, 2},
   };

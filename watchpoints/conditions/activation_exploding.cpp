@@ -1,6 +1,9 @@
 // Values that grow from layer to layer before anything was learnt: the first iteration shows it, and the end
 // of the run whether it mattered.
 #include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
 
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/outcome.h"
@@ -56,14 +59,36 @@ class ActivationExploding : public Evaluator {
     return parameterOr(context.parameters, "growth_gt", 1e4) * data;
   }
 
-  const Node* firstTooLarge(EvaluationContext& context) const {
+  const Node* firstTooLarge(EvaluationContext& context) {
     const double limit = limitOf(context);
-    for (const Node& node : context.graph().nodes()) {
+    const core::Graph& graph = context.graph();
+    m_given.assign(graph.tensors().size(), false);
+    for (const core::TensorInfo& info : graph.tensors())
+      m_given[info.id.index()] =
+          info.role == core::TensorRole::kConstant || info.role == core::TensorRole::kInput;
+    for (const Node& node : graph.nodes()) {
       if (node.phase != core::Phase::kForward) continue;
-      const core::TensorInfo& output = context.graph().tensor(node.outputs.front());
+      const core::TensorInfo& output = graph.tensor(node.outputs.front());
+      if (isGiven(context, node)) {
+        for (const TensorId each : node.outputs) m_given[each.index()] = true;
+        continue;
+      }
       if (output.shape.rank() > 0 && sizeOf(context, output.id) > limit) return &node;
     }
     return nullptr;
+  }
+
+  /// What is computed of constants and data alone, as a mask of -1e9 is, went through no layer; nor is it
+  /// growth where such a large value is only carried on, as in scores + mask.
+  bool isGiven(EvaluationContext& context, const Node& node) const {
+    if (std::ranges::all_of(node.inputs, [&](TensorId input) { return m_given[input.index()]; })) return true;
+    static constexpr auto kProducts =
+        std::to_array<std::string_view>({"Mul", "Div", "Pow", "MatMul", "Gemm", "Conv"});
+    if (std::ranges::find(kProducts, node.opType) != kProducts.end()) return false;
+    const double size = sizeOf(context, node.outputs.front());
+    return std::ranges::any_of(node.inputs, [&](TensorId input) {
+      return m_given[input.index()] && size <= kGrowth * sizeOf(context, input);
+    });
   }
 
   /// Back to where the growth begins, past operators that only keep the size, four in a row at most; or to
@@ -103,6 +128,7 @@ class ActivationExploding : public Evaluator {
   Outcome m_outcome;
   core::Rank m_rank;
   bool m_asked = false;
+  std::vector<bool> m_given;  // by tensor: its size is that of constants or data
   std::optional<Finding> m_finding;
 };
 
