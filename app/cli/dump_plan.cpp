@@ -156,8 +156,8 @@ Status checkNumbers(const DumpOptions& options) {
 Result<Resumed> openResumed(DumpOptions& options, const Context& context) {
   if (!context.program.empty())
     return Error(ErrorCode::kUsage,
-                 "--resume is for built-in models; a program of your own gives a checkpoint to "
-                 "Trainer::restore()");
+                 "--resume is for built-in models; a program of your own goes on by "
+                 "msdbg::restore(trainer, run)");
   MSDBG_ASSIGN(Resumed resumed, Resumed::open(options.resume));
   MSDBG_TRY(resumed.complete(options));
   return resumed;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <concepts>
-#include <iterator>
 #include <set>
 
 #include "app/cli/run_access.h"
@@ -128,47 +127,19 @@ Result<Resumed> Resumed::open(const std::string& run) {
   resumed.m_point.run = fs::absolute(path);
   if (resumed.m_reader->info().model.empty())
     return resumed.usage(
-        "it is no run of a built-in model; a program of your own gives a checkpoint to "
-        "Trainer::restore()");
+        "it is no run of a built-in model; a program of your own goes on by msdbg::restore(trainer, run)");
   MSDBG_TRY(resumed.findPoint());
   warnOfMachine(path, resumed.m_reader->info());
   return resumed;
 }
 
-Status Resumed::checkReadable(std::int64_t iteration) const {
-  for (int rank = 0; rank < m_reader->info().ranks; ++rank) {
-    const auto state = m_reader->checkpoint(core::Rank(rank), core::Iteration(iteration));
-    if (!state.ok()) return state.error();
-  }
-  return Ok{};
-}
-
 Status Resumed::findPoint() {
-  std::vector<std::int64_t> common = m_reader->checkpoints(core::Rank(0));
-  for (int rank = 1; rank < m_reader->info().ranks; ++rank) {
-    const std::vector<std::int64_t> more = m_reader->checkpoints(core::Rank(rank));
-    std::vector<std::int64_t> both;
-    std::ranges::set_intersection(common, more, std::back_inserter(both));
-    common = std::move(both);
-  }
-  return findCheckpoint(std::move(common));
-}
-
-Status Resumed::findCheckpoint(std::vector<std::int64_t> common) {
-  for (; !common.empty(); common.pop_back()) {
-    const Status readable = checkReadable(common.back());
-    if (readable.ok()) {
-      m_point.checkpoint = core::Iteration(common.back());
-      m_point.iteration = following(m_point.checkpoint);
-      return Ok{};
-    }
-    core::logWarn(fmt::format("the checkpoint of iteration {} cannot be used: {}", common.back(),
-                              readable.error().message()));
-  }
-  return Error(ErrorCode::kUnavailable,
-               fmt::format("--resume {}: there is no checkpoint in it that all ranks have; record with "
-                           "--policy record or --checkpoint-every",
-                           m_point.run.string()));
+  const Result<core::Iteration> newest =
+      m_reader->newestCheckpoint([](const std::string& skipped) { core::logWarn(skipped); });
+  if (!newest.ok()) return newest.error().in("--resume " + m_point.run.string());
+  m_point.checkpoint = *newest;
+  m_point.iteration = following(*newest);
+  return Ok{};
 }
 
 core::Iteration Resumed::following(core::Iteration checkpoint) const {

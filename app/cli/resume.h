@@ -27,10 +27,8 @@ class Resumed {
  private:
   explicit Resumed(std::unique_ptr<dump::RunReader> reader) : m_reader(std::move(reader)) {}
   core::Status findPoint();
-  core::Status findCheckpoint(std::vector<std::int64_t> common);
   /// The one after the last that is complete on every rank and can be computed from the checkpoint.
   core::Iteration following(core::Iteration checkpoint) const;
-  core::Status checkReadable(std::int64_t iteration) const;
   core::Error usage(const std::string& what) const;
   template <typename Given, typename Recorded>
   core::Status agree(std::string_view flag, Given& given, const Recorded& recorded) const;

@@ -1,6 +1,5 @@
 // Equal: where A == B, element by element, with NumPy broadcasting.
-#include "core_engine/ops/broadcast.h"
-#include "core_engine/ops/builtin_ops.h"
+#include "core_engine/ops/compare.h"
 
 namespace msdbg::core {
 namespace {
@@ -16,17 +15,10 @@ Status reference(const KernelArgs& args) {
 }  // namespace
 
 OpDef equalOp() {
-  return {.name = "Equal",
-          .doc =
-              "C = (A == B) as bool, any dtype, with NumPy broadcasting; also of bools; NaN equals nothing. "
-              "ONNX Equal-19",
-          .minInputs = 2,
-          .maxInputs = 2,
-          .inputNames = {"A", "B"},
-          .outputNames = {"C"},
-          .dataTypes = DataTypes::kAny,
-          .infer = infer,
-          .reference = reference};
+  return comparisonOp("Equal",
+                      "C = (A == B) as bool, any dtype, with NumPy broadcasting; also of bools; NaN equals "
+                      "nothing. ONNX Equal-19",
+                      infer, reference);
 }
 
 }  // namespace msdbg::core

@@ -1,11 +1,10 @@
 // GroupNormalization (Wu and He 2018): groups of channels brought to mean 0 and variance 1 within each image,
 // then scaled and shifted per channel.
-#include <cmath>
-
 #include "core_engine/ops/builtin_ops.h"
 #include "core_engine/ops/elementwise.h"
 #include "core_engine/ops/gradient.h"
 #include "core_engine/ops/group_norm.h"
+#include "core_engine/ops/normal_row.h"
 
 namespace msdbg::core {
 namespace {
@@ -37,22 +36,15 @@ Gradients gradient(GradientBuilder& b) {
 template <typename T>
 void run(const KernelArgs& args, const NormalGroups& g) {
   const double epsilon = floatAttribute(args.node.attributes, "epsilon", 1e-5);
-  const auto length = static_cast<double>(g.length());
   const T *scale = args.inputs[1]->data<T>().data(), *bias = args.inputs[2]->data<T>().data();
   parallelFor(g.count(), args.state.threads, 2, [&](std::int64_t group) {
-    const T* x = args.inputs[0]->data<T>().data() + group * g.length();
-    T* y = args.outputs[0]->data<T>().data() + group * g.length();
-    double mean = 0, variance = 0;
-    for (std::int64_t i = 0; i < g.length(); ++i) mean += x[i];
-    mean /= length;
-    for (std::int64_t i = 0; i < g.length(); ++i) variance += (x[i] - mean) * (x[i] - mean);
-    const double inverse = 1 / std::sqrt(variance / length + epsilon);
-    for (std::int64_t i = 0; i < g.length(); ++i) {
-      const std::int64_t channel = g.firstChannel(group) + i / g.plane;
-      y[i] = static_cast<T>((x[i] - mean) * inverse * scale[channel] + bias[channel]);
-    }
-    args.outputs[1]->data<T>()[group] = static_cast<T>(mean);
-    args.outputs[2]->data<T>()[group] = static_cast<T>(inverse);
+    const auto channel = [&](std::int64_t i) { return g.firstChannel(group) + i / g.plane; };
+    const RowMoments moments = normalizeRow(
+        args.inputs[0]->data<T>().data() + group * g.length(),
+        args.outputs[0]->data<T>().data() + group * g.length(), g.length(), epsilon,
+        [&](std::int64_t i) { return scale[channel(i)]; }, [&](std::int64_t i) { return bias[channel(i)]; });
+    args.outputs[1]->data<T>()[group] = static_cast<T>(moments.mean);
+    args.outputs[2]->data<T>()[group] = static_cast<T>(moments.inverse);
   });
 }
 

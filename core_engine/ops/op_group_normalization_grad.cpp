@@ -4,6 +4,7 @@
 #include "core_engine/ops/builtin_ops.h"
 #include "core_engine/ops/elementwise.h"
 #include "core_engine/ops/group_norm.h"
+#include "core_engine/ops/normal_row.h"
 
 namespace msdbg::core {
 namespace {
@@ -21,39 +22,19 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const 
 }
 
 template <typename T>
-struct Operands {
-  const T *dy, *x, *scale, *mean, *inverse;
-  explicit Operands(const KernelArgs& args)
-      : dy(args.inputs[0]->data<T>().data()),
-        x(args.inputs[1]->data<T>().data()),
-        scale(args.inputs[2]->data<T>().data()),
-        mean(args.inputs[3]->data<T>().data()),
-        inverse(args.inputs[4]->data<T>().data()) {}
-  double normal(std::int64_t at, std::int64_t group) const {
-    return (static_cast<double>(x[at]) - mean[group]) * inverse[group];
-  }
-};
-
-template <typename T>
-void runGroup(const Operands<T>& o, const NormalGroups& g, std::int64_t group, T* dx) {
+void runGroup(const NormalOperands<T>& o, const NormalGroups& g, std::int64_t group, T* dx) {
   const std::int64_t begin = group * g.length();
-  const auto scaled = [&](std::int64_t i) {
-    return static_cast<double>(o.dy[begin + i]) * o.scale[g.firstChannel(group) + i / g.plane];
-  };
-  double sum = 0, product = 0;
-  for (std::int64_t i = 0; i < g.length(); ++i) {
-    sum += scaled(i);
-    product += scaled(i) * o.normal(begin + i, group);
-  }
-  const auto length = static_cast<double>(g.length());
-  for (std::int64_t i = 0; i < g.length(); ++i) {
-    const double rest = sum / length + o.normal(begin + i, group) * (product / length);
-    dx[begin + i] = static_cast<T>(o.inverse[group] * (scaled(i) - rest));
-  }
+  normalizedRowGradient(
+      dx + begin, g.length(), o.inverse[group],
+      [&](std::int64_t i) {
+        return static_cast<double>(o.dy[begin + i]) * o.scale[g.firstChannel(group) + i / g.plane];
+      },
+      [&](std::int64_t i) { return o.normal(begin + i, group); });
 }
 
 template <typename T>
-void runChannel(const KernelArgs& args, const Operands<T>& o, const NormalGroups& g, std::int64_t channel) {
+void runChannel(const KernelArgs& args, const NormalOperands<T>& o, const NormalGroups& g,
+                std::int64_t channel) {
   double sum = 0, product = 0;
   for (std::int64_t image = 0; image < g.images; ++image) {
     const std::int64_t begin = (image * g.groups * g.channels + channel) * g.plane;
@@ -72,7 +53,7 @@ Status reference(const KernelArgs& args) {
   const NormalGroups g = normalGroups(kName, x, args.node.attributes).value();
   visitFloating(x.dtype, [&](auto zero) {
     using T = decltype(zero);
-    const Operands<T> o(args);
+    const NormalOperands<T> o(args);
     T* dx = args.outputs[0]->data<T>().data();
     parallelFor(g.count(), args.state.threads, 2, [&](std::int64_t group) { runGroup(o, g, group, dx); });
     parallelFor(g.channel()[0], args.state.threads, 2, [&](std::int64_t c) { runChannel(args, o, g, c); });

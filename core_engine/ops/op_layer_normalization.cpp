@@ -1,9 +1,8 @@
 // LayerNormalization (Ba et al. 2016): every row brought to mean 0 and variance 1, then scaled and shifted.
-#include <cmath>
-
 #include "core_engine/ops/builtin_ops.h"
 #include "core_engine/ops/elementwise.h"
 #include "core_engine/ops/layer_norm.h"
+#include "core_engine/ops/normal_row.h"
 
 namespace msdbg::core {
 namespace {
@@ -36,19 +35,13 @@ void run(const KernelArgs& args, const NormalRows& r) {
   const double epsilon = floatAttribute(args.node.attributes, "epsilon", 1e-5);
   const T* scale = args.inputs[1]->data<T>().data();
   const T* shift = args.inputs.size() > 2 ? args.inputs[2]->data<T>().data() : nullptr;
-  const auto length = static_cast<double>(r.length);
   parallelFor(r.rows, args.state.threads, 8, [&](std::int64_t row) {
-    const T* x = args.inputs[0]->data<T>().data() + row * r.length;
-    T* y = args.outputs[0]->data<T>().data() + row * r.length;
-    double mean = 0, variance = 0;
-    for (std::int64_t i = 0; i < r.length; ++i) mean += x[i];
-    mean /= length;
-    for (std::int64_t i = 0; i < r.length; ++i) variance += (x[i] - mean) * (x[i] - mean);
-    const double inverse = 1 / std::sqrt(variance / length + epsilon);
-    for (std::int64_t i = 0; i < r.length; ++i)
-      y[i] = static_cast<T>((x[i] - mean) * inverse * scale[i] + (shift ? shift[i] : T(0)));
-    args.outputs[1]->data<T>()[row] = static_cast<T>(mean);
-    args.outputs[2]->data<T>()[row] = static_cast<T>(inverse);
+    const RowMoments moments = normalizeRow(
+        args.inputs[0]->data<T>().data() + row * r.length, args.outputs[0]->data<T>().data() + row * r.length,
+        r.length, epsilon, [&](std::int64_t i) { return scale[i]; },
+        [&](std::int64_t i) { return shift ? shift[i] : T(0); });
+    args.outputs[1]->data<T>()[row] = static_cast<T>(moments.mean);
+    args.outputs[2]->data<T>()[row] = static_cast<T>(moments.inverse);
   });
 }
 

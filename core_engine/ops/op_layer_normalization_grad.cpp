@@ -4,6 +4,7 @@
 #include "core_engine/ops/builtin_ops.h"
 #include "core_engine/ops/elementwise.h"
 #include "core_engine/ops/layer_norm.h"
+#include "core_engine/ops/normal_row.h"
 
 namespace msdbg::core {
 namespace {
@@ -21,39 +22,16 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const 
 }
 
 template <typename T>
-struct Operands {
-  const T *dy, *x, *scale, *mean, *inverse;
-  explicit Operands(const KernelArgs& args)
-      : dy(args.inputs[0]->data<T>().data()),
-        x(args.inputs[1]->data<T>().data()),
-        scale(args.inputs[2]->data<T>().data()),
-        mean(args.inputs[3]->data<T>().data()),
-        inverse(args.inputs[4]->data<T>().data()) {}
-  double normal(std::int64_t at, std::int64_t row) const {
-    return (static_cast<double>(x[at]) - mean[row]) * inverse[row];
-  }
-  double scaled(std::int64_t at, std::int64_t column) const {
-    return static_cast<double>(dy[at]) * scale[column];
-  }
-};
-
-template <typename T>
-void runRow(const Operands<T>& o, const NormalRows& r, std::int64_t row, T* dx) {
+void runRow(const NormalOperands<T>& o, const NormalRows& r, std::int64_t row, T* dx) {
   const std::int64_t begin = row * r.length;
-  double sum = 0, product = 0;
-  for (std::int64_t i = 0; i < r.length; ++i) {
-    sum += o.scaled(begin + i, i);
-    product += o.scaled(begin + i, i) * o.normal(begin + i, row);
-  }
-  const auto length = static_cast<double>(r.length);
-  for (std::int64_t i = 0; i < r.length; ++i) {
-    const double rest = sum / length + o.normal(begin + i, row) * (product / length);
-    dx[begin + i] = static_cast<T>(o.inverse[row] * (o.scaled(begin + i, i) - rest));
-  }
+  normalizedRowGradient(
+      dx + begin, r.length, o.inverse[row],
+      [&](std::int64_t i) { return static_cast<double>(o.dy[begin + i]) * o.scale[i]; },
+      [&](std::int64_t i) { return o.normal(begin + i, row); });
 }
 
 template <typename T>
-void runColumn(const KernelArgs& args, const Operands<T>& o, const NormalRows& r, std::int64_t column) {
+void runColumn(const KernelArgs& args, const NormalOperands<T>& o, const NormalRows& r, std::int64_t column) {
   double sum = 0, product = 0;
   for (std::int64_t row = 0; row < r.rows; ++row) {
     const std::int64_t at = row * r.length + column;
@@ -68,7 +46,7 @@ Status reference(const KernelArgs& args) {
   const NormalRows r = normalRows(kName, args.inputs[1]->shape(), args.node.attributes).value();
   visitFloating(args.outputs[0]->dtype(), [&](auto zero) {
     using T = decltype(zero);
-    const Operands<T> o(args);
+    const NormalOperands<T> o(args);
     T* dx = args.outputs[0]->data<T>().data();
     parallelFor(r.rows, args.state.threads, 8, [&](std::int64_t row) { runRow(o, r, row, dx); });
     parallelFor(r.length, args.state.threads, 8, [&](std::int64_t i) { runColumn(args, o, r, i); });

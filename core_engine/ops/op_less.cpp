@@ -1,6 +1,5 @@
 // Less: where A < B, element by element, with NumPy broadcasting.
-#include "core_engine/ops/broadcast.h"
-#include "core_engine/ops/builtin_ops.h"
+#include "core_engine/ops/compare.h"
 
 namespace msdbg::core {
 namespace {
@@ -16,17 +15,10 @@ Status reference(const KernelArgs& args) {
 }  // namespace
 
 OpDef lessOp() {
-  return {
-      .name = "Less",
-      .doc =
-          "C = (A < B) as bool, any dtype, with NumPy broadcasting; false where either is NaN. ONNX Less-13",
-      .minInputs = 2,
-      .maxInputs = 2,
-      .inputNames = {"A", "B"},
-      .outputNames = {"C"},
-      .dataTypes = DataTypes::kAny,
-      .infer = infer,
-      .reference = reference};
+  return comparisonOp(
+      "Less",
+      "C = (A < B) as bool, any dtype, with NumPy broadcasting; false where either is NaN. ONNX Less-13",
+      infer, reference);
 }
 
 }  // namespace msdbg::core

@@ -8,6 +8,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "core_engine/autodiff/cut_off.h"
 #include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
 #include "core_engine/graph/sources.h"
@@ -62,6 +63,9 @@ struct Trainer::Impl {
         inputs(g) {
     if (&lossValue.graph() != &graph) fail("the loss belongs to another graph than the one to train");
     compiled = take(compileTraining(graph, loss, optimizer, run.ranks()));
+    if (run.rank() == Rank(0))
+      for (const CutOff& cut : cutOffParameters(graph))
+        logWarn(cut.sentence + "; freeze it if that is meant");
     executor = take(Executor::create(graph, executorOptions()));
     announce();
   }

@@ -2,6 +2,7 @@
 // for the values.
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 
 #include "dump/policy/checkpoints.h"
 #include "dump/reader/run_reader_internal.h"
@@ -33,6 +34,20 @@ std::vector<std::int64_t> following(const std::vector<std::int64_t>& checkpoints
   return reached;
 }
 
+std::vector<std::int64_t> inBoth(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
+  std::vector<std::int64_t> both;
+  std::ranges::set_intersection(a, b, std::back_inserter(both));
+  return both;
+}
+
+core::Status checkpointOfAll(RunReader& run, core::Iteration iteration) {
+  for (int rank = 0; rank < run.info().ranks; ++rank) {
+    const auto state = run.checkpoint(core::Rank(rank), iteration);
+    if (!state.ok()) return state.error();
+  }
+  return core::Ok{};
+}
+
 core::Error missing(const char* what, core::Rank rank, core::Iteration iteration, const char* how) {
   return {core::ErrorCode::kUnavailable, std::string("no ") + what + " is recorded of rank " +
                                              std::to_string(rank.value) + ", iteration " +
@@ -55,6 +70,30 @@ std::vector<std::int64_t> RunReader::checkpoints(core::Rank rank) const {
   return heldBy(m_impl->ranks, rank, &SegmentLine::checkpoints);
 }
 
+std::vector<std::int64_t> RunReader::checkpoints() const {
+  std::vector<std::int64_t> common = checkpoints(core::Rank(0));
+  for (int rank = 1; rank < m_impl->info.ranks; ++rank)
+    common = inBoth(common, checkpoints(core::Rank(rank)));
+  return common;
+}
+
+core::Result<core::Iteration> RunReader::newestCheckpoint(
+    const std::function<void(const std::string&)>& skipped) {
+  const std::vector<std::int64_t> common = checkpoints();
+  for (const std::int64_t each : common | std::views::reverse) {
+    const core::Status readable = checkpointOfAll(*this, core::Iteration(each));
+    if (readable.ok()) return core::Iteration(each);
+    skipped("the checkpoint of iteration " + std::to_string(each) +
+            " cannot be used: " + readable.error().message());
+  }
+  if (!common.empty())
+    return core::Error(core::ErrorCode::kDamaged,
+                       "there is no checkpoint in it that all ranks have and that can be read");
+  return core::Error(core::ErrorCode::kUnavailable,
+                     "there is no checkpoint in it that all ranks have; record with --policy record or "
+                     "--checkpoint-every");
+}
+
 std::vector<std::int64_t> RunReader::batches(core::Rank rank) const {
   return heldBy(m_impl->ranks, rank, &SegmentLine::batches);
 }
@@ -64,9 +103,7 @@ std::vector<std::int64_t> RunReader::recomputable() const {
   std::vector<std::int64_t> all;
   for (int rank = 0; rank < m_impl->info.ranks; ++rank) {
     const auto here = following(checkpoints(core::Rank(rank)), batches(core::Rank(rank)));
-    std::vector<std::int64_t> both;
-    std::ranges::set_intersection(all, here, std::back_inserter(both));
-    all = rank == 0 ? here : both;
+    all = rank == 0 ? here : inBoth(all, here);
   }
   return all;
 }

@@ -106,6 +106,10 @@ class RunReader {
 
   // --- what a run can be computed again from ---
   std::vector<std::int64_t> checkpoints(core::Rank rank) const;  // iterations that have one, ascending
+  std::vector<std::int64_t> checkpoints() const;                 // those that every rank has
+  /// The newest that every rank has and can read; `skipped` is told of each newer one that cannot be read.
+  /// kUnavailable: every rank has none; kDamaged: none can be read.
+  core::Result<core::Iteration> newestCheckpoint(const std::function<void(const std::string&)>& skipped);
   std::vector<std::int64_t> batches(core::Rank rank) const;
   /// Iterations that a checkpoint and an unbroken row of batches lead to on every rank, ascending.
   std::vector<std::int64_t> recomputable() const;

@@ -1,8 +1,5 @@
 #include "core_engine/base/log.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <fstream>
@@ -11,30 +8,10 @@
 #include <vector>
 
 #include "core_engine/base/text.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/stderr_of.h"
 
 using namespace msdbg;
-
-namespace {
-
-/// What f writes to file descriptor 2.
-template <typename F>
-std::string stderrOf(F&& f) {
-  const test::TempDir folder;
-  const auto path = folder / "stderr";
-  const int saved = dup(2);
-  const int file = open(path.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
-  REQUIRE(file >= 0);
-  dup2(file, 2);
-  f();
-  dup2(saved, 2);
-  close(file);
-  close(saved);
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-}  // namespace
+using test::stderrOf;
 
 TEST_CASE("Warnings and errors are one line on stderr that names the program") {
   CHECK(stderrOf([] { core::logWarn("disk is nearly full"); }) == "msdbg: warning: disk is nearly full\n");

@@ -113,7 +113,7 @@ TEST_CASE("What is to go on otherwise than it was trained is refused with both v
   CHECK_THAT(refused({"--resume", run, "--batch", "32"}), Contains("with --batch 16, not 32"));
   CHECK_THAT(refused({"--resume", run, "--dropout", "0.5"}), Contains("with --dropout 0, not 0.5"));
   CHECK_THAT(refused({"--resume", run, "--data", "mnist:x"}), Contains("with --data digits, not mnist:x"));
-  CHECK_THAT(refused({"--resume", run, "--", "true"}), Contains("Trainer::restore()"));
+  CHECK_THAT(refused({"--resume", run, "--", "true"}), Contains("msdbg::restore(trainer, run)"));
   const RunResult itself = msdbg({"dump", "--resume", run, "-o", run, "--force"});
   CHECK(itself.exitStatus == 2);
   CHECK_THAT(itself.err, Contains("a folder of its own"));

@@ -8,6 +8,7 @@
 #include "core_engine/runtime/executor.h"
 #include "core_engine/train/trainer.h"
 #include "tests/support/run_command.h"
+#include "tests/support/sampling.h"
 #include "tests/train/mnist_dir.h"
 #include "tests/train/plain_run.h"
 
@@ -94,7 +95,9 @@ TEST_CASE("the loss of every model falls within 60 steps, whatever the seed and 
     WARN("skipped: no MNIST files (set MSDBG_MNIST_DIR)");
     return;
   }
-  for (const std::uint64_t seed : {1, 2, 3, 4, 5}) checkLossFalls(name, spec, seed);
+  const std::uint64_t one = 1 + test::drawnSeed(std::string(name) + " on " + spec) % 5;
+  for (const std::uint64_t seed : {1, 2, 3, 4, 5})
+    if (test::testAll() || seed == one) checkLossFalls(name, spec, seed);
 }
 
 TEST_CASE("the loss of resnet20 falls within 60 steps on digits", "[slow]") {

@@ -6,11 +6,13 @@
 #include "core_engine/tensor/statistics.h"
 #include "core_engine/train/layers.h"
 #include "core_engine/train/trainer.h"
+#include "tests/support/stderr_of.h"
 #include "tests/train/plain_run.h"
 
 using namespace msdbg::core;
 using Catch::Matchers::Contains;
 using msdbg::test::PlainRun;
+using msdbg::test::stderrOf;
 
 namespace {
 
@@ -131,4 +133,22 @@ TEST_CASE("With everything frozen there is nothing to train, and that is said") 
   PlainRun run;
   freeze(net.g, "*");
   CHECK_THROWS_WITH(Trainer(run, net.g, net.loss, Sgd{}), Contains("no trainable parameter"));
+}
+
+TEST_CASE("a trainer says at once which layers no gradient reaches, and nothing of frozen ones") {
+  const auto said = [](bool cut, bool frozen) {
+    Graph g("net");
+    const Value x = g.input("x", {4, 3}), label = g.input("label", {4}, DType::Int64);
+    Value hidden = linear(x, {.out = 5});
+    if (cut) hidden = cast(cast(hidden, DType::Int32), DType::Float32);
+    const Value loss = softmaxCrossEntropy(linear(hidden, {.out = 2}), label);
+    if (frozen) freeze(g, "*fc1/*");
+    PlainRun run;
+    return stderrOf([&] { Trainer(run, g, loss, Sgd{.lr = 0.1}); });
+  };
+  CHECK(said(false, false).empty());
+  const std::string told = said(true, false);
+  CHECK_THAT(told, Contains("warning: no gradient reaches net/") &&
+                       Contains("stopped by Cast at freeze_test.cpp:") && Contains("1 more parameter;"));
+  CHECK(std::ranges::count(told, '\n') == 1);
 }

@@ -96,6 +96,30 @@ TEST_CASE("loss_input knows logits that are no logits, the wrong axis and the wr
   CHECK(hitsOf("loss_input", [](Value x, Value label) { return healthy(x, label) * -1.0 * -1.0; }).empty());
 }
 
+TEST_CASE(
+    "loss_input names a target that is broadcast against what is predicted, and no pairs that are meant") {
+  const auto squared = [](Value difference) { return reduceMean(difference * difference, {}, false); };
+  const std::string said = detailOf("loss_input", [&](Value x, Value label) {
+    return squared(linear(x, {.out = 1}) - cast(label, DType::Float32));
+  });
+  CHECK(contains(said, "[5, 1] and cast"));
+  const auto none = [](const std::function<Value(Value, Value)>& program) {
+    return hitsOf("loss_input", program).empty();
+  };
+  CHECK(none([&](Value x, Value label) {  // one column each
+    return squared(linear(x, {.out = 1}) - reshape(cast(label, DType::Float32), {5, 1}));
+  }));
+  CHECK(none([&](Value x, Value label) {  // several outputs, one target
+    return squared(linear(x, {.out = 4}) - reshape(cast(label, DType::Float32), {5, 1}));
+  }));
+  CHECK(none([&](Value x, Value label) {  // every prediction with every target, as in a set's distance
+    return squared(linear(x, {.out = 1}) - reshape(cast(label, DType::Float32), {1, 5}));
+  }));
+  CHECK(none([&](Value x, Value) {  // weights over the instances of a bag
+    return squared(reduceSum(softmax(linear(x, {.out = 1}), 0) * linear(x, {.out = 3}), {0}, false));
+  }));
+}
+
 TEST_CASE("hyperparameter_range names settings that no training works with") {
   const auto program = [](double ratio) {
     return [ratio](Value x, Value label) {

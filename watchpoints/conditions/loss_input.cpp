@@ -1,5 +1,5 @@
 // What the loss is made of, as the graph shows it: logits that were normalised or cut off already, a softmax
-// over the batch, a loss that is maximised.
+// over the batch, a loss that is maximised, a target that is broadcast against what is predicted.
 #include <algorithm>
 #include <array>
 
@@ -68,7 +68,8 @@ bool isBatch(const Graph& graph, std::int64_t size) {
 /// [batch, classes] normalised along the batch.
 void checkAxis(EvaluationContext& context, const Node& node) {
   const core::Shape& shape = context.graph().tensor(node.outputs.front()).shape;
-  if (shape.rank() != 2 || shape[0] == shape[1] || !isBatch(context.graph(), shape[0])) return;
+  if (shape.rank() != 2 || shape[0] == shape[1] || shape[1] == 1 || !isBatch(context.graph(), shape[0]))
+    return;
   const std::int64_t axis = core::intAttribute(node.attributes, "axis", -1);
   if (axis != 0 && axis != -2) return;
   context.findings.push_back(
@@ -129,11 +130,46 @@ void checkSign(EvaluationContext& context, TensorId loss) {
                     "the loss is minus " + node->name + ": training makes the error as large as it can"));
 }
 
+/// Tensors that a parameter has a part in, by index.
+std::vector<bool> learntTensors(const Graph& graph) {
+  std::vector<bool> learnt(graph.tensors().size());
+  for (const core::TensorInfo& info : graph.tensors())
+    learnt[info.id.index()] = info.role == core::TensorRole::kParameter;
+  for (const Node& node : graph.nodes()) {
+    const bool any = std::ranges::any_of(node.inputs, [&](TensorId input) { return learnt[input.index()]; });
+    for (const TensorId output : node.outputs) learnt[output.index()] = any;
+  }
+  return learnt;
+}
+
+/// [n, 1] against [n] gives [n, n]: each prediction is compared with the target of every sample. What is
+/// meant to be compared all with all has as many dimensions on both sides.
+void checkBroadcast(EvaluationContext& context, const Node& node, const std::vector<bool>& learnt) {
+  const Graph& graph = context.graph();
+  static constexpr std::array<std::string_view, 6> kElementwise = {"Add", "Sub", "Mul", "Div", "Max", "Min"};
+  if (node.inputs.size() != 2 || std::ranges::find(kElementwise, node.opType) == kElementwise.end()) return;
+  const TensorId a = node.inputs[0], b = node.inputs[1];
+  if (learnt[a.index()] == learnt[b.index()]) return;
+  const core::Shape &left = graph.tensor(a).shape, &right = graph.tensor(b).shape;
+  const core::Shape& result = graph.tensor(node.outputs.front()).shape;
+  if (!left.known() || !right.known() || !result.known() || left.rank() == right.rank()) return;
+  if (left.elements() != right.elements() || result.elements() == left.elements()) return;
+  const TensorId target = learnt[a.index()] ? b : a, predicted = learnt[a.index()] ? a : b;
+  context.findings.push_back(findingAtNode(
+      context, node.id,
+      graph.tensor(predicted).fullName() + " " + graph.tensor(predicted).shape.text() + " and " +
+          graph.tensor(target).fullName() + " " + graph.tensor(target).shape.text() + " are broadcast to " +
+          result.text() +
+          ": every prediction meets the target of every sample; reshape one to the shape of the other"));
+}
+
 void question(EvaluationContext& context) {
+  const std::vector<bool> learnt = learntTensors(context.graph());
   for (const Node& node : context.graph().nodes()) {
     if (node.phase != core::Phase::kForward || node.inputs.empty()) continue;
     if (node.opType == "SoftmaxCrossEntropyLoss") checkLogits(context, node);
     if (node.opType == "Softmax" || node.opType == "LogSoftmax") checkAxis(context, node);
+    checkBroadcast(context, node, learnt);
   }
   for (const core::TensorInfo& info : context.graph().tensors())
     if (info.role == core::TensorRole::kLoss) checkSign(context, info.id);
@@ -148,7 +184,8 @@ ConditionDef lossInputCondition() {
   def.doc =
       "From the graph: the logits of a softmax cross-entropy come out of a Softmax, Sigmoid, Tanh, Relu or "
       "Clip; a "
-      "softmax of [batch, classes] runs over the batch; the loss is minus an error, so that it is maximised.";
+      "softmax of [batch, classes] runs over the batch; the loss is minus an error, so that it is maximised; "
+      "what is predicted, [n, 1], and a target, [n], are broadcast to [n, n].";
   def.advice =
       "Give softmaxCrossEntropy what the last linear layer gives, and let the loss be what is to be small.";
   def.target = Target::kLoss;

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "core_engine/base/text.h"
-#include "watchpoints/conditions/blame.h"
+#include "watchpoints/conditions/wrong_ranks.h"
 
 namespace msdbg::watch {
 namespace {

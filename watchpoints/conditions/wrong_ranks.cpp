@@ -1,4 +1,4 @@
-#include "watchpoints/conditions/blame.h"
+#include "watchpoints/conditions/wrong_ranks.h"
 
 #include <algorithm>
 #include <cmath>

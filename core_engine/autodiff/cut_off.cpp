@@ -1,0 +1,102 @@
+#include "core_engine/autodiff/cut_off.h"
+
+#include <algorithm>
+
+#include "core_engine/ops/op.h"
+
+namespace msdbg::core {
+namespace {
+
+/// What a tensor leads to, in the forward part.
+class Reach {
+ public:
+  Reach(const Graph& graph, TensorId from) : m_graph(graph), m_seen(graph.tensors().size()) {
+    m_open.push_back(from);
+    for (std::size_t i = 0; i < m_open.size(); ++i)
+      for (const NodeId user : graph.consumers(m_open[i])) visit(graph.node(user));
+  }
+
+  bool loss() const { return m_loss; }
+  /// The first operator on the way through which no gradient comes back; invalid if there is none.
+  NodeId stop() const { return m_stop; }
+  /// The last operator of the way, where nobody reads its result.
+  NodeId end() const { return m_end; }
+
+ private:
+  static bool stopsGradients(const Graph& graph, const Node& node) {
+    const OpDef* op = findOp(node.opType);
+    return !isFloating(graph.tensor(node.outputs.front()).dtype) || (op && !op->gradient);
+  }
+
+  void visit(const Node& node) {
+    if (node.phase != core::Phase::kForward) return;
+    m_end = std::max(m_end, node.id);
+    if (stopsGradients(m_graph, node) && (!m_stop.valid() || node.id < m_stop)) m_stop = node.id;
+    for (const TensorId output : node.outputs) {
+      m_loss = m_loss || m_graph.tensor(output).role == TensorRole::kLoss;
+      if (!m_seen[output.index()]) m_seen[output.index()] = true, m_open.push_back(output);
+    }
+  }
+
+  const Graph& m_graph;
+  std::vector<bool> m_seen;
+  std::vector<TensorId> m_open;
+  bool m_loss = false;
+  NodeId m_stop, m_end;
+};
+
+NodeId firstUser(const Graph& graph, TensorId parameter) {
+  for (const NodeId user : graph.consumers(parameter))
+    if (graph.node(user).phase == core::Phase::kForward) return user;
+  return {};
+}
+
+std::string placeOf(const Graph& graph, NodeId node) {
+  const Frame* frame = graph.userFrame(graph.node(node).frames);
+  return graph.node(node).opType +
+         (frame ? " at " + frame->file.substr(frame->file.rfind('/') + 1) + ":" + std::to_string(frame->line)
+                : " " + graph.node(node).name);
+}
+
+struct Cut {
+  NodeId node;
+  std::string begin;
+  int more = 0;
+};
+
+Cut cutOf(const Graph& graph, TensorId parameter, NodeId user) {
+  const Reach reach(graph, parameter);
+  const NodeId node = reach.loss() && reach.stop().valid() ? reach.stop() : user;
+  return {node, "no gradient reaches " + graph.tensor(parameter).name + ": " +
+                    (reach.loss() ? "stopped by " + placeOf(graph, node)
+                                  : "nothing that leads to the loss reads " + placeOf(graph, reach.end()))};
+}
+
+}  // namespace
+
+std::vector<CutOff> cutOffParameters(const Graph& graph) {
+  std::vector<bool> updated(graph.tensors().size());
+  for (const TensorInfo& info : graph.tensors())
+    if (info.updateOf.valid()) updated[info.updateOf.index()] = true;
+  if (std::ranges::find(updated, true) == updated.end()) return {};
+  std::vector<Cut> cuts;
+  for (const TensorInfo& info : graph.tensors()) {
+    if (info.role != TensorRole::kParameter || !info.trainable || updated[info.id.index()]) continue;
+    const NodeId user = firstUser(graph, info.id);
+    if (!user.valid()) continue;
+    Cut cut = cutOf(graph, info.id, user);
+    const auto known = std::ranges::find(cuts, cut.node, &Cut::node);
+    if (known == cuts.end())
+      cuts.push_back(std::move(cut));
+    else
+      ++known->more;
+  }
+  std::vector<CutOff> told;
+  for (const Cut& cut : cuts)
+    told.push_back({cut.node, cut.more == 0 ? cut.begin
+                                            : cut.begin + "; nor " + std::to_string(cut.more) +
+                                                  (cut.more == 1 ? " more parameter" : " more parameters")});
+  return told;
+}
+
+}  // namespace msdbg::core

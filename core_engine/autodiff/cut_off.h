@@ -1,0 +1,23 @@
+// Parameters that are meant to train and that no gradient reaches: the graph knows it before the first step.
+// Pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core_engine/graph/graph.h"
+
+namespace msdbg::core {
+
+/// One for each operator that cuts off, or layer that is cut off.
+struct CutOff {
+  NodeId node;  // the operator that stops the gradient, or the first that reads the parameter
+  std::string
+      sentence;  // "no gradient reaches net/h0/weight: stopped by Cast at rez.cpp:32; nor 3 more parameters"
+};
+
+/// Of a graph that was compiled for training; in the order of the parameters. Those that were frozen, or that
+/// nothing reads, are not told; nor is a graph without any update, where nothing trains.
+std::vector<CutOff> cutOffParameters(const Graph& graph);
+
+}  // namespace msdbg::core
