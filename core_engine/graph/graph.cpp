@@ -58,8 +58,6 @@ std::string_view roleName(TensorRole role) {
   return "unknown";
 }
 
-Graph::Graph(std::string name, DType floating) : m_name(std::move(name)), m_floating(floating) {}
-
 std::optional<NodeId> Graph::findNode(std::string_view fullName) const {
   const auto found = m_nodeByName.find(std::string(fullName));
   return found == m_nodeByName.end() ? std::nullopt : std::optional(found->second);
@@ -93,6 +91,10 @@ std::string Graph::scopePath() const {
   return path;
 }
 
+bool Graph::hasTrainer() const {
+  return !m_nodes.empty() && m_nodes.back().phase != Phase::kForward;  // updates come last
+}
+
 std::vector<FrameId> Graph::frameStack(FrameId innermost) {
   std::vector<FrameId> frames{innermost};
   for (std::size_t i = openFrames.size(); i-- > 0;) frames.push_back(openFrames[i].frame);
@@ -112,7 +114,8 @@ std::string Graph::uniqueName(const std::string& wanted) const {
 Graph Graph::fromTables(std::string name, DType floating, std::int64_t version, std::vector<Node> nodes,
                         std::vector<TensorInfo> tensors, std::vector<Frame> frames,
                         std::vector<Kernel> kernels) {
-  Graph graph(std::move(name), floating);
+  Graph graph("network", floating);
+  graph.m_name = std::move(name);  // whatever a file says
   graph.m_version = version;
   graph.m_nodes = std::move(nodes);
   graph.m_tensors = std::move(tensors);

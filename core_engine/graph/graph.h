@@ -99,7 +99,9 @@ struct Kernel {
 
 class Graph {
  public:
-  explicit Graph(std::string name = "network", DType floating = DType::Float32);
+  /// Throws BuildError where the name cannot be the first part of a path (spaces, '/', any of : * ? …).
+  explicit Graph(std::string name = "network", DType floating = DType::Float32,
+                 std::source_location where = std::source_location::current());
 
   const std::string& name() const { return m_name; }
   DType floatingDType() const { return m_floating; }
@@ -124,6 +126,8 @@ class Graph {
   const Frame* userFrame(std::span<const FrameId> frames) const;
   /// Kernels that compute the node (usually one); empty before kernels are assigned.
   std::vector<KernelId> kernelsOf(NodeId id) const;
+  /// Whether training was compiled into it: nothing can be built, frozen or trained by another Trainer then.
+  bool hasTrainer() const;
 
   // --- building (used by Value's functions, autodiff, passes and readers) ---
   TensorId addSource(TensorInfo info);  // id is assigned; name must be unique
@@ -151,7 +155,8 @@ class Graph {
   /// A parameter of one's own in the open scope, trainable; `dtype`: the graph's floating dtype unless given.
   class Value parameter(std::string name, Shape shape, const Init& init, std::optional<DType> dtype = {},
                         std::source_location where = std::source_location::current());
-  class Scope scope(std::string name, std::source_location where = std::source_location::current());
+  [[nodiscard("a scope names what is built while it lives: auto scope = graph.scope(…)")]] class Scope scope(
+      std::string name, std::source_location where = std::source_location::current());
 
   // Open scopes and layer calls, outermost first. Only Scope and LayerScope change them.
   struct OpenFrame {

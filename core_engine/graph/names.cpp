@@ -1,5 +1,7 @@
 #include "core_engine/graph/names.h"
 
+#include <algorithm>
+
 #include "core_engine/base/text.h"
 
 namespace msdbg::core {
@@ -22,6 +24,49 @@ std::vector<TensorId> tensorsEndingWith(const Graph& graph, std::string_view end
   return found;
 }
 
+std::vector<std::string> parameterNames(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const TensorInfo& info : graph.tensors())
+    if (info.role == TensorRole::kParameter) names.push_back(info.name);
+  return names;
+}
+
+void addOnce(std::vector<std::string>& all, std::string one) {
+  if (std::ranges::find(all, one) == all.end()) all.push_back(std::move(one));
+}
+
+/// "net/fc1/weight" -> "net/*", "net/fc1/*".
+void addScopeGlobs(std::vector<std::string>& globs, const std::string& name) {
+  for (std::size_t at = name.find('/'); at != std::string::npos; at = name.find('/', at + 1))
+    addOnce(globs, name.substr(0, at) + "/*");
+}
+
+/// What is one step deeper than `scope` ("" or "net/"): scopes as globs, parameters by name.
+std::vector<std::string> childrenOf(std::string_view scope, std::span<const std::string> names) {
+  std::vector<std::string> children;
+  for (const std::string& name : names) {
+    if (!name.starts_with(scope)) continue;
+    const std::size_t end = name.find('/', scope.size());
+    addOnce(children, end == std::string::npos ? name : name.substr(0, end) + "/*");
+  }
+  return children;
+}
+
+/// As far as the glob leads along scopes that there are, and on while there is but one.
+std::vector<std::string> whereItLeads(std::string_view glob, std::span<const std::string> names) {
+  std::vector<std::string> children = childrenOf("", names);
+  for (std::size_t start = 0;;) {
+    const std::size_t end = glob.find('/', start);
+    const std::string named = std::string(glob.substr(0, end)) + "/*";
+    const bool leads = end != std::string_view::npos && std::ranges::find(children, named) != children.end();
+    if (!leads && (children.size() != 1 || !children.front().ends_with("/*"))) return children;
+    const std::string next = leads ? named : children.front();
+    if (!leads) glob = {};
+    start = leads ? end + 1 : 0;
+    children = childrenOf(next.substr(0, next.size() - 1), names);
+  }
+}
+
 }  // namespace
 
 bool endsAtBorder(std::string_view name, std::string_view end) {
@@ -40,6 +85,20 @@ std::vector<TensorId> tensorsMeant(const Graph& graph, std::string_view nameOrGl
   for (const TensorInfo& info : graph.tensors())
     if (namesTensor(nameOrGlob, info)) found.push_back(info.id);
   return found.empty() && !isGlob(nameOrGlob) ? tensorsEndingWith(graph, nameOrGlob) : found;
+}
+
+std::string nearestParameters(const Graph& graph, std::string_view glob) {
+  constexpr std::size_t kShown = 8;
+  const std::vector<std::string> names = parameterNames(graph);
+  std::vector<std::string> candidates = names;
+  for (const std::string& name : names) addScopeGlobs(candidates, name);
+  if (const std::string near = didYouMean(glob, candidates); !near.empty()) return near;
+  std::vector<std::string> there = whereItLeads(glob, names);
+  if (there.empty()) return "; there are no parameters";
+  const std::size_t all = there.size();
+  if (all > kShown) there.resize(kShown);
+  return "; there are " + join(there, ", ") +
+         (all > kShown ? " and " + std::to_string(all - kShown) + " more" : "");
 }
 
 std::string ambiguousName(std::string_view name, std::vector<std::string> candidates) {

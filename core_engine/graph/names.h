@@ -22,6 +22,10 @@ bool namesTensor(std::string_view nameOrGlob, const TensorInfo& tensor);
 /// none.
 std::vector<TensorId> tensorsMeant(const Graph& graph, std::string_view nameOrGlob);
 
+/// For a glob that fits no parameter: "; did you mean net/fc1/*?", else what there is as far as it leads:
+/// "; there are net/fc1/*, net/fc2/*".
+std::string nearestParameters(const Graph& graph, std::string_view glob);
+
 /// "'weight' may mean a, b or 3 more; give more of the name".
 std::string ambiguousName(std::string_view name, std::vector<std::string> candidates);
 

@@ -19,6 +19,17 @@ std::vector<FrameId> framesAt(Graph& graph, const std::source_location& where) {
   return graph.frameStack(graph.addFrame(frameFrom(where)));
 }
 
+std::string lineOf(const std::source_location& where) {
+  return " (" + frameFrom(where).file + ":" + std::to_string(where.line()) + ")";
+}
+
+/// What the Trainer compiled would not know of it.
+void checkOpen(Graph& graph, const std::source_location& where) {
+  if (graph.hasTrainer())
+    fail(graph, framesAt(graph, where),
+         "graph " + graph.name() + " has its Trainer already: build everything before that is made");
+}
+
 /// Names become paths in HDF5 and patterns on the command line: what would mean something else there is
 /// refused.
 bool isPlainName(std::string_view name) {
@@ -30,11 +41,13 @@ bool isPlainName(std::string_view name) {
   });
 }
 
+std::string unusableName(const char* kind, const std::string& name) {
+  return std::string(kind) + " name '" + name +
+         "' is not usable: no empty parts, spaces or any of : * ? [ ] ( ) quotes";
+}
+
 void checkName(Graph& graph, const std::string& name, const char* kind, const std::source_location& where) {
-  if (isPlainName(name)) return;
-  fail(graph, framesAt(graph, where),
-       std::string(kind) + " name '" + name +
-           "' is not usable: no empty parts, spaces or any of : * ? [ ] ( ) quotes");
+  if (!isPlainName(name)) fail(graph, framesAt(graph, where), unusableName(kind, name));
 }
 
 void checkShape(Graph& graph, const Shape& shape, const std::string& name,
@@ -46,6 +59,19 @@ void checkShape(Graph& graph, const Shape& shape, const std::string& name,
   for (const std::int64_t dim : shape.dims()) {
     if (dim < 1) refuse("dimensions are positive");
     if (dim > kMostElements / elements) refuse("that is more than any memory holds");
+    elements *= dim;
+  }
+}
+
+/// Of inputs that fit into memory an operator may still make one that does not: the outer product of two.
+void checkSize(const Graph& graph, std::span<const FrameId> frames, std::string_view opType,
+               const Shape& shape) {
+  std::int64_t elements = 1;
+  for (const std::int64_t dim : shape.dims()) {
+    if (dim > 0 && elements > kMostElements / dim)
+      fail(graph, frames,
+           std::string(opType) + ": its output has shape " + shape.text() +
+               ": that is more than any memory holds");
     elements *= dim;
   }
 }
@@ -126,14 +152,15 @@ std::vector<Value> applyOp(std::string_view opType, std::span<const Value> input
                            const std::source_location& where) {
   const auto valid = std::find_if(inputs.begin(), inputs.end(), [](const Value& v) { return v.valid(); });
   if (valid == inputs.end())
-    throw BuildError(std::string(opType) + ": all inputs are empty Values (" + where.file_name() + ":" +
-                     std::to_string(where.line()) + ")");
+    throw BuildError(std::string(opType) + ": all inputs are empty Values" + lineOf(where));
   Graph& graph = valid->graph();
+  checkOpen(graph, where);
   const std::vector<FrameId> frames = framesAt(graph, where);
   const OpDef& op = opOrFail(graph, frames, opType);
   checkInputs(graph, frames, op, inputs);
   auto types = op.infer(typesOf(inputs), attributes);
   if (!types.ok()) fail(graph, frames, types.error().message());
+  for (const TensorType& type : *types) checkSize(graph, frames, opType, type.shape);
   std::vector<TensorId> ids;
   for (const Value& input : inputs) ids.push_back(input.id());
   const NodeId node =
@@ -146,6 +173,7 @@ std::vector<Value> applyOp(std::string_view opType, std::span<const Value> input
 
 Value parameter(Graph& graph, const std::string& name, Shape shape, DType dtype, Initializer initializer,
                 const std::source_location& where) {
+  checkOpen(graph, where);
   checkName(graph, name, "parameter", where);
   checkShape(graph, shape, "parameter " + name, where);
   TensorInfo info = sourceInfo(graph, name, std::move(shape), dtype, TensorRole::kParameter, where);
@@ -164,14 +192,25 @@ Value parameter(Graph& graph, const std::string& name, Shape shape, DType dtype,
   return parameter(graph, name, std::move(shape), dtype, *initializer, where);
 }
 
-Value constant(Graph& graph, double value, Shape shape, DType dtype, const std::source_location& where) {
-  TensorInfo info = sourceInfo(graph, "const", std::move(shape), dtype, TensorRole::kConstant, where);
+Value constant(Graph& graph, double value, Shape shape, std::optional<DType> dtype,
+               const std::source_location& where) {
+  checkOpen(graph, where);
+  checkShape(graph, shape, "the constant", where);
+  const DType type = dtype.value_or(graph.floatingDType());
+  TensorInfo info = sourceInfo(graph, "const", std::move(shape), type, TensorRole::kConstant, where);
   info.replicated = true;
   info.initializer = {Initializer::Kind::kConstant, value};
   return {graph, graph.addSource(std::move(info))};
 }
 
+Graph::Graph(std::string name, DType floating, std::source_location where)
+    : m_name(std::move(name)), m_floating(floating) {
+  if (!isPlainName(m_name) || m_name.find('/') != std::string::npos)
+    throw BuildError(unusableName("graph", m_name) + " or /" + lineOf(where));
+}
+
 Value Graph::input(std::string name, Shape shape, std::optional<DType> dtype, std::source_location where) {
+  checkOpen(*this, where);
   checkName(*this, name, "input", where);
   checkFree(*this, name, where);
   checkShape(*this, shape, "input " + name, where);

@@ -40,9 +40,9 @@ struct Operand {
 };
 
 /// Names and frames of everything built while it lives.
-class Scope {
+class [[nodiscard("a scope names what is built while it lives: give it a variable")]] Scope {
  public:
-  Scope(Graph& graph, std::string name, const std::source_location& where, bool engine = false);
+  Scope(Graph & graph, std::string name, const std::source_location& where, bool engine = false);
   ~Scope();
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
@@ -81,7 +81,9 @@ Value parameter(Graph& graph, const std::string& name, Shape shape, DType dtype,
                 const std::source_location& where);
 Value parameter(Graph& graph, const std::string& name, Shape shape, DType dtype, const Init& init,
                 const std::source_location& where);
-/// A scalar or small constant source (stored in the graph as its initializer, kConstant).
-Value constant(Graph& graph, double value, Shape shape, DType dtype, const std::source_location& where);
+/// A source of one value everywhere that does not train (stored in the graph as its initializer, kConstant);
+/// `dtype`: the graph's floating dtype unless given.
+Value constant(Graph& graph, double value, Shape shape = {}, std::optional<DType> dtype = {},
+               const std::source_location& where = std::source_location::current());
 
 }  // namespace msdbg::core

@@ -1,5 +1,6 @@
 #include "core_engine/ops/functions.h"
 
+#include "core_engine/base/text.h"
 #include "core_engine/ops/onnx_dtype.h"
 
 namespace msdbg::core {
@@ -11,8 +12,21 @@ Value binary(std::string_view op, Operand a, Operand b) {
   return applyOp1(op, {a.value, b.value}, {}, a.where);
 }
 
+[[noreturn]] void refuse(const std::string& what, const Where& where) {
+  throw BuildError(what + " (" + frameFrom(where).file + ":" + std::to_string(where.line()) + ")");
+}
+
+/// What the caller wrote, by the caller's name for it; the operator would name its ONNX attribute.
+void checkOption(const std::string& option, std::int64_t value, std::int64_t least, const Where& where) {
+  if (value < least)
+    refuse(
+        option + " is " + std::to_string(value) + ", but at least " + std::to_string(least) + " was expected",
+        where);
+}
+
 /// The number as a scalar of the operand's dtype, on the operand's line.
 Operand scalarLike(const Operand& like, double number) {
+  if (!like.value.valid()) refuse("the Value beside " + formatDouble(number) + " is empty", like.where);
   return {constant(like.value.graph(), number, Shape{}, like.value.dtype(), like.where), like.where};
 }
 
@@ -22,7 +36,10 @@ Value reduce(std::string_view op, Value x, Ints axes, bool keepdims, Where where
   return applyOp1(op, {x}, std::move(attributes), where);
 }
 
-Attributes poolAttributes(const PoolOptions& o) {
+Attributes poolAttributes(const std::string& pool, const PoolOptions& o, const Where& where) {
+  checkOption(pool + ": .kernel", o.kernel, 1, where);
+  checkOption(pool + ": .stride", o.stride, 0, where);
+  checkOption(pool + ": .pad", o.pad, 0, where);
   const std::int64_t stride = o.stride == 0 ? o.kernel : o.stride;
   return {{"kernel_shape", Ints{o.kernel, o.kernel}},
           {"strides", Ints{stride, stride}},
@@ -65,10 +82,10 @@ Value dropout(Value x, double ratio, Where where) {
 }
 
 Value maxPool(Value x, const PoolOptions& o, Where where) {
-  return applyOp1("MaxPool", {x}, poolAttributes(o), where);
+  return applyOp1("MaxPool", {x}, poolAttributes("maxPool", o, where), where);
 }
 Value averagePool(Value x, const PoolOptions& o, Where where) {
-  return applyOp1("AveragePool", {x}, poolAttributes(o), where);
+  return applyOp1("AveragePool", {x}, poolAttributes("averagePool", o, where), where);
 }
 Value globalAveragePool(Value x, Where where) { return applyOp1("GlobalAveragePool", {x}, {}, where); }
 
@@ -101,7 +118,11 @@ Value expand(Value x, Shape shape, Where where) {
 Value concat(std::initializer_list<Value> parts, std::int64_t axis, Where where) {
   return applyOp1("Concat", parts, {{"axis", axis}}, where);
 }
+Value concat(std::span<const Value> parts, std::int64_t axis, Where where) {
+  return applyOp("Concat", parts, {{"axis", axis}}, where).front();
+}
 std::vector<Value> split(Value x, std::int64_t count, std::int64_t axis, Where where) {
+  checkOption("split: count", count, 1, where);
   return applyOp("Split", {&x, 1}, {{"axis", axis}, {"num_outputs", count}}, where);
 }
 Value slice(Value x, std::int64_t axis, std::int64_t start, std::int64_t end, std::int64_t step,
@@ -153,7 +174,9 @@ Value matmul(Value a, Value b, Where where) { return applyOp1("MatMul", {a, b}, 
 Value pow(Value x, Value y, Where where) { return applyOp1("Pow", {x, y}, {}, where); }
 Value pow(Value x, double y, Where where) { return pow(x, scalarLike({x, where}, y).value, where); }
 Value max(Value a, Value b, Where where) { return applyOp1("Max", {a, b}, {}, where); }
+Value max(Value a, double b, Where where) { return max(a, scalarLike({a, where}, b).value, where); }
 Value min(Value a, Value b, Where where) { return applyOp1("Min", {a, b}, {}, where); }
+Value min(Value a, double b, Where where) { return min(a, scalarLike({a, where}, b).value, where); }
 Value equal(Value a, Value b, Where where) { return applyOp1("Equal", {a, b}, {}, where); }
 Value greater(Value a, Value b, Where where) { return applyOp1("Greater", {a, b}, {}, where); }
 Value greaterOrEqual(Value a, Value b, Where where) { return applyOp1("GreaterOrEqual", {a, b}, {}, where); }

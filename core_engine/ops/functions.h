@@ -51,6 +51,7 @@ Value squeeze(Value x, std::vector<std::int64_t> axes = {},
 Value unsqueeze(Value x, std::vector<std::int64_t> axes, Where where = Where::current());
 Value expand(Value x, Shape shape, Where where = Where::current());
 Value concat(std::initializer_list<Value> parts, std::int64_t axis, Where where = Where::current());
+Value concat(std::span<const Value> parts, std::int64_t axis, Where where = Where::current());
 /// `count` equal parts; the last one is smaller where they do not come out even.
 std::vector<Value> split(Value x, std::int64_t count, std::int64_t axis, Where where = Where::current());
 /// x[start:end:step] along one axis, as in NumPy; negative numbers count from the end.
@@ -83,7 +84,9 @@ Value matmul(Value a, Value b, Where where = Where::current());
 Value pow(Value x, Value y, Where where = Where::current());
 Value pow(Value x, double y, Where where = Where::current());
 Value max(Value a, Value b, Where where = Where::current());
+Value max(Value a, double b, Where where = Where::current());
 Value min(Value a, Value b, Where where = Where::current());
+Value min(Value a, double b, Where where = Where::current());
 Value equal(Value a, Value b, Where where = Where::current());  // Bool, as the next four
 Value greater(Value a, Value b, Where where = Where::current());
 Value greaterOrEqual(Value a, Value b, Where where = Where::current());

@@ -14,7 +14,7 @@ class Inference {
         m_loss(loss),
         m_wanted(from.tensors().size()),
         m_tensors(from.tensors().size()),
-        m_graph(from.name(), from.floatingDType()) {}
+        m_graph(Graph::fromTables(from.name(), from.floatingDType(), 0, {}, {}, {}, {})) {}
 
   Result<InferenceGraph> run() {
     const std::vector<bool> needed = neededNodes();

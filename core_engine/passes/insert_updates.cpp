@@ -4,9 +4,8 @@
 //   both; step  ->  StepUpdate  ->  step + 1, once after all of them
 // Where gradients are accumulated, each of them reads optimizer/micro_step too and writes what is new in the
 // last iteration only; a StepUpdate counts that one, from 0 again after an update.
-#include <algorithm>
-
 #include "core_engine/base/text.h"
+#include "core_engine/graph/names.h"
 #include "core_engine/passes/update_nodes.h"
 
 namespace msdbg::core {
@@ -90,24 +89,31 @@ void addUpdates(Graph& graph, const TrainingGraph& training, const AdamW& r) {
   addAdamUpdates(graph, training, {r.lr, r.beta1, r.beta2, r.epsilon, r.weightDecay}, true);
 }
 
-/// kUsage: a group that is for no parameter, most likely a mistyped one.
-Status checkGroups(const Graph& graph, const Optimizer& optimizer) {
-  for (const ParameterGroup& group : optimizer.groups) {
-    std::vector<std::string> names;
-    for (const TensorInfo& info : graph.tensors())
-      if (info.role == TensorRole::kParameter) names.push_back(info.name);
-    if (std::ranges::any_of(names, [&](const std::string& name) { return globMatch(group.match, name); }))
-      continue;
-    return Error(ErrorCode::kUsage, "optimizer: no parameter's name fits the group " + group.match +
-                                        didYouMean(group.match, names));
+Error noUse(const ParameterGroup& group, const std::string& why) {
+  return {ErrorCode::kUsage, "optimizer: the group " + group.match + " is for no parameter: " + why};
+}
+
+/// kUsage: a group that decides for no parameter, most likely a mistyped one.
+Status checkGroup(const Graph& graph, const Optimizer& optimizer, const ParameterGroup& group) {
+  bool fits = false, trains = false;
+  for (const TensorInfo& info : graph.tensors()) {
+    if (info.role != TensorRole::kParameter || !globMatch(group.match, info.name)) continue;
+    if (info.trainable && optimizer.groupOf(info.name) == &group) return Ok{};
+    fits = true;
+    trains = trains || info.trainable;
   }
-  return Ok{};
+  if (!fits)
+    return Error(ErrorCode::kUsage, "optimizer: no parameter's name fits the group " + group.match +
+                                        nearestParameters(graph, group.match));
+  if (!trains) return noUse(group, "all that it fits are frozen; leave the group out, or do not freeze them");
+  return noUse(group, "groups before it fit all that it fits, and the first one decides; put it before them");
 }
 
 }  // namespace
 
 Status insertUpdatesPass(Graph& graph, TrainingGraph& training) {
-  MSDBG_TRY(checkGroups(graph, training.optimizer));
+  for (const ParameterGroup& group : training.optimizer.groups)
+    MSDBG_TRY(checkGroup(graph, training.optimizer, group));
   training.learningRate = addOptimizerSource(graph, "optimizer/learning_rate", TensorRole::kHyperparameter,
                                              graph.floatingDType(), Shape{}, training.optimizer.lr(), {});
   std::visit([&](const auto& rule) { addUpdates(graph, training, rule); }, training.optimizer.rule);

@@ -211,7 +211,11 @@ Executor::~Executor() = default;
 
 Result<std::unique_ptr<Executor>> Executor::create(Graph& graph, ExecutorOptions options) {
   auto impl = std::make_unique<Impl>(graph, std::move(options));
-  if (Status s = impl->prepare(); !s.ok()) return s.error();
+  try {
+    if (Status s = impl->prepare(); !s.ok()) return s.error();
+  } catch (const OutOfMemory& failure) {
+    return Error(ErrorCode::kIo, failure.what());
+  }
   return std::unique_ptr<Executor>(new Executor(std::move(impl)));
 }
 

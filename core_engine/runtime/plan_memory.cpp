@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core_engine/base/text.h"
 #include "core_engine/runtime/philox.h"
 
 namespace msdbg::core {
@@ -50,11 +51,52 @@ void initialise(Tensor& tensor, const TensorInfo& info, std::uint64_t seed) {
   }
 }
 
+std::string withLine(const Graph& graph, const TensorInfo& info) {
+  const Frame* frame = graph.userFrame(info.isSource() ? info.frames : graph.node(info.producer).frames);
+  return info.fullName() + (frame ? " (" + frame->file + ":" + std::to_string(frame->line) + ")" : "");
+}
+
+Tensor zerosFor(const Graph& graph, const TensorInfo& info) try {
+  return Tensor::zeros(info.dtype, info.shape);
+} catch (const OutOfMemory& failure) {
+  throw OutOfMemory(withLine(graph, info) + ": " + failure.what());
+}
+
+std::size_t bytesOf(const TensorInfo& info) {
+  return static_cast<std::size_t>(info.shape.elements()) * dtypeSize(info.dtype);
+}
+
+/// Of those that begin in bytes [from, to) of the shared memory, the one most worth making smaller.
+const TensorInfo* largestBetween(const Graph& graph, const Plan& plan, std::int64_t from, std::int64_t to) {
+  const TensorInfo* largest = nullptr;
+  for (const TensorInfo& info : graph.tensors()) {
+    const std::int64_t place = plan.placeOf[info.id.index()];
+    if (place < from || place >= to) continue;
+    if (!largest || bytesOf(info) > bytesOf(*largest)) largest = &info;
+  }
+  return largest;
+}
+
+/// What several tensors share: bytes [from, from + size) of the plan's.
+Tensor blockFor(const Graph& graph, const Plan& plan, std::int64_t from, std::int64_t size) try {
+  return Tensor::zeros(DType::UInt8, {size});
+} catch (const OutOfMemory&) {
+  const TensorInfo* largest = largestBetween(graph, plan, from, from + size);
+  throw OutOfMemory("no memory for what is computed in an iteration, " +
+                    formatBytes(static_cast<std::uint64_t>(size)) +
+                    (largest ? "; the largest of it is " + withLine(graph, *largest) + ", " +
+                                   std::string(dtypeName(largest->dtype)) + largest->shape.text() + ", " +
+                                   formatBytes(bytesOf(*largest))
+                             : "") +
+                    "; make the model or its batch smaller");
+}
+
 class Allocation {
  public:
   Allocation(const Graph& graph, const Plan& plan, std::uint64_t seed, PlanMemory& memory)
       : m_graph(graph), m_plan(plan), m_seed(seed), m_memory(memory) {
-    memory.shared = memory.block(plan.shared.bytes);
+    memory.shared = blockFor(graph, plan, 0, plan.shared.bytes);
+    memory.bytes += memory.shared.bytes();
     memory.tensors.resize(graph.tensors().size());
     memory.apart.resize(graph.tensors().size());
     memory.second.resize(graph.tensors().size());
@@ -81,7 +123,7 @@ class Allocation {
     const std::int64_t place = m_plan.placeOf[info.id.index()];
     if (place != Plan::kOwnMemory)
       return place < m_plan.shared.bytes ? m_memory.shared.viewAt(place, info.dtype, info.shape) : Tensor();
-    Tensor tensor = Tensor::zeros(info.dtype, info.shape);
+    Tensor tensor = zerosFor(m_graph, info);
     if (info.isSource()) initialise(tensor, info, m_seed);
     m_memory.bytes += tensor.bytes();
     return tensor;
@@ -110,14 +152,10 @@ void fillConstant(Tensor& tensor, double value) {
   });
 }
 
-Tensor PlanMemory::block(std::int64_t size) {
-  bytes += static_cast<std::size_t>(size);
-  return Tensor::zeros(DType::UInt8, {size});
-}
-
 void PlanMemory::allocateObserved(const Graph& graph, const Plan& plan) {
   if (observed.valid() || plan.shared.observedBytes == 0) return;
-  observed = block(plan.shared.observedBytes);
+  observed = blockFor(graph, plan, plan.shared.bytes, plan.shared.observedBytes);
+  bytes += observed.bytes();
   for (const TensorInfo& info : graph.tensors()) {  // views too
     const auto [root, start] = plan.regionOf(graph, info.id);
     const std::int64_t place = plan.placeOf[root.index()] - plan.shared.bytes;
@@ -136,7 +174,7 @@ void PlanMemory::replaceInPlace(const Graph& graph, const Plan& plan,
     const bool watched = wanted(info.id), isApart = next.valid() && next.raw() != current.raw();
     if (watched && !isApart) {
       if (!own.valid()) bytes += current.bytes();
-      next = own.valid() ? std::exchange(own, {}) : Tensor::zeros(info.dtype, info.shape);
+      next = own.valid() ? std::exchange(own, {}) : zerosFor(graph, info);
     } else if (!watched) {
       if (isApart) own = next;
       if (isApart || !next.valid()) next = current;

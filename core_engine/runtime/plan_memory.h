@@ -18,15 +18,14 @@ struct PlanMemory {
   Tensor observed;              // what lies behind them; empty before somebody observes
   std::size_t bytes = 0;        // of all storage
 
-  /// Allocates; sources get their initial values, the rest zeros.
+  /// Allocates; sources get their initial values, the rest zeros. Throws OutOfMemory that names the tensor
+  /// and its line, as the next two.
   static PlanMemory allocate(const Graph& graph, const Plan& plan, std::uint64_t seed);
   /// What is needed only where somebody observes; nothing when it is there already.
   void allocateObserved(const Graph& graph, const Plan& plan);
   /// Before an iteration: next values that a plan has written in place lie where the current ones do, or
   /// apart where both are wanted (by TensorId).
   void replaceInPlace(const Graph& graph, const Plan& plan, const std::function<bool(TensorId)>& apart);
-  /// `size` zeros that are counted in `bytes`.
-  Tensor block(std::int64_t size);
 };
 
 /// Every element becomes `value`, converted to the dtype.

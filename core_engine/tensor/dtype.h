@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 namespace msdbg::core {
 
@@ -28,6 +29,10 @@ template <>
 inline constexpr DType kDTypeOf<std::uint8_t> = DType::UInt8;
 template <>
 inline constexpr DType kDTypeOf<bool> = DType::Bool;
+
+/// Whether a tensor has elements of this C++ type.
+template <typename T>
+inline constexpr bool kIsElement = kDTypeOf<T> != DType::Float32 || std::is_same_v<T, float>;
 
 /// Calls f(T{}) with the C++ type of a floating dtype (float or double); asserts otherwise.
 template <typename F>

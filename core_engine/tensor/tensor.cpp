@@ -10,6 +10,8 @@
 #include <new>
 #include <type_traits>
 
+#include "core_engine/base/text.h"
+
 namespace msdbg::core {
 namespace {
 
@@ -19,10 +21,13 @@ constexpr std::size_t kHugePage = 2u << 20;
 /// Rounded up to whole cache lines, so that an empty tensor has storage and vector loads never straddle the
 /// end. Large ones ask for huge pages: fewer faults, and matrices whose rows are far apart miss fewer address
 /// translations (core_engine/PERFORMANCE.md). Where the system has none, nothing changes.
-std::shared_ptr<std::byte[]> allocate(std::size_t bytes) {
+std::shared_ptr<std::byte[]> allocate(DType dtype, const Shape& shape, std::size_t bytes) {
   const std::size_t rounded = std::max<std::size_t>(64, (bytes + 63) / 64 * 64);
   const std::align_val_t alignment = rounded < kHugePage ? kAlignment : std::align_val_t{kHugePage};
-  auto* data = static_cast<std::byte*>(::operator new(rounded, alignment));
+  auto* data = static_cast<std::byte*>(::operator new(rounded, alignment, std::nothrow));
+  if (!data)
+    throw OutOfMemory("no memory for " + std::string(dtypeName(dtype)) + shape.text() + ", " +
+                      formatBytes(bytes) + "; make the model or its batch smaller");
   if (rounded >= kHugePage) ::madvise(data, rounded / kHugePage * kHugePage, MADV_HUGEPAGE);
   return {data, [alignment](std::byte* p) { ::operator delete(p, alignment); }};
 }
@@ -81,7 +86,19 @@ Tensor::Tensor(DType dtype, Shape shape)
     : m_dtype(dtype),
       m_shape(std::move(shape)),
       m_elements(m_shape.elements()),
-      m_data(allocate(static_cast<std::size_t>(m_elements) * dtypeSize(dtype))) {}
+      m_data(allocate(dtype, m_shape, static_cast<std::size_t>(m_elements) * dtypeSize(dtype))) {}
+
+void Tensor::refuseType(DType asked) const {
+  throw std::logic_error("Tensor::data: the tensor is " + std::string(dtypeName(m_dtype)) + m_shape.text() +
+                         ", but its elements were asked for as " + std::string(dtypeName(asked)) +
+                         "; use that type, or cast() first");
+}
+
+void Tensor::refuseCount(std::size_t values) const {
+  throw std::logic_error("Tensor::of: " + std::to_string(values) + " values for " +
+                         std::string(dtypeName(m_dtype)) + m_shape.text() + ", which has " +
+                         std::to_string(m_elements));
+}
 
 Tensor Tensor::zeros(DType dtype, Shape shape) {
   Tensor tensor(dtype, std::move(shape));

@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -36,15 +37,21 @@ class Shape {
   std::vector<std::int64_t> m_dims;
 };
 
+/// The machine has no memory for a tensor: which one and how many bytes. What waits outside, not a mistake in
+/// the program, so no std::bad_alloc, which would end it without a word.
+class OutOfMemory : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 class Tensor {
  public:
   static constexpr std::int64_t kAlignment = 64;  // of allocated storage, in bytes
 
   Tensor() = default;                // empty: no storage, valid() is false
-  Tensor(DType dtype, Shape shape);  // allocates, uninitialised
+  Tensor(DType dtype, Shape shape);  // allocates, uninitialised; throws OutOfMemory
   static Tensor zeros(DType dtype, Shape shape);
   template <typename T>
-  static Tensor of(Shape shape, std::span<const T> values);
+  static Tensor of(Shape shape, std::span<const T> values);  // std::logic_error: not as many as the shape has
   template <typename T>
   static Tensor scalar(T value);
 
@@ -58,12 +65,15 @@ class Tensor {
   const void* raw() const { return m_data.get(); }
   std::span<std::byte> byteSpan() { return {m_data.get(), bytes()}; }
   std::span<const std::byte> byteSpan() const { return {m_data.get(), bytes()}; }
+  /// The elements; std::logic_error where they are of another type.
   template <typename T>
   std::span<T> data() {
+    checkType<T>();
     return {reinterpret_cast<T*>(m_data.get()), static_cast<std::size_t>(m_elements)};
   }
   template <typename T>
   std::span<const T> data() const {
+    checkType<T>();
     return {reinterpret_cast<const T*>(m_data.get()), static_cast<std::size_t>(m_elements)};
   }
 
@@ -77,6 +87,16 @@ class Tensor {
   double at(std::int64_t flatIndex) const;  // any dtype, as double
 
  private:
+  template <typename T>
+  void checkType() const {
+    static_assert(kIsElement<T>,
+                  "elements are float, double, std::int64_t, std::int32_t, std::uint8_t or bool");
+    if (m_dtype != kDTypeOf<T> && valid()) [[unlikely]]
+      refuseType(kDTypeOf<T>);
+  }
+  [[noreturn]] void refuseType(DType asked) const;
+  [[noreturn]] void refuseCount(std::size_t values) const;
+
   DType m_dtype = DType::Float32;
   Shape m_shape;
   std::int64_t m_elements = 0;
@@ -86,6 +106,7 @@ class Tensor {
 template <typename T>
 Tensor Tensor::of(Shape shape, std::span<const T> values) {
   Tensor t(kDTypeOf<T>, std::move(shape));
+  if (values.size() != static_cast<std::size_t>(t.m_elements)) t.refuseCount(values.size());
   std::copy(values.begin(), values.end(), t.data<T>().begin());
   return t;
 }

@@ -30,7 +30,10 @@ class ArrayLoader : public DataLoader {
     return made;
   }
   std::int64_t batchSize() const override { return m_order.settings().batch; }
-  std::int64_t iterationsPerEpoch(int ranks) const override { return m_order.iterationsPerEpoch(ranks); }
+  // None where the ranks together want more rows than there are: no row serves twice.
+  std::int64_t iterationsPerEpoch(int ranks) const override {
+    return m_order.settings().samples < batchSize() * ranks ? 0 : m_order.iterationsPerEpoch(ranks);
+  }
   std::string description() const override {
     std::string text = "arrays in memory, " + std::to_string(m_order.settings().samples) + " samples";
     for (const auto& array : m_arrays) text += ", " + describe(array);
@@ -85,6 +88,9 @@ Result<std::unique_ptr<DataLoader>> makeArrayLoader(Arrays arrays, const ArrayLo
   MSDBG_ASSIGN(const std::int64_t samples, sliceLength(arrays[0].second.shape()[0], options));
   if (options.batch < 1 || options.batch > (1 << 24))
     return usage("a batch of " + std::to_string(options.batch) + " rows is not possible");
+  if (options.batch > samples)
+    return usage("a batch of " + std::to_string(options.batch) + " rows was asked for, but there are only " +
+                 std::to_string(samples) + " samples");
   return std::unique_ptr<DataLoader>(std::make_unique<ArrayLoader>(
       std::move(arrays),
       SampleOrder::Settings{options.firstSample, samples, options.batch, options.seed, options.shuffle}));

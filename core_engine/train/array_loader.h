@@ -24,7 +24,7 @@ struct ArrayLoaderOptions {
 };
 /// Every epoch has an order of its own; rows that do not fill a global batch are left out. The arrays' memory
 /// is shared, not copied. kUsage: no arrays, arrays of different numbers of samples (both named), a name
-/// twice, an impossible batch or slice.
+/// twice, an impossible slice or batch (also one of more rows than there are samples).
 Result<std::unique_ptr<DataLoader>> makeArrayLoader(Arrays arrays, const ArrayLoaderOptions& options = {});
 
 }  // namespace msdbg::core

@@ -1,5 +1,7 @@
 #include "core_engine/train/batch_inputs.h"
 
+#include <algorithm>
+
 #include "core_engine/base/text.h"
 #include "core_engine/train/mutable_input.h"
 #include "core_engine/train/trainer.h"
@@ -30,13 +32,26 @@ Result<TensorId> BatchInputs::find(const std::string& name) {
   return m_known[name] = found;
 }
 
-Result<Feeds> BatchInputs::feeds(const Batch& batch) {
-  Feeds feeds;
+Result<std::vector<TensorId>> BatchInputs::inputsOf(const Batch& batch) {
+  std::vector<TensorId> ids;
   for (const auto& [name, tensor] : batch.tensors) {
     MSDBG_ASSIGN(const TensorId id, find(name));
-    const DType wanted = m_graph.tensor(id).dtype;
+    if (std::ranges::find(ids, id) != ids.end())
+      return Error(ErrorCode::kUsage,
+                   "the batch gives " + m_graph.tensor(id).name + " twice; give one tensor for an input");
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+Result<Feeds> BatchInputs::feeds(const Batch& batch) {
+  MSDBG_ASSIGN(const std::vector<TensorId> ids, inputsOf(batch));
+  Feeds feeds;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const Tensor& tensor = batch.tensors[i].second;
+    const DType wanted = m_graph.tensor(ids[i]).dtype;
     const bool convert = isFloating(wanted) && isFloating(tensor.dtype()) && wanted != tensor.dtype();
-    feeds.emplace_back(id, convert ? tensor.cast(wanted) : tensor);
+    feeds.emplace_back(ids[i], convert ? tensor.cast(wanted) : tensor);
   }
   return feeds;
 }
@@ -54,11 +69,12 @@ Result<std::vector<GivenSource>> BatchInputs::sources(const Batch& batch) {
 }
 
 Result<std::vector<InputShape>> BatchInputs::changedShapes(const Batch& batch) {
+  MSDBG_ASSIGN(const std::vector<TensorId> ids, inputsOf(batch));
   std::vector<InputShape> changed;
-  for (const auto& [name, tensor] : batch.tensors) {
-    MSDBG_ASSIGN(const TensorId id, find(name));
-    const TensorInfo& info = m_graph.tensor(id);
-    if (isMutableInput(info) && tensor.shape() != info.shape) changed.emplace_back(id, tensor.shape());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const TensorInfo& info = m_graph.tensor(ids[i]);
+    const Shape& given = batch.tensors[i].second.shape();
+    if (isMutableInput(info) && given != info.shape) changed.emplace_back(ids[i], given);
   }
   return changed;
 }

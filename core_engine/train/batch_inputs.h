@@ -17,7 +17,8 @@ class BatchInputs {
 
   /// kUsage: no input has the name, or several have (they are listed).
   Result<TensorId> find(const std::string& name);
-  /// Loaders give float32: for a graph in float64 they are converted.
+  /// Loaders give float32: for a graph in float64 they are converted. kUsage also when an input is given
+  /// twice.
   Result<Feeds> feeds(const Batch& batch);
   /// kUsage also when a source cannot become its input.
   Result<std::vector<GivenSource>> sources(const Batch& batch);
@@ -25,6 +26,9 @@ class BatchInputs {
   Result<std::vector<InputShape>> changedShapes(const Batch& batch);
 
  private:
+  /// The input of each tensor.
+  Result<std::vector<TensorId>> inputsOf(const Batch& batch);
+
   const Graph& m_graph;
   std::map<std::string, TensorId, std::less<>> m_known;
 };

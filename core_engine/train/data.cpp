@@ -68,6 +68,20 @@ const Tensor* Batch::find(std::string_view name) const {
   return found == tensors.end() ? nullptr : &found->second;
 }
 
+Status checkLoader(const DataLoader& loader, int ranks) {
+  const std::string name = "the loader (" + loader.description() + ") ";
+  if (loader.batchSize() < 1)
+    return Error(ErrorCode::kUsage, name + "says that a batch has " + std::to_string(loader.batchSize()) +
+                                        " rows (batchSize()); at least 1 is needed");
+  if (const std::int64_t iterations = loader.iterationsPerEpoch(ranks); iterations < 1)
+    return Error(ErrorCode::kUsage,
+                 name + "says that an epoch of " + std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks") +
+                     " has " + std::to_string(iterations) +
+                     " iterations (iterationsPerEpoch()); at least 1 is needed: make its batches of " +
+                     std::to_string(loader.batchSize()) + " rows smaller, or give it more rows");
+  return Ok{};
+}
+
 Result<std::unique_ptr<DataLoader>> makeLoader(const std::string& spec, const LoaderOptions& options) {
   MSDBG_TRY(checkSizes(options));
   if (isTextSpec(spec)) return makeTextLoader(spec, options);

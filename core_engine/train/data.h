@@ -29,10 +29,14 @@ class DataLoader {
   /// Rows [rank*perRank, (rank+1)*perRank) of the global batch of this iteration. perRank is the loader's
   /// batch size.
   virtual Batch batch(Iteration iteration, Rank rank, int ranks) const = 0;
-  virtual std::int64_t batchSize() const = 0;  // rows per rank
-  virtual std::int64_t iterationsPerEpoch(int ranks) const = 0;
-  virtual std::string description() const = 0;  // "MNIST, 8000 images, from data/mnist"
+  virtual std::int64_t batchSize() const = 0;                    // rows per rank; at least 1
+  virtual std::int64_t iterationsPerEpoch(int ranks) const = 0;  // 0: the rows are too few for the ranks
+  virtual std::string description() const = 0;                   // "MNIST, 8000 images, from data/mnist"
 };
+
+/// kUsage: there is nothing to train or evaluate with; the loader has no rows in a batch, or no iterations in
+/// an epoch.
+Status checkLoader(const DataLoader& loader, int ranks);
 
 /// What a model wants to be fed.
 struct ImageSpec {

@@ -15,6 +15,7 @@ class Fit : private TrainingControl {
   Fit(Trainer& trainer, const DataLoader& loader, const FitOptions& options)
       : m_trainer(trainer), m_run(trainer.run()), m_loader(loader), m_options(options) {
     checkOptions();
+    check(checkLoader(loader, m_run.ranks()));
     const std::int64_t epoch = loader.iterationsPerEpoch(m_run.ranks());
     const std::int64_t first = trainer.iteration().value;
     const std::int64_t rest = std::max<std::int64_t>(0, options.epochs * epoch - first);

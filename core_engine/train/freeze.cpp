@@ -1,15 +1,14 @@
 #include "core_engine/train/freeze.h"
 
-#include <algorithm>
-
 #include "core_engine/base/text.h"
+#include "core_engine/graph/names.h"
 #include "core_engine/train/build_mistake.h"
 
 namespace msdbg::core {
 namespace {
 
 void checkUntrained(const Graph& graph, const Where& where) {
-  if (std::ranges::any_of(graph.nodes(), [](const Node& n) { return n.phase != Phase::kForward; }))
+  if (graph.hasTrainer())
     buildMistake("freeze: " + graph.name() + " has its Trainer already; freeze before that is made", where);
 }
 
@@ -29,18 +28,16 @@ void freeze(Value parameter, Where where) {
 
 void freeze(Graph& graph, std::string_view glob, Where where) {
   checkUntrained(graph, where);
-  std::vector<std::string> names;
   bool any = false;
   for (const TensorInfo& info : graph.tensors()) {
     if (info.role != TensorRole::kParameter) continue;
-    names.push_back(info.name);
     if (!globMatch(glob, info.name)) continue;
     graph.tensor(info.id).trainable = false;
     any = true;
   }
   if (!any)
     buildMistake("freeze: the name of no parameter made so far fits '" + std::string(glob) + "'" +
-                     didYouMean(glob, names),
+                     nearestParameters(graph, glob),
                  where);
 }
 

@@ -15,6 +15,12 @@ Status check(bool good, std::string_view what, double value, std::string_view wa
                                       ", but " + std::string(wanted) + " was expected");
 }
 
+/// Neither NaN nor infinite: either would be the parameters' value an update later.
+bool isAmount(double value) { return value >= 0 && std::isfinite(value); }
+
+constexpr std::string_view kAmount = "a finite number of at least 0";
+constexpr std::string_view kClip = "a finite number of at least 0 (0: off)";
+
 Status checkRule(const Sgd& r) {
   MSDBG_TRY(check(r.momentum >= 0 && r.momentum < 1, "momentum", r.momentum, "a number in [0, 1)"));
   return check(!r.nesterov || r.momentum > 0, "momentum", r.momentum, "a positive one for nesterov");
@@ -23,7 +29,7 @@ template <typename AdamRule>
 Status checkRule(const AdamRule& r) {
   MSDBG_TRY(check(r.beta1 >= 0 && r.beta1 < 1, "beta1", r.beta1, "a number in [0, 1)"));
   MSDBG_TRY(check(r.beta2 >= 0 && r.beta2 < 1, "beta2", r.beta2, "a number in [0, 1)"));
-  return check(r.epsilon >= 0, "epsilon", r.epsilon, "a number of at least 0");
+  return check(isAmount(r.epsilon), "epsilon", r.epsilon, kAmount);
 }
 
 Status checkSchedule(const Schedule& s) {
@@ -31,18 +37,17 @@ Status checkSchedule(const Schedule& s) {
   const bool timed = s.kind != Schedule::Kind::kConstant;
   MSDBG_TRY(check(!timed || s.length >= 1, "the schedule's length", static_cast<double>(s.length),
                   "a number of at least 1"));
-  MSDBG_TRY(check(s.factor >= 0, "the schedule's factor", s.factor, "a number of at least 0"));
-  return check(s.last >= 0, "the schedule's last factor", s.last, "a number of at least 0");
+  MSDBG_TRY(check(isAmount(s.factor), "the schedule's factor", s.factor, kAmount));
+  return check(isAmount(s.last), "the schedule's last factor", s.last, kAmount);
 }
 
 Status checkGroup(const ParameterGroup& g) {
   if (g.match.empty())
     return Error(ErrorCode::kUsage, "optimizer: a group's match is empty, but a glob was expected (*/bias)");
   const std::string group = "group " + g.match + ": ";
-  MSDBG_TRY(check(g.lrFactor >= 0 && std::isfinite(g.lrFactor), group + "lrFactor", g.lrFactor,
-                  "a finite number of at least 0"));
+  MSDBG_TRY(check(isAmount(g.lrFactor), group + "lrFactor", g.lrFactor, kAmount));
   const double decay = g.weightDecay.value_or(0);
-  return check(decay >= 0, group + "weightDecay", decay, "a number of at least 0");
+  return check(isAmount(decay), group + "weightDecay", decay, kAmount);
 }
 
 }  // namespace
@@ -93,13 +98,15 @@ double Optimizer::weightDecayOf(std::string_view parameter) const {
   return std::visit([](const auto& r) { return r.weightDecay; }, rule);
 }
 
+Status checkLearningRate(double rate) { return check(isAmount(rate), "lr", rate, kAmount); }
+
 Status checkOptimizer(const Optimizer& o) {
-  MSDBG_TRY(check(o.lr() >= 0 && std::isfinite(o.lr()), "lr", o.lr(), "a finite number of at least 0"));
+  MSDBG_TRY(checkLearningRate(o.lr()));
   const double decay = std::visit([](const auto& r) { return r.weightDecay; }, o.rule);
-  MSDBG_TRY(check(decay >= 0, "weightDecay", decay, "a number of at least 0"));
+  MSDBG_TRY(check(isAmount(decay), "weightDecay", decay, kAmount));
   MSDBG_TRY(std::visit([](const auto& r) { return checkRule(r); }, o.rule));
-  MSDBG_TRY(check(o.clipValue >= 0, "clipValue", o.clipValue, "a number of at least 0 (0: off)"));
-  MSDBG_TRY(check(o.clipNorm >= 0, "clipNorm", o.clipNorm, "a number of at least 0 (0: off)"));
+  MSDBG_TRY(check(isAmount(o.clipValue), "clipValue", o.clipValue, kClip));
+  MSDBG_TRY(check(isAmount(o.clipNorm), "clipNorm", o.clipNorm, kClip));
   MSDBG_TRY(check(o.accumulate >= 1, "accumulate", static_cast<double>(o.accumulate),
                   "a number of iterations of at least 1"));
   for (const ParameterGroup& group : o.groups) MSDBG_TRY(checkGroup(group));

@@ -90,5 +90,7 @@ struct Optimizer {
 /// kUsage: a rate, momentum, beta, decay, clip, group or schedule out of its range (which one, and the
 /// range).
 Status checkOptimizer(const Optimizer& optimizer);
+/// kUsage: NaN, infinite or below 0.
+Status checkLearningRate(double rate);
 
 }  // namespace msdbg::core

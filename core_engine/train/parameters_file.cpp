@@ -80,7 +80,10 @@ void saveParameters(const Trainer& trainer, const std::filesystem::path& path) {
   for (const TensorInfo* info : modelTensors(trainer.graph()))
     tensors.emplace_back(info->name, values.at(info->fullName()));
   const Status written = writeSafetensors(path, tensors, {{"format", "msdbg"}});
-  if (!written.ok()) throw std::runtime_error(written.error().message());
+  if (written.ok()) return;
+  std::error_code ignored;
+  std::filesystem::remove(path.string() + ".new", ignored);  // an unfinished file only takes up a full disk
+  throw std::runtime_error(written.error().message());
 }
 
 void loadParameters(Trainer& trainer, const std::filesystem::path& path, const LoadOptions& options) {

@@ -15,7 +15,11 @@ bool agreedToStop(RunContext& context) {
 }  // namespace
 
 Shard RunContext::shard(const DataLoader& loader, std::int64_t wanted, Iteration first) {
-  return {*this, loader, wanted > 0 ? wanted : steps(loader.iterationsPerEpoch(ranks())), first};
+  if (wanted > 0) return {*this, loader, wanted, first};
+  const std::int64_t all = steps(loader.iterationsPerEpoch(ranks()));
+  const Status usable = checkLoader(loader, ranks());
+  if (all < 1 && !usable.ok()) throw std::runtime_error(usable.error().message());
+  return {*this, loader, all, first};
 }
 
 std::vector<double> RunContext::sum(std::vector<double> values) {

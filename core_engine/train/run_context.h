@@ -37,7 +37,7 @@ class RunContext {
   Rank rank() { return communicator().rank(); }
   int ranks() { return communicator().size(); }
   /// This rank's batches: `steps` of them (0: --steps, else one epoch), from iteration `first` on. Ends early
-  /// when stopRequested().
+  /// when stopRequested(). Throws std::runtime_error where an epoch is wanted and the loader has none.
   Shard shard(const DataLoader& loader, std::int64_t steps = 0, Iteration first = Iteration(0));
   /// Sums over the ranks, in rank order and the same on all; every rank calls it, between iterations. Throws
   /// std::runtime_error when one is lost.

@@ -62,6 +62,8 @@ struct Trainer::Impl {
         classification(findClassification(g)),
         inputs(g) {
     if (&lossValue.graph() != &graph) fail("the loss belongs to another graph than the one to train");
+    if (graph.hasTrainer())
+      fail("the graph has its Trainer already; go on with that one, or build a graph anew for another");
     compiled = take(compileTraining(graph, loss, optimizer, run.ranks()));
     if (run.rank() == Rank(0))
       for (const CutOff& cut : cutOffParameters(graph))
@@ -118,6 +120,8 @@ struct Trainer::Impl {
     const double rate = optimizer.rateAt(next);
     visitFloating(info.dtype,
                   [&](auto zero) { tensor.data<decltype(zero)>()[0] = static_cast<decltype(zero)>(rate); });
+    if (!std::isfinite(tensor.at(0)))
+      failStep("rate and schedule of the optimizer make the learning rate " + formatDouble(tensor.at(0)));
     return tensor;
   }
 
@@ -202,7 +206,7 @@ struct Trainer::Impl {
     if (!given.empty())
       fail("the state to go on from has " + std::string(given.begin()->first) + ", which the graph has not");
     if (state.iteration.value < 0) fail("the state to go on from is of no iteration");
-    if (state.learningRate && !std::isfinite(*state.learningRate))
+    if (state.learningRate && !checkLearningRate(*state.learningRate).ok())
       fail("the state to go on from has a learning rate of " + formatDouble(*state.learningRate));
   }
 
@@ -213,6 +217,12 @@ struct Trainer::Impl {
         fail(set.error().message());
     if (state.learningRate) optimizer.setLr(*state.learningRate);
     next = state.iteration;
+  }
+
+  void setLearningRate(double rate) {
+    if (const Status usable = checkLearningRate(rate); !usable.ok())
+      fail("setLearningRate: " + usable.error().message());
+    optimizer.setLr(rate);
   }
 
   /// Ready to evaluate batches like this one with the values of now.
@@ -237,7 +247,10 @@ struct Trainer::Impl {
   }
 
   EvaluationResult evaluate(const DataLoader& loader, std::int64_t batches) {
-    if (batches == 0) batches = loader.iterationsPerEpoch(run.ranks());
+    if (batches == 0) {
+      checkEvaluated(checkLoader(loader, run.ranks()));
+      batches = loader.iterationsPerEpoch(run.ranks());
+    }
     if (batches < 1) fail("evaluation of " + std::to_string(batches) + " batches was asked for");
     Evaluation& now = evaluationFor(loader.batch(Iteration{0}, run.rank(), run.ranks()));
     double lossSum = 0, correct = 0, labels = 0;
@@ -278,7 +291,7 @@ EvaluationResult Trainer::evaluate(const DataLoader& heldOut, std::int64_t batch
 TrainingState Trainer::state() const { return m_impl->state(); }
 void Trainer::restore(const TrainingState& state) { m_impl->restore(state); }
 double Trainer::learningRate() const { return m_impl->optimizer.lr(); }
-void Trainer::setLearningRate(double rate) { m_impl->optimizer.setLr(rate); }
+void Trainer::setLearningRate(double rate) { m_impl->setLearningRate(rate); }
 Iteration Trainer::iteration() const { return m_impl->next; }
 Rank Trainer::rank() const { return m_impl->run.rank(); }
 bool Trainer::classifies() const { return m_impl->classification.has_value(); }

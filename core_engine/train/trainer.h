@@ -68,7 +68,8 @@ class Trainer {
   /// shape.
   void restore(const TrainingState& state);
 
-  /// The optimizer's rate, to which its schedule is a factor; from the next step on.
+  /// The optimizer's rate, to which its schedule is a factor; from the next step on. Throws where it is NaN,
+  /// infinite or below 0.
   double learningRate() const;
   void setLearningRate(double rate);
 

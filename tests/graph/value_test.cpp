@@ -7,6 +7,7 @@
 #include "core_engine/train/layers.h"
 
 using namespace msdbg::core;
+using Catch::Matchers::Contains;
 
 namespace {
 
@@ -196,4 +197,35 @@ TEST_CASE("A second input of a name is refused with the lines of both") {
   const Scope other = g.scope("decoder");
   CHECK(g.input("x", {1}).info().name == "network/decoder/x");
   CHECK(first.valid());
+}
+
+TEST_CASE("A graph's name keeps to the rule of scopes, and has one part only") {
+  for (const char* name : {"my net", "a/b", "", "net*", ".."}) {
+    INFO(name);
+    const int line = __LINE__ + 1;
+    const std::string what = buildError([&] { Graph g(name); });
+    CHECK_THAT(what, Contains("graph name '" + std::string(name) + "'") && Contains(place(line)));
+  }
+  CHECK(Graph("my-net_1").name() == "my-net_1");
+  CHECK(Graph::fromTables("a run's own/name", DType::Float32, 0, {}, {}, {}, {}).name() ==
+        "a run's own/name");
+}
+
+TEST_CASE("A constant takes the graph's type and no shape unless told") {
+  Graph g("net", DType::Float64);
+  const Value one = constant(g, 1), ids = constant(g, 3, {2}, DType::Int64);
+  CHECK(one.dtype() == DType::Float64);
+  CHECK(one.shape() == Shape{});
+  CHECK(linesIn(g, one.info().frames) == std::vector<std::int32_t>{__LINE__ - 3});
+  CHECK(ids.dtype() == DType::Int64);
+  CHECK(ids.shape() == Shape{2});
+  CHECK_THAT(buildError([&] { constant(g, 1, {2, -1}); }), Contains("dimensions are positive"));
+}
+
+TEST_CASE("An output that no memory holds is refused where it is made") {
+  Graph g;
+  const Value a = g.input("a", {1 << 24, 1}), b = g.input("b", {1, 1 << 24});
+  const int line = __LINE__ + 1;
+  const std::string what = buildError([&] { matmul(a, b); });
+  CHECK_THAT(what, Contains("MatMul") && Contains("[16777216, 16777216]") && Contains(place(line)));
 }

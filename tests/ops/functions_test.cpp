@@ -122,3 +122,24 @@ TEST_CASE("Shapes that do not fit throw a BuildError with operator, shapes and l
                                       Catch::Contains("[4, 5]") && Catch::Contains(line));
   CHECK_THROWS_AS(a + b, BuildError);
 }
+
+TEST_CASE("concat takes as many Values as a vector holds, max and min a number") {
+  Graph g;
+  const Value m = g.input("m", {2, 3});
+  const std::vector<Value> three{m, m, m};
+  checkNode(concat(three, 1), "Concat", {2, 9}, __LINE__);
+  checkNode(concat(split(m, 3, 1), 0), "Concat", {6, 1}, __LINE__);
+  checkNode(max(m, 0), "Max", {2, 3}, __LINE__);
+  checkNode(min(m, 0.5), "Min", {2, 3}, __LINE__);
+}
+
+TEST_CASE("A wrong option is refused by the name that the caller gave it") {
+  Graph g;
+  const Value x = g.input("x", {2, 3, 4, 4});
+  CHECK_THROWS_WITH(maxPool(x, {.kernel = 0}), Catch::Contains("maxPool: .kernel is 0"));
+  CHECK_THROWS_WITH(maxPool(x, {.stride = -1}), Catch::Contains("maxPool: .stride is -1"));
+  CHECK_THROWS_WITH(averagePool(x, {.pad = -1}),
+                    Catch::Contains("averagePool: .pad is -1") && Catch::Contains("functions_test.cpp:"));
+  CHECK_THROWS_WITH(split(x, 0, 1), Catch::Contains("split: count is 0"));
+  CHECK_THROWS_WITH(max(Value(), 0), Catch::Contains("empty") && Catch::Contains("functions_test.cpp:"));
+}

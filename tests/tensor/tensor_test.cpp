@@ -6,6 +6,7 @@
 #include <vector>
 
 using namespace msdbg::core;
+using Catch::Matchers::Contains;
 
 TEST_CASE("A shape knows its size, its strides and its text") {
   const Shape shape{64, 3, 32, 16};
@@ -68,4 +69,23 @@ TEST_CASE("A stored boolean that is neither 0 nor 1 reads as true") {
   CHECK(tensor.at(0) == 0);
   CHECK(tensor.at(1) == 1);
   CHECK(tensor.cast(DType::Int32).at(1) == 1);
+}
+
+TEST_CASE("Elements asked for as another type, or given in another number, are refused with both") {
+  Tensor tensor = Tensor::zeros(DType::Float32, Shape{4});
+  CHECK_THROWS_AS(tensor.data<double>(), std::logic_error);
+  CHECK_THROWS_WITH(tensor.data<std::int64_t>(), Contains("float32[4]") && Contains("int64"));
+  CHECK_THROWS_WITH(std::as_const(tensor).data<bool>(), Contains("bool"));
+  CHECK(tensor.data<float>().size() == 4);
+  CHECK(Tensor().data<double>().empty());  // there is nothing to mistake
+  const std::vector<float> ten(10, 1);
+  CHECK_THROWS_AS(Tensor::of<float>({4}, ten), std::logic_error);
+  CHECK_THROWS_WITH(Tensor::of<float>({4}, ten), Contains("10 values for float32[4], which has 4"));
+}
+
+TEST_CASE("A tensor that no memory holds is refused with its type and bytes") {
+  const Shape beyond{std::int64_t{1} << 24, std::int64_t{1} << 23};  // more than an address space
+  CHECK_THROWS_AS(Tensor(DType::Float32, beyond), OutOfMemory);
+  CHECK_THROWS_WITH(Tensor(DType::Float32, beyond),
+                    Contains("no memory for float32[16777216, 8388608], 563 TB"));
 }

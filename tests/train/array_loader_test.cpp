@@ -85,4 +85,14 @@ TEST_CASE("Arrays and options that do not fit together are refused by name and n
   CHECK_THAT(errorOf(numbered(10), {.firstSample = 8, .samples = 3}),
              Contains("3 samples from 8") && Contains("10"));
   CHECK_THAT(errorOf(numbered(10), {.firstSample = -1}), Contains("from -1 on"));
+  CHECK_THAT(errorOf(numbered(5), {.batch = 8}), Contains("a batch of 8 rows") && Contains("only 5"));
+  CHECK_THAT(errorOf(numbered(10), {.batch = 4, .samples = 3}), Contains("only 3"));
+}
+
+TEST_CASE("Ranks that together want more rows than there are have no epoch: no row serves twice") {
+  const auto loader = makeArrayLoader(numbered(10), {.batch = 4}).orThrow();
+  CHECK(loader->iterationsPerEpoch(2) == 1);
+  CHECK(loader->iterationsPerEpoch(3) == 0);
+  CHECK(checkLoader(*loader, 2).ok());
+  CHECK_THAT(checkLoader(*loader, 3).error().message(), Contains("3 ranks") && Contains("4 rows"));
 }

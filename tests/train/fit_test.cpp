@@ -292,3 +292,26 @@ TEST_CASE("what fit cannot do ends with what and where") {
   CHECK_THAT(messageOf([&] { t.trainer->evaluate(*other); }),
              Contains("evaluation: ") && Contains("[4, 1, 28, 28]") && Contains("[3, 1, 28, 28]"));
 }
+
+TEST_CASE("a loader without rows or iterations is refused, in training, evaluation and a shard") {
+  struct Empty : DataLoader {
+    std::int64_t rows = 4, iterations = 0;
+    Batch batch(Iteration, Rank, int) const override { return {}; }
+    std::int64_t batchSize() const override { return rows; }
+    std::int64_t iterationsPerEpoch(int) const override { return iterations; }
+    std::string description() const override { return "my rows"; }
+  };
+  PlainRun run;
+  Training training(run, "lenet5", 4);
+  Empty none;
+  const std::vector<std::function<void()>> uses = {
+      [&] { training.trainer->fit(none, {.epochs = 2}); },
+      [&] { training.trainer->fit(none, {.steps = 2}); },
+      [&] { training.trainer->evaluate(none); },
+      [&] { run.shard(none); },
+  };
+  for (const auto& use : uses)
+    CHECK_THAT(messageOf(use), Contains("my rows") && Contains("iterationsPerEpoch()"));
+  none.rows = 0, none.iterations = 3;
+  CHECK_THAT(messageOf([&] { training.trainer->fit(none, {}); }), Contains("batchSize()"));
+}

@@ -128,6 +128,18 @@ TEST_CASE("Mistakes with freeze are refused on the line of the call") {
   CHECK_THAT(buildError([&] { freeze(net.g, "*"); }), Contains("has its Trainer already"));
 }
 
+TEST_CASE("A glob that fits no parameter is answered with what there is") {
+  const auto answer = [](const char* glob) {
+    TwoLayers net;
+    return buildError([&] { freeze(net.g, glob); });
+  };
+  CHECK_THAT(answer("net/heat/*"), Contains("did you mean net/head/*"));
+  CHECK_THAT(answer("net/encoder/attention/*"), Contains("; there are net/backbone/*, net/head/*"));
+  CHECK_THAT(answer("net/head/attention/weight_of_all"),
+             Contains("; there are net/head/weight, net/head/bias"));
+  CHECK_THAT(answer("encoder*"), Contains("; there are net/backbone/*, net/head/*"));
+}
+
 TEST_CASE("With everything frozen there is nothing to train, and that is said") {
   TwoLayers net;
   PlainRun run;

@@ -189,6 +189,15 @@ TEST_CASE("Impossible optimizers are refused by name and range") {
   o = Sgd{};
   o.clipNorm = -1;
   CHECK_THAT(messageOf(o), Contains("clipNorm"));
+  o.clipNorm = INFINITY;
+  CHECK_THAT(messageOf(o), Contains("clipNorm is inf") && Contains("0: off"));
+  o = Sgd{};
+  o.clipValue = INFINITY;
+  CHECK_THAT(messageOf(o), Contains("clipValue is inf"));
+  o = Sgd{};
+  o.schedule = stepSchedule(1, INFINITY);
+  CHECK_THAT(messageOf(o), Contains("factor is inf"));
+  CHECK_THAT(messageOf(Sgd{.weightDecay = INFINITY}), Contains("weightDecay is inf"));
   PlainRun run;
   Bowl bowl;
   CHECK_THROWS_WITH(Trainer(run, bowl.g, bowl.loss, Adam{.beta1 = 2}), Contains("beta1"));

@@ -6,6 +6,7 @@
 #include "core_engine/ops/functions.h"
 #include "core_engine/passes/pipeline.h"
 #include "core_engine/runtime/executor.h"
+#include "core_engine/train/freeze.h"
 #include "core_engine/train/trainer.h"
 #include "tests/train/plain_run.h"
 
@@ -140,4 +141,26 @@ TEST_CASE("A group that no parameter fits, and one with impossible numbers, is r
   CHECK_THAT(refusal({.match = ""}), Contains("match is empty"));
   CHECK_THAT(refusal({.match = "*", .lrFactor = -1}), Contains("group *: lrFactor is -1"));
   CHECK_THAT(refusal({.match = "*", .weightDecay = NAN}), Contains("weightDecay is nan"));
+}
+
+TEST_CASE("A group that decides for nothing is refused: all frozen, or groups before it fit the same") {
+  PlainRun run;
+  const auto refusal = [&](std::vector<ParameterGroup> groups, bool frozen) {
+    Three net;
+    if (frozen) freeze(net.c);
+    Optimizer optimizer = Sgd{};
+    optimizer.groups = std::move(groups);
+    try {
+      const Trainer trainer(run, net.g, net.loss, optimizer);
+    } catch (const std::runtime_error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  CHECK_THAT(refusal({{.match = "*/bias"}}, true), Contains("the group */bias") && Contains("frozen"));
+  CHECK_THAT(refusal({{.match = "net/*"}, {.match = "*/bias"}}, false),
+             Contains("the group */bias") && Contains("groups before it"));
+  CHECK(refusal({{.match = "*/bias"}, {.match = "net/*"}}, false) == "no error");
+  CHECK_THAT(refusal({{.match = "net/encoder/attention/*"}}, false),
+             Contains("; there are net/a, net/b, net/head/*"));
 }

@@ -2,6 +2,9 @@
 // models.
 #include "core_engine/train/parameters_file.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <fstream>
@@ -205,4 +208,32 @@ TEST_CASE("Parameters of another model are refused by name and shape, and nothin
   some.emplace_back("net/tail/bias", Tensor(DType::Float32, {2}));
   REQUIRE(writeSafetensors(path, some).ok());
   CHECK_THROWS_WITH(loadParameters(trainer, path), Contains("it has net/tail/bias, which the model has not"));
+}
+
+TEST_CASE("Parameters that find no room leave the earlier file, and nothing beside it") {
+  TempDir folder;
+  PlainRun run;
+  Net net;
+  Trainer trainer(run, net.g, net.loss, Sgd{.lr = 0.1});
+  const fs::path path = folder / "net.safetensors";
+  saveParameters(trainer, path);
+  const std::string before = contents(path);
+  // Files may not grow beyond 16 bytes, as on a full disk.
+  rlimit usual{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &usual) == 0);
+  rlimit small = usual;
+  small.rlim_cur = 16;
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &small);
+  std::string said;
+  try {
+    saveParameters(trainer, path);
+  } catch (const std::runtime_error& error) {
+    said = error.what();
+  }
+  setrlimit(RLIMIT_FSIZE, &usual);
+  signal(SIGXFSZ, handler);
+  CHECK_THAT(said, Contains("net.safetensors"));
+  CHECK(contents(path) == before);
+  CHECK_FALSE(fs::exists(path.string() + ".new"));
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <functional>
 
 #include "core_engine/models/model.h"
 #include "core_engine/runtime/executor.h"
@@ -308,4 +309,81 @@ TEST_CASE("a batch may give the learning rate") {
   CHECK(notes.scalar("learning_rate") == 0.125);
   trainer.step(smallBatch());
   CHECK(notes.scalar("learning_rate") == 0.25);
+}
+
+TEST_CASE("nothing is built, and no other Trainer made, once a graph has its Trainer") {
+  PlainRun run;
+  Small small;
+  const Trainer trainer(run, small.g, small.loss, Sgd{});
+  const std::size_t tensors = small.g.tensors().size(), carried = trainer.state().tensors.size();
+  const std::vector<std::function<void()>> late = {
+      [&] { linear(small.x, {.out = 2}); }, [&] { relu(small.x); },
+      [&] { small.g.input("late", {1}); },  [&] { small.g.parameter("late", {1}, Init::zeros()); },
+      [&] { constant(small.g, 1); },
+  };
+  for (const auto& build : late)
+    CHECK_THAT(messageOf(build), Contains("graph small has its Trainer already") &&
+                                     Contains("build everything before") && Contains("trainer_test.cpp:"));
+  CHECK(small.g.tensors().size() == tensors);
+  CHECK(trainer.state().tensors.size() == carried);
+  const std::string second = messageOf([&] { Trainer(run, small.g, small.loss, Adam{}); });
+  CHECK_THAT(second,
+             Contains("small") && Contains("has its Trainer already") && Contains("build a graph anew"));
+}
+
+TEST_CASE("a learning rate that is none is refused, and the old one stays") {
+  PlainRun run;
+  Small small;
+  Trainer trainer(run, small.g, small.loss, Sgd{.lr = 0.5});
+  for (const double rate : {double{NAN}, -0.1, double{INFINITY}})
+    CHECK_THAT(messageOf([&] { trainer.setLearningRate(rate); }),
+               Contains("small: setLearningRate") && Contains("a finite number of at least 0"));
+  CHECK(trainer.learningRate() == 0.5);
+  trainer.setLearningRate(0);
+  CHECK(trainer.learningRate() == 0);
+}
+
+TEST_CASE("a schedule that grows beyond every number ends the step") {
+  PlainRun run;
+  Small small;
+  Optimizer optimizer = Sgd{.lr = 1};
+  optimizer.schedule = stepSchedule(1, 1e200);
+  Trainer trainer(run, small.g, small.loss, optimizer);
+  const auto train = [&] {
+    for (int i = 0; i < 3; ++i) trainer.step(smallBatch());
+  };
+  CHECK_THAT(messageOf(train), Contains("iteration 1") && Contains("learning rate inf"));
+}
+
+TEST_CASE("a tensor given twice in a batch is refused by name") {
+  PlainRun run;
+  Small small;
+  Trainer trainer(run, small.g, small.loss, Sgd{});
+  for (const char* again : {"x", "small/x"}) {
+    Batch twice = smallBatch();
+    twice.tensors.emplace_back(again, twice.tensors[0].second);
+    CHECK_THAT(messageOf([&] { trainer.step(twice); }), Contains("gives small/x twice"));
+  }
+}
+
+TEST_CASE("what no memory holds is refused by its name, line and bytes") {
+  PlainRun run;
+  const std::int64_t side = std::int64_t{1} << 23;
+  Graph wide("wide");
+  const Value x = wide.input("x", {1, side}), weight = wide.parameter("w", {side, side}, Init::zeros());
+  const int line = __LINE__ - 1;
+  matmul(x, weight);
+  const auto executor = Executor::create(wide, {});
+  REQUIRE_FALSE(executor.ok());
+  CHECK_THAT(executor.error().message(), Contains("wide/w:0 (") && Contains("281 TB") &&
+                                             Contains("trainer_test.cpp:" + std::to_string(line)));
+
+  Graph tall("tall");
+  const Value a = tall.parameter("a", {side, 1}, Init::zeros()), b = tall.input("b", {1, side});
+  const Value product = matmul(a, b);
+  const int made = __LINE__ - 1;
+  const Value scalar = reduceSum(product, {}, false);
+  const std::string activation = messageOf([&] { Trainer(run, tall, scalar, Sgd{}); });
+  CHECK_THAT(activation, Contains("no memory for") && Contains("trainer_test.cpp:" + std::to_string(made)) &&
+                             Contains("281 TB"));
 }
