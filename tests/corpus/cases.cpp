@@ -5,14 +5,15 @@ namespace msdbg::corpus {
 std::vector<HealthyCase> healthyCases() {
   std::vector<HealthyCase> all;
   for (const auto part : {healthyNormalization(), healthyAttention(), healthyFrozen(), healthyOptimizers(),
-                          healthyConverged(), healthyLosses(), healthyModels()})
+                          healthyConverged(), healthyLosses(), healthyModels(), healthyStrangers()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }
 
 std::vector<SickCase> sickCases() {
   std::vector<SickCase> all;
-  for (const auto part : {sickRates(), sickLosses(), sickNumbers(), sickData(), sickLayers(), sickRanks()})
+  for (const auto part :
+       {sickRates(), sickLosses(), sickNumbers(), sickData(), sickLayers(), sickRanks(), sickStrangers()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

@@ -44,12 +44,14 @@ std::span<const HealthyCase> healthyLosses();
 std::span<const HealthyCase> healthyModels();
 std::span<const HealthyCase> healthyNormalization();
 std::span<const HealthyCase> healthyOptimizers();
+std::span<const HealthyCase> healthyStrangers();
 std::span<const SickCase> sickData();
 std::span<const SickCase> sickLayers();
 std::span<const SickCase> sickLosses();
 std::span<const SickCase> sickNumbers();
 std::span<const SickCase> sickRanks();
 std::span<const SickCase> sickRates();
+std::span<const SickCase> sickStrangers();
 
 std::vector<HealthyCase> healthyCases();
 std::vector<SickCase> sickCases();

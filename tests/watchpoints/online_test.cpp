@@ -43,9 +43,11 @@ Watchpoint parsed(const std::string& text) {
   return std::move(watchpoint).value();
 }
 
-/// Online it is told when it has lasted, not in the iteration where it begins.
+/// Online it is told when it has lasted, not in the iteration where it begins; or only where training hardly
+/// ever recovers.
 bool decidedByTheEnd(const Watchpoint& watchpoint) {
-  return watchpoint.recommended && watchpoint.condition->id == "dead_relu";
+  return watchpoint.recommended &&
+         (watchpoint.condition->id == "dead_relu" || watchpoint.condition->id == "weight_change_too_large");
 }
 
 /// Every condition that can be asked online, with its defaults and as the recommended set has it, and some
@@ -186,6 +188,23 @@ TEST_CASE("A layer that dies is told online when it has been dead for three iter
   const CheckReport report = msdbg::watch::check(*run, {parsed("dead_relu:recommended")}, {});
   REQUIRE(report.first);
   CHECK(report.first->iteration == Iteration(5));
+}
+
+TEST_CASE("A large step is told online only where training hardly ever recovers from it") {
+  const auto firstHit = [](double ratio) -> std::int64_t {
+    const auto run = recordTraining({.ranks = 1, .iterations = 4});
+    const TensorId next = run->id("next(network/fc1/weight)");
+    const double size = run->row(0, 2, next).values.meanAbs;
+    run->row(0, 2, next).change = ChangeStatistics{ratio * size, 2 * ratio * size, size, 6, 0};
+    OnlineCheck check({parsed("weight_change_too_large:recommended")});
+    for (const Iteration now : run->iterations(Rank(0))) {
+      OneIteration source(*run, Rank(0), now);
+      if (!check.evaluate(source).empty()) return now.value;
+    }
+    return -1;
+  };
+  CHECK(firstHit(3) == -1);
+  CHECK(firstHit(30) == 2);
 }
 
 TEST_CASE("A hit that goes on is told where it begins, and again after a pause") {

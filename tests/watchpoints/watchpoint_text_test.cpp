@@ -34,7 +34,7 @@ TEST_CASE("Every condition of the list is complete, and ids are unique") {
     for (const ParameterSpec& spec : def.parameters) CHECK_FALSE(spec.doc.empty());
   }
   CHECK(allConditions().size() == builtinConditions().size());
-  CHECK(ids.size() == 22);
+  CHECK(ids.size() == 23);
 }
 
 TEST_CASE("A watchpoint takes given parameters and fills in defaults") {
@@ -97,12 +97,25 @@ TEST_CASE("The recommended set has the faults and hints of the specification") {
     CHECK(watchpoint.recommended);
     (watchpoint.severity == Severity::kFault ? faults : hints).insert(watchpoint.text());
   }
-  CHECK(faults == std::set<std::string>{"activation_exploding", "batch_content", "collective_mismatch",
-                                        "dead_relu", "gradient_vanishing:abs_mean_lt=1e-09",
-                                        "hyperparameter_range", "loss_diverging", "loss_input", "no_gradient",
-                                        "nonfinite_propagation", "normalization_of_one", "rank_divergence",
-                                        "run_failed", "same_batch", "tensor_all_zero", "tensor_overflow",
+  CHECK(faults == std::set<std::string>{"activation_exploding",
+                                        "batch_content",
+                                        "collective_mismatch",
+                                        "dead_relu",
+                                        "gradient_vanishing:abs_mean_lt=1e-09",
+                                        "hyperparameter_range",
+                                        "loss_diverging",
+                                        "loss_input",
+                                        "no_gradient",
+                                        "nonfinite_propagation",
+                                        "normalization_of_one",
+                                        "rank_divergence",
+                                        "run_failed",
+                                        "same_batch",
+                                        "target_range",
+                                        "tensor_all_zero",
+                                        "tensor_overflow",
                                         "weight_change_too_large:abs_mean_update_ratio_gt=1",
-                                        "weight_initialization", "weight_not_changed"});
+                                        "weight_initialization",
+                                        "weight_not_changed"});
   CHECK(hints == std::set<std::string>{"activation_range", "loss_not_decreasing", "weight_change_too_small"});
 }

@@ -105,17 +105,19 @@ class BatchContent : public Evaluator {
       if (const StatisticsRow* row = context.rows.now(rank, input); row && row->values.nonFinite() == 0)
         sizes.emplace_back(row->values.meanAbs, rank);
     std::ranges::sort(sizes);
-    if (sizes.size() < 3 || sizes.back().first <= kOtherSize * sizes[sizes.size() - 2].first) return;
+    if (sizes.size() < 2 || sizes.back().first <= kOtherSize * sizes[sizes.size() - 2].first) return;
     const auto& [size, rank] = sizes.back();
     Outlier& outlier = m_outliers[{rank, input}];
     if (outlier.iterations++ > 0) return;
     outlier.finding = findingAt(context, {context.iteration, rank, input}, precedence::kStructure);
     outlier.finding.actual = size;
     outlier.finding.preset = sizes[sizes.size() - 2].first;
-    outlier.finding.detail = "rank " + std::to_string(rank.value) +
-                             " reads data of another scale than the other ranks: mean|x| is " +
-                             core::formatShort(size) + " against at most " +
-                             core::formatShort(outlier.finding.preset);
+    const bool two = sizes.size() == 2;
+    outlier.finding.detail =
+        "rank " + std::to_string(rank.value) + " reads data of another scale than " +
+        (two ? "rank " + std::to_string(sizes.front().second.value) : "the other ranks") + ": mean|x| is " +
+        core::formatShort(size) + " against " + (two ? "" : "at most ") +
+        core::formatShort(outlier.finding.preset);
   }
 
   static constexpr double kOtherSize = 10;
@@ -141,7 +143,7 @@ ConditionDef batchContentCondition() {
   def.doc =
       "All labels of all recorded iterations are one class (16 labels and 3 iterations at least); or mean|x| "
       "of an input or target that no normalisation reads first is above abs_mean_gt, and the loss does not "
-      "recover; or it is ten times that of any other rank, of three at least, in every iteration.";
+      "recover; or it is ten times that of any other rank, in every iteration.";
   def.advice =
       "Look at the loader: scale inputs and targets to about 1, shuffle, read the column that holds the "
       "classes.";

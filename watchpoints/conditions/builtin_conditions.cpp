@@ -24,6 +24,7 @@ ConditionDef lossDivergingCondition();
 ConditionDef hyperparameterRangeCondition();
 ConditionDef sameBatchCondition();
 ConditionDef batchContentCondition();
+ConditionDef targetRangeCondition();
 
 std::span<const ConditionFactory> builtinConditions() {
   static constexpr ConditionFactory kConditions[] = {
@@ -48,6 +49,7 @@ std::span<const ConditionFactory> builtinConditions() {
       hyperparameterRangeCondition,
       sameBatchCondition,
       batchContentCondition,
+      targetRangeCondition,
       runFailedCondition,
   };
   return kConditions;

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <map>
+#include <set>
 
-#include "watchpoints/conditions/rows.h"
+#include "watchpoints/conditions/outcome.h"
 
 namespace msdbg::watch {
 namespace {
@@ -69,9 +71,14 @@ class DeadRelu : public Evaluator {
 /// or comes back, is what Relu does.
 class DeadForGood : public Evaluator {
  public:
-  explicit DeadForGood(RowWalk walk) : m_walk(std::move(walk)) {}
+  DeadForGood(const core::Graph& graph, RowWalk walk) : m_walk(std::move(walk)), m_outcome(graph) {
+    for (const core::TensorId tensor : m_walk.tensors())
+      if (!leadsToParameters(graph, tensor)) m_ofLoss.insert(tensor);
+  }
 
   void evaluate(EvaluationContext& context) override {
+    m_outcome.add(context);
+    if (!m_first.valid()) m_first = context.iteration;
     m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
       if (!finite(context, place, row.values)) return;
       const std::optional<double> dead = deadPercentage(context, place, row);
@@ -87,13 +94,35 @@ class DeadForGood : public Evaluator {
   }
 
   void finish(EvaluationContext& context) override {
+    const bool learnt = m_outcome.recoveredSince(m_first);
     for (auto& [place, layer] : m_layers)
-      if (layer.death && (layer.length >= kLeast || layer.length == m_iterations))
+      if (learnt && m_ofLoss.contains(place.second))
+        continue;
+      else if (layer.death && (layer.length >= kLeast || layer.length == m_iterations))
         context.findings.push_back(std::move(*layer.death));
   }
 
  private:
   static constexpr int kLeast = 3;
+
+  /// A Relu that no layer follows may be the loss itself: a hinge that is zero has been learnt.
+  static bool leadsToParameters(const core::Graph& graph, core::TensorId from) {
+    std::vector<bool> seen(graph.tensors().size());
+    std::vector<core::TensorId> open{from};
+    for (std::size_t i = 0; i < open.size(); ++i)
+      for (const core::NodeId user : graph.consumers(open[i])) {
+        const core::Node& node = graph.node(user);
+        if (node.phase != core::Phase::kForward) continue;
+        if (std::ranges::any_of(node.inputs, [&](core::TensorId input) {
+              return graph.tensor(input).role == core::TensorRole::kParameter;
+            }))
+          return true;
+        for (const core::TensorId output : node.outputs)
+          if (!seen[output.index()]) seen[output.index()] = true, open.push_back(output);
+      }
+    return false;
+  }
+
   struct Layer {
     std::optional<core::Iteration> alive;  // last
     std::optional<Finding> death;
@@ -101,9 +130,9 @@ class DeadForGood : public Evaluator {
   };
 
   /// While training goes on: told when it has lasted.
-  static void extend(EvaluationContext& context, const Place& place, double dead, Layer& layer) {
+  void extend(EvaluationContext& context, const Place& place, double dead, Layer& layer) const {
     if (!layer.death) layer.death = deathOf(context, place, dead, layer.alive);
-    if (++layer.length < kLeast || !context.online) return;
+    if (++layer.length < kLeast || !context.online || m_ofLoss.contains(place.tensor)) return;
     layer.death->iteration = place.iteration;
     context.findings.push_back(*layer.death);
   }
@@ -122,6 +151,9 @@ class DeadForGood : public Evaluator {
   }
 
   RowWalk m_walk;
+  Outcome m_outcome;
+  std::set<core::TensorId> m_ofLoss;  // Relus that no parameter follows
+  core::Iteration m_first;
   std::map<std::pair<core::Rank, core::TensorId>, Layer> m_layers;
   int m_iterations = 0;
 };
@@ -131,7 +163,7 @@ std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, boo
     return isActivation(graph, info) && opTypeOf(graph, info.id) == "Relu";
   });
   RowWalk walk(graph, tensors, recommended);
-  if (recommended) return std::make_unique<DeadForGood>(std::move(walk));
+  if (recommended) return std::make_unique<DeadForGood>(graph, std::move(walk));
   return std::make_unique<DeadRelu>(std::move(walk));
 }
 

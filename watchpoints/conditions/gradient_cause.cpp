@@ -23,13 +23,15 @@ double epsilonOf(core::DType dtype) {
 /// The gradient that an operator only carries on: sums over ranks, clipping, other shapes. Invalid: it does
 /// more.
 TensorId carriedOn(const core::Graph& graph, const Node& node) {
-  static constexpr std::array<std::string_view, 10> kTypes = {
-      "Allreduce", "Mul", "Clip", "Reshape", "Cast", "Identity", "Transpose", "Squeeze", "Unsqueeze", "Div"};
+  static constexpr std::array<std::string_view, 11> kTypes = {
+      "Allreduce", "AccumulateGradient", "Mul",     "Clip",      "Reshape", "Cast",
+      "Identity",  "Transpose",          "Squeeze", "Unsqueeze", "Div"};
   if (std::ranges::find(kTypes, node.opType) == kTypes.end()) return {};
   const core::Shape& shape = graph.tensor(node.outputs.front()).shape;
   for (const TensorId input : node.inputs) {
     const TensorInfo& info = graph.tensor(input);
-    if (info.role != TensorRole::kGradient || !info.shape.known() || !shape.known()) continue;
+    const bool gradient = info.role == TensorRole::kGradient || isAccumulatedGradient(graph, info);
+    if (!gradient || !info.shape.known() || !shape.known()) continue;
     if (info.shape.elements() == shape.elements()) return input;
   }
   return {};
@@ -83,7 +85,9 @@ bool isRoundingNoise(EvaluationContext& context, Rank rank, TensorId gradient) {
         node.opType == "ReduceMean"
             ? static_cast<double>(parts->count) / static_cast<double>(std::max<std::int64_t>(sum->count, 1))
             : 1;
-    // Exactly zero is the residue of rounding only where the graph shows that it must be.
+    // Exactly zero is the residue of rounding only where the graph shows that it must be; a single sum may
+    // cancel.
+    if (sum->l1 == 0 && sum->count == 1) return true;
     if (sum->l1 == 0) return parameter.valid() && isShiftOfNormalised(graph, parameter);
     return sum->l1 * share <= 100 * epsilonOf(graph.tensor(gradient).dtype) * parts->l1;
   }

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <map>
 
+#include "core_engine/base/text.h"
 #include "watchpoints/conditions/gradient_cause.h"
+#include "watchpoints/conditions/outcome.h"
 
 namespace msdbg::watch {
 namespace {
@@ -24,14 +26,17 @@ class RecommendedVanishing : public Evaluator {
       : m_walk(graph,
                selectTensors(graph,
                              [&](const core::TensorInfo& info) { return isParameterGradient(graph, info); }),
-               true) {}
+               true),
+        m_outcome(graph) {}
 
   void evaluate(EvaluationContext& context) override {
+    m_outcome.add(context);
     for (const core::Rank rank : context.ranks) m_largest[rank] = largest(context, rank);
     m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
       if (!finite(context, place, row.values)) return;
       ++context.evaluated;
       Streak& streak = m_streaks[{place.rank, place.tensor}];
+      if (isSmall(context, place, row.values, kStarved)) starve(context, place, row.values);
       if (vanishes(context, place, row.values))
         extend(context, place, row.values, streak);
       else
@@ -45,11 +50,36 @@ class RecommendedVanishing : public Evaluator {
     for (auto& [place, streak] : m_streaks)
       if (streak.length == m_iterations && streak.length < kStreak)
         std::ranges::move(streak.pending, std::back_inserter(context.findings));
+    const std::vector<Outcome::Loss>& losses = m_outcome.losses();
+    if (losses.size() < kEnoughLosses || m_outcome.recoveredSince(losses.front().iteration)) return;
+    for (auto& [place, starved] : m_starved)
+      if (starved.length > kMostOf * m_iterations) context.findings.push_back(std::move(starved.first));
   }
 
  private:
   static constexpr int kStreak = 3;
   static constexpr double kShare = 1e-5;  // of the largest gradient
+  static constexpr double kStarved = 1e-6;
+  static constexpr double kMostOf = 0.75;  // of the iterations
+  static constexpr std::size_t kEnoughLosses = 20;
+  /// Small against the others nearly all the run long, in a training that learns nothing.
+  struct Starved {
+    Finding first;
+    int length = 0;
+  };
+
+  void starve(EvaluationContext& context, const Place& place, const core::TensorStatistics& values) {
+    Starved& starved = m_starved[{place.rank, place.tensor}];
+    if (starved.length++ > 0) return;
+    starved.first = findingAt(context, place, precedence::kVanishing);
+    starved.first.parameter = "abs_mean_lt";
+    starved.first.preset = kStarved;
+    starved.first.actual = values.meanAbs;
+    starved.first.detail = "in most iterations, and the loss hardly falls: it is " +
+                           core::formatShort(values.meanAbs / m_largest.at(place.rank)) +
+                           " of the largest gradient of a parameter";
+  }
+
   struct Streak {
     int length = 0;
     std::vector<Finding> pending;  // of the first iterations of a streak
@@ -63,10 +93,13 @@ class RecommendedVanishing : public Evaluator {
     return most;
   }
 
-  bool vanishes(EvaluationContext& context, const Place& place, const core::TensorStatistics& values) const {
+  bool isSmall(EvaluationContext& context, const Place& place, const core::TensorStatistics& values,
+               double limit) const {
     if (values.zero == values.count || values.meanAbs >= kShare * m_largest.at(place.rank)) return false;
-    return values.meanAbs < parameterOr(context.parameters, "abs_mean_lt", 1e-9) &&
-           !isRoundingNoise(context, place.rank, place.tensor);
+    return values.meanAbs < limit && !isRoundingNoise(context, place.rank, place.tensor);
+  }
+  bool vanishes(EvaluationContext& context, const Place& place, const core::TensorStatistics& values) const {
+    return isSmall(context, place, values, parameterOr(context.parameters, "abs_mean_lt", 1e-9));
   }
 
   static void extend(EvaluationContext& context, const Place& place, const core::TensorStatistics& values,
@@ -82,6 +115,8 @@ class RecommendedVanishing : public Evaluator {
   }
 
   RowWalk m_walk;
+  Outcome m_outcome;
+  std::map<std::pair<core::Rank, core::TensorId>, Starved> m_starved;
   std::map<core::Rank, double> m_largest;  // mean|g| of any parameter, in this iteration
   std::map<std::pair<core::Rank, core::TensorId>, Streak> m_streaks;
   int m_iterations = 0;
@@ -102,7 +137,7 @@ ConditionDef gradientVanishingCondition() {
   def.doc =
       "A gradient is below a threshold: mean|g|, max, min or mean (MindInsight). Recommended: mean|g| < 1e-9 "
       "on the gradients of parameters, below 1e-5 of the largest of them, in three recorded iterations in a "
-      "row; "
+      "row; or 1e-6 in most of them, where the loss does not fall by 30 %; "
       "residues of rounding are left out.";
   def.advice =
       "Look at the inputs of the operator that makes the gradient: saturated or dead activations before it, a"

@@ -57,9 +57,13 @@ class HyperparameterRange : public Evaluator {
     for (const ParameterUpdate& update : m_updates) {
       const Node& node = graph.node(update.node);
       const double momentum = node.opType == "SgdUpdate" ? floatAttribute(node.attributes, "momentum", 0) : 0;
-      if (momentum >= parameterOr(context.parameters, "momentum_max", 1))
-        return hit(context, node, "momentum_max", 1, momentum,
-                   "a momentum of " + core::formatShort(momentum) + " never forgets a step: steps only grow");
+      const double limit = parameterOr(context.parameters, "momentum_max", 0.995);
+      if (momentum >= limit)
+        return hit(context, node, "momentum_max", limit, momentum,
+                   "a momentum of " + core::formatShort(momentum) +
+                       (momentum >= 1 ? " never forgets a step: steps only grow"
+                                      : " adds up " + core::formatShort(1 / (1 - momentum)) +
+                                            " steps: each weight swings far past where it should be"));
     }
   }
 
@@ -72,7 +76,7 @@ class HyperparameterRange : public Evaluator {
   }
 
   void checkDecay(EvaluationContext& context) {
-    const double most = parameterOr(context.parameters, "decay_max", 0.05);
+    const double most = parameterOr(context.parameters, "decay_max", 0.01);
     for (const ParameterUpdate& update : m_updates) {
       const StatisticsRow* rate =
           update.rate.valid() ? context.rows.now(context.ranks.front(), update.rate) : nullptr;
@@ -99,14 +103,15 @@ ConditionDef hyperparameterRangeCondition() {
   def.id = "hyperparameter_range";
   def.title = "Hyperparameter out of range";
   def.doc =
-      "A momentum of 1 or more; a step of weight decay (rate * decay) above decay_max; a Dropout above "
+      "A momentum of momentum_max or more; a step of weight decay (rate * decay) above decay_max; a Dropout "
+      "above "
       "dropout_max; "
       "gradients clipped to less than clip_min. Far outside of what anybody trains with (AUTOTRAINER warns "
       "earlier).";
   def.advice =
       "Look at what the optimizer and the layer were given: often a factor of ten, or two numbers swapped.";
-  def.parameters = {{"momentum_max", ParameterRange::kPos, 1.0, "hit if the momentum is this or more"},
-                    {"decay_max", ParameterRange::kPos, 0.05, "hit if rate * decay is above"},
+  def.parameters = {{"momentum_max", ParameterRange::kPos, 0.995, "hit if the momentum is this or more"},
+                    {"decay_max", ParameterRange::kPos, 0.01, "hit if rate * decay is above"},
                     {"dropout_max", ParameterRange::kAbs, 0.9, "hit if a Dropout's ratio is above"},
                     {"clip_min", ParameterRange::kAbs, 1e-6, "hit if gradients are clipped to less"}};
   def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core_engine/base/text.h"
+#include "watchpoints/conditions/loss_sum.h"
 #include "watchpoints/conditions/outcome.h"
 #include "watchpoints/conditions/updates.h"
 
@@ -38,7 +39,7 @@ class LossDiverging : public Evaluator {
     const std::size_t some = std::max<std::size_t>(1, losses.size() / 10);
     const double first = mean(std::span(losses).first(some)), last = mean(std::span(losses).last(some));
     const double factor = parameterOr(context.parameters, "factor_gt", 2);
-    if (last < 0 && -last > kUnbounded * std::max(std::abs(first), 1.0))
+    if (last < 0 && -last > kUnbounded * std::max(std::abs(losses.front().value), 1.0) && falling())
       return addUnbounded(context, first, last);
     if (!(last > factor * first) || first <= 0) return;
     m_before->parameter = "factor_gt";
@@ -46,6 +47,7 @@ class LossDiverging : public Evaluator {
     m_before->actual = last / first;
     m_before->detail += " to " + core::formatShort(last) + " at the end, from " + core::formatShort(first) +
                         " at the beginning" + m_rate;
+    if (const std::string sum = sumOfLoss(context.graph()); !sum.empty()) m_before->detail += "; " + sum;
     context.findings.push_back(std::move(*m_before));
   }
 
@@ -66,7 +68,15 @@ class LossDiverging : public Evaluator {
     context.findings.push_back(std::move(finding));
   }
 
-  static constexpr double kUnbounded = 1e3;  // times its size at the beginning
+  static constexpr double kUnbounded = 100;  // times its size at the beginning
+
+  /// Faster than at first.
+  bool falling() const {
+    const std::vector<Outcome::Loss>& losses = m_outcome.losses();
+    const double begin = losses.front().value, middle = losses[losses.size() / 2].value,
+                 end = losses.back().value;
+    return middle - end > begin - middle;
+  }
 
   static double mean(std::span<const Outcome::Loss> losses) {
     double sum = 0;
@@ -91,7 +101,8 @@ ConditionDef lossDivergingCondition() {
   def.doc =
       "The mean of the last tenth of the losses is above factor_gt times that of the first tenth (ten losses "
       "at least, all of them finite and positive at first), named at the first update after the least loss; "
-      "or the loss falls below zero without bound, to a thousand times its size at the beginning.";
+      "or the loss falls below zero without bound, ever faster, to a hundred times its size at the "
+      "beginning.";
   def.advice =
       "Look at the learning rate first: divide it by ten; then at momentum, clipping and the targets' scale.";
   def.target = Target::kLoss;

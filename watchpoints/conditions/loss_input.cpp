@@ -58,6 +58,20 @@ void checkLogits(EvaluationContext& context, const Node& loss) {
   }
 }
 
+/// softplus(-x): what is left of -log(sigmoid(x)), which takes the logits themselves.
+void checkBinaryLogits(EvaluationContext& context, const Node& softplus) {
+  static constexpr std::array<std::string_view, 4> kSquashed = {"Sigmoid", "HardSigmoid", "Softmax", "Relu"};
+  const Node* negated = producerOf(context.graph(), softplus.inputs.front());
+  if (!negated || negated->opType != "Neg") return;
+  const Node* maker = makerOf(context.graph(), negated->inputs.front());
+  if (!maker || std::ranges::find(kSquashed, maker->opType) == kSquashed.end()) return;
+  context.findings.push_back(findingAtNode(
+      context, maker->id,
+      maker->opType == "Sigmoid"
+          ? "sigmoid is applied twice: the loss takes the logits and applies the sigmoid itself"
+          : maker->opType + " squashes the logits before the loss, which applies the sigmoid itself"));
+}
+
 bool isBatch(const Graph& graph, std::int64_t size) {
   return std::ranges::any_of(graph.tensors(), [&](const core::TensorInfo& info) {
     return (info.role == core::TensorRole::kInput || info.role == core::TensorRole::kLabel) &&
@@ -142,6 +156,28 @@ std::vector<bool> learntTensors(const Graph& graph) {
   return learnt;
 }
 
+/// A mean of log-probabilities: training makes what it should raise as small as it can.
+void checkLogProbability(EvaluationContext& context, TensorId loss) {
+  const Graph& graph = context.graph();
+  const Node* node = producerOf(graph, loss);
+  bool negative = false;
+  while (node && node->opType != "LogSoftmax") {
+    std::optional<Signed> next = signedInput(graph, *node);
+    if (!next && node->opType == "Mul")  // picked by a one-hot row
+      for (const std::size_t i : {0, 1})
+        if (const Node* picks = makerOf(graph, node->inputs[i]); picks && picks->opType == "OneHot")
+          next = Signed{node->inputs[1 - i], false};
+    if (!next) return;
+    negative = negative != next->negated;
+    node = producerOf(graph, next->input);
+  }
+  if (!node || negative) return;
+  const Node& last = *producerOf(graph, loss);
+  context.findings.push_back(findingAtNode(context, last.id,
+                                           "the loss is the log-probability of " + node->name +
+                                               " itself: training makes it as small as it can; negate it"));
+}
+
 /// [n, 1] against [n] gives [n, n]: each prediction is compared with the target of every sample. What is
 /// meant to be compared all with all has as many dimensions on both sides.
 void checkBroadcast(EvaluationContext& context, const Node& node, const std::vector<bool>& learnt) {
@@ -168,11 +204,13 @@ void question(EvaluationContext& context) {
   for (const Node& node : context.graph().nodes()) {
     if (node.phase != core::Phase::kForward || node.inputs.empty()) continue;
     if (node.opType == "SoftmaxCrossEntropyLoss") checkLogits(context, node);
+    if (node.opType == "Softplus") checkBinaryLogits(context, node);
     if (node.opType == "Softmax" || node.opType == "LogSoftmax") checkAxis(context, node);
     checkBroadcast(context, node, learnt);
   }
   for (const core::TensorInfo& info : context.graph().tensors())
-    if (info.role == core::TensorRole::kLoss) checkSign(context, info.id);
+    if (info.role == core::TensorRole::kLoss)
+      checkSign(context, info.id), checkLogProbability(context, info.id);
 }
 
 }  // namespace

@@ -77,18 +77,6 @@ class LossNotDecreasing : public Evaluator {
   std::map<std::pair<core::Rank, core::TensorId>, History> m_histories;
 };
 
-struct Window {
-  double mean = 0, error = 0;  // of the mean: standard deviation / sqrt(n)
-};
-
-Window windowOf(std::span<const Outcome::Loss> losses) {
-  const double n = static_cast<double>(losses.size());
-  double sum = 0, squares = 0;
-  for (const Outcome::Loss& loss : losses) sum += loss.value;
-  for (const Outcome::Loss& loss : losses) squares += (loss.value - sum / n) * (loss.value - sum / n);
-  return {sum / n, std::sqrt(squares / (n - 1) / n)};
-}
-
 /// Of the recommended set, one hint a run: the last quarter of the losses is not below the first by more than
 /// their noise. Single losses jump from batch to batch, and single windows stand still.
 class NothingLearnt : public Evaluator {
@@ -102,11 +90,11 @@ class NothingLearnt : public Evaluator {
 
   void finish(EvaluationContext& context) override {
     const std::span<const Outcome::Loss> losses = m_outcome.losses();
-    if (losses.size() < kLeast || !m_outcome.finite()) return;
+    if (losses.size() < kLeast || !m_outcome.finite() || m_outcome.recoveredSince(losses.front().iteration))
+      return;
     const std::size_t quarter = losses.size() / 4;
-    const Window first = windowOf(losses.first(quarter)), last = windowOf(losses.last(quarter));
-    const double noise = 2 * std::hypot(first.error, last.error);
-    if (last.mean < first.mean - noise && last.mean < first.mean - 1e-3 * std::abs(first.mean)) return;
+    const LossWindow first = windowOf(losses.first(quarter)), last = windowOf(losses.last(quarter));
+    if (fallsClearly(losses, 2) && last.mean < first.mean - kFall * std::abs(first.mean)) return;
     Finding finding = findingAt(
         context, {losses[losses.size() - quarter].iteration, m_rank, m_outcome.tensor()}, precedence::kOther);
     finding.parameter = "diff_percent";
@@ -119,6 +107,7 @@ class NothingLearnt : public Evaluator {
 
  private:
   static constexpr std::size_t kLeast = 40;  // losses; a quarter is ten
+  static constexpr double kFall = 0.01;      // of the loss, to be worth the name
   Outcome m_outcome;
   core::Rank m_rank;
 };
@@ -143,7 +132,8 @@ ConditionDef lossNotDecreasingCondition() {
       "Against the loss num_steps recorded iterations ago it fell by less than diff_percent %, or rose by "
       "more than"
       " increase_threshold_percent % (SageMaker Debugger). Recommended, as one hint a run of 40 "
-      "losses and more: the mean of the last quarter is not below that of the first by more than their noise";
+      "losses and more: the mean of the last quarter is not below that of the first by more than their noise "
+      "and 1 %";
   def.advice = "Look at the learning rate first, then at initialisation, vanishing gradients and the data.";
   def.severity = Severity::kHint;
   def.target = Target::kLoss;

@@ -34,7 +34,22 @@ bool Outcome::recoveredSince(core::Iteration iteration) const {
   for (std::size_t i = m_losses.size() - last; i < m_losses.size(); ++i) sum += m_losses[i].value;
   const double now = sum / static_cast<double>(last), first = m_losses.front().value;
   const double then = std::max(at->value, first);  // a fitted loss has nothing to recover from
-  return now < then - 0.3 * std::abs(then);
+  return now < then - 0.3 * std::abs(then) || (then < 0 && fallsClearly(std::span(m_losses).last(after), 2));
+}
+
+LossWindow windowOf(std::span<const Outcome::Loss> losses) {
+  const double n = static_cast<double>(losses.size());
+  double sum = 0, squares = 0;
+  for (const Outcome::Loss& loss : losses) sum += loss.value;
+  for (const Outcome::Loss& loss : losses) squares += (loss.value - sum / n) * (loss.value - sum / n);
+  return {sum / n, std::sqrt(squares / (n - 1) / n)};
+}
+
+bool fallsClearly(std::span<const Outcome::Loss> losses, double errors) {
+  const std::size_t quarter = losses.size() / 4;
+  if (quarter < 2) return false;
+  const LossWindow first = windowOf(losses.first(quarter)), last = windowOf(losses.last(quarter));
+  return last.mean < first.mean - errors * std::hypot(first.error, last.error);
 }
 
 }  // namespace msdbg::watch

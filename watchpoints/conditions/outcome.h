@@ -21,7 +21,8 @@ class Outcome {
   core::TensorId tensor() const { return m_loss; }  // invalid: the graph has no loss
   bool finite() const { return m_finite; }
   /// Whether the loss at the end is clearly (by 30 %) below that of the iteration, all of them being finite,
-  /// with five iterations at least after it.
+  /// with five iterations at least after it. A loss below zero has no size to compare with: it falls by more
+  /// than its noise.
   bool recoveredSince(core::Iteration iteration) const;
 
  private:
@@ -29,5 +30,13 @@ class Outcome {
   std::vector<Loss> m_losses;
   bool m_finite = true;
 };
+
+/// Two at least.
+struct LossWindow {
+  double mean = 0, error = 0;  // of the mean: standard deviation / sqrt(n)
+};
+LossWindow windowOf(std::span<const Outcome::Loss> losses);
+/// Whether the last quarter is below the first by so many errors of their difference; eight losses at least.
+bool fallsClearly(std::span<const Outcome::Loss> losses, double errors);
 
 }  // namespace msdbg::watch

@@ -24,6 +24,10 @@ bool isParameterGradient(const Graph& graph, const TensorInfo& info) {
   return isGradient(info) && isWeight(graph.tensor(info.gradientOf));
 }
 
+bool isAccumulatedGradient(const Graph& graph, const TensorInfo& info) {
+  return info.producer.valid() && graph.node(info.producer).opType == "AccumulateGradient";
+}
+
 bool isActivation(const Graph& graph, const TensorInfo& info) {
   static constexpr std::array<std::string_view, 15> kTypes = {
       "Elu",   "Gelu",    "HardSigmoid", "HardSwish", "LeakyRelu",  "LogSoftmax", "PRelu", "Relu",

@@ -13,6 +13,8 @@ bool isWeight(const core::TensorInfo& info);                                  //
 bool isWeightUpdate(const core::Graph& graph, const core::TensorInfo& info);  // the next value of one
 bool isGradient(const core::TensorInfo& info);  // of a parameter or an activation
 bool isParameterGradient(const core::Graph& graph, const core::TensorInfo& info);
+/// The mean of the gradients of several iterations; grad(P) stays the one of each.
+bool isAccumulatedGradient(const core::Graph& graph, const core::TensorInfo& info);
 bool isActivation(const core::Graph& graph,
                   const core::TensorInfo& info);  // of a forward activation function
 bool isReplicated(const core::Graph& graph,

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "watchpoints/blame/blame.h"
 #include "watchpoints/conditions/gradient_cause.h"
@@ -38,6 +39,7 @@ class RecommendedZeros : public Evaluator {
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
     m_causes.clear();
+    lookAtData(context);
     m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
       if (!finite(context, place, row.values)) return;
       ++context.evaluated;
@@ -50,6 +52,10 @@ class RecommendedZeros : public Evaluator {
     for (auto& [place, finding] : m_causes) context.findings.push_back(std::move(finding));
   }
 
+  void finish(EvaluationContext& context) override {
+    for (auto& [place, finding] : m_zeroData) context.findings.push_back(std::move(finding));
+  }
+
  private:
   using Kind = ZeroCause::Kind;
   static constexpr double kFitted = 1e-3;  // a loss below has been fitted, and has no gradient left
@@ -57,6 +63,25 @@ class RecommendedZeros : public Evaluator {
 
   static bool allZero(const core::TensorStatistics& values) {
     return values.count > 0 && values.zero == values.count;
+  }
+
+  /// A mask or a label may be zero in one batch; data that always are hold nothing.
+  void lookAtData(EvaluationContext& context) {
+    for (const core::TensorInfo& info : context.graph().tensors()) {
+      if (info.role != core::TensorRole::kInput && info.role != core::TensorRole::kLabel) continue;
+      for (const core::Rank rank : context.ranks)
+        if (const StatisticsRow* row = context.rows.now(rank, info.id); row && !allZero(row->values))
+          m_filled.insert(info.id), m_zeroData.erase(info.id);
+    }
+  }
+
+  void addZeroData(EvaluationContext& context, const Place& place) {
+    if (m_filled.contains(place.tensor) || m_zeroData.contains(place.tensor)) return;
+    Finding finding = findingAt(context, place, precedence::kAllZero);
+    finding.parameter = "zero_percentage_ge";
+    finding.preset = finding.actual = 100;
+    finding.detail = "it is all zero where it enters the graph, in every iteration that is looked at";
+    m_zeroData.emplace(place.tensor, std::move(finding));
   }
 
   /// Zero-initialised parameters have to move only if there is a gradient.
@@ -78,12 +103,11 @@ class RecommendedZeros : public Evaluator {
     switch (cause.kind) {
       case Kind::kActivation:
         if (graph.node(cause.node).opType == "Relu") return;
-        return add(context, at(cause.tensor), cause.node,
-                   "every element of " + graph.node(cause.node).opType + " is saturated: no gradient passes");
+        return add(context, at(cause.tensor), cause.node, noPassage(context, at(cause.tensor), cause.node));
       case Kind::kFactor:
         return visitFactor(context, at(cause.tensor), cause.node);
       case Kind::kData:
-        return add(context, at(cause.tensor), {}, "it is all zero where it enters the graph");
+        return addZeroData(context, at(cause.tensor));
       case Kind::kConstant:
         return add(context, at(graph.node(cause.node).outputs.front()), cause.node,
                    "multiplied by " + graph.tensor(cause.tensor).name + ", which is 0");
@@ -99,6 +123,18 @@ class RecommendedZeros : public Evaluator {
       case Kind::kUnknown:
         return add(context, place, graph.tensor(place.tensor).producer, "");
     }
+  }
+
+  /// Why an activation function gives no gradient back: a row of a softmax has none either where all that it
+  /// weighs is the same.
+  static std::string noPassage(EvaluationContext& context, const Place& place, core::NodeId node) {
+    const std::string& type = context.graph().node(node).opType;
+    const StatisticsRow* row = context.rows.now(place.rank, place.tensor);
+    const bool weighs = type == "Softmax" && row && row->values.l2 * row->values.l2 < 0.999 * row->values.l1;
+    if (weighs)
+      return "Softmax is not saturated, but all that it weighs is the same along each row: no gradient "
+             "passes";
+    return "every element of " + type + " is saturated: no gradient passes";
   }
 
   /// A product of two factors that both start at zero never leaves it.
@@ -141,6 +177,8 @@ class RecommendedZeros : public Evaluator {
   Outcome m_outcome;
   std::map<core::TensorId, core::TensorId> m_gradients;  // that the update of each parameter reads
   std::map<std::pair<core::Rank, core::TensorId>, Finding> m_causes;  // of this iteration
+  std::map<core::TensorId, Finding> m_zeroData;                       // inputs that were zero so far
+  std::set<core::TensorId> m_filled;                                  // inputs that were not
 };
 
 std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {

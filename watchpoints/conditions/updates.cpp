@@ -15,7 +15,8 @@ ParameterUpdate updateAt(const core::Graph& graph, const TensorInfo& next) {
   ParameterUpdate update{next.updateOf, next.id, node.id, {}, {}, {}};
   for (const TensorId input : node.inputs) {
     const TensorInfo& info = graph.tensor(input);
-    if (info.role == TensorRole::kGradient && !update.gradient.valid()) update.gradient = input;
+    const bool gradient = info.role == TensorRole::kGradient || isAccumulatedGradient(graph, info);
+    if (gradient && !update.gradient.valid()) update.gradient = input;
     if (info.role == TensorRole::kHyperparameter && !update.rate.valid()) update.rate = input;
   }
   for (const TensorId output : node.outputs)

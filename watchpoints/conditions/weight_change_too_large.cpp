@@ -3,6 +3,7 @@
 
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/change.h"
+#include "watchpoints/conditions/loss_sum.h"
 #include "watchpoints/conditions/outcome.h"
 #include "watchpoints/conditions/updates.h"
 
@@ -34,7 +35,14 @@ class RecommendedTooLarge : public Evaluator {
     m_ratio.evaluate(context, kParameter);
     const auto begin = context.findings.begin() + static_cast<std::ptrdiff_t>(before);
     for (auto finding = begin; finding != context.findings.end(); ++finding) describe(context, *finding);
-    if (context.online) return;
+    if (context
+            .online) {  // nobody knows yet whether training recovers: only what hardly anybody recovers from
+      context.findings.erase(
+          std::remove_if(begin, context.findings.end(),
+                         [](const Finding& finding) { return finding.actual < kOnline * finding.preset; }),
+          context.findings.end());
+      return;
+    }
     std::move(begin, context.findings.end(), std::back_inserter(m_pending));
     context.findings.erase(begin, context.findings.end());
   }
@@ -47,6 +55,8 @@ class RecommendedTooLarge : public Evaluator {
   }
 
  private:
+  static constexpr double kOnline = 10;  // times the threshold
+
   static std::string valueText(std::string_view what, const StatisticsRow* now, const StatisticsRow* before,
                                double core::TensorStatistics::*member) {
     if (!now) return {};
@@ -69,6 +79,7 @@ class RecommendedTooLarge : public Evaluator {
     add("learning rate", update.rate, &core::TensorStatistics::mean);
     add("mean|gradient|", update.gradient, &core::TensorStatistics::meanAbs);
     add("mean|weight|", update.parameter, &core::TensorStatistics::meanAbs);
+    if (const std::string sum = sumOfLoss(context.graph()); !sum.empty()) finding.detail += "; " + sum;
   }
 
   UpdateRatio m_ratio;

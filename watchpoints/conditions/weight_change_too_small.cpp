@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <map>
 
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/change.h"
+#include "watchpoints/conditions/outcome.h"
 #include "watchpoints/conditions/updates.h"
 
 namespace msdbg::watch {
@@ -18,43 +20,105 @@ class ChangeTooSmall : public Evaluator {
   UpdateRatio m_ratio;
 };
 
-/// Of the recommended set, one hint a run: no weight moved by as much as a millionth of itself in any step,
-/// though the gradients are not zero. A single slow weight, or a slow start, is nothing.
+/// Of the recommended set, one hint a run: no weight moved by as much as a millionth of itself in any step;
+/// or the loss stands still, and all steps together moved no weight by more than a fiftieth, or the rate was
+/// as good as zero from early on. A single slow weight, or a slow start, is nothing.
 class NothingMoves : public Evaluator {
  public:
-  explicit NothingMoves(const core::Graph& graph) : m_walk(graph, weightUpdates(graph), true) {
-    for (const ParameterUpdate& update : parameterUpdates(graph)) m_rates.emplace(update.next, update.rate);
+  explicit NothingMoves(const core::Graph& graph)
+      : m_walk(graph, weightUpdates(graph), true), m_outcome(graph) {
+    for (const ParameterUpdate& update : parameterUpdates(graph))
+      m_updates.emplace(update.next, Update{update.rate, isZeroInitialised(graph.tensor(update.parameter))});
   }
 
   void evaluate(EvaluationContext& context) override {
+    m_outcome.add(context);
+    std::optional<double> rate;
     m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
+      if (const auto now = rateAt(context, place); now && !rate) rate = now;
       const std::optional<core::ChangeStatistics> change = changeOf(context, place, row);
-      if (!change || change->meanAbsPrevious == 0) return;
+      if (!change) return;
       ++context.evaluated;
+      // What starts at zero is as large as its steps.
+      if (change->meanAbsPrevious == 0 || m_updates.at(place.tensor).fromZero) return;
       const double ratio = change->meanAbsChange / change->meanAbsPrevious;
+      m_moved[{place.rank, place.tensor}] += ratio;
+      if (!m_first) m_first = findingAt(context, place, precedence::kOther);
       if (m_most && ratio <= m_most->actual) return;
       m_most = findingAt(context, place, precedence::kOther);
-      m_most->parameter = "abs_mean_update_ratio_lt";
-      m_most->preset = kLeast;
       m_most->actual = ratio;
-      const core::TensorId rate = m_rates.at(place.tensor);
-      const StatisticsRow* at = rate.valid() ? context.rows.now(place.rank, rate) : nullptr;
+      const auto at = rateAt(context, place);
       m_most->detail = "no weight moved by more than this in one step" +
-                       (at ? "; the learning rate is " + core::formatShort(at->values.mean) : "");
+                       (at ? "; the learning rate is " + core::formatShort(*at) : "");
     });
+    if (rate) m_rateOf.push_back(*rate);
     ++m_iterations;
   }
 
   void finish(EvaluationContext& context) override {
-    if (m_most && m_iterations >= 3 && m_most->actual > 0 && m_most->actual < kLeast)
-      context.findings.push_back(std::move(*m_most));
+    if (!m_most || m_iterations < 3 || m_most->actual == 0) return;
+    if (m_most->actual < kLeast) {  // in every step, so that it begins with the first
+      m_first->actual = m_most->actual;
+      m_first->detail = m_most->detail;
+      return add(context, *m_first, kLeast);
+    }
+    if (learnt()) return;
+    double most = 0;
+    for (const auto& [place, moved] : m_moved) most = std::max(most, moved);
+    m_first->actual = most;
+    if (most < kInAll) {
+      m_first->detail =
+          "all steps together moved no weight by more than " + core::formatShort(100 * most) + " %" +
+          (m_rateOf.empty()
+               ? ""
+               : "; the learning rate is at most " + core::formatShort(std::ranges::max(m_rateOf)));
+      return add(context, *m_first, kInAll);
+    }
+    if (m_rateOf.empty()) return;
+    const double largest = std::ranges::max(m_rateOf), middle = m_rateOf[m_rateOf.size() / 2];
+    if (middle >= kSpent * largest) return;
+    m_first->actual = middle;
+    m_first->detail = "the learning rate falls from " + core::formatShort(largest) + " to " +
+                      core::formatShort(middle) + " in the first half of the run: nothing moves any more";
+    add(context, *m_first, kSpent * largest);
   }
 
  private:
-  static constexpr double kLeast = 1e-6;
+  static constexpr double kLeast = 1e-6;  // of itself, in one step
+  static constexpr double kInAll = 0.02;  // of itself, in all steps together
+  static constexpr double kSpent = 1e-3;  // of the largest rate, in the middle of the run
+  static constexpr std::size_t kEnoughLosses = 20;
+
+  struct Update {
+    core::TensorId rate;
+    bool fromZero = false;
+  };
+
+  static void add(EvaluationContext& context, Finding& finding, double preset) {
+    finding.parameter = "abs_mean_update_ratio_lt";
+    finding.preset = preset;
+    context.findings.push_back(std::move(finding));
+  }
+
+  /// Whether it moved what it had to; a short run says nothing.
+  bool learnt() const {
+    const std::vector<Outcome::Loss>& losses = m_outcome.losses();
+    return losses.size() < kEnoughLosses || !m_outcome.finite() ||
+           m_outcome.recoveredSince(losses.front().iteration);
+  }
+
+  std::optional<double> rateAt(EvaluationContext& context, const Place& place) const {
+    const core::TensorId rate = m_updates.at(place.tensor).rate;
+    const StatisticsRow* row = rate.valid() ? context.rows.now(place.rank, rate) : nullptr;
+    return row ? std::optional(row->values.mean) : std::nullopt;
+  }
+
   RowWalk m_walk;
-  std::map<core::TensorId, core::TensorId> m_rates;  // by the next value
-  std::optional<Finding> m_most;                     // the largest ratio of the run
+  Outcome m_outcome;
+  std::map<core::TensorId, Update> m_updates;  // by the next value
+  std::optional<Finding> m_first, m_most;      // the first update of all; the largest ratio of the run
+  std::map<std::pair<core::Rank, core::TensorId>, double> m_moved;  // sum of ratios: a bound of the whole way
+  std::vector<double> m_rateOf;                                     // of each iteration
   int m_iterations = 0;
 };
 
@@ -72,7 +136,10 @@ ConditionDef weightChangeTooSmallCondition() {
   def.doc =
       "mean|x-p| / (mean|p| + epsilon) is below a threshold, p being the value that the update read "
       "(MindInsight)."
-      " Recommended, as one hint a run: no weight ever moved by a millionth of itself.";
+      " Recommended, as one hint a run: no weight ever moved by a millionth of itself; or the loss did not "
+      "fall "
+      "by 30 % and all steps together moved no weight by 2 %, or the learning rate was below a thousandth of "
+      "its largest by the middle of the run.";
   def.advice =
       "Look at the learning rate (too small, or decayed to nothing) and at the gradient that the update "
       "read.";

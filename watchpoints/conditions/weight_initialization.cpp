@@ -123,11 +123,53 @@ class RecommendedInitialization : public Evaluator {
     const std::string detail = "its elements are of size " + core::formatShort(size) + ", " +
                                core::formatShort(ratio) +
                                " times the usual sqrt(2 / fan-in) = " + core::formatShort(usual);
+    if (ratio > kTooLarge && !tooLarge) lookAtSaturation(context, place, ratio);
     if (ratio > kTooLarge && tooLarge)
       add(context, place, kTooLarge * usual, size, "", detail + ": values explode from here on", false);
     if (ratio < kTooSmall && tooSmall)
       add(context, place, kTooSmall * usual, size, "", detail + ": values and gradients vanish", false);
   }
+
+  /// Tanh and Sigmoid hide how large their input is: what they give lies at the ends of their range. A hint,
+  /// as training goes on all the same, but slowly.
+  void lookAtSaturation(EvaluationContext& context, const Place& place, double ratio) {
+    const core::NodeId end = firstActivation(context.graph(), place.tensor);
+    const core::Node* node = end.valid() ? &context.graph().node(end) : nullptr;
+    const StatisticsRow* row = node ? context.rows.now(place.rank, node->outputs.front()) : nullptr;
+    if (!row || row->values.count == 0) return;
+    const bool tanh = node->opType == "Tanh";
+    // Of Tanh |y|, of Sigmoid 2 |y - 1/2|, both by their root mean square.
+    const double squares = row->values.l2 * row->values.l2 / static_cast<double>(row->values.count),
+                 size = std::sqrt(tanh ? squares : std::abs(4 * squares - 4 * row->values.mean + 1));
+    if (size < kSaturated) return;
+    Finding finding = findingAt(context, place, precedence::kOther);
+    finding.node = end;
+    finding.tensor = node->outputs.front();
+    finding.severity = Severity::kHint;
+    finding.actual = size;
+    finding.preset = kSaturated;
+    finding.detail = node->opType + " is saturated from the first iteration on: its weight " +
+                     context.graph().tensor(place.tensor).name + " begins " + core::formatShort(ratio) +
+                     " times as large as usual";
+    context.findings.push_back(std::move(finding));
+  }
+
+  /// The Tanh or Sigmoid that follows the layer, past its bias and a normalisation of nothing.
+  static core::NodeId firstActivation(const core::Graph& graph, core::TensorId tensor) {
+    for (int steps = 0; steps < 3 && tensor.valid(); ++steps) {
+      core::TensorId next;
+      for (const core::NodeId user : graph.consumers(tensor)) {
+        const core::Node& node = graph.node(user);
+        if (node.phase != core::Phase::kForward) continue;
+        if (node.opType == "Tanh" || node.opType == "Sigmoid") return user;
+        if (node.opType == "Gemm" || node.opType == "MatMul" || node.opType == "Conv" || node.opType == "Add")
+          next = node.outputs.front();
+      }
+      tensor = next;
+    }
+    return {};
+  }
+  static constexpr double kSaturated = 0.9;
 
   void add(EvaluationContext& context, const Place& place, double preset, double actual,
            std::string_view parameter, std::string detail, bool certain) {
@@ -136,7 +178,7 @@ class RecommendedInitialization : public Evaluator {
     finding.preset = preset;
     finding.actual = actual;
     finding.detail = std::move(detail);
-    (certain || context.online ? context.findings : m_pending).push_back(std::move(finding));
+    (certain ? context.findings : m_pending).push_back(std::move(finding));
   }
 
   static constexpr double kFarOff = 50;  // a loss or logits that begin above
@@ -164,7 +206,7 @@ ConditionDef weightInitializationCondition() {
       " (MindInsight). Recommended: all zeros, without parameters that are zero-initialised on purpose; all "
       "equal; "
       "or far from sqrt(2 / fan-in) (He et al. 2015), where the first iteration shows it and the loss does "
-      "not recover.";
+      "not recover; a hint where a Tanh or Sigmoid is saturated by it.";
   def.advice =
       "Look at the layer's initialiser: equal weights learn equal things, and too large ones overflow.";
   def.target = Target::kWeight;

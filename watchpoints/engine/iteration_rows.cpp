@@ -40,7 +40,7 @@ std::size_t IterationRows::slotOf(Rank rank) const {
 
 const StatisticsRow* IterationRows::rowOf(Table& table, Rank rank, TensorId tensor) {
   const std::size_t slot = slotOf(rank);
-  if (slot == m_ranks.size() || !table.iteration.valid()) return nullptr;
+  if (slot == m_ranks.size() || !table.iteration.valid() || !tensor.valid()) return nullptr;
   Cell& cell = table.cells[slot][tensor.index()];
   if (cell.state == State::kUnread) read(table, rank, tensor, cell);
   return cell.state == State::kPresent ? &cell.row : nullptr;

@@ -44,6 +44,7 @@ constexpr Row kRows[] = {
     {"hyperparameter_range", Severity::kFault},
     {"same_batch", Severity::kFault},
     {"batch_content", Severity::kFault},
+    {"target_range", Severity::kFault},
     {"loss_diverging", Severity::kFault},
     {"loss_not_decreasing", Severity::kHint},
     {"weight_change_too_small", Severity::kHint},

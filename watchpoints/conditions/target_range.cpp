@@ -1,0 +1,152 @@
+// Targets that the model cannot reach: outside of what its last activation gives, or of the classes that a
+// one-hot row has.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "core_engine/base/text.h"
+#include "core_engine/ops/op.h"
+#include "watchpoints/conditions/rows.h"
+
+namespace msdbg::watch {
+namespace {
+
+using core::Graph;
+using core::Node;
+using core::NodeId;
+using core::TensorId;
+
+struct Reach {
+  std::string_view opType;
+  double least, most;
+};
+constexpr std::array<Reach, 5> kReaches = {
+    {{"Relu", 0, INFINITY}, {"Sigmoid", 0, 1}, {"HardSigmoid", 0, 1}, {"Softmax", 0, 1}, {"Tanh", -1, 1}}};
+
+bool isData(const Graph& graph, TensorId tensor) {
+  const core::TensorRole role = graph.tensor(tensor).role;
+  return role == core::TensorRole::kInput || role == core::TensorRole::kLabel;
+}
+
+/// Past what only changes shape or type.
+TensorId origin(const Graph& graph, TensorId tensor) {
+  static constexpr std::array<std::string_view, 6> kShapes = {"Reshape",   "Flatten", "Squeeze",
+                                                              "Unsqueeze", "Cast",    "Identity"};
+  while (graph.tensor(tensor).producer.valid()) {
+    const Node& node = graph.node(graph.tensor(tensor).producer);
+    if (std::ranges::find(kShapes, node.opType) == kShapes.end()) break;
+    tensor = node.inputs.front();
+  }
+  return tensor;
+}
+
+/// prediction - target, where the prediction comes out of an activation function.
+struct Difference {
+  NodeId node;
+  Reach reach;
+  TensorId target;
+};
+
+class TargetRange : public Evaluator {
+ public:
+  explicit TargetRange(const Graph& graph) {
+    for (const Node& node : graph.nodes()) {
+      if (node.phase != core::Phase::kForward) continue;
+      if (node.opType == "OneHot" && isData(graph, origin(graph, node.inputs.front())))
+        m_oneHots.push_back(node.id);
+      if (node.opType == "Sub") addDifference(graph, node);
+    }
+  }
+
+  void evaluate(EvaluationContext& context) override {
+    for (const core::Rank rank : context.ranks) {
+      for (const NodeId node : m_oneHots) lookAtClasses(context, rank, node);
+      for (const Difference& difference : m_differences) lookAtTarget(context, rank, difference);
+    }
+  }
+
+ private:
+  static constexpr double kSlack = 0.05;  // of the target's spread: a little beyond is noise
+
+  void addDifference(const Graph& graph, const Node& node) {
+    for (const std::size_t i : {0, 1}) {
+      const TensorId target = origin(graph, node.inputs[1 - i]), predicted = origin(graph, node.inputs[i]);
+      if (!isData(graph, target) || !graph.tensor(predicted).producer.valid()) continue;
+      const Node& maker = graph.node(graph.tensor(predicted).producer);
+      const auto reach = std::ranges::find(kReaches, maker.opType, &Reach::opType);
+      if (reach != kReaches.end()) m_differences.push_back({maker.id, *reach, target});
+    }
+  }
+
+  void lookAtClasses(EvaluationContext& context, core::Rank rank, NodeId id) {
+    const Node& node = context.graph().node(id);
+    const TensorId indices = origin(context.graph(), node.inputs.front());
+    const StatisticsRow* row = context.rows.now(rank, indices);
+    if (!row || m_told.contains(id)) return;
+    ++context.evaluated;
+    const std::int64_t depth = core::intAttribute(node.attributes, "depth", 0);
+    if (row->values.max < static_cast<double>(depth)) return;
+    tell(context, rank, id, row->values.max, static_cast<double>(depth - 1),
+         context.graph().tensor(indices).name + " reaches " + core::formatShort(row->values.max) +
+             ", but a row of " + std::to_string(depth) + " ends at " + std::to_string(depth - 1) +
+             ": the rows of larger ones are all zero");
+  }
+
+  void lookAtTarget(EvaluationContext& context, core::Rank rank, const Difference& difference) {
+    const StatisticsRow* row = context.rows.now(rank, difference.target);
+    if (!row || row->values.nonFinite() > 0 || m_told.contains(difference.node)) return;
+    ++context.evaluated;
+    const double slack = kSlack * (row->values.max - row->values.min);
+    const bool low =
+        row->values.min<difference.reach.least - slack, high = row->values.max> difference.reach.most + slack;
+    if (!low && !high) return;
+    const std::string range = difference.reach.opType == "Relu"
+                                  ? "nothing below 0"
+                                  : "only " + core::formatShort(difference.reach.least) + " to " +
+                                        core::formatShort(difference.reach.most);
+    tell(context, rank, difference.node, low ? row->values.min : row->values.max,
+         low ? difference.reach.least : difference.reach.most,
+         context.graph().tensor(difference.target).name + " lies from " + core::formatShort(row->values.min) +
+             " to " + core::formatShort(row->values.max) + ", but " + std::string(difference.reach.opType) +
+             ", the last of the model, gives " + range);
+  }
+
+  void tell(EvaluationContext& context, core::Rank rank, NodeId node, double actual, double preset,
+            std::string detail) {
+    m_told.insert(node);
+    Finding finding = findingAtNode(context, node, std::move(detail));
+    finding.rank = rank;
+    finding.actual = actual;
+    finding.preset = preset;
+    context.findings.push_back(std::move(finding));
+  }
+
+  std::vector<NodeId> m_oneHots;
+  std::vector<Difference> m_differences;
+  std::set<NodeId> m_told;
+};
+
+}  // namespace
+
+ConditionDef targetRangeCondition() {
+  ConditionDef def;
+  def.id = "target_range";
+  def.title = "Targets out of reach";
+  def.doc =
+      "A target that the prediction is subtracted from lies outside of what the model's last activation "
+      "gives "
+      "(below 0 of a Relu, outside 0 to 1 of a Sigmoid or Softmax, -1 to 1 of a Tanh); or a class is beyond "
+      "the "
+      "depth of the OneHot that it goes through, so that its row is all zero.";
+  def.advice =
+      "End a regression in a linear layer, or scale the targets; give oneHot() and the last layer as many "
+      "classes as the labels have.";
+  def.target = Target::kLoss;
+  def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
+    return std::make_unique<TargetRange>(graph);
+  };
+  return def;
+}
+
+}  // namespace msdbg::watch
