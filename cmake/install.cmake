@@ -23,7 +23,8 @@ foreach(header IN LISTS headers)
   install(FILES ${header} DESTINATION include/msdbg/${folder})
 endforeach()
 install(FILES dump/session/msdbg.h DESTINATION include/msdbg)
-install(FILES resources/recording.example.json resources/recording.schema.json DESTINATION share/msdbg)
+install(FILES resources/recording.example.json resources/recording.schema.json dump/FORMAT.md
+  DESTINATION share/msdbg)
 install(DIRECTORY resources/examples resources/guide DESTINATION share/msdbg)
 install(FILES resources/screenshots/window.png resources/screenshots/window-dark.png
   DESTINATION share/msdbg/screenshots) # the guide shows them

@@ -61,15 +61,9 @@ Result<core::IndexList> selectedIterations(const OpenedRun& run, const std::stri
                                               ranks.empty() ? "none" : iterationsText(run, ranks.front())));
 }
 
-// "nothing could be evaluated" with the reason that is most common.
 Error noAnswer(const OpenedRun& run, const watch::CheckReport& report) {
-  std::string reason = "nothing is recorded that they could be asked of";
-  std::int64_t most = 0;
-  for (const watch::NotEvaluable& n : report.notEvaluable)
-    if (n.count > most)
-      most = n.count, reason = n.condition + ": " + n.reason + (n.detail.empty() ? "" : ", " + n.detail);
-  return {ErrorCode::kUnavailable,
-          fmt::format("{}: no watchpoint could be evaluated ({}); see msdbg info", run.path, reason)};
+  return {ErrorCode::kUnavailable, fmt::format("{}: no watchpoint could be evaluated ({}); see msdbg info",
+                                               run.path, whyNothingJudged(report))};
 }
 
 Result<int> report(const CheckView& view, const Context& context) {
@@ -86,7 +80,7 @@ Result<int> check(const CheckCommandOptions& options, const Context& context) {
   if (options.first && options.all)
     return Error(ErrorCode::kUsage, "check: --first and --all contradict each other");
   MSDBG_ASSIGN(std::vector<watch::Watchpoint> watchpoints, watchpointsOf(options.watchpoints));
-  MSDBG_ASSIGN(const OpenedRun run, openRun(options.run));
+  MSDBG_ASSIGN(const OpenedRun run, openRunOrFailure(options.run));
   watch::CheckOptions what;
   MSDBG_ASSIGN(what.ranks, selectedRanks(run, options.ranks));
   MSDBG_ASSIGN(what.iterations, selectedIterations(run, options.iterations));

@@ -22,5 +22,7 @@ struct CheckView {
 
 Json checkJson(const CheckView& view);
 std::string checkText(const CheckView& view);
+/// Of a report in which no question was answered: the most common reason.
+std::string whyNothingJudged(const watch::CheckReport& report);
 
 }  // namespace msdbg::app

@@ -110,7 +110,9 @@ void explain(const watch::ConditionDef& c) {
 core::Error unknown(const std::string& name) {
   std::vector<std::string> names;
   for (const watch::ConditionDef& c : watch::allConditions()) names.emplace_back(c.id);
-  return {core::ErrorCode::kNotFound, "there is no condition '" + name + "'" + core::didYouMean(name, names)};
+  const std::string near = core::didYouMean(name, names);
+  return {core::ErrorCode::kNotFound,
+          "there is no condition '" + name + "'" + (near.empty() ? "; msdbg conditions lists them" : near)};
 }
 
 core::Result<int> conditions(const std::string& name, const Context& context) {

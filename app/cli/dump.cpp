@@ -139,6 +139,18 @@ Result<Recorded> launchAndWatch(const DumpPlan& plan, const std::string& id, con
   return recorded;
 }
 
+bool anyRecorded(const DumpPlan& plan) { return fs::exists(plan.run / "rank_0"); }
+
+// A program that does well and is not recorded is most likely the wrong one.
+void noteNothingRecorded(const DumpPlan& plan, Outcome& outcome) {
+  if (outcome.exitStatus != kExitFine || anyRecorded(plan)) return;
+  outcome.exitStatus = kExitDamaged;
+  outcome.end.message = "nothing was recorded: the program made no msdbg::Session";
+  outcome.error = outcome.end.message +
+                  "; make one at the start of main(), msdbg::Session run(argc, argv), and give it to the "
+                  "Trainer (own_program.md of the guide)";
+}
+
 Result<Recorded> record(const DumpPlan& plan, const Context& context) {
   const auto existing = plan.force ? dump::Existing::kReplace : dump::Existing::kRefuse;
   // Held to the end of the run: nobody replaces the folder meanwhile.
@@ -153,6 +165,7 @@ Result<Recorded> record(const DumpPlan& plan, const Context& context) {
     MSDBG_TRY(finishInfo(plan, info.id, end));
     return recorded.error();
   }
+  noteNothingRecorded(plan, recorded->outcome);
   const core::Status finished = finishInfo(plan, info.id, recorded->outcome.end);
   if (finished.ok()) return recorded;
   if (recorded->outcome.exitStatus == kExitFine) return finished.error();
@@ -197,7 +210,7 @@ void printRecordedJson(const DumpPlan& plan, const Recorded& recorded) {
   json["loss"] = number(recorded.loss);
   json["seconds"] = recorded.seconds;
   json["bytes"] = bytesIn(plan.run);
-  json["recorded"] = fs::exists(plan.run / "rank_0");
+  json["recorded"] = anyRecorded(plan);
   json["timing"] = timingJson(timingsOf(plan));
   printJson(json);
 }
@@ -216,12 +229,7 @@ void printRecorded(const DumpPlan& plan, const Recorded& recorded, bool timing) 
              core::formatBytes(bytesIn(plan.run)));
   if (recorded.iterations > 0) fmt::print(", last loss {}", core::formatShort(recorded.loss, 5));
   fmt::print("\n");
-  if (!fs::exists(plan.run / "rank_0") && recorded.outcome.exitStatus == kExitFine) {
-    fmt::print(
-        "nothing was recorded: the program made no msdbg::Session (see "
-        "resources/guide/own_program.md)\n");
-    return;
-  }
+  if (!anyRecorded(plan)) return;
   if (timing) fmt::print("\n{}", timingText(timingsOf(plan)));
   fmt::print("\nnext:\n  msdbg check {0}\n  msdbg info {0}\n", core::printable(core::shellQuoted(path)));
 }
@@ -263,7 +271,9 @@ Result<int> dumpRun(const DumpOptions& options, const Context& context) {
     printRecordedJson(plan, recorded);
   else
     printRecorded(plan, recorded, options.timing);
-  if (failed(recorded)) printError(recorded.outcome.error + "; what was recorded is in " + plan.run.string());
+  if (failed(recorded))
+    printError(recorded.outcome.error +
+               (anyRecorded(plan) ? "; what was recorded is in " + plan.run.string() : ""));
   const std::vector<std::string> idle = idleFaults(plan, recorded);
   for (const std::string& why : idle) printError(why);
   return idle.empty() || recorded.outcome.exitStatus != kExitFine ? recorded.outcome.exitStatus : kExitUsage;
@@ -313,8 +323,8 @@ Command dumpCommand() {
           "  msdbg dump alexnet --record 'grad(*)=full,every=10'          statistics of the rest\n"
           "  msdbg dump alexnet -n 2 --record '*=full,kind=weight,ranks=0' --record '*=none,dtype=int64'\n"
           "  msdbg dump alexnet --record '*=full,op=Conv,regex=conv[12]/' --policy none --dry-run\n"
-          "  msdbg dump alexnet --policy record       hashes, checkpoints, batches: all can be computed "
-          "again\n"
+          "  msdbg dump alexnet --policy record       hashes, checkpoints, batches: enough to go on "
+          "from\n"
           "  msdbg dump alexnet --policy record --record 'grad(*)=full,every=10' --checkpoint-every 100\n"
           "  msdbg dump --resume alexnet-1.msdbg --steps 100 --policy record    the same bits as without the "
           "break\n"
@@ -333,7 +343,8 @@ Command dumpCommand() {
           "  every=N   iterations=LIST   ranks=LIST   regex=EXPRESSION (stands last)\n"
           "Where no rule fits: --policy and --tensors; without these, statistics (without rules: "
           "everything).\n"
-          "Exit status: the program's (128 + signal), or 1 if only the recording failed; 2: a --fault that "
+          "Exit status: the program's (128 + signal), or 1 if only the recording failed or nothing was "
+          "recorded; 2: a --fault that "
           "never acted; 3: a hit of --stop-on-hit.\n",
       .setup = setup,
       .takesProgram = true};

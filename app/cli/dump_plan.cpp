@@ -13,6 +13,7 @@
 #include "core_engine/passes/pipeline.h"
 #include "core_engine/plan/recompute_scopes.h"
 #include "core_engine/runtime/fault.h"
+#include "dump/session/session_settings.h"
 
 namespace msdbg::app {
 
@@ -148,7 +149,9 @@ Status checkNumbers(const DumpOptions& options) {
   if (ranks < 1 || ranks > kMostRanks)
     return Error(ErrorCode::kUsage, fmt::format("-n {}: from 1 to {} ranks", ranks, kMostRanks));
   if (options.steps && *options.steps < 1) return Error(ErrorCode::kUsage, "--steps must be at least 1");
-  if (options.threads.value_or(1) < 1) return Error(ErrorCode::kUsage, "--threads must be at least 1");
+  if (const int threads = options.threads.value_or(1); threads < 1 || threads > dump::kMostThreads)
+    return Error(ErrorCode::kUsage,
+                 fmt::format("--threads {}: from 1 to {} threads of each rank", threads, dump::kMostThreads));
   return Ok{};
 }
 

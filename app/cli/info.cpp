@@ -207,7 +207,8 @@ void printHits(const OpenedRun& run) {
                groupedNumber(static_cast<std::int64_t>(hits.size() - kMost)));
 }
 
-// "iterations 25-99 can be computed again: 3 checkpoints (every 25 iterations), batches of 100 iterations";
+// "iterations 25-99 have what it takes to go on from them: 3 checkpoints (every 25 iterations), batches of
+// 100 iterations";
 // "" where neither is kept.
 std::string recomputableText(const OpenedRun& run) {
   const core::Rank rank = run.run->ranks().empty() ? core::Rank(0) : run.run->ranks().front();
@@ -215,7 +216,7 @@ std::string recomputableText(const OpenedRun& run) {
   if (checkpoints.empty() && batches.empty()) return {};
   const auto interval = run.reader().checkpointInterval(rank);
   const std::vector<std::int64_t> iterations = run.reader().recomputable();
-  return fmt::format("{} can be computed again: {}{}, batches of {}{}",
+  return fmt::format("{} to go on from (--resume, msdbg::restore): {}{}, batches of {}{}",
                      iterations.empty() ? "nothing" : "iterations " + core::formatRanges(iterations),
                      counted(static_cast<std::int64_t>(checkpoints.size()), "checkpoint"),
                      interval ? " (every " + counted(interval->iterations, "iteration") + ")" : "",

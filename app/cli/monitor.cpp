@@ -123,8 +123,28 @@ class Monitor {
     end.exitStatus = shellStatus(status);
     if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
     if (onlyRecorderFailed(rank, status)) return recorderFailed(rank);
+    if (const std::optional<int> other = own && own->state == "finished" ? waitingRank(rank) : std::nullopt)
+      return leftOthers(end, rank, *other);
     describe(end, rank, own);
     trouble(end, shellStatus(status));
+  }
+
+  // One that is inside a collective now.
+  std::optional<int> waitingRank(int except) {
+    for (int rank = 0; rank < m_launch.ranks(); ++rank)
+      if (rank != except && m_watches[static_cast<std::size_t>(rank)].look(now()) == State::kWaiting)
+        return rank;
+    return std::nullopt;
+  }
+
+  // Its recording is whole and its training over, but MPI does not end while others need it: that is a status
+  // of MPI's, which means nothing to anybody.
+  void leftOthers(RunEnd end, int rank, int other) {
+    end.state = "failed";
+    end.message = fmt::format(
+        "{} ended{} while {} waits for it{}: every rank has to take the same steps", name(rank),
+        end.iteration ? fmt::format(" after iteration {}", *end.iteration) : "", name(other), place(other));
+    trouble(end, kExitDamaged);
   }
 
   void describe(RunEnd& end, int rank, const std::optional<RunEnd>& own) const {
@@ -182,6 +202,20 @@ class Monitor {
     trouble(end, *end.exitStatus == 0 ? kExitDamaged : *end.exitStatus);
   }
 
+  // exit() and a return from main() end the Session; what does not come by there leaves no word.
+  void endedSilently(int rank) {
+    m_watches[static_cast<std::size_t>(rank)].look(now());  // what it left behind
+    RunEnd end;
+    dump::setPlace(end, core::Rank(rank), m_watches[static_cast<std::size_t>(rank)].status());
+    end.state = "failed";
+    end.exitStatus = 0;
+    end.message = fmt::format(
+        "{} ended with status 0{} without ending its Session (_exit() or quick_exit()?): return from main(), "
+        "or call exit()",
+        name(rank), place(rank));
+    trouble(end, kExitDamaged);
+  }
+
   // The program did well; its recorder may not have.
   void finished() {
     RunEnd end;
@@ -192,6 +226,7 @@ class Monitor {
     for (int rank = 0; rank < m_launch.ranks(); ++rank) {
       if (!fs::exists(m_options.run / fmt::format("rank_{}", rank))) continue;
       const std::optional<RunEnd> own = journalEnd(m_options.run, rank);
+      if (!own && !m_launch.control().process(rank).recorderFailure) return endedSilently(rank);
       if (own && own->onHit()) hit = own;
       if (own && (own->message.empty() || own->onHit())) continue;
       if (own && own->state == "stopped") end.state = "stopped";

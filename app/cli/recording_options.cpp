@@ -80,12 +80,13 @@ void RecordingOptions::addOptions(CLI::App& app) {
       ->type_name("RULE")
       ->allow_extra_args(false);
   app.add_option("--config", config,
-                 "what is recorded, as JSON (resources/recording.example.json); default: $MSDBG_DUMP_CONFIG")
+                 "what is recorded, as JSON (recording.example.json, installed in share/msdbg); default: "
+                 "$MSDBG_DUMP_CONFIG")
       ->type_name("FILE");
   app.add_option(
          "--policy", policy,
          "full: values and statistics (default); stats: statistics only; record: hashes, checkpoints and "
-         "batches, from which the rest can be computed again; none. With --record: of the rest")
+         "batches, enough to go on from (--resume, msdbg::restore); none. With --record: of the rest")
       ->type_name("full|stats|record|none");
   app.add_option("--checkpoint-every", checkpointEvery,
                  "keep parameters and optimizer states every C iterations; auto: 1 % of full's bytes; none "

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "core_engine/base/text.h"
+#include "replay/run/failures.h"
 
 namespace msdbg::app {
 
@@ -44,6 +45,29 @@ Error noSuchRank(const OpenedRun& run, std::int64_t rank) {
   return {ErrorCode::kUsage, fmt::format("{} has no rank {}; it has {}", run.path, rank, ranksText(run))};
 }
 
+// Of a program that failed before its graph was complete: nothing but how it ended.
+class FailedRun : public replay::Run {
+ public:
+  explicit FailedRun(std::unique_ptr<dump::RunReader> reader) : m_reader(std::move(reader)) {}
+
+  dump::RunReader& reader() override { return *m_reader; }
+  Result<dump::RunGrowth> refresh() override { return m_reader->refresh(); }
+  const core::Graph& graph() const override { return m_reader->graph(); }
+  std::vector<Rank> ranks() const override { return m_reader->ranks(); }
+  int rankCount() const override { return m_reader->info().ranks; }
+  std::vector<core::Iteration> iterations(Rank) const override { return {}; }
+  const watch::StatisticsRow* statistics(Rank, core::Iteration, core::TensorId) override { return nullptr; }
+  Result<core::Tensor> value(Rank, core::Iteration, core::TensorId) override {
+    return Error(ErrorCode::kUnavailable, "the run failed before its first iteration");
+  }
+  bool stored(Rank, core::Iteration, core::TensorId) const override { return false; }
+  std::optional<double> scalar(Rank, core::Iteration, const std::string&) override { return std::nullopt; }
+  std::vector<RunFailure> failures() const override { return replay::failuresOf(*m_reader); }
+
+ private:
+  std::unique_ptr<dump::RunReader> m_reader;
+};
+
 }  // namespace
 
 fs::path plainPath(const std::string& given) {
@@ -69,6 +93,21 @@ Result<OpenedRun> openRun(const std::string& given) {
   OpenedRun opened;
   MSDBG_ASSIGN(opened.path, findRun(given));
   MSDBG_ASSIGN(opened.run, replay::Run::open(opened.path));
+  return opened;
+}
+
+Result<OpenedRun> openRunOrFailure(const std::string& given) {
+  OpenedRun opened;
+  MSDBG_ASSIGN(opened.path, findRun(given));
+  auto run = replay::Run::open(opened.path);
+  if (run.ok()) {
+    opened.run = std::move(*run);
+    return opened;
+  }
+  auto failed = dump::RunReader::open(opened.path, dump::WithoutGraph::kOpen);
+  if (!failed.ok()) return run.error();
+  opened.run = std::make_unique<FailedRun>(std::move(*failed));
+  if (opened.run->failures().empty()) return run.error();
   return opened;
 }
 

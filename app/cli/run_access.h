@@ -24,6 +24,8 @@ struct OpenedRun {
 /// "" means the newest *.msdbg in the current folder, which is then named on stderr. A run that is not there
 /// names those that lie beside it.
 core::Result<OpenedRun> openRun(const std::string& path);
+/// Also one whose program failed before there was a graph: then that is all that is known of it.
+core::Result<OpenedRun> openRunOrFailure(const std::string& path);
 /// The same without opening it: the path of a run folder that is there.
 core::Result<std::string> findRun(const std::string& path);
 

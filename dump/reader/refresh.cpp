@@ -65,7 +65,8 @@ Status RunReader::Impl::loadNewRanks(RunGrowth* growth) {
     std::error_code error;
     if (!std::filesystem::is_directory(folder / name, error)) {
       // A rank that has not started yet is not damage.
-      if (info.end.state != "running") addDamage({name, missingRank(info), core::Rank(rank), {}});
+      if (info.end.state != "running" && !graphless)
+        addDamage({name, missingRank(info), core::Rank(rank), {}});
       continue;
     }
     if (info.end.state == "running" && std::filesystem::is_empty(folder / name, error))

@@ -1,9 +1,12 @@
 #include "dump/reader/run_reader.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 
 #include "core_engine/base/text.h"
 #include "dump/codec/sha256.h"
+#include "dump/descriptor.h"
 #include "dump/reader/run_reader_internal.h"
 #include "dump/statistics_columns.h"
 #include "dump/writer/commit_file.h"
@@ -26,18 +29,38 @@ void RunReader::Impl::loadSources() {
 namespace {
 
 // Rank 0 writes it.
-core::Error missingGraph(const core::Error& error, const RunInfo& info, const std::filesystem::path& folder) {
-  if (error.code() != core::ErrorCode::kMissing) return error;
+bool lacksRank0(const RunInfo& info, const std::filesystem::path& folder) {
   std::error_code ignored;
   bool others = false;
   for (int rank = 1; rank < info.ranks && !others; ++rank)
     others = std::filesystem::exists(folder / ("rank_" + std::to_string(rank)), ignored);
-  if (others && !std::filesystem::exists(folder / "rank_0", ignored))
+  return others && !std::filesystem::exists(folder / "rank_0", ignored);
+}
+
+// Whoever starts a run holds a lock on its folder, from before its first rank begins.
+bool inUse(const std::filesystem::path& folder) {
+  const Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return descriptor.valid() && !descriptor.lockToRead();
+}
+
+// As opposed to a graph that is still to come, was lost, or lies elsewhere.
+bool failedEarly(const core::Error& error, const RunInfo& info, const std::filesystem::path& folder) {
+  if (error.code() != core::ErrorCode::kMissing || lacksRank0(info, folder)) return false;
+  if (info.end.state == "running") return !inUse(folder);
+  return info.end.state == "failed" || info.end.state == "killed";
+}
+
+core::Error missingGraph(const core::Error& error, const RunInfo& info, const std::filesystem::path& folder) {
+  if (error.code() != core::ErrorCode::kMissing) return error;
+  if (lacksRank0(info, folder))
     return {core::ErrorCode::kDamaged,
             folder.string() +
                 ": rank 0 and the graph are missing: they are in the folder of rank 0's host; join them: "
                 "msdbg merge " +
                 folder.string() + " FOLDER…"};
+  if (info.end.state == "finished" &&
+      !info.end.message.empty())  // nothing went wrong, and nothing was recorded
+    return {core::ErrorCode::kDamaged, folder.string() + ": " + info.end.message};
   if (info.end.state != "running")
     return {core::ErrorCode::kDamaged,
             error.message() + (info.end.message.empty() ? "" : ": " + info.end.message)};
@@ -47,7 +70,8 @@ core::Error missingGraph(const core::Error& error, const RunInfo& info, const st
 
 }  // namespace
 
-core::Result<std::unique_ptr<RunReader>> RunReader::open(const std::filesystem::path& folder) {
+core::Result<std::unique_ptr<RunReader>> RunReader::open(const std::filesystem::path& folder,
+                                                         WithoutGraph withoutGraph) {
   std::error_code error;
   if (!std::filesystem::exists(folder, error)) {
     return core::Error(core::ErrorCode::kMissing, folder.string() + ": there is no such run folder");
@@ -59,9 +83,15 @@ core::Result<std::unique_ptr<RunReader>> RunReader::open(const std::filesystem::
   impl->folder = folder;
   MSDBG_TRY(impl->readInfo());
   auto graph = loadGraph(folder, -1);
-  if (!graph.ok()) return missingGraph(graph.error(), impl->info, folder);
-  impl->graph = std::move(*graph);
+  impl->graphless = !graph.ok();
+  if (!graph.ok() &&
+      (withoutGraph == WithoutGraph::kRefuse || !failedEarly(graph.error(), impl->info, folder)))
+    return missingGraph(graph.error(), impl->info, folder);
+  if (graph.ok()) impl->graph = std::move(*graph);
   MSDBG_TRY(impl->loadNewRanks(nullptr));
+  const bool lost =
+      std::ranges::any_of(impl->ranks, [](const auto& entry) { return !entry.second.segments.empty(); });
+  if (impl->graphless && lost) return missingGraph(graph.error(), impl->info, folder);
   impl->loadSources();
   return std::unique_ptr<RunReader>(new RunReader(std::move(impl)));
 }

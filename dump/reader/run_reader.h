@@ -63,11 +63,16 @@ struct CheckpointInterval {
   std::uint64_t bytes = 0;      // of one, raw
 };
 
+/// A run whose program ended before its graph was complete. kOpen: graph() is empty, ranks() are those that
+/// said anything, and how they ended is known; unless the run is still going on, or its graph was lost.
+enum class WithoutGraph { kRefuse, kOpen };
+
 class RunReader {
  public:
   /// kMissing: no folder; kDamaged: not a run ("no run.json"), unreadable graph; kUnsupported: newer major
   /// version; kUnavailable: its graph is not there yet, as at the beginning of a recording.
-  static core::Result<std::unique_ptr<RunReader>> open(const std::filesystem::path& folder);
+  static core::Result<std::unique_ptr<RunReader>> open(const std::filesystem::path& folder,
+                                                       WithoutGraph withoutGraph = WithoutGraph::kRefuse);
   ~RunReader();
 
   /// Takes in what was committed since: the new bytes of the journals, and run.json when it was replaced. A

@@ -45,6 +45,7 @@ struct RunReader::Impl {
   RunInfo info;
   std::uint64_t infoInode = 0;  // of the run.json that was read: it is replaced, never changed
   core::Graph graph;
+  bool graphless = false;                           // there is none
   std::map<std::int64_t, core::Graph> olderGraphs;  // by version, read when a segment needs them
   std::map<std::int64_t, RankIndex> ranks;
   std::map<std::string, std::string> sources;  // file -> SHA-256

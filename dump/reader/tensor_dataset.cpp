@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 
 #include "core_engine/base/text.h"
 #include "dump/codec/codec.h"
@@ -198,7 +197,7 @@ core::Result<core::Tensor> TensorDataset::read(std::int64_t iteration) {
   try {
     tensor =
         core::Tensor(m_dtype, core::Shape(std::vector<std::int64_t>(extents.begin() + 1, extents.end())));
-  } catch (const std::bad_alloc&) {
+  } catch (const core::OutOfMemory&) {
     return core::Error(core::ErrorCode::kIo, "not enough memory for " + core::formatBytes(m_grid.rowBytes()));
   }
   MSDBG_TRY(readRow(row, tensor.byteSpan()));

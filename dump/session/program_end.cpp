@@ -14,7 +14,6 @@
 #include <chrono>
 #include <exception>
 #include <iostream>
-#include <stdexcept>
 #include <thread>
 
 #include "dump/end_text.h"
@@ -77,19 +76,11 @@ void onFatalSignal(int signal) {
 }
 
 RunEnd endByException() {
+  const UncaughtFailure failure = uncaughtFailure();
   RunEnd end;
   end.state = "failed";
-  end.message = "std::terminate was called";
-  try {
-    if (std::current_exception()) std::rethrow_exception(std::current_exception());
-  } catch (const std::runtime_error& failure) {
-    end.message = failure.what();
-    end.exitStatus = kFailureStatus;
-  } catch (const std::exception& exception) {
-    end.message = exception.what();
-  } catch (...) {
-    end.message = "an exception that is no std::exception";
-  }
+  end.message = failure.text;
+  end.exitStatus = failure.exitStatus;
   return end;
 }
 

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <exception>
 #include <mutex>
@@ -41,7 +42,8 @@ namespace {
 
 // A rank that has said good-bye may still have a message under way to one that waits.
 constexpr double kEndedGraceSeconds = 5;
-constexpr int kIdleFaultStatus = 2;  // wrong usage, as of a command
+// So long a rank that is done looks whether others go on without it.
+constexpr double kLeaveSeconds = 1;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -50,6 +52,14 @@ double now() {
 template <typename T>
 T orThrow(Result<T> result) {
   return std::move(result).orThrow();
+}
+
+// What somebody typed wrong has a status of its own, as of a command.
+template <typename T>
+T orRefuse(Result<T> result) {
+  if (!result.ok() && result.error().code() == ErrorCode::kUsage)
+    throw UsageFailure(result.error().message());
+  return orThrow(std::move(result));
 }
 
 void orThrow(const Status& status) {
@@ -112,8 +122,8 @@ class SessionObserver : public core::Observer {
 // who waits.
 class PeerWatch {
  public:
-  PeerWatch(const fs::path& run, const std::vector<Rank>& peers, double patience, bool launcher)
-      : m_launcher(launcher) {
+  PeerWatch(const fs::path& run, Rank self, const std::vector<Rank>& peers, double patience, bool launcher)
+      : m_self(self), m_launcher(launcher) {
     for (const Rank peer : peers) m_watches.emplace_back(rankFolder(run, peer), peer, patience);
     for (RankWatch& watch : m_watches) watch.look(now());
   }
@@ -133,12 +143,29 @@ class PeerWatch {
     for (const RankWatch& watch : m_watches)
       if (watch.rank() == m_culprit) setPlace(end, watch.rank(), watch.status());
   }
+  /// What those of whom this rank takes its leave do.
+  struct Others {
+    bool allEnded = true, goOn = false;  // goOn: one is in an iteration after `last`
+  };
+  Others others(std::int64_t last) {
+    Others others;
+    for (RankWatch& watch : m_watches) {
+      const RankWatch::State state = watch.look(now());
+      if (state == RankWatch::State::kEnded || state == RankWatch::State::kDied ||
+          state == RankWatch::State::kUnknown)
+        continue;
+      others.allEnded = false;
+      others.goOn |= watch.status()->iteration > last;
+    }
+    return others;
+  }
 
  private:
   std::string complaint(const RankWatch& watch, RankWatch::State state, double secondsWaited) const {
     const std::string rank = "rank " + std::to_string(watch.rank().value);
     if (state == RankWatch::State::kEnded && secondsWaited > kEndedGraceSeconds)
-      return rank + " has ended and will not come";
+      return rank + " ended while rank " + std::to_string(m_self.value) +
+             " waits for it: every rank has to take the same steps";
     if (m_launcher) return {};
     if (state == RankWatch::State::kDied) return rank + " died " + placeText(*watch.status());
     if (state == RankWatch::State::kHangs || state == RankWatch::State::kIdle)
@@ -147,14 +174,33 @@ class PeerWatch {
     return {};
   }
 
+  Rank m_self;
   bool m_launcher;
   std::vector<RankWatch> m_watches;
   Rank m_culprit;
 };
 
+// MPI, the handlers of signals and the run folder are one for the whole process.
+class OnlySession {
+ public:
+  OnlySession() {
+    if (s_there.exchange(true))
+      throw std::runtime_error(
+          "this program has a msdbg::Session already: a program makes one, at its start, and gives it to "
+          "whoever trains");
+  }
+  ~OnlySession() { s_there = false; }
+  OnlySession(const OnlySession&) = delete;
+  OnlySession& operator=(const OnlySession&) = delete;
+
+ private:
+  static inline std::atomic<bool> s_there{false};
+};
+
 }  // namespace
 
 struct Session::Impl {
+  OnlySession only;
   SessionSettings settings;
   std::unique_ptr<Communicator> communicator;
   int threads = 1;
@@ -180,6 +226,7 @@ struct Session::Impl {
   void sayStart() const;
   void sayEnd(const RunEnd& end) const;
   void sayIdleFaults(const RunEnd& end) const;
+  void takeLeave() const;
   bool stopOnHit() const;
   RunEnd endInGoodOrder() const;
   std::string whyFailed() const;
@@ -188,7 +235,7 @@ struct Session::Impl {
 
 void Session::Impl::start(int argc, char** argv) {
   reportUncaughtFailures();
-  settings = orThrow(SessionSettings::read(argc, argv));
+  settings = orRefuse(SessionSettings::read(argc, argv));
   communicator = orThrow(core::makeCommunicator());
   const int cores = std::max(1u, std::thread::hardware_concurrency());
   threads = settings.threads > 0 ? settings.threads : std::max(1, cores / ranks());
@@ -210,8 +257,8 @@ void Session::Impl::startRecording() {
   observer = std::make_unique<SessionObserver>(*recorder, rank() == Rank(0) ? control.get() : nullptr);
   if (ranks() > 1) {
     orThrow(communicator->barrier());  // from here on a missing status file means an end
-    peers = std::make_shared<PeerWatch>(settings.run, folders.neighbours, settings.options.watchdogSeconds,
-                                        settings.launcher);
+    peers = std::make_shared<PeerWatch>(settings.run, rank(), folders.neighbours,
+                                        settings.options.watchdogSeconds, settings.launcher);
     communicator->setWatchdog([watch = peers](double seconds) { return watch->look(seconds); });
   }
   programEnd = std::make_unique<ProgramEnd>([this](const RunEnd& how) { end(how); });
@@ -292,7 +339,22 @@ void Session::Impl::sayIdleFaults(const RunEnd& how) const {
                    : whyNeverActed(fault, firstDone.value_or(Iteration(0)), lastDone.value_or(Iteration(-1)));
     if (why.empty()) continue;
     core::logError(why);
-    ProgramEnd::setExitStatus(kIdleFaultStatus);
+    ProgramEnd::setExitStatus(kUsageStatus);
+  }
+}
+
+// MPI, shut down while another rank waits in a collective, breaks that one with an error text of its own: the
+// other is left to say who it misses, and then whoever started the ranks ends this one.
+void Session::Impl::takeLeave() const {
+  if (!peers) return;
+  const std::int64_t last = lastDone ? lastDone->value : -1;
+  bool missed = false;
+  for (double end = now() + kLeaveSeconds; now() < end;) {
+    const PeerWatch::Others others = peers->others(last);
+    missed |= others.goOn;
+    if (others.allEnded && !missed) return;
+    if (missed && !others.allEnded) end = now() + kLeaveSeconds;
+    std::this_thread::sleep_for(std::chrono::milliseconds(missed ? 20 : 2));
   }
 }
 
@@ -344,6 +406,7 @@ Session::~Session() {
   const int signal = m_impl->programEnd->stopSignal();
   m_impl->programEnd.reset();
   if (signal) ProgramEnd::endBySignal(signal);
+  if (how.state == "finished") m_impl->takeLeave();
 }
 
 core::Communicator& Session::communicator() { return *m_impl->communicator; }

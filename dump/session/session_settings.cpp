@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
@@ -27,23 +28,34 @@ std::string environment(const char* name) {
 }
 
 template <typename T>
-Result<T> number(const std::string& origin, const std::string& text, T least) {
+struct Range {
+  T least, most;
+  std::string text() const {
+    return "a whole number from " + std::to_string(least) +
+           (most == std::numeric_limits<T>::max() ? "" : " to " + std::to_string(most));
+  }
+};
+constexpr Range<std::int64_t> kSteps{1, std::numeric_limits<std::int64_t>::max()};
+constexpr Range<std::uint64_t> kSeeds{0, std::numeric_limits<std::uint64_t>::max()};
+constexpr Range<int> kThreads{1, kMostThreads};
+
+template <typename T>
+Result<T> number(const std::string& origin, const std::string& text, const Range<T>& range) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < least)
-    return Error(ErrorCode::kUsage,
-                 origin + ": '" + text + "' is not a whole number from " + std::to_string(least));
+  if (error != std::errc() || end != text.data() + text.size() || value < range.least || value > range.most)
+    return Error(ErrorCode::kUsage, origin + ": '" + text + "' is not " + range.text());
   return value;
 }
 
 Status takeNumber(SessionSettings& settings, std::string_view what, const std::string& origin,
                   const std::string& text) {
   if (what == "steps") {
-    MSDBG_ASSIGN(settings.steps, number<std::int64_t>(origin, text, 1));
+    MSDBG_ASSIGN(settings.steps, number(origin, text, kSteps));
   } else if (what == "seed") {
-    MSDBG_ASSIGN(settings.seed, number<std::uint64_t>(origin, text, 0));
+    MSDBG_ASSIGN(settings.seed, number(origin, text, kSeeds));
   } else if (what == "threads") {
-    MSDBG_ASSIGN(settings.threads, number<int>(origin, text, 1));
+    MSDBG_ASSIGN(settings.threads, number(origin, text, kThreads));
   }
   return Ok{};
 }
@@ -58,7 +70,9 @@ Status readArguments(SessionSettings& settings) {
   for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
     for (const auto& row : kNumbers) {
       const std::string option = std::string("--") + row.name;
-      if (words[i] == option && i + 1 < words.size()) {
+      if (words[i] == option && i + 1 == words.size())
+        return Error(ErrorCode::kUsage, option + " needs a value, such as " + option + " 8");
+      if (words[i] == option) {
         MSDBG_TRY(takeNumber(settings, row.name, option, words[i + 1]));
       } else if (words[i].starts_with(option + "=")) {
         MSDBG_TRY(takeNumber(settings, row.name, option, words[i].substr(option.size() + 1)));

@@ -14,6 +14,10 @@
 
 namespace msdbg::dump {
 
+/// OpenMP ends a program that wants many more without a word. Runs of larger machines can be repeated here:
+/// not so many as there are cores.
+inline constexpr int kMostThreads = 1024;
+
 struct SessionSettings {
   std::filesystem::path run;  // "": not recorded
   RecordOptions options;

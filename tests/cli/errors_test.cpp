@@ -54,6 +54,10 @@ TEST_CASE("A mistake on the command line ends with 2 and names what was probably
       {{"search", "clean.msdbg", "mlp.cxx:3"}, 2, {"mlp.cpp"}},
       {{"search", "clean.msdbg", "mlp.cpp:1"}, 2, {"nearest lines"}},
       {{"conditions", "dead_rulu"}, 2, {"dead_relu"}},
+      {{"conditions", "nope"}, 2, {"'nope'", "msdbg conditions lists them"}},
+      {{"check", "clean.msdbg", "-w", "nope"}, 2, {"'nope'", "msdbg conditions"}},
+      {{"dump", "mlp", "--on-hit", "nope"}, 2, {"--on-hit", "'nope'", "msdbg conditions"}},
+      {{"bench", "mlp", "--threads", "100000"}, 2, {"--threads", "1 to 1024"}},
       {{"bench", "mpl"}, 2, {"mlp"}},
       {{"bench"}, 2, {"model"}},
       {{"dump"}, 2, {"PROGRAM"}},
@@ -61,6 +65,8 @@ TEST_CASE("A mistake on the command line ends with 2 and names what was probably
       {{"dump", "mlp", "-n", "3", "--batch", "64"}, 2, {"--batch 66"}},
       {{"dump", "mlp", "--policy", "ful"}, 2, {"full", "stats"}},
       {{"dump", "mlp", "--steps", "0"}, 2, {"--steps"}},
+      {{"dump", "mlp", "--threads", "0"}, 2, {"--threads"}},
+      {{"dump", "mlp", "--threads", "100000"}, 2, {"--threads 100000", "from 1 to 1024"}},
       {{"dump", "mlp", "--max-size", "lots"}, 2, {"--max-size"}},
       {{"dump", "mlp", "--dropout", "0.5"}, 2, {"mlp"}},
       {{"dump", "mlp", "--layers", "2"}, 2, {"--layers", "mlp"}},
@@ -163,7 +169,23 @@ TEST_CASE("A question that the recording cannot answer ends with 4", "[cli]") {
   CHECK_THAT(show.out, Catch::Contains("mean"));  // the statistics are there
   CHECK_THAT(show.err, Catch::StartsWith("msdbg: error: "));
   CHECK(msdbg({"stats", run, "--tensor", "fc2/weight"}).exitStatus == 0);
-  CHECK(msdbg({"check", run, "-w", "collective_mismatch"}).exitStatus == 4);
+  const RunResult check = msdbg({"check", run, "-w", "collective_mismatch"});
+  CHECK(check.exitStatus == 4);
+  CHECK_THAT(check.out, Catch::StartsWith("nothing could be judged: ") && !Catch::Contains("no fault found"));
+}
+
+TEST_CASE("check says of statistics that are lost that they are damaged, not that none were recorded",
+          "[cli]") {
+  const TempDir folder;
+  const fs::path run = folder / "cut.msdbg";
+  REQUIRE(msdbg({"dump", "mlp", "--steps", "2", "--batch", "4", "--policy", "stats", "-o", run.string()})
+              .exitStatus == 0);
+  for (const auto& entry : fs::directory_iterator(run / "rank_0"))
+    if (entry.path().extension() == ".h5") fs::resize_file(entry.path(), 3000);
+  const RunResult check = msdbg({"check", run.string()});
+  INFO(check.out << check.err);
+  CHECK(check.exitStatus == 1);
+  CHECK_THAT(check.out, Catch::Contains("damaged") && !Catch::Contains("of what was asked is not recorded"));
 }
 
 }  // namespace msdbg::test

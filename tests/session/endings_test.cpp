@@ -106,8 +106,10 @@ TEST_CASE("The exit status of a program is passed on, and run.json has the reaso
   };
   const Ending endings[] = {
       {"throw", 1, "failed", "the data is gone", std::nullopt},
-      {"throwlogic", 134, "failed", "a mistake in the program", SIGABRT},
-      {"throwint", 134, "failed", "an exception that is no std::exception", SIGABRT},
+      {"throwlogic", 1, "failed", "std::logic_error: a mistake in the program", std::nullopt},
+      {"throwrange", 1, "failed", "std::out_of_range: vector", std::nullopt},
+      {"throwalloc", 1, "failed", "out of memory (std::bad_alloc)", std::nullopt},
+      {"throwint", 1, "failed", "an exception of type int", std::nullopt},
       {"terminate", 134, "failed", "std::terminate was called", SIGABRT},
       {"caught", 4, "failed", "exception", std::nullopt},
       {"exit3", 3, "failed", "exit(3)", std::nullopt},
@@ -134,6 +136,65 @@ TEST_CASE("The exit status of a program is passed on, and run.json has the reaso
     const bool atOnce = std::string(ending.how) == "kill" || std::string(ending.how) == "_exit5";
     if (!atOnce) CHECK(completeIterations(run, 0) >= 3);
   }
+}
+
+TEST_CASE("Whatever nobody catches is one sentence and status 1, recorded or not", "[session]") {
+  for (const std::string how : {"throw", "throwlogic", "throwrange", "throwalloc", "throwint"}) {
+    const TempDir folder;
+    const fs::path run = folder / "run.msdbg";
+    for (const RunResult& result :
+         {runCommand({kProbe, how}),
+          runCommand({kProbe, how}, {.environment = {{"MSDBG_DUMP", run.string()}}})}) {
+      CAPTURE(how, result.err);
+      CHECK(result.exitStatus == 1);
+      CHECK(count(result.err, "msdbg: error: ") == 1);
+      CHECK_THAT(result.err, !Catch::Contains("terminate called"));
+    }
+    CHECK(endOf(run).state == "failed");
+    CHECK(completeIterations(run, 0) == 3);
+    checkReadable(run);
+  }
+}
+
+TEST_CASE("With MSDBG_ABORT an uncaught exception aborts, for a debugger, and is recorded all the same",
+          "[session]") {
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  RunOptions options;
+  options.environment = {{"MSDBG_ABORT", "1"}, {"MSDBG_DUMP", run.string()}};
+  options.folder = folder.path();  // a core dump goes with it
+  for (const std::string how : {"throw", "throwint"}) {
+    fs::remove_all(run);
+    const RunResult result = runCommand({kProbe, how}, options);
+    CAPTURE(how, result.err);
+    CHECK(result.exitStatus == 134);
+    CHECK_THAT(result.err, Catch::Contains("terminate called"));
+    CHECK(endOf(run).state == "failed");
+    CHECK(completeIterations(run, 0) == 3);
+  }
+}
+
+TEST_CASE("A program that leaves by _exit(0) has not finished: nothing ended its Session", "[session]") {
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  const RunResult result = runCommand(dumpProbe(run, 1, {"_exit0"}));
+  INFO(result.out << result.err);
+  CHECK(result.exitStatus == 1);
+  CHECK(endOf(run).state == "failed");
+  CHECK(endOf(run).exitStatus == 0);
+  CHECK_THAT(result.err, Catch::Contains("the program ended with status 0 after iteration 2 without ending "
+                                         "its Session"));
+}
+
+TEST_CASE("A second Session in one program is refused, recorded or not", "[session]") {
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  for (const RunResult& result : {runCommand({kProbe, "twice"}), runCommand(dumpProbe(run, 1, {"twice"}))}) {
+    INFO(result.err);
+    CHECK(result.exitStatus == 1);
+    CHECK(count(result.err, "this program has a msdbg::Session already") == 1);
+  }
+  CHECK(endOf(run).state == "failed");
 }
 
 TEST_CASE("exit() loses nothing when segments were committed before", "[session]") {
@@ -271,6 +332,29 @@ TEST_CASE("A Session does not overwrite a run, and says what is wrong with its s
   CHECK_THAT(again.err, Catch::Contains("is there already"));
   const RunResult steps = runCommand({kProbe, "ok", "--steps", "many"});
   CHECK_THAT(steps.err, Catch::Contains("--steps") && Catch::Contains("many"));
+  CHECK(steps.exitStatus == 2);
+}
+
+TEST_CASE("A program's own options are refused as a command's are: one sentence, status 2", "[session]") {
+  const TempDir folder;
+  struct Mistake {
+    std::vector<std::string> words;
+    const char* says;
+  };
+  for (const Mistake& mistake :
+       {Mistake{{"--steps"}, "--steps needs a value"},
+        Mistake{{"--threads", "--seed"}, "--threads: '--seed' is not a whole number"},
+        Mistake{{"--threads", "100000"}, "--threads: '100000' is not a whole number from 1 to 1024"},
+        Mistake{{"--threads=0"}, "from 1 to 1024"}, Mistake{{"--seed", "-1"}, "--seed: '-1'"}}) {
+    std::vector<std::string> words = {kProbe, "ok"};
+    words.insert(words.end(), mistake.words.begin(), mistake.words.end());
+    const RunResult result = runCommand(words);
+    CAPTURE(mistake.words, result.err);
+    CHECK(result.exitStatus == 2);
+    CHECK(count(result.err, "msdbg: error: ") == 1);
+    CHECK_THAT(result.err, Catch::Contains(mistake.says));
+  }
+  CHECK(runCommand({kProbe, "ok"}, {.environment = {{"MSDBG_THREADS", "1025"}}}).exitStatus == 2);
 }
 
 TEST_CASE("Without MSDBG_DUMP nothing is recorded and nothing is written", "[session]") {
@@ -285,8 +369,13 @@ TEST_CASE("A program without a Session is run, and told to have recorded nothing
   const TempDir folder;
   const RunResult result =
       runCommand({buildDir() / "bin" / "msdbg", "dump", "-o", (folder / "r.msdbg").string(), "--", "true"});
-  CHECK(result.exitStatus == 0);
-  CHECK_THAT(result.out, Catch::Contains("nothing was recorded"));
+  CHECK(result.exitStatus == 1);
+  CHECK_THAT(result.err,
+             Catch::Contains("nothing was recorded") && Catch::Contains("msdbg::Session run(argc"));
+  CHECK(endOf(folder / "r.msdbg").state == "finished");
+  const RunResult info = runCommand({kMsdbg, "info", (folder / "r.msdbg").string()});
+  CHECK(info.exitStatus == 1);
+  CHECK_THAT(info.err, Catch::Contains("nothing was recorded"));
 }
 
 TEST_CASE("A rank that is killed ends the run in seconds, named with node and iteration", "[session][slow]") {
@@ -349,9 +438,11 @@ TEST_CASE("A rank that leaves early does not keep the others waiting", "[session
   const RunResult result = runCommand(dumpProbe(run, 2, {"early@1"}), {.timeout = std::chrono::seconds(40)});
   INFO(result.out << result.err);
   CHECK_FALSE(result.timedOut);
-  CHECK(result.exitStatus != 0);
+  CHECK(result.exitStatus == 1);
   CHECK(endOf(run).state == "failed");
-  CHECK_THAT(endOf(run).message, Catch::Contains("rank") && Catch::Contains("iteration 2"));
+  CHECK_THAT(endOf(run).message,
+             Catch::Contains("rank 1 ended") && Catch::Contains("while rank 0 waits for it"));
+  CHECK_THAT(result.err, !Catch::Contains("MPI Error"));
   CHECK(completeIterations(run, 0) == 3);
   checkReadable(run);
 }

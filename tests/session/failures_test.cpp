@@ -164,6 +164,68 @@ TEST_CASE("A rank that is killed or stands still is the first wrong thing", "[se
   }
 }
 
+TEST_CASE("A failure before the first iteration, or before the graph is complete, is found as any other",
+          "[session]") {
+  for (const std::string how : {"sameinput", "nofile"}) {
+    const TempDir folder;
+    CAPTURE(how);
+    dumpProbe(folder / "dump.msdbg", how);
+    byHand(folder / "hand.msdbg", how);
+    const std::string detail = how == "nofile" ? "/no/such/folder" : "'x'";
+    for (const char* run : {"dump.msdbg", "hand.msdbg"}) {
+      const Json report = checked(folder / run, 3);
+      CHECK(report["first"]["condition"] == "run_failed");
+      CHECK(report["first"]["rank"] == 0);
+      CHECK(report["first"]["node"].is_null());
+      CHECK_THAT(report["first"]["detail"].get<std::string>(), Contains(detail));
+      CHECK(report["hits_in_all"] == 1);
+      const RunResult text = runCommand({kMsdbg, "check", (folder / run).string(), "--why"});
+      CHECK(text.exitStatus == 3);
+      CHECK(text.err.empty());
+      CHECK_THAT(text.out,
+                 Contains("FIRST WRONG: run_failed at the end of the run, rank 0") && Contains(detail));
+      if (how == "nofile") continue;  // its graph is complete
+      const RunResult info = runCommand({kMsdbg, "info", (folder / run).string()});
+      CHECK(info.exitStatus == 1);
+      CHECK(errors(info) == 1);
+      CHECK_THAT(info.err, Contains(detail));  // no other command has more to say
+    }
+  }
+}
+
+TEST_CASE("A program that fails and has no Session has failed too; one that does well was not recorded",
+          "[session]") {
+  const TempDir folder;
+  runCommand({kMsdbg, "dump", "-o", (folder / "false.msdbg").string(), "--", "false"});
+  const Json first = checked(folder / "false.msdbg", 3)["first"];
+  CHECK(first["condition"] == "run_failed");
+  CHECK_THAT(first["detail"].get<std::string>(), Contains("ended with status 1"));
+  runCommand({kMsdbg, "dump", "-o", (folder / "true.msdbg").string(), "--", "true"});
+  const RunResult nothing = runCommand({kMsdbg, "check", (folder / "true.msdbg").string()});
+  CHECK(nothing.exitStatus == 1);
+  CHECK_THAT(nothing.err, Contains("nothing was recorded"));
+}
+
+TEST_CASE("Of a program that was killed before its graph was complete, without a launcher, check says so",
+          "[session]") {
+  const TempDir folder;
+  const RunResult result = byHand(folder / "run.msdbg", "killfirst");
+  CHECK(result.exitStatus == 128 + SIGKILL);
+  const Json first = checked(folder / "run.msdbg", 3)["first"];
+  CHECK(first["condition"] == "run_failed");
+  CHECK_THAT(first["detail"].get<std::string>(), Contains("without a word before its first iteration"));
+}
+
+TEST_CASE("A program that leaves by _exit(0) is a run that failed, whoever started it", "[session]") {
+  const TempDir folder;
+  dumpProbe(folder / "dump.msdbg", "_exit0");
+  byHand(folder / "hand.msdbg", "_exit0");
+  for (const char* run : {"dump.msdbg", "hand.msdbg"}) {
+    CAPTURE(run);
+    CHECK(checked(folder / run, 3)["first"]["condition"] == "run_failed");
+  }
+}
+
 TEST_CASE("Mistakes before the first iteration are said once, with status 1", "[session]") {
   const TempDir folder;
   const fs::path run = folder / "run.msdbg";

@@ -26,6 +26,9 @@ bool unharmed(const fs::path& folder) {
   return runCommand({"cmp", "run.msdbg/run.json", "before.json"}, {.folder = folder}).exitStatus == 0;
 }
 
+// Of `msdbg dump -- true`: the folder is made, and the program has no Session.
+constexpr int kNothingRecorded = 1;
+
 const char* kInUse = "run.msdbg is being recorded right now";
 const char* kAnother =
     "run.msdbg is another run now (this one was moved or removed): how this one ended is not noted";
@@ -70,7 +73,8 @@ TEST_CASE("--force does not replace a run that is only starting", "[session]") {
   REQUIRE(reader.ok());
   CHECK((*reader)->info().end.state == "finished");
   CHECK((*reader)->iterations(core::Rank(0)).size() == 6);
-  CHECK(runCommand({"bash", "-c", force}, {.folder = folder.path()}).exitStatus == 0);  // now it may
+  CHECK(runCommand({"bash", "-c", force}, {.folder = folder.path()}).exitStatus ==
+        kNothingRecorded);  // now it may
   CHECK_FALSE(fs::exists(folder / "run.msdbg" / "rank_0"));
 }
 
@@ -105,7 +109,7 @@ TEST_CASE("--force asks the journals of a run that cannot be read, too", "[sessi
   }
   const RunResult replaced = runMsdbg(force);
   INFO(replaced.err);
-  CHECK(replaced.exitStatus == 0);
+  CHECK(replaced.exitStatus == kNothingRecorded);
   CHECK_FALSE(fs::exists(journal));
 }
 
@@ -114,7 +118,8 @@ TEST_CASE("Of launchers that make one folder at once, one does, with --force and
     const TempDir folder;
     const std::string dump = kMsdbg + " dump --threads 1 -o run.msdbg ";
     if (force)
-      REQUIRE(runCommand({"bash", "-c", dump + "-- true"}, {.folder = folder.path()}).exitStatus == 0);
+      REQUIRE(runCommand({"bash", "-c", dump + "-- true"}, {.folder = folder.path()}).exitStatus ==
+              kNothingRecorded);
     const std::string launcher = "{ " + dump + (force ? "--force" : "") + " -- " + waiting("exit 0") +
                                  " > /dev/null 2> err.$i; echo status $? > status.$i; } & ";
     // The one that is left waits for `go`; where more than one is, they get it in the end, too.
@@ -125,7 +130,7 @@ TEST_CASE("Of launchers that make one folder at once, one does, with --force and
              "sleep 0.02; done; touch go; wait; cat status.* err.*"},
         {.folder = folder.path()});
     CAPTURE(force, result.out, result.err);
-    CHECK(count(result.out, "status 0\n") == 1);
+    CHECK(count(result.out, "status 1\n") == 1);  // kNothingRecorded
     CHECK(count(result.out, "status 2\n") == 3);
     CHECK(count(result.out, force ? kInUse : "run.msdbg is there already") == 3);
     const auto info = dump::readRunInfo(folder / "run.msdbg");
@@ -137,13 +142,13 @@ TEST_CASE("Of launchers that make one folder at once, one does, with --force and
 TEST_CASE("--force replaces a link to a run, not what it leads to", "[session]") {
   const TempDir folder;
   const fs::path target = folder / "target.msdbg", link = folder / "link.msdbg";
-  REQUIRE(runMsdbg({"dump", "-o", target.string(), "--", "true"}).exitStatus == 0);
+  REQUIRE(runMsdbg({"dump", "-o", target.string(), "--", "true"}).exitStatus == kNothingRecorded);
   const auto before = dump::readRunInfo(target);
   REQUIRE(before.ok());
   fs::create_symlink(target, link);
   const RunResult result = runMsdbg({"dump", "--force", "-o", link.string(), "--", "true"});
   INFO(result.err);
-  CHECK(result.exitStatus == 0);
+  CHECK(result.exitStatus == kNothingRecorded);
   CHECK_FALSE(fs::is_symlink(link));
   CHECK(dump::readRunInfo(target)->id == before->id);
   CHECK(dump::readRunInfo(link)->id != before->id);
@@ -209,7 +214,7 @@ TEST_CASE("What a killed launcher left in shared memory goes when the next run b
   const dump::Descriptor used(::open(folders[1].c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   REQUIRE(used.lockAlone());
   const TempDir folder;
-  CHECK(runMsdbg({"dump", "-o", folder / "run.msdbg", "--", "true"}).exitStatus == 0);
+  CHECK(runMsdbg({"dump", "-o", folder / "run.msdbg", "--", "true"}).exitStatus == kNothingRecorded);
   CHECK_FALSE(fs::exists(folders[0]));
   CHECK(fs::exists(folders[1] / "control"));
   CHECK(fs::exists(folders[2] / "control"));

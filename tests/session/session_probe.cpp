@@ -1,8 +1,9 @@
 // session_probe ENDING[@RANK] [--steps N]: trains a little on any number of ranks and then, in iteration 3,
-// the named rank (all without) ends as told: ok, throw, throwlogic, throwint, terminate, caught, exit0,
-// exit3, late, _exit5, return3, segv, fpe, abort, kill, overflow, hang, early; badlabel and badshape (a batch
-// that does not fit), caughtstep (the same, caught, and nothing more is trained), goeson (caught, and trained
-// on), nofile (data that is not there, before the first iteration).
+// the named rank (all without) ends as told: ok, throw, throwlogic, throwrange, throwalloc, throwint,
+// terminate, caught, exit0, exit3, late, _exit0, _exit5, return3, segv, fpe, abort, kill, overflow, hang,
+// early; badlabel and badshape (a batch that does not fit), caughtstep (the same, caught, and nothing more is
+// trained), goeson (caught, and trained on), nofile (data that is not there, before the first iteration),
+// twice (a second Session), sameinput (a mistake in the graph), killfirst (before the graph is complete).
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,8 +11,10 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <new>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "dump/session/msdbg.h"
 
@@ -30,10 +33,13 @@ int overflow(volatile int* previous) {
 void endAs(const std::string& how) {
   if (how == "throw" || how == "caught") throw std::runtime_error("the data is gone");
   if (how == "throwlogic") throw std::logic_error("a mistake in the program");
+  if (how == "throwrange") (void)std::vector<int>().at(3);
+  if (how == "throwalloc") throw std::bad_alloc();
   if (how == "throwint") throw 42;
   if (how == "terminate") std::terminate();
   if (how == "exit0") exit(0);
   if (how == "exit3") exit(3);
+  if (how == "_exit0") _exit(0);
   if (how == "_exit5") _exit(5);
   if (how == "fpe") raise(SIGFPE);
   if (how == "segv") raise(SIGSEGV);
@@ -83,8 +89,11 @@ int train(int argc, char** argv) {
   how = how.substr(0, at);
 
   Session run(argc, argv);
+  if (how == "twice") Session again(argc, argv);
   Graph g("probe");
   auto x = g.input("x", {8, 1, 8, 8});
+  if (how == "sameinput") g.input("x", {8, 1, 8, 8});
+  if (how == "killfirst") kill(getpid(), SIGKILL);
   auto label = g.input("label", {8}, DType::Int64);
   auto loss = softmaxCrossEntropy(linear(flatten(x), {.out = 10}), label);
   Trainer trainer(run, g, loss, Sgd{.lr = 0.1});

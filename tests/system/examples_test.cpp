@@ -2,7 +2,9 @@
 // what <msdbg/msdbg.h> leads to is installed.
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <regex>
 #include <set>
+#include <sstream>
 
 #include "tests/support/documents.h"
 #include "tests/support/temp_dir.h"
@@ -35,7 +37,69 @@ void recordAndCheck(const fs::path& program, int ranks, const fs::path& run) {
   CHECK(checked.exitStatus == 0);
 }
 
+std::string textOf(const fs::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+/// What a page's links lead to in its own repository or prefix: [text](target).
+std::vector<std::string> linksOf(const std::string& page) {
+  static const std::regex kLink(R"(\]\(([^)#\s]+)\))");
+  std::vector<std::string> links;
+  for (std::sregex_iterator link(page.begin(), page.end(), kLink), end; link != end; ++link)
+    if (const std::string target = (*link)[1]; target.find("://") == std::string::npos)
+      links.push_back(target);
+  return links;
+}
+
+/// Every ```cpp block of the page that is a whole program.
+std::vector<std::string> programsOf(const std::string& page) {
+  const std::string kBegin = "```cpp\n", kEnd = "```";
+  std::vector<std::string> programs;
+  for (std::size_t at = page.find(kBegin); at != std::string::npos; at = page.find(kBegin, at)) {
+    at += kBegin.size();
+    const std::string block = page.substr(at, page.find(kEnd, at) - at);
+    if (block.find("int main") != std::string::npos) programs.push_back(block);
+    at += block.size() + kEnd.size();
+  }
+  return programs;
+}
+
 }  // namespace
+
+TEST_CASE("The links of the guide lead somewhere, in the repository and where it is installed") {
+  for (const fs::path& folder : {sourceDir() / "resources/guide", installedPrefix() / "share/msdbg/guide"}) {
+    int pages = 0;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      ++pages;
+      for (const std::string& link : linksOf(textOf(entry.path()))) {
+        CAPTURE(entry.path().string(), link);
+        CHECK(fs::exists(folder / link));
+      }
+    }
+    CHECK(pages == 6);
+  }
+  CHECK(fs::exists(installedPrefix() / "share/msdbg/FORMAT.md"));
+}
+
+TEST_CASE("Every whole program of the guide compiles, trains and is recorded without a fault", "[slow]") {
+  const TempDir folder;
+  std::ofstream list(folder / "CMakeLists.txt");
+  list << "cmake_minimum_required(VERSION 3.25)\nproject(guide CXX)\nfind_package(msdbg REQUIRED)\n";
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(installedPrefix() / "share/msdbg/guide"))
+    for (const std::string& program : programsOf(textOf(entry.path()))) {
+      names.push_back(entry.path().stem().string() + std::to_string(names.size()));
+      std::ofstream(folder / (names.back() + ".cpp")) << program;
+      list << "add_executable(" << names.back() << " " << names.back() << ".cpp)\ntarget_link_libraries("
+           << names.back() << " PRIVATE msdbg::msdbg)\n";
+    }
+  list.close();
+  REQUIRE(names.size() == 1);
+  const fs::path build = buildAgainstPrefix(folder.path(), folder / "build");
+  for (const std::string& name : names) recordAndCheck(build / name, 1, folder / (name + ".msdbg"));
+}
 
 TEST_CASE("Every installed example builds, trains, and is recorded without a fault", "[slow]") {
   const TempDir folder;
