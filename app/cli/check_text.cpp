@@ -36,9 +36,12 @@ std::string whereText(const core::Graph& graph, const Hit& hit) {
   const core::Frame* user = graph.userFrame(frames);
   std::string text = labelled("where", sourceLine(user));
   bool below = false;
+  std::string last = sourceLine(user);  // a scope may be opened on the line itself
   for (const core::FrameId id : frames) {
     const core::Frame& frame = graph.frame(id);
-    if (below) text += labelled("", "in  " + sourceLine(&frame));
+    const std::string line = sourceLine(&frame);
+    if (below && line != last) text += labelled("", "in  " + line);
+    if (below) last = line;
     below |= user && frame == *user;
   }
   return text;

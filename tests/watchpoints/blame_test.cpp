@@ -1,11 +1,12 @@
 // What each rule blames, on small programs that go wrong in its way: with values, which name the element, and
-// with statistics alone.
+// with statistics alone. Zeros are in blame_zeros_test.cpp.
 #include "watchpoints/blame/blame.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 
 #include "core_engine/train/layers.h"
+#include "tests/watchpoints/blamed.h"
 #include "tests/watchpoints/small_graph.h"
 #include "tests/watchpoints/traced_program.h"
 #include "watchpoints/check.h"
@@ -13,58 +14,7 @@
 using namespace msdbg::core;
 using namespace msdbg::watch;
 using namespace msdbg::test;
-
-namespace {
-
-constexpr float kInf = INFINITY;
-
-std::string blamed(FakeSource& source, TensorId output, Wrong wrong) {
-  const Node& node = source.graph().node(source.graph().tensor(output).producer);
-  const auto blame = blameOperator(source, Rank(0), Iteration(0), node, output, wrong);
-  if (blame) CHECK(blame->tensor == node.inputs.at(blame->input));
-  return blame ? blame->text : "";
-}
-
-struct Case {
-  Program program;
-  Named inputs;
-  std::string text;        // with values
-  std::string statistics;  // without
-  Wrong wrong = Wrong::kNonFinite;
-};
-
-void check(const Case& c) {
-  const Trace trace = traceForward(c.program, c.inputs);
-  CHECK(blamed(*trace.source, trace.result, c.wrong) == c.text);
-  trace.source->loseValues();
-  CHECK(blamed(*trace.source, trace.result, c.wrong) == c.statistics);
-}
-
-/// A program of one operator on x and, where asked for, y.
-Program unary(std::function<Value(Value)> f, Shape shape) {
-  return [=](Graph& g) { return f(g.input("x", shape)); };
-}
-Program binary(std::function<Value(Value, Value)> f, Shape a, Shape b) {
-  return [=](Graph& g) { return f(g.input("x", a), g.input("y", b)); };
-}
-
-/// The output of the first node of this type and phase.
-TensorId outputOf(const FakeSource& source, std::string_view type, Phase phase) {
-  for (const Node& node : source.graph().nodes())
-    if (node.opType == type && node.phase == phase) return node.outputs.front();
-  FAIL("no " << type);
-  return {};
-}
-
-std::string adviceFor(const Trace& trace, TensorId output) {
-  const Graph& graph = trace.source->graph();
-  const auto blame = blameOperator(*trace.source, Rank(0), Iteration(0),
-                                   graph.node(graph.tensor(output).producer), output, Wrong::kNonFinite);
-  REQUIRE(blame);
-  return blame->advice;
-}
-
-}  // namespace
+using namespace msdbg::test::blame;
 
 TEST_CASE("A divisor of 0 is blamed with its place: 0/0 gives NaN, x/0 Inf") {
   const auto divide = [](Value x, Value y) { return x / y; };
@@ -225,59 +175,6 @@ TEST_CASE("The loss of a masked label is Inf, and a label or id out of range is 
         "input 1 (network/id) holds -7 at [0]: indices are -3 to 2");
 }
 
-TEST_CASE("Zeros are traced to a zero input, to numbers too small for the dtype, to what does not vary") {
-  const Wrong zero = Wrong::kAllZero;
-  check({binary([](Value x, Value y) { return matmul(x, y); }, {1, 2}, {2, 1}),
-         {{"network/x", floats({1, 2}, {1, 2})}, {"network/y", floats({2, 1}, {0, 0})}},
-         "input 1 (network/y) is 0 everywhere",
-         "input 1 (network/y) is 0 everywhere",
-         zero});
-  check({binary([](Value x, Value y) { return x * y; }, {2}, {2}),
-         {{"network/x", floats({2}, {1e-30f, 1})}, {"network/y", floats({2}, {1e-30f, 0})}},
-         "",
-         "",
-         zero});
-  check({binary([](Value x, Value y) { return x * y; }, {1}, {1}),
-         {{"network/x", floats({1}, {1e-30f})}, {"network/y", floats({1}, {1e-20f})}},
-         "input 0 (network/x) is at most 1e-30: the product with input 1 (network/y) is below the smallest "
-         "float32",
-         "input 0 (network/x) is at most 1e-30: the product with input 1 (network/y) is below the smallest "
-         "float32",
-         zero});
-  check({binary([](Value x, Value y) { return x * y; }, {2}, {2}),
-         {{"network/x", floats({2}, {0, 1})}, {"network/y", floats({2}, {1, 0})}},
-         "input 0 (network/x) is 0 wherever input 1 (network/y) is not",
-         "input 0 (network/x) is 0 wherever input 1 (network/y) is not",
-         zero});
-  check({unary([](Value x) { return relu(x); }, {2}),
-         {{"network/x", floats({2}, {-3, -0.5f})}},
-         "input 0 (network/x) is nowhere above 0 (at most -0.5): Relu lets nothing through",
-         "input 0 (network/x) is nowhere above 0 (at most -0.5): Relu lets nothing through",
-         zero});
-  check({unary([](Value x) { return cast(x, DType::Int32); }, {2}),
-         {{"network/x", floats({2}, {-0.9f, 0.5f})}},
-         "input 0 (network/x) lies between -1 and 1 (from -0.9 to 0.5): Cast to int32 makes it 0",
-         "input 0 (network/x) lies between -1 and 1 (from -0.9 to 0.5): Cast to int32 makes it 0",
-         zero});
-  check({unary([](Value x) { return exp(x); }, {2}),
-         {{"network/x", floats({2}, {-200, -300})}},
-         "input 0 (network/x) falls to -300 at [1]: exp is 0 in float32 below -87.3365",
-         "input 0 (network/x) falls to -300: exp is 0 in float32 below -87.3365",
-         zero});
-  check({unary([](Value x) { return x - reduceMean(x, {0}); }, {2, 2}),
-         {{"network/x", floats({2, 2}, {1, 5, 2, 5})}},
-         "input 0 (network/x) does not vary in [:, 1]: it equals its mean there",
-         "input 0 (network/x) does not vary at 2 places: it equals its mean there",
-         Wrong::kZero});
-  check({unary([](Value x) { return softmax(x); }, {3}),
-         {{"network/x", floats({3}, {-60, 60, 0})}},
-         "input 0 (network/x) reaches from -60 to 60: what lies 87.3365 or more below the largest of its row "
-         "gets probability 0",
-         "input 0 (network/x) reaches from -60 to 60: what lies 87.3365 or more below the largest of its row "
-         "gets probability 0",
-         Wrong::kZero});
-}
-
 TEST_CASE("A finite quotient or exponential that is extreme says by which number") {
   check({binary([](Value x, Value y) { return x / y; }, {2}, {2}),
          {{"network/x", floats({2}, {1, 2})}, {"network/y", floats({2}, {1, 1e-8f})}},
@@ -316,39 +213,6 @@ TEST_CASE("The gradient of a root or a logarithm at 0 advises what to do in the 
   CHECK(adviceFor(power, powerGradient).find("the gradient of Pow at 0") != std::string::npos);
 }
 
-TEST_CASE("A gradient of nothing but zeros is blamed on what lets nothing through") {
-  struct Dead {
-    std::function<Value(Value)> function;
-    const char *gradient, *text;
-    float weight;
-  };
-  const Dead cases[] = {
-      {[](Value x) { return relu(x); }, "ReluGrad",
-       "input 1 (network/Relu-op1) is 0 everywhere: the Relu is dead, and no gradient passes", -2},
-      {[](Value x) { return sigmoid(x); }, "SigmoidGrad",
-       "input 1 (network/Sigmoid-op1) is 0 or 1 everywhere: the function is saturated, and no gradient "
-       "passes",
-       500},
-      {[](Value x) { return tanh(x); }, "TanhGrad",
-       "input 1 (network/Tanh-op1) is -1 or 1 everywhere: the function is saturated, and no gradient passes",
-       -500},
-      {[](Value x) { return clip(x, 0, 1); }, "ClipGrad",
-       "input 1 (network/w) lies from 500 to 500, nowhere inside the clip's 0 to 1: no gradient passes", 500},
-  };
-  for (const Dead& dead : cases) {
-    CAPTURE(dead.gradient);
-    const Trace trace = traceTraining(
-        [&](Graph& g) {
-          const Initializer first{Initializer::Kind::kConstant, dead.weight};
-          const Value w = parameter(g, "w", {4}, DType::Float32, first, std::source_location::current());
-          return reduceMean(dead.function(w), {}, false);
-        },
-        {});
-    const TensorId gradient = outputOf(*trace.source, dead.gradient, Phase::kBackward);
-    CHECK(blamed(*trace.source, gradient, Wrong::kAllZero) == dead.text);
-  }
-}
-
 TEST_CASE("An update overflows by its rate or its gradient") {
   const auto program = [](Graph& g) {
     const Initializer first{Initializer::Kind::kConstant, 1};
@@ -374,26 +238,6 @@ TEST_CASE("Adam without an epsilon divides 0 by 0 where the gradient is 0") {
   CHECK_THAT(blamed(*trace.source, next, Wrong::kNonFinite),
              Catch::Contains("is 0 at [1] and epsilon is 0: 0/0 gives NaN"));
   CHECK(adviceFor(trace, next) == "give Adam an epsilon, such as 1e-8");
-}
-
-TEST_CASE("A loss that is certain of every label has no slope; one of huge logits is as large as they are") {
-  const Program program = [](Graph& g) {
-    const Initializer first{Initializer::Kind::kConstant, 1};
-    const Value w = parameter(g, "w", {2}, DType::Float32, first, std::source_location::current());
-    return softmaxCrossEntropy(g.input("x", {1, 2}) * w, g.input("label", {1}, DType::Int64));
-  };
-  const auto trained = [&](std::int64_t label) {
-    return traceTraining(program,
-                         {{"network/x", floats({1, 2}, {5000, 0})}, {"network/label", int64s({1}, {label})}});
-  };
-  const Trace certain = trained(0), wrong = trained(1);
-  CHECK(blamed(*certain.source, outputOf(*certain.source, "SoftmaxCrossEntropyLossGrad", Phase::kBackward),
-               Wrong::kAllZero) ==
-        "input 0 (network/SoftmaxCrossEntropyLoss-op1:1) is 0 at every label: the model is certain, and the "
-        "loss "
-        "has no slope left");
-  CHECK(blamed(*wrong.source, wrong.result, Wrong::kExtreme) ==
-        "input 0 (network/Mul-op1) reaches from 0 to 5000: the loss of a wrong label is their difference");
 }
 
 TEST_CASE("What only another framework's nodes show: empty means, dropped gradients, bad variances") {

@@ -21,7 +21,7 @@ class ChangeTooSmall : public Evaluator {
 };
 
 /// Of the recommended set, one hint a run: no weight moved by as much as a millionth of itself in any step;
-/// or the loss stands still, and all steps together moved no weight by more than a fiftieth, or the rate was
+/// or the loss stands still, and all steps together moved no weight by more than a twentieth, or the rate was
 /// as good as zero from early on. A single slow weight, or a slow start, is nothing.
 class NothingMoves : public Evaluator {
  public:
@@ -62,37 +62,43 @@ class NothingMoves : public Evaluator {
       m_first->detail = m_most->detail;
       return add(context, *m_first, kLeast);
     }
+    if (rateIsSpent(learnt() ? kNothing : kSpent)) return addSpent(context);
     if (learnt()) return;
     double most = 0;
     for (const auto& [place, moved] : m_moved) most = std::max(most, moved);
     m_first->actual = most;
-    if (most < kInAll) {
-      m_first->detail =
-          "all steps together moved no weight by more than " + core::formatShort(100 * most) + " %" +
-          (m_rateOf.empty()
-               ? ""
-               : "; the learning rate is at most " + core::formatShort(std::ranges::max(m_rateOf)));
-      return add(context, *m_first, kInAll);
-    }
-    if (m_rateOf.empty()) return;
-    const double largest = std::ranges::max(m_rateOf), middle = m_rateOf[m_rateOf.size() / 2];
-    if (middle >= kSpent * largest) return;
-    m_first->actual = middle;
-    m_first->detail = "the learning rate falls from " + core::formatShort(largest) + " to " +
-                      core::formatShort(middle) + " in the first half of the run: nothing moves any more";
-    add(context, *m_first, kSpent * largest);
+    if (most >= kInAll) return;
+    m_first->detail =
+        "all steps together moved no weight by more than " + core::formatShort(100 * most) + " %" +
+        (m_rateOf.empty()
+             ? ""
+             : "; the learning rate is at most " + core::formatShort(std::ranges::max(m_rateOf)));
+    add(context, *m_first, kInAll);
   }
 
  private:
-  static constexpr double kLeast = 1e-6;  // of itself, in one step
-  static constexpr double kInAll = 0.02;  // of itself, in all steps together
-  static constexpr double kSpent = 1e-3;  // of the largest rate, in the middle of the run
+  static constexpr double kLeast = 1e-6;    // of itself, in one step
+  static constexpr double kInAll = 0.05;    // of itself, in all steps together
+  static constexpr double kSpent = 1e-3;    // of the largest rate, in the middle of the run
+  static constexpr double kNothing = 1e-6;  // the same, whatever the loss says: no schedule ends so early
   static constexpr std::size_t kEnoughLosses = 20;
 
   struct Update {
     core::TensorId rate;
     bool fromZero = false;
   };
+
+  bool rateIsSpent(double share) const {
+    return !m_rateOf.empty() && m_rateOf[m_rateOf.size() / 2] < share * std::ranges::max(m_rateOf);
+  }
+
+  void addSpent(EvaluationContext& context) {
+    const double largest = std::ranges::max(m_rateOf), middle = m_rateOf[m_rateOf.size() / 2];
+    m_first->actual = middle;
+    m_first->detail = "the learning rate falls from " + core::formatShort(largest) + " to " +
+                      core::formatShort(middle) + " in the first half of the run: nothing moves any more";
+    add(context, *m_first, kSpent * largest);
+  }
 
   static void add(EvaluationContext& context, Finding& finding, double preset) {
     finding.parameter = "abs_mean_update_ratio_lt";
@@ -138,7 +144,7 @@ ConditionDef weightChangeTooSmallCondition() {
       "(MindInsight)."
       " Recommended, as one hint a run: no weight ever moved by a millionth of itself; or the loss did not "
       "fall "
-      "by 30 % and all steps together moved no weight by 2 %, or the learning rate was below a thousandth of "
+      "by 30 % and all steps together moved no weight by 5 %, or the learning rate was below a thousandth of "
       "its largest by the middle of the run.";
   def.advice =
       "Look at the learning rate (too small, or decayed to nothing) and at the gradient that the update "
