@@ -81,7 +81,12 @@ class LossNotDecreasing : public Evaluator {
 /// their noise. Single losses jump from batch to batch, and single windows stand still.
 class NothingLearnt : public Evaluator {
  public:
-  explicit NothingLearnt(const core::Graph& graph) : m_outcome(graph) {}
+  explicit NothingLearnt(const core::Graph& graph) : m_outcome(graph) {
+    for (const core::Node& node : graph.nodes())
+      if (node.opType == "SoftmaxCrossEntropyLoss" && node.phase == core::Phase::kForward &&
+          node.outputs.front() == m_outcome.tensor() && graph.tensor(node.inputs.front()).shape.rank() > 1)
+        m_classes = graph.tensor(node.inputs.front()).shape[1];
+  }
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
     ++context.evaluated;
@@ -94,7 +99,9 @@ class NothingLearnt : public Evaluator {
       return;
     const std::size_t quarter = losses.size() / 4;
     const LossWindow first = windowOf(losses.first(quarter)), last = windowOf(losses.last(quarter));
-    if (fallsClearly(losses, 2) && last.mean < first.mean - kFall * std::abs(first.mean)) return;
+    const double guessing = m_classes > 1 ? std::log(static_cast<double>(m_classes)) : INFINITY;
+    const bool guesses = last.mean > kGuesses * guessing;
+    if (!guesses && fallsClearly(losses, 2) && last.mean < first.mean - kFall * std::abs(first.mean)) return;
     Finding finding = findingAt(
         context, {losses[losses.size() - quarter].iteration, m_rank, m_outcome.tensor()}, precedence::kOther);
     finding.parameter = "diff_percent";
@@ -102,6 +109,9 @@ class NothingLearnt : public Evaluator {
     finding.preset = 0.1;
     finding.detail = "mean " + core::formatShort(first.mean) + " over the first " + std::to_string(quarter) +
                      " iterations, " + core::formatShort(last.mean) + " over the last";
+    if (guesses)
+      finding.detail += ": no better than guessing one of " + std::to_string(m_classes) +
+                        " classes; do the labels belong to their samples?";
     context.findings.push_back(std::move(finding));
   }
 
@@ -110,6 +120,8 @@ class NothingLearnt : public Evaluator {
   static constexpr double kFall = 0.01;      // of the loss, to be worth the name
   Outcome m_outcome;
   core::Rank m_rank;
+  std::int64_t m_classes = 0;               // of a loss that is a cross-entropy
+  static constexpr double kGuesses = 0.97;  // of log(classes)
 };
 
 std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
@@ -133,7 +145,7 @@ ConditionDef lossNotDecreasingCondition() {
       "more than"
       " increase_threshold_percent % (SageMaker Debugger). Recommended, as one hint a run of 40 "
       "losses and more: the mean of the last quarter is not below that of the first by more than their noise "
-      "and 1 %";
+      "and 1 %, or it is no better than guessing a class";
   def.advice = "Look at the learning rate first, then at initialisation, vanishing gradients and the data.";
   def.severity = Severity::kHint;
   def.target = Target::kLoss;
