@@ -83,9 +83,11 @@ bool printRows(const OpenedRun& run, core::TensorId id, const std::vector<Place>
   progress.clear();
   fmt::print("{}{}   {}   {}\n", first ? "" : "\n", core::printable(tensor.fullName()), typeText(tensor),
              core::printable(sourceLine(run.graph().userFrame(framesOf(run.graph(), id)))));
-  fmt::print("{}", any ? table.text()
-                       : "no statistics of it are recorded; msdbg show --tensor prints hashes, and values of "
-                         "checkpoints and batches\n");
+  if (any)
+    table.print();
+  else
+    fmt::print("no statistics of it are recorded; msdbg show --tensor prints hashes, and values of "
+               "checkpoints and batches\n");
   return any;
 }
 

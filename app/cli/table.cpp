@@ -1,5 +1,7 @@
 #include "app/cli/table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <sstream>
@@ -26,25 +28,34 @@ void Table::row(std::vector<std::string> cells) {
   }
 }
 
-std::string Table::text(int indent) const {
-  const std::string margin(static_cast<std::size_t>(indent), ' ');
-  std::string text = margin;
+template <typename Sink>
+void Table::lines(int indent, const Sink& sink) const {
+  std::string line;
   const auto add = [&](std::size_t column, std::string_view cell) {
     const std::size_t gap = m_widths[column] - displayWidth(cell);
-    if (column > 0) text += "  ";
-    if (m_right[column]) text.append(gap, ' ');
-    text += cell;
-    if (!m_right[column]) text.append(gap, ' ');
+    line.append(column > 0 ? 2 : static_cast<std::size_t>(indent), ' ');
+    if (m_right[column]) line.append(gap, ' ');
+    line += cell;
+    if (!m_right[column]) line.append(gap, ' ');
     if (column + 1 < m_headers.size()) return;
-    text.erase(text.find_last_not_of(' ') + 1);
-    text += "\n" + margin;
+    line.erase(line.find_last_not_of(' ') + 1);
+    sink(line += '\n');
+    line.clear();
   };
   for (std::size_t c = 0; c < m_headers.size(); ++c) add(c, m_headers[c]);
   std::size_t at = 0;
   for (std::size_t i = 0; i < m_cellBytes.size(); at += m_cellBytes[i++])
     add(i % m_headers.size(), std::string_view(m_cells).substr(at, m_cellBytes[i]));
-  text.erase(text.size() - margin.size());
+}
+
+std::string Table::text(int indent) const {
+  std::string text;
+  lines(indent, [&](const std::string& line) { text += line; });
   return text;
+}
+
+void Table::print() const {
+  lines(0, [](const std::string& line) { fmt::print("{}", line); });
 }
 
 std::size_t displayWidth(std::string_view text) {

@@ -18,8 +18,12 @@ class Table {
   void row(std::vector<std::string> cells);  // missing cells are empty
   bool empty() const { return m_cellBytes.empty(); }
   std::string text(int indent = 0) const;
+  void print() const;  // the same to stdout, line by line: a long table is in memory once
 
  private:
+  template <typename Sink>
+  void lines(int indent, const Sink& sink) const;
+
   std::vector<std::string> m_headers;
   std::vector<bool> m_right;
   std::vector<std::size_t> m_widths;

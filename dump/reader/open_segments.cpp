@@ -5,7 +5,7 @@
 namespace msdbg::dump {
 namespace {
 
-constexpr std::size_t kOpenSegments = 16;
+constexpr std::size_t kOpenSegments = 8;
 constexpr std::size_t kLeastRowBytes = 32u << 20, kMostRowBytes = 512u << 20;
 
 // For whoever walks through all ranks iteration by iteration and compares each with the one before.
