@@ -13,19 +13,12 @@
 
 #include "core_engine/base/cancel.h"
 #include "watchpoints/iteration_rows.h"
+#include "watchpoints/parameters.h"
 
 namespace msdbg::watch {
 
 enum class Severity { kFault, kHint };
 enum class Target { kTensor, kWeight, kGradient, kActivation, kLoss, kCollective, kRun };
-enum class ParameterRange { kAbs, kPct, kReal, kPos };  // [0, inf), [0, 100], finite, (0, inf)
-
-struct ParameterSpec {
-  std::string_view name;  // "abs_mean_lt"
-  ParameterRange range;
-  std::optional<double> defaultValue;
-  std::string_view doc;
-};
 
 /// What a condition found. The engine fills in the rest of a hit (order, node, frames, inputs, advice).
 struct Finding {
@@ -37,6 +30,9 @@ struct Finding {
   double preset = 0, actual = 0;
   std::optional<std::int64_t> element;  // flat index of the first wrong element, when known
   std::int64_t count = 0;               // how many elements are wrong, when known
+  /// A source whose line is the cause's ("optimizer/learning_rate" has the Trainer's); invalid: the line of
+  /// the node or tensor.
+  core::TensorId writtenAt;
   std::string detail;  // "received from rank 1 through Allreduce-op3", "rank 1 differs from ranks 0, 2, 3"
   /// The end of the run speaks against it (training recovered): nothing, unless something else is wrong too.
   bool excused = false;
@@ -47,7 +43,7 @@ struct Finding {
 };
 
 /// Why something could not be evaluated: reasons are `nan`, `inf`, `no_previous`, `no_value`,
-/// `shape_changed`, `zero_previous`, `damaged`.
+/// `shape_changed`, `zero_previous`, `damaged`, `no_tensor`.
 struct NotEvaluable {
   std::string condition, reason;
   core::Iteration iteration;  // invalid: all
@@ -56,8 +52,6 @@ struct NotEvaluable {
   std::string detail;
   std::int64_t count = 1;  // how many places were folded into this entry
 };
-
-using Parameters = std::map<std::string, double, std::less<>>;  // given ones and defaults
 
 /// What cannot be evaluated, folded while it is listed: one entry for each (reason, tensor), with a count. A
 /// field that is not the same in all of them becomes invalid.
@@ -110,7 +104,7 @@ struct ConditionDef {
   Severity severity = Severity::kFault;
   Target target = Target::kTensor;
   std::vector<ParameterSpec> parameters;
-  bool needsParameter = false;  // at least one of the parameters without default must be given
+  bool needsParameter = false;  // at least one of the thresholds without default must be given
   bool needsValues = false, needsPrevious = false, needsAllRanks = false;
   std::unique_ptr<Evaluator> (*make)(const core::Graph& graph, const Parameters& parameters,
                                      bool recommended) = nullptr;
@@ -140,6 +134,9 @@ struct Watchpoint {
 /// kUsage: unknown condition or parameter (nearest ones), value out of range (the range is named), none given
 /// where one is needed, range_start > range_end.
 core::Result<Watchpoint> parseWatchpoint(std::string_view text);
+/// Whether the tensors that its parameters name are there, and of its condition's kind. kNotFound, with the
+/// nearest names; kUsage: the end of several names.
+core::Status namesFit(const Watchpoint& watchpoint, const core::Graph& graph);
 /// The set used when no -w is given (shared/specs/watchpoints.md "Recommended set").
 std::vector<Watchpoint> recommendedSet();
 

@@ -99,7 +99,7 @@ Result<Measured> measure(const BenchOptions& options, const ModelTraining& train
   MSDBG_ASSIGN(const std::unique_ptr<core::DataLoader> loader, training.loader(context.seed()));
   core::Graph graph("network");
   MSDBG_ASSIGN(const core::Value loss, training.build(graph));
-  core::Trainer trainer(context, graph, loss, training.optimizer);
+  core::Trainer trainer(context, graph, loss, training.optimizer, {});
   const double startSeconds = secondsSince(start);
   Progress progress;
   std::vector<double> seconds;

@@ -81,6 +81,9 @@ Result<int> check(const CheckCommandOptions& options, const Context& context) {
     return Error(ErrorCode::kUsage, "check: --first and --all contradict each other");
   MSDBG_ASSIGN(std::vector<watch::Watchpoint> watchpoints, watchpointsOf(options.watchpoints));
   MSDBG_ASSIGN(const OpenedRun run, openRunOrFailure(options.run));
+  for (const watch::Watchpoint& watchpoint : watchpoints)
+    if (const core::Status fit = watch::namesFit(watchpoint, run.graph()); !fit.ok())
+      return fit.error().in("-w");
   watch::CheckOptions what;
   MSDBG_ASSIGN(what.ranks, selectedRanks(run, options.ranks));
   MSDBG_ASSIGN(what.iterations, selectedIterations(run, options.iterations));
@@ -125,6 +128,7 @@ Command checkCommand() {
               "  msdbg check                              the newest run, recommended conditions\n"
               "  msdbg check alexnet-1.msdbg --why\n"
               "  msdbg check -w tensor_overflow -w gradient_vanishing:abs_mean_lt=1e-9\n"
+              "  msdbg check -w 'weight_change_too_small:tensors=encoder/*|fc/weight'\n"
               "  msdbg check --ranks 1 --iterations 5-8 --all\n"
               "  msdbg check --json | jq .first.source\n"
               "Exit status: 0 no fault, 3 faults, 4 nothing could be evaluated.\n",

@@ -12,20 +12,6 @@
 namespace msdbg::app {
 namespace {
 
-std::string_view rangeText(watch::ParameterRange range) {
-  switch (range) {
-    case watch::ParameterRange::kAbs:
-      return "[0, inf)";
-    case watch::ParameterRange::kPct:
-      return "[0, 100]";
-    case watch::ParameterRange::kReal:
-      return "finite";
-    case watch::ParameterRange::kPos:
-      break;
-  }
-  return "(0, inf)";
-}
-
 std::string_view targetText(watch::Target target) {
   switch (target) {
     case watch::Target::kTensor:
@@ -62,7 +48,7 @@ Json conditionJson(const watch::ConditionDef& condition) {
   Json parameters = Json::array();
   for (const watch::ParameterSpec& p : condition.parameters)
     parameters.push_back({{"name", p.name},
-                          {"range", rangeText(p.range)},
+                          {"range", watch::typeText(p.type)},
                           {"default", numberOrNull(p.defaultValue)},
                           {"doc", p.doc}});
   return {{"id", condition.id},
@@ -101,7 +87,7 @@ void explain(const watch::ConditionDef& c) {
              wrapped(std::string(c.advice), 10));
   Table table({"parameter", "range", ">default", "meaning"});
   for (const watch::ParameterSpec& p : c.parameters)
-    table.row({std::string(p.name), std::string(rangeText(p.range)),
+    table.row({std::string(p.name), std::string(watch::typeText(p.type)),
                p.defaultValue ? core::formatShort(*p.defaultValue) : "", std::string(p.doc)});
   if (!table.empty()) fmt::print("\n{}", table.text(2));
   for (const std::string& use : recommended(c)) fmt::print("\n  recommended set: {}\n", use);

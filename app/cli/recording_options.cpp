@@ -189,6 +189,9 @@ Result<std::vector<std::string>> RecordingOptions::check(const core::Graph& grap
   for (std::size_t i = 0; i < rules.size(); ++i)
     if (const auto mistakes = dump::ruleMistakes(record.rules[i], graph); !mistakes.empty())
       return mistakes.front().in("--record " + rules[i]);
+  MSDBG_ASSIGN(const dump::OnHitConditions asked, dump::onHitConditions(record.onHit.conditions));
+  for (const watch::Watchpoint& watchpoint : asked.watchpoints)
+    if (const Status fit = watch::namesFit(watchpoint, graph); !fit.ok()) return fit.error().in("--on-hit");
   std::vector<std::string> warnings;
   if (!dryRun) return warnings;  // the recorder warns
   const std::vector<dump::Rule> all = record.allRules();

@@ -231,7 +231,7 @@ Result<core::TrainingState> stateAt(const ResumePoint& point, core::RunContext& 
   core::Graph graph("network");
   MSDBG_ASSIGN(const core::Value loss, training.build(graph));
   Unrecorded unrecorded(run);
-  core::Trainer trainer(unrecorded, graph, loss, training.optimizer);
+  core::Trainer trainer(unrecorded, graph, loss, training.optimizer, {});
   trainer.restore(state);
   const RecordedBatches batches(*reader);
   std::optional<core::Iteration> other;

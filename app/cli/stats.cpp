@@ -86,8 +86,9 @@ bool printRows(const OpenedRun& run, core::TensorId id, const std::vector<Place>
   if (any)
     table.print();
   else
-    fmt::print("no statistics of it are recorded; msdbg show --tensor prints hashes, and values of "
-               "checkpoints and batches\n");
+    fmt::print(
+        "no statistics of it are recorded; msdbg show --tensor prints hashes, and values of "
+        "checkpoints and batches\n");
   return any;
 }
 

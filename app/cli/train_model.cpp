@@ -32,7 +32,7 @@ core::Status train(dump::Session& session, const RankSettings& settings) {
   }
   core::Graph graph("network");
   MSDBG_ASSIGN(const core::Value loss, training.build(graph));
-  core::Trainer trainer(session, graph, loss, training.optimizer);
+  core::Trainer trainer(session, graph, loss, training.optimizer, {});
   if (state) trainer.restore(*state);
   for (const core::Batch& batch : session.shard(*loader, session.steps(kDefaultSteps), trainer.iteration()))
     trainer.step(batch);

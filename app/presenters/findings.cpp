@@ -183,6 +183,8 @@ void Findings::finished(core::Result<Outcome> outcome) {
   checkGrowth();
 }
 
+std::shared_ptr<const core::Graph> Findings::graph() const { return m_facts->graph; }
+
 Findings::Counts Findings::counts() const {
   const std::int64_t faults =
       std::ranges::count(m_hits, watch::Severity::kFault, &watch::Hit::effectiveSeverity);

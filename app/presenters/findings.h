@@ -32,6 +32,7 @@ class Findings : public QObject {
 
   Findings(ReplayThread& replay, std::shared_ptr<const RunFacts> facts, QObject* parent = nullptr);
 
+  std::shared_ptr<const core::Graph> graph() const;  // of the run
   State state() const { return m_state; }
   QString error() const { return m_error; }                          // kFailed
   double progress() const { return m_share ? m_share->load() : 0; }  // kChecking: 0 to 1

@@ -87,6 +87,30 @@ std::vector<TensorId> tensorsMeant(const Graph& graph, std::string_view nameOrGl
   return found.empty() && !isGlob(nameOrGlob) ? tensorsEndingWith(graph, nameOrGlob) : found;
 }
 
+std::string nearestEnds(std::string_view wanted, const std::vector<std::string>& names) {
+  const auto components = std::ranges::count(wanted, '/') + 1;
+  std::vector<std::string> shortened;
+  for (const std::string& name : names) {
+    std::size_t begin = name.size();
+    for (std::ptrdiff_t i = 0; i < components && begin != std::string::npos && begin > 0; ++i)
+      begin = name.rfind('/', begin - 1);
+    std::string tail = begin == std::string::npos || begin == 0 ? name : name.substr(begin + 1);
+    const std::size_t open = name.find('(');  // grad(conv1/weight): what ends in it names it too
+    if (tail.size() < name.size() && open < name.size() - tail.size()) tail.insert(0, name, 0, open + 1);
+    if (std::ranges::find(shortened, tail) == shortened.end()) shortened.push_back(std::move(tail));
+  }
+  return didYouMean(wanted, shortened);
+}
+
+std::string nearestTensors(const Graph& graph, std::string_view name) {
+  std::vector<std::string> names;
+  for (const TensorInfo& info : graph.tensors()) {
+    names.push_back(info.slot == 0 ? info.name : info.fullName());
+    if (!info.alias.empty()) names.push_back(info.alias);
+  }
+  return nearestEnds(name, names);
+}
+
 std::string nearestParameters(const Graph& graph, std::string_view glob) {
   constexpr std::size_t kShown = 8;
   const std::vector<std::string> names = parameterNames(graph);

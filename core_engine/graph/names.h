@@ -22,6 +22,11 @@ bool namesTensor(std::string_view nameOrGlob, const TensorInfo& tensor);
 /// none.
 std::vector<TensorId> tensorsMeant(const Graph& graph, std::string_view nameOrGlob);
 
+/// "; did you mean conv1/weight?" of names that end nearly so, in as many components; "" if none is near.
+std::string nearestEnds(std::string_view wanted, const std::vector<std::string>& names);
+/// The same for a name that no tensor has.
+std::string nearestTensors(const Graph& graph, std::string_view name);
+
 /// For a glob that fits no parameter: "; did you mean net/fc1/*?", else what there is as far as it leads:
 /// "; there are net/fc1/*, net/fc2/*".
 std::string nearestParameters(const Graph& graph, std::string_view glob);

@@ -52,24 +52,38 @@ struct Trainer::Impl {
   std::unique_ptr<Evaluation> evaluation;  // made when it is first asked for
   BatchInputs inputs;
   Iteration next{0};
+  std::source_location where;  // line 0: nobody's
 
-  Impl(RunContext& context, Graph& g, Value lossValue, const Optimizer& chosen)
+  Impl(RunContext& context, Graph& g, Value lossValue, const Optimizer& chosen,
+       const std::source_location& place)
       : run(context),
         graph(g),
         optimizer(chosen),
         model(g),
         loss(lossValue.id()),
         classification(findClassification(g)),
-        inputs(g) {
-    if (&lossValue.graph() != &graph) fail("the loss belongs to another graph than the one to train");
+        inputs(g),
+        where(place) {
+    if (&lossValue.graph() != &graph) refuse("the loss belongs to another graph than the one to train");
     if (graph.hasTrainer())
-      fail("the graph has its Trainer already; go on with that one, or build a graph anew for another");
-    compiled = take(compileTraining(graph, loss, optimizer, run.ranks()));
+      refuse("the graph has its Trainer already; go on with that one, or build a graph anew for another");
+    Graph training = graph;  // one that cannot be trained stays as it was
+    compiled = compileIn(training);
+    graph = std::move(training);
     if (run.rank() == Rank(0))
       for (const CutOff& cut : cutOffParameters(graph))
         logWarn(cut.sentence + "; freeze it if that is meant");
     executor = take(Executor::create(graph, executorOptions()));
     announce();
+  }
+
+  /// The rate's line is the Trainer's: there it was chosen.
+  TrainingGraph compileIn(Graph& fresh) const {
+    Result<TrainingGraph> training = compileTraining(fresh, loss, optimizer, run.ranks());
+    if (!training.ok()) refuse(training.error().message());
+    if (where.line() > 0)
+      fresh.tensor(training->learningRate).frames = fresh.frameStack(fresh.addFrame(frameFrom(where)));
+    return std::move(training).value();
   }
 
   void announce() {
@@ -92,6 +106,11 @@ struct Trainer::Impl {
   }
 
   [[noreturn]] void fail(const std::string& what) const { throw std::runtime_error(failureText(what)); }
+  /// What is wrong as it was written; a line of its own comes before the Trainer's.
+  [[noreturn]] void refuse(const std::string& what) const {
+    const bool placed = where.line() == 0 || what.ends_with(')');
+    fail(placed ? what : what + " (" + frameFrom(where).file + ":" + std::to_string(where.line()) + ")");
+  }
   std::string failureText(const std::string& what) const {
     const std::string rank = run.ranks() > 1 ? ", rank " + std::to_string(run.rank().value) : "";
     return graph.name() + rank + ": " + what;
@@ -170,7 +189,7 @@ struct Trainer::Impl {
     if (!built.ok()) failStep(reason + ": " + built.error().message());
     Graph fresh = *built;
     fresh.setVersion(graph.version() + 1);
-    TrainingGraph training = take(compileTraining(fresh, loss, optimizer, run.ranks()));
+    TrainingGraph training = compileIn(fresh);
     const TrainingState carried = state();
     executor.reset();  // it looks at the nodes of the graph that goes
     graph = std::move(fresh);
@@ -277,8 +296,9 @@ struct Trainer::Impl {
   }
 };
 
-Trainer::Trainer(RunContext& run, Graph& graph, Value loss, const Optimizer& optimizer)
-    : m_impl(std::make_unique<Impl>(run, graph, loss, optimizer)) {}
+Trainer::Trainer(RunContext& run, Graph& graph, Value loss, const Optimizer& optimizer,
+                 std::source_location where)
+    : m_impl(std::make_unique<Impl>(run, graph, loss, optimizer, where)) {}
 Trainer::~Trainer() = default;
 
 StepResult Trainer::step(const Batch& batch) { return m_impl->step(batch); }

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <source_location>
 
 #include "core_engine/graph/graph.h"
 #include "core_engine/train/data.h"
@@ -19,11 +20,11 @@ struct FitResult;
 
 struct StepResult {
   double loss = 0, accuracy = 0, seconds = 0, learningRate = 0;
-};  // of this rank's batch; accuracy NaN without labels
+};  // of this rank's batch; accuracy NaN where classifies() is false
 
 /// Of all ranks' batches.
 struct EvaluationResult {
-  double loss = 0, accuracy = 0;  // means; accuracy NaN without labels
+  double loss = 0, accuracy = 0;  // means; accuracy NaN where classifies() is false
 };
 
 /// All that training carries from step to step: what a checkpoint holds. What callbacks of fit() count
@@ -42,7 +43,9 @@ std::vector<TensorId> readAfterIteration(const Graph& graph, TensorId loss);
 
 class Trainer {
  public:
-  Trainer(RunContext& run, Graph& graph, Value loss, const Optimizer& optimizer);
+  /// `where` is the learning rate's line; std::source_location{}: it has none.
+  Trainer(RunContext& run, Graph& graph, Value loss, const Optimizer& optimizer,
+          std::source_location where = std::source_location::current());
   ~Trainer();
 
   /// A batch may give the learning rate too, under its name: it is used instead of the optimizer's. Throws

@@ -56,9 +56,16 @@ HitWatch::HitWatch(std::vector<watch::Watchpoint> watchpoints, const OnHit& what
       m_windows(what.before, what.after) {}
 
 void HitWatch::graphReady(std::shared_ptr<const GraphPlan> plan) {
+  if (!m_plan && m_place.rank.value == 0) warnOfNames(plan->graph);
   m_plan = std::move(plan);
   m_source = std::make_unique<IterationSource>(m_plan, m_place.rank, m_place.ranks);
   m_check = std::make_unique<watch::OnlineCheck>(m_watchpoints);
+}
+
+void HitWatch::warnOfNames(const core::Graph& graph) const {
+  for (const watch::Watchpoint& watchpoint : m_watchpoints)
+    if (const core::Status fit = watch::namesFit(watchpoint, graph); !fit.ok())
+      core::logWarn(fit.error().in("on hit").message());
 }
 
 bool HitWatch::finished(Iteration iteration, const IterationRecord* record) {

@@ -45,6 +45,7 @@ class HitWatch {
 
  private:
   HitWatch(std::vector<watch::Watchpoint> watchpoints, const OnHit& what, const Place& place);
+  void warnOfNames(const core::Graph& graph) const;
   std::vector<watch::OnlineHit> evaluate(const IterationRecord& record);
   std::vector<std::optional<HitVote>> exchange(const std::vector<watch::OnlineHit>& mine);
   void setFirst(core::Iteration iteration, const std::vector<std::optional<HitVote>>& votes);

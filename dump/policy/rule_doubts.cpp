@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core_engine/base/text.h"
+#include "core_engine/graph/names.h"
 
 namespace msdbg::dump {
 namespace {
@@ -53,12 +54,7 @@ std::string brokenRow(std::int64_t every) {
 }
 
 std::string nearestTensor(const std::string& glob, const core::Graph& graph) {
-  Texts names;
-  for (const core::TensorInfo& tensor : graph.tensors()) {
-    names.push_back(tensor.name);
-    if (!tensor.alias.empty()) names.push_back(tensor.alias);
-  }
-  const std::string near = core::didYouMean(glob, names);
+  const std::string near = core::nearestTensors(graph, glob);
   return near.empty() ? "; globs match whole names, such as '*conv1*'" : near;
 }
 

@@ -13,6 +13,8 @@ namespace msdbg::replay {
 using watch::Hit;
 
 std::span<const core::FrameId> framesOf(const core::Graph& graph, const Hit& hit) {
+  if (hit.writtenAt.valid() && graph.userFrame(graph.tensor(hit.writtenAt).frames))
+    return graph.tensor(hit.writtenAt).frames;
   if (hit.node.valid()) return graph.node(hit.node).frames;
   return hit.tensor.valid() ? framesOf(graph, hit.tensor) : std::span<const core::FrameId>();
 }
@@ -81,7 +83,7 @@ std::string reasonText(const std::string& reason) {
       {"nan", "the tensor holds NaN"},           {"inf", "the tensor holds Inf"},
       {"no_previous", "no iteration before it"}, {"no_value", "not recorded"},
       {"shape_changed", "the shape changed"},    {"zero_previous", "the value before is zero"},
-      {"damaged", "the file is damaged"}};
+      {"damaged", "the file is damaged"},        {"no_tensor", "no such tensor in this run"}};
   const auto found = kTexts.find(reason);
   return found == kTexts.end() ? reason : found->second;
 }

@@ -1,10 +1,7 @@
 // Names given on a command line -> tensors and nodes of a graph.
-#include "replay/names.h"
-
-#include <algorithm>
+#include "core_engine/graph/names.h"
 
 #include "core_engine/base/text.h"
-#include "core_engine/graph/names.h"
 #include "replay/run.h"
 
 namespace msdbg::replay {
@@ -17,19 +14,6 @@ using core::Result;
 using core::TensorId;
 using core::TensorInfo;
 
-std::string suggestion(std::string_view wanted, const std::vector<std::string>& names) {
-  const auto components = std::ranges::count(wanted, '/') + 1;
-  std::vector<std::string> shortened;
-  for (const std::string& name : names) {
-    std::size_t begin = name.size();
-    for (std::ptrdiff_t i = 0; i < components && begin != std::string::npos && begin > 0; ++i)
-      begin = name.rfind('/', begin - 1);
-    std::string tail = begin == std::string::npos || begin == 0 ? name : name.substr(begin + 1);
-    if (std::ranges::find(shortened, tail) == shortened.end()) shortened.push_back(std::move(tail));
-  }
-  return core::didYouMean(wanted, shortened);
-}
-
 namespace {
 
 std::vector<std::string> namesOf(const Graph& graph, const std::vector<TensorId>& tensors) {
@@ -38,19 +22,9 @@ std::vector<std::string> namesOf(const Graph& graph, const std::vector<TensorId>
   return names;
 }
 
-std::vector<std::string> tensorNames(const Graph& graph) {
-  std::vector<std::string> names;
-  for (const TensorInfo& info : graph.tensors()) {
-    names.push_back(info.slot == 0 ? info.name : info.fullName());
-    if (!info.alias.empty()) names.push_back(info.alias);
-  }
-  return names;
-}
-
 // The nearest names; where none is near, how to get at them.
-std::string notFound(const std::string& what, const std::string& name, const std::vector<std::string>& names,
+std::string notFound(const std::string& what, const std::string& name, const std::string& nearest,
                      const std::string& cure) {
-  const std::string nearest = suggestion(name, names);
   return "no " + what + (core::isGlob(name) ? " matches '" : " is named '") + name + "'" +
          (nearest.empty() ? "; " + cure : nearest);
 }
@@ -62,8 +36,8 @@ Result<std::vector<TensorId>> resolveTensors(const Graph& graph, const std::stri
   const bool glob = core::isGlob(name);
   const std::vector<TensorId> found = core::tensorsMeant(graph, name);
   if (found.empty())
-    return Error(ErrorCode::kNotFound,
-                 notFound("tensor", name, tensorNames(graph), "msdbg info --tensors '*' lists them"));
+    return Error(ErrorCode::kNotFound, notFound("tensor", name, core::nearestTensors(graph, name),
+                                                "msdbg info --tensors '*' lists them"));
   if (!glob && found.size() > 1)
     return Error(ErrorCode::kUsage, core::ambiguousName(name, namesOf(graph, found)));
   return found;
@@ -87,8 +61,8 @@ Result<std::vector<NodeId>> resolveNodes(const Graph& graph, const std::string& 
     names.push_back(node.name);
   }
   if (found.empty())
-    return Error(ErrorCode::kNotFound,
-                 notFound("node", name, all, "msdbg search TEXT finds those with a part of a name"));
+    return Error(ErrorCode::kNotFound, notFound("node", name, core::nearestEnds(name, all),
+                                                "msdbg search TEXT finds those with a part of a name"));
   if (!glob && found.size() > 1) return Error(ErrorCode::kUsage, core::ambiguousName(name, names));
   return found;
 }

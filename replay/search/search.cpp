@@ -6,7 +6,6 @@
 
 #include "core_engine/base/text.h"
 #include "core_engine/graph/names.h"
-#include "replay/names.h"
 #include "replay/run.h"
 
 namespace msdbg::replay {
@@ -150,15 +149,15 @@ std::vector<std::string> searchableNames(const Graph& graph) {
 Result<SearchResult> searchText(const Graph& graph, const std::string& text) {
   const std::set<NodeId> nodes = text.empty() ? std::set<NodeId>() : nodesByText(graph, text);
   if (nodes.empty())
-    return Error(ErrorCode::kNotFound,
-                 "nothing in the graph is named '" + text + "'" + suggestion(text, searchableNames(graph)));
+    return Error(ErrorCode::kNotFound, "nothing in the graph is named '" + text + "'" +
+                                           core::nearestEnds(text, searchableNames(graph)));
   SearchResult result;
   result.nodes.assign(nodes.begin(), nodes.end());
   return result;
 }
 
 Error unknownFile(const std::string& file, const std::vector<std::string>& files) {
-  const std::string near = suggestion(file, files);
+  const std::string near = core::nearestEnds(file, files);
   return {ErrorCode::kNotFound, "no source file of this run is named '" + file + "'" +
                                     (near.empty() ? "; it has " + core::join(files, ", ") : near)};
 }

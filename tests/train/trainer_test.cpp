@@ -387,3 +387,35 @@ TEST_CASE("what no memory holds is refused by its name, line and bytes") {
   CHECK_THAT(activation, Contains("no memory for") && Contains("trainer_test.cpp:" + std::to_string(made)) &&
                              Contains("281 TB"));
 }
+
+TEST_CASE("the learning rate has the Trainer's line, and so has what is wrong with the optimizer") {
+  PlainRun run;
+  Small small;
+  const int line = __LINE__ + 1;
+  Trainer trainer(run, small.g, small.loss, Sgd{.lr = 0.1});
+  const TensorInfo& rate = small.g.tensor(*small.g.findTensor("optimizer/learning_rate"));
+  const Frame* frame = small.g.userFrame(rate.frames);
+  REQUIRE(frame);
+  CHECK(frame->file == "tests/train/trainer_test.cpp");
+  CHECK(frame->line == line);
+
+  Small nobodys;
+  Trainer quiet(run, nobodys.g, nobodys.loss, Sgd{.lr = 0.1}, {});
+  CHECK(nobodys.g.tensor(*nobodys.g.findTensor("optimizer/learning_rate")).frames.empty());
+}
+
+TEST_CASE("a graph that cannot be trained stays as it was, and can be trained by another Trainer") {
+  PlainRun run;
+  Small small;
+  const std::size_t tensors = small.g.tensors().size();
+  const int line = __LINE__ + 1;
+  CHECK_THROWS_WITH(
+      Trainer(run, small.g, small.loss, Sgd{.lr = -1}),
+      Contains("lr is -1") && Contains("(tests/train/trainer_test.cpp:" + std::to_string(line)));
+  Optimizer mistyped = Sgd{.lr = 0.1};
+  mistyped.groups = {{.match = "fc9/*"}};
+  CHECK_THROWS_WITH(Trainer(run, small.g, small.loss, mistyped), Contains("fc9/*"));
+  CHECK(small.g.tensors().size() == tensors);
+  Trainer trainer(run, small.g, small.loss, Sgd{.lr = 0.1});
+  CHECK(std::isfinite(trainer.step(smallBatch()).loss));
+}

@@ -132,6 +132,10 @@ TEST_CASE("hyperparameter_range names settings that no training works with") {
   CHECK(contains(detailOf("hyperparameter_range", program(0.99)), "drops 99 %"));
   CHECK(contains(detailOf("hyperparameter_range", healthy, Sgd{.lr = 0.1, .weightDecay = 10}),
                  "weight decay of 10"));
+  const std::vector<Hit> decayed = hitsOf("hyperparameter_range", healthy, Sgd{.lr = 0.1, .weightDecay = 10});
+  CHECK(decayed.front().node.valid());
+  CHECK(decayed.front().writtenAt.valid());  // the rate's line is the Trainer's
+  CHECK_FALSE(hitsOf("hyperparameter_range", program(0.99)).front().writtenAt.valid());
   Optimizer clipped = Sgd{.lr = 0.1};
   clipped.clipNorm = 1e-12;
   CHECK(contains(detailOf("hyperparameter_range", healthy, clipped), "clipped to next to nothing"));

@@ -48,6 +48,22 @@ TEST_CASE("A watchpoint takes given parameters and fills in defaults") {
         "gradient_vanishing:abs_mean_lt=1e-09,max_lt=-2");
 }
 
+TEST_CASE("Parameters are numbers, a name or a list of names, and are read back as they were") {
+  const auto listed = parseWatchpoint("gradient_vanishing:abs_mean_lt=1e-3,tensors=conv*/weight|fc/bias");
+  REQUIRE(listed.ok());
+  CHECK(listOf(listed->parameters, "tensors") == std::vector<std::string>{"conv*/weight", "fc/bias"});
+  CHECK(numberOf(listed->parameters, "abs_mean_lt") == 1e-3);
+  CHECK(listed->text() == "gradient_vanishing:abs_mean_lt=0.001,tensors=conv*/weight|fc/bias");
+  CHECK(parseWatchpoint(listed->text())->parameters == listed->parameters);
+  CHECK(textOf(parseWatchpoint("loss_diverging:tensor=val_loss")->parameters, "tensor") == "val_loss");
+  CHECK(parseWatchpoint("loss_diverging:tensor=val_loss")->text() == "loss_diverging:tensor=val_loss");
+  CHECK(mentions(errorOf("gradient_vanishing:tensors=conv1", ErrorCode::kUsage), "abs_mean_lt, max_lt"));
+  CHECK(mentions(errorOf("tensor_overflow:tensors=a||b", ErrorCode::kUsage), "lacks a name"));
+  CHECK(mentions(errorOf("tensor_overflow:tensors=", ErrorCode::kUsage), "lacks a name"));
+  CHECK(mentions(errorOf("tensor_overflow:tensors", ErrorCode::kUsage), "tensors=NAME|…"));
+  CHECK(mentions(errorOf("loss_diverging:tensor=a|b", ErrorCode::kUsage), "not one name"));
+}
+
 TEST_CASE("A watchpoint of the recommended set is read back as it was") {
   for (const Watchpoint& watchpoint : recommendedSet()) {
     const auto parsed = parseWatchpoint(watchpoint.argument());
@@ -63,7 +79,7 @@ TEST_CASE("A watchpoint of the recommended set is read back as it was") {
 TEST_CASE("An unknown condition or parameter names the nearest ones") {
   CHECK(mentions(errorOf("tensor_overflw", ErrorCode::kNotFound), "tensor_overflow"));
   CHECK(mentions(errorOf("dead_relu:treshold_layer=3", ErrorCode::kNotFound), "threshold_layer"));
-  CHECK(mentions(errorOf("tensor_overflow:x=1", ErrorCode::kNotFound), "takes none"));
+  CHECK(mentions(errorOf("tensor_overflow:x=1", ErrorCode::kNotFound), "it takes tensors"));
 }
 
 TEST_CASE("A value out of range names the range") {

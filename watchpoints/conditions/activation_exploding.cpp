@@ -146,7 +146,7 @@ ConditionDef activationExplodingCondition() {
       "Look at initial weights, at factors and residual sums of this line, and put a normalisation in "
       "between.";
   def.target = Target::kActivation;
-  def.parameters = {{"growth_gt", ParameterRange::kPos, 1e4, "hit if values grow by more"}};
+  def.parameters = {{"growth_gt", ParameterType::kPos, 1e4, "hit if values grow by more"}};
   def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
     return std::make_unique<ActivationExploding>(graph);
   };

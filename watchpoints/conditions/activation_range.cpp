@@ -9,9 +9,10 @@ namespace msdbg::watch {
 namespace {
 
 std::optional<ActivationPreset> givenRange(const Parameters& parameters) {
-  const auto start = parameters.find("range_start_inclusive"), end = parameters.find("range_end_inclusive");
-  if (start == parameters.end() || end == parameters.end()) return std::nullopt;
-  return ActivationPreset{start->second, end->second};
+  const std::optional<double> start = numberOf(parameters, "range_start_inclusive"),
+                              end = numberOf(parameters, "range_end_inclusive");
+  if (!start || !end) return std::nullopt;
+  return ActivationPreset{*start, *end};
 }
 
 /// 100 * #(start <= x <= end) / n: recorded for the function's own range, else from the stored value.
@@ -56,8 +57,9 @@ void evaluateRow(EvaluationContext& context, const Parameters& parameters, const
 
 class ActivationRange : public Evaluator {
  public:
-  ActivationRange(const core::Graph& graph, bool recommended)
-      : m_recommended(recommended), m_walk(graph, activations(graph, recommended), recommended) {
+  ActivationRange(const core::Graph& graph, const Parameters& parameters, bool recommended)
+      : m_recommended(recommended),
+        m_walk(graph, chosenTensors(graph, parameters, activations(graph, recommended)), recommended) {
     if (!recommended) return;
     for (const std::string_view opType : kPresetTypes)
       m_parameters.emplace(opType, recommendedParameters(opType));
@@ -86,8 +88,8 @@ class ActivationRange : public Evaluator {
   std::map<std::string_view, Parameters, std::less<>> m_parameters;  // by operator type
 };
 
-std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
-  return std::make_unique<ActivationRange>(graph, recommended);
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters& parameters, bool recommended) {
+  return std::make_unique<ActivationRange>(graph, parameters, recommended);
 }
 
 std::string validate(const Parameters& parameters) {
@@ -126,12 +128,13 @@ ConditionDef activationRangeCondition() {
   def.severity = Severity::kHint;
   def.target = Target::kActivation;
   def.parameters = {
-      {"range_start_inclusive", ParameterRange::kReal, {}, "start of the range"},
-      {"range_end_inclusive", ParameterRange::kReal, {}, "end of the range"},
-      {"range_percentage_lt", ParameterRange::kPct, {}, "hit if less than this percentage lies in the range"},
-      {"range_percentage_gt", ParameterRange::kPct, {}, "hit if more than this percentage lies in the range"},
-      {"max_min_lt", ParameterRange::kPos, {}, "hit if max - min is below"},
-      {"max_min_gt", ParameterRange::kAbs, {}, "hit if max - min is above"}};
+      {"range_start_inclusive", ParameterType::kReal, {}, "start of the range"},
+      {"range_end_inclusive", ParameterType::kReal, {}, "end of the range"},
+      {"range_percentage_lt", ParameterType::kPct, {}, "hit if less than this percentage lies in the range"},
+      {"range_percentage_gt", ParameterType::kPct, {}, "hit if more than this percentage lies in the range"},
+      {"max_min_lt", ParameterType::kPos, {}, "hit if max - min is below"},
+      {"max_min_gt", ParameterType::kAbs, {}, "hit if max - min is above"},
+      tensorsParameter()};
   def.needsParameter = true;
   def.make = make;
   def.validate = validate;

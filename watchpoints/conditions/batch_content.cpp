@@ -49,12 +49,14 @@ class BatchContent : public Evaluator {
  private:
   static constexpr std::int64_t kSamples = 16, kIterations = 3;
 
-  /// Read by nothing but normalisations.
+  /// Read by nothing but normalisations, logarithms and products: it is scaled in the graph, or weighs the
+  /// terms of a likelihood.
   static bool isNormalisedFirst(const core::Graph& graph, TensorId input) {
     const auto users = graph.consumers(input);
     return !users.empty() && std::ranges::all_of(users, [&](core::NodeId user) {
       const core::Node& node = graph.node(user);
-      return node.phase != core::Phase::kForward || node.opType.ends_with("Normalization");
+      return node.phase != core::Phase::kForward || node.opType.ends_with("Normalization") ||
+             node.opType == "Mul" || node.opType == "Div" || node.opType == "Log";
     });
   }
 
@@ -142,12 +144,13 @@ ConditionDef batchContentCondition() {
   def.title = "Unusual data";
   def.doc =
       "All labels of all recorded iterations are one class (16 labels and 3 iterations at least); or mean|x| "
-      "of an input or target that no normalisation reads first is above abs_mean_gt, and the loss does not "
+      "of an input or target that is neither normalised nor scaled first is above abs_mean_gt, and the loss "
+      "does not "
       "recover; or it is ten times that of any other rank, in every iteration.";
   def.advice =
       "Look at the loader: scale inputs and targets to about 1, shuffle, read the column that holds the "
       "classes.";
-  def.parameters = {{"abs_mean_gt", ParameterRange::kPos, 1e4, "hit if mean|x| of an input is above"}};
+  def.parameters = {{"abs_mean_gt", ParameterType::kPos, 1e4, "hit if mean|x| of an input is above"}};
   def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
     return std::make_unique<BatchContent>(graph);
   };

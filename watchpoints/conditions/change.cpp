@@ -75,9 +75,9 @@ bool singleElement(const ChangeStatistics& change, std::int64_t elements) {
 
 }  // namespace
 
-UpdateRatio::UpdateRatio(const core::Graph& graph, bool recommended)
+UpdateRatio::UpdateRatio(const core::Graph& graph, const Parameters& parameters, bool recommended)
     : m_recommended(recommended),
-      m_walk(graph, weightUpdates(graph), recommended),
+      m_walk(graph, chosenTensors(graph, parameters, weightUpdates(graph)), recommended),
       m_weights(graph.tensors().size()) {
   if (!recommended) return;
   for (const TensorId update : m_walk.tensors())

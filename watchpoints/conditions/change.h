@@ -26,7 +26,7 @@ std::optional<UpdateValues> storedUpdate(EvaluationContext& context, const Place
 /// 1 / sqrt(fan-in), and a scale of zero is `zero_previous`.
 class UpdateRatio {
  public:
-  UpdateRatio(const core::Graph& graph, bool recommended);
+  UpdateRatio(const core::Graph& graph, const Parameters& parameters, bool recommended);
   void evaluate(EvaluationContext& context, std::string_view parameter) const;
 
  private:

@@ -158,11 +158,11 @@ class DeadForGood : public Evaluator {
   int m_iterations = 0;
 };
 
-std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters& parameters, bool recommended) {
   const auto tensors = selectTensors(graph, [&](const core::TensorInfo& info) {
     return isActivation(graph, info) && opTypeOf(graph, info.id) == "Relu";
   });
-  RowWalk walk(graph, tensors, recommended);
+  RowWalk walk(graph, chosenTensors(graph, parameters, tensors), recommended);
   if (recommended) return std::make_unique<DeadForGood>(graph, std::move(walk));
   return std::make_unique<DeadRelu>(std::move(walk));
 }
@@ -188,10 +188,11 @@ ConditionDef deadReluCondition() {
       "rate or a"
       " large negative bias silences a layer for good.";
   def.target = Target::kActivation;
-  def.parameters = {{"threshold_inactivity", ParameterRange::kPct, kRecordedInactivity,
-                     "a unit active in less than this percentage is dead"},
-                    {"threshold_layer", ParameterRange::kPct, 50.0,
-                     "hit if more than this percentage of the units is dead"}};
+  def.parameters = {
+      {"threshold_inactivity", ParameterType::kPct, kRecordedInactivity,
+       "a unit active in less than this percentage is dead"},
+      {"threshold_layer", ParameterType::kPct, 50.0, "hit if more than this percentage of the units is dead"},
+      tensorsParameter()};
   def.make = make;
   def.notOnline = notOnline;
   return def;

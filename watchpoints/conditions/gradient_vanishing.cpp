@@ -122,9 +122,9 @@ class RecommendedVanishing : public Evaluator {
   int m_iterations = 0;
 };
 
-std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters& parameters, bool recommended) {
   if (recommended) return std::make_unique<RecommendedVanishing>(graph);
-  const auto gradients = selectTensors(graph, isGradient);
+  const auto gradients = chosenTensors(graph, parameters, selectTensors(graph, isGradient));
   return everyRow(RowWalk(graph, gradients, false), evaluateRow);
 }
 
@@ -143,10 +143,11 @@ ConditionDef gradientVanishingCondition() {
       "Look at the inputs of the operator that makes the gradient: saturated or dead activations before it, a"
       " frozen layer, a loss that no longer depends on it; then initialisation and depth.";
   def.target = Target::kGradient;
-  def.parameters = {{"abs_mean_lt", ParameterRange::kAbs, {}, "hit if mean|g| is below"},
-                    {"max_lt", ParameterRange::kReal, {}, "hit if the maximum is below"},
-                    {"min_lt", ParameterRange::kReal, {}, "hit if the minimum is below"},
-                    {"mean_lt", ParameterRange::kReal, {}, "hit if the mean is below"}};
+  def.parameters = {{"abs_mean_lt", ParameterType::kAbs, {}, "hit if mean|g| is below"},
+                    {"max_lt", ParameterType::kReal, {}, "hit if the maximum is below"},
+                    {"min_lt", ParameterType::kReal, {}, "hit if the minimum is below"},
+                    {"mean_lt", ParameterType::kReal, {}, "hit if the mean is below"},
+                    tensorsParameter()};
   def.needsParameter = true;
   def.make = make;
   return def;

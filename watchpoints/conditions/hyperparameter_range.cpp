@@ -25,9 +25,10 @@ class HyperparameterRange : public Evaluator {
   }
 
  private:
-  static void hit(EvaluationContext& context, const Node& node, std::string_view parameter, double preset,
-                  double actual, std::string detail) {
+  void hit(EvaluationContext& context, const Node& node, std::string_view parameter, double preset,
+           double actual, std::string detail) const {
     Finding finding = findingAtNode(context, node.id, std::move(detail));
+    if (node.phase == core::Phase::kUpdate) finding.writtenAt = m_updates.front().rate;
     finding.parameter = parameter;
     finding.preset = preset;
     finding.actual = actual;
@@ -110,10 +111,10 @@ ConditionDef hyperparameterRangeCondition() {
       "earlier).";
   def.advice =
       "Look at what the optimizer and the layer were given: often a factor of ten, or two numbers swapped.";
-  def.parameters = {{"momentum_max", ParameterRange::kPos, 0.995, "hit if the momentum is this or more"},
-                    {"decay_max", ParameterRange::kPos, 0.01, "hit if rate * decay is above"},
-                    {"dropout_max", ParameterRange::kAbs, 0.9, "hit if a Dropout's ratio is above"},
-                    {"clip_min", ParameterRange::kAbs, 1e-6, "hit if gradients are clipped to less"}};
+  def.parameters = {{"momentum_max", ParameterType::kPos, 0.995, "hit if the momentum is this or more"},
+                    {"decay_max", ParameterType::kPos, 0.01, "hit if rate * decay is above"},
+                    {"dropout_max", ParameterType::kAbs, 0.9, "hit if a Dropout's ratio is above"},
+                    {"clip_min", ParameterType::kAbs, 1e-6, "hit if gradients are clipped to less"}};
   def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
     return std::make_unique<HyperparameterRange>(graph);
   };

@@ -13,7 +13,8 @@ namespace {
 /// which it left what it had been.
 class LossDiverging : public Evaluator {
  public:
-  explicit LossDiverging(const core::Graph& graph) : m_outcome(graph), m_updates(parameterUpdates(graph)) {}
+  LossDiverging(const core::Graph& graph, const Parameters& parameters)
+      : m_outcome(graph, parameters), m_updates(parameterUpdates(graph)) {}
 
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
@@ -30,6 +31,7 @@ class LossDiverging : public Evaluator {
     m_before->detail = "the loss rises from " + core::formatShort(now) + " in this iteration";
     const core::TensorId rate = m_updates.front().rate;
     const StatisticsRow* row = rate.valid() ? context.rows.now(context.ranks.front(), rate) : nullptr;
+    m_before->writtenAt = rate;
     if (row) m_rate = "; the learning rate is " + core::formatShort(row->values.mean);
   }
 
@@ -109,9 +111,10 @@ ConditionDef lossDivergingCondition() {
   def.needsAllRanks =
       true;  // of the mean over ranks: a rank with a cause of its own at this place comes first
   def.parameters = {
-      {"factor_gt", ParameterRange::kPos, 2.0, "hit if the loss ends above so many times its beginning"}};
-  def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
-    return std::make_unique<LossDiverging>(graph);
+      {"factor_gt", ParameterType::kPos, 2.0, "hit if the loss ends above so many times its beginning"},
+      followedParameter()};
+  def.make = [](const core::Graph& graph, const Parameters& parameters, bool) -> std::unique_ptr<Evaluator> {
+    return std::make_unique<LossDiverging>(graph, parameters);
   };
   def.notOnline = [](const Parameters&, bool) -> std::string { return "the end of the run decides it"; };
   return def;

@@ -32,7 +32,9 @@ void compare(EvaluationContext& context, const Place& place, double before, doub
   finding.parameter = rose ? "increase_threshold_percent" : "diff_percent";
   finding.preset = rose ? thresholds.rise : thresholds.drop;
   finding.actual = rose ? -fell : fell;
-  finding.detail = "the loss went from " + core::formatShort(before) + " to " + core::formatShort(now);
+  const core::TensorInfo& tensor = context.graph().tensor(place.tensor);
+  finding.detail = (tensor.role == core::TensorRole::kLoss ? "the loss" : tensor.name) + " went from " +
+                   core::formatShort(before) + " to " + core::formatShort(now);
   context.findings.push_back(std::move(finding));
 }
 
@@ -51,14 +53,13 @@ void evaluateStep(EvaluationContext& context, const Place& place, const Threshol
 
 class LossNotDecreasing : public Evaluator {
  public:
-  explicit LossNotDecreasing(const core::Graph& graph)
-      : m_losses(selectTensors(
-            graph, [](const core::TensorInfo& info) { return info.role == core::TensorRole::kLoss; })) {}
+  LossNotDecreasing(const core::Graph& graph, const Parameters& parameters)
+      : m_loss(followedTensor(graph, parameters)) {}
 
   void evaluate(EvaluationContext& context) override {
+    if (!m_loss.valid()) return;
     for (const core::Rank rank : context.ranks)
-      for (const core::TensorId tensor : m_losses)
-        evaluateAt(context, {context.iteration, rank, tensor}, m_histories[{rank, tensor}]);
+      evaluateAt(context, {context.iteration, rank, m_loss}, m_histories[rank]);
   }
 
  private:
@@ -73,8 +74,8 @@ class LossNotDecreasing : public Evaluator {
     evaluateStep(context, place, thresholdsOf(context.parameters), history);
   }
 
-  std::vector<core::TensorId> m_losses;
-  std::map<std::pair<core::Rank, core::TensorId>, History> m_histories;
+  core::TensorId m_loss;
+  std::map<core::Rank, History> m_histories;
 };
 
 /// Of the recommended set, one hint a run: the last quarter of the losses is not below the first by more than
@@ -124,9 +125,9 @@ class NothingLearnt : public Evaluator {
   static constexpr double kGuesses = 0.97;  // of log(classes)
 };
 
-std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters& parameters, bool recommended) {
   if (recommended) return std::make_unique<NothingLearnt>(graph);
-  return std::make_unique<LossNotDecreasing>(graph);
+  return std::make_unique<LossNotDecreasing>(graph, parameters);
 }
 
 std::string validate(const Parameters& parameters) {
@@ -150,10 +151,10 @@ ConditionDef lossNotDecreasingCondition() {
   def.severity = Severity::kHint;
   def.target = Target::kLoss;
   def.parameters = {
-      {"num_steps", ParameterRange::kPos, 10.0, "how many recorded iterations back to compare with"},
-      {"diff_percent", ParameterRange::kPct, 0.1, "hit if the loss fell by less than this percentage"},
-      {"increase_threshold_percent", ParameterRange::kAbs, 5.0,
-       "hit if it rose by more than this percentage"}};
+      {"num_steps", ParameterType::kPos, 10.0, "how many recorded iterations back to compare with"},
+      {"diff_percent", ParameterType::kPct, 0.1, "hit if the loss fell by less than this percentage"},
+      {"increase_threshold_percent", ParameterType::kAbs, 5.0, "hit if it rose by more than this percentage"},
+      followedParameter()};
   def.needsPrevious = true;
   def.make = make;
   def.validate = validate;

@@ -5,11 +5,8 @@
 
 namespace msdbg::watch {
 
-Outcome::Outcome(const core::Graph& graph) {
-  const auto losses =
-      selectTensors(graph, [](const core::TensorInfo& info) { return info.role == core::TensorRole::kLoss; });
-  if (!losses.empty()) m_loss = losses.back();  // older recordings also mark what it is made of
-}
+Outcome::Outcome(const core::Graph& graph, const Parameters& parameters)
+    : m_loss(followedTensor(graph, parameters)) {}
 
 void Outcome::add(EvaluationContext& context) {
   double sum = 0, ranks = 0;

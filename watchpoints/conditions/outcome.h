@@ -8,7 +8,7 @@ namespace msdbg::watch {
 
 class Outcome {
  public:
-  explicit Outcome(const core::Graph& graph);
+  explicit Outcome(const core::Graph& graph, const Parameters& parameters = {});
 
   /// Takes in the loss of the iteration; call it in every one.
   void add(EvaluationContext& context);

@@ -126,9 +126,9 @@ bool compares(std::string_view parameter, double actual, double preset) {
 
 std::optional<Exceeded> exceeded(const Parameters& parameters, std::initializer_list<Measure> measures) {
   for (const Measure& measure : measures) {
-    const auto given = parameters.find(measure.parameter);
-    if (given != parameters.end() && compares(measure.parameter, measure.actual, given->second))
-      return Exceeded{measure.parameter, given->second, measure.actual};
+    const std::optional<double> given = numberOf(parameters, measure.parameter);
+    if (given && compares(measure.parameter, measure.actual, *given))
+      return Exceeded{measure.parameter, *given, measure.actual};
   }
   return std::nullopt;
 }
@@ -147,11 +147,6 @@ void evaluateMeasures(EvaluationContext& context, const Parameters& parameters, 
 
 double zeroPercentage(const core::TensorStatistics& values) {
   return values.count == 0 ? 0 : 100.0 * static_cast<double>(values.zero) / static_cast<double>(values.count);
-}
-
-double parameterOr(const Parameters& parameters, std::string_view name, double fallback) {
-  const auto given = parameters.find(name);
-  return given == parameters.end() ? fallback : given->second;
 }
 
 }  // namespace msdbg::watch

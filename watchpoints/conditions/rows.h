@@ -6,6 +6,7 @@
 #include <span>
 
 #include "watchpoints/condition.h"
+#include "watchpoints/conditions/chosen.h"
 #include "watchpoints/conditions/targets.h"
 
 namespace msdbg::watch {
@@ -84,7 +85,6 @@ inline void evaluateMeasures(EvaluationContext& context, const Place& place, int
 
 /// 100 * zeros / count.
 double zeroPercentage(const core::TensorStatistics& values);
-double parameterOr(const Parameters& parameters, std::string_view name, double fallback);
 
 // Which condition explains a place where several fire (less is the cause).
 namespace precedence {

@@ -181,10 +181,10 @@ class RecommendedZeros : public Evaluator {
   std::set<core::TensorId> m_filled;                                  // inputs that were not
 };
 
-std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters& parameters, bool recommended) {
   if (recommended) return std::make_unique<RecommendedZeros>(graph);
   const auto all = selectTensors(graph, [](const core::TensorInfo&) { return true; });
-  return everyRow(RowWalk(graph, all, false), evaluateRow);
+  return everyRow(RowWalk(graph, chosenTensors(graph, parameters, all), false), evaluateRow);
 }
 
 }  // namespace
@@ -202,8 +202,9 @@ ConditionDef tensorAllZeroCondition() {
       "For a gradient: is the layer cut off from the loss, dead, or frozen? For a weight: look at its update "
       "and"
       " its initialisation.";
-  def.parameters = {{"zero_percentage_ge", ParameterRange::kPct, 100.0,
-                     "hit if this share of the elements, or more, is zero"}};
+  def.parameters = {{"zero_percentage_ge", ParameterType::kPct, 100.0,
+                     "hit if this share of the elements, or more, is zero"},
+                    tensorsParameter()};
   def.make = make;
   return def;
 }

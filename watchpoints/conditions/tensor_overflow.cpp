@@ -38,10 +38,10 @@ class RecommendedOverflow : public Evaluator {
   NonFinite m_nonFinite;
 };
 
-std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters& parameters, bool recommended) {
   if (recommended) return std::make_unique<RecommendedOverflow>(graph);
   const auto all = selectTensors(graph, [](const core::TensorInfo&) { return true; });
-  return everyRow(RowWalk(graph, all, false), evaluateRow);
+  return everyRow(RowWalk(graph, chosenTensors(graph, parameters, all), false), evaluateRow);
 }
 
 }  // namespace
@@ -54,6 +54,7 @@ ConditionDef tensorOverflowCondition() {
       "A tensor holds NaN or Inf: nan + inf > 0 (MindInsight). Every tensor that the values reach is listed;"
       " nonfinite_propagation names the operator that made the first one.";
   def.advice = "Look at the operator that nonfinite_propagation names, its inputs, and the learning rate.";
+  def.parameters = {tensorsParameter()};
   def.make = make;
   return def;
 }

@@ -14,7 +14,8 @@ constexpr std::string_view kParameter = "abs_mean_update_ratio_gt";
 
 class ChangeTooLarge : public Evaluator {
  public:
-  explicit ChangeTooLarge(const core::Graph& graph) : m_ratio(graph, false) {}
+  ChangeTooLarge(const core::Graph& graph, const Parameters& parameters)
+      : m_ratio(graph, parameters, false) {}
   void evaluate(EvaluationContext& context) override { m_ratio.evaluate(context, kParameter); }
 
  private:
@@ -25,7 +26,7 @@ class ChangeTooLarge : public Evaluator {
 /// Its detail says what the step was made of.
 class RecommendedTooLarge : public Evaluator {
  public:
-  explicit RecommendedTooLarge(const core::Graph& graph) : m_ratio(graph, true), m_outcome(graph) {
+  explicit RecommendedTooLarge(const core::Graph& graph) : m_ratio(graph, {}, true), m_outcome(graph) {
     for (ParameterUpdate& update : parameterUpdates(graph)) m_updates.emplace(update.next, std::move(update));
   }
 
@@ -66,6 +67,16 @@ class RecommendedTooLarge : public Evaluator {
     return text;
   }
 
+  /// Adam's steps are as large as the rate; a step of SGD is larger than a weight by the rate alone if the
+  /// gradient is not.
+  static bool isOfTheRate(EvaluationContext& context, const Finding& finding, const ParameterUpdate& update) {
+    if (!update.rate.valid() || !update.gradient.valid()) return false;
+    if (context.graph().node(update.node).opType == "AdamUpdate") return true;
+    const StatisticsRow* gradient = context.rows.now(finding.rank, update.gradient);
+    const StatisticsRow* weight = context.rows.now(finding.rank, update.parameter);
+    return gradient && weight && gradient->values.meanAbs <= weight->values.meanAbs;
+  }
+
   void describe(EvaluationContext& context, Finding& finding) const {
     const ParameterUpdate& update = m_updates.at(finding.tensor);
     const auto add = [&](std::string_view what, core::TensorId tensor,
@@ -80,6 +91,7 @@ class RecommendedTooLarge : public Evaluator {
     add("mean|gradient|", update.gradient, &core::TensorStatistics::meanAbs);
     add("mean|weight|", update.parameter, &core::TensorStatistics::meanAbs);
     if (const std::string sum = sumOfLoss(context.graph()); !sum.empty()) finding.detail += "; " + sum;
+    if (isOfTheRate(context, finding, update)) finding.writtenAt = update.rate;
   }
 
   UpdateRatio m_ratio;
@@ -88,9 +100,9 @@ class RecommendedTooLarge : public Evaluator {
   std::vector<Finding> m_pending;
 };
 
-std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters& parameters, bool recommended) {
   if (recommended) return std::make_unique<RecommendedTooLarge>(graph);
-  return std::make_unique<ChangeTooLarge>(graph);
+  return std::make_unique<ChangeTooLarge>(graph, parameters);
 }
 
 }  // namespace
@@ -108,8 +120,9 @@ ConditionDef weightChangeTooLargeCondition() {
       "Look at the learning rate and the gradient that the update read; then at momentum and gradient "
       "clipping.";
   def.target = Target::kWeight;
-  def.parameters = {{"abs_mean_update_ratio_gt", ParameterRange::kAbs, 0.1, "hit if the ratio is above"},
-                    {"epsilon", ParameterRange::kAbs, 1e-9, "added to the denominator"}};
+  def.parameters = {{"abs_mean_update_ratio_gt", ParameterType::kAbs, 0.1, "hit if the ratio is above"},
+                    {"epsilon", ParameterType::kAbs, 1e-9, "added to the denominator"},
+                    tensorsParameter()};
   def.needsPrevious = true;
   def.make = make;
   return def;

@@ -11,7 +11,8 @@ namespace {
 
 class ChangeTooSmall : public Evaluator {
  public:
-  explicit ChangeTooSmall(const core::Graph& graph) : m_ratio(graph, false) {}
+  ChangeTooSmall(const core::Graph& graph, const Parameters& parameters)
+      : m_ratio(graph, parameters, false) {}
   void evaluate(EvaluationContext& context) override {
     m_ratio.evaluate(context, "abs_mean_update_ratio_lt");
   }
@@ -43,7 +44,10 @@ class NothingMoves : public Evaluator {
       if (change->meanAbsPrevious == 0 || m_updates.at(place.tensor).fromZero) return;
       const double ratio = change->meanAbsChange / change->meanAbsPrevious;
       m_moved[{place.rank, place.tensor}] += ratio;
-      if (!m_first) m_first = findingAt(context, place, precedence::kOther);
+      if (!m_first) {
+        m_first = findingAt(context, place, precedence::kOther);
+        m_first->writtenAt = m_updates.at(place.tensor).rate;
+      }
       if (m_most && ratio <= m_most->actual) return;
       m_most = findingAt(context, place, precedence::kOther);
       m_most->actual = ratio;
@@ -128,9 +132,9 @@ class NothingMoves : public Evaluator {
   int m_iterations = 0;
 };
 
-std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters& parameters, bool recommended) {
   if (recommended) return std::make_unique<NothingMoves>(graph);
-  return std::make_unique<ChangeTooSmall>(graph);
+  return std::make_unique<ChangeTooSmall>(graph, parameters);
 }
 
 }  // namespace
@@ -151,8 +155,9 @@ ConditionDef weightChangeTooSmallCondition() {
       "read.";
   def.severity = Severity::kHint;
   def.target = Target::kWeight;
-  def.parameters = {{"abs_mean_update_ratio_lt", ParameterRange::kAbs, 1e-4, "hit if the ratio is below"},
-                    {"epsilon", ParameterRange::kAbs, 1e-9, "added to the denominator"}};
+  def.parameters = {{"abs_mean_update_ratio_lt", ParameterType::kAbs, 1e-4, "hit if the ratio is below"},
+                    {"epsilon", ParameterType::kAbs, 1e-9, "added to the denominator"},
+                    tensorsParameter()};
   def.needsPrevious = true;
   def.make = make;
   return def;

@@ -17,8 +17,8 @@ void evaluateRow(EvaluationContext& context, const Place& place, const Statistic
 
 class WeightInitialization : public Evaluator {
  public:
-  explicit WeightInitialization(const core::Graph& graph)
-      : m_walk(graph, selectTensors(graph, isWeight), false) {}
+  WeightInitialization(const core::Graph& graph, const Parameters& parameters)
+      : m_walk(graph, chosenTensors(graph, parameters, selectTensors(graph, isWeight)), false) {}
   void evaluate(EvaluationContext& context) override {
     if (context.iteration.value > 0) return;
     m_seen = true;
@@ -189,9 +189,9 @@ class RecommendedInitialization : public Evaluator {
   std::vector<Finding> m_pending;
 };
 
-std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters& parameters, bool recommended) {
   if (recommended) return std::make_unique<RecommendedInitialization>(graph);
-  return std::make_unique<WeightInitialization>(graph);
+  return std::make_unique<WeightInitialization>(graph, parameters);
 }
 
 }  // namespace
@@ -210,10 +210,11 @@ ConditionDef weightInitializationCondition() {
   def.advice =
       "Look at the layer's initialiser: equal weights learn equal things, and too large ones overflow.";
   def.target = Target::kWeight;
-  def.parameters = {{"zero_percentage_ge", ParameterRange::kPct, 100.0,
+  def.parameters = {{"zero_percentage_ge", ParameterType::kPct, 100.0,
                      "hit if this share of the elements, or more, is zero"},
-                    {"max_gt", ParameterRange::kReal, {}, "hit if the maximum is above"},
-                    {"min_lt", ParameterRange::kReal, {}, "hit if the minimum is below"}};
+                    {"max_gt", ParameterType::kReal, {}, "hit if the maximum is above"},
+                    {"min_lt", ParameterType::kReal, {}, "hit if the minimum is below"},
+                    tensorsParameter()};
   def.make = make;
   return def;
 }

@@ -132,9 +132,9 @@ class RecommendedNotChanged : public Evaluator {
   int m_iterations = 0;
 };
 
-std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters&, bool recommended) {
+std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters& parameters, bool recommended) {
   if (recommended) return std::make_unique<RecommendedNotChanged>(graph);
-  return everyRow(RowWalk(graph, weightUpdates(graph), false), evaluateRow);
+  return everyRow(RowWalk(graph, chosenTensors(graph, parameters, weightUpdates(graph)), false), evaluateRow);
 }
 
 std::string notOnline(const Parameters& parameters, bool) {
@@ -159,8 +159,9 @@ ConditionDef weightNotChangedCondition() {
       "the"
       " optimizer, did the optimizer step run?";
   def.target = Target::kWeight;
-  def.parameters = {{"rtol", ParameterRange::kAbs, core::kChangeRtol, "relative tolerance"},
-                    {"atol", ParameterRange::kAbs, core::kChangeAtol, "absolute tolerance"}};
+  def.parameters = {{"rtol", ParameterType::kAbs, core::kChangeRtol, "relative tolerance"},
+                    {"atol", ParameterType::kAbs, core::kChangeAtol, "absolute tolerance"},
+                    tensorsParameter()};
   def.needsPrevious = true;
   def.make = make;
   def.notOnline = notOnline;

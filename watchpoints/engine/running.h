@@ -10,7 +10,14 @@ class RunningWatchpoint {
  public:
   RunningWatchpoint(const Watchpoint& watchpoint, const core::Graph& graph)
       : m_watchpoint(&watchpoint),
-        m_evaluator(watchpoint.condition->make(graph, watchpoint.parameters, watchpoint.recommended)) {}
+        m_evaluator(watchpoint.condition->make(graph, watchpoint.parameters, watchpoint.recommended)) {
+    if (const core::Status fit = namesFit(watchpoint, graph); !fit.ok()) {
+      NotEvaluable entry;
+      entry.reason = "no_tensor";
+      entry.detail = fit.error().message();
+      m_notEvaluable.add(std::move(entry));
+    }
+  }
 
   /// Which iteration of which ranks; the sinks are this watchpoint's own.
   struct Moment {

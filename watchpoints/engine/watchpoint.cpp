@@ -1,7 +1,5 @@
 // Watchpoints as text: `gradient_vanishing:abs_mean_lt=1e-9`.
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
 #include "core_engine/base/text.h"
 #include "watchpoints/condition.h"
@@ -14,35 +12,6 @@ using core::Result;
 
 namespace {
 
-std::string_view rangeText(ParameterRange range) {
-  switch (range) {
-    case ParameterRange::kAbs:
-      return "[0, inf)";
-    case ParameterRange::kPct:
-      return "[0, 100]";
-    case ParameterRange::kPos:
-      return "(0, inf)";
-    case ParameterRange::kReal:
-      break;
-  }
-  return "finite numbers";
-}
-
-bool inRange(ParameterRange range, double value) {
-  if (!std::isfinite(value)) return false;
-  switch (range) {
-    case ParameterRange::kAbs:
-      return value >= 0;
-    case ParameterRange::kPct:
-      return value >= 0 && value <= 100;
-    case ParameterRange::kPos:
-      return value > 0;
-    case ParameterRange::kReal:
-      break;
-  }
-  return true;
-}
-
 template <typename Range, typename Projection>
 std::vector<std::string> namesOf(const Range& range, Projection projection) {
   std::vector<std::string> names;
@@ -53,17 +22,8 @@ std::vector<std::string> namesOf(const Range& range, Projection projection) {
 std::string thresholdNames(const ConditionDef& def) {
   std::vector<std::string> names;
   for (const ParameterSpec& spec : def.parameters)
-    if (!spec.defaultValue) names.emplace_back(spec.name);
+    if (spec.isThreshold()) names.emplace_back(spec.name);
   return core::join(names, ", ");
-}
-
-Result<double> parseNumber(std::string_view text) {
-  double value = 0;
-  if (text.starts_with('+')) text.remove_prefix(1);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size())
-    return Error(ErrorCode::kUsage, "'" + std::string(text) + "' is not a number");
-  return value;
 }
 
 /// Adds one `param=value`.
@@ -79,14 +39,13 @@ core::Status addParameter(const ConditionDef& def, std::string_view text, Parame
                  where + "no parameter '" + name + "'" + core::didYouMean(name, names) + "; " + choices);
   }
   if (equals == std::string_view::npos)
-    return Error(ErrorCode::kUsage, where + name + " needs a value: " + name + "=NUMBER in " +
-                                        std::string(rangeText(spec->range)));
-  const Result<double> value = parseNumber(text.substr(equals + 1));
-  if (!value) return value.error().in(std::string(def.id) + ": " + name);
-  if (!inRange(spec->range, *value))
-    return Error(ErrorCode::kUsage, where + name + "=" + core::formatDouble(*value) + " is outside " +
-                                        std::string(rangeText(spec->range)));
-  if (!given.emplace(name, *value).second) return Error(ErrorCode::kUsage, where + name + " is given twice");
+    return Error(ErrorCode::kUsage, where + name + " needs a value: " + name + "=" +
+                                        std::string(placeholder(spec->type)) + ", " +
+                                        std::string(typeText(spec->type)));
+  Result<ParameterValue> value = parseValue(spec->type, text.substr(equals + 1));
+  if (!value) return value.error().in(where + name);
+  if (!given.emplace(name, std::move(*value)).second)
+    return Error(ErrorCode::kUsage, where + name + " is given twice");
   return core::Ok{};
 }
 
@@ -97,7 +56,7 @@ core::Status addParameters(const ConditionDef& def, std::string_view text, Param
 
 bool lacksThreshold(const ConditionDef& def, const Parameters& given) {
   return def.needsParameter && std::ranges::none_of(def.parameters, [&](const ParameterSpec& spec) {
-           return !spec.defaultValue && given.contains(spec.name);
+           return spec.isThreshold() && given.contains(spec.name);
          });
 }
 
@@ -139,8 +98,8 @@ std::string Watchpoint::text() const {
   char separator = ':';
   for (const ParameterSpec& spec : condition->parameters) {
     const auto given = parameters.find(spec.name);
-    if (given == parameters.end() || given->second == spec.defaultValue) continue;
-    text += separator + std::string(spec.name) + "=" + core::formatDouble(given->second);
+    if (given == parameters.end() || spec.isDefault(given->second)) continue;
+    text += separator + std::string(spec.name) + "=" + valueText(given->second);
     separator = ',';
   }
   return text;

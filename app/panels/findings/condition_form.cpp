@@ -80,6 +80,11 @@ void ConditionForm::start() { setDraft({&watch::allConditions().front(), {}}); }
 
 void ConditionForm::start(const watch::Watchpoint& watchpoint) { setDraft(ConditionDraft::of(watchpoint)); }
 
+void ConditionForm::setGraph(std::shared_ptr<const core::Graph> graph) {
+  m_graph = std::move(graph);
+  validate();
+}
+
 void ConditionForm::setDraft(ConditionDraft draft) {
   m_draft = std::move(draft);
   m_condition->setCurrentIndex(m_condition->findData(view(m_draft.condition->id)));
@@ -106,14 +111,15 @@ void ConditionForm::makeFields() {
 void ConditionForm::addField(const watch::ParameterSpec& spec, QVBoxLayout& layout) {
   auto* label = wrapped(m_fields);
   label->setText(QStringLiteral("<b>%1</b>, %2: %3")
-                     .arg(view(spec.name), rangeText(spec.range), view(spec.doc).toHtmlEscaped()));
+                     .arg(view(spec.name), rangeText(spec.type), view(spec.doc).toHtmlEscaped()));
   auto* field = new QLineEdit(m_draft.fields[std::string(spec.name)], m_fields);
   field->setObjectName(view(spec.name));
   field->setAccessibleName(view(spec.name));
   field->setToolTip(view(spec.doc));
   field->setPlaceholderText(
       spec.defaultValue ? QString::fromStdString(core::formatDouble(*spec.defaultValue)) + " (default)"
-                        : QStringLiteral("not used"));
+      : spec.isNumber() ? QStringLiteral("not used")
+                        : QStringLiteral("not given"));
   label->setBuddy(field);
   if (!m_firstField) m_firstField = field;
   connect(field, &QLineEdit::textChanged, this, [this, name = std::string(spec.name)](const QString& text) {
@@ -127,14 +133,14 @@ void ConditionForm::addField(const watch::ParameterSpec& spec, QVBoxLayout& layo
 }
 
 void ConditionForm::validate() {
-  const auto watchpoint = m_draft.watchpoint();
+  const auto watchpoint = m_draft.watchpoint(m_graph.get());
   m_ok->setEnabled(watchpoint.ok());
   m_error->setText(watchpoint.ok() ? QString() : QString::fromStdString(watchpoint.error().message()));
   m_error->setVisible(!watchpoint.ok());
 }
 
 void ConditionForm::accept() {
-  const auto watchpoint = m_draft.watchpoint();
+  const auto watchpoint = m_draft.watchpoint(m_graph.get());
   if (watchpoint.ok()) emit accepted(*watchpoint);
 }
 

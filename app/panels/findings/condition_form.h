@@ -21,6 +21,8 @@ class ConditionForm : public QWidget {
   /// A new one, or the one to be changed.
   void start();
   void start(const watch::Watchpoint& watchpoint);
+  /// Of the run whose tensors are named; nullptr: any name will do.
+  void setGraph(std::shared_ptr<const core::Graph> graph);
   void setLook(const graphview::Look& look);
 
  signals:
@@ -39,6 +41,7 @@ class ConditionForm : public QWidget {
   void accept();
   graphview::Look m_look;
   ConditionDraft m_draft;
+  std::shared_ptr<const core::Graph> m_graph;
   QComboBox* m_condition;
   QLabel *m_doc, *m_error;
   QWidget* m_fields = nullptr;

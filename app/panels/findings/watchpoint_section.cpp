@@ -99,6 +99,7 @@ void WatchpointSection::setFindings(Findings* findings) {
   m_view->setModel(nullptr);
   m_model.reset();
   m_findings = findings;
+  m_form->setGraph(findings ? findings->graph() : nullptr);
   showList();
   if (findings) {
     m_model = std::make_unique<WatchpointModel>(*findings);

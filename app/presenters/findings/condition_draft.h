@@ -15,11 +15,12 @@ struct ConditionDraft {
   std::map<std::string, QString> fields;  // by parameter; empty: not given
 
   /// The watchpoint, or what is wrong with it, as `msdbg check -w` says it.
-  core::Result<watch::Watchpoint> watchpoint() const;
+  /// With a graph also whether it has the tensors that are named.
+  core::Result<watch::Watchpoint> watchpoint(const core::Graph* graph = nullptr) const;
   static ConditionDraft of(const watch::Watchpoint& watchpoint);
 };
 
 /// "0 or more"
-QString rangeText(watch::ParameterRange range);
+QString rangeText(watch::ParameterType type);
 
 }  // namespace msdbg::app

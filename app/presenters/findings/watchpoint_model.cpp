@@ -19,8 +19,9 @@ QString parametersText(const watch::Watchpoint& watchpoint) {
   for (const watch::ParameterSpec& spec : watchpoint.condition->parameters) {
     const auto given = watchpoint.parameters.find(spec.name);
     if (given == watchpoint.parameters.end()) continue;
-    texts << QStringLiteral("%1 = %2").arg(view(spec.name),
-                                           QString::fromStdString(core::formatShort(given->second)));
+    const auto* number = std::get_if<double>(&given->second);
+    const std::string text = number ? core::formatShort(*number) : watch::valueText(given->second);
+    texts << QStringLiteral("%1 = %2").arg(view(spec.name), QString::fromStdString(text));
   }
   return texts.join(QStringLiteral(", "));
 }
