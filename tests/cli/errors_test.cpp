@@ -81,7 +81,7 @@ TEST_CASE("A mistake on the command line ends with 2 and names what was probably
       {{"dump", "mlp", "--record", "grad(*)"}, 2, {"--record", "GLOB=full|stats|record|none"}},
       {{"dump", "mlp", "--record", "*=full,kind=wieght"}, 2, {"--record", "kind", "wieght", "weight"}},
       {{"dump", "mlp", "--record", "*=full,evry=2"}, 2, {"evry", "every"}},
-      {{"dump", "mlp", "--record", "*fc1/wieght=full"}, 2, {"*fc1/wieght", "network/fc1/weight"}},
+      {{"dump", "mlp", "--record", "*fc1/wieght=full"}, 2, {"*fc1/wieght", "did you mean fc1/weight"}},
       {{"dump", "mlp", "--record", "*weight=full,kind=loss"}, 2, {"all its filters"}},
       {{"dump", "mlp", "--record"}, 2, {"--record"}},
       {{"dump", "mlp", "--config", "no.json"}, 2, {"--config", "no.json"}},
