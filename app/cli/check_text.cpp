@@ -187,6 +187,16 @@ std::string hitsText(const CheckView& view) {
   return text + hitSummary(view) + "  (--all lists them)\n";
 }
 
+// What the numbers of the table mean, once for each condition.
+std::string hintDetails(const std::vector<replay::FoldedHit>& hints) {
+  std::string text;
+  std::set<std::string_view> told;
+  for (const replay::FoldedHit& folded : hints)
+    if (!folded.hit->detail.empty() && told.insert(folded.hit->condition->id).second)
+      text += "\n  " + wrapped(std::string(folded.hit->condition->id) + ": " + folded.hit->detail, 4) + "\n";
+  return text;
+}
+
 std::string hintsText(const CheckView& view) {
   if (view.report.hints.empty() || view.detail == replay::HitDetail::kFirstOnly) return {};
   std::vector<replay::FoldedHit> hints = replay::foldHits(view.report.hints, view.detail);
@@ -194,7 +204,7 @@ std::string hintsText(const CheckView& view) {
   if (view.detail != replay::HitDetail::kAll) hints.resize(std::min(all, kHintLines));
   std::string text = "\nHINTS (no faults: worth a look)\n\n" + hitTable(view, hints);
   if (hints.size() < all) text += fmt::format("  … {} more (--all lists them)\n", all - hints.size());
-  return text;
+  return text + hintDetails(hints);
 }
 
 std::string notEvaluableText(const CheckView& view) {

@@ -21,10 +21,33 @@ struct Place {
   auto operator<=>(const Place&) const = default;
 };
 
-std::vector<Place> placesOf(const OpenedRun& run) {
+struct Options {
+  std::string run, tensor, ranks, iterations;
+};
+
+core::Result<core::IndexList> listOf(const std::string& text, const std::string& option) {
+  if (text.empty()) return core::IndexList::all();
+  auto list = core::IndexList::parse(text);
+  if (!list.ok()) return list.error().in(option);
+  return list;
+}
+
+core::Result<std::vector<Place>> placesOf(const OpenedRun& run, const Options& options) {
+  MSDBG_ASSIGN(const core::IndexList ranks, listOf(options.ranks, "--ranks"));
+  MSDBG_ASSIGN(const core::IndexList iterations, listOf(options.iterations, "--iterations"));
   std::vector<Place> places;
+  std::size_t all = 0;
   for (const core::Rank rank : run.run->ranks())
-    for (const core::Iteration iteration : run.run->iterations(rank)) places.push_back({iteration, rank});
+    for (const core::Iteration iteration : run.run->iterations(rank)) {
+      ++all;
+      if (ranks.contains(rank.value) && iterations.contains(iteration.value))
+        places.push_back({iteration, rank});
+    }
+  if (places.empty() && all > 0)
+    return Error(
+        ErrorCode::kUsage,
+        fmt::format("stats: nothing is recorded of these ranks and iterations; {} has ranks {} and {}",
+                    run.path, ranksText(run), iterationsText(run, run.run->ranks().front())));
   std::ranges::sort(places);
   return places;
 }
@@ -92,13 +115,14 @@ bool printRows(const OpenedRun& run, core::TensorId id, const std::vector<Place>
   return any;
 }
 
-core::Result<int> stats(const std::string& path, const std::string& name, const Context& context) {
+core::Result<int> stats(const Options& options, const Context& context) {
+  const std::string& name = options.tensor;
   if (name.empty())
     return Error(ErrorCode::kUsage,
                  "stats: which tensor? give --tensor NAME; msdbg info --tensors '*' lists them");
-  MSDBG_ASSIGN(const OpenedRun run, openRun(path));
+  MSDBG_ASSIGN(const OpenedRun run, openRun(options.run));
   MSDBG_ASSIGN(const std::vector<core::TensorId> tensors, replay::resolveTensors(run.graph(), name));
-  const std::vector<Place> places = placesOf(run);
+  MSDBG_ASSIGN(const std::vector<Place> places, placesOf(run, options));
   JsonPrinter json;
   if (context.json) {
     const Json head = document("stats");
@@ -123,12 +147,14 @@ core::Result<int> stats(const std::string& path, const std::string& name, const 
   return status;
 }
 
-Command::Run setup(CLI::App& options, Context& context) {
-  auto path = std::make_shared<std::string>(), tensor = std::make_shared<std::string>();
-  options.add_option("RUN", *path, "run folder (default: the newest *.msdbg here)");
-  options.add_option("--tensor", *tensor, "its name, alias, a unique end of the name, or a glob")
+Command::Run setup(CLI::App& app, Context& context) {
+  auto options = std::make_shared<Options>();
+  app.add_option("RUN", options->run, "run folder (default: the newest *.msdbg here)");
+  app.add_option("--tensor", options->tensor, "its name, alias, a unique end of the name, or a glob")
       ->type_name("T");
-  return [path, tensor, &context] { return stats(*path, *tensor, context); };
+  app.add_option("--ranks", options->ranks, "only these: 0,2-4")->type_name("LIST");
+  app.add_option("--iterations", options->iterations, "only these: 0,2-4,100-")->type_name("LIST");
+  return [options, &context] { return stats(*options, context); };
 }
 
 }  // namespace
@@ -139,6 +165,7 @@ Command statsCommand() {
           .examples =
               "  msdbg stats --tensor conv3/weight\n"
               "  msdbg stats --tensor 'grad(*fc*/weight)'         several\n"
+              "  msdbg stats --tensor conv3/weight --ranks 0 --iterations 90-110\n"
               "  msdbg stats alexnet-1.msdbg --tensor conv3/Conv-op1 --json\n",
           .setup = setup};
 }

@@ -50,6 +50,8 @@ TEST_CASE("A mistake on the command line ends with 2 and names what was probably
       {{"show", "clean.msdbg", "--tensor", "fc2/weight", "--iteration", "abc"}, 2, {"--iteration", "abc"}},
       {{"show", "clean.msdbg", "--tensor", "fc2/weight", "--slice", "1,2,3"}, 2, {"--slice", "2 dimensions"}},
       {{"show", "clean.msdbg"}, 2, {"--tensor"}},
+      {{"stats", "clean.msdbg", "--tensor", "fc1/weight", "--iterations", "90-"}, 2, {"ranks 0-1", "0-2"}},
+      {{"stats", "clean.msdbg", "--tensor", "fc1/weight", "--ranks", "x"}, 2, {"--ranks"}},
       {{"stats", "clean.msdbg", "--tensor", "nothing*"}, 2, {"nothing*", "msdbg info --tensors '*'"}},
       {{"search", "clean.msdbg", "mlp.cxx:3"}, 2, {"mlp.cpp"}},
       {{"search", "clean.msdbg", "mlp.cpp:1"}, 2, {"nearest lines"}},

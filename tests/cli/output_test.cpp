@@ -29,6 +29,8 @@ const std::vector<Golden>& goldens() {
       {"show",
        {"show", "clean.msdbg", "--tensor", "fc3/bias", "--rank", "1", "--iteration", "2", "--slice", ":4"}},
       {"stats", {"stats", "clean.msdbg", "--tensor", "fc2/weight"}},
+      {"stats_some",
+       {"stats", "clean.msdbg", "--tensor", "fc2/weight", "--ranks", "1", "--iterations", "1-2"}},
       {"verify", {"verify", "clean.msdbg"}},
       {"models", {"models"}},
       {"conditions", {"conditions", "gradient_vanishing"}},

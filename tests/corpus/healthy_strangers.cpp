@@ -139,6 +139,86 @@ void gaussianLikelihood(Session& run) {
   for (const At at : iterations(run, 120)) t.step(curve(at));
 }
 
+/// The same hinge written as a maximum; triplets of a siamese net that are soon far enough apart.
+void triplets(Session& run) {
+  Graph g("triplet");
+  const Value anchor = g.input("anchor", {16, 8}), near = g.input("near", {16, 8}),
+              far = g.input("far", {16, 8});
+  Value all = concat({anchor, near, far}, 0);
+  all = layer(g, "fc2", relu(layer(g, "fc1", all, 24)), 8);
+  const std::vector<Value> e = split(all, 3, 0);
+  const auto distance = [](Value a, Value b) { return reduceSum((a - b) * (a - b), {1}, false); };
+  const Value loss = reduceMean(max(distance(e[0], e[1]) - distance(e[0], e[2]) + 0.5, 0.0), {}, false);
+  Trainer t(run, g, loss, Sgd{.lr = 0.05, .momentum = 0.9});
+  for (const At at : iterations(run, 80)) {
+    const auto cloud = [&](double centre, double phase) {
+      return filled({16, 8}, [&](std::int64_t i) {
+        return centre + 0.3 * std::sin(phase + 1.7 * static_cast<double>(i + 128 * at.iteration));
+      });
+    };
+    Batch batch;
+    batch.iteration = Iteration(at.iteration);
+    batch.tensors = {{"anchor", cloud(1, 0)}, {"near", cloud(1, 1)}, {"far", cloud(-1, 2)}};
+    t.step(batch);
+  }
+}
+
+/// A distance net: the bias of its last layer cancels, to the last bit.
+void distances(Session& run) {
+  Graph g("net");
+  const Value x = g.input("x", {16, 4}), y = g.input("y", {16, 1});
+  const std::vector<Value> half = split(layer(g, "fc2", tanh(layer(g, "fc1", x, 24)), 4), 2, 0);
+  const Value apart = half[0] - half[1];
+  const Value distance = sqrt(reduceSum(apart * apart, {1}) + 1e-4);
+  const std::vector<Value> target = split(y, 2, 0);
+  Trainer t(run, g, meanSquaredError(distance, abs(target[0] - target[1])), Adam{.lr = 5e-3});
+  for (const At at : iterations(run, 60)) t.step(curve(at));
+}
+
+/// Equal weights that have no unit to be equal with, and knots that their biases tell apart.
+void equalWeights(Session& run) {
+  Graph g("net");
+  const Value x = g.input("x", {16, 4}), y = g.input("y", {16, 1});
+  Value knots, line;
+  {
+    const Scope s = g.scope("knots");
+    knots = relu(linear(x, {.out = 24, .init = Init::ones(), .biasInit = Init::uniform(-1, 1)}));
+  }
+  {
+    const Scope s = g.scope("line");
+    line = linear(x, {.out = 1, .init = Init::constant(0.1)});
+  }
+  Trainer t(run, g, meanSquaredError(line + layer(g, "out", knots, 1), y), Adam{.lr = 1e-2});
+  for (const At at : iterations(run, 80)) t.step(curve(at));
+}
+
+/// The class of what is not to count: its row of the targets is zero.
+void ignoredClass(Session& run) {
+  Graph g("net");
+  const Value x = g.input("x", {16, 8}), label = g.input("label", {16}, DType::Int64);
+  const Value logits = layer(g, "fc2", relu(layer(g, "fc1", x, 24)), 4);
+  const Value target = oneHot(label, 4);
+  Trainer t(run, g, -reduceSum(target * logSoftmax(logits), {}, false) / reduceSum(target, {}, false),
+            Adam{.lr = 5e-3});
+  for (const At at : iterations(run, 60)) {
+    Batch batch = points(at);
+    for (std::int64_t& each : tensorOf(batch, "label").data<std::int64_t>())
+      if (each == 3) each = 255;
+    t.step(batch);
+  }
+}
+
+/// Harder samples from the middle on: the loss jumps, and falls again.
+void curriculum(Session& run) {
+  Graph g("net");
+  const Value x = g.input("x", {16, 4}), y = g.input("y", {16, 1});
+  Trainer t(run, g, meanSquaredError(layer(g, "fc2", tanh(layer(g, "fc1", x, 32)), 1), y), Adam{.lr = 2e-2});
+  for (const At at : iterations(run, 200)) {
+    const float size = at.iteration < 60 ? 0.5f : 8.f;
+    t.step(changed(curve(at), "y", [&](float v, std::size_t) { return v * size; }));
+  }
+}
+
 }  // namespace
 
 std::span<const HealthyCase> healthyStrangers() {
@@ -152,6 +232,11 @@ std::span<const HealthyCase> healthyStrangers() {
       {"attention_over_instances", attentionOverInstances},
       {"bounded_targets", boundedTargets},
       {"gaussian_likelihood", gaussianLikelihood},
+      {"triplets_far_enough_apart", triplets},
+      {"bias_that_a_distance_cancels", distances},
+      {"equal_weights_that_are_told_apart", equalWeights},
+      {"ignored_class_255", ignoredClass},
+      {"curriculum", curriculum},
   };
   return kCases;
 }

@@ -142,6 +142,84 @@ void summedLoss(Session& run) {
   for (const At at : iterations(run, 40)) t.step(curve(at, {.rows = 64}));
 }
 
+/// Shares in [0, 1) cast to indices without the number of rows: all of them are 0.
+void indicesCutToZero(Session& run) {
+  Graph g("net");
+  const Value x = g.input("x", {16}), y = g.input("y", {16, 1});
+  const Value id = cast(x, DType::Int64);  // WRONG
+  Value h;
+  {
+    const Scope s = g.scope("table");
+    h = embedding(id, {.count = 16, .width = 8});
+  }
+  Trainer t(run, g, meanSquaredError(layer(g, "fc2", relu(layer(g, "fc1", h, 24)), 1), y), Adam{.lr = 5e-3});
+  for (const At at : iterations(run, 40)) {
+    Batch batch = curve(at);
+    batch.tensors.front().second = filled({16}, [&](std::int64_t i) {
+      return std::fmod(0.137 * static_cast<double>(i + 16 * at.iteration), 1.0);
+    });
+    t.step(batch);
+  }
+}
+
+/// The two decays of Adam in each other's place.
+void swappedBetas(Session& run) {
+  Graph g("net");
+  const Value x = g.input("x", {16, 4}), y = g.input("y", {16, 1});
+  const Value out = layer(g, "fc2", tanh(layer(g, "fc1", x, 24)), 1);
+  Trainer t(run, g, meanSquaredError(out, y), Adam{.lr = 5e-3, .beta1 = 0.999, .beta2 = 0.9});  // WRONG
+  for (const At at : iterations(run, 60)) t.step(curve(at));
+}
+
+void dropoutOfTheOutput(Session& run) {
+  Graph g("net");
+  const Value x = g.input("x", {16, 4}), y = g.input("y", {16, 1});
+  Value out = layer(g, "fc2", tanh(layer(g, "fc1", x, 24)), 1);
+  out = dropout(out, 0.3);  // WRONG
+  Trainer t(run, g, meanSquaredError(out, y), Adam{.lr = 5e-3});
+  for (const At at : iterations(run, 60)) t.step(curve(at));
+}
+
+/// Classes written -1 and 1 for a loss that takes 0 and 1.
+void signsAsProbabilities(Session& run) {
+  Graph g("net");
+  const Value x = g.input("x", {16, 4}), y = g.input("y", {16, 1});
+  const Value logits = layer(g, "fc2", relu(layer(g, "fc1", x, 24)), 1);
+  const Value loss = binaryCrossEntropyWithLogits(logits, y);  // WRONG
+  Trainer t(run, g, loss, Adam{.lr = 5e-3});
+  for (const At at : iterations(run, 60))
+    t.step(changed(curve(at), "y", [](float v, std::size_t) { return v > 0 ? 1.f : -1.f; }));
+}
+
+/// Two rows that are equal from iteration 30 on: the root of their distance has no slope. The bias that the
+/// distance cancels is no fault before it.
+void rootOfNoDistance(Session& run) {
+  Graph g("net");
+  const Value x = g.input("x", {16, 4}), y = g.input("y", {16, 1});
+  const std::vector<Value> half = split(layer(g, "fc2", tanh(layer(g, "fc1", x, 24)), 4), 2, 0);
+  const Value apart = half[0] - half[1];
+  const Value distance = sqrt(reduceSum(apart * apart, {1}));  // WRONG
+  const std::vector<Value> target = split(y, 2, 0);
+  Trainer t(run, g, meanSquaredError(distance, abs(target[0] - target[1])), Adam{.lr = 5e-3});
+  for (const At at : iterations(run, 50)) {
+    Batch batch = curve(at);
+    const std::span<float> values = tensorOf(batch, "x").data<float>();
+    if (at.iteration >= 30) std::copy_n(values.begin(), 4, values.begin() + 8 * 4);
+    t.step(batch);
+  }
+}
+
+/// From iteration 30 on some values are missing, which the file writes as -9999.
+void missingValuesAsNumbers(Session& run) {
+  Graph g("net");
+  const Value x = g.input("x", {16, 4}), y = g.input("y", {16, 1});
+  const Value out = layer(g, "fc2", relu(layer(g, "fc1", x, 24)), 1);
+  Trainer t(run, g, meanSquaredError(out, y), Adam{.lr = 5e-3});
+  for (const At at : iterations(run, 60))
+    t.step(changed(curve(at), "x",
+                   [&](float v, std::size_t i) { return at.iteration >= 30 && i % 19 == 0 ? -9999.f : v; }));
+}
+
 }  // namespace
 
 std::span<const SickCase> sickStrangers() {
@@ -162,6 +240,12 @@ std::span<const SickCase> sickStrangers() {
       {"tanh_of_large_weights", tanhOfLargeWeights, "saturat|large", {"*fc1/weight", "*fc2/weight"}},
       {"ten_sigmoids", deepSigmoids, "vanish|saturat|small", {"grad/*"}},
       {"loss_summed_over_the_batch", summedLoss, "sum", {kUpdate}},
+      {"indices_cut_to_zero", indicesCutToZero, "cut|indices|one row"},
+      {"betas_swapped", swappedBetas, "beta", {kUpdate}},
+      {"dropout_of_the_output", dropoutOfTheOutput, "dropout|at random"},
+      {"signs_as_probabilities", signsAsProbabilities, "-1.{0,60}(0 to 1|probabilit)"},
+      {"missing_values_as_numbers", missingValuesAsNumbers, "missing|outlier|9999", {"net/x"}, 1, 0, 30},
+      {"root_of_no_distance", rootOfNoDistance, "root|sqrt", {"grad/*Div*", "grad/*Sqrt*"}, 1, 0, 30},
   };
   return kCases;
 }

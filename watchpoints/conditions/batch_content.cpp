@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/outcome.h"
@@ -18,6 +19,7 @@ class BatchContent : public Evaluator {
   explicit BatchContent(const core::Graph& graph) : m_outcome(graph) {
     for (const core::TensorInfo& info : graph.tensors()) {
       if (info.role == TensorRole::kLabel && !isFloating(info.dtype)) m_labels.push_back(info.id);
+      if (isCutToIndices(graph, info)) m_labels.push_back(info.id), m_cut.insert(info.id);
       const bool data = info.role == TensorRole::kInput || info.role == TensorRole::kLabel;
       if (data && isFloating(info.dtype) && !isNormalisedFirst(graph, info.id)) m_inputs.push_back(info.id);
     }
@@ -60,6 +62,20 @@ class BatchContent : public Evaluator {
     });
   }
 
+  /// Numbers with fractions, cast to choose rows of a table of weights.
+  static bool isCutToIndices(const core::Graph& graph, const core::TensorInfo& info) {
+    if (!info.producer.valid()) return false;
+    const core::Node& cast = graph.node(info.producer);
+    if (cast.opType != "Cast" || isFloating(info.dtype) ||
+        !isFloating(graph.tensor(cast.inputs.front()).dtype))
+      return false;
+    return std::ranges::any_of(graph.consumers(info.id), [&](core::NodeId user) {
+      const core::Node& node = graph.node(user);
+      return node.opType == "Gather" && node.inputs[1] == info.id && isWeight(graph.tensor(node.inputs[0])) &&
+             graph.tensor(node.inputs[0]).shape[0] > 1;
+    });
+  }
+
   struct Labels {
     bool constant = true;
     double value = 0;
@@ -76,7 +92,12 @@ class BatchContent : public Evaluator {
       seen.value = row->values.min;
       seen.finding = findingAt(context, place, precedence::kStructure);
       seen.finding.detail =
-          "all labels are equal: every one is " + core::formatShort(seen.value) + ", in every iteration";
+          m_cut.contains(place.tensor)
+              ? "all indices are " + core::formatShort(seen.value) +
+                    ", in every iteration: what is cast here is cut to whole numbers, and only one row of "
+                    "the table is ever read"
+              : "all labels are equal: every one is " + core::formatShort(seen.value) +
+                    ", in every iteration";
     }
     seen.samples += row->values.count;
     seen.constant = seen.constant && row->values.min == seen.value && row->values.max == seen.value;
@@ -132,6 +153,7 @@ class BatchContent : public Evaluator {
   std::int64_t m_iterations = 0;
   Outcome m_outcome;
   std::vector<TensorId> m_labels, m_inputs;
+  std::set<TensorId> m_cut;  // of m_labels: indices that were cast
   std::map<std::pair<core::Rank, TensorId>, Labels> m_seen;
   std::vector<Finding> m_large;  // the first of each input and rank
 };
@@ -143,7 +165,8 @@ ConditionDef batchContentCondition() {
   def.id = "batch_content";
   def.title = "Unusual data";
   def.doc =
-      "All labels of all recorded iterations are one class (16 labels and 3 iterations at least); or mean|x| "
+      "All labels of all recorded iterations are one class (16 labels and 3 iterations at least), or all "
+      "indices that a cast makes are one; or mean|x| "
       "of an input or target that is neither normalised nor scaled first is above abs_mean_gt, and the loss "
       "does not "
       "recover; or it is ten times that of any other rank, in every iteration.";

@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "watchpoints/conditions/gradient_cause.h"
 #include "watchpoints/conditions/outcome.h"
 
 namespace msdbg::watch {
@@ -104,24 +105,6 @@ class DeadForGood : public Evaluator {
 
  private:
   static constexpr int kLeast = 3;
-
-  /// A Relu that no layer follows may be the loss itself: a hinge that is zero has been learnt.
-  static bool leadsToParameters(const core::Graph& graph, core::TensorId from) {
-    std::vector<bool> seen(graph.tensors().size());
-    std::vector<core::TensorId> open{from};
-    for (std::size_t i = 0; i < open.size(); ++i)
-      for (const core::NodeId user : graph.consumers(open[i])) {
-        const core::Node& node = graph.node(user);
-        if (node.phase != core::Phase::kForward) continue;
-        if (std::ranges::any_of(node.inputs, [&](core::TensorId input) {
-              return graph.tensor(input).role == core::TensorRole::kParameter;
-            }))
-          return true;
-        for (const core::TensorId output : node.outputs)
-          if (!seen[output.index()]) seen[output.index()] = true, open.push_back(output);
-      }
-    return false;
-  }
 
   struct Layer {
     std::optional<core::Iteration> alive;  // last

@@ -50,23 +50,68 @@ const core::TensorStatistics* statisticsOf(EvaluationContext& context, Rank rank
 
 }  // namespace
 
-bool isShiftOfNormalised(const core::Graph& graph, TensorId parameter) {
-  if (graph.tensor(parameter).shape.rank() != 1) return false;
-  std::vector<TensorId> open;
+namespace {
+
+/// What the layers give that the parameter is a bias of; empty if it is read in any other way too.
+std::vector<TensorId> shiftedBy(const core::Graph& graph, TensorId parameter) {
+  std::vector<TensorId> shifted;
   for (const NodeId user : graph.consumers(parameter)) {
     const Node& node = graph.node(user);
     if (node.phase != core::Phase::kForward) continue;
     const bool added = node.opType == "Add" || (node.inputs.size() > 2 && node.inputs[2] == parameter);
-    if (!added || node.opType.ends_with("Normalization")) return false;
-    open.push_back(node.outputs.front());
+    if (!added || node.opType.ends_with("Normalization")) return {};
+    shifted.push_back(node.outputs.front());
   }
-  bool found = !open.empty();
-  for (std::size_t i = 0; i < open.size() && found; ++i)
-    for (const NodeId user : graph.consumers(open[i])) {
+  return shifted;
+}
+
+/// Whether all that reads the tensors, or their parts, is a BatchNormalization, or takes one from another.
+bool isTakenOut(const core::Graph& graph, std::vector<TensorId> shifted) {
+  static constexpr std::array<std::string_view, 7> kParts = {"Split",   "Slice",     "Reshape", "Flatten",
+                                                             "Squeeze", "Unsqueeze", "Identity"};
+  std::vector<const Node*> differences;
+  for (std::size_t i = 0; i < shifted.size(); ++i)
+    for (const NodeId user : graph.consumers(shifted[i])) {
       const Node& node = graph.node(user);
-      if (node.phase == core::Phase::kForward) found = found && node.opType == "BatchNormalization";
+      if (node.phase != core::Phase::kForward || node.opType == "BatchNormalization") continue;
+      if (node.opType == "Sub")
+        differences.push_back(&node);
+      else if (std::ranges::find(kParts, node.opType) != kParts.end())
+        shifted.insert(shifted.end(), node.outputs.begin(), node.outputs.end());
+      else
+        return false;
     }
-  return found;
+  const auto isShifted = [&](TensorId input) { return std::ranges::find(shifted, input) != shifted.end(); };
+  return std::ranges::all_of(differences,
+                             [&](const Node* node) { return std::ranges::all_of(node->inputs, isShifted); });
+}
+
+}  // namespace
+
+bool isShiftTakenOut(const core::Graph& graph, TensorId parameter) {
+  if (graph.tensor(parameter).shape.rank() != 1) return false;
+  std::vector<TensorId> shifted = shiftedBy(graph, parameter);
+  return !shifted.empty() && isTakenOut(graph, std::move(shifted));
+}
+
+bool leadsToParameters(const core::Graph& graph, TensorId from) {
+  std::vector<bool> seen(graph.tensors().size());
+  std::vector<TensorId> open{from};
+  while (!open.empty()) {
+    const TensorId tensor = open.back();
+    open.pop_back();
+    for (const NodeId user : graph.consumers(tensor)) {
+      const Node& node = graph.node(user);
+      if (node.phase != core::Phase::kForward) continue;
+      if (std::ranges::any_of(node.inputs, [&](TensorId input) {
+            return graph.tensor(input).role == TensorRole::kParameter;
+          }))
+        return true;
+      for (const TensorId output : node.outputs)
+        if (!seen[output.index()]) seen[output.index()] = true, open.push_back(output);
+    }
+  }
+  return false;
 }
 
 bool isRoundingNoise(EvaluationContext& context, Rank rank, TensorId gradient) {
@@ -88,7 +133,7 @@ bool isRoundingNoise(EvaluationContext& context, Rank rank, TensorId gradient) {
     // Exactly zero is the residue of rounding only where the graph shows that it must be; a single sum may
     // cancel.
     if (sum->l1 == 0 && sum->count == 1) return true;
-    if (sum->l1 == 0) return parameter.valid() && isShiftOfNormalised(graph, parameter);
+    if (sum->l1 == 0) return parameter.valid() && isShiftTakenOut(graph, parameter);
     return sum->l1 * share <= 100 * epsilonOf(graph.tensor(gradient).dtype) * parts->l1;
   }
   return false;
@@ -97,9 +142,9 @@ bool isRoundingNoise(EvaluationContext& context, Rank rank, TensorId gradient) {
 namespace {
 
 bool isActivationFunction(const Node& node) {
-  static constexpr std::array<std::string_view, 12> kTypes = {
-      "Relu", "LeakyRelu", "Elu",  "Sigmoid", "HardSigmoid", "HardSwish",
-      "Tanh", "Clip",      "Gelu", "Softmax", "LogSoftmax",  "Softplus"};
+  static constexpr std::array<std::string_view, 14> kTypes = {
+      "Relu", "LeakyRelu", "Elu",     "Sigmoid",    "HardSigmoid", "HardSwish", "Tanh",
+      "Clip", "Gelu",      "Softmax", "LogSoftmax", "Softplus",    "Max",       "Min"};
   return std::ranges::find(kTypes, node.opType) != kTypes.end();
 }
 
@@ -138,12 +183,18 @@ class ZeroWalk {
            (node.opType == "Gemm" || node.opType == "Conv" || node.opType.ends_with("Normalization"));
   }
 
+  /// The zero that the gradient of a choice (Max, Where) has where the other one was chosen.
+  bool isNotChosen(const Node& node, std::size_t input) const {
+    return node.opType == "Where" && node.phase == core::Phase::kBackward && input > 0 &&
+           m_graph.tensor(node.inputs[input]).role == TensorRole::kConstant;
+  }
+
   /// A gradient first: what comes from nearer the loss is nearer the cause.
   TensorId zeroInput(const Node& node) {
     TensorId zero;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const TensorId input = node.inputs[i];
-      if (isAdded(node, i) || stateOf(input) != State::kZero) continue;
+      if (isAdded(node, i) || isNotChosen(node, i) || stateOf(input) != State::kZero) continue;
       if (m_graph.tensor(input).role == TensorRole::kGradient) return input;
       if (!zero.valid()) zero = input;
     }

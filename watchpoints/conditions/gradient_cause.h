@@ -11,8 +11,13 @@ namespace msdbg::watch {
 /// on them. Seen where the sum is below 100 eps times the sum of magnitudes; a true sum is hardly ever.
 bool isRoundingNoise(EvaluationContext& context, core::Rank rank, core::TensorId gradient);
 
-/// Whether the parameter is only added before a BatchNormalization, which takes it out again.
-bool isShiftOfNormalised(const core::Graph& graph, core::TensorId parameter);
+/// Whether the parameter is only added before a BatchNormalization, which takes it out again, or before a
+/// difference of two results of its layer (siamese nets).
+bool isShiftTakenOut(const core::Graph& graph, core::TensorId parameter);
+
+/// Whether a layer comes after the tensor. What none follows may be the loss itself: a hinge at zero has been
+/// learnt.
+bool leadsToParameters(const core::Graph& graph, core::TensorId from);
 
 struct ZeroCause {
   enum class Kind {

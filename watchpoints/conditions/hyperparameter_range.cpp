@@ -65,6 +65,13 @@ class HyperparameterRange : public Evaluator {
                        (momentum >= 1 ? " never forgets a step: steps only grow"
                                       : " adds up " + core::formatShort(1 / (1 - momentum)) +
                                             " steps: each weight swings far past where it should be"));
+      if (node.opType != "AdamUpdate") continue;
+      const double beta1 = floatAttribute(node.attributes, "beta1", 0.9),
+                   beta2 = floatAttribute(node.attributes, "beta2", 0.999);
+      if (beta1 * beta1 > beta2 + kBetas)
+        return hit(context, node, "", beta2, beta1,
+                   "beta1 = " + core::formatShort(beta1) + " remembers longer than beta2 = " +
+                       core::formatShort(beta2) + ": Adam diverges so; are they swapped (0.9 and 0.999)?");
     }
   }
 
@@ -93,6 +100,8 @@ class HyperparameterRange : public Evaluator {
     }
   }
 
+  static constexpr double kBetas = 0.02;  // beyond beta1^2 < beta2, which its convergence needs
+
   std::vector<ParameterUpdate> m_updates;
   bool m_asked = false, m_decays = false;
 };
@@ -106,7 +115,7 @@ ConditionDef hyperparameterRangeCondition() {
   def.doc =
       "A momentum of momentum_max or more; a step of weight decay (rate * decay) above decay_max; a Dropout "
       "above "
-      "dropout_max; "
+      "dropout_max; an Adam whose beta1^2 is above beta2; "
       "gradients clipped to less than clip_min. Far outside of what anybody trains with (AUTOTRAINER warns "
       "earlier).";
   def.advice =

@@ -19,12 +19,14 @@ class LossDiverging : public Evaluator {
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
     ++context.evaluated;
-    if (context.ranks.empty() || m_updates.empty() || m_left) return;
+    if (context.ranks.empty() || m_updates.empty()) return;
     const std::vector<Outcome::Loss>& losses = m_outcome.losses();
     if (losses.empty() || losses.back().iteration != context.iteration) return;
     const double now = losses.back().value;
-    m_left = m_before && now > 2 * m_least + 0.1 * std::abs(losses.front().value);
-    if (m_left) return;
+    const bool away = m_before && now > 2 * m_least + 0.1 * std::abs(losses.front().value);
+    if (away && !m_left) blameData(context, losses[losses.size() - 2].value);
+    m_left = away;
+    if (away) return;
     m_least = std::min(m_least, now);
     m_before = findingAt(context, {context.iteration, context.ranks.front(), m_updates.front().next},
                          precedence::kSymptom);
@@ -50,11 +52,49 @@ class LossDiverging : public Evaluator {
     m_before->detail += " to " + core::formatShort(last) + " at the end, from " + core::formatShort(first) +
                         " at the beginning" + m_rate;
     if (const std::string sum = sumOfLoss(context.graph()); !sum.empty()) m_before->detail += "; " + sum;
+    if (last < kBack * peak(some) && last < kHarder * first)
+      m_before->severity = Severity::kHint;  // harder data, by now half learnt
     context.findings.push_back(std::move(*m_before));
   }
 
  private:
   static constexpr std::size_t kLeast = 10;
+  static constexpr double kBack = 0.5;     // of the highest it was
+  static constexpr double kHarder = 100;   // times the first: no harder data make that
+  static constexpr double kOutlier = 100;  // times what the data reached an iteration before
+
+  /// The loss jumps in an iteration whose data do: they are the cause, not the update before.
+  void blameData(EvaluationContext& context, double before) {
+    for (const core::TensorInfo& info : context.graph().tensors()) {
+      const bool data = info.role == core::TensorRole::kInput || info.role == core::TensorRole::kLabel;
+      if (!data || !isFloating(info.dtype) || !context.beforeSelected) continue;
+      for (const core::Rank rank : context.ranks) {
+        const double now = reach(context.rows.now(rank, info.id)),
+                     then = reach(context.rows.before(rank, info.id));
+        if (then == 0 || now <= kOutlier * then) continue;
+        m_before = findingAt(context, {context.iteration, rank, info.id}, precedence::kStructure);
+        m_before->detail =
+            "it reaches " + core::formatShort(now) + " in this iteration, " + core::formatShort(now / then) +
+            " times what it did before: outliers, or missing values written as numbers; the loss "
+            "rises from " +
+            core::formatShort(before);
+        return m_rate.clear();
+      }
+    }
+  }
+
+  static double reach(const StatisticsRow* row) {
+    return row ? std::max(std::abs(row->values.min), std::abs(row->values.max)) : 0;
+  }
+
+  /// The largest mean of so many losses in a row.
+  double peak(std::size_t some) const {
+    const std::span<const Outcome::Loss> losses = m_outcome.losses();
+    double most = 0;
+    for (std::size_t i = 0; i + some <= losses.size(); i += some)
+      most = std::max(most, mean(losses.subspan(i, some)));
+    return most;
+  }
 
   /// Errors end at zero; what falls for ever is not one, or has the wrong sign.
   void addUnbounded(EvaluationContext& context, double first, double last) const {
@@ -104,7 +144,8 @@ ConditionDef lossDivergingCondition() {
       "The mean of the last tenth of the losses is above factor_gt times that of the first tenth (ten losses "
       "at least, all of them finite and positive at first), named at the first update after the least loss; "
       "or the loss falls below zero without bound, ever faster, to a hundred times its size at the "
-      "beginning.";
+      "beginning. Where data jump in the same iteration, they are named. A hint where the loss has fallen to "
+      "half of the highest it was by then.";
   def.advice =
       "Look at the learning rate first: divide it by ten; then at momentum, clipping and the targets' scale.";
   def.target = Target::kLoss;

@@ -47,6 +47,21 @@ constexpr std::array<Bad, 7> kLogits = {{
     {"Clip", "the logits are clipped before the softmax: what is cut off has no gradient"},
 }};
 
+/// The model's output at random. Targets of a difference are not learnt.
+void checkDropout(EvaluationContext& context, const Node& loss, const std::vector<bool>& learnt) {
+  for (const TensorId input : loss.inputs) {
+    const Node* maker = learnt[input.index()] ? makerOf(context.graph(), input) : nullptr;
+    const bool compared = std::ranges::any_of(loss.inputs, [&](TensorId other) {
+      return !learnt[other.index()] && context.graph().tensor(other).role != core::TensorRole::kConstant;
+    });
+    if (!maker || maker->opType != "Dropout" || !compared) continue;
+    context.findings.push_back(findingAtNode(context, maker->id,
+                                             "Dropout is the last of the model: what the loss is given is "
+                                             "set to zero at random; put it before the "
+                                             "last layer"));
+  }
+}
+
 void checkLogits(EvaluationContext& context, const Node& loss) {
   const Node* maker = makerOf(context.graph(), loss.inputs.front());
   if (!maker) return;
@@ -86,9 +101,9 @@ void checkAxis(EvaluationContext& context, const Node& node) {
     return;
   const std::int64_t axis = core::intAttribute(node.attributes, "axis", -1);
   if (axis != 0 && axis != -2) return;
-  context.findings.push_back(
-      findingAtNode(context, node.id,
-                    node.opType + " along axis 0 runs over the batch, not over the classes of each sample"));
+  context.findings.push_back(findingAtNode(
+      context, node.id,
+      node.opType + " along axis 0 runs over the batch: what each sample gets depends on the others"));
 }
 
 std::optional<double> constantOf(const Graph& graph, TensorId tensor) {
@@ -206,6 +221,7 @@ void question(EvaluationContext& context) {
     if (node.opType == "SoftmaxCrossEntropyLoss") checkLogits(context, node);
     if (node.opType == "Softplus") checkBinaryLogits(context, node);
     if (node.opType == "Softmax" || node.opType == "LogSoftmax") checkAxis(context, node);
+    if (node.opType == "SoftmaxCrossEntropyLoss" || node.opType == "Sub") checkDropout(context, node, learnt);
     checkBroadcast(context, node, learnt);
   }
   for (const core::TensorInfo& info : context.graph().tensors())
@@ -221,7 +237,7 @@ ConditionDef lossInputCondition() {
   def.title = "The loss is not what it should be";
   def.doc =
       "From the graph: the logits of a softmax cross-entropy come out of a Softmax, Sigmoid, Tanh, Relu or "
-      "Clip; a "
+      "Clip, or what is compared with a target out of a Dropout; a "
       "softmax of [batch, classes] runs over the batch; the loss is minus an error, so that it is maximised; "
       "what is predicted, [n, 1], and a target, [n], are broadcast to [n, n].";
   def.advice =

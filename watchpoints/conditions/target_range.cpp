@@ -56,6 +56,7 @@ class TargetRange : public Evaluator {
       if (node.opType == "OneHot" && isData(graph, origin(graph, node.inputs.front())))
         m_oneHots.push_back(node.id);
       if (node.opType == "Sub") addDifference(graph, node);
+      if (node.opType == "Softplus") addBinary(graph, node);
     }
   }
 
@@ -67,7 +68,8 @@ class TargetRange : public Evaluator {
   }
 
  private:
-  static constexpr double kSlack = 0.05;  // of the target's spread: a little beyond is noise
+  static constexpr std::int64_t kIgnored = 255;  // by custom the class of what is not to count
+  static constexpr double kSlack = 0.05;         // of the target's spread: a little beyond is noise
 
   void addDifference(const Graph& graph, const Node& node) {
     for (const std::size_t i : {0, 1}) {
@@ -79,6 +81,29 @@ class TargetRange : public Evaluator {
     }
   }
 
+  /// (1 - target) * x + softplus(-x): the binary cross-entropy of logits x.
+  void addBinary(const Graph& graph, const Node& softplus) {
+    for (const NodeId user : graph.consumers(softplus.outputs.front())) {
+      const Node& sum = graph.node(user);
+      if (sum.phase != core::Phase::kForward || sum.opType != "Add") continue;
+      for (const TensorId part : sum.inputs) {
+        const Node* product = makerOf(graph, part, "Mul");
+        for (const TensorId factor :
+             product ? std::span<const TensorId>(product->inputs) : std::span<const TensorId>())
+          if (const Node* rest = makerOf(graph, factor, "Sub")) {
+            const TensorId target = origin(graph, rest->inputs[1]);
+            if (isData(graph, target))
+              m_differences.push_back({sum.id, {"binary cross-entropy", 0, 1}, target});
+          }
+      }
+    }
+  }
+
+  static const Node* makerOf(const Graph& graph, TensorId tensor, std::string_view opType) {
+    const NodeId producer = graph.tensor(tensor).producer;
+    return producer.valid() && graph.node(producer).opType == opType ? &graph.node(producer) : nullptr;
+  }
+
   void lookAtClasses(EvaluationContext& context, core::Rank rank, NodeId id) {
     const Node& node = context.graph().node(id);
     const TensorId indices = origin(context.graph(), node.inputs.front());
@@ -87,6 +112,7 @@ class TargetRange : public Evaluator {
     ++context.evaluated;
     const std::int64_t depth = core::intAttribute(node.attributes, "depth", 0);
     if (row->values.max < static_cast<double>(depth)) return;
+    if (row->values.max == kIgnored && depth <= kIgnored / 2) return;
     tell(context, rank, id, row->values.max, static_cast<double>(depth - 1),
          context.graph().tensor(indices).name + " reaches " + core::formatShort(row->values.max) +
              ", but a row of " + std::to_string(depth) + " ends at " + std::to_string(depth - 1) +
@@ -108,8 +134,11 @@ class TargetRange : public Evaluator {
     tell(context, rank, difference.node, low ? row->values.min : row->values.max,
          low ? difference.reach.least : difference.reach.most,
          context.graph().tensor(difference.target).name + " lies from " + core::formatShort(row->values.min) +
-             " to " + core::formatShort(row->values.max) + ", but " + std::string(difference.reach.opType) +
-             ", the last of the model, gives " + range);
+             " to " + core::formatShort(row->values.max) +
+             (difference.reach.opType == "binary cross-entropy"
+                  ? ", but a binary cross-entropy takes probabilities, 0 to 1, and has no least value beyond"
+                  : ", but " + std::string(difference.reach.opType) + ", the last of the model, gives " +
+                        range));
   }
 
   void tell(EvaluationContext& context, core::Rank rank, NodeId node, double actual, double preset,
@@ -136,7 +165,8 @@ ConditionDef targetRangeCondition() {
   def.doc =
       "A target that the prediction is subtracted from lies outside of what the model's last activation "
       "gives "
-      "(below 0 of a Relu, outside 0 to 1 of a Sigmoid or Softmax, -1 to 1 of a Tanh); or a class is beyond "
+      "(below 0 of a Relu, outside 0 to 1 of a Sigmoid or Softmax, -1 to 1 of a Tanh), or the target of a "
+      "binary cross-entropy of logits outside 0 to 1; or a class is beyond "
       "the "
       "depth of the OneHot that it goes through, so that its row is all zero.";
   def.advice =

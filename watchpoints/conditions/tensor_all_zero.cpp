@@ -102,7 +102,7 @@ class RecommendedZeros : public Evaluator {
     const core::Graph& graph = context.graph();
     switch (cause.kind) {
       case Kind::kActivation:
-        if (graph.node(cause.node).opType == "Relu") return;
+        if (graph.node(cause.node).opType == "Relu" || isHinge(graph, cause.node)) return;
         return add(context, at(cause.tensor), cause.node, noPassage(context, at(cause.tensor), cause.node));
       case Kind::kFactor:
         return visitFactor(context, at(cause.tensor), cause.node);
@@ -123,6 +123,13 @@ class RecommendedZeros : public Evaluator {
       case Kind::kUnknown:
         return add(context, place, graph.tensor(place.tensor).producer, "");
     }
+  }
+
+  /// max(margin - x, 0) of every sample is 0: it has been learnt.
+  static bool isHinge(const core::Graph& graph, core::NodeId node) {
+    const std::string& type = graph.node(node).opType;
+    return (type == "Max" || type == "Min" || type == "Clip") &&
+           !leadsToParameters(graph, graph.node(node).outputs.front());
   }
 
   /// Why an activation function gives no gradient back: a row of a softmax has none either where all that it

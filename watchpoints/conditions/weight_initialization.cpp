@@ -112,11 +112,13 @@ class RecommendedInitialization : public Evaluator {
         add(context, place, 100, 100, "zero_percentage_ge", "every element is zero", true);
       return;
     }
-    if (fanIn > 0 && values.count > 1 && values.min == values.max)
+    if (fanIn > 0 && values.count > 1 && values.min == values.max) {
+      if (!staysAlike(context, place)) return;
       return add(
           context, place, 0, values.min, "",
           "every element is " + core::formatShort(values.min) + ": all units of the layer learn the same",
           true);
+    }
     if (fanIn == 0) return;
     const double usual = std::sqrt(2 / fanIn), size = std::hypot(values.mean, values.std),
                  ratio = size / usual;
@@ -128,6 +130,35 @@ class RecommendedInitialization : public Evaluator {
       add(context, place, kTooLarge * usual, size, "", detail + ": values explode from here on", false);
     if (ratio < kTooSmall && tooSmall)
       add(context, place, kTooSmall * usual, size, "", detail + ": values and gradients vanish", false);
+  }
+
+  /// Units of one layer that begin alike stay so where what follows treats them alike: layers whose weights
+  /// are all equal too. Biases of their own, Dropout, a weight at random, a loss that asks something else of
+  /// each unit tell them apart.
+  static bool staysAlike(EvaluationContext& context, const Place& place) {
+    const core::Graph& graph = context.graph();
+    const auto isEqual = [&](core::TensorId tensor) {
+      const StatisticsRow* row = context.rows.now(place.rank, tensor);
+      return row && row->values.min == row->values.max;
+    };
+    bool layers = false;
+    std::vector<bool> seen(graph.tensors().size());
+    std::vector<core::TensorId> open{place.tensor};
+    for (std::size_t i = 0; i < open.size(); ++i)
+      for (const core::NodeId user : graph.consumers(open[i])) {
+        const core::Node& node = graph.node(user);
+        if (node.phase != core::Phase::kForward) continue;
+        if (node.opType == "Dropout") return false;
+        for (const core::TensorId input : node.inputs) {
+          const core::TensorInfo& other = graph.tensor(input);
+          if (other.role != core::TensorRole::kParameter || input == place.tensor) continue;
+          if (!isEqual(input)) return false;
+          layers = layers || other.shape.rank() > 1;
+        }
+        for (const core::TensorId output : node.outputs)
+          if (!seen[output.index()]) seen[output.index()] = true, open.push_back(output);
+      }
+    return layers;
   }
 
   /// Tanh and Sigmoid hide how large their input is: what they give lies at the ends of their range. A hint,
