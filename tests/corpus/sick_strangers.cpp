@@ -191,6 +191,17 @@ void signsAsProbabilities(Session& run) {
     t.step(changed(curve(at), "y", [](float v, std::size_t) { return v > 0 ? 1.f : -1.f; }));
 }
 
+/// Three layers that are one.
+void noActivation(Session& run) {
+  Graph g("net");
+  const Value x = g.input("x", {16, 4}), y = g.input("y", {16, 1});
+  const Value h = layer(g, "fc1", x, 24);
+  const Scope s = g.scope("fc2");
+  const Value out = linear(h, {.out = 1});  // WRONG
+  Trainer t(run, g, meanSquaredError(out, y), Adam{.lr = 5e-3});
+  for (const At at : iterations(run, 60)) t.step(curve(at));
+}
+
 /// Two rows that are equal from iteration 30 on: the root of their distance has no slope. The bias that the
 /// distance cancels is no fault before it.
 void rootOfNoDistance(Session& run) {
@@ -245,6 +256,7 @@ std::span<const SickCase> sickStrangers() {
       {"dropout_of_the_output", dropoutOfTheOutput, "dropout|at random"},
       {"signs_as_probabilities", signsAsProbabilities, "-1.{0,60}(0 to 1|probabilit)"},
       {"missing_values_as_numbers", missingValuesAsNumbers, "missing|outlier|9999", {"net/x"}, 1, 0, 30},
+      {"no_activation", noActivation, "activation"},
       {"root_of_no_distance", rootOfNoDistance, "root|sqrt", {"grad/*Div*", "grad/*Sqrt*"}, 1, 0, 30},
   };
   return kCases;

@@ -143,6 +143,19 @@ TEST_CASE("hyperparameter_range names settings that no training works with") {
   CHECK(hitsOf("hyperparameter_range", healthy, clipped).empty());
 }
 
+TEST_CASE("no_activation finds two layers that are one, and lets products of low rank be") {
+  const auto stacked = [](std::int64_t between, bool activated) {
+    return [between, activated](Value x, Value label) {
+      Value h = linear(x, {.out = between});
+      if (activated) h = tanh(h);
+      return softmaxCrossEntropy(linear(dropout(h, 0.1), {.out = 3}), label);
+    };
+  };
+  CHECK(contains(detailOf("no_activation", stacked(8, false)), "no activation function between them"));
+  CHECK(hitsOf("no_activation", stacked(8, true)).empty());
+  CHECK(hitsOf("no_activation", stacked(1, false)).empty());
+}
+
 TEST_CASE("normalization_of_one knows a batch of one row and a layer of one feature") {
   const Trace trace = traceTraining(
       [](Graph& g) {

@@ -17,6 +17,7 @@ ConditionDef lossNotDecreasingCondition();
 ConditionDef rankDivergenceCondition();
 ConditionDef collectiveMismatchCondition();
 ConditionDef noGradientCondition();
+ConditionDef noActivationCondition();
 ConditionDef normalizationOfOneCondition();
 ConditionDef activationExplodingCondition();
 ConditionDef lossInputCondition();
@@ -42,6 +43,7 @@ std::span<const ConditionFactory> builtinConditions() {
       rankDivergenceCondition,
       collectiveMismatchCondition,
       noGradientCondition,
+      noActivationCondition,
       normalizationOfOneCondition,
       activationExplodingCondition,
       lossInputCondition,

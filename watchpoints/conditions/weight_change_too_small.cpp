@@ -66,6 +66,7 @@ class NothingMoves : public Evaluator {
       m_first->detail = m_most->detail;
       return add(context, *m_first, kLeast);
     }
+    if (rateIsSpent(kNothing) && !learnt()) m_first->severity = Severity::kFault;
     if (rateIsSpent(learnt() ? kNothing : kSpent)) return addSpent(context);
     if (learnt()) return;
     double most = 0;

@@ -48,6 +48,7 @@ constexpr Row kRows[] = {
     {"loss_diverging", Severity::kFault},
     {"loss_not_decreasing", Severity::kHint},
     {"weight_change_too_small", Severity::kHint},
+    {"no_activation", Severity::kHint},
     {"activation_range", Severity::kHint},
 };
 
