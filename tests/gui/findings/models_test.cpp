@@ -95,6 +95,17 @@ TEST_CASE("A draft of every condition becomes its watchpoint, or says what msdbg
   CHECK(draft.watchpoint().error().message().find("[0, inf)") != std::string::npos);
   draft.fields["abs_mean_lt"] = "0,5";
   CHECK(draft.watchpoint().error().message().find("'0,5' is not a number") != std::string::npos);
+
+  const auto document = test::openDocument(test::nanRun());
+  const core::Graph& graph = *document->facts().graph;
+  draft.fields = {{"abs_mean_lt", "1e-3"}, {"tensors", "*fc2/weight|fc1/bias"}};
+  REQUIRE(draft.watchpoint(&graph).ok());
+  CHECK(ConditionDraft::of(*draft.watchpoint()).fields.at("tensors") == "*fc2/weight|fc1/bias");
+  draft.fields["tensors"] = "fc9/weight";
+  CHECK(draft.watchpoint().ok());  // of no run in particular
+  CHECK(draft.watchpoint(&graph).error().message().find("did you mean") != std::string::npos);
+  draft.fields["tensors"] = "fc1/weight,fc2/weight";
+  CHECK(draft.watchpoint(&graph).error().message().find("holds , or =") != std::string::npos);
 }
 
 TEST_CASE("The answer has the words of msdbg check") {
