@@ -13,6 +13,7 @@ namespace msdbg::dump {
 namespace {
 
 constexpr std::string_view kCheckKey = ",\"check\":\"";
+constexpr const char* kAfter = "after";
 constexpr std::size_t kCheckDigits = 16;
 // A line from outside must not make us take more memory.
 constexpr std::int64_t kMostIterations = 1 << 20;  // of one segment
@@ -206,6 +207,10 @@ std::optional<std::string> withoutCheck(std::string_view line) {
   return object;
 }
 
+std::string checkOfLine(std::string_view line) {
+  return std::string(line.substr(line.size() - kCheckDigits - 2, kCheckDigits));
+}
+
 std::string formatHeader(const JournalHeader& header) {
   return withCheck(jsonText({{"journal", "msdbg"},
                              {"version", {header.formatMajor, header.formatMinor}},
@@ -252,12 +257,29 @@ std::string formatCheckpoints(const CheckpointsLine& line) {
 
 std::string formatEnd(const RunEnd& end) { return withCheck(jsonText({{"end", endToJson(end)}})); }
 
+// False: the object makes no sense. A line that stands there twice counts once.
+bool JournalParser::take(std::string_view object, const std::string& check) {
+  const auto& before = m_journal.lastCheck;
+  return guarded(object,
+                 [&](const Json& json) {
+                   const bool second =
+                       before && !before->empty() && json.contains("journal");  // a first line, again
+                   const bool follows =
+                       !second && (!before || field<std::string>(json, kAfter, *before) == *before);
+                   if (!follows && m_journal.breaks.size() < kMostBadLines)
+                     m_journal.breaks.push_back(m_lines);
+                   return (!follows && check == *before) || addLine(json, m_journal, m_iterationsLeft);
+                 })
+      .ok();
+}
+
 void JournalParser::line(std::string_view text) {
   ++m_lines;
   const auto object = withoutCheck(text);
-  const auto take = [&](const Json& json) { return addLine(json, m_journal, m_iterationsLeft); };
-  if ((!object || !guarded(*object, take).ok()) && m_journal.badLines.size() < kMostBadLines)
+  const std::string check = object ? checkOfLine(text) : "";
+  if ((!object || !take(*object, check)) && m_journal.badLines.size() < kMostBadLines)
     m_journal.badLines.push_back(m_lines);
+  m_journal.lastCheck = object ? std::optional(check) : std::nullopt;
 }
 
 void JournalParser::add(std::string_view piece) {

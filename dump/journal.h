@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,8 @@ namespace msdbg::dump {
 std::string withCheck(const std::string& object);
 /// The object's text, or nullopt when the check is missing or wrong.
 std::optional<std::string> withoutCheck(std::string_view line);
+/// The check itself, of a line that has one.
+std::string checkOfLine(std::string_view line);
 
 struct JournalHeader {
   int formatMajor = kFormatMajor, formatMinor = kFormatMinor, rank = 0, ranks = 1;
@@ -90,7 +93,10 @@ struct Journal {
   std::optional<RunEnd> end;
   std::vector<std::size_t> badLines;  // 1-based; whole lines that do not match their check or make no sense;
                                       // the first 1000
+  std::vector<std::size_t> breaks;    // 1-based; lines that name another line before them than there is
   bool torn = false;                  // the last line has no end; it is in none of the above
+  /// Of the last whole line: what the next one has to name. nullopt: that line is bad. "": there is none yet.
+  std::optional<std::string> lastCheck = "";
 };
 Journal parseJournal(std::string_view text);
 
@@ -99,12 +105,17 @@ class JournalParser {
  public:
   /// mostIterations: in all segments together. A line that brings more is bad: a short text must not make us
   /// take much memory.
-  explicit JournalParser(std::uint64_t mostIterations) : m_iterationsLeft(mostIterations) {}
+  /// `lastCheck`: of the line before the text, as Journal has it.
+  explicit JournalParser(std::uint64_t mostIterations, std::optional<std::string> lastCheck = "")
+      : m_iterationsLeft(mostIterations) {
+    m_journal.lastCheck = std::move(lastCheck);
+  }
   void add(std::string_view piece);
   Journal finish();
 
  private:
   void line(std::string_view text);
+  bool take(std::string_view object, const std::string& check);
   Journal m_journal;
   std::uint64_t m_iterationsLeft;
   std::string m_rest;  // of a line whose end has not come
@@ -117,8 +128,9 @@ class JournalWriter {
   /// kUsage: the file has content (a recording already), or someone holds its lock. kIo.
   static core::Result<std::unique_ptr<JournalWriter>> create(const std::filesystem::path& file);
   ~JournalWriter();
-  /// One line, one write, one fsync.
-  core::Status append(const std::string& line);
+  /// One write, one fsync. Each line gets the check of the line before it as its last key, "after".
+  core::Status append(std::span<const std::string> lines);
+  core::Status append(const std::string& line) { return append({&line, 1}); }
   /// kIo: the folder was moved or removed, and perhaps another run lies there, whose files are not ours to
   /// touch. Other files of the run are named by path, so this is asked before they are.
   core::Status checkPlace() const;
@@ -129,6 +141,7 @@ class JournalWriter {
   std::mutex m_mutex;
   int m_descriptor;
   std::filesystem::path m_file;
+  std::string m_lastCheck;  // of the line that was written last
 };
 
 }  // namespace msdbg::dump

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kLargestRunInfo = 16u << 20;
 constexpr int kMostRanks = 65536;
+constexpr const char* kNotItsCheck = "the text does not match its own check: it was changed or damaged";
 
 using TextPairs = std::vector<std::pair<std::string, std::string>>;
 
@@ -188,15 +189,58 @@ core::Result<RunInfo> RunInfo::fromJson(const std::string& json, const std::stri
   return info;
 }
 
+namespace {
+
+// Whether the text ends in a check that is right.
+bool matchesCheck(std::string_view text) {
+  return text.ends_with('\n') && withoutCheck(text.substr(0, text.size() - 1));
+}
+
+// The folders of ranks, in the order of their numbers.
+std::vector<std::filesystem::path> rankFolders(const std::filesystem::path& run) {
+  std::vector<std::filesystem::path> folders;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(run, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("rank_") && entry.is_directory(error)) folders.push_back(entry.path());
+  }
+  std::ranges::sort(folders, {}, [](const auto& path) {
+    const std::string name = path.filename().string();
+    return std::pair(name.size(), name);
+  });
+  return folders;
+}
+
+// A copy that says how the run ended before one that was written at its beginning.
+std::optional<RunInfo> bestCopy(const std::filesystem::path& run, const std::string& why) {
+  std::optional<RunInfo> best;
+  for (const std::filesystem::path& folder : rankFolders(run)) {
+    const auto text = readFile(folder / "run.json", kLargestRunInfo);
+    if (!text.ok() || !matchesCheck(*text)) continue;
+    auto info = RunInfo::fromJson(*text, (folder / "run.json").string());
+    if (!info.ok() || (best && (best->end.state != "running" || info->end.state == "running"))) continue;
+    best = std::move(*info);
+    best->damage = why + ": the copy in " + folder.filename().string() + " is used";
+  }
+  return best;
+}
+
+}  // namespace
+
 core::Result<RunInfo> readRunInfo(const std::filesystem::path& runFolder) {
   const std::filesystem::path file = runFolder / "run.json";
   const auto text = readFile(file, kLargestRunInfo);
-  if (!text.ok() && text.error().code() == core::ErrorCode::kMissing) {
+  const bool missing = !text.ok() && text.error().code() == core::ErrorCode::kMissing;
+  auto info = text.ok() ? RunInfo::fromJson(*text, file.string()) : core::Result<RunInfo>(text.error());
+  if (info.ok() && matchesCheck(*text)) return info;
+  if (!info.ok() && info.error().code() == core::ErrorCode::kUnsupported) return info;
+  const std::string why = missing ? "is missing" : text.ok() ? kNotItsCheck : text.error().message();
+  if (std::optional<RunInfo> copy = bestCopy(runFolder, why)) return std::move(*copy);
+  if (missing)
     return core::Error(core::ErrorCode::kDamaged,
                        runFolder.string() + ": no run.json: this is not a run folder");
-  }
-  if (!text.ok()) return text.error();
-  return RunInfo::fromJson(*text, file.string());
+  if (info.ok()) info->damage = why;
+  return info;
 }
 
 core::Result<RunInfo> readRunInfoToEnd(const std::filesystem::path& runFolder, const std::string& id) {
@@ -208,16 +252,22 @@ core::Result<RunInfo> readRunInfoToEnd(const std::filesystem::path& runFolder, c
 }
 
 core::Status verifyRunInfo(const std::filesystem::path& runFolder) {
-  MSDBG_ASSIGN(std::string text, readFile(runFolder / "run.json", kLargestRunInfo));
-  const bool ended = !text.empty() && text.back() == '\n';
-  if (ended) text.pop_back();
-  if (ended && withoutCheck(text)) return core::Ok{};
-  return core::Error(core::ErrorCode::kDamaged,
-                     "the text does not match its own check: it was changed or damaged");
+  MSDBG_ASSIGN(const std::string text, readFile(runFolder / "run.json", kLargestRunInfo));
+  if (matchesCheck(text)) return core::Ok{};
+  return core::Error(core::ErrorCode::kDamaged, kNotItsCheck);
 }
 
 core::Status writeRunInfo(const std::filesystem::path& runFolder, const RunInfo& info) {
-  return commitFile(runFolder / "run.json", info.toJson());
+  const std::string text = info.toJson();
+  MSDBG_TRY(commitFile(runFolder / "run.json", text));
+  for (const std::filesystem::path& folder : rankFolders(runFolder))
+    MSDBG_TRY(commitFile(folder / "run.json", text));
+  return core::Ok{};
+}
+
+core::Status copyRunInfo(const std::filesystem::path& runFolder, const std::filesystem::path& rankFolder) {
+  MSDBG_ASSIGN(const std::string text, readFile(runFolder / "run.json", kLargestRunInfo));
+  return commitFile(rankFolder / "run.json", text);
 }
 
 }  // namespace msdbg::dump

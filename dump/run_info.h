@@ -50,19 +50,26 @@ struct RunInfo {
   RunEnd end;
   std::string hosts;      // a JSON list, of a run that was merged: host, ranks, CPU of each part; "" else
   std::string otherKeys;  // a JSON object: keys that this version does not know; "" when none
+  /// Not in the file: what is wrong with run.json, and which copy of it this is; "" when nothing.
+  std::string damage;
 
   /// The file's text; its last key is a check of the rest (dump/FORMAT.md).
   std::string toJson() const;
   static core::Result<RunInfo> fromJson(const std::string& json, const std::string& origin);
 };
 
-/// kDamaged: "no run.json", or it cannot be understood; kUnsupported: a newer major format version.
+/// Where run.json is gone, or not what its check says, the copy of a rank takes its place and RunInfo::damage
+/// says so; where there is none, a changed text is read as far as it can be. kDamaged: no run.json, or it
+/// cannot be understood, and no copy; kUnsupported: a newer major format version.
 core::Result<RunInfo> readRunInfo(const std::filesystem::path& runFolder);
 /// Before the end of the run with this id is written there: the file at a path may have become another run's.
 /// kMissing: it has.
 core::Result<RunInfo> readRunInfoToEnd(const std::filesystem::path& runFolder, const std::string& id);
 /// Whether the file has the text that its own check says. kDamaged otherwise.
 core::Status verifyRunInfo(const std::filesystem::path& runFolder);
+/// run.json, and its copy in the folder of each rank that is there.
 core::Status writeRunInfo(const std::filesystem::path& runFolder, const RunInfo& info);
+/// For a rank's folder that was just made. An error is no reason not to record.
+core::Status copyRunInfo(const std::filesystem::path& runFolder, const std::filesystem::path& rankFolder);
 
 }  // namespace msdbg::dump

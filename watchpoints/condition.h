@@ -30,10 +30,11 @@ struct Finding {
   double preset = 0, actual = 0;
   std::optional<std::int64_t> element;  // flat index of the first wrong element, when known
   std::int64_t count = 0;               // how many elements are wrong, when known
-  /// A source whose line is the cause's ("optimizer/learning_rate" has the Trainer's); invalid: the line of
+  /// A tensor whose line is the cause's ("optimizer/learning_rate" has the Trainer's); invalid: the line of
   /// the node or tensor.
   core::TensorId writtenAt;
   std::string detail;  // "received from rank 1 through Allreduce-op3", "rank 1 differs from ranks 0, 2, 3"
+  std::string advice;  // what to look at next, where this finding knows better than its condition; else ""
   /// The end of the run speaks against it (training recovered): nothing, unless something else is wrong too.
   bool excused = false;
   std::optional<Severity> severity;  // overrides the condition's own (loss-like hints)
@@ -132,7 +133,7 @@ struct Watchpoint {
 };
 /// `CONDITION[:param=value,…]`, or `CONDITION:recommended`: as the recommended set has it. kNotFound /
 /// kUsage: unknown condition or parameter (nearest ones), value out of range (the range is named), none given
-/// where one is needed, range_start > range_end.
+/// where one is needed, range_start > range_end, a text longer than 16384 characters.
 core::Result<Watchpoint> parseWatchpoint(std::string_view text);
 /// Whether the tensors that its parameters name are there, and of its condition's kind. kNotFound, with the
 /// nearest names; kUsage: the end of several names.

@@ -49,7 +49,7 @@ Json hitJson(const OpenedRun& run, const Hit& hit) {
   json["derived_from"] =
       node && node->derivedFrom.valid() ? Json(graph.node(node->derivedFrom).name) : Json();
   json["detail"] = textOrNull(hit.detail);
-  json["advice"] = hit.condition->advice;
+  json["advice"] = hit.whatNext();
   return json;
 }
 

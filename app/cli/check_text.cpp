@@ -84,7 +84,7 @@ std::string firstText(const CheckView& view) {
     text += wrappedLabel(label, sentence);
     label.clear();
   }
-  return text + wrappedLabel("advice", std::string(hit.condition->advice));
+  return text + wrappedLabel("advice", std::string(hit.whatNext()));
 }
 
 std::string whyTable(const CheckView& view) {

@@ -152,6 +152,14 @@ void printShown(const OpenedRun& run, const ShowOptions& options, const Shown& s
   fmt::print("{}", tensorText(*shown.value, 0));
 }
 
+// Who asks for the newest value is told where there was a newer one.
+bool newerIsLost(const OpenedRun& run, const Shown& shown) {
+  return std::ranges::any_of(run.reader().damage(), [&](const dump::Damage& damage) {
+    return damage.rank == shown.rank && !damage.iterations.empty() &&
+           std::ranges::max(damage.iterations) > shown.iteration.value;
+  });
+}
+
 Result<int> show(const ShowOptions& options, const Context& context) {
   if (options.tensor.empty())
     return Error(ErrorCode::kUsage,
@@ -167,7 +175,7 @@ Result<int> show(const ShowOptions& options, const Context& context) {
     if (shown.value && !options.npy.empty()) fmt::print("\nwritten to {}\n", options.npy);
   }
   if (shown.missing) return *shown.missing;
-  return kExitFine;
+  return !options.iteration && newerIsLost(run, shown) ? withDamage(run, kExitFine) : kExitFine;
 }
 
 Command::Run setup(CLI::App& app, Context& context) {

@@ -6,6 +6,7 @@
 
 #include "app/gui/main_window.h"
 #include "app/gui/quiet_offscreen.h"
+#include "app/gui/quit_on_signal.h"
 #include "app/gui/screenshot.h"
 #include "dump/hdf5/at_exit.h"
 
@@ -42,7 +43,22 @@ int runWindow(QApplication& application, const app::WindowOptions& options) {
   }
   window.show();
   if (!options.run.isEmpty()) window.openRun(options.run, options.start());
+  app::quitOnSignals(application);
   return application.exec();
+}
+
+QtMessageHandler g_before = nullptr;
+
+// Qt aborts where it cannot use the display, and advises to install it again.
+void withoutDisplay(QtMsgType type, const QMessageLogContext& context, const QString& message) {
+  if (type != QtFatalMsg) return g_before ? g_before(type, context, message) : void();
+  const char* display = std::getenv("DISPLAY");
+  std::fprintf(
+      stderr,
+      "msdbg-gui: the display %s cannot be used: is DISPLAY (or WAYLAND_DISPLAY) right, and may you use it? "
+      "Without one: msdbg-gui RUN --screenshot FILE.png, or msdbg check RUN (%s)\n",
+      display ? display : "", message.section('\n', 0, 0).toLocal8Bit().constData());
+  std::_Exit(kExitDamaged);
 }
 
 int screenshot(const app::WindowOptions& options) {
@@ -75,7 +91,9 @@ int main(int argc, char** argv) {
     QCoreApplication application(argc, argv);
     return std::fputs(app::windowHelp().toLocal8Bit().constData(), stdout), 0;
   }
+  g_before = qInstallMessageHandler(withoutDisplay);
   QApplication application(argc, argv);
+  qInstallMessageHandler(g_before);
   QGuiApplication::setDesktopFileName("msdbg");
   if (QFontDatabase::families().isEmpty())
     return fail("no fonts are installed, every letter would be a square: apt install fonts-dejavu-core",

@@ -34,7 +34,8 @@ QString droppedRun(const QMimeData& data) {
   QDir folder(QFileInfo(dropped).isDir() ? dropped : QFileInfo(dropped).absolutePath());
   const QString nearest = folder.absolutePath();
   for (int level = 0; level < kMostLevels; ++level) {
-    if (folder.exists("run.json")) return folder.absolutePath();
+    if (folder.exists("run.json") && !folder.exists("journal"))
+      return folder.absolutePath();  // no rank's copy
     if (!folder.cdUp()) break;
   }
   return nearest;
@@ -223,6 +224,7 @@ void MainWindow::connectDocument() {
   });
   connect(&m_document->findings(), &Findings::changed, this, &MainWindow::checkChanged);
   connect(m_document.get(), &Document::grew, this, &MainWindow::runGrew);
+  connect(&m_document->cursor(), &Cursor::moved, this, &MainWindow::keepPlace);
   connect(m_document.get(), &Document::newerGraph, this, &MainWindow::reload, Qt::QueuedConnection);
   connect(m_document.get(), &Document::lost, m_messages, &MessageBar::say);
   placeChanged();
@@ -254,6 +256,12 @@ void MainWindow::checkChanged() {
   }
   if (answered) m_followFirst = false;
   placeChanged();
+}
+
+// At every step: a window that is killed begins again where it was.
+void MainWindow::keepPlace() {
+  if (m_keep == Keep::kForget || m_followFirst) return;
+  m_document->session().set(kPlace, placeJson(m_document->graph(), m_document->cursor().place()));
 }
 
 void MainWindow::keepSession() {

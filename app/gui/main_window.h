@@ -97,6 +97,7 @@ class MainWindow : public QMainWindow {
   void restoreSession();
   void connectDocument();
   void dropDocument();
+  void keepPlace();
   void keepSession();
   void startAt(const StartPlace& start);
   void checkChanged();

@@ -16,6 +16,7 @@ MessageBar::MessageBar(QWidget* parent) : QFrame(parent), m_text(new QLabel(this
   row->setContentsMargins(10, 4, 4, 4);
   m_text->setObjectName("messageText");
   m_text->setWordWrap(true);
+  m_text->setMinimumWidth(1);            // else its longest word is the least width of the window
   m_text->setTextFormat(Qt::PlainText);  // names of the run may look like HTML
   m_text->setTextInteractionFlags(Qt::TextSelectableByMouse);
   row->addWidget(m_text, 1);
@@ -32,7 +33,11 @@ MessageBar::MessageBar(QWidget* parent) : QFrame(parent), m_text(new QLabel(this
 }
 
 void MessageBar::say(const QString& message) {
-  m_text->setText(message);
+  constexpr qsizetype kMost = 2000;
+  m_text->setText(
+      message.size() <= kMost
+          ? message
+          : QStringLiteral("%1… (%2 more characters)").arg(message.left(kMost)).arg(message.size() - kMost));
   setVisible(!message.isEmpty());
 }
 

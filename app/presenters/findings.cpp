@@ -55,7 +55,7 @@ void Findings::setEntries(std::vector<Entry> entries) {
 }
 
 void Findings::resetToRecommended() {
-  if (!isRecommendedSet()) setEntries(recommendedEntries());
+  if (!isRecommendedSet()) change(recommendedEntries());
 }
 
 void Findings::entriesChanged() {
@@ -63,31 +63,49 @@ void Findings::entriesChanged() {
   emit changed();
 }
 
+void Findings::change(std::vector<Entry> entries) {
+  constexpr std::size_t kMostSteps = 50;
+  m_before.push_back(std::exchange(m_entries, std::move(entries)));
+  if (m_before.size() > kMostSteps) m_before.pop_front();
+  entriesChanged();
+}
+
+void Findings::undo() {
+  if (m_before.empty()) return;
+  m_entries = std::move(m_before.back());
+  m_before.pop_back();
+  entriesChanged();
+}
+
 void Findings::add(watch::Watchpoint watchpoint) {
   const std::string text = watchpoint.text();
+  std::vector<Entry> entries = m_entries;
   const auto same =
-      std::ranges::find_if(m_entries, [&](const Entry& e) { return e.watchpoint.text() == text; });
-  if (same == m_entries.end())
-    m_entries.push_back({std::move(watchpoint)});
+      std::ranges::find_if(entries, [&](const Entry& e) { return e.watchpoint.text() == text; });
+  if (same == entries.end())
+    entries.push_back({std::move(watchpoint)});
   else
     same->enabled = true;
-  entriesChanged();
+  change(std::move(entries));
 }
 
 void Findings::remove(std::size_t index) {
-  m_entries.erase(m_entries.begin() + static_cast<std::ptrdiff_t>(index));
-  entriesChanged();
+  std::vector<Entry> entries = m_entries;
+  entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(index));
+  change(std::move(entries));
 }
 
 void Findings::replace(std::size_t index, watch::Watchpoint watchpoint) {
-  m_entries.at(index).watchpoint = std::move(watchpoint);
-  entriesChanged();
+  std::vector<Entry> entries = m_entries;
+  entries.at(index).watchpoint = std::move(watchpoint);
+  change(std::move(entries));
 }
 
 void Findings::setEnabled(std::size_t index, bool enabled) {
   if (m_entries.at(index).enabled == enabled) return;
-  m_entries[index].enabled = enabled;
-  entriesChanged();
+  std::vector<Entry> entries = m_entries;
+  entries[index].enabled = enabled;
+  change(std::move(entries));
 }
 
 bool Findings::isRecommendedSet() const {

@@ -8,6 +8,7 @@
 #include <QObject>
 #include <QString>
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <optional>
 
@@ -68,6 +69,9 @@ class Findings : public QObject {
   void resetToRecommended();
   void setEnabled(std::size_t index, bool enabled);
   bool stale() const { return m_stale; }
+  /// Takes back the last change of the watchpoints, up to the last 50.
+  void undo();
+  bool canUndo() const { return !m_before.empty(); }
   bool isRecommendedSet() const;  // the entries are exactly the default: `msdbg check` needs no -w
 
   void recheck();
@@ -98,6 +102,7 @@ class Findings : public QObject {
   void start(bool quiet);
   void finished(core::Result<Outcome> outcome);
   void checkGrowth();
+  void change(std::vector<Entry> entries);
   void entriesChanged();
   std::int64_t orderAt(const Place& place) const;
   ReplayThread& m_replay;
@@ -112,6 +117,7 @@ class Findings : public QObject {
   bool m_quiet = false;        // one of a run that has grown is under way
   bool m_stale = true;
   std::vector<Entry> m_entries;
+  std::deque<std::vector<Entry>> m_before;  // what undo() goes back to; the last change last
   int m_reportNumber = 0;
   Outcome m_outcome;  // of the last complete check
   std::vector<watch::Hit> m_hits;

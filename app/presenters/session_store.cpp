@@ -6,6 +6,7 @@
 #include <QFile>
 #include <QFileInfo>
 #include <QJsonDocument>
+#include <QLockFile>
 #include <QSaveFile>
 #include <QStandardPaths>
 #include <QTimer>
@@ -15,18 +16,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kSaveAfterMs = 1000;
+constexpr int kSaveAfterMs = 800, kLockMs = 3000;
 constexpr qint64 kMostBytes = 16 << 20;  // a session is some kB: more than this is something else
 const QString kSchema = QStringLiteral("session/1");
 
 QString inRun(const fs::path& run) { return QString::fromStdString((run / "session.json").string()); }
 
-QString inUserFolder(const fs::path& run) {
+QString inUserFolder(const fs::path& run, const char* suffix = ".json") {
   std::error_code error;
   const std::string path = fs::weakly_canonical(fs::absolute(run, error), error).string();
   const QByteArray hash = QCryptographicHash::hash(QByteArray::fromStdString(path), QCryptographicHash::Sha1);
   return QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) + "/sessions/" + hash.toHex() +
-         ".json";
+         suffix;
 }
 
 SessionStore::Loaded read(const QString& path) {
@@ -66,9 +67,26 @@ QString writeSomewhere(const fs::path& run, const QByteArray& text, bool putAsid
   const QString problem = write(inRun(run), text, putAside);
   if (problem.isEmpty()) return {};
   const QString own = inUserFolder(run);
-  QDir().mkpath(QFileInfo(own).path());
   const QString ownProblem = write(own, text, false);
   return ownProblem.isEmpty() ? QString() : problem + "; " + ownProblem;
+}
+
+// What one window changed, put into what another may have written since. A null value is a key that was
+// removed.
+QString writeChanges(const fs::path& run, const QJsonObject& changes, bool putAside) {
+  const QString lockFile = inUserFolder(run, ".lock");
+  QDir().mkpath(QFileInfo(lockFile).path());
+  QLockFile lock(lockFile);
+  lock.tryLock(kLockMs);  // a home that takes no files has no locks: then the last one wins
+  QJsonObject content = SessionStore::load(run).content;
+  for (auto change = changes.begin(); change != changes.end(); ++change) {
+    if (change.value().isNull())
+      content.remove(change.key());
+    else
+      content.insert(change.key(), change.value());
+  }
+  content.insert(QStringLiteral("schema"), kSchema);
+  return writeSomewhere(run, QJsonDocument(content).toJson(), putAside);
 }
 
 }  // namespace
@@ -105,18 +123,21 @@ void SessionStore::set(const QString& key, const QJsonValue& value) {
     m_content.remove(key);
   else
     m_content.insert(key, value);
-  m_changed = true;
-  m_timer->start();
+  m_changed.insert(key);
+  if (!m_timer->isActive()) m_timer->start();
 }
 
 void SessionStore::save() {
   m_timer->stop();
-  if (!m_changed) return;
-  m_changed = false;
-  m_content.insert(QStringLiteral("schema"), kSchema);
+  if (m_changed.isEmpty()) return;
+  QJsonObject changes;
+  for (const QString& key : std::exchange(m_changed, {})) {
+    const QJsonValue value = m_content.value(key);
+    changes.insert(key, value.isUndefined() ? QJsonValue(QJsonValue::Null) : value);
+  }
   const bool putAside = std::exchange(m_putAside, false);
-  m_writer.start([this, run = m_run, text = QJsonDocument(m_content).toJson(), putAside] {
-    const QString problem = writeSomewhere(run, text, putAside);
+  m_writer.start([this, run = m_run, changes, putAside] {
+    const QString problem = writeChanges(run, changes, putAside);
     if (problem.isEmpty()) return;
     QMetaObject::invokeMethod(
         this, [this, problem] { emit failed(QStringLiteral("the session was not kept: ") + problem); },

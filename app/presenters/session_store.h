@@ -1,6 +1,8 @@
 // SessionStore: what the window keeps of a run between sessions: "watchpoints", "place", "panels". One JSON
 // object ("schema": "session/1") in the run folder's session.json; where that cannot be written, in the
-// user's own folder, by a hash of the run's path. Keys that it does not know are kept.
+// user's own folder, by a hash of the run's path. Keys that it does not know are kept. Several windows may
+// have one run open: each writes the keys that it changed itself into what the file has by then, under a
+// lock.
 //
 // Threading: load() on any thread; the rest on the UI thread. Files are written on a thread of the store's
 // own, each by one rename: a crash leaves the old one or the new one.
@@ -8,6 +10,7 @@
 
 #include <QJsonObject>
 #include <QObject>
+#include <QSet>
 #include <QThreadPool>
 #include <filesystem>
 
@@ -37,7 +40,7 @@ class SessionStore : public QObject {
   /// What an owner of a key could not use of it.
   void addProblem(const QString& problem) { m_problem += (m_problem.isEmpty() ? "" : "; ") + problem; }
 
-  /// Undefined removes the key. What differs is written a moment later.
+  /// Undefined removes the key. What differs is written within a second.
   void set(const QString& key, const QJsonValue& value);
   /// Writes now what changed; returns at once.
   void save();
@@ -50,7 +53,8 @@ class SessionStore : public QObject {
   std::filesystem::path m_run;
   QJsonObject m_content;
   QString m_problem;
-  bool m_changed = false, m_putAside = false;
+  QSet<QString> m_changed;  // keys that are not written yet
+  bool m_putAside = false;
   QTimer* m_timer;
   QThreadPool m_writer;  // one thread: writes stay in order
 };

@@ -25,13 +25,28 @@ std::size_t characterLength(std::string_view text) {
   return length;
 }
 
-bool isControl(std::string_view character) {
-  const unsigned first = byteAt(character, 0);
-  if (character.size() == 2) return first == 0xC2 && byteAt(character, 1) < 0xA0;  // C1
-  return first < 0x20 || first == 0x7F;
+/// Of a character of one to three bytes; 0 of a longer one.
+unsigned codePoint(std::string_view character) {
+  const auto bits = [&](std::size_t i) { return byteAt(character, i) & 0x3Fu; };
+  if (character.size() == 1) return byteAt(character, 0);
+  if (character.size() == 2) return (byteAt(character, 0) & 0x1Fu) << 6 | bits(1);
+  return character.size() == 3 ? (byteAt(character, 0) & 0x0Fu) << 12 | bits(1) << 6 | bits(2) : 0;
 }
 
-/// Of a control character, or of a byte that is none at all. Of C1, the second byte is the number too.
+/// What moves or hides the text around it (Unicode's bidirectional controls, marks of no width, separators of
+/// lines).
+bool isInvisible(unsigned code) {
+  return code == 0x61C || code == 0x200B || code == 0x200E || code == 0x200F ||
+         (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
+}
+
+bool isControl(std::string_view character) {
+  const unsigned code = codePoint(character);
+  const bool control = character.size() < 3 && (code < 0x20 || (code >= 0x7F && code < 0xA0));  // C0, DEL, C1
+  return control || isInvisible(code);
+}
+
+/// Of a control character, or of a byte that is none at all.
 std::string escaped(std::string_view character) {
   switch (character[0]) {
     case '\n':
@@ -43,9 +58,11 @@ std::string escaped(std::string_view character) {
     default:
       break;
   }
-  char text[8];
-  std::snprintf(text, sizeof text, character.size() == 2 ? "\\u%04x" : "\\x%02x",
-                byteAt(character, character.size() - 1));
+  char text[16];
+  if (character.size() > 1)
+    std::snprintf(text, sizeof text, "\\u%04x", codePoint(character));
+  else
+    std::snprintf(text, sizeof text, "\\x%02x", byteAt(character, 0));
   return text;
 }
 

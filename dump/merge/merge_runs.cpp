@@ -130,7 +130,7 @@ class Merge {
       for (const char* name : {"run.json", "session.json"}) fs::remove(part.folder / name, error);
       for (const std::int64_t rank : part.ranks) {
         const fs::path folder = part.folder / ("rank_" + std::to_string(rank));
-        fs::remove(folder / "status", error);
+        for (const char* name : {"status", "run.json"}) fs::remove(folder / name, error);
         fs::remove(folder, error);
       }
       fs::remove(part.folder / "sources", error);

@@ -1,6 +1,7 @@
 #include <charconv>
 
 #include "core_engine/graph/graph_io.h"
+#include "core_engine/tensor/statistics.h"
 #include "dump/reader/run_reader_internal.h"
 #include "dump/writer/commit_file.h"
 
@@ -24,7 +25,7 @@ std::optional<std::int64_t> versionOf(const std::string& name) {
 
 }  // namespace
 
-core::Result<core::Graph> loadGraph(const std::filesystem::path& run, std::int64_t version) {
+core::Result<LoadedGraph> loadGraph(const std::filesystem::path& run, std::int64_t version) {
   std::string best;
   std::int64_t bestVersion = -1;
   std::error_code error;
@@ -42,7 +43,21 @@ core::Result<core::Graph> loadGraph(const std::filesystem::path& run, std::int64
                                         : "graph of version " + std::to_string(version)));
   }
   MSDBG_ASSIGN(const std::string bytes, readFile(run / best, kLargestGraph));
-  return core::parseGraph(std::as_bytes(std::span(bytes.data(), bytes.size())), (run / best).string());
+  const auto span = std::as_bytes(std::span(bytes.data(), bytes.size()));
+  MSDBG_ASSIGN(core::Graph graph, core::parseGraph(span, (run / best).string()));
+  return LoadedGraph{std::move(graph), best, core::hashBytes(span).text()};
+}
+
+core::Status RunReader::Impl::checkGraph(const std::string& file, const std::string& hash) const {
+  const auto rank0 = ranks.find(0);
+  if (rank0 == ranks.end()) return core::Ok{};
+  for (const GraphLine& line : rank0->second.journal.graphs)
+    if (line.file == file && line.hash != hash)
+      return core::Error(core::ErrorCode::kDamaged,
+                         (folder / file).string() +
+                             ": does not match its hash in rank_0/journal, so nothing that it says can be "
+                             "trusted; restore the file from a copy of the run");
+  return core::Ok{};
 }
 
 }  // namespace msdbg::dump

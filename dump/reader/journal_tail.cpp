@@ -59,16 +59,17 @@ core::Status JournalTail::readOn(const std::filesystem::path& file, const Take& 
   struct stat status = {};
   if (::stat(file.c_str(), &status) != 0) return unreadable(file);
   if (!S_ISREG(status.st_mode)) return Error(ErrorCode::kDamaged, file.string() + " is not a file");
-  const auto size = static_cast<std::uint64_t>(status.st_size);
-  if (size > kLargestJournal) return Error(ErrorCode::kDamaged, file.string() + " is larger than it can be");
-  if (inode != 0 && (inode != status.st_ino || size < bytes))
+  const auto length = static_cast<std::uint64_t>(status.st_size);
+  if (length > kLargestJournal)
+    return Error(ErrorCode::kDamaged, file.string() + " is larger than it can be");
+  if (inode != 0 && (inode != status.st_ino || length < bytes))
     return Error(ErrorCode::kDamaged, file.string() + " is not the file that it was");
-  if (inode != 0 && size == bytes) return core::Ok{};
+  if (inode != 0 && length == bytes) return core::Ok{};
   // A pipe that takes the file's place now is opened without waiting, and gives nothing.
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return unreadable(file);
   std::uint64_t at = bytes, end = bytes, seen = 0;
-  const core::Status read = readPieces(descriptor, bytes, size, file, [&](std::string_view piece) {
+  const core::Status read = readPieces(descriptor, bytes, length, file, [&](std::string_view piece) {
     if (const std::size_t last = piece.rfind('\n'); last != std::string_view::npos) end = at + last + 1;
     seen += static_cast<std::uint64_t>(std::count(piece.begin(), piece.end(), '\n'));
     at += piece.size();
@@ -76,10 +77,17 @@ core::Status JournalTail::readOn(const std::filesystem::path& file, const Take& 
   });
   ::close(descriptor);
   if (!read.ok()) return read;
+  size = length;
   inode = status.st_ino;
   bytes = end;
   lines += seen;
   return core::Ok{};
+}
+
+bool JournalTail::hasChanged(const std::filesystem::path& file) const {
+  struct stat status = {};
+  if (::stat(file.c_str(), &status) != 0) return inode != 0;
+  return inode != status.st_ino || size != static_cast<std::uint64_t>(status.st_size);
 }
 
 core::Result<std::string> JournalTail::readOn(const std::filesystem::path& file) {

@@ -16,6 +16,7 @@ struct JournalTail {
   std::uint64_t bytes = 0;  // of whole lines that were read
   std::uint64_t lines = 0;
   std::uint64_t inode = 0;  // of the file they were read from; 0: none yet
+  std::uint64_t size = 0;   // of that file then: a line that is still being written included
 
   using Take = std::function<void(std::string_view piece)>;
   /// The text from `bytes` on, piece by piece, and moves behind its last whole line: a line that is still
@@ -24,6 +25,8 @@ struct JournalTail {
   /// from its start).
   core::Status readOn(const std::filesystem::path& file, const Take& take);
   core::Result<std::string> readOn(const std::filesystem::path& file);
+  /// Whether there may be something to read that was not there the last time. One stat().
+  bool hasChanged(const std::filesystem::path& file) const;
 };
 
 }  // namespace msdbg::dump

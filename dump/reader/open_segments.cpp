@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "dump/reader/run_reader_internal.h"
 
@@ -74,8 +75,12 @@ RunReader::Impl::OpenSegment& RunReader::Impl::openSegment(const RankIndex& inde
   return segment;
 }
 
-// While the run is recorded, a segment may be replaced between our reading of the journal and now.
+// While the run is recorded, a segment may be replaced between our reading of the journal and now. A journal
+// that did not grow has nothing new to say: in a copy that lacks files, each of them would else cost a
+// reading of it.
 bool RunReader::Impl::reload(core::Rank rank) {
+  const auto known = ranks.find(rank.value);
+  if (known != ranks.end() && !known->second.tail.hasChanged(known->second.folder / "journal")) return false;
   auto fresh = loadRank(folder, rank.value);
   if (!fresh.ok()) return false;
   ranks.insert_or_assign(rank.value, std::move(*fresh));
@@ -95,7 +100,9 @@ core::Result<RunReader::Impl::OpenSegment*> RunReader::Impl::segment(core::Rank 
     }
   }
   if (!found->failure) return found;
-  if (line) addDamage(ranks.at(rank.value), *line, *found->failure, line->iterations);
+  // Once: of a million iterations each would else make a list of all of them.
+  if (line && !std::exchange(found->failureListed, true))
+    addDamage(ranks.at(rank.value), *line, *found->failure, line->iterations);
   return core::Error(core::ErrorCode::kDamaged, folder.string() + ": rank_" + std::to_string(rank.value) +
                                                     "/" + found->key.file + ": " + found->failure->message());
 }
@@ -174,9 +181,9 @@ core::Result<const core::Graph*> RunReader::Impl::graphOf(std::int64_t version) 
   if (version == graph.version()) return &graph;
   const auto known = olderGraphs.find(version);
   if (known != olderGraphs.end()) return &known->second;
-  auto loaded = loadGraph(folder, version);
-  if (!loaded.ok()) return loaded.error();
-  return &olderGraphs.emplace(version, std::move(*loaded)).first->second;
+  MSDBG_ASSIGN(LoadedGraph loaded, loadGraph(folder, version));
+  MSDBG_TRY(checkGraph(loaded.file, loaded.hash));
+  return &olderGraphs.emplace(version, std::move(loaded.graph)).first->second;
 }
 
 core::Result<const core::TensorInfo*> RunReader::Impl::describe(const SegmentLine& line,

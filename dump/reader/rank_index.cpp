@@ -36,6 +36,17 @@ std::uint64_t mostIterations(const std::filesystem::path& folder) {
   return kLeast + kListings * blocks * kBlock / kBytes;
 }
 
+// linesBefore: of the text that `part` was made from.
+void addJournalDamage(RankIndex& index, const Journal& part, std::size_t linesBefore) {
+  const auto add = [&](std::size_t line, const std::string& what) {
+    index.damage.push_back(
+        damageOf(index, "journal", "line " + std::to_string(linesBefore + line) + " " + what, {}));
+  };
+  for (const std::size_t line : part.badLines) add(line, "does not match its check");
+  for (const std::size_t line : part.breaks)
+    add(line, "does not follow the line before it: lines were removed, repeated or moved");
+}
+
 void readJournal(RankIndex& index) {
   JournalParser parser(mostIterations(index.folder));
   const core::Status status =
@@ -45,10 +56,7 @@ void readJournal(RankIndex& index) {
     return;
   }
   index.journal = parser.finish();
-  for (const std::size_t line : index.journal.badLines) {
-    index.damage.push_back(
-        damageOf(index, "journal", "line " + std::to_string(line) + " does not match its check", {}));
-  }
+  addJournalDamage(index, index.journal, 0);
   if (!index.journal.header && index.journal.badLines.empty() && !index.journal.torn) {
     index.damage.push_back(damageOf(index, "journal", "has no first line", {}));
   }
@@ -195,12 +203,9 @@ void dropReplaced(RankIndex& index, const SegmentLine& by, RankGrowth& growth) {
 }
 
 void takeIn(RankIndex& index, Journal more, std::uint64_t linesBefore) {
-  for (const std::size_t line : more.badLines) {
-    const std::size_t number = linesBefore + line;
-    index.damage.push_back(
-        damageOf(index, "journal", "line " + std::to_string(number) + " does not match its check", {}));
-    index.journal.badLines.push_back(number);
-  }
+  addJournalDamage(index, more, linesBefore);
+  for (const std::size_t line : more.badLines) index.journal.badLines.push_back(linesBefore + line);
+  index.journal.lastCheck = std::move(more.lastCheck);
   if (more.header) index.journal.header = more.header;
   if (more.timing) index.journal.timing = more.timing;
   if (more.end) index.journal.end = std::move(more.end);
@@ -216,7 +221,7 @@ void takeIn(RankIndex& index, Journal more, std::uint64_t linesBefore) {
 core::Result<RankGrowth> extendRank(RankIndex& index) {
   RankGrowth growth;
   const std::uint64_t linesBefore = index.tail.lines;
-  JournalParser parser(mostIterations(index.folder));
+  JournalParser parser(mostIterations(index.folder), index.journal.lastCheck);
   bool any = false;
   MSDBG_TRY(index.tail.readOn(index.folder / "journal", [&](std::string_view piece) {
     parser.add(piece);

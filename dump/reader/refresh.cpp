@@ -37,6 +37,7 @@ bool sameRun(const RunInfo& a, const RunInfo& b) {
 Status RunReader::Impl::readInfo() {
   const std::uint64_t inode = inodeOf(folder / "run.json");
   MSDBG_ASSIGN(info, readRunInfo(folder));
+  if (!info.damage.empty()) addDamage({"run.json", info.damage, core::Rank(), {}});
   infoInode = inode;
   return Ok{};
 }

@@ -87,8 +87,9 @@ core::Result<std::unique_ptr<RunReader>> RunReader::open(const std::filesystem::
   if (!graph.ok() &&
       (withoutGraph == WithoutGraph::kRefuse || !failedEarly(graph.error(), impl->info, folder)))
     return missingGraph(graph.error(), impl->info, folder);
-  if (graph.ok()) impl->graph = std::move(*graph);
+  if (graph.ok()) impl->graph = std::move(graph->graph);
   MSDBG_TRY(impl->loadNewRanks(nullptr));
+  if (graph.ok()) MSDBG_TRY(impl->checkGraph(graph->file, graph->hash));
   const bool lost =
       std::ranges::any_of(impl->ranks, [](const auto& entry) { return !entry.second.segments.empty(); });
   if (impl->graphless && lost) return missingGraph(graph.error(), impl->info, folder);

@@ -17,6 +17,11 @@ namespace msdbg::dump {
 /// "rank 1, iteration 7"
 std::string placeText(core::Rank rank, core::Iteration iteration);
 
+struct LoadedGraph {
+  core::Graph graph;
+  std::string file, hash;  // of its bytes, as a journal has it
+};
+
 struct RunReader::Impl {
   struct Key {
     std::int64_t rank;
@@ -29,6 +34,7 @@ struct RunReader::Impl {
     std::uint64_t used = 0;  // on the clock
     std::unique_ptr<SegmentReader> reader;
     std::optional<core::Error> failure;
+    bool failureListed = false;  // as damage
     std::optional<CachedTable> statistics;
     std::optional<core::Error> statisticsFailure;  // in full
     std::vector<std::int32_t> nameOf;  // tensor id of the run's graph -> name of the table; -1: none
@@ -96,6 +102,8 @@ struct RunReader::Impl {
   /// name.
   core::Result<const core::TensorInfo*> describe(const SegmentLine& line, core::TensorId tensor);
   core::Result<const core::Graph*> graphOf(std::int64_t version);
+  /// kDamaged: the journal of rank 0 has another hash for it. A graph that it does not list (yet) passes.
+  core::Status checkGraph(const std::string& file, const std::string& hash) const;
   bool reload(core::Rank rank);
   void loadSources();
   core::Status readInfo();
@@ -107,6 +115,6 @@ struct RunReader::Impl {
 };
 
 /// Where a graph version lies; kMissing when there is none. Newest: version -1.
-core::Result<core::Graph> loadGraph(const std::filesystem::path& run, std::int64_t version);
+core::Result<LoadedGraph> loadGraph(const std::filesystem::path& run, std::int64_t version);
 
 }  // namespace msdbg::dump

@@ -55,9 +55,16 @@ core::Status JournalWriter::checkPlace() const {
 
 JournalWriter::~JournalWriter() { ::close(m_descriptor); }
 
-core::Status JournalWriter::append(const std::string& line) {
+core::Status JournalWriter::append(std::span<const std::string> lines) {
   const std::lock_guard lock(m_mutex);
-  const std::string text = line + "\n";
+  std::string text, last = m_lastCheck;
+  for (const std::string& line : lines) {
+    std::string object = withoutCheck(line).value();
+    if (!last.empty()) object.insert(object.size() - 1, ",\"after\":\"" + last + "\"");
+    const std::string chained = withCheck(object);
+    last = checkOfLine(chained);
+    text += chained + "\n";
+  }
   const off_t before = ::lseek(m_descriptor, 0, SEEK_END);
   const ssize_t written = ::write(m_descriptor, text.data(), text.size());
   if (written < 0) return ioError("cannot write", m_file);
@@ -67,6 +74,7 @@ core::Status JournalWriter::append(const std::string& line) {
     errno = ENOSPC;
     return ioError("cannot write", m_file);
   }
+  m_lastCheck = last;
   if (::fsync(m_descriptor) != 0) return ioError("cannot write", m_file);
   return core::Ok{};
 }

@@ -1,5 +1,7 @@
 #include "dump/writer/recorder.h"
 
+#include <signal.h>
+
 #include <algorithm>
 
 #include "core_engine/base/log.h"
@@ -216,8 +218,15 @@ void Recorder::Impl::keepForReplay(const core::TensorInfo& tensor, const core::T
   }
 }
 
+// A file that reaches `ulimit -f` is a full disk (EFBIG) to the recorder, and no reason to end the training.
+static void ignoreFileSizeSignal() {
+  struct sigaction before = {};
+  if (::sigaction(SIGXFSZ, nullptr, &before) == 0 && before.sa_handler == SIG_DFL) ::signal(SIGXFSZ, SIG_IGN);
+}
+
 core::Result<std::unique_ptr<Recorder>> Recorder::create(const Place& place, const RecordOptions& options) {
   const std::filesystem::path folder = place.run / ("rank_" + std::to_string(place.rank.value));
+  ignoreFileSizeSignal();
   std::error_code error;
   std::filesystem::create_directory(folder, error);
   if (error)
@@ -231,6 +240,10 @@ core::Result<std::unique_ptr<Recorder>> Recorder::create(const Place& place, con
   if (options.onHit.on()) {
     MSDBG_ASSIGN(hits, HitWatch::create(options.onHit, {place.rank, place.ranks, place.communicator}));
   }
+  if (const core::Status copied = copyRunInfo(place.run, folder);
+      !copied.ok() && copied.error().code() != core::ErrorCode::kMissing)
+    core::logWarn("the folder of rank " + std::to_string(place.rank.value) +
+                  " has no copy of run.json: " + copied.error().message());
   auto impl = std::make_unique<Impl>(place, options, std::move(journal), std::move(hits));
   MSDBG_ASSIGN(impl->rankStatus, RankStatusWriter::create(folder));
   impl->start();

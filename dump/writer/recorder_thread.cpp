@@ -88,7 +88,7 @@ void Recorder::Impl::commit(const PendingIterations::Commit& segment) {
 core::Status Recorder::Impl::listHits() {
   if (!hits) return core::Ok{};
   const std::vector<std::string> lines = hits->takeLines();
-  return lines.empty() ? core::Ok{} : journal->append(core::join(lines, "\n"));
+  return lines.empty() ? core::Ok{} : journal->append(lines);
 }
 
 // What was undecided when the last segment was committed may be decided now.

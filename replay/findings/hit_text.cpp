@@ -13,8 +13,8 @@ namespace msdbg::replay {
 using watch::Hit;
 
 std::span<const core::FrameId> framesOf(const core::Graph& graph, const Hit& hit) {
-  if (hit.writtenAt.valid() && graph.userFrame(graph.tensor(hit.writtenAt).frames))
-    return graph.tensor(hit.writtenAt).frames;
+  if (hit.writtenAt.valid() && graph.userFrame(framesOf(graph, hit.writtenAt)))
+    return framesOf(graph, hit.writtenAt);
   if (hit.node.valid()) return graph.node(hit.node).frames;
   return hit.tensor.valid() ? framesOf(graph, hit.tensor) : std::span<const core::FrameId>();
 }

@@ -156,6 +156,8 @@ TEST_CASE("printable shows control characters and bytes that are no UTF-8, and k
   CHECK(printable("plain \\ text 'ü' µ € 😀 日本") == "plain \\ text 'ü' µ € 😀 日本");
   CHECK(printable("\x1b]0;owned\x07") == "\\x1b]0;owned\\x07");
   CHECK(printable("a\nb\rc\td\x7f") == "a\\nb\\rc\\td\\x7f");
+  CHECK(printable("evil\u202Ecpp.\u2066x\u2069 \u200B\uFEFF\u2028") ==
+        "evil\\u202ecpp.\\u2066x\\u2069 \\u200b\\ufeff\\u2028");
   CHECK(printable(std::string_view("a\0b", 3)) == "a\\x00b");
   CHECK(printable("\xc2\x80\xc2\x9b\xc2\xa0") == "\\u0080\\u009b\xc2\xa0");  // the last is a space
   const std::string shown = printable("\x1b\xff\n");

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <functional>
 
+#include "dump/journal.h"
 #include "tests/cli/recorded_run.h"
 
 namespace msdbg::test {
@@ -22,7 +23,8 @@ void patchInfo(const fs::path& run, const std::function<void(Json&)>& patch) {
   Json json = Json::parse(in);
   in.close();
   patch(json);
-  std::ofstream(run / "run.json", std::ios::binary) << json.dump(2) << "\n";
+  json.erase("check");
+  std::ofstream(run / "run.json", std::ios::binary) << dump::withCheck(json.dump(2)) << "\n";
 }
 
 std::int64_t linesOf(const std::string& text) { return std::ranges::count(text, '\n'); }
@@ -49,6 +51,7 @@ std::string errorOf(const fs::path& run, const std::string& info) {
 TEST_CASE("What run.json says cannot reach the terminal as more than text", "[cli]") {
   const TempDir folder;
   const fs::path run = copyOf(cleanRun(), folder);
+  for (const char* rank : {"rank_0", "rank_1"}) fs::remove(run / rank / "run.json");  // the copies
   const RunResult before = msdbg({"info", run.string()});
   patchInfo(run, [](Json& json) {
     json["host"] = kHostile;
@@ -117,6 +120,7 @@ TEST_CASE("Commands that are printed can be pasted into a shell", "[cli]") {
 TEST_CASE("merge tells one missing rank from several", "[cli]") {
   const TempDir folder;
   const fs::path run = copyOf(cleanRun(), folder);
+  for (const char* rank : {"rank_0", "rank_1"}) fs::remove(run / rank / "run.json");  // the copies
   fs::remove_all(run / "rank_1");
   const RunResult one = msdbg({"merge", run.string(), "-o", folder / "one.msdbg"});
   CHECK_THAT(one.err, Catch::Contains("one.msdbg: rank 1 is missing: no folder has it\n"));

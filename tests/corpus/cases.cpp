@@ -12,8 +12,8 @@ std::vector<HealthyCase> healthyCases() {
 
 std::vector<SickCase> sickCases() {
   std::vector<SickCase> all;
-  for (const auto part :
-       {sickRates(), sickLosses(), sickNumbers(), sickData(), sickLayers(), sickRanks(), sickStrangers()})
+  for (const auto part : {sickRates(), sickLosses(), sickNumbers(), sickData(), sickLayers(), sickRanks(),
+                          sickStrangers(), sickSequences()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

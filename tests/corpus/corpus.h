@@ -51,6 +51,7 @@ std::span<const SickCase> sickLosses();
 std::span<const SickCase> sickNumbers();
 std::span<const SickCase> sickRanks();
 std::span<const SickCase> sickRates();
+std::span<const SickCase> sickSequences();
 std::span<const SickCase> sickStrangers();
 
 std::vector<HealthyCase> healthyCases();

@@ -223,6 +223,7 @@ TEST_CASE("A hostile run folder is refused in one line, or read without what is 
     CAPTURE(attack.name);
     const test::TempDir place;
     original.copyTo(place / "run");
+    test::removeCopies(place / "run");
     attack.make(place / "run");
     CHECK(test::inSmallProcess([&] { return judge(place / "run", attack); }) == "");
   }

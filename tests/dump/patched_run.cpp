@@ -30,6 +30,7 @@ void patchJournal(const fs::path& rankFolder, const std::function<void(ordered_j
   std::string patched;
   for (std::string line; std::getline(lines, line);) {
     auto json = ordered_json::parse(dump::withoutCheck(line).value());
+    json.erase("after");  // the line before it may be another one now
     change(json);
     if (!json.is_null()) patched += dump::withCheck(json.dump()) + "\n";
   }
@@ -46,11 +47,17 @@ void relistSegments(const fs::path& rankFolder) {
   });
 }
 
+void removeCopies(const fs::path& run) {
+  for (const auto& entry : fs::directory_iterator(run))
+    if (entry.is_directory()) fs::remove(entry.path() / "run.json");
+}
+
 void patchRunInfo(const fs::path& run, const std::function<void(ordered_json&)>& change) {
   auto json = ordered_json::parse(textOf(run / "run.json"));
   json.erase("check");
   change(json);
   put(run / "run.json", dump::withCheck(json.dump(2)) + "\n");
+  removeCopies(run);
 }
 
 }  // namespace msdbg::test

@@ -14,7 +14,9 @@ void patchJournal(const std::filesystem::path& rankFolder,
                   const std::function<void(nlohmann::ordered_json& line)>& change);
 /// The journal's lines get the sizes and hashes that the rank's segments have now.
 void relistSegments(const std::filesystem::path& rankFolder);
-/// run.json, with its check made anew.
+/// Takes away the ranks' copies of run.json: that alone is read then.
+void removeCopies(const std::filesystem::path& run);
+/// run.json, with its check made anew, and without copies.
 void patchRunInfo(const std::filesystem::path& run,
                   const std::function<void(nlohmann::ordered_json& info)>& change);
 

@@ -309,7 +309,8 @@ TEST_CASE("Beyond --max-size the newest tensors stay, statistics stay for ever")
     ++files;
   }
   CHECK(bytes <= options.maxBytes);
-  CHECK(files == static_cast<std::uint64_t>(reader->storage().segments) + 1);  // and the journal
+  CHECK(files == static_cast<std::uint64_t>(reader->storage().segments) +
+                     2);  // and the journal, and the copy of run.json
   CHECK(reader->verify({}, {}).empty());
 }
 

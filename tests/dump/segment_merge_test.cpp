@@ -7,6 +7,7 @@
 
 #include "dump/journal.h"
 #include "dump/writer/background_merge.h"
+#include "tests/dump/patched_run.h"
 #include "tests/dump/recorded_run.h"
 #include "tests/support/sampling.h"
 
@@ -24,7 +25,8 @@ fs::path rankFolder(const fs::path& run) { return run / "rank_0"; }
 std::set<std::string> segmentFiles(const fs::path& run) {
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(rankFolder(run)))
-    if (const std::string name = entry.path().filename(); name != "journal" && name != "status")
+    if (const std::string name = entry.path().filename();
+        name != "journal" && name != "status" && name != "run.json")
       names.insert(name);
   return names;
 }
@@ -98,6 +100,7 @@ void insertLine(const fs::path& run, const std::string& line) {
   std::string text = test::readText(file);
   text.insert(text.rfind("{\"end\""), line);
   test::writeText(file, text);
+  test::patchJournal(rankFolder(run), [](auto&) {});  // the end follows another line now
 }
 
 }  // namespace

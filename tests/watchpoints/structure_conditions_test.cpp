@@ -86,7 +86,7 @@ TEST_CASE("loss_input knows logits that are no logits, the wrong axis and the wr
   CHECK(contains(detailOf("loss_input", lossOf([](Value v) { return sigmoid(v); })), "squashed"));
   CHECK(hitsOf("loss_input", lossOf([](Value v) { return tanh(v) * 30.0; })).empty());  // capped on purpose
   CHECK(contains(
-      detailOf("loss_input",
+      detailOf("softmax_axis",
                [](Value x, Value) { return reduceMean(softmax(linear(x, {.out = 2}), 0), {}, false); }),
       "over the batch"));
   CHECK(contains(detailOf("loss_input", [](Value x, Value label) { return 0.0 - healthy(x, label); }),

@@ -34,7 +34,7 @@ TEST_CASE("Every condition of the list is complete, and ids are unique") {
     for (const ParameterSpec& spec : def.parameters) CHECK_FALSE(spec.doc.empty());
   }
   CHECK(allConditions().size() == builtinConditions().size());
-  CHECK(ids.size() == 24);
+  CHECK(ids.size() == 31);
 }
 
 TEST_CASE("A watchpoint takes given parameters and fills in defaults") {
@@ -115,18 +115,25 @@ TEST_CASE("The recommended set has the faults and hints of the specification") {
   }
   CHECK(faults == std::set<std::string>{"activation_exploding",
                                         "batch_content",
+                                        "bounded_logits",
+                                        "clipping_too_tight",
                                         "collective_mismatch",
                                         "dead_relu",
                                         "gradient_vanishing:abs_mean_lt=1e-09",
                                         "hyperparameter_range",
                                         "loss_diverging",
                                         "loss_input",
+                                        "mask_reversed",
                                         "no_gradient",
                                         "nonfinite_propagation",
                                         "normalization_of_one",
                                         "rank_divergence",
+                                        "rank_loss_gap",
                                         "run_failed",
                                         "same_batch",
+                                        "saturated_start",
+                                        "softmax_axis",
+                                        "target_leak",
                                         "target_range",
                                         "tensor_all_zero",
                                         "tensor_overflow",

@@ -16,7 +16,7 @@ using core::TensorRole;
 
 class BatchContent : public Evaluator {
  public:
-  explicit BatchContent(const core::Graph& graph) : m_outcome(graph) {
+  explicit BatchContent(const core::Graph& graph) : m_outcome(graph), m_classes(classesOfLoss(graph)) {
     for (const core::TensorInfo& info : graph.tensors()) {
       if (info.role == TensorRole::kLabel && !isFloating(info.dtype)) m_labels.push_back(info.id);
       if (isCutToIndices(graph, info)) m_labels.push_back(info.id), m_cut.insert(info.id);
@@ -40,16 +40,36 @@ class BatchContent : public Evaluator {
     for (auto& [place, outlier] : m_outliers)
       if (outlier.iterations >= kIterations && outlier.iterations == m_iterations)
         context.findings.push_back(std::move(outlier.finding));
+    for (auto& [place, seen] : m_seen) addSorted(context, seen);
     for (auto& [place, seen] : m_seen)
       if (seen.constant && seen.samples >= kSamples && seen.iterations >= kIterations)
         context.findings.push_back(std::move(seen.finding));
-    for (Finding& finding : m_large)
-      if (!m_outcome.finite() || !m_outcome.recoveredSince(finding.iteration))
-        context.findings.push_back(std::move(finding));
+    for (Finding& finding : m_large) {
+      const bool isHuge = !finding.parameter.empty();
+      if (!isHuge && m_outcome.beginsNonFinite()) continue;
+      finding.excused = !didHarm(finding);
+      if (!finding.excused || isHuge || beganFarOff()) context.findings.push_back(std::move(finding));
+    }
+    for (const auto& [place, growth] : m_growth) addGrowth(context, growth);
   }
 
  private:
   static constexpr std::int64_t kSamples = 16, kIterations = 3;
+  static constexpr double kUnscaled = 20;  // mean|x| of pixels, years, prices: no weights are made for it
+
+  /// The first loss is far above what guessing a class costs.
+  bool beganFarOff() const {
+    return m_classes > 1 && !m_outcome.losses().empty() &&
+           m_outcome.losses().front().value > kFarOff * std::log(static_cast<double>(m_classes));
+  }
+  static constexpr double kFarOff = 5;
+
+  /// Pixels of 0 to 255 are learnt from, too, if badly: a fault where nothing was learnt, or beside another.
+  bool didHarm(const Finding& large) const {
+    if (!m_outcome.finite()) return true;
+    if (m_outcome.recoveredSince(large.iteration)) return false;
+    return !large.parameter.empty() || !fallsClearly(m_outcome.losses(), 2);
+  }
 
   /// Read by nothing but normalisations, logarithms and products: it is scaled in the graph, or weighs the
   /// terms of a likelihood.
@@ -80,7 +100,9 @@ class BatchContent : public Evaluator {
     bool constant = true;
     double value = 0;
     std::int64_t samples = 0, iterations = 0;
-    Finding finding;  // of the first iteration
+    std::int64_t ofOneClass = 0;  // iterations whose labels are all equal
+    std::set<double> classes;     // of these
+    Finding finding;              // of the first iteration
   };
 
   void lookAtLabels(EvaluationContext& context, const Place& place) {
@@ -101,24 +123,102 @@ class BatchContent : public Evaluator {
     }
     seen.samples += row->values.count;
     seen.constant = seen.constant && row->values.min == seen.value && row->values.max == seen.value;
+    if (row->values.count < kBatch || row->values.min != row->values.max) return;
+    ++seen.ofOneClass;
+    seen.classes.insert(row->values.min);
   }
+
+  static constexpr std::int64_t kBatch = 8;  // labels: fewer are of one class by chance
+
+  /// Read class by class. A discriminator that is shown one of two kinds at a time is meant.
+  static void addSorted(EvaluationContext& context, const Labels& seen) {
+    constexpr std::size_t kClasses = 3;
+    constexpr double kMost = 0.7;
+    if (seen.constant || seen.iterations < kBatch || seen.classes.size() < kClasses) return;
+    if (static_cast<double>(seen.ofOneClass) < kMost * static_cast<double>(seen.iterations)) return;
+    Finding finding = seen.finding;
+    finding.detail = "all labels of a batch are of one class in " + std::to_string(seen.ofOneClass) + " of " +
+                     std::to_string(seen.iterations) +
+                     " iterations, and not always the same: the data are sorted by class and not shuffled";
+    finding.advice = "Shuffle what the loader reads before it is cut into batches.";
+    context.findings.push_back(std::move(finding));
+  }
+
+  /// -9999 and its like, of data that lie near zero otherwise.
+  void lookForMissing(EvaluationContext& context, const Place& place, const core::TensorStatistics& values) {
+    constexpr double kApart = 20;
+    constexpr std::int64_t kTimes = 3;
+    const bool nines =
+        values.min == -999 || values.min == -9999 || values.min == -99999 || values.min == -999999;
+    if (!nines || values.max > -values.min / kApart) return;
+    Missing& missing = m_missing[{place.rank, place.tensor}];
+    if (missing.iterations++ == 0) missing.finding = findingAt(context, place, precedence::kStructure);
+    if (missing.iterations != kTimes) return;
+    missing.finding.actual = values.min;
+    missing.finding.detail =
+        core::formatShort(values.min) +
+        " occurs again and again, far from all other numbers: it stands for values that are "
+        "missing, and is learnt from as a number";
+    missing.finding.advice = "Replace what is missing by the mean of its column, and tell it by a mask.";
+    context.findings.push_back(missing.finding);
+  }
+
+  struct Missing {
+    std::int64_t iterations = 0;
+    Finding finding;  // of the first iteration
+  };
+  std::map<std::pair<core::Rank, TensorId>, Missing> m_missing;
 
   void lookAtInput(EvaluationContext& context, const Place& place) {
     const StatisticsRow* row = context.rows.now(place.rank, place.tensor);
     if (!row || row->values.nonFinite() > 0) return;
     ++context.evaluated;
+    m_growth[{place.rank, place.tensor}].add(place, row->values.meanAbs);
+    lookForMissing(context, place, row->values);
     const double limit = parameterOr(context.parameters, "abs_mean_gt", 1e4);
-    if (row->values.meanAbs <= limit) return;
+    if (row->values.meanAbs <= std::min(limit, kUnscaled)) return;
     const auto known = std::ranges::find_if(
         m_large, [&](const Finding& f) { return f.tensor == place.tensor && f.rank == place.rank; });
     if (known != m_large.end()) return;
     Finding finding = findingAt(context, place, precedence::kStructure);
-    finding.parameter = "abs_mean_gt";
-    finding.preset = limit;
+    const bool isHuge = row->values.meanAbs > limit;
+    if (isHuge) finding.parameter = "abs_mean_gt";
+    finding.preset = isHuge ? limit : kUnscaled;
     finding.actual = row->values.meanAbs;
-    finding.detail = "mean|x| is " + core::formatShort(row->values.meanAbs) +
-                     ", too large a scale for weights as they are initialised, and training does not recover";
+    finding.detail = "mean|x| is " + core::formatShort(row->values.meanAbs) + ", from " +
+                     core::formatShort(row->values.min) + " to " + core::formatShort(row->values.max) +
+                     ": the data are not normalised, too large a scale for weights as they are initialised";
     m_large.push_back(std::move(finding));
+  }
+
+  /// How large an input is from iteration to iteration.
+  struct Growth {
+    Place begin;
+    double first = 0, last = 0, most = 0;
+    std::int64_t iterations = 0, records = 0;  // records: larger than ever before
+
+    void add(const Place& place, double size) {
+      if (iterations++ == 0) begin = place, first = size;
+      if (size > most) most = size, ++records;
+      last = size;
+    }
+  };
+
+  /// A sum that nobody resets.
+  void addGrowth(EvaluationContext& context, const Growth& growth) {
+    constexpr std::int64_t kLeast = 20;
+    constexpr double kTimes = 5, kSteady = 0.6;
+    if (growth.iterations < kLeast || growth.first <= 0 || growth.last < kTimes * growth.first) return;
+    if (static_cast<double>(growth.records) < kSteady * static_cast<double>(growth.iterations)) return;
+    if (m_outcome.finite() && m_outcome.recoveredSince(growth.begin.iteration)) return;
+    Finding finding = findingAt(context, growth.begin, precedence::kStructure);
+    finding.actual = growth.last;
+    finding.preset = kTimes * growth.first;
+    finding.detail = "mean|x| grows from " + core::formatShort(growth.first) + " in the first iteration to " +
+                     core::formatShort(growth.last) + " in the last, larger than ever before in " +
+                     std::to_string(growth.records) + " of " + std::to_string(growth.iterations) +
+                     ": is something added up and never reset?";
+    context.findings.push_back(std::move(finding));
   }
 
   /// One rank whose data are of another size than those of all others, by a factor of ten.
@@ -152,10 +252,12 @@ class BatchContent : public Evaluator {
   std::map<std::pair<core::Rank, TensorId>, Outlier> m_outliers;
   std::int64_t m_iterations = 0;
   Outcome m_outcome;
+  std::int64_t m_classes = 0;  // of a loss that is a cross-entropy
   std::vector<TensorId> m_labels, m_inputs;
   std::set<TensorId> m_cut;  // of m_labels: indices that were cast
   std::map<std::pair<core::Rank, TensorId>, Labels> m_seen;
   std::vector<Finding> m_large;  // the first of each input and rank
+  std::map<std::pair<core::Rank, TensorId>, Growth> m_growth;
 };
 
 }  // namespace
@@ -165,11 +267,16 @@ ConditionDef batchContentCondition() {
   def.id = "batch_content";
   def.title = "Unusual data";
   def.doc =
-      "All labels of all recorded iterations are one class (16 labels and 3 iterations at least), or all "
-      "indices that a cast makes are one; or mean|x| "
-      "of an input or target that is neither normalised nor scaled first is above abs_mean_gt, and the loss "
-      "does not "
-      "recover; or it is ten times that of any other rank, in every iteration.";
+      "Labels: all of the run are one class (16 labels and 3 iterations at least), or all of a batch in 70 % "
+      "of the "
+      "iterations while the class changes; or all indices that a cast makes are one. Inputs and targets that "
+      "are neither "
+      "normalised nor scaled first: mean|x| is above abs_mean_gt and the loss does not recover (above 20: "
+      "and it did "
+      "not fall at all, or became NaN or Inf), is ten times that of any other rank in every iteration, or "
+      "grows to five "
+      "times what it was and the loss does not recover; or -999, -9999 … occurs again and again far from all "
+      "else.";
   def.advice =
       "Look at the loader: scale inputs and targets to about 1, shuffle, read the column that holds the "
       "classes.";

@@ -26,6 +26,13 @@ ConditionDef hyperparameterRangeCondition();
 ConditionDef sameBatchCondition();
 ConditionDef batchContentCondition();
 ConditionDef targetRangeCondition();
+ConditionDef targetLeakCondition();
+ConditionDef maskReversedCondition();
+ConditionDef softmaxAxisCondition();
+ConditionDef clippingTooTightCondition();
+ConditionDef saturatedStartCondition();
+ConditionDef rankLossGapCondition();
+ConditionDef boundedLogitsCondition();
 
 std::span<const ConditionFactory> builtinConditions() {
   static constexpr ConditionFactory kConditions[] = {
@@ -52,6 +59,13 @@ std::span<const ConditionFactory> builtinConditions() {
       sameBatchCondition,
       batchContentCondition,
       targetRangeCondition,
+      targetLeakCondition,
+      maskReversedCondition,
+      softmaxAxisCondition,
+      clippingTooTightCondition,
+      saturatedStartCondition,
+      rankLossGapCondition,
+      boundedLogitsCondition,
       runFailedCondition,
   };
   return kConditions;

@@ -17,6 +17,11 @@ void evaluateRow(EvaluationContext& context, const Place& place, const Statistic
                     {"mean_lt", row.values.mean}});
 }
 
+/// Of a parameter, before it is clipped: what clipping leaves is small beside those that are not clipped.
+bool isOwnGradient(const core::Graph& graph, const core::TensorInfo& info) {
+  return isParameterGradient(graph, info) && graph.node(info.producer).phase != core::Phase::kUpdate;
+}
+
 /// Of the recommended set: small against the largest gradient of the iteration, too (what has converged is
 /// small everywhere), in kStreak recorded iterations in a row, and neither zero (tensor_all_zero's) nor a
 /// residue of rounding.
@@ -24,8 +29,7 @@ class RecommendedVanishing : public Evaluator {
  public:
   explicit RecommendedVanishing(const core::Graph& graph)
       : m_walk(graph,
-               selectTensors(graph,
-                             [&](const core::TensorInfo& info) { return isParameterGradient(graph, info); }),
+               selectTensors(graph, [&](const core::TensorInfo& info) { return isOwnGradient(graph, info); }),
                true),
         m_outcome(graph) {}
 

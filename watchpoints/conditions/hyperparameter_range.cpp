@@ -41,7 +41,7 @@ class HyperparameterRange : public Evaluator {
     const core::Graph& graph = context.graph();
     for (const Node& node : graph.nodes()) {
       const double ratio = node.opType == "Dropout" ? floatAttribute(node.attributes, "ratio", 0.5) : 0;
-      if (ratio > most)
+      if (ratio >= most)
         hit(context, node, "dropout_max", most, ratio,
             "it drops " + core::formatShort(100 * ratio) + " % of its input");
       const double bound = node.phase == core::Phase::kUpdate && node.opType == "Clip"
@@ -80,7 +80,7 @@ class HyperparameterRange : public Evaluator {
     const double decay = floatAttribute(node.attributes, "weight_decay", 0);
     const bool normalised =
         node.opType == "AdamUpdate" && core::intAttribute(node.attributes, "decoupled", 0) == 0;
-    return normalised ? decay / 20 : rate * decay;
+    return normalised ? decay / 5 : rate * decay;
   }
 
   void checkDecay(EvaluationContext& context) {

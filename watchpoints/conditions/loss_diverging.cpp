@@ -51,7 +51,10 @@ class LossDiverging : public Evaluator {
     m_before->actual = last / first;
     m_before->detail += " to " + core::formatShort(last) + " at the end, from " + core::formatShort(first) +
                         " at the beginning" + m_rate;
-    if (const std::string sum = sumOfLoss(context.graph()); !sum.empty()) m_before->detail += "; " + sum;
+    if (const std::optional<LossSum> sum = sumOfLoss(context.graph())) {
+      m_before->detail += "; " + sum->text;
+      m_before->writtenAt = sum->sum;
+    }
     if (last < kBack * peak(some) && last < kHarder * first)
       m_before->severity = Severity::kHint;  // harder data, by now half learnt
     context.findings.push_back(std::move(*m_before));
@@ -107,6 +110,7 @@ class LossDiverging : public Evaluator {
     finding.preset = first;
     finding.detail = "the loss falls below zero without bound, from " + core::formatShort(first) + " to " +
                      core::formatShort(last) + ": its sign is wrong, or nothing holds it";
+    finding.advice = "Look at the sign of each term of the loss, and at what keeps it from falling for ever.";
     context.findings.push_back(std::move(finding));
   }
 

@@ -1,5 +1,5 @@
-// What the loss is made of, as the graph shows it: logits that were normalised or cut off already, a softmax
-// over the batch, a loss that is maximised, a target that is broadcast against what is predicted.
+// What the loss is made of, as the graph shows it: logits that were normalised or cut off already, a loss
+// that is maximised, a target that is broadcast against what is predicted.
 #include <algorithm>
 #include <array>
 
@@ -87,25 +87,6 @@ void checkBinaryLogits(EvaluationContext& context, const Node& softplus) {
           : maker->opType + " squashes the logits before the loss, which applies the sigmoid itself"));
 }
 
-bool isBatch(const Graph& graph, std::int64_t size) {
-  return std::ranges::any_of(graph.tensors(), [&](const core::TensorInfo& info) {
-    return (info.role == core::TensorRole::kInput || info.role == core::TensorRole::kLabel) &&
-           info.shape.rank() > 0 && info.shape[0] == size;
-  });
-}
-
-/// [batch, classes] normalised along the batch.
-void checkAxis(EvaluationContext& context, const Node& node) {
-  const core::Shape& shape = context.graph().tensor(node.outputs.front()).shape;
-  if (shape.rank() != 2 || shape[0] == shape[1] || shape[1] == 1 || !isBatch(context.graph(), shape[0]))
-    return;
-  const std::int64_t axis = core::intAttribute(node.attributes, "axis", -1);
-  if (axis != 0 && axis != -2) return;
-  context.findings.push_back(findingAtNode(
-      context, node.id,
-      node.opType + " along axis 0 runs over the batch: what each sample gets depends on the others"));
-}
-
 std::optional<double> constantOf(const Graph& graph, TensorId tensor) {
   const core::TensorInfo& info = graph.tensor(tensor);
   const bool known = info.role == core::TensorRole::kConstant &&
@@ -171,17 +152,33 @@ std::vector<bool> learntTensors(const Graph& graph) {
   return learnt;
 }
 
+/// What a cross-entropy weighs with: a row of 0 and 1, probabilities of another model, or what the batch
+/// brings.
+bool isTarget(const Graph& graph, TensorId tensor) {
+  const core::TensorRole role = graph.tensor(tensor).role;
+  const Node* maker = makerOf(graph, tensor);
+  return role == core::TensorRole::kLabel || role == core::TensorRole::kInput ||
+         (maker && (maker->opType == "OneHot" || maker->opType == "Softmax"));
+}
+
+/// log(softmax(x)), or of that and an epsilon.
+bool isLogOfSoftmax(const Graph& graph, const Node& node) {
+  if (node.opType != "Log") return false;
+  const Node* of = makerOf(graph, node.inputs.front());
+  if (of && (of->opType == "Add" || of->opType == "Clip")) of = makerOf(graph, of->inputs.front());
+  return of && of->opType == "Softmax";
+}
+
 /// A mean of log-probabilities: training makes what it should raise as small as it can.
 void checkLogProbability(EvaluationContext& context, TensorId loss) {
   const Graph& graph = context.graph();
   const Node* node = producerOf(graph, loss);
   bool negative = false;
-  while (node && node->opType != "LogSoftmax") {
+  while (node && node->opType != "LogSoftmax" && !isLogOfSoftmax(graph, *node)) {
     std::optional<Signed> next = signedInput(graph, *node);
     if (!next && node->opType == "Mul")  // picked by a one-hot row
       for (const std::size_t i : {0, 1})
-        if (const Node* picks = makerOf(graph, node->inputs[i]); picks && picks->opType == "OneHot")
-          next = Signed{node->inputs[1 - i], false};
+        if (isTarget(graph, node->inputs[i])) next = Signed{node->inputs[1 - i], false};
     if (!next) return;
     negative = negative != next->negated;
     node = producerOf(graph, next->input);
@@ -220,7 +217,6 @@ void question(EvaluationContext& context) {
     if (node.phase != core::Phase::kForward || node.inputs.empty()) continue;
     if (node.opType == "SoftmaxCrossEntropyLoss") checkLogits(context, node);
     if (node.opType == "Softplus") checkBinaryLogits(context, node);
-    if (node.opType == "Softmax" || node.opType == "LogSoftmax") checkAxis(context, node);
     if (node.opType == "SoftmaxCrossEntropyLoss" || node.opType == "Sub") checkDropout(context, node, learnt);
     checkBroadcast(context, node, learnt);
   }
@@ -237,11 +233,13 @@ ConditionDef lossInputCondition() {
   def.title = "The loss is not what it should be";
   def.doc =
       "From the graph: the logits of a softmax cross-entropy come out of a Softmax, Sigmoid, Tanh, Relu or "
-      "Clip, or what is compared with a target out of a Dropout; a "
-      "softmax of [batch, classes] runs over the batch; the loss is minus an error, so that it is maximised; "
-      "what is predicted, [n, 1], and a target, [n], are broadcast to [n, n].";
+      "Clip, or what "
+      "is compared with a target out of a Dropout; the loss is minus an error, so that it is maximised; what "
+      "is "
+      "predicted, [n, 1], and a target, [n], are broadcast to [n, n].";
   def.advice =
-      "Give softmaxCrossEntropy what the last linear layer gives, and let the loss be what is to be small.";
+      "A loss is given what the last linear layer gives, in the shape of its target, and is what is to "
+      "become small.";
   def.target = Target::kLoss;
   def.make = [](const core::Graph&, const Parameters&, bool) { return onceOfGraph(question); };
   return def;

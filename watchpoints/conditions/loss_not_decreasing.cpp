@@ -82,12 +82,7 @@ class LossNotDecreasing : public Evaluator {
 /// their noise. Single losses jump from batch to batch, and single windows stand still.
 class NothingLearnt : public Evaluator {
  public:
-  explicit NothingLearnt(const core::Graph& graph) : m_outcome(graph) {
-    for (const core::Node& node : graph.nodes())
-      if (node.opType == "SoftmaxCrossEntropyLoss" && node.phase == core::Phase::kForward &&
-          node.outputs.front() == m_outcome.tensor() && graph.tensor(node.inputs.front()).shape.rank() > 1)
-        m_classes = graph.tensor(node.inputs.front()).shape[1];
-  }
+  explicit NothingLearnt(const core::Graph& graph) : m_outcome(graph), m_classes(classesOfLoss(graph)) {}
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
     ++context.evaluated;
@@ -111,8 +106,7 @@ class NothingLearnt : public Evaluator {
     finding.detail = "mean " + core::formatShort(first.mean) + " over the first " + std::to_string(quarter) +
                      " iterations, " + core::formatShort(last.mean) + " over the last";
     if (guesses)
-      finding.detail += ": no better than guessing one of " + std::to_string(m_classes) +
-                        " classes; do the labels belong to their samples?";
+      finding.detail += ": no better than guessing one of " + std::to_string(m_classes) + " classes";
     context.findings.push_back(std::move(finding));
   }
 
@@ -121,7 +115,7 @@ class NothingLearnt : public Evaluator {
   static constexpr double kFall = 0.01;      // of the loss, to be worth the name
   Outcome m_outcome;
   core::Rank m_rank;
-  std::int64_t m_classes = 0;               // of a loss that is a cross-entropy
+  std::int64_t m_classes;                   // of a loss that is a cross-entropy
   static constexpr double kGuesses = 0.97;  // of log(classes)
 };
 
@@ -147,7 +141,10 @@ ConditionDef lossNotDecreasingCondition() {
       " increase_threshold_percent % (SageMaker Debugger). Recommended, as one hint a run of 40 "
       "losses and more: the mean of the last quarter is not below that of the first by more than their noise "
       "and 1 %, or it is no better than guessing a class";
-  def.advice = "Look at the learning rate first, then at initialisation, vanishing gradients and the data.";
+  def.advice =
+      "Look at the learning rate first, then at initialisation, vanishing gradients and the data: do the "
+      "labels belong to "
+      "their samples?";
   def.severity = Severity::kHint;
   def.target = Target::kLoss;
   def.parameters = {

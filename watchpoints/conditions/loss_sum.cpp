@@ -8,7 +8,7 @@ namespace msdbg::watch {
 using core::Node;
 using core::TensorId;
 
-std::string sumOfLoss(const core::Graph& graph) {
+std::optional<LossSum> sumOfLoss(const core::Graph& graph) {
   static constexpr std::array<std::string_view, 6> kKeeps = {"Neg",     "Identity", "Cast",
                                                              "Reshape", "Squeeze",  "Add"};
   constexpr std::int64_t kMany = 16;
@@ -20,14 +20,15 @@ std::string sumOfLoss(const core::Graph& graph) {
     const TensorId input = node.inputs.front();
     if (node.opType == "ReduceSum" || node.opType == "ReduceSumSquare") {
       const core::Shape& shape = graph.tensor(input).shape;
-      if (!shape.known() || shape.elements() < kMany) return {};
-      return "the loss is a sum over " + std::to_string(shape.elements()) +
-             " values, not their mean: its gradients grow with their number";
+      if (!shape.known() || shape.elements() < kMany) return std::nullopt;
+      return LossSum{"the loss is a sum over " + std::to_string(shape.elements()) +
+                         " values, not their mean: its gradients grow with their number",
+                     tensor};
     }
-    if (std::ranges::find(kKeeps, node.opType) == kKeeps.end()) return {};
+    if (std::ranges::find(kKeeps, node.opType) == kKeeps.end()) return std::nullopt;
     tensor = input;
   }
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace msdbg::watch

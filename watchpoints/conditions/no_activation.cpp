@@ -1,9 +1,10 @@
 // Two linear layers with nothing between them can do no more than one.
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "core_engine/ops/op.h"
-#include "watchpoints/conditions/rows.h"
+#include "watchpoints/conditions/outcome.h"
 
 namespace msdbg::watch {
 namespace {
@@ -54,21 +55,79 @@ const Node* layerBefore(const Graph& graph, const Node& layer) {
   }
 }
 
-void question(EvaluationContext& context) {
-  const Graph& graph = context.graph();
-  for (const Node& layer : graph.nodes()) {
-    if (!isLinear(graph, layer)) continue;
-    const Node* before = layerBefore(graph, layer);
-    if (!before) continue;
-    const std::int64_t between = widthOfInput(graph, layer);
-    // Narrower than both ends it is a product of low rank, and meant.
-    if (between < std::min(widthOfInput(graph, *before), widthOfOutput(graph, layer))) continue;
-    context.findings.push_back(
-        findingAtNode(context, layer.id,
-                      "it reads " + before->name +
-                          " with no activation function between them: both together are one linear layer"));
+/// Whether nothing between data and loss is more than linear, normalisations and products of what is learnt
+/// included.
+bool isAllLinear(const Graph& graph) {
+  static constexpr std::array<std::string_view, 12> kLinear = {
+      "Gemm",    "MatMul",  "Add",       "Sub",      "Neg",     "Reshape",
+      "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout", "Transpose"};
+  std::vector<bool> learnt(graph.tensors().size());
+  for (const Node& node : graph.nodes()) {
+    if (node.phase != core::Phase::kForward) continue;
+    const bool linear = std::ranges::find(kLinear, node.opType) != kLinear.end();
+    const bool any = isLinear(graph, node) ||
+                     std::ranges::any_of(node.inputs, [&](TensorId input) { return learnt[input.index()]; });
+    const bool compared = std::ranges::any_of(
+        node.inputs, [&](TensorId input) { return graph.tensor(input).role == core::TensorRole::kLabel; });
+    if (any && compared) continue;  // from here on it is the loss
+    if (any && !linear) return false;
+    for (const TensorId output : node.outputs) learnt[output.index()] = any;
   }
+  return true;
 }
+
+class NoActivation : public Evaluator {
+ public:
+  explicit NoActivation(const Graph& graph) : m_outcome(graph) {}
+
+  void evaluate(EvaluationContext& context) override {
+    m_outcome.add(context);
+    if (m_asked || context.ranks.empty()) return;
+    m_asked = true;
+    lookAt(context);
+  }
+
+  void finish(EvaluationContext& context) override {
+    if (m_findings.empty()) return;
+    const bool fault = !m_outcome.losses().empty() && isAllLinear(context.graph()) &&
+                       !m_outcome.recoveredSince(m_outcome.losses().front().iteration);
+    for (Finding& finding : m_findings) {
+      if (fault) finding.severity = Severity::kFault;
+      context.findings.push_back(std::move(finding));
+    }
+  }
+
+ private:
+  void lookAt(EvaluationContext& context) {
+    const Graph& graph = context.graph();
+    std::set<core::FrameId> lines;  // a layer that is called several times is one mistake
+    for (const Node& layer : graph.nodes()) {
+      if (!isLinear(graph, layer)) continue;
+      const Node* before = layerBefore(graph, layer);
+      if (!before) continue;
+      const std::int64_t between = widthOfInput(graph, layer);
+      // Narrower than both ends it is a product of low rank, and meant.
+      if (between < std::min(widthOfInput(graph, *before), widthOfOutput(graph, layer))) continue;
+      if (!layer.frames.empty() && !lines.insert(lineOf(graph, layer)).second) continue;
+      ++context.evaluated;
+      m_findings.push_back(
+          findingAtNode(context, layer.id,
+                        "it reads " + before->name +
+                            " with no activation function between them: both together are one linear layer"));
+    }
+  }
+
+  /// Its innermost frame outside the engine's own layers.
+  static core::FrameId lineOf(const Graph& graph, const Node& node) {
+    for (const core::FrameId frame : node.frames)
+      if (!graph.frame(frame).engine) return frame;
+    return node.frames.front();
+  }
+
+  Outcome m_outcome;
+  bool m_asked = false;
+  std::vector<Finding> m_findings;
+};
 
 }  // namespace
 
@@ -80,10 +139,14 @@ ConditionDef noActivationCondition() {
       "From the graph: a Gemm or MatMul by a weight reads the result of another one, which nobody else "
       "reads, "
       "through nothing but biases, Dropout and other shapes. Products of low rank (narrower between than at "
-      "both ends) are left out.";
+      "both ends) are left out. A fault where nothing in the model is more than linear and the loss does not "
+      "fall by 30 %.";
   def.advice = "Put relu(), tanh() or another activation function between the two, or leave one of them out.";
   def.severity = Severity::kHint;
-  def.make = [](const core::Graph&, const Parameters&, bool) { return onceOfGraph(question); };
+  def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
+    return std::make_unique<NoActivation>(graph);
+  };
+  def.notOnline = [](const Parameters&, bool) -> std::string { return "the end of the run decides it"; };
   return def;
 }
 

@@ -6,7 +6,10 @@
 namespace msdbg::watch {
 
 Outcome::Outcome(const core::Graph& graph, const Parameters& parameters)
-    : m_loss(followedTensor(graph, parameters)) {}
+    : m_loss(followedTensor(graph, parameters)) {
+  const std::int64_t classes = classesOfLoss(graph);
+  m_guessing = classes > 1 ? std::log(static_cast<double>(classes)) : INFINITY;
+}
 
 void Outcome::add(EvaluationContext& context) {
   double sum = 0, ranks = 0;
@@ -21,6 +24,8 @@ void Outcome::add(EvaluationContext& context) {
   m_finite = m_finite && std::isfinite(sum);
 }
 
+bool Outcome::beginsNonFinite() const { return !m_losses.empty() && !std::isfinite(m_losses.front().value); }
+
 bool Outcome::recoveredSince(core::Iteration iteration) const {
   constexpr std::size_t kFew = 5, kMost = 10;
   const auto at = std::ranges::lower_bound(m_losses, iteration, {}, &Loss::iteration);
@@ -30,8 +35,18 @@ bool Outcome::recoveredSince(core::Iteration iteration) const {
   double sum = 0;
   for (std::size_t i = m_losses.size() - last; i < m_losses.size(); ++i) sum += m_losses[i].value;
   const double now = sum / static_cast<double>(last), first = m_losses.front().value;
+  if (now > m_guessing) return false;
   const double then = std::max(at->value, first);  // a fitted loss has nothing to recover from
   return now < then - 0.3 * std::abs(then) || (then < 0 && fallsClearly(std::span(m_losses).last(after), 2));
+}
+
+std::int64_t classesOfLoss(const core::Graph& graph) {
+  const core::TensorId loss = followedTensor(graph, {});
+  if (!loss.valid() || !graph.tensor(loss).producer.valid()) return 0;
+  const core::Node& node = graph.node(graph.tensor(loss).producer);
+  const bool crossEntropy = node.opType == "SoftmaxCrossEntropyLoss" && node.outputs.front() == loss;
+  const core::Shape& logits = graph.tensor(node.inputs.front()).shape;
+  return crossEntropy && logits.rank() > 1 ? logits[1] : 0;
 }
 
 LossWindow windowOf(std::span<const Outcome::Loss> losses) {

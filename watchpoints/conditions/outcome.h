@@ -20,16 +20,22 @@ class Outcome {
   const std::vector<Loss>& losses() const { return m_losses; }
   core::TensorId tensor() const { return m_loss; }  // invalid: the graph has no loss
   bool finite() const { return m_finite; }
+  /// The first loss is NaN or Inf: what made it so explains all that follows, large and saturated values too.
+  bool beginsNonFinite() const;
   /// Whether the loss at the end is clearly (by 30 %) below that of the iteration, all of them being finite,
-  /// with five iterations at least after it. A loss below zero has no size to compare with: it falls by more
-  /// than its noise.
+  /// with five iterations at least after it. A cross-entropy that ends far above what guessing costs
+  /// recovered from nothing. A loss below zero has no size to compare with: it falls by more than its noise.
   bool recoveredSince(core::Iteration iteration) const;
 
  private:
   core::TensorId m_loss;
+  double m_guessing;  // what guessing a class costs; infinite where the loss is no cross-entropy
   std::vector<Loss> m_losses;
   bool m_finite = true;
 };
+
+/// Of a loss that is a softmax cross-entropy; 0: it is another. Guessing one of them costs log(classes).
+std::int64_t classesOfLoss(const core::Graph& graph);
 
 /// Two at least.
 struct LossWindow {

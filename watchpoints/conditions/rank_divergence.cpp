@@ -139,6 +139,7 @@ class Divergence : public Evaluator {
                                              : "rank " + std::to_string(rank.value) + " " + verdict.reason;
       addDifference(finding, divergent, verdict, rank == wrong.front());
       finding.detail += "; " + cause;
+      finding.writtenAt = divergent.hyperparameter;
       if (m_firstRoot)
         m_context->findings.push_back(std::move(finding));
       else

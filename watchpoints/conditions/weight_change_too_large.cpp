@@ -57,6 +57,8 @@ class RecommendedTooLarge : public Evaluator {
 
  private:
   static constexpr double kOnline = 10;  // times the threshold
+  static constexpr const char* kMeanAdvice =
+      "Take the mean over the samples, or divide the learning rate by their number.";
 
   static std::string valueText(std::string_view what, const StatisticsRow* now, const StatisticsRow* before,
                                double core::TensorStatistics::*member) {
@@ -71,7 +73,11 @@ class RecommendedTooLarge : public Evaluator {
   /// gradient is not.
   static bool isOfTheRate(EvaluationContext& context, const Finding& finding, const ParameterUpdate& update) {
     if (!update.rate.valid() || !update.gradient.valid()) return false;
-    if (context.graph().node(update.node).opType == "AdamUpdate") return true;
+    const StatisticsRow* rate = context.rows.now(finding.rank, update.rate);
+    constexpr double kLargeForAnything = 0.5;
+    if (context.graph().node(update.node).opType == "AdamUpdate" ||
+        (rate && rate->values.mean >= kLargeForAnything))
+      return true;
     const StatisticsRow* gradient = context.rows.now(finding.rank, update.gradient);
     const StatisticsRow* weight = context.rows.now(finding.rank, update.parameter);
     return gradient && weight && gradient->values.meanAbs <= weight->values.meanAbs;
@@ -90,8 +96,12 @@ class RecommendedTooLarge : public Evaluator {
     add("learning rate", update.rate, &core::TensorStatistics::mean);
     add("mean|gradient|", update.gradient, &core::TensorStatistics::meanAbs);
     add("mean|weight|", update.parameter, &core::TensorStatistics::meanAbs);
-    if (const std::string sum = sumOfLoss(context.graph()); !sum.empty()) finding.detail += "; " + sum;
     if (isOfTheRate(context, finding, update)) finding.writtenAt = update.rate;
+    if (const std::optional<LossSum> sum = sumOfLoss(context.graph())) {
+      finding.detail += "; " + sum->text;
+      finding.writtenAt = sum->sum;
+      finding.advice = kMeanAdvice;
+    }
   }
 
   UpdateRatio m_ratio;

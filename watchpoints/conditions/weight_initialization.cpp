@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "core_engine/base/text.h"
-#include "core_engine/ops/op.h"
+#include "watchpoints/conditions/initial_size.h"
 #include "watchpoints/conditions/outcome.h"
 
 namespace msdbg::watch {
@@ -39,28 +39,15 @@ class WeightInitialization : public Evaluator {
   bool m_seen = false;  // iteration 0
 };
 
-/// What a weight's outputs sum over; 0 where it is no matrix of a layer (an embedding, a scale).
-double fanInOf(const core::Graph& graph, core::TensorId weight) {
-  const core::Shape& shape = graph.tensor(weight).shape;
-  if (shape.rank() < 2 || !shape.known() || shape[0] == 0) return 0;
-  for (const core::NodeId user : graph.consumers(weight)) {
-    const core::Node& node = graph.node(user);
-    if (node.phase != core::Phase::kForward || node.inputs.size() < 2 || node.inputs[1] != weight) continue;
-    if (node.opType == "Conv") return static_cast<double>(shape.elements() / shape[0]);
-    if (node.opType == "Gemm" && core::intAttribute(node.attributes, "transB", 0) != 0)
-      return static_cast<double>(shape[1]);
-    if (node.opType == "Gemm" || node.opType == "MatMul") return static_cast<double>(shape[shape.rank() - 2]);
-  }
-  return 0;
-}
-
 /// Of the recommended set: all zero though not meant so; all equal, so that every unit learns the same; or so
 /// large or small against sqrt(2 / fan-in) that the loss begins far off, or the logits at nothing, and
 /// training does not recover.
 class RecommendedInitialization : public Evaluator {
  public:
   explicit RecommendedInitialization(const core::Graph& graph)
-      : m_walk(graph, selectTensors(graph, isWeight), true), m_outcome(graph) {
+      : m_walk(graph, selectTensors(graph, isWeight), true),
+        m_outcome(graph),
+        m_classes(classesOfLoss(graph)) {
     for (const core::Node& node : graph.nodes())
       if (node.opType == "SoftmaxCrossEntropyLoss" && node.phase == core::Phase::kForward)
         m_logits = node.inputs.front();
@@ -69,17 +56,22 @@ class RecommendedInitialization : public Evaluator {
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
     if (context.iteration.value > 0) return;
-    const auto [tooLarge, tooSmall] = startOf(context);
+    const Start start = startOf(context);
+    m_aboveGuessing = start.aboveGuessing;
     m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
       if (!finite(context, place, row.values)) return;
       ++context.evaluated;
-      lookAt(context, place, row.values, tooLarge, tooSmall);
+      lookAt(context, place, row.values, start);
     });
   }
 
   void finish(EvaluationContext& context) override {
-    for (Finding& finding : m_pending)
-      if (!m_outcome.recoveredSince(finding.iteration)) context.findings.push_back(std::move(finding));
+    for (Finding& finding : m_pending) {
+      const bool recovered = m_outcome.recoveredSince(finding.iteration);
+      if (recovered && !m_aboveGuessing) continue;
+      if (recovered) finding.severity = Severity::kHint;
+      context.findings.push_back(std::move(finding));
+    }
   }
 
  private:
@@ -87,6 +79,7 @@ class RecommendedInitialization : public Evaluator {
 
   struct Start {
     bool tooLarge = false, tooSmall = false;
+    bool aboveGuessing = false;  // the loss is far above what guessing a class costs
   };
   /// What the first iteration shows of the initial values.
   Start startOf(EvaluationContext& context) const {
@@ -96,6 +89,8 @@ class RecommendedInitialization : public Evaluator {
     const StatisticsRow* logits = m_logits.valid() ? context.rows.now(rank, m_logits) : nullptr;
     Start start;
     start.tooLarge = !loss || loss->values.nonFinite() > 0 || loss->values.max > kFarOff;
+    start.aboveGuessing = m_classes > 1 && loss && loss->values.nonFinite() == 0 &&
+                          loss->values.mean > kTimesGuessing * std::log(static_cast<double>(m_classes));
     if (logits && logits->values.count > 0) {
       start.tooLarge = start.tooLarge || logits->values.meanAbs > kFarOff;
       start.tooSmall = logits->values.meanAbs < 1e-4;
@@ -104,7 +99,7 @@ class RecommendedInitialization : public Evaluator {
   }
 
   void lookAt(EvaluationContext& context, const Place& place, const core::TensorStatistics& values,
-              bool tooLarge, bool tooSmall) {
+              const Start& start) {
     const core::TensorInfo& info = context.graph().tensor(place.tensor);
     const double fanIn = fanInOf(context.graph(), place.tensor);
     if (values.zero == values.count) {
@@ -125,10 +120,14 @@ class RecommendedInitialization : public Evaluator {
     const std::string detail = "its elements are of size " + core::formatShort(size) + ", " +
                                core::formatShort(ratio) +
                                " times the usual sqrt(2 / fan-in) = " + core::formatShort(usual);
-    if (ratio > kTooLarge && !tooLarge) lookAtSaturation(context, place, ratio);
-    if (ratio > kTooLarge && tooLarge)
+    if (ratio > kTooLarge && start.tooLarge)
       add(context, place, kTooLarge * usual, size, "", detail + ": values explode from here on", false);
-    if (ratio < kTooSmall && tooSmall)
+    else if (ratio > kLargeAtAll && start.aboveGuessing)  // far off, but training may go on from there
+      add(context, place, kLargeAtAll * usual, size, "",
+          detail + ": the loss begins far above what guessing one of " + std::to_string(m_classes) +
+              " classes costs, " + core::formatShort(std::log(static_cast<double>(m_classes))),
+          false);
+    if (ratio < kTooSmall && start.tooSmall)
       add(context, place, kTooSmall * usual, size, "", detail + ": values and gradients vanish", false);
   }
 
@@ -161,47 +160,6 @@ class RecommendedInitialization : public Evaluator {
     return layers;
   }
 
-  /// Tanh and Sigmoid hide how large their input is: what they give lies at the ends of their range. A hint,
-  /// as training goes on all the same, but slowly.
-  void lookAtSaturation(EvaluationContext& context, const Place& place, double ratio) {
-    const core::NodeId end = firstActivation(context.graph(), place.tensor);
-    const core::Node* node = end.valid() ? &context.graph().node(end) : nullptr;
-    const StatisticsRow* row = node ? context.rows.now(place.rank, node->outputs.front()) : nullptr;
-    if (!row || row->values.count == 0) return;
-    const bool tanh = node->opType == "Tanh";
-    // Of Tanh |y|, of Sigmoid 2 |y - 1/2|, both by their root mean square.
-    const double squares = row->values.l2 * row->values.l2 / static_cast<double>(row->values.count),
-                 size = std::sqrt(tanh ? squares : std::abs(4 * squares - 4 * row->values.mean + 1));
-    if (size < kSaturated) return;
-    Finding finding = findingAt(context, place, precedence::kOther);
-    finding.node = end;
-    finding.tensor = node->outputs.front();
-    finding.severity = Severity::kHint;
-    finding.actual = size;
-    finding.preset = kSaturated;
-    finding.detail = node->opType + " is saturated from the first iteration on: its weight " +
-                     context.graph().tensor(place.tensor).name + " begins " + core::formatShort(ratio) +
-                     " times as large as usual";
-    context.findings.push_back(std::move(finding));
-  }
-
-  /// The Tanh or Sigmoid that follows the layer, past its bias and a normalisation of nothing.
-  static core::NodeId firstActivation(const core::Graph& graph, core::TensorId tensor) {
-    for (int steps = 0; steps < 3 && tensor.valid(); ++steps) {
-      core::TensorId next;
-      for (const core::NodeId user : graph.consumers(tensor)) {
-        const core::Node& node = graph.node(user);
-        if (node.phase != core::Phase::kForward) continue;
-        if (node.opType == "Tanh" || node.opType == "Sigmoid") return user;
-        if (node.opType == "Gemm" || node.opType == "MatMul" || node.opType == "Conv" || node.opType == "Add")
-          next = node.outputs.front();
-      }
-      tensor = next;
-    }
-    return {};
-  }
-  static constexpr double kSaturated = 0.9;
-
   void add(EvaluationContext& context, const Place& place, double preset, double actual,
            std::string_view parameter, std::string detail, bool certain) {
     Finding finding = findingAt(context, place, precedence::kOther);
@@ -213,10 +171,13 @@ class RecommendedInitialization : public Evaluator {
   }
 
   static constexpr double kFarOff = 50;  // a loss or logits that begin above
+  static constexpr double kTimesGuessing = 5, kLargeAtAll = 3;
 
   RowWalk m_walk;
   Outcome m_outcome;
+  std::int64_t m_classes;  // of a loss that is a cross-entropy
   core::TensorId m_logits;
+  bool m_aboveGuessing = false;  // at the start
   std::vector<Finding> m_pending;
 };
 
@@ -237,7 +198,7 @@ ConditionDef weightInitializationCondition() {
       " (MindInsight). Recommended: all zeros, without parameters that are zero-initialised on purpose; all "
       "equal; "
       "or far from sqrt(2 / fan-in) (He et al. 2015), where the first iteration shows it and the loss does "
-      "not recover; a hint where a Tanh or Sigmoid is saturated by it.";
+      "not recover.";
   def.advice =
       "Look at the layer's initialiser: equal weights learn equal things, and too large ones overflow.";
   def.target = Target::kWeight;

@@ -69,6 +69,11 @@ Result<Watchpoint> recommendedOf(const ConditionDef& def) {
 }  // namespace
 
 Result<Watchpoint> parseWatchpoint(std::string_view text) {
+  constexpr std::size_t kLongest = 16384;  // lists of names are long, and no text is longer by intent
+  if (text.size() > kLongest)
+    return Error(ErrorCode::kUsage, "a watchpoint of " + std::to_string(text.size()) + " characters (" +
+                                        std::string(text.substr(0, 40)) + "…): there are at most " +
+                                        std::to_string(kLongest));
   const std::size_t colon = text.find(':');
   const std::string id(text.substr(0, colon));
   Watchpoint watchpoint;

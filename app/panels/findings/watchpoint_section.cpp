@@ -19,6 +19,8 @@ WatchpointSection::WatchpointSection(QWidget* parent)
                     "editWatchpoint")),
       m_remove(button(QStringLiteral("Remove"), QStringLiteral("Remove the selected watchpoint"),
                       "removeWatchpoint")),
+      m_undo(button(QStringLiteral("Undo"), QStringLiteral("Take back the last change (Ctrl+Z)"),
+                    "undoWatchpoints")),
       m_reset(
           button(QStringLiteral("Reset"), QStringLiteral("Back to the recommended set"), "resetWatchpoints")),
       m_view(new QTreeView(this)),
@@ -39,6 +41,8 @@ WatchpointSection::WatchpointSection(QWidget* parent)
   connect(m_remove, &QToolButton::clicked, this, [this] {
     if (const auto row = currentRow()) m_findings->remove(*row);
   });
+  m_undo->setShortcut(QKeySequence::Undo);
+  connect(m_undo, &QToolButton::clicked, this, [this] { m_findings->undo(); });
   connect(m_reset, &QToolButton::clicked, this, [this] { m_findings->resetToRecommended(); });
   connect(m_form, &ConditionForm::accepted, this, &WatchpointSection::accept);
   connect(m_form, &ConditionForm::cancelled, this, &WatchpointSection::showList);
@@ -78,6 +82,7 @@ void WatchpointSection::makeLayout() {
   tools->setSpacing(2);
   for (QToolButton* tool : {m_add, m_edit, m_remove}) tools->addWidget(tool);
   tools->addStretch(1);
+  tools->addWidget(m_undo);
   tools->addWidget(m_reset);
   auto* column = new QVBoxLayout(list);
   column->setContentsMargins(0, 0, 0, 0);
@@ -123,6 +128,7 @@ void WatchpointSection::refresh() {
                            : QStringLiteral("%1 of %2").arg(enabled).arg(all);
   m_title->setText(there ? QStringLiteral("Watchpoints: ") + kind : QStringLiteral("Watchpoints"));
   for (QToolButton* tool : {m_edit, m_remove}) tool->setEnabled(currentRow().has_value());
+  m_undo->setEnabled(there && m_findings->canUndo());
   m_reset->setEnabled(there && !m_findings->isRecommendedSet());
 }
 

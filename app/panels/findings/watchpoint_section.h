@@ -43,7 +43,7 @@ class WatchpointSection : public QWidget {
   Findings* m_findings = nullptr;
   std::unique_ptr<WatchpointModel> m_model;
   std::optional<std::size_t> m_edited;  // the row that the form changes; none: a new one
-  QToolButton *m_title, *m_add, *m_edit, *m_remove, *m_reset;
+  QToolButton *m_title, *m_add, *m_edit, *m_remove, *m_undo, *m_reset;
   QTreeView* m_view;
   QStackedWidget* m_pages;
   ConditionForm* m_form;

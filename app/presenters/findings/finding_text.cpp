@@ -64,7 +64,7 @@ void addFirst(FindingAnswer& answer, const Findings& findings, const core::Graph
   for (const replay::HitInput& input : findings.firstInputs())
     answer.inputs.push_back(inputText(graph, input));
   for (const std::string& sentence : findings.consequences()) answer.then << text(sentence);
-  answer.advice = text(std::string(hit.condition->advice));
+  answer.advice = text(std::string(hit.whatNext()));
 }
 
 // "not recorded: 12 of weight_not_changed, 3 of dead_relu"; the most frequent reasons first.

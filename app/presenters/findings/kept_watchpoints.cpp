@@ -29,8 +29,13 @@ QJsonArray toJson(const std::vector<Findings::Entry>& entries) {
 }
 
 std::vector<Findings::Entry> entriesOf(const QJsonArray& kept, QStringList& problems) {
+  constexpr qsizetype kMost = 1000;  // every one is a row on the screen, and a check of its own
   std::vector<Findings::Entry> entries;
+  if (kept.size() > kMost)
+    problems.append(
+        QStringLiteral("%1 watchpoints are kept, the first %2 are used").arg(kept.size()).arg(kMost));
   for (const QJsonValue& value : kept) {
+    if (entries.size() == kMost) break;
     const QJsonObject object = value.toObject();
     auto watchpoint =
         watchpointOf(object.value(kText).toString().toStdString(), object.value(kRecommended).toBool());

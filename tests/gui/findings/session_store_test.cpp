@@ -35,6 +35,53 @@ QString findingsText(const Findings& findings) {
   return texts.join(' ');
 }
 
+TEST_CASE("Two windows on one run each write what they changed, whichever ends last") {
+  test::gui();
+  const test::TempDir folder;
+  write(folder / "session.json",
+        R"({"schema":"session/1","place":{"rank":0},"watchpoints":["old"],"mark":1})");
+  SessionStore first(folder.path(), SessionStore::load(folder.path()));
+  SessionStore second(folder.path(), SessionStore::load(folder.path()));
+  first.set("watchpoints", QJsonArray{"new"});
+  first.set("mark", QJsonValue::Undefined);
+  first.flush();
+  second.set("place", QJsonObject{{"rank", 1}});
+  second.flush();
+  const QJsonObject kept = SessionStore::load(folder.path()).content;
+  CHECK(kept["watchpoints"].toArray() == QJsonArray{"new"});
+  CHECK(kept["place"].toObject()["rank"].toInt() == 1);
+  CHECK_FALSE(kept.contains("mark"));
+}
+
+TEST_CASE("What a store is given while it changes all the time is written all the same") {
+  test::gui();
+  const test::TempDir folder;
+  SessionStore store(folder.path(), SessionStore::load(folder.path()));
+  const QString file = QString::fromStdString((folder / "session.json").string());
+  int rank = 0;
+  CHECK(test::eventually([&] {
+    store.set("place", QJsonObject{{"rank", ++rank}});
+    return QFile::exists(file);
+  }));
+}
+
+TEST_CASE("A change of the watchpoints can be taken back, step by step") {
+  const auto document = test::openDocument(test::nanRun());
+  Findings& findings = document->findings();
+  const QString before = findingsText(findings);
+  CHECK_FALSE(findings.canUndo());
+  findings.remove(0);
+  findings.setEnabled(0, false);
+  const QString later = findingsText(findings);
+  findings.resetToRecommended();
+  findings.undo();
+  CHECK(findingsText(findings) == later);
+  findings.undo();
+  findings.undo();
+  CHECK(findingsText(findings) == before);
+  CHECK_FALSE(findings.canUndo());
+}
+
 TEST_CASE("SessionStore keeps what it is given, and the keys that it does not know") {
   test::gui();
   const test::TempDir folder;

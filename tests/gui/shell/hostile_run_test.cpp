@@ -103,9 +103,10 @@ TEST_CASE("A pipe in the place of a file of the run is refused, not waited for",
     Instead pipe(run / file);
     REQUIRE(::mkfifo((run / file).c_str(), 0600) == 0);
     w.open(run);
-    const bool needed = file == "run.json" || file.extension() == ".pb";
-    CHECK(w.failure.isEmpty() != needed);
-    CHECK_THAT(w.window.message().toStdString(), Catch::Contains(file.filename().string()));
+    CHECK(w.failure.isEmpty() == (file.extension() != ".pb"));
+    const bool copy =
+        file.has_parent_path() && file.filename() == "run.json";  // not read while the first is there
+    if (!copy) CHECK_THAT(w.window.message().toStdString(), Catch::Contains(file.filename().string()));
     w.trigger("closeRun");
   }
 }

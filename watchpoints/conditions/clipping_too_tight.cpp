@@ -1,0 +1,97 @@
+// Gradients that are clipped by their norm to a small part of themselves in nearly every iteration: the steps
+// of Sgd are that much smaller, and the clipping, not the rate, says how fast anything is learnt.
+#include <algorithm>
+
+#include "core_engine/base/text.h"
+#include "watchpoints/conditions/outcome.h"
+#include "watchpoints/conditions/updates.h"
+
+namespace msdbg::watch {
+namespace {
+
+using core::Graph;
+using core::Node;
+using core::TensorId;
+
+class ClippingTooTight : public Evaluator {
+ public:
+  explicit ClippingTooTight(const Graph& graph) : m_outcome(graph), m_updates(parameterUpdates(graph)) {
+    // Adam divides by the size of its gradients: it takes the same steps.
+    const bool sgd = std::ranges::any_of(m_updates, [&](const ParameterUpdate& update) {
+      return graph.node(update.node).opType == "SgdUpdate";
+    });
+    for (const core::TensorInfo& info : graph.tensors())
+      if (sgd && info.name == "optimizer/clip_norm") findFactor(graph, info);
+  }
+
+  void evaluate(EvaluationContext& context) override {
+    m_outcome.add(context);
+    if (!m_factor.valid() || context.ranks.empty()) return;
+    const StatisticsRow* row = context.rows.now(context.ranks.front(), m_factor);
+    if (!row || row->values.nonFinite() > 0) return;
+    ++context.evaluated;
+    ++m_iterations;
+    if (row->values.mean >= parameterOr(context.parameters, "factor_lt", 0.01)) return;
+    m_sum += row->values.mean;
+    if (m_tight++ == 0)
+      m_finding =
+          findingAt(context, {context.iteration, context.ranks.front(), m_factor}, precedence::kStructure);
+  }
+
+  void finish(EvaluationContext& context) override {
+    constexpr std::int64_t kLeast = 10;
+    if (m_iterations < kLeast || static_cast<double>(m_tight) < 0.9 * static_cast<double>(m_iterations))
+      return;
+    if (m_outcome.recoveredSince(m_finding.iteration)) return;
+    m_finding.writtenAt = m_updates.front().rate;
+    m_finding.parameter = "factor_lt";
+    m_finding.preset = parameterOr(context.parameters, "factor_lt", 0.01);
+    m_finding.actual = m_sum / static_cast<double>(m_tight);
+    m_finding.detail = "clipping to a norm of " + core::formatShort(m_norm) + " leaves " +
+                       core::formatShort(m_finding.actual) + " of every gradient, in " +
+                       std::to_string(m_tight) + " of " + std::to_string(m_iterations) +
+                       " iterations: the steps are that much smaller than " +
+                       "the learning rate says, and the loss hardly falls";
+    context.findings.push_back(std::move(m_finding));
+  }
+
+ private:
+  /// min(1, clip_norm / (norm + epsilon))
+  void findFactor(const Graph& graph, const core::TensorInfo& norm) {
+    m_norm = norm.initializer.value;
+    for (const core::NodeId ratio : graph.consumers(norm.id))
+      for (const core::NodeId least : graph.consumers(graph.node(ratio).outputs.front()))
+        if (graph.node(least).opType == "Min") m_factor = graph.node(least).outputs.front();
+  }
+
+  Outcome m_outcome;
+  std::vector<ParameterUpdate> m_updates;
+  TensorId m_factor;
+  double m_norm = 0, m_sum = 0;
+  std::int64_t m_iterations = 0, m_tight = 0;
+  Finding m_finding;  // of the first tight one
+};
+
+}  // namespace
+
+ConditionDef clippingTooTightCondition() {
+  ConditionDef def;
+  def.id = "clipping_too_tight";
+  def.title = "Gradients clipped to next to nothing";
+  def.doc =
+      "Clipping by norm multiplies the gradients by less than factor_lt in 90 % of the iterations (10 at "
+      "least), the "
+      "optimizer is Sgd, and the loss does not fall by 30 %.";
+  def.advice =
+      "Clip at the norm that gradients usually have (1 to 5 are common), not at their size or the rate's.";
+  def.target = Target::kGradient;
+  def.parameters = {
+      {"factor_lt", ParameterType::kPos, 0.01, "hit if less than this is left of the gradients"}};
+  def.make = [](const Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
+    return std::make_unique<ClippingTooTight>(graph);
+  };
+  def.notOnline = [](const Parameters&, bool) -> std::string { return "the end of the run decides it"; };
+  return def;
+}
+
+}  // namespace msdbg::watch

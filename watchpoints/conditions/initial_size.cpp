@@ -1,0 +1,34 @@
+#include "watchpoints/conditions/initial_size.h"
+
+#include <algorithm>
+
+#include "core_engine/ops/op.h"
+
+namespace msdbg::watch {
+
+/// A table [words, width] that is turned round and multiplied with: tied to the embedding.
+static bool isTurnedToLogits(const core::Graph& graph, const core::Node& node) {
+  return node.phase == core::Phase::kForward && node.opType == "Transpose" &&
+         std::ranges::any_of(graph.consumers(node.outputs.front()), [&](core::NodeId user) {
+           const core::Node& product = graph.node(user);
+           return product.phase == core::Phase::kForward && product.opType == "MatMul" &&
+                  product.inputs[1] == node.outputs.front();
+         });
+}
+
+double fanInOf(const core::Graph& graph, core::TensorId weight) {
+  const core::Shape& shape = graph.tensor(weight).shape;
+  if (shape.rank() < 2 || !shape.known() || shape[0] == 0) return 0;
+  for (const core::NodeId user : graph.consumers(weight)) {
+    const core::Node& node = graph.node(user);
+    if (isTurnedToLogits(graph, node)) return static_cast<double>(shape[1]);
+    if (node.phase != core::Phase::kForward || node.inputs.size() < 2 || node.inputs[1] != weight) continue;
+    if (node.opType == "Conv") return static_cast<double>(shape.elements() / shape[0]);
+    if (node.opType == "Gemm" && core::intAttribute(node.attributes, "transB", 0) != 0)
+      return static_cast<double>(shape[1]);
+    if (node.opType == "Gemm" || node.opType == "MatMul") return static_cast<double>(shape[shape.rank() - 2]);
+  }
+  return 0;
+}
+
+}  // namespace msdbg::watch
