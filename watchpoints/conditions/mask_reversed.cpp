@@ -31,6 +31,7 @@ class MaskReversed : public Evaluator {
   void evaluate(EvaluationContext& context) override {
     // Until a batch is there: values of the first iterations may have been dropped.
     if (m_tokens.empty() || m_nodes.empty() || context.ranks.empty() || m_done) return;
+    if (!m_begin.valid()) m_begin = context.iteration;
     GivenValues given(context.source, context.ranks.front(), context.iteration);
     for (const TensorId tokens : m_tokens) {
       const std::optional<Tensor> value = given.of(tokens);
@@ -54,11 +55,13 @@ class MaskReversed : public Evaluator {
       ++context.evaluated;
       const std::optional<double> kept = onlyKept(*mask, tokens, node.opType == "Add");
       if (!kept) continue;
-      context.findings.push_back(
+      Finding finding =
           findingAtNode(context, beginOf(context.graph(), input),
                         "the mask lets through only the places where " + context.graph().tensor(id).name +
                             " is " + core::formatShort(*kept) + ", and hides all others, in " + node.name +
-                            ": it is turned round, and the padding is all that is seen"));
+                            ": it is turned round, and the padding is all that is seen");
+      finding.iteration = m_begin;
+      context.findings.push_back(std::move(finding));
       return true;
     }
     return false;
@@ -97,6 +100,7 @@ class MaskReversed : public Evaluator {
 
   std::vector<TensorId> m_tokens;
   std::vector<core::NodeId> m_nodes;
+  core::Iteration m_begin;  // a mask is wrong from here on, whichever batch shows it
   bool m_done = false;
 };
 

@@ -144,6 +144,7 @@ class TargetLeak : public Evaluator {
   void evaluate(EvaluationContext& context) override {
     // Until a batch is there: values of the first iterations may have been dropped.
     if (m_attention.empty() || m_done || context.ranks.empty()) return;
+    if (!m_begin.valid()) m_begin = context.iteration;
     GivenValues given(context.source, context.ranks.front(), context.iteration);
     m_done = hasBatch(context.graph(), given);
     for (const core::NodeId id : m_attention) {
@@ -194,7 +195,7 @@ class TargetLeak : public Evaluator {
 
   /// Labels that are the tokens themselves: a model of the next token was meant, where the next place is
   /// hidden.
-  static bool lookAtCopies(EvaluationContext& context, GivenValues& given, const Node& softmax) {
+  bool lookAtCopies(EvaluationContext& context, GivenValues& given, const Node& softmax) const {
     const Graph& graph = context.graph();
     for (const core::TensorInfo& label : graph.tensors()) {
       if (!isInteger(label, TensorRole::kLabel)) continue;
@@ -215,6 +216,7 @@ class TargetLeak : public Evaluator {
             "Shift the labels by one against the tokens: x is text[i .. i + n], the label text[i + 1 .. i + "
             "n + 1].";
         if (mask.hidden.share(1) < 0.5) finding.severity = Severity::kHint;
+        finding.iteration = m_begin;
         context.findings.push_back(std::move(finding));
         return true;
       }
@@ -235,7 +237,7 @@ class TargetLeak : public Evaluator {
     return pairs >= 8 && next > 0.95 * static_cast<double>(pairs) && same < 0.9 * static_cast<double>(pairs);
   }
 
-  static bool lookAt(EvaluationContext& context, GivenValues& given, const Node& softmax, TensorId tokens) {
+  bool lookAt(EvaluationContext& context, GivenValues& given, const Node& softmax, TensorId tokens) const {
     MaskReader mask(context.graph(), given, placesOf(context.graph(), softmax));
     mask.read(softmax.inputs.front());
     if (mask.hidden.share(1) > 0.5) return false;  // the next place is hidden
@@ -250,11 +252,13 @@ class TargetLeak : public Evaluator {
                       ", so that the answer is seen"
                 : "no mask hides what comes after a place, and " + label + ": the answer is seen");
     if (!turned && !later) finding.severity = Severity::kHint;
+    finding.iteration = m_begin;
     context.findings.push_back(std::move(finding));
     return true;
   }
 
   std::vector<core::NodeId> m_attention;
+  core::Iteration m_begin;  // a mask is wrong from here on, whichever batch shows it
   bool m_done = false;
 };
 
