@@ -3,6 +3,7 @@
 #include <QFontDatabase>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include "app/gui/main_window.h"
 #include "app/gui/quiet_offscreen.h"
@@ -51,13 +52,14 @@ QtMessageHandler g_before = nullptr;
 
 // Qt aborts where it cannot use the display, and advises to install it again.
 void withoutDisplay(QtMsgType type, const QMessageLogContext& context, const QString& message) {
+  const bool ofPlatform = context.category && std::string_view(context.category).starts_with("qt.qpa");
+  if (type != QtFatalMsg && ofPlatform) return;  // the last word says it
   if (type != QtFatalMsg) return g_before ? g_before(type, context, message) : void();
   const char* display = std::getenv("DISPLAY");
-  std::fprintf(
-      stderr,
-      "msdbg-gui: the display %s cannot be used: is DISPLAY (or WAYLAND_DISPLAY) right, and may you use it? "
-      "Without one: msdbg-gui RUN --screenshot FILE.png, or msdbg check RUN (%s)\n",
-      display ? display : "", message.section('\n', 0, 0).toLocal8Bit().constData());
+  std::fprintf(stderr,
+               "msdbg-gui: the display %s cannot be used: is DISPLAY (or WAYLAND_DISPLAY) right, and may you "
+               "use it? Without one: msdbg-gui RUN --screenshot FILE.png, or msdbg check RUN\n",
+               display ? display : "");
   std::_Exit(kExitDamaged);
 }
 

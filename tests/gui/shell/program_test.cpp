@@ -1,6 +1,8 @@
 // msdbg-gui as a user starts it, without a display.
 #include <QImage>
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <fstream>
 
 #include "tests/gui/support/runs.h"
 #include "tests/support/run_command.h"
@@ -31,6 +33,29 @@ TEST_CASE("A screenshot needs no display and has the size that was asked for", "
   const QImage dark(QString::fromStdString(file));
   CHECK(dark.size() == QSize(1280, 800));
   CHECK(dark.pixelColor(2, 2).lightness() < light.pixelColor(2, 2).lightness());
+}
+
+TEST_CASE("A display that cannot be used is said in one line, without advice to install Qt again", "[gui]") {
+  const RunResult result =
+      runCommand({(buildDir() / "bin/msdbg-gui").string(), nanRun().string()},
+                 {.environment = {{"DISPLAY", ":4711"}, {"WAYLAND_DISPLAY", ""}, {"QT_QPA_PLATFORM", ""}}});
+  CHECK(result.exitStatus == 1);
+  CHECK(std::ranges::count(result.err, '\n') == 1);
+  CHECK_THAT(result.err, Catch::Contains(":4711 cannot be used") && !Catch::Contains("einstall"));
+}
+
+TEST_CASE("SIGTERM closes the window as its user would: the place is kept", "[gui]") {
+  const TempDir folder;
+  const std::filesystem::path run = copyOf(nanRun(), folder.path());
+  const RunResult result =
+      runCommand({"timeout", "--preserve-status", "--signal=TERM", "4",
+                  (buildDir() / "bin/msdbg-gui").string(), run.string(), "--iteration", "3"},
+                 {.environment = {{"QT_QPA_PLATFORM", "offscreen"}}});
+  INFO(result.err);
+  CHECK(result.exitStatus == 0);
+  std::ifstream kept(run / "session.json");
+  const std::string text{std::istreambuf_iterator<char>(kept), {}};
+  CHECK_THAT(text, Catch::Contains("\"iteration\": 3"));
 }
 
 TEST_CASE("Without a display the window says what works without one", "[gui]") {
