@@ -67,7 +67,7 @@ core::Result<RunInfo> readRunInfo(const std::filesystem::path& runFolder);
 core::Result<RunInfo> readRunInfoToEnd(const std::filesystem::path& runFolder, const std::string& id);
 /// Whether the file has the text that its own check says. kDamaged otherwise.
 core::Status verifyRunInfo(const std::filesystem::path& runFolder);
-/// run.json, and its copy in the folder of each rank that is there.
+/// run.json, and its copy in the folder of each rank that is there; a copy that fails is a warning.
 core::Status writeRunInfo(const std::filesystem::path& runFolder, const RunInfo& info);
 /// For a rank's folder that was just made. An error is no reason not to record.
 core::Status copyRunInfo(const std::filesystem::path& runFolder, const std::filesystem::path& rankFolder);
