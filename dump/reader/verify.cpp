@@ -79,6 +79,11 @@ class RunVerifier {
   void checkRunInfo() {
     const core::Status status = verifyRunInfo(m_impl.folder);
     if (!status.ok()) m_impl.addDamage({"run.json", status.error().message(), core::Rank(), {}});
+    for (const auto& [rank, index] : m_impl.ranks) {  // the copies; older runs have none
+      const core::Status copy = verifyRunInfo(index.folder);
+      if (!copy.ok() && copy.error().code() != core::ErrorCode::kMissing)
+        add(index, "run.json", copy.error().message());
+    }
   }
 
   void checkGraphs() {
