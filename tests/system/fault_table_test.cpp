@@ -2,11 +2,11 @@
 // compare `first`. Nodes, elements and single ranks are drawn by a printed seed over forward, backward,
 // collective and update nodes; iterations 0, 7 and the last take turns.
 #include <catch2/catch.hpp>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "core_engine/base/text.h"
+#include "tests/dump/patched_run.h"
 #include "tests/support/run_command.h"
 #include "tests/support/temp_dir.h"
 
@@ -196,11 +196,9 @@ TEST_CASE("check gives the same answer without the planted fault in run.json", "
                    options())
               .exitStatus == 0);
   const RunResult before = runMsdbg({"check", run, "--json"});
-  const std::filesystem::path file = std::filesystem::path(run) / "run.json";
-  std::ifstream in(file);
-  json info = json::parse(in);
-  REQUIRE(info.erase("faults") == 1);
-  info["command"] = json::array();
-  std::ofstream(file) << info.dump();
+  patchRunInfo(run, [](nlohmann::ordered_json& info) {
+    REQUIRE(info.erase("faults") == 1);
+    info["command"] = nlohmann::ordered_json::array();
+  });
   CHECK(runMsdbg({"check", run, "--json"}).out == before.out);
 }
