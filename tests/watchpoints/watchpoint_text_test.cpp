@@ -37,6 +37,13 @@ TEST_CASE("Every condition of the list is complete, and ids are unique") {
   CHECK(ids.size() == 31);
 }
 
+TEST_CASE("A text that is longer than any watchpoint is refused in a short line") {
+  const auto parsed = parseWatchpoint(std::string(300000, 'x'));
+  REQUIRE_FALSE(parsed.ok());
+  CHECK(parsed.error().code() == msdbg::core::ErrorCode::kUsage);
+  CHECK(parsed.error().message().size() < 200);
+}
+
 TEST_CASE("A watchpoint takes given parameters and fills in defaults") {
   const auto parsed = parseWatchpoint("weight_change_too_large:abs_mean_update_ratio_gt=0.5");
   REQUIRE(parsed.ok());
