@@ -13,7 +13,7 @@ namespace msdbg::dump {
 namespace {
 
 constexpr std::string_view kCheckKey = ",\"check\":\"";
-constexpr const char* kAfter = "after";
+constexpr const char *kAfter = "after", *kContinues = "continues";
 constexpr std::size_t kCheckDigits = 16;
 // A line from outside must not make us take more memory.
 constexpr std::int64_t kMostIterations = 1 << 20;  // of one segment
@@ -151,6 +151,17 @@ HitLine hitFrom(const Json& json) {
   return line;
 }
 
+GapLine gapFrom(const Json& json) {
+  GapLine line;
+  const auto list = core::IndexList::parse(json.at("iterations").get<std::string>());
+  if (!list.ok()) throw std::runtime_error(list.error().message());
+  line.iterations = list->text();
+  line.why = field<std::string>(json, "why", "");
+  line.from = field<double>(json, "from", 0);
+  line.until = field<double>(json, "until", 0);
+  return line;
+}
+
 JournalHeader headerFrom(const Json& json) {
   const Json& version = json.at("version");
   return {as<int>(version.at(0)), as<int>(version.at(1)), as<int>(json.at("rank")),
@@ -177,7 +188,9 @@ bool addLine(const Json& json, Journal& journal, std::uint64_t& iterationsLeft) 
     iterationsLeft -= line.iterations.size();
     journal.segments.push_back(std::move(line));
   } else if (json.contains("journal")) {
-    journal.header = headerFrom(json);
+    if (!json.contains(kContinues)) journal.header = headerFrom(json);
+  } else if (json.contains("gap")) {
+    journal.gaps.push_back(gapFrom(json.at("gap")));
   } else if (json.contains("graph")) {
     journal.graphs.push_back(graphFrom(json));
   } else if (json.contains("hit")) {
@@ -218,6 +231,10 @@ std::string formatHeader(const JournalHeader& header) {
                              {"ranks", header.ranks}}));
 }
 
+std::string formatContinuation(int part) {
+  return withCheck(jsonText({{"journal", "msdbg"}, {kContinues, part}}));
+}
+
 std::string formatSegment(const SegmentLine& line) { return withCheck(jsonText(segmentJson(line))); }
 
 std::string formatGraph(const GraphLine& line) {
@@ -242,6 +259,12 @@ std::string formatHit(const HitLine& line) {
                                {"detail", line.detail}}}}));
 }
 
+std::string formatGap(const GapLine& line) {
+  return withCheck(jsonText(
+      {{"gap",
+        {{"iterations", line.iterations}, {"why", line.why}, {"from", line.from}, {"until", line.until}}}}));
+}
+
 std::string formatTiming(const RecordingTimes& times) {
   Json stages = {{"wall_seconds", times.wallSeconds}};
   for (std::size_t i = 0; i < kStages; ++i)
@@ -262,8 +285,8 @@ bool JournalParser::take(std::string_view object, const std::string& check) {
   const auto& before = m_journal.lastCheck;
   return guarded(object,
                  [&](const Json& json) {
-                   const bool second =
-                       before && !before->empty() && json.contains("journal");  // a first line, again
+                   const bool second = before && !before->empty() && json.contains("journal") &&
+                                       !json.contains(kContinues);  // a first line, again
                    const bool follows =
                        !second && (!before || field<std::string>(json, kAfter, *before) == *before);
                    if (!follows && m_journal.breaks.size() < kMostBadLines)

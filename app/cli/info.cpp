@@ -105,6 +105,18 @@ Json hitsJson(const OpenedRun& run) {
   return list;
 }
 
+// What could not be written.
+Json gapsJson(const OpenedRun& run) {
+  Json list = Json::array();
+  for (const auto& [rank, gap] : run.reader().gaps())
+    list.push_back({{"rank", rank.value},
+                    {"iterations", gap.iterations},
+                    {"why", gap.why},
+                    {"from", gap.from},
+                    {"until", gap.until}});
+  return list;
+}
+
 Json infoJson(const OpenedRun& run) {
   const dump::RunInfo& info = run.reader().info();
   const auto storage = run.reader().storage();
@@ -139,6 +151,7 @@ Json infoJson(const OpenedRun& run) {
                      {"file_bytes", storage.fileBytes},   {"state_bytes", storage.stateBytes},
                      {"batch_bytes", storage.batchBytes}, {"segments", storage.segments}};
   json["hits"] = hitsJson(run);
+  json["gaps"] = gapsJson(run);
   json["timing"] = timingJson(timings(run.reader()));
   json["damage"] = damageJson(run.reader().damage());
   return json;
@@ -256,6 +269,9 @@ void printInfo(const OpenedRun& run) {
                                 core::formatBytes(storage.storedBytes)));
   if (const std::string line = timingLine(timings(run.reader())); !line.empty()) printFact("time", line);
   if (const std::string text = recomputableText(run); !text.empty()) printFact("replay", text);
+  for (const auto& [rank, gap] : run.reader().gaps())
+    printFact("missing", fmt::format("iterations {} of rank {}, within {} s: {}", gap.iterations, rank.value,
+                                     core::formatShort(gap.until - gap.from, 2), gap.why));
   printRanks(run);
   printHits(run);
 }

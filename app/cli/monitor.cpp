@@ -13,6 +13,7 @@
 #include "app/cli/command.h"
 #include "dump/end_text.h"
 #include "dump/journal.h"
+#include "dump/reader/journal_tail.h"
 #include "dump/session/rank_watch.h"
 
 namespace msdbg::app {
@@ -36,10 +37,8 @@ int shellStatus(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status
 
 // What a rank wrote about its own end.
 std::optional<RunEnd> journalEnd(const fs::path& run, int rank) {
-  std::ifstream file(run / fmt::format("rank_{}", rank) / "journal", std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return dump::parseJournal(text.str()).end;
+  const auto text = dump::JournalTail().readOn(run / fmt::format("rank_{}", rank) / "journal");
+  return text.ok() ? dump::parseJournal(*text).end : std::nullopt;
 }
 
 class Monitor {
@@ -158,10 +157,9 @@ class Monitor {
   void recorderFailed(int rank) {
     RunEnd end;
     end.state = m_options.stopOnRecorderFailure ? "stopped" : "finished";
-    end.message = fmt::format("the recorder of {} failed: {}", name(rank),
-                              *m_launch.control().process(rank).recorderFailure);
+    end.message = fmt::format("{}: {}", name(rank), *m_launch.control().process(rank).recorderFailure);
     trouble(end, kExitDamaged);
-    m_trouble->error = "the recorder of " + name(rank) + " failed (see above)";
+    m_trouble->error = end.message;
   }
 
   void lookAtProgress() {

@@ -132,7 +132,9 @@ void RecordingOptions::addOptions(CLI::App& app) {
   app.add_option("--keep-free", keepFree,
                  "bytes of the disk that stay free (5 %, at most 1GiB): values go first, oldest first")
       ->type_name("BYTES");
-  app.add_option("--on-error", onError, "when recording fails: training goes on (default), or stops")
+  app.add_option("--on-error", onError,
+                 "when something cannot be recorded: training goes on (default, once anything was recorded), "
+                 "or stops")
       ->type_name("continue|stop");
   app.add_option("--watchdog", watchdog,
                  "end the run when a rank makes no progress for so long (30; 0: never)")
@@ -168,7 +170,8 @@ Result<dump::RecordOptions> RecordingOptions::read() const {
     record.keepFree.emplace();
     MSDBG_TRY(take(*record.keepFree, "--keep-free", core::parseBytes(keepFree)));
   }
-  if (!onError.empty()) MSDBG_TRY(take(record.onError, "--on-error", dump::onErrorFromText(onError)));
+  if (!onError.empty())
+    MSDBG_TRY(take(record.onError.emplace(), "--on-error", dump::onErrorFromText(onError)));
   if (keepLast) record.keepLast = *keepLast;
   if (!compress.empty()) MSDBG_TRY(take(record.compress, "--compress", dump::compressFromName(compress)));
   if (!buffer.empty()) MSDBG_TRY(take(record.bufferBytes, "--buffer", core::parseBytes(buffer)));

@@ -63,11 +63,12 @@ void readJournal(RankIndex& index) {
 }
 
 void addListed(RankIndex& index) {
-  std::set<std::int64_t> replaced;
+  std::set<std::int64_t> leftOut;
   for (const SegmentLine& line : index.journal.segments)
-    replaced.insert(line.replaces.begin(), line.replaces.end());
+    leftOut.insert(line.replaces.begin(), line.replaces.end());
   for (const SegmentLine& line : index.journal.segments) {
-    if (!replaced.contains(line.segment)) index.segments.push_back(line);
+    // A line that could not be synced stands in the journal's next part once more.
+    if (leftOut.insert(line.segment).second) index.segments.push_back(line);
   }
 }
 
@@ -212,6 +213,7 @@ void takeIn(RankIndex& index, Journal more, std::uint64_t linesBefore) {
   if (more.checkpoints) index.journal.checkpoints = more.checkpoints;
   index.journal.torn = more.torn;
   for (GraphLine& line : more.graphs) index.journal.graphs.push_back(std::move(line));
+  for (GapLine& line : more.gaps) index.journal.gaps.push_back(std::move(line));
   for (HitLine& line : more.hits) index.journal.hits.push_back(std::move(line));
   for (SegmentLine& line : more.segments) index.journal.segments.push_back(std::move(line));
 }

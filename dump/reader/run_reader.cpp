@@ -205,6 +205,13 @@ std::vector<RecordedHit> RunReader::hits() const {
   return hits;
 }
 
+std::vector<RecordedGap> RunReader::gaps() const {
+  std::vector<RecordedGap> gaps;
+  for (const auto& [rank, index] : m_impl->ranks)
+    for (const GapLine& line : index.journal.gaps) gaps.push_back({core::Rank(rank), line});
+  return gaps;
+}
+
 std::optional<RunEnd> RunReader::rankEnd(core::Rank rank) const {
   const auto at = m_impl->ranks.find(rank.value);
   return at == m_impl->ranks.end() ? std::nullopt : at->second.journal.end;

@@ -43,6 +43,12 @@ struct RecordedHit {
   HitLine line;
 };
 
+/// Iterations that the rank's recorder had to give up.
+struct RecordedGap {
+  core::Rank rank;
+  GapLine line;
+};
+
 /// What RunReader::refresh() found.
 struct RunGrowth {
   /// Iterations that were committed since, or lie in another segment since (merged, tensors dropped);
@@ -130,6 +136,7 @@ class RunReader {
   std::vector<std::string> scalarNames();
   /// What hit while the run was recorded (--on-hit), of all ranks; least (iteration, order, rank) first.
   std::vector<RecordedHit> hits() const;
+  std::vector<RecordedGap> gaps() const;                        // by rank, in order
   std::optional<RunEnd> rankEnd(core::Rank rank) const;         // from its journal
   std::optional<RecordingTimes> timing(core::Rank rank) const;  // nullopt: it did not come to its end
 

@@ -280,8 +280,10 @@ void Session::Impl::end(RunEnd how) {
 
 // The program goes on to its end; its exit status is to tell if nothing else does.
 void Session::Impl::recorderFailed(RunEnd& how, const std::string& why) {
-  how.message += (how.message.empty() ? "the recorder failed: " : "; the recorder failed: ") + why;
-  if (control) control->setRecorderFailed(static_cast<int>(rank().value), why);
+  const std::string what =
+      recorder->status().ok() ? "the recording is not complete: " : "the recorder failed: ";
+  how.message += (how.message.empty() ? "" : "; ") + what + why;
+  if (control) control->setRecorderFailed(static_cast<int>(rank().value), what + why);
   ProgramEnd::setExitStatus(1);
 }
 
@@ -358,9 +360,7 @@ void Session::Impl::takeLeave() const {
   }
 }
 
-bool Session::Impl::stopsOnError() const {
-  return settings.options.onError == OnError::kStop && !recorder->status().ok();
-}
+bool Session::Impl::stopsOnError() const { return recorder->endsTraining(); }
 
 // All ranks say the same: the hit is that of any of them.
 bool Session::Impl::stopOnHit() const { return settings.options.onHit.stop && recorder->hitWindowDone(); }
@@ -376,7 +376,7 @@ RunEnd Session::Impl::endInGoodOrder() const {
     how.message = "stopped by signal " + signalText(signal);
   } else if (stopsOnError()) {
     how.state = "stopped";
-    how.message = "stopped because recording failed (--on-error stop)";
+    how.message = "stopped because recording failed (--on-error)";
   } else if (std::uncaught_exceptions() > 0 || !failure.empty() || !failedStep.empty()) {
     how = {};
     how.state = "failed";
