@@ -31,7 +31,8 @@ TEST_CASE("What keeps a folder from being written to is said with what to do") {
   CHECK_THAT(dump::whatToDo(folder / "gone"), Catch::Contains("removed or renamed"));
 }
 
-TEST_CASE("When not even statistics fit on the disk, training is not held up, and ends: nothing was recorded") {
+TEST_CASE(
+    "When not even statistics fit on the disk, training is not held up, and ends: nothing was recorded") {
   const test::TempDir folder;
   const core::Graph graph = test::smallGraph(true);
   test::writeInfo(folder / "run");

@@ -370,8 +370,8 @@ std::unique_ptr<dump::Recorder> onDiskThatFills(const std::filesystem::path& run
   test::writeInfo(run);
   dump::RecordOptions options;
   options.bufferBytes = bufferBytes;
-  auto recorder =
-      dump::Recorder::create({.run = run, .rank = kRank0, .patience = std::chrono::milliseconds(300)}, options);
+  auto recorder = dump::Recorder::create(
+      {.run = run, .rank = kRank0, .patience = std::chrono::milliseconds(300)}, options);
   REQUIRE(recorder.ok());
   (*recorder)->graphReady(graph);
   test::feed(**recorder, graph, 0);
