@@ -5,12 +5,11 @@
 #include <sys/wait.h>
 
 #include <chrono>
-#include <fstream>
-#include <sstream>
 #include <thread>
 #include <vector>
 
 #include "app/cli/command.h"
+#include "core_engine/base/text.h"
 #include "dump/end_text.h"
 #include "dump/journal.h"
 #include "dump/reader/journal_tail.h"
@@ -183,12 +182,24 @@ class Monitor {
     trouble(end, 128 + SIGTERM);
   }
 
+  // Who waits in a collective waits for those that do not: these are named first, and the first of them as
+  // the place where the run ended.
   void nobodyWorks() {
     RunEnd end;
     end.state = "failed";
-    end.message = fmt::format("no progress for {:.0f} s:", m_options.watchdogSeconds);
-    for (int rank = 0; rank < m_launch.ranks(); ++rank)
-      end.message += fmt::format("{} {} waits{}", rank ? "," : "", name(rank), place(rank));
+    std::vector<std::string> still, waiting;
+    for (int rank = 0; rank < m_launch.ranks(); ++rank) {
+      RankWatch& watch = m_watches[static_cast<std::size_t>(rank)];
+      if (watch.look(now()) == State::kWaiting) {
+        waiting.push_back(name(rank) + " waits" + place(rank));
+        continue;
+      }
+      if (still.empty()) dump::setPlace(end, core::Rank(rank), watch.status());
+      still.push_back(name(rank) + " stands still" + place(rank) + " (in the program's own code)");
+    }
+    still.insert(still.end(), waiting.begin(), waiting.end());
+    end.message =
+        fmt::format("no progress for {:.0f} s: {}", m_options.watchdogSeconds, core::join(still, ", "));
     trouble(end, 128 + SIGTERM);
   }
 

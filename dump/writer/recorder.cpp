@@ -380,7 +380,7 @@ core::Status Recorder::finish(const RunEnd& end) {
   const std::string last[] = {formatTiming(times()), formatEnd(end)};
   (void)impl.journal->append(last);
   impl.settleJournal();
-  if (impl.journal->isBehind()) impl.fail(impl.trouble->error);
+  if (impl.journal->isBehind() && impl.trouble) impl.fail(impl.trouble->error);
   const bool here = impl.journal->checkPlace().ok();
   impl.store.release();
   impl.journal.reset();  // the lock with it

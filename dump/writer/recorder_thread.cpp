@@ -144,7 +144,7 @@ void Recorder::Impl::endure(const core::Error& error) {
   }
   if (pending.closed() && !std::exchange(trouble->ended, true)) trouble->pauses = Pauses(place.patience);
   const bool full = pending.pauseFor(trouble->pauses.next());
-  const bool tooLong = trouble->pauses.longEnough() && (trouble->ended || !recordedAny);
+  const bool tooLong = trouble->pauses.longEnough() && (trouble->ended || !mayLose());
   if (!full && !tooLong) return;
   if (!mayLose() && !trouble->ended) return fail(error);
   if (trouble->ended && tooLong)

@@ -184,7 +184,7 @@ TEST_CASE("A disk that others fill, or that becomes read-only, is waited for; wh
           "[session][slow]") {
   const std::string dump = kMsdbg + " dump -o run.msdbg --threads 1 --keep-free 0 ";
   const std::string start = "-- " + kProbe +
-                            " slow --steps 35 & } && until [ -e run.msdbg/rank_0/segment_000000.h5 ]; do "
+                            " slow --steps 120 & } && until [ -e run.msdbg/rank_0/segment_000000.h5 ]; do "
                             "sleep 0.02; done && { ";
   struct Trouble {
     const char *act, *reason;
@@ -197,7 +197,7 @@ TEST_CASE("A disk that others fill, or that becomes read-only, is waited for; wh
       const TempDir folder;
       const auto result = onSmallDisk(
           folder.path(), "20m",
-          "{ " + dump + (stop ? "--on-error stop --buffer 1MB " : "") + start + trouble.act + "; }; wait $!");
+          "{ " + dump + (stop ? "--on-error stop " : "") + start + trouble.act + "; }; wait $!");
       if (!result) return;
       CAPTURE(trouble.act, stop, result->out, result->err);
       CHECK_FALSE(result->timedOut);

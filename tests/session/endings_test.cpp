@@ -418,6 +418,18 @@ TEST_CASE("A rank that stands still ends the run after the watchdog's time", "[s
   checkReadable(run);
 }
 
+TEST_CASE("A rank that waits for something of its own is named, not those that wait for it",
+          "[session][slow]") {
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  const RunResult result = runCommand(dumpProbe(run, 2, {"pause@1"}, {"--watchdog", "2"}));
+  INFO(result.out << result.err);
+  CHECK(result.exitStatus != 0);
+  CHECK(endOf(run).rank == 1);
+  CHECK_THAT(result.err, Catch::Contains("rank 1 stands still after iteration 2 (in the program's own code), "
+                                         "rank 0 waits at grad/probe/Allreduce"));
+}
+
 TEST_CASE("A rank's exception ends the run with its text", "[session][slow]") {
   const TempDir folder;
   const fs::path run = folder / "run.msdbg";
