@@ -20,7 +20,8 @@ struct Cell {
   int layer = 0;
   Size size;
   bool bend = false;
-  double x = 0;  // centre
+  double x = 0;       // centre
+  bool side = false;  // leads into a longer chain: stands beside it
   std::vector<int> up, down;
 };
 
@@ -52,7 +53,7 @@ class Layered {
   }
 
   void makeCells() {
-    for (const Size& size : m_problem.boxes) m_cells.push_back({0, size, false, 0, {}, {}});
+    for (const Size& size : m_problem.boxes) m_cells.push_back({0, size, false, 0, false, {}, {}});
     m_in.resize(m_cells.size()), m_out.resize(m_cells.size());
     for (const Link& link : m_problem.links) {
       const auto [from, to] = downwards(link);
@@ -86,6 +87,7 @@ class Layered {
       if (!hanging[at(box)] || m_out[at(box)].empty()) continue;
       int nearest = m_cells[at(m_out[at(box)].front())].layer;
       for (const int to : m_out[at(box)]) nearest = std::min(nearest, m_cells[at(to)].layer);
+      m_cells[at(box)].side = m_cells[at(box)].layer < nearest - 1;
       m_cells[at(box)].layer = std::max(m_cells[at(box)].layer, nearest - 1);
     }
   }
@@ -103,7 +105,7 @@ class Layered {
       }
       for (int layer = top + 1; layer < bottom; ++layer) {
         m_paths[i].push_back(static_cast<int>(m_cells.size()));
-        m_cells.push_back({layer, {kBendWidth, 0}, true, 0, {}, {}});
+        m_cells.push_back({layer, {kBendWidth, 0}, true, 0, false, {}, {}});
       }
       m_paths[i].push_back(to);
       for (Index k = 0; k + 1 < m_paths[i].size(); ++k) {
@@ -182,11 +184,12 @@ class Layered {
   }
 
   // What a cell stands under (or over): a box its next boxes, so that a chain is straight and what skips a
-  // part of it goes around; a bend the next bend.
+  // part of it or leads into it goes around; a bend the next bend.
   const std::vector<int>& alikeOf(const Cell& cell, const std::vector<int>& others) {
     m_alike.clear();
     for (const int other : others)
-      if (m_cells[at(other)].bend == cell.bend) m_alike.push_back(other);
+      if (m_cells[at(other)].bend == cell.bend && (cell.side || !m_cells[at(other)].side))
+        m_alike.push_back(other);
     return m_alike;
   }
 
@@ -207,7 +210,7 @@ class Layered {
       const std::vector<int>& alike = alikeOf(cell, others);
       const double wanted =
           median(alike.empty() ? others : alike, cell.x, [&](int other) { return m_cells[at(other)].x; });
-      const double weight = alike.empty() ? 0.02 : cell.bend ? 4 : 1;
+      const double weight = alike.empty() || cell.side ? 0.001 : cell.bend ? 4 : 1;
       pools.push_back({(wanted - offset) * weight, weight, 1});
       while (pools.size() > 1 && pools[pools.size() - 2].mean() > pools.back().mean()) {
         const Pool last = pools.back();

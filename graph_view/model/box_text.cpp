@@ -130,6 +130,7 @@ std::string edgeText(const core::Graph& graph, const Edge& edge) {
 }
 
 BoxText boxText(const FoldedGraph& folded, Item item) {
+  if (item.isCopy() && item.isNode()) return {shortName(folded.graph().node(item.node()).name), {}, {}, {}};
   if (item.isNode()) return nodeText(folded, folded.graph().node(item.node()));
   if (item.isScope()) return scopeText(folded, item.scope());
   if (!item.isInput()) return {};

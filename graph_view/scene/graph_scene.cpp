@@ -192,7 +192,9 @@ BoxItem::State GraphScene::stateOf(const BoxItem& box) const {
   state.dimmed = !onPath(item);
   if (item.isNode()) {
     if (item.node().index() < m_health.size()) state.health = m_health[item.node().index()];
-    if (const auto hit = m_hits.find(item.node()); hit != m_hits.end()) state.hit = hit->second;
+    // A hit is marked where the node is, not wherever it is read.
+    if (const auto hit = m_hits.find(item.node()); hit != m_hits.end() && !item.isCopy())
+      state.hit = hit->second;
     state.selected = item.node().index() < m_nodeSelected.size() && m_nodeSelected[item.node().index()];
   } else if (item.isScope()) {
     const std::size_t at = item.scope().index();

@@ -28,7 +28,7 @@ Block boxBlock(const FoldedGraph& folded, const GraphMetrics& metrics, const Ite
   if (item.isScope() && folded.isExpanded(item.scope())) return openBlock(folded, metrics, item.scope());
   Block block;
   if (item.isScope() || item.isNode() || item.isInput())
-    block.size = metrics.box(boxText(folded, item), item.kind);
+    block.size = metrics.box(boxText(folded, item), item.isCopy() ? Item::Kind::kInput : item.kind);
   return block;
 }
 

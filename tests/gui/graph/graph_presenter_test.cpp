@@ -134,6 +134,20 @@ TEST_CASE("Choosing moves the cursor; a scope does not, its folding takes the ke
   CHECK(shown.document->cursor().place().nodes.empty());
 }
 
+TEST_CASE("A copy of a node selects the node, and is left when its scope is folded", "[gui][graph]") {
+  Shown shown(test::nanRun());
+  const core::NodeId node = shown.node("network/conv2/Conv-op1");
+  shown.presenter.setExpanded(shown.scope("network/conv2"), true);
+  const Item copy = Item::of(node).beside(Item::of(shown.scope("network/conv1")));
+  shown.presenter.choose(copy);
+  CHECK(shown.document->cursor().node() == node);
+  CHECK(shown.presenter.current() == copy);
+  CHECK(shown.presenter.tooltip(copy) == shown.presenter.tooltip(Item::of(node)));
+  shown.presenter.setExpanded(shown.scope("network/conv2"), false);
+  CHECK(shown.presenter.current() == Item::of(shown.scope("network/conv2")));
+  shown.settle();
+}
+
 TEST_CASE("Several selected nodes are all marked, the first one leads", "[gui][graph]") {
   Shown shown(test::nanRun());
   const std::vector<core::NodeId> nodes = {shown.node("network/fc1/Gemm-op1"),

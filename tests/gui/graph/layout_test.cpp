@@ -104,6 +104,18 @@ TEST_CASE("A chain is straight where links skip parts of it", "[graph_view]") {
   for (const Rect& box : result.boxes) CHECK(std::abs(box.center().x - result.boxes[0].center().x) < 3);
 }
 
+TEST_CASE("A chain is straight where something small leads into every box of it", "[graph_view]") {
+  LayoutProblem problem;
+  for (int i = 0; i < 12; ++i) {
+    problem.boxes.push_back({60, 20}), problem.boxes.push_back({120, 40});
+    problem.links.push_back({2 * i, 2 * i + 1, 0});
+    if (i > 0) problem.links.push_back({2 * i - 1, 2 * i + 1, 0});
+  }
+  const LayoutResult result = layOut(problem);
+  checkSound(problem, result);
+  CHECK(result.size.width < 350);
+}
+
 TEST_CASE("What is made for one reader alone stands right over it", "[graph_view]") {
   LayoutProblem problem;  // a chain of nine boxes and a last one, which also reads what 10 makes of 9
   problem.boxes.assign(12, {80, 40});
