@@ -238,7 +238,8 @@ void BoxItem::paintBadge(QPainter& painter, double detail) const {
   painter.setPen(Qt::NoPen);
   painter.setBrush(color);
   if (m_state.health == Health::kFinite) {
-    if (far) return;
+    // A green dot beside the mark of a fault would say that all is well.
+    if (far || m_state.hit >= HitMark::kFault) return;
     painter.drawEllipse(at - QPointF(5, 0), 4, 4);
     return;
   }
