@@ -214,15 +214,12 @@ void GraphCanvas::changeEvent(QEvent* event) {
   if (event->type() == QEvent::PaletteChange && m_scene) m_scene->setPalette(palette());
 }
 
-// Boxes are asked about when the pointer rests on them; edges carry their text.
 bool GraphCanvas::viewportEvent(QEvent* event) {
   if (event->type() != QEvent::ToolTip || !m_tooltipOf) return QGraphicsView::viewportEvent(event);
   const auto* help = static_cast<const QHelpEvent*>(event);
   const QPointF at = mapToScene(help->pos());
-  const auto found = m_scene->items(at);
-  if (found.isEmpty() || !dynamic_cast<const BoxItem*>(found.front()))
-    return QGraphicsView::viewportEvent(event);
-  QToolTip::showText(help->globalPos(), m_tooltipOf(m_scene->itemAt(at)), viewport());
+  const QString edge = m_scene->tooltipAt(at);
+  QToolTip::showText(help->globalPos(), edge.isEmpty() ? m_tooltipOf(m_scene->itemAt(at)) : edge, viewport());
   return true;
 }
 

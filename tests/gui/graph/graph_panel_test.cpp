@@ -256,6 +256,7 @@ TEST_CASE("A kernel is outlined around the nodes it covers", "[gui][graph]") {
                                   [&](const std::string& text) { return style.labelWidth(text); }};
   graphview::NestedLayout nested;
   canvas.setPicture(&folded, nested.place(app::blockOf(folded, metrics), {}), {});
+  canvas.graphScene().fillAll();
   REQUIRE(canvas.graphScene().kernels().size() == 1);
   const auto* kernel = canvas.graphScene().kernels().front();
   CHECK(kernel->name() == "fused:ConvRelu");
@@ -277,6 +278,7 @@ TEST_CASE("A node and its copies are selected and coloured as one, a hit is mark
                                   [&](const std::string& text) { return style.labelWidth(text); }};
   graphview::NestedLayout nested;
   canvas.setPicture(&folded, nested.place(app::blockOf(folded, metrics), {}), {});
+  canvas.graphScene().fillAll();
   const Item mask = Item::of(folded.graph().findNode("network/Trilu-op1").value());
   std::vector<graphview::Health> health(folded.graph().nodes().size(), graphview::Health::kFinite);
   health[mask.node().index()] = graphview::Health::kNan;
@@ -309,12 +311,14 @@ TEST_CASE("A scope of five hundred nodes opens, and its badges change, without a
                                   [&](const std::string& text) { return style.labelWidth(text); }};
   graphview::NestedLayout nested;
   canvas.setPicture(&folded, nested.place(app::blockOf(folded, metrics), {}), {});
+  canvas.graphScene().fillAll();
   canvas.grab();
   QElapsedTimer timer;
   timer.start();
   const auto block = folded.findScope("network/block");
   folded.setExpanded(block, true);
   canvas.setPicture(&folded, nested.place(app::blockOf(folded, metrics), {}), Item::of(block));
+  canvas.graphScene().fillAll();
   canvas.grab();
   const double opened = static_cast<double>(timer.nsecsElapsed()) / 1e6;
   timer.restart();
