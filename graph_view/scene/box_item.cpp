@@ -10,6 +10,7 @@ namespace {
 
 // Below these zooms the text would be a smear: only titles, then only colours.
 constexpr double kAllText = 0.55, kAnyText = 0.12;
+constexpr double kSeen = 1.5;  // pixels
 
 QColor mixed(const QColor& a, const QColor& b, double share) {
   const auto mix = [share](float x, float y) { return static_cast<float>(x + (y - x) * share); };
@@ -66,6 +67,8 @@ QRectF BoxItem::buttonRect() const {
 
 void BoxItem::paint(QPainter* painter, const QStyleOptionGraphicsItem* option, QWidget*) {
   const double detail = option->levelOfDetailFromTransform(painter->worldTransform());
+  // What is smaller than a pixel is not seen; the mark of the first fault always is.
+  if (detail * m_rect.width() < kSeen && m_state.hit != HitMark::kFirst && !m_state.selected) return;
   painter->setRenderHint(QPainter::Antialiasing);
   if (m_state.dimmed) painter->setOpacity(0.28);
   paintFrame(*painter, detail);

@@ -3,12 +3,14 @@
 #include <QPainter>
 #include <QPainterPathStroker>
 #include <QStyleOptionGraphicsItem>
+#include <algorithm>
 #include <cmath>
 
 namespace msdbg::graphview {
 namespace {
 
 constexpr double kLabelText = 0.55, kArrowHeads = 0.15, kKernelText = 0.4;
+constexpr double kSeen = 1.5;  // pixels; what is smaller is not drawn
 
 QPointF qt(const Point& point) { return {point.x, point.y}; }
 
@@ -75,6 +77,7 @@ QColor EdgeItem::color() const {
 
 void EdgeItem::paint(QPainter* painter, const QStyleOptionGraphicsItem* option, QWidget*) {
   const double detail = option->levelOfDetailFromTransform(painter->worldTransform());
+  if (detail * std::max(m_bounds.width(), m_bounds.height()) < kSeen) return;
   painter->setRenderHint(QPainter::Antialiasing);
   if (m_state == State::kDimmed) painter->setOpacity(0.2);
   const bool several = m_content.edge->tensors.size() > 1;
