@@ -45,7 +45,8 @@ struct Item {
 template <>
 struct std::hash<msdbg::graphview::Item> {
   std::size_t operator()(const msdbg::graphview::Item& item) const noexcept {
-    const std::int64_t original = item.index * 8 + static_cast<int>(item.kind);
-    return std::hash<std::int64_t>{}(original + 0x9e3779b97f4a7c * (item.copy + 1));
+    const auto original = static_cast<std::uint64_t>(item.index * 8 + static_cast<int>(item.kind));
+    return std::hash<std::uint64_t>{}(original +
+                                      0x9e3779b97f4a7c15U * static_cast<std::uint64_t>(item.copy + 1));
   }
 };
