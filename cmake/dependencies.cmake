@@ -11,7 +11,7 @@
 #   msdbg_dep::json          nlohmann-json, header only      msdbg_dep::cli11         CLI11, header only
 #   msdbg_dep::catch2        Catch2 v2, header only          msdbg_dep::dtl           dtl, header only
 #   The window's, if MSDBG_GUI_FOUND: qt_gui, qt_widgets, qt_svg, qt_dbus, qt_test, qscintilla,
-#   qcustomplot, graphviz
+#   qcustomplot
 #
 # This file is installed and read by msdbgConfig.cmake too: who links the static libraries links these. The
 # header-only ones are then empty (MSDBG_PACKAGE is set).
@@ -135,10 +135,9 @@ if(MSDBG_GUI AND NOT MSDBG_PACKAGE)
     msdbg_find_target(qt_test Qt6 Qt6::Test)
     msdbg_find_files(qscintilla Qsci/qsciscintilla.h qscintilla2_qt6)
     msdbg_find_files(qcustomplot qcustomplot.h QCustomPlotQt6)
-    msdbg_find_pkg_config(graphviz libgvc)
   endif()
   set(MSDBG_GUI_FOUND ON)
-  foreach(part qt_gui qt_widgets qt_svg qt_dbus qt_test qscintilla qcustomplot graphviz)
+  foreach(part qt_gui qt_widgets qt_svg qt_dbus qt_test qscintilla qcustomplot)
     if(NOT TARGET msdbg_dep::${part})
       message(STATUS "${part} was not found: msdbg-gui will not be built (./dev setup installs what it needs)")
       set(MSDBG_GUI_FOUND OFF)
