@@ -6,9 +6,11 @@
 
 #include <chrono>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "app/cli/command.h"
+#include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
 #include "dump/end_text.h"
 #include "dump/journal.h"
@@ -82,12 +84,14 @@ class Monitor {
 
   void trouble(RunEnd end, int exitStatus) { m_trouble = Outcome{end, exitStatus, end.message}; }
 
+  // Of a run that stood still that is what somebody wants to know later, not that he ended it.
   void interrupted() {
-    RunEnd end;
-    end.state = "stopped";
+    RunEnd end = m_stall.value_or(RunEnd{});
+    if (!m_stall) end.state = "stopped";
     end.signal = interruptSignal();
-    end.message =
+    const std::string by =
         *end.signal == SIGINT ? "stopped by Ctrl-C" : "stopped by signal " + signalText(*end.signal);
+    end.message += (m_stall ? "; " : "") + by;
     trouble(end, 128 + *end.signal);
   }
 
@@ -163,28 +167,41 @@ class Monitor {
 
   void lookAtProgress() {
     bool someoneWorks = false;
+    std::optional<int> hanging;
     for (std::size_t rank = 0; rank < m_watches.size(); ++rank) {
       const State state = m_watches[rank].look(now());
-      if (state == State::kHangs) return hangs(static_cast<int>(rank));
+      if (state == State::kHangs && !hanging) hanging = static_cast<int>(rank);
       someoneWorks |= state == State::kWorking || state == State::kUnknown || state == State::kEnded ||
                       state == State::kDied ||  // its exit is about to be seen
                       m_watches[rank].stillSeconds() <= m_options.watchdogSeconds;
     }
-    if (!someoneWorks && m_options.watchdogSeconds > 0) nobodyWorks();
+    if (hanging)
+      standsStill(hangs(*hanging));
+    else if (!someoneWorks && m_options.watchdogSeconds > 0)
+      standsStill(nobodyWorks());
+    else if (std::exchange(m_stall, std::nullopt))
+      core::logWarn("training goes on");
   }
 
-  void hangs(int rank) {
+  void standsStill(const RunEnd& end) {
+    if (m_options.watchdogKills) return trouble(end, 128 + SIGTERM);
+    if (!m_stall)
+      core::logWarn(end.message + "; waiting on (--watchdog-kill would end the run, Ctrl-C does)");
+    m_stall = end;
+  }
+
+  RunEnd hangs(int rank) const {
     RunEnd end;
     end.state = "failed";
     dump::setPlace(end, core::Rank(rank), m_watches[static_cast<std::size_t>(rank)].status());
     end.message = fmt::format("{} hangs{} (no progress for {:.0f} s)", name(rank), place(rank),
                               m_watches[static_cast<std::size_t>(rank)].stillSeconds());
-    trouble(end, 128 + SIGTERM);
+    return end;
   }
 
   // Who waits in a collective waits for those that do not: these are named first, and the first of them as
   // the place where the run ended.
-  void nobodyWorks() {
+  RunEnd nobodyWorks() {
     RunEnd end;
     end.state = "failed";
     std::vector<std::string> still, waiting;
@@ -200,7 +217,7 @@ class Monitor {
     still.insert(still.end(), waiting.begin(), waiting.end());
     end.message =
         fmt::format("no progress for {:.0f} s: {}", m_options.watchdogSeconds, core::join(still, ", "));
-    trouble(end, 128 + SIGTERM);
+    return end;
   }
 
   void launcherFailed(int status) {
@@ -250,6 +267,7 @@ class Monitor {
   const MonitorOptions& m_options;
   std::vector<RankWatch> m_watches;
   std::optional<Outcome> m_trouble;
+  std::optional<RunEnd> m_stall;  // as it would end the run; said already
   std::optional<double> m_endingSince;
 };
 

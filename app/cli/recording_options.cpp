@@ -137,8 +137,9 @@ void RecordingOptions::addOptions(CLI::App& app) {
                  "or stops")
       ->type_name("continue|stop");
   app.add_option("--watchdog", watchdog,
-                 "end the run when a rank makes no progress for so long (30; 0: never)")
+                 "say when a rank makes no progress for so long, and where it is (30; 0: never)")
       ->type_name("SECONDS");
+  app.add_flag("--watchdog-kill", watchdogKill, "end the run then, in good order");
 }
 
 Result<dump::RecordOptions> RecordingOptions::read() const {
@@ -178,6 +179,7 @@ Result<dump::RecordOptions> RecordingOptions::read() const {
   if (!write.empty()) MSDBG_TRY(take(record.write, "--write", dump::writingWayFromName(write)));
   if (every) record.every = *every;
   if (watchdog) record.watchdogSeconds = *watchdog;
+  record.watchdogKills |= watchdogKill;
   MSDBG_TRY(readOnHit(*this, record.onHit));
   MSDBG_TRY(checkTensors(*this, record));
   return record;

@@ -42,8 +42,9 @@ struct RecordOptions {
   std::uint64_t bufferBytes = 512ull << 20;  // per rank
   bool compress = true;                      // where it pays; else nothing is
   std::optional<WritingWay> write;           // large values; unset: whichever is found fastest
-  double watchdogSeconds = 30;
-  OnHit onHit;  // values only near hits
+  double watchdogSeconds = 30;               // without progress, until it is said; 0: never
+  bool watchdogKills = false;                // and the run ended
+  OnHit onHit;                               // values only near hits
   std::string
       otherKeys;  // a JSON object: keys of run.json's policy that this version cannot read; "" when none
 

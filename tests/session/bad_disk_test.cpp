@@ -195,9 +195,9 @@ TEST_CASE("A disk that others fill, or that becomes read-only, is waited for; wh
                 "mounted read-only"}}) {
     for (const bool stop : {false, true}) {
       const TempDir folder;
-      const auto result = onSmallDisk(
-          folder.path(), "20m",
-          "{ " + dump + (stop ? "--on-error stop " : "") + start + trouble.act + "; }; wait $!");
+      const auto result =
+          onSmallDisk(folder.path(), "20m",
+                      "{ " + dump + (stop ? "--on-error stop " : "") + start + trouble.act + "; }; wait $!");
       if (!result) return;
       CAPTURE(trouble.act, stop, result->out, result->err);
       CHECK_FALSE(result->timedOut);
