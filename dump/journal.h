@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core_engine/base/result.h"
+#include "dump/iteration_set.h"
 #include "dump/run_info.h"
 #include "dump/stage_times.h"
 
@@ -33,18 +34,18 @@ struct JournalHeader {
 
 struct SegmentLine {
   std::int64_t segment = 0;
-  std::string file;                      // in the rank's folder
-  std::vector<std::int64_t> iterations;  // ascending
-  bool incomplete = false;               // the last iteration is
-  std::uint64_t bytes = 0;               // of the file
-  std::int64_t graph = 0;                // version
-  std::string hash;  // of the file, 32 hexadecimal digits; "" in a line rebuilt from the segment
-  std::uint64_t rawBytes = 0, storedBytes = 0;     // of /tensor: before and after compression
-  std::int64_t tensors = 0;                        // datasets in /tensor
-  std::vector<std::int64_t> replaces;              // segments whose iterations this file holds from now on
-  bool tensorsDropped = false;                     // "dropped":"tensors": it holds the statistics only
-  std::vector<std::int64_t> checkpoints, batches;  // iterations of which it holds one, ascending
-  std::uint64_t stateBytes = 0, batchBytes = 0;    // of these, raw
+  std::string file;  // in the rank's folder
+  IterationSet iterations;
+  bool incomplete = false;  // the last iteration is
+  std::uint64_t bytes = 0;  // of the file
+  std::int64_t graph = 0;   // version
+  std::string hash;         // of the file, 32 hexadecimal digits; "" in a line rebuilt from the segment
+  std::uint64_t rawBytes = 0, storedBytes = 0;   // of /tensor: before and after compression
+  std::int64_t tensors = 0;                      // datasets in /tensor
+  std::vector<std::int64_t> replaces;            // segments whose iterations this file holds from now on
+  bool tensorsDropped = false;                   // "dropped":"tensors": it holds the statistics only
+  IterationSet checkpoints, batches;             // iterations of which it holds one
+  std::uint64_t stateBytes = 0, batchBytes = 0;  // of these, raw
 
   /// Whether there is anything that --max-size can drop.
   bool hasValues() const { return tensors > 0 || !checkpoints.empty() || !batches.empty(); }
@@ -112,25 +113,32 @@ struct Journal {
 };
 Journal parseJournal(std::string_view text);
 
+class SegmentLineParser;
+
 /// The same, piece by piece: of the text only the last line is kept.
 class JournalParser {
  public:
   /// mostIterations: in all segments together. A line that brings more is bad: a short text must not make us
   /// take much memory.
   /// `lastCheck`: of the line before the text, as Journal has it.
-  explicit JournalParser(std::uint64_t mostIterations, std::optional<std::string> lastCheck = "")
-      : m_iterationsLeft(mostIterations) {
-    m_journal.lastCheck = std::move(lastCheck);
-  }
+  explicit JournalParser(std::uint64_t mostIterations, std::optional<std::string> lastCheck = "");
   void add(std::string_view piece);
+  /// Those that came so far. Who keeps books of them may clear them: finish() then has only the rest.
+  std::vector<SegmentLine>& segments() { return m_journal.segments; }
   Journal finish();
 
  private:
   void line(std::string_view text);
-  bool take(std::string_view object, const std::string& check);
+  bool takeObject(std::string_view text);
+  bool take(std::string_view check);
+  enum class Place { kFollows, kRepeated, kElsewhere };
+  Place placeOf(const std::optional<std::string>& after, bool isFirst, std::string_view check);
+  bool addSegment(SegmentLine line);
   Journal m_journal;
   std::uint64_t m_iterationsLeft;
-  std::string m_rest;  // of a line whose end has not come
+  std::string m_rest;    // of a line whose end has not come
+  std::string m_object;  // of the line that is read: without its check
+  std::shared_ptr<SegmentLineParser> m_segmentLines;
   bool m_tooLong = false;
   std::size_t m_lines = 0;
 };

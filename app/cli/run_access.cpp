@@ -127,10 +127,9 @@ Result<Rank> checkedRank(const OpenedRun& run, std::optional<std::int64_t> rank)
 }
 
 Status checkIteration(const OpenedRun& run, Rank rank, std::int64_t iteration) {
-  const auto recorded = run.run->iterations(rank);
-  if (std::ranges::find(recorded, core::Iteration(iteration)) != recorded.end()) return Ok{};
+  if (run.reader().iterationSet(rank).contains(iteration)) return Ok{};
   for (const dump::Damage& damage : run.reader().damage())
-    if (damage.rank == rank && std::ranges::find(damage.iterations, iteration) != damage.iterations.end())
+    if (damage.rank == rank && damage.iterations.contains(iteration))
       return Error(ErrorCode::kDamaged, fmt::format("iteration {} of rank {} is lost: {}: {}", iteration,
                                                     rank.value, damage.where, damage.what));
   return Error(ErrorCode::kUsage,
@@ -139,9 +138,8 @@ Status checkIteration(const OpenedRun& run, Rank rank, std::int64_t iteration) {
 }
 
 std::string iterationsText(const OpenedRun& run, Rank rank) {
-  std::vector<std::int64_t> numbers;
-  for (const core::Iteration iteration : run.run->iterations(rank)) numbers.push_back(iteration.value);
-  return numbers.empty() ? "none" : core::formatRanges(numbers);
+  const dump::IterationSet& iterations = run.reader().iterationSet(rank);
+  return iterations.empty() ? "none" : iterations.text();
 }
 
 std::string ranksText(const OpenedRun& run) {
@@ -153,9 +151,8 @@ std::string ranksText(const OpenedRun& run) {
 int withDamage(const OpenedRun& run, int status) {
   const auto& damage = run.reader().damage();
   for (const dump::Damage& d : damage)
-    printWarning(
-        fmt::format("{}/{}: {}{}", run.path, d.where, d.what,
-                    d.iterations.empty() ? "" : "; lost: iterations " + core::formatRanges(d.iterations)));
+    printWarning(fmt::format("{}/{}: {}{}", run.path, d.where, d.what,
+                             d.iterations.empty() ? "" : "; lost: iterations " + d.iterations.text()));
   return status == kExitFine && !damage.empty() ? kExitDamaged : status;
 }
 

@@ -25,6 +25,14 @@ Error unreadable(const std::filesystem::path& file) {
   return missing ? Error(ErrorCode::kMissing, error.message()) : error;
 }
 
+// With memchr, which looks at many bytes at a time.
+std::uint64_t linesIn(std::string_view piece) {
+  std::uint64_t lines = 0;
+  for (std::size_t end = 0; (end = piece.find('\n')) != std::string_view::npos; ++lines)
+    piece.remove_prefix(end + 1);
+  return lines;
+}
+
 // Fewer bytes than wanted: a torn line was taken back.
 core::Result<std::size_t> readAt(int descriptor, std::uint64_t first, std::span<char> into,
                                  const std::filesystem::path& file) {
@@ -90,7 +98,7 @@ core::Status JournalTail::readPart(const std::filesystem::path& file, bool whole
   const core::Status read = readPieces(descriptor, bytes, length, file, [&](std::string_view piece) {
     const std::size_t last = piece.rfind('\n');
     if (last != std::string_view::npos) end = at + last + 1;
-    seen += static_cast<std::uint64_t>(std::count(piece.begin(), piece.end(), '\n'));
+    seen += linesIn(piece);
     at += piece.size();
     if (!wholeLines) return take(piece);
     if (last != std::string_view::npos) {

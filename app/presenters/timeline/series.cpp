@@ -19,9 +19,7 @@ void note(Series& series, const core::Error& error) {
 void noteLost(replay::Run& run, core::Rank rank, core::Iteration iteration, Series& series) {
   if (series.damaged) return;
   for (const dump::Damage& damage : run.reader().damage()) {
-    if (damage.rank != rank ||
-        std::ranges::find(damage.iterations, iteration.value) == damage.iterations.end())
-      continue;
+    if (damage.rank != rank || !damage.iterations.contains(iteration.value)) continue;
     note(series, core::Error(core::ErrorCode::kDamaged, damage.where + ": " + damage.what));
     return;
   }
