@@ -155,10 +155,20 @@ void noteNothingRecorded(const DumpPlan& plan, Outcome& outcome) {
                   "Trainer (own_program.md of the guide)";
 }
 
+// Before anything is in it: whoever cannot enter the folder cannot read its files.
+core::Status makePrivate(const fs::path& run) {
+  std::error_code error;
+  fs::permissions(run, fs::perms::owner_all, error);
+  if (!error) return core::Ok{};
+  return core::Error(core::ErrorCode::kIo,
+                     "cannot make " + run.string() + " private (--private): " + error.message());
+}
+
 Result<Recorded> record(const DumpPlan& plan, const Context& context) {
   const auto existing = plan.force ? dump::Existing::kReplace : dump::Existing::kRefuse;
   // Held to the end of the run: nobody replaces the folder meanwhile.
   MSDBG_ASSIGN(const dump::Descriptor lock, dump::createRunFolder(plan.run, existing));
+  if (plan.isPrivate) MSDBG_TRY(makePrivate(plan.run));
   const dump::RunInfo info = startInfo(plan, context);
   MSDBG_TRY(dump::writeRunInfo(plan.run, info));
   Result<Recorded> recorded = launchAndWatch(plan, info.id, context);
@@ -309,6 +319,7 @@ Command::Run setup(CLI::App& app, Context& context) {
   app.add_flag("--timing", options->timing, "print where the time of recording went, stage by stage");
   app.add_flag("--dry-run", options->dryRun, "only say what would be recorded: tensors and bytes by rule");
   app.add_flag("--force", options->force, "replace an existing run");
+  app.add_flag("--private", options->isPrivate, "nobody else may read the run (otherwise as umask says)");
   refuseEmptyValues(app);
   return [options, &context] { return dumpRun(*options, context); };
 }

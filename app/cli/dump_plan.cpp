@@ -206,6 +206,7 @@ Result<DumpPlan> planDump(DumpOptions options, const Context& context) {
   plan.steps = options.steps;
   plan.faults = options.faults;
   plan.force = options.force;
+  plan.isPrivate = options.isPrivate;
   MSDBG_ASSIGN(plan.choices, options.plan.read());
   MSDBG_ASSIGN(plan.record, options.recording.read());
   MSDBG_ASSIGN(const std::vector<core::FaultSpec> faults, parseFaults(options.faults, plan.ranks));

@@ -26,7 +26,7 @@ struct DumpOptions {
   std::optional<std::int64_t> steps;
   std::optional<std::uint64_t> seed;
   std::optional<int> ranks, threads;
-  bool dryRun = false, force = false, timing = false;
+  bool dryRun = false, force = false, timing = false, isPrivate = false;
 };
 
 /// Where training goes on: after what the run has. The state there is computed again from a checkpoint of it
@@ -48,7 +48,7 @@ struct DumpPlan {
   std::vector<std::string> faults;
   core::PlanChoices choices;
   dump::RecordOptions record;
-  bool force = false;
+  bool force = false, isPrivate = false;
   std::optional<ResumePoint> resume;
   std::optional<dump::ExpectedSize> size;  // known for models
   std::vector<std::string> doubts;         // probably mistakes: to warn with

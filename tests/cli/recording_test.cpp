@@ -186,6 +186,13 @@ TEST_CASE("A program started by hand is told by the environment to keep checkpoi
   CHECK(info["recomputable"] == "0-4");
 }
 
+TEST_CASE("Nobody else may enter a run that is recorded with --private", "[cli]") {
+  const TempDir folder;
+  const std::string run = folder / "run.msdbg";
+  REQUIRE(msdbg({"dump", "mlp", "--steps", "1", "--private", "-o", run}).exitStatus == 0);
+  CHECK(fs::status(run).permissions() == fs::perms::owner_all);
+}
+
 TEST_CASE("Full for weights on rank 0", "[cli]") {
   const TempDir folder;
   const std::string run = folder / "run.msdbg";
