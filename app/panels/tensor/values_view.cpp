@@ -227,7 +227,7 @@ void ValuesView::refresh() {
   }
   const int shown = static_cast<int>(
       std::ranges::count(m_panes, true, [](const Pane& pane) { return !pane.widget->isHidden(); }));
-  if (std::exchange(m_shownPanes, shown) != shown) arrange();
+  if (std::exchange(m_shownPanes, shown) != shown || m_numbersWidth != numbersWidth()) arrange();
   const bool cut = m_presenter && m_panes[indexOf(Side::kA)].model->cut();
   m_cut->setVisible(cut);
   if (cut)
@@ -284,29 +284,34 @@ void ValuesView::showNonFinite() {
   m_nonFinite->setFixedHeight(lines * m_nonFinite->sizeHintForRow(0) + 2 * m_nonFinite->frameWidth());
 }
 
-// The tables show the same place, so that one of them has the numbers of rows (side by side) or of columns
-// for all. Side by side is what one reads best: below each other only where not even a column has room.
+// The tables show the same place, so that one of them has the numbers of the rows, and one the bar to scroll
+// them. Side by side is what one reads best: below each other only where not even a column has room.
 void ValuesView::arrange() {
-  const int panes = static_cast<int>(
-      std::ranges::count(m_panes, false, [](const Pane& pane) { return pane.widget->isHidden(); }));
-  const QTableView* first = m_panes[indexOf(Side::kA)].table;
-  const int numbers = first->verticalHeader()->sizeHint().width();
-  const int room = (width() - numbers) / std::max(1, panes);
-  const bool beside = room >= first->horizontalHeader()->defaultSectionSize() || width() > height() * 3 / 2;
+  std::vector<Pane*> shown;
+  for (Pane& pane : m_panes)
+    if (!pane.widget->isHidden()) shown.push_back(&pane);
+  if (shown.empty()) return;
+  const int count = static_cast<int>(shown.size()), bar = style()->pixelMetric(QStyle::PM_ScrollBarExtent);
+  m_numbersWidth = numbersWidth();
+  const int taken = m_numbersWidth + bar + (count - 1) * m_splitter->handleWidth();
+  const int room = (width() - taken) / count;
+  const int column = shown.front()->table->horizontalHeader()->defaultSectionSize();
+  const bool beside = room >= column || width() > height() * 3 / 2;
   m_splitter->setOrientation(beside ? Qt::Horizontal : Qt::Vertical);
-  bool leading = true;
   QList<int> sizes;
   for (Pane& pane : m_panes) {
-    if (pane.widget->isHidden()) {
-      sizes << 0;
-      continue;
-    }
-    pane.table->verticalHeader()->setVisible(leading || !beside);
-    pane.table->horizontalHeader()->setVisible(leading || beside);
-    sizes << (!beside ? kEqualShare : leading ? room + numbers : room);
-    leading = false;
+    const bool first = &pane == shown.front(), last = &pane == shown.back();
+    pane.table->verticalHeader()->setVisible(first || !beside);
+    pane.table->horizontalHeader()->setVisible(first || beside);
+    pane.table->setVerticalScrollBarPolicy(last || !beside ? Qt::ScrollBarAsNeeded : Qt::ScrollBarAlwaysOff);
+    const int extra = (first ? m_numbersWidth : 0) + (last ? bar : 0);
+    sizes << (pane.widget->isHidden() ? 0 : beside ? room + extra : kEqualShare);
   }
   m_splitter->setSizes(sizes);
+}
+
+int ValuesView::numbersWidth() const {
+  return m_panes[indexOf(Side::kA)].table->verticalHeader()->sizeHint().width();
 }
 
 void ValuesView::resizeEvent(QResizeEvent* event) {

@@ -49,13 +49,14 @@ class ValuesView : public QWidget {
   void showMissing(Side side);
   void linkScrolling();
   void arrange();
+  int numbersWidth() const;  // of the rows' numbers
   void refresh();
   void showCell();
   void showNonFinite();
   TensorPresenter* m_presenter = nullptr;
   QSplitter* m_splitter;
   PerSide<Pane> m_panes;
-  int m_shownPanes = 0;
+  int m_shownPanes = 0, m_numbersWidth = 0;
   ElidedLabel *m_cut, *m_cell, *m_nonFiniteTitle;
   QListWidget* m_nonFinite;
 };

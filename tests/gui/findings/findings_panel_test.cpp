@@ -220,7 +220,8 @@ TEST_CASE("The findings panel says what is first wrong and a click on a hit goes
   CHECK(shown.child<QLabel>("findingsStatus")->text().startsWith("checking"));
   shown.waitForReport();
   CHECK(shown.answerLine() ==
-        "FIRST WRONG: Origin of NaN or Inf at network/conv2/Conv-op1, rank 1, iteration 4");
+        "FIRST WRONG: Origin of NaN or Inf at network/conv2/Conv-op1, rank 1, iteration 4; the run is "
+        "complete");
   CHECK(shown.answer().contains("the loss of rank 1 is nan from iteration 4 on"));
   CHECK_FALSE(shown.child<QPushButton>("recheckButton")->isEnabled());
 
