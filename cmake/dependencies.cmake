@@ -8,10 +8,11 @@
 #   msdbg_dep::mpi           MPI, C bindings; exists if MSDBG_MPI_FOUND
 #   msdbg_dep::fmt           fmt                             msdbg_dep::spdlog        spdlog (with fmt)
 #   msdbg_dep::openmp        -fopenmp                        msdbg_dep::threads       -pthread
+#   msdbg_dep::simdjson      simdjson: the journal
 #   msdbg_dep::json          nlohmann-json, header only      msdbg_dep::cli11         CLI11, header only
 #   msdbg_dep::catch2        Catch2 v2, header only          msdbg_dep::dtl           dtl, header only
 #   The window's, if MSDBG_GUI_FOUND: qt_gui, qt_widgets, qt_svg, qt_dbus, qt_test, qscintilla,
-#   qcustomplot, graphviz
+#   qcustomplot
 #
 # This file is installed and read by msdbgConfig.cmake too: who links the static libraries links these. The
 # header-only ones are then empty (MSDBG_PACKAGE is set).
@@ -86,6 +87,7 @@ msdbg_find_pkg_config(xxhash libxxhash)
 msdbg_find_pkg_config(protobuf protobuf)
 msdbg_find_pkg_config(zlib zlib)
 msdbg_find_pkg_config(crypto libcrypto)
+msdbg_find_pkg_config(simdjson simdjson)
 msdbg_find_files(dnnl dnnl.hpp dnnl)
 msdbg_find_header(json nlohmann/json.hpp)
 msdbg_find_header(cli11 CLI/CLI.hpp)
@@ -101,6 +103,7 @@ msdbg_require(xxhash libxxhash-dev)
 msdbg_require(protobuf libprotobuf-dev)
 msdbg_require(zlib zlib1g-dev)
 msdbg_require(crypto libssl-dev)
+msdbg_require(simdjson libsimdjson-dev)
 msdbg_require(json nlohmann-json3-dev)
 msdbg_require(cli11 libcli11-dev)
 msdbg_require(dtl libdtl-dev)
@@ -135,10 +138,9 @@ if(MSDBG_GUI AND NOT MSDBG_PACKAGE)
     msdbg_find_target(qt_test Qt6 Qt6::Test)
     msdbg_find_files(qscintilla Qsci/qsciscintilla.h qscintilla2_qt6)
     msdbg_find_files(qcustomplot qcustomplot.h QCustomPlotQt6)
-    msdbg_find_pkg_config(graphviz libgvc)
   endif()
   set(MSDBG_GUI_FOUND ON)
-  foreach(part qt_gui qt_widgets qt_svg qt_dbus qt_test qscintilla qcustomplot graphviz)
+  foreach(part qt_gui qt_widgets qt_svg qt_dbus qt_test qscintilla qcustomplot)
     if(NOT TARGET msdbg_dep::${part})
       message(STATUS "${part} was not found: msdbg-gui will not be built (./dev setup installs what it needs)")
       set(MSDBG_GUI_FOUND OFF)

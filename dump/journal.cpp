@@ -3,36 +3,40 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <stdexcept>
 
 #include "core_engine/base/text.h"
 #include "dump/json_internal.h"
+#include "dump/segment_line_internal.h"
 
 namespace msdbg::dump {
 namespace {
 
 constexpr std::string_view kCheckKey = ",\"check\":\"";
-constexpr const char* kAfter = "after";
+constexpr const char *kAfter = "after", *kContinues = "continues";
 constexpr std::size_t kCheckDigits = 16;
-// A line from outside must not make us take more memory.
-constexpr std::int64_t kMostIterations = 1 << 20;  // of one segment
-constexpr std::size_t kLongestLine = 16u << 20;
-constexpr std::size_t kLongestName = 255;
+constexpr std::size_t kLongestLine = 16u << 20;  // one from outside must not make us take more memory
 constexpr std::size_t kMostBadLines = 1000;
 
-std::string checkOf(std::string_view object) {
+std::array<char, kCheckDigits> digitsOf(std::string_view object) {
   static constexpr char kDigits[] = "0123456789abcdef";
   const std::uint64_t hash = XXH3_64bits(object.data(), object.size());
-  std::string text;
-  for (int shift = 60; shift >= 0; shift -= 4) text += kDigits[hash >> shift & 15];
-  return text;
+  std::array<char, kCheckDigits> digits{};
+  for (std::size_t i = 0; i < kCheckDigits; ++i) digits[i] = kDigits[hash >> (60 - 4 * i) & 15];
+  return digits;
+}
+
+std::string checkOf(std::string_view object) {
+  const auto digits = digitsOf(object);
+  return {digits.begin(), digits.end()};
 }
 
 Json segmentJson(const SegmentLine& line) {
   Json json = {{"segment", line.segment},
                {"file", line.file},
-               {"iterations", core::formatRanges(line.iterations)},
+               {"iterations", line.iterations.text()},
                {"bytes", line.bytes},
                {"graph", line.graph},
                {"hash", line.hash},
@@ -43,35 +47,24 @@ Json segmentJson(const SegmentLine& line) {
   if (!line.replaces.empty()) json["replaces"] = line.replaces;
   if (line.tensorsDropped) json["dropped"] = "tensors";
   if (!line.checkpoints.empty()) {
-    json["checkpoints"] = core::formatRanges(line.checkpoints);
+    json["checkpoints"] = line.checkpoints.text();
     json["state_bytes"] = line.stateBytes;
   }
   if (!line.batches.empty()) {
-    json["batches"] = core::formatRanges(line.batches);
+    json["batches"] = line.batches.text();
     json["batch_bytes"] = line.batchBytes;
   }
   return json;
 }
 
-std::vector<std::int64_t> expand(const std::string& text) {
-  const auto list = core::IndexList::parse(text);
-  if (!list.ok()) throw std::runtime_error(list.error().message());
-  std::vector<std::int64_t> iterations;
-  for (const auto& range : list->ranges()) {
-    if (range.last < range.first || range.last - range.first >= kMostIterations)
-      throw std::runtime_error("bad range");
-    for (std::int64_t i = range.first; i <= range.last; ++i) iterations.push_back(i);
-    if (iterations.size() > kMostIterations) throw std::runtime_error("too many iterations");
-  }
-  return iterations;
+IterationSet expand(const std::string& text) {
+  auto iterations = IterationSet::parse(text, kMostIterations);
+  if (!iterations) throw std::runtime_error("no list of iterations, or one of too many");
+  return std::move(*iterations);
 }
 
-// A file name of the folder itself, never a path that leads out of it.
 std::string plainName(const std::string& name) {
-  const bool strange =
-      std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < ' ' || c == '/'; });
-  if (name.empty() || name.size() > kLongestName || name[0] == '.' || strange)
-    throw std::runtime_error("bad file name");
+  if (!isPlainName(name)) throw std::runtime_error("bad file name");
   return name;
 }
 
@@ -83,18 +76,14 @@ std::vector<std::int64_t> numbers(const Json& json) {
 }
 
 // Those of the segment's iterations that an optional key lists.
-std::vector<std::int64_t> partOf(const std::vector<std::int64_t>& all, const Json& json, const char* key) {
-  if (!json.contains(key)) return {};
-  std::vector<std::int64_t> part = expand(json.at(key).get<std::string>());
-  if (!std::ranges::includes(all, part))
-    throw std::runtime_error("iterations that the segment does not hold");
-  return part;
+IterationSet partOf(const Json& json, const char* key) {
+  return json.contains(key) ? expand(json.at(key).get<std::string>()) : IterationSet();
 }
 
 SegmentLine segmentFrom(const Json& json) {
   SegmentLine line;
   line.segment = as<std::int64_t>(json.at("segment"));
-  line.file = plainName(json.at("file").get<std::string>());
+  line.file = json.at("file").get<std::string>();
   line.iterations = expand(json.at("iterations").get<std::string>());
   line.bytes = as<std::uint64_t>(json.at("bytes"));
   line.graph = field<std::int64_t>(json, "graph", 0);
@@ -105,8 +94,8 @@ SegmentLine segmentFrom(const Json& json) {
   line.incomplete = field(json, "incomplete", false);
   if (json.contains("replaces")) line.replaces = numbers(json.at("replaces"));
   line.tensorsDropped = field<std::string>(json, "dropped", "") == "tensors";
-  line.checkpoints = partOf(line.iterations, json, "checkpoints");
-  line.batches = partOf(line.iterations, json, "batches");
+  line.checkpoints = partOf(json, "checkpoints");
+  line.batches = partOf(json, "batches");
   line.stateBytes = field<std::uint64_t>(json, "state_bytes", 0);
   line.batchBytes = field<std::uint64_t>(json, "batch_bytes", 0);
   return line;
@@ -151,6 +140,17 @@ HitLine hitFrom(const Json& json) {
   return line;
 }
 
+GapLine gapFrom(const Json& json) {
+  GapLine line;
+  const auto list = core::IndexList::parse(json.at("iterations").get<std::string>());
+  if (!list.ok()) throw std::runtime_error(list.error().message());
+  line.iterations = list->text();
+  line.why = field<std::string>(json, "why", "");
+  line.from = field<double>(json, "from", 0);
+  line.until = field<double>(json, "until", 0);
+  return line;
+}
+
 JournalHeader headerFrom(const Json& json) {
   const Json& version = json.at("version");
   return {as<int>(version.at(0)), as<int>(version.at(1)), as<int>(json.at("rank")),
@@ -169,15 +169,12 @@ RecordingTimes timingFrom(const Json& json) {
   return times;
 }
 
-// Lines of kinds that a later minor version adds are skipped.
-bool addLine(const Json& json, Journal& journal, std::uint64_t& iterationsLeft) {
-  if (json.contains("segment")) {
-    SegmentLine line = segmentFrom(json);
-    if (line.iterations.size() > iterationsLeft) throw std::runtime_error("too many iterations");
-    iterationsLeft -= line.iterations.size();
-    journal.segments.push_back(std::move(line));
-  } else if (json.contains("journal")) {
-    journal.header = headerFrom(json);
+// Of any kind but a segment's. Lines of kinds that a later minor version adds are skipped.
+void addLine(const Json& json, Journal& journal) {
+  if (json.contains("journal")) {
+    if (!json.contains(kContinues)) journal.header = headerFrom(json);
+  } else if (json.contains("gap")) {
+    journal.gaps.push_back(gapFrom(json.at("gap")));
   } else if (json.contains("graph")) {
     journal.graphs.push_back(graphFrom(json));
   } else if (json.contains("hit")) {
@@ -190,7 +187,6 @@ bool addLine(const Json& json, Journal& journal, std::uint64_t& iterationsLeft) 
   } else if (json.contains("end")) {
     journal.end = endFromJson(json.at("end"));
   }
-  return true;
 }
 
 }  // namespace
@@ -218,6 +214,10 @@ std::string formatHeader(const JournalHeader& header) {
                              {"ranks", header.ranks}}));
 }
 
+std::string formatContinuation(int part) {
+  return withCheck(jsonText({{"journal", "msdbg"}, {kContinues, part}}));
+}
+
 std::string formatSegment(const SegmentLine& line) { return withCheck(jsonText(segmentJson(line))); }
 
 std::string formatGraph(const GraphLine& line) {
@@ -242,6 +242,12 @@ std::string formatHit(const HitLine& line) {
                                {"detail", line.detail}}}}));
 }
 
+std::string formatGap(const GapLine& line) {
+  return withCheck(jsonText(
+      {{"gap",
+        {{"iterations", line.iterations}, {"why", line.why}, {"from", line.from}, {"until", line.until}}}}));
+}
+
 std::string formatTiming(const RecordingTimes& times) {
   Json stages = {{"wall_seconds", times.wallSeconds}};
   for (std::size_t i = 0; i < kStages; ++i)
@@ -257,34 +263,77 @@ std::string formatCheckpoints(const CheckpointsLine& line) {
 
 std::string formatEnd(const RunEnd& end) { return withCheck(jsonText({{"end", endToJson(end)}})); }
 
-// False: the object makes no sense. A line that stands there twice counts once.
-bool JournalParser::take(std::string_view object, const std::string& check) {
+JournalParser::JournalParser(std::uint64_t mostIterations, std::optional<std::string> lastCheck)
+    : m_iterationsLeft(mostIterations), m_segmentLines(std::make_shared<SegmentLineParser>()) {
+  m_journal.lastCheck = std::move(lastCheck);
+}
+
+// What a line has under "after", or that it is a first line again: whether it may come after the one before.
+// One that may not and is that line again says nothing new.
+JournalParser::Place JournalParser::placeOf(const std::optional<std::string>& after, bool isFirst,
+                                            std::string_view check) {
   const auto& before = m_journal.lastCheck;
-  return guarded(object,
-                 [&](const Json& json) {
-                   const bool second =
-                       before && !before->empty() && json.contains("journal");  // a first line, again
-                   const bool follows =
-                       !second && (!before || field<std::string>(json, kAfter, *before) == *before);
-                   if (!follows && m_journal.breaks.size() < kMostBadLines)
-                     m_journal.breaks.push_back(m_lines);
-                   return (!follows && check == *before) || addLine(json, m_journal, m_iterationsLeft);
-                 })
-      .ok();
+  const bool second = isFirst && before && !before->empty();
+  if (!second && (!before || !after || *after == *before)) return Place::kFollows;
+  if (m_journal.breaks.size() < kMostBadLines) m_journal.breaks.push_back(m_lines);
+  return before && check == *before ? Place::kRepeated : Place::kElsewhere;
+}
+
+bool JournalParser::addSegment(SegmentLine line) {
+  if (!isPossible(line) || line.iterations.size() > m_iterationsLeft) return false;
+  m_iterationsLeft -= line.iterations.size();
+  m_journal.segments.push_back(std::move(line));
+  return true;
+}
+
+// Nearly all lines are segments', and are read without the general reading, which takes twenty times as long.
+bool JournalParser::take(std::string_view check) {
+  if (m_segmentLines->parse(m_object))
+    return placeOf(m_segmentLines->after(), false, check) == Place::kRepeated ||
+           (m_segmentLines->isSensible() && addSegment(std::move(m_segmentLines->line())));
+  const auto read = guarded(m_object, [&](const Json& json) {
+    const auto after = optionalField<std::string>(json, kAfter);
+    const bool isFirst = json.contains("journal") && !json.contains(kContinues);
+    if (placeOf(after, isFirst, check) == Place::kRepeated) return true;
+    if (json.contains("segment")) return addSegment(segmentFrom(json));
+    addLine(json, m_journal);
+    return true;
+  });
+  return read.ok() && *read;
+}
+
+// What the check was made of: the line up to its check, and the end of the object.
+bool JournalParser::takeObject(std::string_view text) {
+  constexpr std::size_t kTail = kCheckKey.size() + kCheckDigits + 2;
+  if (text.size() <= kTail) return false;
+  const std::size_t length = text.size() - kTail;
+  m_object.reserve(length + 1 + SegmentLineParser::kPadding);
+  m_object.assign(text.substr(0, length)).push_back('}');
+  const std::string_view tail = text.substr(length);
+  return tail.starts_with(kCheckKey) && tail.ends_with("\"}") &&
+         tail.substr(kCheckKey.size(), kCheckDigits) ==
+             std::string_view(digitsOf(m_object).data(), kCheckDigits);
 }
 
 void JournalParser::line(std::string_view text) {
   ++m_lines;
-  const auto object = withoutCheck(text);
-  const std::string check = object ? checkOfLine(text) : "";
-  if ((!object || !take(*object, check)) && m_journal.badLines.size() < kMostBadLines)
+  const bool whole = takeObject(text);
+  const std::string_view check =
+      whole ? text.substr(text.size() - kCheckDigits - 2, kCheckDigits) : std::string_view();
+  if ((!whole || !take(check)) && m_journal.badLines.size() < kMostBadLines)
     m_journal.badLines.push_back(m_lines);
-  m_journal.lastCheck = object ? std::optional(check) : std::nullopt;
+  if (!whole) return m_journal.lastCheck.reset();
+  if (!m_journal.lastCheck) m_journal.lastCheck.emplace();
+  m_journal.lastCheck->assign(check);
 }
 
 void JournalParser::add(std::string_view piece) {
   for (std::size_t end = 0; (end = piece.find('\n')) != std::string_view::npos;
        piece.remove_prefix(end + 1)) {
+    if (m_rest.empty() && !m_tooLong) {
+      line(piece.substr(0, end));
+      continue;
+    }
     m_rest += piece.substr(0, end);
     line(m_tooLong ? std::string_view() : m_rest);
     m_rest.clear();

@@ -1,6 +1,6 @@
 // The journal of one rank: JSON lines, each closed by a check of its own text, so that a torn or changed line
-// is recognised. Format: dump/FORMAT.md. JournalWriter holds the lock that says "still recording"; its calls
-// are synchronised. Reading is a pure function of the bytes.
+// is recognised. Format: dump/FORMAT.md. JournalWriter holds the lock that says "still recording". Reading is
+// a pure function of the bytes.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core_engine/base/result.h"
+#include "dump/iteration_set.h"
 #include "dump/run_info.h"
 #include "dump/stage_times.h"
 
@@ -33,18 +34,18 @@ struct JournalHeader {
 
 struct SegmentLine {
   std::int64_t segment = 0;
-  std::string file;                      // in the rank's folder
-  std::vector<std::int64_t> iterations;  // ascending
-  bool incomplete = false;               // the last iteration is
-  std::uint64_t bytes = 0;               // of the file
-  std::int64_t graph = 0;                // version
-  std::string hash;  // of the file, 32 hexadecimal digits; "" in a line rebuilt from the segment
-  std::uint64_t rawBytes = 0, storedBytes = 0;     // of /tensor: before and after compression
-  std::int64_t tensors = 0;                        // datasets in /tensor
-  std::vector<std::int64_t> replaces;              // segments whose iterations this file holds from now on
-  bool tensorsDropped = false;                     // "dropped":"tensors": it holds the statistics only
-  std::vector<std::int64_t> checkpoints, batches;  // iterations of which it holds one, ascending
-  std::uint64_t stateBytes = 0, batchBytes = 0;    // of these, raw
+  std::string file;  // in the rank's folder
+  IterationSet iterations;
+  bool incomplete = false;  // the last iteration is
+  std::uint64_t bytes = 0;  // of the file
+  std::int64_t graph = 0;   // version
+  std::string hash;         // of the file, 32 hexadecimal digits; "" in a line rebuilt from the segment
+  std::uint64_t rawBytes = 0, storedBytes = 0;   // of /tensor: before and after compression
+  std::int64_t tensors = 0;                      // datasets in /tensor
+  std::vector<std::int64_t> replaces;            // segments whose iterations this file holds from now on
+  bool tensorsDropped = false;                   // "dropped":"tensors": it holds the statistics only
+  IterationSet checkpoints, batches;             // iterations of which it holds one
+  std::uint64_t stateBytes = 0, batchBytes = 0;  // of these, raw
 
   /// Whether there is anything that --max-size can drop.
   bool hasValues() const { return tensors > 0 || !checkpoints.empty() || !batches.empty(); }
@@ -75,10 +76,21 @@ struct HitLine {
   std::string detail;
 };
 
+/// Iterations of which nothing was recorded, because the disk refused longer than what waits in memory
+/// allows.
+struct GapLine {
+  std::string iterations;      // "127-340,350"
+  std::string why;             // path and the system's reason
+  double from = 0, until = 0;  // Unix time, s: the first failure, and when recording went on
+};
+
 std::string formatHeader(const JournalHeader& header);
+/// The first line of `journal.N`, with which a journal that could not be written to goes on.
+std::string formatContinuation(int part);
 std::string formatSegment(const SegmentLine& line);
 std::string formatGraph(const GraphLine& line);
 std::string formatHit(const HitLine& line);
+std::string formatGap(const GapLine& line);
 std::string formatTiming(const RecordingTimes& times);
 std::string formatCheckpoints(const CheckpointsLine& line);
 std::string formatEnd(const RunEnd& end);
@@ -88,6 +100,7 @@ struct Journal {
   std::vector<SegmentLine> segments;  // as written; replaced ones included
   std::vector<GraphLine> graphs;
   std::vector<HitLine> hits;
+  std::vector<GapLine> gaps;
   std::optional<RecordingTimes> timing;
   std::optional<CheckpointsLine> checkpoints;  // the last one
   std::optional<RunEnd> end;
@@ -100,48 +113,73 @@ struct Journal {
 };
 Journal parseJournal(std::string_view text);
 
+class SegmentLineParser;
+
 /// The same, piece by piece: of the text only the last line is kept.
 class JournalParser {
  public:
   /// mostIterations: in all segments together. A line that brings more is bad: a short text must not make us
   /// take much memory.
   /// `lastCheck`: of the line before the text, as Journal has it.
-  explicit JournalParser(std::uint64_t mostIterations, std::optional<std::string> lastCheck = "")
-      : m_iterationsLeft(mostIterations) {
-    m_journal.lastCheck = std::move(lastCheck);
-  }
+  explicit JournalParser(std::uint64_t mostIterations, std::optional<std::string> lastCheck = "");
   void add(std::string_view piece);
+  /// Those that came so far. Who keeps books of them may clear them: finish() then has only the rest.
+  std::vector<SegmentLine>& segments() { return m_journal.segments; }
   Journal finish();
 
  private:
   void line(std::string_view text);
-  bool take(std::string_view object, const std::string& check);
+  bool takeObject(std::string_view text);
+  bool take(std::string_view check);
+  enum class Place { kFollows, kRepeated, kElsewhere };
+  Place placeOf(const std::optional<std::string>& after, bool isFirst, std::string_view check);
+  bool addSegment(SegmentLine line);
   Journal m_journal;
   std::uint64_t m_iterationsLeft;
-  std::string m_rest;  // of a line whose end has not come
+  std::string m_rest;    // of a line whose end has not come
+  std::string m_object;  // of the line that is read: without its check
+  std::shared_ptr<SegmentLineParser> m_segmentLines;
   bool m_tooLong = false;
   std::size_t m_lines = 0;
 };
 
+/// Writes the journal of one rank, and holds its lock. A file that could not be written or synced is not
+/// trusted again: the journal goes on in `journal.1`, `journal.2`, …, each of which names the line that it
+/// follows. Thread-safe.
 class JournalWriter {
  public:
   /// kUsage: the file has content (a recording already), or someone holds its lock. kIo.
   static core::Result<std::unique_ptr<JournalWriter>> create(const std::filesystem::path& file);
   ~JournalWriter();
-  /// One write, one fsync. Each line gets the check of the line before it as its last key, "after".
+  /// One write, one fsync. Each line gets the check of the line before it as its last key, "after". kIo: they
+  /// are not durable; they are kept, and written before the next ones.
   core::Status append(std::span<const std::string> lines);
   core::Status append(const std::string& line) { return append({&line, 1}); }
+  /// Writes what is kept. kIo as append().
+  core::Status flush() { return append(std::span<const std::string>()); }
+  /// Lines are kept that are not durable.
+  bool isBehind() const;
   /// kIo: the folder was moved or removed, and perhaps another run lies there, whose files are not ours to
   /// touch. Other files of the run are named by path, so this is asked before they are.
   core::Status checkPlace() const;
 
  private:
   JournalWriter(int descriptor, std::filesystem::path file)
-      : m_descriptor(descriptor), m_file(std::move(file)) {}
-  std::mutex m_mutex;
-  int m_descriptor;
-  std::filesystem::path m_file;
-  std::string m_lastCheck;  // of the line that was written last
+      : m_lock(descriptor), m_file(file), m_out(descriptor), m_outFile(std::move(file)) {}
+  struct Chained {
+    std::string text, lastCheck;
+  };
+  Chained chain(std::span<const std::string> lines) const;
+  core::Status writeHere();
+  core::Status goOn();
+  mutable std::mutex m_mutex;
+  const int m_lock;                    // of `journal`
+  const std::filesystem::path m_file;  // that one
+  int m_out;                           // where lines go: that one, or a later part; -1: to a new one
+  std::filesystem::path m_outFile;
+  int m_parts = 1;
+  std::string m_lastCheck;             // of the last durable line
+  std::vector<std::string> m_waiting;  // not durable yet
 };
 
 }  // namespace msdbg::dump

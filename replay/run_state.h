@@ -32,10 +32,10 @@ std::string endSentence(const RunState& state);
 
 /// A file of the run with everything that is wrong in it.
 struct DamagedFile {
-  std::string file;                      // "rank_0/segment_000003.h5"
-  core::Rank rank;                       // invalid: of the whole run
-  std::vector<std::int64_t> iterations;  // that it costs, ascending
-  std::vector<std::string> details;      // the words of what found it: "H5Fopen failed (HDF5: …)"
+  std::string file;                  // "rank_0/segment_000003.h5"
+  core::Rank rank;                   // invalid: of the whole run
+  dump::IterationSet iterations;     // that it costs
+  std::vector<std::string> details;  // the words of what found it: "H5Fopen failed (HDF5: …)"
   bool isSegment() const;
   bool isRank() const;  // the folder of a whole rank: "rank_3"
 };

@@ -129,8 +129,12 @@ Result<Recorded> launchAndWatch(const DumpPlan& plan, const std::string& id, con
   MSDBG_ASSIGN(const std::unique_ptr<Launch> launch,
                Launch::start({plan.program, plan.environment(id), context.json}, plan.ranks));
   DumpProgress progress(plan);
-  MonitorOptions options{plan.run, plan.record.watchdogSeconds, plan.record.onError == dump::OnError::kStop,
-                         context.cancel, [&](const auto& now) { progress(now); }};
+  const MonitorOptions options{.run = plan.run,
+                               .watchdogSeconds = plan.record.watchdogSeconds,
+                               .watchdogKills = plan.record.watchdogKills,
+                               .stopOnRecorderFailure = plan.record.onError == dump::OnError::kStop,
+                               .cancel = context.cancel,
+                               .progress = [&](const auto& now) { progress(now); }};
   Recorded recorded{monitorRun(*launch, options)};
   const dump::RunControl::Progress last = launch->control().progress();
   recorded.iterations = std::max<std::int64_t>(0, last.iterations - plan.firstIteration());

@@ -28,21 +28,14 @@ std::string commandText(const dump::RunInfo& info) {
   return core::join(words, " ");
 }
 
-std::vector<std::int64_t> incomplete(const OpenedRun& run, core::Rank rank) {
-  std::vector<std::int64_t> numbers;
-  for (const dump::IterationState& state : run.reader().iterations(rank))
-    if (!state.complete) numbers.push_back(state.iteration);
-  return numbers;
-}
-
 Json ranksJson(const OpenedRun& run) {
   Json list = Json::array();
   for (const core::Rank rank : run.run->ranks()) {
     const auto end = run.reader().rankEnd(rank);
     list.push_back({{"rank", rank.value},
-                    {"count", run.run->iterations(rank).size()},
+                    {"count", run.reader().iterationSet(rank).size()},
                     {"iterations", iterationsText(run, rank)},
-                    {"incomplete", incomplete(run, rank)},
+                    {"incomplete", run.reader().incompleteIterations(rank)},
                     {"checkpoints", run.reader().checkpoints(rank)},
                     {"batches", core::formatRanges(run.reader().batches(rank))},
                     {"end", end ? endJson(*end) : Json()}});
@@ -67,9 +60,7 @@ Json graphJson(const core::Graph& graph) {
 // Of how many iterations and ranks the value is stored.
 std::int64_t storedCount(const OpenedRun& run, core::TensorId tensor) {
   std::int64_t count = 0;
-  for (const core::Rank rank : run.run->ranks())
-    for (const core::Iteration iteration : run.run->iterations(rank))
-      count += run.run->stored(rank, iteration, tensor);
+  for (const core::Rank rank : run.run->ranks()) count += run.reader().storedCount(rank, tensor);
   return count;
 }
 
@@ -102,6 +93,18 @@ Json hitsJson(const OpenedRun& run) {
                     {"actual", number(hit.actual)},
                     {"count", hit.count},
                     {"detail", hit.detail}});
+  return list;
+}
+
+// What could not be written.
+Json gapsJson(const OpenedRun& run) {
+  Json list = Json::array();
+  for (const auto& [rank, gap] : run.reader().gaps())
+    list.push_back({{"rank", rank.value},
+                    {"iterations", gap.iterations},
+                    {"why", gap.why},
+                    {"from", gap.from},
+                    {"until", gap.until}});
   return list;
 }
 
@@ -139,6 +142,7 @@ Json infoJson(const OpenedRun& run) {
                      {"file_bytes", storage.fileBytes},   {"state_bytes", storage.stateBytes},
                      {"batch_bytes", storage.batchBytes}, {"segments", storage.segments}};
   json["hits"] = hitsJson(run);
+  json["gaps"] = gapsJson(run);
   json["timing"] = timingJson(timings(run.reader()));
   json["damage"] = damageJson(run.reader().damage());
   return json;
@@ -152,23 +156,21 @@ std::string scalarText(const OpenedRun& run, core::Rank rank, core::Iteration it
 
 // Of the last iteration that has one: an incomplete one has none.
 std::string lastLoss(const OpenedRun& run, core::Rank rank) {
-  const auto iterations = run.run->iterations(rank);
-  for (auto it = iterations.rbegin(); it != iterations.rend(); ++it)
-    if (const std::string text = scalarText(run, rank, *it, "loss"); !text.empty()) return text;
-  return {};
+  const std::optional<double> value = run.reader().lastScalar(rank, "loss");
+  return value ? core::formatShort(*value, 5) : "";
 }
 
 void printRanks(const OpenedRun& run) {
   Table table({">rank", "iterations", ">count", ">first loss", ">last loss", "ended"});
   for (const core::Rank rank : run.run->ranks()) {
-    const auto iterations = run.run->iterations(rank);
+    const dump::IterationSet& iterations = run.reader().iterationSet(rank);
     const auto end = run.reader().rankEnd(rank);
-    const std::vector<std::int64_t> half = incomplete(run, rank);
+    const std::vector<std::int64_t> half = run.reader().incompleteIterations(rank);
     table.row({std::to_string(rank.value),
                iterationsText(run, rank) +
                    (half.empty() ? "" : fmt::format(" ({} incomplete)", core::formatRanges(half))),
                std::to_string(iterations.size()),
-               iterations.empty() ? "" : scalarText(run, rank, iterations.front(), "loss"),
+               iterations.empty() ? "" : scalarText(run, rank, core::Iteration(iterations.front()), "loss"),
                lastLoss(run, rank),
                end                        ? end->state
                : run.reader().recording() ? "still going"
@@ -256,6 +258,9 @@ void printInfo(const OpenedRun& run) {
                                 core::formatBytes(storage.storedBytes)));
   if (const std::string line = timingLine(timings(run.reader())); !line.empty()) printFact("time", line);
   if (const std::string text = recomputableText(run); !text.empty()) printFact("replay", text);
+  for (const auto& [rank, gap] : run.reader().gaps())
+    printFact("missing", fmt::format("iterations {} of rank {}, within {} s: {}", gap.iterations, rank.value,
+                                     core::formatShort(gap.until - gap.from, 2), gap.why));
   printRanks(run);
   printHits(run);
 }

@@ -127,7 +127,7 @@ Json damageJson(const std::vector<dump::Damage>& damage) {
     list.push_back({{"where", d.where},
                     {"what", d.what},
                     {"rank", d.rank.valid() ? Json(d.rank.value) : Json()},
-                    {"iterations", d.iterations}});
+                    {"iterations", d.iterations.numbers()}});
   return list;
 }
 

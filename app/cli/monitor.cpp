@@ -5,14 +5,16 @@
 #include <sys/wait.h>
 
 #include <chrono>
-#include <fstream>
-#include <sstream>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "app/cli/command.h"
+#include "core_engine/base/log.h"
+#include "core_engine/base/text.h"
 #include "dump/end_text.h"
 #include "dump/journal.h"
+#include "dump/reader/journal_tail.h"
 #include "dump/session/rank_watch.h"
 
 namespace msdbg::app {
@@ -36,10 +38,8 @@ int shellStatus(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status
 
 // What a rank wrote about its own end.
 std::optional<RunEnd> journalEnd(const fs::path& run, int rank) {
-  std::ifstream file(run / fmt::format("rank_{}", rank) / "journal", std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return dump::parseJournal(text.str()).end;
+  const auto text = dump::JournalTail().readOn(run / fmt::format("rank_{}", rank) / "journal");
+  return text.ok() ? dump::parseJournal(*text).end : std::nullopt;
 }
 
 class Monitor {
@@ -84,12 +84,14 @@ class Monitor {
 
   void trouble(RunEnd end, int exitStatus) { m_trouble = Outcome{end, exitStatus, end.message}; }
 
+  // Of a run that stood still that is what somebody wants to know later, not that he ended it.
   void interrupted() {
-    RunEnd end;
-    end.state = "stopped";
+    RunEnd end = m_stall.value_or(RunEnd{});
+    if (!m_stall) end.state = "stopped";
     end.signal = interruptSignal();
-    end.message =
+    const std::string by =
         *end.signal == SIGINT ? "stopped by Ctrl-C" : "stopped by signal " + signalText(*end.signal);
+    end.message += (m_stall ? "; " : "") + by;
     trouble(end, 128 + *end.signal);
   }
 
@@ -158,40 +160,64 @@ class Monitor {
   void recorderFailed(int rank) {
     RunEnd end;
     end.state = m_options.stopOnRecorderFailure ? "stopped" : "finished";
-    end.message = fmt::format("the recorder of {} failed: {}", name(rank),
-                              *m_launch.control().process(rank).recorderFailure);
+    end.message = fmt::format("{}: {}", name(rank), *m_launch.control().process(rank).recorderFailure);
     trouble(end, kExitDamaged);
-    m_trouble->error = "the recorder of " + name(rank) + " failed (see above)";
+    m_trouble->error = end.message;
   }
 
   void lookAtProgress() {
     bool someoneWorks = false;
+    std::optional<int> hanging;
     for (std::size_t rank = 0; rank < m_watches.size(); ++rank) {
       const State state = m_watches[rank].look(now());
-      if (state == State::kHangs) return hangs(static_cast<int>(rank));
+      if (state == State::kHangs && !hanging) hanging = static_cast<int>(rank);
       someoneWorks |= state == State::kWorking || state == State::kUnknown || state == State::kEnded ||
                       state == State::kDied ||  // its exit is about to be seen
                       m_watches[rank].stillSeconds() <= m_options.watchdogSeconds;
     }
-    if (!someoneWorks && m_options.watchdogSeconds > 0) nobodyWorks();
+    if (hanging)
+      standsStill(hangs(*hanging));
+    else if (!someoneWorks && m_options.watchdogSeconds > 0)
+      standsStill(nobodyWorks());
+    else if (std::exchange(m_stall, std::nullopt))
+      core::logWarn("training goes on");
   }
 
-  void hangs(int rank) {
+  void standsStill(const RunEnd& end) {
+    if (m_options.watchdogKills) return trouble(end, 128 + SIGTERM);
+    if (!m_stall)
+      core::logWarn(end.message + "; waiting on (--watchdog-kill would end the run, Ctrl-C does)");
+    m_stall = end;
+  }
+
+  RunEnd hangs(int rank) const {
     RunEnd end;
     end.state = "failed";
     dump::setPlace(end, core::Rank(rank), m_watches[static_cast<std::size_t>(rank)].status());
     end.message = fmt::format("{} hangs{} (no progress for {:.0f} s)", name(rank), place(rank),
                               m_watches[static_cast<std::size_t>(rank)].stillSeconds());
-    trouble(end, 128 + SIGTERM);
+    return end;
   }
 
-  void nobodyWorks() {
+  // Who waits in a collective waits for those that do not: these are named first, and the first of them as
+  // the place where the run ended.
+  RunEnd nobodyWorks() {
     RunEnd end;
     end.state = "failed";
-    end.message = fmt::format("no progress for {:.0f} s:", m_options.watchdogSeconds);
-    for (int rank = 0; rank < m_launch.ranks(); ++rank)
-      end.message += fmt::format("{} {} waits{}", rank ? "," : "", name(rank), place(rank));
-    trouble(end, 128 + SIGTERM);
+    std::vector<std::string> still, waiting;
+    for (int rank = 0; rank < m_launch.ranks(); ++rank) {
+      RankWatch& watch = m_watches[static_cast<std::size_t>(rank)];
+      if (watch.look(now()) == State::kWaiting) {
+        waiting.push_back(name(rank) + " waits" + place(rank));
+        continue;
+      }
+      if (still.empty()) dump::setPlace(end, core::Rank(rank), watch.status());
+      still.push_back(name(rank) + " stands still" + place(rank) + " (in the program's own code)");
+    }
+    still.insert(still.end(), waiting.begin(), waiting.end());
+    end.message =
+        fmt::format("no progress for {:.0f} s: {}", m_options.watchdogSeconds, core::join(still, ", "));
+    return end;
   }
 
   void launcherFailed(int status) {
@@ -241,6 +267,7 @@ class Monitor {
   const MonitorOptions& m_options;
   std::vector<RankWatch> m_watches;
   std::optional<Outcome> m_trouble;
+  std::optional<RunEnd> m_stall;  // as it would end the run; said already
   std::optional<double> m_endingSince;
 };
 

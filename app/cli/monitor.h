@@ -1,6 +1,7 @@
-// Watches a run that was launched until nothing of it is left, and says how it ended. A rank that dies or
-// makes no progress ends the run: the others get SIGTERM, so that they commit what they recorded, and SIGKILL
-// after a grace time. Main thread only.
+// Watches a run that was launched until nothing of it is left, and says how it ended. A rank that dies ends
+// the run: the others get SIGTERM, so that they commit what they recorded, and SIGKILL after a grace time.
+// One that makes no progress is named (it may be writing a checkpoint), and ends the run where that is asked
+// for. Main thread only.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +15,8 @@ namespace msdbg::app {
 
 struct MonitorOptions {
   std::filesystem::path run;
-  double watchdogSeconds = 30;                                      // 0: no watchdog
+  double watchdogSeconds = 30;  // 0: no watchdog
+  bool watchdogKills = false;
   bool stopOnRecorderFailure = false;                               // what the ranks do (--on-error)
   core::CancelToken cancel;                                         // Ctrl-C: the ranks are asked to stop
   std::function<void(const dump::RunControl::Progress&)> progress;  // called about ten times a second

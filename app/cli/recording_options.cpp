@@ -134,11 +134,14 @@ void RecordingOptions::addOptions(CLI::App& app) {
   app.add_option("--keep-free", keepFree,
                  "bytes of the disk that stay free (5 %, at most 1GiB): values go first, oldest first")
       ->type_name("BYTES");
-  app.add_option("--on-error", onError, "when recording fails: training goes on (default), or stops")
+  app.add_option("--on-error", onError,
+                 "when something cannot be recorded: training goes on (default, once anything was recorded), "
+                 "or stops")
       ->type_name("continue|stop");
   app.add_option("--watchdog", watchdog,
-                 "end the run when a rank makes no progress for so long (30; 0: never)")
+                 "say when a rank makes no progress for so long, and where it is (30; 0: never)")
       ->type_name("SECONDS");
+  app.add_flag("--watchdog-kill", watchdogKill, "end the run then, in good order");
 }
 
 Result<dump::RecordOptions> RecordingOptions::read() const {
@@ -170,13 +173,15 @@ Result<dump::RecordOptions> RecordingOptions::read() const {
     record.keepFree.emplace();
     MSDBG_TRY(take(*record.keepFree, "--keep-free", core::parseBytes(keepFree)));
   }
-  if (!onError.empty()) MSDBG_TRY(take(record.onError, "--on-error", dump::onErrorFromText(onError)));
+  if (!onError.empty())
+    MSDBG_TRY(take(record.onError.emplace(), "--on-error", dump::onErrorFromText(onError)));
   if (keepLast) record.keepLast = *keepLast;
   if (!compress.empty()) MSDBG_TRY(take(record.compress, "--compress", dump::compressFromName(compress)));
   if (!buffer.empty()) MSDBG_TRY(take(record.bufferBytes, "--buffer", core::parseBytes(buffer)));
   if (!write.empty()) MSDBG_TRY(take(record.write, "--write", dump::writingWayFromName(write)));
   if (every) record.every = *every;
   if (watchdog) record.watchdogSeconds = *watchdog;
+  record.watchdogKills |= watchdogKill;
   MSDBG_TRY(readOnHit(*this, record.onHit));
   MSDBG_TRY(checkTensors(*this, record));
   return record;

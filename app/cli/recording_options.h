@@ -20,6 +20,7 @@ struct RecordingOptions {
   std::optional<bool> batches;
   std::optional<std::int64_t> every, keepLast;
   std::optional<double> watchdog;
+  bool watchdogKill = false;
 
   void addOptions(CLI::App& app);
   /// The environment (dump::environmentOptions), the config file, which replaces MSDBG_DUMP_CONFIG, then the

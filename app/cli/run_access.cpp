@@ -128,8 +128,7 @@ Result<Rank> checkedRank(const OpenedRun& run, std::optional<std::int64_t> rank)
 }
 
 Status checkIteration(const OpenedRun& run, Rank rank, std::int64_t iteration) {
-  const auto recorded = run.run->iterations(rank);
-  if (std::ranges::find(recorded, core::Iteration(iteration)) != recorded.end()) return Ok{};
+  if (run.reader().iterationSet(rank).contains(iteration)) return Ok{};
   if (const auto file = replay::damageAt(run.reader().damage(), rank, core::Iteration(iteration)))
     return Error(ErrorCode::kDamaged,
                  fmt::format("iteration {} of rank {} is lost: {} ({})", iteration, rank.value,
@@ -140,9 +139,8 @@ Status checkIteration(const OpenedRun& run, Rank rank, std::int64_t iteration) {
 }
 
 std::string iterationsText(const OpenedRun& run, Rank rank) {
-  std::vector<std::int64_t> numbers;
-  for (const core::Iteration iteration : run.run->iterations(rank)) numbers.push_back(iteration.value);
-  return numbers.empty() ? "none" : core::formatRanges(numbers);
+  const dump::IterationSet& iterations = run.reader().iterationSet(rank);
+  return iterations.empty() ? "none" : iterations.text();
 }
 
 std::string ranksText(const OpenedRun& run) {

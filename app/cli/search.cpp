@@ -17,14 +17,10 @@ namespace {
 using core::Error;
 using core::ErrorCode;
 
-// Whether the value itself is stored of any rank and iteration; the newest are kept longest.
+// Whether the value itself is stored of any rank and iteration.
 bool storedAnywhere(const OpenedRun& run, core::TensorId tensor) {
-  for (const core::Rank rank : run.run->ranks()) {
-    const auto iterations = run.run->iterations(rank);
-    for (auto it = iterations.rbegin(); it != iterations.rend(); ++it)
-      if (run.run->stored(rank, *it, tensor)) return true;
-  }
-  return false;
+  return std::ranges::any_of(run.run->ranks(),
+                             [&](core::Rank rank) { return run.reader().storedAnywhere(rank, tensor); });
 }
 
 Json kernelsJson(const core::Graph& graph, core::NodeId node) {

@@ -149,7 +149,7 @@ void printShown(const OpenedRun& run, const ShowOptions& options, const Shown& s
 bool newerIsLost(const OpenedRun& run, const Shown& shown) {
   return std::ranges::any_of(run.reader().damage(), [&](const dump::Damage& damage) {
     return damage.rank == shown.rank && !damage.iterations.empty() &&
-           std::ranges::max(damage.iterations) > shown.iteration.value;
+           damage.iterations.back() > shown.iteration.value;
   });
 }
 

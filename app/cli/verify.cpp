@@ -20,7 +20,7 @@ void print(const OpenedRun& run, const std::vector<dump::Damage>& damage, std::u
   Table table({"where", "what", "rank", "lost iterations"});
   for (const dump::Damage& d : damage)
     table.row({d.where, d.what, d.rank.valid() ? std::to_string(d.rank.value) : "",
-               d.iterations.empty() ? "none" : core::formatRanges(d.iterations)});
+               d.iterations.empty() ? "none" : d.iterations.text()});
   fmt::print("{}\nThe rest of the run can be read.\n", table.text(2));
 }
 

@@ -93,8 +93,8 @@ void MainWindow::showAbout() {
       this, "About msdbg",
       QString("<h3>msdbg %1</h3><p>A visual debugger and offline replay tool for neural-network training.</p>"
               "<p>The source is Apache-2.0. This program links QScintilla and QCustomPlot and is therefore "
-              "under the GNU General Public License, version 3. It uses Qt %2, HDF5, protobuf, zstd, xxHash "
-              "and Graphviz.</p>")
+              "under the GNU General Public License, version 3. It uses Qt %2, HDF5, protobuf, zstd and "
+              "xxHash.</p>")
           .arg(MSDBG_VERSION, qVersion()));
 }
 

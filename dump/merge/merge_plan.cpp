@@ -42,8 +42,8 @@ Status addRank(MergePart& part, std::int64_t rank) {
   for (const Damage& found : index.damage)
     part.damage.push_back({(part.folder / found.where).string(), found.what, found.rank, found.iterations});
   std::error_code error;
-  if (fs::exists(index.folder / "journal", error))
-    addFile(part, rankName(rank) + "/journal", {.rank = Rank(rank)});
+  for (int i = 0; fs::exists(journalPart(index.folder / "journal", i), error); ++i)
+    addFile(part, journalPart(rankName(rank) + "/journal", i).string(), {.rank = Rank(rank)});
   for (const SegmentLine& line : index.segments)
     addFile(part, rankName(rank) + "/" + line.file,
             {.hash = line.hash, .rank = Rank(rank), .iterations = line.iterations});

@@ -199,8 +199,10 @@ constexpr OptionKey kOptionKeys[] = {
     {"write", [](RecordOptions& options, const Json& json,
                  const std::string&
                      path) { options.write = orMistake(writingWayFromName(textFrom(json, path)), path); }},
-    {"watchdog_seconds", [](RecordOptions& options, const Json& json, const std::string& path) {
-       options.watchdogSeconds = secondsFrom(json, path);
+    {"watchdog_seconds", [](RecordOptions& options, const Json& json,
+                            const std::string& path) { options.watchdogSeconds = secondsFrom(json, path); }},
+    {"watchdog_kill", [](RecordOptions& options, const Json& json, const std::string& path) {
+       options.watchdogKills = flagFrom(json, path);
      }}};
 
 const OptionKey* findOptionKey(std::string_view name) {
@@ -294,6 +296,7 @@ Json optionsToJson(const RecordOptions& options) {
                {"compress", options.compress ? "auto" : "none"},
                {"write", writingWayName(options.write)},
                {"watchdog_seconds", options.watchdogSeconds},
+               {"watchdog_kill", options.watchdogKills},
                {"rules", Json::array()}};
   for (const Rule& rule : options.rules) json["rules"].push_back(ruleToJson(rule));
   if (options.onHit.on()) json["on_hit"] = onHitJson(options.onHit);

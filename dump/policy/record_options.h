@@ -34,16 +34,17 @@ struct RecordOptions {
   std::optional<std::int64_t> checkpointEvery;
   std::optional<bool> batches;
   core::IndexList iterations = core::IndexList::all();
-  std::int64_t every = 1;                 // only iterations divisible by it are recorded at all
-  std::uint64_t maxBytes = 2ull << 30;    // whole run, all ranks
-  std::int64_t keepLast = 0;              // values of so many newest recorded iterations; 0: no such limit
-  std::optional<std::uint64_t> keepFree;  // of the disk; unset: 5 % of it, at most 1 GiB
-  OnError onError = OnError::kContinue;
+  std::int64_t every = 1;                    // only iterations divisible by it are recorded at all
+  std::uint64_t maxBytes = 2ull << 30;       // whole run, all ranks
+  std::int64_t keepLast = 0;                 // values of so many newest recorded iterations; 0: no such limit
+  std::optional<std::uint64_t> keepFree;     // of the disk; unset: 5 % of it, at most 1 GiB
+  std::optional<OnError> onError;            // unset: kContinue, but kStop where nothing was recorded at all
   std::uint64_t bufferBytes = 512ull << 20;  // per rank
   bool compress = true;                      // where it pays; else nothing is
   std::optional<WritingWay> write;           // large values; unset: whichever is found fastest
-  double watchdogSeconds = 30;
-  OnHit onHit;  // values only near hits
+  double watchdogSeconds = 30;               // without progress, until it is said; 0: never
+  bool watchdogKills = false;                // and the run ended
+  OnHit onHit;                               // values only near hits
   std::string
       otherKeys;  // a JSON object: keys of run.json's policy that this version cannot read; "" when none
 

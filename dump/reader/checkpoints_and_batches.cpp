@@ -11,14 +11,14 @@
 namespace msdbg::dump {
 namespace {
 
-using Held = std::vector<std::int64_t> SegmentLine::*;
+using Held = IterationSet SegmentLine::*;
 
 std::vector<std::int64_t> heldBy(const std::map<std::int64_t, RankIndex>& ranks, core::Rank rank, Held held) {
   std::vector<std::int64_t> iterations;
   const auto at = ranks.find(rank.value);
   if (at == ranks.end()) return iterations;
   for (const SegmentLine& line : at->second.segments)
-    iterations.insert(iterations.end(), (line.*held).begin(), (line.*held).end());
+    std::ranges::copy(line.*held, std::back_inserter(iterations));
   std::ranges::sort(iterations);
   return iterations;
 }
@@ -116,7 +116,7 @@ std::optional<CheckpointInterval> RunReader::checkpointInterval(core::Rank rank)
 
 core::Result<core::TrainingState> RunReader::checkpoint(core::Rank rank, core::Iteration iteration) {
   const SegmentLine* line = m_impl->lineOf(rank, iteration);
-  if (!line || !std::ranges::binary_search(line->checkpoints, iteration.value))
+  if (!line || !line->checkpoints.contains(iteration.value))
     return missing("checkpoint", rank, iteration, "record with --policy record or --checkpoint-every");
   MSDBG_ASSIGN(Impl::OpenSegment * segment, m_impl->segment(rank, iteration));
   line = m_impl->lineOf(rank, iteration);
@@ -134,7 +134,7 @@ core::Result<core::TrainingState> RunReader::checkpoint(core::Rank rank, core::I
 
 core::Result<core::Batch> RunReader::batch(core::Rank rank, core::Iteration iteration) {
   const SegmentLine* line = m_impl->lineOf(rank, iteration);
-  if (!line || !std::ranges::binary_search(line->batches, iteration.value))
+  if (!line || !line->batches.contains(iteration.value))
     return missing("batch", rank, iteration, "record with --policy record or --batches");
   MSDBG_ASSIGN(Impl::OpenSegment * segment, m_impl->segment(rank, iteration));
   line = m_impl->lineOf(rank, iteration);

@@ -25,6 +25,14 @@ Error unreadable(const std::filesystem::path& file) {
   return missing ? Error(ErrorCode::kMissing, error.message()) : error;
 }
 
+// With memchr, which looks at many bytes at a time.
+std::uint64_t linesIn(std::string_view piece) {
+  std::uint64_t lines = 0;
+  for (std::size_t end = 0; (end = piece.find('\n')) != std::string_view::npos; ++lines)
+    piece.remove_prefix(end + 1);
+  return lines;
+}
+
 // Fewer bytes than wanted: a torn line was taken back.
 core::Result<std::size_t> readAt(int descriptor, std::uint64_t first, std::span<char> into,
                                  const std::filesystem::path& file) {
@@ -55,7 +63,24 @@ core::Status readPieces(int descriptor, std::uint64_t first, std::uint64_t end,
 
 }  // namespace
 
+std::filesystem::path journalPart(const std::filesystem::path& file, int part) {
+  return part == 0 ? file : std::filesystem::path(file.string() + "." + std::to_string(part));
+}
+
+// A part that another follows is never added to. Its last line may be torn: that is why it goes on elsewhere,
+// where what it said stands again.
 core::Status JournalTail::readOn(const std::filesystem::path& file, const Take& take) {
+  while (true) {
+    std::error_code error;
+    const bool goesOn = std::filesystem::exists(journalPart(file, part + 1), error);
+    MSDBG_TRY(readPart(journalPart(file, part), goesOn, take));
+    if (!goesOn) return core::Ok{};
+    ++part;
+    bytes = inode = size = 0;
+  }
+}
+
+core::Status JournalTail::readPart(const std::filesystem::path& file, bool wholeLines, const Take& take) {
   struct stat status = {};
   if (::stat(file.c_str(), &status) != 0) return unreadable(file);
   if (!S_ISREG(status.st_mode)) return Error(ErrorCode::kDamaged, file.string() + " is not a file");
@@ -69,11 +94,20 @@ core::Status JournalTail::readOn(const std::filesystem::path& file, const Take& 
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return unreadable(file);
   std::uint64_t at = bytes, end = bytes, seen = 0;
+  std::string held;  // of a line whose end has not come
   const core::Status read = readPieces(descriptor, bytes, length, file, [&](std::string_view piece) {
-    if (const std::size_t last = piece.rfind('\n'); last != std::string_view::npos) end = at + last + 1;
-    seen += static_cast<std::uint64_t>(std::count(piece.begin(), piece.end(), '\n'));
+    const std::size_t last = piece.rfind('\n');
+    if (last != std::string_view::npos) end = at + last + 1;
+    seen += linesIn(piece);
     at += piece.size();
-    take(piece);
+    if (!wholeLines) return take(piece);
+    if (last != std::string_view::npos) {
+      take(held);
+      take(piece.substr(0, last + 1));
+      held.clear();
+      piece.remove_prefix(last + 1);
+    }
+    held += piece;
   });
   ::close(descriptor);
   if (!read.ok()) return read;
@@ -86,7 +120,8 @@ core::Status JournalTail::readOn(const std::filesystem::path& file, const Take& 
 
 bool JournalTail::hasChanged(const std::filesystem::path& file) const {
   struct stat status = {};
-  if (::stat(file.c_str(), &status) != 0) return inode != 0;
+  if (::stat(journalPart(file, part + 1).c_str(), &status) == 0) return true;
+  if (::stat(journalPart(file, part).c_str(), &status) != 0) return inode != 0;
   return inode != status.st_ino || size != static_cast<std::uint64_t>(status.st_size);
 }
 

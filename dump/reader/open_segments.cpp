@@ -33,7 +33,7 @@ void RunReader::Impl::forgetDamage(std::size_t first) {
 // Errors of a segment begin with the dataset's path where they concern one: "/tensor/x:0: chunk 4 does not
 // match its hash".
 void RunReader::Impl::addDamage(const RankIndex& index, const SegmentLine& line, const core::Error& error,
-                                std::vector<std::int64_t> iterations) {
+                                IterationSet iterations) {
   std::string where = "rank_" + std::to_string(index.rank.value) + "/" + line.file, what = error.message();
   const std::size_t end = what.find(": ");
   if (what.starts_with("/") && end != std::string::npos) {
@@ -46,8 +46,8 @@ void RunReader::Impl::addDamage(const RankIndex& index, const SegmentLine& line,
 const SegmentLine* RunReader::Impl::lineOf(core::Rank rank, core::Iteration iteration) const {
   const auto index = ranks.find(rank.value);
   if (index == ranks.end()) return nullptr;
-  const auto at = index->second.segmentOf.find(iteration.value);
-  return at == index->second.segmentOf.end() ? nullptr : &index->second.segments[at->second];
+  const auto segment = index->second.segmentOf.find(iteration.value);
+  return segment ? &index->second.segments[*segment] : nullptr;
 }
 
 void RunReader::Impl::close(std::map<Key, OpenSegment>::iterator segment) {
@@ -63,7 +63,7 @@ RunReader::Impl::OpenSegment& RunReader::Impl::openSegment(const RankIndex& inde
   if (!isNew) return segment;
   segment.key = key;
   auto reader = SegmentReader::open(index.folder / line.file, line.bytes);
-  if (reader.ok() && (*reader)->iterations() != line.iterations) {
+  if (reader.ok() && IterationSet((*reader)->iterations()) != line.iterations) {
     reader = core::Error(core::ErrorCode::kDamaged, "its iterations are not those that the journal lists");
   }
   if (reader.ok())

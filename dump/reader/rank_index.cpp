@@ -8,15 +8,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <regex>
-#include <set>
 
+#include "dump/reader/listed_segments.h"
 #include "dump/reader/segment_reader.h"
 
 namespace msdbg::dump {
 namespace {
 
-Damage damageOf(const RankIndex& index, const std::string& file, std::string what,
-                std::vector<std::int64_t> iterations) {
+Damage damageOf(const RankIndex& index, const std::string& file, std::string what, IterationSet iterations) {
   return {"rank_" + std::to_string(index.rank.value) + "/" + file, std::move(what), index.rank,
           std::move(iterations)};
 }
@@ -47,30 +46,6 @@ void addJournalDamage(RankIndex& index, const Journal& part, std::size_t linesBe
     add(line, "does not follow the line before it: lines were removed, repeated or moved");
 }
 
-void readJournal(RankIndex& index) {
-  JournalParser parser(mostIterations(index.folder));
-  const core::Status status =
-      index.tail.readOn(index.folder / "journal", [&](std::string_view piece) { parser.add(piece); });
-  if (!status.ok()) {
-    index.damage.push_back(damageOf(index, "journal", "cannot be read: segments are taken as they are", {}));
-    return;
-  }
-  index.journal = parser.finish();
-  addJournalDamage(index, index.journal, 0);
-  if (!index.journal.header && index.journal.badLines.empty() && !index.journal.torn) {
-    index.damage.push_back(damageOf(index, "journal", "has no first line", {}));
-  }
-}
-
-void addListed(RankIndex& index) {
-  std::set<std::int64_t> replaced;
-  for (const SegmentLine& line : index.journal.segments)
-    replaced.insert(line.replaces.begin(), line.replaces.end());
-  for (const SegmentLine& line : index.journal.segments) {
-    if (!replaced.contains(line.segment)) index.segments.push_back(line);
-  }
-}
-
 std::vector<std::string> segmentFiles(const std::filesystem::path& folder) {
   static const std::regex kName("segment_[0-9]{6,18}\\.h5");
   std::vector<std::string> names;
@@ -79,32 +54,46 @@ std::vector<std::string> segmentFiles(const std::filesystem::path& folder) {
     const std::string name = entry.path().filename().string();
     if (std::regex_match(name, kName)) names.push_back(name);
   }
-  std::sort(names.begin(), names.end());
   return names;
 }
 
-// A copy that was about to replace a listed segment brings no new iterations and is left alone.
-bool bringsIterations(const RankIndex& index, const SegmentLine& line) {
-  const auto covered = [&](std::int64_t iteration) {
-    return std::any_of(index.segments.begin(), index.segments.end(), [&](const SegmentLine& other) {
-      return std::binary_search(other.iterations.begin(), other.iterations.end(), iteration);
-    });
-  };
-  return !std::all_of(line.iterations.begin(), line.iterations.end(), covered);
+// Returns the segment files that no line names. The folder is looked through before the journal is read: a
+// file that is committed in between is in neither, and a refresh finds its line.
+std::vector<std::string> readJournal(RankIndex& index) {
+  const std::vector<std::string> files = segmentFiles(index.folder);
+  ListedSegments listed(files);
+  JournalParser parser(mostIterations(index.folder));
+  const core::Status status = index.tail.readOn(index.folder / "journal", [&](std::string_view piece) {
+    parser.add(piece);
+    listed.take(parser.segments());
+  });
+  if (!status.ok()) {
+    index.damage.push_back(damageOf(index, "journal", "cannot be read: segments are taken as they are", {}));
+    return files;
+  }
+  index.listsSegments = listed.any();
+  index.segments = listed.finish();
+  index.journal = parser.finish();
+  addJournalDamage(index, index.journal, 0);
+  if (!index.journal.header && index.journal.badLines.empty() && !index.journal.torn) {
+    index.damage.push_back(damageOf(index, "journal", "has no first line", {}));
+  }
+  return listed.unlisted();
 }
 
-void addUnlisted(RankIndex& index) {
-  std::set<std::string> listed;
-  for (const SegmentLine& line : index.journal.segments) listed.insert(line.file);
-  for (const std::string& name : segmentFiles(index.folder)) {
-    if (listed.contains(name)) continue;
+// A copy that was about to replace a listed segment brings no new iterations and is left alone.
+void addUnlisted(RankIndex& index, const std::vector<std::string>& files) {
+  IterationSet covered;
+  for (const SegmentLine& line : index.segments) covered.append(line.iterations);
+  for (const std::string& name : files) {
     const auto reader = SegmentReader::open(index.folder / name, 0);
     const auto line =
         reader.ok() ? (*reader)->describe(index.rank.value) : core::Result<SegmentLine>(reader.error());
     if (!line.ok()) {
       index.damage.push_back(damageOf(index, name, "not in the journal, and " + line.error().message(), {}));
-    } else if (bringsIterations(index, *line)) {
+    } else if (!covered.contains(line->iterations)) {
       index.segments.push_back(*line);
+      covered.append(line->iterations);
     }
   }
 }
@@ -131,9 +120,12 @@ void sortAndMap(RankIndex& index) {
       index.segments.begin(), index.segments.end(),
       [](const SegmentLine& a, const SegmentLine& b) { return a.iterations.front() < b.iterations.front(); });
   for (std::size_t i = 0; i < index.segments.size(); ++i) {
-    for (const std::int64_t iteration : index.segments[i].iterations) index.segmentOf[iteration] = i;
+    for (const IterationSet::Range& range : index.segments[i].iterations.ranges())
+      index.segmentOf.assign(range, i);
     if (index.segments[i].hash.empty()) index.unlisted.push_back(i);
   }
+  index.iterations = {};
+  for (const auto& [first, part] : index.segmentOf.parts()) index.iterations.add({first, part.last});
 }
 
 }  // namespace
@@ -147,9 +139,9 @@ bool isRecording(const std::filesystem::path& rankFolder) {
 }
 
 bool RankIndex::incomplete(std::int64_t iteration) const {
-  const auto at = segmentOf.find(iteration);
-  if (at == segmentOf.end()) return false;
-  const SegmentLine& line = segments[at->second];
+  const auto segment = segmentOf.find(iteration);
+  if (!segment) return false;
+  const SegmentLine& line = segments[*segment];
   return line.incomplete && line.iterations.back() == iteration;
 }
 
@@ -169,10 +161,9 @@ core::Result<RankIndex> loadOnce(const std::filesystem::path& run, std::int64_t 
   RankIndex index;
   index.rank = core::Rank(rank);
   index.folder = run / ("rank_" + std::to_string(rank));
-  readJournal(index);
+  const std::vector<std::string> unlisted = readJournal(index);
   if (isNewer(index)) return newerFormat(index);
-  addListed(index);
-  addUnlisted(index);
+  addUnlisted(index, unlisted);
   for (const SegmentLine& line : index.segments) checkFile(index, line);
   sortAndMap(index);
   return index;
@@ -212,8 +203,8 @@ void takeIn(RankIndex& index, Journal more, std::uint64_t linesBefore) {
   if (more.checkpoints) index.journal.checkpoints = more.checkpoints;
   index.journal.torn = more.torn;
   for (GraphLine& line : more.graphs) index.journal.graphs.push_back(std::move(line));
+  for (GapLine& line : more.gaps) index.journal.gaps.push_back(std::move(line));
   for (HitLine& line : more.hits) index.journal.hits.push_back(std::move(line));
-  for (SegmentLine& line : more.segments) index.journal.segments.push_back(std::move(line));
 }
 
 }  // namespace
@@ -232,10 +223,11 @@ core::Result<RankGrowth> extendRank(RankIndex& index) {
   for (const SegmentLine& line : more.segments) {
     dropReplaced(index, line, growth);
     index.segments.push_back(line);
-    growth.iterations.insert(growth.iterations.end(), line.iterations.begin(), line.iterations.end());
+    for (const std::int64_t iteration : line.iterations) growth.iterations.push_back(iteration);
   }
   growth.any = index.tail.lines > linesBefore;
   const bool segments = !more.segments.empty();
+  index.listsSegments = index.listsSegments || segments;
   takeIn(index, std::move(more), linesBefore);
   if (isNewer(index)) return newerFormat(index);
   if (segments) sortAndMap(index);

@@ -5,11 +5,11 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "dump/journal.h"
+#include "dump/reader/iteration_map.h"
 #include "dump/reader/journal_tail.h"
 #include "dump/reader/run_reader.h"
 
@@ -20,10 +20,12 @@ struct RankIndex {
   core::Rank rank;
   JournalTail tail;
   Journal journal;
-  std::vector<SegmentLine> segments;              // those that count, in order of their first iteration
-  std::map<std::int64_t, std::size_t> segmentOf;  // iteration -> index in segments
-  std::vector<std::size_t> unlisted;              // indices in segments: not in the journal
-  std::vector<Damage> damage;                     // found while opening
+  bool listsSegments = false;         // the journal does; journal.segments stays empty
+  std::vector<SegmentLine> segments;  // those that count, in order of their first iteration
+  IterationMap segmentOf;             // iteration -> index in segments
+  IterationSet iterations;            // all of them
+  std::vector<std::size_t> unlisted;  // indices in segments: not in the journal
+  std::vector<Damage> damage;         // found while opening
 
   bool incomplete(std::int64_t iteration) const;
 };

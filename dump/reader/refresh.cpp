@@ -76,8 +76,7 @@ Status RunReader::Impl::loadNewRanks(RunGrowth* growth) {
     for (const Damage& found : index.damage) addDamage(found);
     if (growth) {
       growth->ranks = true;
-      for (const auto& [iteration, segment] : index.segmentOf)
-        growth->iterations[index.rank].push_back(iteration);
+      if (!index.iterations.empty()) growth->iterations[index.rank] = index.iterations.numbers();
     }
     ranks.emplace(rank, std::move(index));
   }
@@ -99,7 +98,7 @@ Status RunReader::Impl::readAgain(const RankIndex& index, const Error& error, Ru
     addDamage({"rank_" + std::to_string(rank.value) + "/journal", error.message(), rank, {}});
     return Ok{};
   }
-  for (const auto& [iteration, segment] : index.segmentOf) growth.iterations[rank].push_back(iteration);
+  if (!index.iterations.empty()) growth.iterations[rank] = index.iterations.numbers();
   growth.ranks = true;
   return Ok{};
 }

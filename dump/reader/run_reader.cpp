@@ -120,10 +120,27 @@ std::vector<IterationState> RunReader::iterations(core::Rank rank) const {
   std::vector<IterationState> states;
   const auto at = m_impl->ranks.find(rank.value);
   if (at == m_impl->ranks.end()) return states;
-  for (const auto& [iteration, segment] : at->second.segmentOf) {
-    states.push_back({iteration, !at->second.incomplete(iteration)});
-  }
+  states.reserve(at->second.iterations.size());
+  for (const std::int64_t iteration : at->second.iterations) states.push_back({iteration, true});
+  for (const std::int64_t iteration : incompleteIterations(rank))
+    std::ranges::lower_bound(states, iteration, {}, &IterationState::iteration)->complete = false;
   return states;
+}
+
+const IterationSet& RunReader::iterationSet(core::Rank rank) const {
+  static const IterationSet kNone;
+  const auto at = m_impl->ranks.find(rank.value);
+  return at == m_impl->ranks.end() ? kNone : at->second.iterations;
+}
+
+// Only the last one of a segment can be.
+std::vector<std::int64_t> RunReader::incompleteIterations(core::Rank rank) const {
+  std::vector<std::int64_t> found;
+  const auto at = m_impl->ranks.find(rank.value);
+  if (at == m_impl->ranks.end()) return found;
+  for (const auto& [first, part] : at->second.segmentOf.parts())
+    if (at->second.incomplete(part.last)) found.push_back(part.last);
+  return found;
 }
 
 std::optional<std::string> RunReader::sourceText(const std::string& file) const {
@@ -178,6 +195,27 @@ std::optional<double> RunReader::scalar(core::Rank rank, core::Iteration iterati
   return std::nullopt;
 }
 
+// The newest value that there is. Looks at each segment once, until one has it.
+std::optional<double> RunReader::lastScalar(core::Rank rank, const std::string& name) {
+  const auto at = m_impl->ranks.find(rank.value);
+  std::int64_t before = INT64_MAX;
+  while (at != m_impl->ranks.end()) {
+    const auto& parts = at->second.segmentOf.parts();
+    const auto next = parts.lower_bound(before);
+    if (next == parts.begin()) break;
+    const std::int64_t first = std::prev(next)->first, last = std::prev(next)->second.last;
+    before = first;
+    const auto segment = m_impl->segment(rank, core::Iteration(last));
+    if (!segment.ok()) continue;
+    const auto found = (*segment)->reader->lastScalar(name, first, last);
+    if (found.ok() && *found) return *found;
+    if (found.ok()) continue;
+    const SegmentLine& line = *m_impl->lineOf(rank, core::Iteration(last));
+    m_impl->addDamage(at->second, line, found.error(), line.iterations);
+  }
+  return std::nullopt;
+}
+
 // Those of the first segment of each rank: scalars do not come and go within a run.
 std::vector<std::string> RunReader::scalarNames() {
   std::set<std::string> names;
@@ -203,6 +241,13 @@ std::vector<RecordedHit> RunReader::hits() const {
            std::tuple(b.line.iteration, b.line.order, b.rank);
   });
   return hits;
+}
+
+std::vector<RecordedGap> RunReader::gaps() const {
+  std::vector<RecordedGap> gaps;
+  for (const auto& [rank, index] : m_impl->ranks)
+    for (const GapLine& line : index.journal.gaps) gaps.push_back({core::Rank(rank), line});
+  return gaps;
 }
 
 std::optional<RunEnd> RunReader::rankEnd(core::Rank rank) const {

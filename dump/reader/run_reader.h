@@ -28,7 +28,7 @@ struct Damage {
   std::string where;  // "rank_0/segment_000003.h5: /tensor/network/conv1/weight:0"
   std::string what;   // "chunk 4 does not match its hash"
   core::Rank rank;
-  std::vector<std::int64_t> iterations;  // those that it costs
+  IterationSet iterations;  // those that it costs
 };
 
 using watch::StatisticsRow;  // extras where they apply: see /statistics in FORMAT.md
@@ -41,6 +41,12 @@ struct IterationState {
 struct RecordedHit {
   core::Rank rank;
   HitLine line;
+};
+
+/// Iterations that the rank's recorder had to give up.
+struct RecordedGap {
+  core::Rank rank;
+  GapLine line;
 };
 
 /// What RunReader::refresh() found.
@@ -84,13 +90,18 @@ class RunReader {
   bool recording() const;            // someone holds a journal's lock
   const core::Graph& graph() const;  // newest version
   std::vector<core::Rank> ranks() const;
-  std::vector<IterationState> iterations(core::Rank rank) const;         // ascending; committed ones
+  std::vector<IterationState> iterations(core::Rank rank) const;  // ascending; committed ones
+  const IterationSet& iterationSet(core::Rank rank) const;        // the same, as ranges
+  std::vector<std::int64_t> incompleteIterations(core::Rank rank) const;
   const std::vector<Damage>& damage() const;                             // grows as segments are opened
   std::optional<std::string> sourceText(const std::string& file) const;  // the run's own copy
   std::vector<std::string> sourceFiles() const;
 
   /// Whether the value of the tensor itself (not only statistics) is stored as such, under /tensor.
   bool stored(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const;
+  /// In how many iterations that is so, and whether in any: a look at each segment, not at each iteration.
+  std::int64_t storedCount(core::Rank rank, core::TensorId tensor) const;
+  bool storedAnywhere(core::Rank rank, core::TensorId tensor) const;
   /// Where tensor() has the value from: there, or a checkpoint or batch. nullopt: nowhere.
   std::optional<ValueOrigin> origin(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const;
   /// kUnavailable (with the option that stores it): not stored; kDamaged: stored but its bytes are wrong.
@@ -127,9 +138,12 @@ class RunReader {
   core::Result<core::Batch> batch(core::Rank rank, core::Iteration iteration);
 
   std::optional<double> scalar(core::Rank rank, core::Iteration iteration, const std::string& name);
+  /// Of the newest iteration that has one.
+  std::optional<double> lastScalar(core::Rank rank, const std::string& name);
   std::vector<std::string> scalarNames();
   /// What hit while the run was recorded (--on-hit), of all ranks; least (iteration, order, rank) first.
   std::vector<RecordedHit> hits() const;
+  std::vector<RecordedGap> gaps() const;                        // by rank, in order
   std::optional<RunEnd> rankEnd(core::Rank rank) const;         // from its journal
   std::optional<RecordingTimes> timing(core::Rank rank) const;  // nullopt: it did not come to its end
 

@@ -68,7 +68,7 @@ struct RunReader::Impl {
   /// All but the first so many.
   void forgetDamage(std::size_t first);
   void addDamage(const RankIndex& index, const SegmentLine& line, const core::Error& error,
-                 std::vector<std::int64_t> iterations);
+                 IterationSet iterations);
   const SegmentLine* lineOf(core::Rank rank, core::Iteration iteration) const;
   /// Opens the segment that holds the iteration, or finds it open.
   core::Result<OpenSegment*> segment(core::Rank rank, core::Iteration iteration);
@@ -96,6 +96,10 @@ struct RunReader::Impl {
                                        const core::TensorInfo& tensor);
   /// Whether /tensor has the value.
   bool underTensor(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
+  /// The iterations of the segment that holds this one of which /tensor has the value.
+  std::vector<std::int64_t> storedBeside(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
+  /// The same of all segments, newest first, until `take` returns false.
+  void eachStored(core::Rank rank, core::TensorId tensor, const std::function<bool(core::Iteration)>& take);
   core::Error notRecorded(core::Rank rank, core::Iteration iteration, core::TensorId tensor,
                           const std::string& why) const;
   /// The tensor as the graph version of the segment describes it; nullptr when that version has none of this

@@ -72,6 +72,7 @@ struct SegmentReader::Impl {
 
   SegmentFileInfo info() const { return {file.id(), fileBytes, iterations, lock.get()}; }
   core::Status readIterations();
+  core::Result<const Series*> series(const std::string& name);
   core::Result<std::vector<std::int64_t>> flagged(const std::string& flags, const std::string& group) const;
   /// Below a group; nullptr: there is none.
   core::Result<TensorDataset*> dataset(const std::string& group, const core::TensorInfo& tensor);
@@ -165,20 +166,30 @@ core::Result<std::vector<std::string>> SegmentReader::scalarNames() {
   return hdf5::datasetsBelow(group.id(), kMostScalars);
 }
 
-core::Result<std::optional<double>> SegmentReader::scalar(const std::string& name, std::int64_t iteration) {
+// nullptr: there is none of this name.
+core::Result<const Series*> SegmentReader::Impl::series(const std::string& name) {
   const std::string path = datasetPath("/scalars", name);
-  auto at = m_impl->scalars.find(path);
-  if (at == m_impl->scalars.end()) {
-    MSDBG_ASSIGN(const bool there, hdf5::exists(m_impl->file.id(), path));
-    if (!there) return std::optional<double>();
-    auto series = readSeries(m_impl->info(), path);
-    if (!series.ok()) return series.error();
-    at = m_impl->scalars.emplace(path, std::move(*series)).first;
-  }
-  const auto& iterations = at->second.iterations;
-  const auto row = std::ranges::lower_bound(iterations, iteration);
-  if (row == iterations.end() || *row != iteration) return std::optional<double>();
-  return std::optional(at->second.values[static_cast<std::size_t>(row - iterations.begin())]);
+  const auto at = scalars.find(path);
+  if (at != scalars.end()) return &at->second;
+  MSDBG_ASSIGN(const bool there, hdf5::exists(file.id(), path));
+  if (!there) return static_cast<const Series*>(nullptr);
+  auto read = readSeries(info(), path);
+  if (!read.ok()) return read.error();
+  return &scalars.emplace(path, std::move(*read)).first->second;
+}
+
+core::Result<std::optional<double>> SegmentReader::scalar(const std::string& name, std::int64_t iteration) {
+  return lastScalar(name, iteration, iteration);
+}
+
+core::Result<std::optional<double>> SegmentReader::lastScalar(const std::string& name, std::int64_t first,
+                                                              std::int64_t last) {
+  MSDBG_ASSIGN(const Series* series, m_impl->series(name));
+  if (!series) return std::optional<double>();
+  const auto& iterations = series->iterations;
+  const auto after = std::ranges::upper_bound(iterations, last);
+  if (after == iterations.begin() || *std::prev(after) < first) return std::optional<double>();
+  return std::optional(series->values[static_cast<std::size_t>(after - iterations.begin()) - 1]);
 }
 
 core::Result<TensorDataset*> SegmentReader::Impl::dataset(const std::string& group,

@@ -31,6 +31,9 @@ class SegmentReader {
   core::Result<std::vector<std::string>> scalarNames();
   /// nullopt: this scalar was not reported in this iteration.
   core::Result<std::optional<double>> scalar(const std::string& name, std::int64_t iteration);
+  /// Of the last of these iterations that has one.
+  core::Result<std::optional<double>> lastScalar(const std::string& name, std::int64_t first,
+                                                 std::int64_t last);
 
   /// Iterations in which the value is stored; empty when there is no such dataset.
   core::Result<std::vector<std::int64_t>> stored(const core::TensorInfo& tensor);

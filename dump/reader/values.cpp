@@ -11,10 +11,8 @@ namespace {
 // What lies outside /tensor, as the journal says.
 std::optional<ValueOrigin> partHolding(const SegmentLine& line, core::Iteration iteration,
                                        const core::TensorInfo& tensor) {
-  if (inCheckpoint(tensor) && std::ranges::binary_search(line.checkpoints, iteration.value))
-    return ValueOrigin::kCheckpoint;
-  if (inBatch(tensor) && std::ranges::binary_search(line.batches, iteration.value))
-    return ValueOrigin::kBatch;
+  if (inCheckpoint(tensor) && line.checkpoints.contains(iteration.value)) return ValueOrigin::kCheckpoint;
+  if (inBatch(tensor) && line.batches.contains(iteration.value)) return ValueOrigin::kBatch;
   return std::nullopt;
 }
 
@@ -29,20 +27,54 @@ std::string howToStore(const RunInfo& run, const SegmentLine& line, const core::
 
 }  // namespace
 
-bool RunReader::Impl::underTensor(core::Rank rank, core::Iteration iteration, core::TensorId tensor) {
+std::vector<std::int64_t> RunReader::Impl::storedBeside(core::Rank rank, core::Iteration iteration,
+                                                        core::TensorId tensor) {
   const SegmentLine* line = lineOf(rank, iteration);
-  if (!line || line->tensors == 0) return false;
+  if (!line || line->tensors == 0) return {};
   const auto found = segment(rank, iteration);
   line = lineOf(rank, iteration);
-  if (!found.ok() || !line) return false;
+  if (!found.ok() || !line) return {};
   const auto described = describe(*line, tensor);
-  if (!described.ok() || !*described) return false;
-  const auto iterations = (*found)->reader->stored(**described);
-  if (!iterations.ok()) {
-    addDamage(ranks.at(rank.value), *line, iterations.error(), line->iterations);
-    return false;
+  if (!described.ok() || !*described) return {};
+  auto iterations = (*found)->reader->stored(**described);
+  if (iterations.ok()) return std::move(*iterations);
+  addDamage(ranks.at(rank.value), *line, iterations.error(), line->iterations);
+  return {};
+}
+
+bool RunReader::Impl::underTensor(core::Rank rank, core::Iteration iteration, core::TensorId tensor) {
+  return std::ranges::binary_search(storedBeside(rank, iteration, tensor), iteration.value);
+}
+
+// Opening a segment may read the journal again: then ranges are others, and what is left is looked for in
+// those.
+void RunReader::Impl::eachStored(core::Rank rank, core::TensorId tensor,
+                                 const std::function<bool(core::Iteration)>& take) {
+  const auto index = ranks.find(rank.value);
+  std::int64_t before = INT64_MAX;
+  while (index != ranks.end()) {
+    const auto& parts = index->second.segmentOf.parts();
+    const auto next = parts.lower_bound(before);
+    if (next == parts.begin()) return;
+    const std::int64_t first = std::prev(next)->first, last = std::prev(next)->second.last;
+    const std::vector<std::int64_t> stored = storedBeside(rank, core::Iteration(last), tensor);
+    const auto begin = std::ranges::lower_bound(stored, first);
+    for (auto it = std::ranges::upper_bound(stored, last); it != begin;)
+      if (!take(core::Iteration(*--it))) return;
+    before = first;
   }
-  return std::ranges::binary_search(*iterations, iteration.value);
+}
+
+std::int64_t RunReader::storedCount(core::Rank rank, core::TensorId tensor) const {
+  std::int64_t count = 0;
+  m_impl->eachStored(rank, tensor, [&](core::Iteration) { return ++count > 0; });
+  return count;
+}
+
+bool RunReader::storedAnywhere(core::Rank rank, core::TensorId tensor) const {
+  bool any = false;
+  m_impl->eachStored(rank, tensor, [&](core::Iteration) { return !(any = true); });
+  return any;
 }
 
 bool RunReader::stored(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const {

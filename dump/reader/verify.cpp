@@ -58,7 +58,8 @@ class RunVerifier {
 
   bool replaced(const RankIndex& index, const SegmentLine& line) {
     std::error_code error;
-    if (std::filesystem::exists(index.folder / line.file, error) || !m_impl.reload(index.rank)) return false;
+    if (std::filesystem::exists(index.folder / line.file, error)) return false;
+    (void)m_impl.reload(index.rank);  // false: the journal was read again already
     return std::ranges::find(index.segments, line.file, &SegmentLine::file) == index.segments.end();
   }
 
@@ -101,7 +102,7 @@ class RunVerifier {
     }
     // The recorder writes the line right after the graph, and before any other: it may have died in between.
     const bool died = rank0 != m_impl.ranks.end() && !rank0->second.journal.end &&
-                      rank0->second.journal.segments.empty() && rank0->second.journal.badLines.empty();
+                      !rank0->second.listsSegments && rank0->second.journal.badLines.empty();
     if (!newest && !died)
       m_impl.addDamage(
           {"rank_0/journal", "does not list the newest graph, so it cannot be checked", core::Rank(0), {}});
@@ -192,7 +193,7 @@ class RunVerifier {
 
   // Reading lists what is damaged.
   void checkReplayable(const RankIndex& index, const SegmentLine& line) {
-    const std::vector<std::int64_t> checkpoints = line.checkpoints, batches = line.batches;
+    const IterationSet checkpoints = line.checkpoints, batches = line.batches;
     for (const std::int64_t iteration : checkpoints) {
       if (m_cancel.cancelled()) return;
       const auto state = m_reader.checkpoint(index.rank, core::Iteration(iteration));
@@ -222,7 +223,8 @@ class RunVerifier {
     if (!value.ok()) return m_impl.addDamage(index, line, value.error(), {iteration});
     const auto name = recorded.names.find(tensor.fullName());
     if (name == recorded.names.end()) return;
-    const auto row = std::ranges::lower_bound(line.iterations, iteration) - line.iterations.begin();
+    const auto row =
+        std::ranges::lower_bound(open.reader->iterations(), iteration) - open.reader->iterations().begin();
     const std::size_t cell = static_cast<std::size_t>(row) * recorded.names.size() + name->second;
     if (core::hashTensor(*value) == recorded.hashes[cell]) return;
     m_impl.addDamage(index, line,

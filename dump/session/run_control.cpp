@@ -81,7 +81,7 @@ RunControl::Process RunControl::process(int rank) const {
   const Shared::Rank& shared = m_shared->ranks[rank];
   Process process{shared.pid.load(), std::nullopt, {}};
   const int failed = shared.recorderFailed.load();
-  if (failed == 1) process.recorderFailure = "it said why in this program's output";
+  if (failed == 1) process.recorderFailure = "the recorder failed: it said why in this program's output";
   if (failed > 1 && failed - 2 < kReasons) process.recorderFailure = m_shared->reasons[failed - 2];
   if (const std::int64_t status = shared.statusPlusOne.load(); status > 0)
     process.status = static_cast<int>(status - 1);

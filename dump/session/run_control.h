@@ -34,7 +34,7 @@ class RunControl {
   struct Process {
     std::int64_t pid = 0;
     std::optional<int> status;
-    std::optional<std::string> recorderFailure;  // why; the program may have done well all the same
+    std::optional<std::string> recorderFailure;  // "the recorder failed: why"; the program may have done well
   };
   void setPid(int rank, std::int64_t pid);
   void setEnded(int rank, int status);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <exception>
 #include <mutex>
+#include <set>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -122,9 +123,11 @@ class SessionObserver : public core::Observer {
 // who waits.
 class PeerWatch {
  public:
-  PeerWatch(const fs::path& run, Rank self, const std::vector<Rank>& peers, double patience, bool launcher)
-      : m_self(self), m_launcher(launcher) {
-    for (const Rank peer : peers) m_watches.emplace_back(rankFolder(run, peer), peer, patience);
+  PeerWatch(const fs::path& run, Rank self, const std::vector<Rank>& peers, const RecordOptions& options,
+            bool launcher)
+      : m_self(self), m_kills(options.watchdogKills), m_launcher(launcher) {
+    for (const Rank peer : peers)
+      m_watches.emplace_back(rankFolder(run, peer), peer, options.watchdogSeconds);
     for (RankWatch& watch : m_watches) watch.look(now());
   }
 
@@ -161,21 +164,35 @@ class PeerWatch {
   }
 
  private:
-  std::string complaint(const RankWatch& watch, RankWatch::State state, double secondsWaited) const {
+  std::string complaint(const RankWatch& watch, RankWatch::State state, double secondsWaited) {
     const std::string rank = "rank " + std::to_string(watch.rank().value);
     if (state == RankWatch::State::kEnded && secondsWaited > kEndedGraceSeconds)
       return rank + " ended while rank " + std::to_string(m_self.value) +
              " waits for it: every rank has to take the same steps";
     if (m_launcher) return {};
     if (state == RankWatch::State::kDied) return rank + " died " + placeText(*watch.status());
-    if (state == RankWatch::State::kHangs || state == RankWatch::State::kIdle)
-      return rank + " hangs " + placeText(*watch.status()) + " (no progress for " +
-             std::to_string(static_cast<int>(watch.stillSeconds())) + " s)";
+    if (state != RankWatch::State::kHangs && state != RankWatch::State::kIdle) {
+      m_said.erase(watch.rank());
+      return {};
+    }
+    const std::string text = rank + " hangs " + placeText(*watch.status()) + " (no progress for " +
+                             std::to_string(static_cast<int>(watch.stillSeconds())) + " s)";
+    if (m_kills) return text;
+    // It may be writing a checkpoint.
+    if (m_said.insert(watch.rank()).second && isFirstBut(watch.rank()))
+      core::logWarn(text + "; waiting on (watchdog_kill in MSDBG_DUMP_CONFIG's file would end the run)");
     return {};
   }
 
+  /// Of those that wait on this machine one says it.
+  bool isFirstBut(Rank except) const {
+    return std::ranges::all_of(
+        m_watches, [&](const RankWatch& other) { return other.rank() == except || m_self <= other.rank(); });
+  }
+
   Rank m_self;
-  bool m_launcher;
+  bool m_kills, m_launcher;
+  std::set<Rank> m_said;
   std::vector<RankWatch> m_watches;
   Rank m_culprit;
 };
@@ -257,8 +274,8 @@ void Session::Impl::startRecording() {
   observer = std::make_unique<SessionObserver>(*recorder, rank() == Rank(0) ? control.get() : nullptr);
   if (ranks() > 1) {
     orThrow(communicator->barrier());  // from here on a missing status file means an end
-    peers = std::make_shared<PeerWatch>(settings.run, rank(), folders.neighbours,
-                                        settings.options.watchdogSeconds, settings.launcher);
+    peers = std::make_shared<PeerWatch>(settings.run, rank(), folders.neighbours, settings.options,
+                                        settings.launcher);
     communicator->setWatchdog([watch = peers](double seconds) { return watch->look(seconds); });
   }
   programEnd = std::make_unique<ProgramEnd>([this](const RunEnd& how) { end(how); });
@@ -280,8 +297,10 @@ void Session::Impl::end(RunEnd how) {
 
 // The program goes on to its end; its exit status is to tell if nothing else does.
 void Session::Impl::recorderFailed(RunEnd& how, const std::string& why) {
-  how.message += (how.message.empty() ? "the recorder failed: " : "; the recorder failed: ") + why;
-  if (control) control->setRecorderFailed(static_cast<int>(rank().value), why);
+  const std::string what =
+      recorder->status().ok() ? "the recording is not complete: " : "the recorder failed: ";
+  how.message += (how.message.empty() ? "" : "; ") + what + why;
+  if (control) control->setRecorderFailed(static_cast<int>(rank().value), what + why);
   ProgramEnd::setExitStatus(1);
 }
 
@@ -358,9 +377,7 @@ void Session::Impl::takeLeave() const {
   }
 }
 
-bool Session::Impl::stopsOnError() const {
-  return settings.options.onError == OnError::kStop && !recorder->status().ok();
-}
+bool Session::Impl::stopsOnError() const { return recorder->endsTraining(); }
 
 // All ranks say the same: the hit is that of any of them.
 bool Session::Impl::stopOnHit() const { return settings.options.onHit.stop && recorder->hitWindowDone(); }
@@ -376,7 +393,7 @@ RunEnd Session::Impl::endInGoodOrder() const {
     how.message = "stopped by signal " + signalText(signal);
   } else if (stopsOnError()) {
     how.state = "stopped";
-    how.message = "stopped because recording failed (--on-error stop)";
+    how.message = "stopped because recording failed (--on-error)";
   } else if (std::uncaught_exceptions() > 0 || !failure.empty() || !failedStep.empty()) {
     how = {};
     how.state = "failed";

@@ -48,6 +48,8 @@ core::Result<std::uint64_t> DataRegion::place(const TensorRow& row, const Stored
   } else {
     std::vector<std::byte>& bytes = m_readBack.emplace_back(chunk.size);
     MSDBG_TRY(row.file->read(chunk.offset, bytes));
+    if (core::hashBytes(bytes) != chunk.hash)  // a disk that failed before
+      return core::Error(core::ErrorCode::kDamaged, "what was written reads back as something else");
     add(bytes, chunk, image);
   }
   m_same[key] = {m_places[&chunk], chunk.size};

@@ -46,36 +46,79 @@ core::Result<std::unique_ptr<JournalWriter>> JournalWriter::create(const std::fi
 }
 
 core::Status JournalWriter::checkPlace() const {
-  if (isAt(m_descriptor, m_file)) return core::Ok{};
+  if (isAt(m_lock, m_file)) return core::Ok{};
   if (!std::filesystem::exists(m_file))
     return core::Error(core::ErrorCode::kIo, m_file.string() + " is gone");
   return core::Error(core::ErrorCode::kIo, m_file.parent_path().string() +
                                                " is another recording now: this one was moved or removed");
 }
 
-JournalWriter::~JournalWriter() { ::close(m_descriptor); }
+JournalWriter::~JournalWriter() {
+  if (m_out >= 0 && m_out != m_lock) ::close(m_out);
+  ::close(m_lock);
+}
+
+bool JournalWriter::isBehind() const {
+  const std::lock_guard lock(m_mutex);
+  return !m_waiting.empty();
+}
+
+JournalWriter::Chained JournalWriter::chain(std::span<const std::string> lines) const {
+  Chained all{"", m_lastCheck};
+  for (const std::string& line : lines) {
+    std::string object = withoutCheck(line).value();
+    if (!all.lastCheck.empty()) object.insert(object.size() - 1, ",\"after\":\"" + all.lastCheck + "\"");
+    const std::string chained = withCheck(object);
+    all.lastCheck = checkOfLine(chained);
+    all.text += chained + "\n";
+  }
+  return all;
+}
 
 core::Status JournalWriter::append(std::span<const std::string> lines) {
   const std::lock_guard lock(m_mutex);
-  std::string text, last = m_lastCheck;
-  for (const std::string& line : lines) {
-    std::string object = withoutCheck(line).value();
-    if (!last.empty()) object.insert(object.size() - 1, ",\"after\":\"" + last + "\"");
-    const std::string chained = withCheck(object);
-    last = checkOfLine(chained);
-    text += chained + "\n";
+  m_waiting.insert(m_waiting.end(), lines.begin(), lines.end());
+  if (m_waiting.empty()) return core::Ok{};
+  core::Status status = m_out >= 0 ? writeHere() : core::Status();
+  if (m_out < 0) status = goOn();
+  if (status.ok()) m_waiting.clear();
+  return status;
+}
+
+// Where the disk is full, what was written of the lines is taken back, and the file is as it was. After any
+// other error nobody knows what lies there: the next fsync would succeed though nothing was written.
+core::Status JournalWriter::writeHere() {
+  const Chained all = chain(m_waiting);
+  const off_t before = ::lseek(m_out, 0, SEEK_END);
+  ssize_t written = 0;
+  do written = ::write(m_out, all.text.data(), all.text.size());
+  while (written < 0 && errno == EINTR);
+  const bool whole = written == static_cast<ssize_t>(all.text.size());
+  if (whole && ::fsync(m_out) == 0) {
+    m_lastCheck = all.lastCheck;
+    return core::Ok{};
   }
-  const off_t before = ::lseek(m_descriptor, 0, SEEK_END);
-  const ssize_t written = ::write(m_descriptor, text.data(), text.size());
-  if (written < 0) return ioError("cannot write", m_file);
-  if (static_cast<std::size_t>(written) != text.size()) {
-    // A short write is a full disk. The torn line goes away, so that the end may still find room.
-    (void)!::ftruncate(m_descriptor, before);
-    errno = ENOSPC;
-    return ioError("cannot write", m_file);
-  }
-  m_lastCheck = last;
-  if (::fsync(m_descriptor) != 0) return ioError("cannot write", m_file);
+  if (!whole && written >= 0) errno = ENOSPC;  // a short write
+  const bool full = !whole && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG);
+  const core::Error error = ioError("cannot write", m_outFile);
+  const bool asBefore = before >= 0 && ::ftruncate(m_out, before) == 0;
+  if (full && asBefore) return error;
+  if (m_out != m_lock) ::close(m_out);
+  m_out = -1;
+  return error;
+}
+
+// A part comes into the folder whole, with all that waits.
+core::Status JournalWriter::goOn() {
+  const std::filesystem::path part = m_file.string() + "." + std::to_string(m_parts);
+  std::vector<std::string> lines = {formatContinuation(m_parts)};
+  lines.insert(lines.end(), m_waiting.begin(), m_waiting.end());
+  const Chained all = chain(lines);
+  MSDBG_TRY(commitFile(part, all.text));
+  ++m_parts;
+  m_lastCheck = all.lastCheck;
+  m_outFile = part;
+  m_out = ::open(part.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);  // without it, the next lines begin another
   return core::Ok{};
 }
 

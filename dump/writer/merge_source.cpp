@@ -86,6 +86,7 @@ core::Result<MergeSource> MergeSource::open(const std::filesystem::path& path, s
   source.path = path;
   MSDBG_ASSIGN(const std::unique_ptr<SegmentReader> reader, SegmentReader::open(path, 0));
   MSDBG_ASSIGN(source.line, reader->describe(rank));
+  source.iterations = reader->iterations();
   MSDBG_ASSIGN(source.file, hdf5::openFile(path.string()));
   Listing listing{source.datasets, ""};
   MSDBG_TRY(MSDBG_H5(H5Ovisit2, source.file.id(), H5_INDEX_NAME, H5_ITER_INC, addObject, &listing,

@@ -17,12 +17,13 @@ namespace msdbg::dump {
 struct MergeSource {
   std::filesystem::path path;
   SegmentLine line;
+  std::vector<std::int64_t> iterations;  // the line's
   hdf5::Handle file;
   std::set<std::string> datasets;  // full paths; those below /checksum left out
 
   /// kUnsupported: it holds something other than groups and datasets.
   static core::Result<MergeSource> open(const std::filesystem::path& path, std::int64_t rank);
-  SegmentFileInfo info() const { return {file.id(), line.bytes, line.iterations, -1}; }
+  SegmentFileInfo info() const { return {file.id(), line.bytes, iterations, -1}; }
 };
 
 /// An attribute of a dataset as it lies in the file.

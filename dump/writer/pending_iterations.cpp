@@ -18,6 +18,10 @@ double unixTime() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+std::uint64_t statisticsBytes(const IterationRecord& record) {
+  return record.statistics.size() * sizeof(watch::StatisticsRow);
+}
+
 // What the rows of one dataset have in common.
 struct Layout {
   core::DType dtype;
@@ -135,9 +139,16 @@ void PendingIterations::finish(const core::Scalars& scalars) {
   m_current->finishedAt = unixTime();
   m_current->finished = Clock::now();
   m_current->scalars = scalars;
+  enqueue();
+  wake();
+}
+
+void PendingIterations::enqueue() {
+  const std::uint64_t statistics = statisticsBytes(*m_current);
+  m_current->memoryBytes += statistics;
+  m_pendingBytes += statistics;
   m_finished.push_back(std::move(m_current));
   m_current.reset();
-  wake();
 }
 
 void PendingIterations::force() {
@@ -156,7 +167,8 @@ void PendingIterations::commitUntil(Done done) {
 
 void PendingIterations::waitForRoom() {
   commitUntil([&] {
-    return m_pendingBytes <= m_bufferBytes && Clock::now() <= m_finished.front()->finished + kCommitWithin;
+    const bool late = !m_refused && Clock::now() > m_finished.front()->finished + kCommitWithin;
+    return m_pendingBytes <= m_bufferBytes && !late;
   });
 }
 
@@ -179,13 +191,13 @@ void PendingIterations::cutHere() {
 
 void PendingIterations::waitForFile() {
   commitUntil([&] {
-    return std::none_of(m_finished.begin() + 1, m_finished.end(),
-                        [](const auto& record) { return record->beginsFile; });
+    return m_refused || std::none_of(m_finished.begin() + 1, m_finished.end(),
+                                     [](const auto& record) { return record->beginsFile; });
   });
 }
 
 void PendingIterations::commitAll() {
-  commitUntil([] { return false; });
+  commitUntil([this] { return m_refused; });
 }
 
 // An iteration is mostly as large as the one before. One that turned out not to fit would lie in the file
@@ -224,7 +236,7 @@ void PendingIterations::finishIncomplete() {
   if (m_current && std::find(m_current->seen.begin(), m_current->seen.end(), true) != m_current->seen.end()) {
     m_current->finishedAt = unixTime();
     m_current->finished = Clock::now();
-    m_finished.push_back(m_current);
+    enqueue();
   }
   m_current.reset();
 }
@@ -283,9 +295,11 @@ void PendingIterations::queueEncoding(const std::shared_ptr<IterationRecord>& re
 
 void PendingIterations::dropRowsOf(const std::shared_ptr<IterationRecord>& record) {
   std::erase_if(m_toEncode, [&](const Encode& job) { return job.record == record; });
-  m_pendingBytes -= record->memoryBytes;
+  const std::uint64_t statistics = record == m_current ? 0 : statisticsBytes(*record);
+  m_pendingBytes -= record->memoryBytes - statistics;
   record->rows.clear();
-  record->segmentBytes = record->memoryBytes = 0;
+  record->segmentBytes = 0;
+  record->memoryBytes = statistics;
   record->toEncode = 0;
   m_room.notify_all();
 }
@@ -360,7 +374,60 @@ void PendingIterations::committed(const Commit& segment, Clock::duration took) {
                    m_finished.begin() + static_cast<std::ptrdiff_t>(segment.records.size()));
   m_forced -= std::min(m_forced, segment.records.size());
   m_reserve = std::clamp<Clock::duration>(took * 2, kLeastReserve, kMostReserve);
+  m_refused = false;
   m_room.notify_all();
+}
+
+void PendingIterations::refused() {
+  const std::lock_guard lock(m_mutex);
+  m_refused = true;
+  m_room.notify_all();
+}
+
+bool PendingIterations::pauseFor(Clock::duration time) {
+  std::unique_lock lock(m_mutex);
+  const Clock::time_point until = Clock::now() + time;
+  const auto full = [this] { return m_pendingBytes > m_bufferBytes && !m_finished.empty(); };
+  const bool ended = m_closed;
+  while (!full() && m_closed == ended && Clock::now() < until) sleepUntil(lock, until);
+  return full();
+}
+
+// More than what is too much, so that it is not asked again for every iteration.
+void PendingIterations::giveUpSome() {
+  const std::lock_guard lock(m_mutex);
+  const std::uint64_t enough = m_bufferBytes / 4 * 3;
+  for (std::size_t i = 0; i < m_finished.size() && m_pendingBytes > enough; ++i) {
+    if (m_finished[i]->rows.empty()) continue;
+    m_finished[i]->valuesDropped = m_givenUp.values = true;
+    dropRowsOf(m_finished[i]);
+  }
+  while (!m_finished.empty() && m_pendingBytes > enough) giveUpOldest();
+}
+
+void PendingIterations::giveUpOldest() {
+  const std::shared_ptr<IterationRecord> oldest = m_finished.front();
+  dropRowsOf(oldest);
+  m_pendingBytes -= oldest->memoryBytes;
+  m_givenUp.iterations.push_back(oldest->iteration);
+  m_finished.pop_front();
+  m_forced -= std::min<std::size_t>(m_forced, 1);
+  m_room.notify_all();
+}
+
+void PendingIterations::giveUpAll() {
+  const std::lock_guard lock(m_mutex);
+  while (!m_finished.empty()) giveUpOldest();
+}
+
+bool PendingIterations::closed() const {
+  const std::lock_guard lock(m_mutex);
+  return m_closed;
+}
+
+PendingIterations::GivenUp PendingIterations::takeGivenUp() {
+  const std::lock_guard lock(m_mutex);
+  return std::exchange(m_givenUp, {});
 }
 
 }  // namespace msdbg::dump

@@ -87,6 +87,23 @@ class PendingIterations {
   void encoded(const Encode& job);
   void committed(const Commit& segment, Clock::duration took);
 
+  // --- while the disk refuses ---
+  /// From now on, and until a commit works, training waits for nothing but memory.
+  void refused();
+  /// Waits so long; less when input ends, or more than bufferBytes are pending. True: they are.
+  bool pauseFor(Clock::duration time);
+  /// Makes room: the values of the oldest finished iterations go, then these altogether.
+  void giveUpSome();
+  /// Every finished iteration goes.
+  void giveUpAll();
+  bool closed() const;
+  struct GivenUp {
+    std::vector<std::int64_t> iterations;  // altogether, ascending
+    bool values = false;                   // of others
+  };
+  /// What went since the last call.
+  GivenUp takeGivenUp();
+
  private:
   bool nextFits(std::size_t first) const;
   bool belongsTo(std::uint64_t segment, std::uint64_t iteration) const;
@@ -102,8 +119,10 @@ class PendingIterations {
   /// Does so and blocks until it is done or that is enough; not at all where it is already.
   template <typename Done>
   void commitUntil(Done done);
+  void enqueue();
   void finishIncomplete();
   void drop();
+  void giveUpOldest();
   void wake() noexcept;
   void sleepUntil(std::unique_lock<std::mutex>& lock, std::optional<Clock::time_point> until);
 
@@ -120,7 +139,8 @@ class PendingIterations {
   std::uint64_t m_pendingBytes = 0;
   std::size_t m_forced = 0;                                   // so many of m_finished go out without waiting
   Clock::duration m_reserve{std::chrono::milliseconds(300)};  // of the second, for building and writing
-  bool m_closed = false;
+  bool m_closed = false, m_refused = false;
+  GivenUp m_givenUp;
   std::optional<core::Error> m_failure;
 };
 

@@ -19,6 +19,16 @@ namespace {
 
 bool endedWell(const RunEnd& end) { return end.state == "finished" || end.state == "stopped"; }
 
+// Without a graph nothing can be read, so training waits for it.
+core::Result<GraphLine> writeGraphAtLast(const std::filesystem::path& run, const core::Graph& graph,
+                                         Pauses pauses) {
+  while (true) {
+    core::Result<GraphLine> line = writeGraph(run, graph);
+    if (line.ok() || line.error().code() != core::ErrorCode::kIo || pauses.longEnough()) return line;
+    std::this_thread::sleep_for(pauses.next());
+  }
+}
+
 }  // namespace
 
 // A new version of the graph, with what the rules say about its tensors.
@@ -32,12 +42,14 @@ core::Status Recorder::Impl::adopt(const core::Graph& graph, std::string bytes) 
   if (hits) hits->graphReady(plan);
   schedule.adopt(options, plan->graph);
   updates.clear();
+  // Lines that are not durable yet are written with the first segment.
   if (schedule.interval() > 0)
-    MSDBG_TRY(journal->append(formatCheckpoints({schedule.interval(), checkpointBytes(plan->graph)})));
+    (void)journal->append(formatCheckpoints({schedule.interval(), checkpointBytes(plan->graph)}));
   if (place.rank.value != 0) return core::Ok{};
   if (first) warnOfRules(graph);
-  MSDBG_ASSIGN(const GraphLine line, writeGraph(place.run, plan->graph));
-  return journal->append(formatGraph(line));
+  MSDBG_ASSIGN(const GraphLine line, writeGraphAtLast(place.run, plan->graph, Pauses(place.patience)));
+  (void)journal->append(formatGraph(line));
+  return core::Ok{};
 }
 
 void Recorder::Impl::warnOfRules(const core::Graph& graph) const {
@@ -101,13 +113,21 @@ void Recorder::Impl::noRoomFor(core::Iteration iteration) {
   if (checkpoint) schedule.request();
 }
 
-// Where the disk is full, this iteration keeps its statistics, and the oldest values go for the next.
+// This iteration keeps its statistics only; where the disk is full, the oldest values go for the next.
 void Recorder::Impl::failedToKeep(const core::Error& error, std::uint64_t bytes) {
   const auto disk = diskSpace(folder);
   const std::shared_ptr<const IterationRecord> record = pending.current();
-  if (!record || !rows.writing().inTeam || !disk.ok() || disk->free >= bytes) return fail(error);
+  if (!record || !rows.writing().inTeam || error.code() != core::ErrorCode::kIo) return fail(error);
   diskShort = true;
-  noRoomFor(core::Iteration(record->iteration));
+  if (disk.ok() && disk->free < bytes) {
+    noRoomFor(core::Iteration(record->iteration));
+  } else if (!mayLose()) {
+    return fail(error);
+  } else {
+    core::logWarn("iteration " + std::to_string(record->iteration) +
+                  " keeps its statistics only: " + error.message());
+    lostValues = true;
+  }
   rows.abandon(rows.bytesAnIteration() + bytes);
   pending.dropRows();
 }
@@ -358,14 +378,15 @@ core::Status Recorder::finish(const RunEnd& end) {
   if (impl.hits && endedWell(end)) impl.hits->windows().close();
   impl.pending.close();
   impl.thread.join();
-  core::Status listed = impl.journal->append(formatTiming(times()));
-  if (listed.ok()) listed = impl.journal->append(formatEnd(end));
-  if (!listed.ok()) impl.fail(listed.error());
+  const std::string last[] = {formatTiming(times()), formatEnd(end)};
+  (void)impl.journal->append(last);
+  impl.settleJournal();
+  if (impl.journal->isBehind() && impl.trouble) impl.fail(impl.trouble->error);
   const bool here = impl.journal->checkPlace().ok();
   impl.store.release();
   impl.journal.reset();  // the lock with it
   if (endedWell(end) && here) impl.rankStatus->remove();
-  return status();
+  return status().ok() ? impl.complete : status();
 }
 
 void Recorder::requestCommit() noexcept { m_impl->pending.requestCommit(); }
@@ -377,6 +398,8 @@ std::optional<RunEnd> Recorder::firstHit() const {
 bool Recorder::hitWindowDone() const { return m_impl->hits && m_impl->hits->windowDone(); }
 
 core::Status Recorder::status() const { return m_impl->pending.status(); }
+
+bool Recorder::endsTraining() const { return m_impl->gaveUp; }
 
 std::uint64_t Recorder::bytesWritten() const { return m_impl->bytesWritten; }
 

@@ -2,8 +2,10 @@
 // and copies are taken on the training thread; segments are built, written, fsynced and committed by one
 // background thread, the only one that calls HDF5. Where that is faster, large tensors are encoded by
 // training's own team and go straight to their file (WayTrial). Training waits when more than
-// bufferBytes are pending or a finished iteration has been uncommitted for over a second. A failure of the
-// recorder never ends training: it is logged once, recording stops, status() tells.
+// bufferBytes are pending or a finished iteration has been uncommitted for over a second. A disk that refuses
+// is tried again, while training goes on: what does not fit into memory meanwhile is given up, values first,
+// and the journal names the gap. A failure that cannot pass stops recording; it is logged once, status()
+// tells.
 #pragma once
 
 #include <filesystem>
@@ -13,6 +15,7 @@
 #include "core_engine/runtime/observer.h"
 #include "dump/run_info.h"
 #include "dump/stage_times.h"
+#include "dump/writer/pauses.h"
 #include "dump/writer/row_path.h"
 
 namespace msdbg::core {
@@ -30,6 +33,7 @@ class Recorder : public core::Observer {
     int threads = 1;
     core::Communicator* communicator = nullptr;  // tells the other ranks of hits (--on-hit); outlives this
     WayTrial::Pace pace = {};
+    Pauses::Duration patience = Pauses::kPatience;  // with a disk that refuses at the start, and at the end
   };
   /// The run folder must exist; creates rank_R/ and its journal and takes the journal's lock.
   /// kUsage: another recorder holds the lock. kIo: with path and reason.
@@ -51,6 +55,7 @@ class Recorder : public core::Observer {
   /// Commits everything including the incomplete last iteration (complete = 0), writes the rank's end to its
   /// journal and releases the lock. Safe to call twice, and from another thread while the training thread is
   /// stuck.
+  /// An error: recording stopped, or something is missing; logged.
   core::Status finish(const RunEnd& end);
   /// Asks the background thread to commit what is finished now (watchpoint, signal). Async-signal-safe.
   void requestCommit() noexcept;
@@ -58,7 +63,9 @@ class Recorder : public core::Observer {
   std::optional<RunEnd> firstHit() const;
   /// The iterations that are kept after it are done. Training thread.
   bool hitWindowDone() const;
-  core::Status status() const;
+  core::Status status() const;  // an error: recording stopped
+  /// Recording stopped, and training is to stop with it (RecordOptions::onError).
+  bool endsTraining() const;
   std::uint64_t bytesWritten() const;
   /// So far. Any thread.
   RecordingTimes times() const;

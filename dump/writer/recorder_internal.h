@@ -17,6 +17,7 @@
 #include "dump/hits/first_fault.h"
 #include "dump/hits/hit_watch.h"
 #include "dump/writer/checkpoint_schedule.h"
+#include "dump/writer/pauses.h"
 #include "dump/writer/pending_iterations.h"
 #include "dump/writer/rank_status.h"
 #include "dump/writer/recorder.h"
@@ -27,6 +28,14 @@
 namespace msdbg::dump {
 
 struct Recorder::Impl {
+  /// A time in which the disk refuses.
+  struct Trouble {
+    core::Error error;
+    double since = 0;  // Unix time, s
+    Pauses pauses;
+    bool ended = false;  // input has; no new patience for that
+  };
+
   Place place;
   RecordOptions options;
   std::filesystem::path folder;
@@ -58,6 +67,11 @@ struct Recorder::Impl {
   bool saidDiskShort = false, waitedInVain = false;
   bool diskShort = false;                    // the iteration in progress has statistics only
   std::atomic<std::uint64_t> wantedRoom{0};  // of the disk, that the next commit is to make
+  std::optional<Trouble> trouble;            // background thread
+  core::Status complete;                     // what is missing for good; background thread, then finish()
+  std::atomic<bool> lostValues{false};       // the training thread could not write them
+  std::atomic<bool> recordedAny{false};      // an iteration
+  std::atomic<bool> gaveUp{false};           // training is to end
   std::thread thread;
   std::mutex finishMutex;
 
@@ -89,10 +103,15 @@ struct Recorder::Impl {
   // recorder_thread.cpp
   void start();
   void work();
-  core::Status listHits();
+  void listHits();
   void settle();
   void commit(const PendingIterations::Commit& segment);
   bool spareWork(const PendingIterations::Spare& moment);
+  void settleJournal();
+  void endure(const core::Error& error);
+  void recovered();
+  bool mayLose() const;
+  void noteLost(const PendingIterations::GivenUp& lost);
   void fail(const core::Error& error);
 
   /// What was recorded of a tensor with the same bytes (count -1: only the hash); nullptr: nothing. Not

@@ -1,6 +1,7 @@
 #include <signal.h>
 
 #include "core_engine/base/log.h"
+#include "core_engine/base/text.h"
 #include "dump/writer/disk_space.h"
 #include "dump/writer/recorder_internal.h"
 
@@ -8,6 +9,10 @@ namespace msdbg::dump {
 namespace {
 
 constexpr std::uint64_t kLargestSegment = 4ull << 30;
+
+double unixTime() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 // Four segments fit into a rank's share, so that dropping one keeps most of what may be kept, and six where
 // values are written at once, for those lie on the disk before old ones go. That share is no more than what
@@ -73,31 +78,48 @@ void Recorder::Impl::commit(const PendingIterations::Commit& segment) {
   const auto start = PendingIterations::Clock::now();
   std::vector<const IterationRecord*> records;
   for (const auto& record : segment.records) records.push_back(record.get());
-  core::Status status = listHits();
+  listHits();
   const WritingWay way = writing.load().way;
   store.writeDirect(way.direct && !way.inTeam);
   store.wantRoom(wantedRoom.exchange(0));
-  if (status.ok()) status = store.commit(records);
+  const core::Status status = store.commit(records);
   bytesWritten = store.bytesWritten();
   onlyStatistics = store.onlyStatistics();
   limited = store.limited();
   if (store.wantsCheckpoint()) schedule.request();
-  if (!status.ok()) return fail(status.error().in("iteration " + std::to_string(records[0]->iteration)));
+  if (!status.ok()) return endure(status.error().in("iteration " + std::to_string(records[0]->iteration)));
   pending.committed(segment, PendingIterations::Clock::now() - start);
+  recordedAny = true;
+  settleJournal();
+  if (!journal->isBehind()) recovered();
 }
 
-core::Status Recorder::Impl::listHits() {
-  if (!hits) return core::Ok{};
+// Lines that are not durable yet are kept by the journal: see settleJournal().
+void Recorder::Impl::listHits() {
+  if (!hits) return;
   const std::vector<std::string> lines = hits->takeLines();
-  return lines.empty() ? core::Ok{} : journal->append(lines);
+  if (!lines.empty()) (void)journal->append(lines);
+}
+
+void Recorder::Impl::settleJournal() {
+  core::Status status = journal->flush();
+  while (!status.ok() && pending.status().ok() &&
+         !(trouble && trouble->ended && trouble->pauses.longEnough())) {
+    endure(status.error());
+    status = journal->flush();
+  }
 }
 
 // What was undecided when the last segment was committed may be decided now.
 void Recorder::Impl::settle() {
-  if (!hits || !pending.status().ok()) return;
-  core::Status status = listHits();
-  if (status.ok()) status = store.applyRules();
-  if (!status.ok()) fail(status.error());
+  if (!pending.status().ok()) return;
+  listHits();
+  if (hits) {
+    const core::Status status = store.applyRules();
+    if (!status.ok()) core::logWarn("values that are not near a hit stay: " + status.error().message());
+  }
+  settleJournal();
+  noteLost(pending.takeGivenUp());
 }
 
 bool Recorder::Impl::spareWork(const PendingIterations::Spare& moment) {
@@ -106,15 +128,69 @@ bool Recorder::Impl::spareWork(const PendingIterations::Spare& moment) {
   return did.ok() && *did;
 }
 
+// --on-error says whether training is worth going on while something is missing; unless it says so, a
+// recording that never began is not.
+bool Recorder::Impl::mayLose() const {
+  return options.onError ? *options.onError == OnError::kContinue : recordedAny.load();
+}
+
+// After this the same is tried again, unless recording stopped.
+void Recorder::Impl::endure(const core::Error& error) {
+  if (error.code() != core::ErrorCode::kIo || !journal->checkPlace().ok()) return fail(error);
+  if (!trouble) {
+    trouble = {error, unixTime(), Pauses(place.patience)};
+    core::logWarn("rank " + std::to_string(place.rank.value) + ": " + error.message() + whatToDo(folder) +
+                  "; it is tried again, and training goes on meanwhile");
+    pending.refused();
+  }
+  if (pending.closed() && !std::exchange(trouble->ended, true)) trouble->pauses = Pauses(place.patience);
+  const bool full = pending.pauseFor(trouble->pauses.next());
+  const bool tooLong = trouble->pauses.longEnough() && (trouble->ended || !mayLose());
+  if (!full && !tooLong) return;
+  if (!mayLose() && !trouble->ended) return fail(error);
+  if (trouble->ended && tooLong)
+    pending.giveUpAll();
+  else
+    pending.giveUpSome();
+}
+
+void Recorder::Impl::recovered() {
+  if (!trouble) return;
+  const PendingIterations::GivenUp lost = pending.takeGivenUp();
+  const std::string after = core::formatShort(unixTime() - trouble->since, 2) + " s";
+  core::logInfo("rank " + std::to_string(place.rank.value) + ": recording goes on after " + after);
+  noteLost(lost);
+  trouble.reset();
+}
+
+// In the journal, on the terminal, and in what finish() returns.
+void Recorder::Impl::noteLost(const PendingIterations::GivenUp& lost) {
+  if (store.takeLostValues() || lost.values || lostValues)
+    complete = core::Error(core::ErrorCode::kIo, "the values of some iterations could not be written");
+  if (lost.iterations.empty()) return;
+  GapLine gap{core::formatRanges(lost.iterations), "", 0, unixTime()};
+  if (trouble) gap.why = trouble->error.message(), gap.from = trouble->since;
+  complete =
+      core::Error(core::ErrorCode::kIo, std::to_string(lost.iterations.size()) + " iterations are missing (" +
+                                            gap.iterations + "): " + gap.why);
+  core::logError("rank " + std::to_string(place.rank.value) + ": " + complete.error().message());
+  (void)journal->append(formatGap(gap));
+  settleJournal();
+}
+
 void Recorder::Impl::fail(const core::Error& error) {
   if (!pending.status().ok()) return;  // said already
+  gaveUp = !mayLose();
   const core::Error why(error.code(), error.message() + whatToDo(folder));
-  core::logError("rank " + std::to_string(place.rank.value) + ": recording stopped: " + why.message() + "; " +
-                 (options.onError == OnError::kStop ? "training is stopped (--on-error stop)"
-                                                    : "training goes on unrecorded") +
-                 (journal && !journal->checkPlace().ok()
-                      ? ", and what was recorded before is where the run was moved to, unless it was removed"
-                      : ", and what was recorded before stays readable"));
+  const bool here = journal && journal->checkPlace().ok();
+  core::logError(
+      "rank " + std::to_string(place.rank.value) + ": recording stopped: " + why.message() + "; " +
+      (!gaveUp ? "training goes on unrecorded"
+       : options.onError
+           ? "training is stopped (--on-error stop)"
+           : "training is stopped, for nothing was recorded (--on-error continue lets it go on)") +
+      (here ? ", and what was recorded before stays readable"
+            : ", and what was recorded before is where the run was moved to, unless it was removed"));
   pending.fail(why);
 }
 

@@ -43,6 +43,14 @@ void Retention::cannotMerge(std::span<const std::int64_t> segments) {
   for (const std::int64_t segment : segments) m_segments[find(segment)].alone = true;
 }
 
+void Retention::cannotDrop(std::int64_t number) {
+  KeptSegment& segment = m_segments[find(number)];
+  count(segment, false);
+  segment.values = false;
+  segment.alone = true;
+  count(segment, true);
+}
+
 bool Retention::wantsCheckpoint() const {
   if (std::ranges::none_of(m_segments, &KeptSegment::checkpoint)) return true;
   const auto oldest = std::ranges::find_if(

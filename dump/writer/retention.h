@@ -48,6 +48,9 @@ class Retention {
   /// These neighbours (oldest first) cannot be one file: not tried again until one of them loses its values.
   void cannotMerge(std::span<const std::int64_t> segments);
 
+  /// Its values stay, whatever the rules say.
+  void cannotDrop(std::int64_t segment);
+
   /// The segment whose values are to go next, so that the rules hold; with `incoming`: and so many more bytes
   /// fit into the budget. Of that, values may have what statistics leave, but a quarter in any case.
   /// `diskShort`: the disk lacks space, so one goes although the rules hold. nullopt: nothing to do, or

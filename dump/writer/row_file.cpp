@@ -221,7 +221,9 @@ core::Status RowFile::commit(const std::filesystem::path& file) {
   m_descriptor.unlock();  // from here on others read it
   if (::rename(m_path.c_str(), file.c_str()) != 0) return ioError("cannot rename to", file);
   m_committed = true;
-  return syncFolder(file.parent_path());
+  core::Status status = syncFolder(file.parent_path());
+  if (!status.ok()) ::unlink(file.c_str());  // its iterations are committed again, under another name
+  return status;
 }
 
 }  // namespace msdbg::dump

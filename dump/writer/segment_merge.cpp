@@ -125,9 +125,9 @@ core::Result<std::unique_ptr<SegmentMerge>> SegmentMerge::begin(
     const SegmentLine& old = source->line;
     impl->line.graph = old.graph;
     impl->line.incomplete = old.incomplete;
-    append(impl->line.iterations, old.iterations);
-    append(impl->line.checkpoints, old.checkpoints);
-    append(impl->line.batches, old.batches);
+    impl->line.iterations.append(old.iterations);
+    impl->line.checkpoints.append(old.checkpoints);
+    impl->line.batches.append(old.batches);
     paths.insert(source->datasets.begin(), source->datasets.end());
     impl->sources.push_back(std::move(*source));
   }

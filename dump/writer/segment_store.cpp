@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
@@ -52,10 +53,24 @@ SegmentStore::SegmentStore(std::filesystem::path folder, int rank, RetentionRule
       m_writer(rank),
       m_dropper(rank) {}
 
+// Values that wait in a file which could not be completed are read back and written to another; what cannot
+// be read will not be readable the next time either.
+core::Result<SegmentWriter::Image> SegmentStore::buildReadable(std::int64_t number, Iterations iterations) {
+  auto image = m_writer.build(number, iterations, true);
+  const auto inFile = [](const auto& row) { return row.second.file != nullptr; };
+  const bool waitInFile = std::ranges::any_of(
+      iterations, [&](const IterationRecord* record) { return std::ranges::any_of(record->rows, inFile); });
+  if (image.ok() || !waitInFile) return image;
+  core::logWarn(
+      "the values of iteration " + std::to_string(iterations[0]->iteration) +
+      " and those after it that came with it are lost, only statistics are kept: " + image.error().message());
+  m_lostValues = true;
+  return m_writer.build(number, iterations, false);
+}
+
 // A segment that is larger than the whole budget cannot keep its tensors.
-core::Result<SegmentWriter::Image> SegmentStore::buildWithin(
-    std::int64_t number, std::span<const IterationRecord* const> iterations) {
-  MSDBG_ASSIGN(SegmentWriter::Image image, m_writer.build(number, iterations, true));
+core::Result<SegmentWriter::Image> SegmentStore::buildWithin(std::int64_t number, Iterations iterations) {
+  MSDBG_ASSIGN(SegmentWriter::Image image, buildReadable(number, iterations));
   if (!image.hasValues() || image.size <= m_retention.maxBytes()) return image;
   if (!m_tooLarge) {
     core::logWarn(
@@ -120,8 +135,9 @@ core::Result<SegmentWriter::Image> SegmentStore::fitDisk(SegmentWriter::Image im
                                                core::formatBytes(image.size));
 }
 
-core::Status SegmentStore::commit(std::span<const IterationRecord* const> iterations) {
+core::Status SegmentStore::commit(Iterations iterations) {
   MSDBG_TRY(m_journal->checkPlace());
+  removeLeft();
   SegmentLine line;
   line.segment = m_next++;
   line.graph = iterations[0]->plan->version;
@@ -163,8 +179,13 @@ core::Status SegmentStore::add(SegmentLine& line, const SegmentWriter::Image& im
                commitImage(m_folder / line.file, image, spareFile, m_writeDirect ? m_direct : nullptr));
   line.hash = hash.text();
   m_bytesWritten += line.bytes;
-  return m_journal->append(formatSegment(line));
+  list(line);
+  return core::Ok{};
 }
+
+// A line that is not durable yet is kept by the journal, and the recorder sees to it that it will be; until
+// then the segment is found without it.
+void SegmentStore::list(const SegmentLine& line) { (void)m_journal->append(formatSegment(line)); }
 
 core::Status SegmentStore::dropFor(std::uint64_t incoming) {
   while (const auto oldest = m_retention.nextDrop(incoming))
@@ -178,19 +199,43 @@ core::Status SegmentStore::dropTensors(std::int64_t segment, Dropped how) {
   if (m_merge && std::ranges::count(m_merge->old(), segment)) m_merge.reset();
   const std::filesystem::path file = m_folder / segmentFileName(segment);
   auto line = describe(file);
-  if (!line.ok()) return line.error().in(file.string());
+  if (!line.ok()) return cannotDrop(segment, line.error().in(file.string())), core::Ok{};
   line->segment = m_next++;
   line->replaces = {segment};
   line->tensorsDropped = true;
   auto image = m_dropper.withoutTensors(line->segment, file, line->graph);
-  if (!image.ok()) return image.error().in(file.string());
+  if (!image.ok()) return cannotDrop(segment, image.error().in(file.string())), core::Ok{};
   MSDBG_TRY(add(*line, *image));
   KeptSegment kept = keptSegment(*line);
   kept.level = m_retention.segment(segment).level;
   m_retention.replace(line->replaces, kept);
-  if (m_spareFile && how == Dropped::kIsKeptForReuse) return m_spareFile->offer(file);
-  if (::unlink(file.c_str()) != 0) return ioError("cannot remove", file);
+  remove(file, how);
   return core::Ok{};
+}
+
+// Somebody removed or damaged it. Its statistics cannot be copied, so it stays as it is.
+void SegmentStore::cannotDrop(std::int64_t segment, const core::Error& error) {
+  core::logWarn("the values of a segment cannot be dropped, which --max-size or --keep-free asks for: " +
+                error.message());
+  m_retention.cannotDrop(segment);
+}
+
+// Only when the line is durable that says what stands for it. What cannot be removed costs some room, and is
+// no reason to stop.
+void SegmentStore::remove(const std::filesystem::path& file, Dropped how) {
+  if (m_spareFile && how == Dropped::kIsKeptForReuse && !m_journal->isBehind() &&
+      m_spareFile->offer(file).ok())
+    return;
+  m_left.push_back(file);
+  removeLeft();
+}
+
+void SegmentStore::removeLeft() {
+  if (m_left.empty() || m_journal->isBehind()) return;
+  const auto remove = [](const auto& file) { return ::unlink(file.c_str()) == 0 || errno == ENOENT; };
+  std::erase_if(m_left, remove);
+  if (m_left.empty() || std::exchange(m_saidLeft, true)) return;
+  core::logWarn(ioError("cannot remove", m_left.front()).message() + "; it is tried again later");
 }
 
 // The file is closed again: what is open to read is not used again.
@@ -225,8 +270,10 @@ core::Status SegmentStore::mergeStep() {
   if (!m_merge)
     m_merge = std::make_unique<BackgroundMerge>(m_folder, m_rank, m_next++, std::exchange(m_plan, {}));
   const core::Result<bool> done = m_merge->step();
-  if (done.ok()) return *done ? listMerged() : core::Status();
-  giveUpMerge(done.error());
+  if (!done.ok())
+    giveUpMerge(done.error());
+  else if (*done)
+    listMerged();
   return core::Ok{};
 }
 
@@ -240,22 +287,18 @@ void SegmentStore::giveUpMerge(const core::Error& error) {
 }
 
 // The new file counts from its line on, and only then the old ones go.
-core::Status SegmentStore::listMerged() {
+void SegmentStore::listMerged() {
   SegmentLine line = m_merge->line();
   m_merge.reset();
   int level = 0;
   for (const std::int64_t old : line.replaces) level = std::max(level, m_retention.segment(old).level);
   line.tensorsDropped = m_retention.segment(line.replaces[0]).dropped;
-  MSDBG_TRY(m_journal->append(formatSegment(line)));
+  list(line);
   KeptSegment kept = keptSegment(line);
   kept.level = level + 1;
   m_retention.replace(line.replaces, kept);
-  for (const std::int64_t old : line.replaces) {
-    const std::filesystem::path file = m_folder / segmentFileName(old);
-    if (::unlink(file.c_str()) != 0) return ioError("cannot remove", file);
-  }
+  for (const std::int64_t old : line.replaces) remove(m_folder / segmentFileName(old), Dropped::kGoes);
   planMerge();
-  return core::Ok{};
 }
 
 }  // namespace msdbg::dump

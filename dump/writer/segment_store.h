@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "dump/journal.h"
 #include "dump/writer/background_merge.h"
@@ -29,14 +30,15 @@ class SegmentStore {
   void writeDirect(bool on) { m_writeDirect = on; }
   /// What comes next needs so much of the disk: the next commit makes room for it.
   void wantRoom(std::uint64_t bytes) { m_wanted = std::max(m_wanted, bytes); }
-  /// On success the segment is durable and listed. Any error leaves what was committed before as it is.
+  /// On success the segment is durable, and listed as soon as the journal can be written to. Any error leaves
+  /// what was committed before as it is; kIo: another try may work.
   core::Status commit(std::span<const IterationRecord* const> iterations);
   /// What the rules say now of what is there: what they say of an iteration may have changed since.
   core::Status applyRules() { return dropFor(0); }
   /// Segments wait to be merged.
   bool hasSpareWork() const { return m_merge || !m_plan.empty(); }
   /// Merges in small steps until `until`, each of which is likely to end before `due`; false: none was. An
-  /// error is one of the journal: nothing more can be committed.
+  /// error: the folder is gone, nothing more can be committed.
   core::Result<bool> spareWork(Clock::time_point until, Clock::time_point due);
   /// Lets go of the journal (and so of its lock); nothing is committed after this.
   void release() {
@@ -52,22 +54,29 @@ class SegmentStore {
   /// Values were dropped for newer ones, so what is dropped next should be of no use to what stays.
   bool limited() const { return m_dropped; }
   std::uint64_t bytesWritten() const { return m_bytesWritten; }
+  /// Values were lost since the last call: their file could not be read back.
+  bool takeLostValues() { return std::exchange(m_lostValues, false); }
 
  private:
   using Iterations = std::span<const IterationRecord* const>;
   core::Result<SegmentWriter::Image> buildWithin(std::int64_t number, Iterations iterations);
+  core::Result<SegmentWriter::Image> buildReadable(std::int64_t number, Iterations iterations);
   core::Result<SegmentWriter::Image> fitDisk(SegmentWriter::Image image, std::int64_t number,
                                              Iterations iterations);
   core::Result<bool> freeDisk(std::uint64_t bytes, std::uint64_t spareNow);
   void setDiskShort(bool isShort, std::int64_t iteration, std::uint64_t bytes);
   enum class Dropped { kIsKeptForReuse, kGoes };  // its file
   core::Status dropTensors(std::int64_t segment, Dropped how);
+  void cannotDrop(std::int64_t segment, const core::Error& error);
+  void list(const SegmentLine& line);
+  void remove(const std::filesystem::path& file, Dropped how);
+  void removeLeft();
   core::Result<SegmentLine> describe(const std::filesystem::path& file) const;
   core::Status dropFor(std::uint64_t incoming);
   void planMerge();
   core::Status mergeStep();
   void giveUpMerge(const core::Error& error);
-  core::Status listMerged();
+  void listMerged();
   std::uint64_t spare() const;
   core::Status add(SegmentLine& line, const SegmentWriter::Image& image, SpareFile* spareFile = nullptr);
 
@@ -88,6 +97,8 @@ class SegmentStore {
   std::vector<std::int64_t> m_plan;  // to be merged next
   std::unique_ptr<BackgroundMerge> m_merge;
   Clock::duration m_longestStep{};
+  std::vector<std::filesystem::path> m_left;  // files that no reader needs and that could not be removed yet
+  bool m_saidLeft = false, m_lostValues = false;
 };
 
 }  // namespace msdbg::dump

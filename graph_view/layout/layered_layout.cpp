@@ -20,7 +20,8 @@ struct Cell {
   int layer = 0;
   Size size;
   bool bend = false;
-  double x = 0;  // centre
+  double x = 0;       // centre
+  bool side = false;  // leads into a longer chain: stands beside it
   std::vector<int> up, down;
 };
 
@@ -52,7 +53,7 @@ class Layered {
   }
 
   void makeCells() {
-    for (const Size& size : m_problem.boxes) m_cells.push_back({0, size, false, 0, {}, {}});
+    for (const Size& size : m_problem.boxes) m_cells.push_back({0, size, false, 0, false, {}, {}});
     m_in.resize(m_cells.size()), m_out.resize(m_cells.size());
     for (const Link& link : m_problem.links) {
       const auto [from, to] = downwards(link);
@@ -76,12 +77,17 @@ class Layered {
     if (m_problem.exit >= 0) m_cells[at(m_problem.exit)].layer = last;
   }
 
-  // What nothing is above of stands right over its first reader.
+  // A source stands right over its first reader, and so does what is made of such sources for one reader.
   void pullDown() {
+    std::vector<bool> hanging(m_problem.boxes.size());
+    const auto hangs = [&](int from) { return hanging[at(from)] && m_out[at(from)].size() == 1; };
+    for (const int box : m_time)
+      hanging[at(box)] = box != m_problem.entry && std::ranges::all_of(m_in[at(box)], hangs);
     for (const int box : m_time | std::views::reverse) {
-      if (!m_in[at(box)].empty() || m_out[at(box)].empty() || box == m_problem.entry) continue;
+      if (!hanging[at(box)] || m_out[at(box)].empty()) continue;
       int nearest = m_cells[at(m_out[at(box)].front())].layer;
       for (const int to : m_out[at(box)]) nearest = std::min(nearest, m_cells[at(to)].layer);
+      m_cells[at(box)].side = m_cells[at(box)].layer < nearest - 1;
       m_cells[at(box)].layer = std::max(m_cells[at(box)].layer, nearest - 1);
     }
   }
@@ -99,7 +105,7 @@ class Layered {
       }
       for (int layer = top + 1; layer < bottom; ++layer) {
         m_paths[i].push_back(static_cast<int>(m_cells.size()));
-        m_cells.push_back({layer, {kBendWidth, 0}, true, 0, {}, {}});
+        m_cells.push_back({layer, {kBendWidth, 0}, true, 0, false, {}, {}});
       }
       m_paths[i].push_back(to);
       for (Index k = 0; k + 1 < m_paths[i].size(); ++k) {
@@ -177,6 +183,16 @@ class Layered {
     if (!down) std::ranges::for_each(m_layers | std::views::reverse, sweep);
   }
 
+  // What a cell stands under (or over): a box its next boxes, so that a chain is straight and what skips a
+  // part of it or leads into it goes around; a bend the next bend.
+  const std::vector<int>& alikeOf(const Cell& cell, const std::vector<int>& others) {
+    m_alike.clear();
+    for (const int other : others)
+      if (m_cells[at(other)].bend == cell.bend && (cell.side || !m_cells[at(other)].side))
+        m_alike.push_back(other);
+    return m_alike;
+  }
+
   // Least squares under "keeps its distance to the left neighbour": subtracting the distances makes it
   // isotonic regression, which pooling neighbours that are out of order solves in one pass.
   void placeLayer(const std::vector<int>& layer, bool down) {
@@ -190,9 +206,11 @@ class Layered {
     for (Index i = 0; i < layer.size(); ++i) {
       const Cell& cell = m_cells[at(layer[i])];
       if (i > 0) offset += distance(layer[i - 1], layer[i]);
+      const std::vector<int>& others = down ? cell.up : cell.down;
+      const std::vector<int>& alike = alikeOf(cell, others);
       const double wanted =
-          median(down ? cell.up : cell.down, cell.x, [&](int other) { return m_cells[at(other)].x; });
-      const double weight = cell.bend ? 4 : (down ? cell.up : cell.down).empty() ? 0.2 : 1;
+          median(alike.empty() ? others : alike, cell.x, [&](int other) { return m_cells[at(other)].x; });
+      const double weight = alike.empty() || cell.side ? 0.001 : cell.bend ? 4 : 1;
       pools.push_back({(wanted - offset) * weight, weight, 1});
       while (pools.size() > 1 && pools[pools.size() - 2].mean() > pools.back().mean()) {
         const Pool last = pools.back();
@@ -294,7 +312,7 @@ class Layered {
   std::vector<std::vector<int>> m_paths;   // by link: cells from top to bottom
   std::vector<std::vector<int>> m_layers;  // cells from left to right
   std::vector<double> m_position, m_top, m_height, m_scratch;
-  std::vector<int> m_inLane;
+  std::vector<int> m_inLane, m_alike;
 };
 
 }  // namespace

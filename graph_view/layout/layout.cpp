@@ -17,8 +17,6 @@ Split splitOf(const LayoutProblem& problem) {
   std::vector<int> at(problem.boxes.size(), -1);
   for (const Link& link : problem.links)
     at[static_cast<std::size_t>(link.from)] = at[static_cast<std::size_t>(link.to)] = 0;
-  for (const auto& group : problem.groups)
-    for (const int member : group) at[static_cast<std::size_t>(member)] = 0;
   Split split;
   for (std::size_t i = 0; i < at.size(); ++i) {
     if (at[i] < 0) {
@@ -32,10 +30,6 @@ Split splitOf(const LayoutProblem& problem) {
   const auto moved = [&](int box) { return box < 0 ? -1 : at[static_cast<std::size_t>(box)]; };
   for (const Link& link : problem.links)
     split.linked.links.push_back({moved(link.from), moved(link.to), link.labelWidth});
-  for (const auto& group : problem.groups) {
-    split.linked.groups.emplace_back();
-    for (const int member : group) split.linked.groups.back().push_back(moved(member));
-  }
   split.linked.entry = moved(problem.entry), split.linked.exit = moved(problem.exit);
   return split;
 }
@@ -75,19 +69,12 @@ Point curveAt(const Curve& curve, bool fromEnd) {
   return best;
 }
 
-LayoutResult linkedLayout(const LayoutProblem& problem, const core::CancelToken& cancel) {
-  if (problem.boxes.empty()) return {};
-  if (problem.boxes.size() <= kMostDotBoxes && problem.links.size() <= kMostDotLinks)
-    if (auto result = dotLayout(problem)) return *std::move(result);
-  return layeredLayout(problem, cancel);
-}
-
 }  // namespace
 
 LayoutResult layOut(const LayoutProblem& problem, const core::CancelToken& cancel) {
   if (problem.columns) return columnsLayout(problem);
   const Split split = splitOf(problem);
-  LayoutResult linked = linkedLayout(split.linked, cancel);
+  LayoutResult linked = split.linkedBoxes.empty() ? LayoutResult() : layeredLayout(split.linked, cancel);
   if (split.loose.empty()) return linked;
   LayoutResult result;
   result.size = linked.size;
@@ -200,7 +187,7 @@ void frame(const LayoutProblem& problem, LayoutResult& result) {
   for (Curve& curve : result.curves) std::ranges::for_each(curve, move);
   std::ranges::for_each(result.labels, move);
   result.size = {right - left, bottom - top};
-  // The curves of the border start or end in its middle, wherever dot had put the point.
+  // The curves of the border start or end in its middle, wherever the point was put.
   for (std::size_t i = 0; i < problem.links.size(); ++i) {
     Curve& curve = result.curves[i];
     if (curve.size() < 4) continue;

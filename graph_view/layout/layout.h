@@ -1,10 +1,8 @@
-// The layout of one scope: sizes of boxes in, places of boxes and curves of edges out. Three ways, chosen by
-// layOut(): dot for what it can do quickly, layers of linear cost for the rest, columns for the parts of a
-// training graph side by side. Pure functions of their input, the same on every run; any thread. Lengths are
-// in pixels at zoom 1, y grows downwards.
+// The layout of one scope: sizes of boxes in, places of boxes and curves of edges out. Two ways, chosen by
+// layOut(): layers of linear cost, and columns for the parts of a training graph side by side. Pure functions
+// of their input, the same on every run; any thread. Lengths are in pixels at zoom 1, y grows downwards.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "core_engine/base/cancel.h"
@@ -33,9 +31,8 @@ struct Link {
 };
 
 struct LayoutProblem {
-  std::vector<Size> boxes;  // their order is the order of time: a link against it is drawn backwards
-  std::vector<Link> links;  // each pair of boxes at most once, no loops
-  std::vector<std::vector<int>> groups;  // boxes that should lie together; each box in at most one
+  std::vector<Size> boxes;    // their order is the order of time: a link against it is drawn backwards
+  std::vector<Link> links;    // each pair of boxes at most once, no loops
   int entry = -1, exit = -1;  // the boxes that stand for the scope's upper and lower border; -1: none
   bool columns = false;       // side by side, from left to right
 };
@@ -51,13 +48,8 @@ struct LayoutResult {
   std::vector<Point> labels;  // where the label of a link is centred
 };
 
-inline constexpr int kMostDotBoxes = 150, kMostDotLinks = 300;
-
 LayoutResult layOut(const LayoutProblem& problem, const core::CancelToken& cancel = {});
 
-/// Graphviz's dot. One call at a time in the whole program. Nothing when Graphviz failed or cannot be used
-/// here.
-std::optional<LayoutResult> dotLayout(const LayoutProblem& problem);
 /// Layers by longest path, crossings reduced by medians. Time and space grow linearly with boxes and links.
 LayoutResult layeredLayout(const LayoutProblem& problem, const core::CancelToken& cancel = {});
 LayoutResult columnsLayout(const LayoutProblem& problem);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace msdbg::graphview {
 
@@ -36,15 +37,35 @@ bool leavesByEdge(const FoldedGraph& folded, const core::Node& node, TensorId ou
   });
 }
 
+// Names without their scopes; where these would be equal, with the scopes in which they differ.
+std::vector<std::string> lineNames(const std::vector<std::string>& names) {
+  std::map<std::string, std::vector<std::string>> alike;
+  for (const std::string& name : names) alike[shortName(name)].push_back(name);
+  std::vector<std::string> shown;
+  for (const std::string& name : names) {
+    const std::vector<std::string>& group = alike.at(shortName(name));
+    const std::size_t shared = sharedScope(group), open = name.find('(');
+    const bool inside = open != std::string::npos && open < shared;
+    shown.push_back(group.size() < 2 ? shortName(name)
+                    : inside         ? name.substr(0, open + 1) + name.substr(shared)
+                                     : name.substr(shared));
+  }
+  return shown;
+}
+
 BoxText nodeText(const FoldedGraph& folded, const core::Node& node) {
   BoxText text;
   text.title = node.opType;
   text.subtitle = shortName(node.name);
+  std::vector<std::string> names;
   for (const TensorId input : node.inputs) {
     const core::TensorInfo& tensor = folded.graph().tensor(input);
-    if (isFolded(folded, node, tensor))
-      text.lines.emplace_back(shortName(nameOf(tensor)), shapeText(tensor.shape));
+    if (!isFolded(folded, node, tensor)) continue;
+    names.push_back(nameOf(tensor));
+    text.lines.emplace_back("", shapeText(tensor.shape));
   }
+  const std::vector<std::string> shown = lineNames(names);
+  for (std::size_t i = 0; i < shown.size(); ++i) text.lines[i].first = shown[i];
   for (const TensorId output : node.outputs)
     if (!leavesByEdge(folded, node, output))
       text.lines.emplace_back("\u2192", shapeText(folded.graph().tensor(output).shape));
@@ -124,12 +145,24 @@ std::string shortName(const std::string& name) {
   return name.substr(0, open + 1) + name.substr(slash + 1);
 }
 
+std::size_t sharedScope(const std::vector<std::string>& names) {
+  if (names.size() < 2) return 0;
+  std::size_t shared = names.front().size();
+  for (const std::string& name : names) {
+    const auto differs = std::ranges::mismatch(names.front().substr(0, shared), name);
+    shared = static_cast<std::size_t>(differs.in2 - name.begin());
+  }
+  const auto slash = shared == 0 ? std::string::npos : names.front().rfind('/', shared - 1);
+  return slash == std::string::npos ? 0 : slash + 1;
+}
+
 std::string edgeText(const core::Graph& graph, const Edge& edge) {
   if (edge.tensors.size() != 1) return counted(static_cast<std::int64_t>(edge.tensors.size()), "tensor");
   return shapeText(graph.tensor(edge.tensors.front()).shape);
 }
 
 BoxText boxText(const FoldedGraph& folded, Item item) {
+  if (item.isCopy() && item.isNode()) return {shortName(folded.graph().node(item.node()).name), {}, {}, {}};
   if (item.isNode()) return nodeText(folded, folded.graph().node(item.node()));
   if (item.isScope()) return scopeText(folded, item.scope());
   if (!item.isInput()) return {};

@@ -28,6 +28,10 @@ std::string edgeText(const core::Graph& graph, const Edge& edge);
 /// "momentum(weight)".
 std::string shortName(const std::string& name);
 
+/// How many characters at their beginning the names have in common, as whole scopes: 8 for
+/// "network/a/weight" and "network/b/weight". 0 of fewer than two names.
+std::size_t sharedScope(const std::vector<std::string>& names);
+
 // Everything about it, several lines of plain text.
 std::string tooltip(const FoldedGraph& folded, Item item);
 std::string tooltip(const FoldedGraph& folded, const Edge& edge);

@@ -4,7 +4,9 @@
 //
 // The flow of a training graph has three parts: forward, backward (with its collectives), update. An edge
 // between two parts is drawn once, between the outermost scopes that differ; inside these it would be drawn
-// to nearly every node, so there it is a line of the node that reads it (see box_text.h).
+// to nearly every node, so there it is a line of the node that reads it (see box_text.h). A tensor that is
+// read at many places of a scope, as the causal mask by every layer, has an edge to the first of them and a
+// copy of its producer beside each other one.
 //
 // Not synchronised; one thread. Everything is computed once per scope, in time linear in what lies below it.
 #pragma once
@@ -47,7 +49,8 @@ struct KernelGroup {
 };
 
 struct ScopeContents {
-  std::vector<Item> items;  // the children, then entry and exit where something crosses the border
+  // The children, copies right before their reader; then entry and exit where something crosses the border.
+  std::vector<Item> items;
   std::vector<Edge> edges;
   std::vector<KernelGroup> kernels;
 };

@@ -10,6 +10,7 @@ namespace {
 
 // Below these zooms the text would be a smear: only titles, then only colours.
 constexpr double kAllText = 0.55, kAnyText = 0.12;
+constexpr double kSeen = 1.5;  // pixels
 
 QColor mixed(const QColor& a, const QColor& b, double share) {
   const auto mix = [share](float x, float y) { return static_cast<float>(x + (y - x) * share); };
@@ -47,7 +48,7 @@ void BoxItem::setState(const State& state) {
 }
 
 double BoxItem::radius() const {
-  if (m_content.item.isInput()) return m_rect.height() / 2;
+  if (isLabel()) return m_rect.height() / 2;
   return m_content.open ? 10 : BoxStyle::kRadius;
 }
 
@@ -66,6 +67,8 @@ QRectF BoxItem::buttonRect() const {
 
 void BoxItem::paint(QPainter* painter, const QStyleOptionGraphicsItem* option, QWidget*) {
   const double detail = option->levelOfDetailFromTransform(painter->worldTransform());
+  // What is smaller than a pixel is not seen; the mark of the first fault always is.
+  if (detail * m_rect.width() < kSeen && m_state.hit != HitMark::kFirst && !m_state.selected) return;
   painter->setRenderHint(QPainter::Antialiasing);
   if (m_state.dimmed) painter->setOpacity(0.28);
   paintFrame(*painter, detail);
@@ -86,7 +89,8 @@ void BoxItem::paintFrame(QPainter& painter, double detail) const {
   const QColor fill = look.phase(phase), mark = look.phaseMark(phase);
   QColor border = mixed(look.background, mark, look.dark ? 0.75 : 0.6);
   if (m_content.item.isInput()) border = look.border;
-  const QPen pen = m_state.selected ? cosmetic(look.selection, 2.4) : cosmetic(border, 1.1);
+  QPen pen = m_state.selected ? cosmetic(look.selection, 2.4) : cosmetic(border, 1.1);
+  if (m_content.item.isCopy()) pen.setStyle(Qt::DashLine);
   if (m_state.selected || m_state.current) {
     painter.setPen(Qt::NoPen);
     painter.setBrush(look.selectionFill);
@@ -103,10 +107,11 @@ void BoxItem::paintFrame(QPainter& painter, double detail) const {
   if (m_content.open) body = scopeGround(look, phase, m_content.depth);
   if (m_content.item.isScope() && !m_content.open) body = fill;
   if (m_content.item.isInput()) body = look.grid;
+  if (m_content.item.isCopy() && m_content.item.isNode()) body = fill;
   painter.fillPath(outline, body);
   if (m_content.item.isNode() && detail < kAllText) {
     painter.fillPath(outline, fill);
-  } else if (m_content.item.isNode() || m_content.open) {
+  } else if ((m_content.item.isNode() && !isLabel()) || m_content.open) {
     painter.save();
     painter.setClipPath(outline, Qt::IntersectClip);
     const double header = m_content.open ? kHeaderHeight : m_drawing.style.headerHeight(m_content.text);
@@ -144,7 +149,7 @@ void BoxItem::paintHeader(QPainter& painter) const {
   const QFontMetricsF &title = style.titleMetrics(), &small = style.smallMetrics();
   painter.setFont(style.titleFont());
   painter.setPen(look.text);
-  if (m_content.item.isInput()) {
+  if (isLabel()) {
     const QString name = title.elidedText(qt(text.title), Qt::ElideMiddle, m_rect.width() - 16);
     painter.drawText(m_rect, Qt::AlignCenter, name);
     return;
@@ -230,13 +235,14 @@ void BoxItem::paintBadge(QPainter& painter, double detail) const {
   const double grow = std::clamp(0.55 / std::max(detail, 0.01), 1.0, 4.0);
   const double middle = m_content.open ? kHeaderHeight / 2 : 7 + m_drawing.style.titleMetrics().height() / 2;
   // Far away the title has all the box: the badge sits on the corner.
-  const bool far = detail < kAllText;
+  const bool far = detail < kAllText || isLabel();
   if (far && m_content.open) return;
   const QPointF at(m_rect.right() - (far ? 0 : BoxStyle::kPadding), m_rect.top() + (far ? 0 : middle));
   painter.setPen(Qt::NoPen);
   painter.setBrush(color);
   if (m_state.health == Health::kFinite) {
-    if (far) return;
+    // A green dot beside the mark of a fault would say that all is well.
+    if (far || m_state.hit >= HitMark::kFault) return;
     painter.drawEllipse(at - QPointF(5, 0), 4, 4);
     return;
   }

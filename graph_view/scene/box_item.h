@@ -63,6 +63,7 @@ class BoxItem : public QGraphicsItem {
   void paintBadge(QPainter& painter, double detail) const;
   void paintHit(QPainter& painter, double detail) const;
   double radius() const;
+  bool isLabel() const { return m_content.item.isInput() || m_content.item.isCopy(); }  // a name, no more
   const Drawing& m_drawing;
   Content m_content;
   State m_state;

@@ -3,12 +3,14 @@
 #include <QPainter>
 #include <QPainterPathStroker>
 #include <QStyleOptionGraphicsItem>
+#include <algorithm>
 #include <cmath>
 
 namespace msdbg::graphview {
 namespace {
 
 constexpr double kLabelText = 0.55, kArrowHeads = 0.15, kKernelText = 0.4;
+constexpr double kSeen = 1.5;  // pixels; what is smaller is not drawn
 
 QPointF qt(const Point& point) { return {point.x, point.y}; }
 
@@ -21,11 +23,12 @@ QPainterPath pathOf(const Curve& curve) {
   return path;
 }
 
-QPolygonF arrowOf(const QPainterPath& path) {
-  const QPointF tip = path.pointAtPercent(1);
-  const double back =
-      path.length() > 0 ? path.percentAtLength(std::max(0.0, path.length() - kArrowLength)) : 1;
-  QLineF shaft(tip, path.pointAtPercent(back));
+// Along the last stretch of the curve; measuring the whole curve would cost more than all else about an edge.
+QPolygonF arrowOf(const Curve& curve) {
+  if (curve.size() < 4) return {};
+  const QPointF tip = qt(curve.back());
+  QLineF shaft(tip, qt(curve[curve.size() - 2]));
+  if (shaft.length() < 0.1) shaft.setP2(qt(curve[curve.size() - 4]));
   if (shaft.length() < 0.1) return {};
   shaft.setLength(kArrowLength);
   const QLineF normal = shaft.normalVector();
@@ -37,13 +40,15 @@ QPolygonF arrowOf(const QPainterPath& path) {
 
 EdgeItem::EdgeItem(const Drawing& drawing, Content content, const Curve& curve)
     : m_drawing(drawing), m_content(std::move(content)), m_path(pathOf(curve)) {
-  if (m_content.to.kind != Item::Kind::kExit) m_arrow = arrowOf(m_path);
+  if (m_content.to.kind != Item::Kind::kExit) m_arrow = arrowOf(curve);
   if (!m_content.label.isEmpty()) {
     const QFontMetricsF& metrics = m_drawing.style.smallMetrics();
-    const double wide = metrics.horizontalAdvance(m_content.label) + 6, high = metrics.height();
+    const double wide = m_drawing.style.smallWidth(m_content.label.toStdString()) + 6,
+                 high = metrics.height();
     m_labelRect = {m_content.labelCenter.x() - wide / 2, m_content.labelCenter.y() - high / 2, wide, high};
   }
-  m_bounds = m_path.boundingRect().united(m_arrow.boundingRect()).united(m_labelRect).adjusted(-4, -4, 4, 4);
+  m_bounds =
+      m_path.controlPointRect().united(m_arrow.boundingRect()).united(m_labelRect).adjusted(-4, -4, 4, 4);
   setZValue(500);
 }
 
@@ -72,6 +77,7 @@ QColor EdgeItem::color() const {
 
 void EdgeItem::paint(QPainter* painter, const QStyleOptionGraphicsItem* option, QWidget*) {
   const double detail = option->levelOfDetailFromTransform(painter->worldTransform());
+  if (detail * std::max(m_bounds.width(), m_bounds.height()) < kSeen) return;
   painter->setRenderHint(QPainter::Antialiasing);
   if (m_state == State::kDimmed) painter->setOpacity(0.2);
   const bool several = m_content.edge->tensors.size() > 1;

@@ -13,8 +13,7 @@
 namespace msdbg::graphview {
 namespace {
 
-constexpr double kLeastZoom = 0.02, kMostZoom = 3, kReadable = 0.8, kOverview = 0.45, kFitMargin = 24,
-                 kInSight = 80;
+constexpr double kLeastZoom = 0.02, kMostZoom = 3, kReadable = 0.8, kFitMargin = 24, kInSight = 80;
 
 }  // namespace
 
@@ -43,7 +42,7 @@ void GraphCanvas::setPicture(const FoldedGraph* folded, std::shared_ptr<const Pl
     m_following = false;
     moveSceneTo(after.topLeft(), onScreen);
   } else if (m_following) {
-    fitAtLeast(kOverview);
+    fit();
   }
 }
 
@@ -61,7 +60,7 @@ void GraphCanvas::moveSceneTo(QPointF scenePoint, QPointF viewportPoint) {
 
 void GraphCanvas::zoomAt(double zoom, QPointF viewportPoint) {
   const QPointF under = mapToScene(viewportPoint.toPoint());
-  zoom = std::clamp(zoom, kLeastZoom, kMostZoom);
+  zoom = std::clamp(zoom, std::min(kLeastZoom, wholeZoom()), kMostZoom);
   setTransform(QTransform::fromScale(zoom, zoom));
   roomAround();
   moveSceneTo(under, viewportPoint);
@@ -73,22 +72,23 @@ void GraphCanvas::setZoom(double zoom) {
 }
 void GraphCanvas::zoomBy(double factor) { setZoom(zoom() * factor); }
 
-// The whole picture, but never larger than life.
-void GraphCanvas::fit() { fitAtLeast(kLeastZoom); }
+// At which the whole picture with a margin on screen is in sight, but never larger than life.
+double GraphCanvas::wholeZoom() const {
+  const auto share = [](int side, double length) { return std::max(1.0, side - 2 * kFitMargin) / length; };
+  const QRectF picture = m_scene->picture();
+  if (picture.isEmpty()) return 1;
+  return std::min(
+      {1.0, share(viewport()->width(), picture.width()), share(viewport()->height(), picture.height())});
+}
 
-// Where a picture is too large to be read as a whole, its upper part is shown.
-void GraphCanvas::fitAtLeast(double least) {
-  const QRectF picture = m_scene->picture().adjusted(-kFitMargin, -kFitMargin, kFitMargin, kFitMargin);
+void GraphCanvas::fit() {
   if (m_scene->picture().isNull() || viewport()->width() < 10) return;
-  const double whole =
-      std::min({1.0, viewport()->width() / picture.width(), viewport()->height() / picture.height()});
-  const double zoom = std::max(whole, least);
+  const QRectF picture = m_scene->picture();
+  const double zoom = wholeZoom();
   setTransform(QTransform::fromScale(zoom, zoom));
   roomAround();
   const QRectF area = viewport()->rect();
-  moveSceneTo(QPointF(picture.center().x(), picture.top()),
-              QPointF(area.center().x(), std::max(0.0, (area.height() - picture.height() * zoom) / 2)));
-  if (picture.width() * zoom > area.width()) moveSceneTo(picture.topLeft(), {0, 0});
+  moveSceneTo(picture.center(), area.center());
   m_following = true;
   emit zoomChanged(zoom);
 }
@@ -203,7 +203,7 @@ void GraphCanvas::resizeEvent(QResizeEvent* event) {
   QGraphicsView::resizeEvent(event);
   roomAround();
   if (m_following) {
-    fitAtLeast(kOverview);
+    fit();
   } else if (event->oldSize().isValid()) {
     moveSceneTo(middle, QRectF(viewport()->rect()).center());
   }
@@ -214,7 +214,6 @@ void GraphCanvas::changeEvent(QEvent* event) {
   if (event->type() == QEvent::PaletteChange && m_scene) m_scene->setPalette(palette());
 }
 
-// Boxes are asked about when the pointer rests on them; edges carry their text.
 void GraphCanvas::contextMenuEvent(QContextMenuEvent* event) {
   const bool byKey = event->reason() == QContextMenuEvent::Keyboard;
   const Item item = byKey ? m_current : m_scene->itemAt(mapToScene(event->pos()));
@@ -225,10 +224,8 @@ bool GraphCanvas::viewportEvent(QEvent* event) {
   if (event->type() != QEvent::ToolTip || !m_tooltipOf) return QGraphicsView::viewportEvent(event);
   const auto* help = static_cast<const QHelpEvent*>(event);
   const QPointF at = mapToScene(help->pos());
-  const auto found = m_scene->items(at);
-  if (found.isEmpty() || !dynamic_cast<const BoxItem*>(found.front()))
-    return QGraphicsView::viewportEvent(event);
-  QToolTip::showText(help->globalPos(), m_tooltipOf(m_scene->itemAt(at)), viewport());
+  const QString edge = m_scene->tooltipAt(at);
+  QToolTip::showText(help->globalPos(), edge.isEmpty() ? m_tooltipOf(m_scene->itemAt(at)) : edge, viewport());
   return true;
 }
 

@@ -27,7 +27,7 @@ class GraphCanvas : public QGraphicsView {
   double zoom() const { return transform().m11(); }
   void setZoom(double zoom);  // around the middle
   void zoomBy(double factor);
-  void fit();
+  void fit();  // all of it, however small
   /// Moves the item into sight, at a zoom at which it can be read, only when it is not there already.
   void reveal(Item item);
   /// Until the user pans or zooms, the picture is fitted again whenever it or the window changes.
@@ -57,7 +57,7 @@ class GraphCanvas : public QGraphicsView {
 
  private:
   void zoomAt(double zoom, QPointF viewportPoint);
-  void fitAtLeast(double leastZoom);
+  double wholeZoom() const;
   void roomAround();  // the picture can be moved until a little of it is left in sight
   void moveSceneTo(QPointF scenePoint, QPointF viewportPoint);
   bool foldingKey(int key);

@@ -1,5 +1,7 @@
 #include "graph_view/scene/graph_scene.h"
 
+#include <QElapsedTimer>
+#include <QTimer>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,6 +11,8 @@ namespace msdbg::graphview {
 using core::NodeId;
 
 namespace {
+
+constexpr double kSlice = 8;  // milliseconds
 
 QRectF qt(const Rect& rect) { return {rect.x, rect.y, rect.width, rect.height}; }
 
@@ -45,6 +49,7 @@ void GraphScene::setPalette(const QPalette& palette) {
 
 void GraphScene::setPicture(const FoldedGraph* folded, std::shared_ptr<const Placement> placement) {
   clear();
+  m_todo.clear(), m_rects.clear();
   m_boxes.clear(), m_edges.clear(), m_kernels.clear();
   if (m_folded != folded)
     m_health.clear(), m_hits.clear(), m_selection.clear(), m_path.clear(), m_current = {};
@@ -52,25 +57,54 @@ void GraphScene::setPicture(const FoldedGraph* folded, std::shared_ptr<const Pla
   m_placement = std::move(placement);
   m_picture = {};
   if (!m_folded || !m_placement) return;
-  addBlock(m_folded->root(), *m_placement, {});
+  enterBlock(m_folded->root(), *m_placement, {});
   m_picture = QRectF(0, 0, m_placement->size.width, m_placement->size.height);
   setHealth(std::move(m_health));
   setHits(std::move(m_hits));
   setPath(std::move(m_path));
   setSelection(std::move(m_selection), m_current);
+  fillFor(kSlice);
 }
 
-void GraphScene::addBlock(ScopeId scope, const Placement& placement, QPointF origin) {
-  const ScopeContents& contents = m_folded->contents(scope);
-  for (std::size_t i = 0; i < contents.items.size(); ++i) {
-    const Item& item = contents.items[i];
-    if (item.kind == Item::Kind::kEntry || item.kind == Item::Kind::kExit) continue;
+void GraphScene::enterBlock(ScopeId scope, const Placement& placement, QPointF origin) {
+  m_todo.push_back({scope, &placement, origin, 0});
+  const std::vector<Item>& items = m_folded->contents(scope).items;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (items[i].kind == Item::Kind::kEntry || items[i].kind == Item::Kind::kExit) continue;
     const QRectF rect = qt(placement.layout.boxes[i]).translated(origin);
-    addBox(item, rect, placement.inner[i] != nullptr);
-    if (placement.inner[i]) addBlock(item.scope(), *placement.inner[i], rect.topLeft());
+    m_rects[items[i]] = rect;
+    if (placement.inner[i]) enterBlock(items[i].scope(), *placement.inner[i], rect.topLeft());
   }
-  addEdges(scope, placement, origin);
-  addKernels(scope, placement, origin);
+}
+
+// The window goes on between slices: a training graph has thousands of items.
+void GraphScene::fillFor(double milliseconds) {
+  QElapsedTimer timer;
+  timer.start();
+  while (filling() && static_cast<double>(timer.nsecsElapsed()) < milliseconds * 1e6) addNext(m_todo.front());
+  if (filling())
+    QTimer::singleShot(0, this, [this, placement = m_placement] {
+      if (placement == m_placement) fillFor(kSlice);
+    });
+}
+
+void GraphScene::fillAll() {
+  while (filling()) addNext(m_todo.front());
+}
+
+void GraphScene::addNext(Block& block) {
+  const ScopeContents& contents = m_folded->contents(block.scope);
+  const std::size_t at = block.next++;
+  if (at < contents.items.size()) {
+    const Item& item = contents.items[at];
+    if (const auto rect = m_rects.find(item); rect != m_rects.end())
+      addBox(item, rect->second, block.placement->inner[at] != nullptr);
+  } else if (at < contents.items.size() + contents.edges.size()) {
+    addEdge(block, at - contents.items.size());
+  } else {
+    addKernels(block.scope, *block.placement, block.origin);
+    m_todo.pop_front();
+  }
 }
 
 void GraphScene::addBox(Item item, const QRectF& rect, bool open) {
@@ -82,30 +116,29 @@ void GraphScene::addBox(Item item, const QRectF& rect, bool open) {
     content.phases[static_cast<std::size_t>(m_folded->graph().node(item.node()).phase)] = 1;
   }
   auto* box = new BoxItem(m_drawing, std::move(content), rect);
+  box->setState(stateOf(*box));
   addItem(box);
   m_boxes[item] = box;
 }
 
-void GraphScene::addEdges(ScopeId scope, const Placement& placement, QPointF origin) {
-  const ScopeContents& contents = m_folded->contents(scope);
-  for (std::size_t i = 0; i < contents.edges.size(); ++i) {
-    const Edge& edge = contents.edges[i];
-    EdgeItem::Content content;
-    content.from = contents.items[static_cast<std::size_t>(edge.from)];
-    content.to = contents.items[static_cast<std::size_t>(edge.to)];
-    content.scope = scope, content.edge = &edge;
-    content.phases = m_folded->scope(scope).phases;
-    content.depth = m_folded->scope(scope).depth;
-    // Where an edge enters a scope its label stands outside already.
-    if (content.from.kind != Item::Kind::kEntry && content.to.kind != Item::Kind::kExit)
-      content.label = QString::fromStdString(edgeText(m_folded->graph(), edge));
-    const Point& label = placement.layout.labels[i];
-    content.labelCenter = QPointF(label.x, label.y) + origin;
-    auto* item = new EdgeItem(m_drawing, std::move(content), moved(placement.layout.curves[i], origin));
-    item->setToolTip(QString::fromStdString(tooltip(*m_folded, edge)));
-    addItem(item);
-    m_edges.push_back(item);
-  }
+void GraphScene::addEdge(const Block& block, std::size_t index) {
+  const ScopeContents& contents = m_folded->contents(block.scope);
+  const Edge& edge = contents.edges[index];
+  const ScopeInfo& scope = m_folded->scope(block.scope);
+  EdgeItem::Content content;
+  content.from = contents.items[static_cast<std::size_t>(edge.from)];
+  content.to = contents.items[static_cast<std::size_t>(edge.to)];
+  content.scope = block.scope, content.edge = &edge;
+  content.phases = scope.phases, content.depth = scope.depth;
+  // Where an edge enters a scope its label stands outside already.
+  if (content.from.kind != Item::Kind::kEntry && content.to.kind != Item::Kind::kExit)
+    content.label = QString::fromStdString(edgeText(m_folded->graph(), edge));
+  const LayoutResult& layout = block.placement->layout;
+  content.labelCenter = QPointF(layout.labels[index].x, layout.labels[index].y) + block.origin;
+  auto* item = new EdgeItem(m_drawing, std::move(content), moved(layout.curves[index], block.origin));
+  item->setState(stateOf(*item));
+  addItem(item);
+  m_edges.push_back(item);
 }
 
 // One outline around all boxes of a kernel where nothing else would be inside; else one around each.
@@ -192,7 +225,9 @@ BoxItem::State GraphScene::stateOf(const BoxItem& box) const {
   state.dimmed = !onPath(item);
   if (item.isNode()) {
     if (item.node().index() < m_health.size()) state.health = m_health[item.node().index()];
-    if (const auto hit = m_hits.find(item.node()); hit != m_hits.end()) state.hit = hit->second;
+    // A hit is marked where the node is, not wherever it is read.
+    if (const auto hit = m_hits.find(item.node()); hit != m_hits.end() && !item.isCopy())
+      state.hit = hit->second;
     state.selected = item.node().index() < m_nodeSelected.size() && m_nodeSelected[item.node().index()];
   } else if (item.isScope()) {
     const std::size_t at = item.scope().index();
@@ -204,14 +239,21 @@ BoxItem::State GraphScene::stateOf(const BoxItem& box) const {
   return state;
 }
 
+EdgeItem::State GraphScene::stateOf(const EdgeItem& edge) const {
+  if (m_path.empty()) return EdgeItem::State::kPlain;
+  const bool on = onPath(edge.content().from) && onPath(edge.content().to);
+  return on ? EdgeItem::State::kOnPath : EdgeItem::State::kDimmed;
+}
+
 void GraphScene::refreshStates() {
   for (const auto& [item, box] : m_boxes) box->setState(stateOf(*box));
-  for (EdgeItem* edge : m_edges) {
-    const bool on = onPath(edge->content().from) && onPath(edge->content().to);
-    edge->setState(m_path.empty() ? EdgeItem::State::kPlain
-                   : on           ? EdgeItem::State::kOnPath
-                                  : EdgeItem::State::kDimmed);
-  }
+  for (EdgeItem* edge : m_edges) edge->setState(stateOf(*edge));
+}
+
+QString GraphScene::tooltipAt(const QPointF& at) const {
+  const auto found = items(at);
+  const auto* edge = found.isEmpty() ? nullptr : dynamic_cast<const EdgeItem*>(found.front());
+  return edge ? QString::fromStdString(tooltip(*m_folded, *edge->content().edge)) : QString();
 }
 
 const BoxItem* GraphScene::box(Item item) const {
@@ -226,8 +268,8 @@ std::vector<const BoxItem*> GraphScene::boxes() const {
 }
 
 QRectF GraphScene::rectOf(Item item) const {
-  const BoxItem* found = box(item);
-  return found ? found->rect() : QRectF();
+  const auto found = m_rects.find(item);
+  return found == m_rects.end() ? QRectF() : found->second;
 }
 
 Item GraphScene::itemAt(const QPointF& at, bool* onButton) const {

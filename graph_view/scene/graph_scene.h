@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QGraphicsScene>
+#include <deque>
 #include <memory>
 #include <unordered_map>
 
@@ -17,8 +18,12 @@ class GraphScene : public QGraphicsScene {
 
   const Drawing& drawing() const { return m_drawing; }
   void setPalette(const QPalette& palette);
-  /// Replaces the picture; keeps the states. `folded` must outlive it; nullptr: nothing.
+  /// Replaces the picture; keeps the states. `folded` must outlive it; nullptr: nothing. Places are known at
+  /// once (rectOf, picture); the items of a large picture come in slices of a few milliseconds.
   void setPicture(const FoldedGraph* folded, std::shared_ptr<const Placement> placement);
+
+  bool filling() const { return !m_todo.empty(); }  // items are still to come
+  void fillAll();                                   // without slices
 
   // States; by node. They hold for pictures shown later, too.
   void setHealth(std::vector<Health> byNode);
@@ -30,6 +35,7 @@ class GraphScene : public QGraphicsScene {
   QRectF picture() const { return m_picture; }  // what all boxes and edges cover
   QRectF rectOf(Item item) const;               // null: not in the picture
   Item itemAt(const QPointF& at, bool* onButton = nullptr) const;
+  QString tooltipAt(const QPointF& at) const;  // of the edge on top there; "": none
   /// Where an arrow key leads from an item: along an edge where one goes that way, else to the nearest box.
   Item neighbour(Item item, int key) const;
   std::vector<const BoxItem*> boxes() const;
@@ -37,18 +43,30 @@ class GraphScene : public QGraphicsScene {
   std::vector<const KernelItem*> kernels() const { return {m_kernels.begin(), m_kernels.end()}; }
 
  private:
-  void addBlock(ScopeId scope, const Placement& placement, QPointF origin);
+  // A scope whose items are to come: its boxes, then its edges, its kernels at last.
+  struct Block {
+    ScopeId scope;
+    const Placement* placement;
+    QPointF origin;
+    std::size_t next = 0;
+  };
+  void enterBlock(ScopeId scope, const Placement& placement, QPointF origin);
+  void fillFor(double milliseconds);
+  void addNext(Block& block);
   void addBox(Item item, const QRectF& rect, bool open);
-  void addEdges(ScopeId scope, const Placement& placement, QPointF origin);
+  void addEdge(const Block& block, std::size_t index);
   void addKernels(ScopeId scope, const Placement& placement, QPointF origin);
   void refreshStates();
   BoxItem::State stateOf(const BoxItem& box) const;
+  EdgeItem::State stateOf(const EdgeItem& edge) const;
   bool onPath(Item item) const;
   Item alongEdge(Item item, int key) const;
 
   Drawing m_drawing;
   const FoldedGraph* m_folded = nullptr;
   std::shared_ptr<const Placement> m_placement;
+  std::deque<Block> m_todo;
+  std::unordered_map<Item, QRectF> m_rects;
   std::unordered_map<Item, BoxItem*> m_boxes;
   std::vector<EdgeItem*> m_edges;
   std::vector<KernelItem*> m_kernels;

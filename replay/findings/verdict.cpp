@@ -23,7 +23,7 @@ Missing missingOf(const watch::CheckReport& report) {
 // An earlier fault may lie in what is lost. What costs no iterations of its own (a journal, a rank) may hide
 // any.
 bool mayHideEarlier(const dump::Damage& damage, const watch::Hit& first) {
-  return damage.iterations.empty() || std::ranges::min(damage.iterations) <= first.iteration.value;
+  return damage.iterations.empty() || damage.iterations.front() <= first.iteration.value;
 }
 
 std::string firstWrong(const watch::Hit& first, const RunState& state) {

@@ -41,8 +41,8 @@ RunState stateOf(Run& run) {
   state.recording = reader.recording();
   state.end = endOf(reader, state.recording);
   for (const core::Rank rank : run.ranks())
-    if (const auto iterations = run.iterations(rank); !iterations.empty())
-      state.lastIteration = std::max(state.lastIteration.value_or(0), iterations.back().value);
+    if (const dump::IterationSet& recorded = reader.iterationSet(rank); !recorded.empty())
+      state.lastIteration = std::max(state.lastIteration.value_or(0), recorded.back());
   state.segments = reader.storage().segments;
   state.ranks = reader.info().ranks;
   state.damage = reader.damage();
@@ -72,13 +72,9 @@ std::vector<DamagedFile> damagedFiles(const std::vector<dump::Damage>& damage) {
     const std::string name = fileOf(found.where);
     auto file = std::ranges::find(files, name, &DamagedFile::file);
     if (file == files.end()) file = files.insert(file, {name, found.rank, {}, {}});
-    file->iterations.insert(file->iterations.end(), found.iterations.begin(), found.iterations.end());
+    file->iterations.append(found.iterations);
     const std::string part = found.where.size() > name.size() ? found.where.substr(name.size() + 2) : "";
     file->details.push_back(part.empty() ? found.what : part + ": " + found.what);
-  }
-  for (DamagedFile& file : files) {
-    std::ranges::sort(file.iterations);
-    file.iterations.erase(std::unique(file.iterations.begin(), file.iterations.end()), file.iterations.end());
   }
   return files;
 }
@@ -86,7 +82,7 @@ std::vector<DamagedFile> damagedFiles(const std::vector<dump::Damage>& damage) {
 std::optional<DamagedFile> damageAt(const std::vector<dump::Damage>& damage, core::Rank rank,
                                     core::Iteration iteration) {
   const auto costsIt = [&](const dump::Damage& found) {
-    return found.rank == rank && std::ranges::count(found.iterations, iteration.value) > 0;
+    return found.rank == rank && found.iterations.contains(iteration.value);
   };
   const auto found = std::ranges::find_if(damage, costsIt);
   if (found == damage.end()) return std::nullopt;
@@ -103,8 +99,8 @@ std::string damageText(const DamagedFile& file) {
   const bool one = file.iterations.size() == 1;
   const bool inParts =
       std::ranges::all_of(file.details, [](const std::string& d) { return d.starts_with("/"); });
-  return fmt::format("{}: iteration{} {} of rank {} {}", text, one ? "" : "s",
-                     core::formatRanges(file.iterations), file.rank.value,
+  return fmt::format("{}: iteration{} {} of rank {} {}", text, one ? "" : "s", file.iterations.text(),
+                     file.rank.value,
                      inParts ? "cannot be read in whole"
                      : one   ? "is left out"
                              : "are left out");

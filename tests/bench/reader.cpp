@@ -16,6 +16,7 @@
 #include "core_engine/train/trainer.h"
 #include "dump/writer/recorder.h"
 #include "replay/run.h"
+#include "tests/bench/long_journal.h"
 #include "tests/bench/support.h"
 
 using namespace msdbg;
@@ -148,11 +149,21 @@ void print(const char* what, const std::function<void()>& work) {
   std::printf("%-40s %8.2f s of CPU %8.0f MB\n", what, cost.cpuSeconds, cost.megabytes);
 }
 
+// A journal of a week: what opening costs where nothing else is read.
+int journalOfAWeek(const std::string& msdbg, const std::string& run) {
+  costOf([&] { writeLongRun(run, {}); });
+  costOf([&] { execute({msdbg, "info", run}); });
+  print("msdbg info, journal of a week", [&] { execute({msdbg, "info", run}); });
+  print("msdbg search, journal of a week", [&] { execute({msdbg, "search", run, "x"}); });
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 4 && std::string_view(argv[3]) == "week") return journalOfAWeek(argv[1], argv[2]);
   const std::int64_t steps = argc == 4 ? std::atoll(argv[3]) : 0;
-  if (steps < 1) fail("msdbg_reader_bench MSDBG RUN STEPS");
+  if (steps < 1) fail("msdbg_reader_bench MSDBG RUN STEPS|week");
   const std::string msdbg = argv[1], run = argv[2], tensor = "fc2/weight";
   costOf([&] { record(run, steps); });
   costOf([&] { verify(run); });

@@ -337,6 +337,7 @@ TEST_CASE("A journal that claims checkpoints of other iterations than its segmen
   SegmentLine line;
   line.file = "segment_000000.h5";
   line.iterations = {3, 4};
+  line.bytes = 1000;
   line.checkpoints = {3};
   line.batches = {3, 4};
   line.stateBytes = 7;

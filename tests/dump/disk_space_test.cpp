@@ -31,17 +31,20 @@ TEST_CASE("What keeps a folder from being written to is said with what to do") {
   CHECK_THAT(dump::whatToDo(folder / "gone"), Catch::Contains("removed or renamed"));
 }
 
-TEST_CASE("When not even statistics fit on the disk, recording stops and training is not held up") {
+TEST_CASE(
+    "When not even statistics fit on the disk, training is not held up, and ends: nothing was recorded") {
   const test::TempDir folder;
   const core::Graph graph = test::smallGraph(true);
   test::writeInfo(folder / "run");
   dump::RecordOptions options;
   options.keepFree = 1ull << 60;
   options.bufferBytes = 3u << 20;
-  auto recorder = dump::Recorder::create({folder / "run", core::Rank(0), 1, 1}, options);
+  auto recorder = dump::Recorder::create(
+      {.run = folder / "run", .rank = core::Rank(0), .patience = std::chrono::milliseconds(300)}, options);
   REQUIRE(recorder.ok());
   (*recorder)->graphReady(graph);
   for (std::int64_t i = 0; i < 10; ++i) test::feed(**recorder, graph, i);
+  CHECK(test::waitUntil([&] { return (*recorder)->endsTraining(); }));
   const core::Status end = (*recorder)->finish({.state = "finished"});
   REQUIRE_FALSE(end.ok());
   CHECK_THAT(end.error().message(), Catch::Contains("iteration 0") && Catch::Contains("--keep-free") &&

@@ -145,6 +145,7 @@ std::vector<Attack> attacks() {
       badLine("iterations without end", segmentLine("segment_000007.h5", "0-9223372036854775807")),
       badLine("iterations to the last number there is",
               segmentLine("segment_000007.h5", "9223372036854775807-")),
+      badLine("more iterations than its file has room for", segmentLine("segment_000007.h5", "3-1048574")),
       badLine("a name that leads up", segmentLine("../segment_000007.h5", "7")),
       badLine("a name that leads away", segmentLine("/etc/passwd", "7")),
       badLine("a name that is the folder", segmentLine("..", "7")),

@@ -1,6 +1,7 @@
 #include "dump/journal.h"
 
 #include <catch2/catch.hpp>
+#include <random>
 
 #include "tests/dump/recorded_run.h"
 
@@ -98,6 +99,98 @@ TEST_CASE("Lines that make no sense are bad lines, with a right check too") {
   }
   // A kind of line that a later minor version may add.
   CHECK(parseJournal(withCheck(R"({"note":"hello"})") + "\n").badLines.empty());
+}
+
+namespace {
+
+std::string textOf(const Journal& journal) {
+  std::string text;
+  for (const SegmentLine& line : journal.segments) text += formatSegment(line) + "\n";
+  for (const std::size_t line : journal.badLines) text += "bad " + std::to_string(line) + "\n";
+  for (const std::size_t line : journal.breaks) text += "break " + std::to_string(line) + "\n";
+  return text + journal.lastCheck.value_or("none");
+}
+
+// What is read of a line alone, behind a header. A key that nobody knows makes the general reading read it.
+std::string readAlone(const std::string& object, bool strange) {
+  std::string other = object;
+  if (strange) other.insert(other.size() - 1, R"(,"moon":"new")");
+  Journal journal = parseJournal(formatHeader({}) + "\n" + withCheck(other) + "\n");
+  journal.lastCheck = "";
+  return textOf(journal);
+}
+
+std::vector<std::string> segmentObjects() {
+  SegmentLine line = sampleLine();
+  line.checkpoints = {5};
+  line.batches = {5, 6};
+  line.stateBytes = 1;
+  line.batchBytes = 2;
+  const std::string header = checkOfLine(formatHeader({}));
+  std::vector<std::string> objects = {
+      withoutCheck(formatSegment(line)).value(),
+      R"({"hash":"ab","bytes":900,"iterations":"3,1","file":"a\u0062.h5","segment":2,"after":")" + header +
+          R"("})",
+      R"({ "bytes" : 900 , "hash":"","iterations" : " 1 - 2 ","file":"b" ,"segment":2, "replaces":[ 1 , 2 ] })",
+      R"({"segment":1,"segment":2,"file":"b","iterations":"1","bytes":900,"hash":"","graph":null})",
+      R"({"segment":1,"file":"b","iterations":"1","bytes":18446744073709551615,"hash":"","replaces":[]})",
+      R"({"segment":-1,"file":"b","iterations":"1","bytes":1e3,"hash":""})",
+      R"({"segment":1,"file":"b","iterations":"1","bytes":99999999999999999999,"hash":""})",
+      R"({"segment":1,"file":"b","iterations":"1","bytes":900,"hash":"\ud800","tensors":1.0})",
+      R"({"segment":1,"file":"b","iterations":"1","bytes":900,"hash":"","after":"0123456789abcdef"})",
+      R"({"segment":1,"file":"b","iterations":"1","bytes":900,"hash":"","after":5})",
+      R"({"segment":1,"file":"b","iterations":"1","bytes":900,"hash":"","end":{"state":"failed"}})"};
+  return objects;
+}
+
+}  // namespace
+
+TEST_CASE("The line of a segment means the same, whichever way it is read") {
+  std::mt19937 random(1);
+  constexpr std::string_view kBytes = "\"\\{}[]:,0123456789-+.eEtfn u\x01\x80\xc3\xa9/";
+  for (const std::string& object : segmentObjects()) {
+    CHECK(readAlone(object, false) == readAlone(object, true));
+    for (int trial = 0; trial < 3000; ++trial) {
+      std::string changed = object;
+      for (unsigned edits = 1 + random() % 2; edits > 0; --edits) {
+        const std::size_t at = 1 + random() % (changed.size() - 2);
+        const char byte = kBytes[random() % kBytes.size()];
+        const unsigned how = random() % 3;
+        if (how == 0)
+          changed[at] = byte;
+        else if (how == 1)
+          changed.insert(at, 1, byte);
+        else
+          changed.erase(at, 1 + random() % std::min<std::size_t>(8, changed.size() - 1 - at));
+        if (changed.size() < 4) break;
+      }
+      const std::string fast = readAlone(changed, false), general = readAlone(changed, true);
+      if (fast != general) {
+        CAPTURE(changed);
+        REQUIRE(fast == general);
+      }
+    }
+  }
+}
+
+TEST_CASE("The line of a segment is not believed to hold more iterations than its file has room for") {
+  const auto line = [](const std::string& iterations, int bytes) {
+    return withCheck(R"({"segment":0,"file":"s.h5","iterations":")" + iterations + R"(","bytes":)" +
+                     std::to_string(bytes) + R"(,"hash":""})") +
+           "\n";
+  };
+  CHECK(parseJournal(line("0-9", 170)).segments.size() == 1);
+  CHECK(parseJournal(line("0-9", 169)).badLines == std::vector<std::size_t>{1});
+  CHECK(parseJournal(line("0-1048574", 1000)).badLines == std::vector<std::size_t>{1});
+  // Where there is room it is one range, however often it is said.
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += line("0-1048574", 1 << 26);
+  JournalParser parser(1 << 20);
+  parser.add(text);
+  const Journal journal = parser.finish();
+  REQUIRE(journal.segments.size() == 1);
+  CHECK(journal.segments[0].iterations.ranges().size() == 1);
+  CHECK(journal.badLines.front() == 2);
 }
 
 TEST_CASE("Two recorders cannot write into one rank, and a recording is not continued") {

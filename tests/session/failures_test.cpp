@@ -156,7 +156,7 @@ TEST_CASE("A rank that is killed or stands still is the first wrong thing", "[se
   for (const Ending& ending : {Ending{"kill@1", "9 (SIGKILL)"}, Ending{"hang@1", "hangs"}}) {
     const TempDir folder;
     CAPTURE(ending.how);
-    dumpProbe(folder / "run.msdbg", ending.how, 2, {"--watchdog", "3"});
+    dumpProbe(folder / "run.msdbg", ending.how, 2, {"--watchdog", "3", "--watchdog-kill"});
     const Json first = checked(folder / "run.msdbg", 3)["first"];
     CHECK(first["condition"] == "run_failed");
     CHECK(first["rank"] == 1);

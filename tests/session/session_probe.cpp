@@ -46,6 +46,7 @@ void endAs(const std::string& how) {
   if (how == "abort") abort();
   if (how == "kill") kill(getpid(), SIGKILL);
   if (how == "hang") kill(getpid(), SIGSTOP);
+  if (how == "pause") pause();
   if (how == "overflow") {
     volatile int start = 1;
     std::cout << overflow(&start);

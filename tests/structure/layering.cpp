@@ -36,8 +36,8 @@ const std::map<std::string, Names> kArrows = {
 
 // Private links: no public header of these folders includes their headers.
 constexpr std::array kPublicFolders = {"core_engine", "dump", "watchpoints", "replay", "graph_view"};
-const std::regex kPrivateHeader(R"(((hdf5|H5\w+|zstd|zdict|xxh\w*|mpi|cgraph|gvc|cuda\w*|nccl)\.h|dnnl.*|)"
-                                R"(.*\.pb\.h|(google/protobuf|graphviz|CLI|spdlog|fmt|oneapi)/.*))");
+const std::regex kPrivateHeader(R"(((hdf5|H5\w+|zstd|zdict|xxh\w*|mpi|cuda\w*|nccl|simdjson)\.h|dnnl.*|)"
+                                R"(.*\.pb\.h|(google/protobuf|CLI|spdlog|fmt|oneapi)/.*))");
 const std::regex kQtHeader(R"(Q\w+(\.h)?|Qt\w+/.*)");
 
 // Families whose only list names every factory: conv in op_conv.cpp is `convOp` in builtin_ops.cpp.

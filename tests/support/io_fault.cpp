@@ -1,8 +1,8 @@
 // Preloaded into a program (LD_PRELOAD), it lets calls on files of a run fail, as disks and networks do. One
 // rule, in MSDBG_IO_FAULT: CALL:FIRST[+][:ERRNO] (ERRNO by number; `short` for writes of half the bytes). Of
 // the calls of that kind on paths that contain MSDBG_IO_FAULT_PATH, the one with the number FIRST (from 1)
-// fails; with `+` all from it on; with `-LAST` all up to LAST. Calls: open, write, pwrite, fsync, rename,
-// unlink, close.
+// fails; with `+` all from it on; with `-LAST` all up to LAST; with `~MILLISECONDS` all for so long. Calls:
+// open, write, pwrite, fsync, rename, unlink, close.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
@@ -21,7 +22,7 @@ namespace {
 
 struct Rule {
   char call[16] = {};
-  long first = 0, last = 0;
+  long first = 0, last = 0, milliseconds = 0;
   int error = EIO;
   bool isShort = false;
   char path[256] = "rank_";
@@ -40,6 +41,7 @@ Rule readRule() {
   rule.first = rule.last = std::strtol(colon + 1, &end, 10);
   if (*end == '+') rule.last = LONG_MAX, ++end;
   if (*end == '-') rule.last = std::strtol(end + 1, &end, 10);
+  if (*end == '~') rule.last = LONG_MAX, rule.milliseconds = std::strtol(end + 1, &end, 10);
   if (*end == ':') rule.isShort = std::strcmp(end + 1, "short") == 0;
   if (*end == ':' && !rule.isShort) rule.error = std::atoi(end + 1);
   return rule;
@@ -71,7 +73,10 @@ bool fails(const char* call, Of of) {
   if (!counts) return false;
   static std::atomic<long> calls{0};
   const long number = ++calls;
-  return number >= rule().first && number <= rule().last;
+  if (number < rule().first || number > rule().last) return false;
+  static const auto begun = std::chrono::steady_clock::now();
+  return rule().milliseconds == 0 ||
+         std::chrono::steady_clock::now() - begun < std::chrono::milliseconds(rule().milliseconds);
 }
 
 template <typename F>

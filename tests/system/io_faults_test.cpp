@@ -1,5 +1,6 @@
-// Disks and networks that fail at one call or at all from one on: training goes on to its end, or never
-// begins, with a status and a sentence; nothing crashes, and what was recorded is readable.
+// Disks and networks that fail: a call that fails once costs nothing, one that fails from some time on costs
+// what comes after; training goes on to its end, or never begins, with a status and a sentence; nothing
+// crashes, and what was recorded is readable.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cerrno>
@@ -15,35 +16,48 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Each kind of call, at each of its first 12 calls (a short run makes no more), once and for ever, with each
-/// error.
-std::vector<std::string> faults() {
-  std::vector<std::string> all;
-  for (const char* call : {"open", "write", "pwrite", "fsync", "rename", "unlink", "close"})
-    for (int number = 1; number <= 12; ++number)
-      for (const char* more : {"", "+"})
-        for (const std::string& error :
-             {std::to_string(EIO), std::to_string(ENOSPC), std::to_string(EDQUOT), std::string("short")})
-          if (error != "short" || std::string(call).ends_with("write"))
-            all.push_back(std::string(call) + ":" + std::to_string(number) + more + ":" + error);
+struct Fault {
+  std::string rule;
+  bool passes = true;
+};
+
+/// Each kind of call with each error, once at each of its first 60 calls, and for ever from some of them on.
+std::vector<Fault> faults() {
+  std::vector<Fault> all;
+  for (const std::string call : {"open", "write", "pwrite", "fsync", "rename", "unlink", "close"}) {
+    std::vector<std::string> errors = {std::to_string(EIO), std::to_string(ENOSPC), std::to_string(EDQUOT)};
+    if (call.ends_with("write")) errors.push_back("short");
+    for (const std::string& error : errors) {
+      for (int number = 1; number <= 60; ++number)
+        all.push_back({call + ":" + std::to_string(number) + ":" + error});
+      for (const int number : {1, 2, 3, 5, 8, 13, 21})
+        if (error != std::to_string(EDQUOT))
+          all.push_back({call + ":" + std::to_string(number) + "+:" + error, false});
+    }
+  }
   return all;
 }
 
-/// Whether the fault cost anything.
-bool checkOutlived(const std::string& rule) {
-  CAPTURE(rule);
-  const TempDir folder;
-  const fs::path run = folder / "run.msdbg";
-  const RunResult result = runCommand(
-      {(buildDir() / "bin/msdbg").string(), "dump", "mlp", "--threads", "1", "--steps", "12", "--batch", "8",
+RunResult recordWith(const std::string& rule, const fs::path& run, const std::string& steps) {
+  return runCommand(
+      {(buildDir() / "bin/msdbg").string(), "dump", "mlp", "--threads", "1", "--steps", steps, "--batch", "8",
        "--tensors", "network/fc1/bias", "-o", run.string()},
       {.environment = {{"LD_PRELOAD", (buildDir() / "tests/io_fault.so").string()}, {"MSDBG_IO_FAULT", rule}},
-       .timeout = std::chrono::seconds(60)});
+       .timeout = std::chrono::seconds(120)});
+}
+
+/// Whether the fault was felt.
+bool checkOutlived(const Fault& fault) {
+  CAPTURE(fault.rule);
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  const RunResult result = recordWith(fault.rule, run, "12");
   INFO(result.out << result.err);
   CHECK((result.exitStatus == 0 || result.exitStatus == 1));
   CHECK(result.err.find("terminate called") == std::string::npos);
   const bool trained = result.out.find("finished   12 iterations") != std::string::npos;
   if (!trained) CHECK(result.exitStatus == 1);
+  if (trained && fault.passes) CHECK(result.exitStatus == 0);
   if (result.exitStatus == 1) CHECK_FALSE(result.err.empty());
   const auto reader = dump::RunReader::open(run, dump::WithoutGraph::kOpen);
   if (!reader.ok()) {
@@ -53,19 +67,34 @@ bool checkOutlived(const std::string& rule) {
   }
   const std::size_t iterations = (*reader)->ranks().empty() ? 0 : (*reader)->iterations(core::Rank(0)).size();
   if (result.exitStatus == 0) CHECK(iterations == 12);
-  return result.exitStatus != 0;
+  return !result.err.empty();
 }
 
 }  // namespace
 
 TEST_CASE("A call on a file that fails costs what it must: no crash, a status, a readable run", "[slow]") {
   std::mt19937_64 random(drawnSeed("failing calls"));
-  std::vector<std::string> all = faults();
+  std::vector<Fault> all = faults();
   std::shuffle(all.begin(), all.end(), random);
   if (!testAll()) all.resize(24);
   int felt = 0;
-  for (const std::string& rule : all) felt += checkOutlived(rule);
+  for (const Fault& fault : all) felt += checkOutlived(fault);
   CHECK(felt > 0);  // else nothing failed
+}
+
+TEST_CASE("A disk that is full for three seconds costs nothing", "[slow]") {
+  for (const std::string call : {"write", "pwrite", "fsync"}) {
+    const TempDir folder;
+    const fs::path run = folder / "run.msdbg";
+    const RunResult result = recordWith(call + ":9~3000:" + std::to_string(ENOSPC), run, "1000");
+    INFO(result.out << result.err);
+    CHECK(result.exitStatus == 0);
+    CHECK_THAT(result.err, Catch::Contains("No space left on device; it is tried again"));
+    const auto reader = dump::RunReader::open(run).orThrow();
+    CHECK(reader->iterations(core::Rank(0)).size() == 1000);
+    CHECK(reader->gaps().empty());
+    CHECK(reader->verify({}, {}).empty());
+  }
 }
 
 }  // namespace msdbg::test

@@ -27,7 +27,7 @@ class GraphPanel : public Panel {
   void takeFocus() override;
   QJsonObject state() const override;
   void restore(const QJsonObject& state) override;
-  bool settled() const override { return m_presenter.settled(); }
+  bool settled() const override { return m_presenter.settled() && !m_canvas->graphScene().filling(); }
 
   GraphPresenter& presenter() { return m_presenter; }
   graphview::GraphCanvas& canvas() { return *m_canvas; }

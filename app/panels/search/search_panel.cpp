@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "app/panels/builtin_panels.h"
+#include "app/panels/search/name_delegate.h"
 #include "app/panels/search/phase_delegate.h"
 
 namespace msdbg::app {
@@ -81,7 +82,8 @@ void SearchPanel::makeResults() {
   m_results->setUniformRowHeights(true);
   m_results->setAlternatingRowColors(true);
   m_results->setAllColumnsShowFocus(true);
-  m_results->setTextElideMode(Qt::ElideLeft);  // the end of a name says most
+  m_results->setTextElideMode(Qt::ElideLeft);  // of a line, the number says most
+  m_results->setItemDelegateForColumn(SearchModel::kNode, new NameDelegate(m_results));
   m_results->setItemDelegateForColumn(SearchModel::kPhase, new PhaseDelegate(m_results));
   m_results->header()->setResizeContentsPrecision(kRowsMeasured);
   m_results->installEventFilter(this);

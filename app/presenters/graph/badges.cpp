@@ -31,21 +31,41 @@ Health healthOf(const core::TensorStatistics& statistics) {
   return Health::kFinite;
 }
 
+namespace {
+
+// Every rank takes part in a collective and gets a result of its own: the worst of them is the node's.
+Health resultHealth(watch::Source& run, const core::Node& node, core::Rank rank, core::Iteration iteration) {
+  Health health = Health::kUnknown;
+  for (const core::TensorId output : node.outputs)
+    if (const watch::StatisticsRow* row = run.statistics(rank, iteration, output))
+      health = graphview::worse(health, healthOf(row->values));
+  return health;
+}
+
+}  // namespace
+
 BadgeSet readBadges(watch::Source& run, core::Rank rank, core::Iteration iteration,
                     const core::CancelToken& cancel) {
-  BadgeSet badges{rank, iteration, {}, {}};
+  BadgeSet badges{rank, iteration, {}, {}, true};
+  const std::vector<core::Rank> ranks = run.ranks();
   badges.nodes.resize(run.graph().nodes().size(), Health::kUnknown);
   std::int64_t missing = 0;
   std::string reason;
   for (const core::Node& node : run.graph().nodes()) {
     if (cancel.cancelled()) break;
     Health& health = badges.nodes[node.id.index()];
-    for (const core::TensorId output : node.outputs)
-      if (const watch::StatisticsRow* row = run.statistics(rank, iteration, output))
-        health = graphview::worse(health, healthOf(row->values));
-    if (health != Health::kUnknown) continue;
-    ++missing;
-    if (reason != "damaged") reason = run.missingReason();
+    health = resultHealth(run, node, rank, iteration);
+    if (health == Health::kUnknown) {
+      ++missing;
+      if (reason != "damaged") reason = run.missingReason();
+    }
+    if (node.phase != core::Phase::kCollective) continue;
+    for (const core::Rank other : ranks) {
+      if (other == rank) continue;
+      const Health theirs = resultHealth(run, node, other, iteration);
+      badges.complete &= theirs != Health::kUnknown;
+      health = graphview::worse(health, theirs);
+    }
   }
   badges.problem = problemText(badges, missing, reason);
   return badges;
@@ -93,7 +113,7 @@ void Badges::take(std::shared_ptr<const BadgeSet> badges) {
   m_busy = false;
   m_current = badges;
   m_kept.remove(badges);
-  m_kept.push_front(std::move(badges));
+  if (badges->complete) m_kept.push_front(std::move(badges));
   if (m_kept.size() > kMostKept) m_kept.pop_back();
   emit changed();
 }

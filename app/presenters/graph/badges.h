@@ -1,6 +1,6 @@
-// Badges: the health of every node of a run at (rank, iteration), from the stored statistics; the places
-// asked for lately are kept, so that stepping back costs nothing. UI thread; reading is done on the replay
-// thread.
+// Badges: the health of every node of a run at (rank, iteration), from the stored statistics; of a
+// collective, the worst on any rank. The places asked for lately are kept, so that stepping back costs
+// nothing. UI thread; reading is done on the replay thread.
 #pragma once
 
 #include <QObject>
@@ -19,6 +19,7 @@ struct BadgeSet {
   core::Iteration iteration;
   std::vector<graphview::Health> nodes;  // by node
   QString problem;                       // why some or all are unknown; "" when none are
+  bool complete = true;  // every rank's results of collectives were there; of a live run they may still come
 };
 
 class Badges : public QObject {

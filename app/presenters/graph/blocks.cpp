@@ -28,7 +28,7 @@ Block boxBlock(const FoldedGraph& folded, const GraphMetrics& metrics, const Ite
   if (item.isScope() && folded.isExpanded(item.scope())) return openBlock(folded, metrics, item.scope());
   Block block;
   if (item.isScope() || item.isNode() || item.isInput())
-    block.size = metrics.box(boxText(folded, item), item.kind);
+    block.size = metrics.box(boxText(folded, item), item.isCopy() ? Item::Kind::kInput : item.kind);
   return block;
 }
 
@@ -50,15 +50,6 @@ Block openBlock(const FoldedGraph& folded, const GraphMetrics& metrics, ScopeId 
     const bool labelled = edge.from != block.links.entry && edge.to != block.links.exit;
     block.links.links.push_back(
         {edge.from, edge.to, labelled ? metrics.label(edgeText(folded.graph(), edge)) : 0});
-  }
-  // A box can lie in one cluster only: what two kernels compute stays with the first.
-  std::vector<bool> grouped(contents.items.size(), false);
-  for (const graphview::KernelGroup& kernel : contents.kernels) {
-    std::vector<int> members;
-    for (const int member : kernel.members)
-      if (!grouped[static_cast<std::size_t>(member)]) members.push_back(member);
-    for (const int member : members) grouped[static_cast<std::size_t>(member)] = true;
-    if (members.size() > 1) block.links.groups.push_back(std::move(members));
   }
   block.links.columns = block.bare && inColumns(folded);
   return block;

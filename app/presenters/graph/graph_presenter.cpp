@@ -71,6 +71,7 @@ void GraphPresenter::takePlacement(std::shared_ptr<const graphview::Placement> p
 void GraphPresenter::setExpanded(ScopeId scope, bool expanded) {
   if (!m_folded || !m_folded->setExpanded(scope, expanded)) return;
   // The keyboard does not stay inside what was folded away.
+  if (!expanded && m_current.isCopy()) m_current = m_current.original();
   if (!expanded && m_current.valid() && !m_folded->isVisible(m_current)) {
     m_current = Item::of(scope);
     emit selectionChanged();

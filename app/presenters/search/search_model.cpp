@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph_view/model/box_text.h"
 #include "replay/describe.h"
 
 namespace msdbg::app {
@@ -38,6 +39,9 @@ void SearchModel::setNodes(std::vector<core::NodeId> nodes) {
   if (nodes == m_nodes) return;
   beginResetModel();
   m_nodes = std::move(nodes);
+  std::vector<std::string> names;
+  for (const core::NodeId node : m_nodes) names.push_back(m_graph->node(node).name);
+  m_shared = graphview::sharedScope(names);
   endResetModel();
 }
 
@@ -57,6 +61,10 @@ QVariant SearchModel::data(const QModelIndex& index, int role) const {
   const core::Node& node = m_graph->node(m_nodes[static_cast<std::size_t>(index.row())]);
   if (role == Qt::DisplayRole) return cell(*m_graph, node, index.column());
   if (role == Qt::ToolTipRole) return toolTip(*m_graph, node);
+  if (role == kBriefRole) {
+    const std::string brief = node.name.substr(m_shared);
+    return (m_shared > 0 ? QStringLiteral("\u2026/") : QString()) + QString::fromStdString(brief);
+  }
   if (role == kPhaseRole) return static_cast<int>(node.phase);
   return {};
 }

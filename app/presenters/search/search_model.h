@@ -13,7 +13,10 @@ class SearchModel : public QAbstractTableModel {
   Q_OBJECT
  public:
   enum Column { kNode, kType, kPhase, kOutput, kLine, kColumns };
-  enum Role { kPhaseRole = Qt::UserRole };  // core::Phase as int
+  enum Role {
+    kPhaseRole = Qt::UserRole,  // core::Phase as int
+    kBriefRole                  // the name without the scopes that all rows have in common
+  };
 
   explicit SearchModel(std::shared_ptr<const core::Graph> graph, QObject* parent = nullptr);
 
@@ -29,6 +32,7 @@ class SearchModel : public QAbstractTableModel {
  private:
   std::shared_ptr<const core::Graph> m_graph;
   std::vector<core::NodeId> m_nodes;
+  std::size_t m_shared = 0;  // characters at the beginning of every name
 };
 
 }  // namespace msdbg::app

@@ -156,6 +156,29 @@ TEST_CASE("Parameters, states and values of other phases are lines of the node t
       std::string::npos);
 }
 
+TEST_CASE("Lines of a box that would be equal keep the scopes in which they differ", "[graph_view]") {
+  auto graph = std::make_shared<core::Graph>();
+  std::vector<core::TensorId> weights;
+  for (const char* scope : {"network/stage1/block1", "network/stage1/block2", "network/stage2/block1"})
+    weights.push_back(
+        test::addSourceOf(*graph, std::string(scope) + "/conv/weight", core::TensorRole::kParameter));
+  weights.push_back(test::addSourceOf(*graph, "network/head/bias", core::TensorRole::kParameter));
+  graph->setAlias(weights[0], "grad(network/stage1/block1/conv/weight)");
+  graph->setAlias(weights[1], "grad(network/stage1/block2/conv/weight)");
+  const auto norm = test::addOp(*graph, "Norm", "network", weights);
+  const FoldedGraph folded(graph);
+  std::vector<std::string> names;
+  for (const auto& [name, shape] : boxText(folded, Item::of(graph->tensor(norm).producer)).lines)
+    names.push_back(name);
+  names.resize(4);
+  CHECK(names ==
+        std::vector<std::string>{"grad(block1/conv/weight)", "grad(block2/conv/weight)", "weight", "bias"});
+  CHECK(sharedScope({"network/a/weight", "network/b/weight"}) == 8);
+  CHECK(sharedScope({"network/a/weight"}) == 0);
+  CHECK(sharedScope({"network/a", "network/a/b"}) == 8);
+  CHECK(sharedScope({"a", "b"}) == 0);
+}
+
 TEST_CASE("Kernels are shown where they cover several nodes of one open scope", "[graph_view]") {
   const FoldedGraph folded(test::smallGraph());
   const ScopeContents& a = folded.contents(folded.findScope("network/a"));

@@ -5,10 +5,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "tests/gui/graph/graphs.h"
 #include "tests/gui/support/gui.h"
 #include "tests/gui/support/runs.h"
 #include "tests/support/run_command.h"
 #include "tests/support/temp_dir.h"
+#include "tests/watchpoints/fake_source.h"
 
 using namespace msdbg;
 using app::GraphPresenter;
@@ -84,6 +86,27 @@ TEST_CASE("Badges are what stats says about the outputs of every node at the cur
   CHECK(shown.presenter.problem().isEmpty());
 }
 
+TEST_CASE("A collective wears the worst of its results on any rank, another node that of its own",
+          "[gui][graph]") {
+  const auto graph = test::smallGraph();
+  test::FakeSource run(*graph, 3, 2);
+  for (int rank = 0; rank < 3; ++rank)
+    for (const core::TensorInfo& tensor : graph->tensors()) run.row(rank, 1, tensor.id).values.count = 8;
+  const core::NodeId collective = graph->findNode("grad/network/a/Allreduce-op1").value(),
+                     relu = graph->findNode("network/a/Relu-op1").value();
+  const auto outputOf = [&](core::NodeId node) { return graph->node(node).outputs.front(); };
+  run.row(2, 1, outputOf(collective)).values.nan = 1;
+  run.row(2, 1, outputOf(relu)).values.nan = 1;
+  const auto at = [&](int rank) { return app::readBadges(run, core::Rank(rank), core::Iteration(1), {}); };
+  for (const int rank : {0, 1, 2}) CHECK(at(rank).nodes[collective.index()] == Health::kNan);
+  CHECK(at(0).nodes[relu.index()] == Health::kFinite);
+  CHECK(at(2).nodes[relu.index()] == Health::kNan);
+  CHECK(at(0).complete);
+  run.loseIteration(1, 1);  // not yet recorded there
+  CHECK(at(0).nodes[collective.index()] == Health::kNan);
+  CHECK_FALSE(at(0).complete);
+}
+
 TEST_CASE("Only the last of many steps is read, and places seen before are known at once", "[gui][graph]") {
   Shown shown(test::nanRun());
   int changes = 0;
@@ -132,6 +155,20 @@ TEST_CASE("Choosing moves the cursor; a scope does not, its folding takes the ke
   CHECK(shown.document->cursor().tensor() == input);
   shown.presenter.choose({});
   CHECK(shown.document->cursor().place().nodes.empty());
+}
+
+TEST_CASE("A copy of a node selects the node, and is left when its scope is folded", "[gui][graph]") {
+  Shown shown(test::nanRun());
+  const core::NodeId node = shown.node("network/conv2/Conv-op1");
+  shown.presenter.setExpanded(shown.scope("network/conv2"), true);
+  const Item copy = Item::of(node).beside(Item::of(shown.scope("network/conv1")));
+  shown.presenter.choose(copy);
+  CHECK(shown.document->cursor().node() == node);
+  CHECK(shown.presenter.current() == copy);
+  CHECK(shown.presenter.tooltip(copy) == shown.presenter.tooltip(Item::of(node)));
+  shown.presenter.setExpanded(shown.scope("network/conv2"), false);
+  CHECK(shown.presenter.current() == Item::of(shown.scope("network/conv2")));
+  shown.settle();
 }
 
 TEST_CASE("Several selected nodes are all marked, the first one leads", "[gui][graph]") {

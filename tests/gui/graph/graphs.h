@@ -52,6 +52,20 @@ inline std::shared_ptr<const core::Graph> smallGraph() {
   return graph;
 }
 
+/// A chain of layers that all read one mask, "network/Trilu-op1"; in each layer is a scope "attention".
+inline std::shared_ptr<const core::Graph> maskedGraph(int layers) {
+  auto graph = std::make_shared<core::Graph>();
+  auto x = addSourceOf(*graph, "network/x", core::TensorRole::kInput);
+  const auto ones = addSourceOf(*graph, "network/ones", core::TensorRole::kConstant);
+  const auto mask = addOp(*graph, "Trilu", "network", {ones});
+  for (int i = 1; i <= layers; ++i) {
+    const std::string scope = "network/block" + std::to_string(i);
+    const auto scores = addOp(*graph, "MatMul", scope + "/attention", {x});
+    x = addOp(*graph, "Gemm", scope, {addOp(*graph, "Add", scope + "/attention", {scores, mask})});
+  }
+  return graph;
+}
+
 /// `nodes` nodes in one scope, "network/block", that read one to three earlier ones, mostly near;
 /// reproducible.
 inline std::shared_ptr<const core::Graph> wideGraph(int nodes, unsigned seed = 7) {

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "tests/gui/graph/graphs.h"
 #include "tests/gui/support/gui.h"
 #include "tests/gui/support/runs.h"
 #include "tests/support/run_command.h"
@@ -41,6 +42,21 @@ std::string cell(const SearchModel& model, int row, SearchModel::Column column) 
 }
 
 }  // namespace
+
+TEST_CASE("Rows tell what differs: without the scopes that all of them share", "[gui]") {
+  const auto graph = test::smallGraph();
+  app::SearchModel model(graph);
+  const auto brief = [&](int row) {
+    return model.index(row, 0).data(app::SearchModel::kBriefRole).toString();
+  };
+  const auto node = [&](const char* name) { return graph->findNode(name).value(); };
+  model.setNodes({node("network/a/Conv-op1"), node("network/a/Relu-op1"), node("network/b/Gemm-op1")});
+  CHECK(brief(0) == QStringLiteral("\u2026/a/Conv-op1"));
+  CHECK(brief(2) == QStringLiteral("\u2026/b/Gemm-op1"));
+  CHECK(model.index(0, 0).data() == "network/a/Conv-op1");
+  model.setNodes({node("network/a/Conv-op1"), node("grad/network/LossGrad-op1")});
+  CHECK(brief(0) == "network/a/Conv-op1");
+}
 
 TEST_CASE("The search finds what msdbg search finds, in its order, with the same facts", "[gui]") {
   const auto document = test::openDocument(test::nanRun());

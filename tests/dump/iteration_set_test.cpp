@@ -1,0 +1,111 @@
+#include "dump/iteration_set.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <random>
+#include <set>
+
+#include "dump/reader/iteration_map.h"
+#include "dump/reader/listed_segments.h"
+
+using namespace msdbg;
+using namespace msdbg::dump;
+
+TEST_CASE("A set of iterations has the numbers that were added, in whatever order") {
+  std::mt19937 random(1);
+  for (int trial = 0; trial < 300; ++trial) {
+    IterationSet set;
+    std::set<std::int64_t> expected;
+    for (int i = 0; i < 30; ++i) {
+      const std::int64_t first = random() % 60, last = first + random() % 4;
+      set.add(IterationSet::Range{first, last});
+      for (std::int64_t number = first; number <= last; ++number) expected.insert(number);
+    }
+    const std::vector<std::int64_t> numbers(expected.begin(), expected.end());
+    REQUIRE(set.numbers() == numbers);
+    REQUIRE(set.size() == numbers.size());
+    REQUIRE(set.text() == core::formatRanges(numbers));
+    REQUIRE(set == IterationSet(numbers));
+    REQUIRE(IterationSet::parse(set.text(), 100) == set);
+    for (std::int64_t number = -1; number < 70; ++number)
+      REQUIRE(set.contains(number) == expected.contains(number));
+  }
+}
+
+TEST_CASE("A set of iterations contains another when it has all of its numbers") {
+  const IterationSet set{1, 2, 3, 7, 8};
+  CHECK(set.contains(IterationSet{}));
+  CHECK(set.contains(IterationSet{2, 3, 7}));
+  CHECK_FALSE(set.contains(IterationSet{3, 4}));
+  CHECK_FALSE(set.contains(IterationSet{3, 7, 9}));
+  CHECK_FALSE(IterationSet{}.contains(set));
+}
+
+TEST_CASE("A text of iterations without end, without sense or of too many is none") {
+  for (const char* text :
+       {"", "-", "3-", "x", "1,,2", "5-3", "-1", "1--2", "0-9223372036854775807", "0-10"}) {
+    CAPTURE(text);
+    CHECK_FALSE(IterationSet::parse(text, 10));
+  }
+  CHECK(IterationSet::parse("0-9", 10)->size() == 10);
+  CHECK(IterationSet::parse(" 3 - 4 , 1", 10) == IterationSet{1, 3, 4});
+  CHECK_FALSE(IterationSet::parse("0-5,10-15", 10));
+}
+
+TEST_CASE("A million iterations in a row are one range") {
+  const auto set = IterationSet::parse("0-1048574", 1 << 20);
+  REQUIRE(set);
+  CHECK(set->ranges().size() == 1);
+  CHECK(set->size() == 1048575);
+}
+
+TEST_CASE("Of segments that have the same iteration the one that came last counts") {
+  std::mt19937 random(2);
+  for (int trial = 0; trial < 300; ++trial) {
+    IterationMap map;
+    std::map<std::int64_t, std::size_t> expected;
+    for (std::size_t segment = 0; segment < 20; ++segment) {
+      const std::int64_t first = random() % 60, last = first + random() % 12;
+      map.assign({first, last}, segment);
+      for (std::int64_t i = first; i <= last; ++i) expected[i] = segment;
+    }
+    for (std::int64_t i = -1; i < 80; ++i) {
+      const auto at = expected.find(i);
+      REQUIRE(map.find(i) == (at == expected.end() ? std::nullopt : std::optional(at->second)));
+    }
+    std::size_t listed = 0;
+    for (const auto& [first, part] : map.parts()) listed += static_cast<std::size_t>(part.last - first) + 1;
+    REQUIRE(listed == expected.size());
+  }
+}
+
+TEST_CASE(
+    "Of the segments that a journal lists those count that no line replaces, before it or after; each once") {
+  std::mt19937 random(3);
+  std::vector<SegmentLine> lines;
+  std::set<std::int64_t> replaced;
+  for (std::int64_t i = 0; i < 30'000; ++i) {
+    SegmentLine line;
+    line.segment = i % 7 == 0 ? static_cast<std::int64_t>(random() % 30'000) : i;
+    line.file = "f" + std::to_string(i);
+    if (i % 8 == 7)
+      for (int k = 0; k < 7; ++k) line.replaces.push_back(static_cast<std::int64_t>(random() % 30'000));
+    replaced.insert(line.replaces.begin(), line.replaces.end());
+    lines.push_back(line);
+  }
+  std::vector<std::string> expected;
+  for (const SegmentLine& line : lines)
+    if (replaced.insert(line.segment).second) expected.push_back(line.file);
+
+  ListedSegments listed({"f5", "f29999", "other"});
+  for (std::size_t i = 0; i < lines.size(); i += 100) {
+    std::vector<SegmentLine> piece(lines.begin() + static_cast<std::ptrdiff_t>(i),
+                                   lines.begin() + static_cast<std::ptrdiff_t>(i + 100));
+    listed.take(piece);
+    REQUIRE(piece.empty());
+  }
+  std::vector<std::string> found;
+  for (const SegmentLine& line : listed.finish()) found.push_back(line.file);
+  CHECK(found == expected);
+  CHECK(listed.unlisted() == std::vector<std::string>{"other"});
+}
