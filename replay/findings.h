@@ -63,11 +63,6 @@ std::optional<std::vector<std::int64_t>> wrongIndex(const core::Graph& graph, co
 std::string whatText(const core::Graph& graph, const watch::Hit& hit);
 /// "network/conv1/Conv-op1 (forward, order 3)"; "" for sources.
 std::string nodeText(const core::Graph& graph, const watch::Hit& hit);
-/// Whether more of what was asked is missing from the recording, or damaged, than could be answered.
-bool mostlyMissing(const watch::CheckReport& report);
-/// Of a report without faults, where anything was answered: "no fault found", or that much less was looked at
-/// than was asked.
-std::string noFaultText(const watch::CheckReport& report);
 /// Of a NotEvaluable: "no_previous" -> "no iteration before it".
 std::string reasonText(const std::string& reason);
 

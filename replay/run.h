@@ -21,6 +21,10 @@ class Run : public watch::Source {
   virtual core::Result<dump::RunGrowth> refresh() = 0;
 };
 
+/// The recorded iteration nearest to this one (the earlier of two) in which the rank has the tensor's value.
+std::optional<core::Iteration> nearestValue(Run& run, core::Rank rank, core::Iteration iteration,
+                                            core::TensorId tensor);
+
 /// A name given on the command line -> tensors / nodes: full name, alias, unique suffix (at a '/' border), or
 /// glob; a bare node name means slot 0, a glob every slot. kNotFound: nearest names; kUsage: ambiguous suffix
 /// (candidates listed).

@@ -63,7 +63,7 @@ Result<core::IndexList> selectedIterations(const OpenedRun& run, const std::stri
 
 Error noAnswer(const OpenedRun& run, const watch::CheckReport& report) {
   return {ErrorCode::kUnavailable, fmt::format("{}: no watchpoint could be evaluated ({}); see msdbg info",
-                                               run.path, whyNothingJudged(report))};
+                                               run.path, replay::whyNothingJudged(report))};
 }
 
 Result<int> report(const CheckView& view, const Context& context) {
@@ -95,10 +95,11 @@ Result<int> check(const CheckCommandOptions& options, const Context& context) {
     found = watch::check(*run.run, watchpoints, what);
   }
   if (found.cancelled || context.cancel.cancelled()) return cancelledError();
-  CheckView view{run, found, std::move(watchpoints), replay::HitDetail::kFirstOfEach, {}};
+  CheckView view{run, found, std::move(watchpoints), {}, replay::HitDetail::kFirstOfEach, {}};
   if (options.first) view.detail = replay::HitDetail::kFirstOnly;
   if (options.all) view.detail = replay::HitDetail::kAll;
   if (options.why && found.first) view.why = replay::whyChain(*run.run, *found.first);
+  view.verdict = replay::verdictOf(found, replay::stateOf(*run.run));
   return report(view, context);
 }
 

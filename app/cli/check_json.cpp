@@ -94,12 +94,25 @@ Json whyJson(const CheckView& view) {
   return list;
 }
 
+Json verdictJson(const CheckView& view) {
+  const replay::Verdict& verdict = view.verdict;
+  Json unread = Json::array();
+  for (const replay::DamagedFile& file : replay::damagedFiles(view.run.reader().damage()))
+    unread.push_back(replay::damageText(file));
+  return {{"kind", replay::kindName(verdict.kind)},
+          {"whole", verdict.whole},
+          {"text", headline(view) + "; " + verdict.state()},
+          {"ended", verdict.ended},
+          {"unread", std::move(unread)}};
+}
+
 }  // namespace
 
 Json checkJson(const CheckView& view) {
   const watch::CheckReport& report = view.report;
   Json json = document("check");
   json["run"] = view.run.path;
+  json["verdict"] = verdictJson(view);
   json["first"] = report.first ? hitJson(view.run, *report.first) : Json();
   json["first_per_rank"] = Json::array();
   for (const Hit& hit : report.firstPerRank) json["first_per_rank"].push_back(hitJson(view.run, hit));

@@ -69,9 +69,7 @@ std::string statisticsTable(const OpenedRun& run, const Hit& hit) {
 std::string firstText(const CheckView& view) {
   const Hit& hit = *view.report.first;
   const core::Graph& graph = view.run.graph();
-  std::string text =
-      fmt::format("FIRST WRONG: {} at {}, rank {}, iteration {}\n\n", hit.condition->id,
-                  core::printable(replay::hitPlace(graph, hit)), hit.rank.value, hit.iteration.value);
+  std::string text = headline(view) + "\n" + core::printable(view.verdict.state()) + "\n\n";
   text += whereText(graph, hit);
   text += labelled("what", replay::whatText(graph, hit));
   if (hit.node.valid()) text += labelled("node", replay::nodeText(graph, hit));
@@ -226,37 +224,18 @@ std::string evaluatedText(const CheckView& view) {
   return text + notEvaluableText(view);
 }
 
-// More was lost to damage than was never recorded.
-bool mostlyDamaged(const watch::CheckReport& report) {
-  std::int64_t damaged = 0, absent = 0;
-  for (const watch::NotEvaluable& n : report.notEvaluable) {
-    if (n.reason == "damaged") damaged += n.count;
-    if (n.reason == "no_value") absent += n.count;
-  }
-  return replay::mostlyMissing(report) && damaged > absent;
-}
-
-std::string noFaultLine(const watch::CheckReport& report) {
-  if (report.evaluated == 0) return "nothing could be judged: " + whyNothingJudged(report);
-  if (mostlyDamaged(report)) return "no fault found, but most of what was asked is damaged";
-  return replay::noFaultText(report);
-}
-
 }  // namespace
 
-std::string whyNothingJudged(const watch::CheckReport& report) {
-  std::string reason = "nothing is recorded that the watchpoints could be asked of";
-  std::int64_t most = 0;
-  for (const watch::NotEvaluable& n : report.notEvaluable)
-    if (n.count > most) {
-      most = n.count;
-      reason = n.condition + ": " + replay::reasonText(n.reason) + (n.detail.empty() ? "" : ", " + n.detail);
-    }
-  return reason;
+std::string headline(const CheckView& view) {
+  if (!view.report.first) return core::printable(view.verdict.found);
+  const Hit& hit = *view.report.first;
+  return fmt::format("{}: {} at {}, rank {}, iteration {}", view.verdict.found, hit.condition->id,
+                     core::printable(replay::hitPlace(view.run.graph(), hit)), hit.rank.value,
+                     hit.iteration.value);
 }
 
 std::string checkText(const CheckView& view) {
-  std::string text = view.report.first ? firstText(view) : noFaultLine(view.report) + "\n";
+  std::string text = view.report.first ? firstText(view) : core::printable(view.verdict.text()) + "\n";
   text += whyText(view);
   text += perRankText(view);
   return text + hitsText(view) + hintsText(view) + evaluatedText(view);

@@ -9,6 +9,7 @@
 #include "app/cli/json_output.h"
 #include "app/cli/run_access.h"
 #include "replay/findings.h"
+#include "replay/verdict.h"
 
 namespace msdbg::app {
 
@@ -16,13 +17,15 @@ struct CheckView {
   const OpenedRun& run;
   const watch::CheckReport& report;
   std::vector<watch::Watchpoint> watchpoints;
+  replay::Verdict verdict;
   replay::HitDetail detail = replay::HitDetail::kFirstOfEach;
   std::optional<std::vector<replay::WhyStep>> why;  // nullopt: not asked for
 };
 
+/// "no fault found"; "FIRST WRONG: tensor_overflow at network/conv1/Conv-op1, rank 1, iteration 7". How the
+/// run ended and what could not be read belongs behind it.
+std::string headline(const CheckView& view);
 Json checkJson(const CheckView& view);
 std::string checkText(const CheckView& view);
-/// Of a report in which no question was answered: the most common reason.
-std::string whyNothingJudged(const watch::CheckReport& report);
 
 }  // namespace msdbg::app

@@ -100,7 +100,9 @@ void RecordingOptions::addOptions(CLI::App& app) {
       ->type_name("GLOB");
   app.add_option("--iterations", iterations, "record only these: 0,2-4,100-")->type_name("LIST");
   app.add_option("--every", every, "record every Nth iteration")->type_name("N")->check(notTooLarge);
-  app.add_option("--max-size", maxSize, "of the run (2GiB); the newest values are kept")->type_name("BYTES");
+  app.add_option("--max-size", maxSize,
+                 "of the run (2GiB); the newest values are kept, and those around the first NaN or Inf")
+      ->type_name("BYTES");
   app.add_option("--keep-last", keepLast,
                  "keep the values of the newest N recorded iterations only, and of those in one segment with "
                  "them (all)")

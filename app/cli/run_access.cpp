@@ -7,6 +7,7 @@
 
 #include "core_engine/base/text.h"
 #include "replay/run/failures.h"
+#include "replay/run_state.h"
 
 namespace msdbg::app {
 
@@ -128,10 +129,10 @@ Result<Rank> checkedRank(const OpenedRun& run, std::optional<std::int64_t> rank)
 
 Status checkIteration(const OpenedRun& run, Rank rank, std::int64_t iteration) {
   if (run.reader().iterationSet(rank).contains(iteration)) return Ok{};
-  for (const dump::Damage& damage : run.reader().damage())
-    if (damage.rank == rank && damage.iterations.contains(iteration))
-      return Error(ErrorCode::kDamaged, fmt::format("iteration {} of rank {} is lost: {}: {}", iteration,
-                                                    rank.value, damage.where, damage.what));
+  if (const auto file = replay::damageAt(run.reader().damage(), rank, core::Iteration(iteration)))
+    return Error(ErrorCode::kDamaged,
+                 fmt::format("iteration {} of rank {} is lost: {} ({})", iteration, rank.value,
+                             replay::damageText(*file), core::join(file->details, "; ")));
   return Error(ErrorCode::kUsage,
                fmt::format("iteration {} of rank {} is not recorded in {}; recorded are {}", iteration,
                            rank.value, run.path, iterationsText(run, rank)));
@@ -149,16 +150,18 @@ std::string ranksText(const OpenedRun& run) {
 }
 
 int withDamage(const OpenedRun& run, int status) {
-  const auto& damage = run.reader().damage();
-  for (const dump::Damage& d : damage)
-    printWarning(fmt::format("{}/{}: {}{}", run.path, d.where, d.what,
-                             d.iterations.empty() ? "" : "; lost: iterations " + d.iterations.text()));
-  return status == kExitFine && !damage.empty() ? kExitDamaged : status;
+  const std::vector<replay::DamagedFile> files = replay::damagedFiles(run.reader().damage());
+  for (const replay::DamagedFile& file : files)
+    printWarning(
+        fmt::format("{}/{} ({})", run.path, replay::damageText(file), core::join(file.details, "; ")));
+  if (!files.empty()) printWarning(replay::damageAdvice());
+  return status == kExitFine && !files.empty() ? kExitDamaged : status;
 }
 
 std::string endText(const OpenedRun& run) {
-  const dump::RunEnd& end = run.reader().info().end;
-  if (run.reader().recording()) return "is being recorded";
+  const bool recording = run.reader().recording();
+  const dump::RunEnd end = replay::endOf(run.reader(), recording);
+  if (recording) return "is being recorded";
   if (end.state == "running") return "was interrupted: it never said how it ended";
   return end.message.empty() ? end.state : end.state + ": " + end.message;
 }

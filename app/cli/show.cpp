@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "app/cli/command.h"
 #include "app/cli/json_output.h"
@@ -52,17 +51,11 @@ Result<core::Iteration> defaultIteration(const OpenedRun& run, core::Rank rank, 
   return iterations.back();
 }
 
-std::int64_t distance(core::Iteration a, core::Iteration b) { return std::abs(a.value - b.value); }
-
 // Why there is no value, and where the nearest one is.
 Error withNearest(const OpenedRun& run, const Shown& shown, const Error& missing) {
   if (missing.code() != ErrorCode::kUnavailable) return missing;
-  auto iterations = run.run->iterations(shown.rank);
-  std::ranges::stable_sort(iterations, {}, [&](core::Iteration i) { return distance(i, shown.iteration); });
-  const auto found = std::ranges::find_if(iterations, [&](core::Iteration i) {
-    return run.reader().origin(shown.rank, i, shown.id).has_value();
-  });
-  if (found == iterations.end()) return missing;
+  const auto found = replay::nearestValue(*run.run, shown.rank, shown.iteration, shown.id);
+  if (!found) return missing;
   return {missing.code(),
           fmt::format("{}; the nearest value is that of --iteration {}", missing.message(), found->value)};
 }

@@ -18,13 +18,14 @@
 #include "app/gui/recent_runs.h"
 #include "app/gui/run_status.h"
 #include "app/gui/start_page.h"
+#include "app/presenters/findings/finding_text.h"
 #include "app/presenters/place_json.h"
 
 namespace msdbg::app {
 namespace {
 
 constexpr auto kPlace = "place", kPanels = "panels";
-constexpr int kMessageMs = 8000, kMostDamage = 3, kMostLevels = 3, kAwaitMs = 500;
+constexpr int kMessageMs = 8000, kMostLevels = 3, kAwaitMs = 500;
 constexpr QSize kFirstSize(1280, 800);
 
 // A run folder, or what is in one (a segment lies two levels below it), as file managers drop it.
@@ -41,17 +42,18 @@ QString droppedRun(const QMimeData& data) {
   return nearest;
 }
 
-// What fits above the panels; `msdbg verify` has the rest.
-QStringList shortened(const std::vector<dump::Damage>& damage) {
-  QStringList lines;
-  for (const dump::Damage& found : damage) {
-    if (lines.size() == kMostDamage) {
-      lines << QString("and %1 more: msdbg verify lists them").arg(damage.size() - kMostDamage);
-      break;
-    }
-    lines << QString::fromStdString(found.where + ": " + found.what);
+// What fits above the panels: one file a line. The words of what found it are for the tool tip.
+struct DamageMessage {
+  QStringList lines, details;
+};
+
+DamageMessage damageMessage(const std::vector<dump::Damage>& damage) {
+  DamageMessage message;
+  for (const FindingAnswer::Damage& found : damageTexts(damage)) {
+    message.lines << found.text;
+    if (!found.detail.isEmpty()) message.details << found.text + ": " + found.detail;
   }
-  return lines;
+  return message;
 }
 
 }  // namespace
@@ -190,11 +192,11 @@ void MainWindow::opened() {
 
 // The document has restored its watchpoints itself.
 void MainWindow::restoreSession() {
-  QStringList problems = shortened(m_document->facts().damage);
+  DamageMessage damage = damageMessage(m_document->facts().damage);
   m_damageSaid = m_document->facts().damage.size();
   const SessionStore& session = m_document->session();
-  if (!session.problem().isEmpty()) problems << session.problem();
-  m_messages->say(problems.join("\n"));
+  if (!session.problem().isEmpty()) damage.lines << session.problem();
+  m_messages->say(damage.lines.join("\n"), damage.details.join("\n"));
   m_followFirst = m_keep == Keep::kForget || !session.hasPlace();
   m_faultKnown = false;
   m_document->setFollowing(m_actions.at("followRecording")->isChecked());
@@ -226,7 +228,8 @@ void MainWindow::connectDocument() {
   connect(m_document.get(), &Document::grew, this, &MainWindow::runGrew);
   connect(&m_document->cursor(), &Cursor::moved, this, &MainWindow::keepPlace);
   connect(m_document.get(), &Document::newerGraph, this, &MainWindow::reload, Qt::QueuedConnection);
-  connect(m_document.get(), &Document::lost, m_messages, &MessageBar::say);
+  connect(m_document.get(), &Document::lost, m_messages,
+          [this](const QString& message) { m_messages->say(message); });
   placeChanged();
 }
 
@@ -236,7 +239,10 @@ bool MainWindow::isFollowing() const { return m_document->following() && m_docum
 void MainWindow::runGrew() {
   const RunFacts& facts = m_document->facts();
   m_actions.at("followRecording")->setEnabled(facts.recording);
-  if (facts.damage.size() > m_damageSaid) m_messages->say(shortened(facts.damage).join("\n"));
+  if (facts.damage.size() > m_damageSaid) {
+    const DamageMessage damage = damageMessage(facts.damage);
+    m_messages->say(damage.lines.join("\n"), damage.details.join("\n"));
+  }
   m_damageSaid = facts.damage.size();
   placeChanged();
 }

@@ -32,12 +32,13 @@ MessageBar::MessageBar(QWidget* parent) : QFrame(parent), m_text(new QLabel(this
   hide();
 }
 
-void MessageBar::say(const QString& message) {
+void MessageBar::say(const QString& message, const QString& details) {
   constexpr qsizetype kMost = 2000;
   m_text->setText(
       message.size() <= kMost
           ? message
           : QStringLiteral("%1… (%2 more characters)").arg(message.left(kMost)).arg(message.size() - kMost));
+  m_text->setToolTip(details);
   setVisible(!message.isEmpty());
 }
 

@@ -11,7 +11,8 @@ class MessageBar : public QFrame {
   Q_OBJECT
  public:
   explicit MessageBar(QWidget* parent = nullptr);
-  void say(const QString& message);  // "" hides it
+  /// "" hides it. `details`: more words, as a tool tip.
+  void say(const QString& message, const QString& details = {});
   QString message() const;
 
  protected:

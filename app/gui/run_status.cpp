@@ -7,7 +7,6 @@
 
 #include "app/presenters/findings/finding_text.h"
 #include "replay/describe.h"
-#include "replay/findings.h"
 
 namespace msdbg::app {
 namespace {
@@ -37,11 +36,13 @@ QString checkText(const Findings& findings) {
   }
   const watch::CheckReport& report = *findings.report();
   const QString due = findings.stale() ? ", watchpoints changed (F5 checks again)" : "";
+  const replay::Verdict verdict = findings.verdict();
+  const QString unread = verdict.unread.empty() ? "" : " · " + QString::fromStdString(verdict.unread);
   if (report.hits.empty())
-    return (report.evaluated > 0 ? QString::fromStdString(replay::noFaultText(report))
+    return (report.evaluated > 0 ? QString::fromStdString(verdict.found)
                                  : QString("nothing could be checked")) +
-           due;
-  return countsText(findings.counts()) + due;
+           unread + due;
+  return countsText(findings.counts()) + unread + due;
 }
 
 }  // namespace

@@ -126,6 +126,9 @@ void MainWindow::makePanels() {
     panel->setObjectName(def.id);
     m_panels.emplace_back(def.id, panel);
     connect(panel, &Panel::status, this, &MainWindow::say);
+    connect(panel, &Panel::panelWanted, this, [this](const QString& id) {
+      if (auto* show = findChild<QAction*>("show_" + id)) show->trigger();
+    });
     PanelTitle* title = nullptr;
     QDockWidget* dock = nullptr;
     if (def.area == Qt::NoDockWidgetArea) {

@@ -32,6 +32,7 @@ class Panel : public QWidget {
 
  signals:
   void status(const QString& message);  // one line for the status bar: what went wrong, what was done
+  void panelWanted(const QString& id);  // show that panel and put the keyboard there
 };
 
 /// A key or gesture that works inside the panel, for F1.

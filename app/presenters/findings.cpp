@@ -168,7 +168,7 @@ Findings::Outcome Findings::checked(replay::Run& run, ReplayThread& thread,
   outcome.report = watch::check(source, watchpoints, options);
   outcome.consequences = replay::consequences(source, outcome.report);
   if (outcome.report.first) outcome.firstInputs = replay::hitInputs(source, *outcome.report.first);
-  outcome.damage = run.reader().damage();
+  outcome.state = replay::stateOf(run);
   return outcome;
 }
 

@@ -15,6 +15,7 @@
 #include "app/async/replay_thread.h"
 #include "app/presenters/cursor.h"
 #include "replay/findings.h"
+#include "replay/verdict.h"
 
 class QTimer;
 
@@ -45,8 +46,10 @@ class Findings : public QObject {
   const std::vector<std::string>& consequences() const { return m_outcome.consequences; }
   /// The inputs of the first wrong node, with their statistics; empty without a fault.
   const std::vector<replay::HitInput>& firstInputs() const { return m_outcome.firstInputs; }
-  /// What could not be read, as far as the check came across it.
-  const std::vector<dump::Damage>& damage() const { return m_outcome.damage; }
+  /// Of the report: how the run ended then, and what could not be read as far as the check came across it.
+  const replay::RunState& runState() const { return m_outcome.state; }
+  /// Of the report; only where there is one.
+  replay::Verdict verdict() const { return replay::verdictOf(m_outcome.report, m_outcome.state); }
 
   const std::vector<Entry>& entries() const { return m_entries; }
   /// Faults and hints of the report in the order of "first", as F8 walks them: one per condition, severity,
@@ -74,6 +77,9 @@ class Findings : public QObject {
   bool canUndo() const { return !m_before.empty(); }
   bool isRecommendedSet() const;  // the entries are exactly the default: `msdbg check` needs no -w
 
+  /// Opens the form for a watchpoint on the tensor (a name as a command takes it).
+  void askToWatch(const QString& tensor) { emit watchWanted(tensor); }
+
   void recheck();
   void cancel();
   /// The run has grown: it is checked again when it was checked before, and the last check is some time ago;
@@ -88,13 +94,14 @@ class Findings : public QObject {
  signals:
   void changed();  // state, report or entries
   void progressed(double share);
+  void watchWanted(const QString& tensor);
 
  private:
   struct Outcome {
     watch::CheckReport report;
     std::vector<std::string> consequences;
     std::vector<replay::HitInput> firstInputs;
-    std::vector<dump::Damage> damage;
+    replay::RunState state;
   };
   static Outcome checked(replay::Run& run, ReplayThread& thread,
                          const std::vector<watch::Watchpoint>& watchpoints,

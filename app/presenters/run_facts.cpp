@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "replay/run_state.h"
+
 namespace msdbg::app {
 
 bool RunFacts::recorded(core::Rank rank, core::Iteration iteration) const {
@@ -11,20 +13,6 @@ bool RunFacts::recorded(core::Rank rank, core::Iteration iteration) const {
 }
 
 namespace {
-
-bool endedWell(const dump::RunEnd& end) { return end.state == "finished" || end.state == "stopped"; }
-
-// The launcher writes run.json some time after the last rank has ended.
-dump::RunEnd endOf(const RunFacts& facts, const dump::RunReader& reader) {
-  if (facts.recording || facts.info.end.state != "running" || facts.ranks.empty()) return facts.info.end;
-  std::optional<dump::RunEnd> worst;
-  for (const core::Rank rank : facts.ranks) {
-    const std::optional<dump::RunEnd> end = reader.rankEnd(rank);
-    if (!end) return facts.info.end;
-    if (!worst || (endedWell(*worst) && !endedWell(*end))) worst = end;
-  }
-  return *worst;
-}
 
 // What may be other than it was. `recording` was asked before the journals were read: what was committed in
 // between is seen the next time.
@@ -40,7 +28,7 @@ void readWhatGrows(RunFacts& facts, replay::Run& run, bool recording) {
   }
   facts.allIterations.assign(all.begin(), all.end());
   if (facts.scalars.empty()) facts.scalars = reader.scalarNames();
-  facts.end = endOf(facts, reader);
+  facts.end = replay::endOf(reader, recording);
   facts.damage = reader.damage();
 }
 

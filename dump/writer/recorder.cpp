@@ -362,6 +362,7 @@ void Recorder::iterationFinished(core::Iteration iteration, const core::Scalars&
   const bool hit =
       impl.hits && impl.options.records(iteration) && impl.hits->finished(iteration, record.get());
   if (!impl.selected) return;
+  if (record && !impl.spools()) impl.firstFault.finished(*record);
   impl.selected = false;
   impl.given.clear();
   if (impl.hits) impl.forgetUnwanted(iteration);

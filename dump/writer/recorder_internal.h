@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "dump/hits/first_fault.h"
 #include "dump/hits/hit_watch.h"
 #include "dump/writer/checkpoint_schedule.h"
 #include "dump/writer/pauses.h"
@@ -41,6 +42,7 @@ struct Recorder::Impl {
   std::shared_ptr<JournalWriter> journal;
   std::shared_ptr<SpareFile> spareFile;
   std::unique_ptr<HitWatch> hits;  // nullptr: values are kept without
+  FirstFault firstFault;           // whose values go last, where --on-hit does not decide
   std::unique_ptr<RankStatusWriter> rankStatus;
   StageClock clock;
   BufferPool pool;  // outlives everything that holds buffers
@@ -92,6 +94,7 @@ struct Recorder::Impl {
   }
   RetentionRules retention() const {
     RetentionRules rules{.maxBytes = share(), .keepLast = options.keepLast, .keep = {}};
+    rules.keep = [this](std::int64_t iteration) { return firstFault.keep(iteration); };
     if (spools()) rules.keep = [this](std::int64_t iteration) { return hits->windows().keep(iteration); };
     return rules;
   }

@@ -38,6 +38,7 @@ Recorder::Impl::Impl(const Place& where, const RecordOptions& what, std::shared_
       journal(std::move(lines)),
       spareFile(std::make_shared<SpareFile>(folder)),
       hits(std::move(watch)),
+      firstFault(where.rank, where.ranks),
       pool(what.bufferBytes),
       pending(what.bufferBytes, segmentBytes(what, where, true), windows()),
       rows({folder, where.threads, what.compress, spareFile, where.pace}, ways(), pool, clock),

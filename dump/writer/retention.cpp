@@ -53,7 +53,8 @@ void Retention::cannotDrop(std::int64_t number) {
 
 bool Retention::wantsCheckpoint() const {
   if (std::ranges::none_of(m_segments, &KeptSegment::checkpoint)) return true;
-  const auto oldest = std::ranges::find_if(m_segments, &KeptSegment::values);
+  const auto oldest = std::ranges::find_if(
+      m_segments, [this](const KeptSegment& s) { return s.values && keep(s) < Keep::kLate; });
   if (oldest == m_segments.end() || oldest + 1 == m_segments.end()) return false;
   if (std::any_of(oldest + 1, m_segments.end(), [](const KeptSegment& s) { return s.checkpoint; }))
     return false;
@@ -66,7 +67,7 @@ bool Retention::wantsCheckpoint() const {
 Keep Retention::keep(const KeptSegment& segment) const {
   if (!m_rules.keep) return Keep::kYes;
   Keep most = Keep::kNo;
-  for (std::int64_t i = segment.first; i <= segment.last && most != Keep::kYes; ++i)
+  for (std::int64_t i = segment.first; i <= segment.last && most != Keep::kLast; ++i)
     most = std::max(most, m_rules.keep(i));
   return most;
 }
@@ -75,23 +76,32 @@ Keep Retention::keep(const KeptSegment& segment) const {
 bool Retention::overBudget(std::uint64_t incoming) const {
   const std::uint64_t statistics = m_bytes - m_valueBytes;
   const std::uint64_t left = m_rules.maxBytes - std::min(m_rules.maxBytes, statistics);
-  return incoming > 0 && m_valueBytes + incoming > std::max(left, m_rules.maxBytes / 4);
+  return m_valueBytes + incoming > std::max(left, m_rules.maxBytes / 4);
+}
+
+bool Retention::anyLast() const {
+  return std::ranges::any_of(m_segments,
+                             [this](const KeptSegment& s) { return s.values && keep(s) == Keep::kLast; });
 }
 
 std::optional<std::int64_t> Retention::nextDrop(std::uint64_t incoming, bool diskShort) const {
-  const bool tooMuch = diskShort || overBudget(incoming);
+  const bool before = incoming > 0;
+  const bool newestToo = diskShort || before || (overBudget(0) && anyLast());
+  const bool tooMuch = diskShort || (before ? overBudget(incoming) : newestToo);
+  std::optional<std::pair<Keep, std::int64_t>> next;
   std::int64_t newer = 0;
   for (const KeptSegment& segment : m_segments) newer += segment.iterations;
   for (const KeptSegment& segment : m_segments) {
     newer -= segment.iterations;
     if (!segment.values) continue;
+    const Keep rule = keep(segment);
+    if (rule == Keep::kNo || (m_rules.keepLast > 0 && newer >= m_rules.keepLast)) return segment.segment;
     // Just added, it had the room that older ones could make: the newest values are the last to go.
-    const bool kept = incoming == 0 && !diskShort && newer == 0;
-    if ((tooMuch && !kept) || (m_rules.keepLast > 0 && newer >= m_rules.keepLast) ||
-        keep(segment) == Keep::kNo)
-      return segment.segment;
+    if (!tooMuch || (newer == 0 && !newestToo) || (rule == Keep::kLast && !diskShort)) continue;
+    const Keep order = std::max(rule, Keep::kYes);
+    if (!next || order < next->first) next = {order, segment.segment};
   }
-  return std::nullopt;
+  return next ? std::optional(next->second) : std::nullopt;
 }
 
 std::vector<std::int64_t> Retention::nextMerge() const {
@@ -99,7 +109,7 @@ std::vector<std::int64_t> Retention::nextMerge() const {
   limits.valueBytes = m_rules.maxBytes / kPartsOfBudget;
   if (m_rules.keepLast > 0) limits.valueIterations = m_rules.keepLast / kPartsOfLast;
   limits.mayMerge = [this](const KeptSegment& segment) {
-    return !segment.values || keep(segment) == Keep::kYes;
+    return !segment.values || keep(segment) >= Keep::kYes;
   };
   return planMerge(m_segments, limits);
 }

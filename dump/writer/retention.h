@@ -25,14 +25,15 @@ struct KeptSegment {
   bool alone = false;       // cannot be merged with the next one
 };
 
-/// What a rule says of the values of an iteration; the answer may change from kUndecided only.
-enum class Keep { kNo, kUndecided, kYes };
+/// What a rule says of the values of an iteration; the answer may change from kUndecided, and upwards. Where
+/// there is too much, kLate goes after what is kYes, and kLast stays, also rather than the newest.
+enum class Keep { kNo, kUndecided, kYes, kLate, kLast };
 
 struct RetentionRules {
   std::uint64_t maxBytes = std::numeric_limits<std::uint64_t>::max();  // of this rank's folder
   std::int64_t keepLast = 0;  // values of so many newest recorded iterations; 0: of all
   /// Values near a hit. While one iteration of a segment is not kNo, the segment keeps its values; it is
-  /// merged with others once one is kYes. Empty: kYes.
+  /// merged with others once one is kYes or more. Empty: kYes.
   std::function<Keep(std::int64_t iteration)> keep = {};
 };
 
@@ -71,6 +72,7 @@ class Retention {
   Keep keep(const KeptSegment& segment) const;
   std::size_t find(std::int64_t segment) const;
   bool overBudget(std::uint64_t incoming) const;
+  bool anyLast() const;
   void count(const KeptSegment& segment, bool there);
 
   RetentionRules m_rules;

@@ -214,6 +214,12 @@ void GraphCanvas::changeEvent(QEvent* event) {
   if (event->type() == QEvent::PaletteChange && m_scene) m_scene->setPalette(palette());
 }
 
+void GraphCanvas::contextMenuEvent(QContextMenuEvent* event) {
+  const bool byKey = event->reason() == QContextMenuEvent::Keyboard;
+  const Item item = byKey ? m_current : m_scene->itemAt(mapToScene(event->pos()));
+  emit menuAsked(item, byKey ? viewport()->mapToGlobal(viewport()->rect().center()) : event->globalPos());
+}
+
 bool GraphCanvas::viewportEvent(QEvent* event) {
   if (event->type() != QEvent::ToolTip || !m_tooltipOf) return QGraphicsView::viewportEvent(event);
   const auto* help = static_cast<const QHelpEvent*>(event);

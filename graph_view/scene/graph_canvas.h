@@ -40,6 +40,7 @@ class GraphCanvas : public QGraphicsView {
   void expandAsked(msdbg::graphview::Item scope, bool expand);  // keys + and -
   void pathAsked(msdbg::graphview::Direction direction);        // U and D
   void revealAsked();                                           // Home
+  void menuAsked(msdbg::graphview::Item item, QPoint global);   // right button; Menu key: the current item
   void zoomChanged(double zoom);
 
  protected:
@@ -49,6 +50,7 @@ class GraphCanvas : public QGraphicsView {
   void mouseReleaseEvent(QMouseEvent* event) override;
   void mouseDoubleClickEvent(QMouseEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
+  void contextMenuEvent(QContextMenuEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
   void changeEvent(QEvent* event) override;
   bool viewportEvent(QEvent* event) override;

@@ -66,18 +66,6 @@ std::string nodeText(const core::Graph& graph, const Hit& hit) {
   return text;
 }
 
-bool mostlyMissing(const watch::CheckReport& report) {
-  std::int64_t missing = 0;
-  for (const watch::NotEvaluable& n : report.notEvaluable)
-    if (n.reason == "no_value" || n.reason == "damaged") missing += n.count;
-  return missing > report.evaluated;
-}
-
-std::string noFaultText(const watch::CheckReport& report) {
-  return mostlyMissing(report) ? "no fault found, but most of what was asked is not recorded"
-                               : "no fault found";
-}
-
 std::string reasonText(const std::string& reason) {
   static const std::map<std::string, std::string> kTexts = {
       {"nan", "the tensor holds NaN"},           {"inf", "the tensor holds Inf"},

@@ -1,5 +1,7 @@
 #include "replay/run.h"
 
+#include <cstdlib>
+
 #include "replay/run/failures.h"
 namespace msdbg::replay {
 namespace {
@@ -67,6 +69,14 @@ std::optional<fs::file_time_type> timeOf(const fs::path& run) {
 core::Result<std::unique_ptr<Run>> Run::open(const fs::path& folder) {
   MSDBG_ASSIGN(std::unique_ptr<dump::RunReader> reader, dump::RunReader::open(folder));
   return std::unique_ptr<Run>(std::make_unique<RecordedRun>(std::move(reader)));
+}
+
+std::optional<Iteration> nearestValue(Run& run, Rank rank, Iteration iteration, TensorId tensor) {
+  std::optional<Iteration> best;
+  const auto distance = [&](Iteration i) { return std::abs(i.value - iteration.value); };
+  for (const Iteration i : run.iterations(rank))
+    if ((!best || distance(i) < distance(*best)) && run.reader().origin(rank, i, tensor)) best = i;
+  return best;
 }
 
 core::Result<fs::path> Run::newest(const fs::path& folder) {

@@ -135,7 +135,8 @@ TEST_CASE("Policy record says what can be computed again, and how far checkpoint
   CHECK(stored(run, "grad(network/conv1/weight)") == 2);
   CHECK(msdbg({"verify", run}).exitStatus == 0);
   CHECK_THAT(msdbg({"check", run}).out,
-             Catch::StartsWith("no fault found, but most of what was asked is not recorded\n"));
+             Catch::StartsWith("no fault found, but most of what was asked is not recorded; "
+                               "the run is complete\n"));
   const RunResult stats = msdbg({"stats", run, "--tensor", "conv1/weight"});
   CHECK(stats.exitStatus == 4);
   CHECK_THAT(stats.out, Catch::Contains("no statistics of it are recorded; msdbg show"));

@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "dump/hits/first_fault.h"
 #include "dump/hits/hit_votes.h"
 #include "dump/hits/hit_windows.h"
 #include "tests/dump/recorded_run.h"
@@ -288,4 +289,45 @@ TEST_CASE("Conditions see all tensors whatever is recorded of them, and what pol
     CHECK_FALSE(reader->statistics(Rank(0), Iteration(7), watched).ok());  // they were only looked at
     CHECK(reader->hash(Rank(0), Iteration(7), watched).ok() == (policy == Policy::kRecord));
   }
+}
+
+TEST_CASE("Within --max-size the values of the first fault stay, whatever comes after them") {
+  const test::TempDir folder;
+  const Numbers wrong = GENERATE(Numbers{3, 4, 5, 9}, Numbers{0}, Numbers{});
+  RecordOptions options;
+  options.maxBytes = 9u << 20;  // of iterations of about 2 MB
+  options.compress = false;
+  recordRun(folder.path(),
+            {.options = options, .iterations = 14, .wrong = wrong, .commitEach = true, .large = true});
+  const auto reader = test::openRun(folder.path());
+  const Numbers kept = withValues(*reader);
+  CAPTURE(kept, wrong);
+  CHECK(kept.contains(13));
+  CHECK(kept.size() < 8);
+  CHECK(kept.contains(3) == wrong.contains(3));
+  CHECK(kept.contains(2) == wrong.contains(3));
+  CHECK(kept.contains(0) == wrong.contains(0));
+  CHECK_FALSE(kept.contains(8));
+}
+
+TEST_CASE("The first fault keeps its iteration, the recorded one before it and the one after") {
+  const core::Graph graph = test::smallGraph();
+  FirstFault fault(Rank(0), 1);
+  IterationRecord record;
+  record.plan = std::make_shared<const GraphPlan>(graph, 0, Decisions::make(graph, {}, Rank(0)).value(),
+                                                  RecordOptions());
+  record.statistics.resize(graph.tensors().size());
+  record.seen.assign(graph.tensors().size(), true);
+  for (watch::StatisticsRow& row : record.statistics) row.values.count = 4;
+  record.iteration = 2;
+  fault.finished(record);
+  CHECK(fault.keep(2) == Keep::kYes);
+  record.iteration = 6;
+  record.statistics[test::tensorNamed(graph, kPlace).index()].values.nan = 1;
+  fault.finished(record);
+  record.iteration = 8;
+  fault.finished(record);
+  CHECK(fault.keep(6) == Keep::kLast);
+  CHECK((fault.keep(2) == Keep::kLate && fault.keep(7) == Keep::kLate));
+  CHECK((fault.keep(5) == Keep::kYes && fault.keep(8) == Keep::kYes));
 }

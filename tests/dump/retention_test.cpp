@@ -119,6 +119,28 @@ TEST_CASE("A full disk takes the oldest values although the budget is not used u
   CHECK(retention.nextDrop(1000, true) == 0);
 }
 
+TEST_CASE("What matters most outlives older and newer values, and its neighbours go after the rest") {
+  const auto keep = [](std::int64_t i) {
+    return i == 4 ? Keep::kLast : i == 3 || i == 5 ? Keep::kLate : Keep::kYes;
+  };
+  const auto leftOf = [&](std::uint64_t budget) {
+    Retention retention({.maxBytes = budget, .keep = keep});
+    for (std::int64_t i = 0; i < 12; ++i) {
+      dropAll(retention, 1000);
+      retention.add(segment(i));
+      dropAll(retention);
+    }
+    return withValues(retention);
+  };
+  CHECK(leftOf(6000) == std::vector<std::int64_t>{3, 4, 5, 10, 11});
+  CHECK(leftOf(5000) == std::vector<std::int64_t>{3, 4, 5, 11});
+  CHECK(leftOf(3000) == std::vector<std::int64_t>{4, 11});
+  CHECK(leftOf(1500) == std::vector<std::int64_t>{4});
+  Retention full({.keep = keep});
+  full.add(segment(4));
+  CHECK(full.nextDrop(0, true) == 4);  // a full disk spares nothing
+}
+
 TEST_CASE("A keep rule holds values while it is undecided, and for ever after it says yes") {
   std::map<std::int64_t, Keep> said;
   const auto rule = [&](std::int64_t i) { return said.contains(i) ? said[i] : Keep::kUndecided; };

@@ -1,4 +1,4 @@
-// AnswerView: what a check found, in words; the place in it is a link. UI thread only.
+// AnswerView: what a check found, in words; the places that they name are links. UI thread only.
 #pragma once
 
 #include <QTextBrowser>
@@ -11,19 +11,24 @@ namespace msdbg::app {
 class AnswerView : public QTextBrowser {
   Q_OBJECT
  public:
+  static constexpr auto kFirst = "first";
   explicit AnswerView(QWidget* parent = nullptr);
   void setLook(const graphview::Look& look);
-  void setAnswer(const FindingAnswer& answer);
+  void setAnswer(const FindingAnswer& answer, std::shared_ptr<const core::Graph> graph);
   /// Instead of an answer.
   void setHint(const QString& text);
 
  signals:
-  void placeClicked();
+  void linkClicked(const QString& target);  // kFirst, or as AnswerLink::target
 
  private:
   void render();
+  QString linked(const QString& text) const;
+  QString rowsHtml() const;
+  QString inputHtml(const FindingAnswer::Input& input) const;
   graphview::Look m_look;
   FindingAnswer m_answer;
+  std::shared_ptr<const core::Graph> m_graph;
   QString m_hint;
 };
 

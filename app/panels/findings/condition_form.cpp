@@ -7,6 +7,7 @@
 #include <QLineEdit>
 #include <QPushButton>
 #include <QScrollArea>
+#include <algorithm>
 
 #include "core_engine/base/text.h"
 
@@ -21,6 +22,19 @@ QLabel* wrapped(QWidget* parent) {
   auto* label = new QLabel(parent);
   label->setWordWrap(true);
   return label;
+}
+
+const watch::ParameterSpec* tensorsField(const watch::ConditionDef& condition) {
+  for (const watch::ParameterSpec& spec : condition.parameters)
+    if (spec.type == watch::ParameterType::kTensors) return &spec;
+  return nullptr;
+}
+
+ConditionDraft draftOf(const watch::ConditionDef& condition, const QString& tensor) {
+  ConditionDraft draft{&condition, {}};
+  const watch::ParameterSpec* field = tensorsField(condition);
+  if (field && !tensor.isEmpty()) draft.fields[std::string(field->name)] = tensor;
+  return draft;
 }
 
 }  // namespace
@@ -45,7 +59,7 @@ ConditionForm::ConditionForm(QWidget* parent)
   m_cancel->setObjectName(QStringLiteral("conditionCancel"));
   makeLayout();
   connect(m_condition, &QComboBox::activated, this, [this](int index) {
-    setDraft({&watch::allConditions()[static_cast<std::size_t>(index)], {}});
+    setDraft(draftOf(watch::allConditions()[static_cast<std::size_t>(index)], m_tensor));
   });
   connect(m_ok, &QPushButton::clicked, this, &ConditionForm::accept);
   connect(m_cancel, &QPushButton::clicked, this, &ConditionForm::cancelled);
@@ -76,9 +90,21 @@ void ConditionForm::makeLayout() {
   layout->addLayout(buttons);
 }
 
-void ConditionForm::start() { setDraft({&watch::allConditions().front(), {}}); }
+void ConditionForm::start() {
+  m_tensor.clear();
+  setDraft({&watch::allConditions().front(), {}});
+}
 
-void ConditionForm::start(const watch::Watchpoint& watchpoint) { setDraft(ConditionDraft::of(watchpoint)); }
+void ConditionForm::start(const watch::Watchpoint& watchpoint) {
+  m_tensor.clear();
+  setDraft(ConditionDraft::of(watchpoint));
+}
+
+void ConditionForm::startOn(const QString& tensor) {
+  m_tensor = tensor;
+  const auto looksAtChosen = [](const watch::ConditionDef& condition) { return tensorsField(condition); };
+  setDraft(draftOf(*std::ranges::find_if(watch::allConditions(), looksAtChosen), tensor));
+}
 
 void ConditionForm::setGraph(std::shared_ptr<const core::Graph> graph) {
   m_graph = std::move(graph);
@@ -91,7 +117,11 @@ void ConditionForm::setDraft(ConditionDraft draft) {
   m_doc->setText(view(m_draft.condition->doc));
   makeFields();
   validate();
-  if (isVisible()) (m_firstField ? static_cast<QWidget*>(m_firstField) : m_condition)->setFocus();
+  if (isVisible()) takeFocus();
+}
+
+void ConditionForm::takeFocus() {
+  (m_firstField ? static_cast<QWidget*>(m_firstField) : m_condition)->setFocus();
 }
 
 void ConditionForm::makeFields() {

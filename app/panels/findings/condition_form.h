@@ -21,8 +21,11 @@ class ConditionForm : public QWidget {
   /// A new one, or the one to be changed.
   void start();
   void start(const watch::Watchpoint& watchpoint);
+  /// A new one on this tensor: of the first condition that looks at chosen tensors.
+  void startOn(const QString& tensor);
   /// Of the run whose tensors are named; nullptr: any name will do.
   void setGraph(std::shared_ptr<const core::Graph> graph);
+  void takeFocus();  // to the first field
   void setLook(const graphview::Look& look);
 
  signals:
@@ -41,6 +44,7 @@ class ConditionForm : public QWidget {
   void accept();
   graphview::Look m_look;
   ConditionDraft m_draft;
+  QString m_tensor;  // what a new one is to look at; "": no wish
   std::shared_ptr<const core::Graph> m_graph;
   QComboBox* m_condition;
   QLabel *m_doc, *m_error;

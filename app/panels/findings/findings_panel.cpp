@@ -12,13 +12,14 @@
 #include "app/panels/findings/answer_view.h"
 #include "app/panels/findings/hit_list.h"
 #include "app/panels/findings/watchpoint_section.h"
+#include "app/panels/place_menu.h"
+#include "app/presenters/findings/answer_links.h"
 
 namespace msdbg::app {
 namespace {
 
 const QString kOpen = QStringLiteral("watchpoints_open"), kFaults = QStringLiteral("faults"),
               kHints = QStringLiteral("hints"), kSplitter = QStringLiteral("splitter");
-constexpr int kLow = 420;  // pixels
 const QList<int> kFirstSizes = {160, 140, 30};
 
 }  // namespace
@@ -38,17 +39,17 @@ FindingsPanel::FindingsPanel(QWidget* parent)
   makeLayout();
   connect(m_recheck, &QPushButton::clicked, this, [this] { m_document->findings().recheck(); });
   connect(m_cancel, &QPushButton::clicked, this, [this] { m_document->findings().cancel(); });
-  connect(m_answer, &AnswerView::placeClicked, this, [this] {
-    if (const auto* report = m_document->findings().report(); report && report->first) goTo(*report->first);
-  });
+  connect(m_answer, &AnswerView::linkClicked, this, &FindingsPanel::followAnswer);
   connect(m_hits, &HitList::hitChosen, this,
           [this](std::size_t hit) { goTo(m_document->findings().hits()[hit]); });
+  connect(m_hits, &HitList::menuAsked, this, &FindingsPanel::showHitMenu);
   connect(m_watchpoints, &WatchpointSection::openChanged, this, [this](bool open) {
-    shareRoom();
     const int height = m_splitter->height();
-    if (open) m_splitter->setSizes({height / 3, height / 4, height - height / 3 - height / 4});
+    if (open)
+      m_splitter->setSizes({height / 5, height * 2 / 5, height - height / 5 - height * 2 / 5});
+    else
+      m_splitter->setSizes(kFirstSizes);
   });
-  connect(m_watchpoints, &WatchpointSection::formShown, this, &FindingsPanel::makeRoomForForm);
   applyLook();
   setDocument(nullptr);
 }
@@ -94,6 +95,7 @@ void FindingsPanel::makeLayout() {
 void FindingsPanel::setDocument(Document* document) {
   if (m_document) {
     m_document->findings().disconnect(this);
+    disconnect(&m_document->findings(), &Findings::watchWanted, m_watchpoints, nullptr);
     m_document->cursor().disconnect(this);
   }
   m_document = document;
@@ -104,33 +106,11 @@ void FindingsPanel::setDocument(Document* document) {
   if (document) {
     connect(findings, &Findings::changed, this, &FindingsPanel::refresh);
     connect(findings, &Findings::progressed, this, &FindingsPanel::showState);
+    connect(findings, &Findings::watchWanted, m_watchpoints, &WatchpointSection::watch);
     connect(&document->cursor(), &Cursor::moved, this,
             [this] { m_hits->follow(m_document->cursor().place()); });
   }
   refresh();
-}
-
-// A low panel shows what is worked with: no hits beside the open watchpoints, no answer beside their form.
-void FindingsPanel::shareRoom() {
-  const bool low = height() < kLow, hits = m_document && !m_document->findings().hits().empty();
-  m_answer->setVisible(!low || !m_watchpoints->isFormShown());
-  m_hits->setVisible(hits && (!low || !m_watchpoints->isOpen()));
-}
-
-void FindingsPanel::resizeEvent(QResizeEvent* event) {
-  Panel::resizeEvent(event);
-  shareRoom();
-}
-
-// The form has many fields: while it is there, the rest gives way.
-void FindingsPanel::makeRoomForForm(bool shown) {
-  shareRoom();
-  const int height = m_splitter->height();
-  if (shown)
-    m_sizesBeforeForm = m_splitter->sizes();
-  else if (!m_sizesBeforeForm.isEmpty())
-    m_splitter->setSizes(std::exchange(m_sizesBeforeForm, {}));
-  if (shown) m_splitter->setSizes({height / 6, height / 6, height - height / 3});
 }
 
 void FindingsPanel::refresh() {
@@ -176,14 +156,35 @@ void FindingsPanel::showState() {
 
 void FindingsPanel::showAnswer() {
   const bool reported = m_document && m_document->findings().report();
-  shareRoom();
+  m_hits->setVisible(m_document && !m_document->findings().hits().empty());
   if (!m_document)
     m_answer->setHint(QStringLiteral("Open a run to see what is wrong in it."));
   else if (!reported)
     m_answer->setHint(QStringLiteral("What the check finds will be shown here."));
   else
-    m_answer->setAnswer(answerOf(m_document->findings(), m_document->facts()));
+    m_answer->setAnswer(answerOf(m_document->findings(), m_document->facts()), m_document->facts().graph);
   if (m_document) m_hits->follow(m_document->cursor().place());
+}
+
+void FindingsPanel::followAnswer(const QString& target) {
+  const watch::CheckReport* report = m_document->findings().report();
+  if (target == AnswerView::kFirst) {
+    if (report && report->first) goTo(*report->first);
+    return;
+  }
+  if (!followLink(target, *m_document))
+    emit status(QStringLiteral("%1 is not in this run").arg(target.section(':', 1)));
+  else if (const QString panel = panelOfLink(target); !panel.isEmpty())
+    emit panelWanted(panel);
+}
+
+void FindingsPanel::showHitMenu(std::size_t hit, const QPoint& at) {
+  const Findings& findings = m_document->findings();
+  auto* menu = new QMenu(this);
+  menu->setAttribute(Qt::WA_DeleteOnClose);
+  menu->setObjectName(QStringLiteral("hitMenu"));
+  addPlaceActions(*menu, *this, *m_document, findings.placeOf(findings.hits()[hit]));
+  menu->popup(at);
 }
 
 void FindingsPanel::goTo(const watch::Hit& hit) {
@@ -252,7 +253,7 @@ PanelDef findingsPanel() {
           .area = Qt::RightDockWidgetArea,
           .shortcut = (Qt::CTRL | Qt::Key_5).toCombined(),
           .make = [](QWidget* parent) -> Panel* { return new FindingsPanel(parent); },
-          .keys = {{"Up, Down", "from hit to hit"}}};
+          .keys = {{"Up, Down", "from hit to hit"}, {"Menu", "what can be done with a hit"}}};
 }
 
 }  // namespace msdbg::app

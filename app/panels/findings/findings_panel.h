@@ -28,23 +28,21 @@ class FindingsPanel : public Panel {
 
  protected:
   void changeEvent(QEvent* event) override;
-  void resizeEvent(QResizeEvent* event) override;
 
  private:
   void makeLayout();
-  void shareRoom();
-  void makeRoomForForm(bool shown);
   void refresh();
   void showState();
   void showAnswer();
   void goTo(const watch::Hit& hit);
+  void followAnswer(const QString& target);
+  void showHitMenu(std::size_t hit, const QPoint& at);
   void highlightRecheck();
   void applyLook();
 
   Document* m_document = nullptr;
   int m_shownReport = -1;
-  QList<int> m_sizesBeforeForm;  // of the splitter
-  QWidget* m_top;                // status, progress and buttons
+  QWidget* m_top;  // status, progress and buttons
   QLabel* m_status;
   QProgressBar* m_progress;
   QPushButton *m_recheck, *m_cancel;

@@ -91,6 +91,8 @@ HitList::HitList(QWidget* parent)
   m_view->header()->setMinimumSectionSize(22);
   m_view->header()->setResizeContentsPrecision(kRowsMeasured);
   m_view->viewport()->installEventFilter(this);
+  m_view->setContextMenuPolicy(Qt::CustomContextMenu);  // the keyboard's too, at the current hit
+  connect(m_view, &QTreeView::customContextMenuRequested, this, &HitList::askMenu);
 
   auto* tools = new QHBoxLayout;
   tools->setContentsMargins(8, 2, 8, 2);
@@ -166,6 +168,14 @@ void HitList::setLook(const graphview::Look& look) {
 
 void HitList::choose(const QModelIndex& index) {
   if (index.isValid()) emit hitChosen(static_cast<std::size_t>(m_filter.mapToSource(index).row()));
+}
+
+void HitList::askMenu(const QPoint& at) {
+  const QModelIndex index = m_view->indexAt(at).isValid() ? m_view->indexAt(at) : m_view->currentIndex();
+  if (!index.isValid()) return;
+  const QPoint place = m_view->indexAt(at).isValid() ? at : m_view->visualRect(index).center();
+  emit menuAsked(static_cast<std::size_t>(m_filter.mapToSource(index).row()),
+                 m_view->viewport()->mapToGlobal(place));
 }
 
 void HitList::follow(const Place& place) {

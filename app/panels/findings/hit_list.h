@@ -32,12 +32,14 @@ class HitList : public QWidget {
 
  signals:
   void hitChosen(std::size_t hit);  // in Findings::hits()
+  void menuAsked(std::size_t hit, QPoint global);
 
  protected:
   bool eventFilter(QObject* object, QEvent* event) override;
 
  private:
   void choose(const QModelIndex& index);
+  void askMenu(const QPoint& at);
   void refresh();
   void fitColumns();
   const Findings* m_findings = nullptr;

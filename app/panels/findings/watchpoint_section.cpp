@@ -1,8 +1,8 @@
 #include "app/panels/findings/watchpoint_section.h"
 
+#include <QDialog>
 #include <QHBoxLayout>
 #include <QHeaderView>
-#include <QStackedWidget>
 #include <QToolButton>
 #include <QTreeView>
 #include <algorithm>
@@ -11,6 +11,12 @@
 #include "app/panels/roomy_delegate.h"
 
 namespace msdbg::app {
+namespace {
+
+constexpr QSize kFormSize(420, 460);
+
+}  // namespace
+
 WatchpointSection::WatchpointSection(QWidget* parent)
     : QWidget(parent),
       m_title(button({}, QStringLiteral("What is checked"), "watchpointsTitle")),
@@ -24,12 +30,13 @@ WatchpointSection::WatchpointSection(QWidget* parent)
       m_reset(
           button(QStringLiteral("Reset"), QStringLiteral("Back to the recommended set"), "resetWatchpoints")),
       m_view(new QTreeView(this)),
-      m_pages(new QStackedWidget(this)),
-      m_form(new ConditionForm(this)) {
+      m_list(new QWidget(this)),
+      m_dialog(new QDialog(this)),
+      m_form(new ConditionForm(m_dialog)) {
   makeLayout();
   connect(m_title, &QToolButton::toggled, this, [this](bool open) {
     m_title->setArrowType(open ? Qt::DownArrow : Qt::RightArrow);
-    m_pages->setVisible(open);
+    m_list->setVisible(open);
     setMaximumHeight(open ? QWIDGETSIZE_MAX : sizeHint().height());
     emit openChanged(open);
   });
@@ -45,8 +52,7 @@ WatchpointSection::WatchpointSection(QWidget* parent)
   connect(m_undo, &QToolButton::clicked, this, [this] { m_findings->undo(); });
   connect(m_reset, &QToolButton::clicked, this, [this] { m_findings->resetToRecommended(); });
   connect(m_form, &ConditionForm::accepted, this, &WatchpointSection::accept);
-  connect(m_form, &ConditionForm::cancelled, this, &WatchpointSection::showList);
-  connect(m_pages, &QStackedWidget::currentChanged, this, [this](int page) { emit formShown(page != 0); });
+  connect(m_form, &ConditionForm::cancelled, this, &WatchpointSection::hideForm);
   setOpen(false);
 }
 
@@ -76,7 +82,6 @@ void WatchpointSection::makeLayout() {
   m_view->setFrameShape(QFrame::NoFrame);
   m_view->setTextElideMode(Qt::ElideRight);
 
-  auto* list = new QWidget(this);
   auto* tools = new QHBoxLayout;
   tools->setContentsMargins(8, 2, 8, 4);
   tools->setSpacing(2);
@@ -84,19 +89,23 @@ void WatchpointSection::makeLayout() {
   tools->addStretch(1);
   tools->addWidget(m_undo);
   tools->addWidget(m_reset);
-  auto* column = new QVBoxLayout(list);
+  auto* column = new QVBoxLayout(m_list);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
   column->addWidget(m_view, 1);
   column->addLayout(tools);
-  m_pages->addWidget(list);
-  m_pages->addWidget(m_form);
+  m_dialog->setObjectName(QStringLiteral("watchpointDialog"));
+  m_dialog->setModal(false);
+  m_dialog->resize(kFormSize);
+  auto* around = new QVBoxLayout(m_dialog);
+  around->setContentsMargins(0, 0, 0, 0);
+  around->addWidget(m_form);
 
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
   layout->addWidget(m_title);
-  layout->addWidget(m_pages, 1);
+  layout->addWidget(m_list, 1);
 }
 
 void WatchpointSection::setFindings(Findings* findings) {
@@ -105,7 +114,7 @@ void WatchpointSection::setFindings(Findings* findings) {
   m_model.reset();
   m_findings = findings;
   m_form->setGraph(findings ? findings->graph() : nullptr);
-  showList();
+  hideForm();
   if (findings) {
     m_model = std::make_unique<WatchpointModel>(*findings);
     m_view->setModel(m_model.get());
@@ -113,7 +122,7 @@ void WatchpointSection::setFindings(Findings* findings) {
     connect(findings, &Findings::changed, this, &WatchpointSection::refresh);
     connect(m_view->selectionModel(), &QItemSelectionModel::currentChanged, this,
             &WatchpointSection::refresh);
-    connect(m_model.get(), &QAbstractItemModel::modelReset, this, &WatchpointSection::showList);
+    connect(m_model.get(), &QAbstractItemModel::modelReset, this, &WatchpointSection::hideForm);
   }
   setEnabled(findings);
   refresh();
@@ -139,17 +148,33 @@ std::optional<std::size_t> WatchpointSection::currentRow() const {
 
 void WatchpointSection::edit(std::optional<std::size_t> row) {
   m_edited = row;
-  m_pages->setCurrentWidget(m_form);
+  m_dialog->setWindowTitle(row ? QStringLiteral("Change a watchpoint") : QStringLiteral("Add a watchpoint"));
   if (row)
     m_form->start(m_findings->entries()[*row].watchpoint);
   else
     m_form->start();
+  showForm();
 }
 
-void WatchpointSection::showList() { m_pages->setCurrentIndex(0); }
+void WatchpointSection::watch(const QString& tensor) {
+  setOpen(true);
+  m_edited.reset();
+  m_dialog->setWindowTitle(QStringLiteral("Watch ") + tensor);
+  m_form->startOn(tensor);
+  showForm();
+}
+
+void WatchpointSection::showForm() {
+  m_dialog->show();
+  m_dialog->raise();
+  m_dialog->activateWindow();
+  m_form->takeFocus();
+}
+
+void WatchpointSection::hideForm() { m_dialog->hide(); }
 
 void WatchpointSection::accept(const watch::Watchpoint& watchpoint) {
-  showList();
+  hideForm();
   if (!m_edited)
     m_findings->add(watchpoint);
   else if (m_findings->entries()[*m_edited].watchpoint.text() != watchpoint.text())
@@ -159,8 +184,6 @@ void WatchpointSection::accept(const watch::Watchpoint& watchpoint) {
 void WatchpointSection::setLook(const graphview::Look& look) { m_form->setLook(look); }
 
 bool WatchpointSection::isOpen() const { return m_title->isChecked(); }
-
-bool WatchpointSection::isFormShown() const { return isOpen() && m_pages->currentWidget() == m_form; }
 
 void WatchpointSection::setOpen(bool open) { m_title->setChecked(open); }
 

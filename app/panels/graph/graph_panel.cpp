@@ -3,6 +3,7 @@
 #include <QAction>
 #include <QEvent>
 #include <QLabel>
+#include <QMenu>
 #include <QToolBar>
 #include <QVBoxLayout>
 #include <cmath>
@@ -10,6 +11,7 @@
 #include "app/panels/builtin_panels.h"
 #include "app/panels/graph/graph_legend.h"
 #include "app/panels/graph/icons.h"
+#include "app/panels/place_menu.h"
 
 namespace msdbg::app {
 
@@ -34,6 +36,7 @@ PanelDef graphPanel() {
                    {"+, -", "expand, collapse"},
                    {"F", "the whole graph into view"},
                    {"Home", "the selection into view"},
+                   {"Menu", "what can be done with the selection"},
                    {"U, D", "what leads to the selection, what it leads to"},
                    {"Ctrl++, Ctrl+-, Ctrl+0", "larger, smaller, 100 %"}}};
 }
@@ -146,8 +149,30 @@ void GraphPanel::connectCanvas() {
   connect(m_canvas, &graphview::GraphCanvas::pathAsked, this, &GraphPanel::askPath);
   connect(m_canvas, &graphview::GraphCanvas::revealAsked, this,
           [this] { m_canvas->reveal(m_presenter.current()); });
+  connect(m_canvas, &graphview::GraphCanvas::menuAsked, this, &GraphPanel::showMenu);
   connect(m_canvas, &graphview::GraphCanvas::zoomChanged, this,
           [this](double zoom) { m_zoom->setText(QStringLiteral("%1 %").arg(std::lround(zoom * 100))); });
+}
+
+// Of what is under the pointer, which becomes the selection: its neighbours' menus act on the selection too.
+void GraphPanel::showMenu(Item item, const QPoint& at) {
+  Document* document = m_presenter.document();
+  if (!document || !item.valid()) return;
+  m_presenter.choose(item);
+  auto* menu = new QMenu(this);
+  menu->setAttribute(Qt::WA_DeleteOnClose);
+  menu->setObjectName(QStringLiteral("graphMenu"));
+  if (item.isScope()) {
+    menu->addAction(tr("Expand"), this, [this, item] { m_presenter.setExpanded(item.scope(), true); });
+    menu->addAction(tr("Collapse"), this, [this, item] { m_presenter.setExpanded(item.scope(), false); });
+    menu->addAction(tr("Expand all inside"), this, [this, item] { m_presenter.expandAll(item.scope()); });
+  } else {
+    menu->addAction(tr("What leads here"), this, [this] { askPath(Direction::kUpstream); });
+    menu->addAction(tr("What it leads to"), this, [this] { askPath(Direction::kDownstream); });
+    menu->addSeparator();
+    addPlaceActions(*menu, *this, *document, document->cursor().place());
+  }
+  menu->popup(at);
 }
 
 void GraphPanel::connectPresenter() {

@@ -47,6 +47,7 @@ class GraphPanel : public Panel {
   void showHits();
   void showPath();
   void showNotice();
+  void showMenu(graphview::Item item, const QPoint& at);
   void askPath(graphview::Direction direction);
   void placeOverlays();
   void paintIcons();

@@ -21,8 +21,8 @@ constexpr int kComfort = 2;      // lines that should still be seen around the c
 
 // Told apart without their colours too: a disc for faults, with a ring for the first of all; a triangle for
 // hints.
-QPixmap hitMark(Marker marker, const QColor& color, int side, double ratio) {
-  QPixmap picture(QSize(side, side) * ratio);
+QImage hitMark(Marker marker, const QColor& color, int side, double ratio) {
+  QImage picture(QSize(side, side) * ratio, QImage::Format_ARGB32);
   picture.setDevicePixelRatio(ratio);
   picture.fill(Qt::transparent);
   QPainter painter(&picture);
@@ -160,6 +160,9 @@ void SourceView::setMarkers(const graphview::Look& look) {
   setMarkerBackgroundColor(mixed(look.background, look.ranks[0], look.dark ? 0.09 : 0.06), kNodesMarker);
   setMarkerBackgroundColor(mixed(look.background, look.selection, look.dark ? 0.65 : 0.28), kLineMarker);
   const int side = fontMetrics().ascent() + 1;
+  // It places a QPixmap by its device pixels, half a line too high where there are two to a pixel; of an
+  // image it knows the scale.
+  SendScintilla(SCI_RGBAIMAGESETSCALE, qRound(100 * devicePixelRatioF()));
   for (const Marker marker : {kHintMarker, kFaultMarker, kFirstMarker})
     markerDefine(hitMark(marker, marker == kHintMarker ? look.hint : look.fault, side, devicePixelRatioF()),
                  marker);

@@ -33,6 +33,8 @@ namespace {
 
 QString text(const std::string& utf8) { return QString::fromStdString(utf8); }
 
+constexpr int kLow = 600;  // pixels
+
 class AlarmDelegate : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
@@ -73,6 +75,7 @@ TensorPanel::TensorPanel(QWidget* parent) : Panel(parent) {
   m_tabs->addTab(m_pictures, tr("Picture"));
   m_tabs->addTab(m_histogram, tr("Histogram"));
   m_tabs->addTab(makeStatistics(), tr("Statistics"));
+  connect(m_values, &ValuesView::statisticsWanted, this, [this] { m_tabs->setCurrentWidget(m_statistics); });
   auto* body = new QWidget;
   auto* layout = new QVBoxLayout(body);
   layout->setContentsMargins(8, 6, 8, 6);
@@ -206,6 +209,11 @@ void TensorPanel::takeFocus() {
     m_name->setFocus(Qt::ShortcutFocusReason);
 }
 
+void TensorPanel::resizeEvent(QResizeEvent* event) {
+  Panel::resizeEvent(event);
+  refreshHeader();
+}
+
 void TensorPanel::showEvent(QShowEvent* event) {
   Panel::showEvent(event);
   if (m_presenter) m_presenter->setActive(true);
@@ -271,9 +279,12 @@ void TensorPanel::refreshHeader() {
   m_stack->setCurrentIndex(m_presenter ? 1 : 0);
   const bool shown = m_presenter && m_presenter->hasTensor();
   for (QWidget* part :
-       {static_cast<QWidget*>(m_compare), static_cast<QWidget*>(m_tabs), static_cast<QWidget*>(m_type),
-        static_cast<QWidget*>(m_place), static_cast<QWidget*>(m_export)})
+       {static_cast<QWidget*>(m_compare), static_cast<QWidget*>(m_tabs), static_cast<QWidget*>(m_export)})
     part->setVisible(shown);
+  // A low panel leaves the room to the tables: above each it says which place it is of.
+  const bool brief = height() < kLow && shown && m_presenter->comparing();
+  for (QWidget* line : {static_cast<QWidget*>(m_type), static_cast<QWidget*>(m_place)})
+    line->setVisible(shown && !brief);
   m_nothing->setVisible(!shown);
   if (!shown) return;
   const core::TensorInfo& info = m_presenter->info();

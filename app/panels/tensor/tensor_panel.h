@@ -41,6 +41,7 @@ class TensorPanel : public Panel {
   TensorPresenter* presenter() const { return m_presenter.get(); }
 
  protected:
+  void resizeEvent(QResizeEvent* event) override;
   void showEvent(QShowEvent* event) override;
   void hideEvent(QHideEvent* event) override;
   void changeEvent(QEvent* event) override;

@@ -3,6 +3,7 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QListWidget>
+#include <QPushButton>
 #include <QResizeEvent>
 #include <QScrollBar>
 #include <QSplitter>
@@ -116,22 +117,66 @@ void ValuesView::makePane(Side side) {
   pane.title = new ElidedLabel;
   pane.title->setObjectName(QStringLiteral("title") + kSideNames[indexOf(side)]);
   pane.table = makeTable(side);
-  pane.message = new QLabel;
-  pane.message->setObjectName(QStringLiteral("message") + kSideNames[indexOf(side)]);
-  pane.message->setWordWrap(true);
-  pane.message->setTextFormat(Qt::PlainText);
-  pane.message->setAlignment(Qt::AlignCenter);
-  pane.message->setMargin(8);
-  pane.message->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  makeMissing(side);
   pane.stack = new QStackedWidget;
   pane.stack->addWidget(pane.table);
-  pane.stack->addWidget(pane.message);
+  pane.stack->addWidget(pane.missing);
   auto* layout = new QVBoxLayout(pane.widget);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(2);
   layout->addWidget(pane.title);
   layout->addWidget(pane.stack, 1);
   m_splitter->addWidget(pane.widget);
+}
+
+void ValuesView::makeMissing(Side side) {
+  Pane& pane = m_panes[indexOf(side)];
+  pane.missing = new QWidget;
+  pane.message = new QLabel;
+  pane.message->setObjectName(QStringLiteral("message") + kSideNames[indexOf(side)]);
+  pane.message->setWordWrap(true);
+  pane.message->setTextFormat(Qt::PlainText);
+  pane.message->setAlignment(Qt::AlignCenter);
+  pane.message->setMargin(4);
+  pane.message->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  pane.nearest = new QPushButton;
+  pane.nearest->setObjectName(QStringLiteral("nearest") + kSideNames[indexOf(side)]);
+  pane.statistics = new QPushButton(tr("Statistics"));
+  pane.statistics->setObjectName(QStringLiteral("statistics") + kSideNames[indexOf(side)]);
+  pane.statistics->setToolTip(tr("What was recorded of the value itself"));
+  auto* buttons = new QHBoxLayout;
+  buttons->addStretch(1);
+  buttons->addWidget(pane.nearest);
+  buttons->addWidget(pane.statistics);
+  buttons->addStretch(1);
+  auto* layout = new QVBoxLayout(pane.missing);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->addStretch(1);
+  layout->addWidget(pane.message);
+  layout->addLayout(buttons);
+  layout->addStretch(1);
+  connect(pane.nearest, &QPushButton::clicked, this, [this, side] {
+    if (m_presenter) m_presenter->goToNearestValue(side);
+  });
+  connect(pane.statistics, &QPushButton::clicked, this, &ValuesView::statisticsWanted);
+}
+
+void ValuesView::showMissing(Side side) {
+  Pane& pane = m_panes[indexOf(side)];
+  const QString message = m_presenter->message(side);
+  pane.message->setText(message);
+  const std::optional<core::Iteration> nearest = m_presenter->nearestValue(side);
+  pane.nearest->setVisible(nearest.has_value());
+  if (nearest)
+    pane.nearest->setText(
+        (side == Side::kA ? tr("Go to iteration %1") : tr("Compare with iteration %1")).arg(nearest->value));
+  const ValueAnswer* answer = m_presenter->answer();
+  const ValueAnswer::Value* value = !answer                         ? nullptr
+                                    : side == Side::kA              ? &answer->a
+                                    : side == Side::kB && answer->b ? &*answer->b
+                                                                    : nullptr;
+  pane.statistics->setVisible(value && value->statistics);
+  pane.stack->setCurrentWidget(message.isEmpty() ? static_cast<QWidget*>(pane.table) : pane.missing);
 }
 
 // Tables side by side show the same place.
@@ -178,14 +223,11 @@ void ValuesView::refresh() {
     pane.title->setVisible(comparing);
     if (!m_presenter) continue;
     pane.title->setLine(m_presenter->sideTitle(side), m_presenter->placeText(side));
-    const QString message = m_presenter->message(side);
-    pane.message->setText(message);
-    pane.stack->setCurrentWidget(message.isEmpty() ? static_cast<QWidget*>(pane.table) : pane.message);
+    showMissing(side);
   }
   const int shown = static_cast<int>(
       std::ranges::count(m_panes, true, [](const Pane& pane) { return !pane.widget->isHidden(); }));
-  if (std::exchange(m_shownPanes, shown) != shown)
-    m_splitter->setSizes(QList<int>(m_splitter->count(), kEqualShare));
+  if (std::exchange(m_shownPanes, shown) != shown || m_numbersWidth != numbersWidth()) arrange();
   const bool cut = m_presenter && m_panes[indexOf(Side::kA)].model->cut();
   m_cut->setVisible(cut);
   if (cut)
@@ -237,14 +279,44 @@ void ValuesView::showNonFinite() {
         m_nonFinite);
     item->setData(Qt::UserRole, static_cast<qlonglong>(element.flatIndex));
   }
-  const int lines = std::min<int>(m_nonFinite->count(), height() > 300 ? 5 : 2);
+  const int most = height() > 300 ? 5 : m_presenter->comparing() ? 1 : 2;
+  const int lines = std::min<int>(m_nonFinite->count(), most);
   m_nonFinite->setFixedHeight(lines * m_nonFinite->sizeHintForRow(0) + 2 * m_nonFinite->frameWidth());
 }
 
-// Beside each other where there is room, else below each other.
+// The tables show the same place, so that one of them has the numbers of the rows, and one the bar to scroll
+// them. Side by side is what one reads best: below each other only where not even a column has room.
+void ValuesView::arrange() {
+  std::vector<Pane*> shown;
+  for (Pane& pane : m_panes)
+    if (!pane.widget->isHidden()) shown.push_back(&pane);
+  if (shown.empty()) return;
+  const int count = static_cast<int>(shown.size()), bar = style()->pixelMetric(QStyle::PM_ScrollBarExtent);
+  m_numbersWidth = numbersWidth();
+  const int taken = m_numbersWidth + bar + (count - 1) * m_splitter->handleWidth();
+  const int room = (width() - taken) / count;
+  const int column = shown.front()->table->horizontalHeader()->defaultSectionSize();
+  const bool beside = room >= column || width() > height() * 3 / 2;
+  m_splitter->setOrientation(beside ? Qt::Horizontal : Qt::Vertical);
+  QList<int> sizes;
+  for (Pane& pane : m_panes) {
+    const bool first = &pane == shown.front(), last = &pane == shown.back();
+    pane.table->verticalHeader()->setVisible(first || !beside);
+    pane.table->horizontalHeader()->setVisible(first || beside);
+    pane.table->setVerticalScrollBarPolicy(last || !beside ? Qt::ScrollBarAsNeeded : Qt::ScrollBarAlwaysOff);
+    const int extra = (first ? m_numbersWidth : 0) + (last ? bar : 0);
+    sizes << (pane.widget->isHidden() ? 0 : beside ? room + extra : kEqualShare);
+  }
+  m_splitter->setSizes(sizes);
+}
+
+int ValuesView::numbersWidth() const {
+  return m_panes[indexOf(Side::kA)].table->verticalHeader()->sizeHint().width();
+}
+
 void ValuesView::resizeEvent(QResizeEvent* event) {
-  const QSize size = event->size();
-  m_splitter->setOrientation(size.width() > size.height() * 3 / 2 ? Qt::Horizontal : Qt::Vertical);
+  QWidget::resizeEvent(event);
+  arrange();
 }
 
 }  // namespace msdbg::app

@@ -10,6 +10,7 @@
 
 class QLabel;
 class QListWidget;
+class QPushButton;
 class QSplitter;
 class QStackedWidget;
 class QTableView;
@@ -26,6 +27,9 @@ class ValuesView : public QWidget {
   void setPresenter(TensorPresenter* presenter);
   QTableView* table(Side side) const { return m_panes[indexOf(side)].table; }
 
+ signals:
+  void statisticsWanted();
+
  protected:
   void resizeEvent(QResizeEvent* event) override;
 
@@ -35,18 +39,24 @@ class ValuesView : public QWidget {
     ElidedLabel* title = nullptr;
     QStackedWidget* stack = nullptr;  // the table, or why there is none
     QTableView* table = nullptr;
+    QWidget* missing = nullptr;  // in place of the table: the message, and what can be seen instead
     QLabel* message = nullptr;
+    QPushButton *nearest = nullptr, *statistics = nullptr;
     std::unique_ptr<TensorTableModel> model;
   };
   void makePane(Side side);
+  void makeMissing(Side side);
+  void showMissing(Side side);
   void linkScrolling();
+  void arrange();
+  int numbersWidth() const;  // of the rows' numbers
   void refresh();
   void showCell();
   void showNonFinite();
   TensorPresenter* m_presenter = nullptr;
   QSplitter* m_splitter;
   PerSide<Pane> m_panes;
-  int m_shownPanes = 0;
+  int m_shownPanes = 0, m_numbersWidth = 0;
   ElidedLabel *m_cut, *m_cell, *m_nonFiniteTitle;
   QListWidget* m_nonFinite;
 };

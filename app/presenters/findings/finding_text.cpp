@@ -52,10 +52,9 @@ FindingAnswer::Input inputText(const core::Graph& graph, const replay::HitInput&
 
 void addFirst(FindingAnswer& answer, const Findings& findings, const core::Graph& graph) {
   const watch::Hit& hit = *findings.report()->first;
-  answer.kind = FindingAnswer::Kind::kFault;
-  answer.headline = QStringLiteral("FIRST WRONG: %1 at %2, rank %3, iteration %4")
-                        .arg(titleOf(hit), text(replay::hitPlace(graph, hit)),
-                             QString::number(hit.rank.value), QString::number(hit.iteration.value));
+  answer.headline += QStringLiteral(": %1 at %2, rank %3, iteration %4")
+                         .arg(titleOf(hit), text(replay::hitPlace(graph, hit)),
+                              QString::number(hit.rank.value), QString::number(hit.iteration.value));
   addWhere(answer, graph, hit);
   addRow(answer, QStringLiteral("what"), replay::whatText(graph, hit));
   addRow(answer, QStringLiteral("node"), replay::nodeText(graph, hit));
@@ -85,16 +84,31 @@ QStringList notEvaluableTexts(const watch::CheckReport& report) {
   return texts;
 }
 
-QStringList damageTexts(const std::vector<dump::Damage>& damage) {
-  QStringList texts;
-  for (std::size_t i = 0; i < std::min(damage.size(), kMostDamage); ++i)
-    texts << QStringLiteral("damaged, left out: %1: %2").arg(text(damage[i].where), text(damage[i].what));
-  if (damage.size() > kMostDamage)
-    texts << QStringLiteral("and %1 more; msdbg verify lists them").arg(damage.size() - kMostDamage);
-  return texts;
+FindingAnswer::Kind kindOf(replay::Verdict::Kind kind) {
+  switch (kind) {
+    case replay::Verdict::Kind::kFault:
+      return FindingAnswer::Kind::kFault;
+    case replay::Verdict::Kind::kNoFault:
+      return FindingAnswer::Kind::kNoFault;
+    case replay::Verdict::Kind::kNoAnswer:
+      break;
+  }
+  return FindingAnswer::Kind::kNoAnswer;
 }
 
 }  // namespace
+
+std::vector<FindingAnswer::Damage> damageTexts(const std::vector<dump::Damage>& damage) {
+  std::vector<FindingAnswer::Damage> texts;
+  const std::vector<replay::DamagedFile> files = replay::damagedFiles(damage);
+  for (std::size_t i = 0; i < std::min(files.size(), kMostDamage); ++i)
+    texts.push_back({text(replay::damageText(files[i])), text(core::join(files[i].details, "; "))});
+  if (files.size() > kMostDamage)
+    texts.push_back(
+        {QStringLiteral("and %1 more: msdbg verify lists them").arg(files.size() - kMostDamage), {}});
+  if (!files.empty()) texts.push_back({text(replay::damageAdvice()), {}});
+  return texts;
+}
 
 QString titleOf(const watch::Hit& hit) {
   const std::string_view title = hit.condition->title;
@@ -112,22 +126,19 @@ FindingAnswer answerOf(const Findings& findings, const RunFacts& facts) {
   FindingAnswer answer;
   const watch::CheckReport* report = findings.report();
   if (!report) return answer;
-  if (report->first) {
-    addFirst(answer, findings, *facts.graph);
-  } else if (report->evaluated > 0) {
-    answer.kind =
-        replay::mostlyMissing(*report) ? FindingAnswer::Kind::kNoAnswer : FindingAnswer::Kind::kNoFault;
-    answer.headline = text(replay::noFaultText(*report));
-  } else {
-    answer.kind = FindingAnswer::Kind::kNoAnswer;
-    const bool any = std::ranges::any_of(findings.entries(), &Findings::Entry::enabled);
-    answer.headline =
-        any ? QStringLiteral("no watchpoint could be evaluated") : QStringLiteral("no watchpoint is enabled");
-  }
+  const replay::Verdict verdict = findings.verdict();
+  answer.kind = kindOf(verdict.kind);
+  answer.whole = verdict.whole;
+  answer.headline = text(verdict.found);
+  answer.runState = text(verdict.state());
+  if (report->first) addFirst(answer, findings, *facts.graph);
+  if (!std::ranges::any_of(findings.entries(), &Findings::Entry::enabled) && report->evaluated == 0)
+    answer.headline = QStringLiteral("no watchpoint is enabled");
   answer.notes << QStringLiteral("evaluated %1 on %2")
                       .arg(counted(report->evaluated, "question"),
                            counted(static_cast<std::int64_t>(facts.ranks.size()), "rank"));
-  answer.notes << notEvaluableTexts(*report) << damageTexts(findings.damage());
+  answer.notes << notEvaluableTexts(*report);
+  answer.damage = damageTexts(findings.runState().damage);
   return answer;
 }
 

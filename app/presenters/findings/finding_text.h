@@ -13,6 +13,8 @@ struct FindingAnswer {
   enum class Kind { kNotChecked, kFault, kNoFault, kNoAnswer };
   Kind kind = Kind::kNotChecked;
   QString headline;
+  QString runState;    // belongs to the headline: what could not be read, and how the run ended
+  bool whole = false;  // the run ended well and all of it was read: only then is kNoFault good news
   struct Row {
     QString label, text;
   };
@@ -23,9 +25,15 @@ struct FindingAnswer {
   std::vector<Input> inputs;  // of the first wrong node
   QStringList then;           // what followed
   QString advice;
-  QStringList notes;  // what was evaluated, what could not be and why, what is damaged
+  QStringList notes;  // what was evaluated, what could not be and why
+  struct Damage {
+    QString text, detail;  // in our words; in those of what found it
+  };
+  std::vector<Damage> damage;  // the last one may say that there is more
 };
 
+/// The files that are damaged, the first few of them, and what to do.
+std::vector<FindingAnswer::Damage> damageTexts(const std::vector<dump::Damage>& damage);
 /// What the window calls the condition of a hit, wherever it names one.
 QString titleOf(const watch::Hit& hit);
 /// "3 faults, 1 hint", "1 fault", "no hits".

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "core_engine/base/text.h"
+#include "replay/run_state.h"
+
 namespace msdbg::app {
 
 using core::CancelToken;
@@ -27,12 +30,23 @@ Tensor readTile(const SideValues& values, const SlicePlane& plane, TileKey key) 
   return tile;
 }
 
+// Which file, and what to do; the words of what found it are behind it.
+Error inOurWords(replay::Run& run, const ValueKey& key, const Error& error) {
+  if (error.code() != ErrorCode::kDamaged) return error;
+  const auto file = replay::damageAt(run.reader().damage(), key.rank, key.iteration);
+  if (!file) return error;
+  return {error.code(), replay::damageText(*file) + " (" + core::join(file->details, "; ") + "). " +
+                            replay::damageAdvice()};
+}
+
 ValueAnswer::Value describe(replay::Run& run, const ValueKey& key, const Result<Tensor>& tensor) {
   ValueAnswer::Value value;
   if (const watch::StatisticsRow* row = run.statistics(key.rank, key.iteration, key.tensor))
     value.statistics = *row;
   if (!tensor.ok()) {
-    value.missing = tensor.error();
+    value.missing = inOurWords(run, key, tensor.error());
+    if (tensor.error().code() == ErrorCode::kUnavailable && key.iteration.valid())
+      value.nearest = replay::nearestValue(run, key.rank, key.iteration, key.tensor);
     return value;
   }
   value.shape = tensor->shape();

@@ -27,8 +27,9 @@ struct ValueQuestion {
 struct ValueAnswer {
   struct Value {
     std::optional<watch::StatisticsRow> statistics;
-    std::optional<core::Error> missing;  // why there is no value
-    core::Shape shape;                   // of the value
+    std::optional<core::Error> missing;      // why there is no value
+    std::optional<core::Iteration> nearest;  // not stored here, but there
+    core::Shape shape;                       // of the value
     core::DType dtype = core::DType::Float32;
   };
   Value a;

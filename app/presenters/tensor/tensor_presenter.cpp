@@ -175,6 +175,23 @@ QString TensorPresenter::message(Side side) const {
               answer.b->shape.text());
 }
 
+std::optional<core::Iteration> TensorPresenter::nearestValue(Side side) const {
+  if (!m_answer || side == Side::kDifference) return std::nullopt;
+  if (side == Side::kA) return m_answer->a.nearest;
+  // Another rank is compared with in the same iteration, wherever that is.
+  const bool ofRank = m_comparison.with == Comparison::With::kRank;
+  return m_answer->b && !ofRank ? m_answer->b->nearest : std::nullopt;
+}
+
+void TensorPresenter::goToNearestValue(Side side) {
+  const std::optional<core::Iteration> nearest = nearestValue(side);
+  if (!nearest) return;
+  if (side == Side::kA)
+    m_document.cursor().setIteration(*nearest);
+  else
+    setComparison({Comparison::With::kIteration, nearest->value});
+}
+
 void TensorPresenter::setRowDimension(int dimension) {
   SlicePlane plane = m_plane;
   plane.setRowDimension(dimension);

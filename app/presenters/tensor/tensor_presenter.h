@@ -75,6 +75,11 @@ class TensorPresenter : public QObject {
   void watchHistograms(bool on);
   const Histograms& histograms() const { return m_histograms; }
 
+  /// Where the value of a side that is not stored here is stored; nullopt: here, nowhere, or not known yet.
+  std::optional<core::Iteration> nearestValue(Side side) const;
+  /// Goes there, or compares with it.
+  void goToNearestValue(Side side);
+
   /// A panel that nobody sees asks for nothing.
   void setActive(bool active);
   bool settled() const { return m_pending.empty() && !m_tileTimer.isActive() && !m_loadTimer.isActive(); }

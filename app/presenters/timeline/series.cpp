@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "replay/run_state.h"
+
 namespace msdbg::app {
 namespace {
 
@@ -18,11 +20,8 @@ void note(Series& series, const core::Error& error) {
 // A scalar has no error of its own: the list of damage tells whether it was lost.
 void noteLost(replay::Run& run, core::Rank rank, core::Iteration iteration, Series& series) {
   if (series.damaged) return;
-  for (const dump::Damage& damage : run.reader().damage()) {
-    if (damage.rank != rank || !damage.iterations.contains(iteration.value)) continue;
-    note(series, core::Error(core::ErrorCode::kDamaged, damage.where + ": " + damage.what));
-    return;
-  }
+  if (const auto file = replay::damageAt(run.reader().damage(), rank, iteration))
+    note(series, core::Error(core::ErrorCode::kDamaged, replay::damageText(*file)));
 }
 
 void addScalar(replay::Run& run, core::Rank rank, core::Iteration iteration, Series& series) {
@@ -38,6 +37,7 @@ void addStatistics(replay::Run& run, core::Rank rank, core::Iteration iteration,
   RankSeries& line = series.ranks[rank];
   line.columns = statistics.size();
   const core::Result<watch::StatisticsRow> row = run.reader().statistics(rank, iteration, series.key.tensor);
+  if (!row && row.error().code() == core::ErrorCode::kDamaged) noteLost(run, rank, iteration, series);
   if (!row) note(series, row.error());
   std::uint32_t known = 0;
   for (std::size_t i = 0; i < statistics.size(); ++i) {

@@ -1,16 +1,24 @@
 #include "app/panels/findings/findings_panel.h"
 
+#include <QAction>
+#include <QClipboard>
 #include <QComboBox>
+#include <QDialog>
 #include <QHeaderView>
 #include <QJsonArray>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
 #include <QPushButton>
+#include <QRegularExpression>
+#include <QTextBlock>
 #include <QTextBrowser>
+#include <QTextCursor>
 #include <QToolButton>
 #include <QTreeView>
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "app/panels/findings/hit_list.h"
@@ -56,6 +64,131 @@ struct Shown {
   Findings& findings() { return document->findings(); }
 };
 
+// The colour of the first words and of the last ones in the headline.
+std::pair<QColor, QColor> headlineColours(QTextBrowser& answer) {
+  const QTextBlock line = answer.document()->firstBlock();
+  QTextCursor at(line);
+  at.movePosition(QTextCursor::NextCharacter);
+  const QColor first = at.charFormat().foreground().color();
+  at.movePosition(QTextCursor::EndOfBlock);
+  return {first, at.charFormat().foreground().color()};
+}
+
+void endAs(const std::filesystem::path& run, const std::string& state) {
+  dump::RunInfo info = dump::readRunInfo(run).value();
+  info.end.state = state;
+  info.end.iteration = 9;
+  REQUIRE(dump::writeRunInfo(run, info).ok());
+}
+
+TEST_CASE("Only a run that ended well and was read in whole is green") {
+  const test::TempDir folder;
+  const auto run = test::copyOf(test::cleanRun(), folder.path());
+  const auto [how, said] =
+      GENERATE(table<std::string, std::string>({{"finished", "no fault found; the run is complete"},
+                                                {"killed",
+                                                 "no fault found in what was recorded; the run was killed at "
+                                                 "iteration 9"},
+                                                {"failed",
+                                                 "no fault found in what was recorded; the run failed at "
+                                                 "iteration 9"}}));
+  endAs(run, how);
+  Shown shown(run);
+  shown.findings().setEntries({{*watch::parseWatchpoint("tensor_overflow")}});
+  test::check(*shown.document);
+  CHECK(shown.answerLine().toStdString() == said);
+  const QColor good = graphview::lookOf(shown.panel.palette()).good;
+  const auto colours = headlineColours(*shown.child<QTextBrowser>("findingAnswer"));
+  CHECK((colours.first == good) == (how == "finished"));
+  CHECK((colours.second == good) == (how == "finished"));
+}
+
+TEST_CASE("A run with lost segments says how many in its headline, and names them in words of ours") {
+  const test::TempDir folder;
+  const auto run = test::copyOf(test::cleanRun(), folder.path());
+  std::vector<std::filesystem::path> segments;
+  for (const auto& file : std::filesystem::directory_iterator(run / "rank_0"))
+    if (file.path().extension() == ".h5") segments.push_back(file.path());
+  std::ranges::sort(segments);
+  std::ofstream(segments.front(), std::ios::in | std::ios::binary) << "no HDF5 any more";
+  Shown shown(run);
+  test::check(*shown.document);
+  CHECK(shown.answerLine().toStdString() ==
+        "no fault found in what could be read; 1 of " + std::to_string(segments.size()) +
+            (segments.size() == 1 ? " segment" : " segments") + " is damaged; the run is complete");
+  const auto colours = headlineColours(*shown.child<QTextBrowser>("findingAnswer"));
+  CHECK(colours.first != graphview::lookOf(shown.panel.palette()).good);
+  const std::string file = "rank_0/" + segments.front().filename().string();
+  CHECK_THAT(shown.answer().toStdString(),
+             Catch::Contains(file + " is damaged: iteration") && Catch::Contains("of rank 0") &&
+                 Catch::Contains("Copy these files again") && Catch::Contains("(H5Fopen failed"));
+}
+
+TEST_CASE("A click on a place in the answer goes there") {
+  Shown shown(test::nanRun());
+  test::check(*shown.document);
+  QString panel;
+  QObject::connect(&shown.panel, &Panel::panelWanted, [&](const QString& id) { panel = id; });
+  auto* answer = shown.child<QTextBrowser>("findingAnswer");
+  const auto click = [&](const char* target) { emit answer->anchorClicked(QUrl(QLatin1String(target))); };
+  const QString html = answer->toHtml();
+  for (const char* target : {"iteration:4", "rank:1", "line:lenet5.cpp:", "node:grad/network/"})
+    CHECK_THAT(html.toStdString(), Catch::Contains("href=\"" + std::string(target)));
+  click("first");
+  const core::NodeId first = shown.document->cursor().node();
+  click("iteration:2");
+  click("rank:0");
+  CHECK(shown.document->cursor().iteration() == core::Iteration(2));
+  CHECK(shown.document->cursor().rank() == core::Rank(0));
+  CHECK(shown.document->cursor().node() == first);
+  CHECK(panel.isEmpty());
+  const QRegularExpressionMatch line =
+      QRegularExpression(QStringLiteral("href=\"(line:lenet5.cpp:(\\d+))\"")).match(html);
+  REQUIRE(line.hasMatch());
+  click(line.captured(1).toLatin1().constData());
+  CHECK(shown.document->cursor().place().line->line == line.captured(2).toInt());
+  CHECK(shown.document->cursor().node() == first);  // it is of that line
+  CHECK(panel == "source");
+  click("node:network/conv1/Conv-op1");
+  CHECK(shown.document->graph().node(shown.document->cursor().node()).name == "network/conv1/Conv-op1");
+}
+
+TEST_CASE("The menu of a hit goes to its place, copies its names, and watches its tensor") {
+  Shown shown(test::nanRun());
+  test::check(*shown.document);
+  QString panel;
+  QObject::connect(&shown.panel, &Panel::panelWanted, [&](const QString& id) { panel = id; });
+  auto* view = shown.child<QTreeView>("hitView");
+  view->setCurrentIndex(view->model()->index(0, 0));
+  const auto choose = [&](const char* name) {
+    emit view->customContextMenuRequested({-1, -1});  // as the Menu key does where the hit is out of sight
+    auto* menu = shown.child<QMenu>("hitMenu");
+    menu->findChild<QAction*>(name)->trigger();
+    delete menu;
+  };
+  const Place place = shown.findings().placeOf(shown.findings().hits().front());
+  choose("showValues");
+  CHECK(shown.document->cursor().place() == place);
+  CHECK(panel == "tensor");
+  choose("goToSource");
+  CHECK(panel == "source");
+  choose("copyNode");
+  CHECK(QGuiApplication::clipboard()->text() == "network/conv2/Conv-op1");
+  choose("copyCommand");
+  CHECK(QGuiApplication::clipboard()->text().endsWith(
+      "--tensor network/conv2/Conv-op1 --iteration 4 --rank 1"));
+  choose("watchTensor");
+  CHECK(panel == "findings");
+  CHECK(shown.child<QDialog>("watchpointDialog")->isVisible());
+  CHECK(shown.child<QLineEdit>("tensors")->text() == "network/conv2/Conv-op1");
+  shown.choose("tensor_overflow");
+  CHECK(shown.child<QLineEdit>("tensors")->text() == "network/conv2/Conv-op1");
+  shown.child<QPushButton>("conditionOk")->click();
+  CHECK(shown.findings().entries().back().watchpoint.text() ==
+        "tensor_overflow:tensors=network/conv2/Conv-op1");
+  CHECK_FALSE(shown.child<QDialog>("watchpointDialog")->isVisible());
+}
+
 TEST_CASE("A small panel shows what has room in it, and all of it again when it is large") {
   Shown shown(test::nanRun());
   shown.findings().recheck();
@@ -68,12 +201,13 @@ TEST_CASE("A small panel shows what has room in it, and all of it again when it 
   CHECK_FALSE(view->isColumnHidden(HitModel::kWhere));
   CHECK(view->viewport()->height() >= 3 * view->visualRect(view->model()->index(0, 0)).height());
   shown.press("watchpointsTitle");
-  CHECK_FALSE(view->isVisible());
   shown.press("addWatchpoint");
-  CHECK_FALSE(shown.child<QTextBrowser>("findingAnswer")->isVisible());
-  shown.panel.resize(700, 800);
-  CHECK(shown.child<QTextBrowser>("findingAnswer")->isVisible());
+  auto* form = shown.child<QDialog>("watchpointDialog");
+  CHECK((form->isVisible() && !form->isModal()));
   CHECK(view->isVisible());
+  CHECK(view->viewport()->height() >= view->visualRect(view->model()->index(0, 0)).height());
+  CHECK(shown.child<QTextBrowser>("findingAnswer")->isVisible());
+  shown.panel.resize(700, 800);
   CHECK_FALSE(view->isColumnHidden(HitModel::kLine));
   CHECK_FALSE(view->isColumnHidden(HitModel::kActual));
 }
@@ -86,7 +220,8 @@ TEST_CASE("The findings panel says what is first wrong and a click on a hit goes
   CHECK(shown.child<QLabel>("findingsStatus")->text().startsWith("checking"));
   shown.waitForReport();
   CHECK(shown.answerLine() ==
-        "FIRST WRONG: Origin of NaN or Inf at network/conv2/Conv-op1, rank 1, iteration 4");
+        "FIRST WRONG: Origin of NaN or Inf at network/conv2/Conv-op1, rank 1, iteration 4; the run is "
+        "complete");
   CHECK(shown.answer().contains("the loss of rank 1 is nan from iteration 4 on"));
   CHECK_FALSE(shown.child<QPushButton>("recheckButton")->isEnabled());
 
@@ -121,7 +256,7 @@ TEST_CASE("Faults and hints are shown or not") {
 TEST_CASE("A watchpoint is added through its form, checked, and the command finds the same") {
   Shown shown(test::cleanRun());
   test::check(*shown.document);
-  CHECK(shown.answerLine() == "no fault found");
+  CHECK(shown.answerLine() == "no fault found; the run is complete");
   shown.press("watchpointsTitle");
   shown.press("addWatchpoint");
   shown.choose("gradient_vanishing");

@@ -1,9 +1,12 @@
 #include "app/panels/graph/graph_panel.h"
 
 #include <QAction>
+#include <QClipboard>
+#include <QContextMenuEvent>
 #include <QElapsedTimer>
 #include <QKeyEvent>
 #include <QLabel>
+#include <QMenu>
 #include <QMouseEvent>
 #include <QToolBar>
 #include <QWheelEvent>
@@ -374,4 +377,37 @@ TEST_CASE("A scope of five hundred nodes opens, and its badges change, without a
   CHECK(coloured < 20);  // 10 ms
   const auto shown = canvas.graphScene().boxes();
   CHECK(std::ranges::count_if(shown, [](const auto* box) { return !box->content().item.isCopy(); }) == 504);
+}
+
+TEST_CASE("The menu of a node acts on it, also by key, and that of a scope folds it", "[gui][graph]") {
+  const Shown shown(test::nanRun());
+  QString panel;
+  QObject::connect(shown.panel.get(), &app::Panel::panelWanted, [&](const QString& id) { panel = id; });
+  const auto open = [&](QContextMenuEvent::Reason reason, QPoint at) {
+    QContextMenuEvent event(reason, at, shown.canvas().viewport()->mapToGlobal(at));
+    QCoreApplication::sendEvent(shown.canvas().viewport(), &event);
+    return shown.panel->findChild<QMenu*>("graphMenu");
+  };
+  const auto choose = [&](QMenu* menu, const char* name) {
+    REQUIRE(menu);
+    menu->findChild<QAction*>(name)->trigger();
+    delete menu;
+  };
+  const core::NodeId node = shown.document->graph().findNode("network/conv2/Conv-op1").value();
+  shown.document->cursor().selectNode(node);
+  shown.settle();
+  choose(open(QContextMenuEvent::Keyboard, {0, 0}), "showValues");
+  CHECK(panel == "tensor");
+  shown.document->cursor().clearSelection();
+  choose(open(QContextMenuEvent::Mouse, shown.onScreen(Item::of(node))), "copyNode");
+  CHECK(QGuiApplication::clipboard()->text() == "network/conv2/Conv-op1");
+  CHECK(shown.document->cursor().node() == node);
+  const Item scope = shown.scope("network/conv1");
+  QMenu* menu = open(QContextMenuEvent::Mouse, shown.onScreen(scope));
+  REQUIRE(menu);
+  CHECK(menu->actions().front()->text() == "Expand");
+  menu->actions().front()->trigger();
+  delete menu;
+  shown.settle();
+  CHECK(shown.folded().isExpanded(scope.scope()));
 }

@@ -117,7 +117,7 @@ TEST_CASE("What is damaged is told in a few lines, however much it is", "[gui]")
   w.open(runOfLostRanks(folder / "lost.msdbg"));
   w.waitForCheck();
   CHECK(w.window.document()->facts().damage.size() == 62);
-  CHECK(w.window.message().count('\n') == 3);
+  CHECK(w.window.message().count('\n') == 4);
   CHECK_THAT(w.window.message().toStdString(), Catch::Contains("59 more: msdbg verify"));
 }
 

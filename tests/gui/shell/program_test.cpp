@@ -4,6 +4,9 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
+#include "app/gui/theme.h"
+#include "graph_view/scene/look.h"
+#include "tests/gui/support/gui.h"
 #include "tests/gui/support/runs.h"
 #include "tests/support/run_command.h"
 #include "tests/support/temp_dir.h"
@@ -15,6 +18,19 @@ RunResult runWindow(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), (buildDir() / "bin/msdbg-gui").string());
   return runCommand(arguments,
                     {.environment = {{"DISPLAY", ""}, {"WAYLAND_DISPLAY", ""}, {"QT_QPA_PLATFORM", ""}}});
+}
+
+// Of what has the colour of faults.
+QRect boundsOfFaults(const QImage& image) {
+  gui();
+  app::ThemeController theme;
+  theme.setTheme(app::Theme::kLight);
+  const QColor fault = graphview::lookOf(QApplication::palette()).fault;
+  QRect bounds;
+  for (int y = 0; y < image.height(); ++y)
+    for (int x = 0; x < image.width(); ++x)
+      if (image.pixelColor(x, y) == fault) bounds |= QRect(x, y, 1, 1);
+  return bounds;
 }
 
 }  // namespace
@@ -33,6 +49,25 @@ TEST_CASE("A screenshot needs no display and has the size that was asked for", "
   const QImage dark(QString::fromStdString(file));
   CHECK(dark.size() == QSize(1280, 800));
   CHECK(dark.pixelColor(2, 2).lightness() < light.pixelColor(2, 2).lightness());
+}
+
+TEST_CASE("Marks in the source's margin stand beside their lines at two pixels to a point", "[gui]") {
+  const TempDir folder;
+  const auto marks = [&](const char* scale) {
+    const std::string file = (folder / scale).string() + ".png";
+    const RunResult result =
+        runCommand({(buildDir() / "bin/msdbg-gui").string(), nanRun().string(), "--screenshot", file,
+                    "--panel", "source", "--theme", "light"},
+                   {.environment = {{"DISPLAY", ""}, {"QT_QPA_PLATFORM", ""}, {"QT_SCALE_FACTOR", scale}}});
+    INFO(result.err);
+    REQUIRE(result.exitStatus == 0);
+    return boundsOfFaults(QImage(QString::fromStdString(file)));
+  };
+  const QRect once = marks("1"), twice = marks("2");
+  REQUIRE_FALSE(once.isEmpty());
+  CHECK(std::abs(twice.center().y() - 2 * once.center().y()) <= 3);
+  CHECK(std::abs(twice.center().x() - 2 * once.center().x()) <= 3);
+  CHECK(std::abs(twice.height() - 2 * once.height()) <= 4);
 }
 
 TEST_CASE("A display that cannot be used is said in one line, without advice to install Qt again", "[gui]") {

@@ -2,11 +2,13 @@
 
 #include <QComboBox>
 #include <QCompleter>
+#include <QHeaderView>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QMouseEvent>
+#include <QPushButton>
 #include <QSpinBox>
 #include <QTabWidget>
 #include <QTableView>
@@ -199,4 +201,50 @@ TEST_CASE("TensorPanel asks nothing while it is hidden and catches up when it is
   f.panel.setDocument(nullptr);
   CHECK(f.panel.command().isEmpty());
   CHECK(f.panel.settled());
+}
+
+TEST_CASE("Where a value is gone, the nearest one and the statistics are one click away") {
+  Fixture f(test::cleanRun());  // values of the newest iterations only
+  const core::TensorId tensor = replay::resolveTensor(f.document->graph(), "fc2/weight").value();
+  f.go("fc2/weight", 0, 0);
+  REQUIRE(f.find<QLabel>("messageA")->isVisible());
+  auto* nearest = f.find<QPushButton>("nearestA");
+  REQUIRE(nearest->isVisible());
+  f.find<QPushButton>("statisticsA")->click();
+  CHECK(f.find<QTableView>("tensorStatistics")->isVisible());
+  f.find<QTabWidget>("tensorTabs")->setCurrentIndex(0);
+  nearest->click();
+  f.settle();
+  const core::Iteration there = f.document->cursor().iteration();
+  CHECK(there > core::Iteration(0));
+  CHECK(f.find<QTableView>("valuesA")->isVisible());
+  CHECK(f.document->cursor().tensor() == tensor);
+  Place place = f.document->cursor().place();
+  place.iteration = core::Iteration(there.value - 1);
+  f.document->cursor().moveTo(place);
+  f.settle();
+  CHECK(f.find<QLabel>("messageA")->isVisible());  // it was the nearest
+}
+
+TEST_CASE("In the panel of a window of 1280 x 800 a comparison shows columns of values side by side") {
+  Fixture f(test::nanRun());
+  f.panel.resize(388, 390);
+  f.panel.presenter()->setComparison({Comparison::With::kPrevious, 0});
+  f.go("fc1/weight", 0, 3);
+  const auto cells = [&](const char* name) {
+    const auto* table = f.find<QTableView>(name);
+    const QSize seen = table->viewport()->size();
+    return QSize(seen.width() / table->columnWidth(0), seen.height() / table->rowHeight(0));
+  };
+  for (const char* name : {"valuesA", "valuesB", "valuesDifference"}) {
+    CAPTURE(name, cells(name).width(), cells(name).height());
+    CHECK(cells(name).width() >= 1);
+    CHECK(cells(name).height() >= 6);
+  }
+  CHECK(f.find<QTableView>("valuesA")->verticalHeader()->isVisible());
+  CHECK_FALSE(f.find<QTableView>("valuesB")->verticalHeader()->isVisible());
+  auto* shown = f.find<QComboBox>("compareShown");
+  shown->setCurrentIndex(3);  // A - B alone has its numbers itself
+  f.settle();
+  CHECK(f.find<QTableView>("valuesDifference")->verticalHeader()->isVisible());
 }

@@ -1,0 +1,89 @@
+#include "replay/verdict.h"
+
+#include <algorithm>
+
+#include "replay/findings.h"
+
+namespace msdbg::replay {
+namespace {
+
+struct Missing {
+  std::int64_t damaged = 0, absent = 0;
+};
+
+Missing missingOf(const watch::CheckReport& report) {
+  Missing missing;
+  for (const watch::NotEvaluable& n : report.notEvaluable) {
+    if (n.reason == "damaged") missing.damaged += n.count;
+    if (n.reason == "no_value") missing.absent += n.count;
+  }
+  return missing;
+}
+
+// An earlier fault may lie in what is lost. What costs no iterations of its own (a journal, a rank) may hide
+// any.
+bool mayHideEarlier(const dump::Damage& damage, const watch::Hit& first) {
+  return damage.iterations.empty() || damage.iterations.front() <= first.iteration.value;
+}
+
+std::string firstWrong(const watch::Hit& first, const RunState& state) {
+  const bool hidden =
+      std::ranges::any_of(state.damage, [&](const dump::Damage& d) { return mayHideEarlier(d, first); });
+  return hidden ? "FIRST WRONG of what could be read" : "FIRST WRONG";
+}
+
+std::string noFault(const Missing& missing, bool mostly, const RunState& state) {
+  if (mostly && missing.damaged > missing.absent)
+    return "no fault found, but most of what was asked is damaged";
+  if (mostly) return "no fault found, but most of what was asked is not recorded";
+  if (!state.damage.empty()) return "no fault found in what could be read";
+  if (state.recording) return "no fault found so far";
+  return state.endedWell() ? "no fault found" : "no fault found in what was recorded";
+}
+
+}  // namespace
+
+Verdict verdictOf(const watch::CheckReport& report, const RunState& state) {
+  const Missing missing = missingOf(report);
+  const bool mostly = missing.damaged + missing.absent > report.evaluated;
+  Verdict verdict;
+  verdict.unread = damageSentence(state);
+  verdict.ended = endSentence(state);
+  verdict.whole = state.endedWell() && state.damage.empty() && !mostly;
+  if (report.first) {
+    verdict.kind = Verdict::Kind::kFault;
+    verdict.found = firstWrong(*report.first, state);
+  } else if (report.evaluated > 0) {
+    verdict.kind = mostly ? Verdict::Kind::kNoAnswer : Verdict::Kind::kNoFault;
+    verdict.found = noFault(missing, mostly, state);
+  } else {
+    verdict.found = "nothing could be judged: " + whyNothingJudged(report);
+    verdict.whole = false;
+  }
+  return verdict;
+}
+
+std::string kindName(Verdict::Kind kind) {
+  switch (kind) {
+    case Verdict::Kind::kFault:
+      return "fault";
+    case Verdict::Kind::kNoFault:
+      return "no_fault";
+    case Verdict::Kind::kNoAnswer:
+      break;
+  }
+  return "no_answer";
+}
+
+std::string whyNothingJudged(const watch::CheckReport& report) {
+  std::string reason = "nothing is recorded that the watchpoints could be asked of";
+  std::int64_t most = 0;
+  for (const watch::NotEvaluable& n : report.notEvaluable)
+    if (n.count > most) {
+      most = n.count;
+      reason = n.condition + ": " + reasonText(n.reason) + (n.detail.empty() ? "" : ", " + n.detail);
+    }
+  return reason;
+}
+
+}  // namespace msdbg::replay

@@ -1,0 +1,133 @@
+#include "replay/run_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core_engine/base/text.h"
+#include "replay/describe.h"
+
+namespace msdbg::replay {
+namespace {
+
+bool endedWell(const dump::RunEnd& end) { return end.state == "finished" || end.state == "stopped"; }
+
+// "rank_0/segment_000003.h5: /tensor/x:0" and "sources/3f… (model.cpp)" lie in one file.
+std::string fileOf(const std::string& where) { return where.substr(0, where.find(": ")); }
+
+std::string countOf(std::int64_t some, std::int64_t all, const std::string& noun) {
+  return fmt::format("{} of {} {}", groupedNumber(some), counted(all, noun), some == 1 ? "is" : "are");
+}
+
+}  // namespace
+
+// The launcher writes run.json some time after the last rank has ended; one that was killed never does.
+dump::RunEnd endOf(const dump::RunReader& reader, bool recording) {
+  const dump::RunEnd& said = reader.info().end;
+  const std::vector<core::Rank> ranks = reader.ranks();
+  if (recording || said.state != "running" || ranks.empty()) return said;
+  std::optional<dump::RunEnd> worst;
+  for (const core::Rank rank : ranks) {
+    const std::optional<dump::RunEnd> end = reader.rankEnd(rank);
+    if (!end) return said;
+    if (!worst || (endedWell(*worst) && !endedWell(*end))) worst = end;
+  }
+  return *worst;
+}
+
+RunState stateOf(Run& run) {
+  dump::RunReader& reader = run.reader();
+  RunState state;
+  state.recording = reader.recording();
+  state.end = endOf(reader, state.recording);
+  for (const core::Rank rank : run.ranks())
+    if (const dump::IterationSet& recorded = reader.iterationSet(rank); !recorded.empty())
+      state.lastIteration = std::max(state.lastIteration.value_or(0), recorded.back());
+  state.segments = reader.storage().segments;
+  state.ranks = reader.info().ranks;
+  state.damage = reader.damage();
+  return state;
+}
+
+std::string endSentence(const RunState& state) {
+  const auto at = [&](const char* word, std::optional<std::int64_t> iteration) {
+    return iteration ? fmt::format(" {} iteration {}", word, groupedNumber(*iteration)) : std::string();
+  };
+  const std::string newest = at("after", state.lastIteration);
+  const std::string place = state.end.iteration ? at("at", state.end.iteration) : newest;
+  if (state.recording) return "the run is being recorded" + at("and is past", state.lastIteration);
+  if (state.interrupted()) return "the run broke off" + newest + " without saying how";
+  if (state.end.state == "finished") return "the run is complete";
+  if (state.end.state == "failed") return "the run failed" + place;
+  return "the run was " + state.end.state + place;
+}
+
+bool DamagedFile::isSegment() const { return file.find("/segment_") != std::string::npos; }
+
+bool DamagedFile::isRank() const { return file.starts_with("rank_") && file.find('/') == std::string::npos; }
+
+std::vector<DamagedFile> damagedFiles(const std::vector<dump::Damage>& damage) {
+  std::vector<DamagedFile> files;
+  for (const dump::Damage& found : damage) {
+    const std::string name = fileOf(found.where);
+    auto file = std::ranges::find(files, name, &DamagedFile::file);
+    if (file == files.end()) file = files.insert(file, {name, found.rank, {}, {}});
+    file->iterations.append(found.iterations);
+    const std::string part = found.where.size() > name.size() ? found.where.substr(name.size() + 2) : "";
+    file->details.push_back(part.empty() ? found.what : part + ": " + found.what);
+  }
+  return files;
+}
+
+std::optional<DamagedFile> damageAt(const std::vector<dump::Damage>& damage, core::Rank rank,
+                                    core::Iteration iteration) {
+  const auto costsIt = [&](const dump::Damage& found) {
+    return found.rank == rank && found.iterations.contains(iteration.value);
+  };
+  const auto found = std::ranges::find_if(damage, costsIt);
+  if (found == damage.end()) return std::nullopt;
+  std::vector<dump::Damage> same;
+  for (const dump::Damage& other : damage)
+    if (fileOf(other.where) == fileOf(found->where)) same.push_back(other);
+  return damagedFiles(same).front();
+}
+
+std::string damageText(const DamagedFile& file) {
+  const bool isMissing = file.isRank() || std::ranges::count(file.details, "the file is missing") > 0;
+  const std::string text = file.file + (isMissing ? " is missing" : " is damaged");
+  if (file.iterations.empty()) return text;
+  const bool one = file.iterations.size() == 1;
+  const bool inParts =
+      std::ranges::all_of(file.details, [](const std::string& d) { return d.starts_with("/"); });
+  return fmt::format("{}: iteration{} {} of rank {} {}", text, one ? "" : "s", file.iterations.text(),
+                     file.rank.value,
+                     inParts ? "cannot be read in whole"
+                     : one   ? "is left out"
+                             : "are left out");
+}
+
+std::string damageAdvice() {
+  return "Copy these files again from where the run was recorded; if they are damaged there too, record the "
+         "run again. msdbg verify checks every byte.";
+}
+
+std::string damageSentence(const RunState& state) {
+  const std::vector<DamagedFile> files = damagedFiles(state.damage);
+  const std::int64_t segments = std::ranges::count_if(files, &DamagedFile::isSegment);
+  const std::int64_t ranks = std::ranges::count_if(files, &DamagedFile::isRank);
+  const std::int64_t others = static_cast<std::int64_t>(files.size()) - segments - ranks;
+  std::vector<std::string> parts;
+  if (ranks > 0)
+    parts.push_back(countOf(ranks, std::max<std::int64_t>(state.ranks, ranks), "rank") + " missing");
+  if (segments > 0)  // some of them may not be in the journal
+    parts.push_back(countOf(segments, std::max(state.segments, segments), "segment") + " damaged");
+  if (others == 1)
+    parts.push_back(
+        std::ranges::find_if(files, [](const DamagedFile& f) { return !f.isSegment() && !f.isRank(); })
+            ->file +
+        " is damaged");
+  if (others > 1) parts.push_back(counted(others, parts.empty() ? "file" : "other file") + " are damaged");
+  return core::join(parts, ", ");
+}
+
+}  // namespace msdbg::replay
