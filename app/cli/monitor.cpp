@@ -160,9 +160,10 @@ class Monitor {
   void recorderFailed(int rank) {
     RunEnd end;
     end.state = m_options.stopOnRecorderFailure ? "stopped" : "finished";
-    end.message = fmt::format("{}: {}", name(rank), *m_launch.control().process(rank).recorderFailure);
+    const std::string why = *m_launch.control().process(rank).recorderFailure;
+    end.message = fmt::format("{}: {}", name(rank), why);
     trouble(end, kExitDamaged);
-    m_trouble->error = end.message;
+    m_trouble->error = fmt::format("{}: {} (see above)", name(rank), why.substr(0, why.find(':')));
   }
 
   void lookAtProgress() {

@@ -377,7 +377,7 @@ void Session::Impl::takeLeave() const {
   }
 }
 
-bool Session::Impl::stopsOnError() const { return recorder->endsTraining(); }
+bool Session::Impl::stopsOnError() const { return recorder && recorder->endsTraining(); }
 
 // All ranks say the same: the hit is that of any of them.
 bool Session::Impl::stopOnHit() const { return settings.options.onHit.stop && recorder->hitWindowDone(); }

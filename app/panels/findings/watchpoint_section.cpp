@@ -171,7 +171,11 @@ void WatchpointSection::showForm() {
   m_form->takeFocus();
 }
 
-void WatchpointSection::hideForm() { m_dialog->hide(); }
+// Keys are the window's again: F5 evaluates what was just added.
+void WatchpointSection::hideForm() {
+  m_dialog->hide();
+  window()->activateWindow();
+}
 
 void WatchpointSection::accept(const watch::Watchpoint& watchpoint) {
   hideForm();
