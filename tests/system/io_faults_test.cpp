@@ -21,17 +21,18 @@ struct Fault {
   bool passes = true;
 };
 
-/// Each kind of call with each error, once at each of its first 60 calls, and for ever from some of them on.
-std::vector<Fault> faults() {
+/// Each kind of call with each error, once at each of its first `most` calls, and for ever from some of them
+/// on. A run of 12 iterations makes some 8 of most kinds.
+std::vector<Fault> faults(int most) {
   std::vector<Fault> all;
   for (const std::string call : {"open", "write", "pwrite", "fsync", "rename", "unlink", "close"}) {
     std::vector<std::string> errors = {std::to_string(EIO), std::to_string(ENOSPC), std::to_string(EDQUOT)};
     if (call.ends_with("write")) errors.push_back("short");
     for (const std::string& error : errors) {
-      for (int number = 1; number <= 60; ++number)
+      for (int number = 1; number <= most; ++number)
         all.push_back({call + ":" + std::to_string(number) + ":" + error});
       for (const int number : {1, 2, 3, 5, 8, 13, 21})
-        if (error != std::to_string(EDQUOT))
+        if (number <= most && error != std::to_string(EDQUOT))
           all.push_back({call + ":" + std::to_string(number) + "+:" + error, false});
     }
   }
@@ -67,14 +68,14 @@ bool checkOutlived(const Fault& fault) {
   }
   const std::size_t iterations = (*reader)->ranks().empty() ? 0 : (*reader)->iterations(core::Rank(0)).size();
   if (result.exitStatus == 0) CHECK(iterations == 12);
-  return !result.err.empty();
+  return !result.err.empty() || fs::exists(run / "rank_0" / "journal.1");
 }
 
 }  // namespace
 
 TEST_CASE("A call on a file that fails costs what it must: no crash, a status, a readable run", "[slow]") {
   std::mt19937_64 random(drawnSeed("failing calls"));
-  std::vector<Fault> all = faults();
+  std::vector<Fault> all = faults(testAll() ? 60 : 8);
   std::shuffle(all.begin(), all.end(), random);
   if (!testAll()) all.resize(24);
   int felt = 0;
@@ -86,7 +87,7 @@ TEST_CASE("A disk that is full for three seconds costs nothing", "[slow]") {
   for (const std::string call : {"write", "pwrite", "fsync"}) {
     const TempDir folder;
     const fs::path run = folder / "run.msdbg";
-    const RunResult result = recordWith(call + ":9~3000:" + std::to_string(ENOSPC), run, "1000");
+    const RunResult result = recordWith(call + ":4~3000:" + std::to_string(ENOSPC), run, "1000");
     INFO(result.out << result.err);
     CHECK(result.exitStatus == 0);
     CHECK_THAT(result.err, Catch::Contains("No space left on device; it is tried again"));
