@@ -142,9 +142,9 @@ HitLine hitFrom(const Json& json) {
 
 GapLine gapFrom(const Json& json) {
   GapLine line;
-  const auto list = core::IndexList::parse(json.at("iterations").get<std::string>());
-  if (!list.ok()) throw std::runtime_error(list.error().message());
-  line.iterations = list->text();
+  const auto iterations = IterationSet::parse(json.at("iterations").get<std::string>(), UINT64_MAX);
+  if (!iterations) throw std::runtime_error("no list of iterations");
+  line.iterations = *iterations;
   line.why = field<std::string>(json, "why", "");
   line.from = field<double>(json, "from", 0);
   line.until = field<double>(json, "until", 0);
@@ -243,9 +243,11 @@ std::string formatHit(const HitLine& line) {
 }
 
 std::string formatGap(const GapLine& line) {
-  return withCheck(jsonText(
-      {{"gap",
-        {{"iterations", line.iterations}, {"why", line.why}, {"from", line.from}, {"until", line.until}}}}));
+  return withCheck(jsonText({{"gap",
+                              {{"iterations", line.iterations.text()},
+                               {"why", line.why},
+                               {"from", line.from},
+                               {"until", line.until}}}}));
 }
 
 std::string formatTiming(const RecordingTimes& times) {

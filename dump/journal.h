@@ -79,7 +79,7 @@ struct HitLine {
 /// Iterations of which nothing was recorded, because the disk refused longer than what waits in memory
 /// allows.
 struct GapLine {
-  std::string iterations;      // "127-340,350"
+  IterationSet iterations;
   std::string why;             // path and the system's reason
   double from = 0, until = 0;  // Unix time, s: the first failure, and when recording went on
 };

@@ -17,6 +17,7 @@ struct RunState {
   std::int64_t segments = 0;                  // of all ranks
   int ranks = 1;                              // that there should be
   std::vector<dump::Damage> damage;           // seen so far
+  std::vector<dump::RecordedGap> gaps;        // what its recorder had to give up
 
   /// Nobody records any more, and nobody has said how the run ended.
   bool interrupted() const { return !recording && end.state == "running"; }
@@ -51,5 +52,11 @@ std::string damageText(const DamagedFile& file);
 std::string damageAdvice();
 /// "3 of 60 segments are damaged, run.json is damaged"; "" when nothing is.
 std::string damageSentence(const RunState& state);
+
+/// "iterations 127-340 of rank 0 were not recorded (cannot write …: No space left on device)"
+std::string gapText(const dump::RecordedGap& gap);
+/// "iterations 127-340 of rank 0 were not recorded", "1,204 iterations of 2 ranks were not recorded"; "" when
+/// none was given up.
+std::string gapSentence(const RunState& state);
 
 }  // namespace msdbg::replay

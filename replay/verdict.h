@@ -13,11 +13,14 @@ namespace msdbg::replay {
 struct Verdict {
   enum class Kind { kFault, kNoFault, kNoAnswer };
   Kind kind = Kind::kNoAnswer;
-  /// The run came to its end, and everything that was asked could be read: only then is kNoFault good news.
+  /// The run came to its end, was recorded without gaps, and everything that was asked could be read: only
+  /// then is kNoFault good news.
   bool whole = false;
-  std::string found;   // "no fault found", "no fault found in what could be read", "FIRST WRONG"
-  std::string unread;  // "3 of 60 segments are damaged"; "" when nothing is
-  std::string ended;   // "the run was killed at iteration 4,120"
+  std::string found;  // "no fault found", "no fault found in what could be read", "FIRST WRONG"
+  /// "3 of 60 segments are damaged; iterations 127-340 of rank 0 were not recorded"; "" when nothing is
+  /// missing
+  std::string unread;
+  std::string ended;  // "the run was killed at iteration 4,120"
 
   std::string state() const { return unread.empty() ? ended : unread + "; " + ended; }
   std::string text() const { return found + "; " + state(); }

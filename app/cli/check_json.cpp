@@ -99,6 +99,7 @@ Json verdictJson(const CheckView& view) {
   Json unread = Json::array();
   for (const replay::DamagedFile& file : replay::damagedFiles(view.run.reader().damage()))
     unread.push_back(replay::damageText(file));
+  for (const dump::RecordedGap& gap : view.run.reader().gaps()) unread.push_back(replay::gapText(gap));
   return {{"kind", replay::kindName(verdict.kind)},
           {"whole", verdict.whole},
           {"text", headline(view) + "; " + verdict.state()},

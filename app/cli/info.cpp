@@ -10,6 +10,7 @@
 #include "app/cli/run_access.h"
 #include "app/cli/table.h"
 #include "app/cli/timing_text.h"
+#include "replay/run_state.h"
 
 namespace msdbg::app {
 namespace {
@@ -101,11 +102,18 @@ Json gapsJson(const OpenedRun& run) {
   Json list = Json::array();
   for (const auto& [rank, gap] : run.reader().gaps())
     list.push_back({{"rank", rank.value},
-                    {"iterations", gap.iterations},
+                    {"iterations", gap.iterations.text()},
                     {"why", gap.why},
                     {"from", gap.from},
                     {"until", gap.until}});
   return list;
+}
+
+// As run.json and the ranks have it. Who recorded may be gone without a word.
+std::string stateText(const OpenedRun& run) {
+  const bool recording = run.reader().recording();
+  const std::string state = replay::endOf(run.reader(), recording).state;
+  return state == "running" && !recording ? "interrupted" : state;
 }
 
 Json infoJson(const OpenedRun& run) {
@@ -116,7 +124,7 @@ Json infoJson(const OpenedRun& run) {
   Json json = document("info");
   json["run"] = run.path;
   json["format"] = fmt::format("{}.{}", info.formatMajor, info.formatMinor);
-  json["state"] = info.end.state;
+  json["state"] = stateText(run);
   json["recording"] = run.reader().recording();
   json["end"] = endJson(info.end);
   json["command"] = info.command;
@@ -258,9 +266,7 @@ void printInfo(const OpenedRun& run) {
                                 core::formatBytes(storage.storedBytes)));
   if (const std::string line = timingLine(timings(run.reader())); !line.empty()) printFact("time", line);
   if (const std::string text = recomputableText(run); !text.empty()) printFact("replay", text);
-  for (const auto& [rank, gap] : run.reader().gaps())
-    printFact("missing", fmt::format("iterations {} of rank {}, within {} s: {}", gap.iterations, rank.value,
-                                     core::formatShort(gap.until - gap.from, 2), gap.why));
+  for (const dump::RecordedGap& gap : run.reader().gaps()) printFact("missing", replay::gapText(gap));
   printRanks(run);
   printHits(run);
 }

@@ -19,13 +19,14 @@ class FirstFault {
 
   /// A recorded iteration has ended; ascending.
   void finished(const IterationRecord& record);
-  /// kLast: that iteration. kLate: the recorded one before it, and the next number.
-  Keep keep(std::int64_t iteration) const {
+  /// Of the iterations from `first` to `last`. kLast: that one is among them. kLate: the recorded one before
+  /// it is, or the next number.
+  Keep keep(std::int64_t first, std::int64_t last) const {
     const std::int64_t at = m_at;
+    const auto within = [&](std::int64_t iteration) { return first <= iteration && iteration <= last; };
     if (at < 0) return Keep::kYes;
-    return iteration == at                                ? Keep::kLast
-           : iteration == m_before || iteration == at + 1 ? Keep::kLate
-                                                          : Keep::kYes;
+    if (within(at)) return Keep::kLast;
+    return within(m_before) || within(at + 1) ? Keep::kLate : Keep::kYes;
   }
 
  private:

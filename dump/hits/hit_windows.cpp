@@ -35,11 +35,11 @@ void HitWindows::close() {
   m_decided = std::numeric_limits<std::int64_t>::max();
 }
 
-Keep HitWindows::keep(std::int64_t iteration) const {
+Keep HitWindows::keep(std::int64_t first, std::int64_t last) const {
   const std::lock_guard lock(m_mutex);
-  const auto after = std::ranges::upper_bound(m_kept, iteration, {}, &Range::first);
-  if (after != m_kept.begin() && iteration <= std::prev(after)->last) return Keep::kYes;
-  return iteration <= m_decided ? Keep::kNo : Keep::kUndecided;
+  const auto after = std::ranges::upper_bound(m_kept, last, {}, &Range::first);
+  if (after != m_kept.begin() && first <= std::prev(after)->last) return Keep::kYes;
+  return last <= m_decided ? Keep::kNo : Keep::kUndecided;
 }
 
 }  // namespace msdbg::dump

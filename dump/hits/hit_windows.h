@@ -22,7 +22,9 @@ class HitWindows {
   /// Nothing more will happen: what is undecided is not kept.
   void close();
   /// Of any iteration; kUndecided until `before` later ones have ended, and for the one in progress.
-  Keep keep(std::int64_t iteration) const;
+  Keep keep(std::int64_t iteration) const { return keep(iteration, iteration); }
+  /// The most that is said of any iteration from `first` to `last`.
+  Keep keep(std::int64_t first, std::int64_t last) const;
   /// So many undecided iterations may share what keeps or loses its values as a whole.
   std::int64_t mostTogether() const { return m_before < 16 ? 1 : m_before / 8; }
 

@@ -29,7 +29,7 @@ struct JournalTail {
   /// from its start).
   core::Status readOn(const std::filesystem::path& file, const Take& take);
   core::Result<std::string> readOn(const std::filesystem::path& file);
-  /// Whether there may be something to read that was not there the last time. One stat().
+  /// Whether there may be something to read that was not there the last time.
   bool hasChanged(const std::filesystem::path& file) const;
 
  private:

@@ -22,6 +22,11 @@
 
 namespace msdbg::dump {
 
+/// Now, in seconds, as the run folder has it.
+inline double unixTime() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 /// One chunk as it will lie in the file.
 struct StoredChunk {
   std::vector<std::byte> own;          // compressed or filled up; empty: `bytes` lies in the row's own copy

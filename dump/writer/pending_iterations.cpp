@@ -14,10 +14,6 @@ constexpr std::size_t kMostIterations = 4096;                // of a segment
 constexpr auto kSpareSlice = std::chrono::milliseconds(20);  // a row may come in to be encoded
 constexpr auto kLeastReserve = std::chrono::milliseconds(250), kMostReserve = std::chrono::milliseconds(800);
 
-double unixTime() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 std::uint64_t statisticsBytes(const IterationRecord& record) {
   return record.statistics.size() * sizeof(watch::StatisticsRow);
 }

@@ -13,6 +13,7 @@
 #include <variant>
 
 #include "dump/hits/hit_windows.h"
+#include "dump/iteration_set.h"
 #include "dump/writer/iteration_record.h"
 
 namespace msdbg::dump {
@@ -98,8 +99,8 @@ class PendingIterations {
   void giveUpAll();
   bool closed() const;
   struct GivenUp {
-    std::vector<std::int64_t> iterations;  // altogether, ascending
-    bool values = false;                   // of others
+    IterationSet iterations;  // altogether
+    bool values = false;      // of others
   };
   /// What went since the last call.
   GivenUp takeGivenUp();

@@ -124,9 +124,9 @@ void Recorder::Impl::failedToKeep(const core::Error& error, std::uint64_t bytes)
   } else if (!mayLose()) {
     return fail(error);
   } else {
-    core::logWarn("iteration " + std::to_string(record->iteration) +
-                  " keeps its statistics only: " + error.message());
-    lostValues = true;
+    const std::string text =
+        "iteration " + std::to_string(record->iteration) + " keeps its statistics only: " + error.message();
+    lostValues.exchange(true) ? core::logInfo(text) : core::logWarn(text);
   }
   rows.abandon(rows.bytesAnIteration() + bytes);
   pending.dropRows();
@@ -386,7 +386,7 @@ core::Status Recorder::finish(const RunEnd& end) {
   impl.store.release();
   impl.journal.reset();  // the lock with it
   if (endedWell(end) && here) impl.rankStatus->remove();
-  return status().ok() ? impl.complete : status();
+  return status().ok() ? impl.completeness() : status();
 }
 
 void Recorder::requestCommit() noexcept { m_impl->pending.requestCommit(); }

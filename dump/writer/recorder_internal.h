@@ -68,7 +68,8 @@ struct Recorder::Impl {
   bool diskShort = false;                    // the iteration in progress has statistics only
   std::atomic<std::uint64_t> wantedRoom{0};  // of the disk, that the next commit is to make
   std::optional<Trouble> trouble;            // background thread
-  core::Status complete;                     // what is missing for good; background thread, then finish()
+  IterationSet missing;                      // given up; background thread, then finish()
+  std::string whyMissing;                    // the first time
   std::atomic<bool> lostValues{false};       // the training thread could not write them
   std::atomic<bool> recordedAny{false};      // an iteration
   std::atomic<bool> gaveUp{false};           // training is to end
@@ -94,8 +95,8 @@ struct Recorder::Impl {
   }
   RetentionRules retention() const {
     RetentionRules rules{.maxBytes = share(), .keepLast = options.keepLast, .keep = {}};
-    rules.keep = [this](std::int64_t iteration) { return firstFault.keep(iteration); };
-    if (spools()) rules.keep = [this](std::int64_t iteration) { return hits->windows().keep(iteration); };
+    rules.keep = [this](auto first, auto last) { return firstFault.keep(first, last); };
+    if (spools()) rules.keep = [this](auto first, auto last) { return hits->windows().keep(first, last); };
     return rules;
   }
   const HitWindows* windows() const { return spools() ? &hits->windows() : nullptr; }
@@ -112,6 +113,7 @@ struct Recorder::Impl {
   void recovered();
   bool mayLose() const;
   void noteLost(const PendingIterations::GivenUp& lost);
+  core::Status completeness() const;
   void fail(const core::Error& error);
 
   /// What was recorded of a tensor with the same bytes (count -1: only the hash); nullptr: nothing. Not

@@ -10,10 +10,6 @@ namespace {
 
 constexpr std::uint64_t kLargestSegment = 4ull << 30;
 
-double unixTime() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 // Four segments fit into a rank's share, so that dropping one keeps most of what may be kept, and six where
 // values are written at once, for those lie on the disk before old ones go. That share is no more than what
 // the disk has to spare. Values that wait in memory take half of it at most. A segment may become a third
@@ -165,17 +161,24 @@ void Recorder::Impl::recovered() {
 
 // In the journal, on the terminal, and in what finish() returns.
 void Recorder::Impl::noteLost(const PendingIterations::GivenUp& lost) {
-  if (store.takeLostValues() || lost.values || lostValues)
-    complete = core::Error(core::ErrorCode::kIo, "the values of some iterations could not be written");
+  if (store.takeLostValues() || lost.values) lostValues = true;
   if (lost.iterations.empty()) return;
-  GapLine gap{core::formatRanges(lost.iterations), "", 0, unixTime()};
+  GapLine gap{lost.iterations, "", 0, unixTime()};
   if (trouble) gap.why = trouble->error.message(), gap.from = trouble->since;
-  complete =
-      core::Error(core::ErrorCode::kIo, std::to_string(lost.iterations.size()) + " iterations are missing (" +
-                                            gap.iterations + "): " + gap.why);
-  core::logError("rank " + std::to_string(place.rank.value) + ": " + complete.error().message());
+  if (missing.empty()) whyMissing = gap.why;
+  missing.append(lost.iterations);
+  core::logError("rank " + std::to_string(place.rank.value) + ": iterations " + gap.iterations.text() +
+                 " were not recorded: " + gap.why);
   (void)journal->append(formatGap(gap));
   settleJournal();
+}
+
+core::Status Recorder::Impl::completeness() const {
+  if (!missing.empty())
+    return core::Error(core::ErrorCode::kIo, "iterations " + missing.text() + " are missing: " + whyMissing);
+  if (lostValues)
+    return core::Error(core::ErrorCode::kIo, "the values of some iterations could not be written");
+  return core::Ok{};
 }
 
 void Recorder::Impl::fail(const core::Error& error) {

@@ -65,11 +65,7 @@ bool Retention::wantsCheckpoint() const {
 }
 
 Keep Retention::keep(const KeptSegment& segment) const {
-  if (!m_rules.keep) return Keep::kYes;
-  Keep most = Keep::kNo;
-  for (std::int64_t i = segment.first; i <= segment.last && most != Keep::kLast; ++i)
-    most = std::max(most, m_rules.keep(i));
-  return most;
+  return m_rules.keep ? m_rules.keep(segment.first, segment.last) : Keep::kYes;
 }
 
 // Else statistics, which stay for ever, would leave a long run without any values in the end.

@@ -32,9 +32,9 @@ enum class Keep { kNo, kUndecided, kYes, kLate, kLast };
 struct RetentionRules {
   std::uint64_t maxBytes = std::numeric_limits<std::uint64_t>::max();  // of this rank's folder
   std::int64_t keepLast = 0;  // values of so many newest recorded iterations; 0: of all
-  /// Values near a hit. While one iteration of a segment is not kNo, the segment keeps its values; it is
-  /// merged with others once one is kYes or more. Empty: kYes.
-  std::function<Keep(std::int64_t iteration)> keep = {};
+  /// The most that is said of any iteration from `first` to `last`, those of one segment. While that is not
+  /// kNo, the segment keeps its values; it is merged with others once it is kYes or more. Empty: kYes.
+  std::function<Keep(std::int64_t first, std::int64_t last)> keep = {};
 };
 
 class Retention {

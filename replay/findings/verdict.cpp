@@ -29,7 +29,11 @@ bool mayHideEarlier(const dump::Damage& damage, const watch::Hit& first) {
 std::string firstWrong(const watch::Hit& first, const RunState& state) {
   const bool hidden =
       std::ranges::any_of(state.damage, [&](const dump::Damage& d) { return mayHideEarlier(d, first); });
-  return hidden ? "FIRST WRONG of what could be read" : "FIRST WRONG";
+  if (hidden) return "FIRST WRONG of what could be read";
+  const bool inGap = std::ranges::any_of(state.gaps, [&](const dump::RecordedGap& gap) {
+    return !gap.line.iterations.empty() && gap.line.iterations.front() <= first.iteration.value;
+  });
+  return inGap ? "FIRST WRONG of what was recorded" : "FIRST WRONG";
 }
 
 std::string noFault(const Missing& missing, bool mostly, const RunState& state) {
@@ -38,7 +42,7 @@ std::string noFault(const Missing& missing, bool mostly, const RunState& state) 
   if (mostly) return "no fault found, but most of what was asked is not recorded";
   if (!state.damage.empty()) return "no fault found in what could be read";
   if (state.recording) return "no fault found so far";
-  return state.endedWell() ? "no fault found" : "no fault found in what was recorded";
+  return state.endedWell() && state.gaps.empty() ? "no fault found" : "no fault found in what was recorded";
 }
 
 }  // namespace
@@ -48,8 +52,10 @@ Verdict verdictOf(const watch::CheckReport& report, const RunState& state) {
   const bool mostly = missing.damaged + missing.absent > report.evaluated;
   Verdict verdict;
   verdict.unread = damageSentence(state);
+  if (const std::string gaps = gapSentence(state); !gaps.empty())
+    verdict.unread += (verdict.unread.empty() ? "" : "; ") + gaps;
   verdict.ended = endSentence(state);
-  verdict.whole = state.endedWell() && state.damage.empty() && !mostly;
+  verdict.whole = state.endedWell() && state.damage.empty() && state.gaps.empty() && !mostly;
   if (report.first) {
     verdict.kind = Verdict::Kind::kFault;
     verdict.found = firstWrong(*report.first, state);

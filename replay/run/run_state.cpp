@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "core_engine/base/text.h"
 #include "replay/describe.h"
@@ -46,6 +47,7 @@ RunState stateOf(Run& run) {
   state.segments = reader.storage().segments;
   state.ranks = reader.info().ranks;
   state.damage = reader.damage();
+  state.gaps = reader.gaps();
   return state;
 }
 
@@ -128,6 +130,35 @@ std::string damageSentence(const RunState& state) {
         " is damaged");
   if (others > 1) parts.push_back(counted(others, parts.empty() ? "file" : "other file") + " are damaged");
   return core::join(parts, ", ");
+}
+
+namespace {
+
+std::string notRecorded(const dump::IterationSet& iterations, core::Rank rank) {
+  const bool one = iterations.size() == 1;
+  return fmt::format("iteration{} {} of rank {} {} not recorded", one ? "" : "s", iterations.text(),
+                     rank.value, one ? "was" : "were");
+}
+
+}  // namespace
+
+std::string gapText(const dump::RecordedGap& gap) {
+  return fmt::format("{} ({})", notRecorded(gap.line.iterations, gap.rank), gap.line.why);
+}
+
+std::string gapSentence(const RunState& state) {
+  std::map<core::Rank, dump::IterationSet> ranks;
+  std::int64_t iterations = 0;
+  for (const dump::RecordedGap& gap : state.gaps) {
+    ranks[gap.rank].append(gap.line.iterations);
+    iterations += static_cast<std::int64_t>(gap.line.iterations.size());
+  }
+  if (ranks.empty()) return {};
+  if (ranks.size() == 1 && ranks.begin()->second.ranges().size() == 1)
+    return notRecorded(ranks.begin()->second, ranks.begin()->first);
+  const std::string of = ranks.size() == 1 ? fmt::format("rank {}", ranks.begin()->first.value)
+                                           : counted(static_cast<std::int64_t>(ranks.size()), "rank");
+  return fmt::format("{} of {} were not recorded", counted(iterations, "iteration"), of);
 }
 
 }  // namespace msdbg::replay

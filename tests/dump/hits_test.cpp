@@ -126,6 +126,10 @@ TEST_CASE("An iteration keeps its values when a hit is near, and that is decided
         wrong += windows.keep(i * step) != expected;
       }
       wrong += windows.keep(now * step + 1) != Keep::kUndecided;
+      const std::int64_t first = random() % (now * step + 1), last = first + random() % 6;
+      Keep most = Keep::kNo;
+      for (std::int64_t i = first; i <= last; ++i) most = std::max(most, windows.keep(i));
+      wrong += windows.keep(first, last) != most;
     }
     windows.close();
     for (std::int64_t i = 0; i < iterations; ++i)
@@ -321,13 +325,13 @@ TEST_CASE("The first fault keeps its iteration, the recorded one before it and t
   for (watch::StatisticsRow& row : record.statistics) row.values.count = 4;
   record.iteration = 2;
   fault.finished(record);
-  CHECK(fault.keep(2) == Keep::kYes);
+  CHECK(fault.keep(2, 2) == Keep::kYes);
   record.iteration = 6;
   record.statistics[test::tensorNamed(graph, kPlace).index()].values.nan = 1;
   fault.finished(record);
   record.iteration = 8;
   fault.finished(record);
-  CHECK(fault.keep(6) == Keep::kLast);
-  CHECK((fault.keep(2) == Keep::kLate && fault.keep(7) == Keep::kLate));
-  CHECK((fault.keep(5) == Keep::kYes && fault.keep(8) == Keep::kYes));
+  CHECK(fault.keep(6, 6) == Keep::kLast);
+  CHECK((fault.keep(2, 2) == Keep::kLate && fault.keep(7, 7) == Keep::kLate));
+  CHECK((fault.keep(5, 5) == Keep::kYes && fault.keep(8, 8) == Keep::kYes));
 }

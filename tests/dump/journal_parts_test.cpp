@@ -121,10 +121,11 @@ TEST_CASE("Lines wait while no file can be written, and are read as they come") 
 }
 
 TEST_CASE("A gap reads as it was written") {
-  const std::string line = formatGap({"12-40,50", "cannot write x: No space left on device", 1.5, 4.25});
+  const std::string line = formatGap(
+      {*IterationSet::parse("12-40,50", 100), "cannot write x: No space left on device", 1.5, 4.25});
   const Journal journal = parseJournal(formatHeader({}) + "\n" + line + "\n");
   REQUIRE(journal.gaps.size() == 1);
-  CHECK(journal.gaps[0].iterations == "12-40,50");
+  CHECK(journal.gaps[0].iterations.text() == "12-40,50");
   CHECK(journal.gaps[0].why == "cannot write x: No space left on device");
   CHECK(journal.gaps[0].from == 1.5);
   CHECK(journal.gaps[0].until == 4.25);

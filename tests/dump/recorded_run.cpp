@@ -187,4 +187,8 @@ void writeText(const std::filesystem::path& file, const std::string& text) {
   std::ofstream(file, std::ios::binary | std::ios::trunc) << text;
 }
 
+std::size_t segmentsIn(const std::filesystem::path& run) {
+  return dump::parseJournal(readText(run / "rank_0" / "journal")).segments.size();
+}
+
 }  // namespace msdbg::test

@@ -28,6 +28,9 @@ void writeInfo(const std::filesystem::path& run, int ranks = 1, const std::strin
 void feed(dump::Recorder& recorder, const core::Graph& graph, std::int64_t iteration, std::int64_t rank = 0,
           std::optional<core::TensorId> stopBefore = {});
 
+/// So many lines of segments are in rank 0's journal.
+std::size_t segmentsIn(const std::filesystem::path& run);
+
 struct Recording {
   std::int64_t iterations = 5, rank = 0;
   int ranks = 1;

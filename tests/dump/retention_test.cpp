@@ -70,6 +70,15 @@ void mergeAll(Retention& retention, std::int64_t& nextNumber, Merges& merges) {
   }
 }
 
+// What a rule says of single iterations, asked of several.
+std::function<Keep(std::int64_t, std::int64_t)> mostOf(std::function<Keep(std::int64_t)> rule) {
+  return [rule](std::int64_t first, std::int64_t last) {
+    Keep most = Keep::kNo;
+    for (std::int64_t i = first; i <= last; ++i) most = std::max(most, rule(i));
+    return most;
+  };
+}
+
 }  // namespace
 
 TEST_CASE("Values of the oldest segments go when the budget would be exceeded, no sooner") {
@@ -120,9 +129,9 @@ TEST_CASE("A full disk takes the oldest values although the budget is not used u
 }
 
 TEST_CASE("What matters most outlives older and newer values, and its neighbours go after the rest") {
-  const auto keep = [](std::int64_t i) {
+  const auto keep = mostOf([](std::int64_t i) {
     return i == 4 ? Keep::kLast : i == 3 || i == 5 ? Keep::kLate : Keep::kYes;
-  };
+  });
   const auto leftOf = [&](std::uint64_t budget) {
     Retention retention({.maxBytes = budget, .keep = keep});
     for (std::int64_t i = 0; i < 12; ++i) {
@@ -143,7 +152,7 @@ TEST_CASE("What matters most outlives older and newer values, and its neighbours
 
 TEST_CASE("A keep rule holds values while it is undecided, and for ever after it says yes") {
   std::map<std::int64_t, Keep> said;
-  const auto rule = [&](std::int64_t i) { return said.contains(i) ? said[i] : Keep::kUndecided; };
+  const auto rule = mostOf([&](std::int64_t i) { return said.contains(i) ? said[i] : Keep::kUndecided; });
   Retention retention({.keep = rule});
   for (std::int64_t i = 0; i < 6; ++i) retention.add(segment(i, 2));
   dropAll(retention);

@@ -31,6 +31,11 @@ RunState damaged(RunState state, int segments) {
   return state;
 }
 
+RunState gapped(RunState state, std::initializer_list<std::int64_t> iterations, int rank = 0) {
+  state.gaps.push_back({core::Rank(rank), {iterations, "cannot write x: No space left on device", 0, 0}});
+  return state;
+}
+
 watch::CheckReport clean() {
   watch::CheckReport report;
   report.evaluated = 100;
@@ -69,6 +74,22 @@ TEST_CASE("What was found, what could not be read and how the run ended are said
         "4,120");
   CHECK(text(damaged(ended("finished"), 1)) ==
         "no fault found in what could be read; 1 of 60 segments is damaged; the run is complete");
+}
+
+TEST_CASE("What the recorder had to give up is said with the verdict") {
+  const RunState some = gapped(ended("finished"), {127, 128, 129});
+  CHECK(replay::verdictOf(clean(), some).text() ==
+        "no fault found in what was recorded; iterations 127-129 of rank 0 were not recorded; the run is "
+        "complete");
+  CHECK_FALSE(replay::verdictOf(clean(), some).whole);
+  CHECK(replay::verdictOf(wrongIn(126), some).found == "FIRST WRONG");
+  CHECK(replay::verdictOf(wrongIn(130), some).found == "FIRST WRONG of what was recorded");
+  CHECK(replay::gapSentence(gapped(some, {5, 9}, 1)) == "5 iterations of 2 ranks were not recorded");
+  CHECK(replay::gapSentence(gapped(some, {7})) == "4 iterations of rank 0 were not recorded");
+  CHECK(replay::gapText(gapped(RunState(), {7}).gaps[0]) ==
+        "iteration 7 of rank 0 was not recorded (cannot write x: No space left on device)");
+  CHECK(replay::verdictOf(clean(), damaged(some, 1)).unread ==
+        "1 of 60 segments is damaged; iterations 127-129 of rank 0 were not recorded");
 }
 
 TEST_CASE("Only a run that ended well and was read in whole is whole") {
