@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "core_engine/distributed/communicator.h"
@@ -163,12 +164,11 @@ struct Executor::Impl {
     for (std::size_t i = 0; i < step.outputs.size(); ++i) {
       const TensorId id = step.node->outputs[i], previous = graph.tensor(id).updateOf;
       const bool inPlace = plan.inPlace[id.index()] && wishes[id.index()] != UpdateWish::kPrevious;
-      if (inPlace && step.watch->watches(i))
-        observer.updateSeen(state.iteration, id, step.watch->finish(i), std::exchange(taken, 0));
-      if (const TensorId shown = shownBy(step, i); shown.valid())
-        observer.sameValue(state.iteration, id, shown);
-      observer.tensorReady(state.iteration, id, rowMajor(id),
-                           previous.valid() && !inPlace ? &memory.tensors[previous.index()] : nullptr);
+      std::optional<ObservedUpdate> update;
+      if (inPlace && step.watch->watches(i)) update = {step.watch->finish(i), std::exchange(taken, 0)};
+      const Tensor* before = previous.valid() && !inPlace ? &memory.tensors[previous.index()] : nullptr;
+      observer.tensorReady(
+          {state.iteration, id, rowMajor(id), before, shownBy(step, i), update ? &*update : nullptr});
     }
   }
 
@@ -192,9 +192,8 @@ struct Executor::Impl {
 
   void reportSources(const std::vector<TensorId>& sources, Observer& observer) {
     for (const TensorId id : sources) {
-      if (const TensorId made = updateOf[id.index()]; kept && made.valid())
-        observer.sameValue(state.iteration, id, made);
-      observer.tensorReady(state.iteration, id, memory.tensors[id.index()], nullptr);
+      const TensorId made = kept ? updateOf[id.index()] : TensorId();
+      observer.tensorReady({state.iteration, id, memory.tensors[id.index()], nullptr, made});
     }
   }
 

@@ -21,8 +21,30 @@ using Scalars =
 /// What an observer wants of an update beside the value that it makes.
 enum class UpdateWish {
   kPrevious,    // the value before, in tensorReady()
-  kStatistics,  // statistics and change, in updateSeen(); where the kernel cannot take them, the value before
+  kStatistics,  // statistics and change, in TensorReady::update; where the kernel cannot take them, the value
+                // before
   kNothing
+};
+
+/// What the kernel of an update took of the value that it made. `seconds`: of the team's time, said with the
+/// first output of a node.
+struct ObservedUpdate {
+  TensorObservation seen;
+  double seconds = 0;
+};
+
+/// A tensor has its value. What it refers to is valid during the call only.
+struct TensorReady {
+  Iteration iteration;
+  TensorId tensor;
+  const Tensor& value;
+  /// Of kUpdated tensors the parameter or state that the update read, unless updateWish() did without.
+  const Tensor* previous = nullptr;
+  /// The bytes are those of this tensor, which the observer saw and the engine did not write to since. A
+  /// parameter or state has those that its update made in the iteration before, a view those of what it
+  /// shows. Invalid: of none that is known.
+  TensorId sameAs = {};
+  const ObservedUpdate* update = nullptr;  // where UpdateWish::kStatistics could be granted
 };
 
 class Observer {
@@ -38,26 +60,13 @@ class Observer {
   }
   virtual void iterationStarted(Iteration iteration) = 0;
   /// Once per input at the start of the iteration, once per other source before the first kernel that reads
-  /// it, and once per node output right after its kernel, in order. For kUpdated tensors `previous` is the
-  /// parameter or state the update read, unless updateWish() did without; else nullptr.
-  virtual void tensorReady(Iteration iteration, TensorId tensor, const Tensor& value,
-                           const Tensor* previous) = 0;
-  /// Right before tensorReady(): the tensor has the bytes of `as`, which this observer saw and the engine did
-  /// not write to since. A parameter or state has those that its update made in the iteration before, a view
-  /// those of what it shows.
-  virtual void sameValue(Iteration iteration, TensorId tensor, TensorId as) {
-    (void)iteration, (void)tensor, (void)as;
-  }
+  /// it, and once per node output right after its kernel, in order.
+  virtual void tensorReady(const TensorReady& ready) = 0;
   /// After iterationStarted(), for every kUpdated tensor. Without kPrevious the update may write over what it
   /// replaces, as it does when nobody observes.
   virtual UpdateWish updateWish(Iteration iteration, TensorId tensor) {
     (void)iteration, (void)tensor;
     return UpdateWish::kPrevious;
-  }
-  /// Right before tensorReady(), then without `previous`. `seconds`: that taking them took of the team's
-  /// time, said with the first output of a node.
-  virtual void updateSeen(Iteration iteration, TensorId tensor, TensorObservation seen, double seconds) {
-    (void)iteration, (void)tensor, (void)seen, (void)seconds;
   }
   /// A kernel is about to run: what a watchdog names when a rank dies or hangs.
   virtual void kernelStarted(Iteration iteration, KernelId kernel) { (void)iteration, (void)kernel; }

@@ -90,19 +90,9 @@ class SessionObserver : public core::Observer {
     m_recorder.sourcesGiven(iteration, sources);
   }
   void iterationStarted(Iteration iteration) override { m_recorder.iterationStarted(iteration); }
-  void tensorReady(Iteration iteration, core::TensorId tensor, const core::Tensor& value,
-                   const core::Tensor* previous) override {
-    m_recorder.tensorReady(iteration, tensor, value, previous);
-  }
-  void sameValue(Iteration iteration, core::TensorId tensor, core::TensorId as) override {
-    m_recorder.sameValue(iteration, tensor, as);
-  }
+  void tensorReady(const core::TensorReady& ready) override { m_recorder.tensorReady(ready); }
   core::UpdateWish updateWish(Iteration iteration, core::TensorId tensor) override {
     return m_recorder.updateWish(iteration, tensor);
-  }
-  void updateSeen(Iteration iteration, core::TensorId tensor, core::TensorObservation seen,
-                  double seconds) override {
-    m_recorder.updateSeen(iteration, tensor, std::move(seen), seconds);
   }
   void kernelStarted(Iteration iteration, core::KernelId kernel) override {
     m_recorder.kernelStarted(iteration, kernel);

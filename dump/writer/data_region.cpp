@@ -22,7 +22,10 @@ std::optional<std::uint64_t> DataRegion::placeOf(const StoredChunk& chunk) const
 
 core::Status DataRegion::lay(Iterations iterations, SegmentImage& image) {
   image.file = takeFile(iterations);
-  if (image.file) m_end = image.file->end();
+  if (image.file) {
+    m_end = image.file->end();
+    m_stored = image.file->releaseStored();
+  }
   for (const IterationRecord* record : iterations)
     for (const auto& [key, row] : record->rows)
       for (const StoredChunk& chunk : row.chunks) {
@@ -35,35 +38,29 @@ core::Status DataRegion::lay(Iterations iterations, SegmentImage& image) {
 
 core::Result<std::uint64_t> DataRegion::place(const TensorRow& row, const StoredChunk& chunk,
                                               SegmentImage& image) {
-  const std::pair key(chunk.hash.low, chunk.hash.high);
-  const auto same = m_same.find(key);
-  if (same != m_same.end() && same->second.second == chunk.size) {
-    m_places[&chunk] = same->second.first;
-    return std::uint64_t{0};
-  }
-  if (chunk.bytes.data()) {
-    add(chunk.bytes, chunk, image);
-  } else if (row.file == image.file) {
-    m_places[&chunk] = chunk.offset;
-  } else {
+  std::optional<std::uint64_t> at = m_stored.chunk(chunk.hash, chunk.size);
+  if (!at && chunk.bytes.data()) at = add(chunk.bytes, chunk, image);
+  if (!at) {
     std::vector<std::byte>& bytes = m_readBack.emplace_back(chunk.size);
     MSDBG_TRY(row.file->read(chunk.offset, bytes));
     if (core::hashBytes(bytes) != chunk.hash)  // a disk that failed before
       return core::Error(core::ErrorCode::kDamaged, "what was written reads back as something else");
-    add(bytes, chunk, image);
+    at = add(bytes, chunk, image);
   }
-  m_same[key] = {m_places[&chunk], chunk.size};
-  return chunk.size;
+  m_places[&chunk] = *at;
+  return m_counted.insert(*at).second ? chunk.size : 0;
 }
 
-void DataRegion::add(std::span<const std::byte> bytes, const StoredChunk& chunk, SegmentImage& image) {
+std::uint64_t DataRegion::add(std::span<const std::byte> bytes, const StoredChunk& chunk,
+                              SegmentImage& image) {
   const std::uint64_t at = chunkPlace(m_end, chunk.size);
-  m_places[&chunk] = at;
   m_end = at + chunk.size;
+  m_stored.addChunk(chunk.hash, chunk.size, at);
   image.pieces.push_back({at, bytes});
   if (at % core::kBlockBytes == 0 && !chunk.blocks.empty())  // read back: not known any more
     for (std::uint64_t i = 0; i < chunk.size / core::kBlockBytes; ++i)
       image.known[at / core::kBlockBytes + i] = chunk.blocks[i];
+  return at;
 }
 
 }  // namespace msdbg::dump

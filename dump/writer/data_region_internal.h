@@ -3,8 +3,8 @@
 // one place.
 #pragma once
 
-#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -24,14 +24,14 @@ class DataRegion {
   std::optional<std::uint64_t> placeOf(const StoredChunk& chunk) const;
 
  private:
-  /// The bytes that it takes; none where the segment has the same already.
+  /// The bytes that it takes; none where others of the segment are the same.
   core::Result<std::uint64_t> place(const TensorRow& row, const StoredChunk& chunk, SegmentImage& image);
-  void add(std::span<const std::byte> bytes, const StoredChunk& chunk, SegmentImage& image);
+  std::uint64_t add(std::span<const std::byte> bytes, const StoredChunk& chunk, SegmentImage& image);
 
   std::uint64_t m_end = 0;
   std::unordered_map<const StoredChunk*, std::uint64_t> m_places;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::pair<std::uint64_t, std::uint64_t>>
-      m_same;                                      // hash -> offset, size
+  StoredBytes m_stored;
+  std::set<std::uint64_t> m_counted;               // chunks by their place
   std::vector<std::vector<std::byte>> m_readBack;  // from files that other segments have taken
 };
 

@@ -27,16 +27,6 @@ inline double unixTime() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// One chunk as it will lie in the file.
-struct StoredChunk {
-  std::vector<std::byte> own;          // compressed or filled up; empty: `bytes` lies in the row's own copy
-  std::span<const std::byte> bytes;    // no data: it lies in the row's file
-  std::uint64_t size = 0, offset = 0;  // stored bytes; where in the row's file
-  std::uint32_t filterMask = 0;
-  core::Hash128 hash;
-  std::vector<core::Hash128> blocks;  // what the hash is made of
-};
-
 /// Where in a segment a value lies: /tensor, /state (part of a checkpoint) or /batch.
 enum class Section : std::uint8_t { kTensor, kState, kBatch };
 struct RowKey {

@@ -43,12 +43,8 @@ class Recorder : public core::Observer {
   void graphReady(const core::Graph& graph) override;  // rank 0 also writes graph_NNNN.pb and sources/
   void sourcesGiven(core::Iteration iteration, std::span<const core::GivenSource> sources) override;
   void iterationStarted(core::Iteration iteration) override;
-  void tensorReady(core::Iteration iteration, core::TensorId tensor, const core::Tensor& value,
-                   const core::Tensor* previous) override;
-  void sameValue(core::Iteration iteration, core::TensorId tensor, core::TensorId as) override;
+  void tensorReady(const core::TensorReady& ready) override;
   core::UpdateWish updateWish(core::Iteration iteration, core::TensorId tensor) override;
-  void updateSeen(core::Iteration iteration, core::TensorId tensor, core::TensorObservation seen,
-                  double seconds) override;
   void kernelStarted(core::Iteration iteration, core::KernelId kernel) override;
   void iterationFinished(core::Iteration iteration, const core::Scalars& scalars) override;
 

@@ -48,15 +48,9 @@ core::Result<std::optional<std::uint64_t>> RowFile::append(const Chunk& chunk) {
   return std::optional(at);
 }
 
-std::optional<std::uint64_t> RowFile::placeOf(const Chunk& chunk) const {
-  const auto same = m_places.find({chunk.hash.low, chunk.hash.high});
-  if (same == m_places.end() || same->second.second != chunk.bytes.size()) return std::nullopt;
-  return same->second.first;
-}
-
 void RowFile::noteAppended(std::uint64_t at, const Chunk& chunk) {
   m_end = at + chunk.bytes.size();
-  m_places[{chunk.hash.low, chunk.hash.high}] = {at, chunk.bytes.size()};
+  m_stored.addChunk(chunk.hash, chunk.bytes.size(), at);
   noteBlocks(at, chunk);
 }
 
@@ -107,6 +101,21 @@ void RowFile::noteBlocks(std::uint64_t at, const Chunk& chunk) {
 bool RowFile::isTaken() const {
   const std::lock_guard lock(m_mutex);
   return m_taken;
+}
+
+std::optional<StoredValue> RowFile::find(const StoredBytes::ValueKey& value) const {
+  const std::lock_guard lock(m_mutex);
+  return findLocked(value);
+}
+
+std::optional<StoredValue> RowFile::findLocked(const StoredBytes::ValueKey& value) const {
+  const StoredValue* stored = m_taken ? nullptr : m_stored.value(value);
+  return stored ? std::optional(*stored) : std::nullopt;
+}
+
+void RowFile::note(StoredBytes::ValueKey value, StoredValue stored) {
+  const std::lock_guard lock(m_mutex);
+  if (!m_taken) m_stored.addValue(std::move(value), std::move(stored));
 }
 
 bool RowFile::take() {

@@ -19,6 +19,7 @@
 #include "core_engine/tensor/statistics.h"
 #include "dump/writer/direct_stream.h"
 #include "dump/writer/spare_file.h"
+#include "dump/writer/stored_bytes.h"
 
 namespace msdbg::dump {
 
@@ -45,6 +46,9 @@ class RowFile {
   /// Where the chunk lies. nullopt: the file is taken, begin another. kIo: path and reason.
   core::Result<std::optional<std::uint64_t>> append(const Chunk& chunk);
   bool isTaken() const;
+  /// The chunks of a value that was stored, and what is to be found later; nothing once the file is taken.
+  std::optional<StoredValue> find(const StoredBytes::ValueKey& value) const;
+  void note(StoredBytes::ValueKey value, StoredValue stored);
 
   /// Bytes at the end of a file, whose hash is not known yet. Nobody else appends or takes the file
   /// meanwhile; they are dropped, and their room given back, unless they are kept. The thread that made it.
@@ -54,6 +58,10 @@ class RowFile {
       std::uint64_t offset, grown;  // where such bytes lie; by how much the file became longer
     };
     Kept keep(const Chunk& chunk);
+    /// As RowFile::find(), which would wait for this.
+    std::optional<StoredValue> find(const StoredBytes::ValueKey& value) const {
+      return m_file->findLocked(value);
+    }
     Ahead(Ahead&&) noexcept = default;
     Ahead& operator=(Ahead&&) = delete;
     ~Ahead();
@@ -75,7 +83,8 @@ class RowFile {
 
   core::Status read(std::uint64_t offset, std::span<std::byte> into) const;
   core::Status write(std::uint64_t offset, std::span<const std::byte> bytes);
-  std::uint64_t end() const { return m_end; }  // of what was appended; once taken
+  std::uint64_t end() const { return m_end; }                  // of what was appended; once taken
+  StoredBytes releaseStored() { return std::move(m_stored); }  // once taken
   /// Hashes of 64 KiB blocks, by their number, as long as nothing else is written into them; once taken.
   const std::map<std::uint64_t, core::Hash128>& knownBlocks() const { return m_blocks; }
   /// Makes it so long. What was never written is zeros.
@@ -86,8 +95,11 @@ class RowFile {
  private:
   RowFile(SpareFile::Taken file, std::filesystem::path path)
       : m_descriptor(std::move(file.descriptor)), m_oldBytes(file.bytes), m_path(std::move(path)) {}
+  std::optional<StoredValue> findLocked(const StoredBytes::ValueKey& value) const;
   void noteBlocks(std::uint64_t at, const Chunk& chunk);
-  std::optional<std::uint64_t> placeOf(const Chunk& chunk) const;
+  std::optional<std::uint64_t> placeOf(const Chunk& chunk) const {
+    return m_stored.chunk(chunk.hash, chunk.bytes.size());
+  }
   void noteAppended(std::uint64_t at, const Chunk& chunk);
   void drop(std::uint64_t from);
   void noteWritten(std::uint64_t begin, std::uint64_t end);
@@ -105,8 +117,7 @@ class RowFile {
   std::optional<DirectStream> m_stream;
   core::Status m_settled;  // whether all of it was written when the file was taken or left
   std::uint64_t m_end = 0;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::pair<std::uint64_t, std::uint64_t>>
-      m_places;  // hash -> offset, size
+  StoredBytes m_stored;
   std::map<std::uint64_t, core::Hash128> m_blocks;
   std::vector<std::byte> m_lastBlock;
 };

@@ -96,25 +96,18 @@ void RowTaker::copy(const core::Tensor& value, TensorRow& row) {
   copyBytes(value.byteSpan(), row.raw.bytes(), m_way.threads);
 }
 
-static std::pair<std::uint64_t, std::uint64_t> keyOf(const TensorRow& row) {
-  const core::Hash128 hash = core::hashOfBlocks(row.blocks);
-  return {hash.low, hash.high};
+static StoredBytes::ValueKey keyOf(const TensorRow& row) {
+  return {core::hashOfBlocks(row.blocks), row.dtype, row.shape};
 }
 
-bool RowTaker::isStored(TensorRow& row) const {
-  if (!m_file || m_file->isTaken() || row.blocks.empty()) return false;
-  const auto same = m_stored.find(keyOf(row));
-  if (same == m_stored.end() || same->second.dtype != row.dtype || same->second.shape != row.shape)
-    return false;
-  row.largestChunk = same->second.largestChunk;
-  row.chunks = same->second.chunks;
-  row.file = m_file;
-  return true;
+std::optional<StoredValue> RowTaker::storedOf(const TensorRow& row,
+                                              const std::optional<RowFile::Ahead>& ahead) const {
+  if (!m_file || row.blocks.empty()) return std::nullopt;
+  return ahead ? ahead->find(keyOf(row)) : m_file->find(keyOf(row));
 }
 
 void RowTaker::noteStored(const TensorRow& row) {
-  if (row.file != m_file || row.blocks.empty()) return;
-  m_stored[keyOf(row)] = {row.dtype, row.shape, row.largestChunk, row.chunks};
+  if (row.file == m_file && !row.blocks.empty()) m_file->note(keyOf(row), {row.largestChunk, row.chunks});
 }
 
 bool RowTaker::mayWriteAhead(RowKey judgedAs, const core::Tensor& value) {
@@ -142,8 +135,12 @@ core::Result<TensorRow> RowTaker::take(RowKey judgedAs, const core::Tensor& valu
     copy(value, row);
     return row;
   }
-  if (ahead && m_stored.contains(keyOf(row))) ahead.reset();
-  if (!ahead && isStored(row)) return row;
+  if (auto stored = storedOf(row, ahead)) {
+    row.largestChunk = stored->largestChunk;
+    row.chunks = std::move(stored->chunks);
+    row.file = m_file;
+    return row;
+  }
   m_encoder.encode(judgedAs, row, value.byteSpan(), m_way.threads);
   if (ahead)
     keep(*std::move(ahead), row);
@@ -154,7 +151,6 @@ core::Result<TensorRow> RowTaker::take(RowKey judgedAs, const core::Tensor& valu
 }
 
 core::Status RowTaker::beginFile() {
-  m_stored.clear();
   m_hadFile = true;
   MSDBG_ASSIGN(m_file, RowFile::create(m_way.folder, "rows_" + std::to_string(m_files++), m_way.spare.get()));
   if (writing().direct) m_file->writeDirect(m_direct);

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -59,14 +58,8 @@ class RowTaker {
   std::optional<RowFile::Ahead> writeAhead(const core::Tensor& value);
 
  private:
-  /// What lies in m_file already, by the hash of the value.
-  struct Stored {
-    core::DType dtype;
-    std::vector<std::uint64_t> shape;
-    std::uint64_t largestChunk;
-    std::vector<StoredChunk> chunks;
-  };
-  bool isStored(TensorRow& row) const;
+  /// What is stored of the same bytes in the file that is written to.
+  std::optional<StoredValue> storedOf(const TensorRow& row, const std::optional<RowFile::Ahead>& ahead) const;
   void noteStored(const TensorRow& row);
   void copy(const core::Tensor& value, TensorRow& row);
   void leaveFile();
@@ -83,7 +76,6 @@ class RowTaker {
   StageClock& m_clock;
   RowEncoder m_encoder;
   std::shared_ptr<RowFile> m_file;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, Stored> m_stored;
   std::int64_t m_files = 0;
   std::uint64_t m_lastBytes = 0, m_bytes = 0;  // written in the last iteration, and in this one
   bool m_tookLarge = false;                    // in the iteration in progress

@@ -23,9 +23,7 @@ class PlainObserver : public core::Observer {
 /// Counts what there is to record.
 class Counter : public PlainObserver {
  public:
-  void tensorReady(core::Iteration, core::TensorId, const core::Tensor& value, const core::Tensor*) override {
-    m_bytes += value.bytes();
-  }
+  void tensorReady(const core::TensorReady& ready) override { m_bytes += ready.value.bytes(); }
   std::uint64_t bytes() const { return m_bytes; }
 
  private:
@@ -36,9 +34,9 @@ class Counter : public PlainObserver {
 class Reader : public PlainObserver {
  public:
   explicit Reader(int threads) : m_threads(threads) {}
-  void tensorReady(core::Iteration, core::TensorId, const core::Tensor& value, const core::Tensor*) override {
-    const auto* words = reinterpret_cast<const std::uint64_t*>(value.byteSpan().data());
-    const auto count = static_cast<std::int64_t>(value.bytes() / sizeof *words);
+  void tensorReady(const core::TensorReady& ready) override {
+    const auto* words = reinterpret_cast<const std::uint64_t*>(ready.value.byteSpan().data());
+    const auto count = static_cast<std::int64_t>(ready.value.bytes() / sizeof *words);
     std::uint64_t sum = 0;
 #pragma omp parallel for simd schedule(static) num_threads(m_threads) reduction(+ : sum) if (count > 32768)
     for (std::int64_t i = 0; i < count; ++i) sum += words[i];
@@ -62,8 +60,8 @@ class Writer : public PlainObserver {
     m_file = ::open(file.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
     if (m_file < 0) fail("cannot create " + file.string());
   }
-  void tensorReady(core::Iteration, core::TensorId, const core::Tensor& value, const core::Tensor*) override {
-    for (auto bytes = value.byteSpan(); !bytes.empty();) {
+  void tensorReady(const core::TensorReady& ready) override {
+    for (auto bytes = ready.value.byteSpan(); !bytes.empty();) {
       const ssize_t n = ::write(m_file, bytes.data(), bytes.size());
       if (n <= 0) fail("cannot write to " + m_folder.string());
       bytes = bytes.subspan(static_cast<std::size_t>(n));

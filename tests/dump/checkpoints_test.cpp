@@ -56,7 +56,7 @@ void recordFromPixels(const fs::path& run, const core::Graph& graph, const Recor
       const core::Tensor value = tensor.id == x
                                      ? core::makeInput(pixelsOf(i), core::DType::Float32, {8, 4}).orThrow()
                                      : test::valueOf(tensor, i);
-      recorder->tensorReady(now, tensor.id, value, nullptr);
+      recorder->tensorReady({now, tensor.id, value});
     }
     recorder->iterationFinished(now, {});
   }

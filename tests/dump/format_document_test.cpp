@@ -26,8 +26,7 @@ void recordWorkedRun(const fs::path& run) {
   (*recorder)->graphReady(graph);
   (*recorder)->iterationStarted(core::Iteration(0));
   const float values[] = {1.0f, -2.5f};
-  (*recorder)->tensorReady(core::Iteration(0), core::TensorId(0), core::Tensor::of<float>({2}, values),
-                           nullptr);
+  (*recorder)->tensorReady({core::Iteration(0), core::TensorId(0), core::Tensor::of<float>({2}, values)});
   (*recorder)->iterationFinished(core::Iteration(0), {{"loss", 0.5}});
   REQUIRE((*recorder)->finish({.state = "finished"}).ok());
 }

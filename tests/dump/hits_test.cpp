@@ -40,8 +40,8 @@ void feedWith(Recorder& recorder, const core::Graph& graph, std::int64_t iterati
     if (wrong && tensor.fullName() == kPlace) value.data<float>()[3] = NAN;
     const core::Tensor previous =
         tensor.updateOf.valid() ? test::valueOf(graph.tensor(tensor.updateOf), iteration) : core::Tensor();
-    recorder.tensorReady(Iteration(iteration), tensor.id, value,
-                         tensor.updateOf.valid() ? &previous : nullptr);
+    recorder.tensorReady(
+        {Iteration(iteration), tensor.id, value, tensor.updateOf.valid() ? &previous : nullptr});
   }
   recorder.iterationFinished(Iteration(iteration), {{"loss", 1.0}});
 }

@@ -120,7 +120,7 @@ void feed(dump::Recorder& recorder, const core::Graph& graph, std::int64_t itera
     const core::Tensor value = valueOf(tensor, iteration, rank);
     const core::Tensor previous =
         tensor.updateOf.valid() ? valueOf(graph.tensor(tensor.updateOf), iteration, rank) : core::Tensor();
-    recorder.tensorReady(now, tensor.id, value, tensor.updateOf.valid() ? &previous : nullptr);
+    recorder.tensorReady({now, tensor.id, value, tensor.updateOf.valid() ? &previous : nullptr});
   }
   recorder.iterationFinished(now,
                              {{"loss", 2.5 / static_cast<double>(iteration + 1)}, {"learning_rate", 0.01}});

@@ -113,7 +113,7 @@ TEST_CASE("A NaN loss is a recorded value, not a missing one") {
   core::Tensor value = test::valueOf(x, 0);
   value.data<float>()[3] = NAN;
   value.data<float>()[4] = -INFINITY;
-  recorder->tensorReady(at(0), x.id, value, nullptr);
+  recorder->tensorReady({at(0), x.id, value});
   recorder->iterationFinished(at(0), {{"loss", NAN}});
   REQUIRE(recorder->finish({.state = "finished"}).ok());
   auto reader = openRun(folder / "run");
@@ -432,8 +432,8 @@ TEST_CASE("A changed shape starts a new segment") {
   auto recorder = startRecorder(folder / "run", graph);
   for (std::int64_t i = 0; i < 4; ++i) {
     recorder->iterationStarted(at(i));
-    recorder->tensorReady(at(i), core::TensorId(0), core::Tensor::zeros(core::DType::Float32, {i / 2 + 1, 3}),
-                          nullptr);
+    recorder->tensorReady(
+        {at(i), core::TensorId(0), core::Tensor::zeros(core::DType::Float32, {i / 2 + 1, 3})});
     recorder->iterationFinished(at(i), {});
   }
   REQUIRE(recorder->finish({.state = "finished"}).ok());

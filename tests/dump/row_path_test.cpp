@@ -157,9 +157,9 @@ TEST_CASE("Equal values of one segment are stored once, and read as often as the
     auto recorder = startRecorder(folder / "run", graph, way);
     for (std::int64_t i = 0; i < 3; ++i) {
       recorder->iterationStarted(core::Iteration(i));
-      recorder->tensorReady(core::Iteration(i), core::TensorId(0), same, nullptr);
-      recorder->tensorReady(core::Iteration(i), core::TensorId(1), same, nullptr);
-      recorder->tensorReady(core::Iteration(i), core::TensorId(2), noise(10 + i), nullptr);
+      recorder->tensorReady({core::Iteration(i), core::TensorId(0), same});
+      recorder->tensorReady({core::Iteration(i), core::TensorId(1), same});
+      recorder->tensorReady({core::Iteration(i), core::TensorId(2), noise(10 + i)});
       recorder->iterationFinished(core::Iteration(i), {});
     }
     REQUIRE(recorder->finish({.state = "finished"}).ok());
@@ -183,7 +183,7 @@ TEST_CASE("A segment that is committed in the middle of an iteration takes nothi
   const core::Graph graph = graphOf({"network/a", "network/b"});
   auto recorder = startRecorder(folder / "run", graph, kTeam);
   const auto tensor = [&](std::int64_t i, std::int64_t id) {
-    recorder->tensorReady(core::Iteration(i), core::TensorId(id), noise(2 * i + id), nullptr);
+    recorder->tensorReady({core::Iteration(i), core::TensorId(id), noise(2 * i + id)});
   };
   for (std::int64_t i = 0; i < 3; ++i) {
     recorder->iterationStarted(core::Iteration(i));
@@ -215,7 +215,7 @@ TEST_CASE("An iteration for which a segment has no room begins the next file, an
   for (std::int64_t i = 0; i < 8; ++i) {
     recorder->iterationStarted(core::Iteration(i));
     for (std::int64_t id = 0; id < 2; ++id)
-      recorder->tensorReady(core::Iteration(i), core::TensorId(id), noise(2 * i + id), nullptr);
+      recorder->tensorReady({core::Iteration(i), core::TensorId(id), noise(2 * i + id)});
     recorder->iterationFinished(core::Iteration(i), {});
   }
   REQUIRE(recorder->finish({.state = "finished"}).ok());
@@ -235,8 +235,8 @@ TEST_CASE("Iterations of just more than half a segment share one, and the values
   auto recorder = startRecorder(folder / "run", graph, kTeam, options);
   for (std::int64_t i = 0; i < 9; ++i) {
     recorder->iterationStarted(core::Iteration(i));
-    recorder->tensorReady(core::Iteration(i), core::TensorId(0), same, nullptr);
-    recorder->tensorReady(core::Iteration(i), core::TensorId(1), noise(10 + i), nullptr);
+    recorder->tensorReady({core::Iteration(i), core::TensorId(0), same});
+    recorder->tensorReady({core::Iteration(i), core::TensorId(1), noise(10 + i)});
     recorder->iterationFinished(core::Iteration(i), {});
   }
   REQUIRE(recorder->finish({.state = "finished"}).ok());
@@ -259,7 +259,7 @@ TEST_CASE("Whether a tensor is compressed changes between segments only, and beg
     core::Tensor value = noise(i);
     if (i % 80 > 40) std::ranges::fill(value.data<float>(), static_cast<float>(i));
     recorder->iterationStarted(core::Iteration(i));
-    recorder->tensorReady(core::Iteration(i), core::TensorId(0), value, nullptr);
+    recorder->tensorReady({core::Iteration(i), core::TensorId(0), value});
     recorder->iterationFinished(core::Iteration(i), {});
   }
   REQUIRE(recorder->finish({.state = "finished"}).ok());
@@ -275,8 +275,8 @@ TEST_CASE("A flipped byte is found in what went straight to the file, and in the
   const core::Graph graph = graphOf({"network/a", "network/b"});
   auto recorder = startRecorder(folder / "run", graph, kTeam);
   recorder->iterationStarted(core::Iteration(0));
-  recorder->tensorReady(core::Iteration(0), core::TensorId(0), noise(1), nullptr);
-  recorder->tensorReady(core::Iteration(0), core::TensorId(1), noise(2), nullptr);
+  recorder->tensorReady({core::Iteration(0), core::TensorId(0), noise(1)});
+  recorder->tensorReady({core::Iteration(0), core::TensorId(1), noise(2)});
   recorder->iterationFinished(core::Iteration(0), {});
   REQUIRE(recorder->finish({.state = "finished"}).ok());
   const fs::path segment = onlySegment(folder / "run");
@@ -349,8 +349,8 @@ TEST_CASE("A value that was written before its hash was known, and lies there al
   auto recorder = startRecorder(folder / "run", graph, kTeam);
   for (std::int64_t i = 0; i < 3; ++i) {
     recorder->iterationStarted(core::Iteration(i));
-    recorder->tensorReady(core::Iteration(i), core::TensorId(0), value, nullptr);
-    recorder->tensorReady(core::Iteration(i), core::TensorId(1), i == 1 ? other : value, nullptr);
+    recorder->tensorReady({core::Iteration(i), core::TensorId(0), value});
+    recorder->tensorReady({core::Iteration(i), core::TensorId(1), i == 1 ? other : value});
     recorder->iterationFinished(core::Iteration(i), {});
   }
   REQUIRE(recorder->finish({.state = "finished"}).ok());
@@ -393,7 +393,7 @@ TEST_CASE("However far training is ahead of the disk, what is not committed yet 
   for (std::int64_t i = 0; i < 80; ++i) {
     recorder->iterationStarted(core::Iteration(i));
     for (const core::TensorInfo& tensor : graph.tensors())
-      recorder->tensorReady(core::Iteration(i), tensor.id, noise(2 * i + tensor.id.value), nullptr);
+      recorder->tensorReady({core::Iteration(i), tensor.id, noise(2 * i + tensor.id.value)});
     recorder->iterationFinished(core::Iteration(i), {});
     std::uint64_t bytes = 0;
     for (const auto& entry : fs::directory_iterator(folder / "run/rank_0")) {

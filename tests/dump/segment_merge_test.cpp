@@ -245,8 +245,8 @@ TEST_CASE("A changed shape keeps segments apart, and recording goes on") {
   recorder->graphReady(graph);
   for (std::int64_t i = 0; i < 40; ++i) {
     recorder->iterationStarted(at(i));
-    recorder->tensorReady(at(i), core::TensorId(0), core::Tensor::zeros(core::DType::Float32, {i % 2 + 1, 3}),
-                          nullptr);
+    recorder->tensorReady(
+        {at(i), core::TensorId(0), core::Tensor::zeros(core::DType::Float32, {i % 2 + 1, 3})});
     recorder->iterationFinished(at(i), {});
     const std::uint64_t before = recorder->bytesWritten();
     recorder->requestCommit();

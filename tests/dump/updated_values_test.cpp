@@ -28,10 +28,10 @@ struct Recorded {
   void feed(dump::Recorder& recorder, core::Iteration now, bool saysKept) const {
     recorder.iterationStarted(now);
     for (const core::TensorInfo& tensor : graph.tensors()) {
-      if (saysKept && tensor.name == kWeight)
-        recorder.sameValue(now, tensor.id, test::tensorNamed(graph, kNext));
       const core::Tensor value = test::valueOf(tensor, now.value);
-      recorder.tensorReady(now, tensor.id, value, tensor.updateOf.valid() ? &value : nullptr);
+      const bool isKept = saysKept && tensor.name == kWeight;
+      recorder.tensorReady({now, tensor.id, value, tensor.updateOf.valid() ? &value : nullptr,
+                            isKept ? test::tensorNamed(graph, kNext) : core::TensorId()});
     }
     recorder.iterationFinished(now, {});
   }
@@ -111,8 +111,9 @@ TEST_CASE("A view has what was recorded of the tensor that it shows, and is read
     const core::Iteration now(0);
     recorder->iterationStarted(now);
     for (const core::TensorInfo& tensor : graph.tensors()) {
-      if (tensor.id == mask || tensor.id == relu) recorder->sameValue(now, tensor.id, wide);
-      recorder->tensorReady(now, tensor.id, test::valueOf(tensor, 0), nullptr);
+      const bool shows = tensor.id == mask || tensor.id == relu;
+      recorder->tensorReady(
+          {now, tensor.id, test::valueOf(tensor, 0), nullptr, shows ? wide : core::TensorId()});
     }
     recorder->iterationFinished(now, {});
     REQUIRE(recorder->finish({.state = "finished"}).ok());

@@ -76,12 +76,12 @@ class Writer : public Observer {
     }
   }
   void iterationStarted(Iteration) override {}
-  void tensorReady(Iteration iteration, TensorId id, const Tensor& value, const Tensor*) override {
-    const std::string suffix = m_kind + "_" + std::to_string(iteration.value);
-    if (iteration.value == 0 && m_isRelu[id.index()]) addSigns(value);
-    if (id == m_loss) write(m_folder, "loss" + suffix, value);
+  void tensorReady(const TensorReady& ready) override {
+    const std::string suffix = m_kind + "_" + std::to_string(ready.iteration.value);
+    if (ready.iteration.value == 0 && m_isRelu[ready.tensor.index()]) addSigns(ready.value);
+    if (ready.tensor == m_loss) write(m_folder, "loss" + suffix, ready.value);
     for (std::size_t i = 0; i < m_gradients.size(); ++i)
-      if (m_gradients[i] == id) write(m_folder, numbered("gradient" + suffix, i), value);
+      if (m_gradients[i] == ready.tensor) write(m_folder, numbered("gradient" + suffix, i), ready.value);
   }
   void iterationFinished(Iteration, const Scalars&) override {}
   const Signs& signs() const { return m_signs; }

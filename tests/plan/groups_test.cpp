@@ -44,8 +44,8 @@ class Seen : public Observer {
  public:
   void graphReady(const Graph&) override {}
   void iterationStarted(Iteration) override {}
-  void tensorReady(Iteration, TensorId id, const Tensor& value, const Tensor*) override {
-    shown.emplace_back(id, value.clone());
+  void tensorReady(const TensorReady& ready) override {
+    shown.emplace_back(ready.tensor, ready.value.clone());
   }
   void iterationFinished(Iteration, const Scalars&) override {}
   std::vector<std::pair<TensorId, Tensor>> shown;

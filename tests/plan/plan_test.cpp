@@ -139,8 +139,8 @@ TEST_CASE(
     void graphReady(const Graph&) override {}
     void iterationStarted(Iteration) override {}
     void iterationFinished(Iteration, const Scalars&) override {}
-    void tensorReady(Iteration, TensorId, const Tensor& value, const Tensor* previous) override {
-      if (previous) apart = apart && previous->raw() != value.raw();
+    void tensorReady(const TensorReady& ready) override {
+      if (ready.previous) apart = apart && ready.previous->raw() != ready.value.raw();
     }
     bool apart = true;
   };

@@ -24,17 +24,17 @@ class HashingObserver : public Observer {
  public:
   void graphReady(const Graph& graph) override { m_graph = &graph; }
   void iterationStarted(Iteration) override {}
-  void sameValue(Iteration, TensorId id, TensorId as) override { m_same = {id, as}; }
-  void tensorReady(Iteration, TensorId id, const Tensor& value, const Tensor* previous) override {
+  void tensorReady(const TensorReady& ready) override {
+    const TensorId id = ready.tensor;
     const bool fresh = m_shown.insert(id.value).second;
-    const std::string hash = hashTensor(value).text();
-    if (const auto [told, as] = std::exchange(m_same, {}); as.valid()) {
+    const std::string hash = hashTensor(ready.value).text();
+    if (ready.sameAs.valid()) {
       ++saidSame;
-      if (told != id || hash != m_last.at(as.value)) FAIL_CHECK(m_graph->tensor(id).fullName());
+      if (hash != m_last.at(ready.sameAs.value)) FAIL_CHECK(m_graph->tensor(id).fullName());
     }
     m_last[id.value] = hash;
     const std::string line = std::to_string(id.value) + " " + hash +
-                             (previous ? " " + hashTensor(*previous).text() : "") +
+                             (ready.previous ? " " + hashTensor(*ready.previous).text() : "") +
                              (fresh ? "\n" : " twice\n");
     if (m_graph->tensor(id).isSource())
       m_sources[id.value] = line;
@@ -52,7 +52,6 @@ class HashingObserver : public Observer {
   int saidSame = 0;
 
  private:
-  std::pair<TensorId, TensorId> m_same;
   std::map<std::int64_t, std::string> m_last;  // by tensor, of whichever iteration
   const Graph* m_graph = nullptr;
   std::string m_text;

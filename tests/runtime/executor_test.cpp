@@ -15,12 +15,12 @@ class CountingObserver : public Observer {
  public:
   void graphReady(const Graph&) override {}
   void iterationStarted(Iteration) override { ++iterations; }
-  void tensorReady(Iteration, TensorId id, const Tensor& value, const Tensor* previous) override {
-    order.push_back(id);
-    copies.push_back(value.clone());
-    if (previous) previousOf.insert(id);
+  void tensorReady(const TensorReady& ready) override {
+    order.push_back(ready.tensor);
+    copies.push_back(ready.value.clone());
+    if (ready.previous) previousOf.insert(ready.tensor);
+    if (ready.sameAs.valid()) same[ready.tensor] = ready.sameAs;
   }
-  void sameValue(Iteration, TensorId tensor, TensorId as) override { same[tensor] = as; }
   void kernelStarted(Iteration, KernelId) override { ++kernels; }
   void iterationFinished(Iteration, const Scalars&) override {}
 

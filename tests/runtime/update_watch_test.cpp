@@ -38,21 +38,19 @@ class Watcher : public Observer {
     CHECK(m_graph->tensor(tensor).updateOf.valid());
     return m_wish;
   }
-  void updateSeen(Iteration iteration, TensorId tensor, TensorObservation seen, double seconds) override {
-    CHECK(seconds >= 0);
-    m_announced = tensor;
-    ++told;
-    texts[{iteration.value, tensor.value}] = textOf(seen);
-  }
-  void tensorReady(Iteration iteration, TensorId tensor, const Tensor& value,
-                   const Tensor* previous) override {
-    if (!m_graph->tensor(tensor).updateOf.valid()) return;
-    hashes[{iteration.value, tensor.value}] = hashTensor(value).text();
+  void tensorReady(const TensorReady& ready) override {
+    if (!m_graph->tensor(ready.tensor).updateOf.valid()) return;
+    const std::pair key(ready.iteration.value, ready.tensor.value);
+    hashes[key] = hashTensor(ready.value).text();
     if (m_wish == UpdateWish::kNothing) return;
-    if (previous)
-      texts[{iteration.value, tensor.value}] = textOf(observeTensor(value, {.previous = previous}));
-    else
-      CHECK(m_announced == tensor);
+    CHECK((ready.previous == nullptr) == (ready.update != nullptr));
+    if (ready.previous) {
+      texts[key] = textOf(observeTensor(ready.value, {.previous = ready.previous}));
+    } else {
+      CHECK(ready.update->seconds >= 0);
+      ++told;
+      texts[key] = textOf(ready.update->seen);
+    }
   }
   void iterationFinished(Iteration, const Scalars&) override {}
 
@@ -62,7 +60,6 @@ class Watcher : public Observer {
  private:
   UpdateWish m_wish;
   const Graph* m_graph = nullptr;
-  TensorId m_announced;
 };
 
 std::string train(const ModelInfo& model, Observer* observer, int threads, double rate, const char* fault) {

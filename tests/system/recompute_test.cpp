@@ -82,13 +82,13 @@ struct Judge : core::Observer {
   const core::Graph* graph = nullptr;
   void graphReady(const core::Graph& trained) override { graph = &trained; }
   void iterationStarted(core::Iteration) override {}
-  void tensorReady(core::Iteration iteration, core::TensorId tensor, const core::Tensor& value,
-                   const core::Tensor*) override {
-    const auto row = static_cast<std::size_t>(iteration.value - parts.state.iteration.value);
+  void tensorReady(const core::TensorReady& ready) override {
+    const auto row = static_cast<std::size_t>(ready.iteration.value - parts.state.iteration.value);
     ++compared;
-    if (core::hashTensor(value) == parts.hashes.at(row).at(tensor.index())) return;
+    if (core::hashTensor(ready.value) == parts.hashes.at(row).at(ready.tensor.index())) return;
     if (different++ == 0)
-      first = graph->tensor(tensor).fullName() + " in iteration " + std::to_string(iteration.value);
+      first =
+          graph->tensor(ready.tensor).fullName() + " in iteration " + std::to_string(ready.iteration.value);
   }
   void iterationFinished(core::Iteration, const core::Scalars&) override {}
 };

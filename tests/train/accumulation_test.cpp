@@ -58,7 +58,7 @@ struct Curious : Observer {
   void iterationStarted(Iteration) override {}
   void iterationFinished(Iteration, const Scalars&) override {}
   UpdateWish updateWish(Iteration, TensorId) override { return UpdateWish::kPrevious; }
-  void tensorReady(Iteration, TensorId, const Tensor&, const Tensor*) override { ++seen; }
+  void tensorReady(const TensorReady&) override { ++seen; }
   int seen = 0;
 };
 

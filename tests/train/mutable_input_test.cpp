@@ -42,7 +42,7 @@ struct Versions : Observer {
   std::vector<std::int64_t> versions;
   void graphReady(const Graph& graph) override { versions.push_back(graph.version()); }
   void iterationStarted(Iteration) override {}
-  void tensorReady(Iteration, TensorId, const Tensor&, const Tensor*) override {}
+  void tensorReady(const TensorReady&) override {}
   void iterationFinished(Iteration, const Scalars&) override {}
 };
 

@@ -81,7 +81,7 @@ struct Notes : Observer {
       if (node.opType == "Gemm") code = graph.frame(node.frames.front()).code;
   }
   void iterationStarted(Iteration i) override { calls.push_back("start " + std::to_string(i.value)); }
-  void tensorReady(Iteration, TensorId, const Tensor&, const Tensor*) override {}
+  void tensorReady(const TensorReady&) override {}
   void iterationFinished(Iteration i, const Scalars& s) override {
     calls.push_back("end " + std::to_string(i.value));
     scalars = s;

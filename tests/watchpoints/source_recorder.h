@@ -11,9 +11,8 @@ class SourceRecorder : public core::Observer {
   SourceRecorder(FakeSource& source, core::Rank rank) : m_source(source), m_rank(rank) {}
   void graphReady(const core::Graph&) override {}
   void iterationStarted(core::Iteration) override {}
-  void tensorReady(core::Iteration iteration, core::TensorId tensor, const core::Tensor& value,
-                   const core::Tensor* previous) override {
-    m_source.record(m_rank, iteration, tensor, value, previous);
+  void tensorReady(const core::TensorReady& ready) override {
+    m_source.record(m_rank, ready.iteration, ready.tensor, ready.value, ready.previous);
   }
   void iterationFinished(core::Iteration, const core::Scalars&) override {}
 

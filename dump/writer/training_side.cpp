@@ -1,0 +1,295 @@
+#include "dump/writer/training_side.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "core_engine/base/log.h"
+#include "core_engine/graph/graph_io.h"
+#include "dump/policy/rule_doubts.h"
+#include "dump/statistics_columns.h"
+#include "dump/writer/disk_space.h"
+#include "dump/writer/graph_files.h"
+#include "dump/writer/segment_writer.h"
+
+namespace msdbg::dump {
+namespace {
+
+// Without a graph nothing can be read, so training waits for it.
+core::Result<GraphLine> writeGraphAtLast(const std::filesystem::path& run, const core::Graph& graph,
+                                         Pauses pauses) {
+  while (true) {
+    core::Result<GraphLine> line = writeGraph(run, graph);
+    if (line.ok() || line.error().code() != core::ErrorCode::kIo || pauses.longEnough()) return line;
+    std::this_thread::sleep_for(pauses.next());
+  }
+}
+
+}  // namespace
+
+TrainingSide::TrainingSide(Recording& recording, std::unique_ptr<RankStatusWriter> status)
+    : m_recording(recording),
+      m_pending(recording.pending),
+      m_clock(recording.clock),
+      m_status(std::move(status)),
+      m_rows({recording.folder, recording.place.threads, recording.options.compress, recording.spareFile,
+              recording.place.pace},
+             ways(), recording.pool, recording.clock),
+      m_values(recording.pending, recording.clock, recording.place.threads),
+      m_segmentInMemory(recording.segmentBytes(true)),
+      m_segmentInFile(recording.segmentBytes(false)) {}
+
+// Values of which most will be dropped (--on-hit) are not worth a file.
+std::vector<WritingWay> TrainingSide::ways() const {
+  const Recorder::Place& place = m_recording.place;
+  std::vector<WritingWay> all = waysToWrite(m_recording.options.write, place.threads, place.ranks, place.run);
+  if (!m_recording.spools()) return all;
+  for (WritingWay& way : all) way.inTeam = false;
+  all.erase(std::ranges::unique(all).begin(), all.end());
+  return all;
+}
+
+// A new version of the graph, with what the rules say about its tensors.
+core::Status TrainingSide::adopt(const core::Graph& graph, std::string bytes) {
+  const std::int64_t least = m_plan ? m_plan->version + 1 : 0;
+  MSDBG_ASSIGN(Decisions decisions, Decisions::make(graph, m_recording.options, m_recording.place.rank));
+  const bool first = !m_plan;
+  m_plan = std::make_shared<const GraphPlan>(graph, std::max(graph.version(), least), std::move(decisions),
+                                             m_recording.options);
+  m_graphBytes = std::move(bytes);
+  if (m_recording.hits) m_recording.hits->graphReady(m_plan);
+  m_recording.schedule.adopt(m_recording.options, m_plan->graph);
+  m_values.adopt(m_plan);
+  // Lines that are not durable yet are written with the first segment.
+  if (m_recording.schedule.interval() > 0)
+    (void)m_recording.journal->append(
+        formatCheckpoints({m_recording.schedule.interval(), checkpointBytes(m_plan->graph)}));
+  if (m_recording.place.rank.value != 0) return core::Ok{};
+  if (first) warnOfRules(graph);
+  MSDBG_ASSIGN(const GraphLine line,
+               writeGraphAtLast(m_recording.place.run, m_plan->graph, Pauses(m_recording.place.patience)));
+  (void)m_recording.journal->append(formatGraph(line));
+  return core::Ok{};
+}
+
+void TrainingSide::warnOfRules(const core::Graph& graph) const {
+  for (const Rule& rule : m_recording.options.allRules())
+    for (const core::Error& mistake : ruleMistakes(rule, graph))
+      core::logWarn(mistake.in("the recording rule " + ruleText(rule)).message());
+}
+
+void TrainingSide::waitForRoom() {
+  const StageTimer timer(&m_clock, Stage::kWait, 0);
+  m_pending.waitForRoom();
+}
+
+// Where values are dropped, a checkpoint goes with the iterations that are computed from it, not with those
+// before it.
+void TrainingSide::beginRecord(core::Iteration iteration) {
+  auto record = std::make_shared<IterationRecord>();
+  record->beginsFile = m_rows.iterationStarted(m_pending, m_checkpoint && m_recording.limited);
+  if (record->beginsFile) {
+    const StageTimer timer(&m_clock, Stage::kWait, 0);
+    m_pending.waitForFile();
+  }
+  m_diskShort = !hasRoom();
+  if (m_diskShort) noRoomFor(iteration);
+  m_pending.setSegmentBytes(m_rows.mayCopy() ? m_segmentInMemory : m_segmentInFile);
+  m_recording.writing = m_rows.chosen();
+  record->iteration = iteration.value;
+  record->plan = m_plan;
+  record->valuesDropped = m_diskShort;
+  record->statistics.resize(m_plan->graph.tensors().size());
+  record->seen.resize(m_plan->graph.tensors().size());
+  m_pending.begin(std::move(record));
+}
+
+// Rows that are written while they come in have to find room before their own commit can make any; those
+// before them do.
+bool TrainingSide::hasRoom() {
+  if (!m_rows.writing().inTeam || m_recording.onlyStatistics) return true;
+  const auto fits = [&] {
+    const auto disk = diskSpace(m_recording.folder);
+    return !disk.ok() || spareBytes(*disk, m_recording.options.keepFree) >= m_rows.bytesAnIteration();
+  };
+  if (fits()) {
+    m_waitedInVain = false;
+    return true;
+  }
+  m_recording.wantedRoom = m_rows.bytesAnIteration();
+  if (m_waitedInVain) return false;  // a commit comes within a second; one for each iteration would only slow
+  const StageTimer timer(&m_clock, Stage::kWait, 0);
+  m_pending.commitAll();
+  m_waitedInVain = !fits();
+  return !m_waitedInVain;
+}
+
+void TrainingSide::noRoomFor(core::Iteration iteration) {
+  const std::string text =
+      m_recording.folder.string() + ": the disk has no room for the values of iteration " +
+      std::to_string(iteration.value) + " (--keep-free): only statistics, until there is room again";
+  m_saidDiskShort ? core::logInfo(text) : core::logWarn(text);
+  m_saidDiskShort = true;
+  if (m_checkpoint) m_recording.schedule.request();
+}
+
+// This iteration keeps its statistics only; where the disk is full, the oldest values go for the next.
+void TrainingSide::failedToKeep(const core::Error& error, std::uint64_t bytes) {
+  const auto disk = diskSpace(m_recording.folder);
+  const std::shared_ptr<const IterationRecord> record = m_pending.current();
+  if (!record || !m_rows.writing().inTeam || error.code() != core::ErrorCode::kIo)
+    return m_recording.fail(error);
+  m_diskShort = true;
+  if (disk.ok() && disk->free < bytes) {
+    noRoomFor(core::Iteration(record->iteration));
+  } else if (!m_recording.mayLose()) {
+    return m_recording.fail(error);
+  } else {
+    const std::string text =
+        "iteration " + std::to_string(record->iteration) + " keeps its statistics only: " + error.message();
+    m_recording.lostValues.exchange(true) ? core::logInfo(text) : core::logWarn(text);
+  }
+  m_rows.abandon(m_rows.bytesAnIteration() + bytes);
+  m_pending.dropRows();
+}
+
+// Statistics that only conditions wanted.
+void TrainingSide::forgetUnwanted(core::Iteration iteration) {
+  std::vector<core::TensorId> hashes, nothing;
+  for (const core::TensorInfo& tensor : m_plan->graph.tensors()) {
+    const Policy policy = m_plan->decisions.decide(tensor.id, iteration);
+    if (policy == Policy::kRecord) hashes.push_back(tensor.id);
+    if (policy == Policy::kNone) nothing.push_back(tensor.id);
+  }
+  m_pending.forgetStatistics(hashes, nothing);
+}
+
+RowKey TrainingSide::judgedAs(RowKey key) const {
+  const core::TensorId parameter = m_plan->graph.tensor(core::TensorId(key.tensor)).updateOf;
+  return parameter.valid() ? RowKey{key.section, parameter.value} : key;
+}
+
+// What is known is likely to lie in the file already.
+bool TrainingSide::mayWriteAhead(const core::TensorReady& ready, const ValueObserver::Known& known) {
+  if (keepsNone(ready.value) || known.values || ready.update) return false;
+  return m_rows.mayWriteAhead(judgedAs({Section::kTensor, ready.tensor.value}), ready.value);
+}
+
+// One thread of the team writes while the others observe: writing is one thread's work.
+core::TensorObservation TrainingSide::observeAndKeep(const core::TensorReady& ready,
+                                                     const ValueObserver::Known& known) {
+  const RowKey key{Section::kTensor, ready.tensor.value};
+  if (!mayWriteAhead(ready, known)) {
+    core::TensorObservation seen = m_values.observe(ready, known);
+    keep(key, ready.value, std::exchange(seen.blocks, {}));
+    return seen;
+  }
+  waitForRoom();  // not with the file's lock in hand
+  std::optional<RowFile::Ahead> ahead;
+  StageClock::Clock::duration wrote{};
+  core::TensorObservation seen = m_values.observe(ready, known, [&] {
+    const auto start = StageClock::Clock::now();
+    if (auto written = m_rows.writeAhead(ready.value)) ahead.emplace(*std::move(written));
+    wrote = StageClock::Clock::now() - start;
+  });
+  m_clock.add(Stage::kStatistics, -wrote, 0);  // what they took beyond it
+  keep(key, ready.value, std::exchange(seen.blocks, {}), {}, std::move(ahead));
+  return seen;
+}
+
+// `divisor`: the value is the source of an input.
+void TrainingSide::keep(RowKey key, const core::Tensor& value, std::vector<core::Hash128> blocks,
+                        std::optional<float> divisor, std::optional<RowFile::Ahead> ahead) {
+  if (keepsNone(value)) return;
+  if (!ahead) waitForRoom();
+  core::Result<TensorRow> row = m_rows.take(judgedAs(key), value, std::move(blocks), std::move(ahead));
+  if (!row.ok()) return failedToKeep(row.error(), value.bytes());
+  if (SegmentWriter::ownChunks(value.bytes())) m_recording.wroteLarge = true;
+  row->divisor = divisor;
+  m_pending.addRow(key, std::move(row).value());
+}
+
+// What the iteration starts from: a part of the checkpoint, or of the batch in the form that the loader had.
+void TrainingSide::keepForReplay(const core::TensorInfo& tensor, const core::Tensor& value) {
+  if (inCheckpoint(tensor)) {
+    if (m_checkpoint) keep({Section::kState, tensor.id.value}, value);
+  } else if (m_recording.options.keepsBatches() && value.bytes() > 0) {
+    const RowKey key{Section::kBatch, tensor.id.value};
+    const auto source = std::ranges::find(m_given, tensor.id, &core::GivenSource::input);
+    if (source == m_given.end()) return keep(key, value);
+    keep(key, source->source.values, {}, source->source.divisor);
+  }
+}
+
+void TrainingSide::graphReady(const core::Graph& graph) {
+  if (!m_pending.open()) return;
+  std::string bytes = core::serializeGraph(graph);
+  if (m_plan && bytes == m_graphBytes) return;
+  const core::Status status = adopt(graph, std::move(bytes));
+  if (!status.ok()) m_recording.fail(status.error());
+}
+
+void TrainingSide::sourcesGiven(core::Iteration iteration, std::span<const core::GivenSource> sources) {
+  m_given.clear();
+  if (m_recording.options.keepsBatches() && m_recording.options.records(iteration))
+    m_given.assign(sources.begin(), sources.end());
+}
+
+void TrainingSide::iterationStarted(core::Iteration iteration) {
+  m_selected = m_plan && m_recording.options.records(iteration) && m_pending.open();
+  if (!m_selected) return;
+  m_checkpoint = m_recording.schedule.begin(iteration);
+  m_values.iterationStarted(iteration);
+  waitForRoom();
+  m_clock.start();
+  if (const core::Status here = m_recording.journal->checkPlace(); !here.ok())
+    return m_recording.fail(here.error());
+  beginRecord(iteration);
+}
+
+void TrainingSide::tensorReady(const core::TensorReady& ready) {
+  if (!m_selected || !m_pending.open()) return;
+  const core::TensorInfo& info = m_plan->graph.tensor(ready.tensor);
+  if (info.isSource()) keepForReplay(info, ready.value);
+  const Policy policy = m_plan->decisions.decide(ready.tensor, ready.iteration);
+  const bool observed = needsStatistics(policy);
+  if (policy == Policy::kNone && !observed) return;
+  const bool isWritten = policy == Policy::kFull || (m_checkpoint && inCheckpoint(info));
+  const ValueObserver::Known known = m_values.knownOf(ready, isWritten);
+  if (!observed) return m_pending.addStatistics(ready.tensor.value, hashOnly(m_values.hash(ready, known)));
+  const core::TensorObservation seen =
+      policy == Policy::kFull ? observeAndKeep(ready, known) : m_values.observe(ready, known);
+  m_pending.addStatistics(ready.tensor.value, {seen.values, seen.change, seen.activation});
+}
+
+core::UpdateWish TrainingSide::updateWish(core::Iteration iteration, core::TensorId tensor) const {
+  if (!m_selected || !m_pending.open()) return core::UpdateWish::kNothing;
+  const Policy policy = m_plan->decisions.decide(tensor, iteration);
+  return needsStatistics(policy) ? core::UpdateWish::kStatistics : core::UpdateWish::kNothing;
+}
+
+void TrainingSide::kernelStarted(core::Iteration iteration, core::KernelId kernel) {
+  if (!m_plan || kernel.index() >= m_plan->graph.kernels().size()) return;
+  const core::Kernel& running = m_plan->graph.kernels()[kernel.index()];
+  if (running.nodes.empty()) return;
+  const core::Node& node = m_plan->graph.node(running.nodes.front());
+  m_status->set(iteration.value, node.id.value, node.name, node.phase == core::Phase::kCollective);
+}
+
+void TrainingSide::iterationFinished(core::Iteration iteration, const core::Scalars& scalars) {
+  m_status->set(iteration.value, -1, "", false);
+  // All ranks ask each other here, whatever became of this one's recording.
+  const std::shared_ptr<const IterationRecord> record = m_selected ? m_pending.current() : nullptr;
+  const bool hit = m_recording.hits && m_recording.options.records(iteration) &&
+                   m_recording.hits->finished(iteration, record.get());
+  if (!m_selected) return;
+  if (record && !m_recording.spools()) m_recording.firstFault.finished(*record);
+  m_selected = false;
+  m_given.clear();
+  if (m_recording.hits) forgetUnwanted(iteration);
+  m_pending.finish(scalars);
+  if (hit) m_pending.requestCommit();
+  waitForRoom();
+}
+
+}  // namespace msdbg::dump

@@ -1,0 +1,70 @@
+// TrainingSide: what a recorder does on the training thread: looks at every value, keeps those that rules,
+// checkpoints and batches ask for, and waits where the disk cannot follow.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dump/writer/rank_status.h"
+#include "dump/writer/recording.h"
+#include "dump/writer/row_path.h"
+#include "dump/writer/value_observer.h"
+
+namespace msdbg::dump {
+
+class TrainingSide {
+ public:
+  TrainingSide(Recording& recording, std::unique_ptr<RankStatusWriter> status);
+
+  // As Observer has them.
+  void graphReady(const core::Graph& graph);
+  void sourcesGiven(core::Iteration iteration, std::span<const core::GivenSource> sources);
+  void iterationStarted(core::Iteration iteration);
+  void tensorReady(const core::TensorReady& ready);
+  core::UpdateWish updateWish(core::Iteration iteration, core::TensorId tensor) const;
+  void kernelStarted(core::Iteration iteration, core::KernelId kernel);
+  void iterationFinished(core::Iteration iteration, const core::Scalars& scalars);
+
+  void removeStatus() { m_status->remove(); }
+
+ private:
+  std::vector<WritingWay> ways() const;
+  core::Status adopt(const core::Graph& graph, std::string bytes);
+  void warnOfRules(const core::Graph& graph) const;
+  void waitForRoom();
+  bool needsStatistics(Policy policy) const {  // conditions look at all tensors
+    return m_recording.hits || policy == Policy::kFull || policy == Policy::kStats;
+  }
+  void forgetUnwanted(core::Iteration iteration);
+  void beginRecord(core::Iteration iteration);
+  bool hasRoom();
+  void noRoomFor(core::Iteration iteration);
+  void failedToKeep(const core::Error& error, std::uint64_t bytes);
+  core::TensorObservation observeAndKeep(const core::TensorReady& ready, const ValueObserver::Known& known);
+  bool mayWriteAhead(const core::TensorReady& ready, const ValueObserver::Known& known);
+  bool keepsNone(const core::Tensor& value) const {
+    return value.bytes() == 0 || m_recording.onlyStatistics || m_diskShort;
+  }
+  RowKey judgedAs(RowKey key) const;
+  void keep(RowKey key, const core::Tensor& value, std::vector<core::Hash128> blocks = {},
+            std::optional<float> divisor = {}, std::optional<RowFile::Ahead> ahead = {});
+  void keepForReplay(const core::TensorInfo& tensor, const core::Tensor& value);
+
+  Recording& m_recording;
+  PendingIterations& m_pending;
+  StageClock& m_clock;
+  std::unique_ptr<RankStatusWriter> m_status;
+  RowTaker m_rows;
+  ValueObserver m_values;
+  const std::uint64_t m_segmentInMemory, m_segmentInFile;  // bytes that one is committed with
+  std::shared_ptr<const GraphPlan> m_plan;
+  std::string m_graphBytes;                // of the plan: the same graph again is not a new version
+  std::vector<core::GivenSource> m_given;  // what inputs of the next iteration were made from
+  // Of the iteration in progress: it is recorded, begins with a checkpoint, has statistics only.
+  bool m_selected = false, m_checkpoint = false, m_diskShort = false;
+  bool m_saidDiskShort = false, m_waitedInVain = false;
+};
+
+}  // namespace msdbg::dump
