@@ -272,7 +272,7 @@ JournalParser::JournalParser(std::uint64_t mostIterations, std::optional<std::st
 
 // What a line has under "after", or that it is a first line again: whether it may come after the one before.
 // One that may not and is that line again says nothing new.
-JournalParser::Place JournalParser::placeOf(const std::optional<std::string>& after, bool isFirst,
+JournalParser::Place JournalParser::placeOf(std::optional<std::string_view> after, bool isFirst,
                                             std::string_view check) {
   const auto& before = m_journal.lastCheck;
   const bool second = isFirst && before && !before->empty();
@@ -281,15 +281,42 @@ JournalParser::Place JournalParser::placeOf(const std::optional<std::string>& af
   return before && check == *before ? Place::kRepeated : Place::kElsewhere;
 }
 
-bool JournalParser::addSegment(SegmentLine line) {
-  if (!isPossible(line) || line.iterations.size() > m_iterationsLeft) return false;
+bool JournalParser::isPossible(const SegmentLine& line) {
+  if (!dump::isPossible(line) || line.iterations.size() > m_iterationsLeft) return false;
   m_iterationsLeft -= line.iterations.size();
+  return true;
+}
+
+bool JournalParser::addSegment(SegmentLine line) {
+  if (m_show) return m_show({line.segment, line.file, line.replaces, {}}, m_object, m_lines), true;
+  if (!isPossible(line)) return false;
   m_journal.segments.push_back(std::move(line));
   return true;
 }
 
+std::optional<SegmentLine> JournalParser::segment(const SegmentGlance& shown, std::string_view object,
+                                                  std::size_t line) {
+  m_object.reserve(object.size() + SegmentLineParser::kPadding);
+  m_object = object;
+  std::optional<SegmentLine> read;
+  if (m_segmentLines->parse(m_object)) {
+    if (m_segmentLines->isSensible()) read = std::move(m_segmentLines->line());
+  } else if (auto general = guarded(m_object, segmentFrom); general.ok()) {
+    read = *std::move(general);
+  }
+  if (read && read->segment == shown.segment && read->replaces == shown.replaces && isPossible(*read))
+    return read;
+  addBad(line);
+  return std::nullopt;
+}
+
 // Nearly all lines are segments', and are read without the general reading, which takes twenty times as long.
 bool JournalParser::take(std::string_view check) {
+  if (m_show)
+    if (const auto shown = glanceAt(m_object)) {
+      if (placeOf(shown->after, false, check) != Place::kRepeated) m_show(*shown, m_object, m_lines);
+      return true;
+    }
   if (m_segmentLines->parse(m_object))
     return placeOf(m_segmentLines->after(), false, check) == Place::kRepeated ||
            (m_segmentLines->isSensible() && addSegment(std::move(m_segmentLines->line())));
@@ -317,13 +344,16 @@ bool JournalParser::takeObject(std::string_view text) {
              std::string_view(digitsOf(m_object).data(), kCheckDigits);
 }
 
+void JournalParser::addBad(std::size_t line) {
+  if (m_journal.badLines.size() < kMostBadLines) m_journal.badLines.push_back(line);
+}
+
 void JournalParser::line(std::string_view text) {
   ++m_lines;
   const bool whole = takeObject(text);
   const std::string_view check =
       whole ? text.substr(text.size() - kCheckDigits - 2, kCheckDigits) : std::string_view();
-  if ((!whole || !take(check)) && m_journal.badLines.size() < kMostBadLines)
-    m_journal.badLines.push_back(m_lines);
+  if (!whole || !take(check)) addBad(m_lines);
   if (!whole) return m_journal.lastCheck.reset();
   if (!m_journal.lastCheck) m_journal.lastCheck.emplace();
   m_journal.lastCheck->assign(check);
@@ -350,6 +380,7 @@ void JournalParser::add(std::string_view piece) {
 
 Journal JournalParser::finish() {
   m_journal.torn = m_tooLong || !m_rest.empty();
+  std::ranges::sort(m_journal.badLines);
   return std::move(m_journal);
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -115,6 +116,14 @@ Journal parseJournal(std::string_view text);
 
 class SegmentLineParser;
 
+/// Of the line of a segment what says which segments count.
+struct SegmentGlance {
+  std::int64_t segment = 0;
+  std::string_view file;               // in the text
+  std::vector<std::int64_t> replaces;  // segments
+  std::string_view after;              // in the text: the check of the line before
+};
+
 /// The same, piece by piece: of the text only the last line is kept.
 class JournalParser {
  public:
@@ -125,20 +134,29 @@ class JournalParser {
   void add(std::string_view piece);
   /// Those that came so far. Who keeps books of them may clear them: finish() then has only the rest.
   std::vector<SegmentLine>& segments() { return m_journal.segments; }
+  /// From now on the lines of segments are not read but shown: what they say of which segments count, their
+  /// text, and their number. segment() reads those that do.
+  using Show = std::function<void(const SegmentGlance&, std::string_view object, std::size_t line)>;
+  void showSegments(Show show) { m_show = std::move(show); }
+  /// A line that was shown. nullopt: it makes no sense, and is a bad one.
+  std::optional<SegmentLine> segment(const SegmentGlance& shown, std::string_view object, std::size_t line);
   Journal finish();
 
  private:
   void line(std::string_view text);
   bool takeObject(std::string_view text);
   bool take(std::string_view check);
+  bool isPossible(const SegmentLine& line);
+  void addBad(std::size_t line);
   enum class Place { kFollows, kRepeated, kElsewhere };
-  Place placeOf(const std::optional<std::string>& after, bool isFirst, std::string_view check);
+  Place placeOf(std::optional<std::string_view> after, bool isFirst, std::string_view check);
   bool addSegment(SegmentLine line);
   Journal m_journal;
   std::uint64_t m_iterationsLeft;
   std::string m_rest;    // of a line whose end has not come
   std::string m_object;  // of the line that is read: without its check
   std::shared_ptr<SegmentLineParser> m_segmentLines;
+  Show m_show;
   bool m_tooLong = false;
   std::size_t m_lines = 0;
 };

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstddef>
 
 #include "dump/segment_line_internal.h"
@@ -79,8 +80,53 @@ bool take(json::value value, std::vector<std::int64_t>& numbers) {
 }  // namespace
 
 bool isPlainName(std::string_view name) {
-  const bool strange = std::ranges::any_of(name, [](unsigned char c) { return c < ' ' || c == '/'; });
-  return !name.empty() && name.size() <= kLongestName && name[0] != '.' && !strange;
+  if (name.empty() || name.size() > kLongestName || name[0] == '.') return false;
+  return std::ranges::none_of(name, [](unsigned char c) { return c < ' ' || c == '/'; });
+}
+
+namespace {
+
+bool skip(std::string_view& text, std::string_view what) {
+  if (!text.starts_with(what)) return false;
+  text.remove_prefix(what.size());
+  return true;
+}
+
+bool skip(std::string_view& text, std::int64_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || (text[0] == '0' && end != text.data() + 1)) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return true;
+}
+
+bool skip(std::string_view& text, std::vector<std::int64_t>& numbers) {
+  do {
+    if (!skip(text, numbers.emplace_back())) return false;
+  } while (skip(text, ","));
+  return skip(text, "]");
+}
+
+}  // namespace
+
+// Without a backslash, a second object and a second list every key of the text is one of the line.
+std::optional<SegmentGlance> glanceAt(std::string_view object) {
+  constexpr std::string_view kReplaces = ",\"replaces\":", kAfterKey = ",\"after\":\"";
+  constexpr std::size_t kCheck = 16, kTail = kAfterKey.size() + kCheck + 2;
+  SegmentGlance seen;
+  std::string_view text = object;
+  if (!skip(text, "{\"segment\":") || !skip(text, seen.segment) || !skip(text, ",\"file\":\"")) return {};
+  seen.file = text.substr(0, text.find('"'));
+  if (text.size() < kTail || text.find('\\') != text.npos || text.find('{') != text.npos) return {};
+  std::string_view tail = text.substr(text.size() - kTail);
+  if (!skip(tail, kAfterKey) || !tail.ends_with("\"}")) return {};
+  seen.after = tail.substr(0, kCheck);
+  if (seen.after.find('"') != text.npos || !isPlainName(seen.file)) return {};
+  const std::size_t list = text.find('[');
+  if (list == text.npos) return seen;
+  if (!text.substr(0, list).ends_with(kReplaces)) return {};
+  text.remove_prefix(list + 1);
+  if (!skip(text, seen.replaces) || text.find('[') != text.npos) return {};
+  return seen;
 }
 
 bool isPossible(const SegmentLine& line) {

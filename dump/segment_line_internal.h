@@ -24,6 +24,11 @@ bool isPlainName(std::string_view name);
 /// batch.
 bool isPossible(const SegmentLine& line);
 
+/// What the line says of which segments count, without reading the rest: nothing of most lines counts in the
+/// end, for later ones replace them. nullopt: it is not written as a recorder writes it. What is found is
+/// what a reading of the whole finds, if that works.
+std::optional<SegmentGlance> glanceAt(std::string_view object);
+
 class SegmentLineParser {
  public:
   /// `object`: room for kPadding more bytes behind it. False: it is not the line of a segment or is written

@@ -1,52 +1,44 @@
 #include "dump/reader/listed_segments.h"
 
 #include <algorithm>
-#include <unordered_set>
+#include <utility>
 
 namespace msdbg::dump {
-namespace {
-
-void mergeInto(std::vector<std::int64_t>& sorted, const std::vector<std::int64_t>& more) {
-  const auto older = static_cast<std::ptrdiff_t>(sorted.size());
-  sorted.insert(sorted.end(), more.begin(), more.end());
-  std::inplace_merge(sorted.begin(), sorted.begin() + older, sorted.end());
-}
-
-}  // namespace
-
-void ListedSegments::take(std::vector<SegmentLine>& lines) {
-  std::vector<std::int64_t> replaced;
-  for (SegmentLine& line : lines) {
-    m_any = true;
-    m_unlisted.erase(line.file);
-    replaced.insert(replaced.end(), line.replaces.begin(), line.replaces.end());
-    m_lines.push_back(std::move(line));
-  }
-  lines.clear();
-  std::ranges::sort(replaced);
-  mergeInto(m_newlyReplaced, replaced);
+void ListedSegments::take(const SegmentGlance& shown, std::string_view object, std::size_t line) {
+  m_any = true;
+  if (!m_unlisted.empty()) m_unlisted.erase(std::string(shown.file));
+  for (const std::int64_t segment : shown.replaces) m_replaced.insert(segment);
+  m_lines.push_back({shown.segment, line, m_text.size(), object.size(), shown.replaces});
+  m_text += object;
   if (m_lines.size() < m_next) return;
   dropReplaced();
   m_next = 2 * m_lines.size() + kLeast;
 }
 
 // A number that was replaced stays so, also where a line comes later. Of several lines of one number the
-// first counts. Most are replaced soon, so the newer numbers are looked at first; they join the older ones
-// when they are many, so that none is moved often.
+// first counts.
 void ListedSegments::dropReplaced() {
-  std::unordered_set<std::int64_t> seen;
-  std::erase_if(m_lines, [&](const SegmentLine& line) {
-    return std::ranges::binary_search(m_newlyReplaced, line.segment) ||
-           std::ranges::binary_search(m_replaced, line.segment) || !seen.insert(line.segment).second;
+  NumberSet seen;
+  std::erase_if(m_lines, [&](const Line& line) {
+    return m_replaced.contains(line.segment) || !seen.insert(line.segment);
   });
-  if (m_newlyReplaced.size() < m_replaced.size() / 8) return;
-  mergeInto(m_replaced, m_newlyReplaced);
-  m_newlyReplaced.clear();
+  std::string text;
+  for (Line& line : m_lines) {
+    const std::size_t begin = std::exchange(line.begin, text.size());
+    text.append(m_text, begin, line.length);
+  }
+  m_text = std::move(text);
 }
 
-std::vector<SegmentLine> ListedSegments::finish() {
+std::vector<SegmentLine> ListedSegments::finish(JournalParser& parser) {
   dropReplaced();
-  return std::move(m_lines);
+  std::vector<SegmentLine> segments;
+  for (const Line& line : m_lines) {
+    const std::string_view text = std::string_view(m_text).substr(line.begin, line.length);
+    if (auto segment = parser.segment({line.segment, {}, line.replaces, {}}, text, line.number))
+      segments.push_back(*std::move(segment));
+  }
+  return segments;
 }
 
 std::vector<std::string> ListedSegments::unlisted() const {

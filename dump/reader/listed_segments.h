@@ -1,5 +1,6 @@
 // ListedSegments: what a journal says of segments, taken in as it is read: of hundreds of thousands of lines
-// those stay that no later one replaces, so that memory is that of the run as it is now. Not thread-safe.
+// those stay that no later one replaces, so that memory is that of the run as it is now; and only these are
+// read. Not thread-safe.
 #pragma once
 
 #include <string>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "dump/journal.h"
+#include "dump/reader/number_set.h"
 
 namespace msdbg::dump {
 
@@ -15,20 +17,26 @@ class ListedSegments {
   /// `files`: those of the folder.
   explicit ListedSegments(const std::vector<std::string>& files) : m_unlisted(files.begin(), files.end()) {}
 
-  /// Takes the lines out.
-  void take(std::vector<SegmentLine>& lines);
+  /// As JournalParser shows them.
+  void take(const SegmentGlance& shown, std::string_view object, std::size_t line);
   /// Those that count, in the order of the journal.
-  std::vector<SegmentLine> finish();
+  std::vector<SegmentLine> finish(JournalParser& parser);
   bool any() const { return m_any; }
   /// Files that no line names, in the order of their names.
   std::vector<std::string> unlisted() const;
 
  private:
+  struct Line {
+    std::int64_t segment;
+    std::size_t number, begin, length;  // of its text in m_text
+    std::vector<std::int64_t> replaces;
+  };
   void dropReplaced();
-  std::vector<SegmentLine> m_lines;
+  std::vector<Line> m_lines;
+  std::string m_text;
   static constexpr std::size_t kLeast = 4096;
-  std::size_t m_next = kLeast;                            // so many lines, and replaced ones are dropped
-  std::vector<std::int64_t> m_replaced, m_newlyReplaced;  // segment numbers, ascending
+  std::size_t m_next = kLeast;  // so many lines, and replaced ones are dropped
+  NumberSet m_replaced;
   std::unordered_set<std::string> m_unlisted;
   bool m_any = false;
 };

@@ -63,16 +63,17 @@ std::vector<std::string> readJournal(RankIndex& index) {
   const std::vector<std::string> files = segmentFiles(index.folder);
   ListedSegments listed(files);
   JournalParser parser(mostIterations(index.folder));
-  const core::Status status = index.tail.readOn(index.folder / "journal", [&](std::string_view piece) {
-    parser.add(piece);
-    listed.take(parser.segments());
+  parser.showSegments([&](const SegmentGlance& shown, std::string_view object, std::size_t line) {
+    listed.take(shown, object, line);
   });
+  const core::Status status =
+      index.tail.readOn(index.folder / "journal", [&](std::string_view piece) { parser.add(piece); });
   if (!status.ok()) {
     index.damage.push_back(damageOf(index, "journal", "cannot be read: segments are taken as they are", {}));
     return files;
   }
   index.listsSegments = listed.any();
-  index.segments = listed.finish();
+  index.segments = listed.finish(parser);
   index.journal = parser.finish();
   addJournalDamage(index, index.journal, 0);
   if (!index.journal.header && index.journal.badLines.empty() && !index.journal.torn) {

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "dump/reader/iteration_map.h"
-#include "dump/reader/listed_segments.h"
 
 using namespace msdbg;
 using namespace msdbg::dump;
@@ -77,35 +76,4 @@ TEST_CASE("Of segments that have the same iteration the one that came last count
     for (const auto& [first, part] : map.parts()) listed += static_cast<std::size_t>(part.last - first) + 1;
     REQUIRE(listed == expected.size());
   }
-}
-
-TEST_CASE(
-    "Of the segments that a journal lists those count that no line replaces, before it or after; each once") {
-  std::mt19937 random(3);
-  std::vector<SegmentLine> lines;
-  std::set<std::int64_t> replaced;
-  for (std::int64_t i = 0; i < 30'000; ++i) {
-    SegmentLine line;
-    line.segment = i % 7 == 0 ? static_cast<std::int64_t>(random() % 30'000) : i;
-    line.file = "f" + std::to_string(i);
-    if (i % 8 == 7)
-      for (int k = 0; k < 7; ++k) line.replaces.push_back(static_cast<std::int64_t>(random() % 30'000));
-    replaced.insert(line.replaces.begin(), line.replaces.end());
-    lines.push_back(line);
-  }
-  std::vector<std::string> expected;
-  for (const SegmentLine& line : lines)
-    if (replaced.insert(line.segment).second) expected.push_back(line.file);
-
-  ListedSegments listed({"f5", "f29999", "other"});
-  for (std::size_t i = 0; i < lines.size(); i += 100) {
-    std::vector<SegmentLine> piece(lines.begin() + static_cast<std::ptrdiff_t>(i),
-                                   lines.begin() + static_cast<std::ptrdiff_t>(i + 100));
-    listed.take(piece);
-    REQUIRE(piece.empty());
-  }
-  std::vector<std::string> found;
-  for (const SegmentLine& line : listed.finish()) found.push_back(line.file);
-  CHECK(found == expected);
-  CHECK(listed.unlisted() == std::vector<std::string>{"other"});
 }
