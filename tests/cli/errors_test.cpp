@@ -190,4 +190,23 @@ TEST_CASE("check says of statistics that are lost that they are damaged, not tha
   CHECK_THAT(check.out, Catch::Contains("damaged") && !Catch::Contains("of what was asked is not recorded"));
 }
 
+TEST_CASE("show says that the newest iteration cannot be read when it shows one before it", "[cli]") {
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  // A segment an iteration: a rank's share has room for four.
+  REQUIRE(msdbg({"dump", "mlp", "--steps", "8", "--batch", "4", "--policy", "full", "--max-size", "60MB",
+                 "-o", run.string()})
+              .exitStatus == 0);
+  const std::vector<std::string> show = {"show", run.string(), "--tensor", "fc2/weight"};
+  CHECK_THAT(msdbg(show).out, Catch::Contains("rank 0, iteration 7"));
+  fs::path newest;
+  for (const auto& entry : fs::directory_iterator(run / "rank_0"))
+    if (entry.path().extension() == ".h5" && entry.file_size() > 1'000'000)
+      newest = std::max(newest, entry.path());
+  fs::resize_file(newest, 3000);
+  const RunResult older = msdbg(show);
+  CHECK_THAT(older.out, Catch::Contains("rank 0, iteration 6"));
+  CHECK_THAT(older.err, Catch::Contains("is damaged: iteration 7 of rank 0 is left out"));
+}
+
 }  // namespace msdbg::test
