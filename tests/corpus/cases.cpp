@@ -4,8 +4,9 @@ namespace msdbg::corpus {
 
 std::vector<HealthyCase> healthyCases() {
   std::vector<HealthyCase> all;
-  for (const auto part : {healthyNormalization(), healthyAttention(), healthyFrozen(), healthyOptimizers(),
-                          healthyConverged(), healthyLosses(), healthyModels(), healthyStrangers()})
+  for (const auto part :
+       {healthyNormalization(), healthyAttention(), healthyFrozen(), healthyOptimizers(), healthyConverged(),
+        healthyLosses(), healthyModels(), healthyStrangers(), healthyLookalikes()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }
@@ -13,7 +14,7 @@ std::vector<HealthyCase> healthyCases() {
 std::vector<SickCase> sickCases() {
   std::vector<SickCase> all;
   for (const auto part : {sickRates(), sickLosses(), sickNumbers(), sickData(), sickLayers(), sickRanks(),
-                          sickStrangers(), sickSequences()})
+                          sickStrangers(), sickSequences(), sickSilent()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

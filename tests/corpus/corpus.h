@@ -40,6 +40,7 @@ struct SickCase {
 std::span<const HealthyCase> healthyAttention();
 std::span<const HealthyCase> healthyConverged();
 std::span<const HealthyCase> healthyFrozen();
+std::span<const HealthyCase> healthyLookalikes();
 std::span<const HealthyCase> healthyLosses();
 std::span<const HealthyCase> healthyModels();
 std::span<const HealthyCase> healthyNormalization();
@@ -52,6 +53,7 @@ std::span<const SickCase> sickNumbers();
 std::span<const SickCase> sickRanks();
 std::span<const SickCase> sickRates();
 std::span<const SickCase> sickSequences();
+std::span<const SickCase> sickSilent();
 std::span<const SickCase> sickStrangers();
 
 std::vector<HealthyCase> healthyCases();

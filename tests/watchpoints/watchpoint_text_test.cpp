@@ -34,7 +34,7 @@ TEST_CASE("Every condition of the list is complete, and ids are unique") {
     for (const ParameterSpec& spec : def.parameters) CHECK_FALSE(spec.doc.empty());
   }
   CHECK(allConditions().size() == builtinConditions().size());
-  CHECK(ids.size() == 31);
+  CHECK(ids.size() == 33);
 }
 
 TEST_CASE("A text that is longer than any watchpoint is refused in a short line") {
@@ -136,6 +136,7 @@ TEST_CASE("The recommended set has the faults and hints of the specification") {
                                         "normalization_of_one",
                                         "rank_divergence",
                                         "rank_loss_gap",
+                                        "reshape_mixes_axes",
                                         "run_failed",
                                         "same_batch",
                                         "saturated_start",
@@ -147,6 +148,6 @@ TEST_CASE("The recommended set has the faults and hints of the specification") {
                                         "weight_change_too_large:abs_mean_update_ratio_gt=1",
                                         "weight_initialization",
                                         "weight_not_changed"});
-  CHECK(hints == std::set<std::string>{"activation_range", "loss_not_decreasing", "no_activation",
-                                       "weight_change_too_small"});
+  CHECK(hints == std::set<std::string>{"activation_range", "frozen_at_random", "loss_not_decreasing",
+                                       "no_activation", "weight_change_too_small"});
 }

@@ -1,10 +1,9 @@
 // Logits that are cosines: with nothing to stretch them the softmax stays nearly flat, and the cross-entropy
 // above a floor that training reaches and never leaves.
-#include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "core_engine/base/text.h"
+#include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
 
 namespace msdbg::watch {
@@ -14,31 +13,12 @@ using core::Graph;
 using core::Node;
 using core::TensorId;
 
-const Node* producerOf(const Graph& graph, TensorId tensor) {
-  const core::NodeId producer = graph.tensor(tensor).producer;
-  return producer.valid() ? &graph.node(producer) : nullptr;
-}
-
-template <std::size_t n>
-bool isOneOf(const Node* node, const std::array<std::string_view, n>& types) {
-  return node && std::ranges::find(types, node->opType) != types.end();
-}
-
-/// The tensor before what only moves its elements.
-TensorId before(const Graph& graph, TensorId tensor) {
-  static constexpr auto kMoves = std::to_array<std::string_view>(
-      {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Identity"});
-  for (const Node* node = producerOf(graph, tensor); isOneOf(node, kMoves); node = producerOf(graph, tensor))
-    tensor = node->inputs.front();
-  return tensor;
-}
-
 /// Whether it is x over the root of the sum of its squares.
 bool isUnitVector(const Graph& graph, TensorId tensor) {
   static constexpr auto kOfTheNorm =
       std::to_array<std::string_view>({"Sqrt", "Add", "Max", "Clip", "Expand", "Reshape", "Unsqueeze"});
   static constexpr auto kSums = std::to_array<std::string_view>({"ReduceSum", "ReduceSumSquare", "ReduceL2"});
-  const Node* quotient = producerOf(graph, before(graph, tensor));
+  const Node* quotient = makerOf(graph, tensor);
   if (!quotient || quotient->opType != "Div") return false;
   bool root = false;
   const Node* norm = producerOf(graph, quotient->inputs[1]);
@@ -53,18 +33,11 @@ bool isUnitVector(const Graph& graph, TensorId tensor) {
          (squares && (squares->opType == "Mul" || squares->opType == "Pow") && squares->inputs.front() == x);
 }
 
-std::optional<double> constantOf(const Graph& graph, TensorId tensor) {
-  const core::TensorInfo& info = graph.tensor(tensor);
-  if (info.role != core::TensorRole::kConstant || info.initializer.kind != core::Initializer::Kind::kConstant)
-    return std::nullopt;
-  return info.initializer.value;
-}
-
 /// By how much the cosines are stretched before the softmax; nullopt: they are none, or a parameter says it.
 std::optional<double> scaleOfCosines(const Graph& graph, TensorId logits) {
   double scale = 1;
   for (int steps = 0; steps < 8; ++steps) {
-    const Node* node = producerOf(graph, before(graph, logits));
+    const Node* node = makerOf(graph, logits);
     if (!node || node->inputs.size() < 2) return std::nullopt;
     if (node->opType == "MatMul" || node->opType == "Gemm") {
       const bool cosines = isUnitVector(graph, node->inputs[0]) && isUnitVector(graph, node->inputs[1]);

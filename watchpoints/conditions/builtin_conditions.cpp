@@ -33,6 +33,8 @@ ConditionDef clippingTooTightCondition();
 ConditionDef saturatedStartCondition();
 ConditionDef rankLossGapCondition();
 ConditionDef boundedLogitsCondition();
+ConditionDef reshapeMixesAxesCondition();
+ConditionDef frozenAtRandomCondition();
 
 std::span<const ConditionFactory> builtinConditions() {
   static constexpr ConditionFactory kConditions[] = {
@@ -66,6 +68,8 @@ std::span<const ConditionFactory> builtinConditions() {
       saturatedStartCondition,
       rankLossGapCondition,
       boundedLogitsCondition,
+      reshapeMixesAxesCondition,
+      frozenAtRandomCondition,
       runFailedCondition,
   };
   return kConditions;

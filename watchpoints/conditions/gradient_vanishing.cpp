@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "core_engine/base/text.h"
+#include "watchpoints/conditions/contraction.h"
 #include "watchpoints/conditions/gradient_cause.h"
+#include "watchpoints/conditions/initial_size.h"
 #include "watchpoints/conditions/outcome.h"
 
 namespace msdbg::watch {
@@ -31,7 +34,8 @@ class RecommendedVanishing : public Evaluator {
       : m_walk(graph,
                selectTensors(graph, [&](const core::TensorInfo& info) { return isOwnGradient(graph, info); }),
                true),
-        m_outcome(graph) {}
+        m_outcome(graph),
+        m_squashing(squashingBehind(graph)) {}
 
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
@@ -40,7 +44,7 @@ class RecommendedVanishing : public Evaluator {
       if (!finite(context, place, row.values)) return;
       ++context.evaluated;
       Streak& streak = m_streaks[{place.rank, place.tensor}];
-      if (isSmall(context, place, row.values, kStarved)) starve(context, place, row.values);
+      if (isStarved(context, place, row.values)) starve(context, place, row.values);
       if (vanishes(context, place, row.values))
         extend(context, place, row.values, streak);
       else
@@ -64,6 +68,8 @@ class RecommendedVanishing : public Evaluator {
   static constexpr int kStreak = 3;
   static constexpr double kShare = 1e-5;  // of the largest gradient
   static constexpr double kStarved = 1e-6;
+  static constexpr double kContracted = 1e-3;  // of the largest, behind at least kDeep squashing activations
+  static constexpr int kDeep = 3;
   static constexpr double kMostOf = 0.75;  // of the iterations
   static constexpr std::size_t kEnoughLosses = 20;
   /// Small against the others nearly all the run long, in a training that learns nothing.
@@ -71,6 +77,32 @@ class RecommendedVanishing : public Evaluator {
     Finding first;
     int length = 0;
   };
+
+  bool isStarved(EvaluationContext& context, const Place& place, const core::TensorStatistics& values) const {
+    if (isSmall(context, place, values, kStarved)) return true;
+    const double largest = m_largest.at(place.rank);
+    return squashingOf(context, place).count() >= kDeep && values.zero < values.count &&
+           values.meanAbs < kContracted * largest && !isRoundingNoise(context, place.rank, place.tensor);
+  }
+
+  const Squashing& squashingOf(EvaluationContext& context, const Place& place) const {
+    return m_squashing[context.graph().tensor(place.tensor).gradientOf.index()];
+  }
+
+  /// What makes it small: squashing activations, weights that begin small.
+  std::string causeOf(EvaluationContext& context, const Place& place) const {
+    constexpr double kSmallWeight = 0.2;  // times sqrt(2 / fan-in)
+    std::string cause;
+    if (const Squashing& squashing = squashingOf(context, place); squashing.count() >= kDeep)
+      cause = "; " + squashing.text();
+    const core::TensorId weight = context.graph().tensor(place.tensor).gradientOf;
+    const StatisticsRow* row = context.rows.now(place.rank, weight);
+    const double fanIn = row ? fanInOf(context.graph(), weight) : 0;
+    const double size = fanIn > 0 ? std::hypot(row->values.mean, row->values.std) / std::sqrt(2 / fanIn) : 1;
+    if (size > 0 && size < kSmallWeight)
+      cause += "; its weight is " + core::formatShort(1 / size) + " times smaller than usual";
+    return cause;
+  }
 
   void starve(EvaluationContext& context, const Place& place, const core::TensorStatistics& values) {
     Starved& starved = m_starved[{place.rank, place.tensor}];
@@ -81,7 +113,7 @@ class RecommendedVanishing : public Evaluator {
     starved.first.actual = values.meanAbs;
     starved.first.detail = "in most iterations, and the loss hardly falls: it is " +
                            core::formatShort(values.meanAbs / m_largest.at(place.rank)) +
-                           " of the largest gradient of a parameter";
+                           " of the largest gradient of a parameter" + causeOf(context, place);
   }
 
   struct Streak {
@@ -120,6 +152,7 @@ class RecommendedVanishing : public Evaluator {
 
   RowWalk m_walk;
   Outcome m_outcome;
+  std::vector<Squashing> m_squashing;  // by tensor
   std::map<std::pair<core::Rank, core::TensorId>, Starved> m_starved;
   std::map<core::Rank, double> m_largest;  // mean|g| of any parameter, in this iteration
   std::map<std::pair<core::Rank, core::TensorId>, Streak> m_streaks;
@@ -141,7 +174,9 @@ ConditionDef gradientVanishingCondition() {
   def.doc =
       "A gradient is below a threshold: mean|g|, max, min or mean (MindInsight). Recommended: mean|g| < 1e-9 "
       "on the gradients of parameters, below 1e-5 of the largest of them, in three recorded iterations in a "
-      "row; or 1e-6 in most of them, where the loss does not fall by 30 %; "
+      "row; or 1e-6 in most of them, or a thousandth of the largest behind three Sigmoid or Tanh, where the "
+      "loss "
+      "does not fall by 30 %; "
       "residues of rounding are left out.";
   def.advice =
       "Look at the inputs of the operator that makes the gradient: saturated or dead activations before it, a"

@@ -4,6 +4,8 @@
 #include <map>
 
 #include "core_engine/base/text.h"
+#include "watchpoints/conditions/change.h"
+#include "watchpoints/conditions/guessing.h"
 #include "watchpoints/conditions/outcome.h"
 
 namespace msdbg::watch {
@@ -82,22 +84,31 @@ class LossNotDecreasing : public Evaluator {
 /// their noise. Single losses jump from batch to batch, and single windows stand still.
 class NothingLearnt : public Evaluator {
  public:
-  explicit NothingLearnt(const core::Graph& graph) : m_outcome(graph), m_classes(classesOfLoss(graph)) {}
+  explicit NothingLearnt(const core::Graph& graph)
+      : m_outcome(graph), m_guessing(graph), m_weights(graph, weightUpdates(graph), true) {}
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
+    m_guessing.add(context);
     ++context.evaluated;
     if (!context.ranks.empty()) m_rank = context.ranks.front();
+    m_weights.forEach(context, [&](const Place& place, const StatisticsRow& row) {
+      const std::optional<core::ChangeStatistics>& change = row.change;
+      if (change && change->meanAbsPrevious > 0)
+        m_moved[{place.rank, place.tensor}] += change->meanAbsChange / change->meanAbsPrevious;
+    });
   }
 
   void finish(EvaluationContext& context) override {
     const std::span<const Outcome::Loss> losses = m_outcome.losses();
-    if (losses.size() < kLeast || !m_outcome.finite() || m_outcome.recoveredSince(losses.front().iteration))
-      return;
+    if (losses.size() < kLeast || !m_outcome.finite()) return;
     const std::size_t quarter = losses.size() / 4;
     const LossWindow first = windowOf(losses.first(quarter)), last = windowOf(losses.last(quarter));
-    const double guessing = m_classes > 1 ? std::log(static_cast<double>(m_classes)) : INFINITY;
-    const bool guesses = last.mean > kGuesses * guessing;
-    if (!guesses && fallsClearly(losses, 2) && last.mean < first.mean - kFall * std::abs(first.mean)) return;
+    const std::optional<double> cost = m_guessing.cost();
+    const bool guesses = cost && last.mean > kGuesses * *cost;
+    const bool falls = fallsClearly(losses, 2) && last.mean < first.mean - kFall * std::abs(first.mean);
+    if (!guesses && (falls || m_outcome.recoveredSince(losses.front().iteration))) return;
+    // Far above it the loss may still be on its way down.
+    if (guesses && falls && last.mean > kFarAbove * *cost) return;
     Finding finding = findingAt(
         context, {losses[losses.size() - quarter].iteration, m_rank, m_outcome.tensor()}, precedence::kOther);
     finding.parameter = "diff_percent";
@@ -105,18 +116,35 @@ class NothingLearnt : public Evaluator {
     finding.preset = 0.1;
     finding.detail = "mean " + core::formatShort(first.mean) + " over the first " + std::to_string(quarter) +
                      " iterations, " + core::formatShort(last.mean) + " over the last";
-    if (guesses)
-      finding.detail += ": no better than guessing one of " + std::to_string(m_classes) + " classes";
+    if (guesses) addGuessing(context.graph(), finding);
     context.findings.push_back(std::move(finding));
   }
 
  private:
-  static constexpr std::size_t kLeast = 40;  // losses; a quarter is ten
-  static constexpr double kFall = 0.01;      // of the loss, to be worth the name
+  static constexpr std::size_t kLeast = 40;                  // losses; a quarter is ten
+  static constexpr double kFall = 0.01;                      // of the loss, to be worth the name
+  static constexpr double kGuesses = 0.97, kFarAbove = 1.3;  // of what guessing costs
+  static constexpr double kMoved = 0.05;                     // of itself, all steps together
+
+  void addGuessing(const core::Graph& graph, Finding& finding) const {
+    finding.detail +=
+        ": no better than " + m_guessing.text(graph) + ", " + core::formatShort(*m_guessing.cost());
+    double most = 0;
+    for (const auto& [place, moved] : m_moved) most = std::max(most, moved);
+    if (most < kMoved) return;
+    finding.detail +=
+        "; the weights move, so that the inputs, as they arrive, do not tell the targets: were samples and "
+        "labels shuffled apart, or is what tells them lost on the way?";
+    finding.advice =
+        "Look at a few samples beside their labels: do they belong together, and are they in one order? Then "
+        "at the learning rate, and at the layers that the inputs go through.";
+  }
+
   Outcome m_outcome;
+  Guessing m_guessing;
+  RowWalk m_weights;
+  std::map<std::pair<core::Rank, core::TensorId>, double> m_moved;  // sum of the ratios of all steps
   core::Rank m_rank;
-  std::int64_t m_classes;                   // of a loss that is a cross-entropy
-  static constexpr double kGuesses = 0.97;  // of log(classes)
 };
 
 std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters& parameters, bool recommended) {
@@ -140,7 +168,9 @@ ConditionDef lossNotDecreasingCondition() {
       "more than"
       " increase_threshold_percent % (SageMaker Debugger). Recommended, as one hint a run of 40 "
       "losses and more: the mean of the last quarter is not below that of the first by more than their noise "
-      "and 1 %, or it is no better than guessing a class";
+      "and 1 %, or it is no better than guessing a class, or than the mean of the targets where it is a mean "
+      "of "
+      "squares";
   def.advice =
       "Look at the learning rate first, then at initialisation, vanishing gradients and the data: do the "
       "labels belong to "

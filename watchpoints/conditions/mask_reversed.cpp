@@ -5,6 +5,7 @@
 
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/given_values.h"
+#include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
 
 namespace msdbg::watch {
@@ -56,7 +57,7 @@ class MaskReversed : public Evaluator {
       const std::optional<double> kept = onlyKept(*mask, tokens, node.opType == "Add");
       if (!kept) continue;
       Finding finding =
-          findingAtNode(context, beginOf(context.graph(), input),
+          findingAtNode(context, maskMaker(context.graph(), input),
                         "the mask lets through only the places where " + context.graph().tensor(id).name +
                             " is " + core::formatShort(*kept) + ", and hides all others, in " + node.name +
                             ": it is turned round, and the padding is all that is seen");
@@ -80,22 +81,6 @@ class MaskReversed : public Evaluator {
     constexpr std::size_t kOthers = 4;
     if (kept.size() != 1 || hidden.size() < kOthers || hidden.contains(*kept.begin())) return std::nullopt;
     return *kept.begin();
-  }
-
-  /// The comparison that the mask was made with; else the operator that made it last.
-  static core::NodeId beginOf(const Graph& graph, TensorId mask) {
-    const core::NodeId last = graph.tensor(mask).producer;
-    for (core::NodeId at = last; at.valid();) {
-      const Node& node = graph.node(at);
-      if (node.opType == "Equal" || node.opType.starts_with("Less") || node.opType.starts_with("Greater"))
-        return at;
-      if (node.inputs.empty()) break;
-      core::NodeId next;
-      for (const TensorId input : node.inputs)
-        if (!next.valid()) next = graph.tensor(input).producer;
-      at = next;
-    }
-    return last;
   }
 
   std::vector<TensorId> m_tokens;

@@ -36,6 +36,17 @@ void checkBatch(EvaluationContext& context, const Node& node) {
       node.opType + " along axis 0 runs over the batch: what each sample gets depends on the others"));
 }
 
+/// [batch, 1]: a single output was meant for a sigmoid.
+void checkSingle(EvaluationContext& context, const Node& node) {
+  const core::Shape& shape = context.graph().tensor(node.outputs.front()).shape;
+  if (shape.rank() != 2 || shape[1] != 1 || shape[0] == 1 || axisOf(context.graph(), node) != 1) return;
+  context.findings.push_back(findingAtNode(
+      context, node.id,
+      node.opType + " of " + shape.text() + " runs over one element, and is always " +
+          (node.opType == "Softmax" ? "1" : "0") +
+          " whatever is learnt: a single output goes through a sigmoid, a softmax needs one for each class"));
+}
+
 /// weights [.., queries, keys] in weights x values, which sums over the keys: each row of weights has to sum
 /// to 1.
 void checkWeights(EvaluationContext& context, const Node& softmax) {
@@ -59,7 +70,8 @@ void checkWeights(EvaluationContext& context, const Node& softmax) {
 void question(EvaluationContext& context) {
   for (const Node& node : context.graph().nodes()) {
     if (node.phase != core::Phase::kForward) continue;
-    if (node.opType == "Softmax" || node.opType == "LogSoftmax") checkBatch(context, node);
+    if (node.opType == "Softmax" || node.opType == "LogSoftmax")
+      checkBatch(context, node), checkSingle(context, node);
     if (node.opType == "Softmax") checkWeights(context, node);
   }
 }
@@ -71,7 +83,8 @@ ConditionDef softmaxAxisCondition() {
   def.id = "softmax_axis";
   def.title = "Softmax along the wrong axis";
   def.doc =
-      "From the graph: a softmax of [batch, classes] runs over the batch; or the weights [.., queries, keys] "
+      "From the graph: a softmax of [batch, classes] runs over the batch, or over a single class; or the "
+      "weights [.., queries, keys] "
       "of an "
       "attention are normalised along another axis than the one that their product with the values sums "
       "over.";

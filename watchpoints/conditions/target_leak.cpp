@@ -1,10 +1,10 @@
 // Attention that sees what it has to predict: each label is the next token, and the mask that should hide
 // what comes after a place is turned round, ends one place too late, or is not there.
 #include <algorithm>
-#include <array>
 
 #include "core_engine/ops/op.h"
 #include "watchpoints/conditions/given_values.h"
+#include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
 
 namespace msdbg::watch {
@@ -106,23 +106,7 @@ class MaskReader {
     for (std::int64_t i = 0; i < hidden.places; ++i)
       for (std::int64_t j = 0; j < hidden.places; ++j)
         if (hides(i, j)) hidden(i, j) = any = true;
-    if (any && !made.valid()) made = beginOf(mask);
-  }
-
-  /// The comparison or triangle that the mask was made with; else the last operator of it.
-  core::NodeId beginOf(TensorId mask) const {
-    static constexpr std::array<std::string_view, 5> kMakers = {"Greater", "GreaterOrEqual", "Less",
-                                                                "LessOrEqual", "Trilu"};
-    const core::NodeId last = m_graph.tensor(mask).producer;
-    std::vector<TensorId> open{mask};
-    for (std::size_t i = 0; i < open.size() && i < 64; ++i) {
-      const core::NodeId producer = m_graph.tensor(open[i]).producer;
-      if (!producer.valid()) continue;
-      const Node& node = m_graph.node(producer);
-      if (std::ranges::find(kMakers, node.opType) != kMakers.end()) return producer;
-      open.insert(open.end(), node.inputs.begin(), node.inputs.end());
-    }
-    return last;
+    if (any && !made.valid()) made = maskMaker(m_graph, mask);
   }
 
   const Graph& m_graph;

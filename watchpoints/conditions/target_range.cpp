@@ -7,6 +7,7 @@
 
 #include "core_engine/base/text.h"
 #include "core_engine/ops/op.h"
+#include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
 
 namespace msdbg::watch {
@@ -24,23 +25,6 @@ struct Reach {
 constexpr std::array<Reach, 5> kReaches = {
     {{"Relu", 0, INFINITY}, {"Sigmoid", 0, 1}, {"HardSigmoid", 0, 1}, {"Softmax", 0, 1}, {"Tanh", -1, 1}}};
 
-bool isData(const Graph& graph, TensorId tensor) {
-  const core::TensorRole role = graph.tensor(tensor).role;
-  return role == core::TensorRole::kInput || role == core::TensorRole::kLabel;
-}
-
-/// Past what only changes shape or type.
-TensorId origin(const Graph& graph, TensorId tensor) {
-  static constexpr std::array<std::string_view, 6> kShapes = {"Reshape",   "Flatten", "Squeeze",
-                                                              "Unsqueeze", "Cast",    "Identity"};
-  while (graph.tensor(tensor).producer.valid()) {
-    const Node& node = graph.node(graph.tensor(tensor).producer);
-    if (std::ranges::find(kShapes, node.opType) == kShapes.end()) break;
-    tensor = node.inputs.front();
-  }
-  return tensor;
-}
-
 /// prediction - target, where the prediction comes out of an activation function.
 struct Difference {
   NodeId node;
@@ -53,7 +37,7 @@ class TargetRange : public Evaluator {
   explicit TargetRange(const Graph& graph) {
     for (const Node& node : graph.nodes()) {
       if (node.phase != core::Phase::kForward) continue;
-      if (node.opType == "OneHot" && isData(graph, origin(graph, node.inputs.front())))
+      if (node.opType == "OneHot" && isData(graph, originOf(graph, node.inputs.front())))
         m_oneHots.push_back(node.id);
       if (node.opType == "Sub") addDifference(graph, node);
       if (node.opType == "Softplus") addBinary(graph, node);
@@ -73,7 +57,8 @@ class TargetRange : public Evaluator {
 
   void addDifference(const Graph& graph, const Node& node) {
     for (const std::size_t i : {0, 1}) {
-      const TensorId target = origin(graph, node.inputs[1 - i]), predicted = origin(graph, node.inputs[i]);
+      const TensorId target = originOf(graph, node.inputs[1 - i]),
+                     predicted = originOf(graph, node.inputs[i]);
       if (!isData(graph, target) || !graph.tensor(predicted).producer.valid()) continue;
       const Node& maker = graph.node(graph.tensor(predicted).producer);
       const auto reach = std::ranges::find(kReaches, maker.opType, &Reach::opType);
@@ -87,11 +72,11 @@ class TargetRange : public Evaluator {
       const Node& sum = graph.node(user);
       if (sum.phase != core::Phase::kForward || sum.opType != "Add") continue;
       for (const TensorId part : sum.inputs) {
-        const Node* product = makerOf(graph, part, "Mul");
+        const Node* product = madeBy(graph, part, "Mul");
         for (const TensorId factor :
              product ? std::span<const TensorId>(product->inputs) : std::span<const TensorId>())
-          if (const Node* rest = makerOf(graph, factor, "Sub")) {
-            const TensorId target = origin(graph, rest->inputs[1]);
+          if (const Node* rest = madeBy(graph, factor, "Sub")) {
+            const TensorId target = originOf(graph, rest->inputs[1]);
             if (isData(graph, target))
               m_differences.push_back({sum.id, {"binary cross-entropy", 0, 1}, target});
           }
@@ -99,14 +84,14 @@ class TargetRange : public Evaluator {
     }
   }
 
-  static const Node* makerOf(const Graph& graph, TensorId tensor, std::string_view opType) {
-    const NodeId producer = graph.tensor(tensor).producer;
-    return producer.valid() && graph.node(producer).opType == opType ? &graph.node(producer) : nullptr;
+  static const Node* madeBy(const Graph& graph, TensorId tensor, std::string_view opType) {
+    const Node* node = producerOf(graph, tensor);
+    return node && node->opType == opType ? node : nullptr;
   }
 
   void lookAtClasses(EvaluationContext& context, core::Rank rank, NodeId id) {
     const Node& node = context.graph().node(id);
-    const TensorId indices = origin(context.graph(), node.inputs.front());
+    const TensorId indices = originOf(context.graph(), node.inputs.front());
     const StatisticsRow* row = context.rows.now(rank, indices);
     if (!row || m_told.contains(id)) return;
     ++context.evaluated;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "core_engine/base/text.h"
@@ -67,7 +68,8 @@ class NothingMoves : public Evaluator {
       return add(context, *m_first, kLeast);
     }
     if (rateIsSpent(kNothing) && !learnt()) m_first->severity = Severity::kFault;
-    if (rateIsSpent(learnt() ? kNothing : kSpent)) return addSpent(context);
+    if (rateIsSpent(learnt() ? kNothing : kSpent) || spentTooEarly()) return addSpent(context);
+    if (risesToTheEnd()) return addRising(context);
     if (learnt()) return;
     double most = 0;
     for (const auto& [place, moved] : m_moved) most = std::max(most, moved);
@@ -85,6 +87,9 @@ class NothingMoves : public Evaluator {
   static constexpr double kLeast = 1e-6;    // of itself, in one step
   static constexpr double kInAll = 0.05;    // of itself, in all steps together
   static constexpr double kSpent = 1e-3;    // of the largest rate, in the middle of the run
+  static constexpr double kSmall = 0.02;    // the same, where the loss stands still since and much is left
+  static constexpr double kMuch = 0.3;      // of the first loss
+  static constexpr double kHalfWay = 0.6;   // in the middle of a rise
   static constexpr double kNothing = 1e-6;  // the same, whatever the loss says: no schedule ends so early
   static constexpr std::size_t kEnoughLosses = 20;
 
@@ -95,6 +100,37 @@ class NothingMoves : public Evaluator {
 
   bool rateIsSpent(double share) const {
     return !m_rateOf.empty() && m_rateOf[m_rateOf.size() / 2] < share * std::ranges::max(m_rateOf);
+  }
+
+  /// What is left of the loss at the end, of its beginning; 0: it says nothing.
+  double left() const {
+    const std::vector<Outcome::Loss>& losses = m_outcome.losses();
+    if (losses.size() < kEnoughLosses || !m_outcome.finite() || losses.front().value <= 0) return 0;
+    return windowOf(std::span(losses).last(losses.size() / 4)).mean / losses.front().value;
+  }
+
+  /// The loss was falling while the rate was there, has stood still since, and is far from nothing.
+  bool spentTooEarly() const {
+    const std::span<const Outcome::Loss> losses = m_outcome.losses();
+    if (!rateIsSpent(kSmall) || left() < kMuch) return false;
+    return fallsClearly(losses.first(losses.size() / 2), 2) &&
+           !fallsClearly(losses.subspan(losses.size() / 2), 2);
+  }
+
+  /// A warm-up that is longer than the run: the rate is largest at the end, by far.
+  bool risesToTheEnd() const {
+    return m_rateOf.size() >= kEnoughLosses && left() >= kMuch &&
+           std::ranges::adjacent_find(m_rateOf, std::greater_equal()) == m_rateOf.end() &&
+           m_rateOf[m_rateOf.size() / 2] < kHalfWay * m_rateOf.back();
+  }
+
+  void addRising(EvaluationContext& context) {
+    m_first->actual = m_rateOf.back();
+    m_first->detail = "the learning rate still rises when the run ends, from " +
+                      core::formatShort(m_rateOf.front()) + " to " + core::formatShort(m_rateOf.back()) +
+                      ", and " + core::formatShort(100 * left()) +
+                      " % of the loss are left: is the warm-up longer than the run?";
+    add(context, *m_first, m_rateOf.back());
   }
 
   void addSpent(EvaluationContext& context) {
@@ -150,7 +186,9 @@ ConditionDef weightChangeTooSmallCondition() {
       " Recommended, as one hint a run: no weight ever moved by a millionth of itself; or the loss did not "
       "fall "
       "by 30 % and all steps together moved no weight by 5 %, or the learning rate was below a thousandth of "
-      "its largest by the middle of the run.";
+      "its largest by the middle of the run; or three tenths of the loss are left, and the rate rises to the "
+      "very "
+      "end, or is below a fiftieth by the middle and the loss has stood still since.";
   def.advice =
       "Look at the learning rate (too small, or decayed to nothing) and at the gradient that the update "
       "read.";

@@ -52,9 +52,11 @@ constexpr Row kRows[] = {
     {"saturated_start", Severity::kFault},
     {"rank_loss_gap", Severity::kFault},
     {"bounded_logits", Severity::kFault},
+    {"reshape_mixes_axes", Severity::kFault},
     {"loss_diverging", Severity::kFault},
     {"loss_not_decreasing", Severity::kHint},
     {"weight_change_too_small", Severity::kHint},
+    {"frozen_at_random", Severity::kHint},
     {"no_activation", Severity::kHint},
     {"activation_range", Severity::kHint},
 };

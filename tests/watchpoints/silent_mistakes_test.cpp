@@ -1,0 +1,308 @@
+// Conditions on mistakes that trainings live with: each fires on its mistake, and is silent on what looks
+// like it.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "core_engine/train/freeze.h"
+#include "core_engine/train/layers.h"
+#include "tests/watchpoints/healthy_source.h"
+#include "tests/watchpoints/traced_program.h"
+
+using namespace msdbg::core;
+using namespace msdbg::watch;
+using msdbg::test::FakeSource;
+using msdbg::test::healthySource;
+using msdbg::test::Named;
+using msdbg::test::runRecommended;
+using msdbg::test::Trace;
+using msdbg::test::traceTraining;
+
+namespace {
+
+constexpr std::int64_t kRows = 2, kLength = 6, kWidth = 8, kWords = 9;
+
+/// What the condition's watchpoint of the recommended set says, faults and hints; "" where it is silent.
+std::string said(const char* condition, FakeSource& source) {
+  const CheckReport report = runRecommended(source, condition);
+  std::string all;
+  for (const auto* hits : {&report.hits, &report.hints})
+    for (const Hit& hit : *hits) all += hit.detail + "\n";
+  return all;
+}
+
+std::string said(const char* condition, const msdbg::test::Program& program, const Named& inputs,
+                 const Optimizer& optimizer = Sgd{.lr = 0.01}) {
+  const Trace trace = traceTraining(program, inputs, optimizer);
+  return said(condition, *trace.source);
+}
+
+Tensor counted(const Shape& shape, std::int64_t below) {
+  Tensor tensor(DType::Int64, shape);
+  std::int64_t next = 0;
+  for (std::int64_t& each : tensor.data<std::int64_t>()) each = next++ % below;
+  return tensor;
+}
+
+Tensor waves(const Shape& shape, double size = 1) {
+  Tensor tensor(DType::Float32, shape);
+  double next = 0;
+  for (float& each : tensor.data<float>()) each = static_cast<float>(size * std::sin(next += 1.7));
+  return tensor;
+}
+
+Value meanOf(Value x) { return reduceMean(x, {}, false); }
+
+using Catch::Matchers::Contains;
+
+/// x [4, 6] of floating point, label [4].
+Named rows() { return {{"network/x", waves({4, 6})}, {"network/label", counted({4}, 3)}}; }
+
+std::string saidOfRows(const char* condition, const std::function<Value(Value x, Value label)>& program,
+                       double size = 1) {
+  return said(condition,
+              [&](Graph& g) {
+                const Value x = g.input("x", {4, 6}), label = g.input("label", {4}, DType::Int64);
+                return program(x, label);
+              },
+              {{"network/x", waves({4, 6}, size)}, {"network/label", counted({4}, 3)}});
+}
+
+/// One layer of attention over words of which each label is the next one.
+std::string saidOfAttention(const char* condition, Value (*masked)(Value scores, Value row, Value column),
+                            std::int64_t axis = -1) {
+  Tensor words = counted({kRows, kLength}, kWords), next = words.clone();
+  for (std::int64_t& each : next.data<std::int64_t>()) each = (each + 1) % kWords;
+  return said(condition,
+              [&](Graph& g) {
+                const Value x = g.input("x", {kRows, kLength}, DType::Int64),
+                            label = g.input("label", {kRows, kLength}, DType::Int64);
+                const Value text = embedding(x, {.count = kWords, .width = kWidth});
+                const Value place = cast(range(g, kLength), DType::Float32);
+                const Value scores = masked(matmul(text, transpose(text, {0, 2, 1})), unsqueeze(place, {1}),
+                                            unsqueeze(place, {0}));
+                const Value seen = matmul(softmax(scores, axis), text);
+                return softmaxCrossEntropy(linear(reshape(seen, {-1, kWidth}), {.out = kWords}),
+                                           reshape(label, {-1}));
+              },
+              {{"network/x", words}, {"network/label", next}});
+}
+
+Value causal(Value scores, Value row, Value column) {
+  return scores + cast(greater(column, row), DType::Float32) * -1e9;
+}
+
+}  // namespace
+
+TEST_CASE("target_leak knows a mask that is turned round from one that hides what comes after") {
+  CHECK(saidOfAttention("target_leak", causal).empty());
+  CHECK_THAT(saidOfAttention("target_leak",
+                             [](Value scores, Value row, Value column) {
+                               return scores + cast(less(column, row), DType::Float32) * -1e9;
+                             }),
+             Contains("turned round"));
+}
+
+TEST_CASE("mask_reversed finds that only the padding is let through") {
+  const auto saidOf = [](bool turned) {
+    return said("mask_reversed",
+                [&](Graph& g) {
+                  const Value x = g.input("x", {kRows, kLength}, DType::Int64);
+                  const Value label = g.input("label", {kRows}, DType::Int64);
+                  const Value none = constant(g, 0, {kRows, kLength}, DType::Float32);
+                  Value kept = cast(equal(cast(x, DType::Float32), none), DType::Float32);
+                  if (!turned) kept = 1 - kept;
+                  const Value text = embedding(x, {.count = kWords, .width = kWidth}) * unsqueeze(kept, {2});
+                  return softmaxCrossEntropy(linear(reduceSum(text, {1}, false), {.out = 3}), label);
+                },
+                {{"network/x", counted({kRows, kLength}, kWords)}, {"network/label", counted({kRows}, 3)}});
+  };
+  CHECK_THAT(saidOf(true), Contains("turned round"));
+  CHECK(saidOf(false).empty());
+}
+
+TEST_CASE("softmax_axis knows queries from keys, and a softmax of one number") {
+  CHECK(saidOfAttention("softmax_axis", causal).empty());
+  CHECK_THAT(saidOfAttention("softmax_axis", causal, 1), Contains("sums over axis 2"));
+  const auto outputs = [](std::int64_t count) {
+    return saidOfRows("softmax_axis",
+                      [&](Value x, Value) { return meanOf(softmax(linear(x, {.out = count}))); });
+  };
+  CHECK_THAT(outputs(1), Contains("always 1"));
+  CHECK(outputs(2).empty());
+}
+
+TEST_CASE("bounded_logits asks for a temperature, and is content with one") {
+  const auto cosines = [](double scale) {
+    return saidOfRows("bounded_logits", [&](Value x, Value label) {
+      const auto unit = [](Value v) { return v / sqrt(reduceSum(v * v, {1}, true) + 1e-8); };
+      const Value a = unit(linear(x, {.out = 5})), b = unit(linear(x, {.out = 5}));
+      return softmaxCrossEntropy(matmul(a, transpose(b, {1, 0})) * scale, label);
+    });
+  };
+  CHECK_THAT(cosines(0.5), Contains("cannot fall below"));
+  CHECK(cosines(10).empty());
+}
+
+TEST_CASE("saturated_start names data that are too large for a Tanh, and is silent on usual ones") {
+  const auto withData = [](double size) {
+    return saidOfRows(
+        "saturated_start",
+        [](Value x, Value label) {
+          return softmaxCrossEntropy(linear(tanh(linear(x, {.out = 8})), {.out = 3}), label);
+        },
+        size);
+  };
+  CHECK_THAT(withData(500), Contains("saturated from the first iteration on") && Contains("not normalised"));
+  CHECK(withData(1).empty());
+}
+
+namespace {
+
+/// One Sgd layer whose gradients are clipped to `norm`; the loss of every iteration is given.
+std::string saidOfClipping(double norm, double (*lossAt)(int iteration)) {
+  constexpr int kIterations = 40;
+  Optimizer optimizer = Sgd{.lr = 0.05};
+  optimizer.clipNorm = norm;
+  const Trace trace = traceTraining(
+      [](Graph& g) {
+        const Value x = g.input("x", {4, 6}), label = g.input("label", {4}, DType::Int64);
+        return softmaxCrossEntropy(linear(x, {.out = 3}), label);
+      },
+      rows(), optimizer);
+  FakeSource run(trace.source->graph(), 1, kIterations);
+  for (const TensorInfo& info : run.graph().tensors())
+    if (const StatisticsRow* row = trace.source->statistics(Rank(0), Iteration(0), info.id))
+      for (int k = 0; k < kIterations; ++k) {
+        run.row(0, k, info.id) = *row;
+        if (info.role == TensorRole::kLoss) run.row(0, k, info.id).values.mean = lossAt(k);
+      }
+  return said("clipping_too_tight", run);
+}
+
+}  // namespace
+
+TEST_CASE("clipping_too_tight needs a norm that leaves next to nothing, and a loss that stays") {
+  const auto stays = [](int k) { return 1 + 0.01 * std::sin(k); };
+  CHECK_THAT(saidOfClipping(1e-5, stays), Contains("clip"));
+  CHECK(saidOfClipping(10, stays).empty());
+  CHECK(saidOfClipping(1e-5, [](int k) { return std::exp(-0.1 * k); }).empty());
+}
+
+namespace {
+
+/// The losses of three ranks: `lossAt(rank, iteration)`, and some noise; `mean` of the input of rank 1.
+std::string saidOfRanks(double (*lossAt)(int rank, int iteration), double mean = 1) {
+  constexpr int kIterations = 40;
+  FakeSource source = healthySource(3, kIterations);
+  const TensorId x = source.id("network/x");
+  for (int rank = 0; rank < 3; ++rank)
+    for (int k = 0; k < kIterations; ++k) {
+      for (const TensorInfo& info : source.graph().tensors())
+        if (info.role == TensorRole::kLoss)
+          source.row(rank, k, info.id).values.mean = lossAt(rank, k) + 0.02 * std::sin(3 * k + rank);
+      if (rank == 1) source.row(rank, k, x).values.mean = mean;
+    }
+  return said("rank_loss_gap", source);
+}
+
+double falling(int, int k) { return 0.1 + 2 * std::exp(-0.15 * k); }
+
+}  // namespace
+
+TEST_CASE("rank_loss_gap names the rank that stays behind or lies above, and how its data differ") {
+  CHECK(saidOfRanks(falling).empty());
+  CHECK(saidOfRanks(falling, 3).empty());  // other data, learnt as well
+  const auto staying = [](int rank, int k) { return rank == 1 ? 2 : falling(rank, k); };
+  CHECK_THAT(saidOfRanks(staying), Contains("the loss of rank 1") && Contains("labels belong"));
+  const auto above = [](int rank, int k) { return falling(rank, k) + (rank == 1 ? 0.2 : 0); };
+  CHECK_THAT(saidOfRanks(above), Contains("the loss of rank 1"));
+  CHECK_THAT(saidOfRanks(above, 3), Contains("normalised and preprocessed alike"));
+  CHECK(saidOfRanks([](int rank, int k) {
+          return falling(rank, k) + 0.2 * rank;
+        }).empty());  // each another one
+}
+
+TEST_CASE("reshape_mixes_axes tells heads that need a transposition from those that have it") {
+  const auto heads = [](const Shape& split, std::vector<std::int64_t> order, const Shape& from = {4, 6, 8}) {
+    return said("reshape_mixes_axes",
+                [&](Graph& g) {
+                  const Value x = g.input("x", from);
+                  Value h = reshape(x * g.parameter("w", {from[from.rank() - 1]}, Init::ones()), split);
+                  if (!order.empty()) h = transpose(h, order);
+                  return meanOf(h * h);
+                },
+                {{"network/x", waves(from)}});
+  };
+  CHECK_THAT(heads({4, 2, 6, 4}, {}), Contains("takes a transpose"));
+  CHECK(heads({4, 6, 2, 4}, {0, 2, 1, 3}).empty());
+  CHECK_THAT(heads({6, 4, 8}, {}), Contains("[4, 6, 8] to [6, 4, 8]"));           // batch and time
+  CHECK_THAT(heads({4, 16, 12}, {}, {4, 12, 4, 4}), Contains("the axis of 12"));  // channels to the end
+  for (const Shape& meant : {Shape{24, 8}, Shape{4, 48}, Shape{4, 3, 16}, Shape{4, 6, 4, 2}, Shape{4, 12, 4},
+                             Shape{2, 2, 6, 8}, Shape{12, 16}})
+    CHECK(heads(meant, {}) == "");
+}
+
+TEST_CASE("reshape_mixes_axes knows the axes behind a layer, and those that a residual sum brings") {
+  const auto joined = [](std::vector<std::int64_t> order) {
+    return said("reshape_mixes_axes",
+                [&](Graph& g) {
+                  const Value x = g.input("x", {4, 6, 8});
+                  const Value flat = reshape(x, {-1, 8});
+                  Value heads = transpose(reshape(linear(flat, {.out = 8}), {4, 6, 2, 4}), {0, 2, 1, 3});
+                  if (!order.empty()) heads = transpose(heads, order);
+                  const Value sum = flat + linear(reshape(heads, {24, 8}), {.out = 8});
+                  return meanOf(sum * sum);
+                },
+                {{"network/x", waves({4, 6, 8})}});
+  };
+  CHECK_THAT(joined({}), Contains("[4, 2, 6, 4] to [4, 6, 8]"));
+  CHECK(joined({0, 2, 1, 3}).empty());
+}
+
+TEST_CASE("loss_input knows formulas written by hand that are given what was squashed already") {
+  const auto byHand = [](Value (*output)(Value)) {
+    return saidOfRows("loss_input", [&](Value x, Value label) {
+      const Value p = clip(sigmoid(output(linear(x, {.out = 3}))), 1e-6, 1 - 1e-6), y = oneHot(label, 3);
+      return -meanOf(y * log(p) + (1 - y) * log(1 - p));
+    });
+  };
+  CHECK_THAT(byHand([](Value v) { return sigmoid(v); }), Contains("sigmoid is applied twice"));
+  CHECK(byHand([](Value v) { return v; }).empty());
+  const auto stable = [](Value (*output)(Value)) {
+    return saidOfRows("loss_input", [&](Value x, Value label) {
+      const Value z = output(linear(x, {.out = 3}));
+      return meanOf(relu(z) - z * oneHot(label, 3) + log(exp(-max(z, -z)) + 1));
+    });
+  };
+  CHECK_THAT(stable([](Value v) { return sigmoid(v); }), Contains("sigmoid is applied twice"));
+  CHECK(stable([](Value v) { return v; }).empty());
+  const auto powers = [](Value (*output)(Value)) {
+    return saidOfRows("loss_input", [&](Value x, Value label) {
+      const Value z = output(linear(x, {.out = 3})), e = exp(z - reduceMax(z, {1}));
+      return -meanOf(log(e / reduceSum(e, {1})) * oneHot(label, 3));
+    });
+  };
+  CHECK_THAT(powers([](Value v) { return softmax(v); }), Contains("softmax is applied twice"));
+  CHECK(powers([](Value v) { return v; }).empty());
+}
+
+TEST_CASE("frozen_at_random is a hint, and none where the frozen weights are others") {
+  const auto frozen = [](const Init& init, bool loaded) {
+    Named inputs = rows();
+    if (loaded) inputs.emplace_back("network/backbone/weight", waves({6, 40}, 0.05));
+    return said(
+        "frozen_at_random",
+        [&](Graph& g) {
+          const Value x = g.input("x", {4, 6}), label = g.input("label", {4}, DType::Int64);
+          const Scope s = g.scope("backbone");
+          const Value w = g.parameter("weight", {6, 40}, init);
+          freeze(w);
+          return softmaxCrossEntropy(linear(relu(matmul(x, w)), {.out = 3}), label);
+        },
+        inputs);
+  };
+  for (const Init& init : {Init::kaimingNormal(), Init::xavierUniform(), Init::truncatedNormal(0.5)}) {
+    CHECK_THAT(frozen(init, false), Contains("never loaded"));
+    CHECK(frozen(init, true).empty());
+  }
+}

@@ -1,0 +1,18 @@
+// The questions of loss_input that fill a file each. From the graph alone.
+#pragma once
+
+#include "watchpoints/condition.h"
+
+namespace msdbg::watch {
+
+/// Whatever applies a softmax or a sigmoid on the way to a loss, an operator or a formula written by hand,
+/// and is given what went through one already, or was cut off.
+void checkLogits(EvaluationContext& context);
+/// A loss that is minus a distance, or a log-probability that is not negated.
+void checkSign(EvaluationContext& context, core::TensorId loss);
+
+/// The softmax or sigmoid that a Log takes the logarithm of, past guards against log(0) and 1 - p; nullptr:
+/// none.
+const core::Node* probabilityOf(const core::Graph& graph, const core::Node& log);
+
+}  // namespace msdbg::watch

@@ -1,0 +1,98 @@
+#include "watchpoints/conditions/loss_parts.h"
+#include "watchpoints/conditions/makers.h"
+#include "watchpoints/conditions/rows.h"
+
+namespace msdbg::watch {
+namespace {
+
+using core::Graph;
+using core::Node;
+using core::TensorId;
+
+/// Whether the operator gives minus its other input (returned), or a positive multiple of it.
+struct Signed {
+  TensorId input;
+  bool negated = false;
+};
+std::optional<Signed> signedInput(const Graph& graph, const Node& node) {
+  if (node.opType == "Neg") return Signed{node.inputs[0], true};
+  if (node.opType == "Identity" || node.opType == "Cast" || node.opType == "Reshape" ||
+      node.opType == "Squeeze" || node.opType == "ReduceMean" || node.opType == "ReduceSum")
+    return Signed{node.inputs[0], false};
+  if (node.opType == "Sub" && constantOf(graph, node.inputs[0])) return Signed{node.inputs[1], true};
+  if (node.opType != "Mul" && node.opType != "Div") return std::nullopt;
+  for (const std::size_t i : {1, 0}) {
+    const std::optional<double> factor = constantOf(graph, node.inputs[i]);
+    if (factor && *factor != 0 && (i == 1 || node.opType == "Mul"))
+      return Signed{node.inputs[1 - i], *factor < 0};
+  }
+  return std::nullopt;
+}
+
+/// Operators whose result is a distance: never below zero, and best at zero.
+bool isDistance(const Node& node) {
+  return node.opType == "SoftmaxCrossEntropyLoss" || node.opType == "Abs" ||
+         node.opType == "ReduceSumSquare" ||
+         (node.opType == "Mul" && node.inputs.size() == 2 && node.inputs[0] == node.inputs[1]);
+}
+
+/// A loss that is minus a distance.
+void checkDistance(EvaluationContext& context, TensorId loss) {
+  const Graph& graph = context.graph();
+  const Node* node = producerOf(graph, loss);
+  const Node* negates = nullptr;
+  bool negative = false;
+  while (node && !isDistance(*node)) {
+    const std::optional<Signed> next = signedInput(graph, *node);
+    if (!next) return;
+    if (next->negated) negates = node, negative = !negative;
+    node = producerOf(graph, next->input);
+  }
+  if (!node || !negative) return;
+  context.findings.push_back(
+      findingAtNode(context, negates->id,
+                    "the loss is minus " + node->name + ": training makes the error as large as it can"));
+}
+
+/// What a cross-entropy weighs with: a row of 0 and 1, probabilities of another model, or what the batch
+/// brings.
+bool isTarget(const Graph& graph, TensorId tensor) {
+  const core::TensorRole role = graph.tensor(tensor).role;
+  const Node* maker = makerOf(graph, tensor);
+  return role == core::TensorRole::kLabel || role == core::TensorRole::kInput ||
+         (maker && (maker->opType == "OneHot" || maker->opType == "Softmax"));
+}
+
+/// A mean of log-probabilities: training makes what it should raise as small as it can.
+void checkLogProbability(EvaluationContext& context, TensorId loss) {
+  const Graph& graph = context.graph();
+  const Node* node = producerOf(graph, loss);
+  bool negative = false;
+  const auto ofSoftmax = [&](const Node& log) {
+    const Node* probability = probabilityOf(graph, log);
+    return log.opType == "LogSoftmax" || (probability && probability->opType == "Softmax");
+  };
+  while (node && !ofSoftmax(*node)) {
+    std::optional<Signed> next = signedInput(graph, *node);
+    if (!next && node->opType == "Mul")  // picked by a one-hot row
+      for (const std::size_t i : {0, 1})
+        if (isTarget(graph, node->inputs[i])) next = Signed{node->inputs[1 - i], false};
+    if (!next) return;
+    negative = negative != next->negated;
+    node = producerOf(graph, next->input);
+  }
+  if (!node || negative) return;
+  const Node& last = *producerOf(graph, loss);
+  context.findings.push_back(findingAtNode(context, last.id,
+                                           "the loss is the log-probability of " + node->name +
+                                               " itself: training makes it as small as it can; negate it"));
+}
+
+}  // namespace
+
+void checkSign(EvaluationContext& context, TensorId loss) {
+  checkDistance(context, loss);
+  checkLogProbability(context, loss);
+}
+
+}  // namespace msdbg::watch

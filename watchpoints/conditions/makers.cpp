@@ -1,0 +1,65 @@
+#include "watchpoints/conditions/makers.h"
+
+namespace msdbg::watch {
+
+using core::Graph;
+using core::Node;
+using core::NodeId;
+using core::TensorId;
+using core::TensorRole;
+
+const Node* producerOf(const Graph& graph, TensorId tensor) {
+  const NodeId producer = graph.tensor(tensor).producer;
+  return producer.valid() ? &graph.node(producer) : nullptr;
+}
+
+TensorId originOf(const Graph& graph, TensorId tensor) {
+  static constexpr auto kMoves = std::to_array<std::string_view>(
+      {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Cast", "Transpose", "Identity"});
+  for (const Node* node = producerOf(graph, tensor); isOneOf(node, kMoves); node = producerOf(graph, tensor))
+    tensor = node->inputs.front();
+  return tensor;
+}
+
+const Node* makerOf(const Graph& graph, TensorId tensor) {
+  return producerOf(graph, originOf(graph, tensor));
+}
+
+std::optional<double> constantOf(const Graph& graph, TensorId tensor) {
+  using Kind = core::Initializer::Kind;
+  const core::TensorInfo& info = graph.tensor(tensor);
+  if (info.role != TensorRole::kConstant) return std::nullopt;
+  if (info.initializer.kind == Kind::kZeros) return 0;
+  return info.initializer.kind == Kind::kConstant ? std::optional(info.initializer.value) : std::nullopt;
+}
+
+bool isData(const Graph& graph, TensorId tensor) {
+  const TensorRole role = graph.tensor(tensor).role;
+  return role == TensorRole::kInput || role == TensorRole::kLabel;
+}
+
+std::vector<bool> learntTensors(const Graph& graph) {
+  std::vector<bool> learnt(graph.tensors().size());
+  for (const core::TensorInfo& info : graph.tensors())
+    learnt[info.id.index()] = info.role == TensorRole::kParameter;
+  for (const Node& node : graph.nodes()) {
+    const bool any = std::ranges::any_of(node.inputs, [&](TensorId input) { return learnt[input.index()]; });
+    for (const TensorId output : node.outputs) learnt[output.index()] = any;
+  }
+  return learnt;
+}
+
+NodeId maskMaker(const Graph& graph, TensorId mask) {
+  static constexpr auto kMakers =
+      std::to_array<std::string_view>({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Trilu"});
+  constexpr std::size_t kMost = 64;
+  std::vector<TensorId> open{mask};
+  for (std::size_t i = 0; i < open.size() && i < kMost; ++i) {
+    const Node* node = producerOf(graph, open[i]);
+    if (isOneOf(node, kMakers)) return node->id;
+    if (node) open.insert(open.end(), node->inputs.begin(), node->inputs.end());
+  }
+  return graph.tensor(mask).producer;
+}
+
+}  // namespace msdbg::watch

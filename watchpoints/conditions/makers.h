@@ -1,0 +1,36 @@
+// Who made the values of a tensor, past what only moves them or changes their type. Pure functions of the
+// graph; thread-safe.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "core_engine/graph/graph.h"
+
+namespace msdbg::watch {
+
+/// nullptr: a source.
+const core::Node* producerOf(const core::Graph& graph, core::TensorId tensor);
+/// The tensor before reshapes, transpositions and casts.
+core::TensorId originOf(const core::Graph& graph, core::TensorId tensor);
+/// The node that made the origin; nullptr: a source.
+const core::Node* makerOf(const core::Graph& graph, core::TensorId tensor);
+/// Of a constant whose elements are all equal.
+std::optional<double> constantOf(const core::Graph& graph, core::TensorId tensor);
+/// Brought by the batch.
+bool isData(const core::Graph& graph, core::TensorId tensor);
+/// Tensors that a parameter has a part in, by index.
+std::vector<bool> learntTensors(const core::Graph& graph);
+
+/// False for nullptr.
+template <std::size_t n>
+bool isOneOf(const core::Node* node, const std::array<std::string_view, n>& types) {
+  return node && std::ranges::find(types, node->opType) != types.end();
+}
+
+/// The operator that a mask begins with: the comparison or triangle among those that it was computed by; else
+/// its last operator. Invalid: it is a source.
+core::NodeId maskMaker(const core::Graph& graph, core::TensorId mask);
+
+}  // namespace msdbg::watch
