@@ -201,9 +201,10 @@ Result<DumpPlan> planDump(DumpOptions options, const Context& context) {
   if (resumed) plan.resume = resumed->point();
   plan.ranks = options.ranks.value_or(1);
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  plan.threads = options.threads.value_or(std::max(1, cores / plan.ranks));
-  plan.seed = options.seed.value_or(0);
-  plan.steps = options.steps;
+  const dump::ProgramNumbers own = dump::programNumbers(context.program);  // its Session takes these
+  plan.threads = own.threads.value_or(options.threads.value_or(std::max(1, cores / plan.ranks)));
+  plan.seed = own.seed.value_or(options.seed.value_or(0));
+  plan.steps = own.steps ? own.steps : options.steps;
   plan.faults = options.faults;
   plan.force = options.force;
   plan.isPrivate = options.isPrivate;

@@ -64,22 +64,30 @@ constexpr struct {
   const char *variable, *name;
 } kNumbers[] = {{"MSDBG_STEPS", "steps"}, {"MSDBG_SEED", "seed"}, {"MSDBG_THREADS", "threads"}};
 
-// `--steps 5` or `--steps=5`. All other arguments belong to the program.
-Status readArguments(SessionSettings& settings) {
-  const std::vector<std::string>& words = settings.command;
+// `--steps 5` or `--steps=5`. All other arguments belong to the program. take(name, option, text or nullopt)
+template <typename Take>
+Status forEachNumber(const std::vector<std::string>& words, const Take& take) {
   for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
     for (const auto& row : kNumbers) {
       const std::string option = std::string("--") + row.name;
-      if (words[i] == option && i + 1 == words.size())
-        return Error(ErrorCode::kUsage, option + " needs a value, such as " + option + " 8");
-      if (words[i] == option) {
-        MSDBG_TRY(takeNumber(settings, row.name, option, words[i + 1]));
-      } else if (words[i].starts_with(option + "=")) {
-        MSDBG_TRY(takeNumber(settings, row.name, option, words[i].substr(option.size() + 1)));
-      }
+      std::optional<std::string> text;
+      if (words[i].starts_with(option + "="))
+        text = words[i].substr(option.size() + 1);
+      else if (words[i] == option && i + 1 < words.size())
+        text = words[i + 1];
+      else if (words[i] != option)
+        continue;
+      MSDBG_TRY(take(row.name, option, text));
     }
   }
   return Ok{};
+}
+
+Status readArguments(SessionSettings& settings) {
+  return forEachNumber(settings.command, [&](const char* name, const std::string& option, const auto& text) {
+    if (text) return takeNumber(settings, name, option, *text);
+    return Status(Error(ErrorCode::kUsage, option + " needs a value, such as " + option + " 8"));
+  });
 }
 
 Status readFaults(SessionSettings& settings) {
@@ -98,6 +106,19 @@ bool warns(const SessionSettings& settings) {
 }
 
 }  // namespace
+
+ProgramNumbers programNumbers(const std::vector<std::string>& command) {
+  ProgramNumbers numbers;
+  (void)forEachNumber(command, [&](std::string_view name, const std::string& option, const auto& text) {
+    SessionSettings one;
+    if (!text || !takeNumber(one, name, option, *text).ok()) return Status(Ok{});
+    if (name == "steps") numbers.steps = one.steps;
+    if (name == "seed") numbers.seed = one.seed;
+    if (name == "threads") numbers.threads = one.threads;
+    return Status(Ok{});
+  });
+  return numbers;
+}
 
 // The file first: what the variable with the options says itself replaces its keys.
 Result<RecordOptions> environmentOptions(bool file) {

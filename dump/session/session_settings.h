@@ -35,6 +35,15 @@ struct SessionSettings {
   static core::Result<SessionSettings> read(int argc, char** argv);
 };
 
+/// What a program's own words will make of its Session, whatever the environment says. What is no number
+/// there is not there: a program may mean something else by these words.
+struct ProgramNumbers {
+  std::optional<std::uint64_t> seed;
+  std::optional<int> threads;
+  std::optional<std::int64_t> steps;
+};
+ProgramNumbers programNumbers(const std::vector<std::string>& command);
+
 /// What the environment says is recorded: the file MSDBG_DUMP_CONFIG (unless somebody else names one:
 /// `file` is false), then MSDBG_DUMP_OPTIONS, JSON whose keys win. kUsage names the variable.
 core::Result<RecordOptions> environmentOptions(bool file = true);

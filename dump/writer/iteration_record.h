@@ -67,6 +67,8 @@ struct GraphPlan {
             const RecordOptions& options);
 };
 
+struct RowLayout;
+
 struct IterationRecord {
   std::int64_t iteration = 0;
   bool complete = false;
@@ -77,6 +79,7 @@ struct IterationRecord {
   std::vector<watch::StatisticsRow> statistics;  // by tensor; only the hash where its rule says record
   std::vector<bool> seen;                        // by tensor
   std::map<RowKey, TensorRow> rows;
+  std::shared_ptr<const std::map<RowKey, RowLayout>> layouts;  // once all rows are encoded, and asked for
   std::uint64_t segmentBytes = 0;  // of rows in a file what they added to it, of others before compression
   std::uint64_t memoryBytes = 0;   // that the rows take now, and when it is finished the statistics too
   std::int64_t toEncode = 0;       // rows that wait for their chunks

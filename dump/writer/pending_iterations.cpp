@@ -18,31 +18,6 @@ std::uint64_t statisticsBytes(const IterationRecord& record) {
   return record.statistics.size() * sizeof(watch::StatisticsRow);
 }
 
-// What the rows of one dataset have in common.
-struct Layout {
-  core::DType dtype;
-  std::vector<std::uint64_t> shape;
-  std::optional<float> divisor;
-  std::uint64_t largestChunk;  // 0: not encoded yet
-};
-using Layouts = std::map<RowKey, Layout>;
-
-Layout layoutOf(const TensorRow& row) {
-  const bool waits = row.chunks.empty() && SegmentWriter::ownChunks(row.rawBytes);
-  return {row.dtype, row.shape, row.divisor, waits ? 0 : row.largestChunk};
-}
-
-// Whether the record's rows are laid out as those seen so far; they are added to those.
-bool sameLayouts(const IterationRecord& record, Layouts& layouts) {
-  return std::all_of(record.rows.begin(), record.rows.end(), [&](const auto& entry) {
-    const Layout layout = layoutOf(entry.second);
-    Layout& first = layouts.try_emplace(entry.first, layout).first->second;
-    if (first.largestChunk == 0) first.largestChunk = layout.largestChunk;
-    return first.dtype == layout.dtype && first.shape == layout.shape && first.divisor == layout.divisor &&
-           (layout.largestChunk == 0 || first.largestChunk == layout.largestChunk);
-  });
-}
-
 // A segment keeps or loses its values as a whole: values that are sure to stay do not share one with
 // undecided ones, and these only with few others.
 class Sharing {
@@ -257,18 +232,19 @@ core::Status PendingIterations::status() const {
   return m_failure ? core::Status(*m_failure) : core::Status();
 }
 
-std::size_t PendingIterations::segmentLength(std::size_t first, bool& isFull) const {
-  Layouts layouts;
+std::size_t PendingIterations::segmentLength(std::size_t first, bool& isFull) {
+  CommonLayouts layouts;
   std::uint64_t bytes = 0;
   std::size_t count = 0;
   isFull = true;
   Sharing sharing(m_windows);
   for (; first + count < m_finished.size(); ++count) {
-    const IterationRecord& record = *m_finished[first + count];
+    IterationRecord& record = *m_finished[first + count];
+    m_layouts.settle(record);
     if (!sharing.takes(record)) break;
     const bool fits = count == 0 || (count < kMostIterations && record.plan == m_finished[first]->plan &&
                                      belongsTo(bytes, record.segmentBytes) && !record.beginsFile);
-    if (!sameLayouts(record, layouts) || !fits) return count;
+    if (!layouts.takes(record) || !fits) return count;
     bytes += record.segmentBytes;
   }
   isFull = bytes >= m_segmentBytes;  // who does not share may still lose his values: no reason to hurry
@@ -294,6 +270,7 @@ void PendingIterations::dropRowsOf(const std::shared_ptr<IterationRecord>& recor
   const std::uint64_t statistics = record == m_current ? 0 : statisticsBytes(*record);
   m_pendingBytes -= record->memoryBytes - statistics;
   record->rows.clear();
+  record->layouts.reset();
   record->segmentBytes = 0;
   record->memoryBytes = statistics;
   record->toEncode = 0;

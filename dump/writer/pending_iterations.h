@@ -15,6 +15,7 @@
 #include "dump/hits/hit_windows.h"
 #include "dump/iteration_set.h"
 #include "dump/writer/iteration_record.h"
+#include "dump/writer/row_layouts.h"
 
 namespace msdbg::dump {
 
@@ -109,7 +110,7 @@ class PendingIterations {
   bool nextFits(std::size_t first) const;
   bool belongsTo(std::uint64_t segment, std::uint64_t iteration) const;
   /// Finished iterations from the first on that make one segment.
-  std::size_t segmentLength(std::size_t first, bool& isFull) const;
+  std::size_t segmentLength(std::size_t first, bool& isFull);
   bool encodedUpTo(std::size_t count) const;
   void queueEncoding(const std::shared_ptr<IterationRecord>& record);
   void dropRowsOf(const std::shared_ptr<IterationRecord>& record);
@@ -137,6 +138,7 @@ class PendingIterations {
   std::shared_ptr<IterationRecord> m_current;
   std::deque<std::shared_ptr<IterationRecord>> m_finished;  // not yet committed, oldest first
   std::deque<Encode> m_toEncode;
+  KnownLayouts m_layouts;
   std::uint64_t m_pendingBytes = 0;
   std::size_t m_forced = 0;                                   // so many of m_finished go out without waiting
   Clock::duration m_reserve{std::chrono::milliseconds(300)};  // of the second, for building and writing

@@ -58,6 +58,18 @@ TEST_CASE("Two recorders on one folder: the second is refused, the first is not 
   CHECK((*reader)->verify({}, {}).empty());
 }
 
+TEST_CASE("run.json has what the program's own words make of its Session", "[session]") {
+  const TempDir folder;
+  const RunResult result = runCommand({kMsdbg, "dump", "--threads", "2", "-o", folder / "run.msdbg", "--",
+                                       kProbe, "ok", "--threads", "1", "--seed=7", "--steps", "4"});
+  INFO(result.err);
+  CHECK(result.exitStatus == 0);
+  CHECK_THAT(result.out, Catch::Contains("on 1 rank x 1 thread "));
+  const dump::RunInfo info = dump::readRunInfo(folder / "run.msdbg").orThrow();
+  CHECK(info.threads == 1);
+  CHECK(info.seed == 7);
+}
+
 TEST_CASE("--force does not replace a run that is only starting", "[session]") {
   const TempDir folder;
   const std::string force = kMsdbg + " dump --force -o run.msdbg -- true";

@@ -53,7 +53,7 @@ ConditionDef runFailedCondition() {
       "user or goes on has not failed.";
   def.advice =
       "The detail says what happened. Where a node is named, look at its line and at its inputs; where none "
-      "is, the program ended between two iterations: see its own output.";
+      "is, the program ended outside of an iteration: see its own output.";
   def.target = Target::kRun;
   def.make = [](const core::Graph&, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
     return std::make_unique<RunFailed>();
