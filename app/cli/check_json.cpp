@@ -107,6 +107,16 @@ Json verdictJson(const CheckView& view) {
           {"unread", std::move(unread)}};
 }
 
+Json lossJson(const CheckView& view) {
+  const std::optional<replay::LossCourse> loss = replay::lossCourseOf(*view.run.run);
+  if (!loss) return {};
+  return {{"first", number(loss->first)},
+          {"last", number(loss->last)},
+          {"iterations", loss->iterations},
+          {"classes", loss->classes > 0 ? Json(loss->classes) : Json()},
+          {"guessing", loss->guessing() ? number(*loss->guessing()) : Json()}};
+}
+
 }  // namespace
 
 Json checkJson(const CheckView& view) {
@@ -114,6 +124,7 @@ Json checkJson(const CheckView& view) {
   Json json = document("check");
   json["run"] = view.run.path;
   json["verdict"] = verdictJson(view);
+  json["loss"] = lossJson(view);
   json["first"] = report.first ? hitJson(view.run, *report.first) : Json();
   json["first_per_rank"] = Json::array();
   for (const Hit& hit : report.firstPerRank) json["first_per_rank"].push_back(hitJson(view.run, hit));

@@ -215,6 +215,11 @@ std::string notEvaluableText(const CheckView& view) {
   return "could not be evaluated:\n" + table.text(2);
 }
 
+std::string noFaultText(const CheckView& view) {
+  const std::optional<replay::LossCourse> loss = replay::lossCourseOf(*view.run.run);
+  return core::printable(view.verdict.text()) + "\n" + (loss ? loss->text() + "\n" : "");
+}
+
 std::string evaluatedText(const CheckView& view) {
   std::string text =
       fmt::format("\nevaluated {} by {} on {} of {} (run {})\n", counted(view.report.evaluated, "question"),
@@ -235,7 +240,7 @@ std::string headline(const CheckView& view) {
 }
 
 std::string checkText(const CheckView& view) {
-  std::string text = view.report.first ? firstText(view) : core::printable(view.verdict.text()) + "\n";
+  std::string text = view.report.first ? firstText(view) : noFaultText(view);
   text += whyText(view);
   text += perRankText(view);
   return text + hitsText(view) + hintsText(view) + evaluatedText(view);

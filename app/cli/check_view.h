@@ -9,6 +9,7 @@
 #include "app/cli/json_output.h"
 #include "app/cli/run_access.h"
 #include "replay/findings.h"
+#include "replay/loss_course.h"
 #include "replay/verdict.h"
 
 namespace msdbg::app {

@@ -257,6 +257,14 @@ TEST_CASE("reshape_mixes_axes knows the axes behind a layer, and those that a re
   };
   CHECK_THAT(joined({}), Contains("[4, 2, 6, 4] to [4, 6, 8]"));
   CHECK(joined({0, 2, 1, 3}).empty());
+  const std::string besideAWeight = said(  // of [6, 4], which is not what the 24 rows are made of
+      "reshape_mixes_axes",
+      [](Graph& g) {
+        const Value y = linear(reshape(g.input("x", {4, 6, 4}), {24, 4}), {.out = 6});
+        return meanOf(y * y);
+      },
+      {{"network/x", waves({4, 6, 4})}});
+  CHECK(besideAWeight == "");
 }
 
 TEST_CASE("loss_input knows formulas written by hand that are given what was squashed already") {
@@ -305,4 +313,62 @@ TEST_CASE("frozen_at_random is a hint, and none where the frozen weights are oth
     CHECK_THAT(frozen(init, false), Contains("never loaded"));
     CHECK(frozen(init, true).empty());
   }
+}
+
+TEST_CASE("A gradient that a saturated Tanh stops is called vanishing there, and not a tensor of zeros") {
+  const auto program = [](Value x, Value label) {
+    return softmaxCrossEntropy(linear(tanh(linear(x, {.out = 8}) * 1e6), {.out = 3}), label);
+  };
+  CHECK_THAT(saidOfRows("gradient_vanishing", program), Contains("every element of Tanh is saturated"));
+  CHECK(saidOfRows("tensor_all_zero", program).empty());
+}
+
+namespace {
+
+/// A run of 40 iterations whose statistics are those of one, but for the losses.
+std::string saidOfLosses(const char* condition, const msdbg::test::Program& program, const Named& inputs,
+                         double (*lossAt)(int iteration)) {
+  constexpr int kIterations = 40;
+  const Trace trace = traceTraining(program, inputs);
+  FakeSource run(trace.source->graph(), 1, kIterations);
+  for (const TensorInfo& info : run.graph().tensors())
+    if (const StatisticsRow* row = trace.source->statistics(Rank(0), Iteration(0), info.id))
+      for (int k = 0; k < kIterations; ++k) {
+        run.row(0, k, info.id) = *row;
+        if (info.role == TensorRole::kLoss) run.row(0, k, info.id).values.mean = lossAt(k);
+      }
+  return said(condition, run);
+}
+
+double toAThousandth(int k) { return 3 * std::exp(-0.2 * k) + 0.001; }
+
+}  // namespace
+
+TEST_CASE("gradient_vanishing names the Sigmoids that lie between a layer and the loss") {
+  const auto stacked = [](int count) {
+    return [count](Graph& g) {
+      Value h = g.input("x", {4, 6});
+      const Value label = g.input("label", {4}, DType::Int64);
+      for (int i = 0; i < count; ++i) h = sigmoid(linear(h, {.out = 6}));
+      return softmaxCrossEntropy(linear(h, {.out = 3}), label);
+    };
+  };
+  const auto stays = [](int k) { return 1.1 + 0.01 * std::sin(k); };
+  CHECK_THAT(saidOfLosses("gradient_vanishing", stacked(8), rows(), stays),
+             Contains("Sigmoid lie between it"));
+  CHECK(saidOfLosses("gradient_vanishing", stacked(8), rows(), toAThousandth).empty());
+  CHECK(saidOfLosses("gradient_vanishing", stacked(2), rows(), stays).empty());
+}
+
+TEST_CASE("loss_not_decreasing knows what the mean of the targets costs") {
+  const auto program = [](Graph& g) {
+    const Value x = g.input("x", {4, 6}), y = g.input("y", {4, 1});
+    const Value error = linear(x, {.out = 1}) - y;
+    return meanOf(error * error);
+  };
+  const Named inputs = {{"network/x", waves({4, 6})}, {"network/y", waves({4, 1}, 10)}};
+  const auto toTheVariance = [](int k) { return 200 * std::exp(-0.2 * k) + 75; };
+  CHECK_THAT(saidOfLosses("loss_not_decreasing", program, inputs, toTheVariance),
+             Contains("giving the mean of network/y"));
+  CHECK(saidOfLosses("loss_not_decreasing", program, inputs, toAThousandth).empty());
 }

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "core_engine/base/text.h"
+#include "watchpoints/conditions/label_content.h"
 #include "watchpoints/conditions/outcome.h"
 
 namespace msdbg::watch {
@@ -16,10 +16,9 @@ using core::TensorRole;
 
 class BatchContent : public Evaluator {
  public:
-  explicit BatchContent(const core::Graph& graph) : m_outcome(graph), m_classes(classesOfLoss(graph)) {
+  explicit BatchContent(const core::Graph& graph)
+      : m_outcome(graph), m_classes(classesOfLoss(graph)), m_labels(graph) {
     for (const core::TensorInfo& info : graph.tensors()) {
-      if (info.role == TensorRole::kLabel && !isFloating(info.dtype)) m_labels.push_back(info.id);
-      if (isCutToIndices(graph, info)) m_labels.push_back(info.id), m_cut.insert(info.id);
       const bool data = info.role == TensorRole::kInput || info.role == TensorRole::kLabel;
       if (data && isFloating(info.dtype) && !isNormalisedFirst(graph, info.id)) m_inputs.push_back(info.id);
     }
@@ -27,10 +26,9 @@ class BatchContent : public Evaluator {
 
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
-    for (const core::Rank rank : context.ranks) {
-      for (const TensorId label : m_labels) lookAtLabels(context, {context.iteration, rank, label});
+    m_labels.evaluate(context);
+    for (const core::Rank rank : context.ranks)
       for (const TensorId input : m_inputs) lookAtInput(context, {context.iteration, rank, input});
-    }
     if (context.ranks.size() > 1)
       for (const TensorId input : m_inputs) compareRanks(context, input);
     ++m_iterations;
@@ -40,10 +38,7 @@ class BatchContent : public Evaluator {
     for (auto& [place, outlier] : m_outliers)
       if (outlier.iterations >= kIterations && outlier.iterations == m_iterations)
         context.findings.push_back(std::move(outlier.finding));
-    for (auto& [place, seen] : m_seen) addSorted(context, seen);
-    for (auto& [place, seen] : m_seen)
-      if (seen.constant && seen.samples >= kSamples && seen.iterations >= kIterations)
-        context.findings.push_back(std::move(seen.finding));
+    m_labels.finish(context);
     for (Finding& finding : m_large) {
       const bool isHuge = !finding.parameter.empty();
       if (!isHuge && m_outcome.beginsNonFinite()) continue;
@@ -54,7 +49,7 @@ class BatchContent : public Evaluator {
   }
 
  private:
-  static constexpr std::int64_t kSamples = 16, kIterations = 3;
+  static constexpr std::int64_t kIterations = 3;
   static constexpr double kUnscaled = 20;  // mean|x| of pixels, years, prices: no weights are made for it
 
   /// The first loss is far above what guessing a class costs.
@@ -80,68 +75,6 @@ class BatchContent : public Evaluator {
       return node.phase != core::Phase::kForward || node.opType.ends_with("Normalization") ||
              node.opType == "Mul" || node.opType == "Div" || node.opType == "Log";
     });
-  }
-
-  /// Numbers with fractions, cast to choose rows of a table of weights.
-  static bool isCutToIndices(const core::Graph& graph, const core::TensorInfo& info) {
-    if (!info.producer.valid()) return false;
-    const core::Node& cast = graph.node(info.producer);
-    if (cast.opType != "Cast" || isFloating(info.dtype) ||
-        !isFloating(graph.tensor(cast.inputs.front()).dtype))
-      return false;
-    return std::ranges::any_of(graph.consumers(info.id), [&](core::NodeId user) {
-      const core::Node& node = graph.node(user);
-      return node.opType == "Gather" && node.inputs[1] == info.id && isWeight(graph.tensor(node.inputs[0])) &&
-             graph.tensor(node.inputs[0]).shape[0] > 1;
-    });
-  }
-
-  struct Labels {
-    bool constant = true;
-    double value = 0;
-    std::int64_t samples = 0, iterations = 0;
-    std::int64_t ofOneClass = 0;  // iterations whose labels are all equal
-    std::set<double> classes;     // of these
-    Finding finding;              // of the first iteration
-  };
-
-  void lookAtLabels(EvaluationContext& context, const Place& place) {
-    const StatisticsRow* row = context.rows.now(place.rank, place.tensor);
-    if (!row || row->values.count == 0) return;
-    ++context.evaluated;
-    Labels& seen = m_seen[{place.rank, place.tensor}];
-    if (seen.iterations++ == 0) {
-      seen.value = row->values.min;
-      seen.finding = findingAt(context, place, precedence::kStructure);
-      seen.finding.detail =
-          m_cut.contains(place.tensor)
-              ? "all indices are " + core::formatShort(seen.value) +
-                    ", in every iteration: what is cast here is cut to whole numbers, and only one row of "
-                    "the table is ever read"
-              : "all labels are equal: every one is " + core::formatShort(seen.value) +
-                    ", in every iteration";
-    }
-    seen.samples += row->values.count;
-    seen.constant = seen.constant && row->values.min == seen.value && row->values.max == seen.value;
-    if (row->values.count < kBatch || row->values.min != row->values.max) return;
-    ++seen.ofOneClass;
-    seen.classes.insert(row->values.min);
-  }
-
-  static constexpr std::int64_t kBatch = 8;  // labels: fewer are of one class by chance
-
-  /// Read class by class. A discriminator that is shown one of two kinds at a time is meant.
-  static void addSorted(EvaluationContext& context, const Labels& seen) {
-    constexpr std::size_t kClasses = 3;
-    constexpr double kMost = 0.7;
-    if (seen.constant || seen.iterations < kBatch || seen.classes.size() < kClasses) return;
-    if (static_cast<double>(seen.ofOneClass) < kMost * static_cast<double>(seen.iterations)) return;
-    Finding finding = seen.finding;
-    finding.detail = "all labels of a batch are of one class in " + std::to_string(seen.ofOneClass) + " of " +
-                     std::to_string(seen.iterations) +
-                     " iterations, and not always the same: the data are sorted by class and not shuffled";
-    finding.advice = "Shuffle what the loader reads before it is cut into batches.";
-    context.findings.push_back(std::move(finding));
   }
 
   /// -9999 and its like, of data that lie near zero otherwise.
@@ -253,9 +186,8 @@ class BatchContent : public Evaluator {
   std::int64_t m_iterations = 0;
   Outcome m_outcome;
   std::int64_t m_classes = 0;  // of a loss that is a cross-entropy
-  std::vector<TensorId> m_labels, m_inputs;
-  std::set<TensorId> m_cut;  // of m_labels: indices that were cast
-  std::map<std::pair<core::Rank, TensorId>, Labels> m_seen;
+  LabelContent m_labels;
+  std::vector<TensorId> m_inputs;
   std::vector<Finding> m_large;  // the first of each input and rank
   std::map<std::pair<core::Rank, TensorId>, Growth> m_growth;
 };

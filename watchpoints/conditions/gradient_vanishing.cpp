@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/contraction.h"
@@ -26,8 +27,8 @@ bool isOwnGradient(const core::Graph& graph, const core::TensorInfo& info) {
 }
 
 /// Of the recommended set: small against the largest gradient of the iteration, too (what has converged is
-/// small everywhere), in kStreak recorded iterations in a row, and neither zero (tensor_all_zero's) nor a
-/// residue of rounding.
+/// small everywhere), in kStreak recorded iterations in a row, and neither zero (tensor_all_zero's, unless a
+/// saturated activation makes it so) nor a residue of rounding.
 class RecommendedVanishing : public Evaluator {
  public:
   explicit RecommendedVanishing(const core::Graph& graph)
@@ -39,11 +40,13 @@ class RecommendedVanishing : public Evaluator {
 
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
+    m_blocked.clear();
     for (const core::Rank rank : context.ranks) m_largest[rank] = largest(context, rank);
     m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
       if (!finite(context, place, row.values)) return;
       ++context.evaluated;
       Streak& streak = m_streaks[{place.rank, place.tensor}];
+      if (row.values.count > 0 && row.values.zero == row.values.count) lookBehindZero(context, place);
       if (isStarved(context, place, row.values)) starve(context, place, row.values);
       if (vanishes(context, place, row.values))
         extend(context, place, row.values, streak);
@@ -77,6 +80,41 @@ class RecommendedVanishing : public Evaluator {
     Finding first;
     int length = 0;
   };
+
+  /// A gradient that is all zero because an activation function lets nothing through, named at that one, once
+  /// an iteration.
+  void lookBehindZero(EvaluationContext& context, const Place& place) {
+    if (isRoundingNoise(context, place.rank, place.tensor)) return;
+    const ZeroCause cause = zeroCause(context, place.rank, place.tensor);
+    if (cause.kind != ZeroCause::Kind::kActivation || isHinge(context.graph(), cause.node) ||
+        context.graph().node(cause.node).opType == "Relu")
+      return;
+    const Place at{place.iteration, place.rank, cause.tensor};
+    if (!m_blocked.insert({at.rank, at.tensor}).second) return;
+    Finding finding = findingAt(context, at, precedence::kVanishing);
+    finding.node = cause.node;
+    finding.detail = noPassage(context, at, cause.node);
+    context.findings.push_back(std::move(finding));
+  }
+
+  /// max(margin - x, 0) of every sample is 0: it has been learnt.
+  static bool isHinge(const core::Graph& graph, core::NodeId node) {
+    const std::string& type = graph.node(node).opType;
+    return (type == "Max" || type == "Min" || type == "Clip") &&
+           !leadsToParameters(graph, graph.node(node).outputs.front());
+  }
+
+  /// Why an activation function gives no gradient back: a row of a softmax has none either where all that it
+  /// weighs is the same.
+  static std::string noPassage(EvaluationContext& context, const Place& place, core::NodeId node) {
+    const std::string& type = context.graph().node(node).opType;
+    const StatisticsRow* row = context.rows.now(place.rank, place.tensor);
+    const bool weighs = type == "Softmax" && row && row->values.l2 * row->values.l2 < 0.999 * row->values.l1;
+    if (weighs)
+      return "Softmax is not saturated, but all that it weighs is the same along each row: no gradient "
+             "passes";
+    return "every element of " + type + " is saturated: no gradient passes";
+  }
 
   bool isStarved(EvaluationContext& context, const Place& place, const core::TensorStatistics& values) const {
     if (isSmall(context, place, values, kStarved)) return true;
@@ -152,7 +190,8 @@ class RecommendedVanishing : public Evaluator {
 
   RowWalk m_walk;
   Outcome m_outcome;
-  std::vector<Squashing> m_squashing;  // by tensor
+  std::set<std::pair<core::Rank, core::TensorId>> m_blocked;  // activations named in this iteration
+  std::vector<Squashing> m_squashing;                         // by tensor
   std::map<std::pair<core::Rank, core::TensorId>, Starved> m_starved;
   std::map<core::Rank, double> m_largest;  // mean|g| of any parameter, in this iteration
   std::map<std::pair<core::Rank, core::TensorId>, Streak> m_streaks;
@@ -176,7 +215,7 @@ ConditionDef gradientVanishingCondition() {
       "on the gradients of parameters, below 1e-5 of the largest of them, in three recorded iterations in a "
       "row; or 1e-6 in most of them, or a thousandth of the largest behind three Sigmoid or Tanh, where the "
       "loss "
-      "does not fall by 30 %; "
+      "does not fall by 30 %; or it is zero behind an activation all of whose elements are saturated; "
       "residues of rounding are left out.";
   def.advice =
       "Look at the inputs of the operator that makes the gradient: saturated or dead activations before it, a"

@@ -89,7 +89,7 @@ class MeantAxes {
         const Node& node = m_graph.node(user);
         if (node.phase != core::Phase::kForward) continue;
         for (const TensorId other : node.inputs)
-          if (std::ranges::find(open, other) == open.end())
+          if (!isFixed(other) && std::ranges::find(open, other) == open.end())
             if (const auto rows = rowsOf(other, shape); rows.size() > 2) return rows;
         const TensorId output = node.outputs.front();
         if (node.opType == "Reshape")
@@ -113,6 +113,12 @@ class MeantAxes {
       return shape.rank() == 2 && before.rank() > 0 && before[0] == shape[0] ? rowsOf(input, shape)
                                                                              : std::vector<std::int64_t>();
     return isOneOf(&node, kMoves) || before == shape ? of(input) : std::vector<std::int64_t>();
+  }
+
+  /// A weight's axes say nothing about rows.
+  bool isFixed(TensorId tensor) const {
+    const core::TensorRole role = m_graph.tensor(tensor).role;
+    return role == core::TensorRole::kParameter || role == core::TensorRole::kConstant;
   }
 
   /// The axes that the rows of the other tensor are made of, and the width of [rows, width].

@@ -24,7 +24,7 @@ void evaluateRow(EvaluationContext& context, const Place& place, const Statistic
 
 /// Of the recommended set. A gradient that is all zero is named where zeros begin, once an iteration, and not
 /// at all where that is right: a factor that starts at zero and moves, a bias that a normalisation takes out,
-/// a loss of zero. Dead Relus are dead_relu's.
+/// a loss of zero. Dead Relus are dead_relu's, saturated activations gradient_vanishing's.
 class RecommendedZeros : public Evaluator {
  public:
   explicit RecommendedZeros(const core::Graph& graph)
@@ -102,8 +102,7 @@ class RecommendedZeros : public Evaluator {
     const core::Graph& graph = context.graph();
     switch (cause.kind) {
       case Kind::kActivation:
-        if (graph.node(cause.node).opType == "Relu" || isHinge(graph, cause.node)) return;
-        return add(context, at(cause.tensor), cause.node, noPassage(context, at(cause.tensor), cause.node));
+        return;  // dead_relu's, or gradient_vanishing's: its values are not zero
       case Kind::kFactor:
         return visitFactor(context, at(cause.tensor), cause.node);
       case Kind::kData:
@@ -123,25 +122,6 @@ class RecommendedZeros : public Evaluator {
       case Kind::kUnknown:
         return add(context, place, graph.tensor(place.tensor).producer, "");
     }
-  }
-
-  /// max(margin - x, 0) of every sample is 0: it has been learnt.
-  static bool isHinge(const core::Graph& graph, core::NodeId node) {
-    const std::string& type = graph.node(node).opType;
-    return (type == "Max" || type == "Min" || type == "Clip") &&
-           !leadsToParameters(graph, graph.node(node).outputs.front());
-  }
-
-  /// Why an activation function gives no gradient back: a row of a softmax has none either where all that it
-  /// weighs is the same.
-  static std::string noPassage(EvaluationContext& context, const Place& place, core::NodeId node) {
-    const std::string& type = context.graph().node(node).opType;
-    const StatisticsRow* row = context.rows.now(place.rank, place.tensor);
-    const bool weighs = type == "Softmax" && row && row->values.l2 * row->values.l2 < 0.999 * row->values.l1;
-    if (weighs)
-      return "Softmax is not saturated, but all that it weighs is the same along each row: no gradient "
-             "passes";
-    return "every element of " + type + " is saturated: no gradient passes";
   }
 
   /// A product of two factors that both start at zero never leaves it.

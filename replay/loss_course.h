@@ -1,0 +1,25 @@
+// How the loss of a run went, from its first iteration to its last: what a check that finds nothing says
+// besides, so that nobody takes "no fault" for "it learns".
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "replay/run.h"
+
+namespace msdbg::replay {
+
+struct LossCourse {
+  double first = 0, last = 0;   // mean over the ranks that recorded it
+  std::int64_t iterations = 0;  // recorded, of the first rank
+  std::int64_t classes = 0;     // of a cross-entropy; 0: the loss is another
+  /// What guessing one of the classes costs.
+  std::optional<double> guessing() const;
+  /// "loss 2.31 -> 2.30 in 120 iterations; guessing one of 10 classes costs 2.303"
+  std::string text() const;
+};
+/// nullopt: no loss is recorded.
+std::optional<LossCourse> lossCourseOf(Run& run);
+
+}  // namespace msdbg::replay
