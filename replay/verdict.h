@@ -17,13 +17,16 @@ struct Verdict {
   /// then is kNoFault good news.
   bool whole = false;
   std::string found;  // "no fault found", "no fault found in what could be read", "FIRST WRONG"
+  /// Where no fault was found, what is worth a look: "The answer is seen, and 2 more"; "" when nothing is.
+  std::string hints;
   /// "3 of 60 segments are damaged; iterations 127-340 of rank 0 were not recorded"; "" when nothing is
   /// missing
   std::string unread;
   std::string ended;  // "the run was killed at iteration 4,120"
 
   std::string state() const { return unread.empty() ? ended : unread + "; " + ended; }
-  std::string text() const { return found + "; " + state(); }
+  std::string answer() const { return hints.empty() ? found : found + "; worth a look: " + hints; }
+  std::string text() const { return answer() + "; " + state(); }
 };
 Verdict verdictOf(const watch::CheckReport& report, const RunState& state);
 

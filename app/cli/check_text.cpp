@@ -232,7 +232,7 @@ std::string evaluatedText(const CheckView& view) {
 }  // namespace
 
 std::string headline(const CheckView& view) {
-  if (!view.report.first) return core::printable(view.verdict.found);
+  if (!view.report.first) return core::printable(view.verdict.answer());
   const Hit& hit = *view.report.first;
   return fmt::format("{}: {} at {}, rank {}, iteration {}", view.verdict.found, hit.condition->id,
                      core::printable(replay::hitPlace(view.run.graph(), hit)), hit.rank.value,

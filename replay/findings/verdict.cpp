@@ -1,5 +1,7 @@
 #include "replay/verdict.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "replay/findings.h"
@@ -45,6 +47,15 @@ std::string noFault(const Missing& missing, bool mostly, const RunState& state) 
   return state.endedWell() && state.gaps.empty() ? "no fault found" : "no fault found in what was recorded";
 }
 
+// The first one by its title.
+std::string hintsOf(const watch::CheckReport& report) {
+  std::vector<std::string> titles;
+  for (const watch::Hit& hint : report.hints)
+    if (!std::ranges::count(titles, hint.condition->title)) titles.push_back(hint.condition->title);
+  if (titles.empty()) return {};
+  return titles.size() == 1 ? titles[0] : fmt::format("{}, and {} more", titles[0], titles.size() - 1);
+}
+
 }  // namespace
 
 Verdict verdictOf(const watch::CheckReport& report, const RunState& state) {
@@ -62,6 +73,7 @@ Verdict verdictOf(const watch::CheckReport& report, const RunState& state) {
   } else if (report.evaluated > 0) {
     verdict.kind = mostly ? Verdict::Kind::kNoAnswer : Verdict::Kind::kNoFault;
     verdict.found = noFault(missing, mostly, state);
+    verdict.hints = hintsOf(report);
   } else {
     verdict.found = "nothing could be judged: " + whyNothingJudged(report);
     verdict.whole = false;

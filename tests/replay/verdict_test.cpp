@@ -92,6 +92,24 @@ TEST_CASE("What the recorder had to give up is said with the verdict") {
         "1 of 60 segments is damaged; iterations 127-129 of rank 0 were not recorded");
 }
 
+TEST_CASE("What is worth a look stands beside the good news") {
+  watch::ConditionDef leak, loss;
+  leak.title = "The answer is seen";
+  loss.title = "Loss not decreasing";
+  watch::CheckReport report = clean();
+  const auto hint = [&](const watch::ConditionDef& condition) {
+    watch::Hit hit;
+    hit.condition = &condition;
+    report.hints.push_back(hit);
+    return replay::verdictOf(report, ended("finished")).text();
+  };
+  CHECK(hint(leak) == "no fault found; worth a look: The answer is seen; the run is complete");
+  CHECK(hint(leak) == "no fault found; worth a look: The answer is seen; the run is complete");
+  CHECK(hint(loss) == "no fault found; worth a look: The answer is seen, and 1 more; the run is complete");
+  report.first = report.hints.front();
+  CHECK(replay::verdictOf(report, ended("finished")).text() == "FIRST WRONG; the run is complete");
+}
+
 TEST_CASE("Only a run that ended well and was read in whole is whole") {
   const auto whole = [](const RunState& state) { return replay::verdictOf(clean(), state).whole; };
   CHECK(whole(ended("finished")));
