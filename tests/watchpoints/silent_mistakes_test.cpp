@@ -327,7 +327,7 @@ namespace {
 
 /// A run of 40 iterations whose statistics are those of one, but for the losses.
 std::string saidOfLosses(const char* condition, const msdbg::test::Program& program, const Named& inputs,
-                         double (*lossAt)(int iteration)) {
+                         double (*lossAt)(int iteration), double (*rateAt)(int iteration) = nullptr) {
   constexpr int kIterations = 40;
   const Trace trace = traceTraining(program, inputs);
   FakeSource run(trace.source->graph(), 1, kIterations);
@@ -336,6 +336,9 @@ std::string saidOfLosses(const char* condition, const msdbg::test::Program& prog
       for (int k = 0; k < kIterations; ++k) {
         run.row(0, k, info.id) = *row;
         if (info.role == TensorRole::kLoss) run.row(0, k, info.id).values.mean = lossAt(k);
+        if (info.role == TensorRole::kHyperparameter && rateAt)
+          run.row(0, k, info.id).values.mean = rateAt(k);
+        if (info.updateOf.valid()) run.row(0, k, info.id).change = ChangeStatistics{0.01, 0.02, 1, 1, 0};
       }
   return said(condition, run);
 }
@@ -371,4 +374,25 @@ TEST_CASE("loss_not_decreasing knows what the mean of the targets costs") {
   CHECK_THAT(saidOfLosses("loss_not_decreasing", program, inputs, toTheVariance),
              Contains("giving the mean of network/y"));
   CHECK(saidOfLosses("loss_not_decreasing", program, inputs, toAThousandth).empty());
+}
+
+TEST_CASE("weight_change_too_small knows a rate that is gone early, and a warm-up that outlasts the run") {
+  const auto program = [](Graph& g) {
+    const Value x = g.input("x", {4, 6}), label = g.input("label", {4}, DType::Int64);
+    return softmaxCrossEntropy(linear(x, {.out = 3}), label);
+  };
+  const auto saidOf = [&](double (*lossAt)(int), double (*rateAt)(int)) {
+    return saidOfLosses("weight_change_too_small", program, rows(), lossAt, rateAt);
+  };
+  const auto standsHigh = [](int k) { return 1 + 2 * std::exp(-0.5 * k) + 0.01 * std::sin(k); };
+  const auto gone = [](int k) { return 0.1 * std::pow(0.7, k); };
+  const auto steps = [](int k) { return k < 30 ? 0.1 : 0.01; };
+  const auto rises = [](int k) { return 1e-4 * (k + 1); };
+  const auto risen = [](int k) { return 1e-2 * std::min(k + 1, 10); };
+  CHECK_THAT(saidOf(standsHigh, gone), Contains("the learning rate falls from 0.1"));
+  CHECK(saidOf(toAThousandth, gone).empty());
+  CHECK(saidOf(standsHigh, steps).empty());
+  CHECK_THAT(saidOf(standsHigh, rises), Contains("longer than the run"));
+  CHECK(saidOf(toAThousandth, rises).empty());
+  CHECK(saidOf(standsHigh, risen).empty());
 }

@@ -4,6 +4,7 @@
 
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/change.h"
+#include "watchpoints/conditions/guessing.h"
 #include "watchpoints/conditions/outcome.h"
 #include "watchpoints/conditions/updates.h"
 
@@ -28,13 +29,14 @@ class ChangeTooSmall : public Evaluator {
 class NothingMoves : public Evaluator {
  public:
   explicit NothingMoves(const core::Graph& graph)
-      : m_walk(graph, weightUpdates(graph), true), m_outcome(graph) {
+      : m_walk(graph, weightUpdates(graph), true), m_outcome(graph), m_guessing(graph) {
     for (const ParameterUpdate& update : parameterUpdates(graph))
       m_updates.emplace(update.next, Update{update.rate, isZeroInitialised(graph.tensor(update.parameter))});
   }
 
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
+    m_guessing.add(context);
     std::optional<double> rate;
     m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
       if (const auto now = rateAt(context, place); now && !rate) rate = now;
@@ -84,12 +86,12 @@ class NothingMoves : public Evaluator {
   }
 
  private:
-  static constexpr double kLeast = 1e-6;    // of itself, in one step
-  static constexpr double kInAll = 0.05;    // of itself, in all steps together
-  static constexpr double kSpent = 1e-3;    // of the largest rate, in the middle of the run
-  static constexpr double kSmall = 0.02;    // the same, where the loss stands still since and much is left
-  static constexpr double kMuch = 0.3;      // of the first loss
-  static constexpr double kHalfWay = 0.6;   // in the middle of a rise
+  static constexpr double kLeast = 1e-6;  // of itself, in one step
+  static constexpr double kInAll = 0.05;  // of itself, in all steps together
+  static constexpr double kSpent = 1e-3;  // of the largest rate, in the middle of the run
+  static constexpr double kSmall = 0.02;  // the same, where the loss stands still since and much is left
+  static constexpr double kMuch = 0.3, kLikeGuessing = 0.6;  // of the first loss, of what guessing costs
+  static constexpr double kHalfWay = 0.6;                    // in the middle of a rise
   static constexpr double kNothing = 1e-6;  // the same, whatever the loss says: no schedule ends so early
   static constexpr std::size_t kEnoughLosses = 20;
 
@@ -102,24 +104,34 @@ class NothingMoves : public Evaluator {
     return !m_rateOf.empty() && m_rateOf[m_rateOf.size() / 2] < share * std::ranges::max(m_rateOf);
   }
 
-  /// What is left of the loss at the end, of its beginning; 0: it says nothing.
-  double left() const {
-    const std::vector<Outcome::Loss>& losses = m_outcome.losses();
-    if (losses.size() < kEnoughLosses || !m_outcome.finite() || losses.front().value <= 0) return 0;
-    return windowOf(std::span(losses).last(losses.size() / 4)).mean / losses.front().value;
+  /// The mean of the last quarter of the losses; nullopt: it says nothing.
+  std::optional<double> lastLoss() const {
+    const std::span<const Outcome::Loss> losses = m_outcome.losses();
+    if (losses.size() < kEnoughLosses || !m_outcome.finite() || losses.front().value <= 0)
+      return std::nullopt;
+    return windowOf(losses.last(losses.size() / 4)).mean;
   }
 
-  /// The loss was falling while the rate was there, has stood still since, and is far from nothing.
+  /// Of the first loss, or of what guessing costs.
+  bool isMuchLeft() const {
+    const std::optional<double> last = lastLoss(), cost = m_guessing.cost();
+    return last &&
+           (*last >= kMuch * m_outcome.losses().front().value || (cost && *last >= kLikeGuessing * *cost));
+  }
+
+  /// The loss has stood still since, is far from nothing, and fell before where the rate was not gone for
+  /// good.
   bool spentTooEarly() const {
+    if (!rateIsSpent(kSmall) || !isMuchLeft()) return false;
     const std::span<const Outcome::Loss> losses = m_outcome.losses();
-    if (!rateIsSpent(kSmall) || left() < kMuch) return false;
-    return fallsClearly(losses.first(losses.size() / 2), 2) &&
-           !fallsClearly(losses.subspan(losses.size() / 2), 2);
+    const std::size_t half = losses.size() / 2;
+    return !fallsClearly(losses.subspan(half), 2) &&
+           (rateIsSpent(kSpent) || fallsClearly(losses.first(half), 2));
   }
 
   /// A warm-up that is longer than the run: the rate is largest at the end, by far.
   bool risesToTheEnd() const {
-    return m_rateOf.size() >= kEnoughLosses && left() >= kMuch &&
+    return m_rateOf.size() >= kEnoughLosses && isMuchLeft() &&
            std::ranges::adjacent_find(m_rateOf, std::greater_equal()) == m_rateOf.end() &&
            m_rateOf[m_rateOf.size() / 2] < kHalfWay * m_rateOf.back();
   }
@@ -128,8 +140,8 @@ class NothingMoves : public Evaluator {
     m_first->actual = m_rateOf.back();
     m_first->detail = "the learning rate still rises when the run ends, from " +
                       core::formatShort(m_rateOf.front()) + " to " + core::formatShort(m_rateOf.back()) +
-                      ", and " + core::formatShort(100 * left()) +
-                      " % of the loss are left: is the warm-up longer than the run?";
+                      ", and the loss is still " + core::formatShort(*lastLoss()) +
+                      ": is the warm-up longer than the run?";
     add(context, *m_first, m_rateOf.back());
   }
 
@@ -162,6 +174,7 @@ class NothingMoves : public Evaluator {
 
   RowWalk m_walk;
   Outcome m_outcome;
+  Guessing m_guessing;
   std::map<core::TensorId, Update> m_updates;  // by the next value
   std::optional<Finding> m_first, m_most;      // the first update of all; the largest ratio of the run
   std::map<std::pair<core::Rank, core::TensorId>, double> m_moved;  // sum of ratios: a bound of the whole way
@@ -186,7 +199,8 @@ ConditionDef weightChangeTooSmallCondition() {
       " Recommended, as one hint a run: no weight ever moved by a millionth of itself; or the loss did not "
       "fall "
       "by 30 % and all steps together moved no weight by 5 %, or the learning rate was below a thousandth of "
-      "its largest by the middle of the run; or three tenths of the loss are left, and the rate rises to the "
+      "its largest by the middle of the run; or three tenths of the loss, or six tenths of what guessing "
+      "costs, are left, and the rate rises to the "
       "very "
       "end, or is below a fiftieth by the middle and the loss has stood still since.";
   def.advice =
