@@ -51,7 +51,7 @@ std::string noFault(const Missing& missing, bool mostly, const RunState& state) 
 std::string hintsOf(const watch::CheckReport& report) {
   std::vector<std::string> titles;
   for (const watch::Hit& hint : report.hints)
-    if (!std::ranges::count(titles, hint.condition->title)) titles.push_back(hint.condition->title);
+    if (!std::ranges::count(titles, hint.condition->title)) titles.emplace_back(hint.condition->title);
   if (titles.empty()) return {};
   return titles.size() == 1 ? titles[0] : fmt::format("{}, and {} more", titles[0], titles.size() - 1);
 }
