@@ -1,5 +1,7 @@
 #include <signal.h>
 
+#include <cmath>
+
 #include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
 #include "dump/writer/disk_space.h"
@@ -45,6 +47,7 @@ Recorder::Impl::Impl(const Place& where, const RecordOptions& what, std::shared_
       store(folder, static_cast<int>(where.rank.value), retention(), what.keepFree, journal, spareFile),
       segmentInMemory(segmentBytes(what, where, true)),
       segmentInFile(segmentBytes(what, where, false)) {
+  pending.commitWithin(std::chrono::milliseconds(std::llround(what.commitSeconds * 1000)));
   store.writer().configure(what.compress, &clock);
 }
 
@@ -98,6 +101,7 @@ void Recorder::Impl::commit(const PendingIterations::Commit& segment) {
 void Recorder::Impl::listHits() {
   if (!hits) return;
   const std::vector<std::string> lines = hits->takeLines();
+  store.keepHits(lines);
   if (!lines.empty()) (void)journal->append(lines);
 }
 
