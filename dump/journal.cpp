@@ -46,6 +46,7 @@ Json segmentJson(const SegmentLine& line) {
   if (line.incomplete) json["incomplete"] = true;
   if (!line.replaces.empty()) json["replaces"] = line.replaces;
   if (line.tensorsDropped) json["dropped"] = "tensors";
+  if (line.thinned > 0) json["thinned"] = line.thinned;
   if (!line.checkpoints.empty()) {
     json["checkpoints"] = line.checkpoints.text();
     json["state_bytes"] = line.stateBytes;
@@ -94,6 +95,7 @@ SegmentLine segmentFrom(const Json& json) {
   line.incomplete = field(json, "incomplete", false);
   if (json.contains("replaces")) line.replaces = numbers(json.at("replaces"));
   line.tensorsDropped = field<std::string>(json, "dropped", "") == "tensors";
+  line.thinned = field<std::int64_t>(json, "thinned", 0);
   line.checkpoints = partOf(json, "checkpoints");
   line.batches = partOf(json, "batches");
   line.stateBytes = field<std::uint64_t>(json, "state_bytes", 0);

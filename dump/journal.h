@@ -41,11 +41,12 @@ struct SegmentLine {
   std::uint64_t bytes = 0;  // of the file
   std::int64_t graph = 0;   // version
   std::string hash;         // of the file, 32 hexadecimal digits; "" in a line rebuilt from the segment
-  std::uint64_t rawBytes = 0, storedBytes = 0;   // of /tensor: before and after compression
-  std::int64_t tensors = 0;                      // datasets in /tensor
-  std::vector<std::int64_t> replaces;            // segments whose iterations this file holds from now on
-  bool tensorsDropped = false;                   // "dropped":"tensors": it holds the statistics only
-  IterationSet checkpoints, batches;             // iterations of which it holds one
+  std::uint64_t rawBytes = 0, storedBytes = 0;  // of /tensor: before and after compression
+  std::int64_t tensors = 0;                     // datasets in /tensor
+  std::vector<std::int64_t> replaces;           // segments whose iterations this file holds from now on
+  bool tensorsDropped = false;                  // "dropped":"tensors": it holds the statistics only
+  std::int64_t thinned = 0;                     // > 0: no statistics; every so many-th iteration kept its own
+  IterationSet checkpoints, batches;            // iterations of which it holds one
   std::uint64_t stateBytes = 0, batchBytes = 0;  // of these, raw
 
   /// Whether there is anything that --max-size can drop.

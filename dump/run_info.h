@@ -13,7 +13,7 @@
 
 namespace msdbg::dump {
 
-inline constexpr int kFormatMajor = 1, kFormatMinor = 1;
+inline constexpr int kFormatMajor = 1, kFormatMinor = 2;
 
 struct RunEnd {
   std::string state = "running";  // running | finished | stopped | failed | killed

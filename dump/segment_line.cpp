@@ -25,6 +25,7 @@ enum Key : unsigned {
   kIncomplete,
   kReplaces,
   kDropped,
+  kThinned,
   kCheckpoints,
   kStateBytes,
   kBatches,
@@ -35,9 +36,9 @@ enum Key : unsigned {
 
 // In the order in which a line is written.
 constexpr std::array<std::string_view, kKeys> kNames = {
-    "segment",     "file",         "iterations", "bytes",       "graph",    "hash",
-    "raw_bytes",   "stored_bytes", "tensors",    "incomplete",  "replaces", "dropped",
-    "checkpoints", "state_bytes",  "batches",    "batch_bytes", "after"};
+    "segment",   "file",         "iterations",  "bytes",      "graph",       "hash",
+    "raw_bytes", "stored_bytes", "tensors",     "incomplete", "replaces",    "dropped",
+    "thinned",   "checkpoints",  "state_bytes", "batches",    "batch_bytes", "after"};
 
 constexpr unsigned bit(Key key) { return 1u << key; }
 constexpr unsigned kNeeded = bit(kSegment) | bit(kFile) | bit(kIterations) | bit(kBytes) | bit(kHash);
@@ -174,6 +175,8 @@ bool SegmentLineParser::takeValue(unsigned key, json::value value) {
       m_line.tensorsDropped = what == "tensors";
       return text;
     }
+    case kThinned:
+      return take(value, m_line.thinned);
     case kCheckpoints:
       return takeSet(value, m_line.checkpoints);
     case kStateBytes:

@@ -44,7 +44,7 @@ struct Finding {
 };
 
 /// Why something could not be evaluated: reasons are `nan`, `inf`, `no_previous`, `no_value`,
-/// `shape_changed`, `zero_previous`, `damaged`, `no_tensor`.
+/// `thinned`, `shape_changed`, `zero_previous`, `damaged`, `no_tensor`.
 struct NotEvaluable {
   std::string condition, reason;
   core::Iteration iteration;  // invalid: all

@@ -39,7 +39,8 @@ class Source {
   /// more times, so a few rows can be compared without copies.
   virtual const StatisticsRow* statistics(core::Rank rank, core::Iteration iteration,
                                           core::TensorId tensor) = 0;
-  /// Why the last statistics() gave nullptr: `no_value` or `damaged`.
+  /// Why the last statistics() gave nullptr: `no_value`, `thinned` (they went to keep within --max-size) or
+  /// `damaged`.
   virtual std::string missingReason() const { return "no_value"; }
   /// The value that was recorded: stored as such, or a part of a checkpoint or batch. kUnavailable: neither.
   virtual core::Result<core::Tensor> value(core::Rank rank, core::Iteration iteration,

@@ -40,14 +40,16 @@ void printPlan(const DumpPlan& plan, bool json) {
                    : fmt::format(", computing on from its checkpoint of iteration {}",
                                  plan.resume->checkpoint.value));
   fmt::print("expected  {}\n", expectedText(plan));
+  if (const std::string text = thinningText(plan); !text.empty())
+    fmt::print("statistics {} (--max-size)\n", text);
   if (plan.record.onHit.on()) fmt::print("on hit    {}\n", onHitText(plan.record.onHit));
   fflush(stdout);
 }
 
-// Values can go when the disk gets full, statistics cannot.
+// Values can go when the disk gets full, statistics thin only for --max-size.
 void warnOfDisk(const DumpPlan& plan) {
   const std::uint64_t spare = dump::spareBytes(plan.disk, plan.record.keepFree);
-  if (!plan.size || plan.size->statisticsBytes <= spare) return;
+  if (!plan.size || std::min(plan.size->statisticsBytes, plan.record.maxBytes) <= spare) return;
   core::logWarn(
       fmt::format("the statistics alone will take {}, and the disk has {} to spare (--keep-free): free some "
                   "space, or record less with --every or --record",
@@ -276,7 +278,7 @@ Result<int> dumpRun(const DumpOptions& options, const Context& context) {
   if (options.dryRun && context.json) return printJson(planJson(plan)), kExitFine;
   printPlan(plan, context.json);
   warnOfDisk(plan);
-  if (options.dryRun) return fmt::print("\n{}", rulesTable(plan)), kExitFine;
+  if (options.dryRun) return fmt::print("disk      {}\n\n{}", workText(plan), rulesTable(plan)), kExitFine;
   for (const int signal : {SIGTERM, SIGHUP, SIGQUIT}) catchSignal(signal);
   signal(SIGPIPE, SIG_IGN);  // the reader of what we print may go; the recording is to end in good order
   MSDBG_ASSIGN(const Recorded recorded, record(plan, context));

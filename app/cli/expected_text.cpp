@@ -87,6 +87,27 @@ std::string expectedText(const DumpPlan& plan) {
                      counted(size.tensors, "tensor"));
 }
 
+// "about the newest 214 iterations whole, every 10th of 1,070 before, every 100th of 1,716 before"
+std::string thinningText(const DumpPlan& plan) {
+  if (!plan.size) return {};
+  const dump::ExpectedThinning thinning = dump::expectedThinning(*plan.size, plan.record, plan.ranks);
+  std::string text;
+  for (const auto& part : thinning.parts)
+    text += part.step == 1
+                ? fmt::format("about the newest {} whole", counted(part.iterations, "iteration"))
+                : fmt::format(", every {}th of {} before", part.step, groupedNumber(part.iterations));
+  return text;
+}
+
+std::string workText(const DumpPlan& plan) {
+  const dump::ExpectedWork work = dump::expectedWork(plan.record, plan.ranks);
+  const std::string bytes =
+      plan.size ? fmt::format(", {} for each iteration", formatBytes(plan.size->iterationBytes)) : "";
+  return fmt::format("about {} files and {} fsyncs a second (--commit-every {}){}",
+                     core::formatShort(work.files, 2), core::formatShort(work.fsyncs, 2),
+                     core::formatShort(plan.record.commitSeconds, 4), bytes);
+}
+
 std::string onHitText(const dump::OnHit& onHit) {
   const auto conditions = dump::onHitConditions(onHit.conditions);
   if (!conditions.ok() || conditions->leftOut.empty()) return onHit.text();
@@ -149,6 +170,13 @@ Json expectedJson(const DumpPlan& plan) {
                {"checkpoint_bytes", size.checkpointBytes},
                {"state_bytes", size.stateBytes()},
                {"rules", Json::array()}};
+  const dump::ExpectedWork work = dump::expectedWork(plan.record, plan.ranks);
+  json["files_per_second"] = work.files;
+  json["fsyncs_per_second"] = work.fsyncs;
+  const dump::ExpectedThinning thinning = dump::expectedThinning(size, plan.record, plan.ranks);
+  json["thinned"] = Json::array();
+  for (const auto& part : thinning.parts)
+    json["thinned"].push_back({{"every", part.step}, {"iterations", part.iterations}});
   for (const ExpectedSize::Part& part : size.parts)
     json["rules"].push_back({{"rule", dump::ruleText(part.rule)},
                              {"policy", dump::policyName(part.rule.policy)},

@@ -12,6 +12,10 @@ namespace msdbg::app {
 std::string expectedText(const DumpPlan& plan);
 /// The table of --dry-run: every rule with its tensors and bytes; only the rules where the graph is unknown.
 std::string rulesTable(const DumpPlan& plan);
+/// What thinning will leave of the statistics; "" where they fit.
+std::string thinningText(const DumpPlan& plan);
+/// What recording will ask of the file system each second.
+std::string workText(const DumpPlan& plan);
 /// Around which hits values are kept, and what of a recommended set only check can tell.
 std::string onHitText(const dump::OnHit& onHit);
 Json onHitJson(const dump::OnHit& onHit);  // null: not asked for

@@ -29,6 +29,27 @@ std::string commandText(const dump::RunInfo& info) {
   return core::join(words, " ");
 }
 
+// What thinning left of the rank's statistics; null where nothing was thinned.
+Json thinnedJson(const dump::RunReader::Thinning& thinning) {
+  if (thinning.parts.empty()) return nullptr;
+  Json parts = Json::array();
+  for (const auto& part : thinning.parts)
+    parts.push_back({{"every", part.step}, {"first", part.first}, {"last", part.last}});
+  return {{"whole", thinning.whole}, {"parts", parts}, {"others", thinning.others}};
+}
+
+// "whole for the newest 200 iterations, then every 10th (1000-2799), every 100th (0-999), and 3 with hits or
+// outliers"
+std::string thinnedText(const dump::RunReader::Thinning& thinning) {
+  std::string text = fmt::format("whole for the newest {}", counted(thinning.whole, "iteration"));
+  for (std::size_t i = 0; i < thinning.parts.size(); ++i) {
+    const auto& part = thinning.parts[i];
+    text += fmt::format(", {}every {}th ({}-{})", i == 0 ? "then " : "", part.step, part.first, part.last);
+  }
+  if (thinning.others > 0) text += fmt::format(", and {} with hits or outliers", thinning.others);
+  return text;
+}
+
 Json ranksJson(const OpenedRun& run) {
   Json list = Json::array();
   for (const core::Rank rank : run.run->ranks()) {
@@ -37,6 +58,7 @@ Json ranksJson(const OpenedRun& run) {
                     {"count", run.reader().iterationSet(rank).size()},
                     {"iterations", iterationsText(run, rank)},
                     {"incomplete", run.reader().incompleteIterations(rank)},
+                    {"thinned", thinnedJson(run.reader().thinning(rank))},
                     {"checkpoints", run.reader().checkpoints(rank)},
                     {"batches", core::formatRanges(run.reader().batches(rank))},
                     {"end", end ? endJson(*end) : Json()}});
@@ -248,6 +270,20 @@ void printFact(const char* label, const std::string& text) {
   fmt::print("{:<9}{}\n", label, core::printable(text));
 }
 
+// Once where it is the same on all ranks.
+void printThinned(const OpenedRun& run) {
+  std::map<std::string, std::vector<std::int64_t>> ranks;
+  for (const core::Rank rank : run.run->ranks())
+    if (const auto thinning = run.reader().thinning(rank); !thinning.parts.empty())
+      ranks[thinnedText(thinning)].push_back(rank.value);
+  for (const auto& [text, those] : ranks)
+    printFact("rows", fmt::format("statistics{}: {}",
+                                  those.size() == run.run->ranks().size()
+                                      ? ""
+                                      : fmt::format(" of rank {}", core::formatRanges(those)),
+                                  text));
+}
+
 void printInfo(const OpenedRun& run) {
   const dump::RunInfo& info = run.reader().info();
   const auto storage = run.reader().storage();
@@ -267,6 +303,7 @@ void printInfo(const OpenedRun& run) {
   if (const std::string line = timingLine(timings(run.reader())); !line.empty()) printFact("time", line);
   if (const std::string text = recomputableText(run); !text.empty()) printFact("replay", text);
   for (const dump::RecordedGap& gap : run.reader().gaps()) printFact("missing", replay::gapText(gap));
+  printThinned(run);
   printRanks(run);
   printHits(run);
 }

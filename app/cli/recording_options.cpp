@@ -101,7 +101,7 @@ void RecordingOptions::addOptions(CLI::App& app) {
   app.add_option("--iterations", iterations, "record only these: 0,2-4,100-")->type_name("LIST");
   app.add_option("--every", every, "record every Nth iteration")->type_name("N")->check(notTooLarge);
   app.add_option("--max-size", maxSize,
-                 "of the run (2GiB); the newest values are kept, and those around the first NaN or Inf")
+                 "of the run (2GiB): old values go first, then old rows of statistics thin")
       ->type_name("BYTES");
   app.add_option("--keep-last", keepLast,
                  "keep the values of the newest N recorded iterations only, and of those in one segment with "
@@ -138,6 +138,11 @@ void RecordingOptions::addOptions(CLI::App& app) {
                  "when something cannot be recorded: training goes on (default, once anything was recorded), "
                  "or stops")
       ->type_name("continue|stop");
+  app.add_option(
+         "--commit-every", commitEvery,
+         "what is finished is on the disk after so long (1): more is less work for a shared file system, and "
+         "a kill costs as much")
+      ->type_name("SECONDS");
   app.add_option("--watchdog", watchdog,
                  "say when a rank makes no progress for so long, and where it is (30; 0: never)")
       ->type_name("SECONDS");
@@ -149,6 +154,9 @@ Result<dump::RecordOptions> RecordingOptions::read() const {
   if (keepLast && *keepLast < 0) return Error(ErrorCode::kUsage, "--keep-last must be at least 0 (0: all)");
   if (watchdog && !(*watchdog >= 0))
     return Error(ErrorCode::kUsage, "--watchdog must be at least 0 (0: off)");
+  if (commitEvery && !(*commitEvery >= dump::RecordOptions::kLeastCommit &&
+                       *commitEvery <= dump::RecordOptions::kMostCommit))
+    return Error(ErrorCode::kUsage, "--commit-every must be from 1 to 3600 seconds");
   dump::RecordOptions record;
   MSDBG_TRY(readConfig(config, record));
   for (std::size_t i = 0; i < rules.size(); ++i) {
@@ -180,6 +188,7 @@ Result<dump::RecordOptions> RecordingOptions::read() const {
   if (!buffer.empty()) MSDBG_TRY(take(record.bufferBytes, "--buffer", core::parseBytes(buffer)));
   if (!write.empty()) MSDBG_TRY(take(record.write, "--write", dump::writingWayFromName(write)));
   if (every) record.every = *every;
+  if (commitEvery) record.commitSeconds = *commitEvery;
   if (watchdog) record.watchdogSeconds = *watchdog;
   record.watchdogKills |= watchdogKill;
   MSDBG_TRY(readOnHit(*this, record.onHit));

@@ -19,7 +19,7 @@ struct RecordingOptions {
   bool stopOnHit = false;
   std::optional<bool> batches;
   std::optional<std::int64_t> every, keepLast;
-  std::optional<double> watchdog;
+  std::optional<double> watchdog, commitEvery;
   bool watchdogKill = false;
 
   void addOptions(CLI::App& app);

@@ -81,7 +81,10 @@ core::Status find(const OpenedRun& run, const ShowOptions& options, Shown& shown
   describe(run, shown);
   Result<Tensor> value = run.run->value(shown.rank, shown.iteration, shown.id);
   if (!value.ok()) {
-    shown.missing = withNearest(run, shown, value.error());
+    const bool thinned = !shown.statistics && run.reader().thinned(shown.rank, shown.iteration);
+    const Error why =
+        thinned ? run.reader().statistics(shown.rank, shown.iteration, shown.id).error() : value.error();
+    shown.missing = withNearest(run, shown, why);
     return core::Ok{};
   }
   shown.value = std::move(value).value();

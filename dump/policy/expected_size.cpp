@@ -171,6 +171,36 @@ void addForReplay(const core::Graph& graph, const RecordOptions& options, int ra
 
 }  // namespace
 
+ExpectedThinning expectedThinning(const ExpectedSize& size, const RecordOptions& options, int ranks) {
+  // Scalars of a Trainer, number, time, flags and digest of an iteration (FORMAT.md "Statistics thin").
+  constexpr std::uint64_t kAlwaysAnIteration = 170;
+  ExpectedThinning thinning;
+  const auto all = static_cast<std::uint64_t>(ranks),
+             iterations = static_cast<std::uint64_t>(size.iterations);
+  thinning.alwaysBytes = iterations * kAlwaysAnIteration;
+  const std::uint64_t share = options.maxBytes / all;
+  const std::uint64_t forValues = options.keepsValues() || size.checkpoints > 0 ? share / 4 : 0;
+  const std::uint64_t room = share - std::min(share, forValues + thinning.alwaysBytes);
+  const std::uint64_t rows = size.statisticsBytes / all;
+  if (iterations == 0 || rows <= room) return thinning;
+  const std::uint64_t rowBytes = std::max<std::uint64_t>(1, rows / iterations);
+  std::uint64_t left = iterations, part = room / 2;
+  for (std::int64_t step = 1; left > 0; step *= 10, part /= 2) {
+    const std::uint64_t covers =
+        std::max<std::uint64_t>(1, part / rowBytes) * static_cast<std::uint64_t>(step);
+    thinning.parts.push_back({step, static_cast<std::int64_t>(std::min(left, covers))});
+    left -= std::min(left, covers);
+  }
+  return thinning;
+}
+
+ExpectedWork expectedWork(const RecordOptions& options, int ranks) {
+  // A segment: its file, its folder, the journal's line. Eight of them become one, eight of those one again.
+  constexpr double kFsyncs = 3, kMerged = 8.0 / 7;
+  const double files = ranks / options.commitSeconds * kMerged;
+  return {files, kFsyncs * files};
+}
+
 core::Result<ExpectedSize> expectedSize(const core::Graph& graph, const RecordOptions& options, int ranks,
                                         std::int64_t steps, const core::Batch* example, std::int64_t first) {
   ExpectedSize size;

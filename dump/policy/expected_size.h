@@ -40,4 +40,22 @@ core::Result<ExpectedSize> expectedSize(const core::Graph& graph, const RecordOp
                                         std::int64_t steps, const core::Batch* example = nullptr,
                                         std::int64_t first = 0);
 
+/// What stays of the statistics of one rank when they do not fit into its share of maxBytes: about, for
+/// segments thin as a whole (dump/writer/thinning_plan.h says how).
+struct ExpectedThinning {
+  struct Part {
+    std::int64_t step = 1, iterations = 0;  // every so many-th of so many iterations
+  };
+  std::vector<Part> parts;        // newest first, the whole ones (step 1) among them; empty: nothing thins
+  std::uint64_t alwaysBytes = 0;  // of what stays for ever of all iterations, one rank
+};
+ExpectedThinning expectedThinning(const ExpectedSize& size, const RecordOptions& options, int ranks);
+
+/// What recording asks of the file system each second, all ranks together, while segments are not committed
+/// sooner than after commitSeconds; merging included.
+struct ExpectedWork {
+  double files = 0, fsyncs = 0;
+};
+ExpectedWork expectedWork(const RecordOptions& options, int ranks);
+
 }  // namespace msdbg::dump

@@ -32,6 +32,7 @@ struct RecordOptions {
   /// the batches. Unset: both, checkpoints as kAuto, where `policy` is record; else neither.
   static constexpr std::int64_t kAuto = -1, kNoCheckpoints = 0, kLongestInterval = 1'000'000'000'000;
   std::optional<std::int64_t> checkpointEvery;
+  static constexpr double kLeastCommit = 1, kMostCommit = 3600;
   std::optional<bool> batches;
   core::IndexList iterations = core::IndexList::all();
   std::int64_t every = 1;                    // only iterations divisible by it are recorded at all
@@ -42,6 +43,7 @@ struct RecordOptions {
   std::uint64_t bufferBytes = 512ull << 20;  // per rank
   bool compress = true;                      // where it pays; else nothing is
   std::optional<WritingWay> write;           // large values; unset: whichever is found fastest
+  double commitSeconds = kLeastCommit;       // what is finished is on the disk after so long
   double watchdogSeconds = 30;               // without progress, until it is said; 0: never
   bool watchdogKills = false;                // and the run ended
   OnHit onHit;                               // values only near hits

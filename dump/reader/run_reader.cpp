@@ -165,14 +165,16 @@ std::vector<std::string> RunReader::sourceFiles() const {
 
 RunReader::RowView RunReader::row(core::Rank rank, core::Iteration iteration, core::TensorId tensor) {
   const auto found = m_impl->row(rank, iteration, tensor);
-  if (!found.ok()) return {nullptr, found.error().code() != core::ErrorCode::kUnavailable};
-  return {*found && seen(**found) ? *found : nullptr, false};
+  if (!found.ok()) return {nullptr, found.error().code() != core::ErrorCode::kUnavailable, false};
+  if (*found && seen(**found)) return {*found, false, false};
+  return {nullptr, false, thinned(rank, iteration)};
 }
 
 core::Result<StatisticsRow> RunReader::statistics(core::Rank rank, core::Iteration iteration,
                                                   core::TensorId tensor) {
   MSDBG_ASSIGN(const StatisticsRow* found, m_impl->row(rank, iteration, tensor));
   if (found && seen(*found)) return *found;
+  if (thinned(rank, iteration)) return m_impl->wasThinned(rank, iteration, tensor);
   return m_impl->notRecorded(rank, iteration, tensor,
                              found && hashed(*found) ? "has no statistics, only its hash was to be recorded"
                                                      : "was not computed, or not to be recorded");
@@ -182,6 +184,7 @@ core::Result<core::Hash128> RunReader::hash(core::Rank rank, core::Iteration ite
                                             core::TensorId tensor) {
   MSDBG_ASSIGN(const StatisticsRow* found, m_impl->row(rank, iteration, tensor));
   if (found && hashed(*found)) return found->values.hash;
+  if (thinned(rank, iteration)) return m_impl->wasThinned(rank, iteration, tensor);
   return m_impl->notRecorded(rank, iteration, tensor, "was not computed, or not to be recorded");
 }
 

@@ -106,7 +106,22 @@ class RunReader {
   std::optional<ValueOrigin> origin(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const;
   /// kUnavailable (with the option that stores it): not stored; kDamaged: stored but its bytes are wrong.
   core::Result<core::Tensor> tensor(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
-  /// kUnavailable: not computed in this iteration, or its rule says none or record.
+  /// Whether the iteration had statistics, and lost them to keep within --max-size.
+  bool thinned(core::Rank rank, core::Iteration iteration) const;
+  /// The nearest iteration that did not; the older of two. nullopt: there is none.
+  std::optional<core::Iteration> nearestWhole(core::Rank rank, core::Iteration iteration) const;
+  /// What thinning left of a rank's statistics.
+  struct Thinning {
+    struct Part {
+      std::int64_t step = 0;             // every so many-th iteration has them
+      std::int64_t first = 0, last = 0;  // iterations of this part
+    };
+    std::int64_t whole = 0;   // so many of the newest iterations have all
+    std::vector<Part> parts;  // newest first; empty: nothing was thinned
+    std::int64_t others = 0;  // iterations of the parts that have them besides: hits and outliers
+  };
+  Thinning thinning(core::Rank rank) const;
+  /// kUnavailable: not computed in this iteration, or its rule says none or record; or it was thinned.
   core::Result<StatisticsRow> statistics(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
   /// The same, fast, for those who ask for many: the row in place, or without words why there is none. It
   /// stays where it is until row(), statistics(), hash() or a value was asked for 16 more times; refresh()
@@ -114,11 +129,16 @@ class RunReader {
   struct RowView {
     const StatisticsRow* row = nullptr;
     bool damaged = false;  // else it is not recorded
+    bool thinned = false;  // it was
   };
   RowView row(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
   /// Of the tensor's bytes, as it was computed: the evidence for a recomputation. kUnavailable: its rule says
-  /// none.
+  /// none; or it was thinned.
   core::Result<core::Hash128> hash(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
+
+  /// Over the hashes of all tensors that the rank recorded in the iteration (IterationDigest); it stays when
+  /// they are thinned. kUnavailable: of a run before format 1.2, or not recorded.
+  core::Result<core::Hash128> digest(core::Rank rank, core::Iteration iteration);
 
   // --- what a run can be computed again from ---
   std::vector<std::int64_t> checkpoints(core::Rank rank) const;  // iterations that have one, ascending

@@ -102,6 +102,8 @@ struct RunReader::Impl {
   void eachStored(core::Rank rank, core::TensorId tensor, const std::function<bool(core::Iteration)>& take);
   core::Error notRecorded(core::Rank rank, core::Iteration iteration, core::TensorId tensor,
                           const std::string& why) const;
+  core::Error wasThinned(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const;
+  std::optional<core::Iteration> nearestWhole(core::Rank rank, core::Iteration iteration) const;
   /// The tensor as the graph version of the segment describes it; nullptr when that version has none of this
   /// name.
   core::Result<const core::TensorInfo*> describe(const SegmentLine& line, core::TensorId tensor);

@@ -151,12 +151,30 @@ core::Result<SegmentLine> SegmentReader::describe(std::int64_t rank) {
   line.incomplete = complete.back() == 0;
   line.bytes = m_impl->fileBytes;
   line.tensors = tensors ? 1 : 0;  // at least
+  MSDBG_ASSIGN(const bool thinned, hdf5::exists(file, "/iteration/thinned"));
+  if (thinned) {
+    MSDBG_ASSIGN(const auto steps,
+                 readValues<std::int64_t>(m_impl->info(), "/iteration/thinned", H5T_STD_I64LE, count));
+    line.thinned = steps.back();
+  }
   MSDBG_ASSIGN(line.checkpoints, m_impl->flagged("/iteration/checkpoint", "/state"));
   MSDBG_ASSIGN(line.batches, m_impl->flagged("/iteration/batch", "/batch"));
   return line;
 }
 
 core::Result<StatisticsTable> SegmentReader::statistics() { return StatisticsTable::open(m_impl->info()); }
+
+core::Result<std::vector<core::Hash128>> SegmentReader::digests() {
+  const hid_t file = m_impl->file.id();
+  MSDBG_ASSIGN(const bool there, hdf5::exists(file, "/iteration/digest"));
+  if (!there) return std::vector<core::Hash128>();
+  const hsize_t dims[] = {m_impl->iterations.size(), 2};
+  const auto bytes = readColumn(m_impl->info(), "/iteration/digest", H5T_STD_U64LE, dims);
+  if (!bytes.ok()) return bytes.error().in("/iteration/digest");
+  std::vector<core::Hash128> digests(m_impl->iterations.size());
+  std::memcpy(digests.data(), bytes->data(), bytes->size());
+  return digests;
+}
 
 core::Result<std::vector<std::string>> SegmentReader::scalarNames() {
   MSDBG_ASSIGN(const bool there, hdf5::exists(m_impl->file.id(), "/scalars"));

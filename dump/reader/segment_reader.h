@@ -28,6 +28,9 @@ class SegmentReader {
   const std::vector<std::int64_t>& iterations() const;
   /// To be used while this reader lives.
   core::Result<StatisticsTable> statistics();
+  /// One for each iteration, over the hashes of all tensors that were recorded in it (IterationDigest); none
+  /// in runs before format 1.2.
+  core::Result<std::vector<core::Hash128>> digests();
   core::Result<std::vector<std::string>> scalarNames();
   /// nullopt: this scalar was not reported in this iteration.
   core::Result<std::optional<double>> scalar(const std::string& name, std::int64_t iteration);

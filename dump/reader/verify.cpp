@@ -3,6 +3,7 @@
 
 #include "core_engine/tensor/statistics.h"
 #include "dump/codec/file_hash.h"
+#include "dump/iteration_digest.h"
 #include "dump/reader/run_reader_internal.h"
 
 namespace msdbg::dump {
@@ -135,7 +136,9 @@ class RunVerifier {
     if (!open.ok()) return;  // segment() has listed it
     checkScalars(index, line, *(*open)->reader);
     const auto statistics = m_impl.statistics(index, line, **open);
-    checkTensors(index, line, **open, statistics.ok() ? &(*statistics)->table() : nullptr);
+    const StatisticsTable* table = statistics.ok() ? &(*statistics)->table() : nullptr;
+    checkTensors(index, line, **open, table);
+    checkDigests(index, line, *(*open)->reader, table);
     checkReplayable(index, line);
   }
 
@@ -148,6 +151,32 @@ class RunVerifier {
     }
     const auto described = reader.describe(index.rank.value);
     if (!described.ok()) m_impl.addDamage(index, line, described.error(), line.iterations);
+  }
+
+  // Where the rows are still there, the digest is that of their hashes.
+  void checkDigests(const RankIndex& index, const SegmentLine& line, SegmentReader& reader,
+                    const StatisticsTable* table) {
+    const auto digests = reader.digests();
+    if (!digests.ok()) return m_impl.addDamage(index, line, digests.error(), line.iterations);
+    const auto graph = m_impl.graphOf(line.graph);
+    if (digests->empty() || line.thinned > 0 || !table || !graph.ok()) return;
+    const auto hashes = table->hashes();
+    if (!hashes.ok()) return m_impl.addDamage(index, line, hashes.error(), line.iterations);
+    std::vector<std::pair<std::int64_t, std::size_t>> tensors;  // id, and which name of the table
+    for (std::size_t name = 0; name < table->names().size(); ++name)
+      if (const auto id = (*graph)->findTensor(table->names()[name])) tensors.emplace_back(id->value, name);
+    std::ranges::sort(tensors);
+    for (std::size_t row = 0; row < digests->size(); ++row) {
+      IterationDigest digest;
+      for (const auto& [id, name] : tensors) digest.add(id, (*hashes)[row * table->names().size() + name]);
+      if (digest.finish() == (*digests)[row]) continue;
+      const std::int64_t iteration = reader.iterations()[row];
+      m_impl.addDamage(index, line,
+                       core::Error(core::ErrorCode::kDamaged,
+                                   "/iteration/digest: that of iteration " + std::to_string(iteration) +
+                                       " is not the digest of the hashes in /statistics and /record"),
+                       {iteration});
+    }
   }
 
   /// What /statistics and /record say of the values below /tensor.

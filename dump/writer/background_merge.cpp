@@ -19,7 +19,7 @@ std::string segmentFileName(std::int64_t segment) {
 core::Status BackgroundMerge::begin() {
   std::vector<std::filesystem::path> files;
   for (const std::int64_t segment : m_old) files.push_back(m_folder / segmentFileName(segment));
-  MSDBG_ASSIGN(m_merge, SegmentMerge::begin(m_rank, m_number, files));
+  MSDBG_ASSIGN(m_merge, SegmentMerge::begin(m_rank, m_number, files, m_selection));
   return core::Ok{};
 }
 

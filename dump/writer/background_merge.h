@@ -19,8 +19,12 @@ class BackgroundMerge {
  public:
   /// `old`: numbers of segments in `folder`, oldest first.
   BackgroundMerge(std::filesystem::path folder, std::int64_t rank, std::int64_t number,
-                  std::vector<std::int64_t> old)
-      : m_folder(std::move(folder)), m_rank(rank), m_number(number), m_old(std::move(old)) {}
+                  std::vector<std::int64_t> old, MergeSelection selection = {})
+      : m_folder(std::move(folder)),
+        m_rank(rank),
+        m_number(number),
+        m_old(std::move(old)),
+        m_selection(std::move(selection)) {}
 
   /// true: the file is committed, line() is to be listed. As SegmentMerge; kIo.
   core::Result<bool> step();
@@ -35,6 +39,7 @@ class BackgroundMerge {
   std::filesystem::path m_folder;
   std::int64_t m_rank, m_number;
   std::vector<std::int64_t> m_old;
+  MergeSelection m_selection;
   std::unique_ptr<SegmentMerge> m_merge;
   std::unique_ptr<StepwiseFile> m_file;
   std::span<const std::byte> m_left;  // of the image, to be written

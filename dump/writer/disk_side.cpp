@@ -74,6 +74,7 @@ void DiskSide::commit(const PendingIterations::Commit& segment) {
 void DiskSide::listHits() {
   if (!m_recording.hits) return;
   const std::vector<std::string> lines = m_recording.hits->takeLines();
+  m_store.keepHits(lines);
   if (!lines.empty()) (void)m_recording.journal->append(lines);
 }
 

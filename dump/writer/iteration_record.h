@@ -80,12 +80,14 @@ struct IterationRecord {
   std::vector<bool> seen;                        // by tensor
   std::map<RowKey, TensorRow> rows;
   std::shared_ptr<const std::map<RowKey, RowLayout>> layouts;  // once all rows are encoded, and asked for
-  std::uint64_t segmentBytes = 0;  // of rows in a file what they added to it, of others before compression
-  std::uint64_t memoryBytes = 0;   // that the rows take now, and when it is finished the statistics too
-  std::int64_t toEncode = 0;       // rows that wait for their chunks
-  bool beginsFile = false;         // its rows lie in another file than those before: a segment begins
-  bool valuesDropped = false;      // the disk had no room for them
-  bool encodingQueued = false;     // with --on-hit: once it is known that they are written
+  /// Of rows in a file what they added to it, of others before compression; when it is finished, with the
+  /// statistics.
+  std::uint64_t segmentBytes = 0;
+  std::uint64_t memoryBytes = 0;  // that the rows take now, and when it is finished the statistics too
+  std::int64_t toEncode = 0;      // rows that wait for their chunks
+  bool beginsFile = false;        // its rows lie in another file than those before: a segment begins
+  bool valuesDropped = false;     // the disk had no room for them
+  bool encodingQueued = false;    // with --on-hit: once it is known that they are written
 };
 
 }  // namespace msdbg::dump

@@ -5,8 +5,10 @@
 
 #include <cerrno>
 #include <chrono>
+#include <system_error>
 #include <thread>
 
+#include "core_engine/base/log.h"
 #include "dump/descriptor.h"
 #include "dump/journal.h"
 #include "dump/writer/commit_file.h"
@@ -14,10 +16,23 @@
 namespace msdbg::dump {
 namespace {
 
+// Some shared file systems are mounted without locks.
+bool hasNoLocks(int error) { return error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS; }
+
+// Said once for a run.
+void warnOfNoLocks(const std::filesystem::path& file, int error) {
+  if (file.parent_path().filename() != "rank_0") return;
+  core::logWarn(
+      file.parent_path().string() + " is recorded without locks, for its file system has none (" +
+      std::generic_category().message(error) +
+      "): nothing keeps a second recorder out, and nobody can tell whether this one is still at work");
+}
+
 // A reader that looks whether the run is still recorded holds the lock for a moment.
-bool lock(int descriptor) {
+bool lock(int descriptor, const std::filesystem::path& file) {
   for (int attempt = 0; attempt < 50; ++attempt) {
     if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return true;
+    if (hasNoLocks(errno)) return warnOfNoLocks(file, errno), true;
     if (errno != EWOULDBLOCK) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
@@ -30,7 +45,7 @@ core::Result<std::unique_ptr<JournalWriter>> JournalWriter::create(const std::fi
   const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (descriptor < 0) return ioError("cannot create", file);
   std::unique_ptr<JournalWriter> writer(new JournalWriter(descriptor, file));
-  if (!lock(descriptor)) {
+  if (!lock(descriptor, file)) {
     if (errno != EWOULDBLOCK) return ioError("cannot lock", file);
     return core::Error(core::ErrorCode::kUsage,
                        file.string() + ": another process is recording into this run");

@@ -1,12 +1,23 @@
 #include "dump/writer/merge_plan.h"
 
 #include <algorithm>
+#include <map>
 
 namespace msdbg::dump {
 namespace {
 
 constexpr std::int64_t kMostIterations = 1 << 16;      // the journal lists them, a reader keeps a map of them
 constexpr std::size_t kMostMembers = 4 * kMergeWidth;  // files that are open at a time
+
+// Segments that were thinned equally often, and still hold statistics or not: in time each of these kinds
+// lies between the others, and its neighbours are those of its kind.
+struct Kind {
+  bool bare = false;
+  std::int64_t step = 1;
+  auto operator<=>(const Kind&) const = default;
+};
+
+Kind kindOf(const KeptSegment& segment) { return {segment.bare, segment.step}; }
 
 // Whether two neighbours may be in one file at all. Statistics that had values and others that never had
 // stay apart: the journal says of a whole segment that its values were dropped.
@@ -34,7 +45,7 @@ class Row {
     m_ofLevel += next.level == m_level;
     m_last = &next;
   }
-  bool complete() const { return m_ofLevel == kMergeWidth || m_members.size() == kMostMembers; }
+  bool complete() const { return m_ofLevel == m_limits->width || m_members.size() == kMostMembers; }
   /// More of its kind would not fit.
   bool nearlyFull() const {
     return m_members.size() > 1 &&
@@ -44,7 +55,7 @@ class Row {
 
  private:
   std::uint64_t mostBytes(bool values) const {
-    return values ? std::min(m_limits->valueBytes, kLargestMerge) : kLargestMerge;
+    return std::min(values ? m_limits->valueBytes : m_limits->statisticsBytes, kLargestMerge);
   }
   std::int64_t mostIterations(bool values) const {
     return values ? std::min(m_limits->valueIterations, kMostIterations) : kMostIterations;
@@ -61,9 +72,10 @@ class Row {
 };
 
 std::vector<std::int64_t> planLevel(std::span<const KeptSegment> segments, const MergeLimits& limits,
-                                    int level) {
+                                    int level, const Kind& kind) {
   Row row(limits, level);
   for (const KeptSegment& segment : segments) {
+    if (kindOf(segment) != kind) continue;
     const bool allowed = !limits.mayMerge || limits.mayMerge(segment);
     if (!allowed || !row.takes(segment)) {
       if (allowed && segment.level <= level && row.nearlyFull()) return row.members();
@@ -79,11 +91,14 @@ std::vector<std::int64_t> planLevel(std::span<const KeptSegment> segments, const
 }  // namespace
 
 std::vector<std::int64_t> planMerge(std::span<const KeptSegment> segments, const MergeLimits& limits) {
-  int highest = -1;
-  for (const KeptSegment& segment : segments) highest = std::max(highest, segment.level);
-  for (int level = 0; level <= highest; ++level) {
-    std::vector<std::int64_t> plan = planLevel(segments, limits, level);
-    if (!plan.empty()) return plan;
+  std::map<Kind, int> highest;  // level of each kind
+  for (const KeptSegment& segment : segments)
+    highest[kindOf(segment)] = std::max(highest[kindOf(segment)], segment.level);
+  for (const auto& [kind, last] : highest) {
+    for (int level = 0; level <= last; ++level) {
+      std::vector<std::int64_t> plan = planLevel(segments, limits, level, kind);
+      if (!plan.empty()) return plan;
+    }
   }
   return {};
 }

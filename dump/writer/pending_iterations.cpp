@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "dump/statistics_columns.h"
+#include "dump/writer/outliers.h"
 #include "dump/writer/segment_writer.h"
 
 namespace msdbg::dump {
@@ -116,6 +117,7 @@ void PendingIterations::finish(const core::Scalars& scalars) {
 
 void PendingIterations::enqueue() {
   const std::uint64_t statistics = statisticsBytes(*m_current);
+  m_current->segmentBytes += statisticsBytesOf(*m_current->plan);
   m_current->memoryBytes += statistics;
   m_pendingBytes += statistics;
   m_finished.push_back(std::move(m_current));
@@ -138,7 +140,7 @@ void PendingIterations::commitUntil(Done done) {
 
 void PendingIterations::waitForRoom() {
   commitUntil([&] {
-    const bool late = !m_refused && Clock::now() > m_finished.front()->finished + kCommitWithin;
+    const bool late = !m_refused && Clock::now() > m_finished.front()->finished + m_commitWithin;
     return m_pendingBytes <= m_bufferBytes && !late;
   });
 }
@@ -271,7 +273,7 @@ void PendingIterations::dropRowsOf(const std::shared_ptr<IterationRecord>& recor
   m_pendingBytes -= record->memoryBytes - statistics;
   record->rows.clear();
   record->layouts.reset();
-  record->segmentBytes = 0;
+  record->segmentBytes = record == m_current ? 0 : statisticsBytesOf(*record->plan);
   record->memoryBytes = statistics;
   record->toEncode = 0;
   m_room.notify_all();
@@ -285,7 +287,7 @@ void PendingIterations::dropUnwanted() {
 
 // Early enough that building and writing are done within the second.
 PendingIterations::Clock::time_point PendingIterations::deadline(std::size_t first) const {
-  return m_finished[first]->finished + kCommitWithin - m_reserve;
+  return m_finished[first]->finished + m_commitWithin - m_reserve;
 }
 
 PendingIterations::Work PendingIterations::next(bool spareWork) {

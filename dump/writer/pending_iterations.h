@@ -1,7 +1,7 @@
 // PendingIterations: everything between training and the disk. The training thread puts statistics and copies
 // in and waits when it is too far ahead; the background thread takes work out: rows to encode, iterations to
 // commit. It decides when a segment is due (DESIGN.md: at the latest one second after its first iteration
-// ended).
+// ended, unless it is told to wait longer).
 #pragma once
 
 #include <semaphore.h>
@@ -30,6 +30,8 @@ class PendingIterations {
   PendingIterations(std::uint64_t bufferBytes, std::uint64_t segmentBytes,
                     const HitWindows* windows = nullptr);
   ~PendingIterations();
+  /// Before the first iteration. Longer than kCommitWithin: fewer, larger segments.
+  void commitWithin(std::chrono::milliseconds time) { m_commitWithin = time; }
 
   // --- training thread ---
   /// False once closed or failed: nothing more is recorded.
@@ -130,6 +132,7 @@ class PendingIterations {
 
   const std::uint64_t m_bufferBytes;
   std::uint64_t m_segmentBytes;
+  std::chrono::milliseconds m_commitWithin = kCommitWithin;
   const HitWindows* m_windows;
   mutable std::mutex m_mutex;
   std::condition_variable m_room;

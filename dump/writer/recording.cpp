@@ -1,5 +1,7 @@
 #include "dump/writer/recording.h"
 
+#include <cmath>
+
 #include "core_engine/base/log.h"
 #include "dump/writer/disk_space.h"
 
@@ -17,7 +19,9 @@ Recording::Recording(const Recorder::Place& where, const RecordOptions& what,
       hits(std::move(watch)),
       firstFault(where.rank, where.ranks),
       pool(what.bufferBytes),
-      pending(what.bufferBytes, segmentBytes(true), spools() ? &hits->windows() : nullptr) {}
+      pending(what.bufferBytes, segmentBytes(true), spools() ? &hits->windows() : nullptr) {
+  pending.commitWithin(std::chrono::milliseconds(std::llround(what.commitSeconds * 1000)));
+}
 
 // Four segments fit into a rank's share, so that dropping one keeps most of what may be kept, and six where
 // values are written at once, for those lie on the disk before old ones go. That share is no more than what

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dump/writer/merge_plan.h"
+#include "dump/writer/thinning_plan.h"
 
 namespace msdbg::dump {
 namespace {
@@ -11,6 +12,9 @@ namespace {
 // rest.
 constexpr std::uint64_t kPartsOfBudget = 16;
 constexpr std::int64_t kPartsOfLast = 8;
+// What is merged or thinned at a time, of statistics: until the old files are gone it takes room twice.
+constexpr std::uint64_t kPartsOfStatistics = 8;
+constexpr std::uint64_t kLeastTogether = 128u << 10;
 
 }  // namespace
 
@@ -23,6 +27,7 @@ void Retention::count(const KeptSegment& segment, bool there) {
   const std::uint64_t bytes = there ? segment.bytes : -segment.bytes;
   m_bytes += bytes;
   if (segment.values) m_valueBytes += bytes;
+  if (segment.bare) m_bareBytes += bytes;
 }
 
 void Retention::add(const KeptSegment& segment) {
@@ -30,14 +35,28 @@ void Retention::add(const KeptSegment& segment) {
   count(segment, true);
 }
 
-void Retention::replace(std::span<const std::int64_t> old, const KeptSegment& segment) {
-  const std::size_t first = find(old.front());
-  for (std::size_t i = first; i < first + old.size(); ++i) count(m_segments[i], false);
-  count(segment, true);
-  m_segments[first] = segment;
-  const auto second = m_segments.begin() + static_cast<std::ptrdiff_t>(first) + 1;
-  m_segments.erase(second, second + static_cast<std::ptrdiff_t>(old.size()) - 1);
+// Segments that were thinned lie between others, so neighbours of a kind need not follow each other.
+void Retention::thin(std::span<const std::int64_t> old, std::span<const KeptSegment> segments) {
+  std::erase_if(m_segments, [&](const KeptSegment& segment) {
+    if (std::ranges::find(old, segment.segment) == old.end()) return false;
+    count(segment, false);
+    return true;
+  });
+  for (const KeptSegment& segment : segments) {
+    count(segment, true);
+    m_segments.insert(std::ranges::upper_bound(m_segments, segment.first, {}, &KeptSegment::first), segment);
+  }
 }
+
+void Retention::replace(std::span<const std::int64_t> old, const KeptSegment& segment) {
+  thin(old, {&segment, 1});
+}
+
+void Retention::cannotThin(std::span<const std::int64_t> segments) {
+  for (const std::int64_t segment : segments) m_segments[find(segment)].stays = true;
+}
+
+std::uint64_t Retention::leastBytes() const { return m_bareBytes + m_otherBytes; }
 
 void Retention::cannotMerge(std::span<const std::int64_t> segments) {
   for (const std::int64_t segment : segments) m_segments[find(segment)].alone = true;
@@ -70,7 +89,7 @@ Keep Retention::keep(const KeptSegment& segment) const {
 
 // Else statistics, which stay for ever, would leave a long run without any values in the end.
 bool Retention::overBudget(std::uint64_t incoming) const {
-  const std::uint64_t statistics = m_bytes - m_valueBytes;
+  const std::uint64_t statistics = m_bytes - m_valueBytes + m_otherBytes;
   const std::uint64_t left = m_rules.maxBytes - std::min(m_rules.maxBytes, statistics);
   return m_valueBytes + incoming > std::max(left, m_rules.maxBytes / 4);
 }
@@ -100,8 +119,20 @@ std::optional<std::int64_t> Retention::nextDrop(std::uint64_t incoming, bool dis
   return next ? std::optional(next->second) : std::nullopt;
 }
 
+static std::uint64_t togetherOf(std::uint64_t budget) {
+  return std::min(kLargestMerge, std::max(budget / kPartsOfStatistics, kLeastTogether));
+}
+
+ThinningPlan Retention::nextThinning(std::uint64_t incoming) const {
+  const std::uint64_t forValues = m_valueBytes > 0 ? m_rules.maxBytes / 4 : 0;
+  const std::uint64_t reserved = m_bareBytes + m_otherBytes + incoming + forValues;
+  const std::uint64_t room = m_rules.maxBytes - std::min(m_rules.maxBytes, reserved);
+  return planThinning(m_segments, room, togetherOf(m_rules.maxBytes));
+}
+
 std::vector<std::int64_t> Retention::nextMerge() const {
   MergeLimits limits;
+  limits.statisticsBytes = togetherOf(m_rules.maxBytes);
   limits.valueBytes = m_rules.maxBytes / kPartsOfBudget;
   if (m_rules.keepLast > 0) limits.valueIterations = m_rules.keepLast / kPartsOfLast;
   limits.mayMerge = [this](const KeptSegment& segment) {

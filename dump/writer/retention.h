@@ -1,14 +1,18 @@
-// Retention: which values of a rank's committed segments stay on disk. Statistics stay for ever; values go
-// segment by segment. Pure bookkeeping, no files and no clock: SegmentStore reports what is on disk and does
-// what is answered. Used by the background thread only.
+// Retention: which values and statistics of a rank's committed segments stay on disk. Values go segment by
+// segment; where that is not enough, statistics thin with age (thinning_plan.h). Pure bookkeeping, no files
+// and no clock: SegmentStore reports what is on disk and does what is answered. Used by the background thread
+// only.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
+
+#include "dump/iteration_set.h"
 
 namespace msdbg::dump {
 
@@ -23,7 +27,13 @@ struct KeptSegment {
   bool dropped = false;     // it held them once
   int level = 0;            // how often its content was merged
   bool alone = false;       // cannot be merged with the next one
+  std::int64_t step = 1;    // of its time, so many iterations apart keep their statistics; outliers besides
+  bool bare = false;        // these are not in it, but those that lost them
+  bool stays = false;       // it cannot be thinned
+  std::shared_ptr<const IterationSet> which = {};  // its iterations
 };
+
+struct ThinningPlan;
 
 /// What a rule says of the values of an iteration; the answer may change from kUndecided, and upwards. Where
 /// there is too much, kLate goes after what is kYes, and kLast stays, also rather than the newest.
@@ -50,18 +60,29 @@ class Retention {
 
   /// Its values stay, whatever the rules say.
   void cannotDrop(std::int64_t segment);
+  /// So do its statistics.
+  void cannotThin(std::span<const std::int64_t> segments);
+  /// The statistics of `old` were thinned: these stand for them from now on.
+  void thin(std::span<const std::int64_t> old, std::span<const KeptSegment> segments);
+  /// What is on the disk besides segments: the journal, the graph.
+  void setOtherBytes(std::uint64_t bytes) { m_otherBytes = bytes; }
 
   /// The segment whose values are to go next, so that the rules hold; with `incoming`: and so many more bytes
   /// fit into the budget. Of that, values may have what statistics leave, but a quarter in any case.
   /// `diskShort`: the disk lacks space, so one goes although the rules hold. nullopt: nothing to do, or
   /// nothing left that could go.
   std::optional<std::int64_t> nextDrop(std::uint64_t incoming, bool diskShort = false) const;
+  /// The segments whose statistics are to be thinned next, so that everything fits into the budget with so
+  /// many more bytes of statistics. Values that are kept have a quarter of it.
+  ThinningPlan nextThinning(std::uint64_t incoming) const;
   /// Neighbours that are to become one file next, oldest first; empty: none.
   std::vector<std::int64_t> nextMerge() const;
 
   const KeptSegment& segment(std::int64_t number) const { return m_segments[find(number)]; }
   const std::vector<KeptSegment>& segments() const { return m_segments; }
-  std::uint64_t bytes() const { return m_bytes; }  // on disk
+  std::uint64_t bytes() const { return m_bytes; }  // on disk, of segments
+  /// What is left when nothing can be thinned any more: scalars, digests, hashes of batches, and the rest.
+  std::uint64_t leastBytes() const;
   /// Whether the run is to have another checkpoint: it has none, or the values of the oldest segment, which
   /// hold the only one, go when three more segments like the newest come. Waiting until it is gone would
   /// leave a run that ends then without any.
@@ -76,8 +97,9 @@ class Retention {
   void count(const KeptSegment& segment, bool there);
 
   RetentionRules m_rules;
-  std::vector<KeptSegment> m_segments;          // oldest first
-  std::uint64_t m_bytes = 0, m_valueBytes = 0;  // of all, of those with values
+  std::vector<KeptSegment> m_segments;                           // oldest first
+  std::uint64_t m_bytes = 0, m_valueBytes = 0, m_bareBytes = 0;  // of all, of those with values, without any
+  std::uint64_t m_otherBytes = 0;
 };
 
 }  // namespace msdbg::dump

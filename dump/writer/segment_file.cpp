@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "dump/codec/codec.h"
 #include "dump/hdf5/zstd_filter.h"
 #include "dump/run_info.h"
@@ -78,6 +80,18 @@ core::Status SegmentFile::writeColumn(const std::string& path, hid_t type, const
   MSDBG_TRY(writeContiguous(path, type, dims, bytes.data(), iterations));
   const core::Hash128 hash = core::hashBytes(bytes);
   return writeHashes(path, {&hash, 1});
+}
+
+core::Status SegmentFile::writeNames(const std::string& path, std::span<const std::string> names) {
+  std::size_t width = 1;
+  for (const std::string& name : names) width = std::max(width, name.size());
+  std::vector<char> texts(width * names.size(), '\0');
+  for (std::size_t i = 0; i < names.size(); ++i) names[i].copy(&texts[i * width], width);
+  MSDBG_ASSIGN(const Handle type, owned(MSDBG_H5(H5Tcopy, H5T_C_S1), H5Tclose));
+  MSDBG_TRY(MSDBG_H5(H5Tset_size, type.id(), width));
+  MSDBG_TRY(MSDBG_H5(H5Tset_strpad, type.id(), H5T_STR_NULLPAD));
+  MSDBG_TRY(MSDBG_H5(H5Tset_cset, type.id(), H5T_CSET_UTF8));
+  return writeColumn(path, type.id(), {names.size()}, std::as_bytes(std::span(texts)), {});
 }
 
 core::Status SegmentFile::writeChunk(hid_t dataset, std::uint32_t mask, const hsize_t* at,

@@ -24,6 +24,8 @@ class SegmentFile {
   /// empty.
   core::Status writeColumn(const std::string& path, hid_t type, const std::vector<hsize_t>& dims,
                            std::span<const std::byte> bytes, std::span<const std::int64_t> iterations);
+  /// Texts of fixed length, that of the longest one.
+  core::Status writeNames(const std::string& path, std::span<const std::string> names);
   /// Chunked; `chunks` are those of the grid, in order. Those that have a place in the region are only
   /// referred to.
   core::Status writeTensor(const std::string& path, core::DType dtype, const ChunkGrid& grid,

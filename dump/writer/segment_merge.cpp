@@ -4,6 +4,7 @@
 
 #include "core_engine/tensor/statistics.h"
 #include "dump/codec/codec.h"
+#include "dump/writer/kept_hashes_internal.h"
 #include "dump/writer/merge_source_internal.h"
 #include "dump/writer/merge_tensor_internal.h"
 #include "dump/writer/segment_file_internal.h"
@@ -13,10 +14,53 @@ namespace {
 
 using hdf5::Handle;
 
+// Steps that no dataset of a source stands for.
+const std::string kKeptHashes = "kept hashes", kThinned = "thinned";
+
 core::Error unsupported(const std::string& what) { return {core::ErrorCode::kUnsupported, what}; }
 
 void append(std::vector<std::int64_t>& all, const std::vector<std::int64_t>& more) {
   all.insert(all.end(), more.begin(), more.end());
+}
+
+// Which of a dataset's rows are taken, and of which iterations they are.
+struct TakenRows {
+  std::vector<std::size_t> rows;
+  std::vector<std::int64_t> iterations;
+};
+
+TakenRows takenRows(const MergeSelection& selection, const std::vector<std::int64_t>& iterations) {
+  TakenRows taken;
+  for (std::size_t row = 0; row < iterations.size(); ++row) {
+    if (selection.takes && !selection.takes(iterations[row])) continue;
+    taken.rows.push_back(row);
+    taken.iterations.push_back(iterations[row]);
+  }
+  return taken;
+}
+
+// Of a column with one row for each of the iterations.
+core::Status takeRows(RawColumn& column, const TakenRows& taken, std::size_t rows) {
+  if (column.dims.empty() || column.dims[0] != rows) return unsupported("not a row for every iteration");
+  if (taken.rows.size() == rows) return core::Ok{};
+  const std::size_t rowBytes = column.bytes.size() / rows;
+  std::vector<std::byte> bytes;
+  bytes.reserve(taken.rows.size() * rowBytes);
+  for (const std::size_t row : taken.rows) {
+    const auto first = column.bytes.begin() + static_cast<std::ptrdiff_t>(row * rowBytes);
+    bytes.insert(bytes.end(), first, first + static_cast<std::ptrdiff_t>(rowBytes));
+  }
+  column.bytes = std::move(bytes);
+  column.dims[0] = taken.rows.size();
+  return core::Ok{};
+}
+
+IterationSet takenOf(const MergeSelection& selection, const IterationSet& iterations) {
+  if (!selection.takes) return iterations;
+  IterationSet taken;
+  for (const std::int64_t iteration : iterations)
+    if (selection.takes(iteration)) taken.push_back(iteration);
+  return taken;
 }
 
 bool sameBytes(const RawAttribute& a, const RawAttribute& b) { return a.bytes == b.bytes; }
@@ -38,6 +82,7 @@ core::Status checkAttributes(const std::vector<DatasetPart>& parts) {
 struct SegmentMerge::Impl {
   std::int64_t rank = 0;
   std::vector<MergeSource> sources;
+  MergeSelection selection;
   std::vector<std::string> todo;  // paths, next one last
   hdf5::FileImage image;
   std::optional<SegmentFile> file;
@@ -47,6 +92,8 @@ struct SegmentMerge::Impl {
   core::Status addDataset(const std::string& path);
   core::Status addColumn(const std::string& path, const std::vector<DatasetPart>& parts);
   core::Status addTensor(const std::string& path, const std::vector<DatasetPart>& parts);
+  core::Status addKeptHashes();
+  core::Status addThinned();
   core::Status copyAttributes(const std::string& path, const RawAttributes& attributes);
 };
 
@@ -60,7 +107,12 @@ core::Status SegmentMerge::Impl::addColumn(const std::string& path, const std::v
   std::vector<std::int64_t> iterations;
   for (const DatasetPart& part : parts) {
     MSDBG_ASSIGN(RawColumn column, readRawColumn(*part.source, path, part.dataset.id()));
-    append(iterations, part.iterations);
+    if (rows) {
+      const std::vector<std::int64_t>& each = series ? part.iterations : part.source->iterations;
+      const TakenRows taken = takenRows(selection, each);
+      MSDBG_TRY(takeRows(column, taken, each.size()));
+      if (series) append(iterations, taken.iterations);
+    }
     if (&part == &parts[0]) {
       all = std::move(column);
       continue;
@@ -76,10 +128,30 @@ core::Status SegmentMerge::Impl::addColumn(const std::string& path, const std::v
     all.dims[0] += column.dims[0];
     all.bytes.insert(all.bytes.end(), column.bytes.begin(), column.bytes.end());
   }
+  if (rows && all.dims[0] == 0) return core::Ok{};  // a scalar of other iterations
   return file->writeColumn(path, all.type.id(), all.dims, all.bytes, iterations);
 }
 
+// Under /record, so that a reader which knows nothing of thinning finds hashes and no statistics.
+core::Status SegmentMerge::Impl::addKeptHashes() {
+  KeptHashes kept(selection.keptHashes);
+  std::vector<std::int64_t> iterations;
+  for (const MergeSource& source : sources) {
+    const TakenRows taken = takenRows(selection, source.iterations);
+    append(iterations, taken.iterations);
+    MSDBG_TRY(kept.add(source, taken.rows));
+  }
+  return kept.write(*file, iterations);
+}
+
+core::Status SegmentMerge::Impl::addThinned() {
+  const std::vector<std::int64_t> steps(line.iterations.size(), selection.thinned);
+  return file->writeColumn("/iteration/thinned", H5T_STD_I64LE, {steps.size()},
+                           std::as_bytes(std::span(steps)), {});
+}
+
 core::Status SegmentMerge::Impl::addTensor(const std::string& path, const std::vector<DatasetPart>& parts) {
+  if (!selection.all()) return unsupported("values are not cut");
   MSDBG_ASSIGN(const MergedTensor merged, tensors.merge(path, parts));
   MSDBG_TRY(file->writeTensor(path, merged.dtype, merged.grid, merged.chunkList(), merged.iterations));
   const std::uint64_t bytes = merged.iterations.size() * merged.grid.rowBytes();
@@ -101,6 +173,8 @@ core::Status SegmentMerge::Impl::copyAttributes(const std::string& path, const R
 }
 
 core::Status SegmentMerge::Impl::addDataset(const std::string& path) {
+  if (path == kKeptHashes) return addKeptHashes();
+  if (path == kThinned) return addThinned();
   std::vector<DatasetPart> parts;
   for (const MergeSource& source : sources) {
     if (!source.datasets.contains(path)) continue;
@@ -110,12 +184,15 @@ core::Status SegmentMerge::Impl::addDataset(const std::string& path) {
   MSDBG_TRY(checkAttributes(parts));
   MSDBG_ASSIGN(const bool contiguous, isContiguous(parts[0].dataset.id()));
   MSDBG_TRY(contiguous ? addColumn(path, parts) : addTensor(path, parts));
-  return copyAttributes(path, parts[0].attributes);
+  MSDBG_ASSIGN(const bool written, hdf5::exists(image.id(), path));
+  return written ? copyAttributes(path, parts[0].attributes) : core::Status();
 }
 
-core::Result<std::unique_ptr<SegmentMerge>> SegmentMerge::begin(
-    std::int64_t rank, std::int64_t number, std::span<const std::filesystem::path> files) {
+core::Result<std::unique_ptr<SegmentMerge>> SegmentMerge::begin(std::int64_t rank, std::int64_t number,
+                                                                std::span<const std::filesystem::path> files,
+                                                                MergeSelection selection) {
   auto impl = std::make_unique<Impl>();
+  impl->selection = std::move(selection);
   impl->rank = rank;
   impl->line.segment = number;
   std::set<std::string> paths;
@@ -123,13 +200,21 @@ core::Result<std::unique_ptr<SegmentMerge>> SegmentMerge::begin(
     auto source = MergeSource::open(file, rank);
     if (!source.ok()) return source.error().in(file.string());
     const SegmentLine& old = source->line;
+    const IterationSet taken = takenOf(impl->selection, old.iterations);
     impl->line.graph = old.graph;
-    impl->line.incomplete = old.incomplete;
-    impl->line.iterations.append(old.iterations);
+    impl->line.incomplete = old.incomplete && taken.contains(old.iterations.back());
+    impl->line.thinned = impl->selection.thinned > 0 ? impl->selection.thinned : old.thinned;
+    impl->line.iterations.append(taken);
     impl->line.checkpoints.append(old.checkpoints);
     impl->line.batches.append(old.batches);
     paths.insert(source->datasets.begin(), source->datasets.end());
     impl->sources.push_back(std::move(*source));
+  }
+  if (impl->selection.thinned > 0) {
+    std::erase_if(paths, [](const std::string& path) {
+      return path.starts_with("/statistics/") || path.starts_with("/record/");
+    });
+    paths.insert({kKeptHashes, kThinned});
   }
   impl->todo.assign(paths.rbegin(), paths.rend());
   MSDBG_ASSIGN(impl->file, SegmentFile::begin(impl->image, 0));

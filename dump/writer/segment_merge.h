@@ -1,12 +1,15 @@
 // SegmentMerge: several neighbouring segments of a rank as one file, in memory, dataset by dataset so that
 // its user can do other work in between. Rows follow each other; chunks that hold rows of their own are
 // copied as they are, small rows are gathered into fuller chunks. Every byte taken over was checked against
-// its hash. Answers of a reader are the same before and after. One thread.
+// its hash. Answers of a reader are the same before and after, of the iterations that are taken. One thread.
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core_engine/base/result.h"
@@ -14,12 +17,25 @@
 
 namespace msdbg::dump {
 
+/// What of the segments goes into the new one. Values are never cut: segments that hold some are merged
+/// whole.
+struct MergeSelection {
+  std::function<bool(std::int64_t iteration)> takes;  // empty: all
+  /// > 0: no statistics, for they were thinned to every so many-th iteration. Of `keptHashes` (full names)
+  /// the hashes stay, under /record.
+  std::int64_t thinned = 0;
+  std::set<std::string> keptHashes;
+
+  bool all() const { return !takes && thinned == 0; }
+};
+
 class SegmentMerge {
  public:
   /// `files` are segments of one rank and graph version, oldest first; `number` is that of the new one.
   /// kUnsupported: they hold something that cannot be merged. kDamaged, kMissing.
   static core::Result<std::unique_ptr<SegmentMerge>> begin(std::int64_t rank, std::int64_t number,
-                                                           std::span<const std::filesystem::path> files);
+                                                           std::span<const std::filesystem::path> files,
+                                                           MergeSelection selection = {});
   ~SegmentMerge();
 
   /// Takes over one dataset; true: all are. kUnsupported: these do not fit into one (a changed shape).

@@ -26,8 +26,12 @@ std::uint64_t bytesToWrite(const SegmentImage& image) {
   return bytes;
 }
 
+constexpr std::uint64_t kPartsOfOutliers = 8;  // their statistics are so small a part of what is kept
+
+}  // namespace
+
 // How Retention sees a segment that was just listed.
-KeptSegment keptSegment(const SegmentLine& line) {
+KeptSegment SegmentStore::keptSegment(const SegmentLine& line) {
   return {.segment = line.segment,
           .graph = line.graph,
           .first = line.iterations.front(),
@@ -36,16 +40,18 @@ KeptSegment keptSegment(const SegmentLine& line) {
           .bytes = line.bytes,
           .values = line.hasValues(),
           .checkpoint = !line.checkpoints.empty(),
-          .dropped = line.tensorsDropped};
+          .dropped = line.tensorsDropped,
+          .bare = line.thinned > 0,
+          .which = std::make_shared<const IterationSet>(line.iterations)};
 }
-
-}  // namespace
 
 SegmentStore::SegmentStore(std::filesystem::path folder, int rank, RetentionRules rules,
                            std::optional<std::uint64_t> keepFree, std::shared_ptr<JournalWriter> journal,
                            std::shared_ptr<SpareFile> spareFile)
     : m_folder(std::move(folder)),
       m_rank(rank),
+      m_keep(rules.keep),
+      m_outliers(rules.maxBytes / kPartsOfOutliers),
       m_retention(std::move(rules)),
       m_keepFree(keepFree),
       m_journal(std::move(journal)),
@@ -150,18 +156,23 @@ core::Status SegmentStore::commit(Iterations iterations) {
   // Where rows come in as files, those of the next segment lie there already, and perhaps one to be used
   // again.
   const std::uint64_t files = image.file ? image.size + (m_spareFile ? m_spareFile->bytes() : 0) : 0;
+  knowPlan(*iterations[0]->plan);
   MSDBG_TRY(dropFor(image.size + files));
+  MSDBG_TRY(thinFor(image.hasValues() ? 0 : image.size));
   MSDBG_TRY(add(line, image, m_spareFile.get()));
+  for (const IterationRecord* record : iterations) m_outliers.add(*record);
   m_hadCheckpoint = m_hadCheckpoint || !line.checkpoints.empty();
   m_retention.add(keptSegment(line));
   MSDBG_TRY(dropFor(0));
+  MSDBG_TRY(thinFor(0));
+  planQuietThinning();
   planMerge();
   // Without a quiet moment the files would become ever more.
   if (m_retention.segments().size() < kManySegments) return core::Ok{};
   const Clock::time_point stolen = Clock::now() + kStolenTime;
   const core::Result<bool> merged = spareWork(stolen, stolen);
   if (!merged.ok()) return merged.error();
-  while (m_retention.segments().size() >= kMostSegments && hasSpareWork()) MSDBG_TRY(mergeStep());
+  while (m_retention.segments().size() >= kMostSegments && hasSpareWork()) MSDBG_TRY(spareStep());
   return core::Ok{};
 }
 
@@ -245,7 +256,7 @@ core::Result<SegmentLine> SegmentStore::describe(const std::filesystem::path& fi
 }
 
 void SegmentStore::planMerge() {
-  if (m_merge) return;
+  if (m_merge || m_thinning) return;
   m_plan = m_retention.nextMerge();
   std::uint64_t bytes = 0;
   for (const KeptSegment& segment : m_retention.segments())
@@ -257,12 +268,18 @@ core::Result<bool> SegmentStore::spareWork(Clock::time_point until, Clock::time_
   bool did = false;
   const auto fits = [&](Clock::time_point now) { return now < until && m_longestStep < due - now; };
   for (Clock::time_point now = Clock::now(); hasSpareWork() && fits(now); did = true) {
-    MSDBG_TRY(mergeStep());
+    MSDBG_TRY(spareStep());
     const Clock::time_point before = std::exchange(now, Clock::now());
     m_longestStep = std::max(now - before, m_longestStep);
   }
   m_longestStep = m_longestStep * 3 / 4;  // one that was slow once is tried again
   return did;
+}
+
+core::Status SegmentStore::spareStep() {
+  if (!m_thinning) return mergeStep();
+  const core::Result<bool> did = thinStep();
+  return did.ok() ? core::Status() : core::Status(did.error());
 }
 
 core::Status SegmentStore::mergeStep() {
@@ -292,10 +309,12 @@ void SegmentStore::listMerged() {
   m_merge.reset();
   int level = 0;
   for (const std::int64_t old : line.replaces) level = std::max(level, m_retention.segment(old).level);
-  line.tensorsDropped = m_retention.segment(line.replaces[0]).dropped;
+  const KeptSegment first = m_retention.segment(line.replaces[0]);
+  line.tensorsDropped = first.dropped;
   list(line);
   KeptSegment kept = keptSegment(line);
   kept.level = level + 1;
+  kept.step = first.step;
   m_retention.replace(line.replaces, kept);
   for (const std::int64_t old : line.replaces) remove(m_folder / segmentFileName(old), Dropped::kGoes);
   planMerge();

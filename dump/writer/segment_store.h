@@ -1,17 +1,21 @@
 // SegmentStore: the rank's folder as the recorder sees it: commits segments with their journal lines, and
-// does what Retention says: segments whose values are to go are replaced with statistics-only copies. Used by
-// the background thread only.
+// does what Retention says: segments whose values are to go are replaced with statistics-only copies, and
+// those whose statistics thin with two (segment_store_thinning.cpp). Used by the background thread only.
 #pragma once
 
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "dump/journal.h"
 #include "dump/writer/background_merge.h"
+#include "dump/writer/outliers.h"
 #include "dump/writer/retention.h"
+#include "dump/writer/segment_thinning.h"
 #include "dump/writer/segment_writer.h"
 
 namespace msdbg::dump {
@@ -35,14 +39,19 @@ class SegmentStore {
   core::Status commit(std::span<const IterationRecord* const> iterations);
   /// What the rules say now of what is there: what they say of an iteration may have changed since.
   core::Status applyRules() { return dropFor(0); }
-  /// Segments wait to be merged.
-  bool hasSpareWork() const { return m_merge || !m_plan.empty(); }
-  /// Merges in small steps until `until`, each of which is likely to end before `due`; false: none was. An
-  /// error: the folder is gone, nothing more can be committed.
+  /// Hits on this rank, as lines of the journal: the statistics of their iterations stay.
+  void keepHits(std::span<const std::string> lines) {
+    for (const std::string& line : lines) m_outliers.addHit(line);
+  }
+  /// Segments wait to be thinned or merged.
+  bool hasSpareWork() const { return m_thinning || m_merge || !m_plan.empty(); }
+  /// Thins and merges in small steps until `until`, each of which is likely to end before `due`; false: none
+  /// was. An error: the folder is gone, nothing more can be committed.
   core::Result<bool> spareWork(Clock::time_point until, Clock::time_point due);
   /// Lets go of the journal (and so of its lock); nothing is committed after this.
   void release() {
     m_merge.reset();
+    m_thinning.reset();
     m_journal.reset();
     if (m_spareFile) m_spareFile->discard();
   }
@@ -74,14 +83,28 @@ class SegmentStore {
   core::Result<SegmentLine> describe(const std::filesystem::path& file) const;
   core::Status dropFor(std::uint64_t incoming);
   void planMerge();
+  core::Status spareStep();
   core::Status mergeStep();
   void giveUpMerge(const core::Error& error);
   void listMerged();
+  void knowPlan(const GraphPlan& plan);
+  bool keepsStatistics(std::int64_t iteration, std::int64_t step) const;
+  void measure();
+  bool planThinning(std::uint64_t incoming);
+  void beginThinning(const std::vector<std::int64_t>& old, std::int64_t step, const IterationSet& all,
+                     bool anyKept);
+  core::Result<bool> thinStep();
+  void listThinned();
+  core::Status thinFor(std::uint64_t incoming);
+  void planQuietThinning();
+  static KeptSegment keptSegment(const SegmentLine& line);
   std::uint64_t spare() const;
   core::Status add(SegmentLine& line, const SegmentWriter::Image& image, SpareFile* spareFile = nullptr);
 
   std::filesystem::path m_folder;
   int m_rank;
+  std::function<Keep(std::int64_t iteration)> m_keep;
+  Outliers m_outliers;
   Retention m_retention;
   std::optional<std::uint64_t> m_keepFree;
   std::shared_ptr<JournalWriter> m_journal;
@@ -98,7 +121,10 @@ class SegmentStore {
   std::unique_ptr<BackgroundMerge> m_merge;
   Clock::duration m_longestStep{};
   std::vector<std::filesystem::path> m_left;  // files that no reader needs and that could not be removed yet
-  bool m_saidLeft = false, m_lostValues = false;
+  bool m_saidLeft = false, m_lostValues = false, m_saidTooMuch = false;
+  std::unique_ptr<SegmentThinning> m_thinning;
+  std::map<std::int64_t, std::set<std::string>> m_batchTensors;  // full names, by graph version
+  std::uint64_t m_runBytes = 0;                                  // of the run's own files
 };
 
 }  // namespace msdbg::dump

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "dump/codec/dataset_path.h"
+#include "dump/iteration_digest.h"
 #include "dump/statistics_columns.h"
 #include "dump/writer/data_region_internal.h"
 #include "dump/writer/row_encoder.h"
@@ -25,17 +26,30 @@ std::span<const std::byte> bytesOf(const std::vector<T>& values) {
   return std::as_bytes(std::span<const T>(values));
 }
 
+// Of all hashes that the iteration's segment holds. Both lists of the plan ascend.
+core::Hash128 digestOf(const IterationRecord& record) {
+  std::vector<core::TensorId> tensors;
+  std::ranges::merge(record.plan->statistics, record.plan->hashes, std::back_inserter(tensors));
+  IterationDigest digest;
+  for (const core::TensorId id : tensors)
+    if (record.seen[id.index()]) digest.add(id.value, record.statistics[id.index()].values.hash);
+  return digest.finish();
+}
+
 core::Status writeIterations(SegmentFile& file, Iterations iterations) {
   std::vector<std::uint8_t> complete;
   std::vector<double> finishedAt;
+  std::vector<core::Hash128> digests;
   for (const IterationRecord* record : iterations) {
     complete.push_back(record->complete);
     finishedAt.push_back(record->finishedAt);
+    digests.push_back(digestOf(*record));
   }
   const hsize_t rows = iterations.size();
   const std::vector<std::int64_t> numbers = numbersOf(iterations);
   MSDBG_TRY(file.writeColumn("/iteration/number", H5T_STD_I64LE, {rows}, bytesOf(numbers), {}));
   MSDBG_TRY(file.writeColumn("/iteration/complete", H5T_STD_U8LE, {rows}, bytesOf(complete), {}));
+  MSDBG_TRY(file.writeColumn("/iteration/digest", H5T_STD_U64LE, {rows, 2}, bytesOf(digests), {}));
   return file.writeColumn("/iteration/finished_at", H5T_IEEE_F64LE, {rows}, bytesOf(finishedAt), {});
 }
 
@@ -73,19 +87,9 @@ core::Status writeScalars(SegmentFile& file, Iterations iterations) {
 
 core::Status writeTensorNames(SegmentFile& file, const std::string& path, const GraphPlan& plan,
                               std::span<const core::TensorId> tensors) {
-  std::vector<std::string> texts;
-  std::size_t width = 1;
-  for (const core::TensorId id : tensors) {
-    texts.push_back(plan.graph.tensor(id).fullName());
-    width = std::max(width, texts.back().size());
-  }
-  std::vector<char> names(width * texts.size(), '\0');
-  for (std::size_t i = 0; i < texts.size(); ++i) texts[i].copy(&names[i * width], width);
-  MSDBG_ASSIGN(const hdf5::Handle type, hdf5::owned(MSDBG_H5(H5Tcopy, H5T_C_S1), H5Tclose));
-  MSDBG_TRY(MSDBG_H5(H5Tset_size, type.id(), width));
-  MSDBG_TRY(MSDBG_H5(H5Tset_strpad, type.id(), H5T_STR_NULLPAD));
-  MSDBG_TRY(MSDBG_H5(H5Tset_cset, type.id(), H5T_CSET_UTF8));
-  return file.writeColumn(path, type.id(), {texts.size()}, bytesOf(names), {});
+  std::vector<std::string> names;
+  for (const core::TensorId id : tensors) names.push_back(plan.graph.tensor(id).fullName());
+  return file.writeNames(path, names);
 }
 
 // What the column has to tell about a tensor in an iteration; nullptr: nothing.

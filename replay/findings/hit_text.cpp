@@ -68,10 +68,15 @@ std::string nodeText(const core::Graph& graph, const Hit& hit) {
 
 std::string reasonText(const std::string& reason) {
   static const std::map<std::string, std::string> kTexts = {
-      {"nan", "the tensor holds NaN"},           {"inf", "the tensor holds Inf"},
-      {"no_previous", "no iteration before it"}, {"no_value", "not recorded"},
-      {"shape_changed", "the shape changed"},    {"zero_previous", "the value before is zero"},
-      {"damaged", "the file is damaged"},        {"no_tensor", "no such tensor in this run"}};
+      {"nan", "the tensor holds NaN"},
+      {"inf", "the tensor holds Inf"},
+      {"no_previous", "no iteration before it"},
+      {"no_value", "not recorded"},
+      {"thinned", "not recorded any more: thinned to keep within --max-size"},
+      {"shape_changed", "the shape changed"},
+      {"zero_previous", "the value before is zero"},
+      {"damaged", "the file is damaged"},
+      {"no_tensor", "no such tensor in this run"}};
   const auto found = kTexts.find(reason);
   return found == kTexts.end() ? reason : found->second;
 }

@@ -10,14 +10,15 @@ namespace msdbg::replay {
 namespace {
 
 struct Missing {
-  std::int64_t damaged = 0, absent = 0;
+  std::int64_t damaged = 0, absent = 0, thinned = 0;  // absent: thinned or never recorded
 };
 
 Missing missingOf(const watch::CheckReport& report) {
   Missing missing;
   for (const watch::NotEvaluable& n : report.notEvaluable) {
     if (n.reason == "damaged") missing.damaged += n.count;
-    if (n.reason == "no_value") missing.absent += n.count;
+    if (n.reason == "no_value" || n.reason == "thinned") missing.absent += n.count;
+    if (n.reason == "thinned") missing.thinned += n.count;
   }
   return missing;
 }
@@ -41,6 +42,9 @@ std::string firstWrong(const watch::Hit& first, const RunState& state) {
 std::string noFault(const Missing& missing, bool mostly, const RunState& state) {
   if (mostly && missing.damaged > missing.absent)
     return "no fault found, but most of what was asked is damaged";
+  if (mostly && missing.thinned > missing.absent / 2)
+    return "no fault found in what was kept: most of the statistics that were asked for were thinned to keep "
+           "within --max-size";
   if (mostly) return "no fault found, but most of what was asked is not recorded";
   if (!state.damage.empty()) return "no fault found in what could be read";
   if (state.recording) return "no fault found so far";

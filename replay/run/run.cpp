@@ -35,7 +35,7 @@ class RecordedRun : public Run {
 
   const watch::StatisticsRow* statistics(Rank rank, Iteration iteration, TensorId tensor) override {
     const dump::RunReader::RowView found = m_reader->row(rank, iteration, tensor);
-    if (!found.row) m_missingReason = found.damaged ? "damaged" : "no_value";
+    if (!found.row) m_missingReason = found.damaged ? "damaged" : found.thinned ? "thinned" : "no_value";
     return found.row;
   }
 

@@ -111,3 +111,30 @@ TEST_CASE("A billion steps are planned at once") {
   // multiples of 70, those apart that are the first rule's: 0 and the multiples of 7000 from 500,000,000
   CHECK(size->parts[1].iterations == 14'285'715 - 1 - 71'429);
 }
+
+TEST_CASE("What thinning will leave is told: half of the room whole, a quarter every 10th, and so on") {
+  RecordOptions options = optionsWith({"*=stats"});
+  options.maxBytes = 2'000'000;
+  constexpr std::int64_t kRow = 12 * 184;
+  const auto size = expectedSize(test::smallGraph(), options, 2, 2000);
+  const ExpectedThinning thinning = expectedThinning(*size, options, 2);
+  const std::int64_t room = 1'000'000 - static_cast<std::int64_t>(thinning.alwaysBytes);
+  CHECK(thinning.alwaysBytes > 2000 * 100);
+  REQUIRE(thinning.parts.size() == 3);
+  CHECK(thinning.parts[0].step == 1);
+  CHECK(thinning.parts[0].iterations == room / 2 / kRow);
+  CHECK(thinning.parts[1].step == 10);
+  CHECK(thinning.parts[1].iterations == room / 4 / kRow * 10);
+  CHECK(thinning.parts[2].iterations == 2000 - thinning.parts[0].iterations - thinning.parts[1].iterations);
+  options.maxBytes = 20'000'000;
+  CHECK(expectedThinning(*size, options, 2).parts.empty());
+}
+
+TEST_CASE("The work for the file system is told by rank and second") {
+  RecordOptions options;
+  const ExpectedWork each = expectedWork(options, 1);
+  CHECK(each.files > 1);
+  CHECK(each.fsyncs == Approx(3 * each.files));
+  options.commitSeconds = 10;
+  CHECK(expectedWork(options, 64).files == Approx(6.4 * each.files));
+}

@@ -23,9 +23,9 @@ core::Iteration at(std::int64_t iteration) { return core::Iteration(iteration); 
 const core::Rank kRank0{0};
 
 std::unique_ptr<dump::Recorder> startRecorder(const std::filesystem::path& run, const core::Graph& graph,
-                                              int threads = 2) {
+                                              int threads = 2, const dump::RecordOptions& options = {}) {
   test::writeInfo(run);
-  auto recorder = dump::Recorder::create({run, kRank0, 1, threads}, {});
+  auto recorder = dump::Recorder::create({run, kRank0, 1, threads}, options);
   if (!recorder.ok()) throw std::runtime_error(recorder.error().message());
   (*recorder)->graphReady(graph);
   return std::move(*recorder);
@@ -441,4 +441,21 @@ TEST_CASE("A changed shape starts a new segment") {
   auto reader = openRun(folder / "run");
   CHECK(reader->tensor(kRank0, at(1), core::TensorId(0))->shape() == core::Shape{1, 3});
   CHECK(reader->tensor(kRank0, at(2), core::TensorId(0))->shape() == core::Shape{2, 3});
+}
+
+TEST_CASE("--commit-every says how long what is finished may wait for the disk") {
+  for (const double seconds : {1.0, 60.0}) {
+    CAPTURE(seconds);
+    const test::TempDir folder;
+    const core::Graph graph = test::smallGraph();
+    dump::RecordOptions options;
+    options.commitSeconds = seconds;
+    auto recorder = startRecorder(folder / "run", graph, 2, options);
+    test::feed(*recorder, graph, 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+    test::feed(*recorder, graph, 1);  // who is late waits here
+    CHECK((segmentsIn(folder / "run") > 0) == (seconds == 1));
+    REQUIRE(recorder->finish({.state = "finished"}).ok());
+    CHECK(openRun(folder / "run")->iterations(kRank0).size() == 2);
+  }
 }

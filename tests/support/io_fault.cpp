@@ -2,7 +2,7 @@
 // rule, in MSDBG_IO_FAULT: CALL:FIRST[+][:ERRNO] (ERRNO by number; `short` for writes of half the bytes). Of
 // the calls of that kind on paths that contain MSDBG_IO_FAULT_PATH, the one with the number FIRST (from 1)
 // fails; with `+` all from it on; with `-LAST` all up to LAST; with `~MILLISECONDS` all for so long. Calls:
-// open, write, pwrite, fsync, rename, unlink, close.
+// open, write, pwrite, fsync, rename, unlink, close, flock.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -151,6 +151,13 @@ int fdatasync(int descriptor) {
 int rename(const char* from, const char* to) {
   return fails("rename", to) ? failed() : real<int (*)(const char*, const char*)>("rename")(from, to);
 }
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"  // fcntl.h has a struct of this name
+int flock(int descriptor, int operation) noexcept {
+  return fails("flock", descriptor) ? failed() : real<int (*)(int, int)>("flock")(descriptor, operation);
+}
+#pragma GCC diagnostic pop
 
 int unlink(const char* path) {
   return fails("unlink", path) ? failed() : real<int (*)(const char*)>("unlink")(path);

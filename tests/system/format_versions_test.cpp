@@ -291,6 +291,26 @@ TEST_CASE("The committed run of format 1.1 has a checkpoint, the bytes it was fe
   CHECK(reader->statistics(rank, first, hashOnly).error().code() == core::ErrorCode::kUnavailable);
 }
 
+TEST_CASE("The committed run of format 1.2 has thinned statistics, and digests of all iterations") {
+  const TempDir folder;
+  const auto reader = readerOf(copyOfRun(folder, "run_1.2.msdbg"));
+  const core::Rank rank(0);
+  const auto thinning = reader->thinning(rank);
+  REQUIRE_FALSE(thinning.parts.empty());
+  CHECK(thinning.parts.front().step == 10);
+  const core::TensorId label = tensorNamed(*reader, "network/label:0");
+  std::int64_t thinned = 0;
+  for (const dump::IterationState& state : reader->iterations(rank)) {
+    const core::Iteration iteration(state.iteration);
+    CHECK(reader->digest(rank, iteration).value() != core::Hash128());
+    CHECK(reader->hash(rank, iteration, label).ok());
+    CHECK(reader->statistics(rank, iteration, label).ok() != reader->thinned(rank, iteration));
+    thinned += reader->thinned(rank, iteration);
+  }
+  CHECK(thinned > 100);
+  CHECK(reader->verify({}, {}).empty());
+}
+
 TEST_CASE(
     "The committed run of format 1.1 has values as they are, compressed, and shared with a checkpoint") {
   const TempDir folder;

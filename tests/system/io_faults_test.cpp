@@ -83,6 +83,22 @@ TEST_CASE("A call on a file that fails costs what it must: no crash, a status, a
   CHECK(felt > 0);  // else nothing failed
 }
 
+TEST_CASE("A file system without locks is named once, and works for one writer") {
+  for (const int error : {ENOLCK, EOPNOTSUPP, ENOSYS}) {
+    CAPTURE(error);
+    const TempDir folder;
+    const fs::path run = folder / "run.msdbg";
+    const RunResult result = recordWith("flock:1+:" + std::to_string(error), run, "12");
+    CHECK(result.exitStatus == 0);
+    const std::size_t first = result.err.find("without locks");
+    CHECK(first != std::string::npos);
+    CHECK(result.err.find("without locks", first + 1) == std::string::npos);
+    const auto reader = dump::RunReader::open(run).orThrow();
+    CHECK(reader->iterations(core::Rank(0)).size() == 12);
+    CHECK(reader->verify({}, {}).empty());
+  }
+}
+
 TEST_CASE("A disk that is full for three seconds costs nothing", "[slow]") {
   for (const std::string call : {"write", "pwrite", "fsync"}) {
     const TempDir folder;

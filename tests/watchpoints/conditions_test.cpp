@@ -276,6 +276,26 @@ TEST_CASE("loss_not_decreasing compares with the loss num_steps ago") {
   CHECK(report.hints[0].actual == 150);
 }
 
+TEST_CASE("A thinned iteration is not recorded, never healthy, and ten of them are not one step") {
+  FakeSource source = healthySource(1, 12);
+  const TensorId loss = source.id("network/ReduceMean-op1"), relu = source.id(kRelu);
+  for (int k = 0; k < 12; ++k) {
+    source.row(0, k, loss).values.mean = 100 - 5 * k;
+    source.row(0, k, relu).values.mean = 100 - 5 * k;
+  }
+  for (int k = 1; k < 10; ++k) source.thin(0, k, 100 - 5 * k);
+  const CheckReport zeros = run(source, "tensor_all_zero");
+  CHECK(zeros.hits.empty());
+  CHECK(hasReason(zeros, "thinned"));
+  CHECK_FALSE(hasReason(zeros, "no_value"));
+  // Iteration 10 is compared with 9, not with 0: it fell by a tenth in one step, not by half in one.
+  const std::string fell = "loss_not_decreasing:num_steps=1,diff_percent=60";
+  CHECK(only(run(source, fell).hints).iteration == Iteration(1));
+  const CheckReport other = run(source, fell + ",tensor=network/fc/Relu-op1");
+  CHECK(only(other.hints).iteration == Iteration(11));
+  CHECK(hasReason(other, "no_previous"));
+}
+
 TEST_CASE("In the recommended set a loss that falls on average is no hint, one that stands still is") {
   FakeSource source = healthySource(1, 40);
   const TensorId loss = source.id("network/ReduceMean-op1");

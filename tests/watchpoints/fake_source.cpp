@@ -55,6 +55,16 @@ void FakeSource::loseValues() {
       for (Cell& cell : cells) cell.value.reset();
 }
 
+void FakeSource::thin(int rank, int iteration, double loss) {
+  for (const TensorInfo& tensor : m_graph.tensors()) loseRow(rank, iteration, tensor.id);
+  m_thinned[{Rank(rank), Iteration(iteration)}] = loss;
+}
+
+std::optional<double> FakeSource::scalar(Rank rank, Iteration iteration, const std::string& name) {
+  const auto found = m_thinned.find({rank, iteration});
+  return found != m_thinned.end() && name == "loss" ? std::optional(found->second) : std::nullopt;
+}
+
 std::vector<Rank> FakeSource::ranks() const {
   std::vector<Rank> ranks;
   for (std::size_t i = 0; i < m_ranks.size(); ++i) ranks.emplace_back(static_cast<std::int64_t>(i));
@@ -70,6 +80,7 @@ std::vector<Iteration> FakeSource::iterations(Rank rank) const {
 }
 
 const watch::StatisticsRow* FakeSource::statistics(Rank rank, Iteration iteration, TensorId tensor) {
+  m_missingReason = m_thinned.contains({rank, iteration}) ? "thinned" : "no_value";
   const Cell* cell = find(rank, iteration, tensor);
   return cell && cell->row ? &*cell->row : nullptr;
 }

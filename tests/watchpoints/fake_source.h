@@ -4,6 +4,8 @@
 
 #include <map>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "watchpoints/source.h"
@@ -22,6 +24,8 @@ class FakeSource : public watch::Source {
   void loseRow(int rank, int iteration, core::TensorId tensor);
   void loseIteration(int rank, int iteration);
   void loseValues();
+  /// As a recorder does that keeps within its budget: no row is left, and this loss.
+  void thin(int rank, int iteration, double loss);
   core::TensorId id(const std::string& name) const { return graph().findTensor(name).value(); }
 
   const core::Graph& graph() const override { return m_graph; }
@@ -33,9 +37,8 @@ class FakeSource : public watch::Source {
   core::Result<core::Tensor> value(core::Rank rank, core::Iteration iteration,
                                    core::TensorId tensor) override;
   bool stored(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const override;
-  std::optional<double> scalar(core::Rank, core::Iteration, const std::string&) override {
-    return std::nullopt;
-  }
+  std::string missingReason() const override { return m_missingReason; }
+  std::optional<double> scalar(core::Rank rank, core::Iteration iteration, const std::string& name) override;
 
   std::vector<RunFailure> failures() const override { return m_failures; }
 
@@ -55,6 +58,8 @@ class FakeSource : public watch::Source {
   std::vector<std::vector<Cells>> m_ranks;  // by rank, iteration
   int m_rankCount;
   std::vector<RunFailure> m_failures;
+  std::map<std::pair<core::Rank, core::Iteration>, double> m_thinned;  // and the loss
+  std::string m_missingReason;
 };
 
 }  // namespace msdbg::test

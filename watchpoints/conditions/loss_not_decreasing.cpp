@@ -69,11 +69,19 @@ class LossNotDecreasing : public Evaluator {
   static void evaluateAt(EvaluationContext& context, const Place& place, History& history) {
     if (history.ended) return;
     const StatisticsRow* row = context.rows.now(place.rank, place.tensor);
-    if (!row) return missingRow(context, place);
-    history.ended = !finite(context, place, row->values);
+    const std::optional<double> thinned =
+        row ? std::nullopt : lossOfThinned(context, place.rank, place.tensor);
+    if (!row && !thinned) return missing(context, place, history);
+    history.ended = row ? !finite(context, place, row->values) : !std::isfinite(*thinned);
     if (history.ended) return;
-    history.losses.push_back(row->values.mean);
+    history.losses.push_back(row ? row->values.mean : *thinned);
     evaluateStep(context, place, thresholdsOf(context.parameters), history);
+  }
+
+  /// Steps are not counted over what was thinned: ten iterations would be one.
+  static void missing(EvaluationContext& context, const Place& place, History& history) {
+    missingRow(context, place);
+    if (context.rows.missingReason(place.rank, place.tensor) == "thinned") history.losses.clear();
   }
 
   core::TensorId m_loss;

@@ -15,8 +15,9 @@ void Outcome::add(EvaluationContext& context) {
   double sum = 0, ranks = 0;
   for (const core::Rank rank : context.ranks) {
     const StatisticsRow* row = m_loss.valid() ? context.rows.now(rank, m_loss) : nullptr;
-    if (!row) continue;
-    sum += row->values.nonFinite() > 0 ? std::nan("") : row->values.mean;
+    const std::optional<double> thinned = row ? std::nullopt : lossOfThinned(context, rank, m_loss);
+    if (!row && !thinned) continue;
+    sum += thinned ? *thinned : row->values.nonFinite() > 0 ? std::nan("") : row->values.mean;
     ++ranks;
   }
   if (ranks == 0) return;
@@ -38,6 +39,12 @@ bool Outcome::recoveredSince(core::Iteration iteration) const {
   if (now > m_guessing) return false;
   const double then = std::max(at->value, first);  // a fitted loss has nothing to recover from
   return now < then - 0.3 * std::abs(then) || (then < 0 && fallsClearly(std::span(m_losses).last(after), 2));
+}
+
+std::optional<double> lossOfThinned(EvaluationContext& context, core::Rank rank, core::TensorId tensor) {
+  const bool isLoss = tensor.valid() && tensor == followedTensor(context.graph(), {});
+  if (!isLoss || context.rows.missingReason(rank, tensor) != "thinned") return std::nullopt;
+  return context.source.scalar(rank, context.iteration, "loss");
 }
 
 std::int64_t classesOfLoss(const core::Graph& graph) {

@@ -10,7 +10,8 @@ class Outcome {
  public:
   explicit Outcome(const core::Graph& graph, const Parameters& parameters = {});
 
-  /// Takes in the loss of the iteration; call it in every one.
+  /// Takes in the loss of the iteration; call it in every one. Where its statistics were thinned, the scalar
+  /// that stayed is the loss.
   void add(EvaluationContext& context);
 
   struct Loss {
@@ -33,6 +34,10 @@ class Outcome {
   std::vector<Loss> m_losses;
   bool m_finite = true;
 };
+
+/// The loss as the scalar of this name, which stays when statistics are thinned; nullopt: they were not, or
+/// `tensor` is another one.
+std::optional<double> lossOfThinned(EvaluationContext& context, core::Rank rank, core::TensorId tensor);
 
 /// Of a loss that is a softmax cross-entropy; 0: it is another. Guessing one of them costs log(classes).
 std::int64_t classesOfLoss(const core::Graph& graph);

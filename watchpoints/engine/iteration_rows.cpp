@@ -51,14 +51,17 @@ void IterationRows::read(const Table& table, Rank rank, TensorId tensor, Cell& c
     cell.row = *row;
     cell.state = State::kPresent;
   } else {
-    cell.state = m_source->missingReason() == "damaged" ? State::kDamaged : State::kMissing;
+    const std::string reason = m_source->missingReason();
+    cell.state = reason == "damaged"   ? State::kDamaged
+                 : reason == "thinned" ? State::kThinned
+                                       : State::kMissing;
   }
 }
 
 std::string IterationRows::missingReason(Rank rank, TensorId tensor) const {
   const std::size_t slot = slotOf(rank);
-  const bool damaged = slot < m_ranks.size() && m_now.cells[slot][tensor.index()].state == State::kDamaged;
-  return damaged ? "damaged" : "no_value";
+  const State state = slot < m_ranks.size() ? m_now.cells[slot][tensor.index()].state : State::kMissing;
+  return state == State::kDamaged ? "damaged" : state == State::kThinned ? "thinned" : "no_value";
 }
 
 }  // namespace msdbg::watch

@@ -17,6 +17,9 @@ QString problemText(const BadgeSet& badges, std::int64_t missing, const std::str
   if (reason == "damaged")
     return where + QStringLiteral(": statistics of %1 nodes are damaged; `msdbg verify` lists what is lost.")
                        .arg(missing);
+  if (reason == "thinned")
+    return where +
+           QStringLiteral(": statistics were thinned to keep within --max-size; another iteration has them.");
   return where +
          QStringLiteral(": no statistics of %1 nodes are stored; `msdbg dump --policy stats` stores all.")
              .arg(missing);
