@@ -103,7 +103,7 @@ class SegmentStore {
 
   std::filesystem::path m_folder;
   int m_rank;
-  std::function<Keep(std::int64_t iteration)> m_keep;
+  std::function<Keep(std::int64_t first, std::int64_t last)> m_keep;
   Outliers m_outliers;
   Retention m_retention;
   std::optional<std::uint64_t> m_keepFree;

@@ -72,7 +72,7 @@ void SegmentStore::knowPlan(const GraphPlan& plan) {
 
 bool SegmentStore::keepsStatistics(std::int64_t iteration, std::int64_t step) const {
   return iteration % step == 0 || m_outliers.contains(iteration) ||
-         (m_keep && m_keep(iteration) >= Keep::kLate);
+         (m_keep && m_keep(iteration, iteration) >= Keep::kLate);
 }
 
 void SegmentStore::measure() {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "dump/codec/dataset_path.h"
 #include "dump/iteration_digest.h"
@@ -162,7 +163,7 @@ struct SegmentWriter::Impl {
   int rank;
   StageClock* clock = nullptr;
   hdf5::FileImage image;
-  RowEncoder encoder{true, nullptr};
+  std::optional<RowEncoder> encoder;  // none where segments are only copied: one a thread
   std::vector<std::byte> gathered;
   DataRegion region;
 
@@ -188,7 +189,7 @@ std::vector<StoredChunk> SegmentWriter::Impl::sharedChunks(RowKey key, const Chu
       const auto bytes = series.rows[r]->raw.bytes();
       gathered.insert(gathered.end(), bytes.begin(), bytes.end());
     }
-    chunks.push_back(encoder.shared(key, gathered, grid.chunkBytes()));
+    chunks.push_back(encoder->shared(key, gathered, grid.chunkBytes()));
   }
   return chunks;
 }
@@ -256,13 +257,13 @@ core::Status SegmentWriter::Impl::finish(Image& result) {
 
 void SegmentWriter::configure(bool compress, StageClock* clock) {
   m_impl->clock = clock;
-  m_impl->encoder = RowEncoder(compress, clock);
+  m_impl->encoder.emplace(compress, clock);
 }
 
 bool SegmentWriter::ownChunks(std::uint64_t rowBytes) { return kSharedChunk / rowBytes <= 1; }
 
 void SegmentWriter::encode(RowKey key, TensorRow& row) {
-  m_impl->encoder.encode(key, row, row.raw.bytes(), 1);
+  m_impl->encoder->encode(key, row, row.raw.bytes(), 1);
   const bool copyNeeded =
       std::ranges::any_of(row.chunks, [](const auto& chunk) { return chunk.own.empty(); });
   if (!copyNeeded) row.raw.reset();
