@@ -67,6 +67,15 @@ const std::map<std::string, std::vector<Words>> kQuestions = {
          {"show", "--tensor", "network/conv2/Relu-op1", "--iteration", "1", "--rank", "1", "--slice", "1,15"},
          {"stats", "--tensor", "network/fc2/*"},
      }},
+    {"run_1.2",
+     {
+         {"info"},
+         {"verify"},
+         {"check", "-w", "tensor_overflow", "-w", "loss_not_decreasing", "--all"},
+         {"show", "--tensor", "network/fc1/bias", "--iteration", "12"},
+         {"show", "--tensor", "network/label", "--iteration", "12"},
+         {"stats", "--tensor", "network/fc1/bias"},
+     }},
 };
 
 fs::path dataFolder() { return test::sourceDir() / "tests/data"; }

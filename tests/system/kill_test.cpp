@@ -87,7 +87,8 @@ std::vector<Recording> recordings() {
       {{"lenet5", "--steps", "120", "--on-hit", "recommended", "--fault", "nan@iteration=60,node=*fc2/Gemm*"},
        2},
       {{"lenet5", "--steps", "50", "--max-size", "60MB"}, 1},
-      {{"mlp", "--steps", "1500", "--policy", "stats", "--max-size", "2MB"}, 1},  // statistics thin
+      {{"mlp", "--batch", "1", "--steps", "400", "--policy", "stats", "--max-size", "900kB"},
+       1},  // they thin
       {{"alexnet", "--steps", "10", "--batch", "8", "--keep-last", "2", "--write", "team-direct"}, 1},
       {{"alexnet", "--steps", "10", "--batch", "8", "--max-size", "300MB", "--write", "team"}, 1},
       {{"alexnet", "--steps", "5", "--batch", "8", "--max-size", "300MB", "--write", "thread-direct"}, 2},
