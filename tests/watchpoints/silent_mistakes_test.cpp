@@ -190,8 +190,9 @@ TEST_CASE("clipping_too_tight needs a norm that leaves next to nothing, and a lo
 
 namespace {
 
-/// The losses of three ranks: `lossAt(rank, iteration)`, and some noise; `mean` of the input of rank 1.
-std::string saidOfRanks(double (*lossAt)(int rank, int iteration), double mean = 1) {
+/// The losses of three ranks: `lossAt(rank, iteration)`, and some noise; `mean` of the input of rank 1, which
+/// has another weight from some iteration on.
+std::string saidOfRanks(double (*lossAt)(int rank, int iteration), double mean = 1, int parted = 1000) {
   constexpr int kIterations = 40;
   FakeSource source = healthySource(3, kIterations);
   const TensorId x = source.id("network/x");
@@ -201,6 +202,7 @@ std::string saidOfRanks(double (*lossAt)(int rank, int iteration), double mean =
         if (info.role == TensorRole::kLoss)
           source.row(rank, k, info.id).values.mean = lossAt(rank, k) + 0.02 * std::sin(3 * k + rank);
       if (rank == 1) source.row(rank, k, x).values.mean = mean;
+      if (rank == 1 && k >= parted) source.row(rank, k, source.id("network/fc/weight")).values.hash = {7, 7};
     }
   return said("rank_loss_gap", source);
 }
@@ -214,6 +216,7 @@ TEST_CASE("rank_loss_gap names the rank that stays behind or lies above, and how
   CHECK(saidOfRanks(falling, 3).empty());  // other data, learnt as well
   const auto staying = [](int rank, int k) { return rank == 1 ? 2 : falling(rank, k); };
   CHECK_THAT(saidOfRanks(staying), Contains("the loss of rank 1") && Contains("labels belong"));
+  CHECK(saidOfRanks(staying, 1, 20).empty());  // no longer the same weights
   const auto above = [](int rank, int k) { return falling(rank, k) + (rank == 1 ? 0.2 : 0); };
   CHECK_THAT(saidOfRanks(above), Contains("the loss of rank 1"));
   CHECK_THAT(saidOfRanks(above, 3), Contains("normalised and preprocessed alike"));

@@ -1,5 +1,6 @@
 // One rank whose loss stays where it began while that of the others falls, or lies above theirs from the
-// beginning to the end: they share their weights, so it is its data or its labels that are other ones.
+// beginning to the end: they share their weights, so it is its data or its labels that are other ones. Where
+// they do not, that is the cause, and rank_divergence names it.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -22,7 +23,11 @@ struct Spread {
 class RankLossGap : public Evaluator {
  public:
   explicit RankLossGap(const core::Graph& graph)
-      : m_loss(followedTensor(graph, {})), m_classes(classesOfLoss(graph)) {
+      : m_loss(followedTensor(graph, {})),
+        m_classes(classesOfLoss(graph)),
+        m_shared(selectTensors(graph, [&](const core::TensorInfo& info) {
+          return info.isSource() && isReplicated(graph, info);
+        })) {
     for (const core::TensorRole role : {core::TensorRole::kInput, core::TensorRole::kLabel})
       for (const core::TensorInfo& info : graph.tensors()) {
         if (info.role != role) continue;
@@ -35,6 +40,8 @@ class RankLossGap : public Evaluator {
     if (!m_loss.valid() || !m_data.valid() || context.allRanks.size() < 2) return;
     if (context.ranks.size() != context.allRanks.size()) return;
     if (!m_begin.valid()) m_begin = context.iteration;
+    m_parted = m_parted || std::ranges::any_of(m_shared, [&](TensorId id) { return differs(context, id); });
+    if (m_parted) return;
     for (const Rank rank : context.ranks) {
       const StatisticsRow* row = context.rows.now(rank, m_loss);
       if (!row || row->values.nonFinite() > 0) continue;
@@ -47,6 +54,7 @@ class RankLossGap : public Evaluator {
   }
 
   void finish(EvaluationContext& context) override {
+    if (m_parted) return;
     std::vector<Ends> ends;
     for (const auto& [rank, losses] : m_losses)
       if (losses.size() >= kLeast) ends.push_back(endsOf(rank, losses));
@@ -89,6 +97,18 @@ class RankLossGap : public Evaluator {
     Rank rank;
     LossWindow first, last;  // quarters
   };
+  /// Whether two ranks hold different values of what is one for all of them.
+  static bool differs(EvaluationContext& context, TensorId tensor) {
+    std::optional<core::Hash128> first;
+    for (const Rank rank : context.ranks) {
+      const StatisticsRow* row = context.rows.now(rank, tensor);
+      if (!row) continue;
+      if (first && *first != row->values.hash) return true;
+      first = row->values.hash;
+    }
+    return false;
+  }
+
   static Ends endsOf(Rank rank, std::span<const Outcome::Loss> losses) {
     const std::size_t quarter = losses.size() / 4;
     return {rank, windowOf(losses.first(quarter)), windowOf(losses.last(quarter))};
@@ -158,6 +178,8 @@ class RankLossGap : public Evaluator {
   TensorId m_loss, m_data;
   std::vector<TensorId> m_inputs;  // of floating-point numbers
   std::int64_t m_classes;          // of a loss that is a cross-entropy
+  std::vector<TensorId> m_shared;  // weights, states and rates: equal on all ranks
+  bool m_parted = false;           // they were not
   core::Iteration m_begin;
   std::map<Rank, std::vector<Outcome::Loss>> m_losses;
   std::map<std::pair<TensorId, Rank>, Spread> m_spreads;
@@ -175,7 +197,8 @@ ConditionDef rankLossGapCondition() {
       "above 1.5 times that of any other rank, while every other one ends below 0.7 of its beginning; or it "
       "lies above each of them in both halves of the run, by a half in the second, and they agree (a hint "
       "where "
-      "it falls to a half all the same); 16 recorded losses at least.";
+      "it falls to a half all the same); 16 recorded losses at least. Silent where weights or learning rates "
+      "differ between ranks.";
   def.advice =
       "Compare what the loader gives that rank: an offset of its own, a shuffle of one file only, another "
       "class list, another normalisation.";
