@@ -1,11 +1,13 @@
 // Attention that sees what it has to predict: each label is the next token, and the mask that should hide
-// what comes after a place is turned round, ends one place too late, or is not there.
+// what comes after a place is turned round, ends one place too late, hides nothing, or is not there. And
+// labels that are what the model reads.
 #include <algorithm>
+#include <cmath>
 
+#include "core_engine/base/text.h"
 #include "core_engine/ops/op.h"
-#include "watchpoints/conditions/given_values.h"
-#include "watchpoints/conditions/makers.h"
-#include "watchpoints/conditions/rows.h"
+#include "watchpoints/conditions/copied_targets.h"
+#include "watchpoints/conditions/score_mask.h"
 
 namespace msdbg::watch {
 namespace {
@@ -16,130 +18,42 @@ using core::Tensor;
 using core::TensorId;
 using core::TensorRole;
 
-/// Which places a place does not see: [places, places], row by row.
-struct Hidden {
-  explicit Hidden(std::int64_t length) : places(length), at(static_cast<std::size_t>(length * length)) {}
-  std::vector<bool>::reference operator()(std::int64_t i, std::int64_t j) {
-    return at[static_cast<std::size_t>(i * places + j)];
-  }
-  /// How much of the pairs (i, i + step) is hidden.
-  double share(std::int64_t step) {
-    double hidden = 0, pairs = 0;
-    for (std::int64_t i = std::max<std::int64_t>(0, -step); i < places && i + step < places; ++i)
-      hidden += (*this)(i, i + step), ++pairs;
-    return hidden / pairs;
-  }
-
-  std::int64_t places;
-  std::vector<bool> at;
-};
-
-constexpr double kMinusInfinity = -1e3;  // added to a score: nothing is left of it after the softmax
-
-/// Element (i, j) of the last two dimensions, of the first of all others; those of size 1 are broadcast.
-double elementAt(const Tensor& tensor, std::int64_t i, std::int64_t j) {
-  const core::Shape& shape = tensor.shape();
-  const std::size_t rank = shape.rank();
-  const std::int64_t columns = rank > 0 ? shape[rank - 1] : 1, rows = rank > 1 ? shape[rank - 2] : 1;
-  return tensor.at((rows > 1 ? i : 0) * columns + (columns > 1 ? j : 0));
-}
-
-bool fits(const Tensor& mask, std::int64_t places) {
-  const core::Shape& shape = mask.shape();
-  for (std::size_t back = 1; back <= std::min<std::size_t>(2, shape.rank()); ++back)
-    if (const std::int64_t size = shape[shape.rank() - back]; size != 1 && size != places) return false;
-  return true;
-}
-
-/// The masks between the scores and the softmax, and the operator that made the first of them.
-class MaskReader {
- public:
-  MaskReader(const Graph& graph, GivenValues& given, std::int64_t places)
-      : m_graph(graph), m_given(given), hidden(places) {}
-
-  void read(TensorId scores) {
-    for (int steps = 0; steps < 8; ++steps) {
-      const core::NodeId producer = m_graph.tensor(scores).producer;
-      if (!producer.valid()) return;
-      const TensorId next = readNode(m_graph.node(producer));
-      if (!next.valid()) return;
-      scores = next;
-    }
-  }
-
- private:
-  /// The scores that the operator reads; invalid where they end.
-  TensorId readNode(const Node& node) {
-    if (node.opType == "Identity" || node.opType == "Cast") return node.inputs[0];
-    if (node.opType == "Where") return readWhere(node);
-    if (node.inputs.size() != 2) return {};
-    const bool sum = node.opType == "Add" || node.opType == "Sub";
-    if (!sum && node.opType != "Mul" && node.opType != "Div") return {};
-    for (const std::size_t i : {1, 0}) {
-      const std::optional<Tensor> mask = m_given.of(node.inputs[i]);
-      if (!mask) continue;
-      const double sign = node.opType == "Sub" && i == 1 ? -1 : 1;
-      if (sum)
-        add(node.inputs[i], *mask,
-            [&](std::int64_t a, std::int64_t b) { return sign * elementAt(*mask, a, b) < kMinusInfinity; });
-      return node.inputs[1 - i];
-    }
-    return {};
-  }
-
-  TensorId readWhere(const Node& node) {
-    const std::optional<Tensor> condition = m_given.of(node.inputs[0]);
-    for (const std::size_t i : {1, 2}) {
-      const std::optional<Tensor> other = condition ? m_given.of(node.inputs[i]) : std::nullopt;
-      if (!other || other->elements() == 0 || other->at(0) >= kMinusInfinity) continue;
-      add(node.inputs[0], *condition,
-          [&](std::int64_t a, std::int64_t b) { return (elementAt(*condition, a, b) != 0) == (i == 1); });
-      return node.inputs[3 - i];
-    }
-    return {};
-  }
-
-  template <typename Hides>
-  void add(TensorId mask, const Tensor& value, const Hides& hides) {
-    if (!fits(value, hidden.places)) return;
-    bool any = false;
-    for (std::int64_t i = 0; i < hidden.places; ++i)
-      for (std::int64_t j = 0; j < hidden.places; ++j)
-        if (hides(i, j)) hidden(i, j) = any = true;
-    if (any && !made.valid()) made = maskMaker(m_graph, mask);
-  }
-
-  const Graph& m_graph;
-  GivenValues& m_given;
-
- public:
-  Hidden hidden;
-  core::NodeId made;  // invalid: there is no mask, or it is an input
-};
-
 class TargetLeak : public Evaluator {
  public:
-  explicit TargetLeak(const Graph& graph) {
+  explicit TargetLeak(const Graph& graph) : m_copies(graph) {
     for (const Node& node : graph.nodes())
       if (node.phase == core::Phase::kForward && node.opType == "Softmax" && placesOf(graph, node) >= kLeast)
         m_attention.push_back(node.id);
   }
 
   void evaluate(EvaluationContext& context) override {
+    m_copies.add(context);
     // Until a batch is there: values of the first iterations may have been dropped.
     if (m_attention.empty() || m_done || context.ranks.empty()) return;
-    if (!m_begin.valid()) m_begin = context.iteration;
+    const bool first = !m_begin.valid();
+    if (first) m_begin = context.iteration;
     GivenValues given(context.source, context.ranks.front(), context.iteration);
     m_done = hasBatch(context.graph(), given);
+    if (!first && !m_done) return;  // what constants alone make was looked at
     for (const core::NodeId id : m_attention) {
       const Node& softmax = context.graph().node(id);
       const std::int64_t places = placesOf(context.graph(), softmax);
+      ScoreMask mask(context.graph(), given, places);
+      mask.read(softmax.inputs.front());
       const TensorId tokens = predictedTokens(context.graph(), given, places);
-      if (!tokens.valid() && lookAtCopies(context, given, softmax)) return;
-      if (!tokens.valid()) continue;
-      ++context.evaluated;
-      if (lookAt(context, given, softmax, tokens)) return;  // the layers that follow are made alike
+      if (tokens.valid()) ++context.evaluated;
+      const bool found =
+          lookAtWeak(context, mask, tokens) ||
+          (tokens.valid() ? lookAt(context, mask, softmax, tokens) : lookAtCopies(context, given, mask));
+      if (found) {  // the layers that follow are made alike
+        m_done = m_found = true;
+        return;
+      }
     }
+  }
+
+  void finish(EvaluationContext& context) override {
+    if (!m_found) m_copies.finish(context);
   }
 
  private:
@@ -154,10 +68,15 @@ class TargetLeak : public Evaluator {
     return axis == -1 || axis == static_cast<std::int64_t>(rank) - 1 ? shape[rank - 1] : 0;
   }
 
+  /// Or none that could tell more.
   static bool hasBatch(const Graph& graph, GivenValues& given) {
-    return std::ranges::any_of(graph.tensors(), [&](const core::TensorInfo& info) {
-      return isInteger(info, TensorRole::kInput) && given.of(info.id);
-    });
+    bool any = false;
+    for (const core::TensorInfo& info : graph.tensors()) {
+      if (!isInteger(info, TensorRole::kInput)) continue;
+      if (given.of(info.id)) return true;
+      any = true;
+    }
+    return !any;
   }
 
   static bool isInteger(const core::TensorInfo& info, TensorRole role) {
@@ -179,7 +98,7 @@ class TargetLeak : public Evaluator {
 
   /// Labels that are the tokens themselves: a model of the next token was meant, where the next place is
   /// hidden.
-  bool lookAtCopies(EvaluationContext& context, GivenValues& given, const Node& softmax) const {
+  bool lookAtCopies(EvaluationContext& context, GivenValues& given, ScoreMask& mask) const {
     const Graph& graph = context.graph();
     for (const core::TensorInfo& label : graph.tensors()) {
       if (!isInteger(label, TensorRole::kLabel)) continue;
@@ -189,8 +108,6 @@ class TargetLeak : public Evaluator {
         const std::optional<Tensor> x = given.of(tokens.id);
         if (!x || x->elements() != y->elements() || !std::ranges::equal(x->byteSpan(), y->byteSpan()))
           continue;
-        MaskReader mask(graph, given, placesOf(graph, softmax));
-        mask.read(softmax.inputs.front());
         Finding finding =
             findingAt(context, {context.iteration, context.ranks.front(), label.id}, precedence::kStructure);
         finding.detail =
@@ -221,9 +138,27 @@ class TargetLeak : public Evaluator {
     return pairs >= 8 && next > 0.95 * static_cast<double>(pairs) && same < 0.9 * static_cast<double>(pairs);
   }
 
-  bool lookAt(EvaluationContext& context, GivenValues& given, const Node& softmax, TensorId tokens) const {
-    MaskReader mask(context.graph(), given, placesOf(context.graph(), softmax));
-    mask.read(softmax.inputs.front());
+  /// A mask is there, but what it adds is too small: for a mask that would hide the label of a place,
+  /// anything that a softmax feels; for any other, what changes no weight.
+  bool lookAtWeak(EvaluationContext& context, ScoreMask& mask, TensorId tokens) const {
+    constexpr double kNothing = -1e-3;
+    if (!mask.weak) return false;
+    const double lowest = mask.weak->lowest;
+    const bool leaks = tokens.valid() && mask.weak->meant.share(1) > 0.5 && mask.hidden.share(1) < 0.5;
+    if (lowest < kNothing && !leaks) return false;
+    Finding finding = findingAtNode(context, mask.weak->made,
+                                    std::string("a mask is added and hides ") +
+                                        (lowest < kNothing ? "too little" : "nothing") +
+                                        ": its lowest value is " + core::formatShort(lowest) +
+                                        ", which leaves " + core::formatShort(100 * std::exp(lowest)) +
+                                        " % of each weight that it is to take away; was -1e9 meant?");
+    finding.iteration = m_begin;
+    finding.actual = lowest;
+    context.findings.push_back(std::move(finding));
+    return true;
+  }
+
+  bool lookAt(EvaluationContext& context, ScoreMask& mask, const Node& softmax, TensorId tokens) const {
     if (mask.hidden.share(1) > 0.5) return false;  // the next place is hidden
     const bool turned = mask.hidden.share(-1) > 0.5, later = mask.hidden.share(2) > 0.5;
     const std::string& name = context.graph().tensor(tokens).name;
@@ -243,7 +178,8 @@ class TargetLeak : public Evaluator {
 
   std::vector<core::NodeId> m_attention;
   core::Iteration m_begin;  // a mask is wrong from here on, whichever batch shows it
-  bool m_done = false;
+  bool m_done = false, m_found = false;
+  CopiedTargets m_copies;
 };
 
 }  // namespace
@@ -257,7 +193,8 @@ ConditionDef targetLeakCondition() {
       "mask, "
       "computed "
       "from constants and the batch, does not hide the next place. A hint where there is no such mask at "
-      "all.";
+      "all. Any attention: a mask of two values adds so little that it hides nothing. A hint: the classes of "
+      "a cross-entropy have the same bits as the tokens that an embedding reads, in every iteration.";
   def.advice = "Hide the places j > i of row i: greater(j, i) where the score gets -1e9 before the softmax.";
   def.target = Target::kActivation;
   def.needsValues = true;
