@@ -38,6 +38,7 @@ struct SickCase {
 
 // The tables, one for each file of cases. To add a case: the function, and a row at the end of its file.
 std::span<const HealthyCase> healthyAttention();
+std::span<const HealthyCase> healthyBatches();
 std::span<const HealthyCase> healthyConverged();
 std::span<const HealthyCase> healthyFrozen();
 std::span<const HealthyCase> healthyLookalikes();
@@ -46,6 +47,7 @@ std::span<const HealthyCase> healthyModels();
 std::span<const HealthyCase> healthyNormalization();
 std::span<const HealthyCase> healthyOptimizers();
 std::span<const HealthyCase> healthyStrangers();
+std::span<const SickCase> sickBatches();
 std::span<const SickCase> sickData();
 std::span<const SickCase> sickLayers();
 std::span<const SickCase> sickLosses();

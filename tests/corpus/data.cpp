@@ -95,6 +95,17 @@ Batch words(At at, const Words& shape) {
   return {core::Iteration(at.iteration), {{"x", x}, {"label", label}}};
 }
 
+Batch topics(At at) {
+  Random random = randomAt(at, 5);
+  Tensor x(DType::Int64, {8, 8}), label(DType::Int64, {8});
+  for (std::size_t row = 0; row < 8; ++row) {
+    const std::int64_t kind = below(random, 3);
+    label.data<std::int64_t>()[row] = kind;
+    for (std::size_t i = 0; i < 8; ++i) x.data<std::int64_t>()[8 * row + i] = 6 * kind + below(random, 6);
+  }
+  return {core::Iteration(at.iteration), {{"x", x}, {"label", label}}};
+}
+
 Tensor& tensorOf(Batch& batch, std::string_view name) {
   for (auto& [itsName, tensor] : batch.tensors)
     if (itsName == name) return tensor;

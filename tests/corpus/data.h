@@ -41,6 +41,9 @@ struct Words {
 };
 Batch words(At at, const Words& shape = {});
 
+/// x [8, 8] Int64, words below 18 of which each of three kinds has six; label [8], the kind of a row's words.
+Batch topics(At at);
+
 /// The tensor of that name in a batch.
 Tensor& tensorOf(Batch& batch, std::string_view name);
 /// The batch with every element of a float32 tensor replaced by change(value, flat index).

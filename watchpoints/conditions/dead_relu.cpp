@@ -3,6 +3,7 @@
 #include <set>
 
 #include "watchpoints/conditions/gradient_cause.h"
+#include "watchpoints/conditions/loss_sum.h"
 #include "watchpoints/conditions/outcome.h"
 
 namespace msdbg::watch {
@@ -95,16 +96,20 @@ class DeadForGood : public Evaluator {
   }
 
   void finish(EvaluationContext& context) override {
+    const std::optional<LossSum> sum = sumOfLoss(context.graph());
     const bool learnt = m_outcome.recoveredSince(m_first);
     for (auto& [place, layer] : m_layers)
       if (learnt && m_ofLoss.contains(place.second))
         continue;
-      else if (layer.death && (layer.length >= kLeast || layer.length == m_iterations))
+      else if (layer.death && (layer.length >= kLeast || layer.length == m_iterations)) {
+        if (layer.alive && layer.alive->value < m_first.value + kSoon) blameSum(sum, *layer.death);
         context.findings.push_back(std::move(*layer.death));
+      }
   }
 
  private:
   static constexpr int kLeast = 3;
+  static constexpr std::int64_t kSoon = 10;  // iterations: killed by the first steps
 
   struct Layer {
     std::optional<core::Iteration> alive;  // last

@@ -51,10 +51,7 @@ class LossDiverging : public Evaluator {
     m_before->actual = last / first;
     m_before->detail += " to " + core::formatShort(last) + " at the end, from " + core::formatShort(first) +
                         " at the beginning" + m_rate;
-    if (const std::optional<LossSum> sum = sumOfLoss(context.graph())) {
-      m_before->detail += "; " + sum->text;
-      m_before->writtenAt = sum->sum;
-    }
+    blameSum(sumOfLoss(context.graph()), *m_before);
     if (last < kBack * peak(some) && last < kHarder * first)
       m_before->severity = Severity::kHint;  // harder data, by now half learnt
     context.findings.push_back(std::move(*m_before));

@@ -1,5 +1,5 @@
 // What the loss is made of, as the graph shows it: logits that were normalised or cut off already, a loss
-// that is maximised, a target that is broadcast against what is predicted.
+// that is maximised, a target that is broadcast against what is predicted, an axis taken for the batch.
 #include "watchpoints/conditions/loss_parts.h"
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
@@ -55,6 +55,7 @@ void question(EvaluationContext& context) {
     if (node.opType == "SoftmaxCrossEntropyLoss" || node.opType == "Sub") checkDropout(context, node, learnt);
     checkBroadcast(context, node, learnt);
   }
+  checkBatchAxis(context, learnt);
   for (const core::TensorInfo& info : context.graph().tensors())
     if (info.role == core::TensorRole::kLoss) checkSign(context, info.id);
 }
@@ -70,7 +71,9 @@ ConditionDef lossInputCondition() {
       "Softplus, come out of a Softmax, Sigmoid, Tanh, Relu or Clip; what is compared with a target out of a "
       "Dropout; the loss is minus an error, so that it is maximised; what "
       "is "
-      "predicted, [n, 1], and a target, [n], are broadcast to [n, n].";
+      "predicted, [n, 1], and a target, [n], are broadcast to [n, n]; the axis that meets the samples of the "
+      "labels is "
+      "not the batch, which an operator before took away or moved.";
   def.advice =
       "A loss is given what the last linear layer gives, in the shape of its target, and is what is to "
       "become small.";

@@ -10,6 +10,9 @@ namespace msdbg::watch {
 void checkLogits(EvaluationContext& context);
 /// A loss that is minus a distance, or a log-probability that is not negated.
 void checkSign(EvaluationContext& context, core::TensorId loss);
+/// A loss that takes another axis for the samples than the batch, which was reduced or moved before;
+/// `learnt`: learntTensors().
+void checkBatchAxis(EvaluationContext& context, const std::vector<bool>& learnt);
 
 /// The softmax or sigmoid that a Log takes the logarithm of, past guards against log(0) and 1 - p; nullptr:
 /// none.

@@ -5,15 +5,20 @@
 #include <string>
 
 #include "core_engine/graph/graph.h"
+#include "watchpoints/condition.h"
 
 namespace msdbg::watch {
 
 struct LossSum {
-  std::string
-      text;  // "the loss is a sum over 2048 values, not their mean: its gradients grow with their number"
+  std::string text;    // "the loss is a sum over 64 samples: its gradient is 64 times that of a mean"
   core::TensorId sum;  // what the operator that sums gives
 };
-/// nullopt where the loss is no such sum, or is divided again.
+/// nullopt where the loss is no such sum, or is divided again, or where the size of a gradient does not
+/// matter: Adam divides by it.
 std::optional<LossSum> sumOfLoss(const core::Graph& graph);
+
+/// Says so of what a step that is too large has done: in its detail, with the line of the sum. Nothing
+/// without one.
+void blameSum(const std::optional<LossSum>& sum, Finding& finding);
 
 }  // namespace msdbg::watch

@@ -26,7 +26,8 @@ class ChangeTooLarge : public Evaluator {
 /// Its detail says what the step was made of.
 class RecommendedTooLarge : public Evaluator {
  public:
-  explicit RecommendedTooLarge(const core::Graph& graph) : m_ratio(graph, {}, true), m_outcome(graph) {
+  explicit RecommendedTooLarge(const core::Graph& graph)
+      : m_ratio(graph, {}, true), m_outcome(graph), m_sum(sumOfLoss(graph)) {
     for (ParameterUpdate& update : parameterUpdates(graph)) m_updates.emplace(update.next, std::move(update));
   }
 
@@ -57,8 +58,6 @@ class RecommendedTooLarge : public Evaluator {
 
  private:
   static constexpr double kOnline = 10;  // times the threshold
-  static constexpr const char* kMeanAdvice =
-      "Take the mean over the samples, or divide the learning rate by their number.";
 
   static std::string valueText(std::string_view what, const StatisticsRow* now, const StatisticsRow* before,
                                double core::TensorStatistics::*member) {
@@ -97,15 +96,12 @@ class RecommendedTooLarge : public Evaluator {
     add("mean|gradient|", update.gradient, &core::TensorStatistics::meanAbs);
     add("mean|weight|", update.parameter, &core::TensorStatistics::meanAbs);
     if (isOfTheRate(context, finding, update)) finding.writtenAt = update.rate;
-    if (const std::optional<LossSum> sum = sumOfLoss(context.graph())) {
-      finding.detail += "; " + sum->text;
-      finding.writtenAt = sum->sum;
-      finding.advice = kMeanAdvice;
-    }
+    blameSum(m_sum, finding);
   }
 
   UpdateRatio m_ratio;
   Outcome m_outcome;
+  std::optional<LossSum> m_sum;
   std::map<core::TensorId, ParameterUpdate> m_updates;  // by the next value
   std::vector<Finding> m_pending;
 };
