@@ -77,10 +77,15 @@ class SameBatch : public Evaluator {
     context.findings.push_back(std::move(finding));
   }
 
+  /// A hint, however long it lasts: how much data the loader has is not recorded.
   void addRepeats(EvaluationContext& context) const {
     Finding finding = findingAt(context, {m_begin, m_rank, m_inputs.front()}, precedence::kOther);
     finding.severity = Severity::kHint;
-    finding.detail = "the same batch in every one of " + std::to_string(m_iterations) + " iterations";
+    finding.detail =
+        "the same batch in every one of " + std::to_string(m_iterations) +
+        " iterations: right if all the data are one batch, or one batch is trained on as a test; "
+        "else the loader does not go on: what it gives must depend on the iteration that it is "
+        "asked for";
     context.findings.push_back(std::move(finding));
   }
 
