@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "tests/watchpoints/fake_source.h"
+#include "tests/watchpoints/healthy_source.h"
 #include "tests/watchpoints/recorded_training.h"
 #include "tests/watchpoints/small_graph.h"
 
@@ -86,6 +87,23 @@ TEST_CASE("The report is the same every time") {
     return all;
   };
   CHECK(text() == text());
+}
+
+TEST_CASE("The later iterations of a hit are told as runs, five of them at most") {
+  FakeSource source = msdbg::test::healthySource(1, 40);
+  const TensorId relu = source.id("network/fc/Relu-op1");
+  const auto saidWith = [&](std::initializer_list<int> dead) {
+    for (int k = 0; k < 40; ++k)
+      source.row(0, k, relu).activation =
+          ActivationStatistics{std::ranges::count(dead, k) > 0 ? 1.0 : 0.5, 0};
+    const CheckReport report = msdbg::test::runRecommended(source, "activation_range");
+    REQUIRE(report.hints.size() == 1);
+    return report.hints.front().detail;
+  };
+  CHECK(saidWith({3, 4}) == "also in 1 more iteration (4)");
+  CHECK(saidWith({3, 4, 5, 6, 9, 11, 12, 20, 30}) == "also in 8 more iterations (4-6,9,11-12,20,30)");
+  CHECK(saidWith({3, 4, 5, 6, 9, 11, 12, 20, 30, 31, 33, 35}) ==
+        "also in 11 more iterations (4-6,9,11-12,20,30-31,…)");
 }
 
 TEST_CASE("An empty source gives an empty report") {

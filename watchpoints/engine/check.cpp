@@ -14,6 +14,15 @@ using core::Iteration;
 using core::Rank;
 using core::TensorId;
 
+/// "3-9,12,15-16,18,20,…": the first five runs of neighbours, ascending.
+std::string firstRanges(std::span<const std::int64_t> sorted) {
+  constexpr int kMost = 5;
+  std::size_t shown = 0;
+  for (int runs = 0; shown < sorted.size(); ++shown)
+    if ((shown == 0 || sorted[shown] > sorted[shown - 1] + 1) && ++runs > kMost) break;
+  return core::formatRanges(sorted.first(shown)) + (shown < sorted.size() ? ",…" : "");
+}
+
 /// A hit while it is being ordered.
 struct Candidate {
   Hit hit;
@@ -120,7 +129,7 @@ class Check {
     std::string& detail = candidate.hit.detail;
     if (!detail.empty()) detail += "; ";
     detail += "also in " + std::to_string(more.size()) + " more iteration" +
-              (more.size() == 1 ? " (" : "s (") + core::formatRanges(more) + ")";
+              (more.size() == 1 ? " (" : "s (") + firstRanges(more) + ")";
   }
 
   /// Ranks that differ are a symptom where one of them has a cause of its own at the same place.
