@@ -91,6 +91,29 @@ TEST_CASE("target_leak hints at labels that are the tokens which an embedding re
   CHECK(saidOfWords(onePlaceOn, 0).empty());  // each is predicted of the one before
 }
 
+TEST_CASE("target_leak wants the labels of every iteration to be the tokens, and batches that change") {
+  const Trace trace = traceTraining(
+      [](Graph& g) {
+        const Value x = g.input("x", {12}, DType::Int64), label = g.input("label", {12}, DType::Int64);
+        return softmaxCrossEntropy(linear(embedding(x, {.count = kWords, .width = 4}), {.out = kWords}),
+                                   label);
+      },
+      {{"network/x", counted({12}, kWords)}, {"network/label", counted({12}, kWords)}});
+  const auto saidOf = [&](std::uint64_t (*tokens)(int), std::uint64_t (*labels)(int)) {
+    FakeSource run(trace.source->graph(), 1, 6);
+    for (int k = 0; k < 6; ++k) {
+      run.row(0, k, run.id("network/x")).values.hash = {tokens(k), 1};
+      run.row(0, k, run.id("network/label")).values.hash = {labels(k), 1};
+    }
+    return said("target_leak", run);
+  };
+  const auto other = [](int k) { return std::uint64_t(k); };
+  const auto same = [](int) { return std::uint64_t(0); };
+  CHECK_THAT(saidOf(other, other), Contains("nothing to predict"));
+  CHECK(saidOf(other, [](int k) { return std::uint64_t(k == 4 ? 9 : k); }) == "");
+  CHECK(saidOf(same, same) == "");  // places of a batch, say
+}
+
 TEST_CASE("target_leak hints at one-hot rows of the tokens, and at a loss written by hand") {
   const auto saidOf = [](std::int64_t shift) {
     return said(
