@@ -246,7 +246,9 @@ void printRecorded(const DumpPlan& plan, const Recorded& recorded, bool timing) 
   if (recorded.iterations > 0) fmt::print(", last loss {}", core::formatShort(recorded.loss, 5));
   fmt::print("\n");
   if (!anyRecorded(plan)) return;
-  if (timing) fmt::print("\n{}", timingText(timingsOf(plan)));
+  const Timings times = timingsOf(plan);
+  if (const std::string advice = waitAdvice(times); !advice.empty()) fmt::print("{}\n", advice);
+  if (timing) fmt::print("\n{}", timingText(times));
   fmt::print("\nnext:\n  msdbg check {0}\n  msdbg info {0}\n", core::printable(core::shellQuoted(path)));
 }
 

@@ -70,6 +70,22 @@ std::string timingLine(const Timings& timings) {
                      core::join(stages, ", "));
 }
 
+std::string waitAdvice(const Timings& timings) {
+  constexpr double kLeastSeconds = 5, kLeastPercent = 20;
+  if (timings.empty()) return "";
+  const auto longest = [](const auto& entry) { return entry.second[Stage::kWait].seconds; };
+  const RecordingTimes& times = std::ranges::max_element(timings, {}, longest)->second;
+  const double percent = share(times[Stage::kWait].seconds, times);
+  if (times.wallSeconds < kLeastSeconds || percent < kLeastPercent) return "";
+  const bool builds = times[Stage::kBuild].seconds > times[Stage::kWrite].seconds;
+  return fmt::format(
+      "training waited {:.0f} % of the time for its recording; lighter: {}fewer values (--record, --every), "
+      "or none "
+      "(--policy stats)",
+      percent,
+      builds ? "files written less often (--commit-every 10; it is the number of tensors that costs), " : "");
+}
+
 Json timingJson(const Timings& timings) {
   Json list = Json::array();
   for (const auto& [rank, times] : timings) {

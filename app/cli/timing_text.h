@@ -19,6 +19,9 @@ std::string timingText(const Timings& timings);
 /// "recording took 0.51 s of 5.0 s (10.2 %) on rank 1, the slowest: snapshot 0.00, statistics 0.12, …"; ""
 /// without any.
 std::string timingLine(const Timings& timings);
+/// What would make recording lighter, where training waited for it a fifth of the time and more; ""
+/// elsewhere, and of runs of a few seconds.
+std::string waitAdvice(const Timings& timings);
 Json timingJson(const Timings& timings);
 
 }  // namespace msdbg::app
