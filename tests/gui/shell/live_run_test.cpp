@@ -193,8 +193,10 @@ TEST_CASE("Two windows and a check on a run that msdbg dump records at that mome
   first.open(run);
   second.open(run);
   const RunResult checked = runMsdbg({"check", run.string()});
+  INFO(checked.err);
   CHECK((checked.exitStatus == 0 || checked.exitStatus == 3 || checked.exitStatus == 4));
-  CHECK(checked.err.find("error") == std::string::npos);
+  // Within the first second nothing may be recorded yet: 4, and said.
+  CHECK((checked.exitStatus == 4 || checked.err.find("error") == std::string::npos));
   dump.join();
   CHECK(dumped.exitStatus == 0);
   for (Window* w : {&first, &second}) {
