@@ -135,8 +135,8 @@ class JournalParser {
   void add(std::string_view piece);
   /// Those that came so far. Who keeps books of them may clear them: finish() then has only the rest.
   std::vector<SegmentLine>& segments() { return m_journal.segments; }
-  /// From now on the lines of segments are not read but shown: what they say of which segments count, their
-  /// text, and their number. segment() reads those that do.
+  /// From now on segment lines are handed to `show` unread, with their text and line number; segment() reads
+  /// those that turn out to count.
   using Show = std::function<void(const SegmentGlance&, std::string_view object, std::size_t line)>;
   void showSegments(Show show) { m_show = std::move(show); }
   /// A line that was shown. nullopt: it makes no sense, and is a bad one.

@@ -24,9 +24,9 @@ bool isPlainName(std::string_view name);
 /// batch.
 bool isPossible(const SegmentLine& line);
 
-/// What the line says of which segments count, without reading the rest: nothing of most lines counts in the
-/// end, for later ones replace them. nullopt: it is not written as a recorder writes it. What is found is
-/// what a reading of the whole finds, if that works.
+/// The line's number, file, what it replaces and what it follows, without reading the rest: most lines are
+/// replaced by later ones. nullopt: it is not written as a recorder writes it. A reading of the whole line
+/// finds the same, or fails.
 std::optional<SegmentGlance> glanceAt(std::string_view object);
 
 class SegmentLineParser {

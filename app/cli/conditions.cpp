@@ -82,8 +82,9 @@ void printTable() {
 }
 
 void explain(const watch::ConditionDef& c) {
-  fmt::print("{} ({} on a {}): {}\n\n  {}\n\n  advice  {}\n", c.id, severityText(c.severity),
-             targetText(c.target), c.title, wrapped(std::string(c.doc), 2),
+  const std::string_view target = targetText(c.target);
+  fmt::print("{} ({} on {} {}): {}\n\n  {}\n\n  advice  {}\n", c.id, severityText(c.severity),
+             target.starts_with('a') ? "an" : "a", target, c.title, wrapped(std::string(c.doc), 2),
              wrapped(std::string(c.advice), 10));
   Table table({"parameter", "range", ">default", "meaning"});
   for (const watch::ParameterSpec& p : c.parameters)

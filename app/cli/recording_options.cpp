@@ -75,8 +75,7 @@ Status readOnHit(const RecordingOptions& given, dump::OnHit& onHit) {
 void RecordingOptions::addOptions(CLI::App& app) {
   app.add_option("--record", rules,
                  "what is kept of some tensors: GLOB=full|stats|record|none[,KEY=VALUE]... (below); may be "
-                 "repeated: the "
-                 "first that fits decides, the rest has statistics")
+                 "repeated: the first that fits decides, the rest has statistics")
       ->type_name("RULE")
       ->allow_extra_args(false);
   app.add_option("--config", config,

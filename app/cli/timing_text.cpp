@@ -80,8 +80,7 @@ std::string waitAdvice(const Timings& timings) {
   const bool builds = times[Stage::kBuild].seconds > times[Stage::kWrite].seconds;
   return fmt::format(
       "training waited {:.0f} % of the time for its recording; lighter: {}fewer values (--record, --every), "
-      "or none "
-      "(--policy stats)",
+      "or none (--policy stats)",
       percent,
       builds ? "files written less often (--commit-every 10; it is the number of tensors that costs), " : "");
 }

@@ -38,8 +38,9 @@ QString checkText(const Findings& findings) {
   const QString due = findings.stale() ? ", watchpoints changed (F5 checks again)" : "";
   const replay::Verdict verdict = findings.verdict();
   const QString unread = verdict.unread.empty() ? "" : " · " + QString::fromStdString(verdict.unread);
+  const QString hints = verdict.hints.empty() ? "" : ", " + countsText(findings.counts());
   if (report.hits.empty())
-    return (report.evaluated > 0 ? QString::fromStdString(verdict.found)
+    return (report.evaluated > 0 ? QString::fromStdString(verdict.found) + hints
                                  : QString("nothing could be checked")) +
            unread + due;
   return countsText(findings.counts()) + unread + due;

@@ -151,13 +151,13 @@ void HitWatch::list(const std::vector<OnlineHit>& hits) {
   const std::lock_guard lock(m_mutex);
   for (const OnlineHit& hit : hits) {
     if (m_listed++ >= kMostListed) return;
-    m_lines.push_back(formatHit(lineFrom(m_plan->graph, hit, m_watchpoints[hit.watchpoint])));
+    m_hits.push_back(lineFrom(m_plan->graph, hit, m_watchpoints[hit.watchpoint]));
   }
 }
 
-std::vector<std::string> HitWatch::takeLines() {
+std::vector<HitLine> HitWatch::takeHits() {
   const std::lock_guard lock(m_mutex);
-  return std::exchange(m_lines, {});
+  return std::exchange(m_hits, {});
 }
 
 }  // namespace msdbg::dump

@@ -40,8 +40,8 @@ class HitWatch {
   bool windowDone() const { return m_first && m_left <= 0; }
 
   HitWindows& windows() { return m_windows; }  // any thread
-  /// This rank's hits since the last call, as lines of the journal. Any thread.
-  std::vector<std::string> takeLines();
+  /// This rank's hits since the last call. Any thread.
+  std::vector<HitLine> takeHits();
 
  private:
   HitWatch(std::vector<watch::Watchpoint> watchpoints, const OnHit& what, const Place& place);
@@ -66,8 +66,8 @@ class HitWatch {
   std::set<std::pair<std::size_t, std::string>> m_said;  // watchpoint, tensor
   int m_linesSaid = 0;
   std::int64_t m_listed = 0;
-  std::mutex m_mutex;  // of m_lines
-  std::vector<std::string> m_lines;
+  std::mutex m_mutex;  // of m_hits
+  std::vector<HitLine> m_hits;
 };
 
 }  // namespace msdbg::dump

@@ -153,89 +153,65 @@ struct OptionKey {
   void (*set)(RecordOptions& options, const Json& json, const std::string& path);
 };
 
-constexpr OptionKey kOptionKeys[] = {{"rules",
-                                      [](RecordOptions& options, const Json& json, const std::string& path) {
-                                        options.rules = rulesFrom(json, path);
-                                      }},
-                                     {"policy",
-                                      [](RecordOptions& options, const Json& json, const std::string& path) {
-                                        options.policy =
-                                            orMistake(policyFromName(textFrom(json, path)), path);
-                                      }},
-                                     {"checkpoint_every",
-                                      [](RecordOptions& options, const Json& json, const std::string& path) {
-                                        const std::string text =
-                                            json.is_number_integer() ? json.dump() : textFrom(json, path);
-                                        options.checkpointEvery =
-                                            orMistake(RecordOptions::parseCheckpointEvery(text), path);
-                                      }},
-                                     {"batches",
-                                      [](RecordOptions& options, const Json& json, const std::string& path) {
-                                        options.batches = flagFrom(json, path);
-                                      }},
-                                     {"tensors",
-                                      [](RecordOptions& options, const Json& json, const std::string& path) {
-                                        options.tensors = textsFrom(json, path);
-                                      }},
-                                     {"iterations",
-                                      [](RecordOptions& options, const Json& json, const std::string& path) {
-                                        options.iterations = ruleWith("iterations", json, path).iterations;
-                                      }},
-                                     {"every",
-                                      [](RecordOptions& options, const Json& json, const std::string& path) {
-                                        options.every = ruleWith("every", json, path).every;
-                                      }},
-                                     {"max_bytes",
-                                      [](RecordOptions& options, const Json& json, const std::string& path) {
-                                        options.maxBytes = bytesFrom(json, path);
-                                      }},
-                                     {"keep_last",
-                                      [](RecordOptions& options, const Json& json, const std::string& path) {
-                                        options.keepLast = countFrom(json, path);
-                                      }},
-                                     {"keep_free_bytes",
-                                      [](RecordOptions& options, const Json& json, const std::string& path) {
-                                        options.keepFree.reset();
-                                        if (json != "auto") options.keepFree = bytesFrom(json, path);
-                                      }},
-                                     {"on_error",
-                                      [](RecordOptions& options, const Json& json, const std::string& path) {
-                                        options.onError =
-                                            orMistake(onErrorFromText(textFrom(json, path)), path);
-                                      }},
-                                     {"buffer_bytes",
-                                      [](RecordOptions& options, const Json& json, const std::string& path) {
-                                        options.bufferBytes = bytesFrom(json, path);
-                                      }},
-                                     {"on_hit",
-                                      [](RecordOptions& options, const Json& json, const std::string& path) {
-                                        options.onHit = onHitFrom(json, path, options.onHit);
-                                      }},
-                                     {"compress",
-                                      [](RecordOptions& options, const Json& json, const std::string& path) {
-                                        options.compress =
-                                            orMistake(compressFromName(textFrom(json, path)), path);
-                                      }},
-                                     {"write",
-                                      [](RecordOptions& options, const Json& json, const std::string& path) {
-                                        options.write =
-                                            orMistake(writingWayFromName(textFrom(json, path)), path);
-                                      }},
-                                     {"commit_every_seconds",
-                                      [](RecordOptions& options, const Json& json, const std::string& path) {
-                                        options.commitSeconds = secondsFrom(json, path);
-                                        if (options.commitSeconds < RecordOptions::kLeastCommit ||
-                                            options.commitSeconds > RecordOptions::kMostCommit)
-                                          throw JsonMistake(path, "must be from 1 to 3600 seconds");
-                                      }},
-                                     {"watchdog_seconds",
-                                      [](RecordOptions& options, const Json& json, const std::string& path) {
-                                        options.watchdogSeconds = secondsFrom(json, path);
-                                      }},
-                                     {"watchdog_kill",
-                                      [](RecordOptions& options, const Json& json, const std::string& path) {
-                                        options.watchdogKills = flagFrom(json, path);
-                                      }}};
+constexpr OptionKey kOptionKeys[] = {
+    {"rules", [](RecordOptions& options, const Json& json,
+                 const std::string& path) { options.rules = rulesFrom(json, path); }},
+    {"policy",
+     [](RecordOptions& options, const Json& json, const std::string& path) {
+       options.policy = orMistake(policyFromName(textFrom(json, path)), path);
+     }},
+    {"checkpoint_every",
+     [](RecordOptions& options, const Json& json, const std::string& path) {
+       const std::string text = json.is_number_integer() ? json.dump() : textFrom(json, path);
+       options.checkpointEvery = orMistake(RecordOptions::parseCheckpointEvery(text), path);
+     }},
+    {"batches", [](RecordOptions& options, const Json& json,
+                   const std::string& path) { options.batches = flagFrom(json, path); }},
+    {"tensors", [](RecordOptions& options, const Json& json,
+                   const std::string& path) { options.tensors = textsFrom(json, path); }},
+    {"iterations",
+     [](RecordOptions& options, const Json& json, const std::string& path) {
+       options.iterations = ruleWith("iterations", json, path).iterations;
+     }},
+    {"every", [](RecordOptions& options, const Json& json,
+                 const std::string& path) { options.every = ruleWith("every", json, path).every; }},
+    {"max_bytes", [](RecordOptions& options, const Json& json,
+                     const std::string& path) { options.maxBytes = bytesFrom(json, path); }},
+    {"keep_last", [](RecordOptions& options, const Json& json,
+                     const std::string& path) { options.keepLast = countFrom(json, path); }},
+    {"keep_free_bytes",
+     [](RecordOptions& options, const Json& json, const std::string& path) {
+       options.keepFree.reset();
+       if (json != "auto") options.keepFree = bytesFrom(json, path);
+     }},
+    {"on_error",
+     [](RecordOptions& options, const Json& json, const std::string& path) {
+       options.onError = orMistake(onErrorFromText(textFrom(json, path)), path);
+     }},
+    {"buffer_bytes", [](RecordOptions& options, const Json& json,
+                        const std::string& path) { options.bufferBytes = bytesFrom(json, path); }},
+    {"on_hit", [](RecordOptions& options, const Json& json,
+                  const std::string& path) { options.onHit = onHitFrom(json, path, options.onHit); }},
+    {"compress",
+     [](RecordOptions& options, const Json& json, const std::string& path) {
+       options.compress = orMistake(compressFromName(textFrom(json, path)), path);
+     }},
+    {"write",
+     [](RecordOptions& options, const Json& json, const std::string& path) {
+       options.write = orMistake(writingWayFromName(textFrom(json, path)), path);
+     }},
+    {"commit_every_seconds",
+     [](RecordOptions& options, const Json& json, const std::string& path) {
+       options.commitSeconds = secondsFrom(json, path);
+       if (options.commitSeconds < RecordOptions::kLeastCommit ||
+           options.commitSeconds > RecordOptions::kMostCommit)
+         throw JsonMistake(path, "must be from 1 to 3600 seconds");
+     }},
+    {"watchdog_seconds", [](RecordOptions& options, const Json& json,
+                            const std::string& path) { options.watchdogSeconds = secondsFrom(json, path); }},
+    {"watchdog_kill", [](RecordOptions& options, const Json& json,
+                         const std::string& path) { options.watchdogKills = flagFrom(json, path); }},
+};
 
 const OptionKey* findOptionKey(std::string_view name) {
   const auto* const row = std::ranges::find(kOptionKeys, name, &OptionKey::name);

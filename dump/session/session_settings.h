@@ -35,8 +35,8 @@ struct SessionSettings {
   static core::Result<SessionSettings> read(int argc, char** argv);
 };
 
-/// What a program's own words will make of its Session, whatever the environment says. What is no number
-/// there is not there: a program may mean something else by these words.
+/// What a program's own arguments tell its Session, whatever the environment says. A value that is no valid
+/// number is left out: the program may mean something else by the option.
 struct ProgramNumbers {
   std::optional<std::uint64_t> seed;
   std::optional<int> threads;

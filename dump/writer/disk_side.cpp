@@ -73,8 +73,11 @@ void DiskSide::commit(const PendingIterations::Commit& segment) {
 // Lines that are not durable yet are kept by the journal: see settleJournal().
 void DiskSide::listHits() {
   if (!m_recording.hits) return;
-  const std::vector<std::string> lines = m_recording.hits->takeLines();
-  m_store.keepHits(lines);
+  std::vector<std::string> lines;
+  for (const HitLine& hit : m_recording.hits->takeHits()) {
+    m_store.keepHit(hit);
+    lines.push_back(formatHit(hit));
+  }
   if (!lines.empty()) (void)m_recording.journal->append(lines);
 }
 

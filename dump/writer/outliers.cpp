@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "dump/journal.h"
 #include "dump/statistics_columns.h"
 
 namespace msdbg::dump {
@@ -28,11 +27,6 @@ void Outliers::add(const IterationRecord& record) {
       std::ranges::find(record.scalars, "loss", [](const auto& scalar) { return scalar.first; });
   const bool jump = loss != record.scalars.end() && jumps(loss->second);
   if (begins || jump) keep(record.iteration);
-}
-
-void Outliers::addHit(std::string_view journalLine) {
-  const Journal journal = parseJournal(std::string(journalLine) + "\n");
-  for (const HitLine& hit : journal.hits) keep(hit.iteration);
 }
 
 void Outliers::keep(std::int64_t iteration) {

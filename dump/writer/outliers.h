@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <string_view>
 
 #include "dump/iteration_set.h"
 #include "dump/writer/iteration_record.h"
@@ -19,8 +18,8 @@ class Outliers {
   /// A recorded iteration; ascending. It stays where some tensor has NaN or Inf and none had in the one
   /// before, and where the loss is more than three times the mean of the ten before.
   void add(const IterationRecord& record);
-  /// Hits of a watchpoint, as lines of the journal.
-  void addHit(std::string_view journalLine);
+  /// Of a watchpoint.
+  void addHit(std::int64_t iteration) { keep(iteration); }
   bool contains(std::int64_t iteration) const { return m_iterations.contains(iteration); }
 
  private:

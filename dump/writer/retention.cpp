@@ -123,11 +123,17 @@ static std::uint64_t togetherOf(std::uint64_t budget) {
   return std::min(kLargestMerge, std::max(budget / kPartsOfStatistics, kLeastTogether));
 }
 
-ThinningPlan Retention::nextThinning(std::uint64_t incoming) const {
+std::uint64_t Retention::roomForStatistics(std::uint64_t incoming) const {
   const std::uint64_t forValues = m_valueBytes > 0 ? m_rules.maxBytes / 4 : 0;
-  const std::uint64_t reserved = m_bareBytes + m_otherBytes + incoming + forValues;
-  const std::uint64_t room = m_rules.maxBytes - std::min(m_rules.maxBytes, reserved);
-  return planThinning(m_segments, room, togetherOf(m_rules.maxBytes));
+  return m_rules.maxBytes - std::min(m_rules.maxBytes, leastBytes() + incoming + forValues);
+}
+
+bool Retention::statisticsExceed(std::uint64_t incoming) const {
+  return m_bytes - m_valueBytes - m_bareBytes > roomForStatistics(incoming);
+}
+
+ThinningPlan Retention::nextThinning(std::uint64_t incoming) const {
+  return planThinning(m_segments, roomForStatistics(incoming), togetherOf(m_rules.maxBytes));
 }
 
 std::vector<std::int64_t> Retention::nextMerge() const {

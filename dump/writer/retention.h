@@ -72,8 +72,11 @@ class Retention {
   /// `diskShort`: the disk lacks space, so one goes although the rules hold. nullopt: nothing to do, or
   /// nothing left that could go.
   std::optional<std::int64_t> nextDrop(std::uint64_t incoming, bool diskShort = false) const;
+  /// Whether statistics, with so many more bytes of them, are more than what values and the rest leave of the
+  /// budget. Values that are kept have a quarter of it.
+  bool statisticsExceed(std::uint64_t incoming) const;
   /// The segments whose statistics are to be thinned next, so that everything fits into the budget with so
-  /// many more bytes of statistics. Values that are kept have a quarter of it.
+  /// many more bytes of statistics.
   ThinningPlan nextThinning(std::uint64_t incoming) const;
   /// Neighbours that are to become one file next, oldest first; empty: none.
   std::vector<std::int64_t> nextMerge() const;
@@ -95,6 +98,8 @@ class Retention {
   bool overBudget(std::uint64_t incoming) const;
   bool anyLast() const;
   void count(const KeptSegment& segment, bool there);
+  /// For what may thin.
+  std::uint64_t roomForStatistics(std::uint64_t incoming) const;
 
   RetentionRules m_rules;
   std::vector<KeptSegment> m_segments;                           // oldest first

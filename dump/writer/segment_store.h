@@ -39,10 +39,8 @@ class SegmentStore {
   core::Status commit(std::span<const IterationRecord* const> iterations);
   /// What the rules say now of what is there: what they say of an iteration may have changed since.
   core::Status applyRules() { return dropFor(0); }
-  /// Hits on this rank, as lines of the journal: the statistics of their iterations stay.
-  void keepHits(std::span<const std::string> lines) {
-    for (const std::string& line : lines) m_outliers.addHit(line);
-  }
+  /// Of this rank: the statistics of its iteration stay.
+  void keepHit(const HitLine& hit) { m_outliers.addHit(hit.iteration); }
   /// Segments wait to be thinned or merged.
   bool hasSpareWork() const { return m_thinning || m_merge || !m_plan.empty(); }
   /// Thins and merges in small steps until `until`, each of which is likely to end before `due`; false: none

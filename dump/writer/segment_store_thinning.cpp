@@ -35,18 +35,6 @@ std::uint64_t runBytes(const std::filesystem::path& run) {
 
 constexpr std::size_t kFewFiles = 4;
 
-// Whether statistics, and what is not a segment, leave no room for so many more bytes.
-bool isOver(const Retention& retention, std::uint64_t incoming) {
-  std::uint64_t values = 0, bare = 0;
-  for (const KeptSegment& segment : retention.segments()) {
-    if (segment.values) values += segment.bytes;
-    if (segment.bare) bare += segment.bytes;
-  }
-  const std::uint64_t others = retention.leastBytes() - bare;
-  const std::uint64_t forValues = values > 0 ? retention.maxBytes() / 4 : 0;
-  return retention.bytes() - values + others + incoming + forValues > retention.maxBytes();
-}
-
 // Files without values that are to become one although they are fewer than is usual. The newest is not among
 // them: it cannot thin yet.
 std::vector<std::int64_t> fewFiles(const Retention& retention, std::size_t width) {
@@ -169,7 +157,7 @@ void SegmentStore::listThinned() {
 core::Status SegmentStore::thinFor(std::uint64_t incoming) {
   measure();
   std::vector<std::int64_t> before;
-  while (isOver(m_retention, incoming)) {
+  while (m_retention.statisticsExceed(incoming)) {
     const bool canThin = m_thinning || !m_retention.nextThinning(incoming).segments.empty();
     const std::vector<std::int64_t> few =
         m_thinning ? std::vector<std::int64_t>() : fewFiles(m_retention, canThin ? kFewFiles : 2);

@@ -216,10 +216,7 @@ TEST_CASE("Outliers are where NaN begins, where the loss jumps, and hits, within
   dump::Outliers outliers(4 * rows);
   for (std::int64_t i = 0; i < 100; ++i)
     outliers.add(recordOf(i, i == 50 ? 5 : 1 + 0.1 * static_cast<double>(i % 7), plan, i >= 30 && i < 40));
-  dump::HitLine hit;
-  hit.iteration = 77;
-  hit.condition = "dead_relu";
-  outliers.addHit(dump::formatHit(hit));
+  outliers.addHit(77);
   std::vector<std::int64_t> kept;
   for (std::int64_t i = 0; i < 100; ++i)
     if (outliers.contains(i)) kept.push_back(i);

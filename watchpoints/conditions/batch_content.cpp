@@ -200,14 +200,11 @@ ConditionDef batchContentCondition() {
   def.title = "Unusual data";
   def.doc =
       "Labels: all of the run are one class (16 labels and 3 iterations at least), or all of a batch in 70 % "
-      "of the "
-      "iterations while the class changes; or all indices that a cast makes are one. Inputs and targets that "
-      "are neither "
-      "normalised nor scaled first: mean|x| is above abs_mean_gt and the loss does not recover (above 20: "
-      "and it did "
-      "not fall at all, or became NaN or Inf), is ten times that of any other rank in every iteration, or "
-      "grows to five "
-      "times what it was and the loss does not recover; or -999, -9999 … occurs again and again far from all "
+      "of the iterations while the class changes; or all indices that a cast makes are one. Inputs and "
+      "targets that are neither normalised nor scaled first: mean|x| is above abs_mean_gt and the loss does "
+      "not recover (above 20: and it did not fall at all, or became NaN or Inf), is ten times that of any "
+      "other rank in every iteration, or grows to five times what it was and the loss does not recover; or "
+      "-999, -9999 … occurs again and again far from all "
       "else.";
   def.advice =
       "Look at the loader: scale inputs and targets to about 1, shuffle, read the column that holds the "

@@ -82,8 +82,7 @@ ConditionDef boundedLogitsCondition() {
   def.title = "Logits without a temperature";
   def.doc =
       "From the graph: the logits of a cross-entropy are products of unit vectors, times a constant s. The "
-      "loss "
-      "cannot fall below log(1 + (n - 1) exp(-2 s)) for n classes; hit if that is more than 0.3 log(n).";
+      "loss cannot fall below log(1 + (n - 1) exp(-2 s)) for n classes; hit if that is more than 0.3 log(n).";
   def.advice = "Divide the cosines by a temperature (0.05 to 0.2 are usual), or let it be a parameter.";
   def.target = Target::kLoss;
   def.make = [](const Graph&, const Parameters&, bool) { return onceOfGraph(question); };

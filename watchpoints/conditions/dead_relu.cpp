@@ -168,13 +168,12 @@ ConditionDef deadReluCondition() {
   def.title = "Dead Relu";
   def.doc =
       "A unit (channel) is dead if it is active in less than threshold_inactivity % of its elements; hit if "
-      "more than"
-      " threshold_layer % of a layer's units are dead (SageMaker Debugger). Recommended: every element is "
+      "more than threshold_layer % of a layer's units are dead (SageMaker Debugger). Recommended: every "
+      "element is "
       "zero from some iteration to the end of the run, three recorded iterations at least.";
   def.advice =
       "Look at the bias and the weights that feed the Relu, and at their last update: too large a learning "
-      "rate or a"
-      " large negative bias silences a layer for good.";
+      "rate or a large negative bias silences a layer for good.";
   def.target = Target::kActivation;
   def.parameters = {
       {"threshold_inactivity", ParameterType::kPct, kRecordedInactivity,

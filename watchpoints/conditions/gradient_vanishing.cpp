@@ -214,8 +214,7 @@ ConditionDef gradientVanishingCondition() {
       "A gradient is below a threshold: mean|g|, max, min or mean (MindInsight). Recommended: mean|g| < 1e-9 "
       "on the gradients of parameters, below 1e-5 of the largest of them, in three recorded iterations in a "
       "row; or 1e-6 in most of them, or a thousandth of the largest behind three Sigmoid or Tanh, where the "
-      "loss "
-      "does not fall by 30 %; or it is zero behind an activation all of whose elements are saturated; "
+      "loss does not fall by 30 %; or it is zero behind an activation all of whose elements are saturated; "
       "residues of rounding are left out.";
   def.advice =
       "Look at the inputs of the operator that makes the gradient: saturated or dead activations before it, a"

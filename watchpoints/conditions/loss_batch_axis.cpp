@@ -62,8 +62,7 @@ void addFinding(EvaluationContext& context, NodeId node, std::int64_t samples, c
                         "; in the loss " + meeting);
   finding.advice =
       "Axis 0 is the batch, as the loader brings it: reduce over time or features, and bring the batch back "
-      "to "
-      "the axis where the labels have it before the loss.";
+      "to the axis where the labels have it before the loss.";
   context.findings.push_back(std::move(finding));
 }
 

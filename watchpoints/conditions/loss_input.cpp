@@ -69,11 +69,9 @@ ConditionDef lossInputCondition() {
   def.doc =
       "From the graph: the logits of a cross-entropy, be it an operator or written by hand with Log, Exp or "
       "Softplus, come out of a Softmax, Sigmoid, Tanh, Relu or Clip; what is compared with a target out of a "
-      "Dropout; the loss is minus an error, so that it is maximised; what "
-      "is "
-      "predicted, [n, 1], and a target, [n], are broadcast to [n, n]; the axis that meets the samples of the "
-      "labels is "
-      "not the batch, which an operator before took away or moved.";
+      "Dropout; the loss is minus an error, so that it is maximised; what is predicted, [n, 1], and a "
+      "target, [n], are broadcast to [n, n]; the axis that meets the samples of the labels is not the batch, "
+      "which an operator before took away or moved.";
   def.advice =
       "A loss is given what the last linear layer gives, in the shape of its target, and is what is to "
       "become small.";

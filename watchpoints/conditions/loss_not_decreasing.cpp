@@ -173,16 +173,13 @@ ConditionDef lossNotDecreasingCondition() {
   def.title = "Loss not decreasing";
   def.doc =
       "Against the loss num_steps recorded iterations ago it fell by less than diff_percent %, or rose by "
-      "more than"
-      " increase_threshold_percent % (SageMaker Debugger). Recommended, as one hint a run of 40 "
+      "more than increase_threshold_percent % (SageMaker Debugger). Recommended, as one hint a run of 40 "
       "losses and more: the mean of the last quarter is not below that of the first by more than their noise "
       "and 1 %, or it is no better than guessing a class, or than the mean of the targets where it is a mean "
-      "of "
-      "squares";
+      "of squares";
   def.advice =
       "Look at the learning rate first, then at initialisation, vanishing gradients and the data: do the "
-      "labels belong to "
-      "their samples?";
+      "labels belong to their samples?";
   def.severity = Severity::kHint;
   def.target = Target::kLoss;
   def.parameters = {

@@ -97,10 +97,8 @@ ConditionDef maskReversedCondition() {
   def.title = "A mask that is turned round";
   def.doc =
       "What is multiplied (by 0 and 1) or added (0 and less than -1000) to something learnt, one number for "
-      "each token "
-      "of an input of whole numbers, lets through one token only and hides at least four others; in the "
-      "first batch "
-      "that is stored.";
+      "each token of an input of whole numbers, lets through one token only and hides at least four others; "
+      "in the first batch that is stored.";
   def.advice = "Keep what is not the padding: not(equal(x, 0)), or 1 - equal(x, 0).";
   def.target = Target::kActivation;
   def.needsValues = true;

@@ -106,8 +106,8 @@ ConditionDef sameBatchCondition() {
   def.title = "The same batch again";
   def.doc =
       "Everything that enters the graph has the same bits on several ranks in every recorded iteration (two "
-      "at least). "
-      "A hint where it is the same in every iteration (ten at least), as when one batch is trained on for a "
+      "at least). A hint where it is the same in every iteration (ten at least), as when one batch is "
+      "trained on for a "
       "test.";
   def.advice = "Give each rank its share: run.shard(loader), or a loader seeded and cut by rank.";
   def.needsAllRanks = true;

@@ -84,9 +84,8 @@ ConditionDef softmaxAxisCondition() {
   def.title = "Softmax along the wrong axis";
   def.doc =
       "From the graph: a softmax of [batch, classes] runs over the batch, or over a single class; or the "
-      "weights [.., queries, keys] "
-      "of an "
-      "attention are normalised along another axis than the one that their product with the values sums "
+      "weights [.., queries, keys] of an attention are normalised along another axis than the one that their "
+      "product with the values sums "
       "over.";
   def.advice = "Give softmax() the axis whose elements compete: the classes, or the keys of each query.";
   def.target = Target::kActivation;

@@ -190,8 +190,7 @@ ConditionDef targetLeakCondition() {
   def.title = "The answer is seen";
   def.doc =
       "Self-attention over tokens whose labels are the next tokens, in the first batch that is stored: its "
-      "mask, "
-      "computed "
+      "mask, computed "
       "from constants and the batch, does not hide the next place. A hint where there is no such mask at "
       "all. Any attention: a mask of two values adds so little that it hides nothing. A hint: the classes of "
       "a cross-entropy have the same bits as the tokens that an embedding reads, in every iteration.";

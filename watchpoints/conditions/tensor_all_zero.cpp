@@ -183,12 +183,10 @@ ConditionDef tensorAllZeroCondition() {
   def.doc =
       "100 * zeros / n reaches a threshold (MindInsight). Recommended: on weights and on gradients of "
       "parameters; a gradient is named where its zeros begin, and not where a factor starts at zero and "
-      "moves, a "
-      "normalisation takes a bias out again, or the loss has nothing left to tell.";
+      "moves, a normalisation takes a bias out again, or the loss has nothing left to tell.";
   def.advice =
       "For a gradient: is the layer cut off from the loss, dead, or frozen? For a weight: look at its update "
-      "and"
-      " its initialisation.";
+      "and its initialisation.";
   def.parameters = {{"zero_percentage_ge", ParameterType::kPct, 100.0,
                      "hit if this share of the elements, or more, is zero"},
                     tensorsParameter()};

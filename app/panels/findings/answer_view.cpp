@@ -111,7 +111,7 @@ void AnswerView::render() {
   }
   using Kind = FindingAnswer::Kind;
   const QString headline = escaped(m_answer.headline);
-  const bool good = m_answer.kind == Kind::kNoFault && m_answer.whole;
+  const bool good = m_answer.kind == Kind::kNoFault && m_answer.whole && !m_answer.hints;
   const QString title =
       m_answer.kind == Kind::kFault
           ? QStringLiteral("<a href='first'>%1</a>").arg(headline)

@@ -129,6 +129,7 @@ FindingAnswer answerOf(const Findings& findings, const RunFacts& facts) {
   const replay::Verdict verdict = findings.verdict();
   answer.kind = kindOf(verdict.kind);
   answer.whole = verdict.whole;
+  answer.hints = !verdict.hints.empty();
   answer.headline = text(verdict.answer());
   answer.runState = text(verdict.state());
   if (report->first) addFirst(answer, findings, *facts.graph);

@@ -14,7 +14,8 @@ struct FindingAnswer {
   Kind kind = Kind::kNotChecked;
   QString headline;
   QString runState;    // belongs to the headline: what could not be read, and how the run ended
-  bool whole = false;  // the run ended well and all of it was read: only then is kNoFault good news
+  bool whole = false;  // the run ended well and all of it was read
+  bool hints = false;  // something is worth a look; only without, and of a whole run, is kNoFault good news
   struct Row {
     QString label, text;
   };

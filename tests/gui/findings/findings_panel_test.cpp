@@ -103,6 +103,16 @@ TEST_CASE("Only a run that ended well and was read in whole is green") {
   CHECK((colours.second == good) == (how == "finished"));
 }
 
+TEST_CASE("What is worth a look is no green answer") {
+  Shown shown(test::cleanRun());
+  shown.findings().setEntries(
+      {{*watch::parseWatchpoint("weight_change_too_small:abs_mean_update_ratio_lt=10")}});
+  test::check(*shown.document);
+  CHECK(shown.answerLine() == "no fault found; worth a look: Weight change too small; the run is complete");
+  const auto colours = headlineColours(*shown.child<QTextBrowser>("findingAnswer"));
+  CHECK(colours.first == graphview::lookOf(shown.panel.palette()).hint);
+}
+
 TEST_CASE("A run with lost segments says how many in its headline, and names them in words of ours") {
   const test::TempDir folder;
   const auto run = test::copyOf(test::cleanRun(), folder.path());
