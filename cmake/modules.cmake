@@ -45,6 +45,14 @@ function(msdbg_configure_target target)
   endif()
 endfunction()
 
+# msdbg_vectorise(TARGET file.cpp...): -O3 in every build, as -O2 of GCC 12 vectorises next to nothing; the bits are the
+# same. Not under sanitizers, where GCC 12 takes minutes or dies of it.
+function(msdbg_vectorise target)
+  if(NOT MSDBG_SANITIZE)
+    set_source_files_properties(${ARGN} TARGET_DIRECTORY ${target} PROPERTIES COMPILE_OPTIONS -O3)
+  endif()
+endfunction()
+
 # Precompiled headers: reading those of the standard library, Qt, Catch2, CLI11 and nlohmann-json again in each file is
 # half of what compiling costs. They hold none of our own. KIND is one of the lists below; each is compiled once, by a
 # target of its own. Who looks for a missing #include configures with -DMSDBG_PCH=OFF.

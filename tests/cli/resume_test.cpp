@@ -97,7 +97,7 @@ TEST_CASE("lenet5 goes on from a checkpoint with the bits of an uninterrupted tr
   prove({.model = {"lenet5", "--batch", "8"}, .ranks = 2});
 }
 
-TEST_CASE("alexnet with dropout and gpt with Adam go on with the same bits too", "[cli]") {
+TEST_CASE("alexnet with dropout and gpt with Adam go on with the same bits too", "[cli][slow]") {
   prove({.model = {"alexnet", "--batch", "4", "--dropout", "0.25"}, .ranks = 2});
   prove({.model = {"gpt", "--batch", "1", "--layers", "2", "--context", "32"}});
 }

@@ -2,9 +2,11 @@
 // of it.
 #include <catch2/catch.hpp>
 #include <random>
+#include <set>
 
 #include "dump/journal.h"
 #include "tests/dump/recorded_run.h"
+#include "tests/support/sampling.h"
 
 using namespace msdbg;
 using test::openRun;
@@ -146,12 +148,19 @@ TEST_CASE("A truncated segment that no journal lists is listed as damage, and th
   }
 }
 
+// Thirty bytes of them, the first and the last among these; every one by `./dev test all`.
 TEST_CASE("A journal torn at any byte of its last lines loses no iteration") {
   const Sample sample;
   const std::string journal = readText(sample.original() / "rank_0/journal");
   const std::size_t end = journal.rfind('\n', journal.size() - 2);
   const std::size_t last = journal.rfind('\n', end - 1) + 1;  // where the line of the last segment starts
-  for (std::size_t length = last; length < journal.size(); ++length) {
+  std::mt19937_64 random(test::drawnSeed("torn journal"));
+  std::set<std::size_t> lengths = {last, last + 1, end, end + 1, end + 2, journal.size() - 1};
+  while (lengths.size() < 30) lengths.insert(last + random() % (journal.size() - last));
+  if (test::testAll())
+    for (std::size_t length = last; length < journal.size(); ++length) lengths.insert(length);
+  for (const std::size_t length : lengths) {
+    CAPTURE(length);
     const fs::path run = sample.copy();
     writeText(run / "rank_0/journal", journal.substr(0, length));
     auto reader = openRun(run);

@@ -290,17 +290,17 @@ TEST_CASE("Values that go while their segment is being merged go for good, stati
   const core::Graph graph = test::smallGraph();
   dump::RecordOptions options;
   options.keepLast = 20;
-  recordSegments(run, graph, 300, options);
+  recordSegments(run, graph, 120, options);
   auto reader = test::openRun(run);
-  REQUIRE(reader->iterations(kRank0).size() == 300);
+  REQUIRE(reader->iterations(kRank0).size() == 120);
   const auto x = graph.tensors()[0];
-  for (std::int64_t i = 0; i < 300; ++i) {
+  for (std::int64_t i = 0; i < 120; ++i) {
     CHECK(reader->statistics(kRank0, at(i), x.id)->values.hash == core::hashTensor(test::valueOf(x, i)));
-    if (i >= 280) CHECK(test::firstDifference(*reader, 0, i) == "");
-    if (i < 270) CHECK_FALSE(reader->stored(kRank0, at(i), x.id));
+    if (i >= 100) CHECK(test::firstDifference(*reader, 0, i) == "");
+    if (i < 90) CHECK_FALSE(reader->stored(kRank0, at(i), x.id));
   }
   CHECK(reader->verify({}, {}).empty());
-  CHECK(segmentFiles(run).size() < 300);
+  CHECK(segmentFiles(run).size() < 120);
 }
 
 // One hour, and all ten by `./dev test all`.

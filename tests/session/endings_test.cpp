@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "dump/reader/run_reader.h"
@@ -232,9 +233,12 @@ TEST_CASE("A recorder that fails costs the recording and the exit status, not th
   std::vector<std::string> byDump = limited, byHand = limited;
   for (const std::string& word : dumpProbe(folder / "dump.msdbg", 1, {"ok"})) byDump.push_back(word);
   byHand.insert(byHand.end(), {kProbe, "ok"});
+  // At once: each tries for seconds to write after all.
+  auto byItself = std::async(std::launch::async, [&] {
+    return runCommand(byHand, {.environment = {{"MSDBG_DUMP", (folder / "hand.msdbg").string()}}});
+  });
   const RunResult dumped = runCommand(byDump);
-  const RunResult direct =
-      runCommand(byHand, {.environment = {{"MSDBG_DUMP", (folder / "hand.msdbg").string()}}});
+  const RunResult direct = byItself.get();
   for (const RunResult& result : {dumped, direct}) {
     CAPTURE(result.out, result.err);
     CHECK(result.exitStatus == 1);
