@@ -4,9 +4,9 @@ namespace msdbg::corpus {
 
 std::vector<HealthyCase> healthyCases() {
   std::vector<HealthyCase> all;
-  for (const auto part :
-       {healthyNormalization(), healthyAttention(), healthyFrozen(), healthyOptimizers(), healthyConverged(),
-        healthyLosses(), healthyModels(), healthyStrangers(), healthyLookalikes(), healthyBatches()})
+  for (const auto part : {healthyNormalization(), healthyAttention(), healthyFrozen(), healthyOptimizers(),
+                          healthyConverged(), healthyLosses(), healthyModels(), healthyStrangers(),
+                          healthyLookalikes(), healthyBatches(), healthyDetails()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }
@@ -14,7 +14,7 @@ std::vector<HealthyCase> healthyCases() {
 std::vector<SickCase> sickCases() {
   std::vector<SickCase> all;
   for (const auto part : {sickRates(), sickLosses(), sickNumbers(), sickData(), sickLayers(), sickRanks(),
-                          sickStrangers(), sickSequences(), sickSilent(), sickBatches()})
+                          sickStrangers(), sickSequences(), sickSilent(), sickBatches(), sickDetails()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

@@ -40,6 +40,7 @@ struct SickCase {
 std::span<const HealthyCase> healthyAttention();
 std::span<const HealthyCase> healthyBatches();
 std::span<const HealthyCase> healthyConverged();
+std::span<const HealthyCase> healthyDetails();
 std::span<const HealthyCase> healthyFrozen();
 std::span<const HealthyCase> healthyLookalikes();
 std::span<const HealthyCase> healthyLosses();
@@ -49,6 +50,7 @@ std::span<const HealthyCase> healthyOptimizers();
 std::span<const HealthyCase> healthyStrangers();
 std::span<const SickCase> sickBatches();
 std::span<const SickCase> sickData();
+std::span<const SickCase> sickDetails();
 std::span<const SickCase> sickLayers();
 std::span<const SickCase> sickLosses();
 std::span<const SickCase> sickNumbers();

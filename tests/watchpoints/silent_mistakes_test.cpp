@@ -1,71 +1,18 @@
 // Conditions on mistakes that trainings live with: each fires on its mistake, and is silent on what looks
 // like it.
 #include <catch2/catch.hpp>
-#include <cmath>
 
 #include "core_engine/train/freeze.h"
-#include "core_engine/train/layers.h"
-#include "tests/watchpoints/healthy_source.h"
-#include "tests/watchpoints/traced_program.h"
+#include "tests/watchpoints/said.h"
 
 using namespace msdbg::core;
 using namespace msdbg::watch;
-using msdbg::test::FakeSource;
-using msdbg::test::healthySource;
-using msdbg::test::Named;
-using msdbg::test::runRecommended;
-using msdbg::test::Trace;
-using msdbg::test::traceTraining;
+using namespace msdbg::test;
+using Catch::Matchers::Contains;
 
 namespace {
 
 constexpr std::int64_t kRows = 2, kLength = 6, kWidth = 8, kWords = 9;
-
-/// What the condition's watchpoint of the recommended set says, faults and hints; "" where it is silent.
-std::string said(const char* condition, FakeSource& source) {
-  const CheckReport report = runRecommended(source, condition);
-  std::string all;
-  for (const auto* hits : {&report.hits, &report.hints})
-    for (const Hit& hit : *hits) all += hit.detail + "\n";
-  return all;
-}
-
-std::string said(const char* condition, const msdbg::test::Program& program, const Named& inputs,
-                 const Optimizer& optimizer = Sgd{.lr = 0.01}) {
-  const Trace trace = traceTraining(program, inputs, optimizer);
-  return said(condition, *trace.source);
-}
-
-Tensor counted(const Shape& shape, std::int64_t below) {
-  Tensor tensor(DType::Int64, shape);
-  std::int64_t next = 0;
-  for (std::int64_t& each : tensor.data<std::int64_t>()) each = next++ % below;
-  return tensor;
-}
-
-Tensor waves(const Shape& shape, double size = 1) {
-  Tensor tensor(DType::Float32, shape);
-  double next = 0;
-  for (float& each : tensor.data<float>()) each = static_cast<float>(size * std::sin(next += 1.7));
-  return tensor;
-}
-
-Value meanOf(Value x) { return reduceMean(x, {}, false); }
-
-using Catch::Matchers::Contains;
-
-/// x [4, 6] of floating point, label [4].
-Named rows() { return {{"network/x", waves({4, 6})}, {"network/label", counted({4}, 3)}}; }
-
-std::string saidOfRows(const char* condition, const std::function<Value(Value x, Value label)>& program,
-                       double size = 1) {
-  return said(condition,
-              [&](Graph& g) {
-                const Value x = g.input("x", {4, 6}), label = g.input("label", {4}, DType::Int64);
-                return program(x, label);
-              },
-              {{"network/x", waves({4, 6}, size)}, {"network/label", counted({4}, 3)}});
-}
 
 /// One layer of attention over words of which each label is the next one.
 std::string saidOfAttention(const char* condition, Value (*masked)(Value scores, Value row, Value column),

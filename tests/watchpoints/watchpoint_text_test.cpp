@@ -34,7 +34,7 @@ TEST_CASE("Every condition of the list is complete, and ids are unique") {
     for (const ParameterSpec& spec : def.parameters) CHECK_FALSE(spec.doc.empty());
   }
   CHECK(allConditions().size() == builtinConditions().size());
-  CHECK(ids.size() == 33);
+  CHECK(ids.size() == 35);
 }
 
 TEST_CASE("A text that is longer than any watchpoint is refused in a short line") {
@@ -123,6 +123,7 @@ TEST_CASE("The recommended set has the faults and hints of the specification") {
   CHECK(faults == std::set<std::string>{"activation_exploding",
                                         "batch_content",
                                         "bounded_logits",
+                                        "cancellation",
                                         "clipping_too_tight",
                                         "collective_mismatch",
                                         "dead_relu",
@@ -141,6 +142,7 @@ TEST_CASE("The recommended set has the faults and hints of the specification") {
                                         "same_batch",
                                         "saturated_start",
                                         "softmax_axis",
+                                        "table_lookup",
                                         "target_leak",
                                         "target_range",
                                         "tensor_all_zero",

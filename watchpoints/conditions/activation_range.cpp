@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "core_engine/base/text.h"
 #include "watchpoints/activation_preset.h"
 #include "watchpoints/conditions/rows.h"
 
@@ -38,6 +39,15 @@ Parameters recommendedParameters(std::string_view opType) {
   return parameters;
 }
 
+/// "0 % of its elements lie in [-1, 1]: the others are saturated"
+std::string shareText(const Parameters& parameters, double percentage, std::string_view parameter) {
+  const std::optional<ActivationPreset> range = givenRange(parameters);
+  return core::formatShort(percentage) + " % of its elements lie in [" + core::formatShort(range->start) +
+         ", " + core::formatShort(range->end) + "]: " +
+         (parameter == "range_percentage_lt" ? "it is saturated, and passes hardly any gradient"
+                                             : "it is silent, and passes no gradient");
+}
+
 void evaluateRow(EvaluationContext& context, const Parameters& parameters, const Place& place,
                  const StatisticsRow& row) {
   if (!finite(context, place, row.values)) return;
@@ -48,11 +58,17 @@ void evaluateRow(EvaluationContext& context, const Parameters& parameters, const
     if (!share) return;
     inRange = *share;
   }
+  const std::size_t known = context.findings.size();
   evaluateMeasures(context, parameters, place, precedence::kOther,
                    {{"range_percentage_lt", inRange},
                     {"range_percentage_gt", inRange},
                     {"max_min_lt", spread},
                     {"max_min_gt", spread}});
+  if (context.findings.size() == known) return;
+  Finding& finding = context.findings.back();
+  if (finding.parameter.starts_with("range_"))
+    finding.detail +=
+        (finding.detail.empty() ? "" : "; ") + shareText(parameters, inRange, finding.parameter);
 }
 
 class ActivationRange : public Evaluator {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core_engine/base/text.h"
+#include "watchpoints/conditions/faint_input.h"
 #include "watchpoints/conditions/label_content.h"
 #include "watchpoints/conditions/outcome.h"
 
@@ -17,7 +18,7 @@ using core::TensorRole;
 class BatchContent : public Evaluator {
  public:
   explicit BatchContent(const core::Graph& graph)
-      : m_outcome(graph), m_classes(classesOfLoss(graph)), m_labels(graph) {
+      : m_outcome(graph), m_classes(classesOfLoss(graph)), m_labels(graph), m_faint(graph) {
     for (const core::TensorInfo& info : graph.tensors()) {
       const bool data = info.role == TensorRole::kInput || info.role == TensorRole::kLabel;
       if (data && isFloating(info.dtype) && !isNormalisedFirst(graph, info.id)) m_inputs.push_back(info.id);
@@ -27,6 +28,7 @@ class BatchContent : public Evaluator {
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
     m_labels.evaluate(context);
+    m_faint.add(context);
     for (const core::Rank rank : context.ranks)
       for (const TensorId input : m_inputs) lookAtInput(context, {context.iteration, rank, input});
     if (context.ranks.size() > 1)
@@ -39,6 +41,7 @@ class BatchContent : public Evaluator {
       if (outlier.iterations >= kIterations && outlier.iterations == m_iterations)
         context.findings.push_back(std::move(outlier.finding));
     m_labels.finish(context);
+    m_faint.finish(context, m_outcome);
     for (Finding& finding : m_large) {
       const bool isHuge = !finding.parameter.empty();
       if (!isHuge && m_outcome.beginsNonFinite()) continue;
@@ -187,6 +190,7 @@ class BatchContent : public Evaluator {
   Outcome m_outcome;
   std::int64_t m_classes = 0;  // of a loss that is a cross-entropy
   LabelContent m_labels;
+  FaintInput m_faint;
   std::vector<TensorId> m_inputs;
   std::vector<Finding> m_large;  // the first of each input and rank
   std::map<std::pair<core::Rank, TensorId>, Growth> m_growth;
@@ -204,8 +208,8 @@ ConditionDef batchContentCondition() {
       "targets that are neither normalised nor scaled first: mean|x| is above abs_mean_gt and the loss does "
       "not recover (above 20: and it did not fall at all, or became NaN or Inf), is ten times that of any "
       "other rank in every iteration, or grows to five times what it was and the loss does not recover; or "
-      "-999, -9999 … occurs again and again far from all "
-      "else.";
+      "-999, -9999 … occurs again and again far from all else. What the first layer reads never reaches 0.01 "
+      "and the loss does not recover.";
   def.advice =
       "Look at the loader: scale inputs and targets to about 1, shuffle, read the column that holds the "
       "classes.";

@@ -35,6 +35,8 @@ ConditionDef rankLossGapCondition();
 ConditionDef boundedLogitsCondition();
 ConditionDef reshapeMixesAxesCondition();
 ConditionDef frozenAtRandomCondition();
+ConditionDef cancellationCondition();
+ConditionDef tableLookupCondition();
 
 std::span<const ConditionFactory> builtinConditions() {
   static constexpr ConditionFactory kConditions[] = {
@@ -70,6 +72,8 @@ std::span<const ConditionFactory> builtinConditions() {
       boundedLogitsCondition,
       reshapeMixesAxesCondition,
       frozenAtRandomCondition,
+      cancellationCondition,
+      tableLookupCondition,
       runFailedCondition,
   };
   return kConditions;

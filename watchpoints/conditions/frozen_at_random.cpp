@@ -1,5 +1,6 @@
 // Frozen weights that are spread as they were drawn: whoever freezes a backbone mostly meant to load it
 // first.
+#include <algorithm>
 #include <cmath>
 
 #include "watchpoints/conditions/rows.h"
@@ -49,25 +50,50 @@ std::vector<TensorId> frozenWeights(const Graph& graph) {
   return frozen;
 }
 
+/// The weight that the forward pass reads last: what the model answers with.
+TensorId lastWeight(const Graph& graph) {
+  TensorId last;
+  for (const core::Node& node : graph.nodes())
+    if (node.phase == core::Phase::kForward)
+      for (const TensorId input : node.inputs)
+        if (graph.tensor(input).role == core::TensorRole::kParameter && graph.tensor(input).shape.rank() > 1)
+          last = input;
+  return last;
+}
+
+std::string textOf(std::size_t drawn, std::size_t frozen) {
+  if (drawn < frozen)
+    return std::to_string(drawn) + " of " + std::to_string(frozen) +
+           " frozen weights, the last layer's among them, are spread exactly as their initialisation draws "
+           "them, "
+           "the others are not: more was frozen than was loaded";
+  return (frozen == 1 ? "this weight is frozen, and is"
+                      : std::to_string(frozen) + " weights are frozen, and all of them are") +
+         " spread exactly as their initialisation draws them: right where random features are meant, or "
+         "where what "
+         "was loaded happens to be spread so; else the trained weights were never loaded";
+}
+
 void question(EvaluationContext& context) {
   constexpr std::int64_t kFew = 64;  // numbers tell nothing about how they are spread
   const Graph& graph = context.graph();
   const core::Rank rank = context.ranks.front();
-  std::vector<TensorId> frozen = frozenWeights(graph);
+  const std::vector<TensorId> frozen = frozenWeights(graph);
+  std::vector<TensorId> drawn;
   std::int64_t count = 0;
   for (const TensorId tensor : frozen) {
     const StatisticsRow* row = context.rows.now(rank, tensor);
-    if (!row || !isAsDrawn(row->values, *momentsOf(graph.tensor(tensor).initializer))) return;
+    if (!row || !isAsDrawn(row->values, *momentsOf(graph.tensor(tensor).initializer))) continue;
+    drawn.push_back(tensor);
     count += row->values.count;
   }
-  if (frozen.empty() || count < kFew) return;
-  Finding finding = findingAt(context, {context.iteration, rank, frozen.front()}, precedence::kStructure);
-  finding.detail =
-      (frozen.size() == 1 ? "this weight is frozen, and is"
-                          : std::to_string(frozen.size()) + " weights are frozen, and all of them are") +
-      " spread exactly as their initialisation draws them: right where random features are meant, "
-      "or where what was loaded happens to be spread so; else the trained weights were never "
-      "loaded";
+  // What was loaded may be spread so by chance; a last layer that cannot learn is hardly meant.
+  const TensorId last = lastWeight(graph);
+  const bool all = drawn.size() == frozen.size();
+  if (drawn.empty() || count < kFew || (!all && std::ranges::count(drawn, last) == 0)) return;
+  Finding finding =
+      findingAt(context, {context.iteration, rank, all ? drawn.front() : last}, precedence::kStructure);
+  finding.detail = textOf(drawn.size(), frozen.size());
   context.findings.push_back(std::move(finding));
 }
 
@@ -79,7 +105,8 @@ ConditionDef frozenAtRandomCondition() {
   def.title = "Frozen as it was drawn";
   def.doc =
       "In the first recorded iteration every frozen weight of two dimensions and more has the mean and the "
-      "deviation of its own random initialisation, within four errors of a sample of its size.";
+      "deviation of its own random initialisation, within four errors of a sample of its size; or some have, "
+      "that of the last layer among them.";
   def.advice =
       "Load the trained weights (loadParameters) before the first step; if these are they, all is right.";
   def.severity = Severity::kHint;

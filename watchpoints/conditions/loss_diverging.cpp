@@ -3,6 +3,7 @@
 
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/loss_sum.h"
+#include "watchpoints/conditions/loss_terms.h"
 #include "watchpoints/conditions/outcome.h"
 #include "watchpoints/conditions/updates.h"
 
@@ -14,10 +15,13 @@ namespace {
 class LossDiverging : public Evaluator {
  public:
   LossDiverging(const core::Graph& graph, const Parameters& parameters)
-      : m_outcome(graph, parameters), m_updates(parameterUpdates(graph)) {}
+      : m_outcome(graph, parameters),
+        m_updates(parameterUpdates(graph)),
+        m_terms(graph, m_outcome.tensor()) {}
 
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
+    m_terms.add(context);
     ++context.evaluated;
     if (context.ranks.empty() || m_updates.empty()) return;
     const std::vector<Outcome::Loss>& losses = m_outcome.losses();
@@ -43,8 +47,7 @@ class LossDiverging : public Evaluator {
     const std::size_t some = std::max<std::size_t>(1, losses.size() / 10);
     const double first = mean(std::span(losses).first(some)), last = mean(std::span(losses).last(some));
     const double factor = parameterOr(context.parameters, "factor_gt", 2);
-    if (last < 0 && -last > kUnbounded * std::max(std::abs(losses.front().value), 1.0) && falling())
-      return addUnbounded(context, first, last);
+    if (isUnbounded(last)) return addUnbounded(context);
     if (!(last > factor * first) || first <= 0) return;
     m_before->parameter = "factor_gt";
     m_before->preset = factor;
@@ -96,29 +99,38 @@ class LossDiverging : public Evaluator {
     return most;
   }
 
-  /// Errors end at zero; what falls for ever is not one, or has the wrong sign.
-  void addUnbounded(EvaluationContext& context, double first, double last) const {
-    const core::NodeId loss = context.graph().tensor(m_outcome.tensor()).producer;
-    Finding finding =
-        findingAt(context, {m_outcome.losses().front().iteration, m_before->rank, m_outcome.tensor()},
-                  precedence::kSymptom);
-    finding.node = loss;
-    finding.actual = last;
-    finding.preset = first;
-    finding.detail = "the loss falls below zero without bound, from " + core::formatShort(first) + " to " +
-                     core::formatShort(last) + ": its sign is wrong, or nothing holds it";
-    finding.advice = "Look at the sign of each term of the loss, and at what keeps it from falling for ever.";
-    context.findings.push_back(std::move(finding));
+  /// Errors end at zero, likelihoods fall ever slower; what falls for ever is neither, or has the wrong sign.
+  bool isUnbounded(double last) const {
+    constexpr double kFar = 100, kSome = 3;  // times its size at the beginning
+    const double size = std::max(std::abs(m_outcome.losses().front().value), 1.0);
+    return last < 0 && (-last > kFar * size || (-last > kSome * size && fallsFaster()));
   }
 
-  static constexpr double kUnbounded = 100;  // times its size at the beginning
-
-  /// Faster than at first.
-  bool falling() const {
+  /// The second half of the run falls by more than the first, which has what is learnt at once.
+  bool fallsFaster() const {
+    constexpr double kFaster = 1.5;
     const std::vector<Outcome::Loss>& losses = m_outcome.losses();
     const double begin = losses.front().value, middle = losses[losses.size() / 2].value,
                  end = losses.back().value;
-    return middle - end > begin - middle;
+    return middle - end > kFaster * (begin - middle);
+  }
+
+  void addUnbounded(EvaluationContext& context) const {
+    const double first = m_outcome.losses().front().value, last = m_outcome.losses().back().value;
+    const core::Graph& graph = context.graph();
+    const LossTerms::Blame blame = m_terms.falling(graph);
+    Finding finding = findingAt(context, {m_outcome.losses().front().iteration, m_before->rank, blame.sum},
+                                precedence::kSymptom);
+    finding.node = graph.tensor(blame.sum).producer;
+    finding.actual = last;
+    finding.preset = first;
+    finding.detail = "the loss falls below zero without bound, from " + core::formatShort(first) + " to " +
+                     core::formatShort(last);
+    if (blame.term.valid())
+      finding.detail += ", most of it by " + graph.tensor(blame.term).fullName() + " in this sum";
+    finding.detail += ": a sign is wrong, or nothing holds it";
+    finding.advice = "Look at the sign of each term of the loss, and at what keeps it from falling for ever.";
+    context.findings.push_back(std::move(finding));
   }
 
   static double mean(std::span<const Outcome::Loss> losses) {
@@ -129,6 +141,7 @@ class LossDiverging : public Evaluator {
 
   Outcome m_outcome;
   std::vector<ParameterUpdate> m_updates;
+  LossTerms m_terms;
   double m_least = INFINITY;
   bool m_left = false;              // the loss is twice its least, and has been since
   std::optional<Finding> m_before;  // the first update of the last iteration before that
@@ -144,8 +157,9 @@ ConditionDef lossDivergingCondition() {
   def.doc =
       "The mean of the last tenth of the losses is above factor_gt times that of the first tenth (ten losses "
       "at least, all of them finite and positive at first), named at the first update after the least loss; "
-      "or the loss falls below zero without bound, ever faster, to a hundred times its size at the "
-      "beginning. Where data jump in the same iteration, they are named. A hint where the loss has fallen to "
+      "or the loss falls below zero without bound: to a hundred times its size at the beginning, or to three "
+      "times and ever faster, named at the sum whose term falls most. Where data jump in the same iteration, "
+      "they are named. A hint where the loss has fallen to "
       "half of the highest it was by then.";
   def.advice =
       "Look at the learning rate first: divide it by ten; then at momentum, clipping and the targets' scale.";

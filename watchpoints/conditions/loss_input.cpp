@@ -53,11 +53,15 @@ void question(EvaluationContext& context) {
   for (const Node& node : context.graph().nodes()) {
     if (node.phase != core::Phase::kForward || node.inputs.empty()) continue;
     if (node.opType == "SoftmaxCrossEntropyLoss" || node.opType == "Sub") checkDropout(context, node, learnt);
+    if (node.opType == "SoftmaxCrossEntropyLoss") checkOwnSimilarity(context, node);
     checkBroadcast(context, node, learnt);
   }
   checkBatchAxis(context, learnt);
   for (const core::TensorInfo& info : context.graph().tensors())
-    if (info.role == core::TensorRole::kLoss) checkSign(context, info.id);
+    if (info.role == core::TensorRole::kLoss) {
+      checkSign(context, info.id);
+      checkAccumulation(context, info.id);
+    }
 }
 
 }  // namespace
@@ -71,7 +75,8 @@ ConditionDef lossInputCondition() {
       "Softplus, come out of a Softmax, Sigmoid, Tanh, Relu or Clip; what is compared with a target out of a "
       "Dropout; the loss is minus an error, so that it is maximised; what is predicted, [n, 1], and a "
       "target, [n], are broadcast to [n, n]; the axis that meets the samples of the labels is not the batch, "
-      "which an operator before took away or moved.";
+      "which an operator before took away or moved; it is divided by as many iterations as the trainer "
+      "averages over; samples are told apart from all others and from themselves.";
   def.advice =
       "A loss is given what the last linear layer gives, in the shape of its target, and is what is to "
       "become small.";

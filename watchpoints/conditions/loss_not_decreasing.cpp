@@ -124,7 +124,7 @@ class NothingLearnt : public Evaluator {
     finding.preset = 0.1;
     finding.detail = "mean " + core::formatShort(first.mean) + " over the first " + std::to_string(quarter) +
                      " iterations, " + core::formatShort(last.mean) + " over the last";
-    if (guesses) addGuessing(context.graph(), finding);
+    if (guesses) addGuessing(context.graph(), last.mean, finding);
     context.findings.push_back(std::move(finding));
   }
 
@@ -134,9 +134,11 @@ class NothingLearnt : public Evaluator {
   static constexpr double kGuesses = 0.97, kFarAbove = 1.3;  // of what guessing costs
   static constexpr double kMoved = 0.05;                     // of itself, all steps together
 
-  void addGuessing(const core::Graph& graph, Finding& finding) const {
-    finding.detail +=
-        ": no better than " + m_guessing.text(graph) + ", " + core::formatShort(*m_guessing.cost());
+  void addGuessing(const core::Graph& graph, double last, Finding& finding) const {
+    const bool worse = last > kFarAbove * *m_guessing.cost();
+    finding.detail += std::string(worse ? ": worse than " : ": no better than ") + m_guessing.text(graph) +
+                      ", " + core::formatShort(*m_guessing.cost());
+    if (worse) return;  // something else is wrong than what the inputs tell
     double most = 0;
     for (const auto& [place, moved] : m_moved) most = std::max(most, moved);
     if (most < kMoved) return;

@@ -13,6 +13,10 @@ void checkSign(EvaluationContext& context, core::TensorId loss);
 /// A loss that takes another axis for the samples than the batch, which was reduced or moved before;
 /// `learnt`: learntTensors().
 void checkBatchAxis(EvaluationContext& context, const std::vector<bool>& learnt);
+/// A loss that is divided by the number of iterations over which the trainer averages anyway.
+void checkAccumulation(EvaluationContext& context, core::TensorId loss);
+/// A cross-entropy over the products of all samples with all, themselves included.
+void checkOwnSimilarity(EvaluationContext& context, const core::Node& crossEntropy);
 
 /// The softmax or sigmoid that a Log takes the logarithm of, past guards against log(0) and 1 - p; nullptr:
 /// none.

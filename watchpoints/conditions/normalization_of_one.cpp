@@ -27,9 +27,11 @@ void question(EvaluationContext& context) {
     if (node.phase != core::Phase::kForward || !(batch || node.opType == "LayerNormalization")) continue;
     if (valuesPerMean(context.graph(), node) != 1) continue;
     const std::string what = batch ? "its batch is a single row" : "it normalises over a single value";
-    context.findings.push_back(findingAtNode(
-        context, node.id,
-        what + ": minus its own mean it is 0, the variance is 0, and the layers before learn nothing"));
+    Finding finding = findingAtNode(
+        context, node.id, what + ": minus its own mean it is 0, and nothing of its input comes through");
+    if (!batch)
+      finding.advice = "Lay the features into the last dimension, or name the axis to normalise over.";
+    context.findings.push_back(std::move(finding));
   }
 }
 

@@ -190,7 +190,7 @@ class RankLossGap : public Evaluator {
 ConditionDef rankLossGapCondition() {
   ConditionDef def;
   def.id = "rank_loss_gap";
-  def.title = "One rank does not learn";
+  def.title = "One rank learns less than the others";
   def.doc =
       "The loss of one rank ends (mean of the last quarter) above 0.85 of its beginning, or of what guessing "
       "costs, and above 1.5 times that of any other rank, while every other one ends below 0.7 of its "

@@ -7,6 +7,7 @@
 #include "core_engine/base/text.h"
 #include "core_engine/ops/op.h"
 #include "watchpoints/conditions/copied_targets.h"
+#include "watchpoints/conditions/leaked_column.h"
 #include "watchpoints/conditions/score_mask.h"
 
 namespace msdbg::watch {
@@ -20,7 +21,7 @@ using core::TensorRole;
 
 class TargetLeak : public Evaluator {
  public:
-  explicit TargetLeak(const Graph& graph) : m_copies(graph) {
+  explicit TargetLeak(const Graph& graph) : m_copies(graph), m_columns(graph) {
     for (const Node& node : graph.nodes())
       if (node.phase == core::Phase::kForward && node.opType == "Softmax" && placesOf(graph, node) >= kLeast)
         m_attention.push_back(node.id);
@@ -28,6 +29,7 @@ class TargetLeak : public Evaluator {
 
   void evaluate(EvaluationContext& context) override {
     m_copies.add(context);
+    m_columns.add(context);
     // Until a batch is there: values of the first iterations may have been dropped.
     if (m_attention.empty() || m_done || context.ranks.empty()) return;
     const bool first = !m_begin.valid();
@@ -54,6 +56,7 @@ class TargetLeak : public Evaluator {
 
   void finish(EvaluationContext& context) override {
     if (!m_found) m_copies.finish(context);
+    m_columns.finish(context);
   }
 
  private:
@@ -180,6 +183,7 @@ class TargetLeak : public Evaluator {
   core::Iteration m_begin;  // a mask is wrong from here on, whichever batch shows it
   bool m_done = false, m_found = false;
   CopiedTargets m_copies;
+  LeakedColumn m_columns;
 };
 
 }  // namespace
@@ -193,7 +197,11 @@ ConditionDef targetLeakCondition() {
       "mask, computed "
       "from constants and the batch, does not hide the next place. A hint where there is no such mask at "
       "all. Any attention: a mask of two values adds so little that it hides nothing. A hint: the classes of "
-      "a cross-entropy have the same bits as the tokens that an embedding reads, in every iteration.";
+      "a cross-entropy have the same bits as the tokens that an embedding reads, in every iteration. A "
+      "fault: a "
+      "target of one number a sample is a column of an input, bit for bit in the first three batches that "
+      "are "
+      "stored.";
   def.advice = "Hide the places j > i of row i: greater(j, i) where the score gets -1e9 before the softmax.";
   def.target = Target::kActivation;
   def.needsValues = true;

@@ -109,7 +109,8 @@ class RecommendedZeros : public Evaluator {
         return addZeroData(context, at(cause.tensor));
       case Kind::kConstant:
         return add(context, at(graph.node(cause.node).outputs.front()), cause.node,
-                   "multiplied by " + graph.tensor(cause.tensor).name + ", which is 0");
+                   "multiplied by " + graph.tensor(cause.tensor).name +
+                       ", which is 0: what it is multiplied with gets no gradient and has no effect");
       case Kind::kLoss:
         if (lossBelow(context, place.rank, kFitted)) return;
         return add(context, at(cause.tensor), cause.node, "the loss sends no gradient back");
@@ -157,6 +158,8 @@ class RecommendedZeros : public Evaluator {
                                         context.graph().node(node), place.tensor, Wrong::kAllZero))
         detail = blame->sentence();
     if (!detail.empty()) finding.detail = std::move(detail);
+    if (node.valid() && context.graph().node(node).phase == core::Phase::kForward)
+      finding.advice = "Look at what makes it zero: a constant, a mask, a state that was never taken over.";
     entry->second = std::move(finding);
   }
 

@@ -53,6 +53,8 @@ constexpr Row kRows[] = {
     {"rank_loss_gap", Severity::kFault},
     {"bounded_logits", Severity::kFault},
     {"reshape_mixes_axes", Severity::kFault},
+    {"cancellation", Severity::kFault},
+    {"table_lookup", Severity::kFault},
     {"loss_diverging", Severity::kFault},
     {"loss_not_decreasing", Severity::kHint},
     {"weight_change_too_small", Severity::kHint},

@@ -1,0 +1,110 @@
+// Conditions on one word or number that is wrong in a formula, a table, a target: each fires on its mistake,
+// and is silent on what looks like it.
+#include <catch2/catch.hpp>
+
+#include "core_engine/train/freeze.h"
+#include "tests/watchpoints/said.h"
+
+using namespace msdbg::core;
+using namespace msdbg::watch;
+using namespace msdbg::test;
+using Catch::Matchers::Contains;
+
+TEST_CASE("frozen_at_random tells of a last layer that was frozen and not loaded") {
+  const auto frozen = [](bool headLoaded) {
+    Named inputs = rows();
+    inputs.emplace_back("network/weight", waves({6, 40}, 0.05));
+    if (headLoaded) inputs.emplace_back("network/head", waves({40, 30}, 0.05));
+    return said(
+        "frozen_at_random",
+        [&](Graph& g) {
+          const Value x = g.input("x", {4, 6}), label = g.input("label", {4}, DType::Int64);
+          const Value w = g.parameter("weight", {6, 40}, Init::kaimingNormal());
+          const Value head = g.parameter("head", {40, 30}, Init::kaimingNormal());
+          freeze(w);
+          freeze(head);
+          const Value bias = g.parameter("bias", {30}, Init::zeros());
+          return softmaxCrossEntropy(matmul(relu(matmul(x, w)), head) + bias, label);
+        },
+        inputs);
+  };
+  CHECK_THAT(frozen(false), Contains("1 of 2 frozen weights, the last layer's among them"));
+  CHECK(frozen(true).empty());
+}
+
+TEST_CASE("cancellation tells of a difference of equal numbers that is made large again") {
+  const auto second = [](double h) {
+    return saidOfRows("cancellation", [h](Value x, Value label) {
+      const Value y = linear(x, {.out = 3, .init = Init::normal(1)});
+      const Value curved = (tanh(y + h) - tanh(y) * 2.0 + tanh(y - h)) / (h * h);
+      return softmaxCrossEntropy(y, label) + meanOf(curved * curved);
+    });
+  };
+  CHECK_THAT(second(1e-4), Contains("rounding noise, and here it is made 1e+08 times as large"));
+  CHECK(second(1e-2).empty());
+}
+
+TEST_CASE("table_lookup tells of a table that is read by the index of another") {
+  const auto factors = [](std::int64_t items, bool byUser) {
+    return said(
+        "table_lookup",
+        [&](Graph& g) {
+          const Value user = g.input("user", {4}, DType::Int64), item = g.input("item", {4}, DType::Int64);
+          const Value y = g.input("y", {4, 1});
+          const auto table = [&](const char* name, Value index, std::int64_t count, std::int64_t width) {
+            const Scope s = g.scope(name);
+            return embedding(index, {.count = count, .width = width});
+          };
+          const Value left = table("left", user, 5, 3),
+                      right = table("right", byUser ? user : item, items, 3);
+          return meanSquaredError(reduceSum(left * right, {1}) + table("bias", item, items, 1), y);
+        },
+        {{"network/user", counted({4}, 5)}, {"network/item", counted({4}, 4)}, {"network/y", waves({4, 1})}});
+  };
+  CHECK_THAT(factors(7, true), Contains("has 7 rows and is looked up by network/user"));
+  CHECK_THAT(factors(5, true), Contains("are both looked up by"));
+  CHECK(factors(7, false).empty());
+  CHECK(factors(5, false).empty());
+}
+
+TEST_CASE("A loss is not divided by what the trainer averages over, nor tells samples from themselves") {
+  const auto divided = [](double by) {
+    Optimizer optimizer = Sgd{.lr = 0.01};
+    optimizer.accumulate = 4;
+    return said(
+        "loss_input",
+        [&](Graph& g) {
+          const Value x = g.input("x", {4, 6}), label = g.input("label", {4}, DType::Int64);
+          return softmaxCrossEntropy(linear(x, {.out = 3}), label) / by;
+        },
+        rows(), optimizer);
+  };
+  CHECK_THAT(divided(4), Contains("every step is 4 times too small"));
+  CHECK(divided(3).empty());
+  const auto alike = [](bool itself) {
+    return saidOfRows("loss_input", [itself](Value x, Value label) {
+      const Value a = linear(x, {.out = 4}), b = itself ? a : linear(x, {.out = 4});
+      return softmaxCrossEntropy(matmul(a, transpose(b)) / 0.1, label);
+    });
+  };
+  CHECK_THAT(alike(true), Contains("compared with itself too"));
+  CHECK(alike(false).empty());
+}
+
+TEST_CASE("target_leak tells of a target that is a column of what is read") {
+  const auto leak = [](bool copied) {
+    const Tensor x = waves({8, 3});
+    Tensor y(DType::Float32, {8, 1});
+    for (std::int64_t i = 0; i < 8; ++i)
+      y.data<float>()[static_cast<std::size_t>(i)] =
+          static_cast<float>(x.at(3 * i + 1)) + (copied || i < 7 ? 0.f : 0.1f);
+    return said("target_leak",
+                [](Graph& g) {
+                  const Value read = g.input("x", {8, 3}), target = g.input("y", {8, 1});
+                  return meanSquaredError(linear(read, {.out = 1}), target);
+                },
+                {{"network/x", x}, {"network/y", y}});
+  };
+  CHECK_THAT(leak(true), Contains("is number 1 of the 3 of each sample of network/x"));
+  CHECK(leak(false).empty());
+}

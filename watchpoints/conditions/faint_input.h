@@ -1,0 +1,24 @@
+// Data that reach the first layer far below the size that its weights are made for. Used from one thread.
+#pragma once
+
+#include "watchpoints/conditions/outcome.h"
+
+namespace msdbg::watch {
+
+class FaintInput {
+ public:
+  explicit FaintInput(const core::Graph& graph);
+  void add(EvaluationContext& context);
+  /// Excused where training went well: nothing then, unless something else is wrong.
+  void finish(EvaluationContext& context, const Outcome& outcome) const;
+
+ private:
+  struct Read {
+    core::TensorId tensor;
+    double reach = 0;  // largest |x| of all iterations
+  };
+  std::vector<Read> m_read;
+  core::Iteration m_begin;
+};
+
+}  // namespace msdbg::watch

@@ -1,0 +1,168 @@
+// Tables whose rows are looked up by what the batch brings: one that is read by the index of another, and
+// one whose indices end where a byte does.
+#include <algorithm>
+#include <map>
+
+#include "watchpoints/conditions/makers.h"
+#include "watchpoints/conditions/rows.h"
+
+namespace msdbg::watch {
+namespace {
+
+using core::Graph;
+using core::Node;
+using core::NodeId;
+using core::TensorId;
+
+struct Lookup {
+  NodeId node;
+  TensorId table, index;
+  std::int64_t rows;
+};
+
+/// Rows of parameters, chosen by an input as it is.
+std::vector<Lookup> lookups(const Graph& graph) {
+  std::vector<Lookup> all;
+  for (const Node& node : graph.nodes()) {
+    if (node.phase != core::Phase::kForward || node.opType != "Gather") continue;
+    const core::TensorInfo& table = graph.tensor(node.inputs[0]);
+    const TensorId index = originOf(graph, node.inputs[1]);
+    const core::TensorInfo& brought = graph.tensor(index);
+    if (table.role != core::TensorRole::kParameter || !table.shape.known() || table.shape.rank() == 0)
+      continue;
+    if (!isData(graph, index) || isFloating(brought.dtype)) continue;
+    all.push_back({node.id, table.id, index, table.shape[0]});
+  }
+  return all;
+}
+
+/// One index for tables of different lengths, where another index reads tables as long as the odd one.
+void checkMixedUp(EvaluationContext& context, const std::vector<Lookup>& all) {
+  const Graph& graph = context.graph();
+  for (const Lookup& odd : all) {
+    const Lookup *usual = nullptr, *meant = nullptr;
+    std::int64_t alike = 0, others = 0;
+    for (const Lookup& each : all) {
+      if (each.index == odd.index) (each.rows == odd.rows ? alike : others)++;
+      if (each.index == odd.index && each.rows != odd.rows) usual = &each;
+      if (each.index != odd.index && each.rows == odd.rows && each.table != odd.table) meant = &each;
+    }
+    if (!usual || !meant || alike > others) continue;
+    const std::string index = graph.tensor(odd.index).name;
+    context.findings.push_back(findingAtNode(
+        context, odd.node,
+        graph.tensor(odd.table).fullName() + " has " + std::to_string(odd.rows) +
+            " rows and is looked up by " + index + ", which chooses from the " + std::to_string(usual->rows) +
+            " of " + graph.tensor(usual->table).fullName() + "; " + graph.tensor(meant->index).name +
+            " chooses from " + std::to_string(meant->rows) + " rows: was that meant?"));
+    return;
+  }
+}
+
+const Lookup* lookupOf(const Graph& graph, const std::vector<Lookup>& all, TensorId tensor) {
+  const Node* maker = makerOf(graph, tensor);
+  const auto found =
+      std::ranges::find_if(all, [&](const Lookup& each) { return maker && each.node == maker->id; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+/// Rows of two tables that are multiplied, both chosen by one index, though another index chooses from as
+/// many.
+void checkProduct(EvaluationContext& context, const std::vector<Lookup>& all) {
+  const Graph& graph = context.graph();
+  for (const Node& node : graph.nodes()) {
+    if (node.phase != core::Phase::kForward || node.opType != "Mul") continue;
+    const Lookup *a = lookupOf(graph, all, node.inputs[0]), *b = lookupOf(graph, all, node.inputs[1]);
+    if (!a || !b || a->table == b->table || a->index != b->index) continue;
+    const Lookup& later = a->node.value > b->node.value ? *a : *b;
+    const auto meant = std::ranges::find_if(
+        all, [&](const Lookup& each) { return each.index != later.index && each.rows == later.rows; });
+    if (meant == all.end()) continue;
+    context.findings.push_back(
+        findingAtNode(context, later.node,
+                      graph.tensor(a->table).fullName() + " and " + graph.tensor(b->table).fullName() +
+                          " are both looked up by " + graph.tensor(later.index).name +
+                          " and then multiplied: the product tells of that index alone; was " +
+                          graph.tensor(meant->index).name + " meant for one of them?"));
+    return;
+  }
+}
+
+class TableLookup : public Evaluator {
+ public:
+  explicit TableLookup(const Graph& graph) : m_all(lookups(graph)) {}
+
+  void evaluate(EvaluationContext& context) override {
+    if (!m_begin.valid()) {
+      m_begin = context.iteration;
+      checkMixedUp(context, m_all);
+      checkProduct(context, m_all);
+    }
+    for (const Lookup& each : m_all)
+      for (const core::Rank rank : context.ranks)
+        if (const StatisticsRow* row = context.rows.now(rank, each.index)) {
+          ++context.evaluated;
+          m_reach[each.index].add(row->values.max);
+        }
+  }
+
+  void finish(EvaluationContext& context) override {
+    constexpr double kByte = 255, kLonger = 1.5;
+    for (const Lookup& each : m_all) {
+      const Reach& reach = m_reach[each.index];
+      if (reach.most != kByte || static_cast<double>(each.rows) < kLonger * (kByte + 1)) continue;
+      if (reach.times < 3 || 2 * reach.near < reach.times) continue;
+      Finding finding =
+          findingAt(context, {m_begin, context.allRanks.front(), each.index}, precedence::kStructure);
+      finding.severity = Severity::kHint;
+      finding.actual = kByte;
+      finding.detail = "the indices end at 255, and reach near it again and again, while " +
+                       context.graph().tensor(each.table).fullName() + " has " + std::to_string(each.rows) +
+                       " rows: were they cut to 8 bits? No row from 256 on was ever read";
+      finding.advice = "Look at the type that the indices have on their way to the batch.";
+      context.findings.push_back(std::move(finding));
+      return;
+    }
+  }
+
+ private:
+  /// How far the indices of the iterations reach.
+  struct Reach {
+    double most = 0;
+    std::int64_t times = 0,
+                 near = 0;  // near: up to 240 and more, which the largest of many evenly cut ones is
+    void add(double largest) {
+      most = std::max(most, largest);
+      ++times;
+      near += largest >= 240;
+    }
+  };
+
+  std::vector<Lookup> m_all;
+  std::map<TensorId, Reach> m_reach;
+  core::Iteration m_begin;
+};
+
+}  // namespace
+
+ConditionDef tableLookupCondition() {
+  ConditionDef def;
+  def.id = "table_lookup";
+  def.title = "A table is read by the wrong index";
+  def.doc =
+      "From the graph: an input looks up rows of two parameters of different lengths, and another input "
+      "looks "
+      "up rows of a table as long as the odd one; or rows of two parameters are multiplied, both chosen by "
+      "one "
+      "input, while another one chooses from as many rows. A hint: the largest index of all iterations is "
+      "255, most "
+      "iterations reach 240, and the table is half as long again.";
+  def.advice = "Read each table by the index that was counted for it.";
+  def.make = [](const Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
+    return std::make_unique<TableLookup>(graph);
+  };
+  def.notOnline = [](const Parameters&, bool) -> std::string { return "the end of the run decides it"; };
+  return def;
+}
+
+}  // namespace msdbg::watch
