@@ -13,6 +13,7 @@
 #include "app/cli/launch.h"
 #include "app/cli/monitor.h"
 #include "app/cli/progress.h"
+#include "app/cli/run_size.h"
 #include "app/cli/table.h"
 #include "app/cli/timing_text.h"
 #include "core_engine/base/log.h"
@@ -46,7 +47,7 @@ void printPlan(const DumpPlan& plan, bool json) {
   fflush(stdout);
 }
 
-// Values can go when the disk gets full, statistics thin only for --max-size.
+// Old rows thin where the disk gets full: what is left is less than it was meant to be.
 void warnOfDisk(const DumpPlan& plan) {
   const std::uint64_t spare = dump::spareBytes(plan.disk, plan.record.keepFree);
   if (!plan.size || std::min(plan.size->statisticsBytes, plan.record.maxBytes) <= spare) return;
@@ -54,6 +55,18 @@ void warnOfDisk(const DumpPlan& plan) {
       fmt::format("the statistics alone will take {}, and the disk has {} to spare (--keep-free): free some "
                   "space, or record less with --every or --record",
                   core::formatBytes(plan.size->statisticsBytes), core::formatBytes(spare)));
+}
+
+// Said before it is too late, and the recorder says it when it happens.
+void warnOfBudget(const DumpPlan& plan) {
+  if (!plan.size) return;
+  const std::uint64_t always = dump::expectedThinning(*plan.size, plan.record, plan.ranks).alwaysBytes *
+                               static_cast<std::uint64_t>(plan.ranks);
+  if (always <= plan.record.maxBytes) return;
+  core::logWarn(
+      fmt::format("what stays of every iteration will take about {}, more than --max-size ({}): raise it, or "
+                  "record less with --every",
+                  core::formatBytes(always), core::formatBytes(plan.record.maxBytes)));
 }
 
 dump::RunInfo startInfo(const DumpPlan& plan, const Context& context) {
@@ -71,24 +84,13 @@ dump::RunInfo startInfo(const DumpPlan& plan, const Context& context) {
   return info;
 }
 
-std::uint64_t bytesIn(const fs::path& folder) {
-  std::uint64_t bytes = 0;
-  std::error_code error;
-  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    std::error_code gone;  // files come and go while the run is recorded
-    if (const std::uintmax_t size = entry->file_size(gone); !gone) bytes += size;
-  }
-  return bytes;
-}
-
 // "iteration 5/20   loss 2.31   34 MB"
 class DumpProgress {
  public:
   explicit DumpProgress(const DumpPlan& plan) : m_plan(plan) {}
   void operator()(const dump::RunControl::Progress& now) {
     if (!m_line.shown()) return;
-    if (++m_calls % 10 == 1) m_bytes = bytesIn(m_plan.run);
+    if (++m_calls % 10 == 1) m_bytes = folderBytes(m_plan.run);
     if (now.iterations == 0) return m_line.line("starting");
     m_line.line(fmt::format("iteration {}{}   loss {}   {}", now.iterations,
                             m_plan.steps ? fmt::format("/{}", m_plan.firstIteration() + *m_plan.steps) : "",
@@ -225,7 +227,7 @@ void printRecordedJson(const DumpPlan& plan, const Recorded& recorded) {
   json["iterations"] = recorded.iterations;
   json["loss"] = number(recorded.loss);
   json["seconds"] = recorded.seconds;
-  json["bytes"] = bytesIn(plan.run);
+  json["bytes"] = folderBytes(plan.run);
   json["recorded"] = anyRecorded(plan);
   json["timing"] = timingJson(timingsOf(plan));
   printJson(json);
@@ -242,10 +244,12 @@ void printRecorded(const DumpPlan& plan, const Recorded& recorded, bool timing) 
   const bool told = failed(recorded) || end.message.empty();  // the error line tells it
   fmt::print("{}   {} in {:.1f} s, {}", core::printable(told ? end.state : end.state + ": " + end.message),
              counted(recorded.iterations, "iteration"), recorded.seconds,
-             core::formatBytes(bytesIn(plan.run)));
+             core::formatBytes(folderBytes(plan.run)));
   if (recorded.iterations > 0) fmt::print(", last loss {}", core::formatShort(recorded.loss, 5));
   fmt::print("\n");
   if (!anyRecorded(plan)) return;
+  const std::string over = overBudgetText(folderBytes(plan.run), plan.record.maxBytes);
+  if (!over.empty()) fmt::print("{}\n", over);
   const Timings times = timingsOf(plan);
   if (const std::string advice = waitAdvice(times); !advice.empty()) fmt::print("{}\n", advice);
   if (timing) fmt::print("\n{}", timingText(times));
@@ -280,6 +284,7 @@ Result<int> dumpRun(const DumpOptions& options, const Context& context) {
   if (options.dryRun && context.json) return printJson(planJson(plan)), kExitFine;
   printPlan(plan, context.json);
   warnOfDisk(plan);
+  warnOfBudget(plan);
   if (options.dryRun) return fmt::print("disk      {}\n\n{}", workText(plan), rulesTable(plan)), kExitFine;
   for (const int signal : {SIGTERM, SIGHUP, SIGQUIT}) catchSignal(signal);
   signal(SIGPIPE, SIG_IGN);  // the reader of what we print may go; the recording is to end in good order

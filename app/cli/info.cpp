@@ -8,6 +8,7 @@
 #include "app/cli/follow.h"
 #include "app/cli/json_output.h"
 #include "app/cli/run_access.h"
+#include "app/cli/run_size.h"
 #include "app/cli/table.h"
 #include "app/cli/timing_text.h"
 #include "replay/run_state.h"
@@ -168,9 +169,10 @@ Json infoJson(const OpenedRun& run) {
   json["recomputable"] = core::formatRanges(run.reader().recomputable());
   json["scalars"] = run.reader().scalarNames();
   json["graph"] = graphJson(run.graph());
-  json["storage"] = {{"raw_bytes", storage.rawBytes},     {"stored_bytes", storage.storedBytes},
-                     {"file_bytes", storage.fileBytes},   {"state_bytes", storage.stateBytes},
-                     {"batch_bytes", storage.batchBytes}, {"segments", storage.segments}};
+  json["storage"] = {{"raw_bytes", storage.rawBytes},        {"stored_bytes", storage.storedBytes},
+                     {"file_bytes", storage.fileBytes},      {"state_bytes", storage.stateBytes},
+                     {"batch_bytes", storage.batchBytes},    {"segments", storage.segments},
+                     {"folder_bytes", folderBytes(run.path)}};
   json["hits"] = hitsJson(run);
   json["gaps"] = gapsJson(run);
   json["timing"] = timingJson(timings(run.reader()));
@@ -239,6 +241,14 @@ void printHits(const OpenedRun& run) {
                groupedNumber(static_cast<std::int64_t>(hits.size() - kMost)));
 }
 
+// Where some of them went: ", older ones up to 400 apart".
+std::string apartText(const std::vector<std::int64_t>& checkpoints, std::int64_t every) {
+  std::int64_t most = 0;
+  for (std::size_t i = 1; i < checkpoints.size(); ++i)
+    most = std::max(most, checkpoints[i] - checkpoints[i - 1]);
+  return most < 2 * every ? "" : ", older ones up to " + groupedNumber(most) + " apart";
+}
+
 // "iterations 25-99 have what it takes to go on from them: 3 checkpoints (every 25 iterations), batches of
 // 100 iterations";
 // "" where neither is kept.
@@ -251,7 +261,9 @@ std::string recomputableText(const OpenedRun& run) {
   return fmt::format("{} to go on from (--resume, msdbg::restore): {}{}, batches of {}{}",
                      iterations.empty() ? "nothing" : "iterations " + core::formatRanges(iterations),
                      counted(static_cast<std::int64_t>(checkpoints.size()), "checkpoint"),
-                     interval ? " (every " + counted(interval->iterations, "iteration") + ")" : "",
+                     interval ? " (every " + counted(interval->iterations, "iteration") +
+                                    apartText(checkpoints, interval->iterations) + ")"
+                              : "",
                      counted(static_cast<std::int64_t>(batches.size()), "iteration"),
                      run.run->ranks().size() > 1 ? " on each rank" : "");
 }
@@ -300,6 +312,8 @@ void printInfo(const OpenedRun& run) {
   printFact("size", fmt::format("{} in {}; tensors {} stored as {}", core::formatBytes(storage.fileBytes),
                                 counted(storage.segments, "segment"), core::formatBytes(storage.rawBytes),
                                 core::formatBytes(storage.storedBytes)));
+  if (const std::string over = overBudgetText(folderBytes(run.path), info.policy.maxBytes); !over.empty())
+    printFact("", over);
   if (const std::string line = timingLine(timings(run.reader())); !line.empty()) printFact("time", line);
   if (const std::string text = recomputableText(run); !text.empty()) printFact("replay", text);
   for (const dump::RecordedGap& gap : run.reader().gaps()) printFact("missing", replay::gapText(gap));

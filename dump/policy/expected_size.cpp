@@ -172,8 +172,9 @@ void addForReplay(const core::Graph& graph, const RecordOptions& options, int ra
 }  // namespace
 
 ExpectedThinning expectedThinning(const ExpectedSize& size, const RecordOptions& options, int ranks) {
-  // Scalars of a Trainer, number, time, flags and digest of an iteration (FORMAT.md "Statistics thin").
-  constexpr std::uint64_t kAlwaysAnIteration = 170;
+  // Scalars of a Trainer, number, time, flags and digest of an iteration, hashes of a batch (FORMAT.md
+  // "Statistics thin"), and what names it in the journal, each time it is thinned or merged.
+  constexpr std::uint64_t kAlwaysAnIteration = 300;
   ExpectedThinning thinning;
   const auto all = static_cast<std::uint64_t>(ranks),
              iterations = static_cast<std::uint64_t>(size.iterations);

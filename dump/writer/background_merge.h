@@ -31,6 +31,8 @@ class BackgroundMerge {
   const std::vector<std::int64_t>& old() const { return m_old; }
   /// Whole but for `dropped`, which only the journal knows.
   const SegmentLine& line() const { return m_line; }
+  /// Of the file, what checkpoints and batches take.
+  std::uint64_t replayBytes() const { return m_merge->replayBytes(); }
 
  private:
   core::Status begin();

@@ -30,7 +30,7 @@ core::Status DataRegion::lay(Iterations iterations, SegmentImage& image) {
     for (const auto& [key, row] : record->rows)
       for (const StoredChunk& chunk : row.chunks) {
         MSDBG_ASSIGN(const std::uint64_t stored, place(row, chunk, image));
-        if (key.section == Section::kTensor) image.storedBytes += stored;
+        (key.section == Section::kTensor ? image.storedBytes : image.replayBytes) += stored;
       }
   m_end = (m_end + 7) / 8 * 8;
   return core::Ok{};

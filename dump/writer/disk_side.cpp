@@ -12,7 +12,7 @@ DiskSide::DiskSide(Recording& recording)
     : m_recording(recording),
       m_pending(recording.pending),
       m_store(recording.folder, static_cast<int>(recording.place.rank.value), retention(recording),
-              recording.options.keepFree, recording.journal, recording.spareFile) {
+              {recording.options.keepFree, recording.place.disk}, recording.journal, recording.spareFile) {
   m_store.writer().configure(recording.options.compress, &recording.clock);
 }
 

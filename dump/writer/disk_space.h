@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -16,6 +17,7 @@ struct DiskSpace {
   std::uint64_t total = 0, free = 0;                     // bytes; free: for this user
 };
 
+using AskDisk = std::function<core::Result<DiskSpace>(const std::filesystem::path&)>;
 /// Of the file system that holds `path`, or would hold it: the nearest folder that exists. kIo.
 core::Result<DiskSpace> diskSpace(const std::filesystem::path& path);
 

@@ -33,8 +33,8 @@ class Row {
   bool takes(const KeptSegment& next) const {
     if (next.level > m_level) return false;
     if (m_members.empty()) return next.level == m_level;
-    const bool values = m_values || next.values;
-    return akin(*m_last, next) && m_bytes + next.bytes <= mostBytes(values) &&
+    const bool replay = m_replay || next.replayBytes > 0, values = m_values || next.values;
+    return akin(*m_last, next) && m_bytes + next.bytes <= mostBytes(values || replay) &&
            m_iterations + next.iterations <= mostIterations(values);
   }
   void add(const KeptSegment& next) {
@@ -42,6 +42,7 @@ class Row {
     m_bytes += next.bytes;
     m_iterations += next.iterations;
     m_values = m_values || next.values;
+    m_replay = m_replay || next.replayBytes > 0;
     m_ofLevel += next.level == m_level;
     m_last = &next;
   }
@@ -49,13 +50,13 @@ class Row {
   /// More of its kind would not fit.
   bool nearlyFull() const {
     return m_members.size() > 1 &&
-           (m_bytes > mostBytes(m_values) / 2 || m_iterations > mostIterations(m_values) / 2);
+           (m_bytes > mostBytes(m_values || m_replay) / 2 || m_iterations > mostIterations(m_values) / 2);
   }
   const std::vector<std::int64_t>& members() const { return m_members; }
 
  private:
-  std::uint64_t mostBytes(bool values) const {
-    return std::min(values ? m_limits->valueBytes : m_limits->statisticsBytes, kLargestMerge);
+  std::uint64_t mostBytes(bool parts) const {
+    return std::min(parts ? m_limits->valueBytes : m_limits->statisticsBytes, kLargestMerge);
   }
   std::int64_t mostIterations(bool values) const {
     return values ? std::min(m_limits->valueIterations, kMostIterations) : kMostIterations;
@@ -67,7 +68,7 @@ class Row {
   std::size_t m_ofLevel = 0;
   std::uint64_t m_bytes = 0;
   std::int64_t m_iterations = 0;
-  bool m_values = false;
+  bool m_values = false, m_replay = false;
   const KeptSegment* m_last = nullptr;
 };
 

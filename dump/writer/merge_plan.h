@@ -19,8 +19,8 @@ inline constexpr std::uint64_t kLargestMerge = 64u << 20;
 
 struct MergeLimits {
   std::uint64_t statisticsBytes = kLargestMerge;  // of a file without values
-  std::uint64_t valueBytes = kLargestMerge;       // of a file with values, which come and go together
-  std::int64_t valueIterations = INT64_MAX;       // so many iterations of values at most come and go together
+  std::uint64_t valueBytes = kLargestMerge;  // of one with values (they go together), checkpoints, batches
+  std::int64_t valueIterations = INT64_MAX;  // so many iterations of values at most come and go together
   std::function<bool(const KeptSegment&)> mayMerge;
   std::size_t width = kMergeWidth;
 };

@@ -92,7 +92,7 @@ core::Result<MergeSource> MergeSource::open(const std::filesystem::path& path, s
   MSDBG_TRY(MSDBG_H5(H5Ovisit2, source.file.id(), H5_INDEX_NAME, H5_ITER_INC, addObject, &listing,
                      unsigned{H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS}));
   MSDBG_ASSIGN(const std::uint64_t stored, storedBytes(source));
-  if (stored > source.line.bytes) return unsupported("tensors share their bytes");
+  source.sharesBytes = stored > source.line.bytes;
   if (!listing.strange.empty()) return unsupported("/" + listing.strange + " is not known to this version");
   return source;
 }

@@ -20,6 +20,7 @@ struct MergeSource {
   std::vector<std::int64_t> iterations;  // the line's
   hdf5::Handle file;
   std::set<std::string> datasets;  // full paths; those below /checksum left out
+  bool sharesBytes = false;        // a chunk is that of several rows: a copy takes more
 
   /// kUnsupported: it holds something other than groups and datasets.
   static core::Result<MergeSource> open(const std::filesystem::path& path, std::int64_t rank);

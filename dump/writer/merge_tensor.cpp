@@ -80,8 +80,13 @@ core::Result<MergedTensor> MergeTensors::merge(const std::string& path,
     if (!std::ranges::equal(shape(dataset), shape(datasets[0]))) return unsupported("its shape changed");
   MSDBG_ASSIGN(ChunkGrid grid, mergedGrid(datasets, iterations.size(), dtype));
   MergedTensor merged{dtype, std::move(grid), {}, std::move(iterations)};
+  m_rows.clear();
   const bool ownChunks = kSharedChunk / merged.grid.rowBytes() <= 1;
-  MSDBG_TRY(ownChunks ? copy(datasets, merged) : gather(datasets, merged));
+  const bool compressed = std::ranges::any_of(datasets, &TensorDataset::filtered);
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    MSDBG_TRY(ownChunks ? copy(datasets[i], parts[i].rows, merged)
+                        : gather(datasets[i], parts[i].rows, compressed, merged));
+  if (!m_rows.empty()) merged.chunks.push_back(encode(m_rows, merged, compressed));
   for (StoredChunk& chunk : merged.chunks) {
     chunk.bytes = chunk.own;
     chunk.size = chunk.own.size();
@@ -89,9 +94,10 @@ core::Result<MergedTensor> MergeTensors::merge(const std::string& path,
   return merged;
 }
 
-core::Status MergeTensors::copy(std::vector<TensorDataset>& datasets, MergedTensor& merged) {
-  for (TensorDataset& dataset : datasets) {
-    for (std::uint64_t i = 0; i < dataset.grid().count(); ++i) {
+core::Status MergeTensors::copy(TensorDataset& dataset, const Rows& rows, MergedTensor& merged) {
+  for (const std::size_t row : rows) {
+    const auto [first, last] = dataset.grid().chunksOfRow(row);
+    for (std::uint64_t i = first; i < last; ++i) {
       MSDBG_ASSIGN(StoredChunk chunk, storedChunk(dataset, i));
       merged.chunks.push_back(std::move(chunk));
     }
@@ -100,18 +106,15 @@ core::Status MergeTensors::copy(std::vector<TensorDataset>& datasets, MergedTens
 }
 
 // Small rows: the chunks of a segment hold few of them.
-core::Status MergeTensors::gather(std::vector<TensorDataset>& datasets, MergedTensor& merged) {
-  const bool compressed = std::ranges::any_of(datasets, &TensorDataset::filtered);
+core::Status MergeTensors::gather(TensorDataset& dataset, const Rows& rows, bool compressed,
+                                  MergedTensor& merged) {
   const std::size_t rowBytes = merged.grid.rowBytes();
-  std::vector<std::byte> rows;
-  for (TensorDataset& dataset : datasets) {
-    for (std::uint64_t row = 0; row < dataset.grid().extents()[0]; ++row) {
-      rows.resize(rows.size() + rowBytes);
-      MSDBG_TRY(dataset.readRow(row, std::span(rows).last(rowBytes)));
-      if (rows.size() == merged.grid.chunkBytes()) merged.chunks.push_back(encode(rows, merged, compressed));
-    }
+  for (const std::size_t row : rows) {
+    m_rows.resize(m_rows.size() + rowBytes);
+    MSDBG_TRY(dataset.readRow(row, std::span(m_rows).last(rowBytes)));
+    if (m_rows.size() == merged.grid.chunkBytes())
+      merged.chunks.push_back(encode(m_rows, merged, compressed));
   }
-  if (!rows.empty()) merged.chunks.push_back(encode(rows, merged, compressed));
   return core::Ok{};
 }
 

@@ -16,7 +16,8 @@ struct DatasetPart {
   const MergeSource* source = nullptr;
   hdf5::Handle dataset;
   RawAttributes attributes;
-  std::vector<std::int64_t> iterations;  // of the attribute; empty when there is none
+  std::vector<std::int64_t> iterations;  // of the attribute; empty when there is none. Of the rows taken:
+  std::vector<std::size_t> rows;         // ascending
 
   static core::Result<DatasetPart> open(const MergeSource& source, const std::string& path);
 };
@@ -37,11 +38,13 @@ class MergeTensors {
   core::Result<MergedTensor> merge(const std::string& path, const std::vector<DatasetPart>& parts);
 
  private:
-  core::Status copy(std::vector<TensorDataset>& datasets, MergedTensor& merged);
-  core::Status gather(std::vector<TensorDataset>& datasets, MergedTensor& merged);
+  using Rows = std::vector<std::size_t>;
+  core::Status copy(TensorDataset& dataset, const Rows& rows, MergedTensor& merged);
+  core::Status gather(TensorDataset& dataset, const Rows& rows, bool compressed, MergedTensor& merged);
   StoredChunk encode(std::vector<std::byte>& rows, const MergedTensor& merged, bool compressed);
 
   Compressor m_compressor;
+  std::vector<std::byte> m_rows;  // gathered, of the next chunk
 };
 
 }  // namespace msdbg::dump

@@ -15,6 +15,7 @@
 #include "core_engine/runtime/observer.h"
 #include "dump/run_info.h"
 #include "dump/stage_times.h"
+#include "dump/writer/disk_space.h"
 #include "dump/writer/pauses.h"
 #include "dump/writer/row_path.h"
 
@@ -34,6 +35,7 @@ class Recorder : public core::Observer {
     core::Communicator* communicator = nullptr;  // tells the other ranks of hits (--on-hit); outlives this
     WayTrial::Pace pace = {};
     Pauses::Duration patience = Pauses::kPatience;  // with a disk that refuses at the start, and at the end
+    AskDisk disk = diskSpace;                       // of the rank's folder
   };
   /// The run folder must exist; creates rank_R/ and its journal and takes the journal's lock.
   /// kUsage: another recorder holds the lock. kIo: with path and reason.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dump/writer/merge_plan.h"
+#include "dump/writer/replay_plan.h"
 #include "dump/writer/thinning_plan.h"
 
 namespace msdbg::dump {
@@ -11,6 +12,7 @@ namespace {
 // A merged file with values is a small part of what is kept, so that dropping it keeps nearly all of the
 // rest.
 constexpr std::uint64_t kPartsOfBudget = 16;
+constexpr std::uint64_t kPartsOfReplay = 4;  // the batches since the newest checkpoint are one at most
 constexpr std::int64_t kPartsOfLast = 8;
 // What is merged or thinned at a time, of statistics: until the old files are gone it takes room twice.
 constexpr std::uint64_t kPartsOfStatistics = 8;
@@ -26,8 +28,12 @@ std::size_t Retention::find(std::int64_t segment) const {
 void Retention::count(const KeptSegment& segment, bool there) {
   const std::uint64_t bytes = there ? segment.bytes : -segment.bytes;
   m_bytes += bytes;
-  if (segment.values) m_valueBytes += bytes;
-  if (segment.bare) m_bareBytes += bytes;
+  if (segment.values) {
+    m_valueBytes += bytes;
+    return;
+  }
+  m_replayBytes += there ? segment.bytes - segment.rowBytes() : segment.rowBytes() - segment.bytes;
+  if (segment.bare) m_bareBytes += there ? segment.rowBytes() : -segment.rowBytes();
 }
 
 void Retention::add(const KeptSegment& segment) {
@@ -66,22 +72,28 @@ void Retention::cannotDrop(std::int64_t number) {
   KeptSegment& segment = m_segments[find(number)];
   count(segment, false);
   segment.values = false;
-  segment.alone = true;
+  segment.alone = segment.replayStays = true;
   count(segment, true);
 }
 
 bool Retention::wantsCheckpoint() const {
-  if (std::ranges::none_of(m_segments, &KeptSegment::checkpoint)) return true;
-  const auto oldest = std::ranges::find_if(
-      m_segments, [this](const KeptSegment& s) { return s.values && keep(s) < Keep::kLate; });
-  if (oldest == m_segments.end() || oldest + 1 == m_segments.end()) return false;
-  if (std::any_of(oldest + 1, m_segments.end(), [](const KeptSegment& s) { return s.checkpoint; }))
-    return false;
-  const KeptSegment& newest = m_segments.back();
-  std::int64_t newer = 3 * newest.iterations;
-  for (auto segment = oldest + 1; segment != m_segments.end(); ++segment) newer += segment->iterations;
-  return overBudget(3 * newest.bytes) || (m_rules.keepLast > 0 && newer >= m_rules.keepLast);
+  std::int64_t count = 0, newest = 0;
+  std::uint64_t state = 0;
+  for (const KeptSegment& segment : m_segments) {
+    state += segment.stateBytes;
+    count += static_cast<std::int64_t>(segment.checkpoints.size());
+    if (!segment.checkpoints.empty()) newest = std::max(newest, segment.checkpoints.back());
+  }
+  if (count == 0) return true;
+  const std::uint64_t batch = batchBytesOf(m_segments), most = roomForReplay() / kPartsOfReplay;
+  const auto since = static_cast<std::uint64_t>(m_segments.back().last - newest);
+  if (batch > 0 && since > most / batch && state / static_cast<std::uint64_t>(count) <= most) return true;
+  const KeptSegment& last = m_segments.back();
+  const std::uint64_t more = 3 * (last.values ? last.replayBytes : last.bytes);
+  return count == 1 && newest < last.first && exceeds({.incoming = more});
 }
+
+bool Retention::unwanted(std::int64_t number) const { return keep(segment(number)) == Keep::kNo; }
 
 Keep Retention::keep(const KeptSegment& segment) const {
   return m_rules.keep ? m_rules.keep(segment.first, segment.last) : Keep::kYes;
@@ -123,17 +135,42 @@ static std::uint64_t togetherOf(std::uint64_t budget) {
   return std::min(kLargestMerge, std::max(budget / kPartsOfStatistics, kLeastTogether));
 }
 
-std::uint64_t Retention::roomForStatistics(std::uint64_t incoming) const {
-  const std::uint64_t forValues = m_valueBytes > 0 ? m_rules.maxBytes / 4 : 0;
-  return m_rules.maxBytes - std::min(m_rules.maxBytes, leastBytes() + incoming + forValues);
+std::uint64_t Retention::forValues() const { return m_valueBytes > 0 ? m_rules.maxBytes / 4 : 0; }
+
+// Checkpoints and batches go after statistics, but leave them a quarter of what there is for both.
+std::uint64_t Retention::roomForStatistics(const Need& need) const {
+  if (need.disk > 0) return statisticsBytes() - std::min(statisticsBytes(), need.disk);
+  const std::uint64_t rows = need.incoming - need.replay;
+  const std::uint64_t both = m_rules.maxBytes - std::min(m_rules.maxBytes, leastBytes() + rows + forValues());
+  return std::max(both - std::min(both, m_replayBytes + need.replay), both / 4);
 }
 
-bool Retention::statisticsExceed(std::uint64_t incoming) const {
-  return m_bytes - m_valueBytes - m_bareBytes > roomForStatistics(incoming);
+// Where there are no values the newest checkpoint and its batches are what a quarter is kept for: a long run
+// must not end without any.
+std::uint64_t Retention::roomForReplay() const {
+  const std::uint64_t others = leastBytes() + statisticsBytes() + forValues();
+  return std::max(m_rules.maxBytes - std::min(m_rules.maxBytes, others),
+                  m_valueBytes > 0 ? 0 : m_rules.maxBytes / 4);
 }
 
-ThinningPlan Retention::nextThinning(std::uint64_t incoming) const {
-  return planThinning(m_segments, roomForStatistics(incoming), togetherOf(m_rules.maxBytes));
+bool Retention::statisticsExceed(const Need& need) const {
+  return statisticsBytes() > roomForStatistics(need);
+}
+
+ThinningPlan Retention::nextThinning(const Need& need) const {
+  return planThinning(m_segments, roomForStatistics(need), togetherOf(m_rules.maxBytes));
+}
+
+bool Retention::exceeds(const Need& need) const {
+  return need.disk > 0 || m_replayBytes + need.incoming > roomForReplay();
+}
+
+ReplayPlan Retention::nextReplay(const Need& need) const {
+  if (m_replayBytes == 0 || !exceeds(need)) return {};
+  const std::uint64_t room = roomForReplay(), all = m_replayBytes + need.incoming;
+  return planReplay(m_segments, {.bytes = std::max(need.disk, all - std::min(all, room)),
+                                 .room = room,
+                                 .newestToo = need.incoming > 0 || need.disk > 0});
 }
 
 std::vector<std::int64_t> Retention::nextMerge() const {

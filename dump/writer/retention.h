@@ -1,9 +1,10 @@
-// Retention: which values and statistics of a rank's committed segments stay on disk. Values go segment by
-// segment; where that is not enough, statistics thin with age (thinning_plan.h). Pure bookkeeping, no files
-// and no clock: SegmentStore reports what is on disk and does what is answered. Used by the background thread
-// only.
+// Retention: what of a rank's committed segments stays on disk. Values go segment by segment; where that is
+// not enough, statistics thin with age (thinning_plan.h), then every second checkpoint goes, then batches
+// (replay_plan.h). Pure bookkeeping, no files and no clock: SegmentStore reports what is on disk and does
+// what is answered. Used by the background thread only.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -22,8 +23,7 @@ struct KeptSegment {
   std::int64_t graph = 0;    // version
   std::int64_t first = 0, last = 0, iterations = 0;
   std::uint64_t bytes = 0;  // of the file
-  bool values = false;      // it holds tensors, checkpoints or batches
-  bool checkpoint = false;  // it holds one
+  bool values = false;      // it holds tensors
   bool dropped = false;     // it held them once
   int level = 0;            // how often its content was merged
   bool alone = false;       // cannot be merged with the next one
@@ -31,9 +31,23 @@ struct KeptSegment {
   bool bare = false;        // these are not in it, but those that lost them
   bool stays = false;       // it cannot be thinned
   std::shared_ptr<const IterationSet> which = {};  // its iterations
+  IterationSet checkpoints = {}, batches = {};     // those that have one
+  std::uint64_t stateBytes = 0, batchBytes = 0;    // of these, raw
+  std::uint64_t replayBytes = 0;                   // of the file, that these take
+  bool replayStays = false;                        // it cannot be written again without them
+
+  std::uint64_t rowBytes() const { return bytes - std::min(bytes, replayBytes); }
 };
 
 struct ThinningPlan;
+struct ReplayPlan;
+
+/// For what there is to be room.
+struct Need {
+  std::uint64_t incoming = 0;  // so many more bytes are to fit into the budget; of these
+  std::uint64_t replay = 0;    // are checkpoints and batches
+  std::uint64_t disk = 0;      // > 0: so many are missing on the disk, whatever the budget says
+};
 
 /// What a rule says of the values of an iteration; the answer may change from kUndecided, and upwards. Where
 /// there is too much, kLate goes after what is kYes, and kLast stays, also rather than the newest.
@@ -58,8 +72,10 @@ class Retention {
   /// These neighbours (oldest first) cannot be one file: not tried again until one of them loses its values.
   void cannotMerge(std::span<const std::int64_t> segments);
 
-  /// Its values stay, whatever the rules say.
+  /// Its values, checkpoints and batches stay, whatever the rules say.
   void cannotDrop(std::int64_t segment);
+  /// No rule wants anything of it but statistics: checkpoints and batches go with its values.
+  bool unwanted(std::int64_t segment) const;
   /// So do its statistics.
   void cannotThin(std::span<const std::int64_t> segments);
   /// The statistics of `old` were thinned: these stand for them from now on.
@@ -74,10 +90,14 @@ class Retention {
   std::optional<std::int64_t> nextDrop(std::uint64_t incoming, bool diskShort = false) const;
   /// Whether statistics, with so many more bytes of them, are more than what values and the rest leave of the
   /// budget. Values that are kept have a quarter of it.
-  bool statisticsExceed(std::uint64_t incoming) const;
-  /// The segments whose statistics are to be thinned next, so that everything fits into the budget with so
-  /// many more bytes of statistics.
-  ThinningPlan nextThinning(std::uint64_t incoming) const;
+  bool statisticsExceed(const Need& need) const;
+  /// The segments whose statistics are to be thinned next.
+  ThinningPlan nextThinning(const Need& need) const;
+  /// Whether everything is more than the budget; once statistics thinned as far as they do, it is because of
+  /// checkpoints and batches.
+  bool exceeds(const Need& need) const;
+  /// The checkpoints and batches that are to go next.
+  ReplayPlan nextReplay(const Need& need) const;
   /// Neighbours that are to become one file next, oldest first; empty: none.
   std::vector<std::int64_t> nextMerge() const;
 
@@ -86,9 +106,10 @@ class Retention {
   std::uint64_t bytes() const { return m_bytes; }  // on disk, of segments
   /// What is left when nothing can be thinned any more: scalars, digests, hashes of batches, and the rest.
   std::uint64_t leastBytes() const;
-  /// Whether the run is to have another checkpoint: it has none, or the values of the oldest segment, which
-  /// hold the only one, go when three more segments like the newest come. Waiting until it is gone would
-  /// leave a run that ends then without any.
+  /// Whether the run is to have another checkpoint: it has none, or the batches since the newest one are a
+  /// quarter of what checkpoints and batches may take (they go together), or the only one goes when three
+  /// more segments like the newest come. Waiting until it is gone would leave a run that ends then without
+  /// any.
   bool wantsCheckpoint() const;
   std::uint64_t maxBytes() const { return m_rules.maxBytes; }
 
@@ -98,12 +119,16 @@ class Retention {
   bool overBudget(std::uint64_t incoming) const;
   bool anyLast() const;
   void count(const KeptSegment& segment, bool there);
-  /// For what may thin.
-  std::uint64_t roomForStatistics(std::uint64_t incoming) const;
+  std::uint64_t forValues() const;
+  std::uint64_t roomForStatistics(const Need& need) const;
+  std::uint64_t roomForReplay() const;
+  std::uint64_t statisticsBytes() const { return m_bytes - m_valueBytes - m_bareBytes - m_replayBytes; }
 
   RetentionRules m_rules;
-  std::vector<KeptSegment> m_segments;                           // oldest first
-  std::uint64_t m_bytes = 0, m_valueBytes = 0, m_bareBytes = 0;  // of all, of those with values, without any
+  std::vector<KeptSegment> m_segments;          // oldest first
+  std::uint64_t m_bytes = 0, m_valueBytes = 0;  // of all; of those with values
+  // Of the others: without statistics, but for checkpoints and batches; and of these in all of them.
+  std::uint64_t m_bareBytes = 0, m_replayBytes = 0;
   std::uint64_t m_otherBytes = 0;
 };
 

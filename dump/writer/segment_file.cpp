@@ -132,9 +132,4 @@ core::Status SegmentFile::writeDivisor(const std::string& path, float divisor) {
   return hdf5::writeFloat(dataset.id(), "divisor", divisor);
 }
 
-core::Status SegmentFile::copyFrom(hid_t file, const std::string& path) {
-  MSDBG_TRY(MSDBG_H5(H5Ocopy, file, path.c_str(), m_file, path.c_str(), H5P_DEFAULT, m_links.id()));
-  return core::Ok{};
-}
-
 }  // namespace msdbg::dump

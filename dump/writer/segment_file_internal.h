@@ -33,8 +33,6 @@ class SegmentFile {
                            std::span<const std::int64_t> iterations, const DataRegion* region = nullptr);
   /// The recipe of a dataset that holds sources of an input.
   core::Status writeDivisor(const std::string& path, float divisor);
-  /// An object of another file with everything below it, as it is.
-  core::Status copyFrom(hid_t file, const std::string& path);
 
  private:
   explicit SegmentFile(hdf5::FileImage& image) : m_image(&image), m_file(image.id()) {}

@@ -29,6 +29,7 @@ struct SegmentImage {
   std::int64_t tensors = 0;
   std::vector<std::int64_t> checkpoints, batches;  // iterations of which /state and /batch hold all
   std::uint64_t stateBytes = 0, batchBytes = 0;    // of these, raw
+  std::uint64_t replayBytes = 0;                   // of these, stored
 
   bool hasValues() const { return tensors > 0 || !checkpoints.empty() || !batches.empty(); }
 };

@@ -29,10 +29,14 @@ struct TakenRows {
   std::vector<std::int64_t> iterations;
 };
 
-TakenRows takenRows(const MergeSelection& selection, const std::vector<std::int64_t>& iterations) {
+using Wanted = MergeSelection::Iterations;
+
+TakenRows takenRows(const MergeSelection& selection, const std::vector<std::int64_t>& iterations,
+                    const Wanted& wanted = {}) {
   TakenRows taken;
   for (std::size_t row = 0; row < iterations.size(); ++row) {
     if (selection.takes && !selection.takes(iterations[row])) continue;
+    if (wanted && !wanted(iterations[row])) continue;
     taken.rows.push_back(row);
     taken.iterations.push_back(iterations[row]);
   }
@@ -55,11 +59,13 @@ core::Status takeRows(RawColumn& column, const TakenRows& taken, std::size_t row
   return core::Ok{};
 }
 
-IterationSet takenOf(const MergeSelection& selection, const IterationSet& iterations) {
-  if (!selection.takes) return iterations;
+IterationSet takenOf(const MergeSelection& selection, const IterationSet& iterations,
+                     const Wanted& wanted = {}) {
+  if (!selection.takes && !wanted) return iterations;
   IterationSet taken;
   for (const std::int64_t iteration : iterations)
-    if (selection.takes(iteration)) taken.push_back(iteration);
+    if ((!selection.takes || selection.takes(iteration)) && (!wanted || wanted(iteration)))
+      taken.push_back(iteration);
   return taken;
 }
 
@@ -88,10 +94,12 @@ struct SegmentMerge::Impl {
   std::optional<SegmentFile> file;
   MergeTensors tensors;
   SegmentLine line;
+  std::uint64_t replayBytes = 0;
 
   core::Status addDataset(const std::string& path);
   core::Status addColumn(const std::string& path, const std::vector<DatasetPart>& parts);
-  core::Status addTensor(const std::string& path, const std::vector<DatasetPart>& parts);
+  core::Status addTensor(const std::string& path, std::vector<DatasetPart>& parts);
+  core::Status addFlags(const std::string& path, const IterationSet& those);
   core::Status addKeptHashes();
   core::Status addThinned();
   core::Status copyAttributes(const std::string& path, const RawAttributes& attributes);
@@ -150,14 +158,35 @@ core::Status SegmentMerge::Impl::addThinned() {
                            std::as_bytes(std::span(steps)), {});
 }
 
-core::Status SegmentMerge::Impl::addTensor(const std::string& path, const std::vector<DatasetPart>& parts) {
-  if (!selection.all()) return unsupported("values are not cut");
+// Of all iterations those that have a checkpoint, or a batch, in this file.
+core::Status SegmentMerge::Impl::addFlags(const std::string& path, const IterationSet& those) {
+  std::vector<std::uint8_t> flags;
+  for (const std::int64_t iteration : line.iterations) flags.push_back(those.contains(iteration));
+  return file->writeColumn(path, H5T_STD_U8LE, {flags.size()}, std::as_bytes(std::span(flags)), {});
+}
+
+core::Status SegmentMerge::Impl::addTensor(const std::string& path, std::vector<DatasetPart>& parts) {
+  const bool state = path.starts_with("/state/"), batch = path.starts_with("/batch/");
+  if (!state && !batch && selection.takes) return unsupported("values are not cut");
+  for (DatasetPart& part : parts) {
+    TakenRows taken = takenRows(selection, part.iterations,
+                                state   ? selection.checkpoints
+                                : batch ? selection.batches
+                                        : Wanted());
+    part.rows = std::move(taken.rows);
+    part.iterations = std::move(taken.iterations);
+  }
+  std::erase_if(parts, [](const DatasetPart& part) { return part.rows.empty(); });
+  if (parts.empty()) return core::Ok{};
   MSDBG_ASSIGN(const MergedTensor merged, tensors.merge(path, parts));
   MSDBG_TRY(file->writeTensor(path, merged.dtype, merged.grid, merged.chunkList(), merged.iterations));
   const std::uint64_t bytes = merged.iterations.size() * merged.grid.rowBytes();
-  if (path.starts_with("/state/")) line.stateBytes += bytes;
-  if (path.starts_with("/batch/")) line.batchBytes += bytes;
-  if (!path.starts_with("/tensor/")) return core::Ok{};
+  if (state) line.stateBytes += bytes;
+  if (batch) line.batchBytes += bytes;
+  if (state || batch) {
+    replayBytes += merged.storedBytes();
+    return core::Ok{};
+  }
   line.rawBytes += bytes;
   line.storedBytes += merged.storedBytes();
   ++line.tensors;
@@ -173,6 +202,8 @@ core::Status SegmentMerge::Impl::copyAttributes(const std::string& path, const R
 }
 
 core::Status SegmentMerge::Impl::addDataset(const std::string& path) {
+  if (path == "/iteration/checkpoint") return addFlags(path, line.checkpoints);
+  if (path == "/iteration/batch") return addFlags(path, line.batches);
   if (path == kKeptHashes) return addKeptHashes();
   if (path == kThinned) return addThinned();
   std::vector<DatasetPart> parts;
@@ -199,17 +230,21 @@ core::Result<std::unique_ptr<SegmentMerge>> SegmentMerge::begin(std::int64_t ran
   for (const std::filesystem::path& file : files) {
     auto source = MergeSource::open(file, rank);
     if (!source.ok()) return source.error().in(file.string());
+    if (source->sharesBytes && impl->selection.all())
+      return unsupported("tensors share their bytes").in(file.string());
     const SegmentLine& old = source->line;
     const IterationSet taken = takenOf(impl->selection, old.iterations);
     impl->line.graph = old.graph;
     impl->line.incomplete = old.incomplete && taken.contains(old.iterations.back());
     impl->line.thinned = impl->selection.thinned > 0 ? impl->selection.thinned : old.thinned;
     impl->line.iterations.append(taken);
-    impl->line.checkpoints.append(old.checkpoints);
-    impl->line.batches.append(old.batches);
+    impl->line.checkpoints.append(takenOf(impl->selection, old.checkpoints, impl->selection.checkpoints));
+    impl->line.batches.append(takenOf(impl->selection, old.batches, impl->selection.batches));
     paths.insert(source->datasets.begin(), source->datasets.end());
     impl->sources.push_back(std::move(*source));
   }
+  if (!impl->selection.values)
+    std::erase_if(paths, [](const std::string& path) { return path.starts_with("/tensor/"); });
   if (impl->selection.thinned > 0) {
     std::erase_if(paths, [](const std::string& path) {
       return path.starts_with("/statistics/") || path.starts_with("/record/");
@@ -245,5 +280,6 @@ core::Result<std::span<const std::byte>> SegmentMerge::finish() {
 }
 
 const SegmentLine& SegmentMerge::line() const { return m_impl->line; }
+std::uint64_t SegmentMerge::replayBytes() const { return m_impl->replayBytes; }
 
 }  // namespace msdbg::dump

@@ -17,16 +17,19 @@
 
 namespace msdbg::dump {
 
-/// What of the segments goes into the new one. Values are never cut: segments that hold some are merged
-/// whole.
+/// What of the segments goes into the new one.
 struct MergeSelection {
-  std::function<bool(std::int64_t iteration)> takes;  // empty: all
+  using Iterations = std::function<bool(std::int64_t iteration)>;  // empty: all
+
+  Iterations takes = {};
+  bool values = true;                         // /tensor; never cut: only where all iterations are taken
+  Iterations checkpoints = {}, batches = {};  // of those taken, whose /state and /batch
   /// > 0: no statistics, for they were thinned to every so many-th iteration. Of `keptHashes` (full names)
   /// the hashes stay, under /record.
   std::int64_t thinned = 0;
-  std::set<std::string> keptHashes;
+  std::set<std::string> keptHashes = {};
 
-  bool all() const { return !takes && thinned == 0; }
+  bool all() const { return !takes && values && !checkpoints && !batches && thinned == 0; }
 };
 
 class SegmentMerge {
@@ -44,6 +47,8 @@ class SegmentMerge {
   core::Result<std::span<const std::byte>> finish();
   /// The journal's line but for `file` and `replaces`; whole after finish().
   const SegmentLine& line() const;
+  /// Of the file, what checkpoints and batches take; after the last step.
+  std::uint64_t replayBytes() const;
 
  private:
   struct Impl;

@@ -9,7 +9,6 @@
 #include "core_engine/base/text.h"
 #include "dump/reader/segment_reader.h"
 #include "dump/writer/commit_file.h"
-#include "dump/writer/disk_space.h"
 
 namespace msdbg::dump {
 namespace {
@@ -31,33 +30,35 @@ constexpr std::uint64_t kPartsOfOutliers = 8;  // their statistics are so small 
 }  // namespace
 
 // How Retention sees a segment that was just listed.
-KeptSegment SegmentStore::keptSegment(const SegmentLine& line) {
+KeptSegment SegmentStore::keptSegment(const SegmentLine& line, std::uint64_t replayBytes) {
   return {.segment = line.segment,
           .graph = line.graph,
           .first = line.iterations.front(),
           .last = line.iterations.back(),
           .iterations = static_cast<std::int64_t>(line.iterations.size()),
           .bytes = line.bytes,
-          .values = line.hasValues(),
-          .checkpoint = !line.checkpoints.empty(),
+          .values = line.tensors > 0,
           .dropped = line.tensorsDropped,
           .bare = line.thinned > 0,
-          .which = std::make_shared<const IterationSet>(line.iterations)};
+          .which = std::make_shared<const IterationSet>(line.iterations),
+          .checkpoints = line.checkpoints,
+          .batches = line.batches,
+          .stateBytes = line.stateBytes,
+          .batchBytes = line.batchBytes,
+          .replayBytes = replayBytes};
 }
 
-SegmentStore::SegmentStore(std::filesystem::path folder, int rank, RetentionRules rules,
-                           std::optional<std::uint64_t> keepFree, std::shared_ptr<JournalWriter> journal,
-                           std::shared_ptr<SpareFile> spareFile)
+SegmentStore::SegmentStore(std::filesystem::path folder, int rank, RetentionRules rules, Disk disk,
+                           std::shared_ptr<JournalWriter> journal, std::shared_ptr<SpareFile> spareFile)
     : m_folder(std::move(folder)),
       m_rank(rank),
       m_keep(rules.keep),
       m_outliers(rules.maxBytes / kPartsOfOutliers),
       m_retention(std::move(rules)),
-      m_keepFree(keepFree),
+      m_disk(std::move(disk)),
       m_journal(std::move(journal)),
       m_spareFile(std::move(spareFile)),
-      m_writer(rank),
-      m_dropper(rank) {}
+      m_writer(rank) {}
 
 // Values that wait in a file which could not be completed are read back and written to another; what cannot
 // be read will not be readable the next time either.
@@ -90,18 +91,24 @@ core::Result<SegmentWriter::Image> SegmentStore::buildWithin(std::int64_t number
 
 // Where the system does not tell, writing will.
 std::uint64_t SegmentStore::spare() const {
-  const auto disk = diskSpace(m_folder);
-  return disk.ok() ? spareBytes(*disk, m_keepFree) : DiskSpace::kUnknown;
+  const auto disk = m_disk.space(m_folder);
+  return disk.ok() ? spareBytes(*disk, m_disk.keepFree) : DiskSpace::kUnknown;
 }
 
-// The oldest values go until `bytes` more fit on the disk; false: they do not. What goes is counted here:
-// some file systems give it back only later.
-core::Result<bool> SegmentStore::freeDisk(std::uint64_t bytes, std::uint64_t spareNow) {
-  const std::uint64_t before = m_retention.bytes();
-  while (bytes > spareNow + before - m_retention.bytes()) {
-    const auto oldest = m_retention.nextDrop(0, true);
-    if (!oldest) return false;
-    MSDBG_TRY(dropTensors(*oldest, Dropped::kGoes));
+// The oldest values go until `bytes` more fit on the disk, then the rest in the order of --max-size; false:
+// they do not. What goes is counted here: some file systems give it back only later.
+core::Result<bool> SegmentStore::freeDisk(std::uint64_t bytes, std::uint64_t spareNow, Goes what) {
+  const std::uint64_t before = spareNow + m_retention.bytes();
+  std::vector<std::int64_t> merged;
+  while (bytes + m_retention.bytes() > before) {
+    if (const auto oldest = m_retention.nextDrop(0, true)) {
+      MSDBG_TRY(dropTensors(*oldest, Dropped::kGoes));
+      continue;
+    }
+    const Need need{.disk = bytes + m_retention.bytes() - before};
+    if (what == Goes::kValues) return false;
+    MSDBG_ASSIGN(const bool did, giveUpSome(need, merged));
+    if (!did) return false;
   }
   return true;
 }
@@ -124,19 +131,23 @@ core::Result<SegmentWriter::Image> SegmentStore::fitDisk(SegmentWriter::Image im
   if (m_spareFile && bytesToWrite(image) + image.size > spare()) m_spareFile->discard();
   const std::uint64_t spareNow = spare();
   if (m_diskShort && spareNow / 2 > m_didNotFit) setDiskShort(false, 0, 0);
-  const std::uint64_t needed = bytesToWrite(image), before = m_retention.bytes();
+  const std::uint64_t needed = bytesToWrite(image), before = spareNow + m_retention.bytes();
   const std::uint64_t size = std::max<std::uint64_t>(image.size, std::exchange(m_wanted, 0));
-  MSDBG_ASSIGN(const bool roomy, freeDisk(needed + size, spareNow));
-  const std::uint64_t room = spareNow + before - m_retention.bytes();
+  const Goes first = image.tensors > 0 ? Goes::kValues : Goes::kEverything;
+  MSDBG_ASSIGN(const bool roomy, freeDisk(needed + size, spareNow, first));
+  const auto room = [&] { return before - std::min(before, m_retention.bytes()); };
   const bool noMoreValues = !roomy && image.hasValues();
-  if (noMoreValues && needed > room) {
+  if (noMoreValues && needed > room()) {
     MSDBG_ASSIGN(image, m_writer.build(number, iterations, false));
   }
-  const bool fits = roomy || bytesToWrite(image) <= room;
+  bool fits = roomy || bytesToWrite(image) <= room();
+  if (!fits) {
+    MSDBG_ASSIGN(fits, freeDisk(bytesToWrite(image), room(), Goes::kEverything));
+  }
   if (fits && noMoreValues) setDiskShort(true, iterations.back()->iteration + 1, size);
   if (fits) return image;
   return core::Error(core::ErrorCode::kIo, "the disk of " + m_folder.string() + " has room for " +
-                                               core::formatBytes(room) +
+                                               core::formatBytes(room()) +
                                                " more (--keep-free), and the statistics alone take " +
                                                core::formatBytes(image.size));
 }
@@ -157,14 +168,17 @@ core::Status SegmentStore::commit(Iterations iterations) {
   // again.
   const std::uint64_t files = image.file ? image.size + (m_spareFile ? m_spareFile->bytes() : 0) : 0;
   knowPlan(*iterations[0]->plan);
-  MSDBG_TRY(dropFor(image.size + files));
-  MSDBG_TRY(thinFor(image.hasValues() ? 0 : image.size));
+  if (image.tensors > 0) {
+    MSDBG_TRY(dropFor(image.size + files));
+  } else {
+    MSDBG_TRY(thinFor({.incoming = image.size + files, .replay = image.replayBytes + files}));
+  }
   MSDBG_TRY(add(line, image, m_spareFile.get()));
   for (const IterationRecord* record : iterations) m_outliers.add(*record);
   m_hadCheckpoint = m_hadCheckpoint || !line.checkpoints.empty();
-  m_retention.add(keptSegment(line));
+  m_retention.add(keptSegment(line, image.replayBytes));
   MSDBG_TRY(dropFor(0));
-  MSDBG_TRY(thinFor(0));
+  MSDBG_TRY(thinFor({}));
   planQuietThinning();
   planMerge();
   // Without a quiet moment the files would become ever more.
@@ -204,24 +218,19 @@ core::Status SegmentStore::dropFor(std::uint64_t incoming) {
   return core::Ok{};
 }
 
-// The copy is durable and listed before the original goes, so that a crash at any point loses no statistics.
+// The copy is durable and listed before the original goes, so that a crash at any point loses nothing else.
 core::Status SegmentStore::dropTensors(std::int64_t segment, Dropped how) {
   m_dropped = true;
   if (m_merge && std::ranges::count(m_merge->old(), segment)) m_merge.reset();
-  const std::filesystem::path file = m_folder / segmentFileName(segment);
-  auto line = describe(file);
-  if (!line.ok()) return cannotDrop(segment, line.error().in(file.string())), core::Ok{};
-  line->segment = m_next++;
-  line->replaces = {segment};
-  line->tensorsDropped = true;
-  auto image = m_dropper.withoutTensors(line->segment, file, line->graph);
-  if (!image.ok()) return cannotDrop(segment, image.error().in(file.string())), core::Ok{};
-  MSDBG_TRY(add(*line, *image));
-  KeptSegment kept = keptSegment(*line);
-  kept.level = m_retention.segment(segment).level;
-  m_retention.replace(line->replaces, kept);
-  remove(file, how);
-  return core::Ok{};
+  MergeSelection rest{.values = false};
+  if (m_retention.unwanted(segment)) rest.checkpoints = rest.batches = [](std::int64_t) { return false; };
+  SegmentRewrite rewrite(m_folder, m_rank, m_next++, {segment}, {rest});
+  core::Result<bool> done = false;
+  do done = rewrite.step();
+  while (done.ok() && !*done);
+  if (done.ok()) return listRewritten(rewrite, 1, true, how), core::Ok{};
+  if (done.error().code() == core::ErrorCode::kIo) return done.error();
+  return cannotDrop(segment, done.error()), core::Ok{};
 }
 
 // Somebody removed or damaged it. Its statistics cannot be copied, so it stays as it is.
@@ -249,14 +258,8 @@ void SegmentStore::removeLeft() {
   core::logWarn(ioError("cannot remove", m_left.front()).message() + "; it is tried again later");
 }
 
-// The file is closed again: what is open to read is not used again.
-core::Result<SegmentLine> SegmentStore::describe(const std::filesystem::path& file) const {
-  MSDBG_ASSIGN(const std::unique_ptr<SegmentReader> segment, SegmentReader::open(file, 0));
-  return segment->describe(m_rank);
-}
-
 void SegmentStore::planMerge() {
-  if (m_merge || m_thinning) return;
+  if (m_merge || m_rewrite) return;
   m_plan = m_retention.nextMerge();
   std::uint64_t bytes = 0;
   for (const KeptSegment& segment : m_retention.segments())
@@ -277,8 +280,8 @@ core::Result<bool> SegmentStore::spareWork(Clock::time_point until, Clock::time_
 }
 
 core::Status SegmentStore::spareStep() {
-  if (!m_thinning) return mergeStep();
-  const core::Result<bool> did = thinStep();
+  if (!m_rewrite) return mergeStep();
+  const core::Result<bool> did = rewriteStep();
   return did.ok() ? core::Status() : core::Status(did.error());
 }
 
@@ -306,13 +309,14 @@ void SegmentStore::giveUpMerge(const core::Error& error) {
 // The new file counts from its line on, and only then the old ones go.
 void SegmentStore::listMerged() {
   SegmentLine line = m_merge->line();
+  const std::uint64_t replayBytes = m_merge->replayBytes();
   m_merge.reset();
   int level = 0;
   for (const std::int64_t old : line.replaces) level = std::max(level, m_retention.segment(old).level);
   const KeptSegment first = m_retention.segment(line.replaces[0]);
   line.tensorsDropped = first.dropped;
   list(line);
-  KeptSegment kept = keptSegment(line);
+  KeptSegment kept = keptSegment(line, replayBytes);
   kept.level = level + 1;
   kept.step = first.step;
   m_retention.replace(line.replaces, kept);

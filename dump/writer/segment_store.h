@@ -1,6 +1,6 @@
 // SegmentStore: the rank's folder as the recorder sees it: commits segments with their journal lines, and
-// does what Retention says: segments whose values are to go are replaced with statistics-only copies, and
-// those whose statistics thin with two (segment_store_thinning.cpp). Used by the background thread only.
+// does what Retention says: segments of which something is to go are written again without it
+// (segment_store_thinning.cpp). Used by the background thread only.
 #pragma once
 
 #include <chrono>
@@ -13,9 +13,10 @@
 
 #include "dump/journal.h"
 #include "dump/writer/background_merge.h"
+#include "dump/writer/disk_space.h"
 #include "dump/writer/outliers.h"
 #include "dump/writer/retention.h"
-#include "dump/writer/segment_thinning.h"
+#include "dump/writer/segment_rewrite.h"
 #include "dump/writer/segment_writer.h"
 
 namespace msdbg::dump {
@@ -24,10 +25,12 @@ class SegmentStore {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// keepFree: bytes of the disk that nobody else is to miss; unset: the default (disk_space.h).
-  SegmentStore(std::filesystem::path folder, int rank, RetentionRules rules,
-               std::optional<std::uint64_t> keepFree, std::shared_ptr<JournalWriter> journal,
-               std::shared_ptr<SpareFile> spareFile = {});
+  struct Disk {
+    std::optional<std::uint64_t> keepFree;  // bytes that nobody else is to miss; unset: the default
+    AskDisk space = diskSpace;
+  };
+  SegmentStore(std::filesystem::path folder, int rank, RetentionRules rules, Disk disk,
+               std::shared_ptr<JournalWriter> journal, std::shared_ptr<SpareFile> spareFile = {});
 
   SegmentWriter& writer() { return m_writer; }
   /// Whether what is committed from memory goes past the page cache.
@@ -42,14 +45,14 @@ class SegmentStore {
   /// Of this rank: the statistics of its iteration stay.
   void keepHit(const HitLine& hit) { m_outliers.addHit(hit.iteration); }
   /// Segments wait to be thinned or merged.
-  bool hasSpareWork() const { return m_thinning || m_merge || !m_plan.empty(); }
+  bool hasSpareWork() const { return m_rewrite || m_merge || !m_plan.empty(); }
   /// Thins and merges in small steps until `until`, each of which is likely to end before `due`; false: none
   /// was. An error: the folder is gone, nothing more can be committed.
   core::Result<bool> spareWork(Clock::time_point until, Clock::time_point due);
   /// Lets go of the journal (and so of its lock); nothing is committed after this.
   void release() {
     m_merge.reset();
-    m_thinning.reset();
+    m_rewrite.reset();
     m_journal.reset();
     if (m_spareFile) m_spareFile->discard();
   }
@@ -70,7 +73,8 @@ class SegmentStore {
   core::Result<SegmentWriter::Image> buildReadable(std::int64_t number, Iterations iterations);
   core::Result<SegmentWriter::Image> fitDisk(SegmentWriter::Image image, std::int64_t number,
                                              Iterations iterations);
-  core::Result<bool> freeDisk(std::uint64_t bytes, std::uint64_t spareNow);
+  enum class Goes { kValues, kEverything };  // that can
+  core::Result<bool> freeDisk(std::uint64_t bytes, std::uint64_t spareNow, Goes what);
   void setDiskShort(bool isShort, std::int64_t iteration, std::uint64_t bytes);
   enum class Dropped { kIsKeptForReuse, kGoes };  // its file
   core::Status dropTensors(std::int64_t segment, Dropped how);
@@ -78,7 +82,6 @@ class SegmentStore {
   void list(const SegmentLine& line);
   void remove(const std::filesystem::path& file, Dropped how);
   void removeLeft();
-  core::Result<SegmentLine> describe(const std::filesystem::path& file) const;
   core::Status dropFor(std::uint64_t incoming);
   void planMerge();
   core::Status spareStep();
@@ -88,14 +91,20 @@ class SegmentStore {
   void knowPlan(const GraphPlan& plan);
   bool keepsStatistics(std::int64_t iteration, std::int64_t step) const;
   void measure();
-  bool planThinning(std::uint64_t incoming);
+  bool planThinning(const Need& need);
   void beginThinning(const std::vector<std::int64_t>& old, std::int64_t step, const IterationSet& all,
                      bool anyKept);
-  core::Result<bool> thinStep();
-  void listThinned();
-  core::Status thinFor(std::uint64_t incoming);
+  bool planReplay(const Need& need);
+  void begin(const std::vector<std::int64_t>& old, std::int64_t step, std::vector<MergeSelection> files);
+  core::Result<bool> rewriteStep();
+  void cannotRewrite(const std::vector<std::int64_t>& old, const core::Error& error);
+  void listRewritten(SegmentRewrite& rewrite, std::int64_t step, bool dropped, Dropped how);
+  core::Result<bool> giveUpSome(const Need& need, std::vector<std::int64_t>& before);
+  core::Status thinFor(const Need& need);
+  core::Result<bool> mergeFew(std::size_t width, std::vector<std::int64_t>& before);
+  void sayTooMuch();
   void planQuietThinning();
-  static KeptSegment keptSegment(const SegmentLine& line);
+  static KeptSegment keptSegment(const SegmentLine& line, std::uint64_t replayBytes);
   std::uint64_t spare() const;
   core::Status add(SegmentLine& line, const SegmentWriter::Image& image, SpareFile* spareFile = nullptr);
 
@@ -104,10 +113,10 @@ class SegmentStore {
   std::function<Keep(std::int64_t first, std::int64_t last)> m_keep;
   Outliers m_outliers;
   Retention m_retention;
-  std::optional<std::uint64_t> m_keepFree;
+  Disk m_disk;
   std::shared_ptr<JournalWriter> m_journal;
   std::shared_ptr<SpareFile> m_spareFile;
-  SegmentWriter m_writer, m_dropper;  // two: a built segment waits in memory while old ones make room for it
+  SegmentWriter m_writer;
   std::int64_t m_next = 0;
   std::uint64_t m_bytesWritten = 0;
   std::shared_ptr<DirectBuffer> m_direct = std::make_shared<DirectBuffer>();
@@ -120,7 +129,8 @@ class SegmentStore {
   Clock::duration m_longestStep{};
   std::vector<std::filesystem::path> m_left;  // files that no reader needs and that could not be removed yet
   bool m_saidLeft = false, m_lostValues = false, m_saidTooMuch = false;
-  std::unique_ptr<SegmentThinning> m_thinning;
+  std::unique_ptr<SegmentRewrite> m_rewrite;                     // of old rows, checkpoints or batches
+  std::int64_t m_rewriteStep = 1;                                // of what it makes: KeptSegment::step
   std::map<std::int64_t, std::set<std::string>> m_batchTensors;  // full names, by graph version
   std::uint64_t m_runBytes = 0;                                  // of the run's own files
 };

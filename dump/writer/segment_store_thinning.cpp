@@ -1,10 +1,12 @@
-// SegmentStore, the part that thins statistics: what is due, the work itself in steps, and its lines.
+// SegmentStore, the part that writes segments again without some of what they hold: which statistics thin,
+// which checkpoints and batches go, the work itself in steps, and its lines.
 #include <algorithm>
 
 #include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
 #include "dump/policy/checkpoints.h"
 #include "dump/writer/merge_plan.h"
+#include "dump/writer/replay_plan.h"
 #include "dump/writer/segment_store.h"
 #include "dump/writer/thinning_plan.h"
 
@@ -40,7 +42,8 @@ constexpr std::size_t kFewFiles = 4;
 std::vector<std::int64_t> fewFiles(const Retention& retention, std::size_t width) {
   if (retention.segments().empty()) return {};
   MergeLimits limits;
-  limits.statisticsBytes = std::max<std::uint64_t>(retention.maxBytes() / 16, 64u << 10);
+  limits.statisticsBytes = std::clamp<std::uint64_t>(retention.maxBytes() / 16, 64u << 10, 1u << 20);
+  limits.valueBytes = limits.statisticsBytes;
   limits.mayMerge = [newest = &retention.segments().back()](const KeptSegment& segment) {
     return !segment.values && &segment != newest;
   };
@@ -74,9 +77,9 @@ void SegmentStore::measure() {
 }
 
 // The least step by which something goes; what has nothing that could go stays.
-bool SegmentStore::planThinning(std::uint64_t incoming) {
-  while (!m_thinning) {
-    const ThinningPlan plan = m_retention.nextThinning(incoming);
+bool SegmentStore::planThinning(const Need& need) {
+  while (!m_rewrite) {
+    const ThinningPlan plan = m_retention.nextThinning(need);
     if (plan.segments.empty()) return false;
     IterationSet all;
     for (const std::int64_t number : plan.segments) all.append(*m_retention.segment(number).which);
@@ -93,100 +96,145 @@ bool SegmentStore::planThinning(std::uint64_t incoming) {
   return true;
 }
 
-void SegmentStore::beginThinning(const std::vector<std::int64_t>& old, std::int64_t step,
-                                 const IterationSet& all, bool anyKept) {
+void SegmentStore::begin(const std::vector<std::int64_t>& old, std::int64_t step,
+                         std::vector<MergeSelection> files) {
   const auto isOld = [&](std::int64_t segment) { return std::ranges::count(old, segment) > 0; };
   if (m_merge && std::ranges::any_of(m_merge->old(), isOld)) m_merge.reset();
   m_plan.clear();
+  const std::int64_t number = std::exchange(m_next, m_next + static_cast<std::int64_t>(files.size()));
+  m_rewrite = std::make_unique<SegmentRewrite>(m_folder, m_rank, number, old, std::move(files));
+  m_rewriteStep = step;
+}
+
+void SegmentStore::beginThinning(const std::vector<std::int64_t>& old, std::int64_t step,
+                                 const IterationSet& all, bool anyKept) {
   // Decided now: a hit that is told later must not be in both files or in none.
   IterationSet kept;
   for (const std::int64_t iteration : all)
     if (keepsStatistics(iteration, step)) kept.push_back(iteration);
-  SegmentThinning::Task task{.old = old,
-                             .step = step,
-                             .hashes = m_batchTensors[m_retention.segment(old[0]).graph],
-                             .keeps = [kept](std::int64_t iteration) { return kept.contains(iteration); },
-                             .anyKept = anyKept};
-  m_thinning = std::make_unique<SegmentThinning>(m_folder, m_rank, m_next, std::move(task));
-  m_next += 2;
+  std::vector<MergeSelection> files;
+  if (anyKept)
+    files.push_back({.takes = [kept](std::int64_t iteration) { return kept.contains(iteration); }});
+  files.push_back({.takes = [kept](std::int64_t iteration) { return !kept.contains(iteration); },
+                   .thinned = step,
+                   .keptHashes = m_batchTensors[m_retention.segment(old[0]).graph]});
+  begin(old, step, std::move(files));
 }
 
-// False: it cannot be done now.
-core::Result<bool> SegmentStore::thinStep() {
-  MSDBG_TRY(m_journal->checkPlace());
-  const core::Result<bool> done = m_thinning->step();
-  if (done.ok() && *done) listThinned();
-  if (done.ok()) return true;
-  const std::vector<std::int64_t> old = m_thinning->task().old;
-  m_thinning.reset();
-  planMerge();
-  if (done.error().code() == core::ErrorCode::kIo) {
-    core::logInfo("statistics are not thinned now: " + done.error().message());
-    return false;
-  }
-  if (old.size() > 1) return m_retention.cannotMerge(old), true;  // one by one, then
-  core::logWarn("statistics of a segment cannot be thinned, which --max-size asks for: " +
-                done.error().message());
-  m_retention.cannotThin(old);
+bool SegmentStore::planReplay(const Need& need) {
+  if (m_rewrite) return true;
+  const ReplayPlan plan = m_retention.nextReplay(need);
+  if (plan.empty()) return false;
+  m_dropped = true;
+  const auto without = [](const IterationSet& those) {
+    return [those](std::int64_t iteration) { return !those.contains(iteration); };
+  };
+  begin({plan.segment}, m_retention.segment(plan.segment).step,
+        {{.checkpoints = without(plan.checkpoints), .batches = without(plan.batches)}});
   return true;
 }
 
-// Both lines at once: the old files go only when both are durable.
-void SegmentStore::listThinned() {
-  const std::vector<std::int64_t> old = m_thinning->task().old;
+// False: it cannot be done now.
+core::Result<bool> SegmentStore::rewriteStep() {
+  MSDBG_TRY(m_journal->checkPlace());
+  const core::Result<bool> done = m_rewrite->step();
+  if (done.ok() && !*done) return true;
+  const std::unique_ptr<SegmentRewrite> rewrite = std::move(m_rewrite);
+  if (done.ok()) {
+    listRewritten(*rewrite, m_rewriteStep, m_retention.segment(rewrite->old()[0]).dropped, Dropped::kGoes);
+    measure();
+  } else if (done.error().code() == core::ErrorCode::kIo) {
+    core::logInfo("what --max-size or --keep-free asks for cannot be given up now: " +
+                  done.error().message());
+  } else {
+    cannotRewrite(rewrite->old(), done.error());
+  }
+  planMerge();
+  return done.ok() || done.error().code() != core::ErrorCode::kIo;
+}
+
+void SegmentStore::cannotRewrite(const std::vector<std::int64_t>& old, const core::Error& error) {
+  if (old.size() > 1) return m_retention.cannotMerge(old);  // one by one, then
+  core::logWarn(
+      "statistics, checkpoints and batches of a segment cannot be given up, which --max-size or --keep-free "
+      "asks for: " +
+      error.message());
+  m_retention.cannotThin(old);
+  m_retention.cannotDrop(old[0]);
+}
+
+// All lines at once: the old files go only when all are durable.
+void SegmentStore::listRewritten(SegmentRewrite& rewrite, std::int64_t step, bool dropped, Dropped how) {
+  const std::vector<std::int64_t> old = rewrite.old();
   const KeptSegment before = m_retention.segment(old[0]);
   std::vector<KeptSegment> kept;
   std::vector<std::string> lines;
-  for (SegmentLine line : m_thinning->lines()) {
-    line.tensorsDropped = before.dropped;
+  for (const auto& [written, replayBytes] : rewrite.written()) {
+    SegmentLine line = written;
+    line.tensorsDropped = dropped;
+    m_bytesWritten += line.bytes;
     lines.push_back(formatSegment(line));
-    KeptSegment& segment = kept.emplace_back(keptSegment(line));
-    segment.step = m_thinning->task().step;
+    KeptSegment& segment = kept.emplace_back(keptSegment(line, replayBytes));
+    segment.step = step;
+    if (step == before.step) segment.level = before.level, segment.stays = before.stays;
   }
   (void)m_journal->append(lines);
-  m_thinning->listed();
-  m_thinning.reset();
+  rewrite.listed();
   m_retention.thin(old, kept);
-  for (const std::int64_t segment : old) remove(m_folder / segmentFileName(segment), Dropped::kGoes);
-  measure();
-  planMerge();
+  for (const std::int64_t segment : old) remove(m_folder / segmentFileName(segment), how);
 }
 
-// A small file is mostly overhead: before more rows go, few files of a kind become one, and where no more
-// rows can go, any two. What cannot be merged is not planned again; where the disk refuses, that is all.
-core::Status SegmentStore::thinFor(std::uint64_t incoming) {
+// A small file is mostly overhead: before more goes, few files of a kind become one, and where no more can
+// go, any two, unless that is of no use either. What cannot be merged is not planned again. False: there are
+// none.
+core::Result<bool> SegmentStore::mergeFew(std::size_t width, std::vector<std::int64_t>& before) {
+  const std::vector<std::int64_t> few = fewFiles(m_retention, width);
+  if (few.empty() || few == std::exchange(before, few)) return false;
+  m_merge.reset();
+  m_plan = few;
+  do MSDBG_TRY(mergeStep());
+  while (m_merge);
+  return true;
+}
+
+// A step of what is needed next besides dropping values; false: there is none, or the disk refuses.
+core::Result<bool> SegmentStore::giveUpSome(const Need& need, std::vector<std::int64_t>& before) {
+  if (!m_rewrite) {
+    const bool canGo = m_retention.leastBytes() > m_retention.maxBytes() ||
+                       !m_retention.nextThinning(need).segments.empty() ||
+                       !m_retention.nextReplay(need).empty();
+    MSDBG_ASSIGN(const bool merged, mergeFew(canGo ? kFewFiles : 2, before));
+    if (merged) return true;
+  }
+  if (!planThinning(need) && !planReplay(need)) return false;
+  return rewriteStep();
+}
+
+core::Status SegmentStore::thinFor(const Need& need) {
   measure();
   std::vector<std::int64_t> before;
-  while (m_retention.statisticsExceed(incoming)) {
-    const bool canThin = m_thinning || !m_retention.nextThinning(incoming).segments.empty();
-    const std::vector<std::int64_t> few =
-        m_thinning ? std::vector<std::int64_t>() : fewFiles(m_retention, canThin ? kFewFiles : 2);
-    if (!few.empty() && few != std::exchange(before, few)) {
-      m_merge.reset();
-      m_plan = few;
-      do MSDBG_TRY(mergeStep());
-      while (m_merge);
-      continue;
-    }
-    if (!canThin || !planThinning(incoming)) break;
-    MSDBG_ASSIGN(const bool did, thinStep());
+  while (m_retention.statisticsExceed(need) || m_retention.exceeds(need)) {
+    MSDBG_ASSIGN(const bool did, giveUpSome(need, before));
     if (!did) break;
   }
-  if (!m_saidTooMuch && m_retention.leastBytes() > m_retention.maxBytes()) {
-    core::logWarn(
-        core::formatBytes(m_retention.maxBytes()) +
-        ", this rank's share of --max-size, is less than what always stays (scalars, digests, hashes of "
-        "batches, the graph): " +
-        core::formatBytes(m_retention.leastBytes()) + " by now");
-    m_saidTooMuch = true;
-  }
+  if (need.incoming == 0) sayTooMuch();
   return core::Ok{};
+}
+
+void SegmentStore::sayTooMuch() {
+  if (m_saidTooMuch || m_retention.leastBytes() <= m_retention.maxBytes()) return;
+  core::logWarn(
+      "what stays of every iteration (scalars, digests, hashes of batches, the journal, the graph) takes " +
+      core::formatBytes(m_retention.leastBytes()) + " by now, more than this rank's share of --max-size (" +
+      core::formatBytes(m_retention.maxBytes()) + "), and grows; raise --max-size");
+  m_saidTooMuch = true;
 }
 
 // In quiet moments, before it is urgent: room for two more segments as the newest.
 void SegmentStore::planQuietThinning() {
   const std::vector<KeptSegment>& all = m_retention.segments();
-  if (!all.empty() && !all.back().values) (void)planThinning(2 * all.back().bytes);
+  if (!all.empty() && !all.back().values)
+    (void)planThinning({.incoming = 2 * all.back().bytes, .replay = 2 * all.back().replayBytes});
 }
 
 }  // namespace msdbg::dump

@@ -235,9 +235,8 @@ core::Status SegmentWriter::Impl::writeTensors(SegmentFile& file, Iterations ite
     const std::string name = iterations[0]->plan->graph.tensor(core::TensorId(key.tensor)).fullName();
     MSDBG_ASSIGN(const std::uint64_t stored,
                  writeSeries(file, key, datasetPath(sectionPath(key.section), name), series));
-    if (key.section != Section::kTensor) continue;
-    result.storedBytes += stored;
-    ++result.tensors;
+    (key.section == Section::kTensor ? result.storedBytes : result.replayBytes) += stored;
+    result.tensors += key.section == Section::kTensor;
   }
   return core::Ok{};
 }
@@ -286,23 +285,6 @@ core::Result<SegmentWriter::Image> SegmentWriter::build(std::int64_t segment, It
   if (values) MSDBG_TRY(m_impl->writeTensors(file, iterations, result));
   if (plan.checkpoints) MSDBG_TRY(writeFlags(file, "/iteration/checkpoint", numbers, result.checkpoints));
   if (plan.batches) MSDBG_TRY(writeFlags(file, "/iteration/batch", numbers, result.batches));
-  MSDBG_TRY(m_impl->finish(result));
-  return result;
-}
-
-core::Result<SegmentWriter::Image> SegmentWriter::withoutTensors(std::int64_t segment,
-                                                                 const std::filesystem::path& path,
-                                                                 std::int64_t graph) {
-  Image result;
-  MSDBG_ASSIGN(const hdf5::Handle old, hdf5::openFile(path.string()));
-  MSDBG_ASSIGN(SegmentFile file, SegmentFile::begin(m_impl->image, 0));
-  MSDBG_TRY(file.writeRoot(segment, m_impl->rank, graph));
-  for (const std::string group : {"/iteration", "/scalars", "/statistics", "/record"}) {
-    MSDBG_ASSIGN(const bool there, hdf5::exists(old.id(), group));
-    if (!there) continue;  // no scalars were reported
-    MSDBG_TRY(file.copyFrom(old.id(), group));
-    MSDBG_TRY(file.copyFrom(old.id(), "/checksum" + group));
-  }
   MSDBG_TRY(m_impl->finish(result));
   return result;
 }

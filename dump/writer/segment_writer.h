@@ -33,9 +33,6 @@ class SegmentWriter {
   /// and /batch are left out.
   core::Result<Image> build(std::int64_t segment, std::span<const IterationRecord* const> iterations,
                             bool values);
-  /// The same segment without /tensor, /state and /batch; everything else is copied from its file.
-  core::Result<Image> withoutTensors(std::int64_t segment, const std::filesystem::path& file,
-                                     std::int64_t graph);
 
  private:
   struct Impl;

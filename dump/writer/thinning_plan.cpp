@@ -21,7 +21,7 @@ Generations generationsOf(std::span<const KeptSegment> segments) {
   for (const KeptSegment& segment : segments) {
     if (segment.values || segment.bare) continue;
     Generation& generation = all[segment.step];
-    generation.bytes += segment.bytes;
+    generation.bytes += segment.rowBytes();
     if (!segment.stays && &segment != &segments.back()) generation.mayGo.push_back(&segment);
   }
   return all;
@@ -54,14 +54,15 @@ ThinningPlan planThinning(std::span<const KeptSegment> segments, std::uint64_t r
   // Nine tenths of it go. Some more than is needed, so that it is not asked again for every segment.
   const std::uint64_t enough = std::max((bytes - room) / 9 * 10, together / 2);
   ThinningPlan plan{.segments = {}, .step = next->mayGo.front()->step};
-  std::uint64_t taken = 0;
+  std::uint64_t taken = 0, rows = 0;
   for (const KeptSegment* segment : next->mayGo) {
     const bool first = plan.segments.empty();
     const bool fits = goTogether(*next->mayGo.front(), *segment) && taken + segment->bytes <= together &&
                       plan.segments.size() < kMostMembers;
-    if (!first && (taken >= enough || !fits)) break;
+    if (!first && (rows >= enough || !fits)) break;
     plan.segments.push_back(segment->segment);
     taken += segment->bytes;
+    rows += segment->rowBytes();
   }
   return plan;
 }

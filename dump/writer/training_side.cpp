@@ -109,7 +109,7 @@ void TrainingSide::beginRecord(core::Iteration iteration) {
 bool TrainingSide::hasRoom() {
   if (!m_rows.writing().inTeam || m_recording.onlyStatistics) return true;
   const auto fits = [&] {
-    const auto disk = diskSpace(m_recording.folder);
+    const auto disk = m_recording.place.disk(m_recording.folder);
     return !disk.ok() || spareBytes(*disk, m_recording.options.keepFree) >= m_rows.bytesAnIteration();
   };
   if (fits()) {
@@ -135,7 +135,7 @@ void TrainingSide::noRoomFor(core::Iteration iteration) {
 
 // This iteration keeps its statistics only; where the disk is full, the oldest values go for the next.
 void TrainingSide::failedToKeep(const core::Error& error, std::uint64_t bytes) {
-  const auto disk = diskSpace(m_recording.folder);
+  const auto disk = m_recording.place.disk(m_recording.folder);
   const std::shared_ptr<const IterationRecord> record = m_pending.current();
   if (!record || !m_rows.writing().inTeam || error.code() != core::ErrorCode::kIo)
     return m_recording.fail(error);

@@ -238,32 +238,33 @@ TEST_CASE("What differs stays apart: graph versions, dropped values, shapes that
   CHECK(retention.nextMerge().empty());
 }
 
-TEST_CASE("Another checkpoint is wanted before the only one goes with its segment") {
-  Retention retention({.maxBytes = 10'000});
+TEST_CASE("Another checkpoint is wanted where there is none, and before the only one goes") {
+  const auto recorded = [](std::int64_t number, bool checkpoint) {
+    KeptSegment one = segment(number);
+    one.values = false;
+    one.replayBytes = 900;
+    one.batches = {number};
+    one.batchBytes = checkpoint ? 100 : 900;
+    if (checkpoint) one.checkpoints = {number}, one.stateBytes = 800;
+    return one;
+  };
+  Retention retention({.maxBytes = 10'000, .keep = {}});
   CHECK(retention.wantsCheckpoint());  // there is none
-  KeptSegment first = segment(0);
-  first.checkpoint = true;
-  retention.add(first);
-  CHECK_FALSE(retention.wantsCheckpoint());  // it is the newest too
-  for (std::int64_t i = 1; i < 7; ++i) retention.add(segment(i));
-  CHECK_FALSE(retention.wantsCheckpoint());  // three more segments fit
-  retention.add(segment(7));
-  CHECK(retention.wantsCheckpoint());
-  CHECK_FALSE(retention.nextDrop(2000));  // and nothing goes yet: the newest, and the one that is coming in
-  KeptSegment second = segment(8);
-  second.checkpoint = true;
-  retention.add(second);
+  retention.add(recorded(0, true));
   CHECK_FALSE(retention.wantsCheckpoint());
-}
-
-TEST_CASE("The only checkpoint is missed in time with --keep-last too") {
-  Retention retention({.keepLast = 6});
-  KeptSegment first = segment(0);
-  first.checkpoint = true;
-  retention.add(first);
-  for (std::int64_t i = 1; i < 3; ++i) retention.add(segment(i));
+  retention.add(recorded(1, false));
+  retention.add(recorded(2, false));
   CHECK_FALSE(retention.wantsCheckpoint());
-  retention.add(segment(3));
-  CHECK(retention.wantsCheckpoint());
-  CHECK_FALSE(retention.nextDrop(0));
+  for (std::int64_t i = 3; i < 5; ++i) retention.add(recorded(i, false));
+  CHECK(retention.wantsCheckpoint());  // the batches since then are more than a quarter of the room
+  retention.add(recorded(5, true));
+  CHECK_FALSE(retention.wantsCheckpoint());
+  Retention large({.maxBytes = 10'000, .keep = {}});
+  KeptSegment first = recorded(0, true);
+  first.bytes = 6000, first.replayBytes = first.stateBytes = 5900;  // more would not make the way shorter
+  large.add(first);
+  for (std::int64_t i = 1; i < 2; ++i) large.add(recorded(i, false));
+  CHECK_FALSE(large.wantsCheckpoint());
+  large.add(recorded(2, false));
+  CHECK(large.wantsCheckpoint());  // three more segments do not fit
 }

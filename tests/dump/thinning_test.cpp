@@ -13,7 +13,7 @@
 #include "dump/reader/segment_reader.h"
 #include "dump/writer/outliers.h"
 #include "dump/writer/retention.h"
-#include "dump/writer/segment_thinning.h"
+#include "dump/writer/segment_rewrite.h"
 #include "dump/writer/thinning_plan.h"
 #include "tests/dump/patched_run.h"
 #include "tests/dump/recorded_run.h"
@@ -83,24 +83,31 @@ std::string wrongForEver(dump::RunReader& reader, std::int64_t iterations) {
   return "";
 }
 
-// One thinning of the first segments of a run, its files committed and not listed.
-std::vector<dump::SegmentLine> thinFirst(const fs::path& run, std::int64_t count, std::int64_t number) {
-  dump::SegmentThinning::Task task;
-  for (std::int64_t i = 0; i < count; ++i) task.old.push_back(i);
-  task.step = 2;
-  task.keeps = [](std::int64_t iteration) { return iteration % 2 == 0; };
-  const auto reader = test::openRun(run);
-  for (const core::TensorInfo& tensor : reader->graph().tensors())
-    if (dump::inBatch(tensor)) task.hashes.insert(tensor.fullName());
-  dump::SegmentThinning job(run / "rank_0", 0, number, task);
+// Its files are committed and not listed.
+std::vector<dump::SegmentLine> rewrite(const fs::path& run, std::int64_t number,
+                                       std::vector<std::int64_t> old,
+                                       std::vector<dump::MergeSelection> files) {
+  dump::SegmentRewrite job(run / "rank_0", 0, number, std::move(old), std::move(files));
   while (true) {
     const auto done = job.step();
     if (!done.ok()) throw std::runtime_error(done.error().message());
     if (!*done) continue;
-    std::vector<dump::SegmentLine> lines = job.lines();
+    std::vector<dump::SegmentLine> lines;
+    for (const auto& written : job.written()) lines.push_back(written.line);
     job.listed();
     return lines;
   }
+}
+
+// One thinning of the first segments of a run, its files committed and not listed.
+std::vector<dump::SegmentLine> thinFirst(const fs::path& run, std::int64_t count, std::int64_t number) {
+  std::vector<std::int64_t> old;
+  for (std::int64_t i = 0; i < count; ++i) old.push_back(i);
+  dump::MergeSelection bare{.takes = [](std::int64_t iteration) { return iteration % 2 != 0; }, .thinned = 2};
+  const auto reader = test::openRun(run);
+  for (const core::TensorInfo& tensor : reader->graph().tensors())
+    if (dump::inBatch(tensor)) bare.keptHashes.insert(tensor.fullName());
+  return rewrite(run, number, old, {{.takes = [](auto iteration) { return iteration % 2 == 0; }}, bare});
 }
 
 void insertLines(const fs::path& run, const std::vector<dump::SegmentLine>& lines) {
@@ -162,12 +169,12 @@ TEST_CASE("Values keep a quarter of the budget, statistics that thin have the re
   dump::Retention retention({.maxBytes = 4'000'000, .keep = {}});
   for (std::int64_t i = 0; i < 30; ++i) retention.add(segment(i, 100'000));
   retention.setOtherBytes(900'000);
-  CHECK(retention.nextThinning(0).segments.empty());
-  CHECK(retention.nextThinning(200'000).segments.size() > 0);
+  CHECK(retention.nextThinning({}).segments.empty());
+  CHECK(retention.nextThinning({.incoming = 200'000}).segments.size() > 0);
   dump::KeptSegment values = segment(30, 100'000);
   values.values = true;
   retention.add(values);
-  CHECK(retention.nextThinning(0).segments.size() > 0);
+  CHECK(retention.nextThinning({}).segments.size() > 0);
 }
 
 TEST_CASE("Segments that were thinned are merged with those of their kind, though others lie between") {

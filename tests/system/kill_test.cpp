@@ -89,6 +89,9 @@ std::vector<Recording> recordings() {
       {{"lenet5", "--steps", "50", "--max-size", "60MB"}, 1},
       {{"mlp", "--batch", "1", "--steps", "400", "--policy", "stats", "--max-size", "900kB"},
        1},  // they thin
+      {{"mlp", "--batch", "1", "--steps", "300", "--policy", "record", "--checkpoint-every", "5",
+        "--max-size", "900kB"},
+       1},  // every second checkpoint goes, then batches
       {{"alexnet", "--steps", "10", "--batch", "8", "--keep-last", "2", "--write", "team-direct"}, 1},
       {{"alexnet", "--steps", "10", "--batch", "8", "--max-size", "300MB", "--write", "team"}, 1},
       {{"alexnet", "--steps", "5", "--batch", "8", "--max-size", "300MB", "--write", "thread-direct"}, 2},
