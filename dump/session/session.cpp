@@ -299,6 +299,7 @@ void Session::Impl::recorderFailed(RunEnd& how, const std::string& why) {
 void Session::Impl::finishRunInfo(const RunEnd& how) {
   const bool good = how.state == "finished" || how.state == "stopped";
   if (good && !folders.mine && recorder->status().ok()) return;
+  const Descriptor turn = lockRunEnd(settings.run, ranks());
   Result<RunInfo> info = readRunInfoToEnd(settings.run, folders.id);
   if (!info.ok()) {
     const bool another = folders.mine && info.error().code() == ErrorCode::kMissing;
