@@ -7,6 +7,7 @@
 
 #include "core_engine/distributed/communicator.h"
 #include "tests/session/disturbed_run.h"
+#include "tests/session/probe_run.h"
 #include "tests/support/temp_dir.h"
 
 namespace msdbg::test {
@@ -271,6 +272,31 @@ TEST_CASE("mpirun with MSDBG_DUMP says once where it records, and how that ended
   INFO(refused.err);
   CHECK(refused.exitStatus != 0);
   CHECK(count(refused.err, "is there already") == 1);
+}
+
+// The others have looked at it after its first iteration, while they waited in the second.
+TEST_CASE("A rank that leaves early is missed where the others wait for it", "[session][slow]") {
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  RunOptions options;
+  options.environment = core::mpirunEnvironment();
+  const std::vector<std::string> command = core::mpirunCommand(2, {kProbe, "lagsearly@1", "--threads", "1"});
+  const RunResult unrecorded = runCommand(command, options);
+  INFO(unrecorded.err);
+  CHECK(unrecorded.exitStatus == 1);
+  CHECK(errors(unrecorded) == 1);
+  CHECK_THAT(unrecorded.err, Contains("rank 1 ended while rank 0 waits for it: every rank has to take the "
+                                      "same steps") &&
+                                 !Contains("MPI_ERR"));
+  options.environment.emplace_back("MSDBG_DUMP", run.string());
+  const RunResult recorded = runCommand(command, options);
+  INFO(recorded.err);
+  CHECK(errors(recorded) == 1);
+  const auto end = endOf(run);
+  CHECK(end.rank == 1);
+  CHECK(end.iteration == 3);
+  CHECK(end.node == "grad/probe/Allreduce-op1");
+  CHECK_THAT(end.message, Contains("rank 1 ended while rank 0 waits for it"));
 }
 
 TEST_CASE("A planted fault that never acts is an error, before training where that can be known",

@@ -1,7 +1,7 @@
 // session_probe ENDING[@RANK] [--steps N]: trains a little on any number of ranks and then, in iteration 3,
 // the named rank (all without) ends as told: ok, throw, throwlogic, throwrange, throwalloc, throwint,
 // terminate, caught, exit0, exit3, late, _exit0, _exit5, return3, segv, fpe, abort, kill, overflow, hang,
-// early; badlabel and badshape (a batch that does not fit), caughtstep (the same, caught, and nothing more is
+// early, lagsearly (the same, after the others had to wait for its second step); badlabel and badshape (a batch that does not fit), caughtstep (the same, caught, and nothing more is
 // trained), goeson (caught, and trained on), nofile (data that is not there, before the first iteration),
 // twice (a second Session), sameinput (a mistake in the graph), killfirst (before the graph is complete).
 #include <signal.h>
@@ -108,7 +108,8 @@ int train(int argc, char** argv) {
     if (mine && batch.iteration.value == kWhen) endAs(how);
     if (mine && how == "late" && batch.iteration.value == kWhen) usleep(1500000);  // a segment is committed
     if (mine && how == "late" && batch.iteration.value == kWhen + 1) exit(3);
-    if (mine && how == "early" && batch.iteration.value == kWhen) return 0;
+    if (mine && how == "lagsearly" && batch.iteration.value == 1) usleep(1500000);
+    if (mine && how.ends_with("early") && batch.iteration.value == kWhen) return 0;
     if (mine && givesWrongBatch(how) && batch.iteration.value == kWhen &&
         trainer.iteration() == batch.iteration) {
       if (!stepWrongly(trainer, batch, how)) break;
