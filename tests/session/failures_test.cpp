@@ -299,6 +299,45 @@ TEST_CASE("A rank that leaves early is missed where the others wait for it", "[s
   CHECK_THAT(end.message, Contains("rank 1 ended while rank 0 waits for it"));
 }
 
+TEST_CASE("A second Trainer that counts from 0 again is said, when it begins and by info", "[session]") {
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  const RunResult twice = byHand(run, "secondtrainer");
+  INFO(twice.err);
+  CHECK(twice.exitStatus == 0);
+  CHECK(count(twice.err, "warning") == 1);
+  CHECK_THAT(twice.err,
+             Contains("training begins again at iteration 0 (") && Contains("session_probe.cpp:") &&
+                 Contains("iterations 0-5 are recorded already") && Contains("msdbg::Iteration(6)"));
+  const RunResult info = runCommand({kMsdbg, "info", run.string()});
+  CHECK_THAT(info.out, Contains("training began again at iteration 0") && Contains("iterations 0-5"));
+  const Json restarts = Json::parse(runCommand({kMsdbg, "info", run.string(), "--json"}).out)["restarts"];
+  CHECK(restarts == Json::parse(R"([{"rank": 0, "iteration": 0, "newest": 5}])"));
+  CHECK(runCommand({kMsdbg, "verify", run.string()}).exitStatus == 0);
+
+  const fs::path both = folder / "both.msdbg";
+  const RunResult on = byHand(both, "countson");
+  INFO(on.err);
+  CHECK(count(on.err, "warning") == 0);
+  const RunResult shown = runCommand({kMsdbg, "info", both.string()});
+  CHECK_THAT(shown.out, Contains("0-9") && !Contains("began again"));
+}
+
+TEST_CASE("Of two Trainers in turn the newer one is recorded, and the other says that it is not",
+          "[session]") {
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  const RunResult result = byHand(run, "inturn");
+  INFO(result.err);
+  CHECK(result.exitStatus == 0);
+  CHECK(count(result.err, "the steps of this Trainer (") == 1);
+  CHECK_THAT(result.err, Contains("probe, iteration 6: the steps of this Trainer"));
+  CHECK(runCommand({kMsdbg, "verify", run.string()}).exitStatus == 0);
+  const Json info = Json::parse(runCommand({kMsdbg, "info", run.string(), "--json"}).out);
+  CHECK(info["ranks"][0]["count"] == 6);
+  CHECK(runCommand({kProbe, "inturn"}).err.empty());
+}
+
 TEST_CASE("A planted fault that never acts is an error, before training where that can be known",
           "[session]") {
   const TempDir folder;
