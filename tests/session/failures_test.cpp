@@ -338,6 +338,23 @@ TEST_CASE("Of two Trainers in turn the newer one is recorded, and the other says
   CHECK(runCommand({kProbe, "inturn"}).err.empty());
 }
 
+TEST_CASE("An option that is nearly one of Session's is named, whoever starts the program", "[session]") {
+  const TempDir folder;
+  const auto warnings = [](const RunResult& result) {
+    return count(result.err, "is not an option of msdbg's");
+  };
+  const RunResult step = runCommand({kProbe, "ok", "--step", "5"});
+  INFO(step.err);
+  CHECK(step.exitStatus == 0);
+  CHECK_THAT(step.err, Contains("--step is not an option of msdbg's Session; did you mean --steps?"));
+  CHECK(warnings(step) == 1);
+  CHECK(warnings(runCommand({kProbe, "ok", "--thraeds=1"})) == 1);
+  CHECK(warnings(runCommand({kMsdbg, "dump", "-n", "1", "-o", (folder / "run.msdbg").string(), "--", kProbe,
+                             "ok", "--sed", "5"})) == 1);
+  CHECK(runCommand({kProbe, "ok", "--heads", "4", "--steps", "5", "--seed=2", "--lr", "1", "--", "--step"})
+            .err.empty());
+}
+
 TEST_CASE("A planted fault that never acts is an error, before training where that can be known",
           "[session]") {
   const TempDir folder;
