@@ -355,6 +355,15 @@ TEST_CASE("An option that is nearly one of Session's is named, whoever starts th
             .err.empty());
 }
 
+TEST_CASE("The reason of a run that failed is said once by check", "[session]") {
+  const TempDir folder;
+  byHand(folder / "run.msdbg", "badshape");
+  const RunResult check = runCommand({kMsdbg, "check", (folder / "run.msdbg").string()});
+  INFO(check.out);
+  CHECK(count(check.out, "(run failed)") == 1);
+  CHECK(count(check.out, "probe: iteration 3") == 1);
+}
+
 TEST_CASE("A planted fault that never acts is an error, before training where that can be known",
           "[session]") {
   const TempDir folder;
