@@ -153,6 +153,10 @@ GapLine gapFrom(const Json& json) {
   return line;
 }
 
+RestartLine restartFrom(const Json& json) {
+  return {as<std::int64_t>(json.at("iteration")), as<std::int64_t>(json.at("newest"))};
+}
+
 JournalHeader headerFrom(const Json& json) {
   const Json& version = json.at("version");
   return {as<int>(version.at(0)), as<int>(version.at(1)), as<int>(json.at("rank")),
@@ -177,6 +181,8 @@ void addLine(const Json& json, Journal& journal) {
     if (!json.contains(kContinues)) journal.header = headerFrom(json);
   } else if (json.contains("gap")) {
     journal.gaps.push_back(gapFrom(json.at("gap")));
+  } else if (json.contains("restart")) {
+    journal.restarts.push_back(restartFrom(json.at("restart")));
   } else if (json.contains("graph")) {
     journal.graphs.push_back(graphFrom(json));
   } else if (json.contains("hit")) {
@@ -250,6 +256,10 @@ std::string formatGap(const GapLine& line) {
                                {"why", line.why},
                                {"from", line.from},
                                {"until", line.until}}}}));
+}
+
+std::string formatRestart(const RestartLine& line) {
+  return withCheck(jsonText({{"restart", {{"iteration", line.iteration}, {"newest", line.newest}}}}));
 }
 
 std::string formatTiming(const RecordingTimes& times) {

@@ -86,6 +86,12 @@ struct GapLine {
   double from = 0, until = 0;  // Unix time, s: the first failure, and when recording went on
 };
 
+/// Training went back to an iteration that was recorded already: a second Trainer began, or a restored one
+/// went on from there. Of an iteration that is recorded again the later segment counts.
+struct RestartLine {
+  std::int64_t iteration = 0, newest = 0;  // where it began again; the newest recorded before
+};
+
 std::string formatHeader(const JournalHeader& header);
 /// The first line of `journal.N`, with which a journal that could not be written to goes on.
 std::string formatContinuation(int part);
@@ -93,6 +99,7 @@ std::string formatSegment(const SegmentLine& line);
 std::string formatGraph(const GraphLine& line);
 std::string formatHit(const HitLine& line);
 std::string formatGap(const GapLine& line);
+std::string formatRestart(const RestartLine& line);
 std::string formatTiming(const RecordingTimes& times);
 std::string formatCheckpoints(const CheckpointsLine& line);
 std::string formatEnd(const RunEnd& end);
@@ -103,6 +110,7 @@ struct Journal {
   std::vector<GraphLine> graphs;
   std::vector<HitLine> hits;
   std::vector<GapLine> gaps;
+  std::vector<RestartLine> restarts;
   std::optional<RecordingTimes> timing;
   std::optional<CheckpointsLine> checkpoints;  // the last one
   std::optional<RunEnd> end;

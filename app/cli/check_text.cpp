@@ -220,12 +220,19 @@ std::string noFaultText(const CheckView& view) {
   return core::printable(view.verdict.text()) + "\n" + (loss ? loss->text() + "\n" : "");
 }
 
+// How the run ended; its reason not again where the first finding has it.
+std::string howItEnded(const CheckView& view) {
+  const std::string text = endText(view.run), &reason = view.run.reader().info().end.message;
+  const bool told = view.report.first && !reason.empty() && view.report.first->detail == reason;
+  return told && text.ends_with(": " + reason) ? text.substr(0, text.size() - reason.size() - 2) : text;
+}
+
 std::string evaluatedText(const CheckView& view) {
   std::string text =
       fmt::format("\nevaluated {} by {} on {} of {} (run {})\n", counted(view.report.evaluated, "question"),
                   counted(static_cast<std::int64_t>(view.watchpoints.size()), "watchpoint"),
                   counted(static_cast<std::int64_t>(view.run.run->ranks().size()), "rank"),
-                  core::printable(view.run.path), core::printable(endText(view.run)));
+                  core::printable(view.run.path), core::printable(howItEnded(view)));
   return text + notEvaluableText(view);
 }
 

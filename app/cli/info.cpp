@@ -132,6 +132,14 @@ Json gapsJson(const OpenedRun& run) {
   return list;
 }
 
+// Iterations of which only the later values are shown.
+Json restartsJson(const OpenedRun& run) {
+  Json list = Json::array();
+  for (const auto& [rank, restart] : run.reader().restarts())
+    list.push_back({{"rank", rank.value}, {"iteration", restart.iteration}, {"newest", restart.newest}});
+  return list;
+}
+
 // As run.json and the ranks have it. Who recorded may be gone without a word.
 std::string stateText(const OpenedRun& run) {
   const bool recording = run.reader().recording();
@@ -175,6 +183,7 @@ Json infoJson(const OpenedRun& run) {
                      {"folder_bytes", folderBytes(run.path)}};
   json["hits"] = hitsJson(run);
   json["gaps"] = gapsJson(run);
+  json["restarts"] = restartsJson(run);
   json["timing"] = timingJson(timings(run.reader()));
   json["damage"] = damageJson(run.reader().damage());
   return json;
@@ -282,6 +291,18 @@ void printFact(const char* label, const std::string& text) {
   fmt::print("{:<9}{}\n", label, core::printable(text));
 }
 
+// Of the first rank: all take the same steps.
+void printRestarts(const OpenedRun& run) {
+  const std::vector<dump::RecordedRestart> restarts = run.reader().restarts();
+  for (const dump::RecordedRestart& restart : restarts)
+    if (restart.rank == restarts.front().rank)
+      printFact("twice",
+                fmt::format("training began again at iteration {} (a second Trainer, or one that was "
+                            "restored): of iterations {}-{}, recorded before, the later values are "
+                            "shown",
+                            restart.line.iteration, restart.line.iteration, restart.line.newest));
+}
+
 // Once where it is the same on all ranks.
 void printThinned(const OpenedRun& run) {
   std::map<std::string, std::vector<std::int64_t>> ranks;
@@ -317,6 +338,7 @@ void printInfo(const OpenedRun& run) {
   if (const std::string line = timingLine(timings(run.reader())); !line.empty()) printFact("time", line);
   if (const std::string text = recomputableText(run); !text.empty()) printFact("replay", text);
   for (const dump::RecordedGap& gap : run.reader().gaps()) printFact("missing", replay::gapText(gap));
+  printRestarts(run);
   printThinned(run);
   printRanks(run);
   printHits(run);

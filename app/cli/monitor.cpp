@@ -149,10 +149,12 @@ class Monitor {
     trouble(end, kExitDamaged);
   }
 
+  // The reason of one that blames another says both by name.
   void describe(RunEnd& end, int rank, const std::optional<RunEnd>& own) const {
     const bool hasReason = own && !own->message.empty() && own->state == "failed";
     if (hasReason) end.message = own->message;
     end.state = end.signal && !hasReason ? "killed" : "failed";
+    if (hasReason && end.rank != rank) return;
     end.message = dump::failureText(end, core::Rank(rank), m_launch.ranks());
   }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -32,6 +33,9 @@ class Communicator {
   /// answer ends the wait with that message as a kUnavailable error.
   using Watchdog = std::function<std::string(double secondsWaited)>;
   virtual void setWatchdog(Watchdog watchdog) = 0;
+  /// The rank for which this one waited in vain because it had ended in good order: every rank has to come to
+  /// the same collectives. nullopt: none; a watchdog ended the wait, or nothing did.
+  virtual std::optional<Rank> missed() const { return std::nullopt; }
 };
 
 /// size() == 1.

@@ -11,7 +11,9 @@
 #include <exception>
 
 #include "core_engine/distributed/mpi_arrivals_internal.h"
+#include "core_engine/distributed/mpi_check_internal.h"
 #include "core_engine/distributed/mpi_communicator_internal.h"
+#include "core_engine/distributed/mpi_goodbyes_internal.h"
 #include "core_engine/distributed/mpi_threads_internal.h"
 #include "core_engine/distributed/rank_sum_internal.h"
 
@@ -26,14 +28,6 @@ constexpr std::int64_t kSmallElements = 2048;
 constexpr std::int64_t kPieceElements = std::int64_t{4} << 20;
 constexpr std::size_t kBroadcastBytes = std::size_t{1} << 30;
 
-Status checkMpi(int code, const char* what) {
-  if (code == MPI_SUCCESS) return Ok{};
-  char text[MPI_MAX_ERROR_STRING] = "";
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  return Error(ErrorCode::kIo, std::string(what) + ": " + text);
-}
-
 MPI_Datatype mpiType(DType dtype) { return dtype == DType::Float64 ? MPI_DOUBLE : MPI_FLOAT; }
 
 // Yields while data may be on its way: progress is made by these calls only. Who waits longer waits for a
@@ -47,7 +41,8 @@ void pause(Clock::duration waited) {
 
 class MpiCommunicator : public Communicator {
  public:
-  MpiCommunicator(MPI_Comm comm, bool ownsMpi) : m_comm(comm), m_ownsMpi(ownsMpi), m_arrivals(comm) {
+  MpiCommunicator(MPI_Comm comm, bool ownsMpi)
+      : m_comm(comm), m_ownsMpi(ownsMpi), m_arrivals(comm), m_goodbyes(comm) {
     MPI_Comm_rank(comm, &m_rank);
     MPI_Comm_size(comm, &m_size);
   }
@@ -55,8 +50,9 @@ class MpiCommunicator : public Communicator {
   // After an error, or while an exception ends the program, the other ranks may never come to MPI_Finalize.
   // Leaving without it makes mpirun end them.
   ~MpiCommunicator() override {
-    if (!m_failure.empty() || std::uncaught_exceptions() > 0 || !barrier().ok()) return;
+    if (!m_failure.empty() || std::uncaught_exceptions() > 0 || !leave().ok()) return;
     m_arrivals.release();
+    m_goodbyes.release();
     MPI_Comm_free(&m_comm);
     if (!m_ownsMpi) return;
     waitUntilOtherThreadsSleep(std::chrono::seconds(1));
@@ -98,13 +94,23 @@ class MpiCommunicator : public Communicator {
   }
 
   void setWatchdog(Watchdog watchdog) override { m_watchdog = std::move(watchdog); }
+  std::optional<Rank> missed() const override { return m_missed; }
 
  private:
   // Every collective begins here. After a failure requests may still be pending, so nothing else is sent.
   Status enter() {
     if (!m_failure.empty()) return Error(ErrorCode::kUnavailable, m_failure);
     m_arrivals.arrive();
+    ++m_collectives;
     return Ok{};
+  }
+
+  // Not a collective: it would meet the one in which another rank waits for this one.
+  Status leave() {
+    MSDBG_TRY(m_goodbyes.say(m_collectives));
+    return poll(
+        [&] { return m_goodbyes.allSaid(); },
+        [&](double seconds) { return watchdogStatus("the end", m_watchdog ? m_watchdog(seconds) : ""); });
   }
 
   Status sumSmall(const Tensor& input, Tensor& output) {
@@ -165,28 +171,46 @@ class MpiCommunicator : public Communicator {
   Status await(const char* what, Start start) {
     MPI_Request request = MPI_REQUEST_NULL;
     Status status = checkMpi(start(&request), what);
-    if (status.ok()) status = poll(what, request);
+    if (status.ok()) status = complete(what, request);
     if (!status.ok()) m_failure = status.error().message();
     return status;
   }
 
-  Status poll(const char* what, MPI_Request& request) {
+  Status complete(const char* what, MPI_Request& request) {
+    const auto done = [&]() -> Result<bool> {
+      int over = 0;
+      MSDBG_TRY(checkMpi(MPI_Test(&request, &over, MPI_STATUS_IGNORE), what));
+      return over != 0;
+    };
+    return poll(done, [&](double seconds) { return lookForLost(what, seconds); });
+  }
+
+  // done() until it is true; look(seconds waited so far) once a second.
+  template <typename Done, typename Look>
+  static Status poll(const Done& done, const Look& look) {
     const Clock::time_point begin = Clock::now();
-    Clock::time_point asked = begin;
-    for (int done = 0;;) {
-      MSDBG_TRY(checkMpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), what));
-      if (done) return Ok{};
+    for (Clock::time_point asked = begin;;) {
+      MSDBG_ASSIGN(const bool over, done());
+      if (over) return Ok{};
       const Clock::time_point now = Clock::now();
       if (now - asked >= std::chrono::seconds(1)) {
         asked = now;
-        MSDBG_TRY(askWatchdog(what, std::chrono::duration<double>(now - begin).count()));
+        MSDBG_TRY(look(std::chrono::duration<double>(now - begin).count()));
       }
       pause(now - begin);
     }
   }
 
-  Status askWatchdog(const char* what, double seconds) {
-    const std::string why = m_watchdog ? m_watchdog(seconds) : "";
+  Status lookForLost(const char* what, double seconds) {
+    MSDBG_ASSIGN(m_missed, m_goodbyes.goneBefore(m_collectives));
+    if (m_missed)
+      return watchdogStatus(what, "rank " + std::to_string(m_missed->value) + " ended while rank " +
+                                      std::to_string(m_rank) +
+                                      " waits for it: every rank has to take the same steps");
+    return watchdogStatus(what, m_watchdog ? m_watchdog(seconds) : "");
+  }
+
+  Status watchdogStatus(const char* what, const std::string& why) const {
     if (why.empty()) return Ok{};
     const std::string absent = m_arrivals.absent();
     return Error(ErrorCode::kUnavailable,
@@ -197,6 +221,9 @@ class MpiCommunicator : public Communicator {
   bool m_ownsMpi;
   int m_rank = 0, m_size = 1;
   MpiArrivals m_arrivals;
+  MpiGoodbyes m_goodbyes;
+  std::int64_t m_collectives = 0;  // that this rank came to
+  std::optional<Rank> m_missed;
   Watchdog m_watchdog;
   std::string m_failure;  // the first; the communicator is of no use after it
   std::vector<std::byte> m_received;

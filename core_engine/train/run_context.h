@@ -34,6 +34,11 @@ class RunContext {
   /// Asked before each iteration; true ends training in good order (Ctrl-C, SIGTERM).
   virtual bool stopRequested() = 0;
 
+  /// Of several Trainers the newest is observed: an observer looks at one graph, which a Trainer gives it
+  /// when it is made. `trainer` is only compared.
+  void setObserved(const void* trainer) { m_observed = trainer; }
+  bool isObserved(const void* trainer) const { return m_observed == trainer; }
+
   Rank rank() { return communicator().rank(); }
   int ranks() { return communicator().size(); }
   /// This rank's batches: `steps` of them (0: --steps, else one epoch), from iteration `first` on. Ends early
@@ -42,6 +47,9 @@ class RunContext {
   /// Sums over the ranks, in rank order and the same on all; every rank calls it, between iterations. Throws
   /// std::runtime_error when one is lost.
   std::vector<double> sum(std::vector<double> values);
+
+ private:
+  const void* m_observed = nullptr;
 };
 
 /// A range of Batch for a for loop; batches are made when the loop asks for them.

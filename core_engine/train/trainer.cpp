@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "core_engine/autodiff/cut_off.h"
 #include "core_engine/base/log.h"
@@ -53,6 +54,7 @@ struct Trainer::Impl {
   BatchInputs inputs;
   Iteration next{0};
   std::source_location where;  // line 0: nobody's
+  bool saidUnobserved = false;
 
   Impl(RunContext& context, Graph& g, Value lossValue, const Optimizer& chosen,
        const std::source_location& place)
@@ -74,6 +76,7 @@ struct Trainer::Impl {
       for (const CutOff& cut : cutOffParameters(graph))
         logWarn(cut.sentence + "; freeze it if that is meant");
     executor = take(Executor::create(graph, executorOptions()));
+    run.setObserved(this);
     announce();
   }
 
@@ -87,9 +90,21 @@ struct Trainer::Impl {
   }
 
   void announce() {
-    if (!run.observer()) return;
+    if (!observer()) return;
     resolveSources(graph);  // whoever records wants the lines' text
-    run.observer()->graphReady(graph);
+    observer()->graphReady(graph);
+  }
+
+  Observer* observer() const { return run.isObserved(this) ? run.observer() : nullptr; }
+
+  void sayUnobserved() {
+    if (!run.observer() || observer() || std::exchange(saidUnobserved, true) || run.rank() != Rank(0)) return;
+    const std::string place =
+        where.line() > 0 ? " (" + frameFrom(where).file + ":" + std::to_string(where.line()) + ")" : "";
+    logWarn(graph.name() + ", iteration " + std::to_string(next.value) + ": the steps of this Trainer" +
+            place +
+            " are not recorded from here on: a run follows the Trainer that was made last; train both losses "
+            "with one Trainer, or each in a program of its own");
   }
 
   ExecutorOptions executorOptions() {
@@ -161,19 +176,20 @@ struct Trainer::Impl {
 
   StepResult step(const Batch& batch) {
     const auto begin = std::chrono::steady_clock::now();
+    sayUnobserved();
     const std::vector<InputShape> changed = takeStep(inputs.changedShapes(batch));
     if (!changed.empty()) rebuild(changed);
     Feeds feeds = takeStep(inputs.feeds(batch));
     if (std::ranges::find(feeds, compiled.learningRate, &Feeds::value_type::first) == feeds.end())
       feeds.emplace_back(compiled.learningRate, learningRateTensor());
     const std::vector<GivenSource> sources = takeStep(inputs.sources(batch));
-    if (run.observer() && !sources.empty()) run.observer()->sourcesGiven(next, sources);
-    if (const Status status = executor->run(next, feeds, run.observer()); !status.ok())
+    if (observer() && !sources.empty()) observer()->sourcesGiven(next, sources);
+    if (const Status status = executor->run(next, feeds, observer()); !status.ok())
       failStep(status.error().message());
     StepResult result{executor->value(compiled.loss).at(0), accuracy(), 0,
                       executor->value(compiled.learningRate).at(0)};
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (run.observer()) run.observer()->iterationFinished(next, scalarsOf(result));
+    if (observer()) observer()->iterationFinished(next, scalarsOf(result));
     run.stepFinished(next);
     next = Iteration{next.value + 1};
     return result;

@@ -253,6 +253,13 @@ std::vector<RecordedGap> RunReader::gaps() const {
   return gaps;
 }
 
+std::vector<RecordedRestart> RunReader::restarts() const {
+  std::vector<RecordedRestart> restarts;
+  for (const auto& [rank, index] : m_impl->ranks)
+    for (const RestartLine& line : index.journal.restarts) restarts.push_back({core::Rank(rank), line});
+  return restarts;
+}
+
 std::optional<RunEnd> RunReader::rankEnd(core::Rank rank) const {
   const auto at = m_impl->ranks.find(rank.value);
   return at == m_impl->ranks.end() ? std::nullopt : at->second.journal.end;

@@ -49,6 +49,12 @@ struct RecordedGap {
   GapLine line;
 };
 
+/// The rank's training began again among iterations that were recorded already.
+struct RecordedRestart {
+  core::Rank rank;
+  RestartLine line;
+};
+
 /// What RunReader::refresh() found.
 struct RunGrowth {
   /// Iterations that were committed since, or lie in another segment since (merged, tensors dropped);
@@ -164,6 +170,7 @@ class RunReader {
   /// What hit while the run was recorded (--on-hit), of all ranks; least (iteration, order, rank) first.
   std::vector<RecordedHit> hits() const;
   std::vector<RecordedGap> gaps() const;                        // by rank, in order
+  std::vector<RecordedRestart> restarts() const;                // by rank, in order
   std::optional<RunEnd> rankEnd(core::Rank rank) const;         // from its journal
   std::optional<RecordingTimes> timing(core::Rank rank) const;  // nullopt: it did not come to its end
 

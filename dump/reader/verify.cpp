@@ -1,5 +1,6 @@
 // RunReader::verify: every byte of the run is covered by some hash; this looks at all of them.
 #include <algorithm>
+#include <utility>
 
 #include "core_engine/tensor/statistics.h"
 #include "dump/codec/file_hash.h"
@@ -132,13 +133,18 @@ class RunVerifier {
       }
       if (!*same) add(index, line.file, "the file does not match its hash in the journal");
     }
-    const auto open = m_impl.segment(index.rank, core::Iteration(line.iterations.front()));
-    if (!open.ok()) return;  // segment() has listed it
-    checkScalars(index, line, *(*open)->reader);
-    const auto statistics = m_impl.statistics(index, line, **open);
+    // Not by its iterations: those may have been recorded again, and lie in a later segment too.
+    RunReader::Impl::OpenSegment& open = m_impl.openSegment(index, line);
+    if (open.failure) {
+      if (!std::exchange(open.failureListed, true))
+        m_impl.addDamage(index, line, *open.failure, line.iterations);
+      return;
+    }
+    checkScalars(index, line, *open.reader);
+    const auto statistics = m_impl.statistics(index, line, open);
     const StatisticsTable* table = statistics.ok() ? &(*statistics)->table() : nullptr;
-    checkTensors(index, line, **open, table);
-    checkDigests(index, line, *(*open)->reader, table);
+    checkTensors(index, line, open, table);
+    checkDigests(index, line, *open.reader, table);
     checkReplayable(index, line);
   }
 

@@ -4,6 +4,7 @@
 
 #include "core_engine/base/log.h"
 #include "dump/end_text.h"
+#include "dump/session/run_folders.h"
 
 namespace msdbg::dump {
 namespace {
@@ -20,6 +21,7 @@ Ended* g_ended = nullptr;  // never destroyed: it is for the very end
 // The first failure is the reason: one that is there already stays.
 void onExit(int status, void*) {
   if (status == 0) return;
+  const Descriptor turn = lockRunEnd(g_ended->run, g_ended->ranks);
   core::Result<RunInfo> info = readRunInfoToEnd(g_ended->run, g_ended->id);
   if (!info.ok() || info->end.state != "finished") return;
   RunEnd end = g_ended->end;

@@ -19,17 +19,24 @@ bool RankWatch::progressed(const RankStatus& status) {
          m_status->iteration != status.iteration || m_status->node != status.node;
 }
 
+// Where it was at the last look is not where it ended.
+RankWatch::State RankWatch::ended() {
+  m_status.reset();
+  return State::kEnded;
+}
+
 RankWatch::State RankWatch::look(double now) {
   const std::optional<RankStatus> status = readRankStatus(m_folder);
   if (!status) {
     // Where the whole folder is gone, somebody removed or renamed the run; the rank may live on.
     std::error_code ignored;
-    return m_status && std::filesystem::is_directory(m_folder, ignored) ? State::kEnded : State::kUnknown;
+    return m_seen && std::filesystem::is_directory(m_folder, ignored) ? ended() : State::kUnknown;
   }
+  m_seen = true;
   const std::optional<ProcessInfo> process = processInfo(static_cast<pid_t>(status->pid));
   if (!process) {
     // It may have ended between the two looks: then the file is gone by now.
-    if (!readRankStatus(m_folder)) return State::kEnded;
+    if (!readRankStatus(m_folder)) return ended();
     m_status = status;
     return State::kDied;
   }

@@ -33,15 +33,18 @@ class RankWatch {
   State look(double now);
 
   core::Rank rank() const { return m_rank; }
-  const std::optional<RankStatus>& status() const { return m_status; }  // the last one seen
-  double stillSeconds() const { return m_still; }                       // since the last progress
+  /// The last one seen; none of a rank that has ended in good order: only its journal says where.
+  const std::optional<RankStatus>& status() const { return m_status; }
+  double stillSeconds() const { return m_still; }  // since the last progress
 
  private:
   bool progressed(const RankStatus& status);
+  State ended();
 
   std::filesystem::path m_folder;
   core::Rank m_rank;
   double m_patience;
+  bool m_seen = false;  // its status file
   std::optional<RankStatus> m_status;
   double m_lastProgress = 0, m_still = 0, m_cpuAtProgress = 0;
 };

@@ -1,7 +1,10 @@
 #include "dump/session/run_folders.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
 
 #include "dump/session/run_start.h"
@@ -109,6 +112,20 @@ bool seesRun(const std::filesystem::path& run, const RunInfo& info) {
 }
 
 }  // namespace
+
+// Not run.json itself: who reads that locks it too, and it is replaced. Hosts with disks of their own have
+// the folders of their own ranks.
+Descriptor lockRunEnd(const std::filesystem::path& run, int ranks) {
+  for (int rank = 0; rank < ranks; ++rank) {
+    Descriptor folder(
+        ::open((run / ("rank_" + std::to_string(rank))).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!folder.valid()) continue;
+    while (::flock(folder.get(), LOCK_EX) != 0)
+      if (errno != EINTR) return Descriptor();
+    return folder;
+  }
+  return Descriptor();
+}
 
 Result<RunFolders> makeRunFolders(Communicator& communicator, const SessionSettings& settings, int threads) {
   const Rank self = communicator.rank();

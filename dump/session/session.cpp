@@ -41,11 +41,6 @@ using core::Status;
 
 namespace {
 
-// A rank that has said good-bye may still have a message under way to one that waits.
-constexpr double kEndedGraceSeconds = 5;
-// So long a rank that is done looks whether others go on without it.
-constexpr double kLeaveSeconds = 1;
-
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -109,21 +104,19 @@ class SessionObserver : public core::Observer {
 };
 
 // What this rank says of those on its machine while it waits for them in a collective. A launcher sees deaths
-// and hangs itself, and ends the run in better order; what it takes for a good end is still one too early for
-// who waits.
+// and hangs itself, and ends the run in better order. That one has ended too early the communicator says.
 class PeerWatch {
  public:
-  PeerWatch(const fs::path& run, Rank self, const std::vector<Rank>& peers, const RecordOptions& options,
-            bool launcher)
-      : m_self(self), m_kills(options.watchdogKills), m_launcher(launcher) {
+  PeerWatch(const fs::path& run, Rank self, const std::vector<Rank>& peers, const RecordOptions& options)
+      : m_self(self), m_kills(options.watchdogKills) {
     for (const Rank peer : peers)
       m_watches.emplace_back(rankFolder(run, peer), peer, options.watchdogSeconds);
     for (RankWatch& watch : m_watches) watch.look(now());
   }
 
-  std::string look(double secondsWaited) {
+  std::string look() {
     for (RankWatch& watch : m_watches) {
-      const std::string text = complaint(watch, watch.look(now()), secondsWaited);
+      const std::string text = complaint(watch, watch.look(now()));
       if (!text.empty()) {
         m_culprit = watch.rank();
         return text;
@@ -136,30 +129,10 @@ class PeerWatch {
     for (const RankWatch& watch : m_watches)
       if (watch.rank() == m_culprit) setPlace(end, watch.rank(), watch.status());
   }
-  /// What those of whom this rank takes its leave do.
-  struct Others {
-    bool allEnded = true, goOn = false;  // goOn: one is in an iteration after `last`
-  };
-  Others others(std::int64_t last) {
-    Others others;
-    for (RankWatch& watch : m_watches) {
-      const RankWatch::State state = watch.look(now());
-      if (state == RankWatch::State::kEnded || state == RankWatch::State::kDied ||
-          state == RankWatch::State::kUnknown)
-        continue;
-      others.allEnded = false;
-      others.goOn |= watch.status()->iteration > last;
-    }
-    return others;
-  }
 
  private:
-  std::string complaint(const RankWatch& watch, RankWatch::State state, double secondsWaited) {
+  std::string complaint(const RankWatch& watch, RankWatch::State state) {
     const std::string rank = "rank " + std::to_string(watch.rank().value);
-    if (state == RankWatch::State::kEnded && secondsWaited > kEndedGraceSeconds)
-      return rank + " ended while rank " + std::to_string(m_self.value) +
-             " waits for it: every rank has to take the same steps";
-    if (m_launcher) return {};
     if (state == RankWatch::State::kDied) return rank + " died " + placeText(*watch.status());
     if (state != RankWatch::State::kHangs && state != RankWatch::State::kIdle) {
       m_said.erase(watch.rank());
@@ -181,7 +154,7 @@ class PeerWatch {
   }
 
   Rank m_self;
-  bool m_kills, m_launcher;
+  bool m_kills;
   std::set<Rank> m_said;
   std::vector<RankWatch> m_watches;
   Rank m_culprit;
@@ -228,12 +201,12 @@ struct Session::Impl {
   void start(int argc, char** argv);
   void startRecording();
   void end(RunEnd end);
+  void blame(RunEnd& how) const;
   void recorderFailed(RunEnd& how, const std::string& why);
   void finishRunInfo(const RunEnd& end);
   void sayStart() const;
   void sayEnd(const RunEnd& end) const;
   void sayIdleFaults(const RunEnd& end) const;
-  void takeLeave() const;
   bool stopOnHit() const;
   RunEnd endInGoodOrder() const;
   std::string whyFailed() const;
@@ -262,11 +235,10 @@ void Session::Impl::startRecording() {
   recorder = orThrow(
       Recorder::create({settings.run, rank(), ranks(), threads, communicator.get()}, settings.options));
   observer = std::make_unique<SessionObserver>(*recorder, rank() == Rank(0) ? control.get() : nullptr);
-  if (ranks() > 1) {
-    orThrow(communicator->barrier());  // from here on a missing status file means an end
-    peers = std::make_shared<PeerWatch>(settings.run, rank(), folders.neighbours, settings.options,
-                                        settings.launcher);
-    communicator->setWatchdog([watch = peers](double seconds) { return watch->look(seconds); });
+  if (ranks() > 1) orThrow(communicator->barrier());  // from here on a missing status file means an end
+  if (ranks() > 1 && !settings.launcher) {
+    peers = std::make_shared<PeerWatch>(settings.run, rank(), folders.neighbours, settings.options);
+    communicator->setWatchdog([watch = peers](double) { return watch->look(); });
   }
   programEnd = std::make_unique<ProgramEnd>([this](const RunEnd& how) { end(how); });
   sayStart();
@@ -276,13 +248,19 @@ void Session::Impl::startRecording() {
 void Session::Impl::end(RunEnd how) {
   std::call_once(ended, [&] {
     if (!how.onHit()) setPlace(how, rank(), readRankStatus(rankFolder(settings.run, rank())));
-    if (how.state == "failed" && peers) peers->blame(how);
+    if (how.state == "failed") blame(how);
     const Status recorded = recorder->finish(how);  // logs a failure itself
     if (!recorded.ok()) recorderFailed(how, recorded.error().message());
     if (!settings.launcher || folders.mine) finishRunInfo(how);
     if (recorded.ok() && settings.launcher) uncaughtFailureIsTold();  // it reads it there
     if (programEnd) programEnd->recorded();
   });
+}
+
+// Who is to blame is not always who fails. A rank that ended early is missed where the others wait for it.
+void Session::Impl::blame(RunEnd& how) const {
+  if (peers) peers->blame(how);
+  if (const std::optional<Rank> missed = communicator->missed()) how.rank = missed->value;
 }
 
 // The program goes on to its end; its exit status is to tell if nothing else does.
@@ -299,6 +277,7 @@ void Session::Impl::recorderFailed(RunEnd& how, const std::string& why) {
 void Session::Impl::finishRunInfo(const RunEnd& how) {
   const bool good = how.state == "finished" || how.state == "stopped";
   if (good && !folders.mine && recorder->status().ok()) return;
+  const Descriptor turn = lockRunEnd(settings.run, ranks());
   Result<RunInfo> info = readRunInfoToEnd(settings.run, folders.id);
   if (!info.ok()) {
     const bool another = folders.mine && info.error().code() == ErrorCode::kMissing;
@@ -352,21 +331,6 @@ void Session::Impl::sayIdleFaults(const RunEnd& how) const {
   }
 }
 
-// MPI, shut down while another rank waits in a collective, breaks that one with an error text of its own: the
-// other is left to say who it misses, and then whoever started the ranks ends this one.
-void Session::Impl::takeLeave() const {
-  if (!peers) return;
-  const std::int64_t last = lastDone ? lastDone->value : -1;
-  bool missed = false;
-  for (double end = now() + kLeaveSeconds; now() < end;) {
-    const PeerWatch::Others others = peers->others(last);
-    missed |= others.goOn;
-    if (others.allEnded && !missed) return;
-    if (missed && !others.allEnded) end = now() + kLeaveSeconds;
-    std::this_thread::sleep_for(std::chrono::milliseconds(missed ? 20 : 2));
-  }
-}
-
 bool Session::Impl::stopsOnError() const { return recorder && recorder->endsTraining(); }
 
 // All ranks say the same: the hit is that of any of them.
@@ -413,7 +377,6 @@ Session::~Session() {
   const int signal = m_impl->programEnd->stopSignal();
   m_impl->programEnd.reset();
   if (signal) ProgramEnd::endBySignal(signal);
-  if (how.state == "finished") m_impl->takeLeave();
 }
 
 core::Communicator& Session::communicator() { return *m_impl->communicator; }

@@ -90,6 +90,25 @@ Status readArguments(SessionSettings& settings) {
   });
 }
 
+// A letter more, less, another one, or two swapped. Two edits would take --heads for --threads.
+bool oneEditApart(std::string_view a, std::string_view b) {
+  if (a == b) return false;
+  while (!a.empty() && !b.empty() && a.front() == b.front()) a.remove_prefix(1), b.remove_prefix(1);
+  while (!a.empty() && !b.empty() && a.back() == b.back()) a.remove_suffix(1), b.remove_suffix(1);
+  if (a.size() == 2 && b.size() == 2) return a[0] == b[1] && a[1] == b[0];
+  return a.size() <= 1 && b.size() <= 1;
+}
+
+// A program's own options are its own; one that is nearly ours may be meant for us.
+void warnOfNearMisses(const std::vector<std::string>& words) {
+  for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
+    const std::string option = words[i].substr(0, words[i].find('='));
+    for (const auto& row : kNumbers)
+      if (option.starts_with("--") && oneEditApart(option.substr(2), row.name))
+        core::logWarn(option + " is not an option of msdbg's Session; did you mean --" + row.name + "?");
+  }
+}
+
 Status readFaults(SessionSettings& settings) {
   for (const std::string& text : core::split(environment("MSDBG_FAULTS"), ';')) {
     if (text.empty()) continue;
@@ -99,10 +118,10 @@ Status readFaults(SessionSettings& settings) {
   return Ok{};
 }
 
-// One warning is enough for all ranks: the launcher's, else that of rank 0.
-bool warns(const SessionSettings& settings) {
+// One warning is enough for all ranks.
+bool isFirstRank() {
   const std::string rank = environment("OMPI_COMM_WORLD_RANK");
-  return !settings.launcher && (rank.empty() || rank == "0");
+  return rank.empty() || rank == "0";
 }
 
 }  // namespace
@@ -156,13 +175,14 @@ Result<SessionSettings> SessionSettings::read(int argc, char** argv) {
   settings.launcher = environment("MSDBG_RUN_INFO") == "launcher";
   settings.runId = environment("MSDBG_RUN_ID");
   if (!settings.run.empty()) {
-    if (warns(settings)) warnOfUnknownVariables();
+    if (isFirstRank() && !settings.launcher) warnOfUnknownVariables();  // the launcher has
     MSDBG_ASSIGN(settings.options, environmentOptions());
   }
   for (const auto& row : kNumbers)
     if (const std::string text = environment(row.variable); !text.empty())
       MSDBG_TRY(takeNumber(settings, row.name, row.variable, text));
   MSDBG_TRY(readArguments(settings));
+  if (isFirstRank()) warnOfNearMisses(settings.command);
   MSDBG_TRY(readFaults(settings));
   MSDBG_ASSIGN(settings.plan, core::PlanChoices::fromEnvironment());
   return settings;

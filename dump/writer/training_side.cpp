@@ -25,6 +25,16 @@ core::Result<GraphLine> writeGraphAtLast(const std::filesystem::path& run, const
   }
 }
 
+// " (train.cpp:59)": the line of the Trainer, which is the learning rate's.
+std::string trainerPlace(const core::Graph& graph) {
+  for (const core::TensorInfo& tensor : graph.tensors()) {
+    const core::Frame* frame =
+        tensor.role == core::TensorRole::kHyperparameter ? graph.userFrame(tensor.frames) : nullptr;
+    if (frame) return " (" + frame->file + ":" + std::to_string(frame->line) + ")";
+  }
+  return {};
+}
+
 }  // namespace
 
 TrainingSide::TrainingSide(Recording& recording, std::unique_ptr<RankStatusWriter> status)
@@ -235,9 +245,24 @@ void TrainingSide::sourcesGiven(core::Iteration iteration, std::span<const core:
     m_given.assign(sources.begin(), sources.end());
 }
 
+// A second Trainer counts from 0 again. The reader shows of each iteration what was recorded last.
+void TrainingSide::restarts(core::Iteration iteration) {
+  const RestartLine line{iteration.value, m_newest};
+  (void)m_recording.journal->append(formatRestart(line));
+  if (m_recording.place.rank.value != 0 || std::exchange(m_saidRestart, true)) return;
+  const std::string again = std::to_string(line.iteration) + "-" + std::to_string(line.newest);
+  core::logWarn("training begins again at iteration " + std::to_string(line.iteration) +
+                trainerPlace(m_plan->graph) + ", and iterations " + again +
+                " are recorded already: the run will show what is recorded of them from now on, and no more "
+                "what was. To keep both, record each training as a program of its own, or let the second "
+                "Trainer count on: auto s = trainer.state(); s.iteration = msdbg::Iteration(" +
+                std::to_string(line.newest + 1) + "); trainer.restore(s)");
+}
+
 void TrainingSide::iterationStarted(core::Iteration iteration) {
   m_selected = m_plan && m_recording.options.records(iteration) && m_pending.open();
   if (!m_selected) return;
+  if (iteration.value <= m_finished) restarts(iteration);
   m_checkpoint = m_recording.schedule.begin(iteration);
   m_values.iterationStarted(iteration);
   waitForRoom();
@@ -283,6 +308,8 @@ void TrainingSide::iterationFinished(core::Iteration iteration, const core::Scal
   const bool hit = m_recording.hits && m_recording.options.records(iteration) &&
                    m_recording.hits->finished(iteration, record.get());
   if (!m_selected) return;
+  m_finished = iteration.value;
+  m_newest = std::max(m_newest, m_finished);
   if (record && !m_recording.spools()) m_recording.firstFault.finished(*record);
   m_selected = false;
   m_given.clear();

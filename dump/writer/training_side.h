@@ -38,6 +38,7 @@ class TrainingSide {
     return m_recording.hits || policy == Policy::kFull || policy == Policy::kStats;
   }
   void forgetUnwanted(core::Iteration iteration);
+  void restarts(core::Iteration iteration);
   void beginRecord(core::Iteration iteration);
   bool hasRoom();
   void noRoomFor(core::Iteration iteration);
@@ -64,7 +65,8 @@ class TrainingSide {
   std::vector<core::GivenSource> m_given;  // what inputs of the next iteration were made from
   // Of the iteration in progress: it is recorded, begins with a checkpoint, has statistics only.
   bool m_selected = false, m_checkpoint = false, m_diskShort = false;
-  bool m_saidDiskShort = false, m_waitedInVain = false;
+  bool m_saidDiskShort = false, m_waitedInVain = false, m_saidRestart = false;
+  std::int64_t m_finished = -1, m_newest = -1;  // recorded iterations: the last one, the one furthest on
 };
 
 }  // namespace msdbg::dump

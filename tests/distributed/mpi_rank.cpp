@@ -4,9 +4,12 @@
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "core_engine/distributed/communicator.h"
 
@@ -79,12 +82,30 @@ int hangs(Communicator& ranks) {
   return status.ok() ? 0 : 4;
 }
 
+// Rank 1 is done, the others go on. It says good-bye long before they look, or only after they began to wait.
+int leaves(std::unique_ptr<Communicator> ranks, bool late) {
+  if (!ranks->barrier().ok()) return 1;
+  if (ranks->rank() == Rank{1}) {
+    if (late) std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    return 0;
+  }
+  if (!late) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const Tensor one = Tensor::scalar(1.0f);
+  Tensor sum = one.clone();
+  const Status status = ranks->allreduceSum(one, sum);
+  const auto missed = ranks->missed();
+  std::cerr << (status.ok() ? "came back" : status.error().message()) + "; missed " +
+                   std::to_string(missed ? missed->value : -1) + "\n";
+  return status.ok() ? 0 : 4;
+}
+
 int runRank(std::string_view what) {
   auto ranks = makeCommunicator();
   if (!ranks.ok()) throw std::runtime_error(ranks.error().message());
   if (what == "sums") return sums(**ranks);
   if (what == "broadcasts") return broadcasts(**ranks);
   if (what == "hang") return hangs(**ranks);
+  if (what.starts_with("leave")) return leaves(std::move(*ranks), what == "leave late");
   return loses(**ranks, what);
 }
 

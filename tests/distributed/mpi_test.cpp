@@ -64,3 +64,15 @@ TEST_CASE("a rank that does not come ends the wait with the watchdog's message a
   CHECK(job.took > 2s);
   CHECK(job.took < 15s);
 }
+
+TEST_CASE("a rank that ends while others wait for it is named by them, and MPI breaks nothing", "[slow]") {
+  const std::string how = GENERATE("leave", "leave late");
+  const Job job = runJob(3, how);
+  INFO(how << ": " << job.result.err);
+  CHECK(job.result.exitStatus == 4);
+  CHECK_THAT(job.result.err, Contains("rank 1 ended while rank ") &&
+                                 Contains(" waits for it: every rank has to take the same steps; ranks that "
+                                          "did not come: 1 (allreduce); missed 1") &&
+                                 !Contains("MPI Error") && !Contains("MPI_ERR"));
+  CHECK(job.took < 15s);
+}

@@ -132,4 +132,12 @@ TEST_CASE("A gap reads as it was written") {
   CHECK(parseJournal(withCheck(R"({"gap":{"iterations":"9-x"}})") + "\n").badLines.size() == 1);
 }
 
+TEST_CASE("A restart reads as it was written") {
+  const Journal journal = parseJournal(formatHeader({}) + "\n" + formatRestart({0, 199}) + "\n");
+  REQUIRE(journal.restarts.size() == 1);
+  CHECK(journal.restarts[0].iteration == 0);
+  CHECK(journal.restarts[0].newest == 199);
+  CHECK(parseJournal(withCheck(R"({"restart":{"iteration":3}})") + "\n").badLines.size() == 1);
+}
+
 }  // namespace msdbg::test

@@ -7,6 +7,7 @@
 
 #include "core_engine/distributed/communicator.h"
 #include "tests/session/disturbed_run.h"
+#include "tests/session/probe_run.h"
 #include "tests/support/temp_dir.h"
 
 namespace msdbg::test {
@@ -271,6 +272,96 @@ TEST_CASE("mpirun with MSDBG_DUMP says once where it records, and how that ended
   INFO(refused.err);
   CHECK(refused.exitStatus != 0);
   CHECK(count(refused.err, "is there already") == 1);
+}
+
+// The others have looked at it after its first iteration, while they waited in the second.
+TEST_CASE("A rank that leaves early is missed where the others wait for it", "[session][slow]") {
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  RunOptions options;
+  options.environment = core::mpirunEnvironment();
+  const std::vector<std::string> command = core::mpirunCommand(2, {kProbe, "lagsearly@1", "--threads", "1"});
+  const RunResult unrecorded = runCommand(command, options);
+  INFO(unrecorded.err);
+  CHECK(unrecorded.exitStatus == 1);
+  CHECK(errors(unrecorded) == 1);
+  CHECK_THAT(unrecorded.err, Contains("rank 1 ended while rank 0 waits for it: every rank has to take the "
+                                      "same steps") &&
+                                 !Contains("MPI_ERR"));
+  options.environment.emplace_back("MSDBG_DUMP", run.string());
+  const RunResult recorded = runCommand(command, options);
+  INFO(recorded.err);
+  CHECK(errors(recorded) == 1);
+  const auto end = endOf(run);
+  CHECK(end.rank == 1);
+  CHECK(end.iteration == 3);
+  CHECK(end.node == "grad/probe/Allreduce-op1");
+  CHECK_THAT(end.message, Contains("rank 1 ended while rank 0 waits for it"));
+}
+
+TEST_CASE("A second Trainer that counts from 0 again is said, when it begins and by info", "[session]") {
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  const RunResult twice = byHand(run, "secondtrainer");
+  INFO(twice.err);
+  CHECK(twice.exitStatus == 0);
+  CHECK(count(twice.err, "warning") == 1);
+  CHECK_THAT(twice.err,
+             Contains("training begins again at iteration 0 (") && Contains("session_probe.cpp:") &&
+                 Contains("iterations 0-5 are recorded already") && Contains("msdbg::Iteration(6)"));
+  const RunResult info = runCommand({kMsdbg, "info", run.string()});
+  CHECK_THAT(info.out, Contains("training began again at iteration 0") && Contains("iterations 0-5"));
+  const Json restarts = Json::parse(runCommand({kMsdbg, "info", run.string(), "--json"}).out)["restarts"];
+  CHECK(restarts == Json::parse(R"([{"rank": 0, "iteration": 0, "newest": 5}])"));
+  CHECK(runCommand({kMsdbg, "verify", run.string()}).exitStatus == 0);
+
+  const fs::path both = folder / "both.msdbg";
+  const RunResult on = byHand(both, "countson");
+  INFO(on.err);
+  CHECK(count(on.err, "warning") == 0);
+  const RunResult shown = runCommand({kMsdbg, "info", both.string()});
+  CHECK_THAT(shown.out, Contains("0-9") && !Contains("began again"));
+}
+
+TEST_CASE("Of two Trainers in turn the newer one is recorded, and the other says that it is not",
+          "[session]") {
+  const TempDir folder;
+  const fs::path run = folder / "run.msdbg";
+  const RunResult result = byHand(run, "inturn");
+  INFO(result.err);
+  CHECK(result.exitStatus == 0);
+  CHECK(count(result.err, "the steps of this Trainer (") == 1);
+  CHECK_THAT(result.err, Contains("probe, iteration 6: the steps of this Trainer"));
+  CHECK(runCommand({kMsdbg, "verify", run.string()}).exitStatus == 0);
+  const Json info = Json::parse(runCommand({kMsdbg, "info", run.string(), "--json"}).out);
+  CHECK(info["ranks"][0]["count"] == 6);
+  CHECK(runCommand({kProbe, "inturn"}).err.empty());
+}
+
+TEST_CASE("An option that is nearly one of Session's is named, whoever starts the program", "[session]") {
+  const TempDir folder;
+  const auto warnings = [](const RunResult& result) {
+    return count(result.err, "is not an option of msdbg's");
+  };
+  const RunResult step = runCommand({kProbe, "ok", "--step", "5"});
+  INFO(step.err);
+  CHECK(step.exitStatus == 0);
+  CHECK_THAT(step.err, Contains("--step is not an option of msdbg's Session; did you mean --steps?"));
+  CHECK(warnings(step) == 1);
+  CHECK(warnings(runCommand({kProbe, "ok", "--thraeds=1"})) == 1);
+  CHECK(warnings(runCommand({kMsdbg, "dump", "-n", "1", "-o", (folder / "run.msdbg").string(), "--", kProbe,
+                             "ok", "--sed", "5"})) == 1);
+  CHECK(runCommand({kProbe, "ok", "--heads", "4", "--steps", "5", "--seed=2", "--lr", "1", "--", "--step"})
+            .err.empty());
+}
+
+TEST_CASE("The reason of a run that failed is said once by check", "[session]") {
+  const TempDir folder;
+  byHand(folder / "run.msdbg", "badshape");
+  const RunResult check = runCommand({kMsdbg, "check", (folder / "run.msdbg").string()});
+  INFO(check.out);
+  CHECK(count(check.out, "(run failed)") == 1);
+  CHECK(count(check.out, "probe: iteration 3") == 1);
 }
 
 TEST_CASE("A planted fault that never acts is an error, before training where that can be known",

@@ -40,6 +40,25 @@ TEST_CASE("RankWatch tells a rank that works from one that waits and one that ha
   CHECK(watch.look(201) == State::kEnded);
 }
 
+TEST_CASE("Where a rank was when it was last looked at is not where it ended", "[session]") {
+  const TempDir folder;
+  const auto writer = RankStatusWriter::create(folder.path());
+  RankWatch watch(folder.path(), core::Rank(1), 10);
+  (*writer)->set(0, 12, "network/fc1/Gemm-op1", false);
+  CHECK(watch.look(0) == State::kWorking);
+  (*writer)->set(90, -1, "", false);
+  (*writer)->remove();
+  CHECK(watch.look(1) == State::kEnded);
+  CHECK(watch.look(2) == State::kEnded);
+  CHECK_FALSE(watch.status());
+  dump::RunEnd end;
+  end.node = "grad/network/fc2/Allreduce-op1", end.iteration = 91;
+  dump::setPlace(end, core::Rank(1), watch.status());
+  CHECK(end.rank == 1);
+  CHECK(end.node == "grad/network/fc2/Allreduce-op1");
+  CHECK(end.iteration == 91);
+}
+
 TEST_CASE("RankWatch tells a rank that died by the file it left behind", "[session]") {
   const TempDir folder;
   const pid_t child = fork();

@@ -1,6 +1,7 @@
 // Who may begin to record into a folder: one run at a time, and none in the place of another. What a run does
 // whose folder became another's.
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -10,6 +11,7 @@
 #include "core_engine/distributed/communicator.h"
 #include "dump/descriptor.h"
 #include "dump/reader/run_reader.h"
+#include "dump/session/run_folders.h"
 #include "tests/session/disturbed_run.h"
 #include "tests/support/temp_dir.h"
 
@@ -180,6 +182,40 @@ TEST_CASE("A run that another took the place of does not end in that one's run.j
     REQUIRE(moved.ok());
     CHECK(moved->end.state == "running");
   }
+}
+
+TEST_CASE("Of ranks that fail at once one writes how the run ended", "[session]") {
+  constexpr int kRanks = 12;
+  const TempDir run;
+  dump::RunInfo info;
+  info.id = "0123456789abcdef0123456789abcdef";
+  info.ranks = kRanks;
+  for (int rank = 0; rank < kRanks; ++rank) fs::create_directory(run / ("rank_" + std::to_string(rank)));
+  REQUIRE(dump::writeRunInfo(run.path(), info).ok());
+  std::vector<pid_t> ranks;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    ranks.push_back(fork());
+    if (ranks.back() != 0) continue;
+    const dump::Descriptor turn = dump::lockRunEnd(run.path(), kRanks);
+    auto mine = dump::readRunInfoToEnd(run.path(), info.id);
+    if (!mine.ok() || !turn.valid()) _exit(2);
+    if (mine->end.state == "failed") _exit(0);
+    mine->end.state = "failed";
+    mine->end.rank = rank;
+    _exit(dump::writeRunInfo(run.path(), *mine).ok() ? 1 : 2);
+  }
+  std::vector<int> wrote;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    int status = 0;
+    waitpid(ranks[static_cast<std::size_t>(rank)], &status, 0);
+    CHECK(WEXITSTATUS(status) < 2);
+    if (WEXITSTATUS(status) == 1) wrote.push_back(rank);
+  }
+  REQUIRE(wrote.size() == 1);
+  const auto written = dump::readRunInfo(run.path());
+  REQUIRE(written.ok());
+  CHECK(written->end.rank == wrote[0]);
+  CHECK(dump::verifyRunInfo(run.path()).ok());
 }
 
 TEST_CASE("Nor does the run of a program without a launcher", "[session]") {

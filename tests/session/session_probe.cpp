@@ -1,9 +1,12 @@
 // session_probe ENDING[@RANK] [--steps N]: trains a little on any number of ranks and then, in iteration 3,
 // the named rank (all without) ends as told: ok, throw, throwlogic, throwrange, throwalloc, throwint,
 // terminate, caught, exit0, exit3, late, _exit0, _exit5, return3, segv, fpe, abort, kill, overflow, hang,
-// early; badlabel and badshape (a batch that does not fit), caughtstep (the same, caught, and nothing more is
-// trained), goeson (caught, and trained on), nofile (data that is not there, before the first iteration),
-// twice (a second Session), sameinput (a mistake in the graph), killfirst (before the graph is complete).
+// early, lagsearly (the same, after the others had to wait for its second step); badlabel and badshape (a
+// batch that does not fit), caughtstep (the same, caught, and nothing more is trained), goeson (caught, and
+// trained on), nofile (data that is not there, before the first iteration), secondtrainer (another graph,
+// trained for 4 iterations from 0), countson (the same, from where the first stopped), inturn (a step of each
+// in turn), twice (a second Session), sameinput (a mistake in the graph), killfirst (before the graph is
+// complete).
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -83,6 +86,22 @@ bool stepWrongly(Trainer& trainer, const Batch& batch, const std::string& how) {
   return how == "goeson";
 }
 
+/// Another model of the same data, trained after the first one or in turn with it.
+void trainAnother(Session& run, Trainer& first, const DataLoader& loader, const std::string& how) {
+  Graph g("other");
+  auto x = g.input("x", {8, 1, 8, 8}), label = g.input("label", {8}, DType::Int64);
+  Trainer second(run, g, softmaxCrossEntropy(linear(relu(flatten(x)), {.out = 10}), label), Sgd{.lr = 0.1});
+  if (how == "countson") {
+    TrainingState state = second.state();
+    state.iteration = first.iteration();
+    second.restore(state);
+  }
+  for (const Batch& batch : run.shard(loader, 4, second.iteration())) {
+    if (how == "inturn") first.step(batch);
+    second.step(batch);
+  }
+}
+
 int train(int argc, char** argv) {
   std::string how = argc > 1 ? argv[1] : "ok";
   const std::size_t at = how.find('@');
@@ -108,7 +127,8 @@ int train(int argc, char** argv) {
     if (mine && batch.iteration.value == kWhen) endAs(how);
     if (mine && how == "late" && batch.iteration.value == kWhen) usleep(1500000);  // a segment is committed
     if (mine && how == "late" && batch.iteration.value == kWhen + 1) exit(3);
-    if (mine && how == "early" && batch.iteration.value == kWhen) return 0;
+    if (mine && how == "lagsearly" && batch.iteration.value == 1) usleep(1500000);
+    if (mine && how.ends_with("early") && batch.iteration.value == kWhen) return 0;
     if (mine && givesWrongBatch(how) && batch.iteration.value == kWhen &&
         trainer.iteration() == batch.iteration) {
       if (!stepWrongly(trainer, batch, how)) break;
@@ -117,6 +137,8 @@ int train(int argc, char** argv) {
     trainer.step(batch);
     if (how == "slow") usleep(100000);
   }
+  if (how == "secondtrainer" || how == "countson" || how == "inturn")
+    trainAnother(run, trainer, *loader.value(), how);
   std::cout << "trained\n";
   return how == "return3" && mine ? 3 : 0;
 }
