@@ -66,7 +66,8 @@ TEST_CASE("What run.json says cannot reach the terminal as more than text", "[cl
                            Catch::Contains("where    " + kShown) && Catch::Contains("faults: " + kShown));
   checkHarmless(info.out);
   const RunResult check = msdbg({"check", run.string()});
-  CHECK_THAT(check.out, Catch::Contains("(run failed: " + kShown + ")"));
+  CHECK_THAT(check.out, Catch::Contains("detail   evil\\x1b]0;owned\\x07\\x1b[2J"));
+  CHECK_THAT(check.out, Catch::Contains("(run failed)"));
   checkHarmless(check.out);
   CHECK(msdbgJson({"info", run.string()})["host"] == kHostile);  // JSON keeps it, escaped
   checkHarmless(msdbg({"info", run.string(), "--json"}).out);
