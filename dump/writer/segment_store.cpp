@@ -133,16 +133,18 @@ core::Result<SegmentWriter::Image> SegmentStore::fitDisk(SegmentWriter::Image im
   if (m_diskShort && spareNow / 2 > m_didNotFit) setDiskShort(false, 0, 0);
   const std::uint64_t needed = bytesToWrite(image), before = spareNow + m_retention.bytes();
   const std::uint64_t size = std::max<std::uint64_t>(image.size, std::exchange(m_wanted, 0));
-  const Goes first = image.tensors > 0 ? Goes::kValues : Goes::kEverything;
-  MSDBG_ASSIGN(const bool roomy, freeDisk(needed + size, spareNow, first));
+  const std::uint64_t next = image.tensors > 0 ? 0 : image.size;  // rows of the next one, as many as of this
+  // Values to come, which m_wanted tells of, are no reason to give up statistics.
+  MSDBG_ASSIGN(const bool roomy, freeDisk(needed + size, spareNow, Goes::kValues));
   const auto room = [&] { return before - std::min(before, m_retention.bytes()); };
   const bool noMoreValues = !roomy && image.hasValues();
   if (noMoreValues && needed > room()) {
     MSDBG_ASSIGN(image, m_writer.build(number, iterations, false));
   }
-  bool fits = roomy || bytesToWrite(image) <= room();
+  bool fits = roomy || bytesToWrite(image) + next <= room();
   if (!fits) {
-    MSDBG_ASSIGN(fits, freeDisk(bytesToWrite(image), room(), Goes::kEverything));
+    MSDBG_ASSIGN(fits, freeDisk(bytesToWrite(image) + next, room(), Goes::kEverything));
+    fits = fits || bytesToWrite(image) <= room();
   }
   if (fits && noMoreValues) setDiskShort(true, iterations.back()->iteration + 1, size);
   if (fits) return image;
