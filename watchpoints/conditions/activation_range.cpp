@@ -39,7 +39,7 @@ Parameters recommendedParameters(std::string_view opType) {
   return parameters;
 }
 
-/// "0 % of its elements lie in [-1, 1]: the others are saturated"
+/// "0 % of its elements lie in [-1, 1]: it is saturated, and passes hardly any gradient"
 std::string shareText(const Parameters& parameters, double percentage, std::string_view parameter) {
   const std::optional<ActivationPreset> range = givenRange(parameters);
   return core::formatShort(percentage) + " % of its elements lie in [" + core::formatShort(range->start) +

@@ -49,11 +49,10 @@ void checkOwnSimilarity(EvaluationContext& context, const Node& crossEntropy) {
          graph.tensor(node->inputs[1]).shape.elements() == 1)
     node = producerOf(graph, node->inputs[0]);
   if (!node || !comparesWithItself(graph, *node)) return;
-  context.findings.push_back(findingAtNode(context, node->id,
-                                           "every sample is compared with itself too: the diagonal of " +
-                                               node->name +
-                                               " is the largest of its row, and the cross-entropy counts it "
-                                               "among the wrong answers; add -1e9 there"));
+  context.findings.push_back(
+      findingAtNode(context, node->id,
+                    "every sample is compared with itself too: the diagonal of " + node->name +
+                        " is the largest of its row, whatever was learnt; add -1e9 there"));
 }
 
 }  // namespace msdbg::watch

@@ -90,7 +90,9 @@ void checkProduct(EvaluationContext& context, const std::vector<Lookup>& all) {
 
 class TableLookup : public Evaluator {
  public:
-  explicit TableLookup(const Graph& graph) : m_all(lookups(graph)) {}
+  explicit TableLookup(const Graph& graph) : m_all(lookups(graph)) {
+    for (const Lookup& each : m_all) m_reach.try_emplace(each.index);
+  }
 
   void evaluate(EvaluationContext& context) override {
     if (!m_begin.valid()) {
@@ -98,18 +100,18 @@ class TableLookup : public Evaluator {
       checkMixedUp(context, m_all);
       checkProduct(context, m_all);
     }
-    for (const Lookup& each : m_all)
+    for (auto& [index, reach] : m_reach)
       for (const core::Rank rank : context.ranks)
-        if (const StatisticsRow* row = context.rows.now(rank, each.index)) {
+        if (const StatisticsRow* row = context.rows.now(rank, index)) {
           ++context.evaluated;
-          m_reach[each.index].add(row->values.max);
+          reach.add(row->values.max);
         }
   }
 
   void finish(EvaluationContext& context) override {
     constexpr double kByte = 255, kLonger = 1.5;
     for (const Lookup& each : m_all) {
-      const Reach& reach = m_reach[each.index];
+      const Reach& reach = m_reach.at(each.index);
       if (reach.most != kByte || static_cast<double>(each.rows) < kLonger * (kByte + 1)) continue;
       if (reach.times < 3 || 2 * reach.near < reach.times) continue;
       Finding finding =
