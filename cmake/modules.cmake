@@ -140,11 +140,9 @@ function(msdbg_add_hdf5_plugin name)
   install(TARGETS ${name} LIBRARY DESTINATION lib/msdbg/hdf5_plugin)
 endfunction()
 
-# add_subdirectory for those of the folders that have a CMakeLists.txt.
+# add_subdirectory for each of the folders.
 function(msdbg_add_folders)
   foreach(folder IN LISTS ARGN)
-    if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/CMakeLists.txt")
-      add_subdirectory(${folder})
-    endif()
+    add_subdirectory(${folder})
   endforeach()
 endfunction()

@@ -58,8 +58,8 @@ Json segmentJson(const SegmentLine& line) {
   return json;
 }
 
-IterationSet expand(const std::string& text) {
-  auto iterations = IterationSet::parse(text, kMostIterations);
+core::IterationSet expand(const std::string& text) {
+  auto iterations = core::IterationSet::parse(text, kMostIterations);
   if (!iterations) throw std::runtime_error("no list of iterations, or one of too many");
   return std::move(*iterations);
 }
@@ -77,8 +77,8 @@ std::vector<std::int64_t> numbers(const Json& json) {
 }
 
 // Those of the segment's iterations that an optional key lists.
-IterationSet partOf(const Json& json, const char* key) {
-  return json.contains(key) ? expand(json.at(key).get<std::string>()) : IterationSet();
+core::IterationSet partOf(const Json& json, const char* key) {
+  return json.contains(key) ? expand(json.at(key).get<std::string>()) : core::IterationSet();
 }
 
 SegmentLine segmentFrom(const Json& json) {
@@ -144,7 +144,7 @@ HitLine hitFrom(const Json& json) {
 
 GapLine gapFrom(const Json& json) {
   GapLine line;
-  const auto iterations = IterationSet::parse(json.at("iterations").get<std::string>(), UINT64_MAX);
+  const auto iterations = core::IterationSet::parse(json.at("iterations").get<std::string>(), UINT64_MAX);
   if (!iterations) throw std::runtime_error("no list of iterations");
   line.iterations = *iterations;
   line.why = field<std::string>(json, "why", "");

@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core_engine/base/iteration_set.h"
 #include "core_engine/base/result.h"
-#include "dump/iteration_set.h"
 #include "dump/run_info.h"
 #include "dump/stage_times.h"
 
@@ -36,7 +36,7 @@ struct JournalHeader {
 struct SegmentLine {
   std::int64_t segment = 0;
   std::string file;  // in the rank's folder
-  IterationSet iterations;
+  core::IterationSet iterations;
   bool incomplete = false;  // the last iteration is
   std::uint64_t bytes = 0;  // of the file
   std::int64_t graph = 0;   // version
@@ -46,7 +46,7 @@ struct SegmentLine {
   std::vector<std::int64_t> replaces;           // segments whose iterations this file holds from now on
   bool tensorsDropped = false;                  // "dropped":"tensors": it holds the statistics only
   std::int64_t thinned = 0;                     // > 0: no statistics; every so many-th iteration kept its own
-  IterationSet checkpoints, batches;            // iterations of which it holds one
+  core::IterationSet checkpoints, batches;      // iterations of which it holds one
   std::uint64_t stateBytes = 0, batchBytes = 0;  // of these, raw
 
   /// Whether there is anything that --max-size can drop.
@@ -81,7 +81,7 @@ struct HitLine {
 /// Iterations of which nothing was recorded, because the disk refused longer than what waits in memory
 /// allows.
 struct GapLine {
-  IterationSet iterations;
+  core::IterationSet iterations;
   std::string why;             // path and the system's reason
   double from = 0, until = 0;  // Unix time, s: the first failure, and when recording went on
 };

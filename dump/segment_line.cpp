@@ -135,10 +135,10 @@ bool isPossible(const SegmentLine& line) {
          line.iterations.contains(line.checkpoints) && line.iterations.contains(line.batches);
 }
 
-bool SegmentLineParser::takeSet(json::value value, IterationSet& iterations) {
+bool SegmentLineParser::takeSet(json::value value, core::IterationSet& iterations) {
   std::string_view view;
   if (value.get_string().get(view) != simdjson::SUCCESS) return false;
-  if (auto parsed = IterationSet::parse(view, kMostIterations))
+  if (auto parsed = core::IterationSet::parse(view, kMostIterations))
     iterations = std::move(*parsed);
   else
     m_sensible = false;

@@ -42,7 +42,7 @@ class SegmentLineParser {
 
  private:
   bool takeValue(unsigned key, simdjson::ondemand::value value);
-  bool takeSet(simdjson::ondemand::value value, IterationSet& iterations);
+  bool takeSet(simdjson::ondemand::value value, core::IterationSet& iterations);
 
   simdjson::ondemand::parser m_parser;
   SegmentLine m_line;

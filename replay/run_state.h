@@ -11,22 +11,20 @@
 namespace msdbg::replay {
 
 struct RunState {
-  dump::RunEnd end;        // as run.json says; as the ranks do while run.json does not (yet)
+  RunEnd end;              // as run.json says; as the ranks do while run.json does not (yet)
   bool recording = false;  // somebody holds a journal's lock
   std::optional<std::int64_t> lastIteration;  // the newest recorded one of any rank
   std::int64_t segments = 0;                  // of all ranks
   int ranks = 1;                              // that there should be
-  std::vector<dump::Damage> damage;           // seen so far
-  std::vector<dump::RecordedGap> gaps;        // what its recorder had to give up
+  std::vector<Damage> damage;                 // seen so far
+  std::vector<Gap> gaps;                      // what its recorder had to give up
 
   /// Nobody records any more, and nobody has said how the run ended.
   bool interrupted() const { return !recording && end.state == "running"; }
   /// It came to the end that its user wanted.
-  bool endedWell() const { return !recording && (end.state == "finished" || end.state == "stopped"); }
+  bool endedWell() const { return !recording && end.good(); }
 };
 RunState stateOf(Run& run);
-/// RunState::end alone. Where ranks ended in different ways, the worst of them.
-dump::RunEnd endOf(const dump::RunReader& reader, bool recording);
 
 /// "the run is complete", "the run was killed at iteration 4,120", "the run is being recorded".
 std::string endSentence(const RunState& state);
@@ -35,15 +33,15 @@ std::string endSentence(const RunState& state);
 struct DamagedFile {
   std::string file;                  // "rank_0/segment_000003.h5"
   core::Rank rank;                   // invalid: of the whole run
-  dump::IterationSet iterations;     // that it costs
+  core::IterationSet iterations;     // that it costs
   std::vector<std::string> details;  // the words of what found it: "H5Fopen failed (HDF5: …)"
   bool isSegment() const;
   bool isRank() const;  // the folder of a whole rank: "rank_3"
 };
 /// In the order in which they were found.
-std::vector<DamagedFile> damagedFiles(const std::vector<dump::Damage>& damage);
+std::vector<DamagedFile> damagedFiles(const std::vector<Damage>& damage);
 /// The file that costs the rank this iteration, or a part of it; nullopt: none that was seen so far.
-std::optional<DamagedFile> damageAt(const std::vector<dump::Damage>& damage, core::Rank rank,
+std::optional<DamagedFile> damageAt(const std::vector<Damage>& damage, core::Rank rank,
                                     core::Iteration iteration);
 /// "rank_0/segment_000003.h5 is damaged: iterations 30-39 of rank 0 are left out"; "… cannot be read in
 /// whole" where only parts of the file are damaged.
@@ -54,7 +52,7 @@ std::string damageAdvice();
 std::string damageSentence(const RunState& state);
 
 /// "iterations 127-340 of rank 0 were not recorded (cannot write …: No space left on device)"
-std::string gapText(const dump::RecordedGap& gap);
+std::string gapText(const Gap& gap);
 /// "iterations 127-340 of rank 0 were not recorded", "1,204 iterations of 2 ranks were not recorded"; "" when
 /// none was given up.
 std::string gapSentence(const RunState& state);

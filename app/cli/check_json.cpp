@@ -97,9 +97,9 @@ Json whyJson(const CheckView& view) {
 Json verdictJson(const CheckView& view) {
   const replay::Verdict& verdict = view.verdict;
   Json unread = Json::array();
-  for (const replay::DamagedFile& file : replay::damagedFiles(view.run.reader().damage()))
+  for (const replay::DamagedFile& file : replay::damagedFiles(view.run.run->damage()))
     unread.push_back(replay::damageText(file));
-  for (const dump::RecordedGap& gap : view.run.reader().gaps()) unread.push_back(replay::gapText(gap));
+  for (const replay::Gap& gap : view.run.run->gaps()) unread.push_back(replay::gapText(gap));
   return {{"kind", replay::kindName(verdict.kind)},
           {"whole", verdict.whole},
           {"text", headline(view) + "; " + verdict.state()},
@@ -139,7 +139,7 @@ Json checkJson(const CheckView& view) {
   json["watchpoints"] = Json::array();
   for (const watch::Watchpoint& w : view.watchpoints) json["watchpoints"].push_back(w.text());
   json["consequences"] = replay::consequences(*view.run.run, report);
-  json["damage"] = damageJson(view.run.reader().damage());
+  json["damage"] = damageJson(view.run.run->damage());
   if (view.why) json["why"] = whyJson(view);
   return json;
 }

@@ -222,7 +222,7 @@ std::string noFaultText(const CheckView& view) {
 
 // How the run ended; its reason not again where the first finding has it.
 std::string howItEnded(const CheckView& view) {
-  const std::string text = endText(view.run), &reason = view.run.reader().info().end.message;
+  const std::string text = endText(view.run), &reason = view.run.run->description().end.message;
   const bool told = view.report.first && !reason.empty() && view.report.first->detail == reason;
   return told && text.ends_with(": " + reason) ? text.substr(0, text.size() - reason.size() - 2) : text;
 }

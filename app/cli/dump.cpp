@@ -22,6 +22,7 @@
 #include "dump/reader/run_reader.h"
 #include "dump/session/run_start.h"
 #include "dump/session/session_settings.h"
+#include "replay/formats/msdbg/translate.h"
 
 namespace msdbg::app {
 namespace {
@@ -216,13 +217,13 @@ Json planJson(const DumpPlan& plan) {
 
 // What the ranks counted; none where nothing was recorded.
 Timings timingsOf(const DumpPlan& plan) {
-  const auto reader = dump::RunReader::open(plan.run);
-  return reader.ok() ? timings(**reader) : Timings();
+  const auto run = replay::Run::open(plan.run);
+  return run.ok() ? timings(**run) : Timings();
 }
 
 void printRecordedJson(const DumpPlan& plan, const Recorded& recorded) {
   Json json = planJson(plan);
-  json["end"] = endJson(recorded.outcome.end);
+  json["end"] = endJson(replay::translated(recorded.outcome.end));
   json["exit_status"] = recorded.outcome.exitStatus;
   json["iterations"] = recorded.iterations;
   json["loss"] = number(recorded.loss);

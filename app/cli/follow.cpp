@@ -26,12 +26,12 @@ class Follower {
   Result<int> run() {
     // Asked first: what is committed after it is seen next time.
     while (true) {
-      const bool recording = m_run.reader().recording();
-      MSDBG_ASSIGN(const dump::RunGrowth growth, m_run.run->refresh());
+      const bool recording = m_run.run->recording();
+      MSDBG_ASSIGN(const replay::RunGrowth growth, grown());
       if (growth.newerGraph) {
         MSDBG_ASSIGN(m_run, openRun(m_run.path));
       }
-      if (m_told.empty() || growth.any()) printNew();
+      if (m_told.empty() || growth.any) printNew();
       if (recording) m_lastRecording = Clock::now();
       if (!recording && !endIsDue()) break;
       if (!wait(m_context)) return cancelledError();
@@ -51,19 +51,24 @@ class Follower {
  private:
   // It was being recorded a moment ago, and nobody has said yet how it ended.
   bool endIsDue() const {
-    return m_lastRecording && m_run.reader().info().end.state == "running" &&
+    return m_lastRecording && m_run.run->description().end.state == "running" &&
            Clock::now() - *m_lastRecording < kFarewell;
+  }
+
+  Result<replay::RunGrowth> grown() {
+    replay::Growing* const growing = m_run.run->growing();
+    return growing ? growing->refresh() : Result<replay::RunGrowth>(replay::RunGrowth());
   }
 
   void printNew() {
     for (const core::Rank rank : m_run.run->ranks()) {
-      const auto states = m_run.reader().iterations(rank);
+      const std::vector<core::Iteration> all = m_run.run->iterations(rank);
+      const std::vector<std::int64_t> half = m_run.run->incompleteIterations(rank);
       const auto [told, first] = m_told.try_emplace(rank, -1);
-      auto state = std::ranges::upper_bound(states, told->second, {}, &dump::IterationState::iteration);
-      for (; state != states.end(); ++state) {
-        if (!state->complete) continue;
-        told->second = state->iteration;
-        print(rank, core::Iteration(state->iteration));
+      for (auto next = std::ranges::upper_bound(all, told->second); next != all.end(); ++next) {
+        if (std::ranges::count(half, next->value) > 0) continue;
+        told->second = *next;
+        print(rank, *next);
       }
     }
     fflush(stdout);
@@ -74,7 +79,7 @@ class Follower {
       Json line = document("info.iteration");
       line["rank"] = rank.value;
       line["iteration"] = iteration.value;
-      for (const std::string& name : m_run.reader().scalarNames())
+      for (const std::string& name : m_run.run->scalarNames())
         line["scalars"][name] = numberOrNull(m_run.run->scalar(rank, iteration, name));
       printJsonLine(line);
       return;
@@ -86,7 +91,7 @@ class Follower {
 
   OpenedRun m_run;
   const Context& m_context;
-  std::map<core::Rank, std::int64_t> m_told;  // the last iteration that was printed
+  std::map<core::Rank, core::Iteration> m_told;  // the last iteration that was printed
   std::optional<Clock::time_point> m_lastRecording;
 };
 

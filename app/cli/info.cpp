@@ -24,14 +24,14 @@ struct InfoOptions {
 };
 
 // As it can be pasted into a shell.
-std::string commandText(const dump::RunInfo& info) {
+std::string commandText(const replay::RunDescription& run) {
   std::vector<std::string> words;
-  for (const std::string& word : info.command) words.push_back(core::shellQuoted(word));
+  for (const std::string& word : run.command) words.push_back(core::shellQuoted(word));
   return core::join(words, " ");
 }
 
 // What thinning left of the rank's statistics; null where nothing was thinned.
-Json thinnedJson(const dump::RunReader::Thinning& thinning) {
+Json thinnedJson(const replay::Thinning& thinning) {
   if (thinning.parts.empty()) return nullptr;
   Json parts = Json::array();
   for (const auto& part : thinning.parts)
@@ -41,7 +41,7 @@ Json thinnedJson(const dump::RunReader::Thinning& thinning) {
 
 // "whole for the newest 200 iterations, then every 10th (1000-2799), every 100th (0-999), and 3 with hits or
 // outliers"
-std::string thinnedText(const dump::RunReader::Thinning& thinning) {
+std::string thinnedText(const replay::Thinning& thinning) {
   std::string text = fmt::format("whole for the newest {}", counted(thinning.whole, "iteration"));
   for (std::size_t i = 0; i < thinning.parts.size(); ++i) {
     const auto& part = thinning.parts[i];
@@ -53,16 +53,18 @@ std::string thinnedText(const dump::RunReader::Thinning& thinning) {
 
 Json ranksJson(const OpenedRun& run) {
   Json list = Json::array();
+  const replay::Recomputable* const states = run.run->recomputable();
   for (const core::Rank rank : run.run->ranks()) {
-    const auto end = run.reader().rankEnd(rank);
-    list.push_back({{"rank", rank.value},
-                    {"count", run.reader().iterationSet(rank).size()},
-                    {"iterations", iterationsText(run, rank)},
-                    {"incomplete", run.reader().incompleteIterations(rank)},
-                    {"thinned", thinnedJson(run.reader().thinning(rank))},
-                    {"checkpoints", run.reader().checkpoints(rank)},
-                    {"batches", core::formatRanges(run.reader().batches(rank))},
-                    {"end", end ? endJson(*end) : Json()}});
+    const auto end = run.run->rankEnd(rank);
+    list.push_back(
+        {{"rank", rank.value},
+         {"count", run.run->iterationSet(rank).size()},
+         {"iterations", iterationsText(run, rank)},
+         {"incomplete", run.run->incompleteIterations(rank)},
+         {"thinned", thinnedJson(run.run->thinning(rank))},
+         {"checkpoints", states ? states->checkpoints(rank) : std::vector<std::int64_t>()},
+         {"batches", core::formatRanges(states ? states->batches(rank) : std::vector<std::int64_t>())},
+         {"end", end ? endJson(*end) : Json()}});
   }
   return list;
 }
@@ -84,7 +86,7 @@ Json graphJson(const core::Graph& graph) {
 // Of how many iterations and ranks the value is stored.
 std::int64_t storedCount(const OpenedRun& run, core::TensorId tensor) {
   std::int64_t count = 0;
-  for (const core::Rank rank : run.run->ranks()) count += run.reader().storedCount(rank, tensor);
+  for (const core::Rank rank : run.run->ranks()) count += run.run->storedCount(rank, tensor);
   return count;
 }
 
@@ -106,9 +108,9 @@ Json tensorsJson(const OpenedRun& run, const std::vector<core::TensorId>& ids) {
 // What --on-hit said while the run was recorded.
 Json hitsJson(const OpenedRun& run) {
   Json list = Json::array();
-  for (const auto& [rank, hit] : run.reader().hits())
+  for (const replay::RecordedHit& hit : run.run->hits())
     list.push_back({{"iteration", hit.iteration},
-                    {"rank", rank.value},
+                    {"rank", hit.rank.value},
                     {"condition", hit.condition},
                     {"tensor", hit.tensor},
                     {"node", textOrNull(hit.node)},
@@ -123,8 +125,8 @@ Json hitsJson(const OpenedRun& run) {
 // What could not be written.
 Json gapsJson(const OpenedRun& run) {
   Json list = Json::array();
-  for (const auto& [rank, gap] : run.reader().gaps())
-    list.push_back({{"rank", rank.value},
+  for (const replay::Gap& gap : run.run->gaps())
+    list.push_back({{"rank", gap.rank.value},
                     {"iterations", gap.iterations.text()},
                     {"why", gap.why},
                     {"from", gap.from},
@@ -135,28 +137,29 @@ Json gapsJson(const OpenedRun& run) {
 // Iterations of which only the later values are shown.
 Json restartsJson(const OpenedRun& run) {
   Json list = Json::array();
-  for (const auto& [rank, restart] : run.reader().restarts())
-    list.push_back({{"rank", rank.value}, {"iteration", restart.iteration}, {"newest", restart.newest}});
+  for (const replay::Restart& restart : run.run->restarts())
+    list.push_back(
+        {{"rank", restart.rank.value}, {"iteration", restart.iteration}, {"newest", restart.newest}});
   return list;
 }
 
 // As run.json and the ranks have it. Who recorded may be gone without a word.
 std::string stateText(const OpenedRun& run) {
-  const bool recording = run.reader().recording();
-  const std::string state = replay::endOf(run.reader(), recording).state;
-  return state == "running" && !recording ? "interrupted" : state;
+  const std::string state = run.run->end().state;
+  return state == "running" && !run.run->recording() ? "interrupted" : state;
 }
 
 Json infoJson(const OpenedRun& run) {
-  const dump::RunInfo& info = run.reader().info();
-  const auto storage = run.reader().storage();
+  const replay::RunDescription& info = run.run->description();
+  const replay::Storage storage = run.run->storage();
+  const replay::Recomputable* const states = run.run->recomputable();
   Json libraries = Json::object();
   for (const auto& [name, version] : info.libraries) libraries[name] = version;
   Json json = document("info");
   json["run"] = run.path;
-  json["format"] = fmt::format("{}.{}", info.formatMajor, info.formatMinor);
+  json["format"] = info.format;
   json["state"] = stateText(run);
-  json["recording"] = run.reader().recording();
+  json["recording"] = run.run->recording();
   json["end"] = endJson(info.end);
   json["command"] = info.command;
   json["model"] = textOrNull(info.model);
@@ -171,21 +174,24 @@ Json infoJson(const OpenedRun& run) {
   json["threads"] = info.threads;
   json["seed"] = info.seed;
   json["data"] = textOrNull(info.data);
-  json["policy"] = Json::parse(info.policy.toJson(), nullptr, false);
+  json["policy"] = info.policy.empty() ? Json() : Json::parse(info.policy, nullptr, false);
   json["faults"] = info.faults;
   json["ranks"] = ranksJson(run);
-  json["recomputable"] = core::formatRanges(run.reader().recomputable());
-  json["scalars"] = run.reader().scalarNames();
+  json["recomputable"] = states ? core::formatRanges(states->recomputableIterations()) : "";
+  json["scalars"] = run.run->scalarNames();
   json["graph"] = graphJson(run.graph());
-  json["storage"] = {{"raw_bytes", storage.rawBytes},        {"stored_bytes", storage.storedBytes},
-                     {"file_bytes", storage.fileBytes},      {"state_bytes", storage.stateBytes},
-                     {"batch_bytes", storage.batchBytes},    {"segments", storage.segments},
+  json["storage"] = {{"raw_bytes", storage.raw},
+                     {"stored_bytes", storage.stored},
+                     {"file_bytes", storage.files},
+                     {"state_bytes", storage.states},
+                     {"batch_bytes", storage.batches},
+                     {"segments", storage.segments},
                      {"folder_bytes", folderBytes(run.path)}};
   json["hits"] = hitsJson(run);
   json["gaps"] = gapsJson(run);
   json["restarts"] = restartsJson(run);
-  json["timing"] = timingJson(timings(run.reader()));
-  json["damage"] = damageJson(run.reader().damage());
+  json["timing"] = timingJson(timings(*run.run));
+  json["damage"] = damageJson(run.run->damage());
   return json;
 }
 
@@ -197,53 +203,37 @@ std::string scalarText(const OpenedRun& run, core::Rank rank, core::Iteration it
 
 // Of the last iteration that has one: an incomplete one has none.
 std::string lastLoss(const OpenedRun& run, core::Rank rank) {
-  const std::optional<double> value = run.reader().lastScalar(rank, "loss");
+  const std::optional<double> value = run.run->lastScalar(rank, "loss");
   return value ? core::formatShort(*value, 5) : "";
 }
 
 void printRanks(const OpenedRun& run) {
   Table table({">rank", "iterations", ">count", ">first loss", ">last loss", "ended"});
   for (const core::Rank rank : run.run->ranks()) {
-    const dump::IterationSet& iterations = run.reader().iterationSet(rank);
-    const auto end = run.reader().rankEnd(rank);
-    const std::vector<std::int64_t> half = run.reader().incompleteIterations(rank);
+    const core::IterationSet& iterations = run.run->iterationSet(rank);
+    const auto end = run.run->rankEnd(rank);
+    const std::vector<std::int64_t> half = run.run->incompleteIterations(rank);
     table.row({std::to_string(rank.value),
                iterationsText(run, rank) +
                    (half.empty() ? "" : fmt::format(" ({} incomplete)", core::formatRanges(half))),
                std::to_string(iterations.size()),
                iterations.empty() ? "" : scalarText(run, rank, core::Iteration(iterations.front()), "loss"),
                lastLoss(run, rank),
-               end                        ? end->state
-               : run.reader().recording() ? "still going"
-                                          : "without a word"});
+               end                    ? end->state
+               : run.run->recording() ? "still going"
+                                      : "without a word"});
   }
   fmt::print("\n{}", table.text());
 }
 
-// "grad(*)=full,every=10; *=stats"
-std::string rulesText(const dump::RecordOptions& policy) {
-  std::vector<std::string> parts;
-  for (const dump::Rule& rule : policy.allRules()) parts.push_back(dump::ruleText(rule));
-  if (policy.every != 1) parts.push_back(fmt::format("every {} iterations", policy.every));
-  if (policy.iterations.text() != core::IndexList::all().text())
-    parts.push_back("iterations " + policy.iterations.text());
-  if (policy.onHit.on())
-    parts.push_back((policy.keepsValues() ? "values near hits only: " : "hits are told: ") +
-                    policy.onHit.text());
-  if (policy.keepsValues()) parts.push_back("values within " + core::formatBytes(policy.maxBytes));
-  if (policy.keepLast > 0) parts.push_back(fmt::format("of the {} newest iterations", policy.keepLast));
-  return core::join(parts, "; ");
-}
-
 void printHits(const OpenedRun& run) {
   constexpr std::size_t kMost = 20;
-  const std::vector<dump::RecordedHit> hits = run.reader().hits();
+  const std::vector<replay::RecordedHit> hits = run.run->hits();
   if (hits.empty()) return;
   Table table({">iteration", ">rank", "hit while recording", "tensor", ">actual", "detail"});
   for (std::size_t i = 0; i < std::min(hits.size(), kMost); ++i)
-    table.row({std::to_string(hits[i].line.iteration), std::to_string(hits[i].rank.value),
-               hits[i].line.condition, hits[i].line.tensor, core::formatShort(hits[i].line.actual),
-               hits[i].line.detail});
+    table.row({std::to_string(hits[i].iteration), std::to_string(hits[i].rank.value), hits[i].condition,
+               hits[i].tensor, core::formatShort(hits[i].actual), hits[i].detail});
   fmt::print("\n{}", table.text());
   if (hits.size() > kMost)
     fmt::print("… {} more (--json lists them)\n",
@@ -262,11 +252,13 @@ std::string apartText(const std::vector<std::int64_t>& checkpoints, std::int64_t
 // 100 iterations";
 // "" where neither is kept.
 std::string recomputableText(const OpenedRun& run) {
+  const replay::Recomputable* const states = run.run->recomputable();
+  if (!states) return {};
   const core::Rank rank = run.run->ranks().empty() ? core::Rank(0) : run.run->ranks().front();
-  const auto checkpoints = run.reader().checkpoints(rank), batches = run.reader().batches(rank);
+  const auto checkpoints = states->checkpoints(rank), batches = states->batches(rank);
   if (checkpoints.empty() && batches.empty()) return {};
-  const auto interval = run.reader().checkpointInterval(rank);
-  const std::vector<std::int64_t> iterations = run.reader().recomputable();
+  const auto interval = states->checkpointInterval(rank);
+  const std::vector<std::int64_t> iterations = states->recomputableIterations();
   return fmt::format("{} to go on from (--resume, msdbg::restore): {}{}, batches of {}{}",
                      iterations.empty() ? "nothing" : "iterations " + core::formatRanges(iterations),
                      counted(static_cast<std::int64_t>(checkpoints.size()), "checkpoint"),
@@ -293,21 +285,21 @@ void printFact(const char* label, const std::string& text) {
 
 // Of the first rank: all take the same steps.
 void printRestarts(const OpenedRun& run) {
-  const std::vector<dump::RecordedRestart> restarts = run.reader().restarts();
-  for (const dump::RecordedRestart& restart : restarts)
+  const std::vector<replay::Restart> restarts = run.run->restarts();
+  for (const replay::Restart& restart : restarts)
     if (restart.rank == restarts.front().rank)
       printFact("twice",
                 fmt::format("training began again at iteration {} (a second Trainer, or one that was "
                             "restored): of iterations {}-{}, recorded before, the later values are "
                             "shown",
-                            restart.line.iteration, restart.line.iteration, restart.line.newest));
+                            restart.iteration, restart.iteration, restart.newest));
 }
 
 // Once where it is the same on all ranks.
 void printThinned(const OpenedRun& run) {
   std::map<std::string, std::vector<std::int64_t>> ranks;
   for (const core::Rank rank : run.run->ranks())
-    if (const auto thinning = run.reader().thinning(rank); !thinning.parts.empty())
+    if (const auto thinning = run.run->thinning(rank); !thinning.parts.empty())
       ranks[thinnedText(thinning)].push_back(rank.value);
   for (const auto& [text, those] : ranks)
     printFact("rows", fmt::format("statistics{}: {}",
@@ -318,8 +310,8 @@ void printThinned(const OpenedRun& run) {
 }
 
 void printInfo(const OpenedRun& run) {
-  const dump::RunInfo& info = run.reader().info();
-  const auto storage = run.reader().storage();
+  const replay::RunDescription& info = run.run->description();
+  const auto storage = run.run->storage();
   printFact("run", fmt::format("{}   {}", run.path, endText(run)));
   printFact("command", commandText(info));
   printFact("where",
@@ -328,16 +320,16 @@ void printInfo(const OpenedRun& run) {
   printFact("training",
             fmt::format("seed {}{}{}", info.seed, info.data.empty() ? "" : ", data " + info.data,
                         info.faults.empty() ? "" : ", planted faults: " + core::join(info.faults, "; ")));
-  printFact("recorded", rulesText(info.policy));
+  printFact("recorded", info.policyText);
   printFact("graph", graphText(run));
-  printFact("size", fmt::format("{} in {}; tensors {} stored as {}", core::formatBytes(storage.fileBytes),
-                                counted(storage.segments, "segment"), core::formatBytes(storage.rawBytes),
-                                core::formatBytes(storage.storedBytes)));
-  if (const std::string over = overBudgetText(folderBytes(run.path), info.policy.maxBytes); !over.empty())
+  printFact("size", fmt::format("{} in {}; tensors {} stored as {}", core::formatBytes(storage.files),
+                                counted(storage.segments, "segment"), core::formatBytes(storage.raw),
+                                core::formatBytes(storage.stored)));
+  if (const std::string over = overBudgetText(folderBytes(run.path), info.maxBytes); !over.empty())
     printFact("", over);
-  if (const std::string line = timingLine(timings(run.reader())); !line.empty()) printFact("time", line);
+  if (const std::string line = timingLine(timings(*run.run)); !line.empty()) printFact("time", line);
   if (const std::string text = recomputableText(run); !text.empty()) printFact("replay", text);
-  for (const dump::RecordedGap& gap : run.reader().gaps()) printFact("missing", replay::gapText(gap));
+  for (const replay::Gap& gap : run.run->gaps()) printFact("missing", replay::gapText(gap));
   printRestarts(run);
   printThinned(run);
   printRanks(run);

@@ -109,7 +109,7 @@ Json statisticsJson(const watch::StatisticsRow& row) {
   return json;
 }
 
-Json endJson(const dump::RunEnd& end) {
+Json endJson(const replay::RunEnd& end) {
   Json json = {{"state", end.state}, {"message", textOrNull(end.message)}};
   json["exit_status"] = end.exitStatus ? Json(*end.exitStatus) : Json();
   json["signal"] = end.signal ? Json(*end.signal) : Json();
@@ -121,9 +121,9 @@ Json endJson(const dump::RunEnd& end) {
   return json;
 }
 
-Json damageJson(const std::vector<dump::Damage>& damage) {
+Json damageJson(const std::vector<replay::Damage>& damage) {
   Json list = Json::array();
-  for (const dump::Damage& d : damage)
+  for (const replay::Damage& d : damage)
     list.push_back({{"where", d.where},
                     {"what", d.what},
                     {"rank", d.rank.valid() ? Json(d.rank.value) : Json()},

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core_engine/graph/graph.h"
-#include "dump/reader/run_reader.h"
+#include "replay/run_types.h"
 #include "watchpoints/source.h"
 
 namespace msdbg::app {
@@ -47,7 +47,7 @@ Json sourceJson(const core::Graph& graph,
                 std::span<const core::FrameId> frames);  // the user's frame, or null
 Json shapeJson(const core::Shape& shape);
 Json statisticsJson(const watch::StatisticsRow& row);
-Json endJson(const dump::RunEnd& end);
-Json damageJson(const std::vector<dump::Damage>& damage);
+Json endJson(const replay::RunEnd& end);
+Json damageJson(const std::vector<replay::Damage>& damage);
 
 }  // namespace msdbg::app

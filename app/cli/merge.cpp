@@ -7,6 +7,7 @@
 #include "app/cli/run_access.h"
 #include "app/cli/table.h"
 #include "dump/merge/merge_runs.h"
+#include "replay/formats/msdbg/translate.h"
 
 namespace msdbg::app {
 namespace {
@@ -52,7 +53,7 @@ Json reportJson(const fs::path& run, dump::MergeMode mode, const dump::MergeRepo
   for (const dump::MergeReport::Part& part : report.parts)
     json["parts"].push_back({{"folder", part.folder.string()}, {"host", part.host}, {"ranks", part.ranks}});
   json["missing_ranks"] = report.missing;
-  json["damage"] = damageJson(report.damage);
+  json["damage"] = damageJson(replay::translated(report.damage));
   json["remaining"] = Json::array();
   for (const fs::path& folder : report.remaining) json["remaining"].push_back(folder.string());
   return json;

@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include "core_engine/base/text.h"
-#include "replay/run/failures.h"
 #include "replay/run_state.h"
 
 namespace msdbg::app {
@@ -46,29 +45,6 @@ Error noSuchRank(const OpenedRun& run, std::int64_t rank) {
   return {ErrorCode::kUsage, fmt::format("{} has no rank {}; it has {}", run.path, rank, ranksText(run))};
 }
 
-// Of a program that failed before its graph was complete: nothing but how it ended.
-class FailedRun : public replay::Run {
- public:
-  explicit FailedRun(std::unique_ptr<dump::RunReader> reader) : m_reader(std::move(reader)) {}
-
-  dump::RunReader& reader() override { return *m_reader; }
-  Result<dump::RunGrowth> refresh() override { return m_reader->refresh(); }
-  const core::Graph& graph() const override { return m_reader->graph(); }
-  std::vector<Rank> ranks() const override { return m_reader->ranks(); }
-  int rankCount() const override { return m_reader->info().ranks; }
-  std::vector<core::Iteration> iterations(Rank) const override { return {}; }
-  const watch::StatisticsRow* statistics(Rank, core::Iteration, core::TensorId) override { return nullptr; }
-  Result<core::Tensor> value(Rank, core::Iteration, core::TensorId) override {
-    return Error(ErrorCode::kUnavailable, "the run failed before its first iteration");
-  }
-  bool stored(Rank, core::Iteration, core::TensorId) const override { return false; }
-  std::optional<double> scalar(Rank, core::Iteration, const std::string&) override { return std::nullopt; }
-  std::vector<RunFailure> failures() const override { return replay::failuresOf(*m_reader); }
-
- private:
-  std::unique_ptr<dump::RunReader> m_reader;
-};
-
 }  // namespace
 
 fs::path plainPath(const std::string& given) {
@@ -100,15 +76,7 @@ Result<OpenedRun> openRun(const std::string& given) {
 Result<OpenedRun> openRunOrFailure(const std::string& given) {
   OpenedRun opened;
   MSDBG_ASSIGN(opened.path, findRun(given));
-  auto run = replay::Run::open(opened.path);
-  if (run.ok()) {
-    opened.run = std::move(*run);
-    return opened;
-  }
-  auto failed = dump::RunReader::open(opened.path, dump::WithoutGraph::kOpen);
-  if (!failed.ok()) return run.error();
-  opened.run = std::make_unique<FailedRun>(std::move(*failed));
-  if (opened.run->failures().empty()) return run.error();
+  MSDBG_ASSIGN(opened.run, replay::Run::openOrFailure(opened.path));
   return opened;
 }
 
@@ -128,8 +96,8 @@ Result<Rank> checkedRank(const OpenedRun& run, std::optional<std::int64_t> rank)
 }
 
 Status checkIteration(const OpenedRun& run, Rank rank, std::int64_t iteration) {
-  if (run.reader().iterationSet(rank).contains(iteration)) return Ok{};
-  if (const auto file = replay::damageAt(run.reader().damage(), rank, core::Iteration(iteration)))
+  if (run.run->iterationSet(rank).contains(iteration)) return Ok{};
+  if (const auto file = replay::damageAt(run.run->damage(), rank, core::Iteration(iteration)))
     return Error(ErrorCode::kDamaged,
                  fmt::format("iteration {} of rank {} is lost: {} ({})", iteration, rank.value,
                              replay::damageText(*file), core::join(file->details, "; ")));
@@ -139,7 +107,7 @@ Status checkIteration(const OpenedRun& run, Rank rank, std::int64_t iteration) {
 }
 
 std::string iterationsText(const OpenedRun& run, Rank rank) {
-  const dump::IterationSet& iterations = run.reader().iterationSet(rank);
+  const core::IterationSet& iterations = run.run->iterationSet(rank);
   return iterations.empty() ? "none" : iterations.text();
 }
 
@@ -150,7 +118,7 @@ std::string ranksText(const OpenedRun& run) {
 }
 
 int withDamage(const OpenedRun& run, int status) {
-  const std::vector<replay::DamagedFile> files = replay::damagedFiles(run.reader().damage());
+  const std::vector<replay::DamagedFile> files = replay::damagedFiles(run.run->damage());
   for (const replay::DamagedFile& file : files)
     printWarning(
         fmt::format("{}/{} ({})", run.path, replay::damageText(file), core::join(file.details, "; ")));
@@ -159,9 +127,8 @@ int withDamage(const OpenedRun& run, int status) {
 }
 
 std::string endText(const OpenedRun& run) {
-  const bool recording = run.reader().recording();
-  const dump::RunEnd end = replay::endOf(run.reader(), recording);
-  if (recording) return "is being recorded";
+  const replay::RunEnd end = run.run->end();
+  if (run.run->recording()) return "is being recorded";
   if (end.state == "running") return "was interrupted: it never said how it ended";
   return end.message.empty() ? end.state : end.state + ": " + end.message;
 }

@@ -17,7 +17,6 @@ namespace msdbg::app {
 struct OpenedRun {
   std::unique_ptr<replay::Run> run;
   std::string path;  // as given, or as found
-  dump::RunReader& reader() const { return run->reader(); }
   const core::Graph& graph() const { return run->graph(); }
 };
 

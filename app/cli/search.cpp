@@ -20,7 +20,7 @@ using core::ErrorCode;
 // Whether the value itself is stored of any rank and iteration.
 bool storedAnywhere(const OpenedRun& run, core::TensorId tensor) {
   return std::ranges::any_of(run.run->ranks(),
-                             [&](core::Rank rank) { return run.reader().storedAnywhere(rank, tensor); });
+                             [&](core::Rank rank) { return run.run->storedAnywhere(rank, tensor); });
 }
 
 Json kernelsJson(const core::Graph& graph, core::NodeId node) {

@@ -35,7 +35,7 @@ struct Shown {
   core::TensorId id;
   std::optional<watch::StatisticsRow> statistics;  // recorded, else of the value
   std::optional<core::Hash128> hash;               // recorded
-  std::optional<dump::ValueOrigin> origin;
+  std::optional<replay::ValueOrigin> origin;
   std::optional<Tensor> value;  // sliced
   std::optional<Error> missing;
 };
@@ -47,7 +47,7 @@ Result<core::Iteration> defaultIteration(const OpenedRun& run, core::Rank rank, 
     return Error(ErrorCode::kUnavailable,
                  fmt::format("no iteration of rank {} is recorded in {}", rank.value, run.path));
   for (auto it = iterations.rbegin(); it != iterations.rend(); ++it)
-    if (run.reader().origin(rank, *it, tensor)) return *it;
+    if (run.run->origin(rank, *it, tensor)) return *it;
   return iterations.back();
 }
 
@@ -64,9 +64,8 @@ Error withNearest(const OpenedRun& run, const Shown& shown, const Error& missing
 void describe(const OpenedRun& run, Shown& shown) {
   if (const watch::StatisticsRow* row = run.run->statistics(shown.rank, shown.iteration, shown.id))
     shown.statistics = *row;
-  if (const auto hash = run.reader().hash(shown.rank, shown.iteration, shown.id); hash.ok())
-    shown.hash = *hash;
-  shown.origin = run.reader().origin(shown.rank, shown.iteration, shown.id);
+  if (const auto hash = run.run->hash(shown.rank, shown.iteration, shown.id); hash.ok()) shown.hash = *hash;
+  shown.origin = run.run->origin(shown.rank, shown.iteration, shown.id);
 }
 
 core::Status find(const OpenedRun& run, const ShowOptions& options, Shown& shown) {
@@ -81,9 +80,9 @@ core::Status find(const OpenedRun& run, const ShowOptions& options, Shown& shown
   describe(run, shown);
   Result<Tensor> value = run.run->value(shown.rank, shown.iteration, shown.id);
   if (!value.ok()) {
-    const bool thinned = !shown.statistics && run.reader().thinned(shown.rank, shown.iteration);
+    const bool thinned = !shown.statistics && run.run->thinned(shown.rank, shown.iteration);
     const Error why =
-        thinned ? run.reader().statistics(shown.rank, shown.iteration, shown.id).error() : value.error();
+        thinned ? run.run->missingStatistics(shown.rank, shown.iteration, shown.id) : value.error();
     shown.missing = withNearest(run, shown, why);
     return core::Ok{};
   }
@@ -97,13 +96,13 @@ core::Status find(const OpenedRun& run, const ShowOptions& options, Shown& shown
   return core::Ok{};
 }
 
-const char* originName(dump::ValueOrigin origin) {
+const char* originName(replay::ValueOrigin origin) {
   switch (origin) {
-    case dump::ValueOrigin::kTensor:
+    case replay::ValueOrigin::kTensor:
       return "tensor";
-    case dump::ValueOrigin::kCheckpoint:
+    case replay::ValueOrigin::kCheckpoint:
       return "checkpoint";
-    case dump::ValueOrigin::kBatch:
+    case replay::ValueOrigin::kBatch:
       return "batch";
   }
   return "";
@@ -140,7 +139,7 @@ void printShown(const OpenedRun& run, const ShowOptions& options, const Shown& s
   if (shown.statistics || shown.hash) fmt::print("\n");
   if (shown.statistics) fmt::print("{}", statisticsBlock(*shown.statistics, 2));
   if (shown.hash) fmt::print("  hash {}\n", shown.hash->text());
-  if (shown.value && shown.origin && *shown.origin != dump::ValueOrigin::kTensor)
+  if (shown.value && shown.origin && *shown.origin != replay::ValueOrigin::kTensor)
     fmt::print("  from the {} of this iteration\n", originName(*shown.origin));
   if (!shown.value || !options.npy.empty()) return;
   fmt::print("\n");
@@ -150,7 +149,7 @@ void printShown(const OpenedRun& run, const ShowOptions& options, const Shown& s
 
 // Who asks for the newest value is told where there was a newer one.
 bool newerIsLost(const OpenedRun& run, const Shown& shown) {
-  return std::ranges::any_of(run.reader().damage(), [&](const dump::Damage& damage) {
+  return std::ranges::any_of(run.run->damage(), [&](const replay::Damage& damage) {
     return damage.rank == shown.rank && !damage.iterations.empty() &&
            damage.iterations.back() > shown.iteration.value;
   });

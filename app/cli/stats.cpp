@@ -71,7 +71,7 @@ bool printRowsJson(const OpenedRun& run, core::TensorId id, const std::vector<Pl
     json.add({{"iteration", iteration.value},
               {"rank", rank.value},
               {"stored", stored},
-              {"thinned", row ? false : run.reader().thinned(rank, iteration)},
+              {"thinned", row ? false : run.run->thinned(rank, iteration)},
               {"statistics", row ? statisticsJson(*row) : Json()}});
   }
   json.close();
@@ -81,7 +81,7 @@ bool printRowsJson(const OpenedRun& run, core::TensorId id, const std::vector<Pl
 
 std::vector<std::string> cellsOf(const OpenedRun& run, const Place& place, const watch::StatisticsRow* row) {
   std::vector<std::string> cells = {std::to_string(place.iteration.value), std::to_string(place.rank.value)};
-  if (!row && run.reader().thinned(place.rank, place.iteration)) return cells.emplace_back("thinned"), cells;
+  if (!row && run.run->thinned(place.rank, place.iteration)) return cells.emplace_back("thinned"), cells;
   for (std::string& cell : statisticsCells(row)) cells.push_back(std::move(cell));
   if (row && row->change) cells.push_back(core::formatShort(row->change->meanAbsChange, 4));
   return cells;
@@ -110,7 +110,7 @@ bool printRows(const OpenedRun& run, core::TensorId id, const std::vector<Place>
              core::printable(sourceLine(run.graph().userFrame(framesOf(run.graph(), id)))));
   if (any)
     table.print();
-  else if (places.empty() || !run.reader().thinned(places.front().rank, places.front().iteration))
+  else if (places.empty() || !run.run->thinned(places.front().rank, places.front().iteration))
     fmt::print(
         "no statistics of it are recorded; msdbg show --tensor prints hashes, and values of "
         "checkpoints and batches\n");
@@ -144,8 +144,8 @@ core::Result<int> stats(const Options& options, const Context& context) {
   if (context.json) json.close(), json.close();
   if (context.cancel.cancelled()) return cancelledError();
   const int status = withDamage(run, kExitFine);
-  if (!any && status == kExitFine && run.reader().thinned(places.front().rank, places.front().iteration))
-    return run.reader().statistics(places.front().rank, places.front().iteration, tensors.front()).error();
+  if (!any && status == kExitFine && run.run->thinned(places.front().rank, places.front().iteration))
+    return run.run->missingStatistics(places.front().rank, places.front().iteration, tensors.front());
   if (!any && status == kExitFine)
     return Error(ErrorCode::kUnavailable, fmt::format("{} has no statistics of {}", run.path, name));
   return status;

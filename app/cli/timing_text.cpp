@@ -10,9 +10,8 @@
 namespace msdbg::app {
 namespace {
 
-using dump::RecordingTimes;
-using dump::Stage;
-using dump::StageTime;
+using replay::RecordingTimes;
+using Stage = RecordingTimes::Stage;
 
 double share(double seconds, const RecordingTimes& times) {
   return times.wallSeconds > 0 ? 100 * seconds / times.wallSeconds : 0;
@@ -22,7 +21,7 @@ const Timings::value_type& slowest(const Timings& timings) {
   return *std::ranges::max_element(timings, {}, [](const auto& entry) { return entry.second.seconds(); });
 }
 
-std::string rateText(const StageTime& stage) {
+std::string rateText(const Stage& stage) {
   if (stage.bytes == 0 || stage.seconds <= 0) return "";
   return fmt::format("{:.2f} GB/s", static_cast<double>(stage.bytes) / stage.seconds / 1e9);
 }
@@ -34,7 +33,7 @@ std::string summary(const core::Rank rank, const RecordingTimes& times) {
 
 }  // namespace
 
-Timings timings(const dump::RunReader& run) {
+Timings timings(const replay::Run& run) {
   Timings all;
   for (const core::Rank rank : run.ranks())
     if (const auto times = run.timing(rank)) all.emplace_back(rank, *times);
@@ -45,12 +44,10 @@ std::string timingText(const Timings& timings) {
   if (timings.empty()) return "no rank came to its end: there are no times\n";
   const auto& [rank, times] = slowest(timings);
   Table table({"stage", ">seconds", ">% of the run", ">bytes", ">rate"});
-  for (std::size_t i = 0; i < dump::kStages; ++i) {
-    const StageTime& stage = times.stages[i];
-    table.row({std::string(stageName(static_cast<Stage>(i))), fmt::format("{:.3f}", stage.seconds),
+  for (const Stage& stage : times.stages)
+    table.row({stage.name, fmt::format("{:.3f}", stage.seconds),
                fmt::format("{:.1f}", share(stage.seconds, times)),
                stage.bytes ? core::formatBytes(stage.bytes) : "", rateText(stage)});
-  }
   std::string text = summary(rank, times) + (timings.size() > 1 ? ", the slowest\n" : "\n") + table.text();
   for (const auto& [other, otherTimes] : timings)
     if (other != rank) text += summary(other, otherTimes) + "\n";
@@ -64,8 +61,8 @@ std::string timingLine(const Timings& timings) {
   if (timings.empty()) return "";
   const auto& [rank, times] = slowest(timings);
   std::vector<std::string> stages;
-  for (std::size_t i = 0; i < dump::kStages; ++i)
-    stages.push_back(fmt::format("{} {:.2f}", stageName(static_cast<Stage>(i)), times.stages[i].seconds));
+  for (const Stage& stage : times.stages)
+    stages.push_back(fmt::format("{} {:.2f}", stage.name, stage.seconds));
   return fmt::format("{}{}: {}", summary(rank, times), timings.size() > 1 ? ", the slowest" : "",
                      core::join(stages, ", "));
 }
@@ -73,11 +70,11 @@ std::string timingLine(const Timings& timings) {
 std::string waitAdvice(const Timings& timings) {
   constexpr double kLeastSeconds = 5, kLeastPercent = 20;
   if (timings.empty()) return "";
-  const auto longest = [](const auto& entry) { return entry.second[Stage::kWait].seconds; };
+  const auto longest = [](const auto& entry) { return entry.second["wait"].seconds; };
   const RecordingTimes& times = std::ranges::max_element(timings, {}, longest)->second;
-  const double percent = share(times[Stage::kWait].seconds, times);
+  const double percent = share(times["wait"].seconds, times);
   if (times.wallSeconds < kLeastSeconds || percent < kLeastPercent) return "";
-  const bool builds = times[Stage::kBuild].seconds > times[Stage::kWrite].seconds;
+  const bool builds = times["build"].seconds > times["write"].seconds;
   return fmt::format(
       "training waited {:.0f} % of the time for its recording; lighter: {}fewer values (--record, --every), "
       "or none (--policy stats)",
@@ -89,9 +86,8 @@ Json timingJson(const Timings& timings) {
   Json list = Json::array();
   for (const auto& [rank, times] : timings) {
     Json stages = Json::object();
-    for (std::size_t i = 0; i < dump::kStages; ++i)
-      stages[std::string(stageName(static_cast<Stage>(i)))] = {{"seconds", times.stages[i].seconds},
-                                                               {"bytes", times.stages[i].bytes}};
+    for (const Stage& stage : times.stages)
+      stages[stage.name] = {{"seconds", stage.seconds}, {"bytes", stage.bytes}};
     list.push_back({{"rank", rank.value}, {"wall_seconds", times.wallSeconds}, {"stages", stages}});
     if (!times.writtenBy.empty()) list.back()["written_by"] = times.writtenBy;
   }

@@ -1,4 +1,4 @@
-// Where the time of recording went (dump/stage_times.h), for people and for programs. Pure functions.
+// Where the time of recording went (replay::RecordingTimes), for people and for programs. Pure functions.
 #pragma once
 
 #include <string>
@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "app/cli/json_output.h"
-#include "dump/reader/run_reader.h"
+#include "replay/run.h"
 
 namespace msdbg::app {
 
 /// Of the ranks that came to their end.
-using Timings = std::vector<std::pair<core::Rank, dump::RecordingTimes>>;
-Timings timings(const dump::RunReader& run);
+using Timings = std::vector<std::pair<core::Rank, replay::RecordingTimes>>;
+Timings timings(const replay::Run& run);
 
 /// A table of stages for the rank that took longest, and a line for each of the others.
 std::string timingText(const Timings& timings);

@@ -10,7 +10,7 @@
 namespace msdbg::app {
 namespace {
 
-void print(const OpenedRun& run, const std::vector<dump::Damage>& damage, std::uint64_t bytes) {
+void print(const OpenedRun& run, const std::vector<replay::Damage>& damage, std::uint64_t bytes) {
   const std::string path = core::printable(run.path);
   if (damage.empty()) {
     fmt::print("{}: {} read, every hash is right\n", path, core::formatBytes(bytes));
@@ -18,7 +18,7 @@ void print(const OpenedRun& run, const std::vector<dump::Damage>& damage, std::u
   }
   fmt::print("{}: {}\n\n", path, counted(static_cast<std::int64_t>(damage.size()), "damaged place"));
   Table table({"where", "what", "rank", "lost iterations"});
-  for (const dump::Damage& d : damage)
+  for (const replay::Damage& d : damage)
     table.row({d.where, d.what, d.rank.valid() ? std::to_string(d.rank.value) : "",
                d.iterations.empty() ? "none" : d.iterations.text()});
   fmt::print("{}\nThe rest of the run can be read.\n", table.text(2));
@@ -26,11 +26,15 @@ void print(const OpenedRun& run, const std::vector<dump::Damage>& damage, std::u
 
 core::Result<int> verify(const std::string& path, const Context& context) {
   MSDBG_ASSIGN(const OpenedRun run, openRun(path));
+  replay::Verifiable* const verifiable = run.run->verifiable();
+  if (!verifiable)
+    return core::Error(core::ErrorCode::kUnavailable,
+                       run.path + ": a run of this format has no hashes to check");
   std::uint64_t bytes = 0;
-  std::vector<dump::Damage> damage;
+  std::vector<replay::Damage> damage;
   {
     Progress progress;
-    damage = run.reader().verify(context.cancel, [&](std::uint64_t done, std::uint64_t all) {
+    damage = verifiable->verify(context.cancel, [&](std::uint64_t done, std::uint64_t all) {
       bytes = done;
       progress.share("verifying", all ? static_cast<double>(done) / static_cast<double>(all) : 1);
     });
@@ -40,7 +44,7 @@ core::Result<int> verify(const std::string& path, const Context& context) {
     Json json = document("verify");
     json["run"] = run.path;
     json["ok"] = damage.empty();
-    json["recording"] = run.reader().recording();
+    json["recording"] = run.run->recording();
     json["bytes"] = bytes;
     json["damage"] = damageJson(damage);
     printJson(json);

@@ -9,7 +9,6 @@
 #include "app/gui/quiet_offscreen.h"
 #include "app/gui/quit_on_signal.h"
 #include "app/gui/screenshot.h"
-#include "dump/hdf5/at_exit.h"
 
 namespace {
 
@@ -71,7 +70,7 @@ int screenshot(const app::WindowOptions& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  dump::skipHdf5Cleanup();
+  replay::prepareProcess();
   QStringList words;
   for (int i = 0; i < argc; ++i) words << QString::fromLocal8Bit(argv[i]);
   const auto options = app::parseWindowOptions(words);

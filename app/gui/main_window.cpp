@@ -47,7 +47,7 @@ struct DamageMessage {
   QStringList lines, details;
 };
 
-DamageMessage damageMessage(const std::vector<dump::Damage>& damage) {
+DamageMessage damageMessage(const std::vector<replay::Damage>& damage) {
   DamageMessage message;
   for (const FindingAnswer::Damage& found : damageTexts(damage)) {
     message.lines << found.text;

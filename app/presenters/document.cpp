@@ -58,7 +58,7 @@ void Document::open() {
 }
 
 void Document::lookLater() {
-  if (m_facts->recording || m_facts->info.end.state == "running")
+  if (m_facts->recording || m_facts->description.end.state == "running")
     m_lookTimer.start(m_facts->recording ? kLookMs : kLookForEndMs);
 }
 

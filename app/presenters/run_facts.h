@@ -14,8 +14,8 @@ namespace msdbg::app {
 
 struct RunFacts {
   std::filesystem::path path;  // absolute
-  dump::RunInfo info;
-  dump::RunEnd end;        // as run.json says; as the ranks do while run.json does not yet
+  replay::RunDescription description;
+  replay::RunEnd end;      // as run.json says; as the ranks do while run.json does not yet
   bool recording = false;  // somebody holds a journal's lock
   std::shared_ptr<const core::Graph> graph;
   std::vector<core::Rank> ranks;                                  // ascending; may be empty
@@ -23,7 +23,7 @@ struct RunFacts {
   std::vector<core::Iteration> allIterations;                     // of any rank, ascending
   std::vector<std::string> scalars;                               // "loss", "learning_rate", …
   std::map<std::string, std::string> sources;                     // the run's own copies, by Frame::file
-  std::vector<dump::Damage> damage;                               // seen so far
+  std::vector<replay::Damage> damage;                             // seen so far
 
   bool recorded(core::Rank rank, core::Iteration iteration) const;
   /// Nobody has said how the run ended.

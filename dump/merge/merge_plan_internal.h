@@ -12,7 +12,7 @@ struct MergeFile {
   std::uint64_t bytes = 0;
   std::string hash = {};  // "": not known
   core::Rank rank = {};   // invalid: of the run as a whole
-  IterationSet iterations = {};
+  core::IterationSet iterations = {};
 };
 
 struct MergePart {

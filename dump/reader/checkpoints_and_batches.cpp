@@ -11,7 +11,7 @@
 namespace msdbg::dump {
 namespace {
 
-using Held = IterationSet SegmentLine::*;
+using Held = core::IterationSet SegmentLine::*;
 
 std::vector<std::int64_t> heldBy(const std::map<std::int64_t, RankIndex>& ranks, core::Rank rank, Held held) {
   std::vector<std::int64_t> iterations;

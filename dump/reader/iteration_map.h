@@ -5,13 +5,13 @@
 #include <map>
 #include <optional>
 
-#include "dump/iteration_set.h"
+#include "core_engine/base/iteration_set.h"
 
 namespace msdbg::dump {
 
 class IterationMap {
  public:
-  using Range = IterationSet::Range;
+  using Range = core::IterationSet::Range;
   struct Part {
     std::int64_t last = 0;  // of the range
     std::size_t segment = 0;

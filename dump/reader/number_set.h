@@ -1,6 +1,6 @@
-// NumberSet: numbers most of which follow one another, kept by ranges. As IterationSet, but whoever writes a
-// journal may name millions in any order: each costs a search, never a move of those behind it. Value type;
-// not thread-safe.
+// NumberSet: numbers most of which follow one another, kept by ranges. As core::IterationSet, but whoever
+// writes a journal may name millions in any order: each costs a search, never a move of those behind it.
+// Value type; not thread-safe.
 #pragma once
 
 #include <cstdint>

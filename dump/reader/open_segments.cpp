@@ -33,7 +33,7 @@ void RunReader::Impl::forgetDamage(std::size_t first) {
 // Errors of a segment begin with the dataset's path where they concern one: "/tensor/x:0: chunk 4 does not
 // match its hash".
 void RunReader::Impl::addDamage(const RankIndex& index, const SegmentLine& line, const core::Error& error,
-                                IterationSet iterations) {
+                                core::IterationSet iterations) {
   std::string where = "rank_" + std::to_string(index.rank.value) + "/" + line.file, what = error.message();
   const std::size_t end = what.find(": ");
   if (what.starts_with("/") && end != std::string::npos) {
@@ -63,7 +63,7 @@ RunReader::Impl::OpenSegment& RunReader::Impl::openSegment(const RankIndex& inde
   if (!isNew) return segment;
   segment.key = key;
   auto reader = SegmentReader::open(index.folder / line.file, line.bytes);
-  if (reader.ok() && IterationSet((*reader)->iterations()) != line.iterations) {
+  if (reader.ok() && core::IterationSet((*reader)->iterations()) != line.iterations) {
     reader = core::Error(core::ErrorCode::kDamaged, "its iterations are not those that the journal lists");
   }
   if (reader.ok())

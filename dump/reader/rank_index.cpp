@@ -15,7 +15,8 @@
 namespace msdbg::dump {
 namespace {
 
-Damage damageOf(const RankIndex& index, const std::string& file, std::string what, IterationSet iterations) {
+Damage damageOf(const RankIndex& index, const std::string& file, std::string what,
+                core::IterationSet iterations) {
   return {"rank_" + std::to_string(index.rank.value) + "/" + file, std::move(what), index.rank,
           std::move(iterations)};
 }
@@ -84,7 +85,7 @@ std::vector<std::string> readJournal(RankIndex& index) {
 
 // A copy that was about to replace a listed segment brings no new iterations and is left alone.
 void addUnlisted(RankIndex& index, const std::vector<std::string>& files) {
-  IterationSet covered;
+  core::IterationSet covered;
   for (const SegmentLine& line : index.segments) covered.append(line.iterations);
   for (const std::string& name : files) {
     const auto reader = SegmentReader::open(index.folder / name, 0);
@@ -121,7 +122,7 @@ void sortAndMap(RankIndex& index) {
       index.segments.begin(), index.segments.end(),
       [](const SegmentLine& a, const SegmentLine& b) { return a.iterations.front() < b.iterations.front(); });
   for (std::size_t i = 0; i < index.segments.size(); ++i) {
-    for (const IterationSet::Range& range : index.segments[i].iterations.ranges())
+    for (const core::IterationSet::Range& range : index.segments[i].iterations.ranges())
       index.segmentOf.assign(range, i);
     if (index.segments[i].hash.empty()) index.unlisted.push_back(i);
   }

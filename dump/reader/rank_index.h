@@ -23,7 +23,7 @@ struct RankIndex {
   bool listsSegments = false;         // the journal does; journal.segments stays empty
   std::vector<SegmentLine> segments;  // those that count, in order of their first iteration
   IterationMap segmentOf;             // iteration -> index in segments
-  IterationSet iterations;            // all of them
+  core::IterationSet iterations;      // all of them
   std::vector<std::size_t> unlisted;  // indices in segments: not in the journal
   std::vector<Damage> damage;         // found while opening
 

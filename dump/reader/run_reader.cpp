@@ -127,8 +127,8 @@ std::vector<IterationState> RunReader::iterations(core::Rank rank) const {
   return states;
 }
 
-const IterationSet& RunReader::iterationSet(core::Rank rank) const {
-  static const IterationSet kNone;
+const core::IterationSet& RunReader::iterationSet(core::Rank rank) const {
+  static const core::IterationSet kNone;
   const auto at = m_impl->ranks.find(rank.value);
   return at == m_impl->ranks.end() ? kNone : at->second.iterations;
 }

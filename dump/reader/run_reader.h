@@ -28,7 +28,7 @@ struct Damage {
   std::string where;  // "rank_0/segment_000003.h5: /tensor/network/conv1/weight:0"
   std::string what;   // "chunk 4 does not match its hash"
   core::Rank rank;
-  IterationSet iterations;  // those that it costs
+  core::IterationSet iterations;  // those that it costs
 };
 
 using watch::StatisticsRow;  // extras where they apply: see /statistics in FORMAT.md
@@ -97,7 +97,7 @@ class RunReader {
   const core::Graph& graph() const;  // newest version
   std::vector<core::Rank> ranks() const;
   std::vector<IterationState> iterations(core::Rank rank) const;  // ascending; committed ones
-  const IterationSet& iterationSet(core::Rank rank) const;        // the same, as ranges
+  const core::IterationSet& iterationSet(core::Rank rank) const;  // the same, as ranges
   std::vector<std::int64_t> incompleteIterations(core::Rank rank) const;
   const std::vector<Damage>& damage() const;                             // grows as segments are opened
   std::optional<std::string> sourceText(const std::string& file) const;  // the run's own copy

@@ -68,7 +68,7 @@ struct RunReader::Impl {
   /// All but the first so many.
   void forgetDamage(std::size_t first);
   void addDamage(const RankIndex& index, const SegmentLine& line, const core::Error& error,
-                 IterationSet iterations);
+                 core::IterationSet iterations);
   const SegmentLine* lineOf(core::Rank rank, core::Iteration iteration) const;
   /// Opens the segment that holds the iteration, or finds it open.
   core::Result<OpenSegment*> segment(core::Rank rank, core::Iteration iteration);

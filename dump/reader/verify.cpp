@@ -228,7 +228,7 @@ class RunVerifier {
 
   // Reading lists what is damaged.
   void checkReplayable(const RankIndex& index, const SegmentLine& line) {
-    const IterationSet checkpoints = line.checkpoints, batches = line.batches;
+    const core::IterationSet checkpoints = line.checkpoints, batches = line.batches;
     for (const std::int64_t iteration : checkpoints) {
       if (m_cancel.cancelled()) return;
       const auto state = m_reader.checkpoint(index.rank, core::Iteration(iteration));

@@ -48,8 +48,8 @@ class DiskSide {
   PendingIterations& m_pending;
   SegmentStore m_store;
   std::optional<Trouble> m_trouble;
-  IterationSet m_missing;    // given up
-  std::string m_whyMissing;  // the first time
+  core::IterationSet m_missing;  // given up
+  std::string m_whyMissing;      // the first time
   std::atomic<std::uint64_t> m_bytesWritten{0};
   std::thread m_thread;
 };

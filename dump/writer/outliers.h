@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <deque>
 
-#include "dump/iteration_set.h"
+#include "core_engine/base/iteration_set.h"
 #include "dump/writer/iteration_record.h"
 
 namespace msdbg::dump {
@@ -27,7 +27,7 @@ class Outliers {
   bool jumps(double loss);
 
   std::uint64_t m_left, m_rowBytes = 0;  // of one iteration
-  IterationSet m_iterations;
+  core::IterationSet m_iterations;
   bool m_wasFinite = true;
   std::deque<double> m_losses;  // the last ones
 };

@@ -12,8 +12,8 @@
 #include <mutex>
 #include <variant>
 
+#include "core_engine/base/iteration_set.h"
 #include "dump/hits/hit_windows.h"
-#include "dump/iteration_set.h"
 #include "dump/writer/iteration_record.h"
 #include "dump/writer/row_layouts.h"
 
@@ -102,8 +102,8 @@ class PendingIterations {
   void giveUpAll();
   bool closed() const;
   struct GivenUp {
-    IterationSet iterations;  // altogether
-    bool values = false;      // of others
+    core::IterationSet iterations;  // altogether
+    bool values = false;            // of others
   };
   /// What went since the last call.
   GivenUp takeGivenUp();

@@ -11,7 +11,7 @@ constexpr std::uint64_t kPartsOfRoom = 8;  // the batches from one checkpoint to
 // So much of a segment goes at least, if it can: it is written again as a whole.
 constexpr std::uint64_t kPartsOfSegment = 8;
 
-using Range = IterationSet::Range;
+using Range = core::IterationSet::Range;
 
 struct Checkpoint {
   std::int64_t iteration = 0;
@@ -43,8 +43,8 @@ class Replay {
     return at != m_batches.ranges().end() && at->first <= first && last <= at->last;
   }
   // The part of each unbroken row of batches before its first checkpoint.
-  IterationSet withoutStart() const {
-    IterationSet all;
+  core::IterationSet withoutStart() const {
+    core::IterationSet all;
     for (const Range& range : m_batches.ranges()) {
       const auto start = std::ranges::lower_bound(m_checkpoints, range.first, {}, &Checkpoint::iteration);
       const bool some = start != m_checkpoints.end() && start->iteration <= range.last;
@@ -58,7 +58,7 @@ class Replay {
 
  private:
   std::vector<Checkpoint> m_checkpoints;
-  IterationSet m_batches;
+  core::IterationSet m_batches;
 };
 
 class Planner {
@@ -82,7 +82,7 @@ class Planner {
   }
 
   ReplayPlan useless() const {
-    const IterationSet all = m_replay.withoutStart();
+    const core::IterationSet all = m_replay.withoutStart();
     for (const KeptSegment& segment : m_segments) {
       if (all.empty() || !mayGo(segment) || segment.batches.empty()) continue;
       ReplayPlan plan{.segment = segment.segment, .checkpoints = {}, .batches = {}};
@@ -154,8 +154,8 @@ class Planner {
     return plan.checkpoints.empty() && plan.batches.empty() ? ReplayPlan() : plan;
   }
 
-  static IterationSet before(const IterationSet& all, std::int64_t end) {
-    IterationSet some;
+  static core::IterationSet before(const core::IterationSet& all, std::int64_t end) {
+    core::IterationSet some;
     for (const std::int64_t iteration : all)
       if (iteration < end) some.push_back(iteration);
     return some;

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dump/iteration_set.h"
+#include "core_engine/base/iteration_set.h"
 #include "dump/writer/retention.h"
 
 namespace msdbg::dump {
@@ -15,7 +15,7 @@ namespace msdbg::dump {
 /// Of one segment; what goes is of the iterations named here.
 struct ReplayPlan {
   std::int64_t segment = -1;  // -1: nothing can go
-  IterationSet checkpoints, batches;
+  core::IterationSet checkpoints, batches;
 
   bool empty() const { return segment < 0; }
 };

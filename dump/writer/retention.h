@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "dump/iteration_set.h"
+#include "core_engine/base/iteration_set.h"
 
 namespace msdbg::dump {
 
@@ -30,11 +30,11 @@ struct KeptSegment {
   std::int64_t step = 1;    // of its time, so many iterations apart keep their statistics; outliers besides
   bool bare = false;        // these are not in it, but those that lost them
   bool stays = false;       // it cannot be thinned
-  std::shared_ptr<const IterationSet> which = {};  // its iterations
-  IterationSet checkpoints = {}, batches = {};     // those that have one
-  std::uint64_t stateBytes = 0, batchBytes = 0;    // of these, raw
-  std::uint64_t replayBytes = 0;                   // of the file, that these take
-  bool replayStays = false;                        // it cannot be written again without them
+  std::shared_ptr<const core::IterationSet> which = {};  // its iterations
+  core::IterationSet checkpoints = {}, batches = {};     // those that have one
+  std::uint64_t stateBytes = 0, batchBytes = 0;          // of these, raw
+  std::uint64_t replayBytes = 0;                         // of the file, that these take
+  bool replayStays = false;                              // it cannot be written again without them
 
   std::uint64_t rowBytes() const { return bytes - std::min(bytes, replayBytes); }
 };

@@ -59,10 +59,10 @@ core::Status takeRows(RawColumn& column, const TakenRows& taken, std::size_t row
   return core::Ok{};
 }
 
-IterationSet takenOf(const MergeSelection& selection, const IterationSet& iterations,
-                     const Wanted& wanted = {}) {
+core::IterationSet takenOf(const MergeSelection& selection, const core::IterationSet& iterations,
+                           const Wanted& wanted = {}) {
   if (!selection.takes && !wanted) return iterations;
-  IterationSet taken;
+  core::IterationSet taken;
   for (const std::int64_t iteration : iterations)
     if ((!selection.takes || selection.takes(iteration)) && (!wanted || wanted(iteration)))
       taken.push_back(iteration);
@@ -99,7 +99,7 @@ struct SegmentMerge::Impl {
   core::Status addDataset(const std::string& path);
   core::Status addColumn(const std::string& path, const std::vector<DatasetPart>& parts);
   core::Status addTensor(const std::string& path, std::vector<DatasetPart>& parts);
-  core::Status addFlags(const std::string& path, const IterationSet& those);
+  core::Status addFlags(const std::string& path, const core::IterationSet& those);
   core::Status addKeptHashes();
   core::Status addThinned();
   core::Status copyAttributes(const std::string& path, const RawAttributes& attributes);
@@ -159,7 +159,7 @@ core::Status SegmentMerge::Impl::addThinned() {
 }
 
 // Of all iterations those that have a checkpoint, or a batch, in this file.
-core::Status SegmentMerge::Impl::addFlags(const std::string& path, const IterationSet& those) {
+core::Status SegmentMerge::Impl::addFlags(const std::string& path, const core::IterationSet& those) {
   std::vector<std::uint8_t> flags;
   for (const std::int64_t iteration : line.iterations) flags.push_back(those.contains(iteration));
   return file->writeColumn(path, H5T_STD_U8LE, {flags.size()}, std::as_bytes(std::span(flags)), {});
@@ -233,7 +233,7 @@ core::Result<std::unique_ptr<SegmentMerge>> SegmentMerge::begin(std::int64_t ran
     if (source->sharesBytes && impl->selection.all())
       return unsupported("tensors share their bytes").in(file.string());
     const SegmentLine& old = source->line;
-    const IterationSet taken = takenOf(impl->selection, old.iterations);
+    const core::IterationSet taken = takenOf(impl->selection, old.iterations);
     impl->line.graph = old.graph;
     impl->line.incomplete = old.incomplete && taken.contains(old.iterations.back());
     impl->line.thinned = impl->selection.thinned > 0 ? impl->selection.thinned : old.thinned;

@@ -40,7 +40,7 @@ KeptSegment SegmentStore::keptSegment(const SegmentLine& line, std::uint64_t rep
           .values = line.tensors > 0,
           .dropped = line.tensorsDropped,
           .bare = line.thinned > 0,
-          .which = std::make_shared<const IterationSet>(line.iterations),
+          .which = std::make_shared<const core::IterationSet>(line.iterations),
           .checkpoints = line.checkpoints,
           .batches = line.batches,
           .stateBytes = line.stateBytes,

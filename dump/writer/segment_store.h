@@ -92,7 +92,7 @@ class SegmentStore {
   bool keepsStatistics(std::int64_t iteration, std::int64_t step) const;
   void measure();
   bool planThinning(const Need& need);
-  void beginThinning(const std::vector<std::int64_t>& old, std::int64_t step, const IterationSet& all,
+  void beginThinning(const std::vector<std::int64_t>& old, std::int64_t step, const core::IterationSet& all,
                      bool anyKept);
   bool planReplay(const Need& need);
   void begin(const std::vector<std::int64_t>& old, std::int64_t step, std::vector<MergeSelection> files);

@@ -81,7 +81,7 @@ bool SegmentStore::planThinning(const Need& need) {
   while (!m_rewrite) {
     const ThinningPlan plan = m_retention.nextThinning(need);
     if (plan.segments.empty()) return false;
-    IterationSet all;
+    core::IterationSet all;
     for (const std::int64_t number : plan.segments) all.append(*m_retention.segment(number).which);
     std::int64_t step = plan.step * 10, kept = 0;
     for (; step <= kLargestStep; step *= 10) {
@@ -107,9 +107,9 @@ void SegmentStore::begin(const std::vector<std::int64_t>& old, std::int64_t step
 }
 
 void SegmentStore::beginThinning(const std::vector<std::int64_t>& old, std::int64_t step,
-                                 const IterationSet& all, bool anyKept) {
+                                 const core::IterationSet& all, bool anyKept) {
   // Decided now: a hit that is told later must not be in both files or in none.
-  IterationSet kept;
+  core::IterationSet kept;
   for (const std::int64_t iteration : all)
     if (keepsStatistics(iteration, step)) kept.push_back(iteration);
   std::vector<MergeSelection> files;
@@ -126,7 +126,7 @@ bool SegmentStore::planReplay(const Need& need) {
   const ReplayPlan plan = m_retention.nextReplay(need);
   if (plan.empty()) return false;
   m_dropped = true;
-  const auto without = [](const IterationSet& those) {
+  const auto without = [](const core::IterationSet& those) {
     return [those](std::int64_t iteration) { return !those.contains(iteration); };
   };
   begin({plan.segment}, m_retention.segment(plan.segment).step,

@@ -25,16 +25,16 @@ Missing missingOf(const watch::CheckReport& report) {
 
 // An earlier fault may lie in what is lost. What costs no iterations of its own (a journal, a rank) may hide
 // any.
-bool mayHideEarlier(const dump::Damage& damage, const watch::Hit& first) {
+bool mayHideEarlier(const Damage& damage, const watch::Hit& first) {
   return damage.iterations.empty() || damage.iterations.front() <= first.iteration.value;
 }
 
 std::string firstWrong(const watch::Hit& first, const RunState& state) {
   const bool hidden =
-      std::ranges::any_of(state.damage, [&](const dump::Damage& d) { return mayHideEarlier(d, first); });
+      std::ranges::any_of(state.damage, [&](const Damage& d) { return mayHideEarlier(d, first); });
   if (hidden) return "FIRST WRONG of what could be read";
-  const bool inGap = std::ranges::any_of(state.gaps, [&](const dump::RecordedGap& gap) {
-    return !gap.line.iterations.empty() && gap.line.iterations.front() <= first.iteration.value;
+  const bool inGap = std::ranges::any_of(state.gaps, [&](const Gap& gap) {
+    return !gap.iterations.empty() && gap.iterations.front() <= first.iteration.value;
   });
   return inGap ? "FIRST WRONG of what was recorded" : "FIRST WRONG";
 }

@@ -2,7 +2,8 @@
 
 #include <cstdlib>
 
-#include "replay/run/failures.h"
+#include "replay/formats/msdbg/recorded_run.h"
+
 namespace msdbg::replay {
 namespace {
 
@@ -11,50 +12,6 @@ using core::Rank;
 using core::TensorId;
 
 namespace fs = std::filesystem;
-
-class RecordedRun : public Run {
- public:
-  explicit RecordedRun(std::unique_ptr<dump::RunReader> reader) : m_reader(std::move(reader)) {}
-
-  dump::RunReader& reader() override { return *m_reader; }
-
-  core::Result<dump::RunGrowth> refresh() override { return m_reader->refresh(); }
-
-  const core::Graph& graph() const override { return m_reader->graph(); }
-  std::vector<Rank> ranks() const override { return m_reader->ranks(); }
-  int rankCount() const override { return m_reader->info().ranks; }
-  std::string missingReason() const override { return m_missingReason; }
-  std::vector<RunFailure> failures() const override { return failuresOf(*m_reader); }
-
-  std::vector<Iteration> iterations(Rank rank) const override {
-    std::vector<Iteration> iterations;
-    for (const dump::IterationState& state : m_reader->iterations(rank))
-      iterations.emplace_back(state.iteration);
-    return iterations;
-  }
-
-  const watch::StatisticsRow* statistics(Rank rank, Iteration iteration, TensorId tensor) override {
-    const dump::RunReader::RowView found = m_reader->row(rank, iteration, tensor);
-    if (!found.row) m_missingReason = found.damaged ? "damaged" : found.thinned ? "thinned" : "no_value";
-    return found.row;
-  }
-
-  core::Result<core::Tensor> value(Rank rank, Iteration iteration, TensorId tensor) override {
-    return m_reader->tensor(rank, iteration, tensor);
-  }
-
-  bool stored(Rank rank, Iteration iteration, TensorId tensor) const override {
-    return m_reader->stored(rank, iteration, tensor);
-  }
-
-  std::optional<double> scalar(Rank rank, Iteration iteration, const std::string& name) override {
-    return m_reader->scalar(rank, iteration, name);
-  }
-
- private:
-  std::unique_ptr<dump::RunReader> m_reader;
-  std::string m_missingReason = "no_value";
-};
 
 /// When a run was last written: its run.json is replaced when it ends.
 std::optional<fs::file_time_type> timeOf(const fs::path& run) {
@@ -66,16 +23,41 @@ std::optional<fs::file_time_type> timeOf(const fs::path& run) {
 
 }  // namespace
 
-core::Result<std::unique_ptr<Run>> Run::open(const fs::path& folder) {
-  MSDBG_ASSIGN(std::unique_ptr<dump::RunReader> reader, dump::RunReader::open(folder));
-  return std::unique_ptr<Run>(std::make_unique<RecordedRun>(std::move(reader)));
+core::Result<std::unique_ptr<Run>> Run::open(const fs::path& folder) { return openRecordedRun(folder); }
+
+core::Result<std::unique_ptr<Run>> Run::openOrFailure(const fs::path& folder) {
+  auto run = open(folder);
+  if (run.ok()) return run;
+  auto failed = openFailedRun(folder);
+  if (failed.ok()) return failed;
+  return run.error();
 }
 
-std::optional<Iteration> nearestValue(Run& run, Rank rank, Iteration iteration, TensorId tensor) {
+std::vector<Iteration> Run::iterations(Rank rank) const {
+  std::vector<Iteration> iterations;
+  const core::IterationSet& recorded = iterationSet(rank);
+  iterations.reserve(recorded.size());
+  for (const std::int64_t iteration : recorded) iterations.emplace_back(iteration);
+  return iterations;
+}
+
+const RecordingTimes::Stage& RecordingTimes::operator[](const std::string& name) const {
+  static const Stage none;
+  const auto found = std::ranges::find(stages, name, &Stage::name);
+  return found == stages.end() ? none : *found;
+}
+
+double RecordingTimes::seconds() const {
+  double all = 0;
+  for (const Stage& stage : stages) all += stage.seconds;
+  return all;
+}
+
+std::optional<Iteration> nearestValue(const Run& run, Rank rank, Iteration iteration, TensorId tensor) {
   std::optional<Iteration> best;
   const auto distance = [&](Iteration i) { return std::abs(i.value - iteration.value); };
   for (const Iteration i : run.iterations(rank))
-    if ((!best || distance(i) < distance(*best)) && run.reader().origin(rank, i, tensor)) best = i;
+    if ((!best || distance(i) < distance(*best)) && run.origin(rank, i, tensor)) best = i;
   return best;
 }
 

@@ -11,8 +11,6 @@
 namespace msdbg::replay {
 namespace {
 
-bool endedWell(const dump::RunEnd& end) { return end.state == "finished" || end.state == "stopped"; }
-
 // "rank_0/segment_000003.h5: /tensor/x:0" and "sources/3f… (model.cpp)" lie in one file.
 std::string fileOf(const std::string& where) { return where.substr(0, where.find(": ")); }
 
@@ -22,32 +20,17 @@ std::string countOf(std::int64_t some, std::int64_t all, const std::string& noun
 
 }  // namespace
 
-// The launcher writes run.json some time after the last rank has ended; one that was killed never does.
-dump::RunEnd endOf(const dump::RunReader& reader, bool recording) {
-  const dump::RunEnd& said = reader.info().end;
-  const std::vector<core::Rank> ranks = reader.ranks();
-  if (recording || said.state != "running" || ranks.empty()) return said;
-  std::optional<dump::RunEnd> worst;
-  for (const core::Rank rank : ranks) {
-    const std::optional<dump::RunEnd> end = reader.rankEnd(rank);
-    if (!end) return said;
-    if (!worst || (endedWell(*worst) && !endedWell(*end))) worst = end;
-  }
-  return *worst;
-}
-
 RunState stateOf(Run& run) {
-  dump::RunReader& reader = run.reader();
   RunState state;
-  state.recording = reader.recording();
-  state.end = endOf(reader, state.recording);
+  state.recording = run.recording();
+  state.end = run.end();
   for (const core::Rank rank : run.ranks())
-    if (const dump::IterationSet& recorded = reader.iterationSet(rank); !recorded.empty())
+    if (const core::IterationSet& recorded = run.iterationSet(rank); !recorded.empty())
       state.lastIteration = std::max(state.lastIteration.value_or(0), recorded.back());
-  state.segments = reader.storage().segments;
-  state.ranks = reader.info().ranks;
-  state.damage = reader.damage();
-  state.gaps = reader.gaps();
+  state.segments = run.storage().segments;
+  state.ranks = run.rankCount();
+  state.damage = run.damage();
+  state.gaps = run.gaps();
   return state;
 }
 
@@ -68,9 +51,9 @@ bool DamagedFile::isSegment() const { return file.find("/segment_") != std::stri
 
 bool DamagedFile::isRank() const { return file.starts_with("rank_") && file.find('/') == std::string::npos; }
 
-std::vector<DamagedFile> damagedFiles(const std::vector<dump::Damage>& damage) {
+std::vector<DamagedFile> damagedFiles(const std::vector<Damage>& damage) {
   std::vector<DamagedFile> files;
-  for (const dump::Damage& found : damage) {
+  for (const Damage& found : damage) {
     const std::string name = fileOf(found.where);
     auto file = std::ranges::find(files, name, &DamagedFile::file);
     if (file == files.end()) file = files.insert(file, {name, found.rank, {}, {}});
@@ -81,15 +64,15 @@ std::vector<DamagedFile> damagedFiles(const std::vector<dump::Damage>& damage) {
   return files;
 }
 
-std::optional<DamagedFile> damageAt(const std::vector<dump::Damage>& damage, core::Rank rank,
+std::optional<DamagedFile> damageAt(const std::vector<Damage>& damage, core::Rank rank,
                                     core::Iteration iteration) {
-  const auto costsIt = [&](const dump::Damage& found) {
+  const auto costsIt = [&](const Damage& found) {
     return found.rank == rank && found.iterations.contains(iteration.value);
   };
   const auto found = std::ranges::find_if(damage, costsIt);
   if (found == damage.end()) return std::nullopt;
-  std::vector<dump::Damage> same;
-  for (const dump::Damage& other : damage)
+  std::vector<Damage> same;
+  for (const Damage& other : damage)
     if (fileOf(other.where) == fileOf(found->where)) same.push_back(other);
   return damagedFiles(same).front();
 }
@@ -134,7 +117,7 @@ std::string damageSentence(const RunState& state) {
 
 namespace {
 
-std::string notRecorded(const dump::IterationSet& iterations, core::Rank rank) {
+std::string notRecorded(const core::IterationSet& iterations, core::Rank rank) {
   const bool one = iterations.size() == 1;
   return fmt::format("iteration{} {} of rank {} {} not recorded", one ? "" : "s", iterations.text(),
                      rank.value, one ? "was" : "were");
@@ -142,16 +125,16 @@ std::string notRecorded(const dump::IterationSet& iterations, core::Rank rank) {
 
 }  // namespace
 
-std::string gapText(const dump::RecordedGap& gap) {
-  return fmt::format("{} ({})", notRecorded(gap.line.iterations, gap.rank), gap.line.why);
+std::string gapText(const Gap& gap) {
+  return fmt::format("{} ({})", notRecorded(gap.iterations, gap.rank), gap.why);
 }
 
 std::string gapSentence(const RunState& state) {
-  std::map<core::Rank, dump::IterationSet> ranks;
+  std::map<core::Rank, core::IterationSet> ranks;
   std::int64_t iterations = 0;
-  for (const dump::RecordedGap& gap : state.gaps) {
-    ranks[gap.rank].append(gap.line.iterations);
-    iterations += static_cast<std::int64_t>(gap.line.iterations.size());
+  for (const Gap& gap : state.gaps) {
+    ranks[gap.rank].append(gap.iterations);
+    iterations += static_cast<std::int64_t>(gap.iterations.size());
   }
   if (ranks.empty()) return {};
   if (ranks.size() == 1 && ranks.begin()->second.ranges().size() == 1)

@@ -171,7 +171,7 @@ int main(int argc, char** argv) {
   const app::RunFacts& facts = window.document()->facts();
   std::printf("%s: %zu iterations x %zu ranks x %s, offscreen 1280x800; median of %d\n\n",
               run.filename().c_str(), facts.allIterations.size(), facts.ranks.size(),
-              facts.info.model.c_str(), kRounds);
+              facts.description.model.c_str(), kRounds);
   msRow("first useful picture, file cache warm", median(picture), 1000);
   msRow("cursor step, an activation shown", median(small), 50);
   msRow("  the slowest of 40", *std::ranges::max_element(small), 50);

@@ -4,17 +4,14 @@
 
 namespace msdbg::test {
 
-using dump::RecordingTimes;
-using dump::Stage;
+using replay::RecordingTimes;
 
 namespace {
 
 RecordingTimes times(double wall, double wait, double build, double write) {
   RecordingTimes all;
   all.wallSeconds = wall;
-  all.stages[static_cast<std::size_t>(Stage::kWait)].seconds = wait;
-  all.stages[static_cast<std::size_t>(Stage::kBuild)].seconds = build;
-  all.stages[static_cast<std::size_t>(Stage::kWrite)].seconds = write;
+  all.stages = {{"build", build, 0}, {"write", write, 0}, {"wait", wait, 0}};
   return all;
 }
 

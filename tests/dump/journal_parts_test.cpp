@@ -122,7 +122,7 @@ TEST_CASE("Lines wait while no file can be written, and are read as they come") 
 
 TEST_CASE("A gap reads as it was written") {
   const std::string line = formatGap(
-      {*IterationSet::parse("12-40,50", 100), "cannot write x: No space left on device", 1.5, 4.25});
+      {*core::IterationSet::parse("12-40,50", 100), "cannot write x: No space left on device", 1.5, 4.25});
   const Journal journal = parseJournal(formatHeader({}) + "\n" + line + "\n");
   REQUIRE(journal.gaps.size() == 1);
   CHECK(journal.gaps[0].iterations.text() == "12-40,50");

@@ -89,8 +89,8 @@ std::vector<dump::KeptSegment> drawnSegments(std::mt19937_64& random) {
   return all;
 }
 
-dump::IterationSet reached(const std::vector<dump::KeptSegment>& segments) {
-  dump::IterationSet checkpoints, batches, all;
+core::IterationSet reached(const std::vector<dump::KeptSegment>& segments) {
+  core::IterationSet checkpoints, batches, all;
   for (const dump::KeptSegment& segment : segments) {
     checkpoints.append(segment.checkpoints);
     batches.append(segment.batches);
@@ -100,8 +100,8 @@ dump::IterationSet reached(const std::vector<dump::KeptSegment>& segments) {
   return all;
 }
 
-dump::IterationSet without(const dump::IterationSet& all, const dump::IterationSet& those) {
-  dump::IterationSet rest;
+core::IterationSet without(const core::IterationSet& all, const core::IterationSet& those) {
+  core::IterationSet rest;
   for (const std::int64_t i : all)
     if (!those.contains(i)) rest.push_back(i);
   return rest;
@@ -135,17 +135,17 @@ TEST_CASE("Checkpoints that go cost nothing that could be computed again, batche
     CAPTURE(round);
     std::vector<dump::KeptSegment> segments = drawnSegments(random);
     const std::uint64_t room = replayBytes(segments) / 2;
-    const dump::IterationSet whole = reached(segments);
+    const core::IterationSet whole = reached(segments);
     for (int steps = 0;; ++steps) {
       REQUIRE(steps < 1000);
-      const dump::IterationSet before = reached(segments);
+      const core::IterationSet before = reached(segments);
       const dump::ReplayPlan plan = dump::planReplay(segments, {.bytes = 1, .room = room});
       if (plan.empty()) break;
       REQUIRE_FALSE((plan.checkpoints.empty() && plan.batches.empty()));
       CHECK(plan.segment != segments.back().segment);
       const bool useless = plan.checkpoints.empty() && !before.contains(plan.batches);
       apply(segments, plan);
-      const dump::IterationSet after = reached(segments);
+      const core::IterationSet after = reached(segments);
       if (plan.batches.empty() || useless) {
         CHECK(after == before);  // checkpoints alone, or batches that nothing led to
       } else {                   // the oldest stretch
@@ -154,7 +154,7 @@ TEST_CASE("Checkpoints that go cost nothing that could be computed again, batche
       }
     }
     // What is left of what may go is what the newest checkpoint needs.
-    const dump::IterationSet left = reached(segments);
+    const core::IterationSet left = reached(segments);
     REQUIRE(left.empty() == whole.empty());
     if (!whole.empty()) CHECK(left.back() == whole.back());
   }

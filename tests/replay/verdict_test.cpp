@@ -32,7 +32,7 @@ RunState damaged(RunState state, int segments) {
 }
 
 RunState gapped(RunState state, std::initializer_list<std::int64_t> iterations, int rank = 0) {
-  state.gaps.push_back({core::Rank(rank), {iterations, "cannot write x: No space left on device", 0, 0}});
+  state.gaps.push_back({core::Rank(rank), iterations, "cannot write x: No space left on device", 0, 0});
   return state;
 }
 
@@ -163,7 +163,7 @@ TEST_CASE("Damage is named by file, with what it costs; the words of libraries a
   CHECK(replay::damageText(files[2]) ==
         "rank_1/segment_000001.h5 is missing: iteration 7 of rank 1 is left out");
   CHECK(replay::damageText(files[3]) == "rank_3 is missing");
-  const std::vector<dump::Damage> part = {
+  const std::vector<replay::Damage> part = {
       {segment + ": /tensor/x:0", "chunk 4 does not match its hash", core::Rank(0), {31}}};
   CHECK(replay::damageText(replay::damageAt(part, core::Rank(0), core::Iteration(31)).value()) ==
         segment + " is damaged: iteration 31 of rank 0 cannot be read in whole");

@@ -44,10 +44,22 @@ TEST_CASE("An include against the arrows is named with file and line", "[structu
   CHECK(breachesOf("new_folder/a.cpp", "#include <vector>").size() == 1);
 }
 
-TEST_CASE("What the arrows allow, directly or through another folder, is no breach", "[structure]") {
+TEST_CASE("Who a run was written by is known where it is read, and nowhere above", "[structure]") {
+  const std::string reader = "#include \"dump/reader/run_reader.h\"",
+                    format = "#include \"replay/formats/msdbg/recorded_run.h\"";
+  for (const std::string path : {"replay/run/a.cpp", "app/presenters/a.cpp", "app/panels/tensor/a.h"}) {
+    CAPTURE(path);
+    CHECK(breachesOf(path, reader).size() == 1);
+  }
+  CHECK(breachesOf("app/presenters/a.cpp", format).size() == 1);
+  CHECK(breachesOf("replay/formats/msdbg/a.cpp", reader).empty());
+  CHECK(breachesOf("replay/run/a.cpp", format).empty());
+}
+
+TEST_CASE("What the arrows allow is no breach", "[structure]") {
   CHECK(breachesOf("replay/run/a.cpp", "#include \"core_engine/base/result.h\"").empty());
   CHECK(breachesOf("app/cli/a.h", "#include <CLI/CLI.hpp>").empty());
-  CHECK(breachesOf("app/presenters/a.h", "#include <QObject>\n#include \"replay/run/run.h\"").empty());
+  CHECK(breachesOf("app/presenters/a.h", "#include <QObject>\n#include \"replay/run.h\"").empty());
   CHECK(breachesOf("core_engine/graph/a.cpp", "// #include \"dump/reader/dump_reader.h\"").empty());
 }
 

@@ -12,7 +12,9 @@ FakeSource::FakeSource(Graph graph, int ranks, int iterations)
 }
 
 FakeSource::Cell& FakeSource::at(Rank rank, Iteration iteration, TensorId tensor) {
-  Cells& cells = m_ranks.at(rank.index()).at(iteration.index());
+  auto& iterations = m_ranks.at(rank.index());
+  if (iteration.index() >= iterations.size()) iterations.resize(iteration.index() + 1);
+  Cells& cells = iterations[iteration.index()];
   if (cells.empty()) cells.resize(m_graph.tensors().size());
   return cells.at(tensor.index());
 }

@@ -98,7 +98,7 @@ FindingAnswer::Kind kindOf(replay::Verdict::Kind kind) {
 
 }  // namespace
 
-std::vector<FindingAnswer::Damage> damageTexts(const std::vector<dump::Damage>& damage) {
+std::vector<FindingAnswer::Damage> damageTexts(const std::vector<replay::Damage>& damage) {
   std::vector<FindingAnswer::Damage> texts;
   const std::vector<replay::DamagedFile> files = replay::damagedFiles(damage);
   for (std::size_t i = 0; i < std::min(files.size(), kMostDamage); ++i)

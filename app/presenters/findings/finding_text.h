@@ -34,7 +34,7 @@ struct FindingAnswer {
 };
 
 /// The files that are damaged, the first few of them, and what to do.
-std::vector<FindingAnswer::Damage> damageTexts(const std::vector<dump::Damage>& damage);
+std::vector<FindingAnswer::Damage> damageTexts(const std::vector<replay::Damage>& damage);
 /// What the window calls the condition of a hit, wherever it names one.
 QString titleOf(const watch::Hit& hit);
 /// "3 faults, 1 hint", "1 fault", "no hits".

@@ -24,7 +24,7 @@ QString shortestTitle(const std::string& path, const std::set<std::string>& all)
 QString whyMissing(const RunFacts& facts, const std::string& path) {
   const QString name = QString::fromStdString(path);
   const auto damage = std::ranges::find_if(
-      facts.damage, [&](const dump::Damage& d) { return d.where.ends_with("(" + path + ")"); });
+      facts.damage, [&](const replay::Damage& d) { return d.where.ends_with("(" + path + ")"); });
   if (damage != facts.damage.end())
     return QStringLiteral(
                "The run's copy of %1 is damaged: %2: %3.\nRecord the run again, or put the file back.")

@@ -33,7 +33,7 @@ Tensor readTile(const SideValues& values, const SlicePlane& plane, TileKey key) 
 // Which file, and what to do; the words of what found it are behind it.
 Error inOurWords(replay::Run& run, const ValueKey& key, const Error& error) {
   if (error.code() != ErrorCode::kDamaged) return error;
-  const auto file = replay::damageAt(run.reader().damage(), key.rank, key.iteration);
+  const auto file = replay::damageAt(run.damage(), key.rank, key.iteration);
   if (!file) return error;
   return {error.code(), replay::damageText(*file) + " (" + core::join(file->details, "; ") + "). " +
                             replay::damageAdvice()};

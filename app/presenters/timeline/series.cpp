@@ -20,7 +20,7 @@ void note(Series& series, const core::Error& error) {
 // A scalar has no error of its own: the list of damage tells whether it was lost.
 void noteLost(replay::Run& run, core::Rank rank, core::Iteration iteration, Series& series) {
   if (series.damaged) return;
-  if (const auto file = replay::damageAt(run.reader().damage(), rank, iteration))
+  if (const auto file = replay::damageAt(run.damage(), rank, iteration))
     note(series, core::Error(core::ErrorCode::kDamaged, replay::damageText(*file)));
 }
 
@@ -32,13 +32,18 @@ void addScalar(replay::Run& run, core::Rank rank, core::Iteration iteration, Ser
   if (!value) noteLost(run, rank, iteration, series);
 }
 
+void noteMissing(replay::Run& run, core::Rank rank, core::Iteration iteration, Series& series) {
+  const core::Error why = run.missingStatistics(rank, iteration, series.key.tensor);
+  if (why.code() == core::ErrorCode::kDamaged) noteLost(run, rank, iteration, series);
+  note(series, why);
+}
+
 void addStatistics(replay::Run& run, core::Rank rank, core::Iteration iteration, Series& series) {
   const auto statistics = timelineStatistics();
   RankSeries& line = series.ranks[rank];
   line.columns = statistics.size();
-  const core::Result<watch::StatisticsRow> row = run.reader().statistics(rank, iteration, series.key.tensor);
-  if (!row && row.error().code() == core::ErrorCode::kDamaged) noteLost(run, rank, iteration, series);
-  if (!row) note(series, row.error());
+  const watch::StatisticsRow* row = run.statistics(rank, iteration, series.key.tensor);
+  if (!row) noteMissing(run, rank, iteration, series);
   std::uint32_t known = 0;
   for (std::size_t i = 0; i < statistics.size(); ++i) {
     const std::optional<double> value = row ? statistics[i].of(*row) : std::nullopt;

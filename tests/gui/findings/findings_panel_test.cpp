@@ -22,6 +22,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/panels/findings/hit_list.h"
+#include "dump/run_info.h"
 #include "tests/gui/support/gui.h"
 #include "tests/gui/support/runs.h"
 #include "tests/support/run_command.h"

@@ -94,7 +94,7 @@ std::pair<std::string, std::int64_t> damageSomeTensor(const std::filesystem::pat
       REQUIRE(file.flush());
     }
     const std::string mark = "/tensor/";
-    for (const dump::Damage& damage : dump::RunReader::open(run).value()->verify({}, {})) {
+    for (const replay::Damage& damage : replay::Run::open(run).value()->verifiable()->verify({}, {})) {
       const std::size_t at = damage.where.find(mark);
       if (at != std::string::npos && damage.what.find("hash") != std::string::npos &&
           !damage.iterations.empty())

@@ -1,4 +1,4 @@
-#include "replay/run/failures.h"
+#include "replay/formats/msdbg/failures.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
-#include "dump/iteration_set.h"
+#include "core_engine/base/iteration_set.h"
 
 #include <charconv>
 
-namespace msdbg::dump {
+namespace msdbg::core {
 namespace {
 
 using Range = IterationSet::Range;
@@ -28,12 +28,12 @@ std::uint64_t sizeOf(const Range& range) { return static_cast<std::uint64_t>(ran
 std::optional<IterationSet> IterationSet::parse(std::string_view text, std::uint64_t most) {
   IterationSet set;
   const auto take = [&](const Range& range) {
-    if (range.last == core::IndexList::kOpen || sizeOf(range) > most - set.size()) return false;
+    if (range.last == IndexList::kOpen || sizeOf(range) > most - set.size()) return false;
     set.add(range);
     return true;
   };
   if (const auto range = oneRange(text)) return take(*range) ? std::optional(std::move(set)) : std::nullopt;
-  const auto list = core::IndexList::parse(text);
+  const auto list = IndexList::parse(text);
   if (!list.ok() || !std::ranges::all_of(list->ranges(), take)) return std::nullopt;
   return set;
 }
@@ -71,7 +71,7 @@ bool IterationSet::contains(const IterationSet& other) const {
 }
 
 std::string IterationSet::text() const {
-  return m_ranges.empty() ? std::string() : core::IndexList(m_ranges).text();
+  return m_ranges.empty() ? std::string() : IndexList(m_ranges).text();
 }
 
-}  // namespace msdbg::dump
+}  // namespace msdbg::core

@@ -14,11 +14,11 @@
 
 #include "core_engine/base/text.h"
 
-namespace msdbg::dump {
+namespace msdbg::core {
 
 class IterationSet {
  public:
-  using Range = core::IndexList::Range;  // both ends included
+  using Range = IndexList::Range;  // both ends included
 
   IterationSet() = default;
   IterationSet(std::initializer_list<std::int64_t> numbers) { add(numbers); }
@@ -93,4 +93,4 @@ class IterationSet {
   std::size_t m_size = 0;
 };
 
-}  // namespace msdbg::dump
+}  // namespace msdbg::core
