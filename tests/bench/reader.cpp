@@ -108,8 +108,8 @@ void walk(const std::string& path) {
 }
 
 void verify(const std::string& path) {
-  const auto reader = require(dump::RunReader::open(path));
-  if (!reader->verify({}, {}).empty()) fail(path + " is damaged");
+  const auto run = require(replay::Run::open(path));
+  if (!run->verifiable()->verify({}, {}).empty()) fail(path + " is damaged");
 }
 
 struct Cost {

@@ -6,7 +6,7 @@
 #include "app/presenters/tensor/tensor_presenter.h"
 #include "app/presenters/timeline/timeline.h"
 #include "tests/gui/support/gui.h"
-#include "tests/support/fake_run.h"
+#include "tests/replay/fake_run.h"
 #include "tests/watchpoints/small_graph.h"
 
 namespace msdbg::app {

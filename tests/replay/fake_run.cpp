@@ -1,4 +1,4 @@
-#include "tests/support/fake_run.h"
+#include "tests/replay/fake_run.h"
 
 #include <utility>
 

@@ -1,0 +1,48 @@
+// What replay answers of a run that no file holds.
+#include <catch2/catch.hpp>
+
+#include "replay/loss_course.h"
+#include "replay/run_state.h"
+#include "tests/replay/fake_run.h"
+#include "tests/watchpoints/small_graph.h"
+
+namespace msdbg::test {
+
+using core::Iteration;
+using core::Rank;
+
+TEST_CASE("The nearest value of a run without files is found") {
+  FakeRun run(smallGraph(), 1, 0);
+  const core::TensorId weight = run.rows.id("network/fc/weight");
+  for (const std::int64_t iteration : {2, 6, 7})
+    run.rows.record(Rank(0), Iteration(iteration), weight, core::Tensor::zeros(core::DType::Float32, {2, 3}));
+  CHECK(replay::nearestValue(run, Rank(0), Iteration(4), weight) == Iteration(2));  // the earlier of two
+  CHECK(replay::nearestValue(run, Rank(0), Iteration(5), weight) == Iteration(6));
+  CHECK_FALSE(replay::nearestValue(run, Rank(0), Iteration(5), run.rows.id("network/fc/bias")));
+  CHECK(run.storedCount(Rank(0), weight) == 3);
+}
+
+TEST_CASE("State and loss of a run without files are told as those of any other") {
+  FakeRun run(smallGraph(), 2, 0);
+  const core::TensorId loss = run.rows.id("network/ReduceMean-op1");
+  for (const std::int64_t rank : {0, 1})
+    for (const std::int64_t iteration : {0, 1, 2}) {
+      const float value = 3 - static_cast<float>(iteration);
+      run.rows.record(Rank(rank), Iteration(iteration), loss, core::Tensor::scalar(value));
+      run.scalars["loss"][{Rank(rank), Iteration(iteration)}] = value;
+    }
+  run.ended = {.state = "killed", .signal = 9, .iteration = 2};
+  run.notRecorded.push_back({Rank(1), {5, 6, 7}, "cannot write x", 0, 0});
+  const replay::RunState state = replay::stateOf(run);
+  CHECK(replay::endSentence(state) == "the run was killed at iteration 2");
+  CHECK(replay::gapSentence(state) == "iterations 5-7 of rank 1 were not recorded");
+  CHECK(replay::damageSentence(state).empty());
+  const auto course = replay::lossCourseOf(run);
+  REQUIRE(course);
+  CHECK(course->first == 3);
+  CHECK(course->last == 1);
+  CHECK(run.recomputable() == nullptr);
+  CHECK(run.verifiable() == nullptr);
+}
+
+}  // namespace msdbg::test
