@@ -11,6 +11,7 @@
 #   msdbg_dep::simdjson      simdjson: the journal
 #   msdbg_dep::json          nlohmann-json, header only      msdbg_dep::cli11         CLI11, header only
 #   msdbg_dep::catch2        Catch2 v2, header only          msdbg_dep::dtl           dtl, header only
+#   msdbg_dep::eigen         Eigen 3, header only: float16 and bfloat16
 #   The window's, if MSDBG_GUI_FOUND: qt_gui, qt_widgets, qt_svg, qt_dbus, qt_test, qscintilla,
 #   qcustomplot
 #
@@ -59,7 +60,7 @@ function(msdbg_find_header name header)
     return()
   endif()
   if(NOT MSDBG_PACKAGE)
-    find_path(MSDBG_INCLUDE_${name} ${header})
+    find_path(MSDBG_INCLUDE_${name} ${header} PATH_SUFFIXES eigen3)
     mark_as_advanced(MSDBG_INCLUDE_${name})
     if(NOT MSDBG_INCLUDE_${name})
       return()
@@ -93,6 +94,7 @@ msdbg_find_header(json nlohmann/json.hpp)
 msdbg_find_header(cli11 CLI/CLI.hpp)
 msdbg_find_header(dtl dtl/dtl.hpp)
 msdbg_find_header(catch2 catch2/catch.hpp)
+msdbg_find_header(eigen Eigen/Core)
 
 msdbg_require(dnnl libdnnl-dev)
 msdbg_require(fmt libfmt-dev)
@@ -107,6 +109,7 @@ msdbg_require(simdjson libsimdjson-dev)
 msdbg_require(json nlohmann-json3-dev)
 msdbg_require(cli11 libcli11-dev)
 msdbg_require(dtl libdtl-dev)
+msdbg_require(eigen libeigen3-dev)
 
 # Debian's serial HDF5 keeps its headers apart from the parallel one's; the filter plugin needs only these.
 if(NOT TARGET msdbg_dep::hdf5_headers)

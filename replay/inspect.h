@@ -22,7 +22,8 @@ struct NonFinite {
   std::vector<Element> first;  // ascending
   std::int64_t count() const { return nan + posInf + negInf; }
 };
-/// Counts all, lists the first `most`.
+/// Counts all, lists the first `most`. A complex element counts as its modulus does (core::toDouble), here
+/// and below.
 NonFinite findNonFinite(const core::Tensor& tensor, std::size_t most, const core::CancelToken& cancel);
 
 /// The least and the greatest finite value; low > high: there is none.
@@ -43,7 +44,8 @@ struct Histogram {
 Histogram histogramOf(const core::Tensor& tensor, ValueRange range, std::size_t bins,
                       const core::CancelToken& cancel);
 
-/// A - B, element by element. Two NaN, or two equal infinities, are not different.
+/// A - B, element by element; of complex ones |A - B|. Two NaN, or two equal infinities, are not different.
+/// Tensors of two dtypes are compared as float64, or complex128 where one is complex.
 struct Difference {
   std::int64_t different = 0;
   std::optional<std::int64_t> first;  // flat index of the first different element
@@ -56,7 +58,8 @@ Difference compareTensors(const core::Tensor& a, const core::Tensor& b, const co
 using core::indexOf;
 using core::indexText;
 
-/// One element as people read it (6 significant digits), and so that it reads back as the same value.
+/// One element as people read it (6 significant digits), and so that it reads back as the same value of its
+/// dtype: the shortest such text. Complex ones as Python writes them: "1.5-2j".
 std::string elementText(const core::Tensor& tensor, std::int64_t flatIndex);
 std::string exactElementText(const core::Tensor& tensor, std::int64_t flatIndex);
 

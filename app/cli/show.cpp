@@ -125,6 +125,8 @@ Json shownJson(const OpenedRun& run, const ShowOptions& options, const Shown& sh
   json["origin"] = shown.value && shown.origin ? Json(originName(*shown.origin)) : Json();
   json["slice"] = textOrNull(options.slice);
   json["npy"] = textOrNull(options.npy);
+  const bool written = shown.value && !options.npy.empty();
+  json["npy_dtype"] = written ? Json(core::dtypeName(replay::npyDType(shown.value->dtype()))) : Json();
   const bool print = shown.value && options.npy.empty() && shown.value->elements() <= kMostJsonValues;
   json["values"] = print ? tensorJson(*shown.value) : Json();
   return json;
@@ -167,7 +169,8 @@ Result<int> show(const ShowOptions& options, const Context& context) {
     printJson(shownJson(run, options, shown));
   } else {
     printShown(run, options, shown);
-    if (shown.value && !options.npy.empty()) fmt::print("\nwritten to {}\n", options.npy);
+    if (shown.value && !options.npy.empty())
+      fmt::print("\nwritten to {}{}\n", options.npy, replay::npyNote(shown.value->dtype()));
   }
   if (shown.missing) return *shown.missing;
   return !options.iteration && newerIsLost(run, shown) ? withDamage(run, kExitFine) : kExitFine;

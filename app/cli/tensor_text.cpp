@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <concepts>
 
 #include "replay/inspect.h"
 
 namespace msdbg::app {
 
-using core::DType;
 using core::Tensor;
 
 namespace {
@@ -112,12 +112,23 @@ class Writer {
   std::string m_out;
 };
 
+Json elementJson(const Tensor& tensor, std::int64_t offset) {
+  return core::visitDType(tensor.dtype(), [&](auto type) -> Json {
+    using T = decltype(type);
+    if constexpr (std::same_as<T, bool>) return tensor.at(offset) != 0;
+    const T value = tensor.data<T>()[static_cast<std::size_t>(offset)];
+    if constexpr (std::integral<T>)
+      return value;
+    else if constexpr (core::ComplexNumber<T>)
+      return {{"real", number(value.real)}, {"imag", number(value.imag)}};
+    else
+      return number(core::toDouble(value));
+  });
+}
+
 Json elementsJson(const Tensor& tensor, std::size_t dimension, std::int64_t offset) {
   if (dimension == tensor.shape().rank()) {
-    if (tensor.dtype() == DType::Bool) return tensor.at(offset) != 0;
-    if (tensor.dtype() == DType::Int64) return tensor.data<std::int64_t>()[static_cast<std::size_t>(offset)];
-    if (!core::isFloating(tensor.dtype())) return static_cast<std::int64_t>(tensor.at(offset));
-    return number(tensor.at(offset));
+    return elementJson(tensor, offset);
   }
   Json list = Json::array();
   for (std::int64_t i = 0; i < tensor.shape()[dimension]; ++i)

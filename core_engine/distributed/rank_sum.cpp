@@ -34,7 +34,7 @@ void sumInRankOrder(DType dtype, std::span<const std::byte* const> parts, std::b
 }
 
 Status checkReducible(const Tensor& input, const Tensor& output) {
-  if (input.dtype() == output.dtype() && input.shape() == output.shape() && isFloating(input.dtype()))
+  if (input.dtype() == output.dtype() && input.shape() == output.shape() && isComputedFloating(input.dtype()))
     return Ok{};
   const auto text = [](const Tensor& t) { return std::string(dtypeName(t.dtype())) + t.shape().text(); };
   return Error(ErrorCode::kUsage, "allreduce: input " + text(input) + " and output " + text(output) +

@@ -114,8 +114,9 @@ std::string Graph::uniqueName(const std::string& wanted) const {
 Graph Graph::fromTables(std::string name, DType floating, std::int64_t version, std::vector<Node> nodes,
                         std::vector<TensorInfo> tensors, std::vector<Frame> frames,
                         std::vector<Kernel> kernels) {
-  Graph graph("network", floating);
+  Graph graph;
   graph.m_name = std::move(name);  // whatever a file says
+  graph.m_floating = floating;
   graph.m_version = version;
   graph.m_nodes = std::move(nodes);
   graph.m_tensors = std::move(tensors);

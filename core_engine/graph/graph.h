@@ -62,6 +62,7 @@ struct TensorInfo {
   std::string name;  // full name without slot: the producer's name, or the source's own
   std::int32_t slot = 0;
   DType dtype = DType::Float32;
+  std::int32_t dtypeNumber = 0;  // where the dtype is unsupported: its number in graph.proto
   Shape shape;
   TensorRole role = TensorRole::kActivation;
   NodeId producer;      // invalid for sources

@@ -80,16 +80,16 @@ void Graph::setAlias(TensorId id, std::string alias) {
 }
 
 Graph Graph::withFloatingDType(DType dtype) const {
-  assert(isFloating(dtype));
+  assert(isComputedFloating(dtype));
   Graph graph = *this;
   graph.m_floating = dtype;
   for (TensorInfo& info : graph.m_tensors)
-    if (isFloating(info.dtype)) info.dtype = dtype;
+    if (isComputedFloating(info.dtype)) info.dtype = dtype;
   for (Node& node : graph.m_nodes) {
     const auto to = node.attributes.find("to");
     const bool chooses = node.opType == "Cast" || node.opType == "OneHot";
     if (chooses && to != node.attributes.end() && !node.outputs.empty() &&
-        isFloating(graph.tensor(node.outputs.front()).dtype))
+        isComputedFloating(graph.tensor(node.outputs.front()).dtype))
       to->second = onnxNumber(dtype);
   }
   return graph;

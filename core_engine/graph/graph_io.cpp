@@ -4,6 +4,8 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/wire_format_lite.h>
 
+#include <algorithm>
+
 #include "core_engine/graph/graph.pb.h"
 #include "core_engine/graph/verify.h"
 
@@ -14,7 +16,8 @@ namespace pb = msdbg::graph;
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-constexpr std::uint32_t kFormat = 2;
+constexpr std::uint32_t kFormat = 3;
+static_assert(pb::DType_MAX == static_cast<int>(kDTypes.size()));
 constexpr std::size_t kMaxBytes = 256u << 20;
 constexpr std::int64_t kMaxMessages =
     4'000'000;  // far above any graph; bounds what a small file can make us allocate
@@ -25,9 +28,12 @@ std::uint32_t entries(const pb::Graph& g) {
 
 /// The oldest format that says all of the graph: whoever reads that one only can read it.
 std::uint32_t formatOf(const Graph& graph) {
-  for (const TensorInfo& info : graph.tensors())
-    if (info.initializer.kind > Initializer::Kind::kKaimingNormal) return 2;
-  return 1;
+  std::uint32_t format = 1;
+  for (const TensorInfo& info : graph.tensors()) {
+    if (info.initializer.kind > Initializer::Kind::kKaimingNormal) format = std::max(format, 2u);
+    if (!isComputed(info.dtype)) format = 3;  // others than the first six
+  }
+  return isComputed(graph.floatingDType()) ? format : 3;
 }
 
 // --- writing
@@ -75,7 +81,8 @@ class Writer {
   void write(const TensorInfo& info, pb::Tensor& out) {
     out.set_name_text(text(info.name));
     out.set_slot(info.slot);
-    out.set_dtype(static_cast<pb::DType>(info.dtype));
+    out.set_dtype(static_cast<pb::DType>(
+        info.dtype == DType::Unsupported ? info.dtypeNumber : static_cast<std::int32_t>(info.dtype)));
     for (const std::int64_t d : info.shape.dims()) out.add_shape(d);
     out.set_role(static_cast<pb::Role>(info.role));
     out.set_producer_plus_one(plusOne(info.producer));
@@ -165,8 +172,8 @@ class Reader {
     for (const pb::Node& in : m_in.nodes()) readNode(in, m_nodes.emplace_back());
     for (const pb::Kernel& in : m_in.kernels()) readKernel(in, m_kernels.emplace_back());
     const std::string name = text(m_in.name_text());
-    const DType floating = enumOf<DType>(m_in.floating_dtype(), 1, 6, "dtype");
-    if (!isFloating(floating)) fail("the floating dtype is none");
+    const DType floating = dtypeOf(m_in.floating_dtype());
+    if (floating != DType::Unsupported && !isFloating(floating)) fail("the floating dtype is none");
     if (m_in.version() < 0) fail("the version is negative");
     if (!m_status.ok()) return m_status.error();
     Graph graph = Graph::fromTables(name, floating, m_in.version(), std::move(m_nodes), std::move(m_tensors),
@@ -191,6 +198,8 @@ class Reader {
     fail(std::string("unknown ") + what + " " + std::to_string(value));
     return static_cast<Enum>(first);
   }
+  /// A number of a later version costs that tensor's values, not the graph.
+  static DType dtypeOf(int number) { return dtypeFromNumber(number).value_or(DType::Unsupported); }
   template <typename Id>
   Id idOf(std::uint32_t index, int count, const char* what) {
     if (index < static_cast<std::uint32_t>(count)) return Id(static_cast<std::int64_t>(index));
@@ -221,7 +230,9 @@ class Reader {
     info.id = TensorId(static_cast<std::int64_t>(m_tensors.size()) - 1);
     info.name = text(in.name_text());
     info.slot = in.slot();
-    info.dtype = enumOf<DType>(in.dtype(), 1, 6, "dtype");
+    info.dtype = dtypeOf(in.dtype());
+    if (info.dtype == DType::Unsupported) info.dtypeNumber = in.dtype();
+    if (in.dtype() == pb::DTYPE_NONE) fail("tensor " + info.name + " has no dtype");
     info.shape = Shape(std::vector<std::int64_t>(in.shape().begin(), in.shape().end()));
     info.role = enumOf<TensorRole>(in.role(), 1, 10, "role");
     info.producer = optionalId<NodeId>(in.producer_plus_one(), m_in.nodes_size(), "node");

@@ -137,6 +137,7 @@ std::vector<TensorInfo> outputsOf(const OpDef& op, std::span<const Value> inputs
 
 TensorInfo sourceInfo(Graph& graph, const std::string& name, Shape shape, DType dtype, TensorRole role,
                       const std::source_location& where) {
+  if (!isComputed(dtype)) fail(graph, framesAt(graph, where), name + ": " + notComputed(dtype));
   TensorInfo info;
   info.name = graph.uniqueName(graph.scopePath() + "/" + name);
   info.dtype = dtype;
@@ -207,6 +208,9 @@ Graph::Graph(std::string name, DType floating, std::source_location where)
     : m_name(std::move(name)), m_floating(floating) {
   if (!isPlainName(m_name) || m_name.find('/') != std::string::npos)
     throw BuildError(unusableName("graph", m_name) + " or /" + lineOf(where));
+  if (!isComputedFloating(floating))
+    throw BuildError("graph " + m_name + ": float32 or float64 is needed, not " +
+                     std::string(dtypeName(floating)) + lineOf(where));
 }
 
 Value Graph::input(std::string name, Shape shape, std::optional<DType> dtype, std::source_location where) {

@@ -1,9 +1,10 @@
 #include "core_engine/graph/verify.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "core_engine/graph/graph_text.h"
-#include "core_engine/ops/op.h"
+#include "core_engine/ops/op_facts.h"
 
 namespace msdbg::core {
 namespace {
@@ -46,7 +47,7 @@ class Verifier {
   }
 
   void checkShape(const TensorInfo& info) {
-    std::int64_t bytes = static_cast<std::int64_t>(dtypeSize(info.dtype));
+    std::int64_t bytes = std::max<std::int64_t>(static_cast<std::int64_t>(dtypeSize(info.dtype)), 1);
     for (const std::int64_t d : info.shape.dims()) {
       if (d < -1) return fail(nameOf(info), "has a dimension below -1: " + info.shape.text());
       if (d > 0 && __builtin_mul_overflow(bytes, d, &bytes))
@@ -152,6 +153,7 @@ class Verifier {
       types.push_back({m_graph.tensor(id).dtype, m_graph.tensor(id).shape});
       if (!types.back().shape.known()) return;  // nothing can be inferred
     }
+    if (!hasComputedDTypes(m_graph, node)) return;  // no kernel of ours made this
     const auto inferred = op.infer(types, node.attributes);
     if (!inferred.ok()) return fail(nameOf(node), "is not valid: " + inferred.error().message());
     if (inferred->size() != node.outputs.size())

@@ -73,7 +73,7 @@ Status mapBroadcast(const KernelArgs& args, const F& f) {
 /// Bool f(a, b) on numbers of any dtype.
 template <typename F>
 Status compareBroadcast(const KernelArgs& args, const F& f) {
-  visitDType(args.inputs[0]->dtype(), [&](auto zero) { mapPairs<decltype(zero), bool>(args, f); });
+  visitComputed(args.inputs[0]->dtype(), [&](auto zero) { mapPairs<decltype(zero), bool>(args, f); });
   return Ok{};
 }
 

@@ -46,7 +46,7 @@ void pickExtreme(const KernelArgs& args, const Better& better) {
 
 template <typename Better>
 Status referenceExtreme(const KernelArgs& args, const Better& better) {
-  visitDType(args.outputs[0]->dtype(), [&](auto zero) { pickExtreme<decltype(zero)>(args, better); });
+  visitComputed(args.outputs[0]->dtype(), [&](auto zero) { pickExtreme<decltype(zero)>(args, better); });
   return Ok{};
 }
 

@@ -37,7 +37,7 @@ Status reference(const KernelArgs& args) {
   const AxisLines lines = axisLines(x, checkAxis("", intAttribute(attributes, "axis", 0), x.rank()).value());
   const bool last = intAttribute(attributes, "select_last_index", 0) != 0;
   const auto y = args.outputs[0]->data<std::int64_t>();
-  visitDType(args.inputs[0]->dtype(), [&](auto zero) {
+  visitComputed(args.inputs[0]->dtype(), [&](auto zero) {
     const auto* data = args.inputs[0]->data<decltype(zero)>().data();
     parallelFor(lines.lines(), args.state.threads, 64, [&](std::int64_t line) {
       y[static_cast<std::size_t>(line)] = largestAt(data + lines.begin(line), lines, last);

@@ -26,6 +26,7 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const 
   if (!to)
     return inferError("Cast", "attribute to is " + std::to_string(intAttribute(attributes, "to", 0)) +
                                   ", but " + std::string(kNumbers) + " was expected");
+  if (!isComputed(*to)) return inferError("Cast", notComputed(*to));
   return std::vector<TensorType>{{*to, inputs[0].shape}};
 }
 
@@ -57,8 +58,8 @@ To convert(From x) {
 }
 
 Status reference(const KernelArgs& args) {
-  visitDType(args.inputs[0]->dtype(), [&](auto from) {
-    visitDType(args.outputs[0]->dtype(), [&](auto to) {
+  visitComputed(args.inputs[0]->dtype(), [&](auto from) {
+    visitComputed(args.outputs[0]->dtype(), [&](auto to) {
       using To = decltype(to);
       const auto x = args.inputs[0]->data<decltype(from)>();
       const auto y = args.outputs[0]->data<To>();

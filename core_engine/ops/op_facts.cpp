@@ -1,12 +1,10 @@
 #include "core_engine/ops/op_facts.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace msdbg::core {
 namespace {
-
-constexpr DType kDTypes[] = {DType::Float32, DType::Float64, DType::Int64,
-                             DType::Int32,   DType::UInt8,   DType::Bool};
 
 bool takes(DataTypes taken, DType dtype) {
   switch (taken) {
@@ -39,9 +37,14 @@ OpOrigin originOf(const OpDef& op) {
 
 std::vector<std::string_view> dataTypeNames(const OpDef& op) {
   std::vector<std::string_view> names;
-  for (const DType dtype : kDTypes)
+  for (const DType dtype : kComputedDTypes)
     if (takes(op.dataTypes, dtype)) names.push_back(dtypeName(dtype));
   return names;
+}
+
+bool hasComputedDTypes(const Graph& graph, const Node& node) {
+  const auto computed = [&](TensorId id) { return isComputed(graph.tensor(id).dtype); };
+  return std::ranges::all_of(node.inputs, computed) && std::ranges::all_of(node.outputs, computed);
 }
 
 std::vector<std::string_view> gradientOpsOf(const OpDef& op) {

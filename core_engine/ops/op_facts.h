@@ -16,8 +16,12 @@ struct OpOrigin {
 };
 OpOrigin originOf(const OpDef& op);
 
-/// Names of the dtypes that the data may have, by DType's order.
+/// Names of the dtypes that the data may have, in the order of kComputedDTypes.
 std::vector<std::string_view> dataTypeNames(const OpDef& op);
+
+/// Whether the engine computes in the dtypes of all that the node reads and makes; it need not be a node of
+/// ours.
+bool hasComputedDTypes(const Graph& graph, const Node& node);
 
 /// The operators that only this one's gradient needs: <name>Grad, <name>GradInput, …; none where its rule
 /// gets by with others.

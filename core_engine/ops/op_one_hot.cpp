@@ -27,6 +27,7 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const 
   if (!to)
     return inferError(
         kName, "attribute to is " + std::to_string(dtypeNumber(attributes)) + ", which is no dtype's number");
+  if (!isComputed(*to)) return inferError(kName, notComputed(*to));
   Ints dims = intsOf(inputs[0].shape);
   MSDBG_ASSIGN(const std::size_t axis,
                checkAxis(kName, intAttribute(attributes, "axis", -1), dims.size() + 1));
@@ -62,7 +63,7 @@ Status reference(const KernelArgs& args) {
       checkAxis(kName, intAttribute(args.node.attributes, "axis", -1), shape.rank()).value();
   std::int64_t inner = 1;
   for (std::size_t d = axis + 1; d < shape.rank(); ++d) inner *= shape[d];
-  visitDType(args.outputs[0]->dtype(), [&](auto zero) { run<decltype(zero)>(args, shape[axis], inner); });
+  visitComputed(args.outputs[0]->dtype(), [&](auto zero) { run<decltype(zero)>(args, shape[axis], inner); });
   return Ok{};
 }
 

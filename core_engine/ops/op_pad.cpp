@@ -36,7 +36,7 @@ T constantOf(double value) {
 Status reference(const KernelArgs& args) {
   const Padding p = makePadding("Pad", args.inputs[0]->shape(), args.node.attributes).value();
   const double value = floatAttribute(args.node.attributes, "value", 0);
-  visitDType(args.outputs[0]->dtype(), [&](auto zero) {
+  visitComputed(args.outputs[0]->dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T fill = constantOf<T>(value);
     const T* x = args.inputs[0]->data<T>().data();

@@ -54,7 +54,7 @@ Status run(const KernelArgs& args) {
 }
 
 Status reference(const KernelArgs& args) {
-  return visitDType(args.outputs[0]->dtype(), [&](auto zero) -> Status {
+  return visitComputed(args.outputs[0]->dtype(), [&](auto zero) -> Status {
     if constexpr (std::is_same_v<decltype(zero), bool>)
       return Error(ErrorCode::kInternal, args.node.name + ": Range of bools");
     else

@@ -51,7 +51,7 @@ Status reference(const KernelArgs& args) {
   const Ints own = args.inputs[0]->shape().strides();
   Ints strides(out.rank());
   for (std::size_t d = 0; d < strides.size(); ++d) strides[d] = own[static_cast<std::size_t>(perm[d])];
-  visitDType(args.outputs[0]->dtype(), [&](auto zero) {
+  visitComputed(args.outputs[0]->dtype(), [&](auto zero) {
     using T = decltype(zero);
     const auto x = args.inputs[0]->data<T>();
     const auto y = args.outputs[0]->data<T>();

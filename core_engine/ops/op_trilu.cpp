@@ -26,7 +26,7 @@ Status reference(const KernelArgs& args) {
   // Beyond the matrix every diagonal is alike; kept small, so that differences cannot overflow.
   const std::int64_t k =
       std::clamp<std::int64_t>(intAttribute(args.node.attributes, "k", 0), -rows - 1, columns + 1);
-  visitDType(args.outputs[0]->dtype(), [&](auto zero) {
+  visitComputed(args.outputs[0]->dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T* x = args.inputs[0]->data<T>().data();
     T* y = args.outputs[0]->data<T>().data();

@@ -42,7 +42,7 @@ void run(const KernelArgs& args) {
 }
 
 Status reference(const KernelArgs& args) {
-  visitDType(args.outputs[0]->dtype(), [&](auto zero) { run<decltype(zero)>(args); });
+  visitComputed(args.outputs[0]->dtype(), [&](auto zero) { run<decltype(zero)>(args); });
   return Ok{};
 }
 

@@ -41,7 +41,7 @@ T greatestOf() {
 template <typename Start, typename Better>
 Status referenceReduceExtreme(const KernelArgs& args, const Start& start, const Better& better) {
   const ReductionPlan plan = planOf(args, args.inputs[0]->shape());
-  visitDType(args.outputs[0]->dtype(), [&](auto zero) {
+  visitComputed(args.outputs[0]->dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T* x = args.inputs[0]->data<T>().data();
     T* y = args.outputs[0]->data<T>().data();

@@ -16,7 +16,7 @@ struct StridedGrid {
 /// output[i] = input[grid(i)]; the grid has the output's shape.
 inline Status readStrided(const KernelArgs& args, const StridedGrid& grid) {
   const Shape& shape = args.outputs[0]->shape();
-  visitDType(args.outputs[0]->dtype(), [&](auto zero) {
+  visitComputed(args.outputs[0]->dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T* x = args.inputs[0]->data<T>().data() + grid.first;
     T* y = args.outputs[0]->data<T>().data();
@@ -35,7 +35,7 @@ inline Status readStrided(const KernelArgs& args, const StridedGrid& grid) {
 /// output[grid(i)] = input[i], 0 elsewhere; the grid has the input's shape and reaches no place twice.
 inline Status writeStrided(const KernelArgs& args, const StridedGrid& grid) {
   const Shape& shape = args.inputs[0]->shape();
-  visitDType(args.outputs[0]->dtype(), [&](auto zero) {
+  visitComputed(args.outputs[0]->dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T* x = args.inputs[0]->data<T>().data();
     T* y = args.outputs[0]->data<T>().data();

@@ -41,7 +41,7 @@ bool updatesReluBias(const Graph& graph, const Node& node) {
 
 /// Whether this kind can hit the node at all.
 bool canHit(FaultKind kind, const Graph& graph, const Node& node) {
-  if (node.outputs.empty() || !isFloating(output(graph, node).dtype)) return false;
+  if (node.outputs.empty() || !isComputedFloating(output(graph, node).dtype)) return false;
   switch (kind) {
     case FaultKind::kNan:
     case FaultKind::kInf:

@@ -39,13 +39,21 @@ bool isImage(const Shape& source, const Shape& shape) {
 }
 
 template <typename T>
+float asFloat(T value) {
+  if constexpr (SmallFloat<T> || ComplexNumber<T>)
+    return static_cast<float>(toDouble(value));
+  else
+    return static_cast<float>(value);  // of an int64 in one rounding
+}
+
+template <typename T>
 void resizePlane(const T* pixels, std::int64_t width, const std::vector<Tap>& rows,
                  const std::vector<Tap>& columns, float divisor, float* out) {
   for (const Tap& row : rows)
     for (const Tap& column : columns) {
       const auto across = [&](std::size_t r) {
         const T* line = pixels + r * static_cast<std::size_t>(width);
-        const float low = static_cast<float>(line[column.low]), high = static_cast<float>(line[column.high]);
+        const float low = asFloat(line[column.low]), high = asFloat(line[column.high]);
         return low + column.weight * (high - low);
       };
       const float low = across(row.low);
@@ -74,7 +82,7 @@ Tensor makeFloats(const InputSource& source, const Shape& shape) {
     using T = decltype(zero);
     if (source.values.shape() != shape) return makeImages<T>(source, input);
     std::ranges::transform(source.values.data<T>(), input.data<float>().begin(),
-                           [&](T value) { return static_cast<float>(value) / source.divisor; });
+                           [&](T value) { return asFloat(value) / source.divisor; });
   });
   return input;
 }
@@ -87,6 +95,8 @@ Status checkSource(const InputSource& source, DType dtype, const Shape& shape) {
     return unfit(source, dtype, shape, "there is nothing to convert");
   if (source.values.dtype() == DType::Bool)
     return unfit(source, dtype, shape, "give the bytes of a bool as uint8");
+  if (isComplex(source.values.dtype()))
+    return unfit(source, dtype, shape, "give real and imaginary parts as numbers of their own");
   if (!isFloating(dtype)) {
     if (source.divisor == 1 && from == shape && !isFloating(source.values.dtype())) return Ok{};
     return unfit(source, dtype, shape, "integers are made from integers of the same shape, undivided");

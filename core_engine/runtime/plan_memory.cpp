@@ -146,7 +146,7 @@ class Allocation {
 }  // namespace
 
 void fillConstant(Tensor& tensor, double value) {
-  visitDType(tensor.dtype(), [&](auto zero) {
+  visitComputed(tensor.dtype(), [&](auto zero) {
     using T = decltype(zero);
     std::ranges::fill(tensor.data<T>(), static_cast<T>(value));
   });

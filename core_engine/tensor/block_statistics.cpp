@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core_engine/base/simd.h"
+#include "core_engine/tensor/converted_blocks_internal.h"
 #include "core_engine/tensor/float_blocks_internal.h"
 
 #define MSDBG_INLINE inline __attribute__((always_inline))
@@ -288,11 +289,11 @@ MSDBG_INLINE void active(const T* data, std::int64_t count, std::int64_t* counts
   MSDBG_SIMD_CLONES void activeOf(const T* x, std::int64_t n, std::int64_t* counts) { active(x, n, counts); }
 MSDBG_STORAGE_TYPES(MSDBG_KERNELS)
 
-/// Calls f with data as a pointer to the dtype's storage type.
+/// Calls f with data as a pointer to the storage type of a dtype that the engine computes in.
 template <typename F>
 void withStorage(DType dtype, const void* data, F&& f) {
   if (dtype == DType::Bool) return f(static_cast<const BoolByte*>(data));
-  visitDType(dtype, [&](auto type) {
+  visitComputed(dtype, [&](auto type) {
     if constexpr (!std::is_same_v<decltype(type), bool>) f(static_cast<const decltype(type)*>(data));
   });
 }
@@ -304,6 +305,7 @@ BlockMoments blockMoments(DType dtype, const void* data, std::int64_t count, con
   if (dtype == DType::Float32 &&
       finiteMoments(static_cast<const float*>(data), count, static_cast<const float*>(next), result))
     return result;
+  if (!isComputed(dtype)) return convertedMoments(dtype, data, count);
   withStorage(dtype, data, [&](auto* x) { momentsOf(x, count, result); });
   return result;
 }
@@ -314,6 +316,7 @@ BlockChange blockChange(DType dtype, const void* x, const void* previous, std::i
   if (dtype == DType::Float32 && finiteChange(static_cast<const float*>(x),
                                               static_cast<const float*>(previous), count, rtol, atol, result))
     return result;
+  if (!isComputed(dtype)) return convertedChange(dtype, x, previous, count, rtol, atol);
   withStorage(dtype, x,
               [&](auto* p) { changeOf(p, static_cast<decltype(p)>(previous), count, rtol, atol, result); });
   return result;
@@ -321,12 +324,14 @@ BlockChange blockChange(DType dtype, const void* x, const void* previous, std::i
 
 BlockActivation blockActivation(DType dtype, const void* data, std::int64_t count, double start, double end) {
   if (dtype == DType::Float32) return floatActivation(static_cast<const float*>(data), count, start, end);
+  if (!isComputed(dtype)) return convertedActivation(dtype, data, count, start, end);
   BlockActivation result;
   withStorage(dtype, data, [&](auto* x) { activationOf(x, count, start, end, result); });
   return result;
 }
 
 void countActive(DType dtype, const void* data, std::int64_t count, std::int64_t* counts) {
+  if (!isComputed(dtype)) return countConvertedActive(dtype, data, count, counts);
   withStorage(dtype, data, [&](auto* x) { activeOf(x, count, counts); });
 }
 

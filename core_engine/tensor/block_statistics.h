@@ -15,6 +15,11 @@ struct BlockMoments {
   double sum = 0, sumAbs = 0, sumSquares = 0;
   double mean = 0, squaredDeviations = 0;  // sum of (x - mean)^2 over the finite elements
 };
+/// Adds block b to the total: Chan, Golub and LeVeque 1979, "Updating formulae … for computing sample
+/// variances". A total begins as `noMoments()`.
+void combine(BlockMoments& total, const BlockMoments& b);
+BlockMoments noMoments();
+
 /// `next`: as many bytes that will be read next, or nullptr; a hint.
 BlockMoments blockMoments(DType dtype, const void* data, std::int64_t count, const void* next = nullptr);
 

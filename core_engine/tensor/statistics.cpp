@@ -69,32 +69,8 @@ void overBlocks(const Tensor& tensor, int threads, F&& f) {
   for (std::int64_t i = 0; i < blocks; ++i) f(static_cast<std::size_t>(i), blockAt(tensor, i));
 }
 
-/// Adds block b to the total: Chan, Golub and LeVeque 1979, "Updating formulae … for computing sample
-/// variances".
-void combine(BlockMoments& total, const BlockMoments& b) {
-  const auto n = static_cast<double>(total.finite), m = static_cast<double>(b.finite);
-  if (b.finite > 0) {
-    const double delta = b.mean - total.mean;
-    total.squaredDeviations += b.squaredDeviations + delta * delta * (n * m / (n + m));
-    total.mean += delta * (m / (n + m));
-  }
-  total.finite += b.finite;
-  total.nan += b.nan;
-  total.posInf += b.posInf;
-  total.negInf += b.negInf;
-  total.zero += b.zero;
-  total.negative += b.negative;
-  total.min = std::min(total.min, b.min);
-  total.max = std::max(total.max, b.max);
-  total.sum += b.sum;
-  total.sumAbs += b.sumAbs;
-  total.sumSquares += b.sumSquares;
-}
-
 BlockMoments combined(const std::vector<BlockMoments>& blocks) {
-  BlockMoments total;
-  total.min = std::numeric_limits<double>::infinity();
-  total.max = -total.min;
+  BlockMoments total = noMoments();
   for (const BlockMoments& block : blocks) combine(total, block);
   return total;
 }

@@ -25,9 +25,11 @@ struct Hash128 {
   std::string text() const;  // 32 hexadecimal digits, high first
 };
 
-/// Every element as double; -0.0 counts as zero. min … l2 are over the FINITE elements; NaN and Inf are
-/// counted apart. Sums are of doubles: float64 elements beyond 1e154 make std and l2 infinite. With no finite
-/// element min, max, mean, meanAbs are NaN and std, l1, l2 are 0.
+/// Every element as double, as toDouble() has it: small floats are exact, 64-bit integers beyond 2^53 are
+/// rounded, of a complex element its modulus counts (so none is negative; NaN where a part is, else Inf where
+/// a part is). -0.0 counts as zero. min … l2 are over the FINITE elements; NaN and Inf are counted apart.
+/// Sums are of doubles: float64 elements beyond 1e154 make std and l2 infinite. With no finite element min,
+/// max, mean, meanAbs are NaN and std, l1, l2 are 0.
 struct TensorStatistics {
   std::int64_t count = 0, nan = 0, posInf = 0, negInf = 0, zero = 0, negative = 0,
                positive = 0;  // negative/positive: finite ones
@@ -47,7 +49,7 @@ Hash128 hashOfBlocks(std::span<const Hash128> blocks);  // what hashBytes makes 
 Hash128 hashTensor(const Tensor& tensor, int threads = 1);
 
 /// Change from p (previous) to x. Elements where either is not finite are left out of the sums and counted in
-/// `skipped`.
+/// `skipped`. Of complex elements |x-p| and |p| are moduli.
 struct ChangeStatistics {
   double meanAbsChange = 0;    // mean |x-p|
   double maxAbsChange = 0;     // max |x-p|

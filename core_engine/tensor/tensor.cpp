@@ -32,8 +32,7 @@ std::shared_ptr<std::byte[]> allocate(DType dtype, const Shape& shape, std::size
   return {data, [alignment](std::byte* p) { ::operator delete(p, alignment); }};
 }
 
-/// Like static_cast, but defined for every value: NaN gives 0, numbers out of range the nearest end; bool is
-/// x != 0.
+/// Like static_cast, but defined for every value: see Tensor::cast().
 template <typename To, typename From>
 To convert(From value) {
   if constexpr (std::is_same_v<To, bool>) {
@@ -46,6 +45,15 @@ To convert(From value) {
   } else {
     return static_cast<To>(value);
   }
+}
+
+template <ComplexNumber To, typename From>
+To complexOf(From x) {
+  using Part = decltype(To::real);
+  if constexpr (ComplexNumber<From>)
+    return {static_cast<Part>(x.real), static_cast<Part>(x.imag)};
+  else
+    return {static_cast<Part>(toDouble(x)), 0};
 }
 
 /// Booleans are read as bytes: a file may hold one that is neither 0 nor 1.
@@ -132,13 +140,33 @@ Tensor Tensor::viewAt(std::int64_t byte, DType dtype, Shape shape) const {
   return view;
 }
 
+void Tensor::refuseCast(DType dtype) const {
+  throw std::logic_error("Tensor::cast: " + std::string(dtypeName(m_dtype)) + m_shape.text() +
+                         " cannot become " + std::string(dtypeName(dtype)) +
+                         ": a complex number becomes a complex one only");
+}
+
 Tensor Tensor::cast(DType dtype) const {
   Tensor result(dtype, m_shape);
   visitDType(m_dtype, [&](auto from) {
-    visitDType(dtype, [&](auto to) {
-      auto* out = static_cast<decltype(to)*>(result.raw());
+    [[maybe_unused]] const auto each = [&](auto convertOne) {
       for (std::size_t i = 0; i < static_cast<std::size_t>(m_elements); ++i)
-        out[i] = convert<decltype(to)>(load<decltype(from)>(raw(), i));
+        convertOne(i, load<decltype(from)>(raw(), i));
+    };
+    visitDType(dtype, [&](auto to) {
+      using From = decltype(from);
+      using To = decltype(to);
+      [[maybe_unused]] auto* out = static_cast<To*>(result.raw());
+      if constexpr (ComplexNumber<To>)
+        each([out](std::size_t i, From x) { out[i] = complexOf<To>(x); });
+      else if constexpr (ComplexNumber<From>)
+        refuseCast(dtype);
+      else if constexpr (SmallFloat<To>)
+        each([out](std::size_t i, From x) { out[i] = roundTo<To>(toDouble(x)); });
+      else if constexpr (SmallFloat<From>)
+        each([out](std::size_t i, From x) { out[i] = convert<To>(toFloat(x)); });
+      else
+        each([out](std::size_t i, From x) { out[i] = convert<To>(x); });
     });
   });
   return result;
@@ -147,7 +175,14 @@ Tensor Tensor::cast(DType dtype) const {
 double Tensor::at(std::int64_t flatIndex) const {
   assert(flatIndex >= 0 && flatIndex < m_elements);
   return visitDType(m_dtype, [&](auto type) {
-    return static_cast<double>(load<decltype(type)>(raw(), static_cast<std::size_t>(flatIndex)));
+    return toDouble(load<decltype(type)>(raw(), static_cast<std::size_t>(flatIndex)));
+  });
+}
+
+Complex128 Tensor::complexAt(std::int64_t flatIndex) const {
+  assert(flatIndex >= 0 && flatIndex < m_elements);
+  return visitDType(m_dtype, [&](auto type) {
+    return complexOf<Complex128>(load<decltype(type)>(raw(), static_cast<std::size_t>(flatIndex)));
   });
 }
 

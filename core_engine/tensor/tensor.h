@@ -83,19 +83,23 @@ class Tensor {
   Tensor part(std::int64_t first, Shape shape) const;
   /// Shares storage: what lies at `byte`, read as another type.
   Tensor viewAt(std::int64_t byte, DType dtype, Shape shape) const;
-  Tensor cast(DType dtype) const;           // a converted copy
-  double at(std::int64_t flatIndex) const;  // any dtype, as double
+  /// A converted copy. To integers: NaN is 0, floating numbers are cut and kept within the ends, integers
+  /// wrap around; to bool: not 0; to small floats: roundTo(). A complex number becomes a complex one only
+  /// (std::logic_error: which part of it is wanted nobody said).
+  Tensor cast(DType dtype) const;
+  double at(std::int64_t flatIndex) const;  // any dtype, as toDouble() has it: of complex numbers the modulus
+  Complex128 complexAt(std::int64_t flatIndex) const;  // any dtype
 
  private:
   template <typename T>
   void checkType() const {
-    static_assert(kIsElement<T>,
-                  "elements are float, double, std::int64_t, std::int32_t, std::uint8_t or bool");
+    static_assert(ElementType<T>, "elements are of the types that core_engine/tensor/dtype.h lists");
     if (m_dtype != kDTypeOf<T> && valid()) [[unlikely]]
       refuseType(kDTypeOf<T>);
   }
   [[noreturn]] void refuseType(DType asked) const;
   [[noreturn]] void refuseCount(std::size_t values) const;
+  [[noreturn]] void refuseCast(DType dtype) const;
 
   DType m_dtype = DType::Float32;
   Shape m_shape;

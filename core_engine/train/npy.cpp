@@ -31,16 +31,18 @@ std::string_view valueOf(std::string_view header, const std::string& key) {
 
 Result<DType> dtypeOf(std::string_view descr) {
   constexpr std::pair<std::string_view, DType> kKnown[] = {
-      {"'<f4'", DType::Float32}, {"'<f8'", DType::Float64}, {"'<i8'", DType::Int64},
-      {"'<i4'", DType::Int32},   {"'|u1'", DType::UInt8},   {"'|b1'", DType::Bool}};
+      {"'<f4'", DType::Float32},   {"'<f8'", DType::Float64},    {"'<i8'", DType::Int64},
+      {"'<i4'", DType::Int32},     {"'|u1'", DType::UInt8},      {"'|b1'", DType::Bool},
+      {"'|i1'", DType::Int8},      {"'<i2'", DType::Int16},      {"'<u2'", DType::UInt16},
+      {"'<u4'", DType::UInt32},    {"'<u8'", DType::UInt64},     {"'<f2'", DType::Float16},
+      {"'<c8'", DType::Complex64}, {"'<c16'", DType::Complex128}};
   for (const auto& [text, dtype] : kKnown)
     if (descr.starts_with(text)) return dtype;
   const std::string_view shown = descr.substr(0, std::min(descr.find(','), descr.size()));
-  return Error(
-      ErrorCode::kUnsupported,
-      "has dtype " + std::string(shown) +
-          ", but float32, float64, int64, int32, uint8 or bool, little-endian, is needed; convert it "
-          "with astype");
+  return Error(ErrorCode::kUnsupported, "has dtype " + std::string(shown) +
+                                            ", but integers, bool, float16 to float64 or complex numbers, "
+                                            "little-endian, are needed; convert it "
+                                            "with astype");
 }
 
 /// "(3, 4), …": a tuple of numbers.

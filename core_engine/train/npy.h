@@ -1,6 +1,6 @@
 // NumPy's files (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html): one array, or an
-// archive of several as numpy.savez and savez_compressed write it. Little-endian float32, float64, int64,
-// int32, uint8 and bool in C order.
+// archive of several as numpy.savez and savez_compressed write it. Little-endian integers of 8
+// to 64 bits, bool, float16, float32, float64, complex64 and complex128 in C order.
 #pragma once
 
 #include <filesystem>

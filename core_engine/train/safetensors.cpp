@@ -15,14 +15,30 @@ using Json = nlohmann::json;
 
 constexpr std::uint64_t kLengthBytes = 8, kLongestHeader = 100'000'000;  // the format's own limit
 
-constexpr std::pair<DType, std::string_view> kNames[] = {{DType::Float32, "F32"}, {DType::Float64, "F64"},
-                                                         {DType::Int64, "I64"},   {DType::Int32, "I32"},
-                                                         {DType::UInt8, "U8"},    {DType::Bool, "BOOL"}};
+constexpr std::pair<DType, std::string_view> kNames[] = {{DType::Float32, "F32"},
+                                                         {DType::Float64, "F64"},
+                                                         {DType::Int64, "I64"},
+                                                         {DType::Int32, "I32"},
+                                                         {DType::UInt8, "U8"},
+                                                         {DType::Bool, "BOOL"},
+                                                         {DType::Int8, "I8"},
+                                                         {DType::Int16, "I16"},
+                                                         {DType::UInt16, "U16"},
+                                                         {DType::UInt32, "U32"},
+                                                         {DType::UInt64, "U64"},
+                                                         {DType::Float16, "F16"},
+                                                         {DType::BFloat16, "BF16"},
+                                                         {DType::Float8E4M3FN, "F8_E4M3"},
+                                                         {DType::Float8E5M2, "F8_E5M2"},
+                                                         {DType::Complex64, "C64"}};
 
 Error damaged(const std::string& what) { return {ErrorCode::kDamaged, what}; }
 
-std::string_view nameOf(DType dtype) {
-  return std::ranges::find(kNames, dtype, &std::pair<DType, std::string_view>::first)->second;
+Result<std::string_view> nameOf(DType dtype) {
+  const auto found = std::ranges::find(kNames, dtype, &std::pair<DType, std::string_view>::first);
+  if (found != std::end(kNames)) return found->second;
+  return Error(ErrorCode::kUsage, "the format has no " + std::string(dtypeName(dtype)) +
+                                      "; cast it to a dtype that it has, as float32");
 }
 
 Result<std::string> headerOf(const Arrays& tensors, const std::map<std::string, std::string>& metadata) {
@@ -32,8 +48,9 @@ Result<std::string> headerOf(const Arrays& tensors, const std::map<std::string, 
   for (const auto& [name, tensor] : tensors) {
     if (header.contains(name)) return Error(ErrorCode::kUsage, "there are two tensors " + name);
     const std::vector<std::int64_t> dims(tensor.shape().dims().begin(), tensor.shape().dims().end());
-    header[name] = {
-        {"dtype", nameOf(tensor.dtype())}, {"shape", dims}, {"data_offsets", {at, at + tensor.bytes()}}};
+    const Result<std::string_view> dtype = nameOf(tensor.dtype());
+    if (!dtype.ok()) return dtype.error().in(name);
+    header[name] = {{"dtype", *dtype}, {"shape", dims}, {"data_offsets", {at, at + tensor.bytes()}}};
     at += tensor.bytes();
   }
   std::string text = header.dump();
@@ -77,8 +94,8 @@ Result<Entry> entryOf(const std::string& name, const Json& json) {
   const auto known = std::ranges::find(kNames, std::string_view(dtype.get_ref<const std::string&>()),
                                        &std::pair<DType, std::string_view>::second);
   if (known == std::end(kNames))
-    return Error(ErrorCode::kUnsupported, name + " has dtype " + dtype.get<std::string>() +
-                                              ", but F32, F64, I64, I32, U8 or BOOL is needed");
+    return Error(ErrorCode::kUnsupported,
+                 name + " has dtype " + dtype.get<std::string>() + ", which msdbg does not know");
   entry.dtype = known->first;
   entry.begin = place[0].get<std::uint64_t>();
   entry.end = place[1].get<std::uint64_t>();

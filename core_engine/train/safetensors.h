@@ -10,7 +10,8 @@
 
 namespace msdbg::core {
 
-/// Takes the place of an earlier file only when it is complete. kUsage: a name twice; kIo.
+/// Takes the place of an earlier file only when it is complete. kUsage: a name twice, a dtype that the format
+/// has not (complex128, the 8-bit floats without -0); kIo.
 Status writeSafetensors(const std::filesystem::path& path, const Arrays& tensors,
                         const std::map<std::string, std::string>& metadata = {});
 /// In the order of their bytes. kMissing, kIo; kDamaged: no such file, or places that overlap or do not fill

@@ -48,23 +48,6 @@ core::Error libraryError(const char* function) {
   return {core::ErrorCode::kDamaged, std::string(function) + " failed (HDF5: " + text + ")"};
 }
 
-hid_t fileType(core::DType dtype) {
-  switch (dtype) {
-    case core::DType::Float32:
-      return H5T_IEEE_F32LE;
-    case core::DType::Float64:
-      return H5T_IEEE_F64LE;
-    case core::DType::Int64:
-      return H5T_STD_I64LE;
-    case core::DType::Int32:
-      return H5T_STD_I32LE;
-    case core::DType::UInt8:
-    case core::DType::Bool:
-      break;
-  }
-  return H5T_STD_U8LE;
-}
-
 core::Result<Handle> openFile(const std::string& path) {
   MSDBG_ASSIGN(const Handle access, owned(MSDBG_H5(H5Pcreate, H5P_FILE_ACCESS), H5Pclose));
   MSDBG_ASSIGN(const herr_t unlocked, MSDBG_H5(H5Pset_file_locking, access.id(), false, true));

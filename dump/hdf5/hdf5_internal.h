@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -68,8 +69,14 @@ inline core::Result<Handle> owned(core::Result<hid_t> id, Handle::Closer closer)
   return Handle(*id, closer);
 }
 
-/// The little-endian file type of a dtype; bool is stored as unsigned bytes. Not owned: a library constant.
+/// The little-endian file type of a dtype; what HDF5 cannot describe is stored as unsigned bytes. Not owned.
 hid_t fileType(core::DType dtype);
+/// Whether the attribute kDTypeAttribute of a dataset says what its unsigned bytes are.
+bool isNamedInFile(core::DType dtype);
+inline constexpr const char* kDTypeAttribute = "dtype";
+/// What the elements of a dataset of ours are; nullopt: none of the dtypes that this msdbg knows.
+core::Result<std::optional<core::DType>> storedDType(hid_t dataset);
+std::size_t typeSize(hid_t type);  // bytes
 
 /// Opens a file for reading. Locking is off: run folders may lie on file systems without locks.
 core::Result<Handle> openFile(const std::string& path);

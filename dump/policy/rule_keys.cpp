@@ -43,9 +43,6 @@ constexpr struct {
               {"hyperparameter", TensorRole::kHyperparameter},
               {"parameter", TensorRole::kParameter}};
 
-constexpr core::DType kDTypes[] = {core::DType::Float32, core::DType::Float64, core::DType::Int64,
-                                   core::DType::Int32,   core::DType::UInt8,   core::DType::Bool};
-
 // "'weigth' is no kind; did you mean weight?", or all that there are.
 Error unknown(std::string_view name, const std::string& what, const Texts& all) {
   const std::string near = core::didYouMean(name, all);
@@ -69,7 +66,7 @@ std::string kindName(TensorRole role) {
 Result<core::DType> dtypeOf(const std::string& name) {
   if (const auto dtype = core::dtypeFromName(name)) return *dtype;
   Texts all;
-  for (const core::DType dtype : kDTypes) all.emplace_back(core::dtypeName(dtype));
+  for (const core::DType dtype : core::kDTypes) all.emplace_back(core::dtypeName(dtype));
   return unknown(name, "dtype", all);
 }
 

@@ -6,6 +6,7 @@
 
 #include "dump/policy/checkpoints.h"
 #include "dump/reader/run_reader_internal.h"
+#include "dump/reader/tensor_dataset_internal.h"
 #include "dump/statistics_columns.h"
 
 namespace msdbg::dump {
@@ -48,6 +49,12 @@ core::Status checkpointOfAll(RunReader& run, core::Iteration iteration) {
   return core::Ok{};
 }
 
+// No bytes are kept of it.
+core::Result<core::Tensor> emptyValue(const core::TensorInfo& tensor) {
+  if (tensor.dtype == core::DType::Unsupported) return unsupportedDType(tensor);
+  return core::Tensor::zeros(tensor.dtype, tensor.shape);
+}
+
 core::Error missing(const char* what, core::Rank rank, core::Iteration iteration, const char* how) {
   return {core::ErrorCode::kUnavailable, std::string("no ") + what + " is recorded of rank " +
                                              std::to_string(rank.value) + ", iteration " +
@@ -59,7 +66,8 @@ core::Error missing(const char* what, core::Rank rank, core::Iteration iteration
 core::Error RunReader::Impl::damaged(core::Rank rank, core::Iteration iteration, const core::Error& error) {
   const SegmentLine* line = lineOf(rank, iteration);
   if (!line) return error;
-  addDamage(ranks.at(rank.value), *line, error, {iteration.value});
+  if (error.code() != core::ErrorCode::kUnsupported)  // nothing is wrong with what only a newer msdbg reads
+    addDamage(ranks.at(rank.value), *line, error, {iteration.value});
   // What the journal says is there and the segment has not is damage as well.
   const bool isMissing = error.code() == core::ErrorCode::kUnavailable;
   return core::Error(isMissing ? core::ErrorCode::kDamaged : error.code(), error.message())
@@ -124,8 +132,7 @@ core::Result<core::TrainingState> RunReader::checkpoint(core::Rank rank, core::I
   core::TrainingState state{iteration, {}};
   for (const core::TensorInfo& tensor : graph->tensors()) {
     if (!inCheckpoint(tensor)) continue;
-    auto value = isEmpty(tensor) ? core::Tensor::zeros(tensor.dtype, tensor.shape)
-                                 : segment->reader->state(tensor, iteration.value);
+    auto value = isEmpty(tensor) ? emptyValue(tensor) : segment->reader->state(tensor, iteration.value);
     if (!value.ok()) return m_impl->damaged(rank, iteration, value.error());
     state.tensors.emplace_back(tensor.fullName(), std::move(*value));
   }
@@ -153,7 +160,10 @@ core::Result<core::Batch> RunReader::batch(core::Rank rank, core::Iteration iter
 core::Result<RunReader::Impl::Input> RunReader::Impl::input(SegmentReader& segment, core::Rank rank,
                                                             core::Iteration iteration,
                                                             const core::TensorInfo& tensor) {
-  if (isEmpty(tensor)) return Input{core::Tensor::zeros(tensor.dtype, tensor.shape), {}};
+  if (isEmpty(tensor)) {
+    MSDBG_ASSIGN(core::Tensor empty, emptyValue(tensor));
+    return Input{std::move(empty), {}};
+  }
   MSDBG_ASSIGN(SegmentReader::RecordedInput recorded, segment.input(tensor, iteration.value));
   const std::string path = "/batch/" + tensor.fullName();
   auto input = recorded.made ? core::makeInput(recorded.source, tensor.dtype, tensor.shape)
@@ -175,7 +185,7 @@ core::Result<core::Tensor> RunReader::Impl::partValue(ValueOrigin origin, core::
                                                       core::Iteration iteration,
                                                       const core::TensorInfo& tensor) {
   MSDBG_ASSIGN(OpenSegment * found, segment(rank, iteration));
-  if (isEmpty(tensor)) return core::Tensor::zeros(tensor.dtype, tensor.shape);
+  if (isEmpty(tensor)) return emptyValue(tensor);
   if (origin == ValueOrigin::kCheckpoint) return found->reader->state(tensor, iteration.value);
   MSDBG_ASSIGN(Input made, input(*found->reader, rank, iteration, tensor));
   return std::move(made.value);

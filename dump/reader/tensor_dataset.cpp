@@ -30,7 +30,8 @@ std::string shapeText(std::span<const hsize_t> dims) {
   return core::Shape(std::vector<std::int64_t>(dims.begin(), dims.end())).text();
 }
 
-core::Result<ChunkGrid> readGrid(hid_t dataset, const core::TensorInfo& tensor, std::size_t mostRows) {
+core::Result<ChunkGrid> readGrid(hid_t dataset, const core::TensorInfo& tensor, std::size_t mostRows,
+                                 std::size_t elementBytes) {
   MSDBG_ASSIGN(const std::vector<hsize_t> dims, hdf5::extents(dataset));
   if (dims.empty() || dims[0] > mostRows || !fits(std::span(dims).subspan(1), tensor.shape)) {
     return damaged("extents " + shapeText(dims) + " do not fit the graph's shape " + tensor.shape.text());
@@ -40,8 +41,8 @@ core::Result<ChunkGrid> readGrid(hid_t dataset, const core::TensorInfo& tensor, 
   if (layout != H5D_CHUNKED) return damaged("not stored in chunks");
   std::vector<hsize_t> chunk(dims.size());
   MSDBG_TRY(MSDBG_H5(H5Pget_chunk, list.id(), static_cast<int>(chunk.size()), chunk.data()));
-  MSDBG_ASSIGN(ChunkGrid grid, ChunkGrid::of({dims.begin(), dims.end()}, {chunk.begin(), chunk.end()},
-                                             core::dtypeSize(tensor.dtype)));
+  MSDBG_ASSIGN(ChunkGrid grid,
+               ChunkGrid::of({dims.begin(), dims.end()}, {chunk.begin(), chunk.end()}, elementBytes));
   if (!tensor.shape.known() && grid.rowBytes() > kLargestUnknownRow)
     return damaged("a row of more than 4 GiB");
   return grid;
@@ -57,17 +58,40 @@ core::Result<std::vector<core::Hash128>> readHashes(const SegmentFileInfo& segme
   return hashes;
 }
 
+/// nullopt: the elements are what the graph says. kDamaged: they are of another dtype.
+core::Result<std::optional<core::Error>> whyUnsupported(hid_t dataset, hid_t type,
+                                                        const core::TensorInfo& tensor) {
+  using Why = std::optional<core::Error>;
+  if (tensor.dtype == core::DType::Unsupported) return Why(unsupportedDType(tensor));
+  MSDBG_ASSIGN(const htri_t same, MSDBG_H5(H5Tequal, type, hdf5::fileType(tensor.dtype)));
+  if (same > 0) return Why();
+  const std::string name(core::dtypeName(tensor.dtype));
+  MSDBG_ASSIGN(const std::optional<core::DType> stored, hdf5::storedDType(dataset));
+  if (stored) return damaged("stored as " + std::string(core::dtypeName(*stored)) + ", not as " + name);
+  return Why({core::ErrorCode::kUnsupported,
+              "stored as " + name + " in a way that this msdbg does not know; update msdbg"});
+}
+
 }  // namespace
+
+core::Error unsupportedDType(const core::TensorInfo& tensor) {
+  return {core::ErrorCode::kUnsupported,
+          tensor.fullName() + " has a dtype that this msdbg does not know (number " +
+              std::to_string(tensor.dtypeNumber) +
+              " in the graph): a newer one recorded it; update msdbg to see its "
+              "values"};
+}
 
 core::Result<TensorDataset> TensorDataset::open(const SegmentFileInfo& segment, const std::string& path,
                                                 const core::TensorInfo& tensor) {
   MSDBG_ASSIGN(Handle handle, hdf5::openDataset(segment.file, path));
   MSDBG_ASSIGN(const Handle type, owned(MSDBG_H5(H5Dget_type, handle.id()), H5Tclose));
-  MSDBG_ASSIGN(const htri_t same, MSDBG_H5(H5Tequal, type.id(), hdf5::fileType(tensor.dtype)));
-  if (same == 0) return damaged("not stored as " + std::string(core::dtypeName(tensor.dtype)));
-  MSDBG_ASSIGN(ChunkGrid grid, readGrid(handle.id(), tensor, segment.iterations.size()));
+  MSDBG_ASSIGN(std::optional<core::Error> unsupported, whyUnsupported(handle.id(), type.id(), tensor));
+  const std::size_t elementBytes = unsupported ? hdf5::typeSize(type.id()) : core::dtypeSize(tensor.dtype);
+  MSDBG_ASSIGN(ChunkGrid grid, readGrid(handle.id(), tensor, segment.iterations.size(), elementBytes));
   TensorDataset dataset(std::move(handle), std::move(grid));
   dataset.m_dtype = tensor.dtype;
+  dataset.m_unsupported = std::move(unsupported);
   dataset.m_fileBytes = segment.fileBytes;
   MSDBG_TRY(dataset.checkFilters());
   MSDBG_ASSIGN(dataset.m_iterations,
@@ -81,26 +105,19 @@ core::Result<TensorDataset> TensorDataset::open(const SegmentFileInfo& segment, 
   return dataset;
 }
 
-// Bool is no type of a source: its bytes cannot be told from uint8 by the file's type.
 core::Result<TensorDataset> TensorDataset::openInput(const SegmentFileInfo& segment, const std::string& path,
                                                      const core::TensorInfo& input) {
   MSDBG_ASSIGN(const Handle handle, hdf5::openDataset(segment.file, path));
   MSDBG_ASSIGN(const htri_t made, MSDBG_H5(H5Aexists, handle.id(), "divisor"));
   if (made == 0) return open(segment, path, input);
-  MSDBG_ASSIGN(const Handle type, owned(MSDBG_H5(H5Dget_type, handle.id()), H5Tclose));
   MSDBG_ASSIGN(const std::vector<hsize_t> dims, hdf5::extents(handle.id()));
+  MSDBG_ASSIGN(const std::optional<core::DType> stored, hdf5::storedDType(handle.id()));
   core::TensorInfo source = input;
   source.shape = core::Shape(std::vector<std::int64_t>(dims.empty() ? 0 : dims.size() - 1, -1));
-  for (const core::DType dtype : {core::DType::UInt8, core::DType::Int32, core::DType::Int64,
-                                  core::DType::Float32, core::DType::Float64}) {
-    MSDBG_ASSIGN(const htri_t same, MSDBG_H5(H5Tequal, type.id(), hdf5::fileType(dtype)));
-    if (same == 0) continue;
-    source.dtype = dtype;
-    MSDBG_ASSIGN(TensorDataset dataset, open(segment, path, source));
-    MSDBG_ASSIGN(dataset.m_divisor, hdf5::readFloat(handle.id(), "divisor"));
-    return dataset;
-  }
-  return damaged("stored as a type that no tensor has");
+  if (stored) source.dtype = *stored;
+  MSDBG_ASSIGN(TensorDataset dataset, open(segment, path, source));
+  MSDBG_ASSIGN(dataset.m_divisor, hdf5::readFloat(handle.id(), "divisor"));
+  return dataset;
 }
 
 core::Status TensorDataset::checkFilters() {
@@ -154,6 +171,16 @@ core::Result<std::uint32_t> TensorDataset::readStored(std::uint64_t index, std::
   return mask;
 }
 
+core::Status TensorDataset::checkHashes(std::uint64_t row) {
+  std::vector<std::byte> stored;
+  const auto [first, last] = m_grid.chunksOfRow(row);
+  for (std::uint64_t index = first; index < last; ++index) {
+    const auto mask = readStored(index, stored);
+    if (!mask.ok()) return mask.error();
+  }
+  return core::Ok{};
+}
+
 core::Status TensorDataset::decode(std::uint64_t index, std::span<std::byte> chunk) {
   std::vector<std::byte> stored;
   MSDBG_ASSIGN(const std::uint32_t mask, readStored(index, stored));
@@ -192,6 +219,10 @@ core::Result<core::Tensor> TensorDataset::read(std::int64_t iteration) {
     return core::Error(core::ErrorCode::kUnavailable, "not stored");
   const auto row = static_cast<std::uint64_t>(at - m_iterations.begin());
   MSDBG_TRY(checkStored(row));
+  if (m_unsupported) {
+    MSDBG_TRY(checkHashes(row));  // what its bytes mean is not known, but they are those that were recorded
+    return *m_unsupported;
+  }
   const auto& extents = m_grid.extents();
   core::Tensor tensor;
   try {

@@ -13,10 +13,13 @@
 
 namespace msdbg::dump {
 
+/// kUnsupported: whose values cannot be read, and what to do.
+core::Error unsupportedDType(const core::TensorInfo& tensor);
+
 class TensorDataset {
  public:
   /// kDamaged unless type, extents, chunks, filters, iterations and hashes are what the graph and the format
-  /// say.
+  /// say. Of a type that this msdbg does not know only read() fails, with kUnsupported.
   static core::Result<TensorDataset> open(const SegmentFileInfo& segment, const std::string& path,
                                           const core::TensorInfo& tensor);
   /// Below /batch: type and shape are the source's; the recipe is read with it.
@@ -40,11 +43,13 @@ class TensorDataset {
   core::Status checkFilters();
   core::Result<std::uint64_t> storedBytes(std::uint64_t index) const;
   core::Status checkStored(std::uint64_t row) const;
+  core::Status checkHashes(std::uint64_t row);
   core::Status decode(std::uint64_t index, std::span<std::byte> chunk);
 
   hdf5::Handle m_dataset;
   ChunkGrid m_grid;
   core::DType m_dtype = core::DType::Float32;
+  std::optional<core::Error> m_unsupported;  // why no row can be read
   std::optional<float> m_divisor;
   bool m_filtered = false;
   std::uint64_t m_fileBytes = 0;

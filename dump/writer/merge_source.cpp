@@ -40,19 +40,14 @@ herr_t addName(hid_t, const char* name, const H5A_info_t*, void* into) {
   return 0;
 }
 
-// Calls whose answers cannot be negative, so that hdf5::call() is not for them.
-std::uint64_t sizeOfType(hid_t type) {
-  const std::lock_guard lock(hdf5::libraryMutex());
-  return H5Tget_size(type);
-}
-
+// A call whose answer cannot be negative, so that hdf5::call() is not for it.
 std::uint64_t storageOf(hid_t dataset) {
   const std::lock_guard lock(hdf5::libraryMutex());
   return H5Dget_storage_size(dataset);
 }
 
 std::uint64_t bytesOf(hid_t type, std::span<const hsize_t> dims) {
-  std::uint64_t bytes = sizeOfType(type);
+  std::uint64_t bytes = hdf5::typeSize(type);
   for (const hsize_t d : dims) bytes *= d;
   return bytes;
 }
@@ -64,7 +59,7 @@ core::Result<RawAttribute> readAttribute(hid_t dataset, const std::string& name)
   MSDBG_ASSIGN(raw.type, owned(MSDBG_H5(H5Aget_type, attribute.id()), H5Tclose));
   MSDBG_ASSIGN(raw.space, owned(MSDBG_H5(H5Aget_space, attribute.id()), H5Sclose));
   MSDBG_ASSIGN(const hssize_t count, MSDBG_H5(H5Sget_simple_extent_npoints, raw.space.id()));
-  raw.bytes.resize(static_cast<std::size_t>(count) * sizeOfType(raw.type.id()));
+  raw.bytes.resize(static_cast<std::size_t>(count) * hdf5::typeSize(raw.type.id()));
   MSDBG_TRY(MSDBG_H5(H5Aread, attribute.id(), raw.type.id(), raw.bytes.data()));
   return raw;
 }
@@ -140,14 +135,9 @@ core::Result<bool> sameType(hid_t a, hid_t b) {
   return same > 0;
 }
 
-core::Result<core::DType> elementType(hid_t dataset, const RawAttributes& attributes) {
-  if (attributes.contains("dtype")) return core::DType::Bool;
-  MSDBG_ASSIGN(const Handle type, owned(MSDBG_H5(H5Dget_type, dataset), H5Tclose));
-  for (const core::DType dtype : {core::DType::Float32, core::DType::Float64, core::DType::Int64,
-                                  core::DType::Int32, core::DType::UInt8}) {
-    MSDBG_ASSIGN(const bool same, sameType(type.id(), hdf5::fileType(dtype)));
-    if (same) return dtype;
-  }
+core::Result<core::DType> elementType(hid_t dataset) {
+  MSDBG_ASSIGN(const std::optional<core::DType> dtype, hdf5::storedDType(dataset));
+  if (dtype) return *dtype;
   return unsupported("an element type that this version does not know");
 }
 

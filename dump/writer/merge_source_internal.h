@@ -47,6 +47,6 @@ core::Result<RawColumn> readRawColumn(const MergeSource& source, const std::stri
 core::Result<bool> isContiguous(hid_t dataset);
 core::Result<bool> sameType(hid_t a, hid_t b);
 /// The element type of a dataset of tensors. kUnsupported: none of the format's.
-core::Result<core::DType> elementType(hid_t dataset, const RawAttributes& attributes);
+core::Result<core::DType> elementType(hid_t dataset);
 
 }  // namespace msdbg::dump

@@ -65,7 +65,7 @@ std::uint64_t MergedTensor::storedBytes() const {
 
 core::Result<MergedTensor> MergeTensors::merge(const std::string& path,
                                                const std::vector<DatasetPart>& parts) {
-  MSDBG_ASSIGN(const core::DType dtype, elementType(parts[0].dataset.id(), parts[0].attributes));
+  MSDBG_ASSIGN(const core::DType dtype, elementType(parts[0].dataset.id()));
   std::vector<TensorDataset> datasets;
   std::vector<std::int64_t> iterations;
   for (const DatasetPart& part : parts) {

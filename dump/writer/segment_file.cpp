@@ -115,7 +115,8 @@ core::Status SegmentFile::writeTensor(const std::string& path, core::DType dtype
   const std::vector<hsize_t> dims(grid.extents().begin(), grid.extents().end());
   MSDBG_ASSIGN(const Handle dataset, create(path, hdf5::fileType(dtype), dims, properties.id()));
   MSDBG_TRY(hdf5::writeIntegers(dataset.id(), "iterations", iterations));
-  if (dtype == core::DType::Bool) MSDBG_TRY(hdf5::writeText(dataset.id(), "dtype", "bool"));
+  if (hdf5::isNamedInFile(dtype))
+    MSDBG_TRY(hdf5::writeText(dataset.id(), hdf5::kDTypeAttribute, std::string(core::dtypeName(dtype))));
   std::vector<core::Hash128> hashes;
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     const StoredChunk& chunk = *chunks[i];

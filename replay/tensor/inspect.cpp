@@ -30,8 +30,23 @@ void countNonFinite(double value, std::int64_t& nan, std::int64_t& posInf, std::
 
 template <typename T>
 bool sameValue(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) return a == b || (std::isnan(a) && std::isnan(b));
-  return a == b;
+  if constexpr (core::ComplexNumber<T>)
+    return sameValue(a.real, b.real) && sameValue(a.imag, b.imag);
+  else if constexpr (core::SmallFloat<T>)
+    return sameValue(toFloat(a), toFloat(b));
+  else if constexpr (std::is_floating_point_v<T>)
+    return a == b || (std::isnan(a) && std::isnan(b));
+  else
+    return a == b;
+}
+
+template <typename T>
+double distance(T a, T b) {
+  if constexpr (core::ComplexNumber<T>)
+    return core::modulus({static_cast<double>(a.real) - static_cast<double>(b.real),
+                          static_cast<double>(a.imag) - static_cast<double>(b.imag)});
+  else
+    return std::abs(core::toDouble(a) - core::toDouble(b));
 }
 
 // Both in one type: exact for integers, which a double would round.
@@ -39,7 +54,10 @@ template <typename F>
 void visitPair(const Tensor& a, const Tensor& b, F&& f) {
   assert(a.shape() == b.shape());
   if (a.dtype() != b.dtype()) {
-    const Tensor left = a.cast(core::DType::Float64), right = b.cast(core::DType::Float64);
+    const bool complex = core::isComplex(a.dtype()) || core::isComplex(b.dtype());
+    const core::DType both = complex ? core::DType::Complex128 : core::DType::Float64;
+    const Tensor left = a.cast(both), right = b.cast(both);
+    if (complex) return f(left.data<core::Complex128>(), right.data<core::Complex128>());
     return f(left.data<double>(), right.data<double>());
   }
   core::visitDType(a.dtype(), [&](auto type) {
@@ -52,14 +70,15 @@ void visitPair(const Tensor& a, const Tensor& b, F&& f) {
 
 NonFinite findNonFinite(const Tensor& tensor, std::size_t most, const CancelToken& cancel) {
   NonFinite found;
-  if (!core::isFloating(tensor.dtype())) return found;
-  core::visitFloating(tensor.dtype(), [&](auto type) {
+  if (!core::mayBeNonFinite(tensor.dtype())) return found;
+  core::visitDType(tensor.dtype(), [&](auto type) {
     const auto values = tensor.data<decltype(type)>();
     inBlocks(tensor.elements(), cancel, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) {
-        if (std::isfinite(values[i])) continue;
-        countNonFinite(values[i], found.nan, found.posInf, found.negInf);
-        if (found.first.size() < most) found.first.push_back({static_cast<std::int64_t>(i), values[i]});
+        const double value = core::toDouble(values[i]);
+        if (std::isfinite(value)) continue;
+        countNonFinite(value, found.nan, found.posInf, found.negInf);
+        if (found.first.size() < most) found.first.push_back({static_cast<std::int64_t>(i), value});
       }
     });
   });
@@ -78,7 +97,7 @@ ValueRange finiteRange(const Tensor& tensor, const CancelToken& cancel) {
     const auto values = tensor.data<decltype(type)>();
     inBlocks(tensor.elements(), cancel, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) {
-        const double value = static_cast<double>(values[i]);
+        const double value = core::toDouble(values[i]);
         if (!std::isfinite(value)) continue;
         low = std::min(low, value);
         high = std::max(high, value);
@@ -98,7 +117,7 @@ Histogram histogramOf(const Tensor& tensor, ValueRange range, std::size_t bins, 
     const auto values = tensor.data<decltype(type)>();
     inBlocks(tensor.elements(), cancel, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) {
-        const double value = static_cast<double>(values[i]);
+        const double value = core::toDouble(values[i]);
         if (!std::isfinite(value)) {
           countNonFinite(value, histogram.nan, histogram.posInf, histogram.negInf);
           continue;
@@ -119,7 +138,7 @@ Difference compareTensors(const Tensor& a, const Tensor& b, const CancelToken& c
       for (std::size_t i = begin; i < end; ++i) {
         if (sameValue(left[i], right[i])) continue;
         if (difference.different++ == 0) difference.first = static_cast<std::int64_t>(i);
-        const double apart = std::abs(static_cast<double>(left[i]) - static_cast<double>(right[i]));
+        const double apart = distance(left[i], right[i]);
         if (!std::isfinite(apart) || (difference.maxAt && apart <= difference.maxAbs)) continue;
         difference.maxAbs = apart;
         difference.maxAt = static_cast<std::int64_t>(i);

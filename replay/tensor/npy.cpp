@@ -13,8 +13,11 @@ using core::Tensor;
 
 namespace {
 
+/// Of what NumPy has; "" of other dtypes.
 std::string_view npyType(DType dtype) {
   switch (dtype) {
+    case DType::Float32:
+      return "<f4";
     case DType::Float64:
       return "<f8";
     case DType::Int64:
@@ -25,10 +28,31 @@ std::string_view npyType(DType dtype) {
       return "|u1";
     case DType::Bool:
       return "|b1";
-    case DType::Float32:
+    case DType::Int8:
+      return "|i1";
+    case DType::Int16:
+      return "<i2";
+    case DType::UInt16:
+      return "<u2";
+    case DType::UInt32:
+      return "<u4";
+    case DType::UInt64:
+      return "<u8";
+    case DType::Float16:
+      return "<f2";
+    case DType::Complex64:
+      return "<c8";
+    case DType::Complex128:
+      return "<c16";
+    case DType::BFloat16:
+    case DType::Float8E4M3FN:
+    case DType::Float8E4M3FNUZ:
+    case DType::Float8E5M2:
+    case DType::Float8E5M2FNUZ:
+    case DType::Unsupported:
       break;
   }
-  return "<f4";
+  return "";
 }
 
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, version 1.0
@@ -48,7 +72,17 @@ std::string npyHeader(const Tensor& tensor) {
 
 }  // namespace
 
-core::Status writeNpy(const std::filesystem::path& file, const Tensor& tensor) {
+DType npyDType(DType dtype) { return npyType(dtype).empty() ? DType::Float32 : dtype; }
+
+std::string npyNote(DType dtype) {
+  const DType written = npyDType(dtype);
+  if (written == dtype) return "";
+  return fmt::format(" as {}: NumPy has no {}", core::dtypeName(written), core::dtypeName(dtype));
+}
+
+core::Status writeNpy(const std::filesystem::path& file, const Tensor& given) {
+  const DType dtype = npyDType(given.dtype());
+  const Tensor tensor = dtype == given.dtype() ? given : given.cast(dtype);
   std::ofstream out(file, std::ios::binary);
   const std::string header = npyHeader(tensor);
   out.write(header.data(), static_cast<std::streamsize>(header.size()));

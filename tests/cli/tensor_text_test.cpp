@@ -68,4 +68,17 @@ TEST_CASE("Numbers that JSON lacks are strings", "[cli]") {
   CHECK(app::tensorJson(Tensor::of<std::int64_t>({1}, large)).dump() == "[9223372036854775807]");
 }
 
+TEST_CASE("Elements of every dtype are numbers in JSON, complex ones both parts", "[cli]") {
+  const auto json = [](const Tensor& tensor) { return app::tensorJson(tensor).dump(); };
+  CHECK(json(Tensor::scalar(UINT64_MAX)) == "18446744073709551615");
+  CHECK(json(Tensor::scalar(std::int8_t{-3})) == "-3");
+  CHECK(json(Tensor::scalar(std::uint8_t{200})) == "200");
+  CHECK(json(Tensor::scalar(1.5).cast(core::DType::BFloat16)) == "1.5");
+  CHECK(json(Tensor::scalar(1e9).cast(core::DType::Float16)) == "\"inf\"");
+  CHECK(json(Tensor::scalar(core::Complex64{1, -INFINITY})) == R"({"real":1.0,"imag":"-inf"})");
+  CHECK(json(Tensor::scalar(true)) == "true");
+  const std::vector<core::Complex128> values = {{1.5, -2}, {0, 1}};
+  CHECK(app::tensorText(Tensor::of<core::Complex128>({2}, values), 0) == "[1.5-2j   0+1j]\n");
+}
+
 }  // namespace msdbg::test

@@ -4,6 +4,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "core_engine/graph/graph_io.h"
 #include "dump/codec/file_hash.h"
 #include "dump/journal.h"
 
@@ -42,6 +43,21 @@ void relistSegments(const fs::path& rankFolder) {
     if (!line.contains("segment")) return;
     const fs::path file = rankFolder / line.at("file").get<std::string>();
     if (!fs::exists(file)) return;
+    line["bytes"] = fs::file_size(file);
+    line["hash"] = dump::hashFile(file, {}).value();
+  });
+}
+
+void makeDTypeUnknown(const fs::path& run, const std::string& tensor, std::int32_t number) {
+  const fs::path file = run / "graph_0000.pb";
+  const std::string bytes = textOf(file);
+  core::Graph graph = core::parseGraph(std::as_bytes(std::span(bytes)), file.string()).orThrow();
+  core::TensorInfo& info = graph.tensor(graph.findTensor(tensor).value());
+  info.dtype = core::DType::Unsupported;
+  info.dtypeNumber = number;
+  put(file, core::serializeGraph(graph));
+  patchJournal(run / "rank_0", [&](ordered_json& line) {
+    if (!line.contains("graph") || !line.contains("sources")) return;
     line["bytes"] = fs::file_size(file);
     line["hash"] = dump::hashFile(file, {}).value();
   });

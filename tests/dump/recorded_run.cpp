@@ -73,6 +73,21 @@ core::Graph smallGraph(bool large, const std::string& sourceFile) {
   return g;
 }
 
+core::Graph everyDTypeGraph() {
+  core::Graph g("network");
+  core::TensorId half;
+  for (const DType dtype : core::kDTypes) {
+    const std::string name(core::dtypeName(dtype));
+    const auto id = g.addSource(info(dtype, {3, 5}, TensorRole::kConstant, "network/" + name));
+    if (dtype == DType::Float16) half = id;
+    if (core::isComplex(dtype) || core::dtypeSize(dtype) < 4)
+      g.addSource(info(dtype, {33, 4096}, TensorRole::kConstant, "network/large/" + name));
+  }
+  g.addNode("Relu", "network", Phase::kForward, {half}, {},
+            {info(DType::Float16, {3, 5}, TensorRole::kActivation)}, {});
+  return g;
+}
+
 core::Tensor valueOf(const TensorInfo& tensor, std::int64_t iteration, std::int64_t rank) {
   core::Tensor value = core::Tensor::zeros(tensor.dtype, tensor.shape);
   const auto seed = static_cast<std::uint64_t>(tensor.id.value * 1000003 + iteration * 1009 + rank * 17 + 1);
@@ -86,6 +101,11 @@ core::Tensor valueOf(const TensorInfo& tensor, std::int64_t iteration, std::int6
       const auto at = static_cast<std::size_t>(i);
       if constexpr (std::is_floating_point_v<T>)
         value.data<T>()[at] = static_cast<T>(real);
+      else if constexpr (core::SmallFloat<T>)
+        value.data<T>()[at] = core::roundTo<T>(real);
+      else if constexpr (core::ComplexNumber<T>)
+        value.data<T>()[at] = {static_cast<decltype(T::real)>(real),
+                               static_cast<decltype(T::real)>(bits % 100)};
       else if constexpr (std::is_same_v<T, bool>)
         value.data<T>()[at] = bits % 2 != 0;
       else

@@ -17,6 +17,11 @@ namespace msdbg::test {
 /// (scalar) and an update; with `large` also Big (1.2 MB a row) and Sparse (800 kB, mostly zeros).
 core::Graph smallGraph(bool large = false, const std::string& sourceFile = "");
 
+/// A constant network/<dtype> [3, 5] of every dtype, whose rows share chunks; of some also
+/// network/large/<dtype>, with chunks of its own; and network/Relu-op1, an operator of ours in float16, in
+/// which no kernel of ours computes.
+core::Graph everyDTypeGraph();
+
 /// Exactly the value that record() feeds; deterministic.
 core::Tensor valueOf(const core::TensorInfo& tensor, std::int64_t iteration, std::int64_t rank = 0);
 core::TensorId tensorNamed(const core::Graph& graph, const std::string& name);

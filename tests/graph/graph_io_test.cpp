@@ -40,8 +40,9 @@ Graph trainedGraph() {
 }
 
 bool sameTensor(const TensorInfo& a, const TensorInfo& b) {
-  return a.id == b.id && a.name == b.name && a.slot == b.slot && a.dtype == b.dtype && a.shape == b.shape &&
-         a.role == b.role && a.producer == b.producer && a.alias == b.alias && a.gradientOf == b.gradientOf &&
+  return a.id == b.id && a.name == b.name && a.slot == b.slot && a.dtype == b.dtype &&
+         a.dtypeNumber == b.dtypeNumber && a.shape == b.shape && a.role == b.role &&
+         a.producer == b.producer && a.alias == b.alias && a.gradientOf == b.gradientOf &&
          a.updateOf == b.updateOf && a.replicated == b.replicated && a.trainable == b.trainable &&
          a.initializer == b.initializer && a.frames == b.frames;
 }
@@ -145,11 +146,11 @@ TEST_CASE("Fields of later versions are ignored, a later format is refused") {
   checkSame(*read, sampleGraph());
   std::string later = bytes;
   appendVarint(later, 1u << 3);  // format, again: the last one counts
-  appendVarint(later, 3);
+  appendVarint(later, 4);
   const Result<Graph> refused = parse(later);
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().code() == ErrorCode::kUnsupported);
-  CHECK(refused.error().message() == "graph_0003.pb: graph format 3 is newer than this msdbg; update msdbg");
+  CHECK(refused.error().message() == "graph_0003.pb: graph format 4 is newer than this msdbg; update msdbg");
 }
 
 TEST_CASE(
@@ -164,6 +165,54 @@ TEST_CASE(
   const Result<Graph> read = parse(serializeGraph(graph));
   REQUIRE(read.ok());
   for (const TensorInfo& info : graph.tensors()) CHECK(read->tensor(info.id).initializer == info.initializer);
+}
+
+namespace {
+
+/// Relu of a float16 input, as a graph that something else recorded; its output has another dtype.
+test::Tables foreignTables(DType output, std::int32_t number = 0) {
+  test::Tables tables(sampleGraph());
+  tables.tensors[0].dtype = DType::Float16;
+  tables.tensors[2].dtype = output;
+  tables.tensors[2].dtypeNumber = number;
+  return tables;
+}
+
+}  // namespace
+
+TEST_CASE("A graph of dtypes that nothing is computed in is of format 3, valid, and read as it is") {
+  for (const DType dtype : kDTypes) {
+    CAPTURE(dtypeName(dtype));
+    const Graph graph = foreignTables(dtype).graph();
+    const std::string bytes = serializeGraph(graph);
+    CHECK(bytes[1] == 3);
+    const Result<Graph> read = parse(bytes);
+    REQUIRE(read.ok());
+    checkSame(*read, graph);
+  }
+  const Graph half = Graph::fromTables("foreign", DType::BFloat16, 0, {}, {}, {}, {});
+  CHECK(parse(serializeGraph(half)).orThrow().floatingDType() == DType::BFloat16);
+  CHECK(serializeGraph(sampleGraph())[1] == 1);
+}
+
+TEST_CASE("A dtype's number of a later version is no damage, and is kept when the graph is written again") {
+  for (const std::int32_t number : {20, 77, 1 << 30, -5}) {
+    CAPTURE(number);
+    const std::string bytes = serializeGraph(foreignTables(DType::Unsupported, number).graph());
+    const Result<Graph> read = parse(bytes);
+    REQUIRE(read.ok());
+    CHECK(read->tensor(TensorId(2)).dtype == DType::Unsupported);
+    CHECK(read->tensor(TensorId(2)).dtypeNumber == number);
+    CHECK(serializeGraph(*read) == bytes);
+    CHECK_THAT(graphText(*read), Catch::Contains("unsupported[4,6]"));
+  }
+  checkDamaged(serializeGraph(foreignTables(DType::Unsupported, 0).graph()));  // none at all
+}
+
+TEST_CASE("A tensor of an unknown dtype whose extents overflow is damage") {
+  test::Tables tables = foreignTables(DType::Unsupported, 77);
+  tables.tensors[2].shape = Shape{std::int64_t{1} << 40, std::int64_t{1} << 40};
+  checkDamaged(serializeGraph(tables.graph()));
 }
 
 TEST_CASE("A small file cannot make the reader allocate millions of objects") {

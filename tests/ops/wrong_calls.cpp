@@ -129,7 +129,12 @@ std::vector<WrongCall> wrongShapes() {
       {"Reshape", {f({2, 3})}, {{"shape", Ints{7}}}, {"cannot become [7]"}},
       {"Transpose", {f({2, 3})}, {{"perm", Ints{0, 0}}}, {"perm is [0, 0]", "permutation"}},
       {"Transpose", {f({2, 3})}, {{"perm", Ints{0, 1, 2}}}, {"perm is [0, 1, 2]"}},
-      {"Cast", {f({2})}, {{"to", std::int64_t{10}}}, {"attribute to is 10", "11 (float64)"}},
+      {"Cast", {f({2})}, {{"to", std::int64_t{8}}}, {"attribute to is 8", "11 (float64)"}},
+      {"Cast", {f({2})}, {{"to", std::int64_t{10}}}, {"float16 is a dtype", "use float32"}},
+      {"OneHot",
+       {f({2})},
+       {{"depth", std::int64_t{3}}, {"to", std::int64_t{16}}},
+       {"bfloat16 is a dtype", "use float32"}},
       {"Identity", {f({2}), f({2})}, {}, {"2 inputs", "takes 1"}},
   };
   for (const std::string op : {"ReduceSum", "ReduceMean"}) {
@@ -194,8 +199,7 @@ std::vector<WrongCall> wrongFunctions() {
   list.push_back({"OneHot", {b({2})}, {{"depth", std::int64_t{3}}}, {"indices is bool[2]", "numbers"}});
   list.push_back(
       {"OneHot", {i64({2})}, {{"depth", std::int64_t{3}}, {"axis", std::int64_t{2}}}, {"axis 2", "2 dim"}});
-  list.push_back(
-      {"OneHot", {i64({2})}, {{"depth", std::int64_t{3}}, {"to", std::int64_t{10}}}, {"to is 10"}});
+  list.push_back({"OneHot", {i64({2})}, {{"depth", std::int64_t{3}}, {"to", std::int64_t{8}}}, {"to is 8"}});
   for (const std::string op : {"Max", "Min"}) {
     list.push_back({op, {f({2}), f({2}), i64({2})}, {}, {"data is int64[2]", "float32"}});
     list.push_back({op, {f({2}), f({3})}, {}, {"data is float32[3]", "broadcast with [2]"}});

@@ -91,6 +91,82 @@ TEST_CASE("Elements are written short for people and so that they read back") {
   CHECK(replay::exactElementText(tensorOf<std::int64_t>({big}), 0) == "9007199254740993");
 }
 
+namespace {
+
+template <core::SmallFloat T>
+int textsThatDoNotReadBack() {
+  int wrong = 0;
+  for (unsigned bits = 0; bits < 1u << (8 * sizeof(T)); ++bits) {
+    const T value{static_cast<decltype(T::bits)>(bits)};
+    const Tensor tensor = Tensor::scalar(value);
+    const double number = core::toDouble(value);
+    const std::string text = replay::exactElementText(tensor, 0);
+    if (std::isnan(number))
+      wrong += text != "nan";
+    else
+      wrong += core::roundTo<T>(std::strtod(text.c_str(), nullptr)).bits != bits;
+  }
+  return wrong;
+}
+
+}  // namespace
+
+TEST_CASE("Every small float is written so shortly that it reads back in its own dtype") {
+  CHECK(textsThatDoNotReadBack<core::Float16>() == 0);
+  CHECK(textsThatDoNotReadBack<core::Float8E4M3FNUZ>() == 0);
+  CHECK(textsThatDoNotReadBack<core::Float8E5M2>() == 0);
+  const auto exact = [](double value, DType dtype) {
+    return replay::exactElementText(Tensor::scalar(value).cast(dtype), 0);
+  };
+  CHECK(exact(0.1, DType::Float16) == "0.1");
+  CHECK(exact(1.0 / 3, DType::Float16) == "0.3333");
+  CHECK(exact(0.1, DType::BFloat16) == "0.1");
+  CHECK(exact(1e30, DType::Float16) == "inf");
+  CHECK(exact(448, DType::Float8E4M3FN) == "448");
+  CHECK(exact(65504, DType::Float16) == "65504");
+  CHECK(exact(-0.0, DType::BFloat16) == "-0");
+  CHECK(replay::elementText(Tensor::scalar(0.1).cast(DType::Float16), 0) == "0.0999756");
+}
+
+TEST_CASE("Integers of any width and complex numbers are written exactly") {
+  CHECK(replay::exactElementText(Tensor::scalar(UINT64_MAX), 0) == "18446744073709551615");
+  CHECK(replay::elementText(Tensor::scalar(std::int8_t{-128}), 0) == "-128");
+  CHECK(replay::elementText(Tensor::scalar(core::Complex64{1.5F, -2}), 0) == "1.5-2j");
+  CHECK(replay::exactElementText(Tensor::scalar(core::Complex64{0.1F, 0}), 0) == "0.1+0j");
+  CHECK(replay::exactElementText(Tensor::scalar(core::Complex128{kNan, -kInf}), 0) == "nan-infj");
+  Tensor stored = Tensor::zeros(DType::Bool, Shape{1});
+  stored.byteSpan()[0] = std::byte{2};
+  CHECK(replay::elementText(stored, 0) == "true");
+}
+
+TEST_CASE("Tensors of every dtype are looked through and compared in it") {
+  for (const DType dtype : core::kDTypes) {
+    CAPTURE(core::dtypeName(dtype));
+    const Tensor a = tensorOf<double>({0, 1, 1, 0}).cast(dtype),
+                 b = tensorOf<double>({0, 1, 0, 0}).cast(dtype);
+    const replay::Difference difference = replay::compareTensors(a, b, kNever);
+    CHECK(difference.different == 1);
+    CHECK(difference.first == 2);
+    CHECK(difference.maxAbs == 1);
+    CHECK(replay::compareTensors(a, a.cast(core::isComplex(dtype) ? dtype : DType::Float64), kNever)
+              .different == 0);
+    CHECK(replay::compareTensors(a.cast(DType::Complex64), b, kNever).maxAbs == 1);
+    const replay::ValueRange range = replay::finiteRange(a, kNever);
+    CHECK((range.low == 0 && range.high == 1));
+    CHECK(replay::histogramOf(a, range, 2, kNever).bins == std::vector<std::int64_t>{2, 2});
+    CHECK(replay::findNonFinite(a, 3, kNever).count() == 0);
+  }
+  const Tensor half = tensorOf<double>({1, kNan, -kInf, 1e9}).cast(DType::Float16);
+  const replay::NonFinite found = replay::findNonFinite(half, 1, kNever);
+  CHECK((found.nan == 1 && found.negInf == 1 && found.posInf == 1));
+  CHECK(found.first.front().flatIndex == 1);
+  CHECK(replay::compareTensors(half, half.clone(), kNever).different == 0);
+  const Tensor z = tensorOf<core::Complex64>({{1, 0}, {0, 1}}),
+               turned = tensorOf<core::Complex64>({{1, 0}, {0, -1}});
+  CHECK(replay::compareTensors(z, turned, kNever).maxAbs == 2);
+  CHECK(replay::findNonFinite(tensorOf<core::Complex128>({{0, kNan}}), 1, kNever).nan == 1);
+}
+
 TEST_CASE("indexText gives the place of an element") {
   CHECK(replay::indexText(Shape{2, 3, 4}, 23) == "1, 2, 3");
   CHECK(replay::indexText(Shape{}, 0).empty());

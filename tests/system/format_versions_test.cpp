@@ -388,11 +388,11 @@ TEST_CASE("A newer major version is refused by name in run.json, journal, segmen
   CHECK_THAT(refusal(journal, {"info"}), Catch::Contains("rank_1/journal: format 2 is newer"));
   CHECK_THAT(refusal([](const fs::path& run) { patchSegments(run / "rank_1", 2, 0); }, {"verify"}),
              Catch::Contains("rank_1/segment_000003.h5") && Catch::Contains("format 2 is newer"));
-  const auto graph = [](const fs::path& run) {  // field 1, format: 1 -> 3
+  const auto graph = [](const fs::path& run) {  // field 1, format: 1 -> 4
     std::string bytes = textOf(run / "graph_0000.pb");
     REQUIRE(bytes.substr(0, 2) == "\x08\x01");
-    bytes[1] = 3;
+    bytes[1] = 4;
     std::ofstream(run / "graph_0000.pb", std::ios::binary) << bytes;
   };
-  CHECK_THAT(refusal(graph, {"info"}), Catch::Contains("graph_0000.pb: graph format 3 is newer"));
+  CHECK_THAT(refusal(graph, {"info"}), Catch::Contains("graph_0000.pb: graph format 4 is newer"));
 }

@@ -13,8 +13,6 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr DType kAll[] = {DType::Float32, DType::Float64, DType::Int64,
-                          DType::Int32,   DType::UInt8,   DType::Bool};
 
 Tensor tensorOf(const std::vector<double>& values, DType dtype = DType::Float64) {
   return Tensor::of<double>(Shape{static_cast<std::int64_t>(values.size())}, values).cast(dtype);
@@ -97,7 +95,7 @@ bool sameBits(const TensorStatistics& a, const TensorStatistics& b) {
 }  // namespace
 
 TEST_CASE("Statistics of every dtype agree with the definitions, at every block and lane boundary") {
-  for (const DType dtype : kAll)
+  for (const DType dtype : kDTypes)
     for (const std::int64_t count : {1, 2, 15, 16, 17, 1000, 8192, 16384, 16385, 70001, 200003}) {
       INFO(dtypeName(dtype) << " " << count);
       checkAgainstNaive(randomTensor(dtype, count, static_cast<std::uint64_t>(count)));
@@ -185,7 +183,7 @@ TEST_CASE("Statistics equal exact rational arithmetic") {
 }
 
 TEST_CASE("Statistics are bitwise equal for any number of threads") {
-  for (const DType dtype : kAll) {
+  for (const DType dtype : kDTypes) {
     const Tensor tensor = randomTensor(dtype, 300'007, 11);
     const TensorStatistics one = computeStatistics(tensor, 1);
     for (const int threads : {0, 2, 3, 7}) CHECK(sameBits(one, computeStatistics(tensor, threads)));

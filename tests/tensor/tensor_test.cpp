@@ -63,6 +63,47 @@ TEST_CASE("cast converts values, and stays defined where C++ does not") {
   CHECK(x.cast(DType::Float64).cast(DType::Float32).at(2) == x.at(2));
 }
 
+TEST_CASE("Any dtype becomes any other where the number is one of both, but a complex number stays complex") {
+  for (const DType from : kDTypes)
+    for (const DType to : kDTypes) {
+      CAPTURE(dtypeName(from), dtypeName(to));
+      const double values[] = {0, 1, 1};
+      const Tensor x = Tensor::of<double>(Shape{3}, values).cast(from);
+      REQUIRE(x.dtype() == from);
+      if (isComplex(from) && !isComplex(to)) {
+        CHECK_THROWS_WITH(x.cast(to), Contains(std::string(dtypeName(from)) + "[3] cannot become"));
+        continue;
+      }
+      const Tensor y = x.cast(to);
+      REQUIRE(y.dtype() == to);
+      CHECK(y.bytes() == 3 * dtypeSize(to));
+      for (int i = 0; i < 3; ++i) CHECK(y.at(i) == values[i]);
+    }
+}
+
+TEST_CASE(
+    "cast of the smaller and larger integers and floats keeps what fits and says what does not by its ends") {
+  const float values[] = {-1.5f, 300, NAN, 1e30f};
+  const Tensor x = Tensor::of<float>(Shape{4}, values);
+  const auto at = [&](DType dtype, int i) { return x.cast(dtype).at(i); };
+  CHECK(at(DType::Int8, 0) == -1);
+  CHECK(at(DType::Int8, 1) == 127);
+  CHECK(at(DType::UInt16, 0) == 0);
+  CHECK(at(DType::UInt32, 3) == 4'294'967'295.0);
+  CHECK(x.cast(DType::UInt64).data<std::uint64_t>()[3] == UINT64_MAX);
+  CHECK(at(DType::Int16, 2) == 0);
+  CHECK(at(DType::Float16, 1) == 300);
+  CHECK(std::isinf(at(DType::Float16, 3)));
+  CHECK(std::isnan(at(DType::Float8E4M3FN, 3)));
+  CHECK(x.cast(DType::BFloat16).cast(DType::Float32).at(0) == -1.5);
+  const Tensor wide = Tensor::scalar(UINT64_MAX);
+  CHECK(wide.cast(DType::Int64).data<std::int64_t>()[0] == -1);  // integers wrap around
+  const Tensor z = Tensor::scalar(Complex128{3, -4});
+  CHECK(z.at(0) == 5);
+  CHECK(z.cast(DType::Complex64).complexAt(0).imag == -4);
+  CHECK(x.cast(DType::Complex64).complexAt(1).real == 300);
+}
+
 TEST_CASE("A stored boolean that is neither 0 nor 1 reads as true") {
   Tensor tensor = Tensor::zeros(DType::Bool, Shape{2});
   tensor.byteSpan()[1] = std::byte{0x40};

@@ -64,6 +64,25 @@ TEST_CASE("pixels become floats divided, in every channel; integers are converte
         std::vector<std::int64_t>{7, 0, 255});
 }
 
+TEST_CASE("a source may have any dtype but bool and complex, and is rounded once") {
+  for (const DType dtype : kDTypes) {
+    CAPTURE(dtypeName(dtype));
+    const double values[] = {0, 1, 2};
+    const InputSource source{Tensor::of<double>({3}, values).cast(dtype), 4};
+    if (dtype == DType::Bool || isComplex(dtype)) {
+      CHECK_THAT(refusal(source, DType::Float32, {3}), Contains(std::string(dtypeName(dtype))));
+      continue;
+    }
+    const Tensor x = makeInput(source, DType::Float32, {3}).orThrow();
+    for (std::size_t i = 0; i < 3; ++i) CHECK(x.data<float>()[i] == static_cast<float>(i) / 4);
+    CHECK(makeInput({source.values, 1}, DType::Int64, {3}).ok() == !isFloating(dtype));
+  }
+  const std::int64_t odd =
+      (std::int64_t{1} << 60) + (std::int64_t{1} << 36) + 1;  // a double would end in the middle
+  const Tensor x = *makeInput({Tensor::scalar(odd), 1}, DType::Float32, {});
+  CHECK(x.data<float>()[0] == static_cast<float>(odd));
+}
+
 TEST_CASE("the loaders say what their batches are made from, to the bit and a quarter or less of the bytes") {
   const test::TempDir folder;
   test::writePlainMnist(folder.path(), 64, 9);

@@ -76,6 +76,25 @@ TEST_CASE("An archive of numpy.savez is read, every dtype and a scalar, under th
   CHECK(named(all, "scalar").at(0) == 2.5);
 }
 
+TEST_CASE("Every dtype that NumPy and tensors have is read") {
+  const Arrays all = readNpz(sourceDir() / "tests/data/dtypes/numpy.npz").orThrow();
+  CHECK(all.size() == 14);
+  for (const auto& [name, tensor] : all) {
+    CAPTURE(name);
+    CHECK(dtypeName(tensor.dtype()) == name);
+    REQUIRE(tensor.elements() == 6);
+    for (std::int64_t i = 0; i < 6; ++i) {
+      const auto n = static_cast<double>(i - 3);
+      const Complex128 z = tensor.complexAt(i);
+      CHECK(z.real == (name == "bool" ? n > 0 : name.starts_with("u") ? n + 253 : n));
+      CHECK(z.imag == (name.starts_with("complex") ? (-1 - n) / 2 : 0));
+    }
+  }
+  const Tensor half = readNpy(arrays("half.npy")).orThrow();
+  CHECK(half.dtype() == DType::Float16);
+  CHECK(valuesOf(half.cast(DType::Float64)) == kFloats);
+}
+
 TEST_CASE("A compressed archive is read, and its arrays are a loader's") {
   Arrays all = readNpz(arrays("deflated.npz")).orThrow();
   CHECK(named(all, "images").shape() == Shape{4, 50, 10});
@@ -87,8 +106,10 @@ TEST_CASE("A compressed archive is read, and its arrays are a loader's") {
 }
 
 TEST_CASE("Dtypes and orders that tensors have not are refused with the way out") {
-  CHECK_THAT(errorOf(readNpy(arrays("half.npy"))),
-             Contains("half.npy") && Contains("'<f2'") && Contains("astype"));
+  TempDir folder;
+  write(folder / "big.npy", header(">f4", "(1,)") + std::string(4, '\0'));
+  CHECK_THAT(errorOf(readNpy(folder / "big.npy")),
+             Contains("big.npy") && Contains("'>f4'") && Contains("astype"));
   CHECK_THAT(errorOf(readNpy(arrays("fortran.npy"))),
              Contains("Fortran order") && Contains("ascontiguousarray"));
   CHECK_THAT(errorOf(readNpy(arrays("nothing.npy"))), Contains("nothing.npy"));

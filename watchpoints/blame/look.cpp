@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core_engine/tensor/index_text.h"
 
@@ -63,16 +62,12 @@ const Tensor* Look::value(std::size_t input) {
   return input < inputs() ? valueOf(m_node.inputs[input]) : nullptr;
 }
 
-double Look::limit() const {
-  return outputInfo().dtype == core::DType::Float64 ? std::numeric_limits<double>::max()
-                                                    : std::numeric_limits<float>::max();
-}
+double Look::limit() const { return core::floatLimits(outputInfo().dtype).largest; }
 
 double Look::expOverflow() const { return std::log(limit()); }
 
 double Look::expUnderflow() const {  // of numbers that are not subnormal: fast kernels flush those to 0
-  return outputInfo().dtype == core::DType::Float64 ? std::log(std::numeric_limits<double>::min())
-                                                    : std::log(std::numeric_limits<float>::min());
+  return std::log(core::floatLimits(outputInfo().dtype).smallestNormal);
 }
 
 bool Look::wrongElement(double y) {

@@ -59,7 +59,7 @@ std::optional<Blame> vanishes(Look& look, const TensorStatistics* inverse, const
 std::optional<Blame> squareOverflows(Look& look) {
   const TensorStatistics* x = look.input(0);
   if (!x || x->nonFinite() > 0 || largestMagnitude(*x) < kSquareRootOfFloat ||
-      look.outputInfo().dtype == core::DType::Float64)
+      look.outputInfo().dtype != core::DType::Float32)  // of smaller ones it is computed in float32, too
     return std::nullopt;
   return look.blame(0, "reaches " + formatShort(largestMagnitude(*x)) + ": its variance overflows float32",
                     Wrong::kExtreme);

@@ -1,7 +1,6 @@
 // Where zeros come from: an input that is zero itself, numbers too small for the dtype, activations that let
 // nothing through.
 #include <cmath>
-#include <limits>
 
 #include "core_engine/base/text.h"
 #include "core_engine/ops/op.h"
@@ -31,10 +30,7 @@ std::optional<Blame> zeroInput(Look& look, std::size_t input) {
 }
 
 /// The smallest number above 0 of the output's dtype, a subnormal one.
-double smallest(Look& look) {
-  const bool wide = look.outputInfo().dtype == core::DType::Float64;
-  return wide ? std::numeric_limits<double>::denorm_min() : std::numeric_limits<float>::denorm_min();
-}
+double smallest(Look& look) { return core::floatLimits(look.outputInfo().dtype).smallest; }
 
 std::optional<Blame> productUnderflows(Look& look, const TensorStatistics& a, const TensorStatistics& b) {
   const double left = largestMagnitude(a), right = largestMagnitude(b);

@@ -21,6 +21,9 @@ core::Result<Tensor> recomputeCollective(EvaluationContext& context, const core:
   Tensor sum;
   for (core::Rank rank : ranks) {
     MSDBG_ASSIGN(const Tensor part, source.value(rank, context.iteration, node.inputs.front()));
+    if (!core::isComputedFloating(part.dtype()))
+      return Error(ErrorCode::kUnavailable,
+                   node.name + ": msdbg does not add " + std::string(core::dtypeName(part.dtype())));
     if (!sum.valid()) {
       sum = part.clone();
       continue;
@@ -83,9 +86,10 @@ std::optional<std::vector<Rank>> ranksOffTheMean(EvaluationContext& context, con
     magnitude += row.input.meanAbs;
   }
   if (rows.empty() || rows.front().input.count == 0) return std::nullopt;
-  // Each addition in float32 is off by at most 2^-24 of its result; ten times that also covers the means
-  // themselves.
-  const double tolerance = 6e-7 * static_cast<double>(rows.size()) * magnitude + 1e-300;
+  // Each addition is off by at most half a step of its result (2^-24 in float32); ten times that also covers
+  // the means themselves.
+  const double step = core::floatLimits(context.graph().tensor(node.outputs.front()).dtype).epsilon;
+  const double tolerance = std::max(6e-7, 5 * step) * static_cast<double>(rows.size()) * magnitude + 1e-300;
   std::vector<Rank> off;
   for (const Row& row : rows)
     if (std::abs(row.output.mean - sum) > tolerance) off.push_back(row.rank);

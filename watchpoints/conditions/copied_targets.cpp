@@ -17,9 +17,8 @@ constexpr std::int64_t kLeast = 8;  // classes: fewer are equal by chance
 TensorId broughtClasses(const Graph& graph, TensorId tensor) {
   const TensorId origin = originOf(graph, tensor);
   const core::TensorInfo& info = graph.tensor(origin);
-  const bool integer = info.dtype == core::DType::Int64 || info.dtype == core::DType::Int32;
   const bool many = info.shape.known() && info.shape.elements() >= kLeast;
-  return integer && many && isData(graph, origin) ? origin : TensorId();
+  return isInteger(info.dtype) && many && isData(graph, origin) ? origin : TensorId();
 }
 
 struct CrossEntropy {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core_engine/ops/op.h"
+#include "core_engine/ops/op_facts.h"
 
 namespace msdbg::watch {
 
@@ -32,6 +32,7 @@ std::optional<Tensor> GivenValues::sourceValue(const TensorInfo& info) {
     if (value && value->shape() == info.shape) return std::move(*value);
     return std::nullopt;
   }
+  if (info.dtype == core::DType::Unsupported) return std::nullopt;
   if (info.role != TensorRole::kConstant || (kind != Kind::kConstant && kind != Kind::kZeros))
     return std::nullopt;
   Tensor value = Tensor::zeros(core::DType::Float64, info.shape);
@@ -43,7 +44,7 @@ std::optional<Tensor> GivenValues::compute(const TensorInfo& info, int depth) {
   const core::Node& node = m_source.graph().node(info.producer);
   const core::OpDef* op = core::findOp(node.opType);
   if (!op || !op->reference || node.phase != core::Phase::kForward || node.opType == "Dropout" ||
-      node.outputs.size() != 1)
+      node.outputs.size() != 1 || !core::hasComputedDTypes(m_source.graph(), node))
     return std::nullopt;
   std::vector<Tensor> inputs;
   for (const core::TensorId input : node.inputs) {

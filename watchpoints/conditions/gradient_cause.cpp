@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 namespace msdbg::watch {
 
@@ -14,11 +13,6 @@ using core::TensorInfo;
 using core::TensorRole;
 
 namespace {
-
-double epsilonOf(core::DType dtype) {
-  return dtype == core::DType::Float64 ? std::numeric_limits<double>::epsilon()
-                                       : std::numeric_limits<float>::epsilon();
-}
 
 /// The gradient that an operator only carries on: sums over ranks, clipping, other shapes. Invalid: it does
 /// more.
@@ -134,7 +128,7 @@ bool isRoundingNoise(EvaluationContext& context, Rank rank, TensorId gradient) {
     // cancel.
     if (sum->l1 == 0 && sum->count == 1) return true;
     if (sum->l1 == 0) return parameter.valid() && isShiftTakenOut(graph, parameter);
-    return sum->l1 * share <= 100 * epsilonOf(graph.tensor(gradient).dtype) * parts->l1;
+    return sum->l1 * share <= 100 * core::floatLimits(graph.tensor(gradient).dtype).epsilon * parts->l1;
   }
   return false;
 }

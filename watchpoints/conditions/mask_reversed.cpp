@@ -22,8 +22,7 @@ class MaskReversed : public Evaluator {
  public:
   explicit MaskReversed(const Graph& graph) {
     for (const core::TensorInfo& info : graph.tensors())
-      if (info.role == core::TensorRole::kInput && !isFloating(info.dtype) && info.dtype != core::DType::Bool)
-        m_tokens.push_back(info.id);
+      if (info.role == core::TensorRole::kInput && isInteger(info.dtype)) m_tokens.push_back(info.id);
     for (const Node& node : graph.nodes())
       if (node.phase == core::Phase::kForward && (node.opType == "Mul" || node.opType == "Add"))
         m_nodes.push_back(node.id);

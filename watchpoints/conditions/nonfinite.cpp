@@ -52,7 +52,7 @@ std::vector<TensorId> reachedAsMask(const core::Graph& graph, TensorId source) {
 
 NonFinite::NonFinite(const core::Graph& graph) : m_masked(graph.tensors().size()) {
   for (const TensorInfo& info : graph.tensors()) {
-    if (!isFloating(info.dtype)) continue;
+    if (!mayBeNonFinite(info.dtype)) continue;
     if (info.role != TensorRole::kConstant && info.role != TensorRole::kInput) continue;
     for (const TensorId tensor : reachedAsMask(graph, info.id)) m_masked[tensor.index()] = true;
   }

@@ -60,7 +60,7 @@ class Propagation : public Evaluator {
     states.assign(m_graph.tensors().size(), State::kUnknown);
     for (const core::TensorInfo& info : m_graph.tensors()) {
       State& state = states[info.id.index()];
-      if (!isFloating(info.dtype))
+      if (!mayBeNonFinite(info.dtype))
         state = State::kFinite;
       else if (const StatisticsRow* row = m_context->rows.now(rank, info.id))
         state = wrong(info.id, row->values) ? State::kNonFinite : State::kFinite;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core_engine/ops/op.h"
+#include "core_engine/ops/op_facts.h"
 
 namespace msdbg::watch {
 
@@ -35,7 +35,7 @@ std::vector<Tensor> allocateOutputs(const core::Graph& graph, const core::Node& 
 
 bool computable(const core::Graph& graph, const core::Node& node) {
   const core::OpDef* op = core::findOp(node.opType);
-  return op && op->reference && !isCollective(node) &&
+  return op && op->reference && !isCollective(node) && core::hasComputedDTypes(graph, node) &&
          std::ranges::all_of(node.outputs, [&](core::TensorId id) { return graph.tensor(id).shape.known(); });
 }
 

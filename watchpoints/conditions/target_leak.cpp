@@ -83,7 +83,7 @@ class TargetLeak : public Evaluator {
   }
 
   static bool isInteger(const core::TensorInfo& info, TensorRole role) {
-    return info.role == role && (info.dtype == core::DType::Int64 || info.dtype == core::DType::Int32);
+    return info.role == role && core::isInteger(info.dtype);
   }
 
   /// The tokens [.., places] of which each label is the next one; invalid: none.

@@ -53,7 +53,7 @@ std::vector<TensorId> selectTensors(const Graph& graph,
                                     const std::function<bool(const TensorInfo&)>& wanted) {
   std::vector<TensorId> chosen;
   for (const TensorInfo& info : graph.tensors())
-    if (isFloating(info.dtype) && wanted(info)) chosen.push_back(info.id);
+    if (mayBeNonFinite(info.dtype) && wanted(info)) chosen.push_back(info.id);
   std::ranges::stable_sort(chosen, {}, [&](TensorId id) {
     const TensorInfo& info = graph.tensor(id);
     return std::pair(info.producer, info.slot);

@@ -22,7 +22,8 @@ bool isReplicated(const core::Graph& graph,
 bool isZeroInitialised(const core::TensorInfo& info);
 bool isCollective(const core::Node& node);
 
-/// Floating-point tensors for which `wanted` holds, in execution order, sources first.
+/// Tensors of floating-point or complex numbers, or of a dtype that only a newer msdbg knows, for which
+/// `wanted` holds, in execution order, sources first.
 std::vector<core::TensorId> selectTensors(const core::Graph& graph,
                                           const std::function<bool(const core::TensorInfo&)>& wanted);
 

@@ -46,7 +46,7 @@ core::Status nameFits(const ConditionDef& def, const ParameterSpec& spec, const 
     for (const TensorId id : meant) names.push_back(graph.tensor(id).fullName());
     return Error(ErrorCode::kUsage, where + core::ambiguousName(name, std::move(names)));
   }
-  if (spec.type == ParameterType::kTensor && !isFloating(graph.tensor(meant.front()).dtype))
+  if (spec.type == ParameterType::kTensor && !mayBeNonFinite(graph.tensor(meant.front()).dtype))
     return Error(ErrorCode::kUsage, where + "it holds no floating-point numbers");
   if (spec.type == ParameterType::kTensors &&
       chosenTensors(graph, {{"tensors", std::vector{name}}}, tensorsOfKind(graph, def.target)).empty())

@@ -121,7 +121,7 @@ class TensorPresenter : public QObject {
   void ask(const std::string& tag, Job job, Done done);
   void cancel(const std::string& tag);
   template <typename Write>
-  void exportFile(const QString& file, Write write);
+  void exportFile(const QString& file, Write write, const std::string& note = {});
 
   Document& m_document;
   std::shared_ptr<TensorCache> m_cache;  // touched on the replay thread

@@ -8,9 +8,10 @@ using core::CancelToken;
 using core::Status;
 using replay::Run;
 
-// write: (Run&, const CancelToken&, path) -> Status, on the replay thread.
+// write: (Run&, const CancelToken&, path) -> Status, on the replay thread. `note` is said behind the file's
+// name.
 template <typename Write>
-void TensorPresenter::exportFile(const QString& file, Write write) {
+void TensorPresenter::exportFile(const QString& file, Write write, const std::string& note) {
   const std::string tag = "export " + std::to_string(++m_exports);  // one never cancels another
   const std::filesystem::path path = file.toStdString();
   m_pending.insert(tag);
@@ -20,22 +21,24 @@ void TensorPresenter::exportFile(const QString& file, Write write) {
         return writeThenRename(
             path, [&](const std::filesystem::path& temporary) { return write(run, token, temporary); });
       },
-      [this, tag, file](const Status& written) {
+      [this, tag, file, note](const Status& written) {
         m_pending.erase(tag);
         if (written.ok())
-          emit exported(tr("written to %1").arg(file));
+          emit exported(tr("written to %1").arg(file) + QString::fromStdString(note));
         else
           emit failed(QString::fromStdString(written.error().message()));
       });
 }
 
 void TensorPresenter::exportNpy(const QString& file) {
-  exportFile(file,
-             [cache = m_cache, key = m_a](Run& run, const CancelToken&,
-                                          const std::filesystem::path& path) -> Status {
-               MSDBG_ASSIGN(const core::Tensor value, cache->value(run, key));
-               return replay::writeNpy(path, value);
-             });
+  exportFile(
+      file,
+      [cache = m_cache, key = m_a](Run& run, const CancelToken&,
+                                   const std::filesystem::path& path) -> Status {
+        MSDBG_ASSIGN(const core::Tensor value, cache->value(run, key));
+        return replay::writeNpy(path, value);
+      },
+      replay::npyNote(info().dtype));
 }
 
 void TensorPresenter::exportCsv(const QString& file, Side side) {
