@@ -72,7 +72,7 @@ struct Measured {
 std::int64_t flopsOfStep(const core::Graph& graph) {
   std::int64_t flops = 0;
   for (const core::Node& node : graph.nodes())
-    if (const core::OpDef* op = core::findOp(node.opType); op && op->flops) flops += op->flops(graph, node);
+    if (const core::OpDef* op = core::findOp(node); op && op->flops) flops += op->flops(graph, node);
   return flops;
 }
 

@@ -51,6 +51,7 @@ Json nodeJson(const OpenedRun& run, const core::Node& node) {
   const core::Graph& graph = run.graph();
   return {{"name", node.name},
           {"op_type", node.opType},
+          {"domain", node.domain},
           {"phase", core::phaseName(node.phase)},
           {"derived_from", node.derivedFrom.valid() ? Json(graph.node(node.derivedFrom).name) : Json()},
           {"kernels", kernelsJson(graph, node.id)},

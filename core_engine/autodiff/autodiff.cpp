@@ -79,7 +79,7 @@ class ReverseMode : private GradientBuilder {
   }
 
   Status differentiate(const Node& node) {
-    const OpDef* op = findOp(node.opType);
+    const OpDef* op = findOp(node);
     if (!op || !op->gradient)
       return Error(ErrorCode::kUsage, nodeWithLine(m_graph, node) + ": operator " + node.opType +
                                           " has no gradient rule, but a trainable parameter lies behind it");

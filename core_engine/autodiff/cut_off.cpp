@@ -24,7 +24,7 @@ class Reach {
 
  private:
   static bool stopsGradients(const Graph& graph, const Node& node) {
-    const OpDef* op = findOp(node.opType);
+    const OpDef* op = findOp(node);
     return !isFloating(graph.tensor(node.outputs.front()).dtype) || (op && !op->gradient);
   }
 

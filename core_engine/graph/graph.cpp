@@ -4,6 +4,13 @@
 #include <charconv>
 
 namespace msdbg::core {
+
+bool TensorValue::operator==(const TensorValue& other) const {
+  return tensor.dtype() == other.tensor.dtype() && tensor.shape() == other.tensor.shape() &&
+         tensor.valid() == other.tensor.valid() &&
+         std::ranges::equal(tensor.byteSpan(), other.tensor.byteSpan());
+}
+
 namespace {
 
 /// The N of "scope/Type-opN" when the name has just this form for the node's type; 0 otherwise.

@@ -43,7 +43,15 @@ enum class TensorRole : std::uint8_t {
 };
 std::string_view roleName(TensorRole role);  // "activation", "input", … "updated", "hyperparameter"
 
-using AttributeValue = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>>;
+/// A tensor as an attribute. Equal: the same dtype, shape and bytes.
+struct TensorValue {
+  Tensor tensor;
+  bool operator==(const TensorValue& other) const;
+};
+/// The first four are what our own operators have; graphs of others hold all of them. What is nested deeper
+/// is text (JSON).
+using AttributeValue = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, bool,
+                                    std::vector<double>, std::vector<std::string>, TensorValue>;
 using Attributes =
     std::map<std::string, AttributeValue, std::less<>>;  // sorted: its text form is deterministic
 
@@ -73,10 +81,15 @@ struct TensorInfo {
   bool trainable = false;
   Initializer initializer;
   std::vector<FrameId> frames;  // of sources: who declared it; node outputs use their node's
+  Tensor value;                 // of a constant, where the graph carries it; else invalid: see `initializer`
 
   std::string fullName() const { return name + ":" + std::to_string(slot); }
   bool isSource() const { return !producer.valid(); }
 };
+
+/// Who defines what an operator computes. Of other domains ("aten", "mindspore", "onnx") only the structure
+/// is known here: an operator of theirs that carries a name of ours is not ours.
+inline constexpr std::string_view kOwnDomain = "msdbg";
 
 struct Node {
   NodeId id;           // == order
@@ -90,6 +103,9 @@ struct Node {
   std::vector<FrameId> frames;  // innermost first; a derived node has those of its forward node
   NodeId derivedFrom;  // the forward node a backward, collective or update node exists for; invalid for
                        // forward nodes
+  std::string domain{kOwnDomain};  // of opType
+
+  bool isOwn() const { return domain == kOwnDomain; }
 };
 
 struct Kernel {
@@ -136,7 +152,7 @@ class Graph {
   /// assigned. The node is named scope + "/" + opType + "-op" + N, N counting per scope and type.
   NodeId addNode(std::string opType, std::string scope, Phase phase, std::vector<TensorId> inputs,
                  Attributes attributes, std::vector<TensorInfo> outputs, std::vector<FrameId> frames,
-                 NodeId derivedFrom = {});
+                 NodeId derivedFrom = {}, std::string_view domain = kOwnDomain);
   FrameId addFrame(Frame frame);  // interned: equal frames have one id
   /// Gives a tensor another name ("grad(network/conv1/weight)"), replacing an earlier one; must be unique in
   /// the graph.

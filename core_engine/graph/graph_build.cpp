@@ -20,7 +20,7 @@ TensorId Graph::addSource(TensorInfo info) {
 
 NodeId Graph::addNode(std::string opType, std::string scope, Phase phase, std::vector<TensorId> inputs,
                       Attributes attributes, std::vector<TensorInfo> outputs, std::vector<FrameId> frames,
-                      NodeId derivedFrom) {
+                      NodeId derivedFrom, std::string_view domain) {
   Node node;
   node.id = NodeId(static_cast<std::int64_t>(m_nodes.size()));
   node.name = nextNodeName(scope, opType);
@@ -31,6 +31,7 @@ NodeId Graph::addNode(std::string opType, std::string scope, Phase phase, std::v
   node.attributes = std::move(attributes);
   node.frames = std::move(frames);
   node.derivedFrom = derivedFrom;
+  node.domain = domain;
   for (TensorInfo& output : outputs) {
     output.id = TensorId(static_cast<std::int64_t>(m_tensors.size()));
     output.name = node.name;

@@ -26,12 +26,21 @@ std::uint32_t entries(const pb::Graph& g) {
   return static_cast<std::uint32_t>(g.frames_size() + g.tensors_size() + g.nodes_size() + g.kernels_size());
 }
 
+constexpr std::size_t kFirstAttributeKinds = 4;  // of AttributeValue, that formats 1 and 2 have
+
+bool needsFormat3(const Node& node) {
+  return !node.isOwn() || std::ranges::any_of(node.attributes, [](const auto& attribute) {
+    return attribute.second.index() >= kFirstAttributeKinds;
+  });
+}
+
 /// The oldest format that says all of the graph: whoever reads that one only can read it.
 std::uint32_t formatOf(const Graph& graph) {
+  if (std::ranges::any_of(graph.nodes(), needsFormat3)) return 3;
   std::uint32_t format = 1;
   for (const TensorInfo& info : graph.tensors()) {
     if (info.initializer.kind > Initializer::Kind::kKaimingNormal) format = std::max(format, 2u);
-    if (!isComputed(info.dtype)) format = 3;  // others than the first six
+    if (!isComputed(info.dtype) || info.value.valid()) format = 3;  // others than the first six dtypes
   }
   return isComputed(graph.floatingDType()) ? format : 3;
 }
@@ -97,6 +106,13 @@ class Writer {
       out.mutable_initializer()->set_high(info.initializer.high);
     }
     writeIds(info.frames, out.mutable_frames());
+    if (info.value.valid()) write(info.value, *out.mutable_value());
+  }
+
+  static void write(const Tensor& tensor, pb::TensorData& out) {
+    out.set_dtype(static_cast<pb::DType>(tensor.dtype()));
+    for (const std::int64_t d : tensor.shape().dims()) out.add_shape(d);
+    out.set_data(tensor.raw(), tensor.bytes());
   }
 
   void write(const AttributeValue& value, pb::Attribute& out) {
@@ -105,6 +121,14 @@ class Writer {
     if (const auto* string = std::get_if<std::string>(&value)) out.set_string_text(text(*string));
     if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value))
       out.mutable_integers()->mutable_values()->Add(integers->begin(), integers->end());
+    if (const auto* flag = std::get_if<bool>(&value)) out.set_flag(*flag);
+    if (const auto* numbers = std::get_if<std::vector<double>>(&value))
+      out.mutable_numbers()->mutable_values()->Add(numbers->begin(), numbers->end());
+    if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) {
+      out.mutable_texts();
+      for (const std::string& one : *texts) out.mutable_texts()->add_values(text(one));
+    }
+    if (const auto* tensor = std::get_if<TensorValue>(&value)) write(tensor->tensor, *out.mutable_tensor());
   }
 
   void write(const Node& node, pb::Node& out) {
@@ -121,6 +145,7 @@ class Writer {
     }
     writeIds(node.frames, out.mutable_frames());
     out.set_derived_from_plus_one(plusOne(node.derivedFrom));
+    if (!node.isOwn()) out.set_domain_text(text(node.domain));
   }
 
   void write(const Kernel& kernel, pb::Kernel& out) {
@@ -245,6 +270,24 @@ class Reader {
     info.initializer.value = in.initializer().value();
     info.initializer.high = in.initializer().high();
     info.frames = idsOf<FrameId>(in.frames(), m_in.frames_size(), "frame");
+    if (in.has_value()) info.value = readTensorData(in.value(), "the value of " + info.name);
+  }
+
+  Tensor readTensorData(const pb::TensorData& in, const std::string& what) {
+    const DType dtype = dtypeOf(in.dtype());
+    if (dtype == DType::Unsupported) return {};  // of a later version: without its value
+    std::size_t bytes = dtypeSize(dtype);
+    for (const std::int64_t d : in.shape()) {
+      if (d < 0 || (d > 0 && bytes > kMaxBytes / static_cast<std::size_t>(d))) bytes = kMaxBytes + 1;
+      if (bytes <= kMaxBytes) bytes *= static_cast<std::size_t>(d);
+    }
+    if (bytes != in.data().size()) {
+      fail(what + " has " + std::to_string(in.data().size()) + " bytes, which its shape does not say");
+      return {};
+    }
+    Tensor tensor(dtype, Shape(std::vector<std::int64_t>(in.shape().begin(), in.shape().end())));
+    std::ranges::copy(std::as_bytes(std::span(in.data())), tensor.byteSpan().begin());
+    return tensor;
   }
 
   AttributeValue readValue(const pb::Attribute& in) {
@@ -257,6 +300,17 @@ class Reader {
         return text(in.string_text());
       case pb::Attribute::kIntegers:
         return std::vector<std::int64_t>(in.integers().values().begin(), in.integers().values().end());
+      case pb::Attribute::kFlag:
+        return in.flag();
+      case pb::Attribute::kNumbers:
+        return std::vector<double>(in.numbers().values().begin(), in.numbers().values().end());
+      case pb::Attribute::kTexts: {
+        std::vector<std::string> texts;
+        for (const std::uint32_t index : in.texts().values()) texts.push_back(text(index));
+        return texts;
+      }
+      case pb::Attribute::kTensor:
+        return TensorValue{readTensorData(in.tensor(), "attribute " + text(in.name_text()))};
       case pb::Attribute::VALUE_NOT_SET:
         break;
     }
@@ -277,6 +331,7 @@ class Reader {
         fail("node " + node.name + " has the attribute " + text(attribute.name_text()) + " twice");
     node.frames = idsOf<FrameId>(in.frames(), m_in.frames_size(), "frame");
     node.derivedFrom = optionalId<NodeId>(in.derived_from_plus_one(), m_in.nodes_size(), "node");
+    if (in.domain_text() != 0) node.domain = text(in.domain_text());
   }
 
   void readKernel(const pb::Kernel& in, Kernel& kernel) {

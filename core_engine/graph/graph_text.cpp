@@ -20,6 +20,19 @@ std::string intsText(std::span<const std::int64_t> values) {
   return "[" + join(parts, ",") + "]";
 }
 
+std::string tensorText(const Tensor& tensor) {
+  if (!tensor.valid()) return "?";
+  if (tensor.elements() == 1) return formatDouble(tensor.at(0));
+  return std::string(dtypeName(tensor.dtype())) + intsText(tensor.shape().dims());
+}
+
+template <typename T, typename Text>
+std::string listText(const std::vector<T>& values, Text&& text) {
+  std::vector<std::string> parts;
+  for (const T& value : values) parts.push_back(text(value));
+  return "[" + join(parts, ",") + "]";
+}
+
 std::string inputsText(const Graph& graph, const Node& node) {
   std::vector<std::string> parts;
   for (const TensorId id : node.inputs) parts.push_back(graph.tensor(id).fullName());
@@ -54,7 +67,16 @@ std::string attributeText(const AttributeValue& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);
   if (const auto* number = std::get_if<double>(&value)) return formatDouble(*number);
   if (const auto* text = std::get_if<std::string>(&value)) return quoted(*text);
-  return intsText(std::get<std::vector<std::int64_t>>(value));
+  if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) return intsText(*integers);
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* numbers = std::get_if<std::vector<double>>(&value))
+    return listText(*numbers, [](double number) { return formatDouble(number); });
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) return listText(*texts, quoted);
+  return tensorText(std::get<TensorValue>(value).tensor);
+}
+
+std::string qualifiedType(const Node& node) {
+  return node.isOwn() ? node.opType : node.domain + "." + node.opType;
 }
 
 std::string nodeWithLine(const Graph& graph, const Node& node) {
@@ -65,7 +87,7 @@ std::string nodeWithLine(const Graph& graph, const Node& node) {
 std::string graphText(const Graph& graph) {
   std::string text;
   for (const Node& node : graph.nodes())
-    text += "%" + std::to_string(node.id.value) + " = " + node.opType + inputsText(graph, node) +
+    text += "%" + std::to_string(node.id.value) + " = " + qualifiedType(node) + inputsText(graph, node) +
             attributesText(node.attributes) + outputsText(graph, node) + "  # " + node.name +
             placeText(graph, node) + "\n";
   return text;

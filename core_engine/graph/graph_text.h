@@ -11,6 +11,8 @@ namespace msdbg::core {
 /// # network/conv1/Conv-op1 @ alexnet.cpp:52`
 std::string graphText(const Graph& graph);
 std::string attributeText(const AttributeValue& value);
+/// "Relu", "aten.relu".
+std::string qualifiedType(const Node& node);
 /// `network/fc1/Gemm-op1 (mlp.cpp:12)`, for messages; the name alone where no line is known.
 std::string nodeWithLine(const Graph& graph, const Node& node);
 

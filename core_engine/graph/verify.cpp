@@ -124,7 +124,7 @@ class Verifier {
   }
 
   void checkOperator(const Node& node) {
-    const OpDef* op = findOp(node.opType);
+    const OpDef* op = findOp(node);
     if (!op) return;
     if (node.inputs.size() < op->minInputs || node.inputs.size() > op->maxInputs)
       return fail(nameOf(node), "has " + std::to_string(node.inputs.size()) + " inputs, " + node.opType +
@@ -140,7 +140,8 @@ class Verifier {
       if (doc.defaultValue == "required") fail(nameOf(node), "lacks the attribute " + std::string(doc.name));
       return;
     }
-    static constexpr std::string_view kTypes[] = {"int", "float", "string", "ints"};  // the variant's order
+    static constexpr std::string_view kTypes[] = {"int",  "float",  "string",  "ints",  // the variant's order
+                                                  "bool", "floats", "strings", "tensor"};
     const std::string_view type = kTypes[found->second.index()];
     if (type != doc.type)
       fail(nameOf(node), "has the attribute " + std::string(doc.name) + "=" + attributeText(found->second) +

@@ -98,4 +98,8 @@ const OpDef* findOp(std::string_view name) {
   return found != ops.end() && found->name == name ? &*found : nullptr;
 }
 
+const OpDef* findOp(const Node& node) {
+  return node.isOwn() ? findOp(std::string_view(node.opType)) : nullptr;
+}
+
 }  // namespace msdbg::core

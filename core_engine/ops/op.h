@@ -116,6 +116,7 @@ struct OpDef {
 using OpFactory = OpDef (*)();
 std::span<const OpFactory> builtinOps();     // builtin_ops.cpp: the only list
 const OpDef* findOp(std::string_view name);  // nullptr when unknown
+const OpDef* findOp(const Node& node);       // nullptr also for a node of another domain
 std::span<const OpDef> allOps();             // sorted by name
 
 }  // namespace msdbg::core

@@ -11,7 +11,7 @@ Error refusal(const Graph& graph, const Node& node, const std::string& why) {
 }
 
 Status inferAgain(Graph& graph, const Node& node) {
-  const OpDef* op = findOp(node.opType);
+  const OpDef* op = findOp(node);
   if (!op || !op->infer) return refusal(graph, node, "nothing is known of operator " + node.opType);
   std::vector<TensorType> inputs;
   for (const TensorId id : node.inputs) inputs.push_back({graph.tensor(id).dtype, graph.tensor(id).shape});

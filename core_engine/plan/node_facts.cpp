@@ -11,7 +11,7 @@ bool writesNextValue(const Graph& graph, const Node& node) {
 }
 
 bool isFunctionOfInputs(const Graph& graph, const Node& node) {
-  return findOp(node.opType) && node.opType != "Dropout" && node.phase != Phase::kCollective &&
+  return findOp(node) && node.opType != "Dropout" && node.phase != Phase::kCollective &&
          !writesNextValue(graph, node);
 }
 

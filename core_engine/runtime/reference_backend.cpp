@@ -21,7 +21,7 @@ class ReferenceBackend : public Backend {
     for (const std::vector<TensorId>* ids : {&node.inputs, &node.outputs})
       for (const TensorId id : *ids)
         if (layoutOf(layouts, id) != Layout::kRowMajor) return {nullptr, "it knows row-major only"};
-    const OpDef* op = findOp(node.opType);
+    const OpDef* op = findOp(node);
     if (!op) return {nullptr, "operator " + node.opType + " is not known to this engine"};
     if (!op->reference) return {nullptr, "operator " + node.opType + " has no reference kernel"};
     return {std::make_unique<ReferenceKernel>(*op), ""};

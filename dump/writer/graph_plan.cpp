@@ -10,7 +10,7 @@ std::optional<watch::ActivationPreset> activationRange(const core::Graph& graph,
                                                        const core::TensorInfo& tensor) {
   if (tensor.isSource()) return std::nullopt;
   const core::Node& node = graph.node(tensor.producer);
-  const core::OpDef* op = core::findOp(node.opType);
+  const core::OpDef* op = core::findOp(node);
   if (node.phase != core::Phase::kForward || !op || !op->activation) return std::nullopt;
   return watch::activationPreset(node.opType);
 }

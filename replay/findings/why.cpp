@@ -5,6 +5,7 @@
 #include "replay/findings.h"
 #include "watchpoints/blame/blame.h"
 #include "watchpoints/conditions/targets.h"
+#include "watchpoints/meaning/translated_source.h"
 
 namespace msdbg::replay {
 
@@ -123,6 +124,9 @@ class Walk {
 
 }  // namespace
 
-std::vector<WhyStep> whyChain(watch::Source& run, const Hit& hit) { return Walk(run).from(hit); }
+std::vector<WhyStep> whyChain(watch::Source& run, const Hit& hit) {
+  const watch::TranslatedSource read(run);
+  return Walk(*read).from(hit);
+}
 
 }  // namespace msdbg::replay

@@ -42,7 +42,7 @@ std::optional<Tensor> GivenValues::sourceValue(const TensorInfo& info) {
 
 std::optional<Tensor> GivenValues::compute(const TensorInfo& info, int depth) {
   const core::Node& node = m_source.graph().node(info.producer);
-  const core::OpDef* op = core::findOp(node.opType);
+  const core::OpDef* op = core::findOp(node);
   if (!op || !op->reference || node.phase != core::Phase::kForward || node.opType == "Dropout" ||
       node.outputs.size() != 1 || !core::hasComputedDTypes(m_source.graph(), node))
     return std::nullopt;

@@ -29,6 +29,7 @@ std::optional<double> constantOf(const Graph& graph, TensorId tensor) {
   using Kind = core::Initializer::Kind;
   const core::TensorInfo& info = graph.tensor(tensor);
   if (info.role != TensorRole::kConstant) return std::nullopt;
+  if (info.value.valid()) return info.value.elements() == 1 ? std::optional(info.value.at(0)) : std::nullopt;
   if (info.initializer.kind == Kind::kZeros) return 0;
   return info.initializer.kind == Kind::kConstant ? std::optional(info.initializer.value) : std::nullopt;
 }

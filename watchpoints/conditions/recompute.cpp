@@ -34,7 +34,7 @@ std::vector<Tensor> allocateOutputs(const core::Graph& graph, const core::Node& 
 }
 
 bool computable(const core::Graph& graph, const core::Node& node) {
-  const core::OpDef* op = core::findOp(node.opType);
+  const core::OpDef* op = core::findOp(node);
   return op && op->reference && !isCollective(node) && core::hasComputedDTypes(graph, node) &&
          std::ranges::all_of(node.outputs, [&](core::TensorId id) { return graph.tensor(id).shape.known(); });
 }
@@ -57,7 +57,7 @@ core::Result<Tensor> recomputeOutput(Source& source, const Place& place) {
   state.iteration = place.iteration;
   state.rank = place.rank;
   state.ranks = source.rankCount();
-  MSDBG_TRY(core::findOp(node.opType)->reference({node, inputPointers, outputPointers, state}));
+  MSDBG_TRY(core::findOp(node)->reference({node, inputPointers, outputPointers, state}));
   return outputs[static_cast<std::size_t>(info.slot)];
 }
 

@@ -6,6 +6,7 @@
 
 #include "watchpoints/engine/running.h"
 #include "watchpoints/engine/walk.h"
+#include "watchpoints/meaning/translated_source.h"
 
 namespace msdbg::watch {
 namespace {
@@ -194,7 +195,8 @@ Hit hitOf(const Watchpoint& watchpoint, Finding finding) {
 }
 
 CheckReport check(Source& source, const std::vector<Watchpoint>& watchpoints, const CheckOptions& options) {
-  return Check(source, watchpoints, options).run();
+  const TranslatedSource read(source);
+  return Check(*read, watchpoints, options).run();
 }
 
 }  // namespace msdbg::watch

@@ -1,0 +1,45 @@
+#include "watchpoints/meaning/translated_source.h"
+
+#include "watchpoints/meaning/meaning.h"
+
+namespace msdbg::watch {
+
+class TranslatedSource::Foreign : public Source {
+ public:
+  explicit Foreign(Source& source) : m_source(source), m_graph(inOurTerms(source.graph())) {}
+
+  const core::Graph& graph() const override { return m_graph; }
+  std::vector<core::Rank> ranks() const override { return m_source.ranks(); }
+  int rankCount() const override { return m_source.rankCount(); }
+  std::vector<core::Iteration> iterations(core::Rank rank) const override {
+    return m_source.iterations(rank);
+  }
+  const StatisticsRow* statistics(core::Rank rank, core::Iteration iteration,
+                                  core::TensorId tensor) override {
+    return m_source.statistics(rank, iteration, tensor);
+  }
+  std::string missingReason() const override { return m_source.missingReason(); }
+  core::Result<core::Tensor> value(core::Rank rank, core::Iteration iteration,
+                                   core::TensorId tensor) override {
+    return m_source.value(rank, iteration, tensor);
+  }
+  bool stored(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const override {
+    return m_source.stored(rank, iteration, tensor);
+  }
+  std::optional<double> scalar(core::Rank rank, core::Iteration iteration, const std::string& name) override {
+    return m_source.scalar(rank, iteration, name);
+  }
+  std::vector<RunFailure> failures() const override { return m_source.failures(); }
+
+ private:
+  Source& m_source;
+  core::Graph m_graph;
+};
+
+TranslatedSource::TranslatedSource(Source& source)
+    : m_foreign(hasForeignNodes(source.graph()) ? std::make_unique<Foreign>(source) : nullptr),
+      m_read(m_foreign ? static_cast<Source*>(m_foreign.get()) : &source) {}
+
+TranslatedSource::~TranslatedSource() = default;
+
+}  // namespace msdbg::watch
