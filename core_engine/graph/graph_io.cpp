@@ -110,6 +110,7 @@ class Writer {
   }
 
   static void write(const Tensor& tensor, pb::TensorData& out) {
+    if (!tensor.valid()) return;  // of a later version's dtype: read as such again
     out.set_dtype(static_cast<pb::DType>(tensor.dtype()));
     for (const std::int64_t d : tensor.shape().dims()) out.add_shape(d);
     out.set_data(tensor.raw(), tensor.bytes());
@@ -273,15 +274,20 @@ class Reader {
     if (in.has_value()) info.value = readTensorData(in.value(), "the value of " + info.name);
   }
 
+  /// nullopt: extents that no file can hold, one of which may be 0.
+  static std::optional<std::size_t> bytesOf(DType dtype, const pb::TensorData& in) {
+    std::size_t bytes = dtypeSize(dtype);
+    for (const std::int64_t d : in.shape()) {
+      if (d < 0 || (d > 0 && bytes > kMaxBytes / static_cast<std::size_t>(d))) return std::nullopt;
+      bytes *= static_cast<std::size_t>(std::max<std::int64_t>(d, 1));
+    }
+    return std::ranges::count(in.shape(), 0) > 0 ? 0 : bytes;
+  }
+
   Tensor readTensorData(const pb::TensorData& in, const std::string& what) {
     const DType dtype = dtypeOf(in.dtype());
     if (dtype == DType::Unsupported) return {};  // of a later version: without its value
-    std::size_t bytes = dtypeSize(dtype);
-    for (const std::int64_t d : in.shape()) {
-      if (d < 0 || (d > 0 && bytes > kMaxBytes / static_cast<std::size_t>(d))) bytes = kMaxBytes + 1;
-      if (bytes <= kMaxBytes) bytes *= static_cast<std::size_t>(d);
-    }
-    if (bytes != in.data().size()) {
+    if (bytesOf(dtype, in) != in.data().size()) {
       fail(what + " has " + std::to_string(in.data().size()) + " bytes, which its shape does not say");
       return {};
     }

@@ -80,3 +80,22 @@ TEST_CASE("A constant whose bytes are not what its shape says is damage") {
   CHECK(read.error().code() == ErrorCode::kDamaged);
   CHECK_THAT(read.error().message(), Catch::Contains("the value of net/scale has 8 bytes"));
 }
+
+TEST_CASE("A constant without elements comes back; one of extents that overflow is damage") {
+  const auto graphOf = [](Shape shape) {
+    Graph graph("net");
+    TensorInfo constant = floats("net/none", TensorRole::kConstant);
+    constant.shape = shape;
+    constant.value = Tensor(DType::Float32, std::move(shape));
+    graph.addSource(constant);
+    return serializeGraph(graph);
+  };
+  const Result<Graph> read = parseGraph(bytesOf(graphOf({3, 0, 2})), "graph.pb");
+  REQUIRE(read.ok());
+  CHECK(read->tensor(TensorId(0)).value.shape() == Shape{3, 0, 2});
+
+  const std::string whole = graphOf({0, std::int64_t{1} << 40, 1});
+  const Result<Graph> huge = parseGraph(bytesOf(whole), "graph.pb");
+  REQUIRE_FALSE(huge.ok());
+  CHECK(huge.error().code() == ErrorCode::kDamaged);
+}
