@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "core_engine/graph/graph_text.h"
+
 namespace msdbg::graphview {
 
 using core::NodeId;
@@ -55,7 +57,7 @@ std::vector<std::string> lineNames(const std::vector<std::string>& names) {
 
 BoxText nodeText(const FoldedGraph& folded, const core::Node& node) {
   BoxText text;
-  text.title = node.opType;
+  text.title = core::qualifiedType(node);
   text.subtitle = shortName(node.name);
   std::vector<std::string> names;
   for (const TensorId input : node.inputs) {

@@ -116,6 +116,13 @@ std::string lower(std::string text) {
   return text;
 }
 
+// "div.Tensor", "div", "aten.div.Tensor" and "aten.div" all mean an aten.div.Tensor.
+bool hasType(const Node& node, std::string_view wanted) {
+  const std::string type = lower(node.opType), domain = lower(node.domain) + ".";
+  if (wanted.starts_with(domain)) wanted.remove_prefix(domain.size());
+  return wanted == type || wanted == std::string_view(type).substr(0, type.find('.'));
+}
+
 std::set<NodeId> nodesByText(const Graph& graph, const std::string& text) {
   if (const auto node = graph.findNode(text)) return {*node};
   std::set<NodeId> nodes;
@@ -127,7 +134,7 @@ std::set<NodeId> nodesByText(const Graph& graph, const std::string& text) {
     return nodesThat(graph, [&](const std::string& name) { return core::globMatch(text, name); });
   const std::string wanted = lower(text);
   for (const Node& node : graph.nodes())
-    if (lower(node.opType) == wanted) nodes.insert(node.id);
+    if (hasType(node, wanted)) nodes.insert(node.id);
   if (!nodes.empty()) return nodes;
   if (const auto named = resolveNodes(graph, text); named && named->size() == 1) return {named->front()};
   if (const auto tensor = resolveTensor(graph, text)) {

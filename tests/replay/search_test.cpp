@@ -91,3 +91,23 @@ TEST_CASE("Text finds names, aliases, suffixes, globs, operator types and parts 
   CHECK(errorOf("Rellu", ErrorCode::kNotFound).find("Relu") != std::string::npos);
   CHECK(errorOf("", ErrorCode::kNotFound).find("nothing") == 0);
 }
+
+TEST_CASE("An operator of another framework is found by its type, with and without overload and domain") {
+  Graph graph("net");
+  TensorInfo info;
+  info.shape = {2};
+  info.name = "net/x";
+  info.role = TensorRole::kInput;
+  const TensorId x = graph.addSource(info);
+  info.role = TensorRole::kActivation;
+  const auto add = [&](const char* type, const char* domain) {
+    return graph.addNode(type, "net", Phase::kForward, {x}, {}, {info}, {}, {}, domain);
+  };
+  const NodeId theirs = add("div.Tensor", "aten"), other = add("add.Tensor", "aten"),
+               ours = add("Div", "msdbg");
+  const auto nodes = [&](const std::string& query) { return search(graph, query).value().nodes; };
+  CHECK(nodes("div") == std::vector{theirs, ours});
+  CHECK(nodes("div.Tensor") == std::vector{theirs});
+  CHECK(nodes("aten.div") == std::vector{theirs});
+  CHECK(nodes("aten.add.tensor") == std::vector{other});
+}

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core_engine/graph/graph_text.h"
 #include "graph_view/model/box_text.h"
 #include "replay/describe.h"
 
@@ -13,7 +14,7 @@ QString cell(const core::Graph& graph, const core::Node& node, int column) {
     case SearchModel::kNode:
       return QString::fromStdString(node.name);
     case SearchModel::kType:
-      return QString::fromStdString(node.opType);
+      return QString::fromStdString(core::qualifiedType(node));
     case SearchModel::kPhase:
       return QString::fromStdString(std::string(core::phaseName(node.phase)));
     case SearchModel::kOutput:
