@@ -1,8 +1,7 @@
 #include "app/presenters/document.h"
 
-#include <QRegularExpression>
-
 #include "app/presenters/findings/kept_watchpoints.h"
+#include "core_engine/base/text.h"
 
 namespace msdbg::app {
 
@@ -104,10 +103,7 @@ void Document::restoreWatchpoints() {
 }
 
 QString shellQuoted(const QString& word) {
-  static const QRegularExpression kHarmless(QStringLiteral("^[A-Za-z0-9_./:@%+=,-]+$"));
-  if (kHarmless.match(word).hasMatch()) return word;
-  QString quoted = word;
-  return "'" + quoted.replace("'", "'\\''") + "'";
+  return QString::fromStdString(core::shellQuoted(word.toStdString()));
 }
 
 QString Document::runArgument() const {

@@ -38,7 +38,7 @@ OpDef logSoftmaxOp() {
           .infer = infer,
           .gradient = gradient,
           .reference = reference,
-          .activation = false};
+          .activation = true};
 }
 
 }  // namespace msdbg::core

@@ -4,13 +4,11 @@
 #include <utility>
 
 #include "core_engine/graph/graph_text.h"
+#include "core_engine/graph/roles.h"
 #include "core_engine/plan/pipeline.h"
 
 namespace msdbg::core {
 namespace {
-
-/// What training carries from step to step: a source that lies where it did.
-bool isCarried(const TensorInfo& info) { return info.isSource() && !isFed(info.role); }
 
 struct StepCompiler : StepMaterial, CompiledSteps {
   explicit StepCompiler(const StepMaterial& material) : StepMaterial(material) {}
@@ -127,10 +125,6 @@ struct StepCompiler : StepMaterial, CompiledSteps {
 };
 
 }  // namespace
-
-bool isFed(TensorRole role) {
-  return role == TensorRole::kInput || role == TensorRole::kLabel || role == TensorRole::kHyperparameter;
-}
 
 Result<CompiledSteps> compileSteps(const StepMaterial& material) {
   StepCompiler compiler(material);

@@ -49,7 +49,4 @@ struct StepMaterial {
 /// kUnsupported: no backend has a kernel for a node.
 Result<CompiledSteps> compileSteps(const StepMaterial& material);
 
-/// Inputs, labels and hyperparameters: what an iteration is given.
-bool isFed(TensorRole role);
-
 }  // namespace msdbg::core

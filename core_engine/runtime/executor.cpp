@@ -9,6 +9,7 @@
 
 #include "core_engine/distributed/communicator.h"
 #include "core_engine/graph/graph_text.h"
+#include "core_engine/graph/roles.h"
 #include "core_engine/plan/pipeline.h"
 #include "core_engine/runtime/compiled_steps.h"
 

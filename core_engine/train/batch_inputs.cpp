@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core_engine/base/text.h"
+#include "core_engine/graph/roles.h"
 #include "core_engine/train/mutable_input.h"
 #include "core_engine/train/trainer.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core_engine/graph/roles.h"
 #include "core_engine/train/trainer.h"
 
 namespace msdbg::core {

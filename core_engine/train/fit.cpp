@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core_engine/graph/roles.h"
 #include "core_engine/runtime/executor.h"
 #include "core_engine/train/trainer.h"
 

@@ -12,6 +12,7 @@
 #include "core_engine/autodiff/cut_off.h"
 #include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
+#include "core_engine/graph/roles.h"
 #include "core_engine/graph/sources.h"
 #include "core_engine/passes/pipeline.h"
 #include "core_engine/runtime/executor.h"
@@ -26,11 +27,6 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
-
-bool isCarried(const TensorInfo& tensor) {
-  return tensor.role == TensorRole::kParameter || tensor.role == TensorRole::kOptimizerState ||
-         tensor.role == TensorRole::kConstant;
-}
 
 std::vector<TensorId> readAfterIteration(const Graph& graph, TensorId loss) {
   std::vector<TensorId> read{loss};

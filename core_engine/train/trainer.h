@@ -35,8 +35,6 @@ struct TrainingState {
       tensors;                              // parameters, optimizer states, constants, by full name
   std::optional<double> learningRate = {};  // the optimizer's; recorded checkpoints say none: it stays
 };
-/// Whether a tensor is part of a TrainingState; every other source is given anew for each iteration.
-bool isCarried(const TensorInfo& tensor);
 /// What is read after an iteration: the loss, what the accuracy is computed from, gradients of mutable
 /// inputs.
 std::vector<TensorId> readAfterIteration(const Graph& graph, TensorId loss);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core_engine/train/trainer.h"
+#include "core_engine/graph/roles.h"
 
 namespace msdbg::dump {
 namespace {

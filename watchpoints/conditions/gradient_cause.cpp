@@ -135,11 +135,10 @@ bool isRoundingNoise(EvaluationContext& context, Rank rank, TensorId gradient) {
 
 namespace {
 
-bool isActivationFunction(const Node& node) {
-  static constexpr std::array<std::string_view, 14> kTypes = {
-      "Relu", "LeakyRelu", "Elu",     "Sigmoid",    "HardSigmoid", "HardSwish", "Tanh",
-      "Clip", "Gelu",      "Softmax", "LogSoftmax", "Softplus",    "Max",       "Min"};
-  return std::ranges::find(kTypes, node.opType) != kTypes.end();
+// Of which a gradient may come out as zero.
+bool mayStopGradients(const Node& node) {
+  static constexpr std::array<std::string_view, 4> kOthers = {"Clip", "Softplus", "Max", "Min"};
+  return isActivationFunction(node) || std::ranges::find(kOthers, node.opType) != kOthers.end();
 }
 
 class ZeroWalk {
@@ -206,12 +205,12 @@ class ZeroWalk {
         std::ranges::any_of(node.inputs, [&](TensorId input) { return stateOf(input) == State::kUnknown; });
     if (node.opType == "SoftmaxCrossEntropyLossGrad") return {Kind::kLoss, tensor, node.id};
     if (node.phase == core::Phase::kForward)
-      return isActivationFunction(node) ? ZeroCause{Kind::kActivation, tensor, node.id}
-             : unknown                  ? ZeroCause{}
-                                        : ZeroCause{Kind::kHere, tensor, node.id};
+      return mayStopGradients(node) ? ZeroCause{Kind::kActivation, tensor, node.id}
+             : unknown              ? ZeroCause{}
+                                    : ZeroCause{Kind::kHere, tensor, node.id};
     if (node.derivedFrom.valid() && node.phase == core::Phase::kBackward) {
       const Node& forward = m_graph.node(node.derivedFrom);
-      if (isActivationFunction(forward)) return {Kind::kActivation, forward.outputs.front(), forward.id};
+      if (mayStopGradients(forward)) return {Kind::kActivation, forward.outputs.front(), forward.id};
     }
     return unknown ? ZeroCause{} : ZeroCause{Kind::kHere, tensor, node.id};
   }

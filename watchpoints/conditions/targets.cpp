@@ -1,7 +1,8 @@
 #include "watchpoints/conditions/targets.h"
 
 #include <algorithm>
-#include <array>
+
+#include "core_engine/ops/op.h"
 
 namespace msdbg::watch {
 
@@ -28,13 +29,15 @@ bool isAccumulatedGradient(const Graph& graph, const TensorInfo& info) {
   return info.producer.valid() && graph.node(info.producer).opType == "AccumulateGradient";
 }
 
+bool isActivationFunction(const core::Node& node) {
+  const core::OpDef* op = core::findOp(std::string_view(node.opType));  // others' are in our terms here
+  return op && op->activation;
+}
+
 bool isActivation(const Graph& graph, const TensorInfo& info) {
-  static constexpr std::array<std::string_view, 15> kTypes = {
-      "Elu",   "Gelu",    "HardSigmoid", "HardSwish", "LeakyRelu",  "LogSoftmax", "PRelu", "Relu",
-      "Relu6", "Sigmoid", "Softmax",     "Tanh",      "LogSigmoid", "FastGelu",   "ReLUV2"};
   if (info.isSource()) return false;
   const core::Node& node = graph.node(info.producer);
-  return node.phase == core::Phase::kForward && std::ranges::find(kTypes, node.opType) != kTypes.end();
+  return node.phase == core::Phase::kForward && isActivationFunction(node);
 }
 
 bool isReplicated(const Graph& graph, const TensorInfo& info) {

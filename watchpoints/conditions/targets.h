@@ -15,6 +15,8 @@ bool isGradient(const core::TensorInfo& info);  // of a parameter or an activati
 bool isParameterGradient(const core::Graph& graph, const core::TensorInfo& info);
 /// The mean of the gradients of several iterations; grad(P) stays the one of each.
 bool isAccumulatedGradient(const core::Graph& graph, const core::TensorInfo& info);
+/// OpDef::activation of a node of a source's graph, which is in our terms.
+bool isActivationFunction(const core::Node& node);
 bool isActivation(const core::Graph& graph,
                   const core::TensorInfo& info);  // of a forward activation function
 bool isReplicated(const core::Graph& graph,
