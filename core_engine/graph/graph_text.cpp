@@ -79,6 +79,12 @@ std::string qualifiedType(const Node& node) {
   return node.isOwn() ? node.opType : node.domain + "." + node.opType;
 }
 
+std::string_view plainType(const Node& node) {
+  std::string_view type = std::string_view(node.opType).substr(0, node.opType.find('.'));
+  if (type.size() > 1 && type.ends_with('_')) type.remove_suffix(1);
+  return type;
+}
+
 std::string nodeWithLine(const Graph& graph, const Node& node) {
   const Frame* frame = graph.userFrame(node.frames);
   return node.name + (frame ? " (" + frame->file + ":" + std::to_string(frame->line) + ")" : "");

@@ -13,6 +13,8 @@ std::string graphText(const Graph& graph);
 std::string attributeText(const AttributeValue& value);
 /// "Relu", "aten.relu".
 std::string qualifiedType(const Node& node);
+/// "div" of PyTorch's "div_.Tensor": without the overload, and whether it works in place.
+std::string_view plainType(const Node& node);
 /// `network/fc1/Gemm-op1 (mlp.cpp:12)`, for messages; the name alone where no line is known.
 std::string nodeWithLine(const Graph& graph, const Node& node);
 

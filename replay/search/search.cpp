@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core_engine/base/text.h"
+#include "core_engine/graph/graph_text.h"
 #include "core_engine/graph/names.h"
 #include "replay/run.h"
 
@@ -118,9 +119,9 @@ std::string lower(std::string text) {
 
 // "div.Tensor", "div", "aten.div.Tensor" and "aten.div" all mean an aten.div.Tensor.
 bool hasType(const Node& node, std::string_view wanted) {
-  const std::string type = lower(node.opType), domain = lower(node.domain) + ".";
+  const std::string domain = lower(node.domain) + ".";
   if (wanted.starts_with(domain)) wanted.remove_prefix(domain.size());
-  return wanted == type || wanted == std::string_view(type).substr(0, type.find('.'));
+  return wanted == lower(node.opType) || wanted == lower(std::string(core::plainType(node)));
 }
 
 std::set<NodeId> nodesByText(const Graph& graph, const std::string& text) {

@@ -104,10 +104,10 @@ TEST_CASE("An operator of another framework is found by its type, with and witho
     return graph.addNode(type, "net", Phase::kForward, {x}, {}, {info}, {}, {}, domain);
   };
   const NodeId theirs = add("div.Tensor", "aten"), other = add("add.Tensor", "aten"),
-               ours = add("Div", "msdbg");
+               inPlace = add("div_.Scalar", "aten"), ours = add("Div", "msdbg");
   const auto nodes = [&](const std::string& query) { return search(graph, query).value().nodes; };
-  CHECK(nodes("div") == std::vector{theirs, ours});
+  CHECK(nodes("div") == std::vector{theirs, inPlace, ours});
   CHECK(nodes("div.Tensor") == std::vector{theirs});
-  CHECK(nodes("aten.div") == std::vector{theirs});
+  CHECK(nodes("aten.div") == std::vector{theirs, inPlace});
   CHECK(nodes("aten.add.tensor") == std::vector{other});
 }

@@ -24,13 +24,6 @@ std::optional<AttributeValue> ofType(const AttributeValue& value, std::string_vi
   return AttributeValue(std::int64_t{*flag});
 }
 
-// "div_.Tensor" -> "div": without the overload, and whether it works in place.
-std::string_view plainType(const Node& node) {
-  std::string_view type = std::string_view(node.opType).substr(0, node.opType.find('.'));
-  if (type.size() > 1 && type.ends_with('_')) type.remove_suffix(1);
-  return type;
-}
-
 // Only what our operator has: who reads an attribute may rely on its type.
 Attributes translated(const Attributes& theirs, const Meaning& meaning, const core::OpDef& op) {
   Attributes ours;
@@ -73,7 +66,7 @@ Node translated(Node node) {
 }  // namespace
 
 const Meaning* meaningOf(const Node& node) {
-  const std::string_view type = plainType(node);
+  const std::string_view type = core::plainType(node);
   for (const auto domain : kDomains) {
     if (domain().domain != node.domain) continue;
     const std::span<const Meaning> meanings = domain().meanings();
