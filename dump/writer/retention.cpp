@@ -165,12 +165,13 @@ bool Retention::exceeds(const Need& need) const {
   return need.disk > 0 || m_replayBytes + need.incoming > roomForReplay();
 }
 
-ReplayPlan Retention::nextReplay(const Need& need) const {
+ReplayPlan Retention::nextReplay(const Need& need, Newest newest) const {
   if (m_replayBytes == 0 || !exceeds(need)) return {};
   const std::uint64_t room = roomForReplay(), all = m_replayBytes + need.incoming;
-  return planReplay(m_segments, {.bytes = std::max(need.disk, all - std::min(all, room)),
-                                 .room = room,
-                                 .newestToo = need.incoming > 0 || need.disk > 0});
+  return planReplay(m_segments,
+                    {.bytes = std::max(need.disk, all - std::min(all, room)),
+                     .room = room,
+                     .newestToo = newest == Newest::kMayGo && (need.incoming > 0 || need.disk > 0)});
 }
 
 std::vector<std::int64_t> Retention::nextMerge() const {

@@ -97,7 +97,8 @@ class Retention {
   /// checkpoints and batches.
   bool exceeds(const Need& need) const;
   /// The checkpoints and batches that are to go next.
-  ReplayPlan nextReplay(const Need& need) const;
+  enum class Newest { kMayGo, kStays };  // checkpoint, and what is computed from it
+  ReplayPlan nextReplay(const Need& need, Newest newest = Newest::kMayGo) const;
   /// Neighbours that are to become one file next, oldest first; empty: none.
   std::vector<std::int64_t> nextMerge() const;
 

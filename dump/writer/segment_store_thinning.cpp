@@ -202,7 +202,7 @@ core::Result<bool> SegmentStore::giveUpSome(const Need& need, std::vector<std::i
   if (!m_rewrite) {
     const bool canGo = m_retention.leastBytes() > m_retention.maxBytes() ||
                        !m_retention.nextThinning(need).segments.empty() ||
-                       !m_retention.nextReplay(need).empty();
+                       !m_retention.nextReplay(need, Retention::Newest::kStays).empty();
     MSDBG_ASSIGN(const bool merged, mergeFew(canGo ? kFewFiles : 2, before));
     if (merged) return true;
   }

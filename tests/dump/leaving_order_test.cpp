@@ -242,7 +242,7 @@ TEST_CASE("On a disk that fills, the same goes in the same order, and what is le
   std::mt19937_64 random(test::drawnSeed("disks"));
   for (int round = 0; round < (test::testAll() ? 30 : 4); ++round) {
     const auto policy = round % 2 == 0 ? dump::Policy::kStats : dump::Policy::kRecord;
-    const std::uint64_t disk = std::uniform_int_distribution<std::uint64_t>(400'000, 600'000)(random);
+    const std::uint64_t disk = std::uniform_int_distribution<std::uint64_t>(450'000, 650'000)(random);
     CAPTURE(round, disk);
     const test::TempDir folder;
     const fs::path run = folder / "run";
