@@ -12,14 +12,14 @@ namespace msdbg::watch {
 struct Hit : Finding {
   const ConditionDef* condition = nullptr;
   Severity effectiveSeverity = Severity::kFault;
-  std::int64_t order = -1;  // of the node; -1 for sources (before every node)
+  std::int64_t order = -1;  // of the node: Step::time(); -1 for sources (before every node)
   /// Of what is after every node: that the run failed between two iterations.
   static constexpr std::int64_t kAfterAll = std::numeric_limits<std::int64_t>::max();
   std::string_view whatNext() const { return advice.empty() ? condition->advice : std::string_view(advice); }
 };
 
 /// A finding of the watchpoint's condition, with the severity that the watchpoint gives it.
-Hit hitOf(const Watchpoint& watchpoint, Finding finding);
+Hit hitOf(const Watchpoint& watchpoint, Steps& steps, Finding finding);
 
 struct CheckOptions {
   std::vector<core::Rank> ranks = {};  // empty: all

@@ -14,6 +14,7 @@
 #include "core_engine/base/cancel.h"
 #include "watchpoints/iteration_rows.h"
 #include "watchpoints/parameters.h"
+#include "watchpoints/step.h"
 
 namespace msdbg::watch {
 
@@ -70,6 +71,7 @@ class NotEvaluableList {
 struct EvaluationContext {
   Source& source;       // values; statistics come from `rows`
   IterationRows& rows;  // of this iteration and the one before
+  const Step& step;     // of this iteration
   const Parameters& parameters;
   bool recommended = false;              // part of the recommended set: skip what that set skips
   core::Iteration iteration;             // of finish(): the last one
@@ -85,6 +87,10 @@ struct EvaluationContext {
   std::int64_t& evaluated;  // how many (tensor, iteration, rank) were evaluated
 
   const core::Graph& graph() const { return source.graph(); }
+  /// What a node reads on a rank in this iteration.
+  std::span<const core::TensorId> inputs(core::Rank rank, const core::Node& node) const {
+    return inputsOf(source, rank, iteration, node);
+  }
 };
 
 /// One watchpoint at work: sees the selected iterations one by one, ascending, and remembers what it needs of

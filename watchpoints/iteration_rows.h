@@ -23,11 +23,11 @@ class IterationRows {
   const StatisticsRow* before(core::Rank rank, core::TensorId tensor) {
     return rowOf(m_before, rank, tensor);
   }
-  /// Why now() gave nullptr: `no_value`, `thinned` or `damaged`.
+  /// Why now() gave nullptr: `no_value`, `thinned` or `damaged`; `absent`: the rank has no such tensor.
   std::string missingReason(core::Rank rank, core::TensorId tensor) const;
 
  private:
-  enum class State : char { kUnread, kPresent, kMissing, kThinned, kDamaged };
+  enum class State : char { kUnread, kPresent, kMissing, kThinned, kDamaged, kAbsent };
   struct Cell {
     State state = State::kUnread;
     StatisticsRow row;

@@ -9,6 +9,10 @@
 #include "core_engine/graph/graph.h"
 #include "core_engine/tensor/statistics.h"
 
+namespace msdbg::core {
+class GraphPart;
+}  // namespace msdbg::core
+
 namespace msdbg::watch {
 
 struct StatisticsRow {
@@ -29,6 +33,8 @@ class Source {
 
   virtual ~Source() = default;
   virtual const core::Graph& graph() const = 0;
+  /// What of graph() there is on a rank in an iteration, and in which order. nullptr: all of it, in its own.
+  virtual const core::GraphPart* part(core::Rank, core::Iteration) const { return nullptr; }
   virtual std::vector<core::Rank> ranks() const = 0;
   /// How many ranks trained, recorded or not: a collective is only complete with the inputs of all of them.
   virtual int rankCount() const { return static_cast<int>(ranks().size()); }

@@ -77,7 +77,8 @@ struct TensorInfo {
   std::string alias;    // "grad(network/conv1/weight)", "momentum(network/conv1/weight)"; unique; may be ""
   TensorId gradientOf;  // for gradients: what it is the gradient of (a parameter or an activation)
   TensorId updateOf;    // for kUpdated: the parameter or state whose next value it is
-  bool replicated = false;  // the parallel plan says: equal on all ranks
+  bool replicated = false;  // the parallel plan says: equal on all ranks, or on those of `replicas`
+  std::vector<std::int32_t> replicas;  // ascending; empty: all ranks
   bool trainable = false;
   Initializer initializer;
   std::vector<FrameId> frames;  // of sources: who declared it; node outputs use their node's
@@ -153,6 +154,8 @@ class Graph {
   NodeId addNode(std::string opType, std::string scope, Phase phase, std::vector<TensorId> inputs,
                  Attributes attributes, std::vector<TensorInfo> outputs, std::vector<FrameId> frames,
                  NodeId derivedFrom = {}, std::string_view domain = kOwnDomain);
+  /// The same with a name of its own, which nothing has yet, and with operands of this graph.
+  NodeId addNode(Node node, std::vector<TensorInfo> outputs);
   FrameId addFrame(Frame frame);  // interned: equal frames have one id
   /// Gives a tensor another name ("grad(network/conv1/weight)"), replacing an earlier one; must be unique in
   /// the graph.

@@ -22,7 +22,6 @@ NodeId Graph::addNode(std::string opType, std::string scope, Phase phase, std::v
                       Attributes attributes, std::vector<TensorInfo> outputs, std::vector<FrameId> frames,
                       NodeId derivedFrom, std::string_view domain) {
   Node node;
-  node.id = NodeId(static_cast<std::int64_t>(m_nodes.size()));
   node.name = nextNodeName(scope, opType);
   node.opType = std::move(opType);
   node.scope = std::move(scope);
@@ -32,6 +31,13 @@ NodeId Graph::addNode(std::string opType, std::string scope, Phase phase, std::v
   node.frames = std::move(frames);
   node.derivedFrom = derivedFrom;
   node.domain = domain;
+  return addNode(std::move(node), std::move(outputs));
+}
+
+NodeId Graph::addNode(Node node, std::vector<TensorInfo> outputs) {
+  assert(!m_nodeByName.contains(node.name) && "names are unique");
+  node.id = NodeId(static_cast<std::int64_t>(m_nodes.size()));
+  node.outputs.clear();
   for (TensorInfo& output : outputs) {
     output.id = TensorId(static_cast<std::int64_t>(m_tensors.size()));
     output.name = node.name;

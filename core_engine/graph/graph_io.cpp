@@ -99,6 +99,7 @@ class Writer {
     out.set_gradient_of_plus_one(plusOne(info.gradientOf));
     out.set_update_of_plus_one(plusOne(info.updateOf));
     out.set_replicated(info.replicated);
+    for (const std::int32_t rank : info.replicas) out.add_replicas(rank);
     out.set_trainable(info.trainable);
     if (info.initializer != Initializer{}) {
       out.mutable_initializer()->set_kind(static_cast<pb::Initializer::Kind>(info.initializer.kind));
@@ -266,6 +267,9 @@ class Reader {
     info.gradientOf = optionalId<TensorId>(in.gradient_of_plus_one(), m_in.tensors_size(), "tensor");
     info.updateOf = optionalId<TensorId>(in.update_of_plus_one(), m_in.tensors_size(), "tensor");
     info.replicated = in.replicated();
+    info.replicas.assign(in.replicas().begin(), in.replicas().end());
+    if (!info.replicas.empty() && (info.replicas[0] < 0 || !std::ranges::is_sorted(info.replicas)))
+      fail("the ranks that share " + info.name + " are not in order");
     info.trainable = in.trainable();
     info.initializer.kind = enumOf<Initializer::Kind>(in.initializer().kind(), 0, 5, "initializer");
     info.initializer.value = in.initializer().value();

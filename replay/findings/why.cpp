@@ -6,6 +6,7 @@
 #include "watchpoints/blame/blame.h"
 #include "watchpoints/conditions/targets.h"
 #include "watchpoints/meaning/translated_source.h"
+#include "watchpoints/step.h"
 
 namespace msdbg::replay {
 
@@ -111,7 +112,7 @@ class Walk {
 
   bool inputsRecorded(const Suspect& at) {
     const core::Node& node = m_run.graph().node(m_run.graph().tensor(at.tensor).producer);
-    for (const TensorId input : node.inputs)
+    for (const TensorId input : watch::inputsOf(m_run, at.rank, at.iteration, node))
       if (!m_run.statistics(at.rank, at.iteration, input)) return false;
     return true;
   }

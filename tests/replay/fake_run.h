@@ -35,6 +35,9 @@ class FakeRun : public replay::Run, public replay::Growing {
   std::optional<replay::RunEnd> rankEnd(core::Rank rank) const override;
   bool recording() const override { return goesOn; }
   const core::Graph& graph() const override { return rows.graph(); }
+  const core::GraphPart* part(core::Rank rank, core::Iteration iteration) const override {
+    return rows.part(rank, iteration);
+  }
   std::vector<core::Rank> ranks() const override { return rows.ranks(); }
   const core::IterationSet& iterationSet(core::Rank rank) const override;
   const watch::StatisticsRow* statistics(core::Rank rank, core::Iteration iteration,

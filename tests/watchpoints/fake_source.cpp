@@ -7,22 +7,34 @@ namespace msdbg::test {
 using namespace msdbg::core;
 
 FakeSource::FakeSource(Graph graph, int ranks, int iterations)
-    : m_graph(std::move(graph)), m_ranks(static_cast<std::size_t>(ranks)), m_rankCount(ranks) {
+    : m_graphs(std::move(graph)), m_ranks(static_cast<std::size_t>(ranks)), m_rankCount(ranks) {
   for (auto& rank : m_ranks) rank.resize(static_cast<std::size_t>(iterations));
+}
+
+const GraphPart& FakeSource::setGraph(Rank rank, Iteration from, const Graph& graph) {
+  return *(m_parts[rank][from] = &m_graphs.add(graph));
+}
+
+const GraphPart* FakeSource::part(Rank rank, Iteration iteration) const {
+  const auto here = m_parts.find(rank);
+  if (m_parts.empty()) return nullptr;
+  if (here == m_parts.end()) return &m_graphs.part(0);
+  const auto next = here->second.upper_bound(iteration);
+  return next == here->second.begin() ? &m_graphs.part(0) : std::prev(next)->second;
 }
 
 FakeSource::Cell& FakeSource::at(Rank rank, Iteration iteration, TensorId tensor) {
   auto& iterations = m_ranks.at(rank.index());
   if (iteration.index() >= iterations.size()) iterations.resize(iteration.index() + 1);
   Cells& cells = iterations[iteration.index()];
-  if (cells.empty()) cells.resize(m_graph.tensors().size());
+  cells.resize(graph().tensors().size());
   return cells.at(tensor.index());
 }
 
 const FakeSource::Cell* FakeSource::find(Rank rank, Iteration iteration, TensorId tensor) const {
   if (rank.index() >= m_ranks.size() || iteration.index() >= m_ranks[rank.index()].size()) return nullptr;
   const Cells& cells = m_ranks[rank.index()][iteration.index()];
-  return cells.empty() ? nullptr : &cells.at(tensor.index());
+  return tensor.index() < cells.size() ? &cells[tensor.index()] : nullptr;
 }
 
 void FakeSource::record(Rank rank, Iteration iteration, TensorId tensor, const Tensor& value,
@@ -30,9 +42,9 @@ void FakeSource::record(Rank rank, Iteration iteration, TensorId tensor, const T
   watch::StatisticsRow row;
   row.values = computeStatistics(value);
   if (previous) row.change = computeChange(value, *previous);
-  const TensorInfo& info = m_graph.tensor(tensor);
+  const TensorInfo& info = graph().tensor(tensor);
   const auto preset =
-      info.isSource() ? std::nullopt : watch::activationPreset(m_graph.node(info.producer).opType);
+      info.isSource() ? std::nullopt : watch::activationPreset(graph().node(info.producer).opType);
   if (preset) row.activation = computeActivation(value, preset->start, preset->end);
   at(rank, iteration, tensor) = {row, value.clone()};
 }
@@ -58,7 +70,7 @@ void FakeSource::loseValues() {
 }
 
 void FakeSource::thin(int rank, int iteration, double loss) {
-  for (const TensorInfo& tensor : m_graph.tensors()) loseRow(rank, iteration, tensor.id);
+  for (const TensorInfo& tensor : graph().tensors()) loseRow(rank, iteration, tensor.id);
   m_thinned[{Rank(rank), Iteration(iteration)}] = loss;
 }
 
@@ -89,7 +101,7 @@ const watch::StatisticsRow* FakeSource::statistics(Rank rank, Iteration iteratio
 
 Result<Tensor> FakeSource::value(Rank rank, Iteration iteration, TensorId tensor) {
   if (!stored(rank, iteration, tensor))
-    return Error(ErrorCode::kUnavailable, m_graph.tensor(tensor).fullName() + " is not stored");
+    return Error(ErrorCode::kUnavailable, graph().tensor(tensor).fullName() + " is not stored");
   return *find(rank, iteration, tensor)->value;
 }
 

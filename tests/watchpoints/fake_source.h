@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core_engine/graph/graph_union.h"
 #include "watchpoints/source.h"
 
 namespace msdbg::test {
@@ -15,6 +16,9 @@ namespace msdbg::test {
 class FakeSource : public watch::Source {
  public:
   FakeSource(core::Graph graph, int ranks, int iterations);
+
+  /// Of another graph on a rank from an iteration on. What is recorded before it is that of the graph before.
+  const core::GraphPart& setGraph(core::Rank rank, core::Iteration from, const core::Graph& graph);
 
   /// Adds the row and, where values are kept, the value.
   void record(core::Rank rank, core::Iteration iteration, core::TensorId tensor, const core::Tensor& value,
@@ -28,7 +32,8 @@ class FakeSource : public watch::Source {
   void thin(int rank, int iteration, double loss);
   core::TensorId id(const std::string& name) const { return graph().findTensor(name).value(); }
 
-  const core::Graph& graph() const override { return m_graph; }
+  const core::Graph& graph() const override { return m_graphs.graph(); }
+  const core::GraphPart* part(core::Rank rank, core::Iteration iteration) const override;
   std::vector<core::Rank> ranks() const override;
   int rankCount() const override { return m_rankCount; }
   std::vector<core::Iteration> iterations(core::Rank rank) const override;
@@ -54,8 +59,9 @@ class FakeSource : public watch::Source {
   const Cell* find(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const;
   Cell& at(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
 
-  core::Graph m_graph;
-  std::vector<std::vector<Cells>> m_ranks;  // by rank, iteration
+  core::GraphUnion m_graphs;
+  std::map<core::Rank, std::map<core::Iteration, const core::GraphPart*>> m_parts;  // from which iteration on
+  std::vector<std::vector<Cells>> m_ranks;                                          // by rank, iteration
   int m_rankCount;
   std::vector<RunFailure> m_failures;
   std::map<std::pair<core::Rank, core::Iteration>, double> m_thinned;  // and the loss

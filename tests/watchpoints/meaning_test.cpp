@@ -66,7 +66,8 @@ std::string blamed(FakeSource& source, const std::string& node) {
 }  // namespace
 
 TEST_CASE("Every row of a domain means an operator that we have, with as many inputs") {
-  for (const watch::DomainMeanings& domain : {watch::atenMeanings(), watch::mindsporeMeanings()}) {
+  for (const watch::DomainMeanings& domain :
+       {watch::atenMeanings(), watch::c10dMeanings(), watch::mindsporeMeanings()}) {
     std::set<std::string_view> types;
     for (const Meaning& meaning : domain.meanings()) {
       CAPTURE(domain.domain, meaning.type);

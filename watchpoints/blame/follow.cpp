@@ -18,29 +18,47 @@ using core::TensorStatistics;
 
 /// An input as it was on a rank: a collective has those of all ranks.
 struct Candidate {
+  core::NodeId node;  // that has the input
   std::size_t input = 0;
   TensorId tensor;
   Rank rank;
   TensorStatistics values;
 };
 
+std::vector<Step::Call> callsOf(Look& look) {
+  if (look.node().phase != core::Phase::kCollective) return {{look.rank(), look.node().id}};
+  return Steps(look.source()).at(look.iteration()).meeting(look.rank(), look.node().id).senders;
+}
+
 std::vector<Candidate> candidatesOf(Look& look) {
   Source& source = look.source();
-  const bool collective = look.node().phase == core::Phase::kCollective;
   std::vector<Candidate> candidates;
-  for (const Rank rank : collective ? source.ranks() : std::vector<Rank>{look.rank()})
-    for (std::size_t i = 0; i < look.inputs(); ++i) {
-      const core::TensorInfo& info = look.info(i);
+  for (const auto& [rank, node] : callsOf(look)) {
+    const auto inputs = inputsOf(source, rank, look.iteration(), look.graph().node(node));
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const core::TensorInfo& info = look.graph().tensor(inputs[i]);
       const bool number = core::isFloating(info.dtype) && info.role != core::TensorRole::kLabel;
       const StatisticsRow* row = number ? source.statistics(rank, look.iteration(), info.id) : nullptr;
-      if (row) candidates.push_back({i, info.id, rank, row->values});
+      if (row) candidates.push_back({node, i, info.id, rank, row->values});
     }
+  }
   return candidates;
 }
 
 Blame blameCandidate(Look& look, const Candidate& c, const std::string& what, Wrong wrong) {
-  Blame blame = look.blame(c.input, what, wrong);
+  const bool elsewhere = c.node != look.node().id;
+  Blame blame;
+  if (elsewhere)
+    blame = {.input = c.input,
+             .tensor = c.tensor,
+             .rank = c.rank,
+             .text = shownName(look.graph().tensor(c.tensor)) + " " + what,
+             .advice = {},
+             .wrong = wrong};
+  else
+    blame = look.blame(c.input, what, wrong);
   if (c.rank != look.rank()) blame.text += " on rank " + std::to_string(c.rank.value);
+  if (elsewhere) blame.text += ", from " + look.graph().node(c.node).name;
   blame.rank = c.rank;
   return blame;
 }
@@ -67,18 +85,20 @@ std::optional<Blame> nonFiniteInput(Look& look, const std::vector<Candidate>& ca
   return blameCandidate(look, *best, countsText(best->values), Wrong::kNonFinite);
 }
 
+std::string zeroPlaces(Look& look, const Candidate& c) {
+  return c.node == look.node().id ? look.places(c.input, c.values.zero, {}) : "";
+}
+
 /// Gradients first: where nothing flows back, a forward value that is zero too has not stopped it.
 std::optional<Blame> zeroInput(Look& look, const std::vector<Candidate>& candidates) {
   for (const bool gradient : {true, false})
     for (const Candidate& c : candidates)
-      if ((look.info(c.input).role == core::TensorRole::kGradient) == gradient && c.values.count > 0 &&
-          c.values.zero == c.values.count)
-        return blameCandidate(look, c, "is 0" + look.places(c.input, c.values.zero, {}), Wrong::kAllZero);
+      if ((look.graph().tensor(c.tensor).role == core::TensorRole::kGradient) == gradient &&
+          c.values.count > 0 && c.values.zero == c.values.count)
+        return blameCandidate(look, c, "is 0" + zeroPlaces(look, c), Wrong::kAllZero);
   if (look.wrong() != Wrong::kZero || candidates.size() != 1 || candidates[0].values.zero == 0)
     return std::nullopt;
-  return blameCandidate(look, candidates[0],
-                        "is 0" + look.places(candidates[0].input, candidates[0].values.zero, {}),
-                        Wrong::kZero);
+  return blameCandidate(look, candidates[0], "is 0" + zeroPlaces(look, candidates[0]), Wrong::kZero);
 }
 
 std::optional<Blame> unusualInput(Look& look, const std::vector<Candidate>& candidates) {

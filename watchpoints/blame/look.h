@@ -9,6 +9,7 @@
 #include <string>
 
 #include "watchpoints/blame/blame.h"
+#include "watchpoints/step.h"
 
 namespace msdbg::watch {
 
@@ -22,7 +23,7 @@ class Look {
       : m_source(source),
         m_rank(rank),
         m_iteration(iteration),
-        m_node(node),
+        m_node(nodeOn(source, rank, iteration, node)),
         m_output(output),
         m_wrong(wrong) {}
 
@@ -85,7 +86,7 @@ class Look {
   Source& m_source;
   core::Rank m_rank;
   core::Iteration m_iteration;
-  const core::Node& m_node;
+  const core::Node m_node;  // as it is on the rank
   core::TensorId m_output;
   Wrong m_wrong;
   std::map<core::TensorId, std::optional<core::TensorStatistics>> m_rows;

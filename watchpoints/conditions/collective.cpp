@@ -11,31 +11,60 @@ using core::ErrorCode;
 using core::Rank;
 using core::Tensor;
 
-core::Result<Tensor> recomputeCollective(EvaluationContext& context, const core::Node& node) {
-  Source& source = context.source;
-  const std::vector<core::Rank> ranks = source.ranks();
-  if (node.opType != "Allreduce" || node.inputs.size() != 1)
+bool isSum(const core::Node& collective) { return collective.opType == "Allreduce"; }
+
+namespace {
+
+struct Part {
+  Rank rank;
+  core::TensorId input, output;
+};
+
+/// Of each sender its only input; empty where one has none or several.
+std::vector<Part> partsOf(const EvaluationContext& context, const Gathered& gathered) {
+  std::vector<Part> parts;
+  for (const auto& [rank, id] : gathered.meeting.senders) {
+    const core::Node& node = context.graph().node(id);
+    const std::span<const core::TensorId> inputs = context.inputs(rank, node);
+    if (inputs.size() != 1) return {};
+    parts.push_back({rank, inputs[0], node.outputs.empty() ? core::TensorId() : node.outputs[0]});
+  }
+  return parts;
+}
+
+core::Status add(Tensor& sum, const Tensor& part, const core::Node& node) {
+  if (!core::isComputedFloating(part.dtype()))
+    return Error(ErrorCode::kUnavailable,
+                 node.name + ": msdbg does not add " + std::string(core::dtypeName(part.dtype())));
+  if (!sum.valid()) {
+    sum = part.clone();
+    return core::Ok{};
+  }
+  if (part.dtype() != sum.dtype() || part.shape() != sum.shape())
+    return Error(ErrorCode::kUnavailable, node.name + ": inputs of the ranks differ in shape");
+  visitFloating(sum.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    std::ranges::transform(sum.data<T>(), part.data<T>(), sum.data<T>().begin(), std::plus<T>());
+  });
+  return core::Ok{};
+}
+
+}  // namespace
+
+core::Result<Tensor> recomputeCollective(EvaluationContext& context, const Gathered& gathered) {
+  const core::Node& node = gathered.node;
+  const bool received = togetherOf(node) == Together::kReceive;
+  const std::vector<Part> parts = partsOf(context, gathered);
+  if ((!isSum(node) && !received) || (parts.empty() && gathered.meeting.complete))
     return Error(ErrorCode::kUnavailable, node.name + ": " + node.opType + " is not a sum over ranks");
-  if (static_cast<int>(ranks.size()) != source.rankCount())
+  if (!gathered.meeting.complete)
     return Error(ErrorCode::kUnavailable, node.name + ": not every rank is recorded");
   Tensor sum;
-  for (core::Rank rank : ranks) {
-    MSDBG_ASSIGN(const Tensor part, source.value(rank, context.iteration, node.inputs.front()));
-    if (!core::isComputedFloating(part.dtype()))
-      return Error(ErrorCode::kUnavailable,
-                   node.name + ": msdbg does not add " + std::string(core::dtypeName(part.dtype())));
-    if (!sum.valid()) {
-      sum = part.clone();
-      continue;
-    }
-    if (part.dtype() != sum.dtype() || part.shape() != sum.shape())
-      return Error(ErrorCode::kUnavailable, node.name + ": inputs of the ranks differ in shape");
-    visitFloating(sum.dtype(), [&](auto zero) {
-      using T = decltype(zero);
-      std::ranges::transform(sum.data<T>(), part.data<T>(), sum.data<T>().begin(), std::plus<T>());
-    });
+  for (const Part& part : parts) {
+    MSDBG_ASSIGN(Tensor value, context.source.value(part.rank, context.iteration, part.input));
+    if (received) return value;
+    MSDBG_TRY(add(sum, value, node));
   }
-  if (!sum.valid()) return Error(ErrorCode::kUnavailable, node.name + ": no rank is recorded");
   return sum;
 }
 
@@ -46,27 +75,27 @@ struct Row {
   core::TensorStatistics input, output;
 };
 
-/// The rows of all ranks; empty when one is missing.
-std::vector<Row> rowsOf(EvaluationContext& context, const core::Node& node) {
+/// The rows of all ranks of a sum; empty when one is missing.
+std::vector<Row> rowsOf(EvaluationContext& context, const Gathered& gathered) {
   std::vector<Row> rows;
-  if (node.inputs.size() != 1 || node.outputs.size() != 1) return {};
-  for (Rank rank : context.source.ranks()) {
-    Row row{rank, {}, {}};
-    const StatisticsRow* input = context.rows.now(rank, node.inputs.front());
+  if (!isSum(gathered.node) || !gathered.meeting.complete || gathered.node.outputs.size() != 1) return {};
+  for (const Part& part : partsOf(context, gathered)) {
+    Row row{part.rank, {}, {}};
+    const StatisticsRow* input = context.rows.now(part.rank, part.input);
     if (!input) return {};
     row.input = input->values;
-    const StatisticsRow* output = context.rows.now(rank, node.outputs.front());
+    const StatisticsRow* output = context.rows.now(part.rank, part.output);
     if (!output) return {};
     row.output = output->values;
     rows.push_back(row);
   }
-  return static_cast<int>(rows.size()) == context.source.rankCount() ? rows : std::vector<Row>{};
+  return rows;
 }
 
 }  // namespace
 
-std::vector<Rank> ranksThatKeptTheirInput(EvaluationContext& context, const core::Node& node) {
-  const std::vector<Row> rows = rowsOf(context, node);
+std::vector<Rank> ranksThatKeptTheirInput(EvaluationContext& context, const Gathered& gathered) {
+  const std::vector<Row> rows = rowsOf(context, gathered);
   std::vector<Rank> kept;
   for (const Row& row : rows) {
     const bool othersAdd = std::ranges::any_of(rows, [&](const Row& other) {
@@ -77,8 +106,8 @@ std::vector<Rank> ranksThatKeptTheirInput(EvaluationContext& context, const core
   return kept;
 }
 
-std::optional<std::vector<Rank>> ranksOffTheMean(EvaluationContext& context, const core::Node& node) {
-  const std::vector<Row> rows = rowsOf(context, node);
+std::optional<std::vector<Rank>> ranksOffTheMean(EvaluationContext& context, const Gathered& gathered) {
+  const std::vector<Row> rows = rowsOf(context, gathered);
   double sum = 0, magnitude = 0;
   for (const Row& row : rows) {
     if (row.input.nonFinite() + row.output.nonFinite() > 0) return std::nullopt;
@@ -88,7 +117,7 @@ std::optional<std::vector<Rank>> ranksOffTheMean(EvaluationContext& context, con
   if (rows.empty() || rows.front().input.count == 0) return std::nullopt;
   // Each addition is off by at most half a step of its result (2^-24 in float32); ten times that also covers
   // the means themselves.
-  const double step = core::floatLimits(context.graph().tensor(node.outputs.front()).dtype).epsilon;
+  const double step = core::floatLimits(context.graph().tensor(gathered.node.outputs.front()).dtype).epsilon;
   const double tolerance = std::max(6e-7, 5 * step) * static_cast<double>(rows.size()) * magnitude + 1e-300;
   std::vector<Rank> off;
   for (const Row& row : rows)

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "watchpoints/conditions/collective.h"
 #include "watchpoints/conditions/recompute.h"
@@ -10,48 +11,73 @@ using core::Rank;
 
 class Mismatch {
  public:
-  Mismatch(EvaluationContext& context, const core::Node& node) : m_context(context), m_node(node) {}
+  /// `ranks`: those that are looked at, of the meeting.
+  Mismatch(EvaluationContext& context, const Gathered& gathered, std::vector<Rank> ranks)
+      : m_context(context), m_gathered(gathered), m_ranks(std::move(ranks)) {}
 
   void evaluate() {
     if (!inputsFinite()) return;
-    const core::Result<core::Tensor> sum = recomputeCollective(m_context, m_node);
-    if (sum)
-      compareWith(*sum);
+    const core::Result<core::Tensor> expected = recomputeCollective(m_context, m_gathered);
+    if (expected)
+      compareWith(*expected);
+    else if (received())
+      compareHashes();
     else
-      compareStatistics(sum.error().message());
+      compareStatistics(expected.error().message());
   }
 
  private:
-  Place place(Rank rank) const { return {m_context.iteration, rank, m_node.outputs.front()}; }
+  const core::Node& node() const { return m_gathered.node; }
+  bool received() const { return togetherOf(node()) == Together::kReceive; }
+  Place place(Rank rank) const { return {m_context.iteration, rank, node().outputs.front()}; }
 
   bool inputsFinite() {
-    for (Rank rank : m_context.source.ranks()) {
-      const StatisticsRow* row = m_context.rows.now(rank, m_node.inputs.front());
-      if (row && !finite(m_context, {m_context.iteration, rank, m_node.inputs.front()}, row->values))
-        return false;
-    }
+    for (const auto& [rank, id] : m_gathered.meeting.senders)
+      for (const core::TensorId input : m_context.inputs(rank, m_context.graph().node(id))) {
+        const StatisticsRow* row = m_context.rows.now(rank, input);
+        if (row && !finite(m_context, {m_context.iteration, rank, input}, row->values)) return false;
+      }
     return true;
   }
 
-  void compareWith(const core::Tensor& sum) {
-    const core::Hash128 expected = core::hashTensor(sum);
-    for (Rank rank : m_context.ranks) {
-      const StatisticsRow* row = m_context.rows.now(rank, m_node.outputs.front());
+  void compareWith(const core::Tensor& expected) {
+    const core::Hash128 hash = core::hashTensor(expected);
+    for (const Rank rank : m_ranks) {
+      const StatisticsRow* row = m_context.rows.now(rank, node().outputs.front());
       if (!row) {
         missingRow(m_context, place(rank));
         continue;
       }
       ++m_context.evaluated;
-      if (row->values.hash != expected)
-        report(rank, "its result is not the rank-ordered sum of the recorded inputs", &sum);
+      if (row->values.hash != hash)
+        report(rank, received() ? notSent() : "its result is not the rank-ordered sum of the recorded inputs",
+               &expected);
     }
+  }
+
+  std::string notSent() const {
+    return "it is not what rank " + std::to_string(m_gathered.meeting.senders.front().rank.value) + " sent";
+  }
+
+  /// What was sent is not stored; its hash is.
+  void compareHashes() {
+    const Rank rank = m_gathered.rank;
+    const StatisticsRow* here = m_context.rows.now(rank, node().outputs.front());
+    const StatisticsRow* there = nullptr;
+    for (const auto& [sender, id] : m_gathered.meeting.senders)
+      if (const auto inputs = m_context.inputs(sender, m_context.graph().node(id)); inputs.size() == 1)
+        there = m_context.rows.now(sender, inputs[0]);
+    if (!here || !there)
+      return notEvaluable(m_context, place(rank), "no_value", "what was sent is not recorded");
+    ++m_context.evaluated;
+    if (here->values.hash != there->values.hash) report(rank, notSent(), nullptr);
   }
 
   /// Without values a wrong sum can often be seen, a right one never be proven.
   void compareStatistics(const std::string& why) {
-    const auto kept = ranksThatKeptTheirInput(m_context, m_node);
-    const auto off = ranksOffTheMean(m_context, m_node).value_or(std::vector<Rank>{});
-    for (Rank rank : m_context.ranks) {
+    const auto kept = ranksThatKeptTheirInput(m_context, m_gathered);
+    const auto off = ranksOffTheMean(m_context, m_gathered).value_or(std::vector<Rank>{});
+    for (const Rank rank : m_ranks) {
       if (std::ranges::find(kept, rank) != kept.end())
         report(rank, "its result is its own input, not the sum over ranks", nullptr);
       else if (std::ranges::find(off, rank) != off.end())
@@ -67,7 +93,7 @@ class Mismatch {
     Finding finding = findingAt(m_context, place(rank), precedence::kCollective);
     finding.detail = std::move(detail);
     const core::Result<core::Tensor> value =
-        m_context.source.value(rank, m_context.iteration, m_node.outputs.front());
+        m_context.source.value(rank, m_context.iteration, node().outputs.front());
     const auto difference = value && sum ? firstDifference(*value, *sum) : std::nullopt;
     if (difference) {
       finding.element = difference->first;
@@ -79,21 +105,37 @@ class Mismatch {
   }
 
   EvaluationContext& m_context;
-  const core::Node& m_node;
+  const Gathered& m_gathered;
+  std::vector<Rank> m_ranks;
 };
 
 class CollectiveMismatch : public Evaluator {
  public:
   explicit CollectiveMismatch(const core::Graph& graph) {
     for (const core::Node& node : graph.nodes())
-      if (isCollective(node)) m_collectives.push_back(node.id);
+      if (isCollective(node) && !node.outputs.empty() &&
+          (isSum(node) || togetherOf(node) == Together::kReceive))
+        m_collectives.push_back(node.id);
   }
   void evaluate(EvaluationContext& context) override {
     for (const core::NodeId node : m_collectives)
-      if (!context.cancel.cancelled()) Mismatch(context, context.graph().node(node)).evaluate();
+      if (!context.cancel.cancelled()) evaluate(context, context.graph().node(node));
   }
 
  private:
+  /// Each group once.
+  static void evaluate(EvaluationContext& context, const core::Node& node) {
+    std::map<std::vector<Step::Call>, std::pair<Gathered, std::vector<Rank>>> groups;
+    for (const Rank rank : context.ranks) {
+      if (context.step.time(rank, node.id) < 0) continue;
+      Step::Meeting meeting = context.step.meeting(rank, node.id);
+      const std::vector<Step::Call> senders = meeting.senders;
+      groups.try_emplace(senders, Gathered{node, rank, std::move(meeting)}, std::vector<Rank>())
+          .first->second.second.push_back(rank);
+    }
+    for (const auto& [senders, group] : groups) Mismatch(context, group.first, group.second).evaluate();
+  }
+
   std::vector<core::NodeId> m_collectives;
 };
 

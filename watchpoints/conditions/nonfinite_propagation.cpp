@@ -107,27 +107,28 @@ class Propagation : public Evaluator {
   }
 
   bool anyInput(Rank rank, const core::Node& node, State wanted) const {
-    return std::ranges::any_of(node.inputs, [&](TensorId t) { return state(rank, t) == wanted; });
+    return std::ranges::any_of(m_context->inputs(rank, node),
+                               [&](TensorId t) { return state(rank, t) == wanted; });
   }
 
-  std::vector<Rank> ranksWithInput(const core::Node& node, State wanted) const {
+  std::vector<Rank> ranksWithInput(const Step::Meeting& meeting, State wanted) const {
     std::vector<Rank> ranks;
-    for (const auto& [rank, states] : m_states)
-      if (anyInput(rank, node, wanted)) ranks.push_back(rank);
+    for (const auto& [rank, node] : meeting.senders)
+      if (anyInput(rank, m_graph.node(node), wanted)) ranks.push_back(rank);
     return ranks;
   }
 
-  /// The inputs of a collective are those of all ranks.
+  /// The inputs of a collective are those of all its ranks.
   void visitCollective(Rank rank, const core::Node& node, TensorId output) {
-    const std::vector<Rank> senders = ranksWithInput(node, State::kNonFinite);
-    const std::vector<Rank> unknown = ranksWithInput(node, State::kUnknown);
-    const bool allRecorded = static_cast<int>(m_states.size()) == m_context->source.rankCount();
+    const Step::Meeting meeting = m_context->step.meeting(rank, node.id);
+    const std::vector<Rank> senders = ranksWithInput(meeting, State::kNonFinite);
+    const std::vector<Rank> unknown = ranksWithInput(meeting, State::kUnknown);
     if (!senders.empty())
       received(rank, output, "received from " + rankList(senders) + " through " + node.name);
     else if (!unknown.empty())
       received(rank, output,
                "at or before " + node.name + "; its input on " + rankList(unknown) + " is not recorded");
-    else if (!allRecorded)
+    else if (!meeting.complete)
       received(
           rank, output,
           "from another rank through " + node.name + ", or at or before it: not every rank is recorded here");
@@ -150,7 +151,8 @@ class Propagation : public Evaluator {
 
   /// Walks back over what is not recorded to the nearest recorded tensors.
   void visitUnknownInputs(Rank rank, const core::Node& node, TensorId output) {
-    std::vector<TensorId> open(node.inputs.begin(), node.inputs.end()), known;
+    const auto inputs = m_context->inputs(rank, node);
+    std::vector<TensorId> open(inputs.begin(), inputs.end()), known;
     std::vector<bool> seen(m_graph.tensors().size());
     while (!open.empty()) {
       const TensorId tensor = open.back();
@@ -162,7 +164,7 @@ class Propagation : public Evaluator {
       if (state(rank, tensor) == State::kFinite)
         known.push_back(tensor);
       else if (!info.isSource())
-        std::ranges::copy(m_graph.node(info.producer).inputs, std::back_inserter(open));
+        std::ranges::copy(m_context->inputs(rank, m_graph.node(info.producer)), std::back_inserter(open));
     }
     std::string detail = "at or before " + node.name;
     const auto last =

@@ -37,7 +37,8 @@ class Divergence : public Evaluator {
     m_differs.assign(m_graph.tensors().size(), false);
     m_explainedNodes.clear();
     m_explainedInputs.clear();
-    for (TensorId tensor : m_replicated) compare(tensor);
+    for (TensorId tensor : m_replicated)
+      for (const std::vector<Rank>& group : groupsOf(tensor)) compare(tensor, group);
   }
 
   void finish(EvaluationContext& context) override {
@@ -49,18 +50,38 @@ class Divergence : public Evaluator {
   }
 
  private:
+  /// The ranks that are to agree: all that have the tensor, or those of each of its groups.
+  std::vector<std::vector<Rank>> groupsOf(TensorId tensor) const {
+    std::map<std::vector<std::int32_t>, std::vector<Rank>> groups;
+    const auto isIn = [](std::span<const std::int32_t> ranks, Rank rank) {
+      return ranks.empty() || std::ranges::binary_search(ranks, static_cast<std::int32_t>(rank.value));
+    };
+    for (const Rank rank : m_context->allRanks) {
+      const core::GraphPart* part = m_context->source.part(rank, m_iteration);
+      if (part && !part->has(tensor)) continue;
+      const std::span<const std::int32_t> ranks =
+          part ? part->replicas(m_graph, tensor) : m_graph.tensor(tensor).replicas;
+      if (isIn(ranks, rank)) groups[{ranks.begin(), ranks.end()}].push_back(rank);
+    }
+    std::vector<std::vector<Rank>> all;
+    for (auto& [ranks, here] : groups)
+      if (here.size() > 1) all.push_back(std::move(here));
+    return all;
+  }
+
   enum class When { kNow, kBefore };
-  Hashes hashesOf(When when, TensorId tensor) {
+  Hashes hashesOf(When when, TensorId tensor, std::span<const Rank> group) {
     Hashes hashes;
     IterationRows& rows = m_context->rows;
-    for (Rank rank : m_context->allRanks)
+    for (Rank rank : group)
       if (const StatisticsRow* row = when == When::kNow ? rows.now(rank, tensor) : rows.before(rank, tensor))
         hashes.emplace_back(rank, row->values.hash);
     return hashes;
   }
 
-  void compare(TensorId tensor) {
-    const Hashes hashes = hashesOf(When::kNow, tensor);
+  void compare(TensorId tensor, std::span<const Rank> group) {
+    m_group = group;
+    const Hashes hashes = hashesOf(When::kNow, tensor, group);
     if (hashes.size() < 2) {
       if (!hashes.empty())
         notEvaluable(*m_context, {m_iteration, hashes.front().first, tensor}, "no_value",
@@ -88,7 +109,7 @@ class Divergence : public Evaluator {
     const TensorId update = m_updates[info.id.index()];
     if (!update.valid()) return "input data: what enters the graph differs";
     if (m_iteration.value == 0) return "input data: the initial values differ";
-    const Hashes hashes = hashesOf(When::kBefore, update);
+    const Hashes hashes = hashesOf(When::kBefore, update, m_group);
     const std::string beforeText = std::to_string(m_iteration.value - 1);
     if (hashes.size() < 2)
       return "input data: it already differed when the iteration began; iteration " + beforeText +
@@ -101,7 +122,7 @@ class Divergence : public Evaluator {
   /// " (0.1 on rank 1, 0.01 on rank 0)" of a scalar.
   std::string valuesOnRanks(TensorId tensor) {
     std::map<double, std::vector<std::int64_t>, std::greater<>> ranks;
-    for (const Rank rank : m_context->allRanks)
+    for (const Rank rank : m_group)
       if (const StatisticsRow* row = m_context->rows.now(rank, tensor))
         ranks[row->values.mean].push_back(rank.value);
     std::vector<std::string> texts;
@@ -177,6 +198,7 @@ class Divergence : public Evaluator {
   const core::Graph& m_graph;
   std::vector<TensorId> m_updates, m_replicated;
   Iteration m_iteration;
+  std::span<const Rank> m_group;            // that is compared
   std::vector<bool> m_differs;              // of each tensor, in this iteration
   std::set<core::NodeId> m_explainedNodes;  // with an output that differs, in this iteration
   std::set<TensorId> m_explainedInputs;     // hyperparameters whose difference has been reported

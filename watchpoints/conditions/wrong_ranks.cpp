@@ -21,6 +21,12 @@ const core::Node* nodeOf(const EvaluationContext& context, const Divergent& d) {
   return producer.valid() ? &context.graph().node(producer) : nullptr;
 }
 
+/// Of the collective that made it, on the first rank.
+Gathered gatheredOf(const EvaluationContext& context, const core::Node& node, const Divergent& d) {
+  const Rank rank = d.hashes.front().first;
+  return {node, rank, context.step.meeting(rank, node.id)};
+}
+
 bool someButNotAll(const std::vector<Rank>& wrong, const Divergent& d) {
   return !wrong.empty() && wrong.size() < d.hashes.size();
 }
@@ -44,7 +50,7 @@ Opinion byHyperparameter(EvaluationContext& context, const Divergent& d) {
 Opinion byKeptInput(EvaluationContext& context, const Divergent& d) {
   const core::Node* node = nodeOf(context, d);
   if (!node || !isCollective(*node)) return std::nullopt;
-  const std::vector<Rank> kept = ranksThatKeptTheirInput(context, *node);
+  const std::vector<Rank> kept = ranksThatKeptTheirInput(context, gatheredOf(context, *node, d));
   if (kept.empty()) return std::nullopt;
   return Verdict{kept, kKeptInput, {}};
 }
@@ -62,13 +68,13 @@ Opinion byMajority(EvaluationContext&, const Divergent& d) {
 Opinion byRecomputedCollective(EvaluationContext& context, const Divergent& d) {
   const core::Node* node = nodeOf(context, d);
   if (!node || !isCollective(*node)) return std::nullopt;
-  core::Result<core::Tensor> sum = recomputeCollective(context, *node);
+  core::Result<core::Tensor> sum = recomputeCollective(context, gatheredOf(context, *node, d));
   if (!sum) return std::nullopt;
   const Hash128 expected = core::hashTensor(*sum);
   std::vector<Rank> wrong;
   for (const auto& [rank, hash] : d.hashes)
     if (hash != expected) wrong.push_back(rank);
-  const bool kept = ranksThatKeptTheirInput(context, *node) == wrong;
+  const bool kept = ranksThatKeptTheirInput(context, gatheredOf(context, *node, d)) == wrong;
   return Verdict{wrong, kept ? kKeptInput : "does not hold the rank-ordered sum of the recorded inputs",
                  std::move(sum).value()};
 }
@@ -94,7 +100,7 @@ Opinion byRecomputation(EvaluationContext& context, const Divergent& d) {
 Opinion byMean(EvaluationContext& context, const Divergent& d) {
   const core::Node* node = nodeOf(context, d);
   if (!node || !isCollective(*node)) return std::nullopt;
-  const std::optional<std::vector<Rank>> off = ranksOffTheMean(context, *node);
+  const std::optional<std::vector<Rank>> off = ranksOffTheMean(context, gatheredOf(context, *node, d));
   if (!off || off->empty()) return std::nullopt;
   return Verdict{*off, "has a mean that is not the sum of the inputs' means", {}};
 }

@@ -35,7 +35,7 @@ struct Candidate {
 class Check {
  public:
   Check(Source& source, const std::vector<Watchpoint>& watchpoints, const CheckOptions& options)
-      : m_source(source), m_options(options), m_rows(source) {
+      : m_source(source), m_options(options), m_rows(source), m_steps(source) {
     for (const Watchpoint& watchpoint : watchpoints) m_running.emplace_back(watchpoint, source.graph());
   }
 
@@ -84,6 +84,7 @@ class Check {
   RunningWatchpoint::Moment momentOf(const IterationWalk& walk) {
     return {.source = m_source,
             .rows = m_rows,
+            .step = m_steps.at(walk.iteration()),
             .iteration = walk.iteration(),
             .ranks = walk.ranks(),
             .allRanks = walk.selectedRanks(),
@@ -95,7 +96,7 @@ class Check {
   void collect() {
     for (std::size_t i = 0; i < m_running.size(); ++i)
       for (Finding& finding : m_running[i].takeFindings())
-        fold({hitOf(m_running[i].watchpoint(), std::move(finding)), i, false, {}});
+        fold({hitOf(m_running[i].watchpoint(), m_steps, std::move(finding)), i, false, {}});
   }
 
   /// The first iteration of each (watchpoint, severity, tensor, rank); the later ones are counted in its
@@ -177,6 +178,7 @@ class Check {
     return k.valid() && m_options.iterations.contains(k.value);
   };
   IterationRows m_rows;
+  Steps m_steps;
   std::vector<RunningWatchpoint> m_running;
   std::map<std::tuple<std::size_t, Severity, core::NodeId, TensorId, Rank>, std::size_t> m_places;
   std::vector<Candidate> m_candidates;
@@ -185,12 +187,14 @@ class Check {
 
 }  // namespace
 
-Hit hitOf(const Watchpoint& watchpoint, Finding finding) {
+Hit hitOf(const Watchpoint& watchpoint, Steps& steps, Finding finding) {
   Hit hit;
   static_cast<Finding&>(hit) = std::move(finding);
   hit.condition = watchpoint.condition;
   hit.effectiveSeverity = hit.severity.value_or(watchpoint.severity.value_or(watchpoint.condition->severity));
-  hit.order = hit.node.valid() || hit.tensor.valid() ? hit.node.value : Hit::kAfterAll;
+  hit.order = hit.node.valid()     ? steps.at(hit.iteration).time(hit.rank, hit.node)
+              : hit.tensor.valid() ? -1
+                                   : Hit::kAfterAll;
   return hit;
 }
 

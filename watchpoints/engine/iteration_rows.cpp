@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core_engine/graph/graph_union.h"
+
 namespace msdbg::watch {
 
 using core::Iteration;
@@ -47,7 +49,10 @@ const StatisticsRow* IterationRows::rowOf(Table& table, Rank rank, TensorId tens
 }
 
 void IterationRows::read(const Table& table, Rank rank, TensorId tensor, Cell& cell) {
-  if (const StatisticsRow* row = m_source->statistics(rank, table.iteration, tensor)) {
+  const core::GraphPart* part = m_source->part(rank, table.iteration);
+  if (part && !part->has(tensor)) {
+    cell.state = State::kAbsent;
+  } else if (const StatisticsRow* row = m_source->statistics(rank, table.iteration, tensor)) {
     cell.row = *row;
     cell.state = State::kPresent;
   } else {
@@ -61,7 +66,10 @@ void IterationRows::read(const Table& table, Rank rank, TensorId tensor, Cell& c
 std::string IterationRows::missingReason(Rank rank, TensorId tensor) const {
   const std::size_t slot = slotOf(rank);
   const State state = slot < m_ranks.size() ? m_now.cells[slot][tensor.index()].state : State::kMissing;
-  return state == State::kDamaged ? "damaged" : state == State::kThinned ? "thinned" : "no_value";
+  return state == State::kDamaged   ? "damaged"
+         : state == State::kThinned ? "thinned"
+         : state == State::kAbsent  ? "absent"
+                                    : "no_value";
 }
 
 }  // namespace msdbg::watch

@@ -3,6 +3,7 @@
 namespace msdbg::watch {
 
 void NotEvaluableList::add(NotEvaluable entry) {
+  if (entry.reason == "absent") return;  // nothing to be evaluated
   const auto [place, isNew] = m_index.try_emplace({entry.reason, entry.tensor}, m_entries.size());
   if (isNew) {
     m_entries.push_back(std::move(entry));

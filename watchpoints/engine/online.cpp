@@ -20,10 +20,11 @@ std::string onlineConditions() {
 }
 
 struct OnlineCheck::State {
-  State(Source& source, const std::vector<Watchpoint>& watchpoints) : rows(source) {
+  State(Source& source, const std::vector<Watchpoint>& watchpoints) : rows(source), steps(source) {
     for (const Watchpoint& watchpoint : watchpoints) running.emplace_back(watchpoint, source.graph());
   }
   IterationRows rows;
+  Steps steps;
   std::vector<RunningWatchpoint> running;  // of each watchpoint
 };
 
@@ -38,6 +39,7 @@ std::vector<OnlineHit> OnlineCheck::evaluate(Source& source) {
   m_state->rows.moveTo(source, now);
   const RunningWatchpoint::Moment moment{.source = source,
                                          .rows = m_state->rows,
+                                         .step = m_state->steps.at(now),
                                          .iteration = now,
                                          .ranks = ranks,
                                          .allRanks = ranks,
@@ -51,7 +53,7 @@ std::vector<OnlineHit> OnlineCheck::evaluate(Source& source) {
     for (Finding& finding : m_state->running[i].takeFindings()) {
       if (finding.iteration != now) continue;  // the beginning of what has gone on until now
       const Place place(i, finding.tensor);
-      OnlineHit hit{hitOf(m_watchpoints[i], std::move(finding)), i};
+      OnlineHit hit{hitOf(m_watchpoints[i], m_state->steps, std::move(finding)), i};
       if (m_watchpoints[i].recommended && hit.effectiveSeverity == Severity::kHint) continue;
       if (firing.insert(place).second && !m_firing.contains(place)) begun.push_back(std::move(hit));
     }

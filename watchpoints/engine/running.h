@@ -23,6 +23,7 @@ class RunningWatchpoint {
   struct Moment {
     Source& source;
     IterationRows& rows;
+    const Step& step;
     core::Iteration iteration;
     std::span<const core::Rank> ranks, allRanks;
     const std::function<bool(core::Iteration)>& selected;
@@ -47,6 +48,7 @@ class RunningWatchpoint {
   EvaluationContext contextOf(const Moment& m) {
     return {.source = m.source,
             .rows = m.rows,
+            .step = m.step,
             .parameters = m_watchpoint->parameters,
             .recommended = m_watchpoint->recommended,
             .iteration = m.iteration,

@@ -4,6 +4,7 @@
 
 #include "core_engine/graph/graph_text.h"
 #include "core_engine/ops/op.h"
+#include "watchpoints/step.h"
 
 namespace msdbg::watch {
 namespace {
@@ -12,7 +13,7 @@ using core::Attributes;
 using core::AttributeValue;
 using core::Node;
 
-constexpr DomainMeanings (*kDomains[])() = {atenMeanings, mindsporeMeanings};
+constexpr DomainMeanings (*kDomains[])() = {atenMeanings, c10dMeanings, mindsporeMeanings};
 constexpr std::string_view kOnnx = "onnx";
 
 // As core::AttributeDoc::type says it; nullopt: it cannot be that. A flag is an int with us.
@@ -48,16 +49,27 @@ std::vector<core::TensorId> translated(const std::vector<core::TensorId>& theirs
   return ours;
 }
 
-Node translated(Node node) {
+// What says with whom it is done means the same everywhere.
+Attributes withWhom(const Node& node) {
+  Attributes kept;
+  if (node.phase != core::Phase::kCollective) return kept;
+  for (const std::string_view name : kTogetherAttributes)
+    if (const auto found = node.attributes.find(name); found != node.attributes.end()) kept.insert(*found);
+  return kept;
+}
+
+Node translatedNode(Node node) {
+  Attributes kept = withWhom(node);
   const Meaning* meaning = meaningOf(node);
   const core::OpDef* op = meaning ? core::findOp(meaning->op) : nullptr;
   std::vector<core::TensorId> inputs = op ? translated(node.inputs, *meaning) : node.inputs;
   if (!op || inputs.size() < op->minInputs || inputs.size() > op->maxInputs) {
     node.opType = core::qualifiedType(node);
-    node.attributes.clear();
+    node.attributes = std::move(kept);
     return node;
   }
   node.attributes = translated(node.attributes, *meaning, *op);
+  node.attributes.merge(kept);
   node.inputs = std::move(inputs);
   node.opType = meaning->op;
   return node;
@@ -86,10 +98,12 @@ const Meaning* meaningOf(const Node& node) {
 
 bool hasForeignNodes(const core::Graph& graph) { return !std::ranges::all_of(graph.nodes(), &Node::isOwn); }
 
+Node inOurTerms(const Node& node) { return node.isOwn() ? node : translatedNode(node); }
+
 core::Graph inOurTerms(const core::Graph& graph) {
   std::vector<Node> nodes;
   nodes.reserve(graph.nodes().size());
-  for (const Node& node : graph.nodes()) nodes.push_back(node.isOwn() ? node : translated(node));
+  for (const Node& node : graph.nodes()) nodes.push_back(inOurTerms(node));
   return core::Graph::fromTables(graph.name(), graph.floatingDType(), graph.version(), std::move(nodes),
                                  {graph.tensors().begin(), graph.tensors().end()},
                                  {graph.frames().begin(), graph.frames().end()},

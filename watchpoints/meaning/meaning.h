@@ -24,12 +24,13 @@ struct Meaning {
   bool (*applies)(const core::Node& node) = nullptr;
 };
 
-/// One a domain: aten.cpp, mindspore.cpp; the list is in meaning.cpp.
+/// One a domain: aten.cpp, c10d.cpp, mindspore.cpp; the list is in meaning.cpp.
 struct DomainMeanings {
   std::string_view domain;
   std::span<const Meaning> (*meanings)();
 };
 DomainMeanings atenMeanings();
+DomainMeanings c10dMeanings();
 DomainMeanings mindsporeMeanings();
 
 /// nullptr: not known; nothing but the structure is then judged.
@@ -42,5 +43,7 @@ bool hasForeignNodes(const core::Graph& graph);
 /// and our attributes; the others are called by domain and type ("aten.frobnicate"), which no name of ours
 /// is. Nodes keep their domain: there is no kernel of ours for them. Onnx's names are ours.
 core::Graph inOurTerms(const core::Graph& graph);
+/// A node of it.
+core::Node inOurTerms(const core::Node& node);
 
 }  // namespace msdbg::watch

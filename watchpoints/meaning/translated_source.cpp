@@ -1,5 +1,8 @@
 #include "watchpoints/meaning/translated_source.h"
 
+#include <map>
+
+#include "core_engine/graph/graph_union.h"
 #include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::watch {
@@ -9,6 +12,14 @@ class TranslatedSource::Foreign : public Source {
   explicit Foreign(Source& source) : m_source(source), m_graph(inOurTerms(source.graph())) {}
 
   const core::Graph& graph() const override { return m_graph; }
+  const core::GraphPart* part(core::Rank rank, core::Iteration iteration) const override {
+    const core::GraphPart* theirs = m_source.part(rank, iteration);
+    if (!theirs) return nullptr;
+    const auto [ours, isNew] = m_parts.try_emplace(theirs);
+    if (isNew)
+      ours->second = theirs->rewritten(m_source.graph(), [](const core::Node& n) { return inOurTerms(n); });
+    return &ours->second;
+  }
   std::vector<core::Rank> ranks() const override { return m_source.ranks(); }
   int rankCount() const override { return m_source.rankCount(); }
   std::vector<core::Iteration> iterations(core::Rank rank) const override {
@@ -34,6 +45,7 @@ class TranslatedSource::Foreign : public Source {
  private:
   Source& m_source;
   core::Graph m_graph;
+  mutable std::map<const core::GraphPart*, core::GraphPart> m_parts;  // theirs -> ours; walked by nobody
 };
 
 TranslatedSource::TranslatedSource(Source& source)
