@@ -106,7 +106,8 @@ SegmentLine segmentFrom(const Json& json) {
 GraphLine graphFrom(const Json& json) {
   GraphLine line;
   line.graph = as<std::int64_t>(json.at("graph"));
-  line.file = plainName(json.at("file").get<std::string>());
+  const std::string folder = "graphs/", name = json.at("file").get<std::string>();
+  line.file = name.starts_with(folder) ? folder + plainName(name.substr(folder.size())) : plainName(name);
   line.hash = json.at("hash").get<std::string>();
   line.bytes = as<std::uint64_t>(json.at("bytes"));
   if (json.contains("sources")) {

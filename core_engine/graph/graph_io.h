@@ -1,4 +1,4 @@
-// graph_NNNN.pb: the graph as protobuf (graph.proto). Input is untrusted: sizes and depth are limited, the
+// graphs/HASH.pb: the graph as protobuf (graph.proto). Input is untrusted: sizes and depth are limited, the
 // result verified.
 #pragma once
 

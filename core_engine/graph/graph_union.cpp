@@ -49,6 +49,16 @@ const Attributes& GraphPart::attributes(const Graph& whole, NodeId node) const {
   return own == m_attributes.end() ? whole.node(node).attributes : own->second;
 }
 
+TensorInfo GraphPart::info(const Graph& whole, TensorId tensor) const {
+  TensorInfo here = whole.tensor(tensor);
+  if (const auto name = m_names.find(tensor); name != m_names.end()) here.name = name->second;
+  if (const auto own = m_types.find(tensor); own != m_types.end()) {
+    here.shape = own->second.shape;
+    here.replicas = own->second.replicas;
+  }
+  return here;
+}
+
 const Shape& GraphPart::shape(const Graph& whole, TensorId tensor) const {
   const auto own = m_types.find(tensor);
   return own == m_types.end() ? whole.tensor(tensor).shape : own->second.shape;
@@ -215,7 +225,10 @@ class GraphUnion::Adding {
   void know(const TensorInfo& info, TensorId id) {
     m_part.m_tensors[info.id.index()] = static_cast<std::int32_t>(id.value);
     const TensorInfo& known = m_whole.tensor(id);
-    if (known.name != info.name) m_part.m_renamed.emplace(info.fullName(), id);
+    if (known.name != info.name) {
+      m_part.m_renamed.emplace(info.fullName(), id);
+      m_part.m_names.emplace(id, info.name);
+    }
     if (known.shape != info.shape || known.replicas != info.replicas)
       m_part.m_types.emplace(id, GraphPart::Typed{info.shape, info.replicas});
     use(m_usedTensors, id);

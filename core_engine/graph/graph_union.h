@@ -37,6 +37,10 @@ class GraphPart {
   /// What the node reads here. `whole`: the union's graph.
   std::span<const TensorId> inputs(const Graph& whole, NodeId node) const;
   const Attributes& attributes(const Graph& whole, NodeId node) const;
+  /// As the graph itself describes it, with the union's ids.
+  TensorInfo info(const Graph& whole, TensorId tensor) const;
+  /// Whether that is not what the union's graph says.
+  bool differs(TensorId tensor) const { return m_names.contains(tensor) || m_types.contains(tensor); }
   const Shape& shape(const Graph& whole, TensorId tensor) const;
   /// Ranks among which it is equal; empty: all.
   std::span<const std::int32_t> replicas(const Graph& whole, TensorId tensor) const;
@@ -59,6 +63,7 @@ class GraphPart {
   std::map<NodeId, Attributes> m_attributes;
   std::map<TensorId, Typed> m_types;
   std::map<std::string, TensorId, std::less<>> m_renamed;  // by the full name here
+  std::map<TensorId, std::string> m_names;                 // the other way round, without slot
 };
 
 class GraphUnion {

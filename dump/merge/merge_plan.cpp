@@ -51,7 +51,7 @@ Status addRank(MergePart& part, std::int64_t rank) {
   return Ok{};
 }
 
-// Files whose names the journal of rank 0 does not tell: sources, and graphs where that journal is lost.
+// Files whose names no journal tells: sources, and graphs where a journal is lost.
 void addLoose(MergePart& part) {
   std::set<fs::path> known;
   for (const MergeFile& file : part.files) known.insert(file.name);
@@ -60,6 +60,10 @@ void addLoose(MergePart& part) {
     const fs::path name = entry.path().filename();
     const bool graph = name.string().starts_with("graph_") && name.extension() == ".pb";
     if (graph && !known.contains(name)) addFile(part, name);
+  }
+  for (const auto& entry : fs::directory_iterator(part.folder / "graphs", error)) {
+    const fs::path name = fs::path("graphs") / entry.path().filename();
+    if (name.extension() == ".pb" && !known.contains(name)) addFile(part, name);
   }
   for (const auto& entry : fs::directory_iterator(part.folder / "sources", error))
     if (!entry.path().filename().string().starts_with("."))
@@ -165,9 +169,13 @@ Result<MergePlan> planMerge(const std::vector<fs::path>& folders) {
   for (const MergePart& part : plan.parts) there.insert(part.ranks.begin(), part.ranks.end());
   for (std::int64_t rank = 0; rank < plan.parts.front().info.ranks; ++rank)
     if (!there.contains(rank)) plan.missing.push_back(rank);
-  std::set<fs::path> names;  // the same source is stored on every host that has a graph
+  std::set<fs::path> names;  // graphs and sources are stored on every host
   for (MergePart& part : plan.parts) {
-    std::erase_if(part.files, [&](const MergeFile& file) { return !names.insert(file.name).second; });
+    std::erase_if(part.files, [&](const MergeFile& file) {
+      const bool again = !names.insert(file.name).second;
+      if (again && file.name.has_parent_path()) part.doubles.push_back(file.name);
+      return again;
+    });
     for (const MergeFile& file : part.files) plan.bytes += file.bytes;
   }
   plan.info = joinedInfo(plan.parts);

@@ -20,6 +20,7 @@ struct MergePart {
   RunInfo info;
   std::vector<std::int64_t> ranks;  // ascending
   std::vector<MergeFile> files;
+  std::vector<std::filesystem::path> doubles;  // graphs and sources that a part before it has too
   std::vector<Damage> damage;
 };
 

@@ -127,13 +127,14 @@ class Merge {
     std::error_code error;
     for (const MergePart& part : m_plan.parts) {
       for (const MergeFile& file : part.files) fs::remove(part.folder / file.name, error);
+      for (const fs::path& name : part.doubles) fs::remove(part.folder / name, error);
       for (const char* name : {"run.json", "session.json"}) fs::remove(part.folder / name, error);
       for (const std::int64_t rank : part.ranks) {
         const fs::path folder = part.folder / ("rank_" + std::to_string(rank));
         for (const char* name : {"status", "run.json"}) fs::remove(folder / name, error);
         fs::remove(folder, error);
       }
-      fs::remove(part.folder / "sources", error);
+      for (const char* name : {"graphs", "sources"}) fs::remove(part.folder / name, error);
       fs::remove(part.folder, error);
       if (fs::exists(part.folder, error)) m_report.remaining.push_back(part.folder);
     }

@@ -128,9 +128,9 @@ core::Result<core::TrainingState> RunReader::checkpoint(core::Rank rank, core::I
     return missing("checkpoint", rank, iteration, "record with --policy record or --checkpoint-every");
   MSDBG_ASSIGN(Impl::OpenSegment * segment, m_impl->segment(rank, iteration));
   line = m_impl->lineOf(rank, iteration);
-  MSDBG_ASSIGN(const core::Graph* graph, m_impl->graphOf(line->graph));
   core::TrainingState state{iteration, {}};
-  for (const core::TensorInfo& tensor : graph->tensors()) {
+  for (const core::TensorInfo* each : m_impl->tensorsOf(rank, *line)) {
+    const core::TensorInfo& tensor = *each;
     if (!inCheckpoint(tensor)) continue;
     auto value = isEmpty(tensor) ? emptyValue(tensor) : segment->reader->state(tensor, iteration.value);
     if (!value.ok()) return m_impl->damaged(rank, iteration, value.error());
@@ -145,9 +145,9 @@ core::Result<core::Batch> RunReader::batch(core::Rank rank, core::Iteration iter
     return missing("batch", rank, iteration, "record with --policy record or --batches");
   MSDBG_ASSIGN(Impl::OpenSegment * segment, m_impl->segment(rank, iteration));
   line = m_impl->lineOf(rank, iteration);
-  MSDBG_ASSIGN(const core::Graph* graph, m_impl->graphOf(line->graph));
   core::Batch batch{iteration, {}, {}};
-  for (const core::TensorInfo& tensor : graph->tensors()) {
+  for (const core::TensorInfo* each : m_impl->tensorsOf(rank, *line)) {
+    const core::TensorInfo& tensor = *each;
     if (!inBatch(tensor)) continue;
     auto input = m_impl->input(*segment->reader, rank, iteration, tensor);
     if (!input.ok()) return m_impl->damaged(rank, iteration, input.error());
@@ -169,8 +169,7 @@ core::Result<RunReader::Impl::Input> RunReader::Impl::input(SegmentReader& segme
   auto input = recorded.made ? core::makeInput(recorded.source, tensor.dtype, tensor.shape)
                              : core::Result<core::Tensor>(recorded.source.values);
   if (!input.ok()) return input.error().in(path);
-  const auto id = graph.findTensor(tensor.fullName());
-  const auto known = id ? row(rank, iteration, *id) : core::Result<const StatisticsRow*>(nullptr);
+  const auto known = row(rank, iteration, tensor.id);
   if (!known.ok()) return known.error();
   if (*known && hashed(**known) && core::hashTensor(*input) != (*known)->values.hash)
     return core::Error(core::ErrorCode::kDamaged, path + ": the input of iteration " +

@@ -113,12 +113,13 @@ core::Result<CachedTable*> RunReader::Impl::statistics(const RankIndex& index, c
   if (segment.statisticsFailure) return *segment.statisticsFailure;
   auto table = segment.reader->statistics();
   if (!table.ok()) return statisticsLost(index, line, segment, table.error());
-  segment.nameOf.assign(graph.tensors().size(), -1);
+  segment.nameOf.assign(graph().tensors().size(), -1);
+  const core::GraphPart* part = graphs.part(index.rank, line.graph);
   for (std::size_t i = 0; i < table->names().size(); ++i) {
-    const auto id = graph.findTensor(table->names()[i]);
-    if (id) segment.nameOf[id->index()] = static_cast<std::int32_t>(i);
+    const core::TensorId id = graphs.find(part, table->names()[i]);
+    if (id.valid()) segment.nameOf[id.index()] = static_cast<std::int32_t>(i);
   }
-  rows.setRoom(rowBytesFor(ranks.size(), graph.tensors().size()));
+  rows.setRoom(rowBytesFor(ranks.size(), graph().tensors().size()));
   return &segment.statistics.emplace(rows, std::move(*table));
 }
 
@@ -173,25 +174,8 @@ core::Result<const StatisticsRow*> RunReader::Impl::row(core::Rank rank, core::I
 core::Error RunReader::Impl::notRecorded(core::Rank rank, core::Iteration iteration, core::TensorId tensor,
                                          const std::string& why) const {
   return {core::ErrorCode::kUnavailable,
-          graph.tensor(tensor).fullName() + " " + why + " (" + placeText(rank, iteration) +
+          graph().tensor(tensor).fullName() + " " + why + " (" + placeText(rank, iteration) +
               (ranks.at(rank.value).incomplete(iteration.value) ? ", which was interrupted)" : ")")};
-}
-
-core::Result<const core::Graph*> RunReader::Impl::graphOf(std::int64_t version) {
-  if (version == graph.version()) return &graph;
-  const auto known = olderGraphs.find(version);
-  if (known != olderGraphs.end()) return &known->second;
-  MSDBG_ASSIGN(LoadedGraph loaded, loadGraph(folder, version));
-  MSDBG_TRY(checkGraph(loaded.file, loaded.hash));
-  return &olderGraphs.emplace(version, std::move(loaded.graph)).first->second;
-}
-
-core::Result<const core::TensorInfo*> RunReader::Impl::describe(const SegmentLine& line,
-                                                                core::TensorId tensor) {
-  MSDBG_ASSIGN(const core::Graph* described, graphOf(line.graph));
-  if (described == &graph) return &graph.tensor(tensor);
-  const auto id = described->findTensor(graph.tensor(tensor).fullName());
-  return id ? &described->tensor(*id) : nullptr;
 }
 
 }  // namespace msdbg::dump

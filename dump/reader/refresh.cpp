@@ -113,7 +113,7 @@ Status RunReader::Impl::refreshRank(RankIndex& index, RunGrowth& growth) {
   forget(index, found->gone);
   for (std::size_t i = damageBefore; i < index.damage.size(); ++i) addDamage(index.damage[i]);
   for (std::size_t i = graphsBefore; i < index.journal.graphs.size(); ++i)
-    growth.newerGraph = growth.newerGraph || index.journal.graphs[i].graph > graph.version();
+    growth.newerGraph = growth.newerGraph || graphs.lacks(index.rank, index.journal.graphs[i].graph);
   if (index.journal.graphs.size() > graphsBefore) loadSources();
   growth.ranks = growth.ranks || index.journal.end.has_value() != endedBefore;
   if (!found->iterations.empty()) {

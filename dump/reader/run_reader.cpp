@@ -19,11 +19,10 @@ constexpr std::size_t kLargestSource = 64u << 20;
 }  // namespace
 
 void RunReader::Impl::loadSources() {
-  const auto rank0 = ranks.find(0);
-  if (rank0 == ranks.end()) return;
-  for (const GraphLine& line : rank0->second.journal.graphs) {
-    for (const auto& [file, digest] : line.sources) sources[file] = digest;
-  }
+  for (const auto& [rank, index] : ranks)
+    for (const GraphLine& line : index.journal.graphs)
+      for (const auto& [file, digest] : line.sources)
+        if (rank == 0 || !sources.contains(file)) sources[file] = digest;
 }
 
 namespace {
@@ -82,17 +81,19 @@ core::Result<std::unique_ptr<RunReader>> RunReader::open(const std::filesystem::
   auto impl = std::make_unique<Impl>();
   impl->folder = folder;
   MSDBG_TRY(impl->readInfo());
-  auto graph = loadGraph(folder, -1);
-  impl->graphless = !graph.ok();
-  if (!graph.ok() &&
-      (withoutGraph == WithoutGraph::kRefuse || !failedEarly(graph.error(), impl->info, folder)))
-    return missingGraph(graph.error(), impl->info, folder);
-  if (graph.ok()) impl->graph = std::move(graph->graph);
+  impl->graphless = !RunGraphs::any(folder);
+  const core::Error noGraph(core::ErrorCode::kMissing,
+                            folder.string() + ": no graph: the program ended before its graph was complete");
+  if (impl->graphless && (withoutGraph == WithoutGraph::kRefuse || !failedEarly(noGraph, impl->info, folder)))
+    return missingGraph(noGraph, impl->info, folder);
   MSDBG_TRY(impl->loadNewRanks(nullptr));
-  if (graph.ok()) MSDBG_TRY(impl->checkGraph(graph->file, graph->hash));
   const bool lost =
       std::ranges::any_of(impl->ranks, [](const auto& entry) { return !entry.second.segments.empty(); });
-  if (impl->graphless && lost) return missingGraph(graph.error(), impl->info, folder);
+  if (impl->graphless && lost) return missingGraph(noGraph, impl->info, folder);
+  if (!impl->graphless) {
+    MSDBG_ASSIGN(impl->graphs, RunGraphs::load(folder, impl->ranks,
+                                               [&](Damage found) { impl->addDamage(std::move(found)); }));
+  }
   impl->loadSources();
   return std::unique_ptr<RunReader>(new RunReader(std::move(impl)));
 }
@@ -102,7 +103,13 @@ RunReader::~RunReader() = default;
 
 const std::filesystem::path& RunReader::folder() const { return m_impl->folder; }
 const RunInfo& RunReader::info() const { return m_impl->info; }
-const core::Graph& RunReader::graph() const { return m_impl->graph; }
+const core::Graph& RunReader::graph() const { return m_impl->graph(); }
+const core::GraphPart* RunReader::part(core::Rank rank, core::Iteration iteration) const {
+  if (m_impl->graphs.count() < 2) return nullptr;
+  const SegmentLine* line = m_impl->lineOf(rank, iteration);
+  return line ? m_impl->graphs.part(rank, line->graph) : nullptr;
+}
+
 const std::vector<Damage>& RunReader::damage() const { return m_impl->damage; }
 
 bool RunReader::recording() const {

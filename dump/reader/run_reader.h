@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core_engine/base/cancel.h"
-#include "core_engine/graph/graph.h"
+#include "core_engine/graph/graph_union.h"
 #include "core_engine/runtime/observer.h"
 #include "core_engine/tensor/statistics.h"
 #include "core_engine/train/trainer.h"
@@ -94,7 +94,9 @@ class RunReader {
   const std::filesystem::path& folder() const;
   const RunInfo& info() const;
   bool recording() const;            // someone holds a journal's lock
-  const core::Graph& graph() const;  // newest version
+  const core::Graph& graph() const;  // of all ranks and versions: core::GraphUnion
+  /// What of it the rank had in the iteration. nullptr: all of it, or nobody knows.
+  const core::GraphPart* part(core::Rank rank, core::Iteration iteration) const;
   std::vector<core::Rank> ranks() const;
   std::vector<IterationState> iterations(core::Rank rank) const;  // ascending; committed ones
   const core::IterationSet& iterationSet(core::Rank rank) const;  // the same, as ranges

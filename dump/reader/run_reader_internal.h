@@ -9,6 +9,7 @@
 
 #include "dump/reader/rank_index.h"
 #include "dump/reader/row_cache.h"
+#include "dump/reader/run_graphs.h"
 #include "dump/reader/run_reader.h"
 #include "dump/reader/segment_reader.h"
 
@@ -16,11 +17,6 @@ namespace msdbg::dump {
 
 /// "rank 1, iteration 7"
 std::string placeText(core::Rank rank, core::Iteration iteration);
-
-struct LoadedGraph {
-  core::Graph graph;
-  std::string file, hash;  // of its bytes, as a journal has it
-};
 
 struct RunReader::Impl {
   struct Key {
@@ -50,9 +46,8 @@ struct RunReader::Impl {
   std::filesystem::path folder;
   RunInfo info;
   std::uint64_t infoInode = 0;  // of the run.json that was read: it is replaced, never changed
-  core::Graph graph;
-  bool graphless = false;                           // there is none
-  std::map<std::int64_t, core::Graph> olderGraphs;  // by version, read when a segment needs them
+  RunGraphs graphs;
+  bool graphless = false;  // there is none
   std::map<std::int64_t, RankIndex> ranks;
   std::map<std::string, std::string> sources;  // file -> SHA-256
   std::vector<Damage> damage;
@@ -104,12 +99,15 @@ struct RunReader::Impl {
                           const std::string& why) const;
   core::Error wasThinned(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const;
   std::optional<core::Iteration> nearestWhole(core::Rank rank, core::Iteration iteration) const;
-  /// The tensor as the graph version of the segment describes it; nullptr when that version has none of this
-  /// name.
-  core::Result<const core::TensorInfo*> describe(const SegmentLine& line, core::TensorId tensor);
-  core::Result<const core::Graph*> graphOf(std::int64_t version);
-  /// kDamaged: the journal of rank 0 has another hash for it. A graph that it does not list (yet) passes.
-  core::Status checkGraph(const std::string& file, const std::string& hash) const;
+  const core::Graph& graph() const { return graphs.whole(); }
+  /// The tensor as the graph of the segment describes it; nullptr when that has none such.
+  const core::TensorInfo* describe(core::Rank rank, const SegmentLine& line, core::TensorId tensor) {
+    return graphs.describe(graphs.part(rank, line.graph), tensor);
+  }
+  /// All tensors of the segment's graph, in its order, as it describes them.
+  std::vector<const core::TensorInfo*> tensorsOf(core::Rank rank, const SegmentLine& line) {
+    return graphs.tensorsOf(graphs.part(rank, line.graph));
+  }
   bool reload(core::Rank rank);
   void loadSources();
   core::Status readInfo();
@@ -119,8 +117,5 @@ struct RunReader::Impl {
   core::Status readAgain(const RankIndex& index, const core::Error& error, RunGrowth& growth);
   void forget(const RankIndex& index, const std::vector<std::string>& files);
 };
-
-/// Where a graph version lies; kMissing when there is none. Newest: version -1.
-core::Result<LoadedGraph> loadGraph(const std::filesystem::path& run, std::int64_t version);
 
 }  // namespace msdbg::dump

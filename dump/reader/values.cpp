@@ -34,9 +34,9 @@ std::vector<std::int64_t> RunReader::Impl::storedBeside(core::Rank rank, core::I
   const auto found = segment(rank, iteration);
   line = lineOf(rank, iteration);
   if (!found.ok() || !line) return {};
-  const auto described = describe(*line, tensor);
-  if (!described.ok() || !*described) return {};
-  auto iterations = (*found)->reader->stored(**described);
+  const core::TensorInfo* described = describe(rank, *line, tensor);
+  if (!described) return {};
+  auto iterations = (*found)->reader->stored(*described);
   if (iterations.ok()) return std::move(*iterations);
   addDamage(ranks.at(rank.value), *line, iterations.error(), line->iterations);
   return {};
@@ -86,15 +86,15 @@ std::optional<ValueOrigin> RunReader::origin(core::Rank rank, core::Iteration it
   if (m_impl->underTensor(rank, iteration, tensor)) return ValueOrigin::kTensor;
   const SegmentLine* line = m_impl->lineOf(rank, iteration);
   if (!line || (line->checkpoints.empty() && line->batches.empty())) return std::nullopt;
-  const auto info = m_impl->describe(*line, tensor);
-  return info.ok() && *info ? partHolding(*line, iteration, **info) : std::nullopt;
+  const core::TensorInfo* info = m_impl->describe(rank, *line, tensor);
+  return info ? partHolding(*line, iteration, *info) : std::nullopt;
 }
 
 core::Result<core::Tensor> RunReader::tensor(core::Rank rank, core::Iteration iteration,
                                              core::TensorId tensor) {
   MSDBG_ASSIGN(Impl::OpenSegment * segment, m_impl->segment(rank, iteration));
   const SegmentLine& line = *m_impl->lineOf(rank, iteration);
-  MSDBG_ASSIGN(const core::TensorInfo* info, m_impl->describe(line, tensor));
+  const core::TensorInfo* info = m_impl->describe(rank, line, tensor);
   auto value = info ? segment->reader->tensor(*info, iteration.value)
                     : core::Result<core::Tensor>(core::Error(core::ErrorCode::kUnavailable, "not stored"));
   if (value.ok()) return value;
@@ -104,7 +104,7 @@ core::Result<core::Tensor> RunReader::tensor(core::Rank rank, core::Iteration it
     value = m_impl->partValue(*part, rank, iteration, *info);
     return value.ok() ? value : m_impl->damaged(rank, iteration, value.error());
   }
-  const core::TensorInfo& wanted = m_impl->graph.tensor(tensor);
+  const core::TensorInfo& wanted = m_impl->graph().tensor(tensor);
   return core::Error(core::ErrorCode::kUnavailable, "the value of " + wanted.fullName() + " (" +
                                                         placeText(rank, iteration) + ") is not stored" +
                                                         howToStore(m_impl->info, line, wanted));

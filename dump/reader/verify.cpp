@@ -89,23 +89,41 @@ class RunVerifier {
     }
   }
 
+  // Each file once, however many ranks name it.
   void checkGraphs() {
-    const auto rank0 = m_impl.ranks.find(0);
-    bool newest = false;
-    if (rank0 != m_impl.ranks.end()) {
-      for (const GraphLine& line : rank0->second.journal.graphs) {
-        newest = newest || line.graph == m_impl.graph.version();
-        const auto same = hasHash(m_impl.folder / line.file, line.bytes, line.hash);
-        if (!same.ok())
-          m_impl.addDamage({line.file, same.error().message(), core::Rank(), {}});
-        else if (!*same)
-          m_impl.addDamage({line.file, "does not match its hash", core::Rank(), {}});
+    std::set<std::string> listed;
+    for (const auto& [rank, index] : m_impl.ranks)
+      for (const GraphLine& line : index.journal.graphs)
+        if (listed.insert(line.file).second) checkGraph(line);
+    for (const std::string& file : RunGraphs::files(m_impl.folder)) {
+      if (listed.contains(file)) continue;
+      const std::string hash = RunGraphs::hashInName(file);
+      if (hash.empty()) {
+        unlistedGraph();
+        continue;
       }
+      std::error_code error;
+      GraphLine line;
+      line.file = file, line.hash = hash;
+      line.bytes = std::filesystem::file_size(m_impl.folder / file, error);
+      checkGraph(line);
     }
-    // The recorder writes the line right after the graph, and before any other: it may have died in between.
+  }
+
+  void checkGraph(const GraphLine& line) {
+    const auto same = hasHash(m_impl.folder / line.file, line.bytes, line.hash);
+    if (!same.ok())
+      m_impl.addDamage({line.file, same.error().message(), core::Rank(), {}});
+    else if (!*same)
+      m_impl.addDamage({line.file, "does not match its hash", core::Rank(), {}});
+  }
+
+  // The recorder writes the line right after the graph, and before any other: it may have died in between.
+  void unlistedGraph() {
+    const auto rank0 = m_impl.ranks.find(0);
     const bool died = rank0 != m_impl.ranks.end() && !rank0->second.journal.end &&
                       !rank0->second.listsSegments && rank0->second.journal.badLines.empty();
-    if (!newest && !died)
+    if (!died)
       m_impl.addDamage(
           {"rank_0/journal", "does not list the newest graph, so it cannot be checked", core::Rank(0), {}});
   }
@@ -164,13 +182,14 @@ class RunVerifier {
                     const StatisticsTable* table) {
     const auto digests = reader.digests();
     if (!digests.ok()) return m_impl.addDamage(index, line, digests.error(), line.iterations);
-    const auto graph = m_impl.graphOf(line.graph);
-    if (digests->empty() || line.thinned > 0 || !table || !graph.ok()) return;
+    if (digests->empty() || line.thinned > 0 || !table) return;
     const auto hashes = table->hashes();
     if (!hashes.ok()) return m_impl.addDamage(index, line, hashes.error(), line.iterations);
     std::vector<std::pair<std::int64_t, std::size_t>> tensors;  // id, and which name of the table
+    const core::GraphPart* part = m_impl.graphs.part(index.rank, line.graph);
     for (std::size_t name = 0; name < table->names().size(); ++name)
-      if (const auto id = (*graph)->findTensor(table->names()[name])) tensors.emplace_back(id->value, name);
+      if (const core::TensorId id = m_impl.graphs.find(part, table->names()[name]); id.valid())
+        tensors.emplace_back(part ? part->localTensor(id).value : id.value, name);
     std::ranges::sort(tensors);
     for (std::size_t row = 0; row < digests->size(); ++row) {
       IterationDigest digest;
@@ -207,10 +226,9 @@ class RunVerifier {
   void checkTensors(const RankIndex& index, const SegmentLine& line, RunReader::Impl::OpenSegment& open,
                     const StatisticsTable* table) {
     const RecordedHashes recorded = hashesOf(index, line, table);
-    const auto graph = m_impl.graphOf(line.graph);
-    if (!graph.ok()) return m_impl.addDamage({"graph", graph.error().message(), index.rank, line.iterations});
     std::int64_t found = 0;
-    for (const core::TensorInfo& tensor : (*graph)->tensors()) {
+    for (const core::TensorInfo* each : m_impl.tensorsOf(index.rank, line)) {
+      const core::TensorInfo& tensor = *each;
       if (m_cancel.cancelled()) return;
       const auto iterations = open.reader->stored(tensor);
       if (!iterations.ok()) m_impl.addDamage(index, line, iterations.error(), line.iterations);
@@ -239,10 +257,11 @@ class RunVerifier {
   }
 
   void checkState(const RankIndex& index, const SegmentLine& line, const core::TrainingState& state) {
+    const core::GraphPart* part = m_impl.graphs.part(index.rank, line.graph);
     for (const auto& [name, value] : state.tensors) {
-      const auto id = m_impl.graph.findTensor(name);
-      if (!id) continue;
-      const auto hash = m_reader.hash(index.rank, state.iteration, *id);
+      const core::TensorId id = m_impl.graphs.find(part, name);
+      if (!id.valid()) continue;
+      const auto hash = m_reader.hash(index.rank, state.iteration, id);
       if (!hash.ok() || *hash == core::hashTensor(value)) continue;
       m_impl.addDamage(index, line,
                        core::Error(core::ErrorCode::kDamaged, "/state/" + name + ": the value of iteration " +

@@ -45,8 +45,9 @@ core::Status syncFolder(const std::filesystem::path& folder) {
   return core::Ok{};
 }
 
-core::Status commitFile(const std::filesystem::path& file, std::span<const std::byte> bytes) {
-  const std::filesystem::path temporary = file.parent_path() / ("." + file.filename().string() + ".tmp");
+static core::Status commitAs(const std::filesystem::path& file, const std::string& temporaryName,
+                             std::span<const std::byte> bytes) {
+  const std::filesystem::path temporary = file.parent_path() / temporaryName;
   core::Status status = writeNew(temporary, bytes);
   if (status.ok() && ::rename(temporary.c_str(), file.c_str()) != 0)
     status = ioError("cannot rename to", file);
@@ -57,8 +58,19 @@ core::Status commitFile(const std::filesystem::path& file, std::span<const std::
   return syncFolder(file.parent_path());
 }
 
+core::Status commitFile(const std::filesystem::path& file, std::span<const std::byte> bytes) {
+  return commitAs(file, "." + file.filename().string() + ".tmp", bytes);
+}
+
 core::Status commitFile(const std::filesystem::path& file, std::string_view text) {
   return commitFile(file, std::as_bytes(std::span(text.data(), text.size())));
+}
+
+core::Status commitShared(const std::filesystem::path& file, std::string_view text, core::Rank rank) {
+  std::error_code error;
+  if (std::filesystem::file_size(file, error) == text.size() && !error) return syncFolder(file.parent_path());
+  return commitAs(file, "." + file.filename().string() + "." + std::to_string(rank.value) + ".tmp",
+                  std::as_bytes(std::span(text.data(), text.size())));
 }
 
 namespace {

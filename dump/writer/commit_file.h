@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "core_engine/base/ids.h"
 #include "core_engine/base/result.h"
 
 namespace msdbg::dump {
@@ -16,6 +17,9 @@ namespace msdbg::dump {
 /// kIo with path and the system's reason. The temporary file `.NAME.tmp` is removed when something fails.
 core::Status commitFile(const std::filesystem::path& file, std::span<const std::byte> bytes);
 core::Status commitFile(const std::filesystem::path& file, std::string_view text);
+/// A file that has the name of its content, and that several ranks may write at one time: nothing is done
+/// where it is there.
+core::Status commitShared(const std::filesystem::path& file, std::string_view text, core::Rank rank);
 core::Status syncFolder(const std::filesystem::path& folder);
 /// "…: No space left on device" from errno.
 core::Error ioError(const std::string& what, const std::filesystem::path& path);

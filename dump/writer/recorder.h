@@ -42,7 +42,7 @@ class Recorder : public core::Observer {
   static core::Result<std::unique_ptr<Recorder>> create(const Place& place, const RecordOptions& options);
   ~Recorder() override;  // finishes as finish({"finished"})
 
-  void graphReady(const core::Graph& graph) override;  // rank 0 also writes graph_NNNN.pb and sources/
+  void graphReady(const core::Graph& graph) override;  // writes graphs/HASH.pb and sources/
   void sourcesGiven(core::Iteration iteration, std::span<const core::GivenSource> sources) override;
   void iterationStarted(core::Iteration iteration) override;
   void tensorReady(const core::TensorReady& ready) override;

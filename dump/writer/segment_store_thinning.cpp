@@ -24,14 +24,13 @@ std::uint64_t sizeOf(const std::filesystem::path& file) {
   return error ? 0 : bytes;
 }
 
-// Rank 0 writes the graph and the sources: they are counted as a part of its share.
+// Graphs and sources are most often those of all ranks: they are counted as a part of rank 0's share.
 std::uint64_t runBytes(const std::filesystem::path& run) {
   std::uint64_t bytes = sizeOf(run / "run.json");
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(run, error))
-    if (entry.path().extension() == ".pb") bytes += sizeOf(entry.path());
-  for (const auto& entry : std::filesystem::directory_iterator(run / "sources", error))
-    bytes += sizeOf(entry.path());
+  for (const char* folder : {"graphs", "sources"})
+    for (const auto& entry : std::filesystem::directory_iterator(run / folder, error))
+      bytes += sizeOf(entry.path());
   return bytes;
 }
 

@@ -16,10 +16,11 @@ namespace msdbg::dump {
 namespace {
 
 // Without a graph nothing can be read, so training waits for it.
-core::Result<GraphLine> writeGraphAtLast(const std::filesystem::path& run, const core::Graph& graph,
-                                         Pauses pauses) {
+core::Result<GraphLine> writeGraphAtLast(const Recorder::Place& place, const GraphPlan& plan,
+                                         const std::string& bytes) {
+  Pauses pauses(place.patience);
   while (true) {
-    core::Result<GraphLine> line = writeGraph(run, graph);
+    core::Result<GraphLine> line = writeGraph(place.run, place.rank, plan.version, plan.graph, bytes);
     if (line.ok() || line.error().code() != core::ErrorCode::kIo || pauses.longEnough()) return line;
     std::this_thread::sleep_for(pauses.next());
   }
@@ -60,26 +61,27 @@ std::vector<WritingWay> TrainingSide::ways() const {
 }
 
 // A new version of the graph, with what the rules say about its tensors.
-core::Status TrainingSide::adopt(const core::Graph& graph, std::string bytes) {
-  const std::int64_t least = m_plan ? m_plan->version + 1 : 0;
+core::Status TrainingSide::adopt(const core::Graph& graph, const std::string& bytes) {
   MSDBG_ASSIGN(Decisions decisions, Decisions::make(graph, m_recording.options, m_recording.place.rank));
-  const bool first = !m_plan;
-  m_plan = std::make_shared<const GraphPlan>(graph, std::max(graph.version(), least), std::move(decisions),
-                                             m_recording.options);
-  m_graphBytes = std::move(bytes);
-  if (m_recording.hits) m_recording.hits->graphReady(m_plan);
+  const auto plan = std::make_shared<const GraphPlan>(graph, static_cast<std::int64_t>(m_plans.size()),
+                                                      std::move(decisions), m_recording.options);
+  if (m_plans.empty() && m_recording.place.rank.value == 0) warnOfRules(graph);
+  m_plans.emplace(bytes, plan);
+  use(plan);
   m_recording.schedule.adopt(m_recording.options, m_plan->graph);
-  m_values.adopt(m_plan);
   // Lines that are not durable yet are written with the first segment.
   if (m_recording.schedule.interval() > 0)
     (void)m_recording.journal->append(
         formatCheckpoints({m_recording.schedule.interval(), checkpointBytes(m_plan->graph)}));
-  if (m_recording.place.rank.value != 0) return core::Ok{};
-  if (first) warnOfRules(graph);
-  MSDBG_ASSIGN(const GraphLine line,
-               writeGraphAtLast(m_recording.place.run, m_plan->graph, Pauses(m_recording.place.patience)));
+  MSDBG_ASSIGN(const GraphLine line, writeGraphAtLast(m_recording.place, *m_plan, bytes));
   (void)m_recording.journal->append(formatGraph(line));
   return core::Ok{};
+}
+
+void TrainingSide::use(std::shared_ptr<const GraphPlan> plan) {
+  m_plan = std::move(plan);
+  if (m_recording.hits) m_recording.hits->graphReady(m_plan);
+  m_values.adopt(m_plan);
 }
 
 void TrainingSide::warnOfRules(const core::Graph& graph) const {
@@ -233,9 +235,14 @@ void TrainingSide::keepForReplay(const core::TensorInfo& tensor, const core::Ten
 
 void TrainingSide::graphReady(const core::Graph& graph) {
   if (!m_pending.open()) return;
-  std::string bytes = core::serializeGraph(graph);
-  if (m_plan && bytes == m_graphBytes) return;
-  const core::Status status = adopt(graph, std::move(bytes));
+  core::Graph numbered = graph;  // equal graphs are equal files
+  numbered.setVersion(0);
+  const std::string bytes = core::serializeGraph(numbered);
+  if (const auto known = m_plans.find(bytes); known != m_plans.end()) {
+    if (known->second != m_plan) use(known->second);
+    return;
+  }
+  const core::Status status = adopt(graph, bytes);
   if (!status.ok()) m_recording.fail(status.error());
 }
 

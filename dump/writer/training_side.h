@@ -2,6 +2,7 @@
 // checkpoints and batches ask for, and waits where the disk cannot follow.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,7 +32,8 @@ class TrainingSide {
 
  private:
   std::vector<WritingWay> ways() const;
-  core::Status adopt(const core::Graph& graph, std::string bytes);
+  core::Status adopt(const core::Graph& graph, const std::string& bytes);
+  void use(std::shared_ptr<const GraphPlan> plan);
   void warnOfRules(const core::Graph& graph) const;
   void waitForRoom();
   bool needsStatistics(Policy policy) const {  // conditions look at all tensors
@@ -61,7 +63,8 @@ class TrainingSide {
   ValueObserver m_values;
   const std::uint64_t m_segmentInMemory, m_segmentInFile;  // bytes that one is committed with
   std::shared_ptr<const GraphPlan> m_plan;
-  std::string m_graphBytes;                // of the plan: the same graph again is not a new version
+  /// By the bytes of their graphs: the same graph again is not a new version.
+  std::map<std::string, std::shared_ptr<const GraphPlan>> m_plans;
   std::vector<core::GivenSource> m_given;  // what inputs of the next iteration were made from
   // Of the iteration in progress: it is recorded, begins with a checkpoint, has statistics only.
   bool m_selected = false, m_checkpoint = false, m_diskShort = false;

@@ -70,7 +70,7 @@ void BoxItem::paint(QPainter* painter, const QStyleOptionGraphicsItem* option, Q
   // What is smaller than a pixel is not seen; the mark of the first fault always is.
   if (detail * m_rect.width() < kSeen && m_state.hit != HitMark::kFirst && !m_state.selected) return;
   painter->setRenderHint(QPainter::Antialiasing);
-  if (m_state.dimmed) painter->setOpacity(0.28);
+  if (m_state.dimmed || m_state.health == Health::kAbsent) painter->setOpacity(0.28);
   paintFrame(*painter, detail);
   if (detail >= kAllText) {
     paintHeader(*painter);
@@ -230,7 +230,7 @@ void BoxItem::paintButton(QPainter& painter) const {
 
 // Finite is a dot; what is not is said in words, so that no one depends on the colour.
 void BoxItem::paintBadge(QPainter& painter, double detail) const {
-  if (m_state.health == Health::kUnknown || m_content.item.isInput()) return;
+  if (m_state.health <= Health::kUnknown || m_content.item.isInput()) return;
   const QColor color = m_drawing.look.health(m_state.health);
   const double grow = std::clamp(0.55 / std::max(detail, 0.01), 1.0, 4.0);
   const double middle = m_content.open ? kHeaderHeight / 2 : 7 + m_drawing.style.titleMetrics().height() / 2;

@@ -170,8 +170,10 @@ void GraphScene::setHealth(std::vector<Health> byNode) {
   m_health = std::move(byNode);
   if (!m_folded) return;
   m_health.resize(m_folded->graph().nodes().size(), Health::kUnknown);
-  m_scopeHealth =
-      worstBelow(*m_folded, Health::kUnknown, [&](NodeId node) { return m_health[node.index()]; });
+  m_scopeHealth = worstBelow(*m_folded, Health::kAbsent, [&](NodeId node) { return m_health[node.index()]; });
+  const std::vector<char> any = worstBelow<char>(*m_folded, 0, [](NodeId) { return 1; });
+  for (std::size_t scope = 0; scope < any.size(); ++scope)
+    if (any[scope] == 0) m_scopeHealth[scope] = Health::kUnknown;  // of inputs only
   refreshStates();
 }
 

@@ -63,6 +63,7 @@ QColor Look::health(Health health) const {
       return dark ? "#ff9bce" : "#bf3989";
     case Health::kNan:
       return fault;
+    case Health::kAbsent:
     case Health::kUnknown:
       break;
   }

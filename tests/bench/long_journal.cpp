@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core_engine/graph/graph.h"
+#include "core_engine/graph/graph_io.h"
 #include "dump/journal.h"
 #include "dump/writer/graph_files.h"
 #include "dump/writer/retention.h"
@@ -133,7 +134,9 @@ void writeLongRun(const std::filesystem::path& run, const LongJournal& what) {
   for (std::int64_t i = 0; i < what.seconds; ++i) books.commit(i * what.iterationsPerSecond);
   for (const dump::KeptSegment& live : books.live())
     writeFile(run / "rank_0", plan, books.lines()[static_cast<std::size_t>(live.segment)]);
-  writeJournal(run / "rank_0/journal", require(dump::writeGraph(run, plan->graph)), books.lines());
+  const std::string bytes = core::serializeGraph(plan->graph);
+  writeJournal(run / "rank_0/journal", require(dump::writeGraph(run, core::Rank(0), 0, plan->graph, bytes)),
+               books.lines());
 }
 
 }  // namespace msdbg::bench

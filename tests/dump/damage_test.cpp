@@ -91,7 +91,7 @@ TEST_CASE("Folders that are no runs are refused with one clear line") {
   writeText(folder / "run.json", "{\"name\": \"some other tool's\"}");
   CHECK(errorOf(folder.path()).code() == core::ErrorCode::kDamaged);
   test::writeInfo(folder.path());
-  CHECK_THAT(errorOf(folder.path()).message(), Catch::Contains("no graph_*.pb"));
+  CHECK_THAT(errorOf(folder.path()).message(), Catch::Contains("no graph: "));
   writeText(folder / "graph_0000.pb", "garbage");
   CHECK(errorOf(folder.path()).code() == core::ErrorCode::kDamaged);
 }

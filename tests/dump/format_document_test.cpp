@@ -65,6 +65,8 @@ TEST_CASE("The worked bytes of FORMAT.md are those of a recorded run") {
   const std::string document = test::readText(test::sourceDir() / "dump/FORMAT.md");
   const std::string journal = test::readText(run / "rank_0/journal");
   CHECK_THAT(document, Catch::Contains(journal.substr(0, journal.find('\n'))));
+  const std::size_t graph = journal.find('\n') + 1;
+  CHECK_THAT(document, Catch::Contains(journal.substr(graph, journal.find('\n', graph) - graph)));
   const std::size_t end = journal.rfind('\n', journal.size() - 2) + 1;
   // Of the last line all but what it says of the one before, which tells times.
   CHECK_THAT(document, Catch::Contains(journal.substr(end, journal.find(",\"after\"", end) - end)));

@@ -39,12 +39,10 @@ TEST_CASE("A changed input shape starts a graph version, and both are read back"
   REQUIRE(recorder->finish({.state = "finished"}).ok());
 
   const auto reader = test::openRun(run);
-  CHECK(reader->graph().version() == 2);
-  const std::string journal = test::readText(run / "rank_0" / "journal");
-  for (const char* file : {"graph_0000.pb", "graph_0001.pb", "graph_0002.pb"}) {
-    CHECK(std::filesystem::exists(run / file));
-    CHECK(journal.find(file) != std::string::npos);
-  }
+  const dump::Journal journal = dump::parseJournal(test::readText(run / "rank_0" / "journal"));
+  REQUIRE(journal.graphs.size() == 2);  // the third is the first again
+  for (const dump::GraphLine& line : journal.graphs) CHECK(std::filesystem::exists(run / line.file));
+  CHECK(reader->graph().nodes().size() == graph.nodes().size());  // shapes alone make nothing new
   const core::TensorId input = test::tensorNamed(reader->graph(), "network/x:0");
   const core::TensorId gradient = *reader->graph().findTensor("grad(network/x)");
   for (std::int64_t i = 0; i < 5; ++i) {
@@ -55,6 +53,9 @@ TEST_CASE("A changed input shape starts a graph version, and both are read back"
     CHECK(reader->tensor(rank, iteration, input).orThrow().shape() == core::Shape{rows, 3});
     CHECK(reader->tensor(rank, iteration, gradient).orThrow().shape() == core::Shape{rows, 3});
     CHECK(reader->batch(rank, iteration).orThrow().find("network/x")->shape() == core::Shape{rows, 3});
+    const core::GraphPart* part = reader->part(rank, iteration);
+    REQUIRE(part);
+    CHECK(part->shape(reader->graph(), input) == core::Shape{rows, 3});
     CHECK(reader->checkpoint(rank, iteration).orThrow().iteration == iteration);
   }
   CHECK(reader->verify({}, {}).empty());

@@ -98,11 +98,15 @@ std::vector<Attack> attacks() {
     return
         [=](const fs::path& run) { test::patchRunInfo(run, [&](ordered_json& json) { json[key] = value; }); };
   };
-  const auto file = [](const char* name, void (*make)(const fs::path&)) {
-    return [=](const fs::path& run) { make(run / name); };
+  constexpr const char* kGraph = "the graph";
+  const auto pathIn = [](const fs::path& run, const std::string& name) {
+    return name == kGraph ? test::graphFile(run) : run / name;
   };
-  const auto hole = [](const char* name, std::uint64_t bytes) {
-    return [=](const fs::path& run) { makeHole(run / name, bytes); };
+  const auto file = [pathIn](const char* name, void (*make)(const fs::path&)) {
+    return [=](const fs::path& run) { make(pathIn(run, name)); };
+  };
+  const auto hole = [pathIn](const char* name, std::uint64_t bytes) {
+    return [=](const fs::path& run) { makeHole(pathIn(run, name), bytes); };
   };
   const auto link = [](const char* name, const char* to) {
     return [=](const fs::path& run) { makeLink(run / name, to); };
@@ -125,14 +129,14 @@ std::vector<Attack> attacks() {
       {"a version of a fraction", infoKey("format", {1.5, 0}), "a whole number is expected"},
       {"a rule with an expression without end",
        infoKey("policy", {{"rules", {{{"policy", "full"}, {"regex", repeated("(", 100'000)}}}}}), "", kAll},
-      {"graph of a terabyte", hole("graph_0000.pb", kTerabyte), "graph_0000.pb is larger than it can be"},
-      {"graph is a pipe", file("graph_0000.pb", makePipe), "graph_0000.pb is not a file"},
-      {"a later graph is a device", link("graph_0009.pb", "/dev/zero"), "graph_0009.pb is not a file"},
+      {"graph of a terabyte", hole(kGraph, kTerabyte), ".pb is larger than it can be"},
+      {"graph is a pipe", file(kGraph, makePipe), ".pb is not a file"},
+      {"a later graph is a device", link("graph_0009.pb", "/dev/zero"), "graph_0009.pb is not a file", kAll},
       {"graph that nests",
        [](const fs::path& run) {
-         test::writeText(run / "graph_0000.pb", "\x08\x01" + repeated("\x0b", 1'000'000));
+         test::writeText(test::graphFile(run), "\x08\x01" + repeated("\x0b", 1'000'000));
        },
-       "graph_0000.pb: not a graph"},
+       ".pb: not a graph"},
       {"journal of a terabyte", hole("rank_0/journal", kTerabyte), "rank_0/journal: cannot be read", kAll},
       {"journal of one endless line", hole("rank_0/journal", 256u << 20), "its last line is torn", kAll},
       {"journal is a pipe", file("rank_0/journal", makePipe), "rank_0/journal: cannot be read", kAll},
@@ -151,6 +155,7 @@ std::vector<Attack> attacks() {
       badLine("a name that is the folder", segmentLine("..", "7")),
       badLine("a name that ends early", segmentLine(std::string("a\0b", 3), "7")),
       badLine("a name without end", segmentLine(std::string(1 << 20, 'a'), "7")),
+      badLine("a graph that leads up", R"({"graph":0,"file":"graphs/../../etc","bytes":1,"hash":""})"),
       badLine("a segment of a fraction",
               R"({"segment":1e300,"file":"a","iterations":"7","bytes":1,"hash":""})"),
       badLine(

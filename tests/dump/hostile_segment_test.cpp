@@ -371,7 +371,7 @@ TEST_CASE("A file of some kilobytes that claims a terabyte takes no memory") {
     core::Graph larger = graph;
     huge.shape = {static_cast<std::int64_t>(rows), 1 << 18};
     const auto id = larger.addSource(huge);
-    test::writeText(folder / "run/graph_0000.pb", core::serializeGraph(larger));
+    test::replaceGraph(folder / "run", core::serializeGraph(larger));
     const Attack attack = {
         "",
         [&](hid_t f, auto&) {
@@ -382,10 +382,6 @@ TEST_CASE("A file of some kilobytes that claims a terabyte takes no memory") {
         ""};
     change(folder / "run/rank_0/segment_000001.h5", attack, "");
     test::relistSegments(folder / "run/rank_0");
-    test::patchJournal(folder / "run/rank_0", [&](nlohmann::ordered_json& line) {
-      if (line.contains("graph") && line.contains("sources"))
-        line["hash"] = dump::hashFile(folder / "run/graph_0000.pb", {}).value();
-    });
     CHECK(fs::file_size(folder / "run/rank_0/segment_000001.h5") < 1'000'000);
     CHECK(test::inSmallProcess([&]() -> std::string {
             auto reader = dump::RunReader::open(folder / "run");

@@ -104,9 +104,15 @@ TEST_CASE("Merged folders are the run that one folder would hold", "[merge]") {
 
 TEST_CASE("A folder alone says what it lacks and how to join it", "[merge]") {
   const Hosts hosts;
-  const auto second = dump::RunReader::open(hosts.second);
-  CHECK(second.error().code() == ErrorCode::kDamaged);
-  CHECK_THAT(second.error().message(), Catch::Contains("msdbg merge"));
+  const auto second = openRun(hosts.second);
+  REQUIRE(second->damage().size() == 2);
+  for (const dump::Damage& found : second->damage()) CHECK_THAT(found.what, Catch::Contains("msdbg merge"));
+  CHECK(second->iterations(Rank(2)).size() == 4);
+  fs::remove_all(hosts.second / "graphs");  // before format 1.2 only rank 0's host had them
+  const auto old = dump::RunReader::open(hosts.second);
+  REQUIRE_FALSE(old.ok());
+  CHECK(old.error().code() == ErrorCode::kDamaged);
+  CHECK_THAT(old.error().message(), Catch::Contains("msdbg merge"));
   const auto first = openRun(hosts.first);
   REQUIRE(first->damage().size() == 1);
   CHECK_THAT(first->damage()[0].what, Catch::Contains("msdbg merge"));
@@ -135,6 +141,7 @@ TEST_CASE("Folders that do not belong together are refused with what differs", "
   SECTION("no graph") {
     dump::MergeOptions options = hosts.options();
     options.folders = {hosts.second};
+    fs::remove_all(hosts.second / "graphs");
     CHECK_THAT(hosts.error(options), Catch::Contains("none of the folders has the graph"));
   }
   SECTION("no run") {

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "core_engine/graph/graph_io.h"
+#include "core_engine/tensor/statistics.h"
 #include "dump/codec/file_hash.h"
 #include "dump/journal.h"
 
@@ -48,19 +49,38 @@ void relistSegments(const fs::path& rankFolder) {
   });
 }
 
+fs::path graphFile(const fs::path& run) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(run / "graphs"))
+    if (entry.path().extension() == ".pb") files.push_back(entry.path());
+  if (files.size() != 1)
+    throw std::runtime_error(run.string() + " has " + std::to_string(files.size()) + " graphs");
+  return files[0];
+}
+
+void replaceGraph(const fs::path& run, const std::string& bytes) {
+  fs::remove(graphFile(run));
+  const std::string hash = core::hashBytes(std::as_bytes(std::span(bytes))).text(),
+                    name = "graphs/" + hash + ".pb";
+  put(run / name, bytes);
+  for (const auto& entry : fs::directory_iterator(run))
+    if (fs::exists(entry.path() / "journal"))
+      patchJournal(entry.path(), [&](ordered_json& line) {
+        if (!line.contains("graph") || !line.contains("sources")) return;
+        line["file"] = name;
+        line["bytes"] = bytes.size();
+        line["hash"] = hash;
+      });
+}
+
 void makeDTypeUnknown(const fs::path& run, const std::string& tensor, std::int32_t number) {
-  const fs::path file = run / "graph_0000.pb";
+  const fs::path file = graphFile(run);
   const std::string bytes = textOf(file);
   core::Graph graph = core::parseGraph(std::as_bytes(std::span(bytes)), file.string()).orThrow();
   core::TensorInfo& info = graph.tensor(graph.findTensor(tensor).value());
   info.dtype = core::DType::Unsupported;
   info.dtypeNumber = number;
-  put(file, core::serializeGraph(graph));
-  patchJournal(run / "rank_0", [&](ordered_json& line) {
-    if (!line.contains("graph") || !line.contains("sources")) return;
-    line["bytes"] = fs::file_size(file);
-    line["hash"] = dump::hashFile(file, {}).value();
-  });
+  replaceGraph(run, core::serializeGraph(graph));
 }
 
 void removeCopies(const fs::path& run) {

@@ -183,8 +183,12 @@ std::unique_ptr<dump::RunReader> openRun(const std::filesystem::path& run) {
 }
 
 std::string firstDifference(dump::RunReader& reader, std::int64_t rank, std::int64_t iteration) {
+  const core::GraphPart* part = reader.part(core::Rank(rank), core::Iteration(iteration));
   for (const TensorInfo& tensor : reader.graph().tensors()) {
-    const core::Tensor fed = valueOf(tensor, iteration, rank);
+    if (part && !part->has(tensor.id)) continue;
+    TensorInfo asFed = part ? part->info(reader.graph(), tensor.id) : tensor;
+    if (part) asFed.id = part->localTensor(tensor.id);
+    const core::Tensor fed = valueOf(asFed, iteration, rank);
     const auto value = reader.tensor(core::Rank(rank), core::Iteration(iteration), tensor.id);
     if (!value.ok()) return value.error().message();
     const bool same = value->dtype() == fed.dtype() && value->shape() == fed.shape() &&

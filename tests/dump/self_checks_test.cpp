@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "dump/run_info.h"
+#include "tests/dump/patched_run.h"
 #include "tests/dump/recorded_run.h"
 
 using namespace msdbg;
@@ -52,7 +53,7 @@ std::uint64_t bytesRead() {
 TEST_CASE("A graph with any bit changed is refused, whatever is asked of the run") {
   const test::TempDir folder;
   test::record(folder / "run", test::smallGraph(), {}, {.iterations = 2});
-  const fs::path file = folder / "run/graph_0000.pb";
+  const fs::path file = test::graphFile(folder / "run");
   const std::string bytes = readText(file);
   const auto seed = std::random_device()();
   INFO("seed " << seed);
@@ -67,7 +68,7 @@ TEST_CASE("A graph with any bit changed is refused, whatever is asked of the run
     REQUIRE_FALSE(reader.ok());
     const core::ErrorCode code = reader.error().code();  // of the version, too
     CHECK((code == core::ErrorCode::kDamaged || code == core::ErrorCode::kUnsupported));
-    CHECK_THAT(reader.error().message(), Catch::Contains("graph_0000.pb"));
+    CHECK_THAT(reader.error().message(), Catch::Contains(file.filename().string()));
   }
   writeText(file, bytes);
   CHECK(damageOf(folder / "run").empty());

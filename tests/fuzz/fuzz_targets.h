@@ -10,7 +10,7 @@ namespace msdbg::fuzz {
 
 using Bytes = std::span<const std::byte>;
 
-void fuzzGraph(Bytes input);    // graph_NNNN.pb
+void fuzzGraph(Bytes input);    // graphs/HASH.pb
 void fuzzRunInfo(Bytes input);  // run.json
 void fuzzJournal(Bytes input);  // rank_R/journal
 void fuzzSegment(Bytes input);  // segment_NNNNNN.h5, whole

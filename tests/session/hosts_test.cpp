@@ -52,10 +52,8 @@ TEST_CASE("Hosts without a shared disk record a folder each, and merge makes the
   CHECK(fs::exists(second / "rank_2"));
   CHECK(fs::exists(second / "rank_3"));
   CHECK_FALSE(fs::exists(second / "rank_0"));
-  CHECK_FALSE(fs::exists(second / "graph_0000.pb"));
-  const RunResult alone = runMsdbg({"info", second.string()});
-  CHECK(alone.exitStatus == 1);
-  CHECK_THAT(alone.err, Catch::Contains("msdbg merge"));
+  const RunResult alone = runMsdbg({"info", second.string()});  // each host has the graphs of its ranks
+  CHECK_THAT(alone.out + alone.err, Catch::Contains("rank_0") && Catch::Contains("msdbg merge"));
 
   const fs::path merged = folder / "merged.msdbg";
   const RunResult merging =

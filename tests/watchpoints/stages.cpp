@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "core_engine/tensor/element_types.h"
+
 namespace msdbg::test {
 
 using namespace core;
@@ -22,9 +24,11 @@ class Builder {
     return graph.addSource(std::move(info));
   }
   TensorId node(const std::string& type, Phase phase, std::vector<TensorId> inputs, int line,
-                TensorId gradientOf = {}, bool shared = false, const Attributes& attributes = {}) {
+                TensorId gradientOf = {}, bool shared = false, const Attributes& attributes = {},
+                DType dtype = DType::Float32) {
     TensorInfo output = floats(phase == Phase::kForward ? TensorRole::kActivation : TensorRole::kGradient);
     output.gradientOf = gradientOf;
+    output.dtype = dtype;
     if (type == "mean") output.role = TensorRole::kLoss, output.shape = {};
     share(output, shared);
     const NodeId id =
@@ -80,23 +84,26 @@ Graph lastStage(int rank, bool log) {
                  divisor = b.source("net/b", TensorRole::kInput, 6);
   TensorId x = b.receive(rank - 2, 4);
   const TensorId unused = b.node("mul.Tensor", Phase::kForward, {x, w}, 3);
-  (void)b.node("abs", Phase::kForward, {unused}, 7);
-  if (log) x = b.node("log", Phase::kForward, {x}, 8);
-  const TensorId y = b.node("div.Tensor", Phase::kForward, {x, divisor}, 9);
-  b.node("mean", Phase::kForward, {y}, 10);
+  TensorId side = b.node("abs", Phase::kForward, {unused}, 7, {}, false, {}, DType::Float16);
+  for (int i = 0; i < 3; ++i)
+    side = b.node("sin", Phase::kForward, {side}, 8, {}, false, {}, DType::BFloat16);
+  if (log) x = b.node("log", Phase::kForward, {x}, 9);
+  const TensorId y = b.node("div.Tensor", Phase::kForward, {x, divisor}, 10);
+  b.node("mean", Phase::kForward, {y}, 11);
   b.backward();
-  b.send(b.node("div_backward", Phase::kBackward, {y, divisor}, 9), rank - 2, 4);
+  b.send(b.node("div_backward", Phase::kBackward, {y, divisor}, 10), rank - 2, 4);
   return std::move(b.graph);
 }
 
 }  // namespace
 
-Stages::Stages(int iterations, int logFrom) : source(firstStage(0), 4, iterations) {
-  source.setGraph(Rank(1), Iteration(0), firstStage(1));
-  source.setGraph(Rank(2), Iteration(0), lastStage(2, false));
-  source.setGraph(Rank(3), Iteration(0), lastStage(3, false));
+Graph stageGraph(int rank, bool log) { return rank < 2 ? firstStage(rank) : lastStage(rank, log); }
+
+Stages::Stages(int iterations, int logFrom)
+    : source(stageGraph(0, false), 4, iterations), m_logFrom(logFrom) {
+  for (const int rank : {1, 2, 3}) source.setGraph(Rank(rank), Iteration(0), stageGraph(rank, false));
   if (logFrom >= 0)
-    for (const int rank : {2, 3}) source.setGraph(Rank(rank), Iteration(logFrom), lastStage(rank, true));
+    for (const int rank : {2, 3}) source.setGraph(Rank(rank), Iteration(logFrom), stageGraph(rank, true));
   for (int rank = 0; rank < 4; ++rank)
     for (int iteration = 0; iteration < iterations; ++iteration) recordAll(rank, iteration);
 }
@@ -104,7 +111,16 @@ Stages::Stages(int iterations, int logFrom) : source(firstStage(0), 4, iteration
 void Stages::record(Rank rank, Iteration iteration, const std::string& name, std::vector<float> values) {
   const TensorId id = source.id(name);
   const Shape shape = values.size() == 1 ? Shape() : Shape({static_cast<std::int64_t>(values.size())});
-  source.record(rank, iteration, id, Tensor::of<float>(shape, std::span<const float>(values)));
+  Tensor tensor(source.graph().tensor(id).dtype, shape);
+  visitDType(tensor.dtype(), [&](auto type) {
+    using T = decltype(type);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if constexpr (std::is_floating_point_v<T>)
+        tensor.data<T>()[i] = static_cast<T>(values[i]);
+      else if constexpr (SmallFloat<T>)
+        tensor.data<T>()[i] = roundTo<T>(values[i]);
+  });
+  source.record(rank, iteration, id, tensor);
 }
 
 void Stages::recordAll(int rank, int iteration) {
@@ -130,9 +146,8 @@ void Stages::recordAll(int rank, int iteration) {
   put("net/recv_-op1", {sent0, sent1});
   put("net/mul.Tensor-op1", {sent0 * 0.75F, sent1 * 2});
   put("net/abs-op1", {sent0 * 0.75F, sent1 * 2});
-  const GraphPart* part = source.part(Rank(rank), Iteration(iteration));
-  const auto log = source.graph().findNode("net/log-op1");
-  if (log && part->has(*log)) put("net/log-op1", {std::log(sent0), std::log(sent1)});
+  for (const char* each : {"1", "2", "3"}) put(std::string("net/sin-op") + each, {0.25F, 0.5F});
+  if (log(rank, iteration)) put("net/log-op1", {std::log(sent0), std::log(sent1)});
   put("net/div.Tensor-op1", {sent0 / 2 + 1, sent1 + 1});
   put("net/mean-op1", {1 + 1 / (step + 2)});
   put("grad/net/div_backward-op1", {back0, back1});

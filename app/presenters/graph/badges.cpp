@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core_engine/graph/graph_union.h"
+
 namespace msdbg::app {
 
 using graphview::Health;
@@ -54,9 +56,14 @@ BadgeSet readBadges(watch::Source& run, core::Rank rank, core::Iteration iterati
   badges.nodes.resize(run.graph().nodes().size(), Health::kUnknown);
   std::int64_t missing = 0;
   std::string reason;
+  const core::GraphPart* part = run.part(rank, iteration);
   for (const core::Node& node : run.graph().nodes()) {
     if (cancel.cancelled()) break;
     Health& health = badges.nodes[node.id.index()];
+    if (part && !part->has(node.id)) {
+      health = Health::kAbsent;
+      continue;
+    }
     health = resultHealth(run, node, rank, iteration);
     if (health == Health::kUnknown) {
       ++missing;

@@ -28,6 +28,9 @@ class RecordedRun : public Run, public Recomputable, public Verifiable, public G
   std::vector<RunFailure> failures() const override { return failuresOf(*m_reader); }
 
   const core::Graph& graph() const override { return m_reader->graph(); }
+  const core::GraphPart* part(Rank rank, Iteration iteration) const override {
+    return m_reader->part(rank, iteration);
+  }
   std::vector<Rank> ranks() const override { return m_reader->ranks(); }
   const core::IterationSet& iterationSet(Rank rank) const override { return m_reader->iterationSet(rank); }
   std::vector<std::int64_t> incompleteIterations(Rank rank) const override {

@@ -1,0 +1,122 @@
+// A run whose ranks and iterations have graphs of their own, held in memory and recorded: the same answers.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "replay/findings.h"
+#include "replay/run.h"
+#include "replay/search.h"
+#include "tests/replay/recorded_stages.h"
+#include "tests/support/temp_dir.h"
+#include "watchpoints/check.h"
+
+namespace msdbg::test {
+
+using core::Iteration;
+using core::Rank;
+
+namespace {
+
+// NaN begins on rank 2 in iteration 4, where its logarithm is of a negative number that rank 0 sent.
+Stages sick() {
+  Stages stages(5, 3);
+  stages.record(Rank(0), Iteration(4), "net/mul.Tensor-op1", {-1, 1});
+  stages.record(Rank(0), Iteration(4), "net/send-op1", {-1, 1});
+  stages.record(Rank(2), Iteration(4), "net/recv_-op1", {-1, 1});
+  stages.record(Rank(2), Iteration(4), "net/log-op1", {NAN, 0});
+  stages.record(Rank(2), Iteration(4), "net/div.Tensor-op1", {NAN, 1});
+  stages.record(Rank(2), Iteration(4), "net/mean-op1", {NAN});
+  stages.record(Rank(2), Iteration(4), "grad/net/div_backward-op1", {NAN, 1});
+  stages.record(Rank(0), Iteration(4), "grad/net/recv_-op1", {NAN, 1});
+  return stages;
+}
+
+std::unique_ptr<replay::Run> open(const std::filesystem::path& folder) {
+  return replay::Run::open(folder).orThrow();
+}
+
+std::vector<std::string> answersOf(watch::Source& source) {
+  std::vector<std::string> answers;
+  const auto report = watch::check(source, watch::recommendedSet(), {});
+  for (const auto* hits : {&report.hits, &report.hints})
+    for (const watch::Hit& hit : *hits)
+      answers.push_back(
+          std::string(hit.condition->id) + " rank " + std::to_string(hit.rank.value) + " iteration " +
+          std::to_string(hit.iteration.value) + " order " + std::to_string(hit.order) + " " +
+          (hit.tensor.valid() ? source.graph().tensor(hit.tensor).fullName() : "") + ": " + hit.detail);
+  return answers;
+}
+
+}  // namespace
+
+TEST_CASE("Stages that are recorded are read back as they were") {
+  const TempDir folder;
+  Stages stages = sick();
+  recordStages(stages, folder / "run");
+  const auto run = open(folder / "run");
+  CHECK(run->damage().empty());
+  CHECK(run->verifiable()->verify({}, {}).empty());
+  // Six graphs: of each rank, and of two ranks a later one.
+  CHECK(std::distance(std::filesystem::directory_iterator(folder / "run/graphs"), {}) == 6);
+  const core::Graph &graph = run->graph(), &held = stages.source.graph();
+  REQUIRE(graph.nodes().size() == held.nodes().size());
+  std::int64_t values = 0;
+  for (const Rank rank : run->ranks())
+    for (const Iteration iteration : run->iterations(rank))
+      for (const core::TensorInfo& info : held.tensors()) {
+        const core::TensorId id = graph.findTensor(info.fullName()).value();
+        const core::GraphPart *part = run->part(rank, iteration),
+                              *there = stages.source.part(rank, iteration);
+        REQUIRE(part);
+        CHECK(part->has(id) == there->has(info.id));
+        CHECK(graph.tensor(id).dtype == info.dtype);
+        const auto value = run->value(rank, iteration, id),
+                   expected = stages.source.value(rank, iteration, info.id);
+        CHECK(value.ok() == expected.ok());
+        if (!value.ok() || !expected.ok()) continue;
+        ++values;
+        CHECK(core::hashTensor(*value) == core::hashTensor(*expected));
+        CHECK(value->shape() == expected->shape());
+        REQUIRE(run->statistics(rank, iteration, id));
+      }
+  CHECK(values == 194);
+}
+
+TEST_CASE("Recorded stages are judged as those that are held, and the stage that went wrong is named") {
+  const TempDir folder;
+  Stages stages = sick();
+  recordStages(stages, folder / "run");
+  const auto run = open(folder / "run");
+  CHECK(answersOf(*run) == answersOf(stages.source));
+  const auto report = watch::check(*run, watch::recommendedSet(), {});
+  REQUIRE(report.first);
+  CHECK(run->graph().node(report.first->node).name == "net/log-op1");
+  CHECK(report.first->rank == Rank(2));
+  CHECK(report.first->iteration == Iteration(4));
+  CHECK(run->graph().userFrame(run->graph().node(report.first->node).frames)->line == 9);
+  // What is wrong in stage 0 leads back to stage 1, through what was sent.
+  const auto received = std::ranges::find_if(report.hits, [&](const watch::Hit& hit) {
+    return hit.rank == Rank(0) && hit.condition->id == "nonfinite_propagation";
+  });
+  REQUIRE(received != report.hits.end());
+  const auto steps = replay::whyChain(*run, *received);
+  REQUIRE(steps.size() >= 2);
+  CHECK(run->graph().tensor(steps[0].tensor).name == "grad/net/div_backward-op1");
+  CHECK(steps[0].rank == Rank(2));
+}
+
+TEST_CASE("Lines and names of any rank's graph are found") {
+  const TempDir folder;
+  recordStages(sick(), folder / "run");
+  const auto run = open(folder / "run");
+  const auto names = [&](const std::string& query) {
+    std::vector<std::string> all;
+    for (const core::NodeId node : replay::search(run->graph(), query).orThrow().nodes)
+      all.push_back(run->graph().node(node).name);
+    return all;
+  };
+  CHECK(names("train.py:8") == std::vector<std::string>{"net/sin-op1", "net/sin-op2", "net/sin-op3"});
+  CHECK(names("log") == std::vector<std::string>{"net/log-op1"});
+  CHECK(names("train.py:3") == std::vector<std::string>{"net/mul.Tensor-op1", "grad/net/mul_backward-op1"});
+}
+
+}  // namespace msdbg::test
