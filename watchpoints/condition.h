@@ -87,6 +87,8 @@ struct EvaluationContext {
   std::int64_t& evaluated;  // how many (tensor, iteration, rank) were evaluated
 
   const core::Graph& graph() const { return source.graph(); }
+  /// The first of `ranks` that has the tensor in this iteration; the first of them where none has.
+  core::Rank rankWith(core::TensorId tensor) const;
   /// What a node reads on a rank in this iteration.
   std::span<const core::TensorId> inputs(core::Rank rank, const core::Node& node) const {
     return inputsOf(source, rank, iteration, node);

@@ -66,15 +66,25 @@ std::string_view roleName(TensorRole role) {
 }
 
 std::optional<NodeId> Graph::findNode(std::string_view fullName) const {
-  const auto found = m_nodeByName.find(std::string(fullName));
-  return found == m_nodeByName.end() ? std::nullopt : std::optional(found->second);
+  const auto found = m_nodeByName.find(fullName, [&](std::int64_t place) {
+    return m_nodes[static_cast<std::size_t>(place)].name == fullName;
+  });
+  return found ? std::optional(NodeId(*found)) : std::nullopt;
+}
+
+std::optional<TensorId> Graph::named(std::string_view fullNameOrAlias) const {
+  const std::size_t colon = fullNameOrAlias.rfind(':');
+  const std::string_view name = fullNameOrAlias.substr(0, colon);
+  const auto found = m_tensorByName.find(fullNameOrAlias, [&](std::int64_t place) {
+    const TensorInfo& info = m_tensors[static_cast<std::size_t>(place)];
+    return info.alias == fullNameOrAlias || (info.name == name && info.fullName() == fullNameOrAlias);
+  });
+  return found ? std::optional(TensorId(*found)) : std::nullopt;
 }
 
 std::optional<TensorId> Graph::findTensor(std::string_view fullNameWithOrWithoutSlot) const {
-  std::string key(fullNameWithOrWithoutSlot);
-  auto found = m_tensorByName.find(key);
-  if (found == m_tensorByName.end()) found = m_tensorByName.find(key + ":0");
-  return found == m_tensorByName.end() ? std::nullopt : std::optional(found->second);
+  const std::optional<TensorId> found = named(fullNameWithOrWithoutSlot);
+  return found ? found : named(std::string(fullNameWithOrWithoutSlot) + ":0");
 }
 
 std::vector<NodeId> Graph::consumers(TensorId id) const {
@@ -110,8 +120,7 @@ std::vector<FrameId> Graph::frameStack(FrameId innermost) {
 
 std::string Graph::uniqueName(const std::string& wanted) const {
   const auto taken = [&](const std::string& name) {
-    return m_tensorByName.contains(name + ":0") || m_tensorByName.contains(name) ||
-           m_nodeByName.contains(name);
+    return findTensor(name).has_value() || findNode(name).has_value();
   };
   std::string name = wanted;
   for (std::int64_t n = 2; taken(name); ++n) name = wanted + std::to_string(n);
@@ -135,12 +144,12 @@ Graph Graph::fromTables(std::string name, DType floating, std::int64_t version, 
 }
 
 void Graph::index(const TensorInfo& info) {
-  m_tensorByName.emplace(info.fullName(), info.id);
-  if (!info.alias.empty()) m_tensorByName.emplace(info.alias, info.id);
+  m_tensorByName.add(info.fullName(), info.id.value);
+  if (!info.alias.empty()) m_tensorByName.add(info.alias, info.id.value);
 }
 
 void Graph::index(const Node& node) {
-  m_nodeByName.emplace(node.name, node.id);
+  m_nodeByName.add(node.name, node.id.value);
   std::int64_t& counter = m_counters[node.scope + "/" + node.opType];
   counter = std::max(counter, numberOf(node));
   m_consumers.resize(std::max(m_consumers.size(), m_tensors.size()));

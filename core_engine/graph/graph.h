@@ -22,6 +22,7 @@
 #include "core_engine/base/ids.h"
 #include "core_engine/base/result.h"
 #include "core_engine/graph/init.h"
+#include "core_engine/graph/name_index.h"
 #include "core_engine/tensor/tensor.h"
 
 namespace msdbg::core {
@@ -189,6 +190,7 @@ class Graph {
   std::string uniqueName(const std::string& wanted) const;  // wanted, wanted2, wanted3 …
 
  private:
+  std::optional<TensorId> named(std::string_view fullNameOrAlias) const;
   void index(const TensorInfo& info);
   void index(const Node& node);
   std::string nextNodeName(const std::string& scope, const std::string& opType);
@@ -199,8 +201,8 @@ class Graph {
   std::vector<TensorInfo> m_tensors;
   std::vector<Frame> m_frames;
   std::vector<Kernel> m_kernels;
-  std::unordered_map<std::string, NodeId> m_nodeByName;
-  std::unordered_map<std::string, TensorId> m_tensorByName;  // full name with slot, and aliases
+  NameIndex m_nodeByName;
+  NameIndex m_tensorByName;                                  // full name with slot, and aliases
   std::unordered_map<std::string, std::int64_t> m_counters;  // scope/type -> last number
   std::vector<std::vector<NodeId>> m_consumers;    // by tensor; shorter when the last ones have none
   std::vector<std::vector<KernelId>> m_kernelsOf;  // by node; empty before kernels are assigned

@@ -11,8 +11,8 @@ TensorId Graph::addSource(TensorInfo info) {
   info.id = TensorId(static_cast<std::int64_t>(m_tensors.size()));
   info.slot = 0;
   info.producer = {};
-  assert(!m_tensorByName.contains(info.fullName()) && "source names are unique: use uniqueName()");
-  assert((info.alias.empty() || !m_tensorByName.contains(info.alias)) && "aliases are unique");
+  assert(!named(info.fullName()) && "source names are unique: use uniqueName()");
+  assert((info.alias.empty() || !named(info.alias)) && "aliases are unique");
   index(info);
   m_tensors.push_back(std::move(info));
   return m_tensors.back().id;
@@ -35,7 +35,7 @@ NodeId Graph::addNode(std::string opType, std::string scope, Phase phase, std::v
 }
 
 NodeId Graph::addNode(Node node, std::vector<TensorInfo> outputs) {
-  assert(!m_nodeByName.contains(node.name) && "names are unique");
+  assert(!findNode(node.name) && "names are unique");
   node.id = NodeId(static_cast<std::int64_t>(m_nodes.size()));
   node.outputs.clear();
   for (TensorInfo& output : outputs) {
@@ -43,7 +43,7 @@ NodeId Graph::addNode(Node node, std::vector<TensorInfo> outputs) {
     output.name = node.name;
     output.slot = static_cast<std::int32_t>(node.outputs.size());
     output.producer = node.id;
-    assert((output.alias.empty() || !m_tensorByName.contains(output.alias)) && "aliases are unique");
+    assert((output.alias.empty() || !named(output.alias)) && "aliases are unique");
     node.outputs.push_back(output.id);
     index(output);
     m_tensors.push_back(std::move(output));
@@ -59,7 +59,7 @@ std::string Graph::nextNodeName(const std::string& scope, const std::string& opT
   std::string name;
   // A source may by chance have the very name.
   do name = prefix + std::to_string(++counter);
-  while (m_tensorByName.contains(name + ":0"));
+  while (named(name + ":0"));
   return name;
 }
 
@@ -80,10 +80,10 @@ void Graph::setKernels(std::vector<Kernel> kernels) {
 
 void Graph::setAlias(TensorId id, std::string alias) {
   TensorInfo& info = tensor(id);
-  if (!info.alias.empty()) m_tensorByName.erase(info.alias);
-  assert(!m_tensorByName.contains(alias) && "aliases are unique");
+  if (!info.alias.empty()) m_tensorByName.remove(info.alias, id.value);
+  assert(!named(alias) && "aliases are unique");
   info.alias = std::move(alias);
-  if (!info.alias.empty()) m_tensorByName.emplace(info.alias, id);
+  if (!info.alias.empty()) m_tensorByName.add(info.alias, id.value);
 }
 
 Graph Graph::withFloatingDType(DType dtype) const {

@@ -22,7 +22,6 @@ class ActivationExploding : public Evaluator {
     m_outcome.add(context);
     if (m_asked || context.ranks.empty()) return;
     m_asked = true;
-    m_rank = context.ranks.front();
     ++context.evaluated;
     if (const Node* end = firstTooLarge(context)) m_finding = findingOf(context, *end);
   }
@@ -38,7 +37,7 @@ class ActivationExploding : public Evaluator {
 
   double sizeOf(EvaluationContext& context, TensorId tensor) const {
     if (!isFloating(context.graph().tensor(tensor).dtype)) return 0;
-    const StatisticsRow* row = context.rows.now(m_rank, tensor);
+    const StatisticsRow* row = context.rows.now(context.rankWith(tensor), tensor);
     return row ? row->values.meanAbs : 0;
   }
 
@@ -126,7 +125,6 @@ class ActivationExploding : public Evaluator {
   }
 
   Outcome m_outcome;
-  core::Rank m_rank;
   bool m_asked = false;
   std::vector<bool> m_given;  // by tensor: its size is that of constants or data
   std::optional<Finding> m_finding;

@@ -60,8 +60,8 @@ class Cancellation : public Evaluator {
  private:
   static bool lookAt(EvaluationContext& context, const Magnified& each) {
     constexpr double kSteps = 16;  // of rounding: two digits at most are no noise
-    const core::Rank rank = context.ranks.front();
     const TensorId difference = context.graph().node(each.difference).outputs.front();
+    const core::Rank rank = context.rankWith(difference);
     double terms = 0;
     for (const TensorId term : each.terms) {
       const StatisticsRow* row = context.rows.now(rank, term);

@@ -27,15 +27,15 @@ class ClippingTooTight : public Evaluator {
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
     if (!m_factor.valid() || context.ranks.empty()) return;
-    const StatisticsRow* row = context.rows.now(context.ranks.front(), m_factor);
+    const StatisticsRow* row = context.rows.now(context.rankWith(m_factor), m_factor);
     if (!row || row->values.nonFinite() > 0) return;
     ++context.evaluated;
     ++m_iterations;
     if (row->values.mean >= parameterOr(context.parameters, "factor_lt", 0.01)) return;
     m_sum += row->values.mean;
     if (m_tight++ == 0)
-      m_finding =
-          findingAt(context, {context.iteration, context.ranks.front(), m_factor}, precedence::kStructure);
+      m_finding = findingAt(context, {context.iteration, context.rankWith(m_factor), m_factor},
+                            precedence::kStructure);
   }
 
   void finish(EvaluationContext& context) override {

@@ -77,12 +77,11 @@ std::string textOf(std::size_t drawn, std::size_t frozen) {
 void question(EvaluationContext& context) {
   constexpr std::int64_t kFew = 64;  // numbers tell nothing about how they are spread
   const Graph& graph = context.graph();
-  const core::Rank rank = context.ranks.front();
   const std::vector<TensorId> frozen = frozenWeights(graph);
   std::vector<TensorId> drawn;
   std::int64_t count = 0;
   for (const TensorId tensor : frozen) {
-    const StatisticsRow* row = context.rows.now(rank, tensor);
+    const StatisticsRow* row = context.rows.now(context.rankWith(tensor), tensor);
     if (!row || !isAsDrawn(row->values, *momentsOf(graph.tensor(tensor).initializer))) continue;
     drawn.push_back(tensor);
     count += row->values.count;
@@ -91,8 +90,9 @@ void question(EvaluationContext& context) {
   const TensorId last = lastWeight(graph);
   const bool all = drawn.size() == frozen.size();
   if (drawn.empty() || count < kFew || (!all && std::ranges::count(drawn, last) == 0)) return;
+  const TensorId shown = all ? drawn.front() : last;
   Finding finding =
-      findingAt(context, {context.iteration, rank, all ? drawn.front() : last}, precedence::kStructure);
+      findingAt(context, {context.iteration, context.rankWith(shown), shown}, precedence::kStructure);
   finding.detail = textOf(drawn.size(), frozen.size());
   context.findings.push_back(std::move(finding));
 }

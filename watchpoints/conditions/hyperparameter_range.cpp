@@ -87,7 +87,7 @@ class HyperparameterRange : public Evaluator {
     const double most = parameterOr(context.parameters, "decay_max", 0.01);
     for (const ParameterUpdate& update : m_updates) {
       const StatisticsRow* rate =
-          update.rate.valid() ? context.rows.now(context.ranks.front(), update.rate) : nullptr;
+          update.rate.valid() ? context.rows.now(context.rankWith(update.rate), update.rate) : nullptr;
       const Node& node = context.graph().node(update.node);
       if (!rate || floatAttribute(node.attributes, "weight_decay", 0) == 0) continue;
       const double share = decayOf(node, rate->values.mean);

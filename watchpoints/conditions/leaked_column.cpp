@@ -48,8 +48,8 @@ LeakedColumn::LeakedColumn(const Graph& graph) {
 void LeakedColumn::add(EvaluationContext& context) {
   if (m_pairs.empty() || context.ranks.empty()) return;
   if (!m_begin.valid()) m_begin = context.iteration;
-  const core::Rank rank = context.ranks.front();
   std::erase_if(m_pairs, [&](Pair& pair) {
+    const core::Rank rank = context.rankWith(pair.target);
     if (pair.batches == kBatches) return false;
     const core::Result<Tensor> target = context.source.value(rank, context.iteration, pair.target);
     if (!target.ok()) return false;

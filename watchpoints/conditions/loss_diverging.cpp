@@ -32,11 +32,12 @@ class LossDiverging : public Evaluator {
     m_left = away;
     if (away) return;
     m_least = std::min(m_least, now);
-    m_before = findingAt(context, {context.iteration, context.ranks.front(), m_updates.front().next},
-                         precedence::kSymptom);
+    m_before = findingAt(
+        context, {context.iteration, context.rankWith(m_updates.front().next), m_updates.front().next},
+        precedence::kSymptom);
     m_before->detail = "the loss rises from " + core::formatShort(now) + " in this iteration";
     const core::TensorId rate = m_updates.front().rate;
-    const StatisticsRow* row = rate.valid() ? context.rows.now(context.ranks.front(), rate) : nullptr;
+    const StatisticsRow* row = rate.valid() ? context.rows.now(context.rankWith(rate), rate) : nullptr;
     m_before->writtenAt = rate;
     if (row) m_rate = "; the learning rate is " + core::formatShort(row->values.mean);
   }

@@ -98,7 +98,7 @@ class NothingLearnt : public Evaluator {
     m_outcome.add(context);
     m_guessing.add(context);
     ++context.evaluated;
-    if (!context.ranks.empty()) m_rank = context.ranks.front();
+    if (!context.ranks.empty()) m_rank = context.rankWith(m_outcome.tensor());
     m_weights.forEach(context, [&](const Place& place, const StatisticsRow& row) {
       const std::optional<core::ChangeStatistics>& change = row.change;
       if (change && change->meanAbsPrevious > 0)

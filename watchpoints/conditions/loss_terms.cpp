@@ -53,7 +53,7 @@ LossTerms::LossTerms(const Graph& graph, TensorId loss) : m_loss(loss) {
 void LossTerms::add(EvaluationContext& context) {
   if (context.ranks.empty()) return;
   for (auto& [tensor, means] : m_means) {
-    const StatisticsRow* row = context.rows.now(context.ranks.front(), tensor);
+    const StatisticsRow* row = context.rows.now(context.rankWith(tensor), tensor);
     if (!row) continue;
     if (!means.seen) means.first = row->values.mean;
     means.seen = true;

@@ -6,6 +6,14 @@ using core::Rank;
 using core::TensorId;
 using core::TensorInfo;
 
+core::Rank EvaluationContext::rankWith(TensorId tensor) const {
+  for (const Rank rank : ranks) {
+    const core::GraphPart* part = source.part(rank, iteration);
+    if (!part || (tensor.valid() && part->has(tensor))) return rank;
+  }
+  return ranks.empty() ? Rank() : ranks.front();
+}
+
 RowWalk::RowWalk(const core::Graph& graph, std::vector<TensorId> tensors, bool recommended)
     : m_tensors(std::move(tensors)) {
   const std::vector<TensorId> updates = updatesByParameter(graph);
@@ -26,8 +34,9 @@ const StatisticsRow* RowWalk::rowOf(EvaluationContext& context, Rank rank, std::
     missingRow(context, {context.iteration, rank, m_tensors[i]});
     return nullptr;
   }
-  if (!m_once[i] || rank == context.ranks.front()) return row;
-  const StatisticsRow* first = context.rows.now(context.ranks.front(), m_tensors[i]);
+  const Rank once = m_once[i] ? context.rankWith(m_tensors[i]) : rank;
+  if (rank == once) return row;
+  const StatisticsRow* first = context.rows.now(once, m_tensors[i]);
   return first && first->values.hash == row->values.hash ? nullptr : row;
 }
 
@@ -70,7 +79,7 @@ std::unique_ptr<Evaluator> onceOfGraph(GraphQuestion question) {
 Finding findingAtNode(const EvaluationContext& context, core::NodeId node, std::string detail) {
   const TensorId output = context.graph().node(node).outputs.front();
   Finding finding =
-      findingAt(context, {context.iteration, context.ranks.front(), output}, precedence::kStructure);
+      findingAt(context, {context.iteration, context.rankWith(output), output}, precedence::kStructure);
   finding.node = node;
   finding.detail = std::move(detail);
   return finding;

@@ -47,7 +47,8 @@ class SaturatedStart : public Evaluator {
     m_asked = true;
     for (const core::NodeId id : m_nodes) {
       const Node& node = context.graph().node(id);
-      const StatisticsRow* row = context.rows.now(context.ranks.front(), node.outputs.front());
+      const StatisticsRow* row =
+          context.rows.now(context.rankWith(node.outputs.front()), node.outputs.front());
       if (!row || row->values.count == 0 || row->values.nonFinite() > 0) continue;
       ++context.evaluated;
       const double size = saturation(context.graph(), node, row->values);
@@ -86,8 +87,9 @@ class SaturatedStart : public Evaluator {
   }
 
   Finding findingOf(EvaluationContext& context, const Node& node, double size) const {
-    Finding finding = findingAt(context, {context.iteration, context.ranks.front(), node.outputs.front()},
-                                precedence::kOther);
+    Finding finding =
+        findingAt(context, {context.iteration, context.rankWith(node.outputs.front()), node.outputs.front()},
+                  precedence::kOther);
     finding.actual = size;
     finding.preset = kSaturated;
     finding.detail = node.opType + " is saturated from the first iteration on: " +
@@ -113,7 +115,7 @@ class SaturatedStart : public Evaluator {
 
   std::string causeOfInput(EvaluationContext& context, TensorId input) const {
     const core::TensorInfo& info = context.graph().tensor(input);
-    const StatisticsRow* row = context.rows.now(context.ranks.front(), input);
+    const StatisticsRow* row = context.rows.now(context.rankWith(input), input);
     if (!row || row->values.nonFinite() > 0) return {};
     if (info.role == core::TensorRole::kInput && row->values.meanAbs > kLargeData)
       return info.name + " is not normalised: mean|x| is " + core::formatShort(row->values.meanAbs);
@@ -125,7 +127,8 @@ class SaturatedStart : public Evaluator {
 
   static std::string causeOfScores(EvaluationContext& context, const Node& product) {
     const core::Shape& shape = context.graph().tensor(product.inputs.front()).shape;
-    const StatisticsRow* row = context.rows.now(context.ranks.front(), product.outputs.front());
+    const StatisticsRow* row =
+        context.rows.now(context.rankWith(product.outputs.front()), product.outputs.front());
     if (!row || row->values.std < kLargeScores || shape.rank() == 0) return {};
     const std::string width = std::to_string(shape[shape.rank() - 1]);
     return "the scores " + product.name + " have the deviation " + core::formatShort(row->values.std) +
@@ -137,7 +140,7 @@ class SaturatedStart : public Evaluator {
     double most = -1;
     for (const TensorId input : node.inputs) {
       const core::TensorInfo& info = context.graph().tensor(input);
-      const StatisticsRow* row = context.rows.now(context.ranks.front(), input);
+      const StatisticsRow* row = context.rows.now(context.rankWith(input), input);
       if (!row || info.role == core::TensorRole::kParameter || info.role == core::TensorRole::kConstant)
         continue;
       if (row->values.std > most) most = row->values.std, largest = input;

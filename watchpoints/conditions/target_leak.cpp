@@ -111,8 +111,8 @@ class TargetLeak : public Evaluator {
         const std::optional<Tensor> x = given.of(tokens.id);
         if (!x || x->elements() != y->elements() || !std::ranges::equal(x->byteSpan(), y->byteSpan()))
           continue;
-        Finding finding =
-            findingAt(context, {context.iteration, context.ranks.front(), label.id}, precedence::kStructure);
+        Finding finding = findingAt(context, {context.iteration, context.rankWith(label.id), label.id},
+                                    precedence::kStructure);
         finding.detail =
             label.name + " is " + tokens.name +
             " itself, place by place: there is nothing to predict; the next token was meant, one place on";

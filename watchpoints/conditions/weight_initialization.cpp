@@ -83,7 +83,7 @@ class RecommendedInitialization : public Evaluator {
   };
   /// What the first iteration shows of the initial values.
   Start startOf(EvaluationContext& context) const {
-    const core::Rank rank = context.ranks.empty() ? core::Rank() : context.ranks.front();
+    const core::Rank rank = context.rankWith(m_outcome.tensor());
     const StatisticsRow* loss =
         m_outcome.tensor().valid() ? context.rows.now(rank, m_outcome.tensor()) : nullptr;
     const StatisticsRow* logits = m_logits.valid() ? context.rows.now(rank, m_logits) : nullptr;

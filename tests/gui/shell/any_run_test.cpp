@@ -2,12 +2,14 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "app/presenters/graph/badges.h"
 #include "app/presenters/source/source_files.h"
 #include "app/presenters/tensor/tensor_presenter.h"
 #include "app/presenters/timeline/timeline.h"
 #include "tests/gui/support/gui.h"
 #include "tests/replay/fake_run.h"
 #include "tests/watchpoints/small_graph.h"
+#include "tests/watchpoints/stages.h"
 
 namespace msdbg::app {
 namespace {
@@ -93,6 +95,41 @@ TEST_CASE("Values, statistics and scalars of a run without files are shown") {
   Timeline timeline(document);
   REQUIRE(test::eventually([&] { return !timeline.reading() && timeline.lines().size() == 2; }));
   CHECK(timeline.valueAt(Rank(0), Iteration(2)) == 3.0);
+}
+
+TEST_CASE("Ranks and iterations with graphs of their own are shown in one, and what is absent is marked") {
+  test::Stages stages(5, 3);
+  stages.record(Rank(0), Iteration(4), "net/mul.Tensor-op1", {-1, 1});
+  stages.record(Rank(2), Iteration(4), "net/recv_-op1", {-1, 1});
+  stages.record(Rank(2), Iteration(4), "net/log-op1", {NAN, 0});
+  auto made = std::make_unique<test::FakeRun>(test::stageGraph(0, false), 4, 0);
+  made->rows = std::move(stages.source);
+  Opened opened(std::move(made));
+  Document& document = *opened.document;
+  const core::NodeId log = document.graph().findNode("net/log-op1").value(),
+                     receives = document.graph().findNode("net/recv_-op1").value();
+  Badges badges(document);
+  const auto at = [&](std::int64_t rank, std::int64_t iteration, core::NodeId node) {
+    document.cursor().moveTo({Rank(rank), Iteration(iteration), {}, {}, {}});
+    REQUIRE(test::eventually([&] {
+      const BadgeSet* now = badges.current();
+      return now && now->rank == Rank(rank) && now->iteration == Iteration(iteration);
+    }));
+    return badges.current()->nodes[node.index()];
+  };
+  using graphview::Health;
+  CHECK(at(0, 4, log) == Health::kAbsent);
+  CHECK(badges.current()->problem.isEmpty());
+  CHECK(at(2, 2, log) == Health::kAbsent);  // its rank has it from iteration 3 on
+  CHECK(at(2, 3, log) == Health::kFinite);
+  CHECK(at(2, 4, log) == Health::kNan);
+  CHECK(at(3, 4, receives) == Health::kFinite);
+
+  test::check(document);
+  REQUIRE(document.findings().report()->first);
+  const watch::Hit& first = *document.findings().report()->first;
+  CHECK(first.node == log);
+  CHECK(first.rank == Rank(2));
 }
 
 TEST_CASE("What a run without files cannot show, it says in its own words") {
