@@ -184,6 +184,9 @@ void addLine(const Json& json, Journal& journal) {
     journal.gaps.push_back(gapFrom(json.at("gap")));
   } else if (json.contains("restart")) {
     journal.restarts.push_back(restartFrom(json.at("restart")));
+    journal.anew.push_back(journal.restarts.back().iteration);
+  } else if (json.contains("set")) {
+    journal.anew.push_back(as<std::int64_t>(json.at("set").at("iteration")));
   } else if (json.contains("graph")) {
     journal.graphs.push_back(graphFrom(json));
   } else if (json.contains("hit")) {
@@ -257,6 +260,10 @@ std::string formatGap(const GapLine& line) {
                                {"why", line.why},
                                {"from", line.from},
                                {"until", line.until}}}}));
+}
+
+std::string formatSet(const SetLine& line) {
+  return withCheck(jsonText({{"set", {{"iteration", line.iteration}}}}));
 }
 
 std::string formatRestart(const RestartLine& line) {

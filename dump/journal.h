@@ -92,6 +92,12 @@ struct RestartLine {
   std::int64_t iteration = 0, newest = 0;  // where it began again; the newest recorded before
 };
 
+/// The iteration does not follow from the one before: its parameters or states were set from outside, or
+/// training began again there.
+struct SetLine {
+  std::int64_t iteration = 0;
+};
+
 std::string formatHeader(const JournalHeader& header);
 /// The first line of `journal.N`, with which a journal that could not be written to goes on.
 std::string formatContinuation(int part);
@@ -100,6 +106,7 @@ std::string formatGraph(const GraphLine& line);
 std::string formatHit(const HitLine& line);
 std::string formatGap(const GapLine& line);
 std::string formatRestart(const RestartLine& line);
+std::string formatSet(const SetLine& line);
 std::string formatTiming(const RecordingTimes& times);
 std::string formatCheckpoints(const CheckpointsLine& line);
 std::string formatEnd(const RunEnd& end);
@@ -111,6 +118,7 @@ struct Journal {
   std::vector<HitLine> hits;
   std::vector<GapLine> gaps;
   std::vector<RestartLine> restarts;
+  core::IterationSet anew;  // those of `set` and `restart` lines
   std::optional<RecordingTimes> timing;
   std::optional<CheckpointsLine> checkpoints;  // the last one
   std::optional<RunEnd> end;

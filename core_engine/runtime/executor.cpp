@@ -28,6 +28,7 @@ struct Executor::Impl {
   std::vector<UpdateWish> wishes;        // by TensorId: of whoever observes the iteration
   std::vector<TensorId> updateOf;        // by TensorId: of a parameter or state, what replaces it
   const Observer* sawUpdates = nullptr;  // of the last iteration, since which nobody wrote to any source
+  bool stateSet = false;                 // by setValue(), and nobody was told
   bool kept = false;                     // whoever observes this iteration did
 
   Impl(Graph& g, ExecutorOptions o) : graph(g), options(std::move(o)) {}
@@ -228,6 +229,7 @@ Status Executor::run(Iteration iteration, const Feeds& feeds, Observer* observer
   d.state.training = true;
   d.kept = std::exchange(d.sawUpdates, nullptr) == observer;
   d.scaleLearningRate(iteration);
+  if (observer && std::exchange(d.stateSet, false)) observer->stateSet(iteration);
   if (observer) observer->iterationStarted(iteration);
   d.askAboutUpdates(observer);
   if (observer) {
@@ -258,7 +260,12 @@ const Tensor& Executor::value(TensorId id) const {
   return m_impl->memory.lasting.at(id.index()) ? m_impl->memory.tensors[id.index()] : kNothing;
 }
 
-Status Executor::setValue(TensorId id, const Tensor& value) { return share(id, value.clone()); }
+Status Executor::setValue(TensorId id, const Tensor& value) {
+  m_impl->stateSet = true;
+  return share(id, value.clone());
+}
+
+void Executor::goesOn() { m_impl->stateSet = false; }
 
 Status Executor::share(TensorId id, const Tensor& value) {
   Tensor& mine = m_impl->memory.tensors.at(id.index());

@@ -50,8 +50,11 @@ class Executor {
   /// Between iterations. Empty (not valid()) for a tensor that was not to be kept and whose memory others
   /// take too, or that is computed only where observed.
   const Tensor& value(TensorId id) const;
-  /// Overwrites a parameter, state or constant between iterations (checkpoints, tests). Bytes are copied.
+  /// Overwrites a parameter, state or constant between iterations (checkpoints, tests). Bytes are copied. The
+  /// observer of the next iteration is told.
   Status setValue(TensorId id, const Tensor& value);
+  /// What was set since is what training had: nobody needs to be told.
+  void goesOn();
   /// The same for a source, but its memory is shared where kernels only read it.
   Status share(TensorId id, const Tensor& value);
   std::size_t peakBytes() const;  // memory of all tensors

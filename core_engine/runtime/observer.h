@@ -58,6 +58,9 @@ class Observer {
   virtual void sourcesGiven(Iteration iteration, std::span<const GivenSource> sources) {
     (void)iteration, (void)sources;
   }
+  /// Parameters, states or constants were set from outside since the last iteration: this one does not follow
+  /// from it. Before iterationStarted().
+  virtual void stateSet(Iteration iteration) { (void)iteration; }
   virtual void iterationStarted(Iteration iteration) = 0;
   /// Once per input at the start of the iteration, once per other source before the first kernel that reads
   /// it, and once per node output right after its kernel, in order.

@@ -209,6 +209,7 @@ struct Trainer::Impl {
     compiled = std::move(training);
     executor = take(Executor::create(graph, executorOptions()));
     restore(carried);
+    executor->goesOn();
     logInfo(graph.name() + ", iteration " + std::to_string(next.value) + ": graph version " +
             std::to_string(graph.version()) + ": " + reason);
     announce();

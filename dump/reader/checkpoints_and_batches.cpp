@@ -18,18 +18,23 @@ std::vector<std::int64_t> heldBy(const std::map<std::int64_t, RankIndex>& ranks,
   std::vector<std::int64_t> iterations;
   const auto at = ranks.find(rank.value);
   if (at == ranks.end()) return iterations;
-  for (const SegmentLine& line : at->second.segments)
-    std::ranges::copy(line.*held, std::back_inserter(iterations));
+  // Where training began again, what an earlier segment holds of an iteration does not count.
+  const bool overlap = !at->second.journal.restarts.empty();
+  for (std::size_t segment = 0; segment < at->second.segments.size(); ++segment)
+    for (const std::int64_t iteration : at->second.segments[segment].*held)
+      if (!overlap || at->second.segmentOf.find(iteration) == segment) iterations.push_back(iteration);
   std::ranges::sort(iterations);
   return iterations;
 }
 
-// An iteration follows when it has a batch, and begins with a checkpoint or comes after one that follows.
+// An iteration follows when it has a batch, and begins with a checkpoint or comes after one that follows,
+// unless its state was set from outside.
 std::vector<std::int64_t> following(const std::vector<std::int64_t>& checkpoints,
-                                    const std::vector<std::int64_t>& batches) {
+                                    const std::vector<std::int64_t>& batches,
+                                    const core::IterationSet& anew) {
   std::vector<std::int64_t> reached;
   for (const std::int64_t batch : batches) {
-    const bool next = !reached.empty() && reached.back() + 1 == batch;
+    const bool next = !reached.empty() && reached.back() + 1 == batch && !anew.contains(batch);
     if (next || std::ranges::binary_search(checkpoints, batch)) reached.push_back(batch);
   }
   return reached;
@@ -110,7 +115,10 @@ std::vector<std::int64_t> RunReader::batches(core::Rank rank) const {
 std::vector<std::int64_t> RunReader::recomputable() const {
   std::vector<std::int64_t> all;
   for (int rank = 0; rank < m_impl->info.ranks; ++rank) {
-    const auto here = following(checkpoints(core::Rank(rank)), batches(core::Rank(rank)));
+    const auto index = m_impl->ranks.find(rank);
+    const auto here =
+        following(checkpoints(core::Rank(rank)), batches(core::Rank(rank)),
+                  index == m_impl->ranks.end() ? core::IterationSet() : index->second.journal.anew);
     all = rank == 0 ? here : inBoth(all, here);
   }
   return all;

@@ -207,6 +207,7 @@ void takeIn(RankIndex& index, Journal more, std::uint64_t linesBefore) {
   for (GraphLine& line : more.graphs) index.journal.graphs.push_back(std::move(line));
   for (GapLine& line : more.gaps) index.journal.gaps.push_back(std::move(line));
   for (const RestartLine& line : more.restarts) index.journal.restarts.push_back(line);
+  index.journal.anew.append(more.anew);
   for (HitLine& line : more.hits) index.journal.hits.push_back(std::move(line));
 }
 

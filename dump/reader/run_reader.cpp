@@ -181,6 +181,9 @@ core::Result<StatisticsRow> RunReader::statistics(core::Rank rank, core::Iterati
                                                   core::TensorId tensor) {
   MSDBG_ASSIGN(const StatisticsRow* found, m_impl->row(rank, iteration, tensor));
   if (found && seen(*found)) return *found;
+  if (const SegmentLine* line = m_impl->lineOf(rank, iteration);
+      line && !m_impl->describe(rank, *line, tensor))
+    return m_impl->notComputed(rank, iteration, tensor);
   if (thinned(rank, iteration)) return m_impl->wasThinned(rank, iteration, tensor);
   return m_impl->notRecorded(rank, iteration, tensor,
                              found && hashed(*found) ? "has no statistics, only its hash was to be recorded"

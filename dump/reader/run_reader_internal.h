@@ -97,6 +97,8 @@ struct RunReader::Impl {
   void eachStored(core::Rank rank, core::TensorId tensor, const std::function<bool(core::Iteration)>& take);
   core::Error notRecorded(core::Rank rank, core::Iteration iteration, core::TensorId tensor,
                           const std::string& why) const;
+  /// Of a tensor that the rank's graph has not.
+  core::Error notComputed(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
   core::Error wasThinned(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const;
   std::optional<core::Iteration> nearestWhole(core::Rank rank, core::Iteration iteration) const;
   const core::Graph& graph() const { return graphs.whole(); }

@@ -2,6 +2,7 @@
 // batches, where these are what was recorded of them.
 #include <algorithm>
 
+#include "core_engine/base/text.h"
 #include "dump/policy/checkpoints.h"
 #include "dump/reader/run_reader_internal.h"
 
@@ -26,6 +27,18 @@ std::string howToStore(const RunInfo& run, const SegmentLine& line, const core::
 }
 
 }  // namespace
+
+core::Error RunReader::Impl::notComputed(core::Rank rank, core::Iteration iteration, core::TensorId tensor) {
+  std::vector<std::int64_t> others;
+  for (const auto& [other, index] : ranks)
+    if (const SegmentLine* line = lineOf(core::Rank(other), iteration))
+      if (describe(core::Rank(other), *line, tensor)) others.push_back(other);
+  std::string where = others.empty() ? "no rank computes it there" : others.size() == 1 ? "rank " : "ranks ";
+  if (!others.empty()) where += core::formatRanges(others) + (others.size() == 1 ? " does" : " do");
+  return {core::ErrorCode::kUnavailable, "rank " + std::to_string(rank.value) + " does not compute " +
+                                             graph().tensor(tensor).fullName() + " in iteration " +
+                                             std::to_string(iteration.value) + "; " + where};
+}
 
 std::vector<std::int64_t> RunReader::Impl::storedBeside(core::Rank rank, core::Iteration iteration,
                                                         core::TensorId tensor) {
@@ -95,12 +108,12 @@ core::Result<core::Tensor> RunReader::tensor(core::Rank rank, core::Iteration it
   MSDBG_ASSIGN(Impl::OpenSegment * segment, m_impl->segment(rank, iteration));
   const SegmentLine& line = *m_impl->lineOf(rank, iteration);
   const core::TensorInfo* info = m_impl->describe(rank, line, tensor);
-  auto value = info ? segment->reader->tensor(*info, iteration.value)
-                    : core::Result<core::Tensor>(core::Error(core::ErrorCode::kUnavailable, "not stored"));
+  if (!info) return m_impl->notComputed(rank, iteration, tensor);
+  auto value = segment->reader->tensor(*info, iteration.value);
   if (value.ok()) return value;
   if (value.error().code() != core::ErrorCode::kUnavailable)
     return m_impl->damaged(rank, iteration, value.error());
-  if (const auto part = info ? partHolding(line, iteration, *info) : std::nullopt) {
+  if (const auto part = partHolding(line, iteration, *info)) {
     value = m_impl->partValue(*part, rank, iteration, *info);
     return value.ok() ? value : m_impl->damaged(rank, iteration, value.error());
   }

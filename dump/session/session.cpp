@@ -84,6 +84,7 @@ class SessionObserver : public core::Observer {
   void sourcesGiven(Iteration iteration, std::span<const core::GivenSource> sources) override {
     m_recorder.sourcesGiven(iteration, sources);
   }
+  void stateSet(Iteration iteration) override { m_recorder.stateSet(iteration); }
   void iterationStarted(Iteration iteration) override { m_recorder.iterationStarted(iteration); }
   void tensorReady(const core::TensorReady& ready) override { m_recorder.tensorReady(ready); }
   core::UpdateWish updateWish(Iteration iteration, core::TensorId tensor) override {

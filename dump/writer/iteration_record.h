@@ -72,6 +72,7 @@ struct RowLayout;
 struct IterationRecord {
   std::int64_t iteration = 0;
   bool complete = false;
+  bool anew = false;                               // it does not follow from what was recorded before
   double finishedAt = 0;                           // Unix time, s; of the last call when incomplete
   std::chrono::steady_clock::time_point finished;  // what the commit deadline counts from
   core::Scalars scalars;

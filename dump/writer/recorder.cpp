@@ -70,6 +70,7 @@ void Recorder::sourcesGiven(core::Iteration iteration, std::span<const core::Giv
   m_impl->training.sourcesGiven(iteration, sources);
 }
 
+void Recorder::stateSet(core::Iteration iteration) { m_impl->training.stateSet(iteration); }
 void Recorder::iterationStarted(core::Iteration iteration) { m_impl->training.iterationStarted(iteration); }
 
 void Recorder::tensorReady(const core::TensorReady& ready) { m_impl->training.tensorReady(ready); }

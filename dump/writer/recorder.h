@@ -44,6 +44,7 @@ class Recorder : public core::Observer {
 
   void graphReady(const core::Graph& graph) override;  // writes graphs/HASH.pb and sources/
   void sourcesGiven(core::Iteration iteration, std::span<const core::GivenSource> sources) override;
+  void stateSet(core::Iteration iteration) override;
   void iterationStarted(core::Iteration iteration) override;
   void tensorReady(const core::TensorReady& ready) override;
   core::UpdateWish updateWish(core::Iteration iteration, core::TensorId tensor) override;

@@ -21,7 +21,7 @@ struct Checkpoint {
 // Everything there is, in the order of iterations. Segments that were thinned lie between each other.
 class Replay {
  public:
-  explicit Replay(std::span<const KeptSegment> segments) {
+  Replay(std::span<const KeptSegment> segments, const core::IterationSet& anew) {
     std::vector<Range> ranges;
     for (const KeptSegment& segment : segments) {
       for (const std::int64_t iteration : segment.checkpoints) m_checkpoints.push_back({iteration, &segment});
@@ -29,7 +29,14 @@ class Replay {
     }
     std::ranges::sort(m_checkpoints, {}, &Checkpoint::iteration);
     std::ranges::sort(ranges, {}, &Range::first);
-    for (const Range& range : ranges) m_batches.add(range);
+    core::IterationSet batches;
+    for (const Range& range : ranges) batches.add(range);
+    for (Range range : batches.ranges()) {
+      for (const std::int64_t start : anew)
+        if (range.first < start && start <= range.last)
+          m_rows.push_back({range.first, start - 1}), range.first = start;
+      m_rows.push_back(range);
+    }
   }
 
   const std::vector<Checkpoint>& checkpoints() const { return m_checkpoints; }
@@ -38,14 +45,14 @@ class Replay {
   }
   // All from `first` to `last`, both included, have a batch.
   bool unbroken(std::int64_t first, std::int64_t last) const {
-    const auto at = std::ranges::partition_point(m_batches.ranges(),
-                                                 [&](const Range& range) { return range.last < first; });
-    return at != m_batches.ranges().end() && at->first <= first && last <= at->last;
+    const auto at =
+        std::ranges::partition_point(m_rows, [&](const Range& range) { return range.last < first; });
+    return at != m_rows.end() && at->first <= first && last <= at->last;
   }
   // The part of each unbroken row of batches before its first checkpoint.
   core::IterationSet withoutStart() const {
     core::IterationSet all;
-    for (const Range& range : m_batches.ranges()) {
+    for (const Range& range : m_rows) {
       const auto start = std::ranges::lower_bound(m_checkpoints, range.first, {}, &Checkpoint::iteration);
       const bool some = start != m_checkpoints.end() && start->iteration <= range.last;
       if (!some)
@@ -58,13 +65,16 @@ class Replay {
 
  private:
   std::vector<Checkpoint> m_checkpoints;
-  core::IterationSet m_batches;
+  std::vector<Range> m_rows;  // of batches, each of which follows from the one before
 };
 
 class Planner {
  public:
   Planner(std::span<const KeptSegment> segments, const ReplayNeed& need)
-      : m_segments(segments), m_need(need), m_replay(segments), m_batchBytes(batchBytesOf(segments)) {}
+      : m_segments(segments),
+        m_need(need),
+        m_replay(segments, need.anew),
+        m_batchBytes(batchBytesOf(segments)) {}
 
   ReplayPlan plan() {
     ReplayPlan found = useless();

@@ -24,7 +24,8 @@ struct ReplayNeed {
   std::uint64_t bytes = 0;  // to go
   std::uint64_t room = 0;   // for all checkpoints and batches: batches between two checkpoints take an eighth
                             // of it at most because of what goes
-  bool newestToo = false;   // the newest checkpoint and what is computed from it, too
+  core::IterationSet anew = {};  // iterations that do not follow from those before them
+  bool newestToo = false;        // the newest checkpoint and what is computed from it, too
 };
 ReplayPlan planReplay(std::span<const KeptSegment> segments, const ReplayNeed& need);
 

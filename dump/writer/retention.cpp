@@ -171,6 +171,7 @@ ReplayPlan Retention::nextReplay(const Need& need, Newest newest) const {
   return planReplay(m_segments,
                     {.bytes = std::max(need.disk, all - std::min(all, room)),
                      .room = room,
+                     .anew = m_anew,
                      .newestToo = newest == Newest::kMayGo && (need.incoming > 0 || need.disk > 0)});
 }
 

@@ -67,6 +67,8 @@ class Retention {
 
   /// The newest segment. Segments come in the order of their iterations.
   void add(const KeptSegment& segment);
+  /// The iteration follows from none before it.
+  void beginsAnew(std::int64_t iteration) { m_anew.push_back(iteration); }
   /// `segment` stands from now on for `old` (segment numbers, neighbours, oldest first).
   void replace(std::span<const std::int64_t> old, const KeptSegment& segment);
   /// These neighbours (oldest first) cannot be one file: not tried again until one of them loses its values.
@@ -126,7 +128,8 @@ class Retention {
   std::uint64_t statisticsBytes() const { return m_bytes - m_valueBytes - m_bareBytes - m_replayBytes; }
 
   RetentionRules m_rules;
-  std::vector<KeptSegment> m_segments;          // oldest first
+  std::vector<KeptSegment> m_segments;  // oldest first
+  core::IterationSet m_anew;
   std::uint64_t m_bytes = 0, m_valueBytes = 0;  // of all; of those with values
   // Of the others: without statistics, but for checkpoints and batches; and of these in all of them.
   std::uint64_t m_bareBytes = 0, m_replayBytes = 0;

@@ -176,7 +176,10 @@ core::Status SegmentStore::commit(Iterations iterations) {
     MSDBG_TRY(thinFor({.incoming = image.size + files, .replay = image.replayBytes + files}));
   }
   MSDBG_TRY(add(line, image, m_spareFile.get()));
-  for (const IterationRecord* record : iterations) m_outliers.add(*record);
+  for (const IterationRecord* record : iterations) {
+    m_outliers.add(*record);
+    if (record->anew) m_retention.beginsAnew(record->iteration);
+  }
   m_hadCheckpoint = m_hadCheckpoint || !line.checkpoints.empty();
   m_retention.add(keptSegment(line, image.replayBytes));
   MSDBG_TRY(dropFor(0));

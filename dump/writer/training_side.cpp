@@ -79,6 +79,7 @@ core::Status TrainingSide::adopt(const core::Graph& graph, const std::string& by
 }
 
 void TrainingSide::use(std::shared_ptr<const GraphPlan> plan) {
+  m_apart = m_plan != nullptr;
   m_plan = std::move(plan);
   if (m_recording.hits) m_recording.hits->graphReady(m_plan);
   m_values.adopt(m_plan);
@@ -99,7 +100,8 @@ void TrainingSide::waitForRoom() {
 // before it.
 void TrainingSide::beginRecord(core::Iteration iteration) {
   auto record = std::make_shared<IterationRecord>();
-  record->beginsFile = m_rows.iterationStarted(m_pending, m_checkpoint && m_recording.limited);
+  record->beginsFile = m_rows.iterationStarted(
+      m_pending, std::exchange(m_apart, false) || (m_checkpoint && m_recording.limited));
   if (record->beginsFile) {
     const StageTimer timer(&m_clock, Stage::kWait, 0);
     m_pending.waitForFile();
@@ -110,6 +112,7 @@ void TrainingSide::beginRecord(core::Iteration iteration) {
   m_recording.writing = m_rows.chosen();
   record->iteration = iteration.value;
   record->plan = m_plan;
+  record->anew = std::exchange(m_anew, false);
   record->valuesDropped = m_diskShort;
   record->statistics.resize(m_plan->graph.tensors().size());
   record->seen.resize(m_plan->graph.tensors().size());
@@ -246,6 +249,8 @@ void TrainingSide::graphReady(const core::Graph& graph) {
   if (!status.ok()) m_recording.fail(status.error());
 }
 
+void TrainingSide::stateSet(core::Iteration) { m_anew = true; }
+
 void TrainingSide::sourcesGiven(core::Iteration iteration, std::span<const core::GivenSource> sources) {
   m_given.clear();
   if (m_recording.options.keepsBatches() && m_recording.options.records(iteration))
@@ -254,6 +259,7 @@ void TrainingSide::sourcesGiven(core::Iteration iteration, std::span<const core:
 
 // A second Trainer counts from 0 again. The reader shows of each iteration what was recorded last.
 void TrainingSide::restarts(core::Iteration iteration) {
+  m_anew = m_apart = true;
   const RestartLine line{iteration.value, m_newest};
   (void)m_recording.journal->append(formatRestart(line));
   if (m_recording.place.rank.value != 0 || std::exchange(m_saidRestart, true)) return;
@@ -266,10 +272,18 @@ void TrainingSide::restarts(core::Iteration iteration) {
                 std::to_string(line.newest + 1) + "); trainer.restore(s)");
 }
 
+// Nothing leads to it but a checkpoint of its own.
+void TrainingSide::beginsAnew(core::Iteration iteration) {
+  (void)m_recording.journal->append(formatSet({iteration.value}));
+  m_recording.schedule.request();
+}
+
 void TrainingSide::iterationStarted(core::Iteration iteration) {
   m_selected = m_plan && m_recording.options.records(iteration) && m_pending.open();
   if (!m_selected) return;
   if (iteration.value <= m_finished) restarts(iteration);
+  if (m_finished < 0) m_anew = false;  // nothing is
+  if (m_anew) beginsAnew(iteration);
   m_checkpoint = m_recording.schedule.begin(iteration);
   m_values.iterationStarted(iteration);
   waitForRoom();

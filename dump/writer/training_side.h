@@ -21,6 +21,7 @@ class TrainingSide {
 
   // As Observer has them.
   void graphReady(const core::Graph& graph);
+  void stateSet(core::Iteration iteration);
   void sourcesGiven(core::Iteration iteration, std::span<const core::GivenSource> sources);
   void iterationStarted(core::Iteration iteration);
   void tensorReady(const core::TensorReady& ready);
@@ -41,6 +42,7 @@ class TrainingSide {
   }
   void forgetUnwanted(core::Iteration iteration);
   void restarts(core::Iteration iteration);
+  void beginsAnew(core::Iteration iteration);
   void beginRecord(core::Iteration iteration);
   bool hasRoom();
   void noRoomFor(core::Iteration iteration);
@@ -69,6 +71,8 @@ class TrainingSide {
   // Of the iteration in progress: it is recorded, begins with a checkpoint, has statistics only.
   bool m_selected = false, m_checkpoint = false, m_diskShort = false;
   bool m_saidDiskShort = false, m_waitedInVain = false, m_saidRestart = false;
+  bool m_apart = false;  // it is in another segment than what was recorded before it
+  bool m_anew = false;   // the next recorded iteration does not follow from what is recorded before it
   std::int64_t m_finished = -1, m_newest = -1;  // recorded iterations: the last one, the one furthest on
 };
 

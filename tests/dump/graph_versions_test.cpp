@@ -41,6 +41,7 @@ TEST_CASE("A changed input shape starts a graph version, and both are read back"
   const auto reader = test::openRun(run);
   const dump::Journal journal = dump::parseJournal(test::readText(run / "rank_0" / "journal"));
   REQUIRE(journal.graphs.size() == 2);  // the third is the first again
+  CHECK(journal.anew.empty());          // and training goes on through all of them
   for (const dump::GraphLine& line : journal.graphs) CHECK(std::filesystem::exists(run / line.file));
   CHECK(reader->graph().nodes().size() == graph.nodes().size());  // shapes alone make nothing new
   const core::TensorId input = test::tensorNamed(reader->graph(), "network/x:0");
