@@ -34,12 +34,13 @@ class IterationRows {
   };
   struct Table {
     core::Iteration iteration;
-    std::vector<std::vector<Cell>> cells;  // by slot of the rank, by tensor
+    std::vector<std::vector<Cell>> cells;       // by slot of the rank, by tensor
+    std::vector<const core::GraphPart*> parts;  // by slot
   };
   std::size_t slotOf(core::Rank rank) const;  // m_ranks.size(): none
   const StatisticsRow* rowOf(Table& table, core::Rank rank, core::TensorId tensor);
-  void read(const Table& table, core::Rank rank, core::TensorId tensor, Cell& cell);
-  static void forget(Table& table);
+  void read(const Table& table, std::size_t slot, core::TensorId tensor, Cell& cell);
+  void begin(Table& table, core::Iteration iteration);
 
   Source* m_source = nullptr;
   std::vector<core::Rank> m_ranks;  // ascending

@@ -45,6 +45,8 @@ class Step {
     bool complete = false;      // there are no others
   };
 
+  /// Every rank has all of the graph, in its order.
+  bool whole() const { return m_whole; }
   /// -1: the rank does not have the node.
   std::int64_t time(core::Rank rank, core::NodeId node) const;
   Meeting meeting(core::Rank rank, core::NodeId node) const;
@@ -59,7 +61,7 @@ class Step {
   const core::Graph& m_graph;
   Parts m_parts;
   int m_rankCount;
-  bool m_alike = true;                                      // all ranks have one graph; else:
+  bool m_whole = true, m_alike = true;                      // all ranks have one graph; else:
   std::map<core::Rank, std::vector<std::int64_t>> m_times;  // by rank, by order
   std::map<Call, Meeting> m_meetings;
 };

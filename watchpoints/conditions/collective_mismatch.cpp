@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <map>
 
 #include "watchpoints/conditions/collective.h"
 #include "watchpoints/conditions/recompute.h"
@@ -125,15 +124,22 @@ class CollectiveMismatch : public Evaluator {
  private:
   /// Each group once.
   static void evaluate(EvaluationContext& context, const core::Node& node) {
-    std::map<std::vector<Step::Call>, std::pair<Gathered, std::vector<Rank>>> groups;
-    for (const Rank rank : context.ranks) {
-      if (context.step.time(rank, node.id) < 0) continue;
-      Step::Meeting meeting = context.step.meeting(rank, node.id);
-      const std::vector<Step::Call> senders = meeting.senders;
-      groups.try_emplace(senders, Gathered{node, rank, std::move(meeting)}, std::vector<Rank>())
-          .first->second.second.push_back(rank);
+    std::vector<Rank> open(context.ranks.begin(), context.ranks.end());
+    while (!open.empty()) {
+      const Gathered gathered{node, open.front(), context.step.meeting(open.front(), node.id)};
+      std::vector<Rank> here;
+      std::erase_if(open, [&](Rank rank) {
+        const bool isIn = rank == gathered.rank || isOf(gathered, {rank, node.id});
+        if (isIn && context.step.time(rank, node.id) >= 0) here.push_back(rank);
+        return isIn;
+      });
+      if (!here.empty()) Mismatch(context, gathered, std::move(here)).evaluate();
     }
-    for (const auto& [senders, group] : groups) Mismatch(context, group.first, group.second).evaluate();
+  }
+
+  static bool isOf(const Gathered& gathered, const Step::Call& call) {
+    return togetherOf(gathered.node) == Together::kGroup &&
+           std::ranges::count(gathered.meeting.senders, call) > 0;
   }
 
   std::vector<core::NodeId> m_collectives;

@@ -37,8 +37,13 @@ class Divergence : public Evaluator {
     m_differs.assign(m_graph.tensors().size(), false);
     m_explainedNodes.clear();
     m_explainedInputs.clear();
-    for (TensorId tensor : m_replicated)
+    for (TensorId tensor : m_replicated) {
+      if (context.step.whole() && m_graph.tensor(tensor).replicas.empty()) {
+        compare(tensor, context.allRanks);
+        continue;
+      }
       for (const std::vector<Rank>& group : groupsOf(tensor)) compare(tensor, group);
+    }
   }
 
   void finish(EvaluationContext& context) override {

@@ -8,6 +8,7 @@ using core::TensorInfo;
 
 core::Rank EvaluationContext::rankWith(TensorId tensor) const {
   for (const Rank rank : ranks) {
+    if (step.whole()) return rank;
     const core::GraphPart* part = source.part(rank, iteration);
     if (!part || (tensor.valid() && part->has(tensor))) return rank;
   }

@@ -21,17 +21,16 @@ void IterationRows::moveTo(Source& source, Iteration iteration) {
   m_source = &source;
   if (iteration == m_now.iteration) return;
   std::swap(m_now, m_before);
-  if (m_before.iteration.value != iteration.value - 1) {
-    forget(m_before);
-    m_before.iteration = Iteration(iteration.value - 1);
-  }
-  forget(m_now);
-  m_now.iteration = iteration;
+  if (m_before.iteration.value != iteration.value - 1) begin(m_before, Iteration(iteration.value - 1));
+  begin(m_now, iteration);
 }
 
-void IterationRows::forget(Table& table) {
+void IterationRows::begin(Table& table, Iteration iteration) {
+  table.iteration = iteration;
   for (std::vector<Cell>& cells : table.cells)
     for (Cell& cell : cells) cell.state = State::kUnread;
+  table.parts.clear();
+  for (const Rank rank : m_ranks) table.parts.push_back(m_source->part(rank, iteration));
 }
 
 std::size_t IterationRows::slotOf(Rank rank) const {
@@ -44,15 +43,15 @@ const StatisticsRow* IterationRows::rowOf(Table& table, Rank rank, TensorId tens
   const std::size_t slot = slotOf(rank);
   if (slot == m_ranks.size() || !table.iteration.valid() || !tensor.valid()) return nullptr;
   Cell& cell = table.cells[slot][tensor.index()];
-  if (cell.state == State::kUnread) read(table, rank, tensor, cell);
+  if (cell.state == State::kUnread) read(table, slot, tensor, cell);
   return cell.state == State::kPresent ? &cell.row : nullptr;
 }
 
-void IterationRows::read(const Table& table, Rank rank, TensorId tensor, Cell& cell) {
-  const core::GraphPart* part = m_source->part(rank, table.iteration);
+void IterationRows::read(const Table& table, std::size_t slot, TensorId tensor, Cell& cell) {
+  const core::GraphPart* part = table.parts[slot];
   if (part && !part->has(tensor)) {
     cell.state = State::kAbsent;
-  } else if (const StatisticsRow* row = m_source->statistics(rank, table.iteration, tensor)) {
+  } else if (const StatisticsRow* row = m_source->statistics(m_ranks[slot], table.iteration, tensor)) {
     cell.row = *row;
     cell.state = State::kPresent;
   } else {

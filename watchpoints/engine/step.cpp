@@ -174,6 +174,7 @@ class Step::Clocks {
 
 Step::Step(const core::Graph& graph, Parts parts, int rankCount)
     : m_graph(graph), m_parts(std::move(parts)), m_rankCount(rankCount) {
+  m_whole = std::ranges::all_of(m_parts, [](const auto& each) { return each.second == nullptr; });
   m_alike =
       std::ranges::all_of(m_parts, [&](const auto& each) { return each.second == m_parts.front().second; });
   if (!m_alike) Clocks(*this).run();
