@@ -35,6 +35,9 @@ class Source {
   virtual const core::Graph& graph() const = 0;
   /// What of graph() there is on a rank in an iteration, and in which order. nullptr: all of it, in its own.
   virtual const core::GraphPart* part(core::Rank, core::Iteration) const { return nullptr; }
+  /// Whether what graph() shows around a node or tensor (either may be invalid) is so in one of the graphs
+  /// that it was made of: what only the graph tells is asked there.
+  virtual bool isWhole(core::NodeId, core::TensorId) const { return true; }
   virtual std::vector<core::Rank> ranks() const = 0;
   /// How many ranks trained, recorded or not: a collective is only complete with the inputs of all of them.
   virtual int rankCount() const { return static_cast<int>(ranks().size()); }

@@ -79,6 +79,10 @@ class GraphUnion {
   const Graph& graph() const { return m_graph; }
   Graph& graph() { return m_graph; }
   std::size_t size() const { return m_parts.size(); }
+  /// Whether the first graph has it, whose structure the union's graph shows. Either may be invalid.
+  bool isOfFirst(NodeId node, TensorId tensor) const {
+    return node.value < m_parts[0]->nodeCount() && tensor.value < m_parts[0]->tensorCount();
+  }
   const GraphPart& part(std::size_t index) const { return *m_parts.at(index); }  // stays where it is
 
  private:

@@ -83,6 +83,7 @@ bool RunReader::Impl::reload(core::Rank rank) {
   if (known != ranks.end() && !known->second.tail.hasChanged(known->second.folder / "journal")) return false;
   auto fresh = loadRank(folder, rank.value);
   if (!fresh.ok()) return false;
+  for (const GraphLine& line : fresh->journal.graphs) missedGraph |= !graphs.learn(rank, line);
   ranks.insert_or_assign(rank.value, std::move(*fresh));
   asked.clear();
   return true;

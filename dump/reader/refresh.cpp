@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "dump/reader/run_reader_internal.h"
 
@@ -77,6 +78,8 @@ Status RunReader::Impl::loadNewRanks(RunGrowth* growth) {
     if (growth) {
       growth->ranks = true;
       if (!index.iterations.empty()) growth->iterations[index.rank] = index.iterations.numbers();
+      for (const GraphLine& line : index.journal.graphs)
+        growth->newerGraph |= !graphs.learn(index.rank, line);
     }
     ranks.emplace(rank, std::move(index));
   }
@@ -113,7 +116,7 @@ Status RunReader::Impl::refreshRank(RankIndex& index, RunGrowth& growth) {
   forget(index, found->gone);
   for (std::size_t i = damageBefore; i < index.damage.size(); ++i) addDamage(index.damage[i]);
   for (std::size_t i = graphsBefore; i < index.journal.graphs.size(); ++i)
-    growth.newerGraph = growth.newerGraph || graphs.lacks(index.rank, index.journal.graphs[i].graph);
+    growth.newerGraph |= !graphs.learn(index.rank, index.journal.graphs[i]);
   if (index.journal.graphs.size() > graphsBefore) loadSources();
   growth.ranks = growth.ranks || index.journal.end.has_value() != endedBefore;
   if (!found->iterations.empty()) {
@@ -129,6 +132,7 @@ core::Result<RunGrowth> RunReader::refresh() {
   MSDBG_TRY(m_impl->refreshInfo(growth));
   MSDBG_TRY(m_impl->loadNewRanks(&growth));
   for (auto& [rank, index] : m_impl->ranks) MSDBG_TRY(m_impl->refreshRank(index, growth));
+  growth.newerGraph |= std::exchange(m_impl->missedGraph, false);
   return growth;
 }
 

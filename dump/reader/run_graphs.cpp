@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ranges>
 #include <vector>
 
 #include "core_engine/graph/graph_io.h"
@@ -61,11 +62,20 @@ class RunGraphs::Loader {
   Loader(const std::filesystem::path& run, const std::function<void(Damage)>& lost)
       : m_run(run), m_lost(lost) {}
 
+  // Who has several graphs wants to see the newest as it is.
+  void loadNewest(const std::map<std::int64_t, RankIndex>& ranks) {
+    for (const auto& [rank, index] : ranks) {
+      const std::vector<GraphLine>& lines = index.journal.graphs;
+      const auto newest = std::ranges::max_element(lines, {}, &GraphLine::graph);
+      if (newest != lines.end() && load(newest->file, newest->hash, journalOf(rank))) return;
+    }
+  }
+
   void loadListed(const std::map<std::int64_t, RankIndex>& ranks) {
     for (const auto& [rank, index] : ranks)
       for (const GraphLine& line : index.journal.graphs) {
         if (rank > 0 && isShared(line.file)) m_ownVersions = true;
-        const auto graph = load(line.file, line.hash, "rank_" + std::to_string(rank) + "/journal");
+        const auto graph = load(line.file, line.hash, journalOf(rank));
         m_versions[{rank, line.graph}] = graph;
       }
   }
@@ -75,7 +85,7 @@ class RunGraphs::Loader {
     std::vector<std::string> others;
     for (const std::string& file : filesIn(m_run))
       if (!m_loaded.contains(file)) others.push_back(file);
-    for (const std::string& file : others) {
+    for (const std::string& file : others | std::views::reverse) {
       const bool isOnly = m_versions.empty() && others.size() == 1;
       const std::optional<std::int64_t> version = versionOf(file);
       if (!version && !isOnly) continue;  // nobody can say when it was computed
@@ -90,11 +100,14 @@ class RunGraphs::Loader {
           core::Error(core::ErrorCode::kDamaged, m_run.string() + ": its graphs are lost"));
     for (const auto& [file, error] : m_errors) m_lost({file, error.message(), core::Rank(), {}});
     m_graphs->m_versions = std::move(m_versions);
+    m_graphs->m_files = std::move(m_loaded);
     m_graphs->m_ownVersions = m_ownVersions;
     return std::move(*m_graphs);
   }
 
  private:
+  static std::string journalOf(std::int64_t rank) { return "rank_" + std::to_string(rank) + "/journal"; }
+
   std::optional<std::size_t> load(const std::string& file, const std::string& hash, const std::string& who) {
     const auto [known, isNew] = m_loaded.try_emplace(file);
     if (!isNew) return known->second;
@@ -144,6 +157,7 @@ core::Result<RunGraphs> RunGraphs::load(const std::filesystem::path& run,
                                         const std::map<std::int64_t, RankIndex>& ranks,
                                         const std::function<void(Damage)>& lost) {
   Loader loader(run, lost);
+  loader.loadNewest(ranks);
   loader.loadListed(ranks);
   loader.loadOthers();
   return loader.finish();
@@ -152,6 +166,14 @@ core::Result<RunGraphs> RunGraphs::load(const std::filesystem::path& run,
 const core::GraphPart* RunGraphs::part(core::Rank rank, std::int64_t version) const {
   const auto found = m_versions.find({m_ownVersions ? rank.value : 0, version});
   return found == m_versions.end() || !found->second ? nullptr : &m_union.part(*found->second);
+}
+
+bool RunGraphs::learn(core::Rank rank, const GraphLine& line) {
+  const auto file = m_files.find(line.file);
+  if (file == m_files.end()) return false;
+  m_versions.try_emplace({rank.value, line.graph}, file->second);
+  m_ownVersions = m_ownVersions || (rank.value > 0 && isShared(line.file));
+  return true;
 }
 
 const core::TensorInfo* RunGraphs::describe(const core::GraphPart* part, core::TensorId tensor) {

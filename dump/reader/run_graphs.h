@@ -34,12 +34,12 @@ class RunGraphs {
 
   const core::Graph& whole() const { return m_union.graph(); }
   std::size_t count() const { return m_union.size(); }
+  /// GraphUnion::isOfFirst(): the newest graph of the first rank is the first.
+  bool isOfFirst(core::NodeId node, core::TensorId tensor) const { return m_union.isOfFirst(node, tensor); }
   /// nullptr: nobody knows which graph that is, or it is lost.
   const core::GraphPart* part(core::Rank rank, std::int64_t version) const;
-  /// Whether the journals name a version that is not here.
-  bool lacks(core::Rank rank, std::int64_t version) const {
-    return !m_versions.contains({rank.value, version});
-  }
+  /// A line that came since. False: its file was not loaded; open the run again to have it.
+  bool learn(core::Rank rank, const GraphLine& line);
 
   /// A tensor as its graph describes it. nullptr: that has none such.
   const core::TensorInfo* describe(const core::GraphPart* part, core::TensorId tensor);
@@ -54,6 +54,7 @@ class RunGraphs {
   core::GraphUnion m_union;
   /// By rank and version; nullopt: it cannot be read.
   std::map<std::pair<std::int64_t, std::int64_t>, std::optional<std::size_t>> m_versions;
+  std::map<std::string, std::optional<std::size_t>> m_files;  // by name; nullopt: it cannot be read
   bool m_ownVersions = false;  // ranks have versions of their own; else all have rank 0's
   std::map<std::pair<const core::GraphPart*, core::TensorId>, core::TensorInfo> m_described;
 };

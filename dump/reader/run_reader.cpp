@@ -110,6 +110,10 @@ const core::GraphPart* RunReader::part(core::Rank rank, core::Iteration iteratio
   return line ? m_impl->graphs.part(rank, line->graph) : nullptr;
 }
 
+bool RunReader::isOfNewestGraph(core::NodeId node, core::TensorId tensor) const {
+  return m_impl->graphs.isOfFirst(node, tensor);
+}
+
 const std::vector<Damage>& RunReader::damage() const { return m_impl->damage; }
 
 bool RunReader::recording() const {

@@ -95,6 +95,8 @@ class RunReader {
   const RunInfo& info() const;
   bool recording() const;            // someone holds a journal's lock
   const core::Graph& graph() const;  // of all ranks and versions: core::GraphUnion
+  /// Whether it shows the node or tensor as the newest graph of the first rank has it.
+  bool isOfNewestGraph(core::NodeId node, core::TensorId tensor) const;
   /// What of it the rank had in the iteration. nullptr: all of it, or nobody knows.
   const core::GraphPart* part(core::Rank rank, core::Iteration iteration) const;
   std::vector<core::Rank> ranks() const;

@@ -47,7 +47,8 @@ struct RunReader::Impl {
   RunInfo info;
   std::uint64_t infoInode = 0;  // of the run.json that was read: it is replaced, never changed
   RunGraphs graphs;
-  bool graphless = false;  // there is none
+  bool graphless = false;    // there is none
+  bool missedGraph = false;  // a journal names one that is not among them
   std::map<std::int64_t, RankIndex> ranks;
   std::map<std::string, std::string> sources;  // file -> SHA-256
   std::vector<Damage> damage;

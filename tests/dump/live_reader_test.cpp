@@ -157,6 +157,10 @@ TEST_CASE("A rank that starts after the run was opened, and a newer graph, are t
   CHECK(reader->damage().empty());
   Live second(live.run, 1, 2);
   second.record(1);
+  const auto joined = reader->refresh();
+  REQUIRE(joined.ok());
+  CHECK(joined->ranks);
+  CHECK_FALSE(joined->newerGraph);  // it has the one that was read already
   REQUIRE(sees(*reader, 1, 1));
   CHECK(reader->ranks().size() == 2);
   live.graph = smallGraph(true);

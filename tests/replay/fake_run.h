@@ -38,6 +38,7 @@ class FakeRun : public replay::Run, public replay::Growing {
   const core::GraphPart* part(core::Rank rank, core::Iteration iteration) const override {
     return rows.part(rank, iteration);
   }
+  bool isWhole(core::NodeId node, core::TensorId tensor) const override { return rows.isWhole(node, tensor); }
   std::vector<core::Rank> ranks() const override { return rows.ranks(); }
   const core::IterationSet& iterationSet(core::Rank rank) const override;
   const watch::StatisticsRow* statistics(core::Rank rank, core::Iteration iteration,

@@ -2,11 +2,16 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "core_engine/train/layers.h"
+#include "core_engine/train/trainer.h"
+#include "dump/run_info.h"
+#include "dump/writer/recorder.h"
 #include "replay/findings.h"
 #include "replay/run.h"
 #include "replay/search.h"
 #include "tests/replay/recorded_stages.h"
 #include "tests/support/temp_dir.h"
+#include "tests/train/plain_run.h"
 #include "watchpoints/check.h"
 
 namespace msdbg::test {
@@ -102,6 +107,61 @@ TEST_CASE("Recorded stages are judged as those that are held, and the stage that
   REQUIRE(steps.size() >= 2);
   CHECK(run->graph().tensor(steps[0].tensor).name == "grad/net/div_backward-op1");
   CHECK(steps[0].rank == Rank(2));
+}
+
+// Twice the same program, the second time with another layer.
+core::Graph network(bool deep) {
+  core::Graph graph("net");
+  const core::Value x = graph.input("x", {8, 3}), label = graph.input("label", {8}, core::DType::Int64);
+  core::Value y = core::linear(x, {.out = 2});
+  if (deep) y = core::linear(core::relu(y), {.out = 2});
+  (void)core::softmaxCrossEntropy(y, label);
+  return graph;
+}
+
+void train(core::RunContext& run, bool deep, int steps) {
+  core::Graph graph = network(deep);
+  core::Trainer trainer(run, graph, core::Value(graph, graph.nodes().back().outputs[0]),
+                        core::Sgd{.lr = 0.1F});
+  for (int i = 0; i < steps; ++i) {
+    core::Tensor x(core::DType::Float32, {8, 3}), label(core::DType::Int64, {8});
+    for (std::size_t k = 0; k < 24; ++k)
+      x.data<float>()[k] = static_cast<float>((k * 7 + static_cast<std::size_t>(i) * 5) % 11) / 5 - 1;
+    for (std::size_t k = 0; k < 8; ++k) label.data<std::int64_t>()[k] = x.data<float>()[3 * k] > 0;
+    trainer.step({trainer.iteration(), {{"x", x}, {"label", label}}});
+  }
+}
+
+TEST_CASE("Where a later Trainer builds another graph, the structure that is judged is the newest") {
+  const TempDir folder;
+  const std::filesystem::path path = folder / "run";
+  std::filesystem::create_directories(path);
+  dump::RunInfo info;
+  info.end.state = "finished";
+  REQUIRE(dump::writeRunInfo(path, info).ok());
+  {
+    PlainRun context;
+    dump::RecordOptions options;
+    options.policy = dump::Policy::kFull;
+    const auto recorder = dump::Recorder::create({.run = path}, options).orThrow();
+    context.watching = recorder.get();
+    train(context, false, 12);
+    train(context, true, 8);
+    REQUIRE(recorder->finish({.state = "finished"}).ok());
+  }
+  const auto run = open(path);
+  const core::Graph& graph = run->graph();
+  const core::Node& loss = graph.node(*graph.findNode("net/SoftmaxCrossEntropyLoss-op1"));
+  CHECK(graph.tensor(loss.inputs[0]).name == "net/Gemm-op2");
+  CHECK(run->part(Rank(0), Iteration(3))->has(loss.id));
+  CHECK_FALSE(run->part(Rank(0), Iteration(10))->has(*graph.findNode("net/Gemm-op2")));
+  const auto report = watch::check(*run, watch::recommendedSet(), {});
+  CHECK(report.hits.empty());
+  for (const auto* hits : {&report.hits, &report.hints})
+    for (const watch::Hit& hit : *hits) {
+      CAPTURE(hit.detail);
+      CHECK(hit.condition->id != "no_gradient");
+    }
 }
 
 TEST_CASE("Lines and names of any rank's graph are found") {

@@ -34,6 +34,9 @@ class FakeSource : public watch::Source {
 
   const core::Graph& graph() const override { return m_graphs.graph(); }
   const core::GraphPart* part(core::Rank rank, core::Iteration iteration) const override;
+  bool isWhole(core::NodeId node, core::TensorId tensor) const override {
+    return m_graphs.isOfFirst(node, tensor);
+  }
   std::vector<core::Rank> ranks() const override;
   int rankCount() const override { return m_rankCount; }
   std::vector<core::Iteration> iterations(core::Rank rank) const override;

@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "watchpoints/conditions/rows.h"
 #include "watchpoints/engine/running.h"
 #include "watchpoints/engine/walk.h"
 #include "watchpoints/meaning/translated_source.h"
@@ -96,7 +97,8 @@ class Check {
   void collect() {
     for (std::size_t i = 0; i < m_running.size(); ++i)
       for (Finding& finding : m_running[i].takeFindings())
-        fold({hitOf(m_running[i].watchpoint(), m_steps, std::move(finding)), i, false, {}});
+        if (finding.precedence != precedence::kStructure || m_source.isWhole(finding.node, finding.tensor))
+          fold({hitOf(m_running[i].watchpoint(), m_steps, std::move(finding)), i, false, {}});
   }
 
   /// The first iteration of each (watchpoint, severity, tensor, rank); the later ones are counted in its

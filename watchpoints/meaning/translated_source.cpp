@@ -20,6 +20,9 @@ class TranslatedSource::Foreign : public Source {
       ours->second = theirs->rewritten(m_source.graph(), [](const core::Node& n) { return inOurTerms(n); });
     return &ours->second;
   }
+  bool isWhole(core::NodeId node, core::TensorId tensor) const override {
+    return m_source.isWhole(node, tensor);
+  }
   std::vector<core::Rank> ranks() const override { return m_source.ranks(); }
   int rankCount() const override { return m_source.rankCount(); }
   std::vector<core::Iteration> iterations(core::Rank rank) const override {

@@ -31,6 +31,9 @@ class RecordedRun : public Run, public Recomputable, public Verifiable, public G
   const core::GraphPart* part(Rank rank, Iteration iteration) const override {
     return m_reader->part(rank, iteration);
   }
+  bool isWhole(core::NodeId node, TensorId tensor) const override {
+    return m_reader->isOfNewestGraph(node, tensor);
+  }
   std::vector<Rank> ranks() const override { return m_reader->ranks(); }
   const core::IterationSet& iterationSet(Rank rank) const override { return m_reader->iterationSet(rank); }
   std::vector<std::int64_t> incompleteIterations(Rank rank) const override {
