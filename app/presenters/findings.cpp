@@ -219,6 +219,10 @@ Place Findings::placeOf(const watch::Hit& hit) const {
 
 // At the place of a hit without node and tensor (the run failed after this iteration) nothing is selected.
 std::int64_t Findings::orderAt(const Place& place) const {
+  for (const watch::Hit& hit : m_hits)
+    if (!place.nodes.empty() && hit.node == place.nodes.front() && hit.iteration == place.iteration &&
+        hit.rank == place.rank)
+      return hit.order;
   if (!place.nodes.empty()) return place.nodes.front().value;
   const bool atEnd = !place.tensor.valid() && std::ranges::any_of(m_hits, [&](const watch::Hit& hit) {
     return hit.order == watch::Hit::kAfterAll && hit.iteration == place.iteration && hit.rank == place.rank;

@@ -1,6 +1,7 @@
 #include "dump/hits/hit_votes.h"
 
-#include <array>
+#include <algorithm>
+#include <span>
 
 #include "core_engine/tensor/statistics.h"
 
@@ -10,7 +11,9 @@ namespace {
 using core::DType;
 using core::Tensor;
 
-constexpr std::size_t kFields = 2;  // of a rank: watchpoint + 1 (0: no hit), tensor; float32 is exact to 2^24
+constexpr std::size_t kFields = 2;             // of a rank: watchpoint + 1 (0: no hit), order + 1
+constexpr std::int64_t kMost = (1 << 24) - 2;  // float32 is exact so far
+constexpr std::int64_t kLongestText = 64 << 10;
 
 }  // namespace
 
@@ -23,16 +26,25 @@ core::Result<std::vector<std::optional<HitVote>>> exchangeVotes(core::Communicat
   if (mine) {
     const std::size_t at = kFields * communicator->rank().index();
     own.data<float>()[at] = static_cast<float>(mine->watchpoint + 1);
-    own.data<float>()[at + 1] = static_cast<float>(mine->tensor.value);
+    own.data<float>()[at + 1] = static_cast<float>(std::min(mine->order, kMost) + 1);
   }
   MSDBG_TRY(communicator->allreduceSum(own, all));
   std::vector<std::optional<HitVote>> votes(ranks);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     const auto watchpoint = static_cast<std::int64_t>(all.data<float>()[kFields * rank]);
-    const auto tensor = static_cast<std::int64_t>(all.data<float>()[kFields * rank + 1]);
-    if (watchpoint > 0) votes[rank] = HitVote{watchpoint - 1, core::TensorId(tensor)};
+    const auto order = static_cast<std::int64_t>(all.data<float>()[kFields * rank + 1]) - 1;
+    if (watchpoint > 0) votes[rank] = HitVote{watchpoint - 1, order};
   }
   return votes;
+}
+
+core::Result<std::string> textOfRank(core::Communicator* communicator, core::Rank from, std::string mine) {
+  if (!communicator || communicator->size() == 1) return mine;
+  auto length = std::min(static_cast<std::int64_t>(mine.size()), kLongestText);
+  MSDBG_TRY(communicator->broadcast(std::as_writable_bytes(std::span(&length, 1)), from));
+  mine.resize(static_cast<std::size_t>(length));
+  MSDBG_TRY(communicator->broadcast(std::as_writable_bytes(std::span(mine)), from));
+  return mine;
 }
 
 // Four times 16 bits of a hash: the sum of equal ones is exact, and a multiple of one's own.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core_engine/distributed/communicator.h"
@@ -12,7 +13,7 @@ namespace msdbg::dump {
 
 struct HitVote {
   std::int64_t watchpoint = 0;  // index in the list that all ranks have
-  core::TensorId tensor;
+  std::int64_t order = -1;      // of the node in the rank's own graph; -1: of a source
   bool operator==(const HitVote&) const = default;
 };
 
@@ -20,6 +21,10 @@ struct HitVote {
 /// communicator.
 core::Result<std::vector<std::optional<HitVote>>> exchangeVotes(core::Communicator* communicator,
                                                                 const std::optional<HitVote>& mine);
+
+/// What rank `from` says, on every rank: names are told, since ids are those of its own graph. Without
+/// communicator: `mine`. Errors: of the communicator.
+core::Result<std::string> textOfRank(core::Communicator* communicator, core::Rank from, std::string mine);
 
 /// Refuses, on every rank that sees it, ranks that were started with different texts: they would not decide
 /// the same. kUsage.

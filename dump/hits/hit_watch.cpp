@@ -27,6 +27,13 @@ std::string placeText(const core::Graph& graph, core::TensorId id) {
          std::to_string(frame->line) + ")";
 }
 
+// Tensor, node ("" for a source), and both for people, a line each.
+std::string namesOf(const core::Graph& graph, core::TensorId id) {
+  const core::TensorInfo& tensor = graph.tensor(id);
+  return tensor.fullName() + "\n" + (tensor.producer.valid() ? graph.node(tensor.producer).name : "") + "\n" +
+         placeText(graph, id);
+}
+
 HitLine lineFrom(const core::Graph& graph, const OnlineHit& hit, const watch::Watchpoint& watchpoint) {
   HitLine line;
   line.iteration = hit.iteration.value;
@@ -78,7 +85,7 @@ bool HitWatch::finished(Iteration iteration, const IterationRecord* record) {
   if (m_first)
     --m_left;
   else if (hit)
-    setFirst(iteration, votes);
+    setFirst(iteration, hits, votes);
   return hit;
 }
 
@@ -90,32 +97,37 @@ std::vector<OnlineHit> HitWatch::evaluate(const IterationRecord& record) {
 // A rank that is lost ends training by itself; until then this one goes on with what it sees.
 std::vector<std::optional<HitVote>> HitWatch::exchange(const std::vector<OnlineHit>& mine) {
   std::optional<HitVote> vote;
-  if (!mine.empty()) vote = HitVote{static_cast<std::int64_t>(mine.front().watchpoint), mine.front().tensor};
+  if (!mine.empty()) vote = HitVote{static_cast<std::int64_t>(mine.front().watchpoint), mine.front().order};
   auto votes = exchangeVotes(m_alone ? nullptr : m_place.communicator, vote);
   if (votes.ok()) return std::move(*votes);
   m_alone = true;
   return {vote};
 }
 
-// Least (order, rank); all ranks have the same graph and the same votes.
-void HitWatch::setFirst(Iteration iteration, const std::vector<std::optional<HitVote>>& votes) {
-  std::optional<std::pair<core::NodeId, std::size_t>> least;
+// Least (order, rank): all ranks have the same votes. The rank that it is tells the names.
+void HitWatch::setFirst(Iteration iteration, const std::vector<OnlineHit>& mine,
+                        const std::vector<std::optional<HitVote>>& votes) {
+  std::optional<std::pair<std::int64_t, std::size_t>> least;
   for (std::size_t rank = 0; rank < votes.size(); ++rank) {
     if (!votes[rank]) continue;
-    const std::pair place(m_plan->graph.tensor(votes[rank]->tensor).producer, rank);
+    const std::pair place(votes[rank]->order, rank);
     if (!least || place < *least) least = place;
   }
-  const HitVote& vote = *votes[least->second];
-  const core::TensorInfo& tensor = m_plan->graph.tensor(vote.tensor);
-  const auto rank = votes.size() == 1 ? m_place.rank.value : static_cast<std::int64_t>(least->second);
+  const core::Rank rank =
+      votes.size() == 1 ? m_place.rank : core::Rank(static_cast<std::int64_t>(least->second));
+  const std::string own = mine.empty() ? "" : namesOf(m_plan->graph, mine.front().tensor);
+  const auto told = textOfRank(m_alone ? nullptr : m_place.communicator, rank, own);
+  if (!told.ok()) m_alone = true;
+  const std::vector<std::string> names = core::split(told.ok() ? *told : own, '\n');
+  const auto nameAt = [&](std::size_t i) { return i < names.size() ? names[i] : std::string(); };
   RunEnd end;
-  end.condition = m_watchpoints[static_cast<std::size_t>(vote.watchpoint)].argument();
-  end.tensor = tensor.fullName();
-  if (tensor.producer.valid()) end.node = m_plan->graph.node(tensor.producer).name;
-  end.rank = rank;
+  end.condition = m_watchpoints[static_cast<std::size_t>(votes[least->second]->watchpoint)].argument();
+  end.tensor = nameAt(0);
+  end.node = nameAt(1);
+  end.rank = rank.value;
   end.iteration = iteration.value;
-  end.message = end.condition + " hit at " + placeText(m_plan->graph, vote.tensor) + ", rank " +
-                std::to_string(rank) + ", iteration " + std::to_string(iteration.value);
+  end.message = end.condition + " hit at " + nameAt(2) + ", rank " + std::to_string(rank.value) +
+                ", iteration " + std::to_string(iteration.value);
   m_first = std::move(end);
   m_left = m_after;
 }

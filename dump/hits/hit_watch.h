@@ -48,7 +48,8 @@ class HitWatch {
   void warnOfNames(const core::Graph& graph) const;
   std::vector<watch::OnlineHit> evaluate(const IterationRecord& record);
   std::vector<std::optional<HitVote>> exchange(const std::vector<watch::OnlineHit>& mine);
-  void setFirst(core::Iteration iteration, const std::vector<std::optional<HitVote>>& votes);
+  void setFirst(core::Iteration iteration, const std::vector<watch::OnlineHit>& mine,
+                const std::vector<std::optional<HitVote>>& votes);
   void say(const std::vector<watch::OnlineHit>& hits);
   void list(const std::vector<watch::OnlineHit>& hits);
   std::string lineOf(const watch::OnlineHit& hit, std::size_t others) const;

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "replay/describe.h"
+#include "watchpoints/step.h"
 
 namespace msdbg::replay {
 
@@ -26,11 +27,15 @@ std::optional<watch::StatisticsRow> statisticsOf(watch::Source& run, Rank rank, 
   return row ? std::optional(*row) : std::nullopt;
 }
 
+// What the result on the rank was made of: of a collective what each of its ranks brought.
 std::vector<HitInput> inputsOf(watch::Source& run, const Node& node, Rank rank, Iteration iteration) {
+  std::vector<watch::Step::Call> calls = {{rank, node.id}};
+  if (node.phase == core::Phase::kCollective)
+    calls = watch::Steps(run).at(iteration).meeting(rank, node.id).senders;
   std::vector<HitInput> inputs;
-  for (const TensorId tensor : node.inputs)
-    for (const Rank r : node.phase == core::Phase::kCollective ? run.ranks() : std::vector<Rank>{rank})
-      inputs.push_back({tensor, r, statisticsOf(run, r, iteration, tensor)});
+  for (const auto& [from, id] : calls)
+    for (const TensorId tensor : watch::inputsOf(run, from, iteration, run.graph().node(id)))
+      inputs.push_back({tensor, from, statisticsOf(run, from, iteration, tensor)});
   return inputs;
 }
 

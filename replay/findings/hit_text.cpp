@@ -61,7 +61,7 @@ std::string whatText(const core::Graph& graph, const Hit& hit) {
 std::string nodeText(const core::Graph& graph, const Hit& hit) {
   if (!hit.node.valid()) return {};
   const core::Node& node = graph.node(hit.node);
-  std::string text = fmt::format("{} ({}, order {})", node.name, core::phaseName(node.phase), node.id.value);
+  std::string text = fmt::format("{} ({}, order {})", node.name, core::phaseName(node.phase), hit.order);
   if (node.derivedFrom.valid()) text += ", made for " + graph.node(node.derivedFrom).name;
   return text;
 }

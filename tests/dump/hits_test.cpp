@@ -239,7 +239,7 @@ TEST_CASE("Ranks know each other's hits, and refuse to start with different ones
   for (std::size_t r = 0; r < 3; ++r)
     threads.emplace_back([&, r] {
       std::optional<HitVote> mine;
-      if (r > 0) mine = HitVote{static_cast<std::int64_t>(r - 1), core::TensorId(16'000'001)};
+      if (r > 0) mine = HitVote{static_cast<std::int64_t>(r - 1), 16'000'001};
       heard[r] = exchangeVotes(ranks[r].get(), mine).value();
       const bool same = agreeOnText(*ranks[r], "{\"before\":1}", "on_hit").ok();
       const core::Status other = agreeOnText(*ranks[r], r == 1 ? "{\"before\":2}" : "{}", "on_hit");
@@ -248,10 +248,25 @@ TEST_CASE("Ranks know each other's hits, and refuse to start with different ones
   for (std::thread& thread : threads) thread.join();
   for (std::size_t r = 0; r < 3; ++r) {
     CHECK(heard[r][0] == std::nullopt);
-    CHECK(heard[r][1] == HitVote{0, core::TensorId(16'000'001)});
-    CHECK(heard[r][2] == HitVote{1, core::TensorId(16'000'001)});
+    CHECK(heard[r][1] == HitVote{0, 16'000'001});
+    CHECK(heard[r][2] == HitVote{1, 16'000'001});
     CHECK(refused[r] == "rank " + std::to_string(r) + ": on_hit is not the same on all ranks");
   }
+}
+
+TEST_CASE("What one rank says of its own graph every rank hears") {
+  auto ranks = core::makeThreadCommunicators(3);
+  std::vector<std::string> heard(3);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t r = 0; r < 3; ++r)
+      threads.emplace_back([&, r] {
+        const std::string own = "rank " + std::to_string(r) + std::string(r * 1000, 'x');
+        heard[r] = textOfRank(ranks[r].get(), core::Rank(1), own).value();
+      });
+  }
+  for (const std::string& text : heard) CHECK(text == "rank 1" + std::string(1000, 'x'));
+  CHECK(textOfRank(nullptr, core::Rank(1), "alone").value() == "alone");
 }
 
 TEST_CASE("A hit line of the journal is read back as it was written") {

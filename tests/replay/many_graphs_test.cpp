@@ -1,6 +1,8 @@
 // A run whose ranks and iterations have graphs of their own, held in memory and recorded: the same answers.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 
 #include "core_engine/train/layers.h"
 #include "core_engine/train/trainer.h"
@@ -49,6 +51,11 @@ std::vector<std::string> answersOf(watch::Source& source) {
           std::to_string(hit.iteration.value) + " order " + std::to_string(hit.order) + " " +
           (hit.tensor.valid() ? source.graph().tensor(hit.tensor).fullName() : "") + ": " + hit.detail);
   return answers;
+}
+
+std::string textOf(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 }  // namespace
@@ -107,6 +114,52 @@ TEST_CASE("Recorded stages are judged as those that are held, and the stage that
   REQUIRE(steps.size() >= 2);
   CHECK(run->graph().tensor(steps[0].tensor).name == "grad/net/div_backward-op1");
   CHECK(steps[0].rank == Rank(2));
+}
+
+TEST_CASE("What a hit was made of is what its rank read, and what others brought") {
+  const TempDir folder;
+  recordStages(sick(), folder / "run");
+  const auto run = open(folder / "run");
+  const auto report = watch::check(*run, watch::recommendedSet(), {});
+  const auto inputsOf = [&](std::int64_t rank, const std::string& node) {
+    watch::Hit hit;
+    hit.rank = Rank(rank);
+    hit.iteration = Iteration(4);
+    hit.node = run->graph().findNode(node).value();
+    std::vector<std::string> names;
+    for (const replay::HitInput& input : replay::hitInputs(*run, hit))
+      names.push_back(run->graph().tensor(input.tensor).name + " of " + std::to_string(input.rank.value));
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(inputsOf(0, "net/mul.Tensor-op1") == Names{"net/x of 0", "net/w of 0"});
+  CHECK(inputsOf(2, "net/mul.Tensor-op1") == Names{"net/recv_-op1 of 2", "net/w of 2"});
+  CHECK(inputsOf(0, "grad/net/recv_-op1") == Names{"grad/net/div_backward-op1 of 2"});
+  CHECK(inputsOf(1, "grad/net/allreduce_-op1") ==
+        Names{"grad/net/mul_backward-op1 of 0", "grad/net/mul_backward-op1 of 1"});
+  const auto first = replay::nodeText(run->graph(), *report.first);
+  CHECK_THAT(first,
+             Catch::Contains("net/log-op1 (forward, order " + std::to_string(report.first->order) + ")"));
+}
+
+TEST_CASE("Where one of several graphs is lost or changed, the others are read, and it is said") {
+  const TempDir folder;
+  const std::filesystem::path path = folder / "run";
+  recordStages(Stages(2), path);
+  const std::string journal = textOf(path / "rank_3/journal");
+  const std::size_t at = journal.find("graphs/");
+  const std::string file = journal.substr(at, journal.find('"', at) - at);
+  SECTION("lost") { std::filesystem::remove(path / file); }
+  SECTION("changed") { std::ofstream(path / file, std::ios::app) << "x"; }
+  const auto run = open(path);
+  REQUIRE(run->damage().size() == 1);
+  CHECK(run->damage()[0].where == file);
+  const core::TensorId sent = run->graph().findTensor("net/send-op1").value();
+  CHECK(run->value(Rank(1), Iteration(1), sent).ok());
+  CHECK(run->part(Rank(1), Iteration(1)) != nullptr);
+  CHECK(run->part(Rank(3), Iteration(1)) == nullptr);  // nobody knows
+  CHECK(run->value(Rank(3), Iteration(1), run->graph().findTensor("net/abs-op1").value()).ok());
+  CHECK_FALSE(run->verifiable()->verify({}, {}).empty());
 }
 
 // Twice the same program, the second time with another layer.
