@@ -5,9 +5,9 @@
 
 #include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
+#include "dump/commit_file.h"
 #include "dump/journal.h"
 #include "dump/policy/record_options_internal.h"
-#include "dump/writer/commit_file.h"
 
 namespace msdbg::dump {
 namespace {
@@ -37,6 +37,20 @@ TextPairs pairsFromJson(const Json& json, const char* key) {
   return pairs;
 }
 
+Json cachesToJson(const std::vector<std::pair<std::string, std::int64_t>>& caches) {
+  Json json = Json::object();
+  for (const auto& [name, bytes] : caches) json[name] = bytes;
+  return json;
+}
+
+std::vector<std::pair<std::string, std::int64_t>> cachesFromJson(const Json& json) {
+  std::vector<std::pair<std::string, std::int64_t>> caches;
+  if (!json.contains("caches")) return caches;
+  for (const auto& [name, bytes] : json.at("caches").items())
+    caches.emplace_back(name, as<std::int64_t>(bytes));
+  return caches;
+}
+
 Json infoToJson(const RunInfo& info) {
   return {{"format", {info.formatMajor, info.formatMinor}},
           {"id", info.id},
@@ -50,6 +64,7 @@ Json infoToJson(const RunInfo& info) {
           {"ended_at", info.endedAt},
           {"cpu_model", info.cpuModel},
           {"cpu_features", info.cpuFeatures},
+          {"caches", cachesToJson(info.caches)},
           {"libraries", pairsToJson(info.libraries)},
           {"ranks", info.ranks},
           {"threads", info.threads},
@@ -74,6 +89,7 @@ void readTexts(const Json& json, RunInfo& info) {
   info.endedAt = field<std::string>(json, "ended_at", "");
   info.cpuModel = field<std::string>(json, "cpu_model", "");
   info.cpuFeatures = field(json, "cpu_features", info.cpuFeatures);
+  info.caches = cachesFromJson(json);
   info.libraries = pairsFromJson(json, "libraries");
   info.data = field<std::string>(json, "data", "");
   info.faults = field(json, "faults", info.faults);

@@ -38,6 +38,7 @@ struct RunInfo {
   std::string workingDirectory, host, startedAt /* ISO 8601 UTC */, endedAt;
   std::string cpuModel;
   std::vector<std::string> cpuFeatures;
+  std::vector<std::pair<std::string, std::int64_t>> caches;    // "l2" -> bytes; since format 1.2
   std::vector<std::pair<std::string, std::string>> libraries;  // "dnnl" -> "2.6.3 avx512_core"
   int ranks = 1, threads = 1;
   std::uint64_t seed = 0;

@@ -27,6 +27,8 @@ class Recomputable {
   virtual std::vector<std::int64_t> batches(core::Rank rank) const = 0;      // the same
   /// Iterations that a checkpoint and an unbroken row of batches lead to on every rank, ascending.
   virtual std::vector<std::int64_t> recomputableIterations() const = 0;
+  /// Iterations before which the state was set from outside: they do not follow from the one before.
+  virtual core::IterationSet begunAnew(core::Rank rank) const = 0;
   /// How often checkpoints were kept, as the recorder says.
   virtual std::optional<CheckpointInterval> checkpointInterval(core::Rank rank) const = 0;
   /// The newest that every rank has and can read; `skipped` is told of each newer one that cannot be read.
@@ -38,6 +40,18 @@ class Recomputable {
   /// The inputs of the iteration, bit for bit as the graph read them, and what they were made from; the
   /// learning rate among them. kUnavailable; kDamaged: also when they do not have the hash that was recorded.
   virtual core::Result<core::Batch> batch(core::Rank rank, core::Iteration iteration) = 0;
+  /// What the rank computed in the iteration, with ids of its own (part() knows the run's). kUnavailable: it
+  /// recorded no such iteration; kDamaged.
+  virtual core::Result<core::Graph> recordedGraph(core::Rank rank, core::Iteration iteration) = 0;
+  /// Whether two iterations of the rank were computed by one graph.
+  virtual bool sameGraph(core::Rank rank, core::Iteration a, core::Iteration b) const = 0;
+  /// Over the hashes of all tensors that the rank recorded in the iteration, as checkDigest() takes them; it
+  /// stays when the rows that say them have gone. kUnavailable: not recorded.
+  virtual core::Result<core::Hash128> digest(core::Rank rank, core::Iteration iteration) = 0;
+  /// Whether these hashes, by the ids of recordedGraph(), make up that digest. A tensor that the recorder's
+  /// rules left out does not count.
+  virtual core::Result<bool> checkDigest(core::Rank rank, core::Iteration iteration,
+                                         const std::vector<core::Hash128>& hashes) = 0;
 };
 
 class Verifiable {

@@ -37,14 +37,17 @@ struct RunDescription {
   std::string host, startedAt, endedAt;                           // ISO 8601 UTC
   std::string cpuModel;
   std::vector<std::string> cpuFeatures;
+  std::vector<std::pair<std::string, std::int64_t>> caches;    // "l2" -> bytes
   std::vector<std::pair<std::string, std::string>> libraries;  // "dnnl" -> "2.6.3 avx512_core"
   int ranks = 1, threads = 1;                                  // that trained; threads of each
   std::uint64_t seed = 0;
   std::string data;
-  std::vector<std::string> faults;  // planted; no analysis reads them
-  std::string policy;               // what was to be recorded: a JSON object of the recorder's own
-  std::string policyText;           // the same for people: "*=stats; values within 2.0 GB"
-  std::uint64_t maxBytes = 0;       // that the recording was to take; 0: no limit
+  std::vector<std::string> faults;     // planted; no analysis reads them
+  std::string passes;                  // over the plan that were off: "-memory"; "" none
+  std::vector<std::string> recompute;  // scopes whose activations were computed again
+  std::string policy;                  // what was to be recorded: a JSON object of the recorder's own
+  std::string policyText;              // the same for people: "*=stats; values within 2.0 GB"
+  std::uint64_t maxBytes = 0;          // that the recording was to take; 0: no limit
   /// As the whole run's own file has it; Run::end() knows more.
   RunEnd end;
 };

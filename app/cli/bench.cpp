@@ -13,6 +13,7 @@
 #include "app/cli/model_training.h"
 #include "app/cli/progress.h"
 #include "app/cli/table.h"
+#include "core_engine/distributed/communicators.h"
 #include "core_engine/ops/op.h"
 #include "core_engine/runtime/executor.h"
 #include "core_engine/train/trainer.h"

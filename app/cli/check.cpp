@@ -49,18 +49,6 @@ Result<std::vector<core::Rank>> selectedRanks(const OpenedRun& run, const std::s
   return ranks;
 }
 
-Result<core::IndexList> selectedIterations(const OpenedRun& run, const std::string& text) {
-  if (text.empty()) return core::IndexList::all();
-  auto list = core::IndexList::parse(text);
-  if (!list.ok()) return list.error().in("--iterations");
-  for (const core::Rank rank : run.run->ranks())
-    for (const core::Iteration iteration : run.run->iterations(rank))
-      if (list->contains(iteration.value)) return *list;
-  const std::vector<core::Rank> ranks = run.run->ranks();
-  return Error(ErrorCode::kUsage, fmt::format("--iterations {}: {} has {}", text, run.path,
-                                              ranks.empty() ? "none" : iterationsText(run, ranks.front())));
-}
-
 Error noAnswer(const OpenedRun& run, const watch::CheckReport& report) {
   return {ErrorCode::kUnavailable, fmt::format("{}: no watchpoint could be evaluated ({}); see msdbg info",
                                                run.path, replay::whyNothingJudged(report))};
@@ -86,7 +74,7 @@ Result<int> check(const CheckCommandOptions& options, const Context& context) {
       return fit.error().in("-w");
   watch::CheckOptions what;
   MSDBG_ASSIGN(what.ranks, selectedRanks(run, options.ranks));
-  MSDBG_ASSIGN(what.iterations, selectedIterations(run, options.iterations));
+  MSDBG_ASSIGN(what.iterations, selectedIterations(run, "--iterations", options.iterations));
   what.cancel = context.cancel;
   watch::CheckReport found;
   {

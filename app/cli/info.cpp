@@ -169,7 +169,9 @@ Json infoJson(const OpenedRun& run) {
   json["host"] = info.host;
   json["started_at"] = info.startedAt;
   json["ended_at"] = textOrNull(info.endedAt);
-  json["cpu"] = {{"model", info.cpuModel}, {"features", info.cpuFeatures}};
+  Json caches = Json::object();
+  for (const auto& [name, bytes] : info.caches) caches[name] = bytes;
+  json["cpu"] = {{"model", info.cpuModel}, {"features", info.cpuFeatures}, {"caches", caches}};
   json["libraries"] = libraries;
   json["threads"] = info.threads;
   json["seed"] = info.seed;

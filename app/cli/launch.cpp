@@ -13,7 +13,7 @@
 #include <cerrno>
 #include <thread>
 
-#include "core_engine/distributed/communicator.h"
+#include "core_engine/distributed/communicators.h"
 
 namespace msdbg::app {
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "app/cli/dump_plan.h"
+#include "core_engine/train/run_context.h"
 #include "dump/reader/run_reader.h"
 
 namespace msdbg::app {

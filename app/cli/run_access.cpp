@@ -106,6 +106,20 @@ Status checkIteration(const OpenedRun& run, Rank rank, std::int64_t iteration) {
                            rank.value, run.path, iterationsText(run, rank)));
 }
 
+core::Result<core::IndexList> selectedIterations(const OpenedRun& run, std::string_view flag,
+                                                 const std::string& text) {
+  if (text.empty()) return core::IndexList::all();
+  auto list = core::IndexList::parse(text);
+  if (!list.ok()) return list.error().in(std::string(flag));
+  for (const core::Rank rank : run.run->ranks())
+    for (const core::Iteration iteration : run.run->iterations(rank))
+      if (list->contains(iteration.value)) return *list;
+  const std::vector<core::Rank> ranks = run.run->ranks();
+  return core::Error(core::ErrorCode::kUsage,
+                     fmt::format("{} {}: {} has {}", flag, text, run.path,
+                                 ranks.empty() ? "none" : iterationsText(run, ranks.front())));
+}
+
 std::string iterationsText(const OpenedRun& run, Rank rank) {
   const core::IterationSet& iterations = run.run->iterationSet(rank);
   return iterations.empty() ? "none" : iterations.text();

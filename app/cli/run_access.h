@@ -42,6 +42,9 @@ core::Result<RunAndQuery> splitRunAndQuery(const std::vector<std::string>& argum
 core::Result<core::Rank> checkedRank(const OpenedRun& run,
                                      std::optional<std::int64_t> rank);  // none: the first
 core::Status checkIteration(const OpenedRun& run, core::Rank rank, std::int64_t iteration);
+/// What a list asks for: "" all. kUsage, naming the flag: no rank recorded any of them.
+core::Result<core::IndexList> selectedIterations(const OpenedRun& run, std::string_view flag,
+                                                 const std::string& text);
 
 /// "0-11" for all that are recorded of the rank.
 std::string iterationsText(const OpenedRun& run, core::Rank rank);

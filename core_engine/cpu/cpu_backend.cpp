@@ -62,6 +62,10 @@ std::string layoutObjection(const KernelRow& row, const Graph& graph, const Node
 class CpuBackend : public Backend {
  public:
   std::string name() const override { return "cpu"; }
+  int revision(std::string_view opType) const override {
+    const KernelRow* row = findRow(opType);
+    return row ? row->revision : 0;
+  }
 
   using Backend::compile;
   Answer compile(const Graph& graph, const Node& node, int threads, const Layouts& layouts) override {

@@ -1,3 +1,6 @@
+#include <gnu/libc-version.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <dnnl.hpp>
 #include <fstream>
@@ -34,32 +37,35 @@ std::vector<std::string> knownFeatures(const std::string& flags) {
   return known;
 }
 
+constexpr std::pair<dnnl::cpu_isa, const char*> kInstructionSets[] = {
+    {dnnl::cpu_isa::sse41, "sse41"},
+    {dnnl::cpu_isa::avx, "avx"},
+    {dnnl::cpu_isa::avx2, "avx2"},
+    {dnnl::cpu_isa::avx2_vnni, "avx2_vnni"},
+    {dnnl::cpu_isa::avx512_core, "avx512_core"},
+    {dnnl::cpu_isa::avx512_core_vnni, "avx512_core_vnni"},
+    {dnnl::cpu_isa::avx512_core_bf16, "avx512_core_bf16"},
+    {dnnl::cpu_isa::avx512_core_amx, "avx512_core_amx"},
+};
+
 std::string isaName(dnnl::cpu_isa isa) {
-  switch (isa) {
-    case dnnl::cpu_isa::sse41:
-      return "sse41";
-    case dnnl::cpu_isa::avx:
-      return "avx";
-    case dnnl::cpu_isa::avx2:
-      return "avx2";
-    case dnnl::cpu_isa::avx2_vnni:
-      return "avx2_vnni";
-    case dnnl::cpu_isa::avx512_core:
-      return "avx512_core";
-    case dnnl::cpu_isa::avx512_core_vnni:
-      return "avx512_core_vnni";
-    case dnnl::cpu_isa::avx512_core_bf16:
-      return "avx512_core_bf16";
-    case dnnl::cpu_isa::avx512_core_amx:
-      return "avx512_core_amx";
-    default:
-      return "other";
-  }
+  for (const auto& [known, name] : kInstructionSets)
+    if (known == isa) return name;
+  return "other";
 }
 
 std::string dnnlVersionText() {
   const dnnl_version_t* v = dnnl_version();
   return std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
+}
+
+std::vector<std::pair<std::string, std::int64_t>> cacheSizes() {
+  constexpr std::pair<const char*, int> kCaches[] = {
+      {"l1d", _SC_LEVEL1_DCACHE_SIZE}, {"l2", _SC_LEVEL2_CACHE_SIZE}, {"l3", _SC_LEVEL3_CACHE_SIZE}};
+  std::vector<std::pair<std::string, std::int64_t>> sizes;
+  for (const auto& [name, key] : kCaches)
+    if (const long bytes = sysconf(key); bytes > 0) sizes.emplace_back(name, bytes);
+  return sizes;
 }
 
 }  // namespace
@@ -69,8 +75,22 @@ CpuInfo cpuInfo() {
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   std::string model = cpuinfoValue(text, "model name");
   if (model.empty()) model = "unknown";
-  return {model, knownFeatures(cpuinfoValue(text, "flags")), dnnlVersionText(),
-          isaName(dnnl::get_effective_cpu_isa())};
+  const std::string version = dnnlVersionText(), isa = isaName(dnnl::get_effective_cpu_isa());
+  return {model,
+          knownFeatures(cpuinfoValue(text, "flags")),
+          version,
+          isa,
+          cacheSizes(),
+          {{"dnnl", version + " " + isa}, {"libc", gnu_get_libc_version()}, {"compiler", __VERSION__}}};
+}
+
+Status limitInstructionSet(const std::string& dnnlIsa) {
+  for (const auto& [isa, name] : kInstructionSets) {
+    if (name != dnnlIsa) continue;
+    if (dnnl::set_max_cpu_isa(isa) == dnnl::status::success) return Ok{};
+    return Error(ErrorCode::kUnsupported, "oneDNN was used before it could be limited to " + dnnlIsa);
+  }
+  return Error(ErrorCode::kUnsupported, "oneDNN here knows no instruction set called " + dnnlIsa);
 }
 
 }  // namespace msdbg::core

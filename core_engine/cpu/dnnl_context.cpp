@@ -46,8 +46,9 @@ class DnnlKernel : public KernelImpl {
  public:
   DnnlKernel(const CompileRequest& request, const dnnl::primitive& primitive,
              const dnnl::memory::desc& scratchpad, const std::vector<DnnlArgument>& arguments,
-             const std::string& suffix)
+             const std::string& suffix, std::string implementation)
       : m_name("dnnl:" + request.node.opType + suffix),
+        m_implementation(std::move(implementation)),
         m_threads(request.threads),
         m_context(request.dnnl),
         m_primitive(primitive),
@@ -59,6 +60,7 @@ class DnnlKernel : public KernelImpl {
   }
 
   std::string name() const override { return m_name; }
+  std::string implementation() const override { return m_implementation; }
 
   Status run(const KernelArgs& args) override {
     const OmpThreads threads(m_threads);
@@ -115,7 +117,7 @@ class DnnlKernel : public KernelImpl {
     stream.wait();
   }
 
-  std::string m_name;
+  std::string m_name, m_implementation;
   int m_threads;
   std::shared_ptr<DnnlContext> m_context;
   dnnl::primitive m_primitive;
@@ -172,7 +174,8 @@ Backend::Answer dnnlKernel(const CompileRequest& request, const dnnl::primitive&
   if (implementation.find("ref") != std::string::npos)
     return decline("oneDNN has only its slow reference implementation (" + implementation +
                    ") for these shapes");
-  return {std::make_unique<DnnlKernel>(request, primitive, scratchpad, arguments, suffix), ""};
+  return {std::make_unique<DnnlKernel>(request, primitive, scratchpad, arguments, suffix, implementation),
+          ""};
 }
 
 }  // namespace msdbg::core::cpu

@@ -41,6 +41,7 @@ class AddScaledC : public KernelImpl {
       : m_product(std::move(product)), m_beta(beta), m_strides(broadcastStrides(c, y)), m_threads(threads) {}
 
   std::string name() const override { return m_product->name(); }
+  std::string implementation() const override { return m_product->implementation(); }
 
   Status run(const KernelArgs& args) override {
     MSDBG_TRY(m_product->run(args));

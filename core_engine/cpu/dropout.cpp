@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "core_engine/base/philox.h"
 #include "core_engine/cpu/tile_op.h"
-#include "core_engine/runtime/philox.h"
 
 namespace msdbg::core::cpu {
 namespace {

@@ -54,6 +54,7 @@ struct KernelRow {
   DTypes dtypes = DTypes::kFloat32;
   KnownLayouts layouts = KnownLayouts::kRowMajor;
   TileFactory tiles = nullptr;  // the same kernel in parts
+  int revision = 1;             // raised when the kernel's bits change
 };
 /// Of a node whose dtypes and shapes the row takes.
 LayoutPorts layoutPorts(const KernelRow& row, const Graph& graph, const Node& node);

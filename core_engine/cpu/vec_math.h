@@ -159,7 +159,10 @@ MSDBG_INLINE NormalShare vecNormal(float x) {
   const float u = x * 0.70710678118654752440f, a = std::fabs(u), e = vecExp(-a * a);
   const float tail = 0.5f * erfcTail(a, e);
   const float far = x < 0.0f ? tail : 1.0f - tail;
-  return {a <= 1.0f ? 0.5f + 0.5f * erfNearZero(u) : far, 0.39894228040143267794f * e};
+  const float below = a <= 1.0f ? 0.5f + 0.5f * erfNearZero(u) : far;
+  // One NaN throughout: of two with different signs the order of operands, which is the compiler's, would
+  // choose.
+  return {x == x ? below : x, x == x ? 0.39894228040143267794f * e : x};
 }
 MSDBG_INLINE float vecGelu(float x) { return x * vecNormal(x).below; }
 MSDBG_INLINE float vecGeluSlope(float x) {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "core_engine/distributed/communicator.h"
+#include "core_engine/ops/communicator.h"
 
 namespace msdbg::core {
 

@@ -2,7 +2,7 @@
 // containers.
 #include <string>
 
-#include "core_engine/distributed/communicator.h"
+#include "core_engine/distributed/communicators.h"
 
 namespace msdbg::core {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "core_engine/distributed/communicator.h"
+#include "core_engine/distributed/communicators.h"
 #include "core_engine/distributed/rank_sum_internal.h"
 
 namespace msdbg::core {

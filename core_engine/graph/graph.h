@@ -111,9 +111,11 @@ struct Node {
 };
 
 struct Kernel {
-  KernelId id;                // == the executor's order
-  std::string name;           // "dnnl:Conv", "cpu:Relu", "reference:Gemm"
-  std::vector<NodeId> nodes;  // the nodes it computes
+  KernelId id;                      // == the executor's order
+  std::string name;                 // "dnnl:Conv", "cpu:Relu", "reference:Gemm"
+  std::vector<NodeId> nodes;        // the nodes it computes
+  std::vector<int> revisions = {};  // of the code for each of `nodes`, 0 where none runs; empty: not known
+  std::string implementation = {};  // a library's own name of what it runs: "jit:avx512_core"
 };
 
 class Graph {

@@ -12,6 +12,8 @@
 namespace msdbg::core {
 namespace {
 
+constexpr std::uint32_t kMostRevision = 1'000'000;
+
 namespace pb = msdbg::graph;
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
@@ -153,6 +155,8 @@ class Writer {
   void write(const Kernel& kernel, pb::Kernel& out) {
     out.set_name_text(text(kernel.name));
     writeIds(kernel.nodes, out.mutable_nodes());
+    for (const int revision : kernel.revisions) out.add_revisions(static_cast<std::uint32_t>(revision));
+    out.set_implementation_text(text(kernel.implementation));
   }
 
   pb::Graph m_out;
@@ -348,6 +352,14 @@ class Reader {
     kernel.id = KernelId(static_cast<std::int64_t>(m_kernels.size()) - 1);
     kernel.name = text(in.name_text());
     kernel.nodes = idsOf<NodeId>(in.nodes(), m_in.nodes_size(), "node");
+    if (in.revisions_size() != 0 && in.revisions_size() != in.nodes_size())
+      fail("kernel " + kernel.name + " has revisions of " + std::to_string(in.revisions_size()) + " of its " +
+           std::to_string(in.nodes_size()) + " nodes");
+    for (const std::uint32_t revision : in.revisions()) {
+      if (revision > kMostRevision) fail("kernel " + kernel.name + " has an impossible revision");
+      kernel.revisions.push_back(static_cast<int>(std::min(revision, kMostRevision)));
+    }
+    kernel.implementation = text(in.implementation_text());
   }
 
   const pb::Graph& m_in;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core_engine/graph/graph.h"
+#include "core_engine/passes/optimizer.h"
 #include "core_engine/train/data.h"
-#include "core_engine/train/optimizer.h"
 
 namespace msdbg::core {
 

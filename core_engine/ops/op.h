@@ -109,6 +109,7 @@ struct OpDef {
   InferFn infer = nullptr;
   GradientFn gradient = nullptr;  // nullptr: not differentiable, gradients stop here
   ReferenceFn reference = nullptr;
+  int revision = 1;  // of the reference kernel: raised when its bits change
   FlopsFn flops = nullptr;
   bool activation = false;  // an activation function: watchpoint target "activation"
 };

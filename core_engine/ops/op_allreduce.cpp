@@ -1,6 +1,6 @@
 // Allreduce: the sum over all ranks, in rank order, the same bits on every rank.
-#include "core_engine/distributed/communicator.h"
 #include "core_engine/ops/builtin_ops.h"
+#include "core_engine/ops/communicator.h"
 #include "core_engine/ops/copy.h"
 #include "core_engine/ops/infer.h"
 

@@ -1,13 +1,13 @@
 // Dropout: keeps an element with probability 1 - ratio and scales it by 1 / (1 - ratio), so that means stay.
 // Which elements are kept depends on (seed, node name, iteration, index in the global batch) alone: see
 // runtime/philox.h.
+#include "core_engine/base/philox.h"
 #include "core_engine/ops/builtin_ops.h"
 #include "core_engine/ops/copy.h"
 #include "core_engine/ops/dropout.h"
 #include "core_engine/ops/elementwise.h"
 #include "core_engine/ops/gradient.h"
 #include "core_engine/ops/infer.h"
-#include "core_engine/runtime/philox.h"
 
 namespace msdbg::core {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core_engine/graph/graph.h"
-#include "core_engine/train/optimizer.h"
+#include "core_engine/passes/optimizer.h"
 
 namespace msdbg::core {
 

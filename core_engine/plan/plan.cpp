@@ -109,7 +109,7 @@ std::string planText(const Graph& graph, const Plan& plan) {
 }
 
 std::vector<Kernel> planKernels(const Plan& plan, const Graph& graph,
-                                const std::vector<std::string>& kernelNames,
+                                const std::vector<CompiledKernel>& compiled,
                                 std::vector<KernelId>* kernelOf) {
   std::vector<Kernel> kernels;
   kernelOf->assign(plan.steps.size(), KernelId());
@@ -118,17 +118,21 @@ std::vector<Kernel> planKernels(const Plan& plan, const Graph& graph,
     if (step.how == How::kSame) {
       mine = (*kernelOf)[graph.tensor(step.shares.front()).producer.index()];
       kernels[mine.index()].nodes.push_back(step.node);
+      kernels[mine.index()].revisions.push_back(kernels[mine.index()].revisions.front());
       continue;
     }
     mine = KernelId(static_cast<std::int64_t>(kernels.size()));
     if (step.how == How::kGrouped) {
       mine = (*kernelOf)[step.leader.index()];
       kernels[mine.index()].nodes.push_back(step.node);
+      kernels[mine.index()].revisions.push_back(compiled[step.node.index()].revision);
       continue;
     }
-    const std::string& name = kernelNames[step.node.index()];
-    kernels.push_back(
-        {mine, step.how == How::kView ? "view:" + graph.node(step.node).opType : name, {step.node}});
+    const CompiledKernel& kernel = compiled[step.node.index()];
+    if (step.how == How::kView)
+      kernels.push_back({mine, "view:" + graph.node(step.node).opType, {step.node}, {0}});
+    else
+      kernels.push_back({mine, kernel.name, {step.node}, {kernel.revision}, kernel.implementation});
   }
   return kernels;
 }

@@ -92,10 +92,17 @@ Status verifyPlan(const Graph& graph, const PlanOptions& options, const Plan& pl
 /// are computed again ends in `again %3 %4`. Deterministic.
 std::string planText(const Graph& graph, const Plan& plan);
 
-/// The kernels of a plan, in the order of their steps; `nameOf(node)` names those that run. A view has a
+/// What was compiled for a step.
+struct CompiledKernel {
+  std::string name, implementation;
+  int revision = 0;
+};
+
+/// The kernels of a plan, in the order of their steps; `compiled` has one for each step, of a group the name
+/// with the leader and revisions with all. A view has a
 /// kernel of its own that does nothing ("view:Reshape"); a kernel whose outputs serve several equal nodes
 /// lists them all. kernelOf receives the place of every step's kernel.
 std::vector<Kernel> planKernels(const Plan& plan, const Graph& graph,
-                                const std::vector<std::string>& kernelNames, std::vector<KernelId>* kernelOf);
+                                const std::vector<CompiledKernel>& compiled, std::vector<KernelId>* kernelOf);
 
 }  // namespace msdbg::core

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core_engine/ops/op.h"
@@ -20,6 +21,8 @@ class KernelImpl {
  public:
   virtual ~KernelImpl() = default;
   virtual std::string name() const = 0;  // "dnnl:Conv", "cpu:Relu", "reference:Gemm"
+  /// What a library calls its code that runs, which decides bits too: "jit:avx512_core"; "" where it is ours.
+  virtual std::string implementation() const { return ""; }
   virtual Status run(const KernelArgs& args) = 0;
 };
 
@@ -35,6 +38,9 @@ class GroupKernel {
 class Backend : public KernelFacts {
  public:
   virtual std::string name() const = 0;
+  /// Of the code of its kernels for this operator: raised when their bits change (tests/cpu/
+  /// kernel_revisions_test holds it against them). 0: it has none.
+  virtual int revision(std::string_view opType) const = 0;
   /// nullptr kernel and a reason when the backend declines the node.
   struct Answer {
     std::unique_ptr<KernelImpl> kernel;
@@ -60,7 +66,15 @@ struct CpuInfo {
   std::string model;
   std::vector<std::string> features;
   std::string dnnlVersion, dnnlIsa;
+  /// "l1d", "l2", "l3" -> bytes, where the system says: oneDNN cuts its work by them.
+  std::vector<std::pair<std::string, std::int64_t>> caches;
+  /// The versions that decide bits: "dnnl" -> "2.6.3 avx512_core", "libc", "compiler".
+  std::vector<std::pair<std::string, std::string>> libraries;
 };
 CpuInfo cpuInfo();
+
+/// oneDNN uses no more than this instruction set ("avx2", as CpuInfo::dnnlIsa names them) in this process.
+/// kUnsupported: it has been used already, or does not know that one.
+Status limitInstructionSet(const std::string& dnnlIsa);
 
 }  // namespace msdbg::core

@@ -16,7 +16,7 @@ struct StepCompiler : StepMaterial, CompiledSteps {
   std::shared_ptr<ReplacedBlocks> replaced = std::make_shared<ReplacedBlocks>(threads);
 
   Status compile() {
-    std::vector<std::string> names;
+    std::vector<CompiledKernel> compiled;
     for (const PlanStep& planned : plan.steps) {
       const Node& node = graph.node(planned.node);
       Step step;
@@ -31,12 +31,12 @@ struct StepCompiler : StepMaterial, CompiledSteps {
         step.watch = std::make_unique<UpdateWatch>(replaced);
       takeTurns(step);
       MSDBG_TRY(compileStep(planned, step));
-      names.push_back(step.group ? step.group->name() : step.kernel ? step.kernel->name() : "");
+      compiled.push_back(describe(step));
       steps.push_back(std::move(step));
     }
     findFirstReads();
     std::vector<KernelId> ids;
-    graph.setKernels(planKernels(plan, graph, names, &ids));
+    graph.setKernels(planKernels(plan, graph, compiled, &ids));
     for (std::size_t i = 0; i < steps.size(); ++i) {
       steps[i].id = ids[i];
       for (const GroupMember& member : plan.steps[i].group) {
@@ -45,6 +45,17 @@ struct StepCompiler : StepMaterial, CompiledSteps {
       }
     }
     return Ok{};
+  }
+
+  /// Kernels of groups are the first backend's, whose tiles they are made of.
+  CompiledKernel describe(const Step& step) const {
+    if (!step.kernel)
+      return {step.group ? step.group->name() : "", "", backends.front()->revision(step.node->opType)};
+    const std::string name = step.kernel->name();
+    const auto made = std::ranges::find_if(
+        backends, [&](const auto& backend) { return name.starts_with(backend->name() + ":"); });
+    const Backend& by = made == backends.end() ? *backends.front() : **made;  // "dnnl:Conv" is the CPU's
+    return {name, step.kernel->implementation(), by.revision(step.node->opType)};
   }
 
   /// Who looks at a source right before a kernel reads it has it fetched for that kernel.

@@ -7,9 +7,9 @@
 #include <optional>
 #include <utility>
 
-#include "core_engine/distributed/communicator.h"
 #include "core_engine/graph/graph_text.h"
 #include "core_engine/graph/roles.h"
+#include "core_engine/ops/communicator.h"
 #include "core_engine/plan/pipeline.h"
 #include "core_engine/runtime/compiled_steps.h"
 
@@ -40,8 +40,10 @@ struct Executor::Impl {
     MSDBG_ASSIGN(faults, FaultInjector::bind(options.faults, graph, options.rank));
     if (options.backend == BackendKind::kFast) backends.push_back(makeCpuBackend());
     backends.push_back(makeReferenceBackend());
+    std::vector<NodeId> pinned = faults.targets();
+    pinned.insert(pinned.end(), options.replaceable.begin(), options.replaceable.end());
     MSDBG_ASSIGN(plan,
-                 makePlan(graph, {options.keep, faults.targets(), options.choices, backends.front().get()}));
+                 makePlan(graph, {options.keep, std::move(pinned), options.choices, backends.front().get()}));
     memory = PlanMemory::allocate(graph, plan, options.seed);
     updateOf.resize(graph.tensors().size());
     for (const TensorInfo& info : graph.tensors())
@@ -87,7 +89,37 @@ struct Executor::Impl {
     }
   }
 
-  Status runStep(Step& step, Observer* observer) {
+  Status checkReplacements(const Detour& detour) const {
+    for (const auto& [id, value] : detour.values) {
+      const TensorInfo& info = graph.tensor(id);
+      if (std::ranges::find(options.replaceable, info.producer) == options.replaceable.end())
+        return Error(ErrorCode::kUsage, info.fullName() + " was not announced as one to be replaced");
+      if (value.dtype() != info.dtype || value.shape() != info.shape)
+        return Error(ErrorCode::kUsage, info.fullName() + " is " + std::string(dtypeName(info.dtype)) +
+                                            info.shape.text() + ", not " +
+                                            std::string(dtypeName(value.dtype())) + value.shape().text());
+    }
+    return Ok{};
+  }
+
+  void replace(Step& step, const Detour& detour) {
+    for (const auto& [id, value] : detour.values)
+      if (graph.tensor(id).producer == step.node->id)
+        std::ranges::copy(value.byteSpan(), memory.tensors[id.index()].byteSpan().begin());
+  }
+
+  Status runSteps(Observer* observer, const Detour& detour) {
+    for (Step& step : compiled.steps) {
+      if (detour.cancel.cancelled()) return Error(ErrorCode::kCancelled, "stopped before " + step.node->name);
+      MSDBG_TRY(runStep(step, observer, detour));
+      if (step.node->id == detour.last) return Ok{};
+    }
+    advance();
+    sawUpdates = observer;
+    return Ok{};
+  }
+
+  Status runStep(Step& step, Observer* observer, const Detour& detour) {
     if (observer) reportSources(step.firstReads, *observer);
     if (step.how == How::kWatched && !observer) return Ok{};
     for (const NodeId id : step.again) MSDBG_TRY(compute(compiled.steps[id.index()], true, observer));
@@ -95,6 +127,7 @@ struct Executor::Impl {
     step.done = step.how == How::kOnce;
     if (!state.training) return Ok{};
     if (!faults.empty()) faults.afterNode(state.iteration, *step.node, step.inputs, step.outputs);
+    if (!detour.values.empty()) replace(step, detour);
     if (observer) report(step, *observer);
     return Ok{};
   }
@@ -220,8 +253,9 @@ Result<std::unique_ptr<Executor>> Executor::create(Graph& graph, ExecutorOptions
   return std::unique_ptr<Executor>(new Executor(std::move(impl)));
 }
 
-Status Executor::run(Iteration iteration, const Feeds& feeds, Observer* observer) {
+Status Executor::run(Iteration iteration, const Feeds& feeds, Observer* observer, const Detour& detour) {
   Impl& d = *m_impl;
+  MSDBG_TRY(d.checkReplacements(detour));
   MSDBG_TRY(d.checkFed(feeds));
   MSDBG_TRY(d.feed(feeds));
   omp_set_num_threads(d.options.threads);
@@ -236,10 +270,7 @@ Status Executor::run(Iteration iteration, const Feeds& feeds, Observer* observer
     d.memory.allocateObserved(d.graph, d.plan);
     d.reportSources(d.compiled.given, *observer);
   }
-  for (Step& step : d.compiled.steps) MSDBG_TRY(d.runStep(step, observer));
-  d.advance();
-  d.sawUpdates = observer;
-  return Ok{};
+  return d.runSteps(observer, detour);
 }
 
 Status Executor::evaluate(const Feeds& feeds) {
@@ -250,7 +281,7 @@ Status Executor::evaluate(const Feeds& feeds) {
   d.state.training = false;
   d.sawUpdates = nullptr;
   for (Step& step : d.compiled.steps) {
-    if (step.node->phase == Phase::kForward) MSDBG_TRY(d.runStep(step, nullptr));
+    if (step.node->phase == Phase::kForward) MSDBG_TRY(d.runStep(step, nullptr, {}));
   }
   return Ok{};
 }

@@ -30,6 +30,16 @@ struct ExecutorOptions {
   std::optional<std::vector<TensorId>> keep = {};  // what value() is asked for beside sources and next
                                                    // values; without a list: every tensor
   PlanChoices choices = {};
+  std::vector<NodeId> replaceable = {};  // nodes whose outputs a Detour may replace
+};
+
+/// What an iteration does otherwise than the graph says. One that stops early leaves parameters and states as
+/// they happen to be: set all of them before the next run().
+struct Detour {
+  NodeId last = {};         // nothing after it is computed; invalid: all is
+  CancelToken cancel = {};  // asked between kernels
+  /// Taken in place of what the nodes compute, which must be among ExecutorOptions::replaceable.
+  std::vector<std::pair<TensorId, Tensor>> values = {};
 };
 
 using Feeds = std::vector<std::pair<TensorId, Tensor>>;  // inputs, labels, hyperparameters of one iteration
@@ -43,7 +53,11 @@ class Executor {
   /// One training iteration: all nodes in order. A hyperparameter that is not fed keeps its value of the
   /// iteration before (one scaled by a planted `lr` fault, too: the Trainer feeds it every time). kUsage: a
   /// feed is missing or has the wrong shape or dtype.
-  Status run(Iteration iteration, const Feeds& feeds, Observer* observer);
+  Status run(Iteration iteration, const Feeds& feeds, Observer* observer) {
+    return run(iteration, feeds, observer, Detour());
+  }
+  /// kCancelled, naming the node that was to come; kUsage: a value that cannot be put in its place.
+  Status run(Iteration iteration, const Feeds& feeds, Observer* observer, const Detour& detour);
   /// Forward nodes only, RunState::training = false; nothing is updated or observed. kUsage as run().
   Status evaluate(const Feeds& feeds);
 

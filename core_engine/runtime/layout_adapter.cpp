@@ -43,6 +43,7 @@ class LayoutAdapter : public KernelImpl {
         m_scratch(std::move(scratch)) {}
 
   std::string name() const override { return m_kernel->name(); }
+  std::string implementation() const override { return m_kernel->implementation(); }
 
   Status run(const KernelArgs& args) override {
     std::vector<Tensor> places;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core_engine/graph/graph.h"
-#include "core_engine/runtime/input_source.h"
+#include "core_engine/tensor/input_source.h"
 #include "core_engine/tensor/statistics.h"
 
 namespace msdbg::core {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "core_engine/base/philox.h"
 #include "core_engine/base/text.h"
-#include "core_engine/runtime/philox.h"
 
 namespace msdbg::core {
 namespace {

@@ -16,6 +16,10 @@ class ReferenceKernel : public KernelImpl {
 class ReferenceBackend : public Backend {
  public:
   std::string name() const override { return "reference"; }
+  int revision(std::string_view opType) const override {
+    const OpDef* op = findOp(opType);
+    return op && op->reference ? op->revision : 0;
+  }
   using Backend::compile;
   Answer compile(const Graph&, const Node& node, int, const Layouts& layouts) override {
     for (const std::vector<TensorId>* ids : {&node.inputs, &node.outputs})

@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "core_engine/runtime/philox.h"
+#include "core_engine/base/philox.h"
 #include "core_engine/train/augment_internal.h"
 
 namespace msdbg::core {

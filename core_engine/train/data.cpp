@@ -63,11 +63,6 @@ Result<std::unique_ptr<ImageSource>> openSource(const std::string& spec, const I
 
 }  // namespace
 
-const Tensor* Batch::find(std::string_view name) const {
-  const auto found = std::ranges::find_if(tensors, [&](const auto& entry) { return entry.first == name; });
-  return found == tensors.end() ? nullptr : &found->second;
-}
-
 Status checkLoader(const DataLoader& loader, int ranks) {
   const std::string name = "the loader (" + loader.description() + ") ";
   if (loader.batchSize() < 1)

@@ -9,19 +9,9 @@
 
 #include "core_engine/base/ids.h"
 #include "core_engine/base/result.h"
-#include "core_engine/runtime/input_source.h"
-#include "core_engine/tensor/tensor.h"
+#include "core_engine/tensor/batch.h"
 
 namespace msdbg::core {
-
-struct Batch {
-  Iteration iteration{0};
-  std::vector<std::pair<std::string, Tensor>>
-      tensors;  // by input name as given to Graph::input: "x", "label"
-  /// What some of them were made from, by the same names: recorded in their place. A loader need not say.
-  std::vector<std::pair<std::string, InputSource>> sources = {};
-  const Tensor* find(std::string_view name) const;
-};
 
 class DataLoader {
  public:

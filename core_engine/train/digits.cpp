@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "core_engine/runtime/philox.h"
+#include "core_engine/base/philox.h"
 #include "core_engine/train/digit_glyphs_internal.h"
 #include "core_engine/train/image_loader_internal.h"
 

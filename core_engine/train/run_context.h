@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core_engine/distributed/communicator.h"
+#include "core_engine/ops/communicator.h"
 #include "core_engine/plan/pass_selection.h"
 #include "core_engine/runtime/fault.h"
 #include "core_engine/runtime/observer.h"

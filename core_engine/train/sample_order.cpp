@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core_engine/runtime/philox.h"
+#include "core_engine/base/philox.h"
 #include "core_engine/train/sample_order_internal.h"
 
 namespace msdbg::core {

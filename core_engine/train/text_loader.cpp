@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core_engine/runtime/philox.h"
+#include "core_engine/base/philox.h"
 #include "core_engine/train/text_loader_internal.h"
 
 namespace msdbg::core {

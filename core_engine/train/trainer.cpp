@@ -9,11 +9,11 @@
 #include <stdexcept>
 #include <utility>
 
-#include "core_engine/autodiff/cut_off.h"
 #include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
 #include "core_engine/graph/roles.h"
 #include "core_engine/graph/sources.h"
+#include "core_engine/ops/cut_off.h"
 #include "core_engine/passes/pipeline.h"
 #include "core_engine/runtime/executor.h"
 #include "core_engine/train/batch_inputs.h"

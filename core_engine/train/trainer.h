@@ -8,8 +8,9 @@
 #include <source_location>
 
 #include "core_engine/graph/graph.h"
+#include "core_engine/passes/optimizer.h"
+#include "core_engine/tensor/training_state.h"
 #include "core_engine/train/data.h"
-#include "core_engine/train/optimizer.h"
 #include "core_engine/train/run_context.h"
 
 namespace msdbg::core {
@@ -27,14 +28,6 @@ struct EvaluationResult {
   double loss = 0, accuracy = 0;  // means; accuracy NaN where classifies() is false
 };
 
-/// All that training carries from step to step: what a checkpoint holds. What callbacks of fit() count
-/// (rounds without improvement) is not in it: they begin anew.
-struct TrainingState {
-  Iteration iteration{0};  // the next one
-  std::vector<std::pair<std::string, Tensor>>
-      tensors;                              // parameters, optimizer states, constants, by full name
-  std::optional<double> learningRate = {};  // the optimizer's; recorded checkpoints say none: it stays
-};
 /// What is read after an iteration: the loss, what the accuracy is computed from, gradients of mutable
 /// inputs.
 std::vector<TensorId> readAfterIteration(const Graph& graph, TensorId loss);

@@ -2,7 +2,7 @@
 // than chance would have it. Enough structure for a loss to fall.
 #include <array>
 
-#include "core_engine/runtime/philox.h"
+#include "core_engine/base/philox.h"
 #include "core_engine/train/text_loader_internal.h"
 
 namespace msdbg::core {

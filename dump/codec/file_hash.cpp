@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "core_engine/tensor/statistics.h"
-#include "dump/writer/commit_file.h"
+#include "dump/commit_file.h"
 
 namespace msdbg::dump {
 namespace {

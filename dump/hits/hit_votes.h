@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core_engine/distributed/communicator.h"
+#include "core_engine/ops/communicator.h"
 
 namespace msdbg::dump {
 

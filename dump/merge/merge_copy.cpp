@@ -3,8 +3,8 @@
 
 #include <cerrno>
 
+#include "dump/commit_file.h"
 #include "dump/merge/merge_copy_internal.h"
-#include "dump/writer/commit_file.h"
 
 namespace msdbg::dump {
 namespace {

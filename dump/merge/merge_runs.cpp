@@ -4,8 +4,8 @@
 
 #include "dump/codec/file_hash.h"
 #include "dump/codec/sha256.h"
+#include "dump/commit_file.h"
 #include "dump/merge/merge_copy_internal.h"
-#include "dump/writer/commit_file.h"
 
 namespace msdbg::dump {
 namespace {

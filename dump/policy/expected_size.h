@@ -2,7 +2,7 @@
 // iteration computes every tensor of the graph. Pure functions.
 #pragma once
 
-#include "core_engine/train/data.h"
+#include "core_engine/tensor/batch.h"
 #include "dump/policy/record_options.h"
 
 namespace msdbg::dump {

@@ -4,9 +4,9 @@
 #include <charconv>
 #include <cmath>
 
+#include "dump/commit_file.h"
 #include "dump/policy/located_json_internal.h"
 #include "dump/policy/record_options_internal.h"
-#include "dump/writer/commit_file.h"
 
 namespace msdbg::dump {
 

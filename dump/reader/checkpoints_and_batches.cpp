@@ -115,13 +115,16 @@ std::vector<std::int64_t> RunReader::batches(core::Rank rank) const {
 std::vector<std::int64_t> RunReader::recomputable() const {
   std::vector<std::int64_t> all;
   for (int rank = 0; rank < m_impl->info.ranks; ++rank) {
-    const auto index = m_impl->ranks.find(rank);
     const auto here =
-        following(checkpoints(core::Rank(rank)), batches(core::Rank(rank)),
-                  index == m_impl->ranks.end() ? core::IterationSet() : index->second.journal.anew);
+        following(checkpoints(core::Rank(rank)), batches(core::Rank(rank)), begunAnew(core::Rank(rank)));
     all = rank == 0 ? here : inBoth(all, here);
   }
   return all;
+}
+
+core::IterationSet RunReader::begunAnew(core::Rank rank) const {
+  const auto index = m_impl->ranks.find(rank.value);
+  return index == m_impl->ranks.end() ? core::IterationSet() : index->second.journal.anew;
 }
 
 std::optional<CheckpointInterval> RunReader::checkpointInterval(core::Rank rank) const {

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <span>
 
-#include "dump/writer/commit_file.h"
+#include "dump/commit_file.h"
 
 namespace msdbg::dump {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core_engine/graph/graph_io.h"
 #include "core_engine/tensor/statistics.h"
-#include "dump/writer/commit_file.h"
+#include "dump/commit_file.h"
 
 namespace msdbg::dump {
 namespace {
@@ -55,6 +55,18 @@ core::Error wrongHash(const std::filesystem::path& file, const std::string& jour
               ", so nothing that it says can be trusted; restore the file from a copy of the run"};
 }
 
+// The graph of a file, held against the hash that `who` says it has.
+core::Result<core::Graph> readGraphFile(const std::filesystem::path& run, const std::string& file,
+                                        const std::string& hash, const std::string& who) {
+  if (!versionOf(file) && !isShared(file))
+    return core::Error(core::ErrorCode::kDamaged, "'" + file + "' is no name of a graph");
+  MSDBG_ASSIGN(const std::string bytes, readFile(run / file, kLargestGraph));
+  const auto span = std::as_bytes(std::span(bytes.data(), bytes.size()));
+  MSDBG_ASSIGN(core::Graph graph, core::parseGraph(span, (run / file).string()));
+  if (!hash.empty() && core::hashBytes(span).text() != hash) return wrongHash(run / file, who);
+  return graph;
+}
+
 }  // namespace
 
 class RunGraphs::Loader {
@@ -77,6 +89,7 @@ class RunGraphs::Loader {
         if (rank > 0 && isShared(line.file)) m_ownVersions = true;
         const auto graph = load(line.file, line.hash, journalOf(rank));
         m_versions[{rank, line.graph}] = graph;
+        m_fileOf[{rank, line.graph}] = line.file;
       }
   }
 
@@ -91,6 +104,7 @@ class RunGraphs::Loader {
       if (!version && !isOnly) continue;  // nobody can say when it was computed
       const auto graph = load(file, hashInName(file), "its name");
       m_versions.try_emplace({0, version.value_or(0)}, graph);
+      m_fileOf.try_emplace({0, version.value_or(0)}, file);
     }
   }
 
@@ -101,6 +115,7 @@ class RunGraphs::Loader {
     for (const auto& [file, error] : m_errors) m_lost({file, error.message(), core::Rank(), {}});
     m_graphs->m_versions = std::move(m_versions);
     m_graphs->m_files = std::move(m_loaded);
+    m_graphs->m_fileOf = std::move(m_fileOf);
     m_graphs->m_ownVersions = m_ownVersions;
     return std::move(*m_graphs);
   }
@@ -111,7 +126,7 @@ class RunGraphs::Loader {
   std::optional<std::size_t> load(const std::string& file, const std::string& hash, const std::string& who) {
     const auto [known, isNew] = m_loaded.try_emplace(file);
     if (!isNew) return known->second;
-    core::Result<core::Graph> graph = read(file, hash, who);
+    core::Result<core::Graph> graph = readGraphFile(m_run, file, hash, who);
     if (!graph.ok()) {
       if (!m_error) m_error = graph.error();
       m_errors.emplace_back(file, graph.error());
@@ -124,22 +139,12 @@ class RunGraphs::Loader {
     return known->second = m_graphs->m_union.size() - 1;
   }
 
-  core::Result<core::Graph> read(const std::string& file, const std::string& hash,
-                                 const std::string& who) const {
-    if (!versionOf(file) && !isShared(file))
-      return core::Error(core::ErrorCode::kDamaged, "'" + file + "' is no name of a graph");
-    MSDBG_ASSIGN(const std::string bytes, readFile(m_run / file, kLargestGraph));
-    const auto span = std::as_bytes(std::span(bytes.data(), bytes.size()));
-    MSDBG_ASSIGN(core::Graph graph, core::parseGraph(span, (m_run / file).string()));
-    if (!hash.empty() && core::hashBytes(span).text() != hash) return wrongHash(m_run / file, who);
-    return graph;
-  }
-
   const std::filesystem::path& m_run;
   const std::function<void(Damage)>& m_lost;
   std::optional<RunGraphs> m_graphs;
   std::map<std::string, std::optional<std::size_t>> m_loaded;  // by file
   std::map<std::pair<std::int64_t, std::int64_t>, std::optional<std::size_t>> m_versions;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::string> m_fileOf;
   std::vector<std::pair<std::string, core::Error>> m_errors;  // by file
   std::optional<core::Error> m_error;                         // the first
   bool m_ownVersions = false;
@@ -168,10 +173,22 @@ const core::GraphPart* RunGraphs::part(core::Rank rank, std::int64_t version) co
   return found == m_versions.end() || !found->second ? nullptr : &m_union.part(*found->second);
 }
 
+// It was held against the journal's hash when it was loaded; its name, or that it can be read, must do now.
+core::Result<core::Graph> RunGraphs::read(const std::filesystem::path& run, core::Rank rank,
+                                          std::int64_t version) const {
+  const auto file = m_fileOf.find({m_ownVersions ? rank.value : 0, version});
+  if (file == m_fileOf.end())
+    return core::Error(core::ErrorCode::kUnavailable, run.string() + ": the graph of rank " +
+                                                          std::to_string(rank.value) + ", version " +
+                                                          std::to_string(version) + " is not there");
+  return readGraphFile(run, file->second, hashInName(file->second), "its name");
+}
+
 bool RunGraphs::learn(core::Rank rank, const GraphLine& line) {
   const auto file = m_files.find(line.file);
   if (file == m_files.end()) return false;
   m_versions.try_emplace({rank.value, line.graph}, file->second);
+  m_fileOf.try_emplace({rank.value, line.graph}, line.file);
   m_ownVersions = m_ownVersions || (rank.value > 0 && isShared(line.file));
   return true;
 }

@@ -38,6 +38,9 @@ class RunGraphs {
   bool isOfFirst(core::NodeId node, core::TensorId tensor) const { return m_union.isOfFirst(node, tensor); }
   /// nullptr: nobody knows which graph that is, or it is lost.
   const core::GraphPart* part(core::Rank rank, std::int64_t version) const;
+  /// Read again: with the ids that it has itself. kUnavailable: nobody knows which graph that is; kDamaged.
+  core::Result<core::Graph> read(const std::filesystem::path& run, core::Rank rank,
+                                 std::int64_t version) const;
   /// A line that came since. False: its file was not loaded; open the run again to have it.
   bool learn(core::Rank rank, const GraphLine& line);
 
@@ -55,6 +58,7 @@ class RunGraphs {
   /// By rank and version; nullopt: it cannot be read.
   std::map<std::pair<std::int64_t, std::int64_t>, std::optional<std::size_t>> m_versions;
   std::map<std::string, std::optional<std::size_t>> m_files;  // by name; nullopt: it cannot be read
+  std::map<std::pair<std::int64_t, std::int64_t>, std::string> m_fileOf;  // by rank and version: its name
   bool m_ownVersions = false;  // ranks have versions of their own; else all have rank 0's
   std::map<std::pair<const core::GraphPart*, core::TensorId>, core::TensorInfo> m_described;
 };

@@ -6,10 +6,10 @@
 
 #include "core_engine/base/text.h"
 #include "dump/codec/sha256.h"
+#include "dump/commit_file.h"
 #include "dump/descriptor.h"
 #include "dump/reader/run_reader_internal.h"
 #include "dump/statistics_columns.h"
-#include "dump/writer/commit_file.h"
 
 namespace msdbg::dump {
 namespace {

@@ -14,9 +14,9 @@
 
 #include "core_engine/base/cancel.h"
 #include "core_engine/graph/graph_union.h"
-#include "core_engine/runtime/observer.h"
+#include "core_engine/tensor/batch.h"
 #include "core_engine/tensor/statistics.h"
-#include "core_engine/train/trainer.h"
+#include "core_engine/tensor/training_state.h"
 #include "dump/journal.h"
 #include "dump/run_info.h"
 #include "dump/stage_times.h"
@@ -159,6 +159,8 @@ class RunReader {
   std::vector<std::int64_t> batches(core::Rank rank) const;
   /// Iterations that a checkpoint and an unbroken row of batches lead to on every rank, ascending.
   std::vector<std::int64_t> recomputable() const;
+  /// Iterations before which the state was set from outside: they do not follow from the one before.
+  core::IterationSet begunAnew(core::Rank rank) const;
   /// How often checkpoints were kept, as the rank's journal says.
   std::optional<CheckpointInterval> checkpointInterval(core::Rank rank) const;
   /// The state before the forward pass of the iteration. kUnavailable, kDamaged.
@@ -166,6 +168,16 @@ class RunReader {
   /// The inputs of the iteration, bit for bit as the graph read them, and what they were made from; the
   /// learning rate among them. kUnavailable; kDamaged: also when they do not have the hash that was recorded.
   core::Result<core::Batch> batch(core::Rank rank, core::Iteration iteration);
+
+  /// What the rank computed in the iteration, with ids of its own. kUnavailable: no such iteration is
+  /// recorded; kDamaged.
+  core::Result<core::Graph> recordedGraph(core::Rank rank, core::Iteration iteration) const;
+  /// Which of the rank's graphs that is; nullopt: no such iteration is recorded.
+  std::optional<std::int64_t> graphVersion(core::Rank rank, core::Iteration iteration) const;
+  /// Whether these hashes, by the ids of recordedGraph(), make up digest(): those that the rules of the
+  /// recording kept.
+  core::Result<bool> checkDigest(core::Rank rank, core::Iteration iteration,
+                                 std::span<const core::Hash128> hashes);
 
   std::optional<double> scalar(core::Rank rank, core::Iteration iteration, const std::string& name);
   /// Of the newest iteration that has one.

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "dump/policy/decisions.h"
 #include "dump/reader/rank_index.h"
 #include "dump/reader/row_cache.h"
 #include "dump/reader/run_graphs.h"
@@ -53,6 +54,8 @@ struct RunReader::Impl {
   std::map<std::string, std::string> sources;  // file -> SHA-256
   std::vector<Damage> damage;
   std::set<std::pair<std::string, std::string>> damageSeen;
+  /// By rank and graph version, once they were asked for: what the rules of the recording kept.
+  std::map<std::pair<std::int64_t, std::int64_t>, std::optional<Decisions>> decisions;
   RowCache rows{0};
   std::map<Key, OpenSegment> open;
   std::uint64_t clock = 0;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core_engine/graph/graph.h"
-#include "core_engine/runtime/input_source.h"
+#include "core_engine/tensor/input_source.h"
 #include "dump/journal.h"
 #include "dump/reader/statistics_table.h"
 

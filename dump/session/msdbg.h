@@ -3,6 +3,7 @@
 
 #include "core_engine/graph/graph.h"
 #include "core_engine/ops/functions.h"
+#include "core_engine/passes/optimizer.h"
 #include "core_engine/train/array_loader.h"
 #include "core_engine/train/data.h"
 #include "core_engine/train/early_stopping.h"
@@ -12,7 +13,6 @@
 #include "core_engine/train/losses.h"
 #include "core_engine/train/mutable_input.h"
 #include "core_engine/train/npy.h"
-#include "core_engine/train/optimizer.h"
 #include "core_engine/train/parameters_file.h"
 #include "core_engine/train/reduce_lr_on_plateau.h"
 #include "core_engine/train/safetensors.h"

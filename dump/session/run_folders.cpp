@@ -66,6 +66,7 @@ RunInfo copyFor(const SessionSettings& settings, RunInfo info) {
   info.workingDirectory = here.workingDirectory;
   info.cpuModel = here.cpuModel;
   info.cpuFeatures = here.cpuFeatures;
+  info.caches = here.caches;
   info.libraries = here.libraries;
   return info;
 }

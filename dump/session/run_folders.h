@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core_engine/distributed/communicator.h"
+#include "core_engine/ops/communicator.h"
 #include "dump/descriptor.h"
 #include "dump/session/session_settings.h"
 

@@ -163,10 +163,10 @@ RunInfo describeRun(std::vector<std::string> command) {
   const core::CpuInfo cpu = core::cpuInfo();
   info.cpuModel = cpu.model;
   info.cpuFeatures = cpu.features;
-  info.libraries = {{"dnnl", cpu.dnnlVersion + " " + cpu.dnnlIsa},
-                    {"hdf5", H5_VERS_INFO},
-                    {"zstd", ZSTD_versionString()},
-                    {"compiler", __VERSION__}};
+  info.caches = cpu.caches;
+  info.libraries = cpu.libraries;
+  info.libraries.emplace_back("hdf5", H5_VERS_INFO);
+  info.libraries.emplace_back("zstd", ZSTD_versionString());
   return info;
 }
 

@@ -15,6 +15,7 @@
 
 #include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
+#include "core_engine/distributed/communicators.h"
 #include "dump/end_text.h"
 #include "dump/hits/hit_votes.h"
 #include "dump/session/exit_status.h"

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <new>
 
-#include "dump/writer/commit_file.h"
+#include "dump/commit_file.h"
 
 namespace msdbg::dump {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "dump/writer/commit_file.h"
+#include "dump/commit_file.h"
 
 namespace msdbg::dump {
 namespace {

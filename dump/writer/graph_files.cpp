@@ -3,7 +3,7 @@
 #include "core_engine/graph/sources.h"
 #include "core_engine/tensor/statistics.h"
 #include "dump/codec/sha256.h"
-#include "dump/writer/commit_file.h"
+#include "dump/commit_file.h"
 
 namespace msdbg::dump {
 namespace {

@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "core_engine/base/log.h"
+#include "dump/commit_file.h"
 #include "dump/descriptor.h"
 #include "dump/journal.h"
-#include "dump/writer/commit_file.h"
 
 namespace msdbg::dump {
 namespace {

@@ -10,7 +10,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "dump/writer/commit_file.h"
+#include "dump/commit_file.h"
 
 namespace msdbg::dump {
 namespace {

@@ -3,7 +3,7 @@
 #include <signal.h>
 
 #include "core_engine/base/log.h"
-#include "dump/writer/commit_file.h"
+#include "dump/commit_file.h"
 #include "dump/writer/disk_side.h"
 #include "dump/writer/training_side.h"
 

@@ -7,8 +7,8 @@
 
 #include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
+#include "dump/commit_file.h"
 #include "dump/reader/segment_reader.h"
-#include "dump/writer/commit_file.h"
 
 namespace msdbg::dump {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "dump/writer/commit_file.h"
+#include "dump/commit_file.h"
 
 namespace msdbg::dump {
 

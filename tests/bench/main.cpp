@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "core_engine/base/openmp_waiting.h"
+#include "core_engine/base/philox.h"
 #include "core_engine/models/model.h"
-#include "core_engine/runtime/philox.h"
 #include "core_engine/train/trainer.h"
 #include "dump/reader/run_reader.h"
 #include "dump/writer/recorder.h"

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "core_engine/distributed/communicators.h"
 #include "core_engine/ops/functions.h"
 #include "core_engine/train/layers.h"
 #include "core_engine/train/trainer.h"

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core_engine/distributed/communicators.h"
 #include "core_engine/train/run_context.h"
 
 namespace msdbg::bench {

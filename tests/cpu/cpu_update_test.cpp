@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core_engine/runtime/philox.h"
+#include "core_engine/base/philox.h"
 #include "tests/cpu/kernel_harness.h"
 
 using namespace msdbg::core;

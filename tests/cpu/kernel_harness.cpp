@@ -5,8 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "core_engine/base/philox.h"
 #include "core_engine/runtime/layout_adapter.h"
-#include "core_engine/runtime/philox.h"
 
 namespace msdbg::test {
 

@@ -1,11 +1,11 @@
-#include "core_engine/distributed/communicator.h"
-
 #include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <thread>
+
+#include "core_engine/distributed/communicators.h"
 
 using namespace msdbg::core;
 using namespace std::chrono_literals;

@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "core_engine/distributed/communicator.h"
+#include "core_engine/distributed/communicators.h"
 
 using namespace msdbg::core;
 

@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "core_engine/distributed/communicators.h"
 #include "dump/hits/first_fault.h"
 #include "dump/hits/hit_votes.h"
 #include "dump/hits/hit_windows.h"

@@ -5,6 +5,7 @@
 #include <functional>
 #include <thread>
 
+#include "core_engine/distributed/communicators.h"
 #include "core_engine/runtime/executor.h"
 #include "core_engine/tensor/statistics.h"
 #include "core_engine/train/array_loader.h"

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-#include "core_engine/distributed/communicator.h"
+#include "core_engine/distributed/communicators.h"
 #include "tests/ops/samples.h"
 
 using namespace msdbg::core;

@@ -106,7 +106,8 @@ TEST_CASE("After every pass each node of every model has one kernel, and each ke
                                      .choices = {.passes = PassSelection::parse(passes).orThrow()}})
                             .orThrow();
       std::vector<KernelId> kernelOf;
-      g.setKernels(planKernels(plan, g, std::vector<std::string>(plan.steps.size(), "some"), &kernelOf));
+      g.setKernels(
+          planKernels(plan, g, std::vector<CompiledKernel>(plan.steps.size(), {"some", "", 1}), &kernelOf));
       const Status whole = verify(g);
       if (!whole.ok()) FAIL(whole.error().message());
       for (const Kernel& kernel : g.kernels()) {

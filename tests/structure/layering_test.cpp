@@ -35,13 +35,33 @@ TEST_CASE("Every operator, condition, command and panel has its row", "[structur
 
 TEST_CASE("An include against the arrows is named with file and line", "[structure]") {
   CHECK(breachesOf("core_engine/graph/a.cpp", "\n#include \"dump/reader/dump_reader.h\"\n") ==
-        Lines{"core_engine/graph/a.cpp:2: core_engine may not include dump: dump/reader/dump_reader.h"});
+        Lines{"core_engine/graph/a.cpp:2: core_engine/graph may not include dump/reader: "
+              "dump/reader/dump_reader.h"});
   CHECK(breachesOf("core_engine/base/a.h", "#include \"core_engine/graph/graph.h\"").size() == 1);
   CHECK(breachesOf("watchpoints/engine/a.cpp", "  #  include \"dump/codec/codec.h\"  // why").size() == 1);
   CHECK(breachesOf("app/cli/a.cpp", "#include <QString>").size() == 1);
   CHECK(breachesOf("replay/run/a.cpp", "#include \"tests/support/temp_dir.h\"").size() == 1);
   CHECK(breachesOf("replay/run/a.cpp", "#include \"../../dump/reader/dump_reader.h\"").size() == 1);
   CHECK(breachesOf("new_folder/a.cpp", "#include <vector>").size() == 1);
+}
+
+TEST_CASE("Readers, conditions and the window know what a graph is, not what computes it", "[structure]") {
+  const std::string graph = "#include \"core_engine/graph/graph.h\"",
+                    executor = "#include \"core_engine/runtime/executor.h\"",
+                    trainer = "#include \"core_engine/train/trainer.h\"",
+                    recorder = "#include \"dump/writer/recorder.h\"";
+  for (const std::string path : {"dump/reader/a.cpp", "dump/policy/a.cpp", "watchpoints/conditions/a.cpp",
+                                 "replay/run/a.cpp", "graph_view/model/a.cpp", "app/presenters/a.cpp"}) {
+    CAPTURE(path);
+    CHECK(breachesOf(path, graph).empty());
+    CHECK(breachesOf(path, executor).size() == 1);
+    CHECK(breachesOf(path, trainer).size() == 1);
+    CHECK(breachesOf(path, recorder).size() == 1);
+  }
+  CHECK(breachesOf("core_engine/runtime/a.cpp", trainer).size() == 1);
+  CHECK(breachesOf("core_engine/ops/a.h", executor).size() == 1);
+  CHECK(breachesOf("replay/recompute/a.cpp", executor).empty());
+  CHECK(breachesOf("replay/recompute/a.cpp", trainer).size() == 1);
 }
 
 TEST_CASE("Who a run was written by is known where it is read, and nowhere above", "[structure]") {

@@ -15,16 +15,19 @@ using Names = std::vector<std::string>;
 
 const std::regex kWindowLibrary(R"(lib(Qt6\w+|qscintilla2_qt6|QCustomPlotQt6|gvc|cgraph)\.so)");
 
-// The window's libraries that the loader would load for a program.
-Names windowLibrariesOf(const fs::path& program) {
+const std::regex kEngineLibrary(R"(lib(dnnl|mpi|open-rte)\.so)");
+
+// The libraries of a kind that the loader would load for a program.
+Names librariesOf(const fs::path& program, const std::regex& kind) {
   const RunResult result = runCommand({"ldd", program.string()});
   REQUIRE(result.exitStatus == 0);
   Names found;
-  for (std::sregex_iterator match(result.out.begin(), result.out.end(), kWindowLibrary), end; match != end;
-       ++match)
+  for (std::sregex_iterator match(result.out.begin(), result.out.end(), kind), end; match != end; ++match)
     found.push_back(match->str());
   return found;
 }
+
+Names windowLibrariesOf(const fs::path& program) { return librariesOf(program, kWindowLibrary); }
 
 // The CMake files, those of the tests apart, that name one of the window's dependencies.
 Names filesThatLink(const std::regex& dependency) {
@@ -49,6 +52,12 @@ TEST_CASE("msdbg loads none of the window's libraries, msdbg-gui does", "[struct
     CHECK(windowLibrariesOf(buildDir() / "bin/msdbg-gui").size() >= 5);
   else
     WARN("msdbg-gui is not built here");
+}
+
+TEST_CASE("The window loads nothing of the engine that trained", "[structure]") {
+  CHECK(librariesOf(buildDir() / "bin/msdbg", kEngineLibrary).size() >= 1);
+  if (fs::exists(buildDir() / "bin/msdbg-gui"))
+    CHECK(librariesOf(buildDir() / "bin/msdbg-gui", kEngineLibrary) == Names{});
 }
 
 TEST_CASE("No program but the window and its tests loads the window's libraries", "[structure]") {

@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "dump/commit_file.h"
 #include "dump/journal.h"
 #include "dump/reader/run_reader.h"
-#include "dump/writer/commit_file.h"
 #include "tests/dump/patched_run.h"
 #include "tests/support/run_command.h"
 #include "tests/support/temp_dir.h"

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "core_engine/distributed/communicators.h"
 #include "core_engine/models/model.h"
 #include "core_engine/tensor/statistics.h"
 #include "core_engine/train/trainer.h"

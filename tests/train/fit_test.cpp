@@ -5,6 +5,7 @@
 #include <cmath>
 #include <thread>
 
+#include "core_engine/distributed/communicators.h"
 #include "core_engine/models/model.h"
 #include "core_engine/runtime/executor.h"
 #include "core_engine/tensor/statistics.h"

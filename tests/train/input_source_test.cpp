@@ -1,6 +1,6 @@
 // What inputs are made from: the recipe by closed forms, the loaders' own words about their batches,
 // refusals.
-#include "core_engine/runtime/input_source.h"
+#include "core_engine/tensor/input_source.h"
 
 #include <catch2/catch.hpp>
 #include <cstring>

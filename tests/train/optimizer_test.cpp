@@ -1,5 +1,5 @@
 // Optimizers, schedules and clipping against a few lines of plain double arithmetic.
-#include "core_engine/train/optimizer.h"
+#include "core_engine/passes/optimizer.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

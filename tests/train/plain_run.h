@@ -1,6 +1,7 @@
 // A RunContext without a recorder, for tests: what it gives is what its fields say.
 #pragma once
 
+#include "core_engine/distributed/communicators.h"
 #include "core_engine/train/run_context.h"
 
 namespace msdbg::test {

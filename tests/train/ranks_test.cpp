@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
+#include "core_engine/distributed/communicators.h"
 #include "core_engine/models/model.h"
 #include "core_engine/runtime/executor.h"
 #include "core_engine/tensor/statistics.h"

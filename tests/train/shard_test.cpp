@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
+#include "core_engine/distributed/communicators.h"
 #include "tests/train/plain_run.h"
 
 using namespace msdbg::core;

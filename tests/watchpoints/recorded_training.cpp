@@ -3,11 +3,11 @@
 #include <stdexcept>
 #include <thread>
 
-#include "core_engine/distributed/communicator.h"
+#include "core_engine/base/philox.h"
+#include "core_engine/distributed/communicators.h"
 #include "core_engine/ops/functions.h"
 #include "core_engine/passes/pipeline.h"
 #include "core_engine/runtime/executor.h"
-#include "core_engine/runtime/philox.h"
 #include "core_engine/train/layers.h"
 #include "tests/watchpoints/source_recorder.h"
 

@@ -10,7 +10,7 @@
 
 #include "core_engine/graph/graph.h"
 #include "core_engine/ops/functions.h"
-#include "core_engine/train/optimizer.h"
+#include "core_engine/passes/optimizer.h"
 #include "tests/support/tensors.h"
 #include "tests/watchpoints/fake_source.h"
 

@@ -1,6 +1,6 @@
 // Parameters that are meant to train and that no gradient reaches: the graph knows it before the first
 // iteration.
-#include "core_engine/autodiff/cut_off.h"
+#include "core_engine/ops/cut_off.h"
 #include "watchpoints/conditions/rows.h"
 
 namespace msdbg::watch {

@@ -1,6 +1,6 @@
 #include "replay/formats/msdbg/recorded_run.h"
 
-#include "core_engine/train/trainer.h"
+#include "core_engine/tensor/training_state.h"
 #include "dump/hdf5/at_exit.h"
 #include "replay/formats/msdbg/failures.h"
 #include "replay/formats/msdbg/translate.h"
@@ -100,6 +100,7 @@ class RecordedRun : public Run, public Recomputable, public Verifiable, public G
   std::vector<std::int64_t> checkpoints(Rank rank) const override { return m_reader->checkpoints(rank); }
   std::vector<std::int64_t> batches(Rank rank) const override { return m_reader->batches(rank); }
   std::vector<std::int64_t> recomputableIterations() const override { return m_reader->recomputable(); }
+  core::IterationSet begunAnew(Rank rank) const override { return m_reader->begunAnew(rank); }
   std::optional<CheckpointInterval> checkpointInterval(Rank rank) const override {
     return translated(m_reader->checkpointInterval(rank));
   }
@@ -111,6 +112,20 @@ class RecordedRun : public Run, public Recomputable, public Verifiable, public G
   }
   Result<core::Batch> batch(Rank rank, Iteration iteration) override {
     return m_reader->batch(rank, iteration);
+  }
+
+  Result<core::Graph> recordedGraph(Rank rank, Iteration iteration) override {
+    return m_reader->recordedGraph(rank, iteration);
+  }
+  bool sameGraph(Rank rank, Iteration a, Iteration b) const override {
+    return m_reader->graphVersion(rank, a) == m_reader->graphVersion(rank, b);
+  }
+  Result<core::Hash128> digest(Rank rank, Iteration iteration) override {
+    return m_reader->digest(rank, iteration);
+  }
+  Result<bool> checkDigest(Rank rank, Iteration iteration,
+                           const std::vector<core::Hash128>& hashes) override {
+    return m_reader->checkDigest(rank, iteration, hashes);
   }
 
   std::vector<Damage> verify(const core::CancelToken& cancel,

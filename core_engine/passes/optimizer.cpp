@@ -1,4 +1,4 @@
-#include "core_engine/train/optimizer.h"
+#include "core_engine/passes/optimizer.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "core_engine/autodiff/cut_off.h"
+#include "core_engine/ops/cut_off.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "core_engine/distributed/communicator.h"
+#include "core_engine/distributed/communicators.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,16 +1,14 @@
-// Communicator: what ranks say to each other. Sums are in rank order on every rank, so results are bitwise
+// Communicator: what ranks say to each other, as the kernel of a collective sees it; who makes one is
+// core_engine/distributed. Sums are in rank order on every rank, so results are bitwise
 // equal everywhere. Waits yield the processor and give up after the watchdog time, naming the ranks that did
 // not come. One thread per rank calls it.
 #pragma once
 
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "core_engine/base/ids.h"
 #include "core_engine/base/result.h"
@@ -37,20 +35,5 @@ class Communicator {
   /// the same collectives. nullopt: none; a watchdog ended the wait, or nothing did.
   virtual std::optional<Rank> missed() const { return std::nullopt; }
 };
-
-/// size() == 1.
-std::unique_ptr<Communicator> makeLocalCommunicator();
-/// MPI when started under mpirun (OMPI_COMM_WORLD_SIZE > 1), else local. kUnsupported: under mpirun without
-/// MPI built in.
-Result<std::unique_ptr<Communicator>> makeCommunicator();
-
-/// Ranks as threads of one process, for tests: communicator i belongs to thread i.
-std::vector<std::unique_ptr<Communicator>> makeThreadCommunicators(int size);
-
-/// Command line that starts `ranks` copies of `program` under Open MPI, root and containers included, on any
-/// core count.
-std::vector<std::string> mpirunCommand(int ranks, const std::vector<std::string>& program);
-/// Environment variables that command needs (name, value).
-std::vector<std::pair<std::string, std::string>> mpirunEnvironment();
 
 }  // namespace msdbg::core

@@ -1,4 +1,4 @@
-#include "dump/writer/commit_file.h"
+#include "dump/commit_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

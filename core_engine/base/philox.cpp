@@ -1,4 +1,4 @@
-#include "core_engine/runtime/philox.h"
+#include "core_engine/base/philox.h"
 
 #include <cmath>
 #include <numbers>

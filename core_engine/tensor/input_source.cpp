@@ -1,4 +1,4 @@
-#include "core_engine/runtime/input_source.h"
+#include "core_engine/tensor/input_source.h"
 
 #include <algorithm>
 #include <cmath>
