@@ -12,6 +12,7 @@ Command mergeCommand();
 Command modelsCommand();
 Command openCommand();
 Command opsCommand();
+Command replayCommand();
 Command runRankCommand();
 Command searchCommand();
 Command showCommand();
@@ -22,9 +23,9 @@ Command verifyCommand();
 // In the order of the help: record, find, look closer, the tables, the rest.
 std::span<const CommandFactory> builtinCommands() {
   static constexpr CommandFactory kCommands[] = {
-      dumpCommand,    infoCommand,  checkCommand,      searchCommand, showCommand,       statsCommand,
-      verifyCommand,  mergeCommand, openCommand,       modelsCommand, conditionsCommand, opsCommand,
-      compileCommand, benchCommand, trainModelCommand, runRankCommand};
+      dumpCommand,   infoCommand,    checkCommand, searchCommand,     showCommand,   statsCommand,
+      replayCommand, verifyCommand,  mergeCommand, openCommand,       modelsCommand, conditionsCommand,
+      opsCommand,    compileCommand, benchCommand, trainModelCommand, runRankCommand};
   return kCommands;
 }
 

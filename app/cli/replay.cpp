@@ -1,0 +1,224 @@
+// msdbg replay: computes iterations again from what a run recorded of them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "app/cli/command.h"
+#include "app/cli/json_output.h"
+#include "app/cli/progress.h"
+#include "app/cli/run_access.h"
+#include "app/cli/table.h"
+#include "replay/recompute/environment.h"
+#include "replay/recompute/prove.h"
+
+namespace msdbg::app {
+namespace {
+
+using core::Error;
+using core::ErrorCode;
+using core::Result;
+
+struct ReplayOptions {
+  std::string run, iterations;
+  bool prove = false, strict = false;
+};
+
+std::string indexText(const std::vector<std::int64_t>& index) {
+  std::vector<std::string> parts;
+  for (const std::int64_t each : index) parts.push_back(std::to_string(each));
+  return "[" + core::join(parts, ", ") + "]";
+}
+
+std::string valuesText(const replay::Mismatch& mismatch) {
+  if (!mismatch.values) return "its value is not stored: only the hashes tell";
+  const replay::Difference& d = *mismatch.values;
+  std::string text = fmt::format("{} of {} elements differ; the first, {}: recorded {}, computed {}",
+                                 groupedNumber(d.differing), groupedNumber(d.elements), indexText(d.first),
+                                 core::formatShort(d.a, 9), core::formatShort(d.b, 9));
+  if (d.ulp) text += fmt::format(" ({} ulp)", *d.ulp);
+  return text;
+}
+
+void print(const OpenedRun& run, const replay::Mismatch& mismatch) {
+  const core::Graph& graph = run.graph();
+  fmt::print("  {}   iteration {}, rank {}   {}\n",
+             core::printable(tensorName(graph.tensor(mismatch.tensor))), mismatch.iteration.value,
+             mismatch.rank.value,
+             core::printable(sourceLine(graph.userFrame(framesOf(graph, mismatch.tensor)))));
+  if (!mismatch.kernel.empty())
+    fmt::print("    by {}{}\n", mismatch.kernel,
+               mismatch.origin ? ", from inputs that are as recorded" : ", from inputs that differ already");
+  fmt::print("    {}\n", valuesText(mismatch));
+}
+
+// Of what differs, where it began: the rest follows from that.
+std::vector<replay::Mismatch> beginnings(const replay::Proof& proof) {
+  std::vector<replay::Mismatch> found;
+  std::ranges::copy_if(proof.mismatches, std::back_inserter(found),
+                       [](const replay::Mismatch& m) { return m.origin; });
+  return found.empty() ? proof.mismatches : found;
+}
+
+std::string headOf(const replay::Proof& proof) {
+  const core::IterationSet& told = proof.equal() ? proof.computed : proof.different;
+  if (told.empty()) return "";
+  return fmt::format("{} {}{}: ", told.size() == 1 ? "iteration" : "iterations", told.text(),
+                     proof.equal()      ? ""
+                     : told.size() == 1 ? " is different"
+                                        : " are different");
+}
+
+void print(const OpenedRun& run, const replay::Proof& proof) {
+  const std::string path = core::printable(run.path);
+  fmt::print("{}: {}{}\n", path, headOf(proof), replay::verdictText(proof));
+  if (!proof.nothingCompared()) {
+    fmt::print("  computed: {}; {} ({}) compared with their hashes", proof.computed.text(),
+               counted(proof.tensors, "tensor"), core::formatBytes(proof.bytes));
+    if (proof.values > 0) fmt::print(", {} byte by byte", counted(proof.values, "stored value"));
+    if (proof.digests > 0)
+      fmt::print(", {} by the digest that thinning left", counted(proof.digests, "iteration"));
+    fmt::print("\n");
+  }
+  if (!proof.equal()) {
+    fmt::print("\nFIRST DIFFERENT\n");
+    constexpr std::size_t kShown = 10;
+    const std::vector<replay::Mismatch> shown = beginnings(proof);
+    for (std::size_t i = 0; i < std::min(kShown, shown.size()); ++i) print(run, shown[i]);
+    if (shown.size() > kShown) fmt::print("  and {} more (--json has them)\n", shown.size() - kShown);
+    if (shown.empty())
+      fmt::print("  iteration {}: its statistics were thinned, so nobody knows in which tensor\n",
+                 proof.different.front());
+  }
+  for (const std::string& other : proof.otherHere)
+    fmt::print("  otherwise here: {}\n", core::printable(other));
+  for (const replay::Proof::Unproved& part : proof.unproved)
+    fmt::print("  not compared: iterations {}: {}\n", part.iterations.text(), core::printable(part.why));
+}
+
+Json mismatchJson(const OpenedRun& run, const replay::Mismatch& mismatch) {
+  const core::Graph& graph = run.graph();
+  Json json;
+  json["iteration"] = mismatch.iteration.value;
+  json["rank"] = mismatch.rank.value;
+  json["order"] = mismatch.order < 0 ? Json() : Json(mismatch.order);
+  json["tensor"] = tensorName(graph.tensor(mismatch.tensor));
+  json["kernel"] = textOrNull(mismatch.kernel);
+  json["source"] = sourceJson(graph, framesOf(graph, mismatch.tensor));
+  json["origin"] = mismatch.origin;
+  json["recorded_hash"] = mismatch.recorded.text();
+  json["computed_hash"] = mismatch.computed.text();
+  json["values"] = Json();
+  if (const auto& d = mismatch.values)
+    json["values"] = {
+        {"elements", d->elements},      {"differing", d->differing}, {"first", d->first},
+        {"recorded", number(d->a)},     {"computed", number(d->b)},  {"ulp", d->ulp ? Json(*d->ulp) : Json()},
+        {"largest", number(d->largest)}};
+  return json;
+}
+
+const char* againName(replay::Again again) {
+  switch (again) {
+    case replay::Again::kNotAsked:
+      return nullptr;
+    case replay::Again::kSame:
+      return "same";
+    case replay::Again::kOther:
+      return "other";
+  }
+  return nullptr;
+}
+
+Json proofJson(const OpenedRun& run, const replay::Proof& proof) {
+  Json json = document("replay");
+  json["run"] = run.path;
+  json["equal"] = proof.equal();
+  json["verdict"] = replay::verdictText(proof);
+  json["iterations"] = proof.computed.text();
+  json["tensors"] = proof.tensors;
+  json["bytes"] = proof.bytes;
+  json["values"] = proof.values;
+  json["digests"] = proof.digests;
+  json["different"] = proof.different.text();
+  json["second_computation"] = againName(proof.again) ? Json(againName(proof.again)) : Json();
+  json["mismatches"] = Json::array();
+  for (const replay::Mismatch& each : proof.mismatches) json["mismatches"].push_back(mismatchJson(run, each));
+  json["not_compared"] = Json::array();
+  for (const auto& part : proof.unproved)
+    json["not_compared"].push_back({{"iterations", part.iterations.text()}, {"why", part.why}});
+  json["otherwise_here"] = proof.otherHere;
+  return json;
+}
+
+bool anyIn(const core::IterationSet& asked, const core::IterationSet& computed) {
+  return std::ranges::any_of(asked.numbers(), [&](std::int64_t each) { return computed.contains(each); });
+}
+
+// Those that any rank recorded.
+Result<core::IterationSet> wanted(const OpenedRun& run, const std::string& text) {
+  MSDBG_ASSIGN(const core::IndexList list, selectedIterations(run, "--iteration", text));
+  std::set<std::int64_t> numbers;
+  for (const core::Rank rank : run.run->ranks())
+    for (const std::int64_t each : run.run->iterationSet(rank))
+      if (list.contains(each)) numbers.insert(each);
+  return core::IterationSet(std::vector<std::int64_t>(numbers.begin(), numbers.end()));
+}
+
+Result<int> prove(const ReplayOptions& options, const Context& context) {
+  MSDBG_ASSIGN(const OpenedRun run, openRun(options.run));
+  MSDBG_ASSIGN(const core::IterationSet asked, wanted(run, options.iterations));
+  replay::matchInstructionSet(run.run->description());
+  if (options.strict)
+    if (const auto other = replay::environmentDifferences(run.run->description()); !other.empty())
+      return Error(ErrorCode::kUnavailable,
+                   fmt::format("--strict: {}: otherwise here: {}", run.path, core::join(other, "; ")));
+  Result<replay::Proof> proof = Error(ErrorCode::kInternal, "");
+  {
+    Progress progress;
+    proof = replay::prove(*run.run, asked,
+                          {.cancel = context.cancel, .progress = [&](std::int64_t done, std::int64_t all) {
+                             progress.line(fmt::format("computing iteration {} of {}", done + 1, all));
+                           }});
+  }
+  if (!proof.ok())
+    return proof.error().code() == ErrorCode::kCancelled ? cancelledError() : proof.error().in(run.path);
+  if (context.json)
+    printJson(proofJson(run, *proof));
+  else
+    print(run, *proof);
+  if (!proof->equal()) return kExitHits;
+  const bool answered = !proof->nothingCompared() && anyIn(asked, proof->computed);
+  return answered ? withDamage(run, kExitFine) : kExitNoAnswer;
+}
+
+Command::Run setup(CLI::App& app, Context& context) {
+  auto options = std::make_shared<ReplayOptions>();
+  app.add_option("RUN", options->run, "run folder (default: the newest *.msdbg here)");
+  app.add_option("--iteration,--iterations", options->iterations,
+                 "these: 7, 0-20, 100- (default: all that are recorded)")
+      ->type_name("LIST");
+  app.add_flag("--prove", options->prove,
+               "compare every tensor with its recorded hash, and every stored value byte by byte");
+  app.add_flag("--strict", options->strict,
+               "refuse where libraries or CPU are others than the recorded ones");
+  return [options, &context]() -> Result<int> {
+    if (!options->prove)
+      return Error(ErrorCode::kUsage,
+                   "say what to do with the iterations: --prove compares them with what was recorded");
+    return prove(*options, context);
+  };
+}
+
+}  // namespace
+
+Command replayCommand() {
+  return {.name = "replay",
+          .summary = "compute iterations again from the recording alone",
+          .examples =
+              "  msdbg replay --prove                              every iteration of the newest run here\n"
+              "  msdbg replay alexnet-1.msdbg --iteration 7 --prove\n"
+              "  msdbg replay --iteration 100-200 --prove --json\n",
+          .setup = setup};
+}
+
+}  // namespace msdbg::app

@@ -1,0 +1,20 @@
+#include "replay/proof.h"
+
+namespace msdbg::replay {
+
+std::string verdictText(const Proof& proof) {
+  if (proof.nothingCompared()) return "nothing that could be compared is recorded of these iterations";
+  if (proof.equal()) return "computed again, every byte is the recorded one";
+  if (proof.again == Again::kOther)
+    return "a second computation differs from the first: what is computed here is not deterministic";
+  if (!proof.otherHere.empty())
+    return "this is another environment than the recorded one, so other bits prove nothing; look at how far "
+           "the values are apart";
+  if (proof.again == Again::kSame)
+    return "a second computation agrees with the first, not with the recording: memory or hardware went "
+           "wrong "
+           "where it was recorded, or a fault was planted";
+  return "what was recorded is not what is computed here";
+}
+
+}  // namespace msdbg::replay

@@ -1,0 +1,78 @@
+// Judge: watches one rank compute an iteration and holds each tensor against its recorded hash, and against
+// its recorded value where there is one. Called on the rank's thread; prepared and asked between iterations.
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "core_engine/graph/graph_union.h"
+#include "core_engine/runtime/observer.h"
+#include "replay/proof.h"
+#include "replay/run.h"
+
+namespace msdbg::replay {
+
+/// What was recorded of one rank's iteration, by the ids of its graph.
+struct RecordedHashes {
+  std::vector<core::Hash128> hashes;      // 0: none
+  std::vector<bool> stored;               // whether the value is
+  const core::GraphPart* part = nullptr;  // nullptr: ids are the run's
+  bool digestOnly = false;
+
+  /// Of a graph with so many tensors. An error: the row is there and cannot be read.
+  static core::Result<RecordedHashes> read(Run& run, core::Rank rank, core::Iteration iteration,
+                                           std::size_t tensors);
+  core::TensorId runId(core::TensorId local) const { return part ? part->tensorAt(local.value) : local; }
+};
+
+class Judge : public core::Observer {
+ public:
+  /// `lock` guards the run, of which stored values are read.
+  Judge(Run& run, std::mutex& lock, core::Rank rank, int threads)
+      : m_run(run), m_lock(lock), m_rank(rank), m_threads(threads) {}
+
+  /// Before an iteration. A graph that is another one than before: nothing that was seen of it counts.
+  void expect(const core::Graph& graph, bool otherGraph, RecordedHashes recorded);
+
+  struct Seen {
+    core::TensorId tensor;  // of the rank's graph
+    core::Hash128 computed;
+    std::optional<Difference> values;
+    bool origin = false;
+  };
+  const core::Graph& graph() const { return *m_graph; }
+  /// Of the iteration: what differs, in the order of the graph.
+  const std::vector<Seen>& different() const { return m_different; }
+  const std::vector<core::Hash128>& hashes() const { return m_hashes; }  // computed, by local id
+  bool differs(core::TensorId tensor) const { return m_differs[tensor.index()]; }
+  const RecordedHashes& recorded() const { return m_recorded; }
+  std::int64_t compared() const { return m_compared; }
+  std::uint64_t bytes() const { return m_bytes; }
+  std::int64_t values() const { return m_values; }
+  const std::vector<core::Error>& failures() const { return m_failures; }  // of reading stored values
+
+  void graphReady(const core::Graph&) override {}
+  void iterationStarted(core::Iteration) override {}
+  void tensorReady(const core::TensorReady& ready) override;
+  core::UpdateWish updateWish(core::Iteration, core::TensorId) override { return core::UpdateWish::kNothing; }
+  void iterationFinished(core::Iteration, const core::Scalars&) override {}
+
+ private:
+  std::optional<Difference> compareValue(const core::TensorReady& ready, bool sameHash);
+  bool inputsEqual(core::TensorId tensor) const;
+
+  Run& m_run;
+  std::mutex& m_lock;
+  core::Rank m_rank;
+  int m_threads;
+  const core::Graph* m_graph = nullptr;
+  RecordedHashes m_recorded;
+  std::vector<core::Hash128> m_hashes;
+  std::vector<bool> m_differs;
+  std::vector<Seen> m_different;
+  std::int64_t m_compared = 0, m_values = 0;
+  std::uint64_t m_bytes = 0;
+  std::vector<core::Error> m_failures;
+};
+
+}  // namespace msdbg::replay

@@ -1,0 +1,86 @@
+// Recomputation: all ranks of a run, in step, from one of its checkpoints on. The run is read on the caller's
+// thread, each rank computes on one of its own; used from one thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core_engine/base/cancel.h"
+#include "core_engine/ops/communicator.h"
+#include "replay/recompute/rank_engine.h"
+#include "replay/recompute/rank_threads.h"
+#include "replay/run.h"
+
+namespace msdbg::replay {
+
+class Recomputation {
+ public:
+  /// Takes the run's threads, seed and passes. kUnsupported: a run of this kind cannot be computed again.
+  static core::Result<std::unique_ptr<Recomputation>> create(
+      Run& run, core::CancelToken cancel, core::BackendKind backend = core::BackendKind::kFast);
+  ~Recomputation();
+
+  /// Where to begin for an iteration: the newest checkpoint from which an unbroken row of batches leads
+  /// there, on all ranks. kUnavailable, in words: there is none.
+  core::Result<core::Iteration> checkpointFor(core::Iteration iteration);
+
+  /// All ranks are as they were before that iteration. kDamaged: a rank's cannot be read; checkpointFor()
+  /// names an older one from then on. kUnavailable also where memory does not suffice: so much is needed, so
+  /// much is free.
+  core::Status begin(core::Iteration checkpoint);
+  core::Iteration next() const { return m_next; }
+  /// Ranks have the graphs of that iteration: step() does it by itself.
+  core::Status prepare(core::Iteration iteration) { return useGraphs(iteration); }
+
+  /// Computes next(). `observers`: by rank, or none; each is called on its rank's thread. `meanwhile` runs on
+  /// the caller's. kUnavailable, kDamaged: it was not recorded; kCancelled. After an error, and where the
+  /// detour stops early, begin() comes first.
+  core::Status step(const std::vector<core::Observer*>& observers, const core::Detour& detour = {},
+                    const std::function<void()>& meanwhile = {});
+
+  const RankEngine& rank(core::Rank rank) const { return *m_ranks.at(rank.index()); }
+  int ranks() const { return static_cast<int>(m_ranks.size()); }
+  int threads() const { return m_threads; }  // of each rank
+  /// Held by who reads the run while ranks compute.
+  std::mutex& runLock() { return m_runLock; }
+  /// environmentDifferences(), and kernels that are others than the recorded ones.
+  std::vector<std::string> otherHere() const;
+  std::size_t bytes() const;  // of the tensors of all ranks
+
+ private:
+  struct Given {  // what a rank is given in an iteration
+    core::Result<core::Batch> batch = core::Error(core::ErrorCode::kInternal, "not read");
+  };
+  Recomputation(Run& run, Recomputable& source) : m_run(run), m_source(source) {}
+
+  core::Status makeRanks();
+  core::Status checkMemory() const;
+  core::Status useGraphs(core::Iteration iteration);
+  std::vector<Given> read(core::Iteration iteration);
+  core::Status onEachRank(const std::function<core::Status(int)>& work,
+                          const std::function<void()>& meanwhile = {});
+
+  Run& m_run;
+  Recomputable& m_source;
+  core::CancelToken m_cancel;
+  core::BackendKind m_backend = core::BackendKind::kFast;
+  int m_threads = 1;
+  bool m_broken = false;  // a rank failed: others may have been left waiting for it
+  std::vector<std::unique_ptr<core::Communicator>> m_communicators;  // outlive the engines
+  std::vector<std::unique_ptr<RankEngine>> m_ranks;
+  core::Iteration m_next;
+  std::optional<core::Iteration> m_graphsOf;           // the iteration whose graphs the ranks have
+  std::map<std::int64_t, std::vector<Given>> m_ahead;  // read while the iteration before was computed
+  std::vector<std::int64_t> m_reachable;
+  core::IterationSet m_anew;
+  std::set<std::int64_t> m_damaged;  // checkpoints that cannot be read
+  std::mutex m_runLock;
+  std::unique_ptr<RankThreads> m_rankThreads;  // last: ends first
+};
+
+}  // namespace msdbg::replay
