@@ -54,6 +54,17 @@ class Recomputable {
                                          const std::vector<core::Hash128>& hashes) = 0;
 };
 
+/// Where values come from that a run does not hold: whoever computes them again (replay/recompute).
+class ValueSource {
+ public:
+  virtual ~ValueSource() = default;
+  virtual core::Result<core::Tensor> value(core::Rank rank, core::Iteration iteration,
+                                           core::TensorId tensor) = 0;
+  /// nullptr: it cannot be computed. As long valid as Source::statistics().
+  virtual const watch::StatisticsRow* statistics(core::Rank rank, core::Iteration iteration,
+                                                 core::TensorId tensor) = 0;
+};
+
 class Verifiable {
  public:
   virtual ~Verifiable() = default;
@@ -123,10 +134,20 @@ class Run : public watch::Source {
   virtual std::vector<RecordedHit> hits() const { return {}; }  // least (iteration, order, rank) first
   virtual std::optional<RecordingTimes> timing(core::Rank) const { return std::nullopt; }
 
+  /// Who is asked where value() or statistics() has none: every condition and view gets computed ones then.
+  /// nullptr: nobody. It outlives the run, or is taken back before.
+  void computeMissingBy(ValueSource* source) { m_missing = source; }
+
   // --- what only some can do ---
   virtual Recomputable* recomputable() { return nullptr; }
   virtual Verifiable* verifiable() { return nullptr; }
   virtual Growing* growing() { return nullptr; }
+
+ protected:
+  ValueSource* missingValues() const { return m_missing; }
+
+ private:
+  ValueSource* m_missing = nullptr;
 };
 
 /// For the first lines of a program of ours that reads runs, never for a library: what is below does not

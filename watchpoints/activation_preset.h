@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "core_engine/ops/op.h"
+
 namespace msdbg::watch {
 
 struct ActivationPreset {
@@ -22,6 +24,16 @@ inline std::optional<ActivationPreset> activationPreset(std::string_view opType)
   if (opType == "Tanh") return ActivationPreset{-kTanhEnd, kTanhEnd};
   if (opType == "Sigmoid") return ActivationPreset{kSigmoidStart, kSigmoidEnd};
   return std::nullopt;
+}
+
+/// Of what the forward pass computes: what its statistics are taken with.
+inline std::optional<ActivationPreset> activationPreset(const core::Graph& graph,
+                                                        const core::TensorInfo& tensor) {
+  if (tensor.isSource()) return std::nullopt;
+  const core::Node& node = graph.node(tensor.producer);
+  const core::OpDef* op = core::findOp(node);
+  if (node.phase != core::Phase::kForward || !op || !op->activation) return std::nullopt;
+  return activationPreset(node.opType);
 }
 
 }  // namespace msdbg::watch

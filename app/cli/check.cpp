@@ -7,6 +7,7 @@
 
 #include "app/cli/check_view.h"
 #include "app/cli/command.h"
+#include "app/cli/computing.h"
 #include "app/cli/progress.h"
 
 namespace msdbg::app {
@@ -19,7 +20,7 @@ using core::Result;
 struct CheckCommandOptions {
   std::string run, ranks, iterations;
   std::vector<std::string> watchpoints;
-  bool first = false, all = false, why = false;
+  bool first = false, all = false, why = false, recompute = false;
 };
 
 Result<std::vector<watch::Watchpoint>> watchpointsOf(const std::vector<std::string>& texts) {
@@ -72,6 +73,8 @@ Result<int> check(const CheckCommandOptions& options, const Context& context) {
   for (const watch::Watchpoint& watchpoint : watchpoints)
     if (const core::Status fit = watch::namesFit(watchpoint, run.graph()); !fit.ok())
       return fit.error().in("-w");
+  Computing computing(run, context);
+  if (options.recompute) MSDBG_TRY(computing.helpOut());
   watch::CheckOptions what;
   MSDBG_ASSIGN(what.ranks, selectedRanks(run, options.ranks));
   MSDBG_ASSIGN(what.iterations, selectedIterations(run, "--iterations", options.iterations));
@@ -104,6 +107,8 @@ Command::Run setup(CLI::App& app, Context& context) {
   app.add_option("--iterations", options->iterations, "only these: 0,2-4,100-")->type_name("LIST");
   app.add_flag("--first", options->first, "only the first wrong place");
   app.add_flag("--all", options->all, "every hit, not only the first of each place");
+  app.add_flag("--recompute", options->recompute,
+               "values and statistics that were not recorded are computed again from the checkpoints");
   app.add_flag("--why", options->why, "follow the first wrong place back through its inputs");
   return [options, &context] { return check(*options, context); };
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "app/cli/command.h"
+#include "app/cli/computing.h"
 #include "app/cli/json_output.h"
 #include "app/cli/run_access.h"
 #include "app/cli/statistics_text.h"
@@ -26,6 +27,7 @@ constexpr std::int64_t kMostJsonValues = 1 << 20;
 struct ShowOptions {
   std::string run, tensor, slice, npy;
   std::optional<std::int64_t> iteration, rank;
+  bool storedOnly = false;
 };
 
 // What was asked for, found in the run.
@@ -36,7 +38,8 @@ struct Shown {
   std::optional<watch::StatisticsRow> statistics;  // recorded, else of the value
   std::optional<core::Hash128> hash;               // recorded
   std::optional<replay::ValueOrigin> origin;
-  std::optional<Tensor> value;  // sliced
+  std::optional<replay::Hindsight::Computed> computed;  // where it is not stored
+  std::optional<Tensor> value;                          // sliced
   std::optional<Error> missing;
 };
 
@@ -68,7 +71,20 @@ void describe(const OpenedRun& run, Shown& shown) {
   shown.origin = run.run->origin(shown.rank, shown.iteration, shown.id);
 }
 
-core::Status find(const OpenedRun& run, const ShowOptions& options, Shown& shown) {
+// A value that is not stored. kUnavailable: `missing`, and why it cannot be computed.
+Result<Tensor> computedValue(const OpenedRun& run, const ShowOptions& options, const Context& context,
+                             const Error& missing, Shown& shown) {
+  if (options.storedOnly || missing.code() != ErrorCode::kUnavailable) return missing;
+  auto computed = Computing(run, context).value(shown.rank, shown.iteration, shown.id);
+  if (computed.ok()) {
+    shown.computed = std::move(*computed);
+    return shown.computed->value;
+  }
+  if (computed.error().code() == ErrorCode::kCancelled) return cancelledError();
+  return Error(missing.code(), missing.message() + "; nor computed again: " + computed.error().message());
+}
+
+core::Status find(const OpenedRun& run, const ShowOptions& options, const Context& context, Shown& shown) {
   MSDBG_ASSIGN(shown.id, replay::resolveTensor(run.graph(), options.tensor));
   MSDBG_ASSIGN(shown.rank, checkedRank(run, options.rank));
   if (options.iteration) {
@@ -79,6 +95,8 @@ core::Status find(const OpenedRun& run, const ShowOptions& options, Shown& shown
   }
   describe(run, shown);
   Result<Tensor> value = run.run->value(shown.rank, shown.iteration, shown.id);
+  if (!value.ok()) value = computedValue(run, options, context, value.error(), shown);
+  if (!value.ok() && value.error().code() == ErrorCode::kCancelled) return value.error();
   if (!value.ok()) {
     const bool thinned = !shown.statistics && run.run->thinned(shown.rank, shown.iteration);
     const Error why =
@@ -108,6 +126,31 @@ const char* originName(replay::ValueOrigin origin) {
   return "";
 }
 
+const char* evidenceName(replay::Hindsight::Evidence evidence) {
+  switch (evidence) {
+    case replay::Hindsight::Evidence::kHash:
+      return "recorded_hash";
+    case replay::Hindsight::Evidence::kNone:
+      return "none";
+    case replay::Hindsight::Evidence::kOther:
+      return "other_hash";
+  }
+  return "";
+}
+
+Json computedJson(const OpenedRun& run, const replay::Hindsight::Computed& computed) {
+  Json json;
+  json["from"] = computed.cost.checkpoint.value;
+  json["iterations"] = computed.cost.iterations;
+  json["evidence"] = evidenceName(computed.evidence);
+  json["different_since"] = Json();
+  if (computed.since)
+    json["different_since"] = {{"tensor", tensorName(run.graph().tensor(computed.since->tensor))},
+                               {"iteration", computed.since->iteration.value},
+                               {"rank", computed.since->rank.value}};
+  return json;
+}
+
 Json shownJson(const OpenedRun& run, const ShowOptions& options, const Shown& shown) {
   const core::TensorInfo& tensor = run.graph().tensor(shown.id);
   Json json = document("show");
@@ -121,8 +164,11 @@ Json shownJson(const OpenedRun& run, const ShowOptions& options, const Shown& sh
   json["source"] = sourceJson(run.graph(), framesOf(run.graph(), shown.id));
   json["statistics"] = shown.statistics ? statisticsJson(*shown.statistics) : Json();
   json["hash"] = shown.hash ? Json(shown.hash->text()) : Json();
-  json["stored"] = shown.value.has_value();
-  json["origin"] = shown.value && shown.origin ? Json(originName(*shown.origin)) : Json();
+  json["stored"] = shown.value.has_value() && !shown.computed;
+  json["origin"] = shown.computed                ? Json("computed")
+                   : shown.value && shown.origin ? Json(originName(*shown.origin))
+                                                 : Json();
+  json["computed"] = shown.computed ? computedJson(run, *shown.computed) : Json();
   json["slice"] = textOrNull(options.slice);
   json["npy"] = textOrNull(options.npy);
   const bool written = shown.value && !options.npy.empty();
@@ -143,6 +189,7 @@ void printShown(const OpenedRun& run, const ShowOptions& options, const Shown& s
   if (shown.hash) fmt::print("  hash {}\n", shown.hash->text());
   if (shown.value && shown.origin && *shown.origin != replay::ValueOrigin::kTensor)
     fmt::print("  from the {} of this iteration\n", originName(*shown.origin));
+  if (shown.computed) fmt::print("  {}\n", wrapped(Computing::text(run, *shown.computed), 2, 98));
   if (!shown.value || !options.npy.empty()) return;
   fmt::print("\n");
   if (!options.slice.empty()) fmt::print("[{}]   {}\n", options.slice, shown.value->shape().text());
@@ -163,7 +210,7 @@ Result<int> show(const ShowOptions& options, const Context& context) {
                  "show: which tensor? give --tensor NAME; msdbg info --tensors '*' lists them");
   MSDBG_ASSIGN(const OpenedRun run, openRun(options.run));
   Shown shown;
-  MSDBG_TRY(find(run, options, shown));
+  MSDBG_TRY(find(run, options, context, shown));
   if (shown.value && !options.npy.empty()) MSDBG_TRY(replay::writeNpy(options.npy, *shown.value));
   if (context.json) {
     printJson(shownJson(run, options, shown));
@@ -173,6 +220,7 @@ Result<int> show(const ShowOptions& options, const Context& context) {
       fmt::print("\nwritten to {}{}\n", options.npy, replay::npyNote(shown.value->dtype()));
   }
   if (shown.missing) return *shown.missing;
+  if (shown.computed && shown.computed->evidence == replay::Hindsight::Evidence::kOther) return kExitHits;
   return !options.iteration && newerIsLost(run, shown) ? withDamage(run, kExitFine) : kExitFine;
 }
 
@@ -186,6 +234,7 @@ Command::Run setup(CLI::App& app, Context& context) {
   app.add_option("--rank", options->rank, "default: the first")->type_name("R");
   app.add_option("--slice", options->slice, "as NumPy: 0,:,3:5")->type_name("SLICE");
   app.add_option("--npy", options->npy, "write the values to this .npy file")->type_name("FILE");
+  app.add_flag("--stored", options->storedOnly, "only what is stored: compute nothing again");
   return [options, &context] { return show(*options, context); };
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/command.h"
+#include "app/cli/computing.h"
 #include "app/cli/json_output.h"
 #include "app/cli/progress.h"
 #include "app/cli/run_access.h"
@@ -23,6 +24,7 @@ struct Place {
 
 struct Options {
   std::string run, tensor, ranks, iterations;
+  bool recompute = false;
 };
 
 core::Result<core::IndexList> listOf(const std::string& text, const std::string& option) {
@@ -117,6 +119,11 @@ bool printRows(const OpenedRun& run, core::TensorId id, const std::vector<Place>
   return any;
 }
 
+std::string adviceToCompute(const OpenedRun& run) {
+  const replay::Recomputable* const source = run.run->recomputable();
+  return source && !source->recomputableIterations().empty() ? "; --recompute computes them again" : "";
+}
+
 core::Result<int> stats(const Options& options, const Context& context) {
   const std::string& name = options.tensor;
   if (name.empty())
@@ -125,6 +132,8 @@ core::Result<int> stats(const Options& options, const Context& context) {
   MSDBG_ASSIGN(const OpenedRun run, openRun(options.run));
   MSDBG_ASSIGN(const std::vector<core::TensorId> tensors, replay::resolveTensors(run.graph(), name));
   MSDBG_ASSIGN(const std::vector<Place> places, placesOf(run, options));
+  Computing computing(run, context);
+  if (options.recompute) MSDBG_TRY(computing.helpOut());
   JsonPrinter json;
   if (context.json) {
     const Json head = document("stats");
@@ -147,7 +156,9 @@ core::Result<int> stats(const Options& options, const Context& context) {
   if (!any && status == kExitFine && run.run->thinned(places.front().rank, places.front().iteration))
     return run.run->missingStatistics(places.front().rank, places.front().iteration, tensors.front());
   if (!any && status == kExitFine)
-    return Error(ErrorCode::kUnavailable, fmt::format("{} has no statistics of {}", run.path, name));
+    return Error(ErrorCode::kUnavailable,
+                 fmt::format("{} has no statistics of {}{}", run.path, name,
+                             options.recompute ? computing.whyNone() : adviceToCompute(run)));
   return status;
 }
 
@@ -158,6 +169,8 @@ Command::Run setup(CLI::App& app, Context& context) {
       ->type_name("T");
   app.add_option("--ranks", options->ranks, "only these: 0,2-4")->type_name("LIST");
   app.add_option("--iterations", options->iterations, "only these: 0,2-4,100-")->type_name("LIST");
+  app.add_flag("--recompute", options->recompute,
+               "what was not recorded is computed again from the checkpoints");
   return [options, &context] { return stats(*options, context); };
 }
 

@@ -9,8 +9,8 @@ namespace {
 constexpr std::int64_t kMostIterations = 1 << 16;      // the journal lists them, a reader keeps a map of them
 constexpr std::size_t kMostMembers = 4 * kMergeWidth;  // files that are open at a time
 
-// Segments that were thinned equally often, and still hold statistics or not: in time each of these kinds
-// lies between the others, and its neighbours are those of its kind.
+// Segments that were thinned equally often, and still hold statistics or not. Of one time there are some that
+// hold them and some that lost them; neither is in the other's way.
 struct Kind {
   bool bare = false;
   std::int64_t step = 1;
@@ -19,10 +19,10 @@ struct Kind {
 
 Kind kindOf(const KeptSegment& segment) { return {segment.bare, segment.step}; }
 
-// Whether two neighbours may be in one file at all. Statistics that had values and others that never had
-// stay apart: the journal says of a whole segment that its values were dropped.
+// Whether two neighbours may be in one file at all: its iterations ascend. Statistics that had values and
+// others that never had stay apart: the journal says of a whole segment that its values were dropped.
 bool akin(const KeptSegment& a, const KeptSegment& b) {
-  return !a.alone && a.graph == b.graph && a.dropped == b.dropped;
+  return !a.alone && a.last < b.first && a.graph == b.graph && a.dropped == b.dropped;
 }
 
 // Neighbours that would fit into one file: some of a level, and what lies between them of lower ones.
@@ -76,7 +76,11 @@ std::vector<std::int64_t> planLevel(std::span<const KeptSegment> segments, const
                                     int level, const Kind& kind) {
   Row row(limits, level);
   for (const KeptSegment& segment : segments) {
-    if (kindOf(segment) != kind) continue;
+    if (segment.bare != kind.bare) continue;
+    if (segment.step != kind.step) {  // what is around it may not become one: it will be of their kind
+      row = Row(limits, level);
+      continue;
+    }
     const bool allowed = !limits.mayMerge || limits.mayMerge(segment);
     if (!allowed || !row.takes(segment)) {
       if (allowed && segment.level <= level && row.nearlyFull()) return row.members();

@@ -234,6 +234,8 @@ core::Result<std::unique_ptr<SegmentMerge>> SegmentMerge::begin(std::int64_t ran
       return unsupported("tensors share their bytes").in(file.string());
     const SegmentLine& old = source->line;
     const core::IterationSet taken = takenOf(impl->selection, old.iterations);
+    if (!taken.empty() && !impl->line.iterations.empty() && taken.front() <= impl->line.iterations.back())
+      return unsupported("its iterations lie between those of another segment").in(file.string());
     impl->line.graph = old.graph;
     impl->line.incomplete = old.incomplete && taken.contains(old.iterations.back());
     impl->line.thinned = impl->selection.thinned > 0 ? impl->selection.thinned : old.thinned;

@@ -11,7 +11,7 @@ constexpr std::size_t kMostMembers = 32;  // files that are open at a time
 // The rows that were thinned equally often.
 struct Generation {
   std::uint64_t bytes = 0;
-  std::vector<const KeptSegment*> mayGo;  // oldest first
+  std::vector<const KeptSegment*> mayGo;  // into `segments`, so oldest first
 };
 
 using Generations = std::map<std::int64_t, Generation>;  // by step
@@ -43,6 +43,11 @@ bool goTogether(const KeptSegment& a, const KeptSegment& b) {
   return !a.alone && !b.alone && a.graph == b.graph && a.dropped == b.dropped;
 }
 
+// Whether b comes next after a of those that hold rows: what they become must not lie around others.
+bool areNeighbours(const KeptSegment* a, const KeptSegment* b) {
+  return a->last < b->first && std::all_of(a + 1, b, [](const KeptSegment& other) { return other.bare; });
+}
+
 }  // namespace
 
 ThinningPlan planThinning(std::span<const KeptSegment> segments, std::uint64_t room, std::uint64_t together) {
@@ -55,12 +60,14 @@ ThinningPlan planThinning(std::span<const KeptSegment> segments, std::uint64_t r
   const std::uint64_t enough = std::max((bytes - room) / 9 * 10, together / 2);
   ThinningPlan plan{.segments = {}, .step = next->mayGo.front()->step};
   std::uint64_t taken = 0, rows = 0;
+  const KeptSegment* last = nullptr;
   for (const KeptSegment* segment : next->mayGo) {
     const bool first = plan.segments.empty();
-    const bool fits = goTogether(*next->mayGo.front(), *segment) && taken + segment->bytes <= together &&
-                      plan.segments.size() < kMostMembers;
+    const bool fits = first || (goTogether(*next->mayGo.front(), *segment) && areNeighbours(last, segment) &&
+                                taken + segment->bytes <= together && plan.segments.size() < kMostMembers);
     if (!first && (rows >= enough || !fits)) break;
     plan.segments.push_back(segment->segment);
+    last = segment;
     taken += segment->bytes;
     rows += segment->rowBytes();
   }

@@ -77,7 +77,7 @@ void Judge::tensorReady(const core::TensorReady& ready) {
   const std::size_t at = ready.tensor.index();
   core::Hash128& computed = m_hashes[at];
   const bool known = ready.sameAs.valid() && m_hashes[ready.sameAs.index()] != core::Hash128();
-  computed = known ? m_hashes[ready.sameAs.index()] : core::hashTensor(ready.value, m_threads);
+  computed = known ? m_hashes[ready.sameAs.index()] : hashOf(ready);
   const core::Hash128& recorded = m_recorded.hashes[at];
   if (recorded == core::Hash128()) return;
   ++m_compared;

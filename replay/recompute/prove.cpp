@@ -63,7 +63,7 @@ class Prover {
       MSDBG_ASSIGN(const Iteration checkpoint, m_engine.checkpointFor(iteration));
       if (m_blocked && checkpoint.value <= m_blocked->first)
         return Error(ErrorCode::kUnavailable, m_blocked->second);
-      if (m_running && checkpoint <= m_engine.next()) return Ok{};
+      if (m_running && m_engine.leadsOn(checkpoint)) return Ok{};
       m_ahead.reset();
       m_otherGraphs = true;
       m_running = false;
@@ -188,7 +188,7 @@ class Prover {
   }
 
   Status collectDigest(Iteration iteration, const Judge& judge, int rank) {
-    if (judge.compared() > 0 || !judge.recorded().digestOnly) return Ok{};
+    if (!judge.recorded().digestOnly) return Ok{};
     const Result<bool> same = m_source.checkDigest(Rank(rank), iteration, judge.hashes());
     if (!same.ok()) return same.error().code() == ErrorCode::kUnavailable ? Status(Ok{}) : same.error();
     ++m_proof.digests;

@@ -87,17 +87,15 @@ Status Recomputation::makeRanks() {
 }
 
 Result<Iteration> Recomputation::checkpointFor(Iteration iteration) {
-  const auto unavailable = [&](const std::string& why) {
-    return Error(ErrorCode::kUnavailable,
-                 fmt::format("iteration {} cannot be computed again: {}", iteration.value, why));
-  };
+  const auto unavailable = [](const std::string& why) { return Error(ErrorCode::kUnavailable, why); };
   if (!std::ranges::binary_search(m_reachable, iteration.value))
     return unavailable(
         m_reachable.empty()
-            ? "the run has no checkpoint with batches; record with --policy record, or --checkpoint-every "
-              "and "
-              "--batches"
-            : fmt::format("no checkpoint with an unbroken row of batches leads there; iterations {} can be",
+            ? "the run has no checkpoint with batches; record with --policy record, or with "
+              "--checkpoint-every "
+              "auto --batches"
+            : fmt::format("no checkpoint with an unbroken row of batches leads there; iterations {} can be "
+                          "computed",
                           core::formatRanges(m_reachable)));
   std::vector<std::int64_t> common = m_source.checkpoints(Rank(0));
   for (int rank = 1; rank < ranks(); ++rank) {

@@ -34,6 +34,11 @@ class Recomputation {
   /// much is free.
   core::Status begin(core::Iteration checkpoint);
   core::Iteration next() const { return m_next; }
+  /// Whether they can go on to next() from where they are, on the way from that checkpoint: not where its
+  /// state was set from outside.
+  bool leadsOn(core::Iteration checkpoint) const {
+    return checkpoint < m_next || (checkpoint == m_next && !m_anew.contains(m_next.value));
+  }
   /// Ranks have the graphs of that iteration: step() does it by itself.
   core::Status prepare(core::Iteration iteration) { return useGraphs(iteration); }
 

@@ -31,6 +31,10 @@ const std::vector<Golden>& goldens() {
       {"stats", {"stats", "clean.msdbg", "--tensor", "fc2/weight"}},
       {"stats_some",
        {"stats", "clean.msdbg", "--tensor", "fc2/weight", "--ranks", "1", "--iterations", "1-2"}},
+      {"replay", {"replay", "replayable.msdbg", "--prove"}},
+      {"replay_different", {"replay", "planted.msdbg", "--prove"}, 3},
+      {"show_computed",
+       {"show", "replayable.msdbg", "--tensor", "fc1/Relu-op1", "--iteration", "1", "--slice", "0,:3"}},
       {"verify", {"verify", "clean.msdbg"}},
       {"models", {"models"}},
       {"conditions", {"conditions", "gradient_vanishing"}},
@@ -46,7 +50,7 @@ const std::vector<Golden>& goldens() {
 }  // namespace
 
 TEST_CASE("Every command prints the JSON keys of its golden file", "[cli]") {
-  cleanRun(), faultyRun();
+  cleanRun(), faultyRun(), replayableRun(), plantedRun();
   for (const Golden& golden : goldens()) {
     CAPTURE(golden.name);
     checkGolden(std::string(golden.name) + ".keys", keysOf(msdbgJson(golden.arguments, golden.exitStatus)));
@@ -70,7 +74,7 @@ TEST_CASE("merge prints what its golden files show", "[cli]") {
 }
 
 TEST_CASE("Every command prints for people what its golden file shows", "[cli]") {
-  cleanRun(), faultyRun();
+  cleanRun(), faultyRun(), replayableRun(), plantedRun();
   for (const Golden& golden : goldens()) {
     CAPTURE(golden.name);
     const RunResult result = msdbg(golden.arguments);

@@ -75,6 +75,18 @@ const fs::path& steepRun() {
   return run;
 }
 
+const fs::path& replayableRun() {
+  static const fs::path run = record("replayable.msdbg", {"--policy", "record"});
+  return run;
+}
+
+const fs::path& plantedRun() {
+  static const fs::path run =
+      record("planted.msdbg", {"--policy", "full", "--checkpoint-every", "1", "--batches", "--fault",
+                               "nan@iteration=1,rank=1,node=*fc2/Gemm*"});
+  return run;
+}
+
 RunResult msdbg(const std::vector<std::string>& arguments) {
   return runMsdbg(arguments, {.folder = folder().path()});
 }

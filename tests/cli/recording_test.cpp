@@ -163,10 +163,18 @@ TEST_CASE("show prints what policy record keeps: hashes, and values of checkpoin
     CHECK(kept["hash"] == whole["hash"]);
     CHECK(kept["statistics"]["mean"] == whole["statistics"]["mean"]);
   }
-  const Json loss = msdbgJson({"show", record, "--tensor", "conv1/Conv-op1", "--iteration", "3"}, 4);
-  CHECK(loss["hash"] == shown(full, "conv1/Conv-op1", 3)["hash"]);
-  CHECK(loss["origin"].is_null());
-  const RunResult between = msdbg({"show", record, "--tensor", "conv1/weight", "--iteration", "7"});
+  const Json stored =
+      msdbgJson({"show", record, "--tensor", "conv1/Conv-op1", "--iteration", "3", "--stored"}, 4);
+  CHECK(stored["hash"] == shown(full, "conv1/Conv-op1", 3)["hash"]);
+  CHECK(stored["origin"].is_null());
+  const Json computed = shown(record, "conv1/Conv-op1", 3);
+  CHECK(computed["origin"] == "computed");
+  CHECK(computed["stored"] == false);
+  CHECK(computed["computed"]["from"] == 0);
+  CHECK(computed["computed"]["evidence"] == "recorded_hash");
+  CHECK(computed["values"] == shown(full, "conv1/Conv-op1", 3)["values"]);
+  const RunResult between =
+      msdbg({"show", record, "--tensor", "conv1/weight", "--iteration", "7", "--stored"});
   CHECK(between.exitStatus == 4);
   CHECK_THAT(between.out, Catch::Contains("  hash "));
   CHECK_THAT(between.err, Catch::Contains("the nearest value is that of --iteration 5"));

@@ -1,6 +1,7 @@
 // check_corpus: records the cases and judges what check says of them.
 //
 //   check_corpus [--case GLOB] [--sample N [--seed S]] [--verbose] [--keep FOLDER]
+//   check_corpus --prove [--case GLOB] [--sample N [--seed S]]   computes each recording again instead
 //   check_corpus --list
 //   check_corpus --train CASE    what is recorded: trains it, as any program of a user
 //
@@ -60,14 +61,17 @@ Misses knownMisses() {
 }
 
 /// Trains it in a process of its own, recorded with the defaults of `msdbg dump`.
-test::RunResult record(const Case& tested, const fs::path& run, const fs::path& program) {
+test::RunResult record(const Case& tested, const fs::path& run, const fs::path& program,
+                       const std::vector<std::string>& how = {}) {
   const int ranks = std::visit([](const auto& one) { return one.ranks; }, tested);
   test::RunOptions options;
   options.folder = test::sourceDir();  // where the paths of source lines begin
   options.timeout = std::chrono::seconds(120);
-  return test::runMsdbg({"dump", "-n", std::to_string(ranks), "--threads", "1", "-o", run.string(), "--",
-                         program.string(), "--train", std::string(nameOf(tested))},
-                        options);
+  std::vector<std::string> words = {"dump", "-n", std::to_string(ranks), "--threads",
+                                    "1",    "-o", run.string()};
+  words.insert(words.end(), how.begin(), how.end());
+  words.insert(words.end(), {"--", program.string(), "--train", std::string(nameOf(tested))});
+  return test::runMsdbg(words, options);
 }
 
 struct Options {
@@ -75,7 +79,7 @@ struct Options {
   fs::path keep;
   std::size_t sample = 0;
   std::uint64_t seed = 0;
-  bool seeded = false, verbose = false, list = false;
+  bool seeded = false, verbose = false, list = false, prove = false;
 };
 
 class Judged {
@@ -178,6 +182,28 @@ int train(const std::string& name, int argc, char** argv) {
   return 2;
 }
 
+/// Whether every iteration of all, computed again from what --policy record keeps, is as it was.
+bool proveAll(const Options& options, const std::vector<Case>& cases, const fs::path& program) {
+  const test::TempDir temporary;
+  std::size_t equal = 0;
+  for (const Case& tested : cases) {
+    const std::string name(nameOf(tested));
+    const fs::path run = (options.keep.empty() ? temporary.path() : options.keep) / (name + ".msdbg");
+    fs::remove_all(run);
+    record(tested, run, program, {"--policy", "record"});
+    test::RunOptions patient;
+    patient.timeout = std::chrono::seconds(120);
+    const test::RunResult proof = test::runMsdbg({"replay", run.string(), "--prove"}, patient);
+    equal += proof.exitStatus == 0;
+    fmt::print("{:<7}{:<40} {}\n", proof.exitStatus == 0 ? "equal" : "OTHER", name,
+               proof.exitStatus == 0 ? "" : "\n" + proof.out + proof.err);
+    std::fflush(stdout);
+    if (options.keep.empty()) fs::remove_all(run);
+  }
+  fmt::print("\n{} of {} are computed again to the bit\n", equal, cases.size());
+  return equal == cases.size();
+}
+
 int judgeAll(const Options& options, const fs::path& program) {
   std::vector<Case> cases;
   for (const Case& tested : allCases())
@@ -189,6 +215,7 @@ int judgeAll(const Options& options, const fs::path& program) {
     fmt::print("{} of {} cases, --seed {}\n", std::min(options.sample, cases.size()), cases.size(), seed);
     cases = drawn(std::move(cases), options.sample, seed);
   }
+  if (options.prove) return proveAll(options, cases, program) ? 0 : 1;
   Judged judged(options, program);
   for (const Case& tested : cases) judged.add(tested);
   return judged.summary(whole) ? 0 : 1;
@@ -210,6 +237,7 @@ int run(int argc, char** argv) {
   app.add_option("--train", options.train, "only train this case")->type_name("CASE");
   app.add_flag("--verbose", options.verbose, "what check says of each");
   app.add_flag("--list", options.list, "the cases");
+  app.add_flag("--prove", options.prove, "computes what was recorded again, and compares, instead");
   app.allow_extras();
   CLI11_PARSE(app, argc, argv);
   options.seeded = seed->count() > 0;

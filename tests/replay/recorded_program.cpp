@@ -2,7 +2,6 @@
 
 #include <stdexcept>
 
-#include "core_engine/train/trainer.h"
 #include "dump/writer/recorder.h"
 #include "tests/train/plain_run.h"
 
@@ -21,6 +20,7 @@ dump::RunInfo runInfo(const std::string& state) {
   info.version = "0.1.0";
   info.command = {"train"};
   info.ranks = 1;
+  info.seed = PlainRun().seedValue;
   info.end.state = state;
   return info;
 }
@@ -36,6 +36,7 @@ void train(const RecordedProgram& program, Observer& observer) {
     Batch batch;
     batch.iteration = Iteration(i);
     batch.tensors = program.batch(i);
+    if (program.before) program.before(trainer, i);
     trainer.step(batch);
   }
 }
@@ -46,8 +47,8 @@ RecordedRun::RecordedRun(const RecordedProgram& program) {
   const auto path = m_folder / "run.msdbg";
   std::filesystem::create_directories(path);
   require(dump::writeRunInfo(path, runInfo("running")));
-  dump::RecordOptions options;
-  options.policy = program.values ? dump::Policy::kFull : dump::Policy::kStats;
+  dump::RecordOptions options = program.options;
+  if (program.values) options.policy = dump::Policy::kFull;
   auto recorder = dump::Recorder::create({.run = path}, options).orThrow();
   train(program, *recorder);
   require(recorder->finish({.state = "finished"}));

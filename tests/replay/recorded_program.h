@@ -9,7 +9,7 @@
 
 #include "core_engine/graph/graph.h"
 #include "core_engine/passes/optimizer.h"
-#include "core_engine/train/data.h"
+#include "core_engine/train/trainer.h"
 #include "dump/policy/record_options.h"
 #include "replay/run.h"
 #include "tests/support/temp_dir.h"
@@ -24,12 +24,16 @@ struct RecordedProgram {
   core::Optimizer optimizer = core::Sgd{.lr = 0.01};
   std::vector<std::string> faults = {};  // as `--fault` takes them
   bool values = false;                   // every tensor is stored
+  dump::RecordOptions options = {};      // but for the policy, where `values`
+  /// Between iterations, before this one.
+  std::function<void(core::Trainer&, int iteration)> before = {};
 };
 
 class RecordedRun {
  public:
   explicit RecordedRun(const RecordedProgram& program);
   replay::Run& run() { return *m_run; }
+  std::filesystem::path folder() const { return m_folder.path() / "run.msdbg"; }
 
  private:
   TempDir m_folder;

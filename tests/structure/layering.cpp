@@ -52,7 +52,7 @@ const std::map<std::string, Names> kArrows = {
     {"dump/session", {"ir", "engine", "train", "watchpoints", "run folder", "recorder"}},
     {"replay", {"ir", "watchpoints", "replay/formats"}},
     {"replay/formats", {"ir", "watchpoints", "run folder", "replay"}},
-    {"replay/recompute", {"ir", "engine", "replay"}},
+    {"replay/recompute", {"ir", "engine", "watchpoints", "replay"}},
     {"graph_view/model", {"ir"}},
     {"graph_view/layout", {"ir"}},
     {"graph_view/scene", {"ir", "graph_view/model", "graph_view/layout", "Qt"}},

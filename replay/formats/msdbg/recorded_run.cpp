@@ -42,8 +42,9 @@ class RecordedRun : public Run, public Recomputable, public Verifiable, public G
 
   const watch::StatisticsRow* statistics(Rank rank, Iteration iteration, TensorId tensor) override {
     const dump::RunReader::RowView found = m_reader->row(rank, iteration, tensor);
-    if (!found.row) m_missingReason = found.damaged ? "damaged" : found.thinned ? "thinned" : "no_value";
-    return found.row;
+    if (found.row) return found.row;
+    m_missingReason = found.damaged ? "damaged" : found.thinned ? "thinned" : "no_value";
+    return missingValues() ? missingValues()->statistics(rank, iteration, tensor) : nullptr;
   }
   std::string missingReason() const override { return m_missingReason; }
   Error missingStatistics(Rank rank, Iteration iteration, TensorId tensor) override {
@@ -55,7 +56,9 @@ class RecordedRun : public Run, public Recomputable, public Verifiable, public G
   }
 
   Result<core::Tensor> value(Rank rank, Iteration iteration, TensorId tensor) override {
-    return m_reader->tensor(rank, iteration, tensor);
+    Result<core::Tensor> recorded = m_reader->tensor(rank, iteration, tensor);
+    const bool missing = !recorded.ok() && recorded.error().code() == ErrorCode::kUnavailable;
+    return missing && missingValues() ? missingValues()->value(rank, iteration, tensor) : recorded;
   }
   bool stored(Rank rank, Iteration iteration, TensorId tensor) const override {
     return m_reader->stored(rank, iteration, tensor);

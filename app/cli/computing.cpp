@@ -1,0 +1,91 @@
+#include "app/cli/computing.h"
+
+#include <fmt/format.h>
+
+#include "app/cli/table.h"
+#include "core_engine/base/log.h"
+#include "replay/recompute/environment.h"
+
+namespace msdbg::app {
+
+using core::Ok;
+using core::Result;
+using core::Status;
+using replay::Hindsight;
+
+namespace {
+
+constexpr double kQuick = 1;  // seconds that nobody needs to be told of
+
+std::string secondsText(double seconds) {
+  return seconds < 90 ? fmt::format("{:.0f} s", seconds) : fmt::format("{:.0f} min", seconds / 60);
+}
+
+}  // namespace
+
+Computing::Computing(const OpenedRun& run, const Context& context) : m_run(run), m_context(context) {}
+
+Computing::~Computing() {
+  if (m_helps) m_run.run->computeMissingBy(nullptr);
+}
+
+Status Computing::start() {
+  if (m_hindsight) return Ok{};
+  replay::matchInstructionSet(m_run.run->description());
+  m_progress = std::make_unique<Progress>();
+  const auto progress = [this](std::int64_t done, std::int64_t all) {
+    if (all > 1) m_progress->line(fmt::format("computing iteration {} of {}", done + 1, all));
+  };
+  MSDBG_ASSIGN(m_hindsight,
+               Hindsight::create(*m_run.run, {.cancel = m_context.cancel, .progress = progress}));
+  return Ok{};
+}
+
+Result<Hindsight::Computed> Computing::value(core::Rank rank, core::Iteration iteration,
+                                             core::TensorId tensor) {
+  MSDBG_TRY(start());
+  MSDBG_ASSIGN(const Hindsight::Cost cost, m_hindsight->cost(iteration));
+  if (cost.seconds > kQuick)
+    core::logSay(fmt::format("computing {} again from iteration {}: about {}; Ctrl-C stops",
+                             counted(cost.iterations, "iteration"), cost.checkpoint.value,
+                             secondsText(cost.seconds)));
+  Result<Hindsight::Computed> computed = m_hindsight->compute(rank, iteration, tensor);
+  m_progress->clear();
+  return computed;
+}
+
+Status Computing::helpOut() {
+  MSDBG_TRY(start());
+  m_run.run->computeMissingBy(m_hindsight.get());
+  m_helps = true;
+  return Ok{};
+}
+
+std::string Computing::whyNone() const {
+  const bool failed = m_hindsight && m_hindsight->failure();
+  return failed ? "; nor computed again: " + m_hindsight->failure()->message() : "";
+}
+
+std::string Computing::text(const OpenedRun& run, const Hindsight::Computed& computed) {
+  std::string text =
+      computed.cost.iterations == 0
+          ? std::string("computed again")
+          : fmt::format("computed again from iteration {} ({})", computed.cost.checkpoint.value,
+                        counted(computed.cost.iterations, "iteration"));
+  switch (computed.evidence) {
+    case Hindsight::Evidence::kHash:
+      return text + "; it has the recorded hash";
+    case Hindsight::Evidence::kNone:
+      return text + "; no hash of it was recorded to hold it against";
+    case Hindsight::Evidence::kOther:
+      break;
+  }
+  text += "; it is NOT what training had: its hash is another than the recorded one";
+  if (computed.since)
+    text += fmt::format(", and so is all since {} of iteration {}, rank {} (msdbg replay --prove)",
+                        tensorName(run.graph().tensor(computed.since->tensor)),
+                        computed.since->iteration.value, computed.since->rank.value);
+  return text;
+}
+
+}  // namespace msdbg::app

@@ -1,0 +1,41 @@
+// What the commands that show values do where a value is not stored: they compute it again, say beforehand
+// what that costs where it takes more than a second, and show progress. Main thread only.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "app/cli/progress.h"
+#include "app/cli/run_access.h"
+#include "replay/recompute/hindsight.h"
+
+namespace msdbg::app {
+
+class Computing {
+ public:
+  /// Nothing is computed yet. The run outlives it.
+  Computing(const OpenedRun& run, const Context& context);
+
+  /// Errors as Hindsight::compute(), kUnsupported where the run cannot be computed again.
+  core::Result<replay::Hindsight::Computed> value(core::Rank rank, core::Iteration iteration,
+                                                  core::TensorId tensor);
+  /// From now on the run gives computed values where it has none, as long as this lives. Same errors.
+  core::Status helpOut();
+  /// "; nor computed again: …" where the last that was asked for could not be computed; "".
+  std::string whyNone() const;
+  ~Computing();
+
+  /// "computed again from iteration 5 (3 iterations); it has the recorded hash"
+  static std::string text(const OpenedRun& run, const replay::Hindsight::Computed& computed);
+
+ private:
+  core::Status start();
+
+  const OpenedRun& m_run;
+  const Context& m_context;
+  std::unique_ptr<Progress> m_progress;
+  std::unique_ptr<replay::Hindsight> m_hindsight;
+  bool m_helps = false;
+};
+
+}  // namespace msdbg::app

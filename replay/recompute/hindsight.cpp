@@ -1,0 +1,280 @@
+#include "replay/recompute/hindsight.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "replay/recompute/judge.h"
+#include "watchpoints/activation_preset.h"
+
+namespace msdbg::replay {
+
+using core::Error;
+using core::ErrorCode;
+using core::Iteration;
+using core::Ok;
+using core::Rank;
+using core::Result;
+using core::Status;
+using core::TensorId;
+
+// Keeps values besides.
+class Hindsight::Keeper : public Judge {
+ public:
+  using Judge::Judge;
+
+  void keep(bool all, TensorId one, std::uint64_t room, bool statistics) {
+    m_all = all;
+    m_one = one;
+    m_room = room;
+    m_statistics = statistics;
+    values.clear();
+    rows.assign(statistics ? graph().tensors().size() : 0, std::nullopt);
+  }
+  core::UpdateWish updateWish(Iteration, TensorId) override {
+    return m_statistics ? core::UpdateWish::kPrevious : core::UpdateWish::kNothing;
+  }
+  void tensorReady(const core::TensorReady& ready) override {
+    if (m_statistics) observe(ready);
+    Judge::tensorReady(ready);
+    if (m_statistics && differs(ready.tensor)) rows[ready.tensor.index()].reset();
+    const std::uint64_t bytes = ready.value.bytes();
+    const bool wanted = recorded().runId(ready.tensor) == m_one;
+    if (!wanted && (!m_all || bytes > m_room)) return;
+    if (!wanted) m_room -= bytes;
+    values.emplace_back(ready.tensor, ready.value.clone());
+  }
+
+  std::vector<std::pair<TensorId, core::Tensor>> values;  // by the rank's ids
+  std::vector<std::optional<watch::StatisticsRow>> rows;
+
+ protected:
+  core::Hash128 hashOf(const core::TensorReady& ready) override {
+    const auto& row = m_statistics ? rows[ready.tensor.index()] : std::nullopt;
+    return row ? row->values.hash : Judge::hashOf(ready);
+  }
+
+ private:
+  // As the recorder does (dump/writer/value_observer).
+  void observe(const core::TensorReady& ready) {
+    core::ObservationWish wish{.previous = ready.previous, .range = {}};
+    if (const auto range = watch::activationPreset(graph(), graph().tensor(ready.tensor)))
+      wish.range = {range->start, range->end};
+    const core::TensorObservation seen = core::observeTensor(ready.value, wish, threads());
+    rows[ready.tensor.index()] = watch::StatisticsRow{seen.values, seen.change, seen.activation};
+  }
+
+  bool m_statistics = false;
+  bool m_all = false;
+  TensorId m_one;
+  std::uint64_t m_room = 0;
+};
+
+Hindsight::Hindsight(Run& run, HindsightOptions options) : m_run(run), m_options(std::move(options)) {}
+Hindsight::~Hindsight() = default;
+
+Result<std::unique_ptr<Hindsight>> Hindsight::create(Run& run, HindsightOptions options) {
+  if (!run.recomputable())
+    return Error(ErrorCode::kUnsupported,
+                 run.folder().string() + ": a run of this format holds nothing to compute it again from");
+  return std::unique_ptr<Hindsight>(new Hindsight(run, std::move(options)));
+}
+
+Status Hindsight::start() {
+  if (m_engine) return Ok{};
+  MSDBG_ASSIGN(m_engine, Recomputation::create(m_run, m_options.cancel));
+  for (int rank = 0; rank < m_engine->ranks(); ++rank)
+    m_keepers.push_back(
+        std::make_unique<Keeper>(m_run, m_engine->runLock(), Rank(rank), m_engine->threads()));
+  for (const auto& keeper : m_keepers) m_observers.push_back(keeper.get());
+  return Ok{};
+}
+
+std::vector<std::string> Hindsight::otherHere() const {
+  return m_engine ? m_engine->otherHere() : std::vector<std::string>();
+}
+
+Hindsight::Kept* Hindsight::kept(Iteration iteration) {
+  const auto found = std::ranges::find(m_kept, iteration, &Kept::iteration);
+  return found == m_kept.end() ? nullptr : &*found;
+}
+
+// What training took, as often as ranks have to share what cores there are.
+double Hindsight::secondsAnIteration() {
+  if (m_seconds) return *m_seconds;
+  const double recorded = m_run.lastScalar(Rank(0), "step_time").value_or(0);
+  const RunDescription& run = m_run.description();
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  const double share = static_cast<double>(run.ranks * run.threads) / cores;
+  return m_seconds.emplace(recorded * std::max(1.0, share));
+}
+
+Result<Hindsight::Cost> Hindsight::cost(Iteration iteration) {
+  MSDBG_TRY(start());
+  if (kept(iteration)) return Cost{iteration, 0, 0};
+  MSDBG_ASSIGN(const Iteration checkpoint, m_engine->checkpointFor(iteration));
+  const bool goesOn = m_running && m_engine->leadsOn(checkpoint) && m_engine->next() <= iteration;
+  const Iteration from = goesOn ? m_engine->next() : checkpoint;
+  const std::int64_t iterations = iteration.value - from.value + 1;
+  return Cost{from, iterations, static_cast<double>(iterations) * secondsAnIteration()};
+}
+
+Status Hindsight::reach(Iteration iteration, Rank rank, TensorId tensor) {
+  Result<Cost> way = cost(iteration);
+  if (!way.ok()) return way.error();
+  while (!m_running || m_engine->next() != way->checkpoint) {
+    m_since.reset();
+    m_running = false;
+    const Status begun = m_engine->begin(way->checkpoint);
+    if (begun.ok()) {
+      m_running = true;
+      break;
+    }
+    if (begun.error().code() != ErrorCode::kDamaged) return begun;
+    way = cost(iteration);  // from an older checkpoint
+    if (!way.ok()) return way.error();
+  }
+  for (std::int64_t i = m_engine->next().value; i <= iteration.value; ++i) {
+    if (m_options.progress) m_options.progress(i - way->checkpoint.value, way->iterations);
+    if (const Status status = step(Iteration(i), i == iteration.value, rank, tensor); !status.ok()) {
+      m_running = false;
+      return status;
+    }
+  }
+  take(iteration);
+  return Ok{};
+}
+
+Status Hindsight::step(Iteration iteration, bool target, Rank rank, TensorId tensor) {
+  MSDBG_TRY(m_engine->prepare(iteration));
+  for (int r = 0; r < m_engine->ranks(); ++r) {
+    Keeper& keeper = *m_keepers[static_cast<std::size_t>(r)];
+    const core::Graph& graph = m_engine->rank(Rank(r)).graph();
+    Result<RecordedHashes> recorded = Error(ErrorCode::kInternal, "");
+    {
+      const std::lock_guard lock(m_engine->runLock());
+      recorded = RecordedHashes::read(m_run, Rank(r), iteration, graph.tensors().size());
+    }
+    if (!recorded.ok()) return recorded.error();
+    recorded->stored.assign(graph.tensors().size(), false);  // the hash is evidence enough
+    keeper.expect(graph, true, std::move(*recorded));
+    keeper.keep(target, target && Rank(r) == rank ? tensor : TensorId(),
+                m_options.keepBytes / static_cast<std::uint64_t>(m_engine->ranks()), m_wantsRows);
+  }
+  MSDBG_TRY(m_engine->step(m_observers));
+  for (int r = 0; r < m_engine->ranks() && !m_since; ++r) {
+    const Keeper& keeper = *m_keepers[static_cast<std::size_t>(r)];
+    if (keeper.different().empty()) continue;
+    const Judge::Seen& seen = keeper.different().front();
+    const core::NodeId node = keeper.graph().tensor(seen.tensor).producer;
+    m_since = Mismatch{.iteration = iteration,
+                       .rank = Rank(r),
+                       .order = node.value,
+                       .tensor = keeper.recorded().runId(seen.tensor),
+                       .kernel = m_engine->rank(Rank(r)).kernelOf(node),
+                       .recorded = keeper.recorded().hashes[seen.tensor.index()],
+                       .computed = seen.computed};
+  }
+  if (m_wantsRows) takeRows(iteration);
+  return Ok{};
+}
+
+void Hindsight::takeRows(Iteration iteration) {
+  Rows fresh{iteration, {}, 0};
+  for (const auto& keeper : m_keepers) {
+    fresh.bytes += keeper->rows.size() * sizeof(keeper->rows.front());
+    fresh.ranks.push_back({keeper->recorded().part, std::move(keeper->rows)});
+  }
+  m_rows.remove_if([&](const Rows& each) {
+    if (each.iteration == iteration) m_rowBytes -= each.bytes;
+    return each.iteration == iteration;
+  });
+  m_rowBytes += fresh.bytes;
+  m_rows.push_front(std::move(fresh));
+  for (; m_rowBytes > m_options.keepRowBytes && m_rows.size() > 1; m_rows.pop_back())
+    m_rowBytes -= m_rows.back().bytes;
+}
+
+const Hindsight::Rows* Hindsight::rowsOf(Iteration iteration) {
+  const auto found = std::ranges::find(m_rows, iteration, &Rows::iteration);
+  return found == m_rows.end() ? nullptr : &*found;
+}
+
+const watch::StatisticsRow* Hindsight::statistics(Rank rank, Iteration iteration, TensorId tensor) {
+  m_failure.reset();
+  const Rows* rows = rowsOf(iteration);
+  if (!rows) {
+    m_wantsRows = true;
+    if (const Status reached = reach(iteration, Rank(), TensorId()); !reached.ok()) {
+      m_failure = reached.error();
+      return nullptr;
+    }
+    rows = rowsOf(iteration);
+  }
+  if (!rows || rank.index() >= rows->ranks.size()) return nullptr;
+  const Rows::OfRank& of = rows->ranks[rank.index()];
+  const TensorId local = of.part ? of.part->localTensor(tensor) : tensor;
+  if (!local.valid() || local.index() >= of.rows.size() || !of.rows[local.index()]) return nullptr;
+  return &*of.rows[local.index()];
+}
+
+// Older ones go where they take too much.
+void Hindsight::take(Iteration iteration) {
+  Kept fresh{iteration, {}, {}, 0};
+  for (int r = 0; r < m_engine->ranks(); ++r) {
+    Keeper& keeper = *m_keepers[static_cast<std::size_t>(r)];
+    for (auto& [local, value] : keeper.values) {
+      const std::pair key(Rank(r), keeper.recorded().runId(local));
+      const core::Hash128& recorded = keeper.recorded().hashes[local.index()];
+      fresh.evidence[key] = recorded == core::Hash128() ? Evidence::kNone
+                            : keeper.differs(local)     ? Evidence::kOther
+                                                        : Evidence::kHash;
+      fresh.bytes += value.bytes();
+      fresh.values[key] = std::move(value);
+    }
+    keeper.values.clear();
+  }
+  m_kept.remove_if([&](const Kept& each) { return each.iteration == iteration; });
+  m_kept.push_front(std::move(fresh));
+  std::uint64_t bytes = 0;
+  for (auto each = m_kept.begin(); each != m_kept.end();) {
+    bytes += each->bytes;
+    each = each != m_kept.begin() && bytes > m_options.keepBytes ? m_kept.erase(each) : std::next(each);
+  }
+}
+
+Result<Hindsight::Computed> Hindsight::compute(Rank rank, Iteration iteration, TensorId tensor) {
+  const core::GraphPart* part = m_run.part(rank, iteration);
+  if (part && !part->has(tensor))
+    return Error(ErrorCode::kNotFound, fmt::format("rank {} does not compute {} in iteration {}", rank.value,
+                                                   m_run.graph().tensor(tensor).fullName(), iteration.value));
+  MSDBG_ASSIGN(const Cost paid, cost(iteration));
+  const std::pair key(rank, tensor);
+  Kept* here = kept(iteration);
+  if (here && !here->values.contains(key)) {
+    m_kept.remove_if([&](const Kept& each) { return each.iteration == iteration; });
+    here = nullptr;
+  }
+  if (!here) {
+    MSDBG_TRY(reach(iteration, rank, tensor));
+    here = kept(iteration);
+  }
+  const auto value = here->values.find(key);
+  if (value == here->values.end())
+    return Error(ErrorCode::kUnavailable,
+                 m_run.graph().tensor(tensor).fullName() + " was not computed in this iteration");
+  Computed computed{value->second, here->evidence[key], paid, {}};
+  if (computed.evidence == Evidence::kOther) computed.since = m_since;
+  return computed;
+}
+
+Result<core::Tensor> Hindsight::value(Rank rank, Iteration iteration, TensorId tensor) {
+  MSDBG_ASSIGN(Computed computed, compute(rank, iteration, tensor));
+  if (computed.evidence == Evidence::kOther)
+    return Error(ErrorCode::kUnavailable,
+                 "computed again, it has another hash than the recorded one (msdbg replay --prove)");
+  return std::move(computed.value);
+}
+
+}  // namespace msdbg::replay

@@ -1,0 +1,109 @@
+// Hindsight: values that were not stored, computed again from the nearest checkpoint and held against the
+// hash that was recorded of them. Who asks for iterations in order pays for each once: the ranks go on from
+// where they are. Used from one thread, the run's.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "replay/proof.h"
+#include "replay/recompute/recomputation.h"
+
+namespace msdbg::replay {
+
+struct HindsightOptions {
+  core::CancelToken cancel = {};
+  /// Iterations computed for the value that was asked for, and how many it takes.
+  std::function<void(std::int64_t done, std::int64_t all)> progress = {};
+  std::uint64_t keepBytes = std::uint64_t{1} << 30;     // of values that nobody has asked for yet
+  std::uint64_t keepRowBytes = std::uint64_t{1} << 28;  // of statistics, the same
+};
+
+class Hindsight : public ValueSource {
+ public:
+  /// kUnsupported: a run of this kind cannot be computed again. Costs nothing until a value is asked for.
+  static core::Result<std::unique_ptr<Hindsight>> create(Run& run, HindsightOptions options);
+  ~Hindsight() override;
+
+  struct Cost {
+    core::Iteration checkpoint;   // where it begins; or the iteration that the ranks have come to
+    std::int64_t iterations = 0;  // to compute; 0: it has the values
+    double seconds = 0;           // as training took for them, all ranks on this machine; 0: not known
+  };
+  /// kUnavailable, in words: it cannot be computed.
+  core::Result<Cost> cost(core::Iteration iteration);
+
+  enum class Evidence {
+    kHash,   // it has the recorded hash
+    kNone,   // no hash was recorded of it
+    kOther,  // it has another hash: it is not what training had
+  };
+  struct Computed {
+    core::Tensor value;
+    Evidence evidence = Evidence::kNone;
+    Cost cost;
+    std::optional<Mismatch> since;  // kOther: the first that differs, here or on the way
+  };
+  /// kUnavailable, kDamaged, kCancelled; kNotFound: the rank does not compute it in this iteration.
+  core::Result<Computed> compute(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
+
+  /// ValueSource: kUnavailable also where it has another hash than the recorded one.
+  core::Result<core::Tensor> value(core::Rank rank, core::Iteration iteration,
+                                   core::TensorId tensor) override;
+  /// The numbers that would have been recorded, of all tensors of an iteration at once; kept, so that who
+  /// comes back for another tensor need not wait again.
+  const watch::StatisticsRow* statistics(core::Rank rank, core::Iteration iteration,
+                                         core::TensorId tensor) override;
+  /// Why the last statistics() gave nullptr, where that was an error.
+  const std::optional<core::Error>& failure() const { return m_failure; }
+  /// What differs from the recording here: Recomputation::otherHere().
+  std::vector<std::string> otherHere() const;
+
+ private:
+  class Keeper;
+  struct Kept {
+    core::Iteration iteration;
+    std::map<std::pair<core::Rank, core::TensorId>, core::Tensor> values;  // by the run's ids
+    std::map<std::pair<core::Rank, core::TensorId>, Evidence> evidence;
+    std::uint64_t bytes = 0;
+  };
+  struct Rows {
+    core::Iteration iteration;
+    struct OfRank {
+      const core::GraphPart* part = nullptr;                  // nullptr: by the run's ids
+      std::vector<std::optional<watch::StatisticsRow>> rows;  // by the rank's ids; none: it has another hash
+    };
+    std::vector<OfRank> ranks;
+    std::uint64_t bytes = 0;
+  };
+  Hindsight(Run& run, HindsightOptions options);
+
+  core::Status start();
+  core::Status reach(core::Iteration iteration, core::Rank rank, core::TensorId tensor);
+  core::Status step(core::Iteration iteration, bool target, core::Rank rank, core::TensorId tensor);
+  void take(core::Iteration iteration);
+  void takeRows(core::Iteration iteration);
+  const Rows* rowsOf(core::Iteration iteration);
+  Kept* kept(core::Iteration iteration);
+  double secondsAnIteration();
+
+  Run& m_run;
+  HindsightOptions m_options;
+  std::unique_ptr<Recomputation> m_engine;
+  std::vector<std::unique_ptr<Keeper>> m_keepers;
+  std::vector<core::Observer*> m_observers;
+  bool m_running = false;           // the ranks are where m_engine->next() says
+  std::optional<Mismatch> m_since;  // since the checkpoint that they began at
+  std::list<Kept> m_kept;           // newest first
+  std::list<Rows> m_rows;           // the same
+  bool m_wantsRows = false;
+  std::uint64_t m_rowBytes = 0;
+  std::optional<core::Error> m_failure;
+  std::optional<double> m_seconds;
+};
+
+}  // namespace msdbg::replay
