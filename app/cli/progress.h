@@ -21,7 +21,7 @@ class Progress {
   bool shown() const { return m_terminal; }
 
  private:
-  bool m_terminal;
+  bool m_terminal, m_lines;  // lines: one after another, for the program that started this one
   bool m_drawn = false;
   std::chrono::steady_clock::time_point m_last{};
 };

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "app/cli/command.h"
 #include "app/cli/computing.h"
@@ -25,7 +26,7 @@ using core::Tensor;
 constexpr std::int64_t kMostJsonValues = 1 << 20;
 
 struct ShowOptions {
-  std::string run, tensor, slice, npy;
+  std::string run, tensor, slice, npy, bytes;
   std::optional<std::int64_t> iteration, rank;
   bool storedOnly = false;
 };
@@ -159,7 +160,7 @@ Json shownJson(const OpenedRun& run, const ShowOptions& options, const Shown& sh
   json["rank"] = shown.rank.value;
   json["iteration"] = shown.iteration.value;
   json["dtype"] = core::dtypeName(tensor.dtype);
-  json["shape"] = shapeJson(tensor.shape);
+  json["shape"] = shapeJson(shown.value && options.slice.empty() ? shown.value->shape() : tensor.shape);
   json["role"] = core::roleName(tensor.role);
   json["source"] = sourceJson(run.graph(), framesOf(run.graph(), shown.id));
   json["statistics"] = shown.statistics ? statisticsJson(*shown.statistics) : Json();
@@ -173,7 +174,8 @@ Json shownJson(const OpenedRun& run, const ShowOptions& options, const Shown& sh
   json["npy"] = textOrNull(options.npy);
   const bool written = shown.value && !options.npy.empty();
   json["npy_dtype"] = written ? Json(core::dtypeName(replay::npyDType(shown.value->dtype()))) : Json();
-  const bool print = shown.value && options.npy.empty() && shown.value->elements() <= kMostJsonValues;
+  const bool print = shown.value && options.npy.empty() && options.bytes.empty() &&
+                     shown.value->elements() <= kMostJsonValues;
   json["values"] = print ? tensorJson(*shown.value) : Json();
   return json;
 }
@@ -204,6 +206,14 @@ bool newerIsLost(const OpenedRun& run, const Shown& shown) {
   });
 }
 
+// Row-major, as the tensor has them; the JSON says of which type.
+core::Status writeBytes(const std::string& file, const Tensor& value) {
+  std::ofstream out(file, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(value.raw()), static_cast<std::streamsize>(value.bytes()));
+  out.close();
+  return out ? core::Status(core::Ok{}) : Error(ErrorCode::kIo, "cannot write " + file);
+}
+
 Result<int> show(const ShowOptions& options, const Context& context) {
   if (options.tensor.empty())
     return Error(ErrorCode::kUsage,
@@ -212,6 +222,7 @@ Result<int> show(const ShowOptions& options, const Context& context) {
   Shown shown;
   MSDBG_TRY(find(run, options, context, shown));
   if (shown.value && !options.npy.empty()) MSDBG_TRY(replay::writeNpy(options.npy, *shown.value));
+  if (shown.value && !options.bytes.empty()) MSDBG_TRY(writeBytes(options.bytes, *shown.value));
   if (context.json) {
     printJson(shownJson(run, options, shown));
   } else {
@@ -234,6 +245,7 @@ Command::Run setup(CLI::App& app, Context& context) {
   app.add_option("--rank", options->rank, "default: the first")->type_name("R");
   app.add_option("--slice", options->slice, "as NumPy: 0,:,3:5")->type_name("SLICE");
   app.add_option("--npy", options->npy, "write the values to this .npy file")->type_name("FILE");
+  app.add_option("--bytes", options->bytes, "write its bytes to this file")->group("");  // the window asks
   app.add_flag("--stored", options->storedOnly, "only what is stored: compute nothing again");
   return [options, &context] { return show(*options, context); };
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "replay/recompute/judge.h"
 #include "watchpoints/activation_preset.h"
@@ -100,16 +99,6 @@ Hindsight::Kept* Hindsight::kept(Iteration iteration) {
   return found == m_kept.end() ? nullptr : &*found;
 }
 
-// What training took, as often as ranks have to share what cores there are.
-double Hindsight::secondsAnIteration() {
-  if (m_seconds) return *m_seconds;
-  const double recorded = m_run.lastScalar(Rank(0), "step_time").value_or(0);
-  const RunDescription& run = m_run.description();
-  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-  const double share = static_cast<double>(run.ranks * run.threads) / cores;
-  return m_seconds.emplace(recorded * std::max(1.0, share));
-}
-
 Result<Hindsight::Cost> Hindsight::cost(Iteration iteration) {
   MSDBG_TRY(start());
   if (kept(iteration)) return Cost{iteration, 0, 0};
@@ -117,7 +106,7 @@ Result<Hindsight::Cost> Hindsight::cost(Iteration iteration) {
   const bool goesOn = m_running && m_engine->leadsOn(checkpoint) && m_engine->next() <= iteration;
   const Iteration from = goesOn ? m_engine->next() : checkpoint;
   const std::int64_t iterations = iteration.value - from.value + 1;
-  return Cost{from, iterations, static_cast<double>(iterations) * secondsAnIteration()};
+  return Cost{from, iterations, static_cast<double>(iterations) * m_engine->secondsAnIteration()};
 }
 
 Status Hindsight::reach(Iteration iteration, Rank rank, TensorId tensor) {

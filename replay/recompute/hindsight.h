@@ -89,7 +89,6 @@ class Hindsight : public ValueSource {
   void takeRows(core::Iteration iteration);
   const Rows* rowsOf(core::Iteration iteration);
   Kept* kept(core::Iteration iteration);
-  double secondsAnIteration();
 
   Run& m_run;
   HindsightOptions m_options;
@@ -103,7 +102,6 @@ class Hindsight : public ValueSource {
   bool m_wantsRows = false;
   std::uint64_t m_rowBytes = 0;
   std::optional<core::Error> m_failure;
-  std::optional<double> m_seconds;
 };
 
 }  // namespace msdbg::replay

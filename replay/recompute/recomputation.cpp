@@ -65,9 +65,6 @@ Status Recomputation::makeRanks() {
   m_broken = false;
   const RunDescription& recorded = m_run.description();
   m_threads = recorded.threads;
-  m_reachable = m_source.recomputableIterations();
-  m_anew = {};
-  for (int rank = 0; rank < recorded.ranks; ++rank) m_anew.append(m_source.begunAnew(Rank(rank)));
   m_communicators = core::makeThreadCommunicators(recorded.ranks);
   MSDBG_ASSIGN(core::PassSelection passes, core::PassSelection::parse(recorded.passes));
   for (int rank = 0; rank < recorded.ranks; ++rank) {
@@ -86,30 +83,8 @@ Status Recomputation::makeRanks() {
   return Ok{};
 }
 
-Result<Iteration> Recomputation::checkpointFor(Iteration iteration) {
-  const auto unavailable = [](const std::string& why) { return Error(ErrorCode::kUnavailable, why); };
-  if (!std::ranges::binary_search(m_reachable, iteration.value))
-    return unavailable(
-        m_reachable.empty()
-            ? "the run has no checkpoint with batches; record with --policy record, or with "
-              "--checkpoint-every "
-              "auto --batches"
-            : fmt::format("no checkpoint with an unbroken row of batches leads there; iterations {} can be "
-                          "computed",
-                          core::formatRanges(m_reachable)));
-  std::vector<std::int64_t> common = m_source.checkpoints(Rank(0));
-  for (int rank = 1; rank < ranks(); ++rank) {
-    const std::vector<std::int64_t> theirs = m_source.checkpoints(Rank(rank));
-    std::erase_if(common, [&](std::int64_t each) { return !std::ranges::binary_search(theirs, each); });
-  }
-  std::erase_if(common, [&](std::int64_t each) { return m_damaged.contains(each); });
-  std::int64_t from = iteration.value;  // the first of the unbroken row
-  const auto follows = [&](std::int64_t each) {
-    return std::ranges::binary_search(m_reachable, each - 1) && !m_anew.contains(each);
-  };
-  while (!std::ranges::binary_search(common, from) && follows(from)) --from;
-  if (std::ranges::binary_search(common, from)) return Iteration(from);
-  return unavailable("its ranks have no checkpoint in common that can be read and leads there");
+Result<Iteration> Recomputation::checkpointFor(Iteration iteration) const {
+  return m_ways.checkpointFor(iteration, m_damaged);
 }
 
 Status Recomputation::onEachRank(const std::function<Status(int)>& work,
@@ -222,9 +197,8 @@ Status Recomputation::step(const std::vector<core::Observer*>& observers, const 
     return status.ok() ? status : Status(atIteration(status.error(), m_next, rank, ranks()));
   };
   const auto prepare = [&] {
-    const std::int64_t following = m_next.value + 1;
-    if (std::ranges::binary_search(m_reachable, following))
-      m_ahead.emplace(following, read(Iteration(following)));
+    const Iteration following(m_next.value + 1);
+    if (m_ways.reaches(following)) m_ahead.emplace(following.value, read(following));
     if (meanwhile) meanwhile();
   };
   MSDBG_TRY(onEachRank(compute, prepare));

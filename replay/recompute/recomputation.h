@@ -14,7 +14,7 @@
 #include "core_engine/ops/communicator.h"
 #include "replay/recompute/rank_engine.h"
 #include "replay/recompute/rank_threads.h"
-#include "replay/run.h"
+#include "replay/recompute_way.h"
 
 namespace msdbg::replay {
 
@@ -25,9 +25,8 @@ class Recomputation {
       Run& run, core::CancelToken cancel, core::BackendKind backend = core::BackendKind::kFast);
   ~Recomputation();
 
-  /// Where to begin for an iteration: the newest checkpoint from which an unbroken row of batches leads
-  /// there, on all ranks. kUnavailable, in words: there is none.
-  core::Result<core::Iteration> checkpointFor(core::Iteration iteration);
+  /// Where to begin for an iteration: RecomputeWays::checkpointFor(), without those that cannot be read.
+  core::Result<core::Iteration> checkpointFor(core::Iteration iteration) const;
 
   /// All ranks are as they were before that iteration. kDamaged: a rank's cannot be read; checkpointFor()
   /// names an older one from then on. kUnavailable also where memory does not suffice: so much is needed, so
@@ -37,7 +36,7 @@ class Recomputation {
   /// Whether they can go on to next() from where they are, on the way from that checkpoint: not where its
   /// state was set from outside.
   bool leadsOn(core::Iteration checkpoint) const {
-    return checkpoint < m_next || (checkpoint == m_next && !m_anew.contains(m_next.value));
+    return checkpoint < m_next || (checkpoint == m_next && !m_ways.beginsAnew(m_next));
   }
   /// Ranks have the graphs of that iteration: step() does it by itself.
   core::Status prepare(core::Iteration iteration) { return useGraphs(iteration); }
@@ -49,6 +48,7 @@ class Recomputation {
                     const std::function<void()>& meanwhile = {});
 
   const RankEngine& rank(core::Rank rank) const { return *m_ranks.at(rank.index()); }
+  double secondsAnIteration() const { return m_ways.secondsAnIteration(); }
   int ranks() const { return static_cast<int>(m_ranks.size()); }
   int threads() const { return m_threads; }  // of each rank
   /// Held by who reads the run while ranks compute.
@@ -61,7 +61,7 @@ class Recomputation {
   struct Given {  // what a rank is given in an iteration
     core::Result<core::Batch> batch = core::Error(core::ErrorCode::kInternal, "not read");
   };
-  Recomputation(Run& run, Recomputable& source) : m_run(run), m_source(source) {}
+  Recomputation(Run& run, Recomputable& source) : m_run(run), m_source(source), m_ways(run) {}
 
   core::Status makeRanks();
   core::Status checkMemory() const;
@@ -72,6 +72,7 @@ class Recomputation {
 
   Run& m_run;
   Recomputable& m_source;
+  RecomputeWays m_ways;
   core::CancelToken m_cancel;
   core::BackendKind m_backend = core::BackendKind::kFast;
   int m_threads = 1;
@@ -81,9 +82,7 @@ class Recomputation {
   core::Iteration m_next;
   std::optional<core::Iteration> m_graphsOf;           // the iteration whose graphs the ranks have
   std::map<std::int64_t, std::vector<Given>> m_ahead;  // read while the iteration before was computed
-  std::vector<std::int64_t> m_reachable;
-  core::IterationSet m_anew;
-  std::set<std::int64_t> m_damaged;  // checkpoints that cannot be read
+  std::set<std::int64_t> m_damaged;                    // checkpoints that cannot be read
   std::mutex m_runLock;
   std::unique_ptr<RankThreads> m_rankThreads;  // last: ends first
 };

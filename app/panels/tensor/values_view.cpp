@@ -141,11 +141,20 @@ void ValuesView::makeMissing(Side side) {
   pane.message->setTextInteractionFlags(Qt::TextSelectableByMouse);
   pane.nearest = new QPushButton;
   pane.nearest->setObjectName(QStringLiteral("nearest") + kSideNames[indexOf(side)]);
+  pane.compute = new QPushButton;
+  pane.compute->setObjectName(QStringLiteral("compute") + kSideNames[indexOf(side)]);
+  pane.compute->setToolTip(tr("From the nearest checkpoint, bit for bit; in a process of its own"));
+  pane.progress = new QLabel;
+  pane.progress->setObjectName(QStringLiteral("progress") + kSideNames[indexOf(side)]);
+  pane.progress->setWordWrap(true);
+  pane.progress->setTextFormat(Qt::PlainText);
+  pane.progress->setAlignment(Qt::AlignCenter);
   pane.statistics = new QPushButton(tr("Statistics"));
   pane.statistics->setObjectName(QStringLiteral("statistics") + kSideNames[indexOf(side)]);
   pane.statistics->setToolTip(tr("What was recorded of the value itself"));
   auto* buttons = new QHBoxLayout;
   buttons->addStretch(1);
+  buttons->addWidget(pane.compute);
   buttons->addWidget(pane.nearest);
   buttons->addWidget(pane.statistics);
   buttons->addStretch(1);
@@ -153,8 +162,13 @@ void ValuesView::makeMissing(Side side) {
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addStretch(1);
   layout->addWidget(pane.message);
+  layout->addWidget(pane.progress);
   layout->addLayout(buttons);
   layout->addStretch(1);
+  connect(pane.compute, &QPushButton::clicked, this, [this, side] {
+    if (!m_presenter) return;
+    m_presenter->computing() == side ? m_presenter->cancelComputing() : m_presenter->compute(side);
+  });
   connect(pane.nearest, &QPushButton::clicked, this, [this, side] {
     if (m_presenter) m_presenter->goToNearestValue(side);
   });
@@ -170,6 +184,7 @@ void ValuesView::showMissing(Side side) {
   if (nearest)
     pane.nearest->setText(
         (side == Side::kA ? tr("Go to iteration %1") : tr("Compare with iteration %1")).arg(nearest->value));
+  showComputing(side);
   const ValueAnswer* answer = m_presenter->answer();
   const ValueAnswer::Value* value = !answer                         ? nullptr
                                     : side == Side::kA              ? &answer->a
@@ -177,6 +192,21 @@ void ValuesView::showMissing(Side side) {
                                                                     : nullptr;
   pane.statistics->setVisible(value && value->statistics);
   pane.stack->setCurrentWidget(message.isEmpty() ? static_cast<QWidget*>(pane.table) : pane.missing);
+}
+
+void ValuesView::showComputing(Side side) {
+  Pane& pane = m_panes[indexOf(side)];
+  const std::optional<replay::RecomputeWay> way = m_presenter->wayToCompute(side);
+  const bool running = m_presenter->computing() == side;
+  pane.compute->setVisible(way.has_value());
+  pane.progress->setText(way ? m_presenter->computingText() : QString());
+  pane.progress->setVisible(!pane.progress->text().isEmpty());
+  if (!way) return;
+  const QString seconds = way->seconds >= 1 ? tr(", about %1 s").arg(way->seconds, 0, 'f', 0) : QString();
+  pane.compute->setText(
+      running ? tr("Cancel")
+              : tr("Compute again (%1%2)")
+                    .arg(QString::fromStdString(replay::counted(way->iterations, "iteration")), seconds));
 }
 
 // Tables side by side show the same place.
@@ -209,6 +239,9 @@ void ValuesView::setPresenter(TensorPresenter* presenter) {
   if (presenter) {
     connect(presenter, &TensorPresenter::answered, this, &ValuesView::refresh);
     connect(presenter, &TensorPresenter::placeChanged, this, &ValuesView::refresh);
+    connect(presenter, &TensorPresenter::computingChanged, this, [this] {
+      for (const Side side : kSides) showComputing(side);
+    });
     connect(presenter, &TensorPresenter::shownChanged, this, &ValuesView::refresh);
     connect(presenter, &TensorPresenter::cellChanged, this, &ValuesView::showCell);
   }

@@ -40,13 +40,14 @@ class ValuesView : public QWidget {
     QStackedWidget* stack = nullptr;  // the table, or why there is none
     QTableView* table = nullptr;
     QWidget* missing = nullptr;  // in place of the table: the message, and what can be seen instead
-    QLabel* message = nullptr;
-    QPushButton *nearest = nullptr, *statistics = nullptr;
+    QLabel *message = nullptr, *progress = nullptr;
+    QPushButton *compute = nullptr, *nearest = nullptr, *statistics = nullptr;
     std::unique_ptr<TensorTableModel> model;
   };
   void makePane(Side side);
   void makeMissing(Side side);
   void showMissing(Side side);
+  void showComputing(Side side);
   void linkScrolling();
   void arrange();
   int numbersWidth() const;  // of the rows' numbers

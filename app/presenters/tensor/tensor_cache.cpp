@@ -11,10 +11,14 @@ core::Result<core::Tensor> TensorCache::value(replay::Run& run, const ValueKey& 
     return found->tensor;
   }
   MSDBG_ASSIGN(core::Tensor tensor, run.value(key.rank, key.iteration, key.tensor));
-  m_bytes += tensor.bytes();
-  m_newestFirst.push_front({key, tensor});
-  shrink();
+  put(key, tensor);
   return tensor;
+}
+
+void TensorCache::put(const ValueKey& key, core::Tensor tensor) {
+  m_bytes += tensor.bytes();
+  m_newestFirst.push_front({key, std::move(tensor)});
+  shrink();
 }
 
 void TensorCache::shrink() {

@@ -23,6 +23,8 @@ class TensorCache {
   /// From memory, else from the run. Errors are not kept: the next call tries again. Beyond the most bytes
   /// the least recently used go; the last two always stay, because a comparison needs both.
   core::Result<core::Tensor> value(replay::Run& run, const ValueKey& key);
+  /// A value that the run does not hold.
+  void put(const ValueKey& key, core::Tensor tensor);
   std::size_t bytes() const { return m_bytes; }
 
  private:

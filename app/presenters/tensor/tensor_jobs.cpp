@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core_engine/base/text.h"
+#include "core_engine/graph/graph_union.h"
 #include "replay/run_state.h"
 
 namespace msdbg::app {
@@ -39,6 +40,11 @@ Error inOurWords(replay::Run& run, const ValueKey& key, const Error& error) {
                             replay::damageAdvice()};
 }
 
+bool isComputed(const replay::Run& run, const ValueKey& key) {
+  const core::GraphPart* part = key.iteration.valid() ? run.part(key.rank, key.iteration) : nullptr;
+  return key.iteration.valid() && (!part || part->has(key.tensor));
+}
+
 ValueAnswer::Value describe(replay::Run& run, const ValueKey& key, const Result<Tensor>& tensor) {
   ValueAnswer::Value value;
   if (const watch::StatisticsRow* row = run.statistics(key.rank, key.iteration, key.tensor))
@@ -47,6 +53,8 @@ ValueAnswer::Value describe(replay::Run& run, const ValueKey& key, const Result<
     value.missing = inOurWords(run, key, tensor.error());
     if (tensor.error().code() == ErrorCode::kUnavailable && key.iteration.valid())
       value.nearest = replay::nearestValue(run, key.rank, key.iteration, key.tensor);
+    if (tensor.error().code() == ErrorCode::kUnavailable && isComputed(run, key))
+      if (const auto way = replay::RecomputeWays(run).to(key.iteration); way.ok()) value.way = *way;
     return value;
   }
   value.shape = tensor->shape();

@@ -5,6 +5,7 @@
 
 #include "app/presenters/tensor/picture.h"
 #include "app/presenters/tensor/tensor_cache.h"
+#include "replay/recompute_way.h"
 
 namespace msdbg::app {
 
@@ -27,9 +28,10 @@ struct ValueQuestion {
 struct ValueAnswer {
   struct Value {
     std::optional<watch::StatisticsRow> statistics;
-    std::optional<core::Error> missing;      // why there is no value
-    std::optional<core::Iteration> nearest;  // not stored here, but there
-    core::Shape shape;                       // of the value
+    std::optional<core::Error> missing;       // why there is no value
+    std::optional<core::Iteration> nearest;   // not stored here, but there
+    std::optional<replay::RecomputeWay> way;  // not stored here, but it can be computed again
+    core::Shape shape;                        // of the value
     core::DType dtype = core::DType::Float32;
   };
   Value a;

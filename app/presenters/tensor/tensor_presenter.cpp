@@ -50,6 +50,12 @@ TensorPresenter::TensorPresenter(Document& document, QObject* parent)
   connect(&m_patience, &QTimer::timeout, this, [this] { forgetDrawings(false); });
   connect(&document.cursor(), &Cursor::moved, this, &TensorPresenter::follow);
   connect(&document, &Document::grew, this, &TensorPresenter::factsChanged);
+  connect(&m_computed, &ComputedValue::progressed, this, [this](const QString& said) {
+    m_computingText = said;
+    emit computingChanged();
+  });
+  connect(&m_computed, &ComputedValue::computed, this, &TensorPresenter::takeComputed);
+  connect(&m_computed, &ComputedValue::failed, this, &TensorPresenter::stopComputing);
   follow();
 }
 
@@ -59,6 +65,7 @@ void TensorPresenter::follow() {
   if (key == m_a) return;
   const bool other = key.tensor != m_a.tensor;
   m_a = key;
+  cancelComputing();  // nobody looks at it any more
   if (other) {
     const bool known = hasTensor() && info().shape.known();
     m_plane = known ? SlicePlane(info().shape) : SlicePlane();

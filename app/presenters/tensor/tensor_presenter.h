@@ -8,6 +8,7 @@
 #include <QTimer>
 #include <set>
 
+#include "app/async/computed_value.h"
 #include "app/presenters/document.h"
 #include "app/presenters/tensor/tensor_jobs.h"
 #include "app/presenters/tensor/tile_store.h"
@@ -80,9 +81,19 @@ class TensorPresenter : public QObject {
   /// Goes there, or compares with it.
   void goToNearestValue(Side side);
 
+  /// What it takes to compute the value of a side that is not stored; nullopt: it is, or cannot be.
+  std::optional<replay::RecomputeWay> wayToCompute(Side side) const;
+  /// Computes it in a process of its own; the side shows it then. computingChanged() tells of each step.
+  void compute(Side side);
+  void cancelComputing();
+  std::optional<Side> computing() const { return m_computing; }
+  QString computingText() const { return m_computingText; }  // "computing iteration 3 of 5"; why it failed
+
   /// A panel that nobody sees asks for nothing.
   void setActive(bool active);
-  bool settled() const { return m_pending.empty() && !m_tileTimer.isActive() && !m_loadTimer.isActive(); }
+  bool settled() const {
+    return !m_computing && m_pending.empty() && !m_tileTimer.isActive() && !m_loadTimer.isActive();
+  }
 
   // Files are written on the replay thread, under another name first. exported() or failed() follows.
   void exportNpy(const QString& file);             // A, whole
@@ -102,6 +113,7 @@ class TensorPresenter : public QObject {
   void cellChanged();
   void picturesChanged();
   void histogramsChanged();
+  void computingChanged();
   void exported(const QString& message);
   void failed(const QString& message);
 
@@ -116,6 +128,9 @@ class TensorPresenter : public QObject {
   void askTiles();
   void askPictures();
   void askHistograms();
+  std::optional<ValueKey> keyOf(Side side) const;
+  void stopComputing(const QString& text);
+  void takeComputed(const core::Tensor& value, bool other);
   ValueQuestion question() const { return {m_a, other()}; }
   template <typename Job, typename Done>
   void ask(const std::string& tag, Job job, Done done);
@@ -139,6 +154,10 @@ class TensorPresenter : public QObject {
   PerSide<Picture> m_pictures;
   Histograms m_histograms;
   std::set<std::string> m_pending;
+  ComputedValue m_computed;
+  std::optional<Side> m_computing;
+  ValueKey m_computedKey;
+  QString m_computingText;
   int m_exports = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <stdexcept>
 
 #include "tests/support/run_command.h"
@@ -52,6 +53,22 @@ fs::path nanRun() {
 fs::path cleanRun() {
   return recorded("clean", {"mlp", "--threads", "1", "--steps", "12", "--batch", "16", "--max-size", "60MB"});
 }
+
+fs::path replayableRun() {
+  return recorded("replayable", {"lenet5", "-n", "2", "--threads", "1", "--steps", "8", "--batch", "8",
+                                 "--policy", "record", "--checkpoint-every", "3"});
+}
+
+fs::path plantedReplayableRun() {
+  return recorded("planted_replayable", {"lenet5", "-n", "2", "--threads", "1", "--steps", "8", "--batch",
+                                         "8", "--policy", "record", "--checkpoint-every", "3", "--fault",
+                                         "nan@iteration=4,rank=1,node=*conv2/Conv-op1"});
+}
+
+ProgramOnPath::ProgramOnPath() : m_before(getenv("PATH") ? getenv("PATH") : "") {
+  setenv("PATH", ((buildDir() / "bin").string() + ":" + m_before).c_str(), 1);
+}
+ProgramOnPath::~ProgramOnPath() { setenv("PATH", m_before.c_str(), 1); }
 
 fs::path copyOf(const fs::path& run, const fs::path& folder) {
   const fs::path copy = folder / run.filename();

@@ -226,6 +226,70 @@ TEST_CASE("Where a value is gone, the nearest one and the statistics are one cli
   CHECK(f.find<QLabel>("messageA")->isVisible());  // it was the nearest
 }
 
+TEST_CASE("A value that is not stored is computed by one click, and is there like any other") {
+  const test::ProgramOnPath onPath;
+  Fixture f(test::replayableRun());
+  f.go("network/conv2/Conv-op1:0", 1, 4);
+  auto* compute = f.find<QPushButton>("computeA");
+  REQUIRE(compute->isVisible());
+  CHECK(compute->text() == "Compute again (2 iterations)");
+  CHECK_FALSE(f.panel.presenter()->available(Side::kA));
+  compute->click();
+  CHECK(compute->text() == "Cancel");
+  f.settle();
+  CHECK(f.find<QTableView>("valuesA")->isVisible());
+  REQUIRE(f.panel.presenter()->available(Side::kA));
+  CHECK(f.panel.presenter()->answer()->nonFinite.count() == 0);
+  // Somewhere else, and back: it is kept.
+  f.go("network/conv2/Conv-op1:0", 1, 5);
+  CHECK(compute->isVisible());
+  f.go("network/conv2/Conv-op1:0", 1, 4);
+  CHECK(f.panel.presenter()->available(Side::kA));
+  // What it is compared with can be computed as well.
+  f.panel.presenter()->setComparison({Comparison::With::kRank, 0});
+  f.settle();
+  auto* other = f.find<QPushButton>("computeB");
+  REQUIRE(other->isVisible());
+  other->click();
+  f.settle();
+  CHECK(f.panel.presenter()->available(Side::kDifference));
+}
+
+TEST_CASE("Computing is cancelled, by a click and by going elsewhere") {
+  const test::ProgramOnPath onPath;
+  Fixture f(test::replayableRun());
+  f.go("network/conv2/Conv-op1:0", 0, 7);
+  auto* compute = f.find<QPushButton>("computeA");
+  compute->click();
+  REQUIRE(f.panel.presenter()->computing());
+  compute->click();
+  CHECK_FALSE(f.panel.presenter()->computing());
+  CHECK(compute->text() == "Compute again (2 iterations)");
+  compute->click();
+  f.go("network/conv2/Conv-op1:0", 0, 6);
+  CHECK_FALSE(f.panel.presenter()->computing());
+  CHECK_FALSE(f.panel.presenter()->available(Side::kA));
+}
+
+TEST_CASE("A computed value that training did not have is not shown as if it were") {
+  const test::ProgramOnPath onPath;
+  Fixture f(test::plantedReplayableRun());
+  f.go("network/conv2/Conv-op1:0", 1, 4);
+  f.find<QPushButton>("computeA")->click();
+  f.settle();
+  CHECK_FALSE(f.panel.presenter()->available(Side::kA));
+  auto* progress = f.find<QLabel>("progressA");
+  CHECK(progress->isVisible());
+  CHECK(progress->text().contains("NOT what training had"));
+}
+
+TEST_CASE("Where nothing can be computed again there is no button for it") {
+  Fixture f(test::cleanRun());
+  f.go("fc2/weight", 0, 0);
+  CHECK(f.find<QLabel>("messageA")->isVisible());
+  CHECK_FALSE(f.find<QPushButton>("computeA")->isVisible());
+}
+
 TEST_CASE("In the panel of a window of 1280 x 800 a comparison shows columns of values side by side") {
   Fixture f(test::nanRun());
   f.panel.resize(388, 390);
