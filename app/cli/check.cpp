@@ -90,6 +90,7 @@ Result<int> check(const CheckCommandOptions& options, const Context& context) {
   if (options.first) view.detail = replay::HitDetail::kFirstOnly;
   if (options.all) view.detail = replay::HitDetail::kAll;
   if (options.why && found.first) view.why = replay::whyChain(*run.run, *found.first);
+  view.recomputes = options.recompute;
   view.verdict = replay::verdictOf(found, replay::stateOf(*run.run));
   return report(view, context);
 }

@@ -205,6 +205,18 @@ std::string hintsText(const CheckView& view) {
   return text + hintDetails(hints);
 }
 
+std::string adviceToCompute(const CheckView& view) {
+  const bool missing = std::ranges::any_of(view.report.notEvaluable, [](const watch::NotEvaluable& n) {
+    return n.reason == "no_value" || n.reason == "thinned";
+  });
+  const replay::Recomputable* const source = view.run.run->recomputable();
+  if (!missing || view.recomputes || !source) return {};
+  const std::vector<std::int64_t> there = source->recomputableIterations();
+  return there.empty() ? ""
+                       : "  msdbg check --recompute computes what is missing of iterations " +
+                             core::formatRanges(there) + " again\n";
+}
+
 std::string notEvaluableText(const CheckView& view) {
   std::map<std::pair<std::string, std::string>, std::int64_t> groups;
   for (const watch::NotEvaluable& n : view.report.notEvaluable) groups[{n.reason, n.condition}] += n.count;
@@ -212,7 +224,7 @@ std::string notEvaluableText(const CheckView& view) {
   Table table({"reason", "condition", ">places"});
   for (const auto& [key, count] : groups)
     table.row({replay::reasonText(key.first), key.second, groupedNumber(count)});
-  return "could not be evaluated:\n" + table.text(2);
+  return "could not be evaluated:\n" + table.text(2) + adviceToCompute(view);
 }
 
 std::string noFaultText(const CheckView& view) {

@@ -21,6 +21,7 @@ struct CheckView {
   replay::Verdict verdict;
   replay::HitDetail detail = replay::HitDetail::kFirstOfEach;
   std::optional<std::vector<replay::WhyStep>> why;  // nullopt: not asked for
+  bool recomputes = false;                          // what was not recorded was computed again
 };
 
 /// "no fault found"; "FIRST WRONG: tensor_overflow at network/conv1/Conv-op1, rank 1, iteration 7". How the

@@ -48,6 +48,7 @@ RecordedRun::RecordedRun(const RecordedProgram& program) {
   std::filesystem::create_directories(path);
   require(dump::writeRunInfo(path, runInfo("running")));
   dump::RecordOptions options = program.options;
+  if (!options.policy) options.policy = dump::Policy::kStats;
   if (program.values) options.policy = dump::Policy::kFull;
   auto recorder = dump::Recorder::create({.run = path}, options).orThrow();
   train(program, *recorder);

@@ -24,7 +24,7 @@ struct RecordedProgram {
   core::Optimizer optimizer = core::Sgd{.lr = 0.01};
   std::vector<std::string> faults = {};  // as `--fault` takes them
   bool values = false;                   // every tensor is stored
-  dump::RecordOptions options = {};      // but for the policy, where `values`
+  dump::RecordOptions options = {};      // statistics where it says no policy
   /// Between iterations, before this one.
   std::function<void(core::Trainer&, int iteration)> before = {};
 };
