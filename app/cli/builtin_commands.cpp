@@ -7,6 +7,7 @@ Command checkCommand();
 Command compileCommand();
 Command conditionsCommand();
 Command dumpCommand();
+Command historyCommand();
 Command infoCommand();
 Command mergeCommand();
 Command modelsCommand();
@@ -23,9 +24,9 @@ Command verifyCommand();
 // In the order of the help: record, find, look closer, the tables, the rest.
 std::span<const CommandFactory> builtinCommands() {
   static constexpr CommandFactory kCommands[] = {
-      dumpCommand,   infoCommand,    checkCommand, searchCommand,     showCommand,   statsCommand,
-      replayCommand, verifyCommand,  mergeCommand, openCommand,       modelsCommand, conditionsCommand,
-      opsCommand,    compileCommand, benchCommand, trainModelCommand, runRankCommand};
+      dumpCommand,       infoCommand,   checkCommand,   searchCommand, showCommand,       statsCommand,
+      historyCommand,    replayCommand, verifyCommand,  mergeCommand,  openCommand,       modelsCommand,
+      conditionsCommand, opsCommand,    compileCommand, benchCommand,  trainModelCommand, runRankCommand};
   return kCommands;
 }
 

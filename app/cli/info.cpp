@@ -250,7 +250,7 @@ std::string apartText(const std::vector<std::int64_t>& checkpoints, std::int64_t
   return most < 2 * every ? "" : ", older ones up to " + groupedNumber(most) + " apart";
 }
 
-// "iterations 25-99 have what it takes to go on from them: 3 checkpoints (every 25 iterations), batches of
+// "iterations 25-99 can be computed again, and gone on from: 3 checkpoints (every 25 iterations), batches of
 // 100 iterations";
 // "" where neither is kept.
 std::string recomputableText(const OpenedRun& run) {
@@ -261,14 +261,15 @@ std::string recomputableText(const OpenedRun& run) {
   if (checkpoints.empty() && batches.empty()) return {};
   const auto interval = states->checkpointInterval(rank);
   const std::vector<std::int64_t> iterations = states->recomputableIterations();
-  return fmt::format("{} to go on from (--resume, msdbg::restore): {}{}, batches of {}{}",
-                     iterations.empty() ? "nothing" : "iterations " + core::formatRanges(iterations),
-                     counted(static_cast<std::int64_t>(checkpoints.size()), "checkpoint"),
-                     interval ? " (every " + counted(interval->iterations, "iteration") +
-                                    apartText(checkpoints, interval->iterations) + ")"
-                              : "",
-                     counted(static_cast<std::int64_t>(batches.size()), "iteration"),
-                     run.run->ranks().size() > 1 ? " on each rank" : "");
+  return fmt::format(
+      "{} can be computed again, and gone on from (--resume, msdbg::restore): {}{}, batches of {}{}",
+      iterations.empty() ? "nothing" : "iterations " + core::formatRanges(iterations),
+      counted(static_cast<std::int64_t>(checkpoints.size()), "checkpoint"),
+      interval ? " (every " + counted(interval->iterations, "iteration") +
+                     apartText(checkpoints, interval->iterations) + ")"
+               : "",
+      counted(static_cast<std::int64_t>(batches.size()), "iteration"),
+      run.run->ranks().size() > 1 ? " on each rank" : "");
 }
 
 std::string graphText(const OpenedRun& run) {

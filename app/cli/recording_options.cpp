@@ -85,7 +85,7 @@ void RecordingOptions::addOptions(CLI::App& app) {
   app.add_option(
          "--policy", policy,
          "full: values and statistics (default); stats: statistics only; record: hashes, checkpoints and "
-         "batches, enough to go on from (--resume, msdbg::restore); none. With --record: of the rest")
+         "batches: all else can be computed again from them; none. With --record: of the rest")
       ->type_name("full|stats|record|none");
   app.add_option("--checkpoint-every", checkpointEvery,
                  "keep parameters and optimizer states every C iterations; auto: 1 % of full's bytes; none "

@@ -99,33 +99,39 @@ Hindsight::Kept* Hindsight::kept(Iteration iteration) {
   return found == m_kept.end() ? nullptr : &*found;
 }
 
+// What was recorded at a newer checkpoint is as it was, whatever differs before it.
+bool Hindsight::goesOn(Iteration checkpoint, Iteration iteration) const {
+  const bool better = m_since && checkpoint > m_from;
+  return m_running && m_engine->leadsOn(checkpoint) && m_engine->next() <= iteration && !better;
+}
+
 Result<Hindsight::Cost> Hindsight::cost(Iteration iteration) {
   MSDBG_TRY(start());
   if (kept(iteration)) return Cost{iteration, 0, 0};
   MSDBG_ASSIGN(const Iteration checkpoint, m_engine->checkpointFor(iteration));
-  const bool goesOn = m_running && m_engine->leadsOn(checkpoint) && m_engine->next() <= iteration;
-  const Iteration from = goesOn ? m_engine->next() : checkpoint;
+  const Iteration from = goesOn(checkpoint, iteration) ? m_engine->next() : checkpoint;
   const std::int64_t iterations = iteration.value - from.value + 1;
   return Cost{from, iterations, static_cast<double>(iterations) * m_engine->secondsAnIteration()};
 }
 
-Status Hindsight::reach(Iteration iteration, Rank rank, TensorId tensor) {
-  Result<Cost> way = cost(iteration);
-  if (!way.ok()) return way.error();
-  while (!m_running || m_engine->next() != way->checkpoint) {
+Status Hindsight::setOut(Iteration iteration) {
+  for (;;) {
+    MSDBG_ASSIGN(const Iteration checkpoint, m_engine->checkpointFor(iteration));
+    if (goesOn(checkpoint, iteration)) return Ok{};
     m_since.reset();
-    m_running = false;
-    const Status begun = m_engine->begin(way->checkpoint);
-    if (begun.ok()) {
-      m_running = true;
-      break;
-    }
-    if (begun.error().code() != ErrorCode::kDamaged) return begun;
-    way = cost(iteration);  // from an older checkpoint
-    if (!way.ok()) return way.error();
+    m_from = checkpoint;
+    const Status begun = m_engine->begin(checkpoint);
+    m_running = begun.ok();
+    if (begun.ok() || begun.error().code() != ErrorCode::kDamaged) return begun;
   }
+}
+
+Status Hindsight::reach(Iteration iteration, Rank rank, TensorId tensor) {
+  MSDBG_TRY(start());
+  MSDBG_TRY(setOut(iteration));
+  const Iteration from = m_engine->next();
   for (std::int64_t i = m_engine->next().value; i <= iteration.value; ++i) {
-    if (m_options.progress) m_options.progress(i - way->checkpoint.value, way->iterations);
+    if (m_options.progress) m_options.progress(i - from.value, iteration.value - from.value + 1);
     if (const Status status = step(Iteration(i), i == iteration.value, rank, tensor); !status.ok()) {
       m_running = false;
       return status;

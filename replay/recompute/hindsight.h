@@ -83,6 +83,8 @@ class Hindsight : public ValueSource {
   Hindsight(Run& run, HindsightOptions options);
 
   core::Status start();
+  bool goesOn(core::Iteration checkpoint, core::Iteration iteration) const;
+  core::Status setOut(core::Iteration iteration);
   core::Status reach(core::Iteration iteration, core::Rank rank, core::TensorId tensor);
   core::Status step(core::Iteration iteration, bool target, core::Rank rank, core::TensorId tensor);
   void take(core::Iteration iteration);
@@ -95,6 +97,7 @@ class Hindsight : public ValueSource {
   std::unique_ptr<Recomputation> m_engine;
   std::vector<std::unique_ptr<Keeper>> m_keepers;
   std::vector<core::Observer*> m_observers;
+  core::Iteration m_from;           // the checkpoint that the ranks began at
   bool m_running = false;           // the ranks are where m_engine->next() says
   std::optional<Mismatch> m_since;  // since the checkpoint that they began at
   std::list<Kept> m_kept;           // newest first

@@ -33,6 +33,7 @@ const std::vector<Golden>& goldens() {
        {"stats", "clean.msdbg", "--tensor", "fc2/weight", "--ranks", "1", "--iterations", "1-2"}},
       {"replay", {"replay", "replayable.msdbg", "--prove"}},
       {"replay_different", {"replay", "planted.msdbg", "--prove"}, 3},
+      {"history", {"history", "replayable.msdbg", "--tensor", "network/fc1/bias", "--index", "3"}},
       {"show_computed",
        {"show", "replayable.msdbg", "--tensor", "fc1/Relu-op1", "--iteration", "1", "--slice", "0,:3"}},
       {"verify", {"verify", "clean.msdbg"}},

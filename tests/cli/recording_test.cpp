@@ -129,9 +129,11 @@ TEST_CASE("Policy record says what can be computed again, and how far checkpoint
   CHECK(info["ranks"][0]["batches"] == "0-11");
   CHECK(info["policy"]["checkpoint_every"] == expected["checkpoint_every"]);
   CHECK(info["policy"]["batches"] == true);
-  CHECK_THAT(msdbg({"info", run}).out,
-             Catch::Contains("replay   iterations 0-11 to go on from (--resume, msdbg::restore): ") &&
-                 Catch::Contains("batches of 12 iterations\n"));
+  CHECK_THAT(
+      msdbg({"info", run}).out,
+      Catch::Contains(
+          "replay   iterations 0-11 can be computed again, and gone on from (--resume, msdbg::restore): ") &&
+          Catch::Contains("batches of 12 iterations\n"));
   CHECK(stored(run, "grad(network/conv1/weight)") == 2);
   CHECK(msdbg({"verify", run}).exitStatus == 0);
   CHECK_THAT(msdbg({"check", run}).out,

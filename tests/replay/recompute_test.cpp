@@ -9,6 +9,7 @@
 #include "core_engine/train/losses.h"
 #include "core_engine/train/mutable_input.h"
 #include "replay/recompute/hindsight.h"
+#include "replay/recompute/history.h"
 #include "replay/recompute/prove.h"
 #include "tests/replay/recorded_program.h"
 
@@ -263,4 +264,49 @@ TEST_CASE("A value that is not what training had says so, and since where") {
   CHECK(nameOf(recorded, computed.since->tensor) == "network/conv/Conv-op1:0");
   CHECK(computed.since->iteration == Iteration(6));
   CHECK_FALSE(hindsight->value(Rank(0), Iteration(7), tensor).ok());
+  // From the next checkpoint on it is as it was, also for who comes from there.
+  CHECK(hindsight->value(Rank(0), Iteration(9), tensor).ok() == false);
+  CHECK(hindsight->value(Rank(0), Iteration(10), tensor).ok());
+  CHECK(hindsight->statistics(Rank(0), Iteration(8), tensor) == nullptr);
+  CHECK(hindsight->statistics(Rank(0), Iteration(9), tensor) == nullptr);
+  CHECK(hindsight->statistics(Rank(0), Iteration(10), tensor) != nullptr);
+}
+
+TEST_CASE("The history of an element has what belongs to it, and each value is the next one of before") {
+  RecordedProgram p = program();
+  RecordedRun bare(p);
+  p.values = true;
+  RecordedRun full(p);
+  const TensorId weight = *bare.run().graph().findTensor("network/fc/weight:0");
+  const auto of = [&](RecordedRun& recorded) {
+    return replay::historyOf(recorded.run(), weight, 7, {Rank(0)}, all(recorded.run()), {}).orThrow();
+  };
+  const replay::History computed = of(bare), stored = of(full);
+  std::vector<std::string> names;
+  for (const TensorId id : computed.columns) {
+    const TensorInfo& info = bare.run().graph().tensor(id);
+    names.push_back(info.alias.empty() ? info.name : info.alias);
+  }
+  CHECK(names == std::vector<std::string>{"network/fc/weight", "grad(network/fc/weight)",
+                                          "momentum(network/fc/weight)", "next(network/fc/weight)"});
+  REQUIRE(computed.rows.size() == kIterations);
+  REQUIRE(stored.rows.size() == kIterations);
+  for (int i = 0; i < kIterations; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    CHECK(computed.rows[at].values == stored.rows[at].values);
+    CHECK_FALSE(stored.rows[at].computed);
+    CHECK_FALSE(computed.rows[at].other);
+    if (i > 0) CHECK(computed.rows[at].values[0] == computed.rows[at - 1].values.back());
+  }
+  CHECK_FALSE(replay::historyOf(bare.run(), weight, 1 << 30, {Rank(0)}, all(bare.run()), {}).ok());
+}
+
+TEST_CASE("A history begins anew at a checkpoint behind what differs") {
+  RecordedProgram p = program();
+  p.faults = {"inf@iteration=6,node=*conv/Conv*"};
+  RecordedRun recorded(p);
+  const TensorId weight = *recorded.run().graph().findTensor("network/fc/weight:0");
+  const auto rows =
+      replay::historyOf(recorded.run(), weight, 7, {Rank(0)}, all(recorded.run()), {}).orThrow().rows;
+  for (std::size_t i = 0; i < rows.size(); ++i) CHECK(rows[i].other == (i >= 6 && i <= 9));
 }

@@ -300,6 +300,18 @@ TEST_CASE("The committed run of format 1.1 has a checkpoint, the bytes it was fe
   CHECK(reader->statistics(rank, first, hashOnly).error().code() == core::ErrorCode::kUnavailable);
 }
 
+TEST_CASE("The committed run of format 1.1 is computed again as it was recorded, days before") {
+  const auto result = test::runMsdbg(
+      {"replay", (test::sourceDir() / "tests/data/run_1.1.msdbg").string(), "--prove", "--json"});
+  const ordered_json proof = ordered_json::parse(result.out);
+  INFO(result.out);
+  CHECK(proof.at("tensors").get<int>() == 150);
+  if (proof.at("otherwise_here").empty())
+    CHECK(result.exitStatus == 0);
+  else
+    WARN("not held against its hashes: " << proof.at("otherwise_here").dump());
+}
+
 TEST_CASE("The committed run of format 1.2 has thinned statistics, and digests of all iterations") {
   const TempDir folder;
   const auto reader = readerOf(copyOfRun(folder, "run_1.2.msdbg"));

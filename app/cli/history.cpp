@@ -1,0 +1,193 @@
+// msdbg history: one element of a tensor over iterations and ranks, with its gradients and the optimizer's
+// states.
+#include "replay/recompute/history.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "app/cli/command.h"
+#include "app/cli/json_output.h"
+#include "app/cli/progress.h"
+#include "app/cli/run_access.h"
+#include "app/cli/table.h"
+#include "replay/recompute/environment.h"
+
+namespace msdbg::app {
+namespace {
+
+using core::Error;
+using core::ErrorCode;
+using core::Result;
+
+struct HistoryCommandOptions {
+  std::string run, tensor, index, ranks, iterations;
+  bool storedOnly = false;
+};
+
+// "3,5" of a [10, 20] -> 65
+Result<std::int64_t> elementOf(const core::TensorInfo& tensor, const std::string& index) {
+  const auto wrong = [&](const std::string& why) {
+    return Error(ErrorCode::kUsage, fmt::format("--index {}: {} is {}{}: {}", index, tensor.fullName(),
+                                                core::dtypeName(tensor.dtype), tensor.shape.text(), why));
+  };
+  if (index.empty() && tensor.shape.known() && tensor.shape.elements() == 1) return 0;
+  const std::vector<std::string> parts = index.empty() ? std::vector<std::string>() : core::split(index, ',');
+  if (parts.size() != tensor.shape.rank())
+    return wrong(fmt::format("give {}, as --index {}",
+                             counted(static_cast<std::int64_t>(tensor.shape.rank()), "number"),
+                             core::join(std::vector<std::string>(tensor.shape.rank(), "0"), ",")));
+  std::int64_t element = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    std::int64_t at = -1;
+    const auto [end, error] = std::from_chars(parts[i].data(), parts[i].data() + parts[i].size(), at);
+    if (error != std::errc() || end != parts[i].data() + parts[i].size())
+      return wrong("'" + parts[i] + "' is no number");
+    const std::int64_t size = tensor.shape[i];
+    if (at < 0 && at >= -size) at += size;  // as NumPy
+    if (at < 0 || (size >= 0 && at >= size)) return wrong(fmt::format("dimension {} has no {}", i, parts[i]));
+    element = element * size + at;
+  }
+  return element;
+}
+
+core::IterationSet iterationsOf(const OpenedRun& run, const std::vector<core::Rank>& ranks,
+                                const core::IndexList& list) {
+  std::set<std::int64_t> numbers;
+  for (const core::Rank rank : ranks)
+    for (const std::int64_t each : run.run->iterationSet(rank))
+      if (list.contains(each)) numbers.insert(each);
+  return core::IterationSet(std::vector<std::int64_t>(numbers.begin(), numbers.end()));
+}
+
+Result<std::vector<core::Rank>> ranksOf(const OpenedRun& run, const std::string& text) {
+  if (text.empty()) return run.run->ranks();
+  MSDBG_ASSIGN(const core::IndexList list, core::IndexList::parse(text));
+  std::vector<core::Rank> ranks;
+  for (const core::Rank rank : run.run->ranks())
+    if (list.contains(rank.value)) ranks.push_back(rank);
+  if (ranks.empty())
+    return Error(ErrorCode::kUsage,
+                 fmt::format("--ranks {}: {} has ranks {}", text, run.path, ranksText(run)));
+  return ranks;
+}
+
+std::string columnName(const OpenedRun& run, const replay::History& history, std::size_t column) {
+  const core::TensorInfo& tensor = run.graph().tensor(history.columns[column]);
+  if (column == 0) return "value";
+  const std::string name = tensor.alias.empty() ? tensor.name : tensor.alias;
+  return name.substr(0, name.find('('));
+}
+
+void print(const OpenedRun& run, const replay::History& history, const std::string& index) {
+  const core::TensorInfo& tensor = run.graph().tensor(history.columns.front());
+  fmt::print("{}{}   {}   {}\n", core::printable(tensorName(tensor)), index.empty() ? "" : "[" + index + "]",
+             typeText(tensor),
+             core::printable(sourceLine(run.graph().userFrame(framesOf(run.graph(), tensor.id)))));
+  std::vector<std::string> headers = {">iteration", ">rank"};
+  for (std::size_t i = 0; i < history.columns.size(); ++i)
+    headers.push_back(">" + columnName(run, history, i));
+  headers.emplace_back("");
+  Table table(headers);
+  bool other = false;
+  for (const replay::HistoryRow& row : history.rows) {
+    std::vector<std::string> cells = {std::to_string(row.iteration.value), std::to_string(row.rank.value)};
+    for (const std::optional<double>& value : row.values)
+      cells.push_back(value ? core::formatShort(*value, 9) : "-");
+    cells.emplace_back(row.other ? "computed, not as recorded" : row.computed ? "computed" : "");
+    other = other || row.other;
+    table.row(std::move(cells));
+  }
+  table.print();
+  if (other) fmt::print("Not as recorded: msdbg replay --prove tells since where.\n");
+  for (const auto& part : history.missing)
+    fmt::print("not there: iterations {}: {}\n", part.iterations.text(), core::printable(part.why));
+}
+
+Json historyJson(const OpenedRun& run, const replay::History& history, const std::string& index) {
+  Json json = document("history");
+  json["run"] = run.path;
+  json["tensor"] = tensorName(run.graph().tensor(history.columns.front()));
+  json["index"] = textOrNull(index);
+  json["columns"] = Json::array();
+  for (std::size_t i = 0; i < history.columns.size(); ++i)
+    json["columns"].push_back({{"name", columnName(run, history, i)},
+                               {"tensor", run.graph().tensor(history.columns[i]).fullName()}});
+  json["rows"] = Json::array();
+  for (const replay::HistoryRow& row : history.rows) {
+    Json values = Json::array();
+    for (const std::optional<double>& value : row.values) values.push_back(numberOrNull(value));
+    json["rows"].push_back({{"iteration", row.iteration.value},
+                            {"rank", row.rank.value},
+                            {"computed", row.computed},
+                            {"as_recorded", !row.other},
+                            {"values", values}});
+  }
+  json["missing"] = Json::array();
+  for (const auto& part : history.missing)
+    json["missing"].push_back({{"iterations", part.iterations.text()}, {"why", part.why}});
+  return json;
+}
+
+bool nothing(const replay::History& history) {
+  return std::ranges::none_of(history.rows, [](const replay::HistoryRow& row) {
+    return std::ranges::any_of(row.values, [](const auto& value) { return value.has_value(); });
+  });
+}
+
+Result<int> history(const HistoryCommandOptions& options, const Context& context) {
+  if (options.tensor.empty())
+    return Error(ErrorCode::kUsage, "history: of which tensor? give --tensor NAME --index I,J");
+  MSDBG_ASSIGN(const OpenedRun run, openRun(options.run));
+  MSDBG_ASSIGN(const core::TensorId tensor, replay::resolveTensor(run.graph(), options.tensor));
+  MSDBG_ASSIGN(const std::int64_t element, elementOf(run.graph().tensor(tensor), options.index));
+  MSDBG_ASSIGN(const std::vector<core::Rank> ranks, ranksOf(run, options.ranks));
+  MSDBG_ASSIGN(const core::IndexList list, selectedIterations(run, "--iterations", options.iterations));
+  replay::matchInstructionSet(run.run->description());
+  Result<replay::History> found = Error(ErrorCode::kInternal, "");
+  {
+    Progress progress;
+    found = replay::historyOf(*run.run, tensor, element, ranks, iterationsOf(run, ranks, list),
+                              {.cancel = context.cancel,
+                               .progress =
+                                   [&](std::int64_t done, std::int64_t all) {
+                                     progress.line(fmt::format("iteration {} of {}", done + 1, all));
+                                   },
+                               .storedOnly = options.storedOnly});
+  }
+  if (!found.ok()) return found.error().code() == ErrorCode::kCancelled ? cancelledError() : found.error();
+  if (context.json)
+    printJson(historyJson(run, *found, options.index));
+  else
+    print(run, *found, options.index);
+  if (std::ranges::any_of(found->rows, &replay::HistoryRow::other)) return kExitHits;
+  return nothing(*found) ? kExitNoAnswer : withDamage(run, kExitFine);
+}
+
+Command::Run setup(CLI::App& app, Context& context) {
+  auto options = std::make_shared<HistoryCommandOptions>();
+  app.add_option("RUN", options->run, "run folder (default: the newest *.msdbg here)");
+  app.add_option("--tensor", options->tensor, "its name, alias or a unique end of the name")->type_name("T");
+  app.add_option("--index", options->index, "the element: one number for each dimension, -1 the last")
+      ->type_name("I,J,…");
+  app.add_option("--ranks", options->ranks, "only these: 0,2-4")->type_name("LIST");
+  app.add_option("--iterations", options->iterations, "only these: 0,2-4,100-")->type_name("LIST");
+  app.add_flag("--stored", options->storedOnly, "only what is stored: compute nothing again");
+  return [options, &context] { return history(*options, context); };
+}
+
+}  // namespace
+
+Command historyCommand() {
+  return {.name = "history",
+          .summary = "one element over iterations: value, gradients, optimizer states",
+          .examples =
+              "  msdbg history --tensor fc1/weight --index 3,5\n"
+              "  msdbg history --tensor conv1/bias --index 0 --iterations 100-120 --ranks 1\n"
+              "  msdbg history alexnet-1.msdbg --tensor fc3/Gemm-op1 --index 0,7 --json\n"
+              "What is not stored is computed again from the checkpoints.\n",
+          .setup = setup};
+}
+
+}  // namespace msdbg::app

@@ -1,0 +1,203 @@
+#include "replay/recompute/history.h"
+
+#include <algorithm>
+#include <map>
+
+#include "replay/recompute/judge.h"
+#include "replay/recompute/recomputation.h"
+
+namespace msdbg::replay {
+
+using core::Error;
+using core::ErrorCode;
+using core::Iteration;
+using core::Ok;
+using core::Rank;
+using core::Result;
+using core::Status;
+using core::TensorId;
+
+namespace {
+
+// Takes one element of some tensors as they are computed.
+class Picker : public Judge {
+ public:
+  using Judge::Judge;
+
+  void pick(const std::vector<TensorId>* columns, std::int64_t element) {
+    m_columns = columns;
+    m_element = element;
+    values.assign(columns->size(), std::nullopt);
+    other = false;
+  }
+  void tensorReady(const core::TensorReady& ready) override {
+    Judge::tensorReady(ready);
+    other = other || differs(ready.tensor);
+    if (!m_columns) return;
+    const auto found = std::ranges::find(*m_columns, recorded().runId(ready.tensor));
+    if (found == m_columns->end() || m_element >= ready.value.elements()) return;
+    values[static_cast<std::size_t>(found - m_columns->begin())] = ready.value.at(m_element);
+  }
+
+  std::vector<std::optional<double>> values;
+  bool other = false;
+
+ private:
+  const std::vector<TensorId>* m_columns = nullptr;
+  std::int64_t m_element = 0;
+};
+
+class Historian {
+ public:
+  Historian(Run& run, std::int64_t element, const std::vector<Rank>& ranks, const HistoryOptions& options)
+      : m_run(run), m_element(element), m_ranks(ranks), m_options(options) {}
+
+  Result<History> of(TensorId tensor, const core::IterationSet& iterations) {
+    m_history.columns = historyColumns(m_run.graph(), tensor);
+    std::int64_t done = 0;
+    for (const std::int64_t each : iterations) {
+      if (m_options.cancel.cancelled()) return Error(ErrorCode::kCancelled, "interrupted");
+      if (m_options.progress) m_options.progress(done++, static_cast<std::int64_t>(iterations.size()));
+      std::vector<HistoryRow> rows = stored(Iteration(each));
+      if (!complete(rows) && !m_options.storedOnly)
+        if (const Status status = compute(Iteration(each), rows); !status.ok()) {
+          if (status.error().code() == ErrorCode::kCancelled) return status.error();
+          giveUp(each, status.error().message());
+        }
+      std::ranges::move(rows, std::back_inserter(m_history.rows));
+    }
+    return std::move(m_history);
+  }
+
+ private:
+  bool has(Rank rank, Iteration iteration, TensorId tensor) const {
+    const core::GraphPart* part = m_run.part(rank, iteration);
+    return !part || part->has(tensor);
+  }
+
+  std::vector<HistoryRow> stored(Iteration iteration) {
+    std::vector<HistoryRow> rows;
+    for (const Rank rank : m_ranks) {
+      if (!m_run.iterationSet(rank).contains(iteration.value)) continue;
+      HistoryRow row{iteration, rank, std::vector<std::optional<double>>(m_history.columns.size())};
+      for (std::size_t i = 0; i < row.values.size(); ++i) {
+        if (!m_run.origin(rank, iteration, m_history.columns[i])) continue;
+        const Result<core::Tensor> value = m_run.value(rank, iteration, m_history.columns[i]);
+        if (value.ok() && m_element < value->elements()) row.values[i] = value->at(m_element);
+      }
+      rows.push_back(std::move(row));
+    }
+    return rows;
+  }
+
+  bool complete(const std::vector<HistoryRow>& rows) const {
+    return std::ranges::all_of(rows, [&](const HistoryRow& row) {
+      for (std::size_t i = 0; i < row.values.size(); ++i)
+        if (!row.values[i] && has(row.rank, row.iteration, m_history.columns[i])) return false;
+      return true;
+    });
+  }
+
+  Status compute(Iteration iteration, std::vector<HistoryRow>& rows) {
+    MSDBG_TRY(reach(iteration));
+    for (HistoryRow& row : rows) {
+      const Picker& picker = *m_pickers[row.rank.index()];
+      for (std::size_t i = 0; i < row.values.size(); ++i) {
+        if (row.values[i] || !picker.values[i]) continue;
+        row.values[i] = picker.values[i];
+        row.computed = true;
+      }
+      row.other = row.computed && m_other;
+    }
+    return Ok{};
+  }
+
+  Status reach(Iteration iteration) {
+    if (!m_engine) MSDBG_TRY(start());
+    for (;;) {
+      MSDBG_ASSIGN(const Iteration checkpoint, m_engine->checkpointFor(iteration));
+      const bool better = m_other && checkpoint > m_from;  // what was recorded there is as it was again
+      if (m_running && m_engine->leadsOn(checkpoint) && m_engine->next() <= iteration && !better) break;
+      m_running = m_other = false;
+      m_from = checkpoint;
+      const Status begun = m_engine->begin(checkpoint);
+      m_running = begun.ok();
+      if (begun.ok()) break;
+      if (begun.error().code() != ErrorCode::kDamaged) return begun;
+    }
+    while (m_engine->next() <= iteration)
+      if (const Status status = step(m_engine->next()); !status.ok()) {
+        m_running = false;
+        return status;
+      }
+    return Ok{};
+  }
+
+  Status start() {
+    MSDBG_ASSIGN(m_engine, Recomputation::create(m_run, m_options.cancel));
+    for (int rank = 0; rank < m_engine->ranks(); ++rank)
+      m_pickers.push_back(
+          std::make_unique<Picker>(m_run, m_engine->runLock(), Rank(rank), m_engine->threads()));
+    for (const auto& picker : m_pickers) m_observers.push_back(picker.get());
+    return Ok{};
+  }
+
+  Status step(Iteration iteration) {
+    MSDBG_TRY(m_engine->prepare(iteration));
+    for (std::size_t rank = 0; rank < m_pickers.size(); ++rank) {
+      const Rank at(static_cast<std::int64_t>(rank));
+      const core::Graph& graph = m_engine->rank(at).graph();
+      const std::lock_guard lock(m_engine->runLock());
+      MSDBG_ASSIGN(RecordedHashes recorded,
+                   RecordedHashes::read(m_run, at, iteration, graph.tensors().size()));
+      recorded.stored.assign(graph.tensors().size(), false);
+      m_pickers[rank]->expect(graph, true, std::move(recorded));
+      m_pickers[rank]->pick(&m_history.columns, m_element);
+    }
+    MSDBG_TRY(m_engine->step(m_observers));
+    for (const auto& picker : m_pickers) m_other = m_other || picker->other;
+    return Ok{};
+  }
+
+  void giveUp(std::int64_t iteration, const std::string& why) {
+    auto& missing = m_history.missing;
+    if (missing.empty() || missing.back().why != why) missing.push_back({{}, why});
+    missing.back().iterations.add({iteration, iteration});
+  }
+
+  Run& m_run;
+  std::int64_t m_element;
+  const std::vector<Rank>& m_ranks;
+  const HistoryOptions& m_options;
+  History m_history;
+  std::unique_ptr<Recomputation> m_engine;
+  std::vector<std::unique_ptr<Picker>> m_pickers;
+  std::vector<core::Observer*> m_observers;
+  bool m_running = false, m_other = false;
+  Iteration m_from;  // the checkpoint that they began at
+};
+
+}  // namespace
+
+std::vector<TensorId> historyColumns(const core::Graph& graph, TensorId tensor) {
+  const core::TensorInfo& whole = graph.tensor(tensor);
+  std::vector<TensorId> columns = {tensor};
+  const std::string& name = whole.alias.empty() ? whole.name : whole.alias;
+  for (const core::TensorInfo& other : graph.tensors()) {
+    const std::string& says = other.alias.empty() ? other.name : other.alias;
+    const bool named = says.ends_with("(" + name + ")") || says.ends_with("(" + whole.name + ")");
+    if (named && other.shape == whole.shape) columns.push_back(other.id);
+  }
+  return columns;
+}
+
+Result<History> historyOf(Run& run, TensorId tensor, std::int64_t element, const std::vector<Rank>& ranks,
+                          const core::IterationSet& iterations, const HistoryOptions& options) {
+  const core::Shape& shape = run.graph().tensor(tensor).shape;
+  if (element < 0 || (shape.known() && element >= shape.elements()))
+    return Error(ErrorCode::kUsage, run.graph().tensor(tensor).fullName() + " " + shape.text() +
+                                        " has no element " + std::to_string(element));
+  return Historian(run, element, ranks, options).of(tensor, iterations);
+}
+
+}  // namespace msdbg::replay

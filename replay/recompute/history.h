@@ -1,0 +1,41 @@
+// History: one element of a tensor over iterations and ranks, with what belongs to it: its gradients, the
+// optimizer's states, its next value. What is stored is read, the rest is computed again.
+#pragma once
+
+#include <functional>
+
+#include "core_engine/base/cancel.h"
+#include "replay/proof.h"
+#include "replay/run.h"
+
+namespace msdbg::replay {
+
+struct HistoryRow {
+  core::Iteration iteration;
+  core::Rank rank;
+  std::vector<std::optional<double>> values;  // by column; nullopt: not there
+  bool computed = false;                      // some of them were computed again
+  bool other = false;  // and have another hash than the recorded one, or follow from what has
+};
+
+struct History {
+  std::vector<core::TensorId> columns;   // the tensor itself first
+  std::vector<HistoryRow> rows;          // by iteration, then rank
+  std::vector<Proof::Unproved> missing;  // iterations of which something is not there
+};
+
+struct HistoryOptions {
+  core::CancelToken cancel = {};
+  std::function<void(std::int64_t done, std::int64_t all)> progress = {};
+  bool storedOnly = false;
+};
+
+/// The tensor and those that are named after it, `grad(T)`, `momentum(T)`, `next(T)`, and have its shape.
+std::vector<core::TensorId> historyColumns(const core::Graph& graph, core::TensorId tensor);
+
+/// `element`: row-major. kUsage: there is no such element; kCancelled.
+core::Result<History> historyOf(Run& run, core::TensorId tensor, std::int64_t element,
+                                const std::vector<core::Rank>& ranks, const core::IterationSet& iterations,
+                                const HistoryOptions& options);
+
+}  // namespace msdbg::replay
