@@ -12,7 +12,8 @@
 #include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
 #include "core_engine/train/trainer.h"
-#include "dump/session/run_start.h"
+#include "replay/formats/msdbg/translate.h"
+#include "replay/recompute/environment.h"
 
 namespace msdbg::app {
 
@@ -58,14 +59,12 @@ std::string firstDifference(const core::Graph& a, const core::Graph& b) {
 
 // Where bits may differ: said, not refused.
 void warnOfMachine(const std::string& run, const dump::RunInfo& recorded) {
-  const dump::RunInfo here = dump::describeRun({});
-  std::vector<std::string> other;
-  if (recorded.cpuFeatures != here.cpuFeatures) other.emplace_back("CPU features");
-  if (recorded.libraries != here.libraries) other.emplace_back("library versions");
-  if (recorded.version != here.version) other.emplace_back("msdbg " + recorded.version);
+  std::vector<std::string> other = replay::environmentDifferences(replay::translated(recorded));
+  if (recorded.version != MSDBG_VERSION)
+    other.push_back("msdbg " MSDBG_VERSION " instead of " + recorded.version);
   if (!other.empty())
     core::logWarn(
-        fmt::format("{} was recorded with other {}: going on may round differently than training "
+        fmt::format("{} was recorded otherwise: {}; going on may round differently than training "
                     "without the break",
                     run, core::join(other, ", ")));
 }
