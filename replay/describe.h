@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "core_engine/base/iteration_set.h"
 #include "core_engine/graph/graph.h"
 
 namespace msdbg::replay {
@@ -24,5 +25,7 @@ std::string typeText(const core::TensorInfo& tensor);
 std::string groupedNumber(std::int64_t value);
 /// "1 tensor", "3 tensors"
 std::string counted(std::int64_t count, const std::string& noun);
+/// "iteration 7", "iterations 2-4,9"
+std::string numbered(const std::string& noun, const core::IterationSet& numbers);
 
 }  // namespace msdbg::replay

@@ -2,7 +2,8 @@
 // run, on its thread.
 #pragma once
 
-#include <set>
+#include <map>
+#include <string>
 
 #include "replay/run.h"
 
@@ -18,9 +19,9 @@ class RecomputeWays {
  public:
   explicit RecomputeWays(Run& run);
   /// The newest checkpoint from which an unbroken row of batches leads there on all ranks, but for those in
-  /// `damaged`. kUnavailable, in words: there is none.
+  /// `damaged` (and why). kUnavailable, in words: there is none.
   core::Result<core::Iteration> checkpointFor(core::Iteration iteration,
-                                              const std::set<std::int64_t>& damaged = {}) const;
+                                              const std::map<std::int64_t, std::string>& damaged = {}) const;
   core::Result<RecomputeWay> to(core::Iteration iteration) const;
 
   bool reaches(core::Iteration iteration) const;
@@ -29,6 +30,9 @@ class RecomputeWays {
   double secondsAnIteration() const { return m_seconds; }
 
  private:
+  std::string whyNone() const;
+
+  std::string m_lacks;  // "rank 1 has no batches": what every iteration lacks
   std::vector<std::int64_t> m_reachable, m_checkpoints;  // ascending; of all ranks in common
   core::IterationSet m_anew;
   double m_seconds = 0;

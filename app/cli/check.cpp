@@ -92,7 +92,8 @@ Result<int> check(const CheckCommandOptions& options, const Context& context) {
   if (options.why && found.first) view.why = replay::whyChain(*run.run, *found.first);
   view.recomputes = options.recompute;
   view.verdict = replay::verdictOf(found, replay::stateOf(*run.run));
-  return report(view, context);
+  MSDBG_ASSIGN(const int status, report(view, context));
+  return computing.withDifferences(status);
 }
 
 Command::Run setup(CLI::App& app, Context& context) {

@@ -61,6 +61,20 @@ Status Computing::helpOut() {
   return Ok{};
 }
 
+int Computing::withDifferences(int status) const {
+  if (!m_hindsight) return status;
+  constexpr std::size_t kShown = 3;
+  const std::vector<replay::Mismatch> all = m_hindsight->differences();
+  for (std::size_t i = 0; i < std::min(kShown, all.size()); ++i)
+    printWarning(fmt::format(
+        "computed again, {} of iteration {}, rank {} is not as recorded, and what follows up to "
+        "the next checkpoint was left out",
+        tensorName(m_run.graph().tensor(all[i].tensor)), all[i].iteration.value, all[i].rank.value));
+  if (all.size() > kShown) printWarning(fmt::format("and {} more such places", all.size() - kShown));
+  if (!all.empty()) printWarning("msdbg replay --prove tells more");
+  return status == kExitFine && !all.empty() ? kExitHits : status;
+}
+
 std::string Computing::whyNone() const {
   const bool failed = m_hindsight && m_hindsight->failure();
   return failed ? "; nor computed again: " + m_hindsight->failure()->message() : "";

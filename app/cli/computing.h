@@ -21,6 +21,9 @@ class Computing {
                                                   core::TensorId tensor);
   /// From now on the run gives computed values where it has none, as long as this lives. Same errors.
   core::Status helpOut();
+  /// Says where what was computed is not what was recorded, so that nothing of it could be used: a warning
+  /// for each stretch. Gives kExitHits then where the status is fine.
+  int withDifferences(int status) const;
   /// "; nor computed again: …" where the last that was asked for could not be computed; "".
   std::string whyNone() const;
   ~Computing();

@@ -46,18 +46,21 @@ void print(const OpenedRun& run, const replay::Mismatch& mismatch) {
              core::printable(tensorName(graph.tensor(mismatch.tensor))), mismatch.iteration.value,
              mismatch.rank.value,
              core::printable(sourceLine(graph.userFrame(framesOf(graph, mismatch.tensor)))));
+  if (mismatch.order < 0) fmt::print("    nothing computes it: it changed between two iterations\n");
   if (!mismatch.kernel.empty())
     fmt::print("    by {}{}\n", mismatch.kernel,
                mismatch.origin ? ", from inputs that are as recorded" : ", from inputs that differ already");
   fmt::print("    {}\n", valuesText(mismatch));
 }
 
-// Of what differs, where it began: the rest follows from that.
+// Of the first iteration in which something differs, where it began: the rest follows from that.
 std::vector<replay::Mismatch> beginnings(const replay::Proof& proof) {
-  std::vector<replay::Mismatch> found;
-  std::ranges::copy_if(proof.mismatches, std::back_inserter(found),
-                       [](const replay::Mismatch& m) { return m.origin; });
-  return found.empty() ? proof.mismatches : found;
+  std::vector<replay::Mismatch> first, found;
+  std::ranges::copy_if(proof.mismatches, std::back_inserter(first), [&](const replay::Mismatch& m) {
+    return m.iteration == proof.mismatches.front().iteration;
+  });
+  std::ranges::copy_if(first, std::back_inserter(found), &replay::Mismatch::origin);
+  return found.empty() ? first : found;
 }
 
 std::string headOf(const replay::Proof& proof) {
@@ -93,7 +96,8 @@ void print(const OpenedRun& run, const replay::Proof& proof) {
   for (const std::string& other : proof.otherHere)
     fmt::print("  otherwise here: {}\n", core::printable(other));
   for (const replay::Proof::Unproved& part : proof.unproved)
-    fmt::print("  not compared: iterations {}: {}\n", part.iterations.text(), core::printable(part.why));
+    fmt::print("  not compared: {}: {}\n", replay::numbered("iteration", part.iterations),
+               core::printable(part.why));
 }
 
 Json mismatchJson(const OpenedRun& run, const replay::Mismatch& mismatch) {
@@ -186,9 +190,9 @@ Result<int> prove(const ReplayOptions& options, const Context& context) {
     printJson(proofJson(run, *proof));
   else
     print(run, *proof);
-  if (!proof->equal()) return kExitHits;
+  if (!proof->equal()) return withDamage(run, kExitHits);
   const bool answered = !proof->nothingCompared() && anyIn(asked, proof->computed);
-  return answered ? withDamage(run, kExitFine) : kExitNoAnswer;
+  return withDamage(run, answered ? kExitFine : kExitNoAnswer);
 }
 
 Command::Run setup(CLI::App& app, Context& context) {

@@ -182,13 +182,16 @@ Json shownJson(const OpenedRun& run, const ShowOptions& options, const Shown& sh
 
 void printShown(const OpenedRun& run, const ShowOptions& options, const Shown& shown) {
   const core::TensorInfo& tensor = run.graph().tensor(shown.id);
-  fmt::print("{}   {}   {}\n", core::printable(tensor.fullName()), typeText(tensor),
+  core::TensorInfo told = tensor;  // of several versions the graph shows the newest
+  if (shown.value && options.slice.empty()) told.shape = shown.value->shape();
+  fmt::print("{}   {}   {}\n", core::printable(tensor.fullName()), typeText(told),
              core::roleName(tensor.role));
   fmt::print("rank {}, iteration {}   {}\n", shown.rank.value, shown.iteration.value,
              core::printable(sourceLine(run.graph().userFrame(framesOf(run.graph(), shown.id)))));
   if (shown.statistics || shown.hash) fmt::print("\n");
   if (shown.statistics) fmt::print("{}", statisticsBlock(*shown.statistics, 2));
-  if (shown.hash) fmt::print("  hash {}\n", shown.hash->text());
+  const bool other = shown.computed && shown.computed->evidence == replay::Hindsight::Evidence::kOther;
+  if (shown.hash) fmt::print("  {}hash {}\n", other ? "recorded " : "", shown.hash->text());
   if (shown.value && shown.origin && *shown.origin != replay::ValueOrigin::kTensor)
     fmt::print("  from the {} of this iteration\n", originName(*shown.origin));
   if (shown.computed) fmt::print("  {}\n", wrapped(Computing::text(run, *shown.computed), 2, 98));

@@ -152,7 +152,7 @@ core::Result<int> stats(const Options& options, const Context& context) {
   }
   if (context.json) json.close(), json.close();
   if (context.cancel.cancelled()) return cancelledError();
-  const int status = withDamage(run, kExitFine);
+  const int status = computing.withDifferences(withDamage(run, kExitFine));
   if (!any && status == kExitFine && run.run->thinned(places.front().rank, places.front().iteration))
     return run.run->missingStatistics(places.front().rank, places.front().iteration, tensors.front());
   if (!any && status == kExitFine)

@@ -296,6 +296,7 @@ Status Executor::setValue(TensorId id, const Tensor& value) {
   return share(id, value.clone());
 }
 
+bool Executor::wasSet() const { return m_impl->stateSet; }
 void Executor::goesOn() { m_impl->stateSet = false; }
 
 Status Executor::share(TensorId id, const Tensor& value) {

@@ -67,6 +67,8 @@ class Executor {
   /// Overwrites a parameter, state or constant between iterations (checkpoints, tests). Bytes are copied. The
   /// observer of the next iteration is told.
   Status setValue(TensorId id, const Tensor& value);
+  /// Something was set, and nobody was told yet.
+  bool wasSet() const;
   /// What was set since is what training had: nobody needs to be told.
   void goesOn();
   /// The same for a source, but its memory is shared where kernels only read it.

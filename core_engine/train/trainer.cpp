@@ -203,13 +203,14 @@ struct Trainer::Impl {
     fresh.setVersion(graph.version() + 1);
     TrainingGraph training = compileIn(fresh);
     const TrainingState carried = state();
-    executor.reset();  // it looks at the nodes of the graph that goes
+    const bool wasSet = executor->wasSet();  // by the program, since the last step
+    executor.reset();                        // it looks at the nodes of the graph that goes
     graph = std::move(fresh);
     model = std::move(*built);
     compiled = std::move(training);
     executor = take(Executor::create(graph, executorOptions()));
     restore(carried);
-    executor->goesOn();
+    if (!wasSet) executor->goesOn();
     logInfo(graph.name() + ", iteration " + std::to_string(next.value) + ": graph version " +
             std::to_string(graph.version()) + ": " + reason);
     announce();

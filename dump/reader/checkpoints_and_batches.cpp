@@ -122,9 +122,27 @@ std::vector<std::int64_t> RunReader::recomputable() const {
   return all;
 }
 
+// Where training began again and did not come as far as before, the older one goes on behind it: in a segment
+// with a lower number.
 core::IterationSet RunReader::begunAnew(core::Rank rank) const {
-  const auto index = m_impl->ranks.find(rank.value);
-  return index == m_impl->ranks.end() ? core::IterationSet() : index->second.journal.anew;
+  const auto at = m_impl->ranks.find(rank.value);
+  if (at == m_impl->ranks.end()) return {};
+  const RankIndex& index = at->second;
+  core::IterationSet anew = index.journal.anew;
+  const auto inOverlap = [&](std::int64_t iteration) {
+    return std::ranges::any_of(index.journal.restarts, [&](const RestartLine& line) {
+      return iteration > line.iteration && iteration <= line.newest;
+    });
+  };
+  const auto& parts = index.segmentOf.parts();
+  for (auto before = parts.begin(); before != parts.end(); ++before) {
+    const auto next = std::next(before);
+    if (next == parts.end()) break;
+    const bool older =
+        index.segments[next->second.segment].segment < index.segments[before->second.segment].segment;
+    if (older && inOverlap(next->first)) anew.add({next->first, next->first});
+  }
+  return anew;
 }
 
 std::optional<CheckpointInterval> RunReader::checkpointInterval(core::Rank rank) const {

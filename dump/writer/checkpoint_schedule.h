@@ -21,8 +21,9 @@ class CheckpointSchedule {
   /// A recorded iteration begins: whether with a checkpoint.
   bool begin(core::Iteration iteration) {
     const bool asked = m_requested.exchange(false);
-    if (m_interval == 0 || (iteration.value < m_due && !asked)) return false;
-    m_due = iteration.value + m_interval;
+    const bool due = iteration.value >= m_due;
+    if (m_interval == 0 || !(due || asked)) return false;
+    if (due) m_due = iteration.value + m_interval;  // what one rank asks for moves none of the others'
     return true;
   }
   /// The run holds none any more, or soon will (--max-size): the next recorded iteration is to begin with

@@ -9,8 +9,9 @@ namespace {
 constexpr std::int64_t kMostIterations = 1 << 16;      // the journal lists them, a reader keeps a map of them
 constexpr std::size_t kMostMembers = 4 * kMergeWidth;  // files that are open at a time
 
-// Segments that were thinned equally often, and still hold statistics or not. Of one time there are some that
-// hold them and some that lost them; neither is in the other's way.
+// Segments that were thinned equally often, and still hold statistics or not: in time each of these kinds
+// lies between the others, and its neighbours are those of its kind. One that became around others, and then
+// of their kind, stays apart from these.
 struct Kind {
   bool bare = false;
   std::int64_t step = 1;
@@ -76,11 +77,7 @@ std::vector<std::int64_t> planLevel(std::span<const KeptSegment> segments, const
                                     int level, const Kind& kind) {
   Row row(limits, level);
   for (const KeptSegment& segment : segments) {
-    if (segment.bare != kind.bare) continue;
-    if (segment.step != kind.step) {  // what is around it may not become one: it will be of their kind
-      row = Row(limits, level);
-      continue;
-    }
+    if (kindOf(segment) != kind) continue;
     const bool allowed = !limits.mayMerge || limits.mayMerge(segment);
     if (!allowed || !row.takes(segment)) {
       if (allowed && segment.level <= level && row.nearlyFull()) return row.members();

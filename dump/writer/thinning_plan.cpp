@@ -40,12 +40,7 @@ const Generation* nextGeneration(const Generations& generations, std::uint64_t r
 }
 
 bool goTogether(const KeptSegment& a, const KeptSegment& b) {
-  return !a.alone && !b.alone && a.graph == b.graph && a.dropped == b.dropped;
-}
-
-// Whether b comes next after a of those that hold rows: what they become must not lie around others.
-bool areNeighbours(const KeptSegment* a, const KeptSegment* b) {
-  return a->last < b->first && std::all_of(a + 1, b, [](const KeptSegment& other) { return other.bare; });
+  return !a.alone && !b.alone && a.last < b.first && a.graph == b.graph && a.dropped == b.dropped;
 }
 
 }  // namespace
@@ -63,8 +58,8 @@ ThinningPlan planThinning(std::span<const KeptSegment> segments, std::uint64_t r
   const KeptSegment* last = nullptr;
   for (const KeptSegment* segment : next->mayGo) {
     const bool first = plan.segments.empty();
-    const bool fits = first || (goTogether(*next->mayGo.front(), *segment) && areNeighbours(last, segment) &&
-                                taken + segment->bytes <= together && plan.segments.size() < kMostMembers);
+    const bool fits = first || (goTogether(*last, *segment) && taken + segment->bytes <= together &&
+                                plan.segments.size() < kMostMembers);
     if (!first && (rows >= enough || !fits)) break;
     plan.segments.push_back(segment->segment);
     last = segment;

@@ -11,25 +11,26 @@ namespace msdbg::dump {
 
 class UpdatedValues {
  public:
-  /// What was not made by the iteration right before says nothing.
-  void begin(core::Iteration iteration) {
-    if (iteration.value != m_last + 1) m_values.clear();
-    m_last = iteration.value;
-  }
+  void begin(core::Iteration iteration) { m_now = iteration.value; }
   void clear() { m_values.clear(); }
   /// `updated`: of which it is the next value; invalid: of none.
   void add(core::TensorId updated, const core::TensorStatistics& values) {
-    if (updated.valid()) m_values[updated.value] = values;
+    if (updated.valid()) m_values[updated.value] = {m_now, values};
   }
+  /// Of what the iteration right before made; older values say nothing (a rule may leave iterations out).
   /// nullptr: nothing is known.
   const core::TensorStatistics* find(core::TensorId source) const {
     const auto found = m_values.find(source.value);
-    return found == m_values.end() ? nullptr : &found->second;
+    return found == m_values.end() || found->second.iteration + 1 != m_now ? nullptr : &found->second.values;
   }
 
  private:
-  std::int64_t m_last = -2;
-  std::map<std::int64_t, core::TensorStatistics> m_values;
+  struct Made {
+    std::int64_t iteration = 0;
+    core::TensorStatistics values;
+  };
+  std::int64_t m_now = -2;
+  std::map<std::int64_t, Made> m_values;
 };
 
 }  // namespace msdbg::dump

@@ -10,6 +10,10 @@ std::string verdictText(const Proof& proof) {
   if (!proof.otherHere.empty())
     return "this is another environment than the recorded one, so other bits prove nothing; look at how far "
            "the values are apart";
+  if (!proof.mismatches.empty() && proof.mismatches.front().order < 0)
+    return "a value that training carries is another than the one that it was left with: the program wrote "
+           "to it "
+           "without telling, or memory went wrong where it was recorded";
   if (proof.again == Again::kSame)
     return "a second computation agrees with the first, not with the recording: memory or hardware went "
            "wrong "

@@ -81,17 +81,17 @@ Result<std::unique_ptr<Hindsight>> Hindsight::create(Run& run, HindsightOptions 
 }
 
 Status Hindsight::start() {
-  if (m_engine) return Ok{};
-  MSDBG_ASSIGN(m_engine, Recomputation::create(m_run, m_options.cancel));
-  for (int rank = 0; rank < m_engine->ranks(); ++rank)
-    m_keepers.push_back(
-        std::make_unique<Keeper>(m_run, m_engine->runLock(), Rank(rank), m_engine->threads()));
-  for (const auto& keeper : m_keepers) m_observers.push_back(keeper.get());
+  if (m_walk) return Ok{};
+  MSDBG_ASSIGN(m_walk, Walk::create(m_run, m_options.cancel, [&](std::mutex& lock, Rank rank, int threads) {
+                 auto keeper = std::make_unique<Keeper>(m_run, lock, rank, threads);
+                 m_keepers.push_back(keeper.get());
+                 return keeper;
+               }));
   return Ok{};
 }
 
 std::vector<std::string> Hindsight::otherHere() const {
-  return m_engine ? m_engine->otherHere() : std::vector<std::string>();
+  return m_walk ? m_walk->engine().otherHere() : std::vector<std::string>();
 }
 
 Hindsight::Kept* Hindsight::kept(Iteration iteration) {
@@ -99,85 +99,34 @@ Hindsight::Kept* Hindsight::kept(Iteration iteration) {
   return found == m_kept.end() ? nullptr : &*found;
 }
 
-// What was recorded at a newer checkpoint is as it was, whatever differs before it.
-bool Hindsight::goesOn(Iteration checkpoint, Iteration iteration) const {
-  const bool better = m_since && checkpoint > m_from;
-  return m_running && m_engine->leadsOn(checkpoint) && m_engine->next() <= iteration && !better;
-}
-
 Result<Hindsight::Cost> Hindsight::cost(Iteration iteration) {
   MSDBG_TRY(start());
   if (kept(iteration)) return Cost{iteration, 0, 0};
-  MSDBG_ASSIGN(const Iteration checkpoint, m_engine->checkpointFor(iteration));
-  const Iteration from = goesOn(checkpoint, iteration) ? m_engine->next() : checkpoint;
+  MSDBG_ASSIGN(const Iteration from, m_walk->startFor(iteration));
   const std::int64_t iterations = iteration.value - from.value + 1;
-  return Cost{from, iterations, static_cast<double>(iterations) * m_engine->secondsAnIteration()};
-}
-
-Status Hindsight::setOut(Iteration iteration) {
-  for (;;) {
-    MSDBG_ASSIGN(const Iteration checkpoint, m_engine->checkpointFor(iteration));
-    if (goesOn(checkpoint, iteration)) return Ok{};
-    m_since.reset();
-    m_from = checkpoint;
-    const Status begun = m_engine->begin(checkpoint);
-    m_running = begun.ok();
-    if (begun.ok() || begun.error().code() != ErrorCode::kDamaged) return begun;
-  }
+  return Cost{from, iterations, static_cast<double>(iterations) * m_walk->engine().secondsAnIteration()};
 }
 
 Status Hindsight::reach(Iteration iteration, Rank rank, TensorId tensor) {
   MSDBG_TRY(start());
-  MSDBG_TRY(setOut(iteration));
-  const Iteration from = m_engine->next();
-  for (std::int64_t i = m_engine->next().value; i <= iteration.value; ++i) {
-    if (m_options.progress) m_options.progress(i - from.value, iteration.value - from.value + 1);
-    if (const Status status = step(Iteration(i), i == iteration.value, rank, tensor); !status.ok()) {
-      m_running = false;
-      return status;
-    }
-  }
+  const std::uint64_t room = m_options.keepBytes / m_keepers.size();
+  std::int64_t done = 0;
+  const auto ready = [&](Rank at, Judge& judge, Iteration now) {
+    const bool target = now == iteration;
+    static_cast<Keeper&>(judge).keep(target, target && at == rank ? tensor : TensorId(), room, m_wantsRows);
+    if (m_options.progress && at == Rank(0))
+      m_options.progress(done, done + iteration.value - now.value + 1), ++done;
+  };
+  MSDBG_TRY(m_walk->to(iteration, ready, [&](Iteration now) {
+    if (m_wantsRows) takeRows(now);
+  }));
   take(iteration);
-  return Ok{};
-}
-
-Status Hindsight::step(Iteration iteration, bool target, Rank rank, TensorId tensor) {
-  MSDBG_TRY(m_engine->prepare(iteration));
-  for (int r = 0; r < m_engine->ranks(); ++r) {
-    Keeper& keeper = *m_keepers[static_cast<std::size_t>(r)];
-    const core::Graph& graph = m_engine->rank(Rank(r)).graph();
-    Result<RecordedHashes> recorded = Error(ErrorCode::kInternal, "");
-    {
-      const std::lock_guard lock(m_engine->runLock());
-      recorded = RecordedHashes::read(m_run, Rank(r), iteration, graph.tensors().size());
-    }
-    if (!recorded.ok()) return recorded.error();
-    recorded->stored.assign(graph.tensors().size(), false);  // the hash is evidence enough
-    keeper.expect(graph, true, std::move(*recorded));
-    keeper.keep(target, target && Rank(r) == rank ? tensor : TensorId(),
-                m_options.keepBytes / static_cast<std::uint64_t>(m_engine->ranks()), m_wantsRows);
-  }
-  MSDBG_TRY(m_engine->step(m_observers));
-  for (int r = 0; r < m_engine->ranks() && !m_since; ++r) {
-    const Keeper& keeper = *m_keepers[static_cast<std::size_t>(r)];
-    if (keeper.different().empty()) continue;
-    const Judge::Seen& seen = keeper.different().front();
-    const core::NodeId node = keeper.graph().tensor(seen.tensor).producer;
-    m_since = Mismatch{.iteration = iteration,
-                       .rank = Rank(r),
-                       .order = node.value,
-                       .tensor = keeper.recorded().runId(seen.tensor),
-                       .kernel = m_engine->rank(Rank(r)).kernelOf(node),
-                       .recorded = keeper.recorded().hashes[seen.tensor.index()],
-                       .computed = seen.computed};
-  }
-  if (m_wantsRows) takeRows(iteration);
   return Ok{};
 }
 
 void Hindsight::takeRows(Iteration iteration) {
   Rows fresh{iteration, {}, 0};
-  for (const auto& keeper : m_keepers) {
+  for (Keeper* keeper : m_keepers) {
     fresh.bytes += keeper->rows.size() * sizeof(keeper->rows.front());
     fresh.ranks.push_back({keeper->recorded().part, std::move(keeper->rows)});
   }
@@ -217,10 +166,10 @@ const watch::StatisticsRow* Hindsight::statistics(Rank rank, Iteration iteration
 // Older ones go where they take too much.
 void Hindsight::take(Iteration iteration) {
   Kept fresh{iteration, {}, {}, 0};
-  for (int r = 0; r < m_engine->ranks(); ++r) {
-    Keeper& keeper = *m_keepers[static_cast<std::size_t>(r)];
+  for (std::size_t r = 0; r < m_keepers.size(); ++r) {
+    Keeper& keeper = *m_keepers[r];
     for (auto& [local, value] : keeper.values) {
-      const std::pair key(Rank(r), keeper.recorded().runId(local));
+      const std::pair key(Rank(static_cast<std::int64_t>(r)), keeper.recorded().runId(local));
       const core::Hash128& recorded = keeper.recorded().hashes[local.index()];
       fresh.evidence[key] = recorded == core::Hash128() ? Evidence::kNone
                             : keeper.differs(local)     ? Evidence::kOther
@@ -260,7 +209,7 @@ Result<Hindsight::Computed> Hindsight::compute(Rank rank, Iteration iteration, T
     return Error(ErrorCode::kUnavailable,
                  m_run.graph().tensor(tensor).fullName() + " was not computed in this iteration");
   Computed computed{value->second, here->evidence[key], paid, {}};
-  if (computed.evidence == Evidence::kOther) computed.since = m_since;
+  if (computed.evidence == Evidence::kOther) computed.since = m_walk->since();
   return computed;
 }
 

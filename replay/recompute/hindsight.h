@@ -11,7 +11,7 @@
 #include <string>
 
 #include "replay/proof.h"
-#include "replay/recompute/recomputation.h"
+#include "replay/recompute/walk.h"
 
 namespace msdbg::replay {
 
@@ -60,6 +60,10 @@ class Hindsight : public ValueSource {
                                          core::TensorId tensor) override;
   /// Why the last statistics() gave nullptr, where that was an error.
   const std::optional<core::Error>& failure() const { return m_failure; }
+  /// Where what was computed is not what was recorded: the first of each stretch, as they were met.
+  std::vector<Mismatch> differences() const {
+    return m_walk ? m_walk->differences() : std::vector<Mismatch>();
+  }
   /// What differs from the recording here: Recomputation::otherHere().
   std::vector<std::string> otherHere() const;
 
@@ -83,10 +87,7 @@ class Hindsight : public ValueSource {
   Hindsight(Run& run, HindsightOptions options);
 
   core::Status start();
-  bool goesOn(core::Iteration checkpoint, core::Iteration iteration) const;
-  core::Status setOut(core::Iteration iteration);
   core::Status reach(core::Iteration iteration, core::Rank rank, core::TensorId tensor);
-  core::Status step(core::Iteration iteration, bool target, core::Rank rank, core::TensorId tensor);
   void take(core::Iteration iteration);
   void takeRows(core::Iteration iteration);
   const Rows* rowsOf(core::Iteration iteration);
@@ -94,14 +95,10 @@ class Hindsight : public ValueSource {
 
   Run& m_run;
   HindsightOptions m_options;
-  std::unique_ptr<Recomputation> m_engine;
-  std::vector<std::unique_ptr<Keeper>> m_keepers;
-  std::vector<core::Observer*> m_observers;
-  core::Iteration m_from;           // the checkpoint that the ranks began at
-  bool m_running = false;           // the ranks are where m_engine->next() says
-  std::optional<Mismatch> m_since;  // since the checkpoint that they began at
-  std::list<Kept> m_kept;           // newest first
-  std::list<Rows> m_rows;           // the same
+  std::unique_ptr<Walk> m_walk;
+  std::vector<Keeper*> m_keepers;  // its judges
+  std::list<Kept> m_kept;          // newest first
+  std::list<Rows> m_rows;          // the same
   bool m_wantsRows = false;
   std::uint64_t m_rowBytes = 0;
   std::optional<core::Error> m_failure;

@@ -1,10 +1,8 @@
 #include "replay/recompute/history.h"
 
 #include <algorithm>
-#include <map>
 
-#include "replay/recompute/judge.h"
-#include "replay/recompute/recomputation.h"
+#include "replay/recompute/walk.h"
 
 namespace msdbg::replay {
 
@@ -28,11 +26,9 @@ class Picker : public Judge {
     m_columns = columns;
     m_element = element;
     values.assign(columns->size(), std::nullopt);
-    other = false;
   }
   void tensorReady(const core::TensorReady& ready) override {
     Judge::tensorReady(ready);
-    other = other || differs(ready.tensor);
     if (!m_columns) return;
     const auto found = std::ranges::find(*m_columns, recorded().runId(ready.tensor));
     if (found == m_columns->end() || m_element >= ready.value.elements()) return;
@@ -40,7 +36,6 @@ class Picker : public Judge {
   }
 
   std::vector<std::optional<double>> values;
-  bool other = false;
 
  private:
   const std::vector<TensorId>* m_columns = nullptr;
@@ -99,7 +94,11 @@ class Historian {
   }
 
   Status compute(Iteration iteration, std::vector<HistoryRow>& rows) {
-    MSDBG_TRY(reach(iteration));
+    if (!m_walk) MSDBG_TRY(start());
+    const auto ready = [&](Rank, Judge& judge, Iteration) {
+      static_cast<Picker&>(judge).pick(&m_history.columns, m_element);
+    };
+    MSDBG_TRY(m_walk->to(iteration, ready, [](Iteration) {}));
     for (HistoryRow& row : rows) {
       const Picker& picker = *m_pickers[row.rank.index()];
       for (std::size_t i = 0; i < row.values.size(); ++i) {
@@ -107,55 +106,17 @@ class Historian {
         row.values[i] = picker.values[i];
         row.computed = true;
       }
-      row.other = row.computed && m_other;
+      row.other = row.computed && m_walk->since();
     }
-    return Ok{};
-  }
-
-  Status reach(Iteration iteration) {
-    if (!m_engine) MSDBG_TRY(start());
-    for (;;) {
-      MSDBG_ASSIGN(const Iteration checkpoint, m_engine->checkpointFor(iteration));
-      const bool better = m_other && checkpoint > m_from;  // what was recorded there is as it was again
-      if (m_running && m_engine->leadsOn(checkpoint) && m_engine->next() <= iteration && !better) break;
-      m_running = m_other = false;
-      m_from = checkpoint;
-      const Status begun = m_engine->begin(checkpoint);
-      m_running = begun.ok();
-      if (begun.ok()) break;
-      if (begun.error().code() != ErrorCode::kDamaged) return begun;
-    }
-    while (m_engine->next() <= iteration)
-      if (const Status status = step(m_engine->next()); !status.ok()) {
-        m_running = false;
-        return status;
-      }
     return Ok{};
   }
 
   Status start() {
-    MSDBG_ASSIGN(m_engine, Recomputation::create(m_run, m_options.cancel));
-    for (int rank = 0; rank < m_engine->ranks(); ++rank)
-      m_pickers.push_back(
-          std::make_unique<Picker>(m_run, m_engine->runLock(), Rank(rank), m_engine->threads()));
-    for (const auto& picker : m_pickers) m_observers.push_back(picker.get());
-    return Ok{};
-  }
-
-  Status step(Iteration iteration) {
-    MSDBG_TRY(m_engine->prepare(iteration));
-    for (std::size_t rank = 0; rank < m_pickers.size(); ++rank) {
-      const Rank at(static_cast<std::int64_t>(rank));
-      const core::Graph& graph = m_engine->rank(at).graph();
-      const std::lock_guard lock(m_engine->runLock());
-      MSDBG_ASSIGN(RecordedHashes recorded,
-                   RecordedHashes::read(m_run, at, iteration, graph.tensors().size()));
-      recorded.stored.assign(graph.tensors().size(), false);
-      m_pickers[rank]->expect(graph, true, std::move(recorded));
-      m_pickers[rank]->pick(&m_history.columns, m_element);
-    }
-    MSDBG_TRY(m_engine->step(m_observers));
-    for (const auto& picker : m_pickers) m_other = m_other || picker->other;
+    MSDBG_ASSIGN(m_walk, Walk::create(m_run, m_options.cancel, [&](std::mutex& lock, Rank rank, int threads) {
+                   auto picker = std::make_unique<Picker>(m_run, lock, rank, threads);
+                   m_pickers.push_back(picker.get());
+                   return picker;
+                 }));
     return Ok{};
   }
 
@@ -170,11 +131,8 @@ class Historian {
   const std::vector<Rank>& m_ranks;
   const HistoryOptions& m_options;
   History m_history;
-  std::unique_ptr<Recomputation> m_engine;
-  std::vector<std::unique_ptr<Picker>> m_pickers;
-  std::vector<core::Observer*> m_observers;
-  bool m_running = false, m_other = false;
-  Iteration m_from;  // the checkpoint that they began at
+  std::unique_ptr<Walk> m_walk;
+  std::vector<Picker*> m_pickers;  // its judges
 };
 
 }  // namespace

@@ -89,4 +89,18 @@ void Judge::tensorReady(const core::TensorReady& ready) {
   if (!same) m_different.push_back({ready.tensor, computed, values, inputsEqual(ready.tensor)});
 }
 
+Mismatch mismatchOf(const Judge& judge, const Judge::Seen& seen, const RankEngine& engine,
+                    Iteration iteration, Rank rank) {
+  const core::NodeId node = judge.graph().tensor(seen.tensor).producer;
+  return {.iteration = iteration,
+          .rank = rank,
+          .order = node.value,
+          .tensor = judge.recorded().runId(seen.tensor),
+          .kernel = engine.kernelOf(node),
+          .recorded = judge.recorded().hashes[seen.tensor.index()],
+          .computed = seen.computed,
+          .values = seen.values,
+          .origin = seen.origin};
+}
+
 }  // namespace msdbg::replay

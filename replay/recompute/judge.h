@@ -8,6 +8,7 @@
 #include "core_engine/graph/graph_union.h"
 #include "core_engine/runtime/observer.h"
 #include "replay/proof.h"
+#include "replay/recompute/rank_engine.h"
 #include "replay/run.h"
 
 namespace msdbg::replay {
@@ -80,5 +81,9 @@ class Judge : public core::Observer {
   std::uint64_t m_bytes = 0;
   std::vector<core::Error> m_failures;
 };
+
+/// What it saw, with the ids of the run.
+Mismatch mismatchOf(const Judge& judge, const Judge::Seen& seen, const RankEngine& engine,
+                    core::Iteration iteration, core::Rank rank);
 
 }  // namespace msdbg::replay

@@ -153,6 +153,7 @@ class Prover {
     std::vector<Mismatch> found;
     for (std::size_t rank = 0; rank < m_judges.size(); ++rank) {
       const Judge& judge = *m_judges[rank];
+      const Rank at(static_cast<std::int64_t>(rank));
       if (!judge.failures().empty()) return judge.failures().front();
       m_proof.tensors += judge.compared();
       m_proof.bytes += judge.bytes();
@@ -160,7 +161,7 @@ class Prover {
       MSDBG_TRY(collectDigest(iteration, judge, static_cast<int>(rank)));
       bool first = true;
       for (const Judge::Seen& seen : judge.different()) {
-        Mismatch mismatch = mismatchOf(iteration, static_cast<int>(rank), judge, seen);
+        Mismatch mismatch = mismatchOf(judge, seen, m_engine.rank(at), iteration, at);
         mismatch.origin = seen.origin && !cameFromElsewhere(judge, seen.tensor);
         if (std::exchange(first, false) || mismatch.origin) found.push_back(std::move(mismatch));
       }
@@ -196,20 +197,6 @@ class Prover {
     ++m_proof.wrongDigests;
     m_differs = true;
     return Ok{};
-  }
-
-  Mismatch mismatchOf(Iteration iteration, int rank, const Judge& judge, const Judge::Seen& seen) const {
-    const RankEngine& engine = m_engine.rank(Rank(rank));
-    const core::NodeId node = engine.graph().tensor(seen.tensor).producer;
-    return {.iteration = iteration,
-            .rank = Rank(rank),
-            .order = node.value,
-            .tensor = judge.recorded().runId(seen.tensor),
-            .kernel = engine.kernelOf(node),
-            .recorded = judge.recorded().hashes[seen.tensor.index()],
-            .computed = seen.computed,
-            .values = seen.values,
-            .origin = seen.origin};
   }
 
   // The same way once more, and the hashes of the iteration that differed.

@@ -155,7 +155,8 @@ Status Recomputation::begin(Iteration checkpoint) {
   std::vector<core::TrainingState> states;
   for (int rank = 0; rank < ranks(); ++rank) {
     Result<core::TrainingState> state = m_source.checkpoint(Rank(rank), checkpoint);
-    if (!state.ok() && state.error().code() == ErrorCode::kDamaged) m_damaged.insert(checkpoint.value);
+    if (!state.ok() && state.error().code() == ErrorCode::kDamaged)
+      m_damaged[checkpoint.value] = state.error().message();
     if (!state.ok()) return state.error();
     states.push_back(std::move(*state));
   }

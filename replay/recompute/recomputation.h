@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -82,7 +81,7 @@ class Recomputation {
   core::Iteration m_next;
   std::optional<core::Iteration> m_graphsOf;           // the iteration whose graphs the ranks have
   std::map<std::int64_t, std::vector<Given>> m_ahead;  // read while the iteration before was computed
-  std::set<std::int64_t> m_damaged;                    // checkpoints that cannot be read
+  std::map<std::int64_t, std::string> m_damaged;       // checkpoints that cannot be read, and why
   std::mutex m_runLock;
   std::unique_ptr<RankThreads> m_rankThreads;  // last: ends first
 };

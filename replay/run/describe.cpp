@@ -35,6 +35,10 @@ std::string groupedNumber(std::int64_t value) {
   return digits;
 }
 
+std::string numbered(const std::string& noun, const core::IterationSet& numbers) {
+  return noun + (numbers.size() == 1 ? " " : "s ") + numbers.text();
+}
+
 std::string counted(std::int64_t count, const std::string& noun) {
   return groupedNumber(count) + " " + noun + (count == 1 ? "" : "s");
 }

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <thread>
 
-#include "core_engine/base/text.h"
+#include "replay/describe.h"
 
 namespace msdbg::replay {
 
@@ -41,20 +41,31 @@ RecomputeWays::RecomputeWays(Run& run) {
     const std::vector<std::int64_t> theirs = source->checkpoints(Rank(rank));
     std::erase_if(m_checkpoints, [&](std::int64_t each) { return !contains(theirs, each); });
     m_anew.append(source->begunAnew(Rank(rank)));
+    if (!m_lacks.empty()) continue;
+    const std::string name = "rank " + std::to_string(rank);
+    if (run.iterationSet(Rank(rank)).empty())
+      m_lacks = "nothing of " + name + " is there, and all ranks are needed";
+    else if (theirs.empty())
+      m_lacks = source->batches(Rank(rank)).empty() ? name + " has neither checkpoints nor batches"
+                                                    : name + " has no checkpoint";
+    else if (source->batches(Rank(rank)).empty())
+      m_lacks = name + " has no batches";
   }
   m_seconds = secondsOf(run);
+}
+
+std::string RecomputeWays::whyNone() const {
+  return (m_lacks.empty() ? "no checkpoint is followed by batches" : m_lacks) +
+         "; record with --policy record, or with --checkpoint-every auto --batches, and room for them "
+         "(--max-size)";
 }
 
 bool RecomputeWays::reaches(Iteration iteration) const { return contains(m_reachable, iteration.value); }
 
 Result<Iteration> RecomputeWays::checkpointFor(Iteration iteration,
-                                               const std::set<std::int64_t>& damaged) const {
+                                               const std::map<std::int64_t, std::string>& damaged) const {
   const auto unavailable = [](const std::string& why) { return Error(ErrorCode::kUnavailable, why); };
-  if (m_reachable.empty())
-    return unavailable(
-        "the run has no checkpoint with batches; record with --policy record, or with --checkpoint-every "
-        "auto "
-        "--batches");
+  if (m_reachable.empty()) return unavailable(whyNone());
   if (!reaches(iteration))
     return unavailable(fmt::format(
         "no checkpoint with an unbroken row of batches leads there; iterations {} can be computed",
@@ -65,7 +76,10 @@ Result<Iteration> RecomputeWays::checkpointFor(Iteration iteration,
   std::int64_t from = iteration.value;
   while (!begins(from) && contains(m_reachable, from - 1) && !m_anew.contains(from)) --from;
   if (begins(from)) return Iteration(from);
-  return unavailable("its ranks have no checkpoint in common that can be read and leads there");
+  const auto worst = damaged.upper_bound(iteration.value);
+  if (worst != damaged.begin() && std::prev(worst)->first >= from)
+    return unavailable("the checkpoint that leads there cannot be read: " + std::prev(worst)->second);
+  return unavailable("its ranks have no checkpoint in common that leads there");
 }
 
 Result<RecomputeWay> RecomputeWays::to(Iteration iteration) const {

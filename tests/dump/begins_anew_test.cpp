@@ -138,3 +138,44 @@ TEST_CASE("A second Trainer of the same graph begins with a checkpoint") {
   CHECK(reader->recomputable() == List{0, 1, 2, 3, 4});
   CHECK(std::distance(std::filesystem::directory_iterator(folder / "run/graphs"), {}) == 1);
 }
+
+TEST_CASE("Where a second training does not come as far, the first one's iterations do not follow from it") {
+  const test::TempDir folder;
+  const auto reader = recorded(folder / "run", [](RunContext& run) {
+    Training first(run);
+    first.step(8);
+    Training second(run);
+    second.step(3);
+  });
+  CHECK(reader->iterationSet(kRank0) == IterationSet{0, 1, 2, 3, 4, 5, 6, 7});
+  CHECK(reader->recomputable() == List{0, 1, 2});
+  CHECK(reader->begunAnew(kRank0).contains(3));
+}
+
+TEST_CASE("A rule that leaves out iterations leaves no older value in place of a newer one") {
+  // The value of a weight was taken for the one that its update made two iterations before.
+  const test::TempDir folder;
+  dump::RecordOptions sparse = options();
+  sparse.policy = dump::Policy::kNone;
+  dump::Rule rule;
+  rule.policy = GENERATE(dump::Policy::kRecord, dump::Policy::kStats);
+  rule.every = 2;
+  sparse.rules = {rule};
+  const auto hashesOf = [&](const std::string& name, const dump::RecordOptions& how) {
+    test::writeInfo(folder / name);
+    auto recorder = dump::Recorder::create({folder / name}, how).orThrow();
+    test::PlainRun context;
+    context.watching = recorder.get();
+    Training training(context);
+    training.step(6);
+    REQUIRE(recorder->finish({.state = "finished"}).ok());
+    test::writeInfo(folder / name, 1, "finished");
+    const auto reader = test::openRun(folder / name);
+    std::vector<Hash128> hashes;
+    for (const std::int64_t i : {0, 2, 4})
+      for (const TensorInfo& tensor : reader->graph().tensors())
+        hashes.push_back(reader->hash(kRank0, Iteration(i), tensor.id).orThrow());
+    return hashes;
+  };
+  CHECK(hashesOf("sparse", sparse) == hashesOf("whole", options()));
+}

@@ -121,6 +121,17 @@ TEST_CASE("How many checkpoints there will be is what the schedule then keeps") 
   CHECK(countCheckpoints(odd, RecordOptions::kLongestInterval, INT64_MAX) == 1);
 }
 
+TEST_CASE("A checkpoint that one rank asks for moves none of the others, which all ranks have in common") {
+  CheckpointSchedule schedule;
+  schedule.adopt(recordPolicy(4), test::smallGraph());
+  std::vector<std::int64_t> kept;
+  for (std::int64_t i = 0; i < 13; ++i) {
+    if (i == 6) schedule.request();
+    if (schedule.begin(core::Iteration(i))) kept.push_back(i);
+  }
+  CHECK(kept == std::vector<std::int64_t>{0, 4, 6, 8, 12});
+}
+
 TEST_CASE("auto is the least interval with which checkpoints take a hundredth of everything") {
   const core::Graph graph = test::smallGraph(true);
   std::uint64_t full = 0;

@@ -166,22 +166,18 @@ TEST_CASE("Old statistics go generation by generation, and never the newest segm
   CHECK(dump::planThinning(std::vector{segment(0)}, 0, 5000).segments.empty());
 }
 
-TEST_CASE("What becomes one file lies around nothing that will be of its kind: iterations ascend in it") {
-  // Found in a run of 3,000 iterations: checkpoints that were cut off, one iteration each, among thinned
-  // ones.
-  std::vector<dump::KeptSegment> segments = {segment(0), segment(1), segment(2), segment(3), segment(4)};
-  segments[1].step = segments[3].step = 10;
-  for (dump::KeptSegment& each : segments) each.level = 0;
-  CHECK(dump::planThinning(segments, 2000, 5000).segments == std::vector<std::int64_t>{0});
+TEST_CASE("Segments whose iterations lie between each other's do not become one: they ascend in a file") {
+  // Found in a run of 3,000 iterations: checkpoints that were cut off became one file, around thinned
+  // segments, and then one of their kind.
+  std::vector<dump::KeptSegment> segments = {segment(0), segment(1), segment(2), segment(3)};
+  segments[0].last = 2;
   dump::MergeLimits limits;
   limits.width = 2;
-  CHECK(dump::planMerge(segments, limits).empty());
-  segments[1].bare = segments[3].bare = true;  // that hold no rows: of the same time as those that do
-  CHECK(dump::planThinning(segments, 1000, 5000).segments == std::vector<std::int64_t>{0, 2});
-  CHECK(dump::planMerge(segments, limits) == std::vector<std::int64_t>{0, 2});
-  segments[2].first = segments[0].last;  // they overlap all the same
-  CHECK(dump::planMerge(segments, limits) == std::vector<std::int64_t>{2, 4});
-  CHECK(dump::planThinning(segments, 1000, 5000).segments == std::vector<std::int64_t>{0});
+  CHECK(dump::planMerge(segments, limits) == std::vector<std::int64_t>{1, 2});
+  CHECK(dump::planThinning(segments, 2000, 5000).segments == std::vector<std::int64_t>{0});
+  segments[0].last = 0;
+  CHECK(dump::planMerge(segments, limits) == std::vector<std::int64_t>{0, 1});
+  CHECK(dump::planThinning(segments, 2000, 5000).segments == std::vector<std::int64_t>{0, 1, 2});
 }
 
 TEST_CASE("Values keep a quarter of the budget, statistics that thin have the rest") {

@@ -151,6 +151,28 @@ TEST_CASE("Parameters that the program sets are taken from the checkpoint that s
   requireProven(recorded);
 }
 
+TEST_CASE("Parameters that are set just before a batch of another size have their checkpoint too") {
+  RecordedProgram p = program();
+  p.loss = [](Graph& g) {
+    const Value x = mutableInput(g, "x", {kRows, 10}),
+                label = mutableInput(g, "label", {kRows}, DType::Int64);
+    return softmaxCrossEntropy(linear(x, {.out = 3}), label);
+  };
+  p.batch = [](int i) {
+    const std::int64_t rows = i >= 7 ? 2 : kRows;
+    return std::vector<std::pair<std::string, Tensor>>{{"x", drawn({rows, 10}, i)}, {"label", labels(rows)}};
+  };
+  p.before = [](Trainer& trainer, int i) {
+    if (i != 7) return;
+    TrainingState state = trainer.state();
+    for (auto& [name, value] : state.tensors) value = Tensor::zeros(value.dtype(), value.shape());
+    trainer.restore(state);
+  };
+  RecordedRun recorded(p);
+  CHECK(recorded.run().recomputable()->begunAnew(Rank(0)) == IterationSet{7});
+  requireProven(recorded);
+}
+
 TEST_CASE("What was planted into one node is found there, by its values where these are stored") {
   RecordedProgram p = program();
   p.faults = {"nan@iteration=6,node=*fc/Gemm*"};
@@ -262,6 +284,7 @@ TEST_CASE("A value that is not what training had says so, and since where") {
   CHECK(computed.evidence == Hindsight::Evidence::kOther);
   REQUIRE(computed.since);
   CHECK(nameOf(recorded, computed.since->tensor) == "network/conv/Conv-op1:0");
+  CHECK(hindsight->differences().size() == 1);
   CHECK(computed.since->iteration == Iteration(6));
   CHECK_FALSE(hindsight->value(Rank(0), Iteration(7), tensor).ok());
   // From the next checkpoint on it is as it was, also for who comes from there.

@@ -74,6 +74,37 @@ TEST_CASE("lenet5 and alexnet with dropout are computed again to the bit, on 1 a
   prove("alexnet", 2, {"--dropout", "0.2"});
 }
 
+TEST_CASE("Rules that leave out iterations record what was there: it is computed again") {
+  const test::TempDir folder;
+  for (const std::string rule : {"*=record,every=2", "*=stats,iterations=1-2"}) {
+    CAPTURE(rule);
+    REQUIRE(patiently({"dump",
+                       "lenet5",
+                       "-n",
+                       "2",
+                       "-o",
+                       folder / "run.msdbg",
+                       "--force",
+                       "--policy",
+                       "none",
+                       "--record",
+                       rule,
+                       "--batches",
+                       "--checkpoint-every",
+                       "3",
+                       "--threads",
+                       "1",
+                       "--batch",
+                       "8",
+                       "--steps",
+                       "7"})
+                .exitStatus == 0);
+    const test::RunResult result = patiently({"replay", folder / "run.msdbg", "--prove"});
+    INFO(result.out << result.err);
+    CHECK(result.exitStatus == 0);
+  }
+}
+
 TEST_CASE("Every model is computed again to the bit, on 1, 2 and 4 ranks", "[slow]") {
   for (const std::string model : {"mlp", "lenet5", "alexnet", "resnet20", "gpt"})
     for (const int ranks : {1, 2, 4}) prove(model, ranks);
@@ -140,6 +171,19 @@ TEST_CASE(
       patiently({"show", folder / "run.msdbg", "--tensor", tensor, "--rank", "1", "--iteration", "4"});
   CHECK(shown.exitStatus == 3);
   CHECK_THAT(shown.out, Catch::Contains("NOT what training had"));
+  CHECK_THAT(shown.out, Catch::Contains("since " + tensor.substr(0, tensor.find(':'))));
+  // What follows from the next checkpoint on is judged, and what could not be is said.
+  const test::RunResult checked = patiently({"check", folder / "run.msdbg", "--recompute"});
+  CHECK(checked.exitStatus == 3);
+  CHECK_THAT(checked.err, Catch::Contains("iteration 4, rank 1 is not as recorded"));
+  const test::RunResult stats =
+      patiently({"stats", folder / "run.msdbg", "--recompute", "--tensor", tensor, "--ranks", "1", "--json"});
+  CHECK(stats.exitStatus == 3);
+  std::vector<int> without;
+  const json told = json::parse(stats.out);
+  for (const json& row : told.at("tensors").at(0).at("rows"))
+    if (row.at("statistics").is_null()) without.push_back(row.at("iteration"));
+  CHECK(without == std::vector<int>{4, 5});
 }
 
 TEST_CASE("Policy record takes at most 2 % of full's bytes, batches apart: planned") {
