@@ -55,6 +55,7 @@ RecomputeWays::RecomputeWays(Run& run) {
 }
 
 std::string RecomputeWays::whyNone() const {
+  if (m_lacks.starts_with("nothing of ")) return m_lacks;
   return (m_lacks.empty() ? "no checkpoint is followed by batches" : m_lacks) +
          "; record with --policy record, or with --checkpoint-every auto --batches, and room for them "
          "(--max-size)";
