@@ -55,6 +55,19 @@ struct Difference {
 /// The shapes must be equal.
 Difference compareTensors(const core::Tensor& a, const core::Tensor& b, const core::CancelToken& cancel);
 
+/// The same bit by bit: equal NaNs are equal, 0.0 and -0.0 are not.
+struct BitDifference {
+  core::Shape shape;
+  std::int64_t different = 0, first = 0;  // first: flat index
+  double a = 0, b = 0;                    // the values there
+  /// Between these, in representable numbers of the dtype; -0.0 and 0.0 are one apart. nullopt: no floating
+  /// dtype, or one of them is NaN.
+  std::optional<std::uint64_t> ulp = {};
+  double maxAbs = 0;  // as Difference has it
+};
+/// The two have one dtype and shape. nullopt: every bit is equal.
+std::optional<BitDifference> compareBits(const core::Tensor& a, const core::Tensor& b);
+
 using core::indexOf;
 using core::indexText;
 

@@ -11,7 +11,7 @@
 #include "core_engine/base/ids.h"
 #include "core_engine/base/iteration_set.h"
 #include "core_engine/tensor/statistics.h"
-#include "replay/difference.h"
+#include "replay/inspect.h"
 
 namespace msdbg::replay {
 
@@ -23,7 +23,7 @@ struct Mismatch {
   core::TensorId tensor;    // of the run
   std::string kernel;       // that computed it here: "dnnl:Conv"; "" of a source
   core::Hash128 recorded, computed;
-  std::optional<Difference> values = {};  // where the recorded value is stored
+  std::optional<BitDifference> values = {};  // where the recorded value is stored
   /// Whether all that its node read was as recorded (what was not recorded counts as that): it went wrong
   /// there.
   bool origin = false;

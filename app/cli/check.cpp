@@ -37,19 +37,6 @@ Result<std::vector<watch::Watchpoint>> watchpointsOf(const std::vector<std::stri
   return watchpoints;
 }
 
-Result<std::vector<core::Rank>> selectedRanks(const OpenedRun& run, const std::string& text) {
-  if (text.empty()) return run.run->ranks();
-  auto list = core::IndexList::parse(text);
-  if (!list.ok()) return list.error().in("--ranks");
-  std::vector<core::Rank> ranks;
-  for (const core::Rank rank : run.run->ranks())
-    if (list->contains(rank.value)) ranks.push_back(rank);
-  if (ranks.empty())
-    return Error(ErrorCode::kUsage,
-                 fmt::format("--ranks {}: {} has ranks {}", text, run.path, ranksText(run)));
-  return ranks;
-}
-
 Error noAnswer(const OpenedRun& run, const watch::CheckReport& report) {
   return {ErrorCode::kUnavailable, fmt::format("{}: no watchpoint could be evaluated ({}); see msdbg info",
                                                run.path, replay::whyNothingJudged(report))};

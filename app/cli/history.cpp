@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "app/cli/command.h"
 #include "app/cli/json_output.h"
@@ -50,27 +49,6 @@ Result<std::int64_t> elementOf(const core::TensorInfo& tensor, const std::string
     element = element * size + at;
   }
   return element;
-}
-
-core::IterationSet iterationsOf(const OpenedRun& run, const std::vector<core::Rank>& ranks,
-                                const core::IndexList& list) {
-  std::set<std::int64_t> numbers;
-  for (const core::Rank rank : ranks)
-    for (const std::int64_t each : run.run->iterationSet(rank))
-      if (list.contains(each)) numbers.insert(each);
-  return core::IterationSet(std::vector<std::int64_t>(numbers.begin(), numbers.end()));
-}
-
-Result<std::vector<core::Rank>> ranksOf(const OpenedRun& run, const std::string& text) {
-  if (text.empty()) return run.run->ranks();
-  MSDBG_ASSIGN(const core::IndexList list, core::IndexList::parse(text));
-  std::vector<core::Rank> ranks;
-  for (const core::Rank rank : run.run->ranks())
-    if (list.contains(rank.value)) ranks.push_back(rank);
-  if (ranks.empty())
-    return Error(ErrorCode::kUsage,
-                 fmt::format("--ranks {}: {} has ranks {}", text, run.path, ranksText(run)));
-  return ranks;
 }
 
 std::string columnName(const OpenedRun& run, const replay::History& history, std::size_t column) {
@@ -142,13 +120,13 @@ Result<int> history(const HistoryCommandOptions& options, const Context& context
   MSDBG_ASSIGN(const OpenedRun run, openRun(options.run));
   MSDBG_ASSIGN(const core::TensorId tensor, replay::resolveTensor(run.graph(), options.tensor));
   MSDBG_ASSIGN(const std::int64_t element, elementOf(run.graph().tensor(tensor), options.index));
-  MSDBG_ASSIGN(const std::vector<core::Rank> ranks, ranksOf(run, options.ranks));
+  MSDBG_ASSIGN(const std::vector<core::Rank> ranks, selectedRanks(run, options.ranks));
   MSDBG_ASSIGN(const core::IndexList list, selectedIterations(run, "--iterations", options.iterations));
   replay::matchInstructionSet(run.run->description());
   Result<replay::History> found = Error(ErrorCode::kInternal, "");
   {
     Progress progress;
-    found = replay::historyOf(*run.run, tensor, element, ranks, iterationsOf(run, ranks, list),
+    found = replay::historyOf(*run.run, tensor, element, ranks, recordedIterations(run, ranks, list),
                               {.cancel = context.cancel,
                                .progress =
                                    [&](std::int64_t done, std::int64_t all) {

@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "app/cli/command.h"
 #include "app/cli/json_output.h"
 #include "app/cli/progress.h"
 #include "app/cli/run_access.h"
 #include "app/cli/table.h"
+#include "core_engine/tensor/index_text.h"
 #include "replay/recompute/environment.h"
 #include "replay/recompute/prove.h"
 
@@ -24,18 +24,13 @@ struct ReplayOptions {
   bool prove = false, strict = false;
 };
 
-std::string indexText(const std::vector<std::int64_t>& index) {
-  std::vector<std::string> parts;
-  for (const std::int64_t each : index) parts.push_back(std::to_string(each));
-  return "[" + core::join(parts, ", ") + "]";
-}
-
 std::string valuesText(const replay::Mismatch& mismatch) {
   if (!mismatch.values) return "its value is not stored: only the hashes tell";
-  const replay::Difference& d = *mismatch.values;
-  std::string text = fmt::format("{} of {} elements differ; the first, {}: recorded {}, computed {}",
-                                 groupedNumber(d.differing), groupedNumber(d.elements), indexText(d.first),
-                                 core::formatShort(d.a, 9), core::formatShort(d.b, 9));
+  const replay::BitDifference& d = *mismatch.values;
+  std::string text =
+      fmt::format("{} of {} elements differ; the first, [{}]: recorded {}, computed {}",
+                  groupedNumber(d.different), groupedNumber(d.shape.elements()),
+                  core::indexText(d.shape, d.first), core::formatShort(d.a, 9), core::formatShort(d.b, 9));
   if (d.ulp) text += fmt::format(" ({} ulp)", *d.ulp);
   return text;
 }
@@ -114,10 +109,13 @@ Json mismatchJson(const OpenedRun& run, const replay::Mismatch& mismatch) {
   json["computed_hash"] = mismatch.computed.text();
   json["values"] = Json();
   if (const auto& d = mismatch.values)
-    json["values"] = {
-        {"elements", d->elements},      {"differing", d->differing}, {"first", d->first},
-        {"recorded", number(d->a)},     {"computed", number(d->b)},  {"ulp", d->ulp ? Json(*d->ulp) : Json()},
-        {"largest", number(d->largest)}};
+    json["values"] = {{"elements", d->shape.elements()},
+                      {"differing", d->different},
+                      {"first", core::indexOf(d->shape, d->first)},
+                      {"recorded", number(d->a)},
+                      {"computed", number(d->b)},
+                      {"ulp", d->ulp ? Json(*d->ulp) : Json()},
+                      {"largest", number(d->maxAbs)}};
   return json;
 }
 
@@ -158,19 +156,10 @@ bool anyIn(const core::IterationSet& asked, const core::IterationSet& computed) 
   return std::ranges::any_of(asked.numbers(), [&](std::int64_t each) { return computed.contains(each); });
 }
 
-// Those that any rank recorded.
-Result<core::IterationSet> wanted(const OpenedRun& run, const std::string& text) {
-  MSDBG_ASSIGN(const core::IndexList list, selectedIterations(run, "--iteration", text));
-  std::set<std::int64_t> numbers;
-  for (const core::Rank rank : run.run->ranks())
-    for (const std::int64_t each : run.run->iterationSet(rank))
-      if (list.contains(each)) numbers.insert(each);
-  return core::IterationSet(std::vector<std::int64_t>(numbers.begin(), numbers.end()));
-}
-
 Result<int> prove(const ReplayOptions& options, const Context& context) {
   MSDBG_ASSIGN(const OpenedRun run, openRun(options.run));
-  MSDBG_ASSIGN(const core::IterationSet asked, wanted(run, options.iterations));
+  MSDBG_ASSIGN(const core::IndexList list, selectedIterations(run, "--iteration", options.iterations));
+  const core::IterationSet asked = recordedIterations(run, run.run->ranks(), list);
   replay::matchInstructionSet(run.run->description());
   if (options.strict)
     if (const auto other = replay::environmentDifferences(run.run->description()); !other.empty())

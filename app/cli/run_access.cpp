@@ -106,6 +106,28 @@ Status checkIteration(const OpenedRun& run, Rank rank, std::int64_t iteration) {
                            rank.value, run.path, iterationsText(run, rank)));
 }
 
+Result<std::vector<core::Rank>> selectedRanks(const OpenedRun& run, const std::string& text) {
+  if (text.empty()) return run.run->ranks();
+  auto list = core::IndexList::parse(text);
+  if (!list.ok()) return list.error().in("--ranks");
+  std::vector<core::Rank> ranks;
+  for (const core::Rank rank : run.run->ranks())
+    if (list->contains(rank.value)) ranks.push_back(rank);
+  if (ranks.empty())
+    return Error(ErrorCode::kUsage,
+                 fmt::format("--ranks {}: {} has ranks {}", text, run.path, ranksText(run)));
+  return ranks;
+}
+
+core::IterationSet recordedIterations(const OpenedRun& run, const std::vector<core::Rank>& ranks,
+                                      const core::IndexList& list) {
+  core::IterationSet found;
+  for (const core::Rank rank : ranks)
+    for (const std::int64_t each : run.run->iterationSet(rank))
+      if (list.contains(each)) found.push_back(each);
+  return found;
+}
+
 core::Result<core::IndexList> selectedIterations(const OpenedRun& run, std::string_view flag,
                                                  const std::string& text) {
   if (text.empty()) return core::IndexList::all();

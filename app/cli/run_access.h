@@ -42,6 +42,11 @@ core::Result<RunAndQuery> splitRunAndQuery(const std::vector<std::string>& argum
 core::Result<core::Rank> checkedRank(const OpenedRun& run,
                                      std::optional<std::int64_t> rank);  // none: the first
 core::Status checkIteration(const OpenedRun& run, core::Rank rank, std::int64_t iteration);
+/// The same of a list, "" all of them.
+core::Result<std::vector<core::Rank>> selectedRanks(const OpenedRun& run, const std::string& text);
+/// Of those that any of the ranks recorded.
+core::IterationSet recordedIterations(const OpenedRun& run, const std::vector<core::Rank>& ranks,
+                                      const core::IndexList& list);
 /// What a list asks for: "" all. kUsage, naming the flag: no rank recorded any of them.
 core::Result<core::IndexList> selectedIterations(const OpenedRun& run, std::string_view flag,
                                                  const std::string& text);

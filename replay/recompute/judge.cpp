@@ -49,7 +49,7 @@ bool Judge::inputsEqual(TensorId tensor) const {
 }
 
 // A stored value that is not what its hash says is damage of the file, not of the training.
-std::optional<Difference> Judge::compareValue(const core::TensorReady& ready, bool sameHash) {
+std::optional<BitDifference> Judge::compareValue(const core::TensorReady& ready, bool sameHash) {
   Result<core::Tensor> stored = Error(ErrorCode::kInternal, "");
   {
     const std::lock_guard lock(m_lock);
@@ -65,7 +65,7 @@ std::optional<Difference> Judge::compareValue(const core::TensorReady& ready, bo
                                                      ": its stored value is of another type");
     return std::nullopt;
   }
-  std::optional<Difference> difference = differenceOf(*stored, ready.value);
+  std::optional<BitDifference> difference = compareBits(*stored, ready.value);
   if (difference && sameHash)
     m_failures.emplace_back(ErrorCode::kDamaged, m_graph->tensor(ready.tensor).fullName() +
                                                      ": its stored value is not what was hashed when it was "
@@ -84,8 +84,8 @@ void Judge::tensorReady(const core::TensorReady& ready) {
   m_bytes += ready.value.bytes();
   const bool same = computed == recorded;
   m_differs[at] = !same;
-  const std::optional<Difference> values =
-      m_recorded.stored[at] ? compareValue(ready, same) : std::optional<Difference>();
+  const std::optional<BitDifference> values =
+      m_recorded.stored[at] ? compareValue(ready, same) : std::optional<BitDifference>();
   if (!same) m_different.push_back({ready.tensor, computed, values, inputsEqual(ready.tensor)});
 }
 

@@ -38,7 +38,7 @@ class Judge : public core::Observer {
   struct Seen {
     core::TensorId tensor;  // of the rank's graph
     core::Hash128 computed;
-    std::optional<Difference> values;
+    std::optional<BitDifference> values;
     bool origin = false;
   };
   const core::Graph& graph() const { return *m_graph; }
@@ -65,7 +65,7 @@ class Judge : public core::Observer {
   int threads() const { return m_threads; }
 
  private:
-  std::optional<Difference> compareValue(const core::TensorReady& ready, bool sameHash);
+  std::optional<BitDifference> compareValue(const core::TensorReady& ready, bool sameHash);
   bool inputsEqual(core::TensorId tensor) const;
 
   Run& m_run;

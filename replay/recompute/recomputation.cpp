@@ -1,7 +1,6 @@
 #include "replay/recompute/recomputation.h"
 
 #include <fmt/format.h>
-#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <atomic>
@@ -23,16 +22,13 @@ using core::Rank;
 using core::Result;
 using core::Status;
 
+constexpr int kMostThreads = 1024;
+
 // Bytes that can be had without swapping. nullopt: the system does not say.
 std::optional<std::uint64_t> freeMemory() {
   std::ifstream in("/proc/meminfo");
-  std::string name;
-  std::uint64_t kilobytes = 0;
   for (std::string line; std::getline(in, line);)
-    if (line.starts_with("MemAvailable:")) {
-      kilobytes = std::strtoull(line.c_str() + 13, nullptr, 10);
-      return kilobytes * 1024;
-    }
+    if (line.starts_with("MemAvailable:")) return 1024 * std::strtoull(line.c_str() + 13, nullptr, 10);
   return std::nullopt;
 }
 
@@ -64,6 +60,8 @@ Status Recomputation::makeRanks() {
   m_graphsOf.reset();
   m_broken = false;
   const RunDescription& recorded = m_run.description();
+  if (recorded.threads < 1 || recorded.threads > kMostThreads)  // a file says so, and files are changed
+    return Error(ErrorCode::kDamaged, fmt::format("run.json says {} threads of each rank", recorded.threads));
   m_threads = recorded.threads;
   m_communicators = core::makeThreadCommunicators(recorded.ranks);
   MSDBG_ASSIGN(core::PassSelection passes, core::PassSelection::parse(recorded.passes));
@@ -139,7 +137,7 @@ Status Recomputation::useGraphs(Iteration iteration) {
 // As if every rank needed what the first one does.
 Status Recomputation::checkMemory() const {
   const std::optional<std::uint64_t> free = freeMemory();
-  const std::uint64_t more = m_ranks.front()->bytes() * (m_ranks.size() - 1) + m_ranks.front()->bytes();
+  const std::uint64_t more = m_ranks.front()->bytes() * m_ranks.size();
   if (!free || more <= *free) return Ok{};
   return Error(
       ErrorCode::kUnavailable,

@@ -190,7 +190,7 @@ TEST_CASE("What was planted into one node is found there, by its values where th
   CHECK(proof.again == replay::Again::kSame);
   CHECK(found.values.has_value() == p.values);
   if (found.values) {
-    CHECK(found.values->differing == 1);
+    CHECK(found.values->different == 1);
     CHECK(std::isnan(found.values->a));
     CHECK(std::isfinite(found.values->b));
   }
@@ -241,7 +241,7 @@ TEST_CASE("Values and statistics that were not recorded are those of a full reco
       CAPTURE(i, tensor.fullName());
       const Tensor expected = full.run().value(Rank(0), iteration, tensor.id).orThrow();
       const Tensor value = bare.run().value(Rank(0), iteration, tensor.id).orThrow();
-      CHECK_FALSE(replay::differenceOf(expected, value));
+      CHECK_FALSE(replay::compareBits(expected, value));
       const watch::StatisticsRow* was = full.run().statistics(Rank(0), iteration, tensor.id);
       REQUIRE(was);
       const watch::StatisticsRow copy = *was;
