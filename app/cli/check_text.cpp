@@ -111,6 +111,7 @@ std::string whyTable(const CheckView& view) {
 
 std::string whyText(const CheckView& view) {
   if (!view.why || !view.report.first) return {};
+  if (view.why->empty() && !view.report.first->node.valid()) return {};  // nothing computes it
   if (view.why->empty())
     return "\n" +
            wrapped("WHY: every recorded input of " +

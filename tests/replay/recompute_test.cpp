@@ -69,6 +69,21 @@ RecordedProgram program() {
   return p;
 }
 
+/// Batches of so many rows.
+RecordedProgram ofSizes(std::int64_t (*rowsOf)(int iteration)) {
+  RecordedProgram p = program();
+  p.loss = [](Graph& g) {
+    const Value x = mutableInput(g, "x", {kRows, 10}),
+                label = mutableInput(g, "label", {kRows}, DType::Int64);
+    return softmaxCrossEntropy(linear(x, {.out = 3}), label);
+  };
+  p.batch = [rowsOf](int i) {
+    const std::int64_t rows = rowsOf(i);
+    return std::vector<std::pair<std::string, Tensor>>{{"x", drawn({rows, 10}, i)}, {"label", labels(rows)}};
+  };
+  return p;
+}
+
 IterationSet all(replay::Run& run) { return run.iterationSet(Rank(0)); }
 
 Proof proofOf(RecordedRun& recorded) {
@@ -124,16 +139,7 @@ TEST_CASE("Other optimizers, clipping, accumulation and rates of callbacks are c
 }
 
 TEST_CASE("Batches of several sizes are several graphs, each of which is computed again") {
-  RecordedProgram p = program();
-  p.loss = [](Graph& g) {
-    const Value x = mutableInput(g, "x", {kRows, 10}),
-                label = mutableInput(g, "label", {kRows}, DType::Int64);
-    return softmaxCrossEntropy(linear(x, {.out = 3}), label);
-  };
-  p.batch = [](int i) {
-    const std::int64_t rows = i % 4 == 3 ? 2 : kRows;
-    return std::vector<std::pair<std::string, Tensor>>{{"x", drawn({rows, 10}, i)}, {"label", labels(rows)}};
-  };
+  const RecordedProgram p = ofSizes([](int i) { return i % 4 == 3 ? 2 : kRows; });
   RecordedRun recorded(p);
   requireProven(recorded);
 }
@@ -152,16 +158,7 @@ TEST_CASE("Parameters that the program sets are taken from the checkpoint that s
 }
 
 TEST_CASE("Parameters that are set just before a batch of another size have their checkpoint too") {
-  RecordedProgram p = program();
-  p.loss = [](Graph& g) {
-    const Value x = mutableInput(g, "x", {kRows, 10}),
-                label = mutableInput(g, "label", {kRows}, DType::Int64);
-    return softmaxCrossEntropy(linear(x, {.out = 3}), label);
-  };
-  p.batch = [](int i) {
-    const std::int64_t rows = i >= 7 ? 2 : kRows;
-    return std::vector<std::pair<std::string, Tensor>>{{"x", drawn({rows, 10}, i)}, {"label", labels(rows)}};
-  };
+  RecordedProgram p = ofSizes([](int i) { return i >= 7 ? 2 : kRows; });
   p.before = [](Trainer& trainer, int i) {
     if (i != 7) return;
     TrainingState state = trainer.state();
