@@ -68,6 +68,7 @@ Json infoToJson(const RunInfo& info) {
           {"libraries", pairsToJson(info.libraries)},
           {"ranks", info.ranks},
           {"threads", info.threads},
+          {"backend", info.backend},
           {"seed", info.seed},
           {"data", info.data},
           {"policy", optionsToJson(info.policy)},
@@ -116,6 +117,7 @@ RunInfo infoFromJson(const Json& json) {
   info.ranks = field(json, "ranks", info.ranks);
   if (info.ranks < 1 || info.ranks > kMostRanks) throw std::runtime_error("impossible number of ranks");
   info.threads = field(json, "threads", info.threads);
+  info.backend = field(json, "backend", info.backend);
   info.seed = field(json, "seed", info.seed);
   if (json.contains("policy")) info.policy = optionsOfRun(json.at("policy"), info.formatMinor > kFormatMinor);
   if (json.contains("end")) info.end = endFromJson(json.at("end"));

@@ -41,6 +41,7 @@ struct RunInfo {
   std::vector<std::pair<std::string, std::int64_t>> caches;    // "l2" -> bytes; since format 1.2
   std::vector<std::pair<std::string, std::string>> libraries;  // "dnnl" -> "2.6.3 avx512_core"
   int ranks = 1, threads = 1;
+  std::string backend = "cpu";  // what computed, as core::backendName() has it; since format 1.2
   std::uint64_t seed = 0;
   std::string data;
   RecordOptions policy;

@@ -30,14 +30,17 @@ struct BenchOptions {
   PlanSettings plan;
   std::int64_t steps = 20, seed = 0;
   int threads = 0;
+  std::optional<std::string> backend;
   bool profile = false;
 };
 
 // One rank that nobody observes.
 class BenchContext : public core::RunContext {
  public:
-  BenchContext(int threads, std::uint64_t seed, core::CancelToken cancel, core::PlanChoices choices)
+  BenchContext(int threads, core::BackendKind backend, std::uint64_t seed, core::CancelToken cancel,
+               core::PlanChoices choices)
       : m_communicator(core::makeLocalCommunicator()),
+        m_backend(backend),
         m_threads(threads),
         m_seed(seed),
         m_cancel(std::move(cancel)),
@@ -48,6 +51,7 @@ class BenchContext : public core::RunContext {
   core::Observer* observer() override { return nullptr; }
   std::uint64_t seed() const override { return m_seed; }
   int threads() const override { return m_threads; }
+  core::BackendKind backend() const override { return m_backend; }
   const std::vector<core::FaultSpec>& faults() const override { return m_faults; }
   core::PlanChoices planChoices() const override { return m_choices; }
   std::int64_t steps(std::int64_t fallback) const override { return fallback; }
@@ -55,6 +59,7 @@ class BenchContext : public core::RunContext {
 
  private:
   std::unique_ptr<core::Communicator> m_communicator;
+  core::BackendKind m_backend;
   int m_threads;
   std::uint64_t m_seed;
   core::CancelToken m_cancel;
@@ -96,7 +101,8 @@ Result<Measured> measure(const BenchOptions& options, const ModelTraining& train
   MSDBG_ASSIGN(const core::PlanChoices choices, options.plan.read());
   const auto start = std::chrono::steady_clock::now();
   const std::uint64_t before = processMemory().now;
-  BenchContext context(options.threads, static_cast<std::uint64_t>(options.seed), cancel, choices);
+  MSDBG_ASSIGN(const core::BackendKind backend, core::backendNamed(options.backend.value_or("cpu")));
+  BenchContext context(options.threads, backend, static_cast<std::uint64_t>(options.seed), cancel, choices);
   MSDBG_ASSIGN(const std::unique_ptr<core::DataLoader> loader, training.loader(context.seed()));
   core::Graph graph("network");
   MSDBG_ASSIGN(const core::Value loss, training.build(graph));
@@ -188,6 +194,7 @@ Command::Run setup(CLI::App& app, Context& context) {
   app.add_option("--threads", options->threads, "default: all cores")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
+  addBackendOption(app, options->backend);
   app.add_option("--seed", options->seed, "default: 0")->type_name("S")->check(CLI::NonNegativeNumber);
   options->plan.addOptions(app);
   app.add_flag("--profile", options->profile,

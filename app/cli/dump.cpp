@@ -76,6 +76,9 @@ dump::RunInfo startInfo(const DumpPlan& plan, const Context& context) {
   for (const auto& [name, value] : plan.modelOptions) info.modelOptions.emplace_back(name.substr(2), value);
   info.ranks = plan.ranks;
   info.threads = plan.threads;
+  info.backend = core::backendName(plan.backend);
+  if (const auto device = core::deviceLibraries(plan.backend, core::Rank(0)); device.ok())
+    info.libraries.insert(info.libraries.end(), device->begin(), device->end());
   info.seed = plan.seed;
   info.data = plan.data;
   info.policy = plan.record;
@@ -199,6 +202,7 @@ Json planJson(const DumpPlan& plan) {
   json["program"] = plan.program;
   json["ranks"] = plan.ranks;
   json["threads"] = plan.threads;
+  json["backend"] = core::backendName(plan.backend);
   json["seed"] = plan.seed;
   json["steps"] = plan.steps ? Json(*plan.steps) : Json();
   json["resume"] = plan.resume ? Json{{"run", plan.resume->run.string()},
@@ -311,6 +315,7 @@ Command::Run setup(CLI::App& app, Context& context) {
       ->type_name("RUN");
   app.add_option("-n,--ranks", options->ranks, "ranks (1)")->type_name("NPROCS");
   app.add_option("--threads", options->threads, "of each rank (default: cores / ranks)")->type_name("N");
+  addBackendOption(app, options->backend);
   app.add_option("--steps", options->steps, "iterations (models: 20); with --resume: so many more")
       ->type_name("N")
       ->check(notTooLarge);

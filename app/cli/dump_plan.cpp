@@ -177,6 +177,7 @@ std::vector<std::pair<std::string, std::string>> DumpPlan::environment(const std
       {"MSDBG_RUN_ID", id},
       {"MSDBG_SEED", std::to_string(seed)},
       {"MSDBG_THREADS", std::to_string(threads)},
+      {"MSDBG_BACKEND", std::string(core::backendName(backend))},
       {"MSDBG_FAULTS", core::join(faults, ";")},
       {"MSDBG_PASSES", choices.passes.text()},
       {"MSDBG_RECOMPUTE", core::join(choices.recompute, ";")}};
@@ -203,6 +204,9 @@ Result<DumpPlan> planDump(DumpOptions options, const Context& context) {
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const dump::ProgramNumbers own = dump::programNumbers(context.program);  // its Session takes these
   plan.threads = own.threads.value_or(options.threads.value_or(std::max(1, cores / plan.ranks)));
+  MSDBG_ASSIGN(plan.backend, core::backendNamed(options.backend.value_or("cpu")));
+  plan.backend = own.backend.value_or(plan.backend);
+  MSDBG_TRY(core::deviceLibraries(plan.backend, core::Rank(0)));  // before anything is written
   plan.seed = own.seed.value_or(options.seed.value_or(0));
   plan.steps = own.steps ? own.steps : options.steps;
   plan.faults = options.faults;

@@ -11,6 +11,7 @@
 #include "app/cli/model_training.h"
 #include "app/cli/recording_options.h"
 #include "core_engine/plan/pass_selection.h"
+#include "core_engine/runtime/backend.h"
 #include "dump/policy/rule_doubts.h"
 #include "dump/writer/disk_space.h"
 
@@ -26,6 +27,7 @@ struct DumpOptions {
   std::optional<std::int64_t> steps;
   std::optional<std::uint64_t> seed;
   std::optional<int> ranks, threads;
+  std::optional<std::string> backend;
   bool dryRun = false, force = false, timing = false, isPrivate = false;
 };
 
@@ -43,6 +45,7 @@ struct DumpPlan {
   std::string model, data;                                        // "" for a program
   std::vector<std::pair<std::string, std::string>> modelOptions;  // "--batch", "64"; none for a program
   int ranks = 1, threads = 1;
+  core::BackendKind backend = core::BackendKind::kFast;
   std::uint64_t seed = 0;
   std::optional<std::int64_t> steps;
   std::vector<std::string> faults;

@@ -174,6 +174,7 @@ Json infoJson(const OpenedRun& run) {
   json["cpu"] = {{"model", info.cpuModel}, {"features", info.cpuFeatures}, {"caches", caches}};
   json["libraries"] = libraries;
   json["threads"] = info.threads;
+  json["backend"] = info.backend;
   json["seed"] = info.seed;
   json["data"] = textOrNull(info.data);
   json["policy"] = info.policy.empty() ? Json() : Json::parse(info.policy, nullptr, false);

@@ -72,6 +72,13 @@ void ModelSettings::addOptions(CLI::App& app) {
         ->check(CLI::Range(1, 1 << 20));
 }
 
+void addBackendOption(CLI::App& app, std::optional<std::string>& backend) {
+  app.add_option("--backend", backend,
+                 "what computes: cpu, cuda (an NVIDIA GPU), emulated (a GPU's kernels on the CPU, for tests) or "
+                 "reference (slow); numbers differ in their last bits (cpu)")
+      ->type_name("NAME");
+}
+
 void PlanSettings::addOptions(CLI::App& app) {
   app.add_option(
          "--passes", passes,

@@ -44,6 +44,9 @@ struct ModelSettings {
 };
 
 /// Which passes are on, and what is computed again instead of kept.
+/// --backend; values are checked where they are used (core::backendNamed).
+void addBackendOption(CLI::App& app, std::optional<std::string>& backend);
+
 struct PlanSettings {
   std::string passes;
   std::vector<std::string> recompute;

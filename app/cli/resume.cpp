@@ -27,6 +27,8 @@ using core::Status;
 namespace {
 
 std::string textOf(double value) { return core::formatDouble(value); }
+std::string textOf(const std::string& value) { return value; }
+
 template <std::integral T>
 std::string textOf(T value) {
   return std::to_string(value);
@@ -88,6 +90,7 @@ class Unrecorded : public core::RunContext {
   core::Observer* observer() override { return nullptr; }
   std::uint64_t seed() const override { return m_run.seed(); }
   int threads() const override { return m_run.threads(); }
+  core::BackendKind backend() const override { return m_run.backend(); }
   const std::vector<core::FaultSpec>& faults() const override { return m_none; }
   std::int64_t steps(std::int64_t fallback) const override { return fallback; }
   core::PlanChoices planChoices() const override { return m_run.planChoices(); }
@@ -205,6 +208,7 @@ Status Resumed::complete(DumpOptions& options) const {
   model.data = recorded.data;
   MSDBG_TRY(agree("-n", options.ranks, info.ranks));
   MSDBG_TRY(agree("--threads", options.threads, info.threads));
+  MSDBG_TRY(agree("--backend", options.backend, info.backend));
   MSDBG_TRY(agree("--seed", options.seed, info.seed));
   MSDBG_TRY(agree("--batch", model.batch, *recorded.batch));
   MSDBG_TRY(agree("--lr", model.lr, *recorded.lr));

@@ -3,15 +3,13 @@
 #include <cmath>
 #include <numbers>
 
+#include "core_engine/base/philox_rounds.h"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 namespace msdbg::core {
 namespace {
-
-// Constants of Philox4x32 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC11, table 2).
-constexpr std::uint32_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
-constexpr std::uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
 
 std::uint32_t high(std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); }
 std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
@@ -19,14 +17,8 @@ std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
 }  // namespace
 
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c, std::array<std::uint32_t, 2> k) {
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t p0 = std::uint64_t{kMultiplier0} * c[0];
-    const std::uint64_t p1 = std::uint64_t{kMultiplier1} * c[2];
-    c = {high(p1) ^ c[1] ^ k[0], low(p1), high(p0) ^ c[3] ^ k[1], low(p0)};
-    k[0] += kWeyl0;
-    k[1] += kWeyl1;
-  }
-  return c;
+  const PhiloxWords words = philoxRounds({{c[0], c[1], c[2], c[3]}}, k[0], k[1]);
+  return {words.w[0], words.w[1], words.w[2], words.w[3]};
 }
 
 std::uint64_t hashName(std::string_view name) { return XXH3_64bits(name.data(), name.size()); }

@@ -20,6 +20,11 @@ class RandomStream {
   double uniform(std::uint64_t index) const;  // [0, 1), 32 bits
   double normal(std::uint64_t index) const;   // Box-Muller of two words of the index's own counter
 
+  // What bits() begins with: philox4x32({index, index >> 32, iteration(), nameLow()}, key())[0].
+  std::array<std::uint32_t, 2> key() const { return m_key; }
+  std::uint32_t iteration() const { return m_iteration; }
+  std::uint32_t nameLow() const { return m_nameLow; }
+
  private:
   std::array<std::uint32_t, 2> m_key;
   std::uint32_t m_iteration;

@@ -1,6 +1,7 @@
 // AdamUpdate, bit for bit the reference: computed in double, every stored value rounded once.
 #include "core_engine/cpu/tile_kernels.h"
 #include "core_engine/cpu/tile_op.h"
+#include "core_engine/ops/adam.h"
 #include "core_engine/ops/micro_step.h"
 
 namespace msdbg::core::cpu {

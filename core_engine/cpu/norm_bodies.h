@@ -3,7 +3,6 @@
 #pragma once
 
 #include "core_engine/cpu/tile_bodies.h"
-#include "core_engine/ops/adam.h"
 
 namespace msdbg::core::cpu {
 
@@ -46,14 +45,10 @@ MSDBG_INLINE double centredDotBody(const float* a, const float* x, double mean, 
   return foldLanes(lanes) + tail;
 }
 
-struct NormalSettings {
-  float mean, factor, shift;
-};
-/// y = (x - mean) * factor + shift
 MSDBG_INLINE void normalBody(const float* __restrict x, const NormalSettings& settings, float* __restrict y,
                              std::int64_t n) {
   const NormalSettings s = settings;
-  for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - s.mean) * s.factor + s.shift;
+  for (std::int64_t i = 0; i < n; ++i) y[i] = normalOf(s, x[i]);
 }
 /// y = (x - mean) * inverse * scale + shift, scale and shift per element
 MSDBG_INLINE void normalRowBody(const float* __restrict x, float mean, float inverse,
@@ -62,14 +57,10 @@ MSDBG_INLINE void normalRowBody(const float* __restrict x, float mean, float inv
   for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * inverse * scale[i] + shift[i];
 }
 
-struct NormalGradSettings {
-  float factor, mean, constant, slope;
-};
-/// dx = factor * ((dy - constant) - (x - mean) * slope)
 MSDBG_INLINE void normalGradBody(const float* __restrict dy, const float* __restrict x,
                                  const NormalGradSettings& settings, float* __restrict dx, std::int64_t n) {
   const NormalGradSettings s = settings;
-  for (std::int64_t i = 0; i < n; ++i) dx[i] = s.factor * ((dy[i] - s.constant) - (x[i] - s.mean) * s.slope);
+  for (std::int64_t i = 0; i < n; ++i) dx[i] = normalGradOf(s, dy[i], x[i]);
 }
 
 /// products += dy * (x - mean) * inverse, sums += dy: a row of LayerNormalization's column sums.
@@ -93,17 +84,8 @@ MSDBG_INLINE void adamBody(const AdamStep& settings, const float* p, const float
                            std::int64_t n) {
   const AdamStep s = settings;
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const double value = static_cast<double>(p[i]), plain = static_cast<double>(g[i]);
-    const double gradient = s.decay == 0 ? plain : plain + s.decay * value;
-    const float m = static_cast<float>(s.beta1 * static_cast<double>(mean[i]) + (1 - s.beta1) * gradient);
-    const float v =
-        static_cast<float>(s.beta2 * static_cast<double>(square[i]) + (1 - s.beta2) * gradient * gradient);
-    const double root = std::sqrt(static_cast<double>(v)) / s.rootCorrection + s.epsilon;
-    nextMean[i] = m;
-    nextSquare[i] = v;
-    next[i] = static_cast<float>(value * s.keep - s.rate * (static_cast<double>(m) / root));
-  }
+  for (std::int64_t i = 0; i < n; ++i)
+    adamOf(s, p[i], g[i], mean[i], square[i], next[i], nextMean[i], nextSquare[i]);
 }
 
 }  // namespace msdbg::core::cpu

@@ -6,61 +6,12 @@
 
 #include <cstring>
 
-#include "core_engine/cpu/vec_math.h"
+#include "core_engine/base/vec_math.h"
+#include "core_engine/ops/element_formulas.h"
 
 namespace msdbg::core::cpu {
 
-// --- element-wise: one struct per formula ---
-
-struct AddOf {
-  static MSDBG_INLINE float of(float a, float b) { return a + b; }
-};
-struct SubOf {
-  static MSDBG_INLINE float of(float a, float b) { return a - b; }
-};
-struct MulOf {
-  static MSDBG_INLINE float of(float a, float b) { return a * b; }
-};
-struct DivOf {
-  static MSDBG_INLINE float of(float a, float b) { return a / b; }
-};
-struct ReluGradOf {
-  static MSDBG_INLINE float of(float dy, float y) { return y <= 0.0f ? 0.0f : dy; }
-};
-struct SigmoidGradOf {
-  static MSDBG_INLINE float of(float dy, float y) { return dy * y * (1.0f - y); }
-};
-struct TanhGradOf {
-  static MSDBG_INLINE float of(float dy, float y) { return dy * (1.0f - y * y); }
-};
-
-struct ReluOf {
-  static MSDBG_INLINE float of(float x) { return x <= 0.0f ? 0.0f : x; }
-};
-struct SigmoidOf {
-  static MSDBG_INLINE float of(float x) { return vecSigmoid(x); }
-};
-struct TanhOf {
-  static MSDBG_INLINE float of(float x) { return vecTanh(x); }
-};
-struct ExpOf {
-  static MSDBG_INLINE float of(float x) { return vecExp(x); }
-};
-struct ErfOf {
-  static MSDBG_INLINE float of(float x) { return vecErf(x); }
-};
-struct SqrtOf {
-  static MSDBG_INLINE float of(float x) { return std::sqrt(x); }
-};
-struct GeluOf {
-  static MSDBG_INLINE float of(float x) { return vecGelu(x); }
-};
-struct GeluGradOf {
-  static MSDBG_INLINE float of(float dy, float x) { return dy * vecGeluSlope(x); }
-};
-struct LogOf {
-  static MSDBG_INLINE float of(float x) { return vecLog(x); }
-};
+// --- element-wise ---
 
 template <typename Op>
 MSDBG_INLINE void mapBody(const float* __restrict x, float* __restrict y, std::int64_t n) {
@@ -189,39 +140,17 @@ MSDBG_INLINE void softmaxGradBody(const float* __restrict dy, const float* __res
 // What is stored may lie where what it replaces does: `ivdep` lets GCC vectorise all the same (an element is
 // read before it is written, and no other is).
 
-struct SgdSettings {
-  double rate, momentum, decay;
-  bool nesterov = false;
-};
-/// next = p - rate * (g + decay * p)
 MSDBG_INLINE void sgdBody(const SgdSettings& s, const float* p, const float* g, float* next, std::int64_t n) {
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const double value = static_cast<double>(p[i]), gradient = static_cast<double>(g[i]);
-    const double step = s.decay != 0 ? gradient + s.decay * value : gradient;
-    next[i] = static_cast<float>(value - s.rate * step);
-  }
+  for (std::int64_t i = 0; i < n; ++i) next[i] = sgdOf(s, p[i], g[i]);
 }
-/// state' = momentum * state + g + decay * p; next = p - rate * state', or with nesterov p - rate * (g +
-/// decay
-/// * p + momentum * state')
 MSDBG_INLINE void sgdMomentumBody(const SgdSettings& s, const float* p, const float* g, const float* state,
                                   float* next, float* nextState, std::int64_t n) {
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) {
-    const double value = static_cast<double>(p[i]), gradient = static_cast<double>(g[i]);
-    const double step = s.decay != 0 ? gradient + s.decay * value : gradient;
-    const float stored = static_cast<float>(s.momentum * static_cast<double>(state[i]) + step);
-    nextState[i] = stored;
-    const double kept = static_cast<double>(stored);
-    next[i] = static_cast<float>(value - s.rate * (s.nesterov ? step + s.momentum * kept : kept));
-  }
+  for (std::int64_t i = 0; i < n; ++i) sgdMomentumOf(s, p[i], g[i], state[i], next[i], nextState[i]);
 }
 
 // --- pooling: one row of windows ---
-
-/// NaN beats everything, the earlier of equals wins.
-MSDBG_INLINE bool beats(float v, float best) { return (best == best) & ((v > best) | (v != v)); }
 
 /// Takes x[at] into the best of each of n windows, where `at` starts at `first` and goes `stride` to the
 /// right per window.

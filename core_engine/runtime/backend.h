@@ -1,6 +1,6 @@
-// Backend: turns nodes into kernels that run. `cpu` is the fast one, `reference` runs OpDef::reference; CUDA
-// comes later behind the same interface. A backend that declines a node says why, and the next one is asked;
-// reference is last.
+// Backend: turns nodes into kernels that run. `cpu` is the fast one, `reference` runs OpDef::reference; those
+// of a device (core_engine/device) compute where its memory is. A backend that declines a node says why, and
+// the next one is asked; reference is last.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,24 @@
 #include <utility>
 #include <vector>
 
+#include "core_engine/base/ids.h"
 #include "core_engine/ops/op.h"
 #include "core_engine/plan/kernel_facts.h"
 
 namespace msdbg::core {
+
+class DeviceMemory;  // device_memory.h
+
+/// What computes. Numbers differ between them, so nobody chooses but the user.
+enum class BackendKind : std::uint8_t {
+  kFast,       // "cpu"
+  kReference,  // "reference": slow, for comparison
+  kEmulated,   // "emulated": the kernels of a GPU on the CPU, for tests of them
+  kCuda,       // "cuda": an NVIDIA GPU
+};
+std::string_view backendName(BackendKind kind);
+/// kUsage: there is none of that name; lists them.
+Result<BackendKind> backendNamed(std::string_view name);
 
 /// One compiled kernel. run() is called from the training thread only; it may use `state.threads` OpenMP
 /// threads.
@@ -38,6 +52,8 @@ class GroupKernel {
 class Backend : public KernelFacts {
  public:
   virtual std::string name() const = 0;
+  /// Where its kernels want their tensors; nullptr: on the host.
+  virtual DeviceMemory* memory() const { return nullptr; }
   /// Of the code of its kernels for this operator: raised when their bits change (tests/cpu/
   /// kernel_revisions_test holds it against them). 0: it has none.
   virtual int revision(std::string_view opType) const = 0;
@@ -56,10 +72,19 @@ class Backend : public KernelFacts {
                                                     int /*threads*/, const Layouts&) {
     return nullptr;
   }
+  /// What kernels found wrong in the iteration that they have been given, once all of them are done: theirs
+  /// is a queue.
+  virtual Status finish(const Graph&) { return Ok{}; }
 };
 
 std::unique_ptr<Backend> makeReferenceBackend();
 std::unique_ptr<Backend> makeCpuBackend();  // core_engine/cpu
+/// Of kEmulated or kCuda; of several devices rank r takes number r modulo how many there are. kUnsupported: there is no
+/// device, or msdbg was built without it, and what to do. core_engine/device.
+Result<std::unique_ptr<Backend>> makeDeviceBackend(BackendKind kind, Rank rank);
+/// What decides the bits of a device's kernels, for the run folder: "device" -> "NVIDIA H200, sm_90", "cublasLt" ->
+/// "13.0.2". Nothing for the CPU's. Errors as makeDeviceBackend().
+Result<std::vector<std::pair<std::string, std::string>>> deviceLibraries(BackendKind kind, Rank rank);
 
 /// What the run folder records about the machine's kernels: "dnnl 2.6.3 avx512_core, …".
 struct CpuInfo {

@@ -6,6 +6,7 @@
 #include "core_engine/graph/graph_text.h"
 #include "core_engine/graph/roles.h"
 #include "core_engine/plan/pipeline.h"
+#include "core_engine/runtime/host_kernel.h"
 
 namespace msdbg::core {
 namespace {
@@ -52,9 +53,12 @@ struct StepCompiler : StepMaterial, CompiledSteps {
     if (!step.kernel)
       return {step.group ? step.group->name() : "", "", backends.front()->revision(step.node->opType)};
     const std::string name = step.kernel->name();
-    const auto made = std::ranges::find_if(
-        backends, [&](const auto& backend) { return name.starts_with(backend->name() + ":"); });
-    const Backend& by = made == backends.end() ? *backends.front() : **made;  // "dnnl:Conv" is the CPU's
+    const auto called = [&](const std::string& backend) {
+      return std::ranges::find_if(backends, [&](const auto& b) { return b->name() == backend; });
+    };
+    auto made = called(name.substr(0, name.find(':')));
+    if (made == backends.end()) made = called("cpu");  // "dnnl:Conv" is the CPU's
+    const Backend& by = made == backends.end() ? *backends.front() : **made;
     return {name, step.kernel->implementation(), by.revision(step.node->opType)};
   }
 
@@ -127,6 +131,8 @@ struct StepCompiler : StepMaterial, CompiledSteps {
     std::string reasons;
     for (const auto& backend : backends) {
       Backend::Answer answer = backend->compile(graph, node, threads);
+      if (answer.kernel && memory.device && !backend->memory())
+        return onDevice(std::move(answer.kernel), *memory.device);
       if (answer.kernel) return std::move(answer.kernel);
       reasons += (reasons.empty() ? "" : "; ") + backend->name() + ": " + answer.declined;
     }

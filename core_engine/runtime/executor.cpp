@@ -12,6 +12,7 @@
 #include "core_engine/ops/communicator.h"
 #include "core_engine/plan/pipeline.h"
 #include "core_engine/runtime/compiled_steps.h"
+#include "core_engine/runtime/host_view.h"
 
 namespace msdbg::core {
 struct Executor::Impl {
@@ -21,11 +22,13 @@ struct Executor::Impl {
   FaultInjector faults;
   Plan plan;
   PlanMemory memory;
+  HostView host;
   std::shared_ptr<LayoutScratch> scratch = std::make_shared<LayoutScratch>();
   CompiledSteps compiled;
   std::vector<double> seconds;  // by KernelId; empty: profile off
   RunState state;
   std::vector<UpdateWish> wishes;        // by TensorId: of whoever observes the iteration
+  std::vector<ValueWish> valueWishes;    // likewise, where values lie on a device
   std::vector<TensorId> updateOf;        // by TensorId: of a parameter or state, what replaces it
   const Observer* sawUpdates = nullptr;  // of the last iteration, since which nobody wrote to any source
   bool stateSet = false;                 // by setValue(), and nobody was told
@@ -38,17 +41,29 @@ struct Executor::Impl {
              options.seed, true,         options.communicator};
     omp_set_num_threads(options.threads);
     MSDBG_ASSIGN(faults, FaultInjector::bind(options.faults, graph, options.rank));
-    if (options.backend == BackendKind::kFast) backends.push_back(makeCpuBackend());
-    backends.push_back(makeReferenceBackend());
+    MSDBG_TRY(openBackends());
     std::vector<NodeId> pinned = faults.targets();
     pinned.insert(pinned.end(), options.replaceable.begin(), options.replaceable.end());
     MSDBG_ASSIGN(plan,
                  makePlan(graph, {options.keep, std::move(pinned), options.choices, backends.front().get()}));
-    memory = PlanMemory::allocate(graph, plan, options.seed);
+    DeviceMemory* device = backends.front()->memory();
+    memory = PlanMemory::allocate(graph, plan, options.seed, device);
+    host = HostView(device, graph.tensors().size());
     updateOf.resize(graph.tensors().size());
     for (const TensorInfo& info : graph.tensors())
       if (info.updateOf.valid()) updateOf[info.updateOf.index()] = info.id;
     MSDBG_ASSIGN(compiled, compileSteps({graph, plan, memory, state, backends, scratch, options.threads}));
+    return Ok{};
+  }
+
+  /// What one has no kernel for, the next is asked.
+  Status openBackends() {
+    if (options.backend == BackendKind::kEmulated || options.backend == BackendKind::kCuda) {
+      MSDBG_ASSIGN(std::unique_ptr<Backend> device, makeDeviceBackend(options.backend, options.rank));
+      backends.push_back(std::move(device));
+    }
+    if (options.backend != BackendKind::kReference) backends.push_back(makeCpuBackend());
+    backends.push_back(makeReferenceBackend());
     return Ok{};
   }
 
@@ -63,7 +78,7 @@ struct Executor::Impl {
                                             std::string(dtypeName(info.dtype)) + info.shape.text() +
                                             " but was given " + std::string(dtypeName(tensor.dtype())) +
                                             tensor.shape().text());
-      memory.tensors[id.index()] = tensor;  // shares the batch's memory: kernels only read sources
+      host.give(id, tensor, memory.tensors[id.index()]);  // shares the batch's memory: kernels only read sources
     }
     return Ok{};
   }
@@ -84,8 +99,8 @@ struct Executor::Impl {
     for (const TensorInfo& info : graph.tensors()) {
       if (info.role != TensorRole::kHyperparameter) continue;
       Tensor scaled(info.dtype, info.shape);
-      fillConstant(scaled, memory.tensors[info.id.index()].at(0) * scale);
-      memory.tensors[info.id.index()] = scaled;
+      fillConstant(scaled, host.given(info.id, memory.tensors[info.id.index()]).at(0) * scale);
+      host.give(info.id, scaled, memory.tensors[info.id.index()]);
     }
   }
 
@@ -103,33 +118,53 @@ struct Executor::Impl {
   }
 
   void replace(Step& step, const Detour& detour) {
-    for (const auto& [id, value] : detour.values)
-      if (graph.tensor(id).producer == step.node->id)
-        std::ranges::copy(value.byteSpan(), memory.tensors[id.index()].byteSpan().begin());
+    for (const auto& [id, value] : detour.values) {
+      if (graph.tensor(id).producer != step.node->id) continue;
+      Tensor& tensor = memory.tensors[id.index()];
+      if (memory.device)
+        memory.device->upload(value, tensor);
+      else
+        std::ranges::copy(value.byteSpan(), tensor.byteSpan().begin());
+    }
+  }
+
+  Status plantFaults(Step& step) {
+    if (!faults.hits(state.iteration, *step.node)) return Ok{};
+    return host.onHost(step.inputs, step.outputs,
+                       [&](std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs) -> Status {
+                         faults.afterNode(state.iteration, *step.node, inputs, outputs);
+                         return Ok{};
+                       });
+  }
+
+  /// What kernels found wrong that the device only says once they are done.
+  Status finish() {
+    for (const auto& backend : backends) MSDBG_TRY(backend->finish(graph));
+    return Ok{};
   }
 
   Status runSteps(Observer* observer, const Detour& detour) {
     for (Step& step : compiled.steps) {
       if (detour.cancel.cancelled()) return Error(ErrorCode::kCancelled, "stopped before " + step.node->name);
       MSDBG_TRY(runStep(step, observer, detour));
-      if (step.node->id == detour.last) return Ok{};
+      if (step.node->id == detour.last) return finish();
     }
+    MSDBG_TRY(finish());
     advance();
     sawUpdates = observer;
     return Ok{};
   }
 
   Status runStep(Step& step, Observer* observer, const Detour& detour) {
-    if (observer) reportSources(step.firstReads, *observer);
+    if (observer) MSDBG_TRY(reportSources(step.firstReads, *observer));
     if (step.how == How::kWatched && !observer) return Ok{};
     for (const NodeId id : step.again) MSDBG_TRY(compute(compiled.steps[id.index()], true, observer));
     MSDBG_TRY(compute(step, false, observer));
     step.done = step.how == How::kOnce;
     if (!state.training) return Ok{};
-    if (!faults.empty()) faults.afterNode(state.iteration, *step.node, step.inputs, step.outputs);
+    if (!faults.empty()) MSDBG_TRY(plantFaults(step));
     if (!detour.values.empty()) replace(step, detour);
-    if (observer) report(step, *observer);
-    return Ok{};
+    return observer ? report(step, *observer) : Status(Ok{});
   }
 
   Status compute(Step& step, bool again, Observer* observer) {
@@ -146,7 +181,7 @@ struct Executor::Impl {
     for (std::size_t i = 0; i < step.shared.size(); ++i) {
       if (!step.shared[i]->valid()) continue;
       Tensor view = step.shared[i]->part(step.starts.empty() ? 0 : step.starts[i], step.outputs[i]->shape());
-      if (step.outputs[i]->raw() != view.raw()) *step.outputs[i] = std::move(view);
+      if (step.outputs[i]->address() != view.address()) *step.outputs[i] = std::move(view);
     }
   }
 
@@ -156,13 +191,22 @@ struct Executor::Impl {
     for (const TensorInfo& info : graph.tensors())
       if (observer && info.updateOf.valid())
         wishes[info.id.index()] = observer->updateWish(state.iteration, info.id);
-    memory.replaceInPlace(graph, plan,
-                          [&](TensorId id) { return wishes[id.index()] == UpdateWish::kPrevious; });
+    memory.replaceInPlace(graph, plan, [&](TensorId id) { return liesApart(id); });
+    valueWishes.assign(graph.tensors().size(), {});
+    if (!observer || !host.isDevice()) return;
+    for (const TensorInfo& info : graph.tensors())
+      valueWishes[info.id.index()] = observer->valueWish(state.iteration, info.id);
+  }
+
+  /// Where the next value is not written over the current one: on a device nobody else could tell the change.
+  bool liesApart(TensorId id) const {
+    const UpdateWish wish = wishes[id.index()];
+    return wish == UpdateWish::kPrevious || (host.isDevice() && wish == UpdateWish::kStatistics);
   }
 
   /// nullptr: nobody wants statistics of what the step is about to replace.
   UpdateWatch* watchOf(const Step& step) const {
-    if (!step.watch) return nullptr;
+    if (!step.watch || host.isDevice()) return nullptr;
     std::vector<bool> wanted;
     for (const TensorId id : step.node->outputs)
       wanted.push_back(plan.inPlace[id.index()] && wishes[id.index()] == UpdateWish::kStatistics);
@@ -180,6 +224,7 @@ struct Executor::Impl {
         step.group ? step.group->run(step.members, observer != nullptr)
                    : step.kernel->run({*step.node, step.inputs, step.outputs, state, watchOf(step)});
     if (!status.ok()) return atNode(status.error(), *step.node);
+    if (!seconds.empty() && memory.device) MSDBG_TRY(memory.device->wait());
     if (!seconds.empty())
       seconds[step.id.index()] +=
           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -194,17 +239,41 @@ struct Executor::Impl {
     return Error(error.code(), bare).in(nodeWithLine(graph, node));
   }
 
-  void report(const Step& step, Observer& observer) {
+  Status report(const Step& step, Observer& observer) {
     double taken = step.watch ? step.watch->seconds() : 0;
     for (std::size_t i = 0; i < step.outputs.size(); ++i) {
       const TensorId id = step.node->outputs[i], previous = graph.tensor(id).updateOf;
-      const bool inPlace = plan.inPlace[id.index()] && wishes[id.index()] != UpdateWish::kPrevious;
+      const bool inPlace = plan.inPlace[id.index()] && !liesApart(id);
       std::optional<ObservedUpdate> update;
-      if (inPlace && step.watch->watches(i)) update = {step.watch->finish(i), std::exchange(taken, 0)};
+      if (inPlace && !host.isDevice() && step.watch->watches(i))
+        update = {step.watch->finish(i), std::exchange(taken, 0)};
       const Tensor* before = previous.valid() && !inPlace ? &memory.tensors[previous.index()] : nullptr;
-      observer.tensorReady(
-          {state.iteration, id, rowMajor(id), before, shownBy(step, i), update ? &*update : nullptr});
+      MSDBG_TRY(show(observer, {state.iteration, id, rowMajor(id), before, shownBy(step, i), update ? &*update : nullptr}));
     }
+    return Ok{};
+  }
+
+  /// Where the value lies on a device, what was wished for is taken there or brought from there.
+  Status show(Observer& observer, TensorReady ready) {
+    if (!host.isDevice() || ready.value.place() != Place::kDevice) return observer.tensorReady(ready), Ok{};
+    const ValueWish& wish = valueWishes[ready.tensor.index()];
+    std::optional<TensorObservation> observed;
+    if (wish.statistics)
+      if (auto taken = memory.device->observe(ready.value, {ready.previous, wish.range})) {
+        MSDBG_ASSIGN(observed, std::move(*taken));
+        ready.observed = &*observed;
+      }
+    const bool brings = wish.value || (wish.statistics && !observed);
+    Tensor value = ready.value, previous;
+    if (brings) {
+      MSDBG_ASSIGN(value, host.lend(HostView::Slot::kValue, ready.value));
+    }
+    if (brings && ready.previous && !observed) {
+      MSDBG_ASSIGN(previous, host.lend(HostView::Slot::kPrevious, *ready.previous));
+      ready.previous = &previous;
+    }
+    observer.tensorReady({ready.iteration, ready.tensor, value, ready.previous, ready.sameAs, ready.update, ready.observed});
+    return Ok{};
   }
 
   /// Invalid: the output is no view, or one of a part.
@@ -225,11 +294,14 @@ struct Executor::Impl {
     return shown;
   }
 
-  void reportSources(const std::vector<TensorId>& sources, Observer& observer) {
+  Status reportSources(const std::vector<TensorId>& sources, Observer& observer) {
     for (const TensorId id : sources) {
       const TensorId made = kept ? updateOf[id.index()] : TensorId();
-      observer.tensorReady({state.iteration, id, memory.tensors[id.index()], nullptr, made});
+      const Tensor& tensor = memory.tensors[id.index()];
+      const Tensor& seen = isFed(graph.tensor(id).role) ? host.given(id, tensor) : tensor;
+      MSDBG_TRY(show(observer, {state.iteration, id, seen, nullptr, made}));
     }
+    return Ok{};
   }
 
   /// The next iteration's parameters and states are this one's updated values: swapped, not copied.
@@ -268,7 +340,7 @@ Status Executor::run(Iteration iteration, const Feeds& feeds, Observer* observer
   d.askAboutUpdates(observer);
   if (observer) {
     d.memory.allocateObserved(d.graph, d.plan);
-    d.reportSources(d.compiled.given, *observer);
+    MSDBG_TRY(d.reportSources(d.compiled.given, *observer));
   }
   return d.runSteps(observer, detour);
 }
@@ -283,12 +355,14 @@ Status Executor::evaluate(const Feeds& feeds) {
   for (Step& step : d.compiled.steps) {
     if (step.node->phase == Phase::kForward) MSDBG_TRY(d.runStep(step, nullptr, {}));
   }
-  return Ok{};
+  return d.finish();
 }
 
 const Tensor& Executor::value(TensorId id) const {
   static const Tensor kNothing;
-  return m_impl->memory.lasting.at(id.index()) ? m_impl->memory.tensors[id.index()] : kNothing;
+  if (!m_impl->memory.lasting.at(id.index())) return kNothing;
+  const Tensor& tensor = m_impl->memory.tensors[id.index()];
+  return isFed(m_impl->graph.tensor(id).role) ? m_impl->host.given(id, tensor) : m_impl->host.keep(id, tensor);
 }
 
 Status Executor::setValue(TensorId id, const Tensor& value) {
@@ -310,7 +384,10 @@ Status Executor::share(TensorId id, const Tensor& value) {
     return info.updateOf == id && m_impl->plan.inPlace[info.id.index()];
   };
   m_impl->sawUpdates = nullptr;
-  mine = std::ranges::any_of(m_impl->graph.tensors(), overwrites) ? value.clone() : value;
+  if (m_impl->memory.device)
+    m_impl->memory.device->upload(value, mine);
+  else
+    mine = std::ranges::any_of(m_impl->graph.tensors(), overwrites) ? value.clone() : value;
   for (Step& step : m_impl->compiled.steps) step.done = false;  // it may be a constant that was computed with
   return Ok{};
 }

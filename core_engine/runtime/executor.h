@@ -17,8 +17,6 @@
 
 namespace msdbg::core {
 
-enum class BackendKind { kFast, kReference };
-
 struct ExecutorOptions {
   int threads = 1;
   std::uint64_t seed = 0;

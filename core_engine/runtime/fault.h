@@ -43,6 +43,7 @@ class FaultInjector {
   bool empty() const { return m_faults.empty(); }
   /// Factor on the learning rate of this iteration (1 when no lr fault).
   double learningRateScale(Iteration iteration) const;
+  bool hits(Iteration iteration, const Node& node) const;
   /// After the kernel of `node`, before any observer sees its outputs.
   void afterNode(Iteration iteration, const Node& node, std::span<const Tensor* const> inputs,
                  std::span<Tensor* const> outputs) const;

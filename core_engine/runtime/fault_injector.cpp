@@ -203,6 +203,12 @@ double FaultInjector::learningRateScale(Iteration iteration) const {
   return scale;
 }
 
+bool FaultInjector::hits(Iteration iteration, const Node& node) const {
+  return std::ranges::any_of(m_faults, [&](const Bound& fault) {
+    return fault.here && fault.node == node.id && fault.spec.iteration == iteration;
+  });
+}
+
 void FaultInjector::afterNode(Iteration iteration, const Node& node, std::span<const Tensor* const> inputs,
                               std::span<Tensor* const> outputs) const {
   for (const Bound& fault : m_faults)

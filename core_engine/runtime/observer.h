@@ -4,6 +4,7 @@
 // keeps and reports.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -26,6 +27,15 @@ enum class UpdateWish {
   kNothing
 };
 
+/// What an observer wants of a tensor of an iteration, said before it is computed. Where values lie on a
+/// device, nothing else is brought from there; elsewhere the value is at hand anyway.
+struct ValueWish {
+  bool value = true;        // its bytes, in TensorReady::value
+  bool statistics = false;  // taken where it lies, in TensorReady::observed (with the hash), and the change that
+                            // UpdateWish asks for; where that is not possible, its bytes
+  std::optional<std::pair<double, double>> range = {};  // with them: of an activation
+};
+
 /// What the kernel of an update took of the value that it made. `seconds`: of the team's time, said with the
 /// first output of a node.
 struct ObservedUpdate {
@@ -37,6 +47,7 @@ struct ObservedUpdate {
 struct TensorReady {
   Iteration iteration;
   TensorId tensor;
+  /// Its bytes lie on a device (Tensor::place()) where `observed` has what was wanted, and they were not.
   const Tensor& value;
   /// Of kUpdated tensors the parameter or state that the update read, unless updateWish() did without.
   const Tensor* previous = nullptr;
@@ -45,6 +56,7 @@ struct TensorReady {
   /// shows. Invalid: of none that is known.
   TensorId sameAs = {};
   const ObservedUpdate* update = nullptr;  // where UpdateWish::kStatistics could be granted
+  const TensorObservation* observed = nullptr;  // where ValueWish::statistics could be granted
 };
 
 class Observer {
@@ -70,6 +82,11 @@ class Observer {
   virtual UpdateWish updateWish(Iteration iteration, TensorId tensor) {
     (void)iteration, (void)tensor;
     return UpdateWish::kPrevious;
+  }
+  /// After updateWish(), for every tensor of the graph, where the values lie on a device.
+  virtual ValueWish valueWish(Iteration iteration, TensorId tensor) {
+    (void)iteration, (void)tensor;
+    return {};
   }
   /// A kernel is about to run: what a watchdog names when a rank dies or hangs.
   virtual void kernelStarted(Iteration iteration, KernelId kernel) { (void)iteration, (void)kernel; }

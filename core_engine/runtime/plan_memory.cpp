@@ -56,8 +56,12 @@ std::string withLine(const Graph& graph, const TensorInfo& info) {
   return info.fullName() + (frame ? " (" + frame->file + ":" + std::to_string(frame->line) + ")" : "");
 }
 
-Tensor zerosFor(const Graph& graph, const TensorInfo& info) try {
-  return Tensor::zeros(info.dtype, info.shape);
+Tensor zeros(DeviceMemory* device, DType dtype, const Shape& shape) {
+  return device ? device->zeros(dtype, shape) : Tensor::zeros(dtype, shape);
+}
+
+Tensor zerosFor(const Graph& graph, const TensorInfo& info, DeviceMemory* device) try {
+  return zeros(device, info.dtype, info.shape);
 } catch (const OutOfMemory& failure) {
   throw OutOfMemory(withLine(graph, info) + ": " + failure.what());
 }
@@ -78,8 +82,9 @@ const TensorInfo* largestBetween(const Graph& graph, const Plan& plan, std::int6
 }
 
 /// What several tensors share: bytes [from, from + size) of the plan's.
-Tensor blockFor(const Graph& graph, const Plan& plan, std::int64_t from, std::int64_t size) try {
-  return Tensor::zeros(DType::UInt8, {size});
+Tensor blockFor(const Graph& graph, const Plan& plan, std::int64_t from, std::int64_t size,
+                DeviceMemory* device) try {
+  return zeros(device, DType::UInt8, {size});
 } catch (const OutOfMemory&) {
   const TensorInfo* largest = largestBetween(graph, plan, from, from + size);
   throw OutOfMemory("no memory for what is computed in an iteration, " +
@@ -95,7 +100,7 @@ class Allocation {
  public:
   Allocation(const Graph& graph, const Plan& plan, std::uint64_t seed, PlanMemory& memory)
       : m_graph(graph), m_plan(plan), m_seed(seed), m_memory(memory) {
-    memory.shared = blockFor(graph, plan, 0, plan.shared.bytes);
+    memory.shared = blockFor(graph, plan, 0, plan.shared.bytes, memory.device);
     memory.bytes += memory.shared.bytes();
     memory.tensors.resize(graph.tensors().size());
     memory.apart.resize(graph.tensors().size());
@@ -123,10 +128,17 @@ class Allocation {
     const std::int64_t place = m_plan.placeOf[info.id.index()];
     if (place != Plan::kOwnMemory)
       return place < m_plan.shared.bytes ? m_memory.shared.viewAt(place, info.dtype, info.shape) : Tensor();
-    Tensor tensor = zerosFor(m_graph, info);
-    if (info.isSource()) initialise(tensor, info, m_seed);
+    Tensor tensor = zerosFor(m_graph, info, m_memory.device);
+    if (info.isSource()) initialiseSource(tensor, info);
     m_memory.bytes += tensor.bytes();
     return tensor;
+  }
+
+  void initialiseSource(Tensor& tensor, const TensorInfo& info) const {
+    if (!m_memory.device) return initialise(tensor, info, m_seed);
+    Tensor host = Tensor::zeros(info.dtype, info.shape);
+    initialise(host, info, m_seed);
+    m_memory.device->upload(host, tensor);
   }
 
   bool lasts(TensorId root) const {
@@ -154,7 +166,7 @@ void fillConstant(Tensor& tensor, double value) {
 
 void PlanMemory::allocateObserved(const Graph& graph, const Plan& plan) {
   if (observed.valid() || plan.shared.observedBytes == 0) return;
-  observed = blockFor(graph, plan, plan.shared.bytes, plan.shared.observedBytes);
+  observed = blockFor(graph, plan, plan.shared.bytes, plan.shared.observedBytes, device);
   bytes += observed.bytes();
   for (const TensorInfo& info : graph.tensors()) {  // views too
     const auto [root, start] = plan.regionOf(graph, info.id);
@@ -171,10 +183,10 @@ void PlanMemory::replaceInPlace(const Graph& graph, const Plan& plan,
     if (!plan.inPlace[info.id.index()]) continue;
     Tensor &next = tensors[info.id.index()], &own = apart[info.id.index()];
     const Tensor& current = tensors[info.updateOf.index()];
-    const bool watched = wanted(info.id), isApart = next.valid() && next.raw() != current.raw();
+    const bool watched = wanted(info.id), isApart = next.valid() && next.address() != current.address();
     if (watched && !isApart) {
       if (!own.valid()) bytes += current.bytes();
-      next = own.valid() ? std::exchange(own, {}) : zerosFor(graph, info);
+      next = own.valid() ? std::exchange(own, {}) : zerosFor(graph, info, device);
     } else if (!watched) {
       if (isApart) own = next;
       if (isApart || !next.valid()) next = current;
@@ -182,8 +194,10 @@ void PlanMemory::replaceInPlace(const Graph& graph, const Plan& plan,
   }
 }
 
-PlanMemory PlanMemory::allocate(const Graph& graph, const Plan& plan, std::uint64_t seed) {
+PlanMemory PlanMemory::allocate(const Graph& graph, const Plan& plan, std::uint64_t seed,
+                                DeviceMemory* device) {
   PlanMemory memory;
+  memory.device = device;
   Allocation(graph, plan, seed, memory).run();
   return memory;
 }

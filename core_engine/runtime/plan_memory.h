@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core_engine/plan/plan.h"
+#include "core_engine/runtime/device_memory.h"
 
 namespace msdbg::core {
 
@@ -17,10 +18,12 @@ struct PlanMemory {
   Tensor shared;                // bytes
   Tensor observed;              // what lies behind them; empty before somebody observes
   std::size_t bytes = 0;        // of all storage
+  DeviceMemory* device = nullptr;  // where all of it lies; nullptr: on the host
 
   /// Allocates; sources get their initial values, the rest zeros. Throws OutOfMemory that names the tensor
   /// and its line, as the next two.
-  static PlanMemory allocate(const Graph& graph, const Plan& plan, std::uint64_t seed);
+  static PlanMemory allocate(const Graph& graph, const Plan& plan, std::uint64_t seed,
+                             DeviceMemory* device = nullptr);
   /// What is needed only where somebody observes; nothing when it is there already.
   void allocateObserved(const Graph& graph, const Plan& plan);
   /// Before an iteration: next values that a plan has written in place lie where the current ones do, or

@@ -102,6 +102,11 @@ void Tensor::refuseType(DType asked) const {
                          "; use that type, or cast() first");
 }
 
+void Tensor::refusePlace() const {
+  throw std::logic_error("Tensor: the bytes of " + std::string(dtypeName(m_dtype)) + m_shape.text() +
+                         " lie on a device; copy them to the host first");
+}
+
 void Tensor::refuseCount(std::size_t values) const {
   throw std::logic_error("Tensor::of: " + std::to_string(values) + " values for " +
                          std::string(dtypeName(m_dtype)) + m_shape.text() + ", which has " +
@@ -111,6 +116,16 @@ void Tensor::refuseCount(std::size_t values) const {
 Tensor Tensor::zeros(DType dtype, Shape shape) {
   Tensor tensor(dtype, std::move(shape));
   std::memset(tensor.raw(), 0, tensor.bytes());
+  return tensor;
+}
+
+Tensor Tensor::in(std::shared_ptr<std::byte[]> memory, Place place, DType dtype, Shape shape) {
+  Tensor tensor;
+  tensor.m_dtype = dtype;
+  tensor.m_place = place;
+  tensor.m_elements = shape.elements();
+  tensor.m_shape = std::move(shape);
+  tensor.m_data = std::move(memory);
   return tensor;
 }
 
@@ -133,6 +148,7 @@ Tensor Tensor::part(std::int64_t first, Shape shape) const {
 Tensor Tensor::viewAt(std::int64_t byte, DType dtype, Shape shape) const {
   Tensor view;
   view.m_dtype = dtype;
+  view.m_place = m_place;
   view.m_elements = shape.elements();
   view.m_shape = std::move(shape);
   assert(byte >= 0 && static_cast<std::size_t>(byte) + view.bytes() <= bytes());

@@ -43,6 +43,13 @@ class OutOfMemory : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Where the bytes of a tensor lie.
+enum class Place : std::uint8_t {
+  kHost,
+  kPinned,  // the host's too, where a device copies from and to while others compute
+  kDevice,  // a device's: only its kernels and copies reach them
+};
+
 class Tensor {
  public:
   static constexpr std::int64_t kAlignment = 64;  // of allocated storage, in bytes
@@ -54,6 +61,8 @@ class Tensor {
   static Tensor of(Shape shape, std::span<const T> values);  // std::logic_error: not as many as the shape has
   template <typename T>
   static Tensor scalar(T value);
+  /// Of memory that somebody else allocated: at least the bytes of `shape`, released by its own deleter.
+  static Tensor in(std::shared_ptr<std::byte[]> memory, Place place, DType dtype, Shape shape);
 
   bool valid() const { return m_data != nullptr; }
   DType dtype() const { return m_dtype; }
@@ -61,10 +70,14 @@ class Tensor {
   std::int64_t elements() const { return m_elements; }
   std::size_t bytes() const { return static_cast<std::size_t>(m_elements) * dtypeSize(m_dtype); }
 
-  void* raw() { return m_data.get(); }
-  const void* raw() const { return m_data.get(); }
-  std::span<std::byte> byteSpan() { return {m_data.get(), bytes()}; }
-  std::span<const std::byte> byteSpan() const { return {m_data.get(), bytes()}; }
+  Place place() const { return m_place; }
+  /// Where the bytes lie, whatever the place: to be given to a device, and to be compared.
+  std::byte* address() const { return m_data.get(); }
+  /// The bytes; std::logic_error where they are a device's, as all below that read or write elements.
+  void* raw() { return checkPlace(), m_data.get(); }
+  const void* raw() const { return checkPlace(), m_data.get(); }
+  std::span<std::byte> byteSpan() { return checkPlace(), std::span(m_data.get(), bytes()); }
+  std::span<const std::byte> byteSpan() const { return checkPlace(), std::span(m_data.get(), bytes()); }
   /// The elements; std::logic_error where they are of another type.
   template <typename T>
   std::span<T> data() {
@@ -96,12 +109,19 @@ class Tensor {
     static_assert(ElementType<T>, "elements are of the types that core_engine/tensor/dtype.h lists");
     if (m_dtype != kDTypeOf<T> && valid()) [[unlikely]]
       refuseType(kDTypeOf<T>);
+    checkPlace();
   }
+  void checkPlace() const {
+    if (m_place == Place::kDevice) [[unlikely]]
+      refusePlace();
+  }
+  [[noreturn]] void refusePlace() const;
   [[noreturn]] void refuseType(DType asked) const;
   [[noreturn]] void refuseCount(std::size_t values) const;
   [[noreturn]] void refuseCast(DType dtype) const;
 
   DType m_dtype = DType::Float32;
+  Place m_place = Place::kHost;
   Shape m_shape;
   std::int64_t m_elements = 0;
   std::shared_ptr<std::byte[]> m_data;

@@ -110,6 +110,7 @@ struct Trainer::Impl {
     options.rank = run.rank();
     options.ranks = run.ranks();
     options.communicator = &run.communicator();
+    options.backend = run.backend();
     options.faults = run.faults();
     options.keep = readAfterIteration(graph, compiled.loss);
     options.choices = run.planChoices();

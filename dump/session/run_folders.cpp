@@ -51,6 +51,9 @@ RunInfo newInfo(const SessionSettings& settings, int ranks, int threads) {
   RunInfo info = describeRun(settings.command);
   info.ranks = ranks;
   info.threads = threads;
+  info.backend = core::backendName(settings.backend);
+  if (const auto device = core::deviceLibraries(settings.backend, core::Rank(0)); device.ok())
+    info.libraries.insert(info.libraries.end(), device->begin(), device->end());
   info.seed = settings.seed;
   info.policy = settings.options;
   for (const core::FaultSpec& fault : settings.faults) info.faults.push_back(fault.text);

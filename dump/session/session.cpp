@@ -385,6 +385,7 @@ core::Communicator& Session::communicator() { return *m_impl->communicator; }
 core::Observer* Session::observer() { return m_impl->observer.get(); }
 std::uint64_t Session::seed() const { return m_impl->settings.seed; }
 int Session::threads() const { return m_impl->threads; }
+core::BackendKind Session::backend() const { return m_impl->settings.backend; }
 const std::vector<core::FaultSpec>& Session::faults() const { return m_impl->settings.faults; }
 std::int64_t Session::steps(std::int64_t fallback) const { return m_impl->settings.steps.value_or(fallback); }
 core::PlanChoices Session::planChoices() const { return m_impl->settings.plan; }

@@ -34,6 +34,7 @@ class Session : public core::RunContext {
   core::Observer* observer() override;
   std::uint64_t seed() const override;
   int threads() const override;
+  core::BackendKind backend() const override;
   const std::vector<core::FaultSpec>& faults() const override;
   std::int64_t steps(std::int64_t fallback) const override;
   core::PlanChoices planChoices() const override;

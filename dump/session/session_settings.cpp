@@ -48,7 +48,7 @@ Result<T> number(const std::string& origin, const std::string& text, const Range
   return value;
 }
 
-Status takeNumber(SessionSettings& settings, std::string_view what, const std::string& origin,
+Status takeSetting(SessionSettings& settings, std::string_view what, const std::string& origin,
                   const std::string& text) {
   if (what == "steps") {
     MSDBG_ASSIGN(settings.steps, number(origin, text, kSteps));
@@ -56,19 +56,23 @@ Status takeNumber(SessionSettings& settings, std::string_view what, const std::s
     MSDBG_ASSIGN(settings.seed, number(origin, text, kSeeds));
   } else if (what == "threads") {
     MSDBG_ASSIGN(settings.threads, number(origin, text, kThreads));
+  } else if (what == "backend") {
+    const Result<core::BackendKind> kind = core::backendNamed(text);
+    if (!kind.ok()) return kind.error().in(origin);
+    settings.backend = *kind;
   }
   return Ok{};
 }
 
 constexpr struct {
   const char *variable, *name;
-} kNumbers[] = {{"MSDBG_STEPS", "steps"}, {"MSDBG_SEED", "seed"}, {"MSDBG_THREADS", "threads"}};
+} kSettings[] = {{"MSDBG_STEPS", "steps"}, {"MSDBG_SEED", "seed"}, {"MSDBG_THREADS", "threads"}, {"MSDBG_BACKEND", "backend"}};
 
 // `--steps 5` or `--steps=5`. All other arguments belong to the program. take(name, option, text or nullopt)
 template <typename Take>
-Status forEachNumber(const std::vector<std::string>& words, const Take& take) {
+Status forEachSetting(const std::vector<std::string>& words, const Take& take) {
   for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
-    for (const auto& row : kNumbers) {
+    for (const auto& row : kSettings) {
       const std::string option = std::string("--") + row.name;
       std::optional<std::string> text;
       if (words[i].starts_with(option + "="))
@@ -84,9 +88,10 @@ Status forEachNumber(const std::vector<std::string>& words, const Take& take) {
 }
 
 Status readArguments(SessionSettings& settings) {
-  return forEachNumber(settings.command, [&](const char* name, const std::string& option, const auto& text) {
-    if (text) return takeNumber(settings, name, option, *text);
-    return Status(Error(ErrorCode::kUsage, option + " needs a value, such as " + option + " 8"));
+  return forEachSetting(settings.command, [&](const char* name, const std::string& option, const auto& text) {
+    if (text) return takeSetting(settings, name, option, *text);
+    const std::string example = std::string_view(name) == "backend" ? " cuda" : " 8";
+    return Status(Error(ErrorCode::kUsage, option + " needs a value, such as " + option + example));
   });
 }
 
@@ -103,7 +108,7 @@ bool oneEditApart(std::string_view a, std::string_view b) {
 void warnOfNearMisses(const std::vector<std::string>& words) {
   for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
     const std::string option = words[i].substr(0, words[i].find('='));
-    for (const auto& row : kNumbers)
+    for (const auto& row : kSettings)
       if (option.starts_with("--") && oneEditApart(option.substr(2), row.name))
         core::logWarn(option + " is not an option of msdbg's Session; did you mean --" + row.name + "?");
   }
@@ -128,12 +133,13 @@ bool isFirstRank() {
 
 ProgramNumbers programNumbers(const std::vector<std::string>& command) {
   ProgramNumbers numbers;
-  (void)forEachNumber(command, [&](std::string_view name, const std::string& option, const auto& text) {
+  (void)forEachSetting(command, [&](std::string_view name, const std::string& option, const auto& text) {
     SessionSettings one;
-    if (!text || !takeNumber(one, name, option, *text).ok()) return Status(Ok{});
+    if (!text || !takeSetting(one, name, option, *text).ok()) return Status(Ok{});
     if (name == "steps") numbers.steps = one.steps;
     if (name == "seed") numbers.seed = one.seed;
     if (name == "threads") numbers.threads = one.threads;
+    if (name == "backend") numbers.backend = one.backend;
     return Status(Ok{});
   });
   return numbers;
@@ -178,9 +184,9 @@ Result<SessionSettings> SessionSettings::read(int argc, char** argv) {
     if (isFirstRank() && !settings.launcher) warnOfUnknownVariables();  // the launcher has
     MSDBG_ASSIGN(settings.options, environmentOptions());
   }
-  for (const auto& row : kNumbers)
+  for (const auto& row : kSettings)
     if (const std::string text = environment(row.variable); !text.empty())
-      MSDBG_TRY(takeNumber(settings, row.name, row.variable, text));
+      MSDBG_TRY(takeSetting(settings, row.name, row.variable, text));
   MSDBG_TRY(readArguments(settings));
   if (isFirstRank()) warnOfNearMisses(settings.command);
   MSDBG_TRY(readFaults(settings));

@@ -9,6 +9,7 @@
 
 #include "core_engine/base/result.h"
 #include "core_engine/plan/pass_selection.h"
+#include "core_engine/runtime/backend.h"
 #include "core_engine/runtime/fault.h"
 #include "dump/run_info.h"
 
@@ -23,6 +24,7 @@ struct SessionSettings {
   RecordOptions options;
   std::uint64_t seed = 0;
   int threads = 0;  // 0: cores / ranks
+  core::BackendKind backend = core::BackendKind::kFast;
   std::optional<std::int64_t> steps;
   std::vector<core::FaultSpec> faults;
   core::PlanChoices plan;
@@ -40,6 +42,7 @@ struct SessionSettings {
 struct ProgramNumbers {
   std::optional<std::uint64_t> seed;
   std::optional<int> threads;
+  std::optional<core::BackendKind> backend;
   std::optional<std::int64_t> steps;
 };
 ProgramNumbers programNumbers(const std::vector<std::string>& command);

@@ -47,9 +47,23 @@ void matchInstructionSet(const RunDescription& recorded) {
     core::logWarn(limited.error().message());
 }
 
+core::BackendKind backendFor(const RunDescription& recorded) {
+  const core::Result<core::BackendKind> then = core::backendNamed(recorded.backend);
+  if (!then.ok()) return core::BackendKind::kFast;  // of a later version
+  return core::deviceLibraries(*then, core::Rank(0)).ok() ? *then : core::BackendKind::kFast;
+}
+
 std::vector<std::string> environmentDifferences(const RunDescription& recorded) {
-  const core::CpuInfo here = core::cpuInfo();
+  core::CpuInfo here = core::cpuInfo();
   std::vector<std::string> other;
+  const core::BackendKind backend = backendFor(recorded);
+  if (core::backendName(backend) != recorded.backend) {
+    const std::string device = valueOf(recorded.libraries, "device");
+    other.push_back(fmt::format("the backend {} instead of {}{}", core::backendName(backend), recorded.backend,
+                                device.empty() ? "" : " on " + device));
+  } else if (const auto device = core::deviceLibraries(backend, core::Rank(0)); device.ok()) {
+    here.libraries.insert(here.libraries.end(), device->begin(), device->end());
+  }
   for (const auto& [name, version] : here.libraries) {
     const std::string then = valueOf(recorded.libraries, name);
     if (!then.empty() && then != version)

@@ -49,7 +49,7 @@ Result<std::unique_ptr<Recomputation>> Recomputation::create(Run& run, core::Can
                  run.folder().string() + ": a run of this format holds nothing to compute it again from");
   std::unique_ptr<Recomputation> made(new Recomputation(run, *source));
   made->m_cancel = std::move(cancel);
-  made->m_backend = backend;
+  made->m_backend = backend == core::BackendKind::kFast ? backendFor(run.description()) : backend;
   MSDBG_TRY(made->makeRanks());
   return made;
 }

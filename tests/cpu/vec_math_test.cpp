@@ -1,4 +1,4 @@
-#include "core_engine/cpu/vec_math.h"
+#include "core_engine/base/vec_math.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

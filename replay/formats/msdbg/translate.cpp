@@ -33,6 +33,7 @@ RunDescription translated(const dump::RunInfo& info) {
           .libraries = info.libraries,
           .ranks = info.ranks,
           .threads = info.threads,
+          .backend = info.backend,
           .seed = info.seed,
           .data = info.data,
           .faults = info.faults,

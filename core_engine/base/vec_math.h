@@ -1,7 +1,7 @@
 // exp, log, tanh and the logistic function for float32 as plain code that GCC vectorises: no table, no
-// branch, no library call, and (compiled with -ffp-contract=off) the same bits with SSE2, AVX2 and AVX-512.
-// About 2 ulp over the whole range; NaN, infinities, signed zeros and denormals as in C. Pure functions,
-// inlined into their callers' instruction set.
+// branch, no library call, and (compiled without contraction to fused multiply-adds) the same bits with SSE2,
+// AVX2, AVX-512 and on a GPU, but for the payload of NaN. About 2 ulp over the whole range; NaN, infinities,
+// signed zeros and denormals as in C. Pure functions, inlined into their callers' instruction set.
 //
 // Polynomials and splittings of constants: Stephen L. Moshier's Cephes Math Library 2.2, single precision
 // (expf.c, logf.c, tanhf.c, ndtrf.c), https://www.netlib.org/cephes.
@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <limits>
 
-#define MSDBG_INLINE inline __attribute__((always_inline))
+#include "core_engine/base/inline.h"
 
-namespace msdbg::core::cpu {
+namespace msdbg::core {
 
 MSDBG_INLINE std::uint32_t floatBits(float x) { return std::bit_cast<std::uint32_t>(x); }
 MSDBG_INLINE float floatFromBits(std::uint32_t bits) { return std::bit_cast<float>(bits); }
@@ -170,4 +170,4 @@ MSDBG_INLINE float vecGeluSlope(float x) {
   return n.below + x * n.density;
 }
 
-}  // namespace msdbg::core::cpu
+}  // namespace msdbg::core

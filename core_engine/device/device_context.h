@@ -1,0 +1,62 @@
+// DeviceContext: what the kernels of one device backend share: the device, its memory as tensors, memory for work, and
+// alarms. Used from the training thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core_engine/device/device.h"
+#include "core_engine/graph/graph.h"
+#include "core_engine/runtime/device_memory.h"
+
+namespace msdbg::core::device {
+
+class DeviceContext : public DeviceMemory, public std::enable_shared_from_this<DeviceContext> {
+ public:
+  explicit DeviceContext(std::shared_ptr<Device> device);
+  ~DeviceContext() override;
+
+  Device& device() { return *m_device; }
+
+  Tensor zeros(DType dtype, const Shape& shape) override;
+  Tensor pinned(DType dtype, const Shape& shape) override;
+  void upload(const Tensor& host, const Tensor& device) override;
+  Status download(const Tensor& device, Tensor& host) override;
+  void copy(const Tensor& from, const Tensor& to) override;
+  Status wait() override;
+  std::optional<Result<TensorObservation>> observe(const Tensor& value, const ObservationWish& wish) override;
+
+  /// Memory that all kernels share, one after another, each from its beginning on: as many bytes as somebody
+  /// reserved. Asked for when a kernel runs.
+  void reserve(std::size_t bytes);
+  template <typename T>
+  T* work(std::size_t byte = 0) {
+    return reinterpret_cast<T*>(workAt(byte));
+  }
+
+  /// `work`: elements or threads that there is something to do for; one a thread until the device is full.
+  template <typename Parameters>
+  void launch(const char* kernel, std::int64_t work, const Parameters& parameters) {
+    launchBytes(kernel, work, &parameters, sizeof parameters);
+  }
+
+  /// A place where a kernel says that its data is wrong, as a number that is not 0; `explain` then makes an error
+  /// of it, when the iteration is done.
+  using Explain = std::function<Status(std::int64_t said)>;
+  std::int64_t* addAlarm(Explain explain);
+  /// The first alarm that was raised, and lowers all.
+  Status alarms();
+
+ private:
+  std::byte* workAt(std::size_t byte);
+  void launchBytes(const char* kernel, std::int64_t work, const void* parameters, std::size_t bytes);
+
+  std::shared_ptr<Device> m_device;
+  Tensor m_work;
+  std::size_t m_reserved = 0;
+  Tensor m_alarms;
+  std::vector<Explain> m_explain;
+};
+
+}  // namespace msdbg::core::device

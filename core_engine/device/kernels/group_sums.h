@@ -1,0 +1,44 @@
+// Sums of a row by a group of 16 threads, in the order of the CPU's loops (core_engine/cpu/tile_bodies.h and
+// norm_bodies.h): element i belongs to lane i mod 16, lanes are folded 8, 4, 2, 1 apart. Every thread of the group
+// gets the result.
+#pragma once
+
+#include "core_engine/device/kernels/kernel.h"
+
+namespace msdbg::core::device {
+
+MSDBG_DEVICE double foldGroup(double lane) {
+  for (int bits = 8; bits > 0; bits /= 2) lane = lane + fromLaneXor(lane, bits);
+  return lane;
+}
+
+/// The sum of term(i) for i in [0, n); what does not fill the lanes is added to them.
+template <typename Term>
+MSDBG_DEVICE double sumInLanes(std::int64_t n, const Term& term) {
+  double lane = 0;
+  for (std::int64_t i = laneOfGroup(); i < n; i += kGroup) lane += term(i);
+  return foldGroup(lane);
+}
+/// The same, but what does not fill the lanes is summed by itself.
+template <typename Term>
+MSDBG_DEVICE double sumWithTail(std::int64_t n, const Term& term) {
+  const std::int64_t whole = n / kGroup * kGroup;
+  double lane = 0, tail = 0;
+  for (std::int64_t i = laneOfGroup(); i < whole; i += kGroup) lane += term(i);
+  for (std::int64_t i = whole; i < n; ++i) tail += term(i);
+  return foldGroup(lane) + tail;
+}
+
+/// The largest of x, n >= 1, as largestBody() has it where there are NaN.
+MSDBG_DEVICE float largestOf(const float* x, std::int64_t n) {
+  float lane = x[0];
+  for (std::int64_t i = laneOfGroup(); i < n; i += kGroup) lane = x[i] > lane ? x[i] : lane;
+  float largest = fromLane(lane, 0);
+  for (int l = 1; l < kGroup; ++l) {
+    const float other = fromLane(lane, l);
+    largest = other > largest ? other : largest;
+  }
+  return largest;
+}
+
+}  // namespace msdbg::core::device

@@ -1,0 +1,224 @@
+// The parameters of the kernels (kernel_list.h): plain numbers and addresses on the device, filled by the factories
+// of ../ and read by the kernels. Float32 unless said otherwise; counts and strides in elements.
+#pragma once
+
+#include <cstdint>
+
+#include "core_engine/ops/element_formulas.h"
+
+namespace msdbg::core::device {
+
+constexpr int kMostDims = 8;
+
+// --- element-wise (elementwise.h) ---
+enum class Unary : std::int32_t { kRelu, kSigmoid, kTanh, kExp, kLog, kSqrt, kErf, kGelu };
+enum class Binary : std::int32_t { kAdd, kSub, kMul, kDiv, kReluGrad, kSigmoidGrad, kTanhGrad, kGeluGrad };
+
+struct MapParameters {
+  const float* x;
+  float* y;
+  std::int64_t count;
+  Unary op;
+};
+/// dims, outermost first, are of the result; a stride of 0 repeats. Innermost runs as in BroadcastPlan.
+struct CombineParameters {
+  const float *a, *b;
+  float* y;
+  std::int64_t count;
+  Binary op;
+  std::int32_t rank;  // 0: all lie alike
+  std::int64_t dims[kMostDims], stridesA[kMostDims], stridesB[kMostDims];
+};
+
+// --- copies (copies.h) ---
+struct TransposeParameters {
+  const void* x;
+  void* y;
+  std::int64_t count;
+  std::int32_t elementBytes, rank;  // 1, 2, 4, 8
+  std::int64_t dims[kMostDims], strides[kMostDims];  // of the result; of x in the result's order
+};
+enum class Conversion : std::int32_t { kDoubleToFloat, kFloatToDouble, kByteToFloat, kInt64ToFloat };
+struct CastParameters {
+  const void* x;
+  void* y;
+  std::int64_t count;
+  Conversion conversion;
+};
+
+// --- lines (lines.h): rows of `length`, one group of 16 each ---
+struct LineParameters {
+  const float *first, *second;
+  float* y;
+  std::int64_t rows, length;
+};
+struct LayerNormParameters {
+  const float *x, *scale, *shift;  // shift may be nullptr
+  float *y, *mean, *inverse;
+  std::int64_t rows, length;
+  double epsilon;
+};
+struct LayerNormGradParameters {
+  const float *dy, *x, *scale, *mean, *inverse;
+  float *dx, *dScale, *dB;
+  double* sums;  // [blocks of 64 rows][2][length]
+  std::int64_t rows, length;
+};
+struct CrossEntropyParameters {
+  const float* logits;
+  const std::int64_t* labels;
+  float *loss, *logProb;
+  std::int64_t rows, classes;
+  std::int64_t* alarm;  // 0, or 1 + the first row whose label is none
+};
+struct CrossEntropyGradParameters {
+  const float* logProb;
+  const std::int64_t* labels;
+  const float* dy;  // of the loss
+  float* dx;
+  std::int64_t rows, classes;
+  std::int64_t* alarm;
+};
+
+// --- reductions (reductions.h) ---
+/// results() of them; runs of `runLength` elements (stride 1) at outer offsets, each cut into pieces of 8192.
+struct InnerReductionParameters {
+  const float* x;
+  double* pieces;  // [results][offsets][pieces of a run]
+  float* y;
+  std::int64_t results, offsets, runLength, piecesOfRun;
+  const std::int64_t* offsetsAt;  // [offsets]
+  double divisor;
+  std::int32_t squares, keptRank;
+  std::int64_t keptDims[kMostDims], keptStrides[kMostDims];
+};
+/// One result a thread: elements one after another.
+struct OuterReductionParameters {
+  const float* x;
+  float* y;
+  std::int64_t results, offsets, runLength, runStride;
+  const std::int64_t* offsetsAt;  // [offsets]
+  double divisor;
+  std::int32_t keptRank;
+  std::int64_t keptDims[kMostDims], keptStrides[kMostDims];
+};
+/// dx = dy / divisor, repeated: dims of dx, strides of dy (0 where reduced).
+struct SpreadParameters {
+  const float* dy;
+  float* dx;
+  std::int64_t count;
+  double divisor;
+  std::int32_t rank;
+  std::int64_t dims[kMostDims], strides[kMostDims];
+};
+
+// --- BatchNormalization (batch_norm.h): x is [images][channels][plane] ---
+struct BatchNormParameters {
+  const float *x, *scale, *shift, *runningMean, *runningVariance;
+  float *y, *nextMean, *nextVariance, *savedMean, *savedInverse;  // all but y: only where trained, else nullptr
+  double *parts, *moments;                                         // [images][channels], [2][channels]
+  NormalSettings* settings;                                        // [channels]
+  std::int64_t images, channels, plane;
+  double epsilon, share;  // share of the running values that stays; 1: all
+  std::int32_t usesBatch;
+};
+struct BatchNormGradParameters {
+  const float *dy, *x, *scale, *mean, *inverse;
+  float *dx, *dScale, *dB;
+  double *sums, *products;  // [images][channels]
+  NormalGradSettings* settings;
+  std::int64_t images, channels, plane;
+  std::int32_t training;
+};
+
+// --- pooling (pooling.h) ---
+struct PoolParameters {
+  const float *x, *dy;
+  float *y, *dx;
+  std::int64_t planes, inH, inW, outH, outW, kernelH, kernelW, strideH, strideW, padTop, padLeft;
+};
+
+// --- Gather (gather.h): data [outer][size][inner], indices [count] of int32 or int64 ---
+struct GatherParameters {
+  const void *data, *indices;
+  void* y;
+  std::int64_t outer, size, inner, count;
+  std::int32_t elementBytes, wideIndices;
+  std::int64_t* alarm;  // 0, or 1 + the place of the first index that is none
+};
+struct GatherGradParameters {
+  const float* dy;
+  const void* indices;
+  float* dx;
+  std::int64_t *order, *sorted;  // [count] places by index, then by place; their indices
+  std::int64_t outer, size, inner, count;
+  std::int32_t wideIndices;
+  std::int64_t* alarm;
+};
+
+// --- Dropout (dropout.h) ---
+struct DropoutParameters {
+  const float* x;
+  float* y;
+  bool* mask;
+  std::int64_t count, first;  // first: of the rank, in the global batch
+  double ratio, scale;
+  std::uint32_t key0, key1, iteration, nameLow;
+  std::int32_t training;
+};
+struct DropoutGradParameters {
+  const float* dy;
+  const bool* mask;
+  float* dx;
+  std::int64_t count;
+  double scale;
+};
+
+// --- updates (updates.h) ---
+/// Whether this iteration updates: always where microStep is nullptr, else where it is every - 1.
+struct UpdateTime {
+  const std::int64_t* microStep;
+  std::int64_t every;
+};
+struct SgdParameters {
+  const float *p, *g, *rate, *state;
+  float *next, *nextState;  // states: nullptr without momentum
+  std::int64_t count;
+  SgdSettings settings;  // but the rate
+  double rateFactor;
+  UpdateTime time;
+};
+struct AdamParameters {
+  const float *p, *g, *rate, *mean, *square;
+  const std::int64_t* step;
+  float *next, *nextMean, *nextSquare;
+  std::int64_t count;
+  AdamSettings settings;
+  UpdateTime time;
+};
+struct AccumulateParameters {
+  const float *g, *sum;
+  const std::int64_t* microStep;
+  float* next;
+  std::int64_t count;
+  double steps;
+};
+struct StepParameters {
+  const std::int64_t* step;
+  std::int64_t* next;
+  std::int64_t modulo;
+  UpdateTime time;
+};
+
+// --- statistics (statistics.h): blocks of 64 KiB ---
+struct StatisticsParameters {
+  const float *x, *previous;  // previous may be nullptr
+  std::int64_t count;
+  void* blocks;  // [blocks] of BlockRecord
+  float start, end;  // of the range of an activation; units == 0: not wanted
+  std::int64_t units, inner;
+  std::int64_t* active;  // [units]
+  double rtol, atol;
+};
+
+}  // namespace msdbg::core::device

@@ -1,0 +1,33 @@
+// DeviceMemory: tensors whose bytes lie on a device, and how they come and go. What is asked for is done in the
+// order of asking, after the kernels that were queued before. Used from the training thread.
+#pragma once
+
+#include "core_engine/base/result.h"
+#include "core_engine/tensor/statistics.h"
+#include "core_engine/tensor/tensor.h"
+
+namespace msdbg::core {
+
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+  /// All zeros. Throws OutOfMemory: what was asked for and what is free.
+  virtual Tensor zeros(DType dtype, const Shape& shape) = 0;
+  /// Host memory that copies are fast from and to; OutOfMemory too.
+  virtual Tensor pinned(DType dtype, const Shape& shape) = 0;
+  /// Of one dtype and as many elements. The host's may be written to when this returns.
+  virtual void upload(const Tensor& host, const Tensor& device) = 0;
+  /// The bytes are there when this returns; kIo: the device failed, and with what.
+  virtual Status download(const Tensor& device, Tensor& host) = 0;
+  virtual void copy(const Tensor& from, const Tensor& to) = 0;  // from device to device
+  /// All that was asked for is done; kIo: the device failed, and with what.
+  virtual Status wait() = 0;
+  /// The numbers of observeTensor(), taken where the value lies; nullopt where that is not possible (another
+  /// dtype). Only `previous` (of the device) and `range` of the wish are looked at.
+  virtual std::optional<Result<TensorObservation>> observe(const Tensor& value, const ObservationWish& wish) = 0;
+};
+
+/// The same value in memory of the host.
+Result<Tensor> onHost(const Tensor& tensor, DeviceMemory& memory);
+
+}  // namespace msdbg::core
