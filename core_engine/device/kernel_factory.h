@@ -85,6 +85,8 @@ Backend::Answer geluGradKernel(const DeviceRequest& request);
 Backend::Answer copyKernel(const DeviceRequest& request);
 Backend::Answer castKernel(const DeviceRequest& request);
 Backend::Answer transposeKernel(const DeviceRequest& request);
+Backend::Answer concatKernel(const DeviceRequest& request);
+Backend::Answer splitKernel(const DeviceRequest& request);
 // lines.cpp
 Backend::Answer softmaxKernel(const DeviceRequest& request);
 Backend::Answer softmaxGradKernel(const DeviceRequest& request);

@@ -6,6 +6,8 @@ namespace msdbg::core::device {
 namespace {
 
 constexpr std::int64_t kPiece = 8192, kLanes = 16;
+constexpr std::int64_t kTileColumns = 32, kThreads = 256;  // of column_sums
+constexpr std::int64_t kWideRows = 16;                      // from here on its tiles are not mostly empty
 
 Tensor onDevice(DeviceContext& context, const Ints& values) {
   const Shape shape{static_cast<std::int64_t>(values.size())};
@@ -44,6 +46,7 @@ Backend::Answer reduceOuter(const DeviceRequest& r, const ReductionPlan& plan, d
   p.offsets = static_cast<std::int64_t>(plan.reducedOffsets.size());
   p.runLength = plan.runLength;
   p.runStride = plan.runStride;
+  p.width = plan.keptDims.back();  // runs that are no columns end with a reduced dimension
   p.divisor = divisor;
   p.keptRank = static_cast<std::int32_t>(plan.keptDims.size());
   copyDims(plan.keptDims, p.keptDims);
@@ -53,7 +56,8 @@ Backend::Answer reduceOuter(const DeviceRequest& r, const ReductionPlan& plan, d
     p.x = in(args, 0);
     p.y = out(args);
     p.offsetsAt = reinterpret_cast<const std::int64_t*>(offsets.address());
-    context.launch("outer_reduction", p.results, p);
+    if (p.width < kWideRows) return context.launch("outer_reduction", p.results, p);
+    context.launch("column_sums", p.results / p.width * ((p.width + kTileColumns - 1) / kTileColumns) * kThreads, p);
   });
 }
 

@@ -29,6 +29,7 @@ struct Executor::Impl {
   RunState state;
   std::vector<UpdateWish> wishes;        // by TensorId: of whoever observes the iteration
   std::vector<ValueWish> valueWishes;    // likewise, where values lie on a device
+  std::vector<std::optional<TensorObservation>> observations;  // likewise, the last ones
   std::vector<TensorId> updateOf;        // by TensorId: of a parameter or state, what replaces it
   const Observer* sawUpdates = nullptr;  // of the last iteration, since which nobody wrote to any source
   bool stateSet = false;                 // by setValue(), and nobody was told
@@ -257,18 +258,15 @@ struct Executor::Impl {
   Status show(Observer& observer, TensorReady ready) {
     if (!host.isDevice() || ready.value.place() != Place::kDevice) return observer.tensorReady(ready), Ok{};
     const ValueWish& wish = valueWishes[ready.tensor.index()];
-    std::optional<TensorObservation> observed;
-    if (wish.statistics)
-      if (auto taken = memory.device->observe(ready.value, {ready.previous, wish.range})) {
-        MSDBG_ASSIGN(observed, std::move(*taken));
-        ready.observed = &*observed;
-      }
-    const bool brings = wish.value || (wish.statistics && !observed);
+    if (wish.statistics) {
+      MSDBG_ASSIGN(ready.observed, observeOnDevice(ready, wish));
+    }
+    const bool brings = wish.value || (wish.statistics && !ready.observed);
     Tensor value = ready.value, previous;
     if (brings) {
       MSDBG_ASSIGN(value, host.lend(HostView::Slot::kValue, ready.value));
     }
-    if (brings && ready.previous && !observed) {
+    if (brings && ready.previous && !ready.observed) {
       MSDBG_ASSIGN(previous, host.lend(HostView::Slot::kPrevious, *ready.previous));
       ready.previous = &previous;
     }
@@ -292,6 +290,23 @@ struct Executor::Impl {
     Tensor shown = scratch->place(0, value.shape());
     toRowMajor(value, shown, options.threads);
     return shown;
+  }
+
+  /// nullptr: the device cannot. What has the bytes of another is not looked at again.
+  Result<const TensorObservation*> observeOnDevice(const TensorReady& ready, const ValueWish& wish) {
+    observations.resize(graph.tensors().size());
+    std::optional<TensorObservation>& seen = observations[ready.tensor.index()];
+    if (ready.sameAs.valid() && !wish.range && !ready.previous && observations[ready.sameAs.index()]) {
+      seen = observations[ready.sameAs.index()];
+      seen->change.reset();
+      seen->activation.reset();
+      return &*seen;
+    }
+    seen.reset();
+    auto taken = memory.device->observe(ready.value, {ready.previous, wish.range});
+    if (!taken) return nullptr;
+    MSDBG_ASSIGN(seen, std::move(*taken));
+    return &*seen;
   }
 
   Status reportSources(const std::vector<TensorId>& sources, Observer& observer) {

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "core_engine/tensor/block_statistics.h"
+#include "core_engine/tensor/combine_moments.h"
 
 namespace msdbg::core {
 
@@ -13,12 +14,8 @@ BlockMoments noMoments() {
 }
 
 void combine(BlockMoments& total, const BlockMoments& b) {
-  const auto n = static_cast<double>(total.finite), m = static_cast<double>(b.finite);
-  if (b.finite > 0) {
-    const double delta = b.mean - total.mean;
-    total.squaredDeviations += b.squaredDeviations + delta * delta * (n * m / (n + m));
-    total.mean += delta * (m / (n + m));
-  }
+  addMoments(total.mean, total.squaredDeviations, b.mean, b.squaredDeviations,
+             momentWeights(total.finite, b.finite));
   total.finite += b.finite;
   total.nan += b.nan;
   total.posInf += b.posInf;

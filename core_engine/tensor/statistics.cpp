@@ -13,6 +13,7 @@
 
 #include "core_engine/tensor/block_statistics.h"
 #include "core_engine/tensor/float_blocks_internal.h"
+#include "core_engine/tensor/observation_parts.h"
 
 namespace msdbg::core {
 namespace {
@@ -96,21 +97,11 @@ void fillMoments(const BlockMoments& m, TensorStatistics& s) {
   }
 }
 
-/// A tensor seen as [outer, units, inner]: see ActivationStatistics.
-struct Units {
-  std::int64_t outer = 1, units = 1, inner = 1;
-};
-Units unitsOf(const Tensor& x) {
-  const Shape& shape = x.shape();
-  if (shape.rank() < 2) return {1, 1, x.elements()};
-  return {shape[0], shape[1], shape[0] * shape[1] == 0 ? 0 : x.elements() / (shape[0] * shape[1])};
-}
-
 // Counts the active elements of each unit, a block at a time, every thread of the team for itself; sums of
 // integers do not depend on their order.
 class UnitCounts {
  public:
-  UnitCounts(const Tensor& x, int threads) : m_x(x), m_units(unitsOf(x)) {
+  UnitCounts(const Tensor& x, int threads) : m_x(x), m_units(unitsOf(x.shape())) {
     m_active.resize(static_cast<std::size_t>(std::max(threads, 1)));
     for (auto& active : m_active) active.resize(static_cast<std::size_t>(m_units.units), 0);
   }
@@ -120,14 +111,13 @@ class UnitCounts {
     return m_units.inner == 1 ? addRows(block, start, end) : addRuns(block, start, end);
   }
 
-  double shareDead() const {
-    const std::int64_t size = m_units.outer * m_units.inner;
-    if (size == 0 || m_units.units == 0) return 0;
+  const TensorUnits& shape() const { return m_units; }
+  std::int64_t dead() const {
     std::vector<std::int64_t> all(m_active[0].size(), 0);
     for (const auto& active : m_active)
       std::ranges::transform(all, active, all.begin(), std::plus<std::int64_t>());
-    const auto dead = std::ranges::count_if(all, [&](std::int64_t n) { return n * 100 < size; });
-    return static_cast<double>(dead) / static_cast<double>(m_units.units);
+    return std::ranges::count_if(all,
+                                 [&](std::int64_t n) { return isDeadUnit(n, m_units.elementsOfUnit()); });
   }
 
  private:
@@ -165,46 +155,26 @@ class UnitCounts {
   std::vector<std::int64_t>& mine() { return m_active[static_cast<std::size_t>(omp_get_thread_num())]; }
 
   const Tensor& m_x;
-  Units m_units;
+  TensorUnits m_units;
   std::vector<std::vector<std::int64_t>> m_active;  // by thread, then by unit
 };
 
-TensorStatistics valuesFrom(const std::vector<BlockMoments>& blocks, std::int64_t count) {
-  const BlockMoments m = combined(blocks);
-  TensorStatistics s;
-  s.count = count;
-  s.nan = m.nan;
-  s.posInf = m.posInf;
-  s.negInf = m.negInf;
-  s.zero = m.zero;
-  s.negative = m.negative;
-  s.positive = m.finite - m.zero - m.negative;
-  fillMoments(m, s);
-  return s;
-}
-
-ChangeStatistics changeFrom(const std::vector<BlockChange>& blocks, std::int64_t count) {
-  ChangeStatistics s;
+BlockChange totalOf(const std::vector<BlockChange>& blocks) {
+  BlockChange total;
   for (const BlockChange& block : blocks) {
-    s.meanAbsChange += block.sumAbsChange;
-    s.meanAbsPrevious += block.sumAbsPrevious;
-    s.maxAbsChange = std::max(s.maxAbsChange, block.maxAbsChange);
-    s.outsideTolerance += block.outside;
-    s.skipped += block.skipped;
+    total.sumAbsChange += block.sumAbsChange;
+    total.sumAbsPrevious += block.sumAbsPrevious;
+    total.maxAbsChange = std::max(total.maxAbsChange, block.maxAbsChange);
+    total.outside += block.outside;
+    total.skipped += block.skipped;
   }
-  const auto n = static_cast<double>(std::max<std::int64_t>(1, count - s.skipped));
-  s.meanAbsChange /= n;
-  s.meanAbsPrevious /= n;
-  return s;
+  return total;
 }
 
-ActivationStatistics activationFrom(const std::vector<std::int64_t>& inRange, const UnitCounts& units,
-                                    std::int64_t count) {
-  ActivationStatistics s;
-  const std::int64_t all = std::accumulate(inRange.begin(), inRange.end(), std::int64_t{0});
-  if (count > 0) s.shareInRange = static_cast<double>(all) / static_cast<double>(count);
-  s.shareDeadUnits = units.shareDead();
-  return s;
+ActivationStatistics activationOf(const std::vector<std::int64_t>& inRange, const UnitCounts& units,
+                                  std::int64_t count) {
+  return activationFrom(std::accumulate(inRange.begin(), inRange.end(), std::int64_t{0}), units.dead(),
+                        units.shape(), count);
 }
 
 BlockChange changeOf(const Tensor& x, const void* previous, const Block& block) {
@@ -221,6 +191,38 @@ bool isExpected(const Tensor& tensor, const TensorStatistics& expected, int thre
 }
 
 }  // namespace
+
+TensorUnits unitsOf(const Shape& shape) {
+  if (shape.rank() < 2) return {1, 1, shape.elements()};
+  return {shape[0], shape[1], shape[0] * shape[1] == 0 ? 0 : shape.elements() / (shape[0] * shape[1])};
+}
+
+TensorStatistics statisticsFrom(const BlockMoments& combined, std::int64_t count) {
+  TensorStatistics s;
+  s.count = count;
+  s.nan = combined.nan;
+  s.posInf = combined.posInf;
+  s.negInf = combined.negInf;
+  s.zero = combined.zero;
+  s.negative = combined.negative;
+  s.positive = combined.finite - combined.zero - combined.negative;
+  fillMoments(combined, s);
+  return s;
+}
+
+ChangeStatistics changeFrom(const BlockChange& total, std::int64_t count) {
+  const auto n = static_cast<double>(std::max<std::int64_t>(1, count - total.skipped));
+  return {total.sumAbsChange / n, total.maxAbsChange, total.sumAbsPrevious / n, total.outside, total.skipped};
+}
+
+ActivationStatistics activationFrom(std::int64_t inRange, std::int64_t deadUnits, const TensorUnits& units,
+                                    std::int64_t count) {
+  ActivationStatistics s;
+  if (count > 0) s.shareInRange = static_cast<double>(inRange) / static_cast<double>(count);
+  if (units.elementsOfUnit() > 0 && units.units > 0)
+    s.shareDeadUnits = static_cast<double>(deadUnits) / static_cast<double>(units.units);
+  return s;
+}
 
 TensorObservation observeTensor(const Tensor& tensor, const ObservationWish& wish, int threads) {
   const std::size_t blocks = blockCount(tensor);
@@ -250,10 +252,10 @@ TensorObservation observeTensor(const Tensor& tensor, const ObservationWish& wis
     overBlocksAlongside(tensor, threads, wish.alongside, observe);
   else
     overBlocks(tensor, threads, observe);
-  result.values = valuesFrom(moments, tensor.elements());
+  result.values = statisticsFrom(combined(moments), tensor.elements());
   result.values.hash = hashOfBlocks(result.blocks);
-  if (wish.previous) result.change = changeFrom(change, tensor.elements());
-  if (wish.range) result.activation = activationFrom(inRange, *units, tensor.elements());
+  if (wish.previous) result.change = changeFrom(totalOf(change), tensor.elements());
+  if (wish.range) result.activation = activationOf(inRange, *units, tensor.elements());
   return result;
 }
 
@@ -273,9 +275,9 @@ void BlockwiseObservation::add(std::size_t i, const void* previous) {
 
 TensorObservation BlockwiseObservation::finish() {
   TensorObservation result;
-  result.values = valuesFrom(m_moments, m_tensor->elements());
+  result.values = statisticsFrom(combined(m_moments), m_tensor->elements());
   result.values.hash = hashOfBlocks(m_hashes);
-  result.change = changeFrom(m_changes, m_tensor->elements());
+  result.change = changeFrom(totalOf(m_changes), m_tensor->elements());
   result.blocks = std::move(m_hashes);
   return result;
 }
@@ -290,7 +292,7 @@ ChangeStatistics computeChange(const Tensor& x, const Tensor& p, int threads) {
   overBlocks(x, threads, [&](std::size_t i, const Block& block) {
     blocks[i] = changeOf(x, elementAt(p, block.first), block);
   });
-  return changeFrom(blocks, x.elements());
+  return changeFrom(totalOf(blocks), x.elements());
 }
 
 ActivationStatistics computeActivation(const Tensor& x, double rangeStart, double rangeEnd, int threads) {
@@ -298,7 +300,7 @@ ActivationStatistics computeActivation(const Tensor& x, double rangeStart, doubl
   std::vector<std::int64_t> inRange(blockCount(x));
   overBlocks(x, threads,
              [&](std::size_t i, const Block& block) { inRange[i] = units.add(block, rangeStart, rangeEnd); });
-  return activationFrom(inRange, units, x.elements());
+  return activationOf(inRange, units, x.elements());
 }
 
 }  // namespace msdbg::core

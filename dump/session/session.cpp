@@ -88,6 +88,9 @@ class SessionObserver : public core::Observer {
   void stateSet(Iteration iteration) override { m_recorder.stateSet(iteration); }
   void iterationStarted(Iteration iteration) override { m_recorder.iterationStarted(iteration); }
   void tensorReady(const core::TensorReady& ready) override { m_recorder.tensorReady(ready); }
+  core::ValueWish valueWish(core::Iteration iteration, core::TensorId tensor) override {
+    return m_recorder.valueWish(iteration, tensor);
+  }
   core::UpdateWish updateWish(Iteration iteration, core::TensorId tensor) override {
     return m_recorder.updateWish(iteration, tensor);
   }

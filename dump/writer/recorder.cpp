@@ -74,6 +74,9 @@ void Recorder::stateSet(core::Iteration iteration) { m_impl->training.stateSet(i
 void Recorder::iterationStarted(core::Iteration iteration) { m_impl->training.iterationStarted(iteration); }
 
 void Recorder::tensorReady(const core::TensorReady& ready) { m_impl->training.tensorReady(ready); }
+core::ValueWish Recorder::valueWish(core::Iteration iteration, core::TensorId tensor) {
+  return m_impl->training.valueWish(iteration, tensor);
+}
 
 core::UpdateWish Recorder::updateWish(core::Iteration iteration, core::TensorId tensor) {
   return m_impl->training.updateWish(iteration, tensor);

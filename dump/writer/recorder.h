@@ -47,6 +47,7 @@ class Recorder : public core::Observer {
   void stateSet(core::Iteration iteration) override;
   void iterationStarted(core::Iteration iteration) override;
   void tensorReady(const core::TensorReady& ready) override;
+  core::ValueWish valueWish(core::Iteration iteration, core::TensorId tensor) override;
   core::UpdateWish updateWish(core::Iteration iteration, core::TensorId tensor) override;
   void kernelStarted(core::Iteration iteration, core::KernelId kernel) override;
   void iterationFinished(core::Iteration iteration, const core::Scalars& scalars) override;

@@ -186,7 +186,7 @@ RowKey TrainingSide::judgedAs(RowKey key) const {
 
 // What is known is likely to lie in the file already.
 bool TrainingSide::mayWriteAhead(const core::TensorReady& ready, const ValueObserver::Known& known) {
-  if (keepsNone(ready.value) || known.values || ready.update) return false;
+  if (keepsNone(ready.value) || known.values || ready.update || ready.observed) return false;
   return m_rows.mayWriteAhead(judgedAs({Section::kTensor, ready.tensor.value}), ready.value);
 }
 
@@ -306,6 +306,18 @@ void TrainingSide::tensorReady(const core::TensorReady& ready) {
   const core::TensorObservation seen =
       policy == Policy::kFull ? observeAndKeep(ready, known) : m_values.observe(ready, known);
   m_pending.addStatistics(ready.tensor.value, {seen.values, seen.change, seen.activation});
+}
+
+// As tensorReady() will want it. A hash comes with the statistics.
+core::ValueWish TrainingSide::valueWish(core::Iteration iteration, core::TensorId tensor) const {
+  if (!m_selected || !m_pending.open()) return {.value = false};
+  const core::TensorInfo& info = m_plan->graph.tensor(tensor);
+  const Policy policy = m_plan->decisions.decide(tensor, iteration);
+  core::ValueWish wish;
+  wish.value = policy == Policy::kFull || (m_checkpoint && inCheckpoint(info));
+  wish.statistics = policy != Policy::kNone || needsStatistics(policy);
+  if (const auto& range = m_plan->activation[tensor.index()]) wish.range = {range->start, range->end};
+  return wish;
 }
 
 core::UpdateWish TrainingSide::updateWish(core::Iteration iteration, core::TensorId tensor) const {

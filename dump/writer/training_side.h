@@ -25,6 +25,7 @@ class TrainingSide {
   void sourcesGiven(core::Iteration iteration, std::span<const core::GivenSource> sources);
   void iterationStarted(core::Iteration iteration);
   void tensorReady(const core::TensorReady& ready);
+  core::ValueWish valueWish(core::Iteration iteration, core::TensorId tensor) const;
   core::UpdateWish updateWish(core::Iteration iteration, core::TensorId tensor) const;
   void kernelStarted(core::Iteration iteration, core::KernelId kernel);
   void iterationFinished(core::Iteration iteration, const core::Scalars& scalars);

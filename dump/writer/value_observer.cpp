@@ -35,7 +35,9 @@ core::TensorObservation ValueObserver::observe(const core::TensorReady& ready, c
   if (known.values && known.values->count >= 0) wish.expected = known.values;
   if (const auto& range = m_plan->activation[ready.tensor.index()]) wish.range = {range->start, range->end};
   core::TensorObservation seen;
-  if (ready.update) {
+  if (ready.observed) {
+    seen = *ready.observed;
+  } else if (ready.update) {
     seen = take(*ready.update, ready.value.dtype());
   } else if (wish.expected && known.certain && !ready.previous && !wish.range) {
     seen.values = *known.values;
@@ -50,8 +52,8 @@ core::TensorObservation ValueObserver::observe(const core::TensorReady& ready, c
 
 core::Hash128 ValueObserver::hash(const core::TensorReady& ready, const Known& known) {
   if (known.values && known.certain) return known.values->hash;
-  const StageTimer timer(&m_clock, Stage::kStatistics, ready.value.bytes());
-  const core::Hash128 hash = core::hashTensor(ready.value, m_threads);
+  const StageTimer timer(&m_clock, Stage::kStatistics, ready.observed ? 0 : ready.value.bytes());
+  const core::Hash128 hash = ready.observed ? ready.observed->values.hash : core::hashTensor(ready.value, m_threads);
   m_updates.add(m_plan->graph.tensor(ready.tensor).updateOf, hashOnly(hash).values);
   return hash;
 }

@@ -140,6 +140,11 @@ std::vector<Sample> largeSamples() {
       {"MaxPool", "overlapping", {{{2, 3, 15, 17}, Fill::kHalves}}, window({3, 3}, {2, 2}, {1, 1, 1, 1})},
       {"MaxPool", "halving", {{{2, 3, 16, 12}, Fill::kHalves}}, window({2, 2}, {2, 2}, {0, 0, 0, 0})},
       {"Transpose", "of four dimensions", {{{3, 5, 7, 11}}}, {{"perm", Ints{2, 0, 3, 1}}}},
+      {"Transpose", "of a matrix", {{{70, 45}}}},
+      {"Transpose", "of matrices", {{{3, 33, 40}}}, {{"perm", Ints{0, 2, 1}}}},
+      {"Transpose", "the first last", {{{34, 3, 9}}}, {{"perm", Ints{1, 2, 0}}}},
+      {"SoftmaxCrossEntropyLoss", "600 rows", {{{600, 3}}, {{600}, Fill::kLabels}}},
+      {"GatherGrad", "600 indices", {{{600, 7}}, {{600}, Fill::kIndices}}, {{"shape", Ints{3, 7}}}},
       {"Add", "row and column", {{{31, 1}}, {{1, 45}}}},
       {"Mul", "inner of three", {{{6, 5, 8}}, {{5, 1}}}},
       {"Gelu", "many", {{{3000}}}},
@@ -168,6 +173,9 @@ TrainedModel train(const Training& training) {
   for (const Batch& batch : run.shard(*loader, training.iterations)) trained.losses.push_back(trainer.step(batch).loss);
   for (const Kernel& kernel : trainer.graph().kernels())
     ++trained.kernels[kernel.name.substr(0, kernel.name.find(':'))];
+  const Plan& plan = trainer.executor().plan();
+  for (const Kernel& kernel : trainer.graph().kernels())
+    if (plan.steps[kernel.nodes.front().index()].how != How::kOnce) trained.everyTime.push_back(kernel.name);
   trained.seen = std::move(observer.seen);
   for (const auto& [name, tensor] : trainer.state().tensors)
     trained.seen.push_back("carried " + name + " " + hashTensor(tensor).text());

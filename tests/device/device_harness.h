@@ -35,7 +35,8 @@ using SeenTensors = std::vector<std::string>;
 struct TrainedModel {
   SeenTensors seen;
   std::vector<double> losses;
-  std::map<std::string, int> kernels;  // by the first part of the name: "cpu", "emulated", "dnnl", …
+  std::map<std::string, int> kernels;    // by the first part of the name: "cpu", "emulated", "dnnl", …
+  std::vector<std::string> everyTime;  // names of those that run in every iteration
 };
 struct Training {
   std::string model;

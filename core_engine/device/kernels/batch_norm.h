@@ -2,6 +2,7 @@
 // in the order of the images (core_engine/cpu/batch_norm.cpp).
 #pragma once
 
+#include "core_engine/device/kernels/elementwise.h"
 #include "core_engine/device/kernels/group_sums.h"
 #include "core_engine/device/kernels/parameters.h"
 
@@ -57,7 +58,7 @@ MSDBG_KERNEL(batch_norm_moments, BatchNormParameters) {
 }
 MSDBG_KERNEL(batch_norm, BatchNormParameters) {
   for (std::int64_t i = globalThread(); i < p.images * p.channels * p.plane; i += allThreads())
-    p.y[i] = normalOf(p.settings[i / p.plane % p.channels], p.x[i]);
+    p.y[i] = normalOf(p.settings[divided(divided(i, p.plane).quotient, p.channels).rest], p.x[i]);
 }
 
 MSDBG_KERNEL(batch_norm_grad_sums, BatchNormGradParameters) {
@@ -87,7 +88,7 @@ MSDBG_KERNEL(batch_norm_grad_settings, BatchNormGradParameters) {
 }
 MSDBG_KERNEL(batch_norm_grad, BatchNormGradParameters) {
   for (std::int64_t i = globalThread(); i < p.images * p.channels * p.plane; i += allThreads()) {
-    const NormalGradSettings& s = p.settings[i / p.plane % p.channels];
+    const NormalGradSettings& s = p.settings[divided(divided(i, p.plane).quotient, p.channels).rest];
     p.dx[i] = p.training ? normalGradOf(s, p.dy[i], p.x[i]) : p.dy[i] * s.factor;
   }
 }

@@ -6,14 +6,32 @@
 
 namespace msdbg::core::device {
 
-/// Offset of the row-major element `at` of `dims` in a tensor of these strides.
-MSDBG_DEVICE std::int64_t offsetOf(std::int64_t at, int rank, const std::int64_t* dims, const std::int64_t* strides) {
+/// Offset of the row-major element `at` of `dims` in a tensor of these strides. A division of 32 bits takes a third
+/// of one of 64.
+template <typename Index>
+MSDBG_DEVICE std::int64_t offsetAs(Index at, int rank, const std::int64_t* dims, const std::int64_t* strides) {
   std::int64_t offset = 0;
   for (int d = rank - 1; d > 0; --d) {
-    offset += at % dims[d] * strides[d];
-    at /= dims[d];
+    const Index size = static_cast<Index>(dims[d]), next = at / size;
+    offset += static_cast<std::int64_t>(at - next * size) * strides[d];
+    at = next;
   }
-  return rank > 0 ? offset + at * strides[0] : 0;
+  return rank > 0 ? offset + static_cast<std::int64_t>(at) * strides[0] : 0;
+}
+MSDBG_DEVICE std::int64_t offsetOf(std::int64_t at, int rank, const std::int64_t* dims, const std::int64_t* strides) {
+  if (at <= 0x7fffffff) return offsetAs(static_cast<std::uint32_t>(at), rank, dims, strides);
+  return offsetAs(static_cast<std::uint64_t>(at), rank, dims, strides);
+}
+/// a / b and what is left, of numbers that are not negative.
+struct Divided {
+  std::int64_t quotient, rest;
+};
+MSDBG_DEVICE Divided divided(std::int64_t a, std::int64_t b) {
+  if (a <= 0x7fffffff && b <= 0x7fffffff) {
+    const std::uint32_t quotient = static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b);
+    return {quotient, static_cast<std::uint32_t>(a) - quotient * static_cast<std::uint32_t>(b)};
+  }
+  return {a / b, a % b};
 }
 
 template <typename Op>

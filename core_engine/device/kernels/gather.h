@@ -2,7 +2,7 @@
 // reference does: places are sorted by index first, without atomics.
 #pragma once
 
-#include "core_engine/device/kernels/kernel.h"
+#include "core_engine/device/kernels/elementwise.h"
 #include "core_engine/device/kernels/parameters.h"
 
 namespace msdbg::core::device {
@@ -16,14 +16,22 @@ MSDBG_DEVICE std::int64_t indexAt(const P& p, std::int64_t i) {
   return index >= 0 && index < p.size ? index : -1;
 }
 
+/// The same; one that is none raises the alarm, and counts as 0.
+template <typename P>
+MSDBG_DEVICE std::int64_t knownIndex(const P& p, std::int64_t i) {
+  const std::int64_t index = indexAt(p, i);
+  if (index < 0) *p.alarm = i + 1;  // whichever is last: the host looks for the first
+  return index < 0 ? 0 : index;
+}
+
 template <typename T>
 MSDBG_DEVICE void gatherAs(const GatherParameters& p) {
   const T* data = static_cast<const T*>(p.data);
   T* y = static_cast<T*>(p.y);
   for (std::int64_t at = globalThread(); at < p.outer * p.count * p.inner; at += allThreads()) {
-    const std::int64_t j = at % p.inner, i = at / p.inner % p.count, outer = at / p.inner / p.count;
-    const std::int64_t index = indexAt(p, i);
-    y[at] = data[(outer * p.size + (index < 0 ? 0 : index)) * p.inner + j];
+    const Divided row = divided(at, p.inner), place = divided(row.quotient, p.count);
+    const std::int64_t j = row.rest, i = place.rest, outer = place.quotient;
+    y[at] = data[(outer * p.size + knownIndex(p, i)) * p.inner + j];
   }
 }
 MSDBG_KERNEL(gather, GatherParameters) {
@@ -38,32 +46,31 @@ MSDBG_KERNEL(gather, GatherParameters) {
       return gatherAs<std::uint64_t>(p);
   }
 }
-MSDBG_KERNEL(gather_check, GatherParameters) {
-  if (globalThread() != 0) return;
-  *p.alarm = 0;
-  for (std::int64_t i = 0; i < p.count && *p.alarm == 0; ++i)
-    if (indexAt(p, i) < 0) *p.alarm = i + 1;
-}
-
-/// Place i goes behind all of smaller index and those of its own before it: a thread a place.
+/// Place i goes behind all of smaller index and those of its own before it: a thread a place; a block looks at 256
+/// indices at a time.
 MSDBG_KERNEL(gather_order, GatherGradParameters) {
-  for (std::int64_t i = globalThread(); i < p.count; i += allThreads()) {
-    const std::int64_t own = indexAt(p, i);
-    std::int64_t before = 0, wrong = 0;
-    for (std::int64_t k = 0; k < p.count; ++k) {
-      const std::int64_t other = indexAt(p, k);
-      before += other < own || (other == own && k < i);
-      if (other < 0 && wrong == 0) wrong = k + 1;
+  constexpr int kChunk = 256;
+  MSDBG_SHARED std::int64_t others[kChunk];
+  for (std::int64_t base = block() * threadsOfBlock(); base < p.count; base += allThreads()) {
+    const std::int64_t i = base + threadInBlock(), own = i < p.count ? knownIndex(p, i) : 0;
+    std::int64_t before = 0;
+    for (std::int64_t top = 0; top < p.count; top += kChunk) {
+      blockBarrier();
+      if (top + threadInBlock() < p.count) others[threadInBlock()] = knownIndex(p, top + threadInBlock());
+      blockBarrier();
+      const int count = static_cast<int>(p.count - top < kChunk ? p.count - top : kChunk);
+      for (int k = 0; k < count; ++k) before += others[k] < own || (others[k] == own && top + k < i);
     }
+    if (i >= p.count) continue;
     p.order[before] = i;
     p.sorted[before] = own;
-    if (i == 0) *p.alarm = wrong;
   }
 }
 /// A thread an element of dX.
 MSDBG_KERNEL(gather_grad, GatherGradParameters) {
   for (std::int64_t at = globalThread(); at < p.outer * p.size * p.inner; at += allThreads()) {
-    const std::int64_t j = at % p.inner, index = at / p.inner % p.size, outer = at / p.inner / p.size;
+    const Divided row = divided(at, p.inner), place = divided(row.quotient, p.size);
+    const std::int64_t j = row.rest, index = place.rest, outer = place.quotient;
     std::int64_t first = 0;
     for (std::int64_t last = p.count; first < last;) {  // the first place that is not below the index
       const std::int64_t middle = (first + last) / 2;

@@ -29,16 +29,19 @@ MSDBG_DEVICE double sumWithTail(std::int64_t n, const Term& term) {
   return foldGroup(lane) + tail;
 }
 
-/// The largest of x, n >= 1, as largestBody() has it where there are NaN.
-MSDBG_DEVICE float largestOf(const float* x, std::int64_t n) {
-  float lane = x[0];
-  for (std::int64_t i = laneOfGroup(); i < n; i += kGroup) lane = x[i] > lane ? x[i] : lane;
+MSDBG_DEVICE float largestOfLanes(float lane) {
   float largest = fromLane(lane, 0);
   for (int l = 1; l < kGroup; ++l) {
     const float other = fromLane(lane, l);
     largest = other > largest ? other : largest;
   }
   return largest;
+}
+/// The largest of x, n >= 1, as largestBody() has it where there are NaN.
+MSDBG_DEVICE float largestOf(const float* x, std::int64_t n) {
+  float lane = x[0];
+  for (std::int64_t i = laneOfGroup(); i < n; i += kGroup) lane = x[i] > lane ? x[i] : lane;
+  return largestOfLanes(lane);
 }
 
 }  // namespace msdbg::core::device

@@ -13,6 +13,7 @@
 #define MSDBG_KERNEL(name, Params) extern "C" __global__ void msdbg_##name(const __grid_constant__ Params p)
 #define MSDBG_DEVICE __device__ __forceinline__
 #define MSDBG_SHARED __shared__
+#define MSDBG_UNROLL _Pragma("unroll")
 
 namespace msdbg::core::device {
 
@@ -42,6 +43,7 @@ MSDBG_DEVICE T fromLane(T value, int lane) {
 #define MSDBG_KERNEL(name, Params) static void msdbg_##name(const Params& p)
 #define MSDBG_DEVICE inline
 #define MSDBG_SHARED static thread_local
+#define MSDBG_UNROLL
 
 #endif
 

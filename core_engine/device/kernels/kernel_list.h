@@ -6,6 +6,8 @@
   ALONE(map, MapParameters)                                \
   ALONE(combine, CombineParameters)                        \
   ALONE(transpose, TransposeParameters)                    \
+  TOGETHER(transpose_tiles, TransposeTilesParameters)      \
+  ALONE(part_copy, PartCopyParameters)                     \
   ALONE(cast, CastParameters)                              \
   TOGETHER(softmax, LineParameters)                        \
   TOGETHER(softmax_grad, LineParameters)                   \
@@ -16,12 +18,12 @@
   ALONE(layer_norm_columns, LayerNormGradParameters)       \
   ALONE(layer_norm_fold, LayerNormGradParameters)          \
   TOGETHER(cross_entropy, CrossEntropyParameters)          \
-  ALONE(mean_loss, CrossEntropyParameters)                 \
+  TOGETHER(mean_loss, CrossEntropyParameters)              \
   ALONE(cross_entropy_grad, CrossEntropyGradParameters)    \
-  ALONE(cross_entropy_grad_check, CrossEntropyGradParameters) \
   TOGETHER(inner_pieces, InnerReductionParameters)         \
   ALONE(inner_fold, InnerReductionParameters)              \
   ALONE(outer_reduction, OuterReductionParameters)         \
+  TOGETHER(column_sums, OuterReductionParameters)          \
   ALONE(spread, SpreadParameters)                          \
   TOGETHER(batch_norm_sums, BatchNormParameters)           \
   ALONE(batch_norm_means, BatchNormParameters)             \
@@ -34,8 +36,7 @@
   ALONE(max_pool, PoolParameters)                          \
   ALONE(max_pool_grad, PoolParameters)                     \
   ALONE(gather, GatherParameters)                          \
-  ALONE(gather_check, GatherParameters)                    \
-  ALONE(gather_order, GatherGradParameters)                \
+  TOGETHER(gather_order, GatherGradParameters)             \
   ALONE(gather_grad, GatherGradParameters)                 \
   ALONE(dropout, DropoutParameters)                        \
   ALONE(dropout_grad, DropoutGradParameters)               \

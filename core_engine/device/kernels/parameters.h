@@ -38,6 +38,21 @@ struct TransposeParameters {
   std::int32_t elementBytes, rank;  // 1, 2, 4, 8
   std::int64_t dims[kMostDims], strides[kMostDims];  // of the result; of x in the result's order
 };
+/// Of elements of 4 bytes: dimension `rows` is contiguous in x, `columns` in y; the others, outermost first.
+struct TransposeTilesParameters {
+  const void* x;
+  void* y;
+  std::int64_t rows, columns, rowTo, columnFrom, outer;  // strides of a row in y, of a column in x
+  std::int32_t rank;
+  std::int64_t dims[kMostDims], from[kMostDims], to[kMostDims];
+};
+/// A part of a whole along an axis: rows of `width` elements at `offset` in rows of `row`.
+struct PartCopyParameters {
+  const void* from;
+  void* to;
+  std::int64_t count, width, row, offset;  // count: of the part
+  std::int32_t elementBytes, toWhole;
+};
 enum class Conversion : std::int32_t { kDoubleToFloat, kFloatToDouble, kByteToFloat, kInt64ToFloat };
 struct CastParameters {
   const void* x;
@@ -69,7 +84,7 @@ struct CrossEntropyParameters {
   const std::int64_t* labels;
   float *loss, *logProb;
   std::int64_t rows, classes;
-  std::int64_t* alarm;  // 0, or 1 + the first row whose label is none
+  std::int64_t* alarm;  // becomes 1 + a row whose label is none
 };
 struct CrossEntropyGradParameters {
   const float* logProb;
@@ -96,7 +111,7 @@ struct InnerReductionParameters {
 struct OuterReductionParameters {
   const float* x;
   float* y;
-  std::int64_t results, offsets, runLength, runStride;
+  std::int64_t results, offsets, runLength, runStride, width;  // width: results that lie side by side
   const std::int64_t* offsetsAt;  // [offsets]
   double divisor;
   std::int32_t keptRank;
@@ -144,7 +159,7 @@ struct GatherParameters {
   void* y;
   std::int64_t outer, size, inner, count;
   std::int32_t elementBytes, wideIndices;
-  std::int64_t* alarm;  // 0, or 1 + the place of the first index that is none
+  std::int64_t* alarm;  // becomes 1 + the place of an index that is none
 };
 struct GatherGradParameters {
   const float* dy;

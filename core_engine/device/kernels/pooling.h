@@ -2,7 +2,7 @@
 // gradients of windows that share a maximum are summed in the windows' order, in double. No dilation.
 #pragma once
 
-#include "core_engine/device/kernels/kernel.h"
+#include "core_engine/device/kernels/elementwise.h"
 #include "core_engine/device/kernels/parameters.h"
 
 namespace msdbg::core::device {
@@ -27,8 +27,9 @@ MSDBG_DEVICE std::int64_t bestOf(const PoolParameters& p, const float* plane, st
 MSDBG_KERNEL(max_pool, PoolParameters) {
   const std::int64_t outPlane = p.outH * p.outW;
   for (std::int64_t i = globalThread(); i < p.planes * outPlane; i += allThreads()) {
-    const float* plane = p.x + i / outPlane * p.inH * p.inW;
-    p.y[i] = plane[bestOf(p, plane, i % outPlane / p.outW, i % p.outW)];
+    const Divided at = divided(i, outPlane), place = divided(at.rest, p.outW);
+    const float* plane = p.x + at.quotient * p.inH * p.inW;
+    p.y[i] = plane[bestOf(p, plane, place.quotient, place.rest)];
   }
 }
 
@@ -36,7 +37,9 @@ MSDBG_KERNEL(max_pool, PoolParameters) {
 MSDBG_KERNEL(max_pool_grad, PoolParameters) {
   const std::int64_t inPlane = p.inH * p.inW, outPlane = p.outH * p.outW;
   for (std::int64_t i = globalThread(); i < p.planes * inPlane; i += allThreads()) {
-    const std::int64_t plane = i / inPlane, at = i % inPlane, y = at / p.inW + p.padTop, x = at % p.inW + p.padLeft;
+    const Divided inside = divided(i, inPlane), place = divided(inside.rest, p.inW);
+    const std::int64_t plane = inside.quotient, at = inside.rest, y = place.quotient + p.padTop,
+                       x = place.rest + p.padLeft;
     const std::int64_t firstY = y < p.kernelH ? 0 : (y - p.kernelH) / p.strideH + 1,
                        firstX = x < p.kernelW ? 0 : (x - p.kernelW) / p.strideW + 1;
     double sum = 0;

@@ -39,14 +39,52 @@ MSDBG_KERNEL(inner_fold, InnerReductionParameters) {
   }
 }
 
+/// Rows of a reduction along columns, one after another.
+MSDBG_DEVICE const float* rowOf(const OuterReductionParameters& p, std::int64_t row) {
+  const Divided at = divided(row, p.runLength);
+  return p.x + p.offsetsAt[at.quotient] + at.rest * p.runStride;
+}
+
+constexpr int kTileColumns = 32, kTileRows = 64, kTileThreads = 256;
+
+/// 32 columns a block: 256 threads bring 64 rows at a time, the next on their way while 32 of them add up.
+MSDBG_KERNEL(column_sums, OuterReductionParameters) {
+  constexpr int kEach = kTileRows * kTileColumns / kTileThreads, kStep = kTileThreads / kTileColumns;
+  MSDBG_SHARED float tile[kTileRows][kTileColumns];
+  const std::int64_t rows = p.offsets * p.runLength, chunks = (p.width + kTileColumns - 1) / kTileColumns;
+  const int column = static_cast<int>(threadInBlock() % kTileColumns),
+            first = static_cast<int>(threadInBlock() / kTileColumns);
+  for (std::int64_t chunk = block(); chunk < p.results / p.width * chunks; chunk += blocks()) {
+    const std::int64_t at = chunk % chunks * kTileColumns + column, result = chunk / chunks * p.width + at;
+    const bool isThere = at < p.width;
+    const std::int64_t from = isThere ? keptOffset(p, result) : 0;
+    float next[kEach];
+    const auto bring = [&](std::int64_t top) {
+      MSDBG_UNROLL for (int k = 0; k < kEach; ++k) {
+        const std::int64_t row = top + first + k * kStep;
+        next[k] = isThere && row < rows ? rowOf(p, row)[from] : 0.0f;
+      }
+    };
+    double sum = 0;
+    bring(0);
+    for (std::int64_t top = 0; top < rows; top += kTileRows) {
+      blockBarrier();
+      MSDBG_UNROLL for (int k = 0; k < kEach; ++k) tile[first + k * kStep][column] = next[k];
+      blockBarrier();
+      if (top + kTileRows < rows) bring(top + kTileRows);
+      if (first != 0) continue;
+      const int count = static_cast<int>(rows - top < kTileRows ? rows - top : kTileRows);
+      for (int r = 0; r < count; ++r) sum += static_cast<double>(tile[r][column]);
+    }
+    if (first == 0 && isThere) p.y[result] = static_cast<float>(sum / p.divisor);
+  }
+}
+/// A result a thread: where rows are narrow.
 MSDBG_KERNEL(outer_reduction, OuterReductionParameters) {
   for (std::int64_t result = globalThread(); result < p.results; result += allThreads()) {
-    const float* x = p.x + keptOffset(p, result);
+    const std::int64_t from = keptOffset(p, result);
     double sum = 0;
-    for (std::int64_t offset = 0; offset < p.offsets; ++offset) {
-      const float* run = x + p.offsetsAt[offset];
-      for (std::int64_t i = 0; i < p.runLength; ++i) sum += static_cast<double>(run[i * p.runStride]);
-    }
+    for (std::int64_t row = 0; row < p.offsets * p.runLength; ++row) sum += static_cast<double>(rowOf(p, row)[from]);
     p.y[result] = static_cast<float>(sum / p.divisor);
   }
 }
