@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core_engine/cuda/cublas_products.h"
+#include "core_engine/cuda/cuda_sequence.h"
 #include "core_engine/cuda/cudnn_convolutions.h"
 #include "core_engine/cuda/kernels.h"
 
@@ -224,6 +225,22 @@ void CudaDevice::launch(Kernel kernel, const LaunchShape& shape, const void* par
   const cudaError_t status =
       cudaLaunchKernel(entry.function, dim3(shape.blocks), dim3(shape.threads), arguments, 0, m_stream);
   if (passed(status, isOfTheCall(status) ? entry.label : "launch")) m_last = entry.label;
+}
+
+void CudaDevice::beginSequence() {
+  makeCurrent();
+  passed(cudaStreamBeginCapture(m_stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+}
+
+std::unique_ptr<Sequence> CudaDevice::endSequence(std::string& why) {
+  makeCurrent();
+  cudaGraph_t graph = nullptr;
+  if (const cudaError_t status = cudaStreamEndCapture(m_stream, &graph); status != cudaSuccess || !graph) {
+    cudaGetLastError();
+    why = std::string("cudaStreamEndCapture: ") + cudaGetErrorString(status);
+    return nullptr;
+  }
+  return CudaSequence::make(*this, graph, why);
 }
 
 // --- operations of libraries ---

@@ -39,6 +39,9 @@ class CudaDevice final : public Device {
   Kernel kernel(const char* name) override;
   void launch(Kernel kernel, const LaunchShape& shape, const void* parameters, std::size_t bytes) override;
 
+  void beginSequence() override;
+  std::unique_ptr<Sequence> endSequence(std::string& why) override;
+
   std::unique_ptr<Operation> product(const ProductShape& shape, std::string& why) override;
   std::unique_ptr<Operation> convolution(const ConvolutionShape& shape, std::string& why) override;
 

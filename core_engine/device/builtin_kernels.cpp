@@ -56,7 +56,7 @@ std::span<const DeviceKernelRow> builtinDeviceKernels() {
       {"Split", splitKernel, true},
       {"Sqrt", sqrtKernel},
       {"Squeeze", copyKernel, true},
-      {"StepUpdate", stepUpdateKernel},
+      {"StepUpdate", stepUpdateKernel, false, true},
       {"Sub", subKernel},
       {"Tanh", tanhKernel},
       {"TanhGrad", tanhGradKernel},

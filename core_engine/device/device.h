@@ -55,6 +55,13 @@ class Operation {
   virtual void run(const std::vector<const void*>& inputs, void* output) = 0;
 };
 
+/// Launches, operations, copies within the device and fills that were queued once, to be done again as they are.
+class Sequence {
+ public:
+  virtual ~Sequence() = default;
+  virtual void run() = 0;  // queues it
+};
+
 class Device {
  public:
   using Kernel = const void*;
@@ -81,7 +88,12 @@ class Device {
   /// `parameters`: the kernel's one argument, of so many bytes; copied.
   virtual void launch(Kernel kernel, const LaunchShape& shape, const void* parameters, std::size_t bytes) = 0;
 
-  /// nullptr and why not.
+  /// From here on nothing is done, but kept: no copies from or to the host, no memory, no wait() until the end, which
+  /// gives it; nullptr and why not.
+  virtual void beginSequence() = 0;
+  virtual std::unique_ptr<Sequence> endSequence(std::string& why) = 0;
+
+  /// Arguments lie at 16 bytes. An operation goes before its device. nullptr and why not.
   virtual std::unique_ptr<Operation> product(const ProductShape& shape, std::string& why) = 0;
   virtual std::unique_ptr<Operation> convolution(const ConvolutionShape& shape, std::string& why) = 0;
 
@@ -94,6 +106,6 @@ class Device {
 /// and why not. `abi` is kAbi of the caller, another one is refused.
 using OpenFunction = Device* (*)(int number, int abi, std::string* why);
 inline constexpr char kOpenName[] = "msdbgOpenDevice";
-inline constexpr int kAbi = 1;
+inline constexpr int kAbi = 2;
 
 }  // namespace msdbg::core::device

@@ -12,6 +12,7 @@ class DeviceKernel : public KernelImpl {
       : m_name(std::move(name)), m_implementation(std::move(implementation)), m_run(std::move(run)) {}
   std::string name() const override { return m_name; }
   std::string implementation() const override { return m_implementation; }
+  bool repeats() const override { return true; }
   Status run(const KernelArgs& args) override {
     m_run(args);
     return Ok{};
@@ -28,6 +29,7 @@ class Updates : public GroupKernel {
   Updates(std::string name, std::vector<std::unique_ptr<KernelImpl>> kernels)
       : m_name(std::move(name)), m_kernels(std::move(kernels)) {}
   std::string name() const override { return m_name; }
+  bool repeats() const override { return true; }
   Status run(std::span<const KernelArgs> members, bool) override {
     for (std::size_t i = 0; i < members.size(); ++i) MSDBG_TRY(m_kernels[i]->run(members[i]));
     return Ok{};
@@ -99,6 +101,7 @@ class DeviceBackend : public Backend {
     return std::make_unique<Updates>("group:updates*" + std::to_string(kernels.size()), std::move(kernels));
   }
 
+  void start(const RunState& state) override { m_context->startIteration(state.iteration.value); }
   Status finish(const Graph&) override { return m_context->alarms(); }
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
 
 namespace msdbg::core {
@@ -72,6 +73,28 @@ Status DeviceContext::wait() {
 
 std::optional<Result<TensorObservation>> DeviceContext::observe(const Tensor&, const ObservationWish&) {
   return {};
+}
+
+std::unique_ptr<DeviceSequence> DeviceContext::endSequence() {
+  struct Kept : DeviceSequence {
+    void run() override { sequence->run(); }
+    std::unique_ptr<Sequence> sequence;
+  };
+  std::string why;
+  auto kept = std::make_unique<Kept>();
+  kept->sequence = m_device->endSequence(why);
+  if (kept->sequence) return kept;
+  logInfo(m_device->facts().name + ": kernels are queued one by one: " + why);
+  return nullptr;
+}
+
+const std::int64_t* DeviceContext::iteration() {
+  if (!m_iteration.valid()) m_iteration = zeros(DType::Int64, {1});
+  return reinterpret_cast<const std::int64_t*>(m_iteration.address());
+}
+
+void DeviceContext::startIteration(std::int64_t iteration) {
+  if (m_iteration.valid()) upload(Tensor::of<std::int64_t>({1}, std::span(&iteration, 1)), m_iteration);
 }
 
 void DeviceContext::reserve(std::size_t bytes) { m_reserved = std::max(m_reserved, bytes); }

@@ -25,6 +25,8 @@ class DeviceContext : public DeviceMemory, public std::enable_shared_from_this<D
   Status download(const Tensor& device, Tensor& host) override;
   void copy(const Tensor& from, const Tensor& to) override;
   Status wait() override;
+  void beginSequence() override { m_device->beginSequence(); }
+  std::unique_ptr<DeviceSequence> endSequence() override;
   std::optional<Result<TensorObservation>> observe(const Tensor& value, const ObservationWish& wish) override;
 
   /// Memory that all kernels share, one after another, each from its beginning on: as many bytes as somebody
@@ -41,6 +43,10 @@ class DeviceContext : public DeviceMemory, public std::enable_shared_from_this<D
     launchBytes(kernel, work, &parameters, sizeof parameters);
   }
 
+  /// Where kernels read the iteration: the same place in all of them.
+  const std::int64_t* iteration();
+  void startIteration(std::int64_t iteration);
+
   /// A place where a kernel says that its data is wrong, as a number that is not 0; `explain` then makes an error
   /// of it, when the iteration is done.
   using Explain = std::function<Status(std::int64_t said)>;
@@ -55,7 +61,7 @@ class DeviceContext : public DeviceMemory, public std::enable_shared_from_this<D
   std::shared_ptr<Device> m_device;
   Tensor m_work;
   std::size_t m_reserved = 0;
-  Tensor m_alarms;
+  Tensor m_alarms, m_iteration;
   std::vector<Explain> m_explain;
 };
 

@@ -37,6 +37,8 @@ class KernelImpl {
   virtual std::string name() const = 0;  // "dnnl:Conv", "cpu:Relu", "reference:Gemm"
   /// What a library calls its code that runs, which decides bits too: "jit:avx512_core"; "" where it is ours.
   virtual std::string implementation() const { return ""; }
+  /// What run() queues on a device is the same each time, but for where the tensors lie.
+  virtual bool repeats() const { return false; }
   virtual Status run(const KernelArgs& args) = 0;
 };
 
@@ -45,6 +47,7 @@ class GroupKernel {
  public:
   virtual ~GroupKernel() = default;
   virtual std::string name() const = 0;  // "group:Add+LayerNormalization"
+  virtual bool repeats() const { return false; }  // as KernelImpl
   /// `members`: what their own kernels would be given. Unless `observed`, what lies inside is not written.
   virtual Status run(std::span<const KernelArgs> members, bool observed) = 0;
 };
@@ -72,6 +75,8 @@ class Backend : public KernelFacts {
                                                     int /*threads*/, const Layouts&) {
     return nullptr;
   }
+  /// Before the kernels of an iteration.
+  virtual void start(const RunState&) {}
   /// What kernels found wrong in the iteration that they have been given, once all of them are done: theirs
   /// is a queue.
   virtual Status finish(const Graph&) { return Ok{}; }

@@ -8,6 +8,13 @@
 
 namespace msdbg::core {
 
+/// Kernels and copies within the device, to be queued again as they were.
+class DeviceSequence {
+ public:
+  virtual ~DeviceSequence() = default;
+  virtual void run() = 0;
+};
+
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
@@ -22,6 +29,10 @@ class DeviceMemory {
   virtual void copy(const Tensor& from, const Tensor& to) = 0;  // from device to device
   /// All that was asked for is done; kIo: the device failed, and with what.
   virtual Status wait() = 0;
+  /// From here on nothing is done but kept, up to the end, which gives it. Meanwhile nothing goes to or from the host.
+  /// nullptr: the device cannot; what was kept is lost.
+  virtual void beginSequence() = 0;
+  virtual std::unique_ptr<DeviceSequence> endSequence() = 0;
   /// The numbers of observeTensor(), taken where the value lies; nullopt where that is not possible (another
   /// dtype). Only `previous` (of the device) and `range` of the wish are looked at.
   virtual std::optional<Result<TensorObservation>> observe(const Tensor& value, const ObservationWish& wish) = 0;

@@ -13,6 +13,7 @@
 #include "core_engine/plan/pipeline.h"
 #include "core_engine/runtime/compiled_steps.h"
 #include "core_engine/runtime/host_view.h"
+#include "core_engine/runtime/iteration_sequences.h"
 
 namespace msdbg::core {
 struct Executor::Impl {
@@ -25,6 +26,7 @@ struct Executor::Impl {
   HostView host;
   std::shared_ptr<LayoutScratch> scratch = std::make_shared<LayoutScratch>();
   CompiledSteps compiled;
+  IterationSequences sequences;
   std::vector<double> seconds;  // by KernelId; empty: profile off
   RunState state;
   std::vector<UpdateWish> wishes;        // by TensorId: of whoever observes the iteration
@@ -54,6 +56,7 @@ struct Executor::Impl {
     for (const TensorInfo& info : graph.tensors())
       if (info.updateOf.valid()) updateOf[info.updateOf.index()] = info.id;
     MSDBG_ASSIGN(compiled, compileSteps({graph, plan, memory, state, backends, scratch, options.threads}));
+    sequences = IterationSequences(graph, compiled, memory);
     return Ok{};
   }
 
@@ -144,12 +147,38 @@ struct Executor::Impl {
     return Ok{};
   }
 
+  /// Nobody looks on, and nothing is done otherwise than the graph says.
+  bool isPlain(const Observer* observer, const Detour& detour) const {
+    return !observer && faults.empty() && seconds.empty() && detour.values.empty() && !detour.last.valid();
+  }
+
+  /// The steps at once, where they can be; false: they were not run.
+  Result<bool> runSequence(const Detour& detour) {
+    if (detour.cancel.cancelled()) return Error(ErrorCode::kCancelled, "stopped before the iteration");
+    MSDBG_ASSIGN(const bool done, sequences.run([&]() -> Status {
+      for (Step& step : compiled.steps) MSDBG_TRY(runStep(step, nullptr, detour));
+      return Ok{};
+    }));
+    if (done)
+      for (const Step& step : compiled.steps)
+        if (!step.kernel && !step.group && step.how != How::kGrouped) share(step);
+    return done;
+  }
+
   Status runSteps(Observer* observer, const Detour& detour) {
+    if (isPlain(observer, detour) && sequences.ready()) {
+      MSDBG_ASSIGN(const bool done, runSequence(detour));
+      if (done) return endIteration(observer);
+    }
     for (Step& step : compiled.steps) {
       if (detour.cancel.cancelled()) return Error(ErrorCode::kCancelled, "stopped before " + step.node->name);
       MSDBG_TRY(runStep(step, observer, detour));
       if (step.node->id == detour.last) return finish();
     }
+    return endIteration(observer);
+  }
+
+  Status endIteration(Observer* observer) {
     MSDBG_TRY(finish());
     advance();
     sawUpdates = observer;
@@ -357,6 +386,7 @@ Status Executor::run(Iteration iteration, const Feeds& feeds, Observer* observer
     d.memory.allocateObserved(d.graph, d.plan);
     MSDBG_TRY(d.reportSources(d.compiled.given, *observer));
   }
+  for (const auto& backend : d.backends) backend->start(d.state);
   return d.runSteps(observer, detour);
 }
 

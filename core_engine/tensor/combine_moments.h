@@ -1,5 +1,6 @@
-// How the moments of two parts become those of both: Chan, Golub and LeVeque 1979, "Updating formulae … for computing
-// sample variances". For the CPU (combine() of block_statistics.h) and for kernels of GPUs, which give the same bits.
+// What CPU and GPUs compute alike of the numbers of several blocks: how the moments of two parts become those of both
+// (Chan, Golub and LeVeque 1979, "Updating formulae … for computing sample variances"; combine() of block_statistics.h),
+// and which unit is dead (ActivationStatistics).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@ namespace msdbg::core {
 
 /// What part b of `added` finite elements weighs beside the `before` that there were. All zero: it has none.
 struct MomentWeights {
-  double share = 0, factor = 0;
+  double share, factor;
 };
 MSDBG_INLINE MomentWeights momentWeights(std::int64_t before, std::int64_t added) {
   if (added <= 0) return {0, 0};
@@ -26,5 +27,8 @@ MSDBG_INLINE void addMoments(double& mean, double& squaredDeviations, double mea
   squaredDeviations += deviationsOfB + delta * delta * b.factor;
   mean += delta * b.share;
 }
+
+/// A unit of so many elements, of which so many are > 0.
+MSDBG_INLINE bool isDeadUnit(std::int64_t active, std::int64_t elements) { return active * 100 < elements; }
 
 }  // namespace msdbg::core

@@ -12,8 +12,6 @@ struct TensorUnits {
   std::int64_t elementsOfUnit() const { return outer * inner; }
 };
 TensorUnits unitsOf(const Shape& shape);
-/// Of a unit of so many elements, with so many > 0.
-constexpr bool isDeadUnit(std::int64_t active, std::int64_t elements) { return active * 100 < elements; }
 
 /// All but the hash. `count`: elements, finite or not.
 TensorStatistics statisticsFrom(const BlockMoments& combined, std::int64_t count);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core_engine/tensor/block_statistics.h"
+#include "core_engine/tensor/combine_moments.h"
 #include "core_engine/tensor/float_blocks_internal.h"
 #include "core_engine/tensor/observation_parts.h"
 

@@ -59,3 +59,15 @@ TEST_CASE("Planted faults and every pass do on a device what they do on the CPU"
     compare({.model = "lenet5", .fault = fault});
   for (const char* passes : {"none", "-in_place", "-memory", "memory"}) compare({.model = "lenet5", .passes = passes});
 }
+
+TEST_CASE("What a device does as one when nobody looks on has the CPU's bits", "[slow]") {
+  for (const ModelInfo& model : builtinModels()) {
+    INFO(model.name);
+    Training training{.model = std::string(model.name), .iterations = 6, .observed = false};
+    const TrainedModel cpu = train(training);
+    training.backend = BackendKind::kEmulated;
+    const TrainedModel emulated = train(training);
+    CHECK((emulated.seen == cpu.seen));
+    CHECK((bitsOf(emulated.losses) == bitsOf(cpu.losses)));
+  }
+}

@@ -172,18 +172,21 @@ MODELS
 }
 
 bench() { # MODEL STEPS
-    local median least theirs row
+    local median least theirs=none row
     "$msdbg" bench "$1" --backend "$backend" --steps "$2" --json >"$folder/bench.json" || failed "msdbg bench failed"
     median=$(number median_ms "$folder/bench.json") least=$(number min_ms "$folder/bench.json")
+    if [[ $backend == cuda ]]; then
+        theirs=$(LD_LIBRARY_PATH=$before python3 "$here/torch_step.py" "$peers" "$1" "$2")
+    fi
     row="| $1 | $median | $least |"
-    theirs="not measured"
-    if with_torch theirs "$1" "$2"; then
-        row+=$(awk -v mine="$median" '{print "", $1, $2, mine / $1, $3, $4, mine / $3, ""}' OFS=' | ' OFMT=%.2f <<<"$theirs")
+    if [[ $theirs =~ ^[0-9] ]]; then
+        row+=$(awk -v mine="$median" '{printf " %s | %s | %.2f |", $1, $2, mine / $1
+            printf " %s | %s | %.2f |", $3, $4, mine / $3}' <<<"$theirs")
     else
-        row+=" $theirs | | | | | |"
+        row+=" ${theirs:-failed} | | | | | |"
     fi
     echo "$row" >>"$work/speed.md"
-    echo "$median ms a step${theirs:+; PyTorch: $theirs}"
+    echo "$median ms a step; PyTorch: ${theirs:-failed}"
 }
 
 # -- the report
@@ -212,23 +215,27 @@ check() { # WHAT LIMIT STEP [arguments]: a row; what a failed step has printed c
     esac
     [[ $status == 124 || $status == 137 ]] && note="took longer than $limit s${note:+; $note}"
     say "| $what | $result | $seconds | $note |"
-    [[ $result != FAILED ]] ||
-        { echo; echo "### $what (status $status)"; echo; tail -n 40 "$folder/step.log" | sed 's/^/    /'; } >>"$work/failed.md"
+    if [[ $result == FAILED ]]; then
+        printf '\n### %s (status %s)\n\n' "$what" "$status"
+        tail -n 40 "$folder/step.log" | sed 's/^/    /'
+    fi >>"$work/failed.md"
     rm -rf "$folder" 2>/dev/null
 }
 
 export here backend build peers msdbg module work folder before sanitizer
-export -f skipped failed with_gpu number train hashes device test_program twice observed fault replayed two_ranks sanitized bench
+export -f skipped failed with_gpu number train hashes device test_program twice observed fault replayed two_ranks
+export -f sanitized bench
 
 versions() {
     echo "- date: $(date -u '+%F %T') UTC, backend $backend, $(nproc) cores"
-    { nvidia-smi -L && nvidia-smi --query-gpu=driver_version,memory.total --format=csv,noheader; } 2>/dev/null |
-        sed 's/ (UUID.*//; s/^/- device: /'
+    nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv 2>/dev/null | sed 's/^/- GPU: /'
     "$msdbg" --version | head -n 1 | sed 's/^/- /'
     echo "- MSDBG_CUDA_PATH=$MSDBG_CUDA_PATH"
-    [[ $backend == emulated ]] || "$build/tests/msdbg_cuda_check" "$module" 2>&1 | sed -n '/, sm_\|, cublas\|^skipped\|^cannot/s/^/- opened: /p' | head -n 1
-    [[ $backend == emulated ]] || LD_LIBRARY_PATH=$before python3 -c 'import torch
-print("- PyTorch", torch.__version__, "cuDNN", torch.backends.cudnn.version())' 2>/dev/null
+    [[ $backend == cuda ]] || return
+    timeout 60 "$build/tests/msdbg_cuda_check" "$module" 2>&1 | grep -m 1 -E ', sm_|^skipped|^cannot' |
+        sed 's/^/- opened: /'
+    LD_LIBRARY_PATH=$before timeout 60 python3 -c 'import torch
+print("- PyTorch", torch.__version__, "with cuDNN", torch.backends.cudnn.version())' 2>/dev/null
 }
 
 : >"$report" || exit 2
@@ -238,12 +245,13 @@ say "$(versions)"
 say ""
 say "| check | result | seconds | |"
 say "|---|---|---|---|"
+nodes=(network/conv2/Conv-op1 grad/network/fc1/Gemm-op1)
 check "device, products, convolutions (msdbg_cuda_check)" 60 device
 check "kernels and training (test_gpu)" 150 test_program test_gpu
 if [[ $backend == cuda ]]; then
     for model in mlp lenet5 alexnet resnet20 gpt; do check "$model twice" 90 twice "$model" 50; done
     check "alexnet observed and not" 60 observed alexnet 20
-    for node in network/conv2/Conv-op1 grad/network/fc1/Gemm-op1; do check "fault at $node" 30 fault lenet5 "$node"; done
+    for node in "${nodes[@]}"; do check "fault at $node" 30 fault lenet5 "$node"; done
     for model in lenet5 resnet20 gpt; do check "replay of $model" 60 replayed "$model" 10; done
     check "2 ranks on one device" 60 two_ranks lenet5 10
     for model in mlp lenet5 alexnet resnet20 gpt; do check "speed of $model" 60 bench "$model" 50; done
@@ -254,7 +262,7 @@ else
     check "resnet20 twice" 90 twice resnet20 2
     check "gpt twice" 90 twice gpt 1 --batch 2
     check "lenet5 observed and not" 60 observed lenet5 4
-    for node in network/conv2/Conv-op1 grad/network/fc1/Gemm-op1; do check "fault at $node" 30 fault lenet5 "$node"; done
+    for node in "${nodes[@]}"; do check "fault at $node" 30 fault lenet5 "$node"; done
     check "replay of lenet5" 60 replayed lenet5 4
     check "2 ranks on one device" 60 two_ranks lenet5 2
     for model in mlp lenet5; do check "speed of $model" 60 bench "$model" 3; done
@@ -264,7 +272,7 @@ check "compute-sanitizer racecheck, kernels of ours" 120 sanitized racecheck --k
 
 if [[ -s $work/speed.md ]]; then
     say ""
-    say "| ms of a step | msdbg median | least | PyTorch float32 median | least | ratio of medians | PyTorch with TF32 median | least | ratio |"
+    say "| ms of a step | median | least | PyTorch, float32 | least | ratio | PyTorch, TF32 | least | ratio |"
     say "|---|---|---|---|---|---|---|---|---|"
     say "$(cat "$work/speed.md")"
 fi

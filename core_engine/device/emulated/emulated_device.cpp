@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <map>
 
@@ -45,16 +46,20 @@ class EmulatedDevice : public Device {
   std::size_t freeBytes() override { return m_capacity - m_used; }
 
   void copyIn(void* to, const void* fromHost, std::size_t bytes) override {
+    if (m_kept) return fail("a copy from the host in a sequence");
     if (holds(to, bytes, "copy to the device")) std::memcpy(to, fromHost, bytes);
   }
   void copyOut(void* toHost, const void* from, std::size_t bytes) override {
+    if (m_kept) return fail("a copy to the host in a sequence");
     if (holds(from, bytes, "copy from the device")) std::memcpy(toHost, from, bytes);
   }
   void copyWithin(void* to, const void* from, std::size_t bytes) override {
+    if (m_kept) return keep([=, this] { copyWithin(to, from, bytes); });
     if (holds(to, bytes, "copy within the device") && holds(from, bytes, "copy within the device"))
       std::memmove(to, from, bytes);
   }
   void fillZero(void* to, std::size_t bytes) override {
+    if (m_kept) return keep([=, this] { fillZero(to, bytes); });
     if (holds(to, bytes, "fill")) std::memset(to, 0, bytes);
   }
   std::string wait() override { return std::exchange(m_failure, {}); }
@@ -64,9 +69,17 @@ class EmulatedDevice : public Device {
     // As a launch copies them.
     const std::vector<std::byte> copy(static_cast<const std::byte*>(parameters),
                                       static_cast<const std::byte*>(parameters) + bytes);
-    const std::string mistake =
-        runKernel(*static_cast<const EmulatedKernel*>(kernel), shape, copy.data(), m_order);
-    if (!mistake.empty()) fail(mistake);
+    const auto run = [=, this] {
+      const std::string mistake =
+          runKernel(*static_cast<const EmulatedKernel*>(kernel), shape, copy.data(), m_order);
+      if (!mistake.empty()) fail(mistake);
+    };
+    m_kept ? keep(run) : run();
+  }
+
+  void beginSequence() override { m_kept = std::make_shared<Kept>(); }
+  std::unique_ptr<Sequence> endSequence(std::string&) override {
+    return std::make_unique<KeptSequence>(std::exchange(m_kept, nullptr));
   }
 
   std::unique_ptr<Operation> product(const ProductShape&, std::string& why) override {
@@ -84,6 +97,16 @@ class EmulatedDevice : public Device {
  private:
   using Clock = std::chrono::steady_clock;
 
+  using Kept = std::vector<std::function<void()>>;
+  struct KeptSequence : Sequence {
+    explicit KeptSequence(std::shared_ptr<Kept> all) : kept(std::move(all)) {}
+    void run() override {
+      for (const auto& work : *kept) work();
+    }
+    std::shared_ptr<Kept> kept;
+  };
+
+  void keep(std::function<void()> work) { m_kept->push_back(std::move(work)); }
   void fail(const std::string& what) {
     if (m_failure.empty()) m_failure = "emulated device: " + what;
   }
@@ -101,6 +124,7 @@ class EmulatedDevice : public Device {
   }
 
   ThreadOrder m_order;
+  std::shared_ptr<Kept> m_kept;  // of the sequence that is being queued
   std::size_t m_capacity, m_used = 0;
   std::map<void*, std::size_t> m_allocated;
   std::string m_failure;

@@ -10,4 +10,5 @@
 #include "core_engine/device/kernels/lines.h"
 #include "core_engine/device/kernels/pooling.h"
 #include "core_engine/device/kernels/reductions.h"
+#include "core_engine/device/kernels/statistics.h"
 #include "core_engine/device/kernels/updates.h"

@@ -14,7 +14,8 @@ MSDBG_KERNEL(dropout, DropoutParameters) {
     if (p.training) {
       const auto index = static_cast<std::uint64_t>(p.first + i);
       const PhiloxWords words = philoxRounds({static_cast<std::uint32_t>(index),
-                                              static_cast<std::uint32_t>(index >> 32), p.iteration, p.nameLow},
+                                              static_cast<std::uint32_t>(index >> 32), static_cast<std::uint32_t>(*p.iteration),
+                                              p.nameLow},
                                              p.key0, p.key1);
       keeps = words.w[0] * 0x1p-32 >= p.ratio;
       y = keeps ? static_cast<float>(static_cast<double>(y) * p.scale) : 0.0f;

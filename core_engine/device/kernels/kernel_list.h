@@ -43,4 +43,8 @@
   ALONE(sgd_update, SgdParameters)                         \
   ALONE(adam_update, AdamParameters)                       \
   ALONE(accumulate_gradient, AccumulateParameters)         \
-  ALONE(step_update, StepParameters)
+  ALONE(step_update, StepParameters)                       \
+  TOGETHER(statistics, StatisticsParameters)               \
+  TOGETHER(statistics_change, StatisticsParameters)        \
+  ALONE(unit_activity, UnitParameters)                     \
+  TOGETHER(dead_units, DeadUnitParameters)

@@ -178,7 +178,9 @@ struct DropoutParameters {
   bool* mask;
   std::int64_t count, first;  // first: of the rank, in the global batch
   double ratio, scale;
-  std::uint32_t key0, key1, iteration, nameLow;
+  std::uint32_t key0, key1;
+  const std::int64_t* iteration;
+  std::uint32_t nameLow;
   std::int32_t training;
 };
 struct DropoutGradParameters {
@@ -226,14 +228,51 @@ struct StepParameters {
 };
 
 // --- statistics (statistics.h): blocks of 64 KiB ---
+constexpr std::int64_t kStatisticsBlock = 16384;  // elements
+constexpr std::int64_t kMostStatisticsBlocks = 1024;  // of a launch
+/// Numbers that are added up in the order of the blocks.
+enum StatisticsSum { kSum, kSumAbs, kSumSquares, kSumAbsChange, kSumAbsPrevious, kStatisticsSums };
+enum StatisticsCount { kFinite, kNaNs, kPosInfs, kNegInfs, kZeros, kNegatives, kSkipped, kOutside, kInRange,
+                       kStatisticsCounts };
+enum StatisticsMost { kMinusLeast, kLargest, kLargestChange, kStatisticsMosts };
+/// Of a block, or of all blocks up to one: BlockMoments and BlockChange in an order that suits threads.
+struct StatisticsRecord {
+  double mean, squaredDeviations;
+  double sums[kStatisticsSums];
+  double most[kStatisticsMosts];
+  std::int64_t counts[kStatisticsCounts];
+};
+/// What goes to the host, before the hashes of the blocks.
+struct StatisticsTotal {
+  StatisticsRecord record;
+  std::int64_t deadUnits;
+};
+/// Part of a tensor, and the records of the part before, which are added to the total meanwhile.
 struct StatisticsParameters {
-  const float *x, *previous;  // previous may be nullptr
+  const std::uint32_t *x, *previous;  // float32; previous: nullptr where the change is not wanted
   std::int64_t count;
-  void* blocks;  // [blocks] of BlockRecord
-  float start, end;  // of the range of an activation; units == 0: not wanted
-  std::int64_t units, inner;
-  std::int64_t* active;  // [units]
+  StatisticsRecord* records;  // [blocks]
+  std::uint64_t* hashes;      // [blocks][2]
+  std::uint16_t* positive;    // [count / 16]: bits of the elements > 0; nullptr: not wanted
+  double start, end;          // of the range
   double rtol, atol;
+  std::int32_t inRange;  // wanted
+  std::int32_t begins;   // there is no total yet
+  const StatisticsRecord* before;
+  std::int64_t beforeCount;
+  StatisticsRecord* total;
+};
+/// A tensor as [outer, units, inner]; every unit is counted in so many slices.
+struct UnitParameters {
+  const std::uint64_t* positive;  // bits of `count` elements from `first` on
+  std::int64_t first, count;
+  std::int64_t units, inner, piecesOfRun, slices;
+  std::int64_t* active;  // [slices][units], added to but by the first part
+};
+struct DeadUnitParameters {
+  const std::int64_t* active;
+  std::int64_t units, elementsOfUnit, slices;
+  std::int64_t* dead;
 };
 
 }  // namespace msdbg::core::device

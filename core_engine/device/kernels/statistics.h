@@ -1,0 +1,661 @@
+// Statistics and hashes of blocks of 64 KiB, with the bits of core_engine/tensor (float_blocks.cpp,
+// block_statistics.cpp, hash.cpp). A block is a thread block's. Carriers, 8 groups of 16 threads, bring tiles of 8 KiB
+// from memory, one ahead, and do what may be done in any order: counts, ends, and each group the stripes of one segment
+// of the hash (xxh3.h). Two warps then take from the tile what has an order, one lane for each lane of the CPU: the sums,
+// and the sums of the change and the chain of the hash. Meanwhile thread block 0 adds up the records of the launch
+// before, in the order of the blocks.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+
+#include "core_engine/device/kernels/elementwise.h"
+#include "core_engine/device/kernels/group_sums.h"
+#include "core_engine/device/kernels/parameters.h"
+#include "core_engine/device/kernels/xxh3.h"
+#include "core_engine/tensor/combine_moments.h"
+
+namespace msdbg::core::device {
+
+// --- threads of a block, by groups of 16 ---
+constexpr int kCarriers = 8;                                      // groups 0 to 7
+constexpr int kSumsGroup = 8, kSumAbsGroup = 9;                   // one warp
+constexpr int kChangeGroup = 10, kPreviousGroup = 11;             // one warp
+constexpr int kStatisticsThreads = 12 * kGroup;
+constexpr int kSegment = kSegmentBytes / 4;                       // elements that a carrying group has of a tile
+constexpr int kOwn = kSegment / kGroup;                           // and each of its threads
+constexpr int kQuads = kOwn / 4;
+constexpr std::int64_t kTile = kCarriers * kSegment;              // elements
+constexpr std::uint32_t kInfBits = 0x7f800000u, kNaNBits = 0x7fc00000u, kNoSign = 0x7fffffffu;
+constexpr double kLargestCancellation = 64;                       // float_blocks.cpp
+
+MSDBG_DEVICE float floatOf(std::uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+MSDBG_DEVICE std::uint32_t bitsOf(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+MSDBG_DEVICE bool isFinite(std::uint32_t bits) { return (bits & kNoSign) < kInfBits; }
+MSDBG_DEVICE int groupInBlock() { return static_cast<int>(threadInBlock() / kGroup); }
+
+/// What one lane adds one after another lies together: elements 16 apart.
+struct alignas(16) Quad {
+  float values[4];
+};
+using TileSegment = Quad[kQuads][kGroup];
+
+/// What a carrier has seen, in any order. Counts are of at most a block, and lie in one word so that a shuffle moves
+/// several.
+struct Seen {
+  float least, largest;
+  double largestChange;
+  std::uint32_t zeroNegative, nanPosInf, negInfInRange, insideSkipped;  // low and high half
+};
+constexpr std::uint32_t kHigh = 1u << 16;
+
+/// Of one block; double-buffered: carriers fill one half while the others read the other one.
+template <bool kChange>
+struct BlockMemory {
+  TileSegment x[2][kCarriers];  // 0 where an element is not finite
+  TileSegment previous[kChange ? 2 : 1][kChange ? kCarriers : 1];  // NaN where it or x is not finite
+  std::uint64_t segments[2][kCarriers][kAccumulators], accumulators[kAccumulators];
+  Seen seen[kCarriers];
+  double sums[kStatisticsSums];
+  double mean;
+  std::int32_t twoPasses;
+};
+
+struct BlockPart {
+  const std::uint32_t *x, *previous;
+  std::uint16_t* positive;
+  std::int64_t count;  // elements of the block
+  MSDBG_DEVICE std::int64_t bytes() const { return count * 4; }
+  MSDBG_DEVICE std::int64_t tiles() const { return (count + kTile - 1) / kTile; }
+  MSDBG_DEVICE std::int64_t segments() const { return (count + kSegment - 1) / kSegment; }
+  MSDBG_DEVICE int segmentsOfTile(std::int64_t tile) const {
+    const std::int64_t left = segments() - tile * kCarriers;
+    return left < kCarriers ? static_cast<int>(left) : kCarriers;
+  }
+};
+
+// --- carriers ---
+
+/// Elements first + lane, first + 16 + lane, …; NaN from `count` on.
+MSDBG_DEVICE void bring(const std::uint32_t* from, std::int64_t first, std::int64_t count, std::uint32_t (&own)[kOwn]) {
+  const std::int64_t at = first + laneOfGroup();
+  if (first + kSegment <= count) {
+    MSDBG_UNROLL
+    for (int k = 0; k < kOwn; ++k) own[k] = from[at + k * kGroup];
+    return;
+  }
+  MSDBG_UNROLL
+  for (int k = 0; k < kOwn; ++k) own[k] = at + k * kGroup < count ? from[at + k * kGroup] : kNaNBits;
+}
+
+/// Of numbers that are none NaN; which zero is left open.
+MSDBG_DEVICE float lesser(float a, float b) {
+#if defined(__CUDA_ARCH__)
+  return fminf(a, b);  // one instruction
+#else
+  return b < a ? b : a;
+#endif
+}
+MSDBG_DEVICE float greater(float a, float b) { return -lesser(-a, -b); }
+
+MSDBG_DEVICE Seen nothingSeen() {
+  return {floatOf(kInfBits), -floatOf(kInfBits), 0.0, 0, 0, 0, 0};
+}
+MSDBG_DEVICE void addFinite(float v, Seen& seen) {
+  seen.least = lesser(seen.least, v);
+  seen.largest = greater(seen.largest, v);
+  if (v == 0.0f) seen.zeroNegative += 1;
+  if (v < 0.0f) seen.zeroNegative += kHigh;
+}
+MSDBG_DEVICE void addAny(std::uint32_t bits, Seen& seen) {
+  if (isFinite(bits)) return addFinite(floatOf(bits), seen);
+  if ((bits & kNoSign) > kInfBits)
+    seen.nanPosInf += 1;
+  else if (bits == kInfBits)
+    seen.nanPosInf += kHigh;
+  else
+    seen.negInfInRange += 1;
+}
+MSDBG_DEVICE void addOrder(const std::uint32_t (&own)[kOwn], Seen& seen) {
+  std::uint32_t largest = 0;
+  MSDBG_UNROLL
+  for (int k = 0; k < kOwn; ++k) largest = (own[k] & kNoSign) > largest ? own[k] & kNoSign : largest;
+  if (largest < kInfBits) {
+    MSDBG_UNROLL
+    for (int k = 0; k < kOwn; ++k) addFinite(floatOf(own[k]), seen);
+    return;
+  }
+  MSDBG_UNROLL
+  for (int k = 0; k < kOwn; ++k) addAny(own[k], seen);
+}
+MSDBG_DEVICE void addInRange(const std::uint32_t (&own)[kOwn], double start, double end, Seen& seen) {
+  MSDBG_UNROLL
+  for (int k = 0; k < kOwn; ++k) {
+    const auto v = static_cast<double>(floatOf(own[k]));
+    if (v >= start && v <= end) seen.negInfInRange += kHigh;
+  }
+}
+/// One element; returns what the sums take of the previous value.
+MSDBG_DEVICE float addChange(std::uint32_t x, std::uint32_t previous, double rtol, double atol, Seen& seen) {
+  if (!isFinite(x) || !isFinite(previous)) {
+    seen.insideSkipped += kHigh;
+    return floatOf(kNaNBits);
+  }
+  const auto p = static_cast<double>(floatOf(previous));
+  const double d = std::fabs(static_cast<double>(floatOf(x)) - p);
+  if (d <= atol + rtol * std::fabs(p)) seen.insideSkipped += 1;
+  seen.largestChange = d > seen.largestChange ? d : seen.largestChange;
+  return floatOf(previous);
+}
+
+/// Of a matrix of bits, a row a lane, swaps the halves that lie `apart` rows and columns apart; `low`: the columns that
+/// stay in the first rows.
+MSDBG_DEVICE std::uint32_t swapHalves(std::uint32_t bits, int apart, std::uint32_t low) {
+  const std::uint32_t other = fromLaneXor(bits, apart), high = low << apart;
+  return laneOfGroup() & apart ? (bits & high) | (other & high) >> apart : (bits & low) | (other & low) << apart;
+}
+/// Bit k of lane l becomes bit l of lane k.
+MSDBG_DEVICE std::uint32_t transposed(std::uint32_t bits) {
+  bits = swapHalves(bits, 8, 0x00ff);
+  bits = swapHalves(bits, 4, 0x0f0f);
+  bits = swapHalves(bits, 2, 0x3333);
+  return swapHalves(bits, 1, 0x5555);
+}
+/// `to`: of the segment, one word for 16 elements.
+MSDBG_DEVICE void writePositive(const std::uint32_t (&own)[kOwn], std::uint16_t* to) {
+  std::uint32_t bits = 0;
+  MSDBG_UNROLL
+  for (int k = 0; k < kOwn; ++k) bits |= (floatOf(own[k]) > 0.0f ? 1u : 0u) << k;
+  to[laneOfGroup()] = static_cast<std::uint16_t>(transposed(bits));
+}
+
+template <typename Value>
+MSDBG_DEVICE void putInTile(TileSegment& tile, const Value& value) {
+  MSDBG_UNROLL
+  for (int q = 0; q < kQuads; ++q) {
+    Quad quad;
+    MSDBG_UNROLL
+    for (int k = 0; k < 4; ++k) quad.values[k] = value(4 * q + k);
+    tile[q][laneOfGroup()] = quad;
+  }
+}
+
+template <bool kChange>
+struct Carrier {
+  Seen seen;
+  std::uint64_t secret[kSegmentStripes / 2];
+  std::uint32_t own[kOwn], previous[kChange ? kOwn : 1];  // of the tile that comes next
+
+  MSDBG_DEVICE void bringTile(const BlockPart& part, std::int64_t tile) {
+    const std::int64_t first = tile * kTile + groupInBlock() * kSegment;
+    if (first >= part.count) return;
+    bring(part.x, first, part.count, own);
+    if constexpr (kChange) bring(part.previous, first, part.count, previous);
+  }
+  /// What the tile is for those that wait for it.
+  MSDBG_DEVICE void fill(const StatisticsParameters& p, const BlockPart& part, std::int64_t tile,
+                         BlockMemory<kChange>& memory) {
+    const int group = groupInBlock(), half = static_cast<int>(tile % 2);
+    const std::int64_t segment = tile * kCarriers + group;
+    if (segment >= part.segments()) return;
+    addOrder(own, seen);
+    if (p.inRange) addInRange(own, p.start, p.end, seen);
+    if (part.positive) writePositive(own, part.positive + segment * (kSegment / kGroup));
+    if (part.bytes() > kLongestShort) {
+      const std::uint64_t sum = segmentSum(own, stripesOf(segment, part.bytes()), secret);
+      if (laneOfGroup() % 2 == 0) memory.segments[half][group][laneOfGroup() / 2] = sum;
+    }
+    putInTile(memory.x[half][group], [&](int k) { return isFinite(own[k]) ? floatOf(own[k]) : 0.0f; });
+    if constexpr (kChange)
+      putInTile(memory.previous[half][group],
+                [&](int k) { return addChange(own[k], previous[k], p.rtol, p.atol, seen); });
+  }
+};
+
+/// Adds up what the lanes of a group have seen; for all of them.
+MSDBG_DEVICE void addSeen(Seen& seen, std::uint64_t ends, std::uint64_t first, std::uint64_t second) {
+  seen.least = lesser(seen.least, floatOf(static_cast<std::uint32_t>(ends)));
+  seen.largest = greater(seen.largest, floatOf(static_cast<std::uint32_t>(ends >> 32)));
+  seen.zeroNegative += static_cast<std::uint32_t>(first);
+  seen.nanPosInf += static_cast<std::uint32_t>(first >> 32);
+  seen.negInfInRange += static_cast<std::uint32_t>(second);
+  seen.insideSkipped += static_cast<std::uint32_t>(second >> 32);
+}
+MSDBG_DEVICE std::uint64_t both(std::uint32_t low, std::uint32_t high) {
+  return low | static_cast<std::uint64_t>(high) << 32;
+}
+template <bool kChange>
+MSDBG_DEVICE void foldSeen(Seen& seen) {
+  for (int bits = 8; bits > 0; bits /= 2) {
+    const std::uint64_t ends = fromLaneXor(both(bitsOf(seen.least), bitsOf(seen.largest)), bits),
+                        first = fromLaneXor(both(seen.zeroNegative, seen.nanPosInf), bits),
+                        second = fromLaneXor(both(seen.negInfInRange, seen.insideSkipped), bits);
+    addSeen(seen, ends, first, second);
+    if constexpr (kChange) {
+      const double other = fromLaneXor(seen.largestChange, bits);
+      seen.largestChange = other > seen.largestChange ? other : seen.largestChange;
+    }
+  }
+}
+
+// --- what has an order ---
+
+struct Ordered {
+  double first, second;       // sums of a lane
+  std::uint64_t accumulator;  // of the hash
+};
+
+template <bool kChange>
+MSDBG_DEVICE void addSums(const BlockMemory<kChange>& memory, int half, int segments, Ordered& o) {
+  const bool absolute = groupInBlock() == kSumAbsGroup;
+  for (int s = 0; s < segments; ++s) {
+    MSDBG_UNROLL
+    for (int q = 0; q < kQuads; ++q) {
+      const Quad quad = memory.x[half][s][q][laneOfGroup()];
+      MSDBG_UNROLL
+      for (int k = 0; k < 4; ++k) {
+        const auto v = static_cast<double>(quad.values[k]);
+        o.first += absolute ? std::fabs(v) : v;
+        o.second += v * v;
+      }
+    }
+  }
+}
+MSDBG_DEVICE void addChanges(const BlockMemory<true>& memory, int half, int segments, Ordered& o) {
+  const bool change = groupInBlock() == kChangeGroup;  // else |previous| = |0 - previous|
+  for (int s = 0; s < segments; ++s) {
+    MSDBG_UNROLL
+    for (int q = 0; q < kQuads; ++q) {
+      const Quad x = memory.x[half][s][q][laneOfGroup()], previous = memory.previous[half][s][q][laneOfGroup()];
+      MSDBG_UNROLL
+      for (int k = 0; k < 4; ++k) {
+        const float p = previous.values[k], from = change ? x.values[k] : 0.0f;
+        const double d = std::fabs(static_cast<double>(from) - static_cast<double>(p));
+        o.first += p == p ? d : 0.0;
+      }
+    }
+  }
+}
+template <bool kChange>
+MSDBG_DEVICE void addToHash(const BlockMemory<kChange>& memory, const BlockPart& part, std::int64_t tile, Ordered& o) {
+  const int lane = laneOfGroup(), segments = part.segmentsOfTile(tile);
+  for (int s = 0; s < segments; ++s) {
+    o.accumulator += memory.segments[tile % 2][s][lane];
+    if (tile * kCarriers + s < scrambledSegments(part.bytes())) o.accumulator = scrambled(o.accumulator, lane);
+  }
+}
+template <bool kChange>
+MSDBG_DEVICE void takeTile(const BlockMemory<kChange>& memory, const BlockPart& part, std::int64_t tile, Ordered& o) {
+  const int group = groupInBlock(), half = static_cast<int>(tile % 2), segments = part.segmentsOfTile(tile);
+  if (group == kSumsGroup || group == kSumAbsGroup) addSums(memory, half, segments, o);
+  if constexpr (kChange)
+    if (group == kChangeGroup || group == kPreviousGroup) addChanges(memory, half, segments, o);
+  if (group == kPreviousGroup && laneOfGroup() < kAccumulators && part.bytes() > kLongestShort)
+    addToHash(memory, part, tile, o);
+}
+
+/// Calls fill(tile) of the carriers and then take(tile) of the others, who have until the carriers have filled the next.
+template <typename Fill, typename Take>
+MSDBG_DEVICE void overTiles(const BlockPart& part, const Fill& fill, const Take& take) {
+  const bool carries = groupInBlock() < kCarriers;
+  for (std::int64_t tile = 0; tile < part.tiles(); ++tile) {
+    if (carries) fill(tile);
+    blockBarrier();
+    if (!carries) take(tile);
+  }
+}
+
+// --- one block ---
+
+/// Puts where all see it what each group has found.
+template <bool kChange>
+MSDBG_DEVICE void showFound(const BlockPart& part, Seen& seen, const Ordered& o, BlockMemory<kChange>& memory) {
+  const int group = groupInBlock(), lane = laneOfGroup();
+  if (group < part.segmentsOfTile(0)) {
+    foldSeen<kChange>(seen);
+    if (lane == 0) memory.seen[group] = seen;
+  }
+  if (group == kSumsGroup || group == kSumAbsGroup) {
+    const double first = foldGroup(o.first), second = foldGroup(o.second);
+    if (lane == 0) memory.sums[group == kSumsGroup ? kSum : kSumAbs] = first;
+    if (lane == 0 && group == kSumsGroup) memory.sums[kSumSquares] = second;
+  }
+  if (group == kChangeGroup || group == kPreviousGroup) {
+    const double first = kChange ? foldGroup(o.first) : 0.0;
+    if (lane == 0) memory.sums[group == kChangeGroup ? kSumAbsChange : kSumAbsPrevious] = first;
+  }
+  if (group == kPreviousGroup && lane < kAccumulators && part.bytes() > kLongestShort)
+    memory.accumulators[lane] = o.accumulator + lastStripe(part.x, part.bytes(), lane);
+}
+
+MSDBG_DEVICE std::int64_t lowHalf(std::uint32_t counts) { return counts % kHigh; }
+MSDBG_DEVICE std::int64_t highHalf(std::uint32_t counts) { return counts / kHigh; }
+
+template <bool kChange>
+MSDBG_DEVICE void countsOf(const BlockPart& part, const Seen& all, std::int64_t (&counts)[kStatisticsCounts]) {
+  const std::int64_t padding = part.segments() * kSegment - part.count;  // was seen as NaN
+  counts[kNaNs] = lowHalf(all.nanPosInf) - padding;
+  counts[kPosInfs] = highHalf(all.nanPosInf);
+  counts[kNegInfs] = lowHalf(all.negInfInRange);
+  counts[kFinite] = part.count - counts[kNaNs] - counts[kPosInfs] - counts[kNegInfs];
+  counts[kZeros] = lowHalf(all.zeroNegative);
+  counts[kNegatives] = highHalf(all.zeroNegative);
+  counts[kSkipped] = kChange ? highHalf(all.insideSkipped) - padding : 0;
+  counts[kOutside] = kChange ? part.count - lowHalf(all.insideSkipped) : 0;
+  counts[kInRange] = highHalf(all.negInfInRange);
+}
+/// The record, but for squaredDeviations where two passes are needed: momentsFrom() of float_blocks.cpp.
+template <bool kChange>
+MSDBG_DEVICE void writeRecord(const BlockPart& part, BlockMemory<kChange>& memory, StatisticsRecord& record) {
+  Seen all = memory.seen[0];
+  for (int g = 1; g < part.segmentsOfTile(0); ++g) {
+    const Seen& s = memory.seen[g];
+    addSeen(all, both(bitsOf(s.least), bitsOf(s.largest)), both(s.zeroNegative, s.nanPosInf),
+            both(s.negInfInRange, s.insideSkipped));
+    all.largestChange = s.largestChange > all.largestChange ? s.largestChange : all.largestChange;
+  }
+  countsOf<kChange>(part, all, record.counts);
+  for (int i = 0; i < kStatisticsSums; ++i) record.sums[i] = memory.sums[i];
+  record.most[kMinusLeast] = -static_cast<double>(all.least);
+  record.most[kLargest] = static_cast<double>(all.largest);
+  record.most[kLargestChange] = all.largestChange;
+  const std::int64_t finite = record.counts[kFinite];
+  const double squares = memory.sums[kSumSquares];
+  memory.mean = finite > 0 ? memory.sums[kSum] / static_cast<double>(finite) : 0.0;
+  record.mean = memory.mean;
+  record.squaredDeviations = squares - memory.sums[kSum] * memory.mean;
+  memory.twoPasses = finite < part.count || record.squaredDeviations * kLargestCancellation < squares;
+}
+template <bool kChange>
+MSDBG_DEVICE void writeHash(const BlockPart& part, const BlockMemory<kChange>& memory, std::uint64_t* hash) {
+  const Xxh128 found = part.bytes() > kLongestShort ? mergeAll(memory.accumulators, part.bytes())
+                                                    : hashShort(part.x, part.bytes());
+  hash[0] = found.low;
+  hash[1] = found.high;
+}
+
+/// Of the elements that do not fill the lanes.
+MSDBG_DEVICE double deviationsOfRest(const BlockPart& part, double mean) {
+  double rest = 0;
+  for (std::int64_t i = part.count / kGroup * kGroup; i < part.count; ++i) {
+    const double d = static_cast<double>(floatOf(part.x[i])) - mean;
+    if (isFinite(part.x[i])) rest += d * d;
+  }
+  return rest;
+}
+/// Reads the block once more; deviationsOf() of float_blocks.cpp. For the group of the sums.
+template <bool kChange>
+MSDBG_DEVICE double deviations(const BlockPart& part, Carrier<kChange>& carrier, BlockMemory<kChange>& memory) {
+  const std::int64_t whole = part.count / kGroup * kGroup;
+  const double mean = memory.mean;
+  double lane = 0;
+  overTiles(
+      part,
+      [&](std::int64_t tile) {
+        const std::int64_t first = tile * kTile + groupInBlock() * kSegment;
+        bring(part.x, first, whole, carrier.own);
+        putInTile(memory.x[tile % 2][groupInBlock()],
+                  [&](int k) { return floatOf(isFinite(carrier.own[k]) ? carrier.own[k] : kNaNBits); });
+      },
+      [&](std::int64_t tile) {
+        if (groupInBlock() != kSumsGroup) return;
+        for (int s = 0; s < part.segmentsOfTile(tile); ++s)
+          for (int k = 0; k < kOwn; ++k) {
+            const float v = memory.x[tile % 2][s][k / 4][laneOfGroup()].values[k % 4];
+            const double d = static_cast<double>(v) - mean;
+            lane += v == v ? d * d : 0.0;
+          }
+      });
+  return groupInBlock() == kSumsGroup ? foldGroup(lane) + deviationsOfRest(part, mean) : 0.0;
+}
+
+template <bool kChange>
+MSDBG_DEVICE void takeBlock(const StatisticsParameters& p, std::int64_t at, BlockMemory<kChange>& memory) {
+  const std::int64_t first = at * kStatisticsBlock, left = p.count - first;
+  const BlockPart part{p.x + first, kChange ? p.previous + first : nullptr,
+                       p.positive ? p.positive + first / kGroup : nullptr,
+                       left < kStatisticsBlock ? left : kStatisticsBlock};
+  Carrier<kChange> carrier;
+  carrier.seen = nothingSeen();
+  secretOfLane(carrier.secret);
+  Ordered ordered{0, 0, kFirstAccumulators[laneOfGroup() % kAccumulators]};
+  if (groupInBlock() < kCarriers) carrier.bringTile(part, 0);
+  overTiles(
+      part,
+      [&](std::int64_t tile) {
+        carrier.fill(p, part, tile, memory);
+        carrier.bringTile(part, tile + 1);
+      },
+      [&](std::int64_t tile) { takeTile(memory, part, tile, ordered); });
+  showFound(part, carrier.seen, ordered, memory);
+  blockBarrier();
+  if (groupInBlock() == kSumsGroup && laneOfGroup() == 0) writeRecord(part, memory, p.records[at]);
+  if (groupInBlock() == kChangeGroup && laneOfGroup() == 0) writeHash(part, memory, p.hashes + 2 * at);
+  blockBarrier();
+  if (!memory.twoPasses) return;
+  const double squaredDeviations = deviations(part, carrier, memory);
+  if (groupInBlock() == kSumsGroup && laneOfGroup() == 0) p.records[at].squaredDeviations = squaredDeviations;
+}
+
+// --- all blocks ---
+
+constexpr int kRound = 64;  // records that are added up while the next are prepared
+constexpr int kAdders = 128;  // threads; those after them prepare
+constexpr int kRun = 16;
+static_assert(kAdders + kRound == kStatisticsThreads && kMostStatisticsBlocks <= kRun * kAdders);
+
+struct TotalRound {
+  double mean[kRound], squaredDeviations[kRound];
+  MomentWeights weights[kRound];
+  double sums[kRound][kStatisticsSums], most[kRound][kStatisticsMosts];
+  std::int64_t counts[kRound][kStatisticsCounts];
+};
+struct TotalMemory {
+  std::int64_t finite[kMostStatisticsBlocks];  // of a record, then of all before it
+  std::int64_t runs[kAdders];
+  TotalRound rounds[2];
+};
+
+/// How many finite elements there are before each record.
+MSDBG_DEVICE void countBefore(const StatisticsParameters& p, TotalMemory& memory) {
+  const std::int64_t thread = threadInBlock(), first = thread * kRun;
+  const std::int64_t last = first + kRun < p.beforeCount ? first + kRun : p.beforeCount;
+  for (std::int64_t i = thread; i < p.beforeCount; i += threadsOfBlock())
+    memory.finite[i] = p.before[i].counts[kFinite];
+  blockBarrier();
+  if (thread < kAdders) {
+    memory.runs[thread] = 0;
+    for (std::int64_t i = first; i < last; ++i) memory.runs[thread] += memory.finite[i];
+  }
+  blockBarrier();
+  std::int64_t before = p.begins ? 0 : p.total->counts[kFinite];
+  for (std::int64_t run = 0; run < thread && first < last; ++run) before += memory.runs[run];
+  for (std::int64_t i = first; i < last; ++i) {
+    const std::int64_t own = memory.finite[i];
+    memory.finite[i] = before;
+    before += own;
+  }
+  blockBarrier();
+}
+
+/// One record a thread; what adds nothing after the last one.
+MSDBG_DEVICE void prepareRecord(const StatisticsParameters& p, std::int64_t at, std::int64_t finiteBefore, int i,
+                                TotalRound& round) {
+  StatisticsRecord record{};
+  record.most[kMinusLeast] = record.most[kLargest] = -static_cast<double>(floatOf(kInfBits));
+  if (at < p.beforeCount) record = p.before[at];
+  round.mean[i] = record.mean;
+  round.squaredDeviations[i] = record.squaredDeviations;
+  round.weights[i] = momentWeights(finiteBefore, record.counts[kFinite]);
+  for (int k = 0; k < kStatisticsSums; ++k) round.sums[i][k] = record.sums[k];
+  for (int k = 0; k < kStatisticsMosts; ++k) round.most[i][k] = record.most[k];
+  for (int k = 0; k < kStatisticsCounts; ++k) round.counts[i][k] = record.counts[k];
+}
+
+/// What one thread adds up. Each warp adds other things, so that none waits for others.
+struct Adder {
+  enum class What { kMoments, kSums, kMosts, kCounts, kNothing } what;
+  int index;
+  double number, squaredDeviations;
+  std::int64_t count;
+
+  MSDBG_DEVICE explicit Adder(std::int64_t thread) : number(0), squaredDeviations(0), count(0) {
+    constexpr int kWarp = 32, kFields[] = {1, kStatisticsSums, kStatisticsMosts, kStatisticsCounts};
+    index = static_cast<int>(thread % kWarp);
+    const auto warp = static_cast<int>(thread / kWarp);
+    what = warp < 4 && index < kFields[warp] ? static_cast<What>(warp) : What::kNothing;
+  }
+  MSDBG_DEVICE void begin() {
+    if (what == What::kMosts && index != kLargestChange) number = -static_cast<double>(floatOf(kInfBits));
+  }
+  MSDBG_DEVICE void read(const StatisticsRecord& total) {
+    if (what == What::kMoments) number = total.mean, squaredDeviations = total.squaredDeviations;
+    if (what == What::kSums) number = total.sums[index];
+    if (what == What::kMosts) number = total.most[index];
+    if (what == What::kCounts) count = total.counts[index];
+  }
+  MSDBG_DEVICE void write(StatisticsRecord& total) const {
+    if (what == What::kMoments) total.mean = number, total.squaredDeviations = squaredDeviations;
+    if (what == What::kSums) total.sums[index] = number;
+    if (what == What::kMosts) total.most[index] = number;
+    if (what == What::kCounts) total.counts[index] = count;
+  }
+  /// The first `records` of a round; those that fill up eight add nothing.
+  template <typename Add>
+  MSDBG_DEVICE static void each(std::int64_t records, const Add& addOne) {
+    for (int i = 0; i < kRound && i < records; i += 8) {
+      MSDBG_UNROLL
+      for (int k = 0; k < 8; ++k) addOne(i + k);
+    }
+  }
+  MSDBG_DEVICE void addRound(const TotalRound& round, std::int64_t records) {
+    if (what == What::kMoments)
+      each(records, [&](int i) {
+        addMoments(number, squaredDeviations, round.mean[i], round.squaredDeviations[i], round.weights[i]);
+      });
+    if (what == What::kSums) each(records, [&](int i) { number += round.sums[i][index]; });
+    if (what == What::kMosts)
+      each(records, [&](int i) { number = round.most[i][index] > number ? round.most[i][index] : number; });
+    if (what == What::kCounts) each(records, [&](int i) { count += round.counts[i][index]; });
+  }
+};
+
+/// Adds the records of the part before to the total, in their order.
+MSDBG_DEVICE void addUp(const StatisticsParameters& p, TotalMemory& memory) {
+  const std::int64_t rounds = (p.beforeCount + kRound - 1) / kRound, thread = threadInBlock();
+  countBefore(p, memory);
+  Adder adder(thread);
+  if (p.begins)
+    adder.begin();
+  else
+    adder.read(*p.total);
+  for (std::int64_t r = 0; r <= rounds; ++r) {
+    if (thread >= kAdders && r < rounds) {
+      const std::int64_t at = r * kRound + thread - kAdders;
+      prepareRecord(p, at, at < p.beforeCount ? memory.finite[at] : 0, static_cast<int>(thread - kAdders),
+                    memory.rounds[r % 2]);
+    }
+    if (thread < kAdders && r > 0) adder.addRound(memory.rounds[(r - 1) % 2], p.beforeCount - (r - 1) * kRound);
+    blockBarrier();
+  }
+  adder.write(*p.total);
+}
+
+template <bool kChange>
+union StatisticsMemory {
+  BlockMemory<kChange> block;
+  TotalMemory total;
+};
+template <bool kChange>
+MSDBG_DEVICE void takePart(const StatisticsParameters& p, StatisticsMemory<kChange>& memory) {
+  if (block() > 0) return takeBlock(p, block() - 1, memory.block);
+  if (p.beforeCount > 0) addUp(p, memory.total);
+}
+/// Thread blocks: 1 + the blocks of the part.
+MSDBG_KERNEL(statistics, StatisticsParameters) {
+  MSDBG_SHARED StatisticsMemory<false> memory;
+  takePart<false>(p, memory);
+}
+MSDBG_KERNEL(statistics_change, StatisticsParameters) {
+  MSDBG_SHARED StatisticsMemory<true> memory;
+  takePart<true>(p, memory);
+}
+
+// --- units ---
+
+constexpr std::int64_t kUnitPiece = 512;  // elements of a run that a thread counts at once
+
+MSDBG_DEVICE std::int64_t bitsSet(std::uint64_t word) {
+#if defined(__CUDA_ARCH__)
+  return __popcll(word);
+#else
+  return __builtin_popcountll(word);
+#endif
+}
+/// Of bits [from, to).
+MSDBG_DEVICE std::int64_t bitsSetIn(const std::uint64_t* words, std::int64_t from, std::int64_t to) {
+  std::int64_t sum = 0;
+  while (from < to) {
+    const std::int64_t bit = from % 64, bits = 64 - bit < to - from ? 64 - bit : to - from;
+    sum += bitsSet(words[from / 64] >> bit << (64 - bits));
+    from += bits;
+  }
+  return sum;
+}
+/// A piece of a run of the unit, as far as the part has it.
+MSDBG_DEVICE std::int64_t activeInPiece(const UnitParameters& p, std::int64_t run, std::int64_t piece,
+                                        std::int64_t unit) {
+  const std::int64_t begin = (run * p.units + unit) * p.inner - p.first, end = begin + p.inner;
+  std::int64_t from = begin + piece * kUnitPiece, to = from + kUnitPiece;
+  to = to < end ? to : end;
+  to = to < p.count ? to : p.count;
+  from = from > 0 ? from : 0;
+  return bitsSetIn(p.positive, from, to);
+}
+/// A thread a unit and slice.
+MSDBG_KERNEL(unit_activity, UnitParameters) {
+  const std::int64_t row = p.units * p.inner;
+  const std::int64_t firstRun = p.first / row, runs = (p.first + p.count - 1) / row + 1 - firstRun;
+  for (std::int64_t at = globalThread(); at < p.units * p.slices; at += allThreads()) {
+    const Divided place = divided(at, p.units);
+    std::int64_t active = p.first > 0 ? p.active[at] : 0;
+    for (std::int64_t i = place.quotient; i < runs * p.piecesOfRun; i += p.slices) {
+      const Divided piece = p.piecesOfRun > 1 ? divided(i, p.piecesOfRun) : Divided{i, 0};
+      active += activeInPiece(p, firstRun + piece.quotient, piece.rest, place.rest);
+    }
+    p.active[at] = active;
+  }
+}
+MSDBG_DEVICE std::int64_t foldCounts(std::int64_t lane) {
+  for (int bits = 8; bits > 0; bits /= 2) lane += fromLaneXor(lane, bits);
+  return lane;
+}
+/// By one thread block: a unit a thread, or where they are few a unit a group.
+MSDBG_KERNEL(dead_units, DeadUnitParameters) {
+  MSDBG_SHARED std::int64_t found[1024 / kGroup];
+  const bool byGroup = p.units < threadsOfBlock();
+  const std::int64_t share = byGroup ? kGroup : 1, rank = threadInBlock() % share;
+  std::int64_t dead = 0;
+  for (std::int64_t unit = threadInBlock() / share; unit < p.units; unit += threadsOfBlock() / share) {
+    std::int64_t active = 0;
+    for (std::int64_t slice = rank; slice < p.slices; slice += share) active += p.active[slice * p.units + unit];
+    if (byGroup) active = foldCounts(active);
+    if (rank == 0 && isDeadUnit(active, p.elementsOfUnit)) ++dead;
+  }
+  dead = foldCounts(dead);
+  if (laneOfGroup() == 0) found[groupInBlock()] = dead;
+  blockBarrier();
+  if (threadInBlock() > 0) return;
+  for (std::int64_t group = 1; group < threadsOfBlock() / kGroup; ++group) dead += found[group];
+  *p.dead = dead;
+}
+
+}  // namespace msdbg::core::device
