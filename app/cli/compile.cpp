@@ -25,8 +25,15 @@ struct CompileOptions {
   ModelSettings model;
   PlanSettings plan;
   std::string diff;
+  std::optional<std::string> backend;
   int ranks = 1;
   bool log = false;
+};
+
+/// A node that a device has no kernel for.
+struct HostNode {
+  std::string name, opType, why;
+  bool once;
 };
 
 struct Compiled {
@@ -35,7 +42,28 @@ struct Compiled {
   std::vector<core::PassLog> graphPasses;
   core::Plan plan;
   core::PlanTrace planPasses;
+  std::vector<HostNode> onHost;
 };
+
+/// Who computes; for kCuda a device must be there.
+Result<std::unique_ptr<core::Backend>> backendOf(core::BackendKind kind) {
+  if (kind == core::BackendKind::kReference) return core::makeReferenceBackend();
+  if (kind == core::BackendKind::kFast) return core::makeCpuBackend();
+  return core::makeDeviceBackend(kind, core::Rank(0));
+}
+
+std::vector<HostNode> nodesOnHost(core::Backend& backend, const core::Graph& graph, const core::Plan& plan) {
+  std::vector<HostNode> nodes;
+  if (!backend.memory()) return nodes;
+  for (const core::PlanStep& step : plan.steps) {
+    if (!step.shares.empty()) continue;
+    const core::Node& node = graph.node(step.node);
+    core::Backend::Answer answer = backend.compile(graph, node, 1);
+    if (!answer.kernel)
+      nodes.push_back({node.name, node.opType, std::move(answer.declined), step.how == core::How::kOnce});
+  }
+  return nodes;
+}
 
 Result<Compiled> compileModel(const CompileOptions& options) {
   Compiled compiled;
@@ -50,10 +78,12 @@ Result<Compiled> compileModel(const CompileOptions& options) {
   core::PlanOptions planned;
   planned.keep = core::readAfterIteration(compiled.graph, lossId);
   MSDBG_ASSIGN(planned.choices, options.plan.read());
-  const std::unique_ptr<core::Backend> kernels = core::makeCpuBackend();
+  MSDBG_ASSIGN(const core::BackendKind kind, core::backendNamed(options.backend.value_or("cpu")));
+  MSDBG_ASSIGN(const std::unique_ptr<core::Backend> kernels, backendOf(kind));
   planned.kernels = kernels.get();
   compiled.planPasses.texts = texts;
   MSDBG_ASSIGN(compiled.plan, core::makePlan(compiled.graph, planned, &compiled.planPasses));
+  compiled.onHost = nodesOnHost(*kernels, compiled.graph, compiled.plan);
   return compiled;
 }
 
@@ -93,6 +123,16 @@ void printLog(const core::PassReport& pass) {
   if (pass.notes.changes.empty() && pass.notes.refusals.empty()) fmt::print("  {}\n", summaryOf(pass));
 }
 
+void printHostNodes(const CompileOptions& options, const Compiled& compiled) {
+  if (compiled.onHost.empty()) return;
+  const auto each = std::ranges::count(compiled.onHost, false, &HostNode::once);
+  fmt::print("\n{} on the host, {} of them in every iteration, between two copies\n",
+             counted(static_cast<std::int64_t>(compiled.onHost.size()), "node"), each);
+  if (!options.log) return;
+  for (const HostNode& node : compiled.onHost)
+    fmt::print("  {}{}: {}\n", node.name, node.once ? " (once)" : "", node.why);
+}
+
 void printText(const CompileOptions& options, const Compiled& compiled) {
   fmt::print("{}: {} of the model become {} of training on {}\n\n", options.model.model,
              counted(static_cast<std::int64_t>(compiled.modelNodes), "node"), compiled.graph.nodes().size(),
@@ -107,6 +147,7 @@ void printText(const CompileOptions& options, const Compiled& compiled) {
   fmt::print("{}", plan.text());
   if (options.log)
     for (const core::PassReport& pass : compiled.planPasses.reports) printLog(pass);
+  printHostNodes(options, compiled);
 }
 
 Json passJson(const core::PassReport& pass) {
@@ -145,6 +186,10 @@ void printDocument(const CompileOptions& options, const Compiled& compiled) {
         {{"name", pass.pass}, {"over", "graph"}, {"ms", pass.milliseconds}, {"summary", pass.changed}});
   for (const core::PassReport& pass : compiled.planPasses.reports) json["passes"].push_back(passJson(pass));
   json["steps"] = stepsJson(compiled.plan);
+  json["host_nodes"] = Json::array();
+  for (const HostNode& node : compiled.onHost)
+    json["host_nodes"].push_back(
+        {{"name", node.name}, {"op_type", node.opType}, {"once", node.once}, {"reason", node.why}});
   json["diff"] = textOrNull(options.diff.empty() ? "" : diffOf(options.diff, compiled));
   printJson(json);
 }
@@ -169,6 +214,7 @@ Command::Run setup(CLI::App& app, Context& context) {
   app.add_flag("--log", options->log, "print every change, and why others were not made");
   app.add_option("--diff", options->diff, "print the text before and after a pass as a unified diff")
       ->type_name("PASS");
+  addBackendOption(app, options->backend);
   options->plan.addOptions(app);
   options->model.addOptions(app);
   return [options, &context] { return compile(*options, context); };
@@ -184,7 +230,8 @@ Command compileCommand() {
               "  msdbg compile gpt --log                  every change, and why others were not made\n"
               "  msdbg compile gpt --diff constant_folding\n"
               "  msdbg compile alexnet --passes -memory   all passes but one\n"
-              "  msdbg compile gpt --recompute 'block*'   what not keeping their activations saves\n",
+              "  msdbg compile gpt --recompute 'block*'   what not keeping their activations saves\n"
+              "  msdbg compile gpt --backend cuda --log   what a GPU leaves to the host\n",
           .setup = setup};
 }
 

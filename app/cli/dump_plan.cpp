@@ -206,7 +206,9 @@ Result<DumpPlan> planDump(DumpOptions options, const Context& context) {
   plan.threads = own.threads.value_or(options.threads.value_or(std::max(1, cores / plan.ranks)));
   MSDBG_ASSIGN(plan.backend, core::backendNamed(options.backend.value_or("cpu")));
   plan.backend = own.backend.value_or(plan.backend);
-  MSDBG_TRY(core::deviceLibraries(plan.backend, core::Rank(0)));  // before anything is written
+  // Before anything is written.
+  if (const auto device = core::deviceLibraries(plan.backend, core::Rank(0)); !device.ok())
+    return device.error().in(fmt::format("--backend {}", core::backendName(plan.backend)));
   plan.seed = own.seed.value_or(options.seed.value_or(0));
   plan.steps = own.steps ? own.steps : options.steps;
   plan.faults = options.faults;

@@ -21,6 +21,20 @@ constexpr const char* kGui =
     "not built in (install what packages.txt lists for the window, then build again)";
 #endif
 
+namespace {
+
+// "NVIDIA H200, sm_90 (driver 13.0, …)", or why there is none.
+std::string cudaText() {
+  const auto device = core::deviceLibraries(core::BackendKind::kCuda, core::Rank(0));
+  if (!device.ok()) return device.error().message();
+  std::vector<std::string> rest;
+  for (const auto& [name, version] : *device)
+    if (name != "device") rest.push_back(name + " " + version);
+  return device->front().second + " (" + core::join(rest, ", ") + ")";
+}
+
+}  // namespace
+
 std::string versionText() {
   const core::CpuInfo cpu = core::cpuInfo();
   return fmt::format(
@@ -28,9 +42,10 @@ std::string versionText() {
       "run format: {}.{}\n"
       "CPU:  built in (oneDNN {}, {})\n"
       "MPI:  {}\n"
-      "CUDA: not built in\n"
+      "CUDA: {}\n"
       "GUI:  {}\n",
-      MSDBG_VERSION, dump::kFormatMajor, dump::kFormatMinor, cpu.dnnlVersion, cpu.dnnlIsa, kMpi, kGui);
+      MSDBG_VERSION, dump::kFormatMajor, dump::kFormatMinor, cpu.dnnlVersion, cpu.dnnlIsa, kMpi,
+      cudaText(), kGui);
 }
 
 }  // namespace msdbg::app

@@ -29,10 +29,9 @@ std::vector<std::string> moduleNames() {
   return names;
 }
 
+// What to say behind "--backend cuda: ".
 Error noCuda(const std::string& why) {
-  return Error(ErrorCode::kUnsupported, "--backend cuda: " + why +
-                                            "; ./dev setup cuda brings the CUDA toolkit, then build again; "
-                                            "--backend emulated runs the same kernels on the CPU, slowly");
+  return Error(ErrorCode::kUnsupported, why + "; --backend emulated runs the same kernels on the CPU, slowly");
 }
 
 Result<std::shared_ptr<Device>> openCuda(int number) {
@@ -48,10 +47,11 @@ Result<std::shared_ptr<Device>> openCuda(int number) {
     if (!open) return noCuda(name + " is no module of msdbg");
     std::string why;
     Device* opened = open(number, device::kAbi, &why);
-    if (!opened) return Error(ErrorCode::kUnsupported, "--backend cuda: " + why);
+    if (!opened) return noCuda(why);
     return std::shared_ptr<Device>(opened);  // the module stays: its code is needed to the end
   }
-  return noCuda("this msdbg was built without it (" + reasons + ")");
+  return noCuda("this msdbg was built without it (" + reasons +
+                "); ./dev setup cuda brings the CUDA toolkit, then build again");
 }
 
 }  // namespace
@@ -59,8 +59,9 @@ Result<std::shared_ptr<Device>> openCuda(int number) {
 Result<std::unique_ptr<Backend>> makeDeviceBackend(BackendKind kind, Rank rank) {
   if (kind == BackendKind::kEmulated)
     return device::makeDeviceBackend("emulated", device::emulated::makeEmulatedDevice());
-  MSDBG_ASSIGN(std::shared_ptr<Device> opened, openCuda(static_cast<int>(rank.value)));
-  return device::makeDeviceBackend("cuda", std::move(opened));
+  Result<std::shared_ptr<Device>> opened = openCuda(static_cast<int>(rank.value));
+  if (!opened.ok()) return opened.error().in("--backend cuda");
+  return device::makeDeviceBackend("cuda", std::move(opened).value());
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> deviceLibraries(BackendKind kind, Rank rank) {

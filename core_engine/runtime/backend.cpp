@@ -22,12 +22,14 @@ std::string_view backendName(BackendKind kind) {
 }
 
 Result<BackendKind> backendNamed(std::string_view name) {
-  std::string known;
+  std::vector<std::string> known;
   for (const NamedKind& kind : kKinds) {
     if (kind.name == name) return kind.kind;
-    known += (known.empty() ? "" : ", ") + std::string(kind.name);
+    known.emplace_back(kind.name);
   }
-  return Error(ErrorCode::kUsage, "there is no backend '" + std::string(name) + "'; there are " + known);
+  const std::string near = didYouMean(name, known);
+  return Error(ErrorCode::kUsage, "there is no backend '" + std::string(name) + "'" +
+                                      (near.empty() ? "; there are " + join(known, ", ") : near));
 }
 
 }  // namespace msdbg::core

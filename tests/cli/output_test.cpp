@@ -215,7 +215,7 @@ TEST_CASE("--help of every command shows examples, and --version what is built i
     CHECK(help.out.find("--json") != std::string::npos);
   }
   const std::string version = msdbg({"--version"}).out;
-  for (const char* part : {"msdbg 0.", "MPI:", "CUDA: not built in", "GUI:"})
+  for (const char* part : {"msdbg 0.", "MPI:", "CUDA: ", "GUI:"})
     CHECK(version.find(part) != std::string::npos);
   const std::string overview = msdbg({"--help"}).out;
   CHECK(overview.find("train-model") == std::string::npos);
