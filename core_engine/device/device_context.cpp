@@ -71,10 +71,6 @@ Status DeviceContext::wait() {
   return what.empty() ? Status(Ok{}) : Error(ErrorCode::kIo, what);
 }
 
-std::optional<Result<TensorObservation>> DeviceContext::observe(const Tensor&, const ObservationWish&) {
-  return {};
-}
-
 std::unique_ptr<DeviceSequence> DeviceContext::endSequence() {
   struct Kept : DeviceSequence {
     void run() override { sequence->run(); }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core_engine/device/device.h"
+#include "core_engine/device/statistics.h"
 #include "core_engine/graph/graph.h"
 #include "core_engine/runtime/device_memory.h"
 
@@ -27,7 +28,8 @@ class DeviceContext : public DeviceMemory, public std::enable_shared_from_this<D
   Status wait() override;
   void beginSequence() override { m_device->beginSequence(); }
   std::unique_ptr<DeviceSequence> endSequence() override;
-  std::optional<Result<TensorObservation>> observe(const Tensor& value, const ObservationWish& wish) override;
+  std::optional<std::size_t> observe(const Tensor& value, const ObservationWish& wish) override;
+  Result<std::vector<TensorObservation>> observed() override;
 
   /// Memory that all kernels share, one after another, each from its beginning on: as many bytes as somebody
   /// reserved. Asked for when a kernel runs.
@@ -63,6 +65,7 @@ class DeviceContext : public DeviceMemory, public std::enable_shared_from_this<D
   std::size_t m_reserved = 0;
   Tensor m_alarms, m_iteration;
   std::vector<Explain> m_explain;
+  DeviceStatistics m_statistics{*this};
 };
 
 }  // namespace msdbg::core::device

@@ -33,9 +33,11 @@ class DeviceMemory {
   /// nullptr: the device cannot; what was kept is lost.
   virtual void beginSequence() = 0;
   virtual std::unique_ptr<DeviceSequence> endSequence() = 0;
-  /// The numbers of observeTensor(), taken where the value lies; nullopt where that is not possible (another
-  /// dtype). Only `previous` (of the device) and `range` of the wish are looked at.
-  virtual std::optional<Result<TensorObservation>> observe(const Tensor& value, const ObservationWish& wish) = 0;
+  /// Queues the taking of what observeTensor() would give, where the value lies; its number in observed(). nullopt where
+  /// that is not possible (another dtype). Only `previous` (of the device) and `range` of the wish are looked at.
+  virtual std::optional<std::size_t> observe(const Tensor& value, const ObservationWish& wish) = 0;
+  /// What was queued since the last call; waits for it. kIo: the device failed.
+  virtual Result<std::vector<TensorObservation>> observed() = 0;
 };
 
 /// The same value in memory of the host.

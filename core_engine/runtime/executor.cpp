@@ -12,7 +12,7 @@
 #include "core_engine/ops/communicator.h"
 #include "core_engine/plan/pipeline.h"
 #include "core_engine/runtime/compiled_steps.h"
-#include "core_engine/runtime/host_view.h"
+#include "core_engine/runtime/device_observer.h"
 #include "core_engine/runtime/iteration_sequences.h"
 
 namespace msdbg::core {
@@ -24,14 +24,13 @@ struct Executor::Impl {
   Plan plan;
   PlanMemory memory;
   HostView host;
+  DeviceObserver deviceObserver;  // where `host` is one of a device
   std::shared_ptr<LayoutScratch> scratch = std::make_shared<LayoutScratch>();
   CompiledSteps compiled;
   IterationSequences sequences;
   std::vector<double> seconds;  // by KernelId; empty: profile off
   RunState state;
   std::vector<UpdateWish> wishes;        // by TensorId: of whoever observes the iteration
-  std::vector<ValueWish> valueWishes;    // likewise, where values lie on a device
-  std::vector<std::optional<TensorObservation>> observations;  // likewise, the last ones
   std::vector<TensorId> updateOf;        // by TensorId: of a parameter or state, what replaces it
   const Observer* sawUpdates = nullptr;  // of the last iteration, since which nobody wrote to any source
   bool stateSet = false;                 // by setValue(), and nobody was told
@@ -52,6 +51,7 @@ struct Executor::Impl {
     DeviceMemory* device = backends.front()->memory();
     memory = PlanMemory::allocate(graph, plan, options.seed, device);
     host = HostView(device, graph.tensors().size());
+    if (device) deviceObserver = DeviceObserver(*device, host, graph);
     updateOf.resize(graph.tensors().size());
     for (const TensorInfo& info : graph.tensors())
       if (info.updateOf.valid()) updateOf[info.updateOf.index()] = info.id;
@@ -142,7 +142,8 @@ struct Executor::Impl {
   }
 
   /// What kernels found wrong that the device only says once they are done.
-  Status finish() {
+  Status finish(const Observer* observer) {
+    if (observer && host.isDevice()) MSDBG_TRY(deviceObserver.flush());
     for (const auto& backend : backends) MSDBG_TRY(backend->finish(graph));
     return Ok{};
   }
@@ -173,13 +174,13 @@ struct Executor::Impl {
     for (Step& step : compiled.steps) {
       if (detour.cancel.cancelled()) return Error(ErrorCode::kCancelled, "stopped before " + step.node->name);
       MSDBG_TRY(runStep(step, observer, detour));
-      if (step.node->id == detour.last) return finish();
+      if (step.node->id == detour.last) return finish(observer);
     }
     return endIteration(observer);
   }
 
   Status endIteration(Observer* observer) {
-    MSDBG_TRY(finish());
+    MSDBG_TRY(finish(observer));
     advance();
     sawUpdates = observer;
     return Ok{};
@@ -222,10 +223,7 @@ struct Executor::Impl {
       if (observer && info.updateOf.valid())
         wishes[info.id.index()] = observer->updateWish(state.iteration, info.id);
     memory.replaceInPlace(graph, plan, [&](TensorId id) { return liesApart(id); });
-    valueWishes.assign(graph.tensors().size(), {});
-    if (!observer || !host.isDevice()) return;
-    for (const TensorInfo& info : graph.tensors())
-      valueWishes[info.id.index()] = observer->valueWish(state.iteration, info.id);
+    if (observer && host.isDevice()) deviceObserver.start(state.iteration, *observer);
   }
 
   /// Where the next value is not written over the current one: on a device nobody else could tell the change.
@@ -283,26 +281,6 @@ struct Executor::Impl {
     return Ok{};
   }
 
-  /// Where the value lies on a device, what was wished for is taken there or brought from there.
-  Status show(Observer& observer, TensorReady ready) {
-    if (!host.isDevice() || ready.value.place() != Place::kDevice) return observer.tensorReady(ready), Ok{};
-    const ValueWish& wish = valueWishes[ready.tensor.index()];
-    if (wish.statistics) {
-      MSDBG_ASSIGN(ready.observed, observeOnDevice(ready, wish));
-    }
-    const bool brings = wish.value || (wish.statistics && !ready.observed);
-    Tensor value = ready.value, previous;
-    if (brings) {
-      MSDBG_ASSIGN(value, host.lend(HostView::Slot::kValue, ready.value));
-    }
-    if (brings && ready.previous && !ready.observed) {
-      MSDBG_ASSIGN(previous, host.lend(HostView::Slot::kPrevious, *ready.previous));
-      ready.previous = &previous;
-    }
-    observer.tensorReady({ready.iteration, ready.tensor, value, ready.previous, ready.sameAs, ready.update, ready.observed});
-    return Ok{};
-  }
-
   /// Invalid: the output is no view, or one of a part.
   TensorId shownBy(const Step& step, std::size_t output) const {
     const PlanStep& planned = plan.steps[step.node->id.index()];
@@ -321,21 +299,9 @@ struct Executor::Impl {
     return shown;
   }
 
-  /// nullptr: the device cannot. What has the bytes of another is not looked at again.
-  Result<const TensorObservation*> observeOnDevice(const TensorReady& ready, const ValueWish& wish) {
-    observations.resize(graph.tensors().size());
-    std::optional<TensorObservation>& seen = observations[ready.tensor.index()];
-    if (ready.sameAs.valid() && !wish.range && !ready.previous && observations[ready.sameAs.index()]) {
-      seen = observations[ready.sameAs.index()];
-      seen->change.reset();
-      seen->activation.reset();
-      return &*seen;
-    }
-    seen.reset();
-    auto taken = memory.device->observe(ready.value, {ready.previous, wish.range});
-    if (!taken) return nullptr;
-    MSDBG_ASSIGN(seen, std::move(*taken));
-    return &*seen;
+  Status show(Observer& observer, const TensorReady& ready) {
+    if (host.isDevice()) return deviceObserver.show(ready);
+    return observer.tensorReady(ready), Ok{};
   }
 
   Status reportSources(const std::vector<TensorId>& sources, Observer& observer) {
@@ -400,7 +366,7 @@ Status Executor::evaluate(const Feeds& feeds) {
   for (Step& step : d.compiled.steps) {
     if (step.node->phase == Phase::kForward) MSDBG_TRY(d.runStep(step, nullptr, {}));
   }
-  return d.finish();
+  return d.finish(nullptr);
 }
 
 const Tensor& Executor::value(TensorId id) const {

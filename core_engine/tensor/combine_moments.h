@@ -1,6 +1,6 @@
-// What CPU and GPUs compute alike of the numbers of several blocks: how the moments of two parts become those of both
-// (Chan, Golub and LeVeque 1979, "Updating formulae … for computing sample variances"; combine() of block_statistics.h),
-// and which unit is dead (ActivationStatistics).
+// What CPU and GPUs compute alike of the numbers of several blocks: how the moments of two parts become those
+// of both (Chan, Golub and LeVeque 1979, "Updating formulae … for computing sample variances"; combine() of
+// block_statistics.h), and which unit is dead (ActivationStatistics).
 #pragma once
 
 #include <cstdint>

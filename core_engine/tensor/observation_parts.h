@@ -1,5 +1,5 @@
-// What observeTensor() makes of the sums over all blocks, for those who form the sums themselves: a device. Pure;
-// thread-safe.
+// What observeTensor() makes of the sums over all blocks, for those who form the sums themselves: a device.
+// Pure; thread-safe.
 #pragma once
 
 #include "core_engine/tensor/statistics.h"

@@ -59,10 +59,11 @@ for root in nvidia.__path__: print("\n".join(sorted(glob.glob(root + "/*/lib")))
 }
 
 shopt -s extglob
-before=${LD_LIBRARY_PATH-}
 MSDBG_CUDA_PATH=$(cuda_folders)
-# The bundle's own libraries, and for what cuDNN opens itself CUDA's; PyTorch brings its own.
-export MSDBG_CUDA_PATH LD_LIBRARY_PATH=$build/lib${MSDBG_CUDA_PATH:+:$MSDBG_CUDA_PATH}${before:+:$before}
+export MSDBG_CUDA_PATH
+# The bundle's libraries, and CUDA's for what cuDNN opens itself.
+libraries=$build/lib${MSDBG_CUDA_PATH:+:$MSDBG_CUDA_PATH}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+ours() { LD_LIBRARY_PATH=$libraries "$@"; } # a program of msdbg; the machine's have their own libraries
 
 sanitizer=$(command -v compute-sanitizer || compgen -G '/usr/local/cuda*/bin/compute-sanitizer' ||
     compgen -G '/opt/nvidia/*/*/compute-sanitizer' || compgen -G '/usr/local/cuda*/compute-sanitizer/compute-sanitizer')
@@ -78,27 +79,25 @@ with_gpu() { [[ $backend == cuda ]] || skipped "needs a GPU"; }
 number() { sed -n "s/^  \"$1\": \"\{0,1\}\([^\",]*\).*/\1/p" "$2"; }
 
 train() { # NAME MODEL ITERATIONS [options]: into NAME.msdbg, what is said of it into NAME.json
-    "$msdbg" dump "$2" --backend "$backend" --steps "$3" --force -o "$folder/$1.msdbg" --json "${@:4}" \
+    ours "$msdbg" dump "$2" --backend "$backend" --steps "$3" --force -o "$folder/$1.msdbg" --json "${@:4}" \
         >"$folder/$1.json" || failed "msdbg dump ${*:2} ended with $?"
 }
 
 hashes() { # NAME: of every tensor in every iteration, in the order of training
-    "$msdbg" stats "$folder/$1.msdbg" --tensor '*' --json >"$folder/stats.json" || failed "msdbg stats of $1 failed"
+    ours "$msdbg" stats "$folder/$1.msdbg" --tensor '*' --json >"$folder/stats.json" || failed "msdbg stats failed"
     awk -F '"' '/^ *"tensor"/ {tensor = $4}
         /^ *"(iteration|rank)"/ {at[$2] = substr($3, 3) + 0}
         /^ *"hash": "/ {print at["iteration"], at["rank"], tensor, $4}' "$folder/stats.json" |
         sort -sn >"$folder/$1.txt"
 }
 
-device() {
-    with_gpu
-    "$build/tests/msdbg_cuda_check" "$module" fault
-}
-
-test_program() {
+test_program() { # NAME [arguments]
+    local status=0
     with_gpu
     [[ -x $build/tests/$1 ]] || skipped "$1 was not built"
-    "$build/tests/$1" "${@:2}"
+    ours "$build/tests/$1" "${@:2}" || status=$?
+    ((status != 77)) || failed "it has not seen the GPU that is here: $(tail -n 1 "$folder/step.log")"
+    exit "$status"
 }
 
 twice() { # MODEL ITERATIONS [options]
@@ -108,7 +107,7 @@ twice() { # MODEL ITERATIONS [options]
         hashes "$name"
     done
     count=$(wc -l <"$folder/first.txt")
-    ((count >= $2)) || failed "only $count hashes"
+    ((count >= 10 * $2)) || failed "only $count hashes"
     if ! diff "$folder/first.txt" "$folder/second.txt" >"$folder/differences.txt"; then
         grep '^<' "$folder/differences.txt" | head -n 20
         failed "$(grep -c '^<' "$folder/differences.txt") of $count hashes differ (above: iteration, rank, tensor)"
@@ -132,7 +131,7 @@ observed() { # MODEL ITERATIONS: recording changes no bit of the loss
 fault() { # MODEL NODE
     local status=0 found
     train fault "$1" 6 --fault "nan@iteration=3,node=$2"
-    "$msdbg" check "$folder/fault.msdbg" --first --json >"$folder/found.json" || status=$?
+    ours "$msdbg" check "$folder/fault.msdbg" --first --json >"$folder/found.json" || status=$?
     found=$(sed -n '/^  "first": {/,/^  }/s/^    "\(node\|iteration\)": "\{0,1\}\([^",]*\).*/\2/p' \
         "$folder/found.json" | paste -sd' ')
     [[ $status == 3 && $found == "3 $2" ]] || failed "msdbg check ended with $status and found '$found'"
@@ -141,7 +140,7 @@ fault() { # MODEL NODE
 
 replayed() { # MODEL ITERATIONS
     train record "$1" "$2" --policy record
-    "$msdbg" replay "$folder/record.msdbg" --prove
+    ours "$msdbg" replay "$folder/record.msdbg" --prove
 }
 
 two_ranks() {
@@ -156,7 +155,7 @@ sanitized() { # TOOL [options]: short trainings in one process each
     while read -r model options; do
         status=0
         # shellcheck disable=SC2086 # several words
-        "$sanitizer" --tool "$@" --error-exitcode 9 "$msdbg" bench "$model" --backend cuda --steps 2 $options \
+        ours "$sanitizer" --tool "$@" --error-exitcode 9 "$msdbg" bench "$model" --backend cuda --steps 2 $options \
             >"$log" 2>&1 || status=$?
         grep -qi 'device not supported' "$log" && skipped "compute-sanitizer does not support this device"
         if ((status)) || ! grep -q 'SUMMARY: 0 ' "$log"; then
@@ -173,10 +172,11 @@ MODELS
 
 bench() { # MODEL STEPS
     local median least theirs=none row
-    "$msdbg" bench "$1" --backend "$backend" --steps "$2" --json >"$folder/bench.json" || failed "msdbg bench failed"
+    ours "$msdbg" bench "$1" --backend "$backend" --steps "$2" --json >"$folder/bench.json" ||
+        failed "msdbg bench failed"
     median=$(number median_ms "$folder/bench.json") least=$(number min_ms "$folder/bench.json")
     if [[ $backend == cuda ]]; then
-        theirs=$(LD_LIBRARY_PATH=$before python3 "$here/torch_step.py" "$peers" "$1" "$2")
+        theirs=$(python3 "$here/torch_step.py" "$peers" "$1" "$2")
     fi
     row="| $1 | $median | $least |"
     if [[ $theirs =~ ^[0-9] ]]; then
@@ -186,7 +186,8 @@ bench() { # MODEL STEPS
         row+=" ${theirs:-failed} | | | | | |"
     fi
     echo "$row" >>"$work/speed.md"
-    echo "$median ms a step; PyTorch: ${theirs:-failed}"
+    theirs=${theirs:-failed}
+    echo "$median ms a step; PyTorch: ${theirs%% *}"
 }
 
 # -- the report
@@ -222,19 +223,19 @@ check() { # WHAT LIMIT STEP [arguments]: a row; what a failed step has printed c
     rm -rf "$folder" 2>/dev/null
 }
 
-export here backend build peers msdbg module work folder before sanitizer
-export -f skipped failed with_gpu number train hashes device test_program twice observed fault replayed two_ranks
-export -f sanitized bench
+export here backend build peers msdbg module work folder libraries sanitizer
+export -f ours skipped failed with_gpu number train hashes test_program twice observed fault replayed
+export -f two_ranks sanitized bench
 
 versions() {
     echo "- date: $(date -u '+%F %T') UTC, backend $backend, $(nproc) cores"
-    nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv 2>/dev/null | sed 's/^/- GPU: /'
-    "$msdbg" --version | head -n 1 | sed 's/^/- /'
+    nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null | sed 's/^/- GPU: /'
+    ours "$msdbg" --version | head -n 1 | sed 's/^/- /'
     echo "- MSDBG_CUDA_PATH=$MSDBG_CUDA_PATH"
     [[ $backend == cuda ]] || return
-    timeout 60 "$build/tests/msdbg_cuda_check" "$module" 2>&1 | grep -m 1 -E ', sm_|^skipped|^cannot' |
+    ours timeout 60 "$build/tests/msdbg_cuda_check" "$module" 2>&1 | grep -m 1 -E ', sm_|^skipped|^cannot' |
         sed 's/^/- opened: /'
-    LD_LIBRARY_PATH=$before timeout 60 python3 -c 'import torch
+    timeout 60 python3 -c 'import torch
 print("- PyTorch", torch.__version__, "with cuDNN", torch.backends.cudnn.version())' 2>/dev/null
 }
 
@@ -246,7 +247,7 @@ say ""
 say "| check | result | seconds | |"
 say "|---|---|---|---|"
 nodes=(network/conv2/Conv-op1 grad/network/fc1/Gemm-op1)
-check "device, products, convolutions (msdbg_cuda_check)" 60 device
+check "device, products, convolutions (msdbg_cuda_check)" 60 test_program msdbg_cuda_check "$module" fault
 check "kernels and training (test_gpu)" 150 test_program test_gpu
 if [[ $backend == cuda ]]; then
     for model in mlp lenet5 alexnet resnet20 gpt; do check "$model twice" 90 twice "$model" 50; done

@@ -19,7 +19,7 @@ const std::map<std::string, Names> kLibraries = {
     {"ir", {"core_engine/base", "core_engine/tensor", "core_engine/graph", "core_engine/ops"}},
     {"engine",
      {"core_engine/autodiff", "core_engine/passes", "core_engine/plan", "core_engine/runtime",
-      "core_engine/cpu", "core_engine/distributed"}},
+      "core_engine/cpu", "core_engine/device", "core_engine/device/emulated", "core_engine/distributed"}},
     {"train", {"core_engine/train", "core_engine/models"}},
     {"run folder", {"dump", "dump/hdf5", "dump/codec", "dump/policy", "dump/reader", "dump/merge"}},
     {"recorder", {"dump/hits", "dump/writer", "dump/session"}},
@@ -38,6 +38,12 @@ const std::map<std::string, Names> kArrows = {
     {"core_engine/passes", {"ir", "core_engine/autodiff"}},
     {"core_engine/runtime", {"ir", "core_engine/plan", "core_engine/distributed"}},
     {"core_engine/cpu", {"ir", "core_engine/plan", "core_engine/runtime"}},
+    {"core_engine/device",
+     {"ir", "core_engine/plan", "core_engine/runtime", "core_engine/device/kernels", "core_engine/device/emulated"}},
+    {"core_engine/device/kernels", {"ir", "core_engine/device/emulated"}},  // thread.h, in place of a GPU's
+    {"core_engine/device/emulated", {"core_engine/base", "core_engine/device", "core_engine/device/kernels"}},
+    // Opened at run time: of the engine it knows the interface and the kernels' sources.
+    {"core_engine/cuda", {"core_engine/device", "core_engine/device/kernels"}},
     {"core_engine/train", {"ir", "engine"}},
     {"core_engine/models", {"ir", "engine", "core_engine/train"}},
     {"watchpoints", {"ir"}},
@@ -116,6 +122,7 @@ bool mayInclude(const std::string& from, const std::string& to) {
 
 bool isPublicHeader(const std::string& path) {
   return path.ends_with(".h") && !path.ends_with("_internal.h") && !inFolder(path, "dump/hdf5") &&
+         !inFolder(path, "core_engine/cuda") &&
          std::ranges::any_of(kPublicFolders, [&](const char* folder) { return inFolder(path, folder); });
 }
 

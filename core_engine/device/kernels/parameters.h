@@ -228,12 +228,24 @@ struct StepParameters {
 };
 
 // --- statistics (statistics.h): blocks of 64 KiB ---
-constexpr std::int64_t kStatisticsBlock = 16384;  // elements
+constexpr std::int64_t kStatisticsBlock = 16384;      // elements
 constexpr std::int64_t kMostStatisticsBlocks = 1024;  // of a launch
+constexpr int kStatisticsThreads = 192;
+constexpr std::int64_t kUnitPiece = 512;  // elements of a run of a unit that a thread counts at once
 /// Numbers that are added up in the order of the blocks.
 enum StatisticsSum { kSum, kSumAbs, kSumSquares, kSumAbsChange, kSumAbsPrevious, kStatisticsSums };
-enum StatisticsCount { kFinite, kNaNs, kPosInfs, kNegInfs, kZeros, kNegatives, kSkipped, kOutside, kInRange,
-                       kStatisticsCounts };
+enum StatisticsCount {
+  kFinite,
+  kNaNs,
+  kPosInfs,
+  kNegInfs,
+  kZeros,
+  kNegatives,
+  kSkipped,
+  kOutside,
+  kInRange,
+  kStatisticsCounts
+};
 enum StatisticsMost { kMinusLeast, kLargest, kLargestChange, kStatisticsMosts };
 /// Of a block, or of all blocks up to one: BlockMoments and BlockChange in an order that suits threads.
 struct StatisticsRecord {

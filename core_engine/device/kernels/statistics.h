@@ -1,9 +1,9 @@
 // Statistics and hashes of blocks of 64 KiB, with the bits of core_engine/tensor (float_blocks.cpp,
-// block_statistics.cpp, hash.cpp). A block is a thread block's. Carriers, 8 groups of 16 threads, bring tiles of 8 KiB
-// from memory, one ahead, and do what may be done in any order: counts, ends, and each group the stripes of one segment
-// of the hash (xxh3.h). Two warps then take from the tile what has an order, one lane for each lane of the CPU: the sums,
-// and the sums of the change and the chain of the hash. Meanwhile thread block 0 adds up the records of the launch
-// before, in the order of the blocks.
+// block_statistics.cpp, hash.cpp). A block is a thread block's. Carriers, 8 groups of 16 threads, bring tiles
+// of 8 KiB from memory, one ahead, and do what may be done in any order: counts, ends, and each group the
+// stripes of one segment of the hash (xxh3.h). Two warps then take from the tile what has an order, one lane
+// for each lane of the CPU: the sums, and the sums of the change and the chain of the hash. Meanwhile thread
+// block 0 adds up the records of the launch before, in the order of the blocks.
 #pragma once
 
 #include <cmath>
@@ -18,16 +18,16 @@
 namespace msdbg::core::device {
 
 // --- threads of a block, by groups of 16 ---
-constexpr int kCarriers = 8;                                      // groups 0 to 7
-constexpr int kSumsGroup = 8, kSumAbsGroup = 9;                   // one warp
-constexpr int kChangeGroup = 10, kPreviousGroup = 11;             // one warp
-constexpr int kStatisticsThreads = 12 * kGroup;
-constexpr int kSegment = kSegmentBytes / 4;                       // elements that a carrying group has of a tile
-constexpr int kOwn = kSegment / kGroup;                           // and each of its threads
+constexpr int kCarriers = 8;                           // groups 0 to 7
+constexpr int kSumsGroup = 8, kSumAbsGroup = 9;        // one warp
+constexpr int kChangeGroup = 10, kPreviousGroup = 11;  // one warp
+static_assert(kStatisticsThreads == 12 * kGroup);
+constexpr int kSegment = kSegmentBytes / 4;  // elements that a carrying group has of a tile
+constexpr int kOwn = kSegment / kGroup;      // and each of its threads
 constexpr int kQuads = kOwn / 4;
-constexpr std::int64_t kTile = kCarriers * kSegment;              // elements
+constexpr int kTile = kCarriers * kSegment;  // elements
 constexpr std::uint32_t kInfBits = 0x7f800000u, kNaNBits = 0x7fc00000u, kNoSign = 0x7fffffffu;
-constexpr double kLargestCancellation = 64;                       // float_blocks.cpp
+constexpr double kLargestCancellation = 64;  // float_blocks.cpp
 
 MSDBG_DEVICE float floatOf(std::uint32_t bits) {
   float value;
@@ -48,8 +48,8 @@ struct alignas(16) Quad {
 };
 using TileSegment = Quad[kQuads][kGroup];
 
-/// What a carrier has seen, in any order. Counts are of at most a block, and lie in one word so that a shuffle moves
-/// several.
+/// What a carrier has seen, in any order. Counts are of at most a block, and lie in one word so that a
+/// shuffle moves several.
 struct Seen {
   float least, largest;
   double largestChange;
@@ -60,9 +60,9 @@ constexpr std::uint32_t kHigh = 1u << 16;
 /// Of one block; double-buffered: carriers fill one half while the others read the other one.
 template <bool kChange>
 struct BlockMemory {
-  TileSegment x[2][kCarriers];  // 0 where an element is not finite
+  TileSegment x[2][kCarriers];                                     // 0 where an element is not finite
   TileSegment previous[kChange ? 2 : 1][kChange ? kCarriers : 1];  // NaN where it or x is not finite
-  std::uint64_t segments[2][kCarriers][kAccumulators], accumulators[kAccumulators];
+  std::uint64_t secret[kSecretBytes / 8], segments[2][kCarriers][kAccumulators], accumulators[kAccumulators];
   Seen seen[kCarriers];
   double sums[kStatisticsSums];
   double mean;
@@ -72,21 +72,21 @@ struct BlockMemory {
 struct BlockPart {
   const std::uint32_t *x, *previous;
   std::uint16_t* positive;
-  std::int64_t count;  // elements of the block
-  MSDBG_DEVICE std::int64_t bytes() const { return count * 4; }
-  MSDBG_DEVICE std::int64_t tiles() const { return (count + kTile - 1) / kTile; }
-  MSDBG_DEVICE std::int64_t segments() const { return (count + kSegment - 1) / kSegment; }
-  MSDBG_DEVICE int segmentsOfTile(std::int64_t tile) const {
-    const std::int64_t left = segments() - tile * kCarriers;
-    return left < kCarriers ? static_cast<int>(left) : kCarriers;
+  int count;  // elements of the block
+  MSDBG_DEVICE int bytes() const { return count * 4; }
+  MSDBG_DEVICE int tiles() const { return (count + kTile - 1) / kTile; }
+  MSDBG_DEVICE int segments() const { return (count + kSegment - 1) / kSegment; }
+  MSDBG_DEVICE int segmentsOfTile(int tile) const {
+    const int left = segments() - tile * kCarriers;
+    return left < kCarriers ? left : kCarriers;
   }
 };
 
 // --- carriers ---
 
 /// Elements first + lane, first + 16 + lane, …; NaN from `count` on.
-MSDBG_DEVICE void bring(const std::uint32_t* from, std::int64_t first, std::int64_t count, std::uint32_t (&own)[kOwn]) {
-  const std::int64_t at = first + laneOfGroup();
+MSDBG_DEVICE void bring(const std::uint32_t* from, int first, int count, std::uint32_t (&own)[kOwn]) {
+  const int at = first + laneOfGroup();
   if (first + kSegment <= count) {
     MSDBG_UNROLL
     for (int k = 0; k < kOwn; ++k) own[k] = from[at + k * kGroup];
@@ -96,19 +96,16 @@ MSDBG_DEVICE void bring(const std::uint32_t* from, std::int64_t first, std::int6
   for (int k = 0; k < kOwn; ++k) own[k] = at + k * kGroup < count ? from[at + k * kGroup] : kNaNBits;
 }
 
-/// Of numbers that are none NaN; which zero is left open.
-MSDBG_DEVICE float lesser(float a, float b) {
+// Of numbers that are none NaN; which zero is left open. On a GPU one instruction.
 #if defined(__CUDA_ARCH__)
-  return fminf(a, b);  // one instruction
+MSDBG_DEVICE float lesser(float a, float b) { return fminf(a, b); }
+MSDBG_DEVICE float greater(float a, float b) { return fmaxf(a, b); }
 #else
-  return b < a ? b : a;
+MSDBG_DEVICE float lesser(float a, float b) { return b < a ? b : a; }
+MSDBG_DEVICE float greater(float a, float b) { return b > a ? b : a; }
 #endif
-}
-MSDBG_DEVICE float greater(float a, float b) { return -lesser(-a, -b); }
 
-MSDBG_DEVICE Seen nothingSeen() {
-  return {floatOf(kInfBits), -floatOf(kInfBits), 0.0, 0, 0, 0, 0};
-}
+MSDBG_DEVICE Seen nothingSeen() { return {floatOf(kInfBits), -floatOf(kInfBits), 0.0, 0, 0, 0, 0}; }
 MSDBG_DEVICE void addFinite(float v, Seen& seen) {
   seen.least = lesser(seen.least, v);
   seen.largest = greater(seen.largest, v);
@@ -156,11 +153,12 @@ MSDBG_DEVICE float addChange(std::uint32_t x, std::uint32_t previous, double rto
   return floatOf(previous);
 }
 
-/// Of a matrix of bits, a row a lane, swaps the halves that lie `apart` rows and columns apart; `low`: the columns that
-/// stay in the first rows.
+/// Of a matrix of bits, a row a lane, swaps the halves that lie `apart` rows and columns apart; `low`: the
+/// columns that stay in the first rows.
 MSDBG_DEVICE std::uint32_t swapHalves(std::uint32_t bits, int apart, std::uint32_t low) {
   const std::uint32_t other = fromLaneXor(bits, apart), high = low << apart;
-  return laneOfGroup() & apart ? (bits & high) | (other & high) >> apart : (bits & low) | (other & low) << apart;
+  return laneOfGroup() & apart ? (bits & high) | (other & high) >> apart
+                               : (bits & low) | (other & low) << apart;
 }
 /// Bit k of lane l becomes bit l of lane k.
 MSDBG_DEVICE std::uint32_t transposed(std::uint32_t bits) {
@@ -191,26 +189,24 @@ MSDBG_DEVICE void putInTile(TileSegment& tile, const Value& value) {
 template <bool kChange>
 struct Carrier {
   Seen seen;
-  std::uint64_t secret[kSegmentStripes / 2];
   std::uint32_t own[kOwn], previous[kChange ? kOwn : 1];  // of the tile that comes next
 
-  MSDBG_DEVICE void bringTile(const BlockPart& part, std::int64_t tile) {
-    const std::int64_t first = tile * kTile + groupInBlock() * kSegment;
+  MSDBG_DEVICE void bringTile(const BlockPart& part, int tile) {
+    const int first = tile * kTile + groupInBlock() * kSegment;
     if (first >= part.count) return;
     bring(part.x, first, part.count, own);
     if constexpr (kChange) bring(part.previous, first, part.count, previous);
   }
   /// What the tile is for those that wait for it.
-  MSDBG_DEVICE void fill(const StatisticsParameters& p, const BlockPart& part, std::int64_t tile,
+  MSDBG_DEVICE void fill(const StatisticsParameters& p, const BlockPart& part, int tile,
                          BlockMemory<kChange>& memory) {
-    const int group = groupInBlock(), half = static_cast<int>(tile % 2);
-    const std::int64_t segment = tile * kCarriers + group;
+    const int group = groupInBlock(), half = tile % 2, segment = tile * kCarriers + group;
     if (segment >= part.segments()) return;
     addOrder(own, seen);
     if (p.inRange) addInRange(own, p.start, p.end, seen);
     if (part.positive) writePositive(own, part.positive + segment * (kSegment / kGroup));
     if (part.bytes() > kLongestShort) {
-      const std::uint64_t sum = segmentSum(own, stripesOf(segment, part.bytes()), secret);
+      const std::uint64_t sum = segmentSum(own, stripesOf(segment, part.bytes()), memory.secret);
       if (laneOfGroup() % 2 == 0) memory.segments[half][group][laneOfGroup() / 2] = sum;
     }
     putInTile(memory.x[half][group], [&](int k) { return isFinite(own[k]) ? floatOf(own[k]) : 0.0f; });
@@ -255,15 +251,15 @@ struct Ordered {
 
 template <bool kChange>
 MSDBG_DEVICE void addSums(const BlockMemory<kChange>& memory, int half, int segments, Ordered& o) {
-  const bool absolute = groupInBlock() == kSumAbsGroup;
+  const std::uint32_t mask = groupInBlock() == kSumAbsGroup ? kNoSign : ~0u;  // the two groups are one warp
   for (int s = 0; s < segments; ++s) {
     MSDBG_UNROLL
     for (int q = 0; q < kQuads; ++q) {
       const Quad quad = memory.x[half][s][q][laneOfGroup()];
       MSDBG_UNROLL
       for (int k = 0; k < 4; ++k) {
-        const auto v = static_cast<double>(quad.values[k]);
-        o.first += absolute ? std::fabs(v) : v;
+        const auto v = static_cast<double>(floatOf(bitsOf(quad.values[k]) & mask));
+        o.first += v;
         o.second += v * v;
       }
     }
@@ -274,7 +270,8 @@ MSDBG_DEVICE void addChanges(const BlockMemory<true>& memory, int half, int segm
   for (int s = 0; s < segments; ++s) {
     MSDBG_UNROLL
     for (int q = 0; q < kQuads; ++q) {
-      const Quad x = memory.x[half][s][q][laneOfGroup()], previous = memory.previous[half][s][q][laneOfGroup()];
+      const Quad x = memory.x[half][s][q][laneOfGroup()],
+                 previous = memory.previous[half][s][q][laneOfGroup()];
       MSDBG_UNROLL
       for (int k = 0; k < 4; ++k) {
         const float p = previous.values[k], from = change ? x.values[k] : 0.0f;
@@ -285,16 +282,17 @@ MSDBG_DEVICE void addChanges(const BlockMemory<true>& memory, int half, int segm
   }
 }
 template <bool kChange>
-MSDBG_DEVICE void addToHash(const BlockMemory<kChange>& memory, const BlockPart& part, std::int64_t tile, Ordered& o) {
+MSDBG_DEVICE void addToHash(const BlockMemory<kChange>& memory, const BlockPart& part, int tile, Ordered& o) {
   const int lane = laneOfGroup(), segments = part.segmentsOfTile(tile);
   for (int s = 0; s < segments; ++s) {
     o.accumulator += memory.segments[tile % 2][s][lane];
-    if (tile * kCarriers + s < scrambledSegments(part.bytes())) o.accumulator = scrambled(o.accumulator, lane);
+    if (tile * kCarriers + s < scrambledSegments(part.bytes()))
+      o.accumulator = scrambled(o.accumulator, lane);
   }
 }
 template <bool kChange>
-MSDBG_DEVICE void takeTile(const BlockMemory<kChange>& memory, const BlockPart& part, std::int64_t tile, Ordered& o) {
-  const int group = groupInBlock(), half = static_cast<int>(tile % 2), segments = part.segmentsOfTile(tile);
+MSDBG_DEVICE void takeTile(const BlockMemory<kChange>& memory, const BlockPart& part, int tile, Ordered& o) {
+  const int group = groupInBlock(), half = tile % 2, segments = part.segmentsOfTile(tile);
   if (group == kSumsGroup || group == kSumAbsGroup) addSums(memory, half, segments, o);
   if constexpr (kChange)
     if (group == kChangeGroup || group == kPreviousGroup) addChanges(memory, half, segments, o);
@@ -302,11 +300,12 @@ MSDBG_DEVICE void takeTile(const BlockMemory<kChange>& memory, const BlockPart& 
     addToHash(memory, part, tile, o);
 }
 
-/// Calls fill(tile) of the carriers and then take(tile) of the others, who have until the carriers have filled the next.
+/// Calls fill(tile) of the carriers and then take(tile) of the others, who have until the carriers have
+/// filled the next.
 template <typename Fill, typename Take>
 MSDBG_DEVICE void overTiles(const BlockPart& part, const Fill& fill, const Take& take) {
   const bool carries = groupInBlock() < kCarriers;
-  for (std::int64_t tile = 0; tile < part.tiles(); ++tile) {
+  for (int tile = 0; tile < part.tiles(); ++tile) {
     if (carries) fill(tile);
     blockBarrier();
     if (!carries) take(tile);
@@ -317,7 +316,8 @@ MSDBG_DEVICE void overTiles(const BlockPart& part, const Fill& fill, const Take&
 
 /// Puts where all see it what each group has found.
 template <bool kChange>
-MSDBG_DEVICE void showFound(const BlockPart& part, Seen& seen, const Ordered& o, BlockMemory<kChange>& memory) {
+MSDBG_DEVICE void showFound(const BlockPart& part, Seen& seen, const Ordered& o,
+                            BlockMemory<kChange>& memory) {
   const int group = groupInBlock(), lane = laneOfGroup();
   if (group < part.segmentsOfTile(0)) {
     foldSeen<kChange>(seen);
@@ -340,7 +340,8 @@ MSDBG_DEVICE std::int64_t lowHalf(std::uint32_t counts) { return counts % kHigh;
 MSDBG_DEVICE std::int64_t highHalf(std::uint32_t counts) { return counts / kHigh; }
 
 template <bool kChange>
-MSDBG_DEVICE void countsOf(const BlockPart& part, const Seen& all, std::int64_t (&counts)[kStatisticsCounts]) {
+MSDBG_DEVICE void countsOf(const BlockPart& part, const Seen& all,
+                           std::int64_t (&counts)[kStatisticsCounts]) {
   const std::int64_t padding = part.segments() * kSegment - part.count;  // was seen as NaN
   counts[kNaNs] = lowHalf(all.nanPosInf) - padding;
   counts[kPosInfs] = highHalf(all.nanPosInf);
@@ -385,7 +386,7 @@ MSDBG_DEVICE void writeHash(const BlockPart& part, const BlockMemory<kChange>& m
 /// Of the elements that do not fill the lanes.
 MSDBG_DEVICE double deviationsOfRest(const BlockPart& part, double mean) {
   double rest = 0;
-  for (std::int64_t i = part.count / kGroup * kGroup; i < part.count; ++i) {
+  for (int i = part.count / kGroup * kGroup; i < part.count; ++i) {
     const double d = static_cast<double>(floatOf(part.x[i])) - mean;
     if (isFinite(part.x[i])) rest += d * d;
   }
@@ -393,19 +394,20 @@ MSDBG_DEVICE double deviationsOfRest(const BlockPart& part, double mean) {
 }
 /// Reads the block once more; deviationsOf() of float_blocks.cpp. For the group of the sums.
 template <bool kChange>
-MSDBG_DEVICE double deviations(const BlockPart& part, Carrier<kChange>& carrier, BlockMemory<kChange>& memory) {
-  const std::int64_t whole = part.count / kGroup * kGroup;
+MSDBG_DEVICE double deviations(const BlockPart& part, Carrier<kChange>& carrier,
+                               BlockMemory<kChange>& memory) {
+  const int whole = part.count / kGroup * kGroup;
   const double mean = memory.mean;
   double lane = 0;
   overTiles(
       part,
-      [&](std::int64_t tile) {
-        const std::int64_t first = tile * kTile + groupInBlock() * kSegment;
+      [&](int tile) {
+        const int first = tile * kTile + groupInBlock() * kSegment;
         bring(part.x, first, whole, carrier.own);
         putInTile(memory.x[tile % 2][groupInBlock()],
                   [&](int k) { return floatOf(isFinite(carrier.own[k]) ? carrier.own[k] : kNaNBits); });
       },
-      [&](std::int64_t tile) {
+      [&](int tile) {
         if (groupInBlock() != kSumsGroup) return;
         for (int s = 0; s < part.segmentsOfTile(tile); ++s)
           for (int k = 0; k < kOwn; ++k) {
@@ -422,19 +424,20 @@ MSDBG_DEVICE void takeBlock(const StatisticsParameters& p, std::int64_t at, Bloc
   const std::int64_t first = at * kStatisticsBlock, left = p.count - first;
   const BlockPart part{p.x + first, kChange ? p.previous + first : nullptr,
                        p.positive ? p.positive + first / kGroup : nullptr,
-                       left < kStatisticsBlock ? left : kStatisticsBlock};
+                       static_cast<int>(left < kStatisticsBlock ? left : kStatisticsBlock)};
   Carrier<kChange> carrier;
   carrier.seen = nothingSeen();
-  secretOfLane(carrier.secret);
   Ordered ordered{0, 0, kFirstAccumulators[laneOfGroup() % kAccumulators]};
   if (groupInBlock() < kCarriers) carrier.bringTile(part, 0);
+  if (threadInBlock() < kSecretBytes / 8) memory.secret[threadInBlock()] = kSecret[threadInBlock()];
+  blockBarrier();
   overTiles(
       part,
-      [&](std::int64_t tile) {
+      [&](int tile) {
         carrier.fill(p, part, tile, memory);
         carrier.bringTile(part, tile + 1);
       },
-      [&](std::int64_t tile) { takeTile(memory, part, tile, ordered); });
+      [&](int tile) { takeTile(memory, part, tile, ordered); });
   showFound(part, carrier.seen, ordered, memory);
   blockBarrier();
   if (groupInBlock() == kSumsGroup && laneOfGroup() == 0) writeRecord(part, memory, p.records[at]);
@@ -447,7 +450,7 @@ MSDBG_DEVICE void takeBlock(const StatisticsParameters& p, std::int64_t at, Bloc
 
 // --- all blocks ---
 
-constexpr int kRound = 64;  // records that are added up while the next are prepared
+constexpr int kRound = 64;    // records that are added up while the next are prepared
 constexpr int kAdders = 128;  // threads; those after them prepare
 constexpr int kRun = 16;
 static_assert(kAdders + kRound == kStatisticsThreads && kMostStatisticsBlocks <= kRun * kAdders);
@@ -487,8 +490,8 @@ MSDBG_DEVICE void countBefore(const StatisticsParameters& p, TotalMemory& memory
 }
 
 /// One record a thread; what adds nothing after the last one.
-MSDBG_DEVICE void prepareRecord(const StatisticsParameters& p, std::int64_t at, std::int64_t finiteBefore, int i,
-                                TotalRound& round) {
+MSDBG_DEVICE void prepareRecord(const StatisticsParameters& p, std::int64_t at, std::int64_t finiteBefore,
+                                int i, TotalRound& round) {
   StatisticsRecord record{};
   record.most[kMinusLeast] = record.most[kLargest] = -static_cast<double>(floatOf(kInfBits));
   if (at < p.beforeCount) record = p.before[at];
@@ -563,7 +566,8 @@ MSDBG_DEVICE void addUp(const StatisticsParameters& p, TotalMemory& memory) {
       prepareRecord(p, at, at < p.beforeCount ? memory.finite[at] : 0, static_cast<int>(thread - kAdders),
                     memory.rounds[r % 2]);
     }
-    if (thread < kAdders && r > 0) adder.addRound(memory.rounds[(r - 1) % 2], p.beforeCount - (r - 1) * kRound);
+    if (thread < kAdders && r > 0)
+      adder.addRound(memory.rounds[(r - 1) % 2], p.beforeCount - (r - 1) * kRound);
     blockBarrier();
   }
   adder.write(*p.total);
@@ -590,8 +594,6 @@ MSDBG_KERNEL(statistics_change, StatisticsParameters) {
 }
 
 // --- units ---
-
-constexpr std::int64_t kUnitPiece = 512;  // elements of a run that a thread counts at once
 
 MSDBG_DEVICE std::int64_t bitsSet(std::uint64_t word) {
 #if defined(__CUDA_ARCH__)
@@ -646,7 +648,8 @@ MSDBG_KERNEL(dead_units, DeadUnitParameters) {
   std::int64_t dead = 0;
   for (std::int64_t unit = threadInBlock() / share; unit < p.units; unit += threadsOfBlock() / share) {
     std::int64_t active = 0;
-    for (std::int64_t slice = rank; slice < p.slices; slice += share) active += p.active[slice * p.units + unit];
+    for (std::int64_t slice = rank; slice < p.slices; slice += share)
+      active += p.active[slice * p.units + unit];
     if (byGroup) active = foldCounts(active);
     if (rank == 0 && isDeadUnit(active, p.elementsOfUnit)) ++dead;
   }

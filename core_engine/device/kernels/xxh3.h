@@ -1,7 +1,7 @@
 // XXH3-128 with the default secret and seed 0, of a multiple of 4 bytes that lie at a multiple of 4: what
-// XXH3_128bits() of xxHash gives (https://github.com/Cyan4973/xxHash/blob/v0.8.1/doc/xxhash_spec.md and xxhash.h, of
-// which names are kept). What is longer than 240 bytes is taken in segments of 16 stripes of 64 bytes; a segment adds to
-// eight accumulators, modulo 2^64, so that many threads may share the stripes.
+// XXH3_128bits() of xxHash gives (https://github.com/Cyan4973/xxHash/blob/v0.8.1/doc/xxhash_spec.md and
+// xxhash.h, of which names are kept). What is longer than 240 bytes is taken in segments of 16 stripes of 64
+// bytes; a segment adds to eight accumulators, modulo 2^64, so that many threads may share the stripes.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +22,13 @@ constexpr std::uint64_t kPrime64_1 = 0x9e3779b185ebca87u, kPrime64_2 = 0xc2b2ae3
                         kPrime64_5 = 0x27d4eb2f165667c5u;
 constexpr int kStripeBytes = 64, kSecretBytes = 192, kAccumulators = 8;
 constexpr int kSegmentStripes = 16, kSegmentBytes = kSegmentStripes * kStripeBytes;
-constexpr std::int64_t kLongestShort = 240;  // bytes
+constexpr int kLongestShort = 240;  // bytes
 
 MSDBG_TABLE std::uint64_t kSecret[kSecretBytes / 8] = {
-    0xbe4ba423396cfeb8u, 0x1cad21f72c81017cu, 0xdb979083e96dd4deu, 0x1f67b3b7a4a44072u,
-    0x78e5c0cc4ee679cbu, 0x2172ffcc7dd05a82u, 0x8e2443f7744608b8u, 0x4c263a81e69035e0u,
-    0xcb00c391bb52283cu, 0xa32e531b8b65d088u, 0x4ef90da297486471u, 0xd8acdea946ef1938u,
-    0x3f349ce33f76faa8u, 0x1d4f0bc7c7bbdcf9u, 0x3159b4cd4be0518au, 0x647378d9c97e9fc8u,
-    0xc3ebd33483acc5eau, 0xeb6313faffa081c5u, 0x49daf0b751dd0d17u, 0x9e68d429265516d3u,
+    0xbe4ba423396cfeb8u, 0x1cad21f72c81017cu, 0xdb979083e96dd4deu, 0x1f67b3b7a4a44072u, 0x78e5c0cc4ee679cbu,
+    0x2172ffcc7dd05a82u, 0x8e2443f7744608b8u, 0x4c263a81e69035e0u, 0xcb00c391bb52283cu, 0xa32e531b8b65d088u,
+    0x4ef90da297486471u, 0xd8acdea946ef1938u, 0x3f349ce33f76faa8u, 0x1d4f0bc7c7bbdcf9u, 0x3159b4cd4be0518au,
+    0x647378d9c97e9fc8u, 0xc3ebd33483acc5eau, 0xeb6313faffa081c5u, 0x49daf0b751dd0d17u, 0x9e68d429265516d3u,
     0xfca1477d58be162bu, 0xce31d07ad1b8f88fu, 0x280416958f3acb45u, 0x7e404bbbcafbd7afu};
 MSDBG_TABLE std::uint64_t kFirstAccumulators[kAccumulators] = {
     kPrime32_3, kPrime64_1, kPrime64_2, kPrime64_3, kPrime64_4, kPrime32_2, kPrime64_5, kPrime32_1};
@@ -43,7 +42,7 @@ MSDBG_DEVICE std::uint64_t secretAt(int byte) {
   return shift == 0 ? kSecret[word] : kSecret[word] >> shift | kSecret[word + 1] << (64 - shift);
 }
 /// Eight bytes of the data.
-MSDBG_DEVICE std::uint64_t read64(const std::uint32_t* data, std::int64_t byte) {
+MSDBG_DEVICE std::uint64_t read64(const std::uint32_t* data, int byte) {
   return data[byte / 4] | static_cast<std::uint64_t>(data[byte / 4 + 1]) << 32;
 }
 MSDBG_DEVICE std::uint64_t swapBytes(std::uint64_t v) {
@@ -68,7 +67,7 @@ MSDBG_DEVICE std::uint64_t multiplyFold(std::uint64_t a, std::uint64_t b) {
 
 // --- at most 240 bytes ---
 
-MSDBG_DEVICE Xxh128 hash4to8(const std::uint32_t* data, std::int64_t bytes) {
+MSDBG_DEVICE Xxh128 hash4to8(const std::uint32_t* data, int bytes) {
   const std::uint64_t input = data[0] | static_cast<std::uint64_t>(data[bytes / 4 - 1]) << 32;
   Xxh128 m = multiply(input ^ kSecret[2] ^ kSecret[3], kPrime64_1 + (static_cast<std::uint64_t>(bytes) << 2));
   m.high += m.low << 1;
@@ -76,8 +75,9 @@ MSDBG_DEVICE Xxh128 hash4to8(const std::uint32_t* data, std::int64_t bytes) {
   m.low = (m.low ^ m.low >> 35) * 0x9fb21c651e98df25u;
   return {m.low ^ m.low >> 28, avalanche(m.high)};
 }
-MSDBG_DEVICE Xxh128 hash9to16(const std::uint32_t* data, std::int64_t bytes) {
-  const std::uint64_t low = read64(data, 0), last = read64(data, bytes - 8), high = last ^ kSecret[6] ^ kSecret[7];
+MSDBG_DEVICE Xxh128 hash9to16(const std::uint32_t* data, int bytes) {
+  const std::uint64_t low = read64(data, 0), last = read64(data, bytes - 8),
+                      high = last ^ kSecret[6] ^ kSecret[7];
   Xxh128 m = multiply(low ^ last ^ kSecret[4] ^ kSecret[5], kPrime64_1);
   m.low += static_cast<std::uint64_t>(bytes - 1) << 54;
   m.high += high + (high & 0xffffffffu) * (kPrime32_2 - 1);
@@ -85,27 +85,26 @@ MSDBG_DEVICE Xxh128 hash9to16(const std::uint32_t* data, std::int64_t bytes) {
   const Xxh128 h = multiply(m.low, kPrime64_2);
   return {avalanche(h.low), avalanche(h.high + m.high * kPrime64_2)};
 }
-MSDBG_DEVICE std::uint64_t mix16(const std::uint32_t* data, std::int64_t byte, int secret) {
+MSDBG_DEVICE std::uint64_t mix16(const std::uint32_t* data, int byte, int secret) {
   return multiplyFold(read64(data, byte) ^ secretAt(secret), read64(data, byte + 8) ^ secretAt(secret + 8));
 }
-MSDBG_DEVICE void mix32(Xxh128& acc, const std::uint32_t* data, std::int64_t first, std::int64_t second, int secret) {
+MSDBG_DEVICE void mix32(Xxh128& acc, const std::uint32_t* data, int first, int second, int secret) {
   acc.low += mix16(data, first, secret);
   acc.low ^= read64(data, second) + read64(data, second + 8);
   acc.high += mix16(data, second, secret + 16);
   acc.high ^= read64(data, first) + read64(data, first + 8);
 }
-MSDBG_DEVICE Xxh128 finishMixed(const Xxh128& acc, std::int64_t bytes) {
+MSDBG_DEVICE Xxh128 finishMixed(const Xxh128& acc, int bytes) {
   const std::uint64_t high =
       acc.low * kPrime64_1 + acc.high * kPrime64_4 + static_cast<std::uint64_t>(bytes) * kPrime64_2;
   return {avalanche(acc.low + acc.high), 0 - avalanche(high)};
 }
-MSDBG_DEVICE Xxh128 hash17to128(const std::uint32_t* data, std::int64_t bytes) {
+MSDBG_DEVICE Xxh128 hash17to128(const std::uint32_t* data, int bytes) {
   Xxh128 acc{static_cast<std::uint64_t>(bytes) * kPrime64_1, 0};
-  for (int i = static_cast<int>((bytes - 1) / 32); i >= 0; --i)
-    mix32(acc, data, 16 * i, bytes - 16 * (i + 1), 32 * i);
+  for (int i = (bytes - 1) / 32; i >= 0; --i) mix32(acc, data, 16 * i, bytes - 16 * (i + 1), 32 * i);
   return finishMixed(acc, bytes);
 }
-MSDBG_DEVICE Xxh128 hash129to240(const std::uint32_t* data, std::int64_t bytes) {
+MSDBG_DEVICE Xxh128 hash129to240(const std::uint32_t* data, int bytes) {
   constexpr int kStartOffset = 3, kLastOffset = 17, kLeastSecret = 136;
   Xxh128 acc{static_cast<std::uint64_t>(bytes) * kPrime64_1, 0};
   for (int i = 0; i < 4; ++i) mix32(acc, data, 32 * i, 32 * i + 16, 32 * i);
@@ -115,7 +114,7 @@ MSDBG_DEVICE Xxh128 hash129to240(const std::uint32_t* data, std::int64_t bytes) 
   return finishMixed(acc, bytes);
 }
 /// 4 to 240 bytes.
-MSDBG_DEVICE Xxh128 hashShort(const std::uint32_t* data, std::int64_t bytes) {
+MSDBG_DEVICE Xxh128 hashShort(const std::uint32_t* data, int bytes) {
   if (bytes <= 8) return hash4to8(data, bytes);
   if (bytes <= 16) return hash9to16(data, bytes);
   return bytes <= 128 ? hash17to128(data, bytes) : hash129to240(data, bytes);
@@ -123,37 +122,36 @@ MSDBG_DEVICE Xxh128 hashShort(const std::uint32_t* data, std::int64_t bytes) {
 
 // --- more than 240 bytes ---
 
-/// The accumulators are scrambled after so many segments; the stripes of the one after them are fewer than 16.
-MSDBG_DEVICE std::int64_t scrambledSegments(std::int64_t bytes) { return (bytes - 1) / kSegmentBytes; }
+/// The accumulators are scrambled after so many segments; the stripes of the one after them are fewer
+/// than 16.
+MSDBG_DEVICE int scrambledSegments(int bytes) { return (bytes - 1) / kSegmentBytes; }
 /// Of a segment, without the last 64 bytes of the data, which are taken apart.
-MSDBG_DEVICE int stripesOf(std::int64_t segment, std::int64_t bytes) {
-  const std::int64_t left = (bytes - 1 - segment * kSegmentBytes) / kStripeBytes;
-  return left < kSegmentStripes ? static_cast<int>(left) : kSegmentStripes;
+MSDBG_DEVICE int stripesOf(int segment, int bytes) {
+  const int left = (bytes - 1 - segment * kSegmentBytes) / kStripeBytes;
+  return left < kSegmentStripes ? left : kSegmentStripes;
 }
 
-/// What a thread of a group takes of the secret for segmentSum().
-MSDBG_DEVICE void secretOfLane(std::uint64_t (&secret)[kSegmentStripes / 2]) {
-  const int odd = laneOfGroup() % 2, pair = laneOfGroup() / 2;
-  for (int j = 0; j < kSegmentStripes / 2; ++j) secret[j] = kSecret[2 * j + odd + pair];
-}
-/// By a group of 16 threads, which hold word `lane` of all stripes: what a segment adds to accumulator lane / 2; right
-/// in even lanes. Of two stripes the even lane of a pair takes the first, the odd lane the second.
+/// By a group of 16 threads, which hold word `lane` of all stripes: what a segment adds to accumulator lane /
+/// 2; right in even lanes. Of two stripes the even lane of a pair takes the first, the odd lane the second.
+/// `secret`: kSecret, at hand.
 MSDBG_DEVICE std::uint64_t segmentSum(const std::uint32_t (&words)[kSegmentStripes], int stripes,
-                                      const std::uint64_t (&secret)[kSegmentStripes / 2]) {
+                                      const std::uint64_t* secret) {
   const bool odd = laneOfGroup() % 2 != 0;
+  secret += laneOfGroup() % 2 + laneOfGroup() / 2;
   std::uint64_t products = 0, values = 0;
   MSDBG_UNROLL
   for (int j = 0; j < kSegmentStripes / 2; ++j) {
-    const std::uint32_t first = words[2 * j], second = words[2 * j + 1];  // chosen from, as registers have no index
+    const std::uint32_t first = words[2 * j],
+                        second = words[2 * j + 1];  // chosen from, as registers have no index
     const std::uint32_t own = odd ? second : first, other = fromLaneXor(odd ? first : second, 1);
     const std::uint64_t value = (odd ? other : own) | static_cast<std::uint64_t>(odd ? own : other) << 32;
-    const std::uint64_t key = value ^ secret[j];
+    const std::uint64_t key = value ^ secret[2 * j];
     if (2 * j + (odd ? 1 : 0) >= stripes) continue;
     products += (key & 0xffffffffu) * (key >> 32);
     values += value;
   }
-  // An accumulator gets its own products, and the values of its neighbour: the even lane adds up the products of the
-  // pair, the odd lane the values, which then go to the pair beside.
+  // An accumulator gets its own products, and the values of its neighbour: the even lane adds up the products
+  // of the pair, the odd lane the values, which then go to the pair beside.
   const std::uint64_t sum = (odd ? values : products) + fromLaneXor(odd ? products : values, 1);
   return sum + fromLaneXor(sum, 3);
 }
@@ -161,10 +159,11 @@ MSDBG_DEVICE std::uint64_t scrambled(std::uint64_t accumulator, int i) {
   return (accumulator ^ accumulator >> 47 ^ kSecret[(kSecretBytes - kStripeBytes) / 8 + i]) * kPrime32_1;
 }
 /// What the last 64 bytes add to accumulator i.
-MSDBG_DEVICE std::uint64_t lastStripe(const std::uint32_t* data, std::int64_t bytes, int i) {
+MSDBG_DEVICE std::uint64_t lastStripe(const std::uint32_t* data, int bytes, int i) {
   constexpr int kLastStart = 7;
-  const std::int64_t at = bytes - kStripeBytes;
-  const std::uint64_t key = read64(data, at + 8 * i) ^ secretAt(kSecretBytes - kStripeBytes - kLastStart + 8 * i);
+  const int at = bytes - kStripeBytes;
+  const std::uint64_t key =
+      read64(data, at + 8 * i) ^ secretAt(kSecretBytes - kStripeBytes - kLastStart + 8 * i);
   return (key & 0xffffffffu) * (key >> 32) + read64(data, at + 8 * (i ^ 1));
 }
 MSDBG_DEVICE std::uint64_t mergeAccumulators(const std::uint64_t* acc, int secret, std::uint64_t start) {
@@ -172,7 +171,7 @@ MSDBG_DEVICE std::uint64_t mergeAccumulators(const std::uint64_t* acc, int secre
     start += multiplyFold(acc[i] ^ secretAt(secret + 8 * i), acc[i + 1] ^ secretAt(secret + 8 * i + 8));
   return avalanche(start);
 }
-MSDBG_DEVICE Xxh128 mergeAll(const std::uint64_t* acc, std::int64_t bytes) {
+MSDBG_DEVICE Xxh128 mergeAll(const std::uint64_t* acc, int bytes) {
   constexpr int kMergeStart = 11;
   const auto n = static_cast<std::uint64_t>(bytes);
   return {mergeAccumulators(acc, kMergeStart, n * kPrime64_1),
