@@ -33,10 +33,12 @@ class DeviceMemory {
   /// nullptr: the device cannot; what was kept is lost.
   virtual void beginSequence() = 0;
   virtual std::unique_ptr<DeviceSequence> endSequence() = 0;
-  /// Queues the taking of what observeTensor() would give, where the value lies; its number in observed(). nullopt where
-  /// that is not possible (another dtype). Only `previous` (of the device) and `range` of the wish are looked at.
+  /// Notes that what observeTensor() would give is to be taken where the value lies; its number in observed(). nullopt
+  /// where that is not possible (another dtype). Only `previous` (of the device) and `range` of the wish are looked at.
   virtual std::optional<std::size_t> observe(const Tensor& value, const ObservationWish& wish) = 0;
-  /// What was queued since the last call; waits for it. kIo: the device failed.
+  /// Queues the taking of all that was noted: afterwards their bytes may change.
+  virtual void startObserving() = 0;
+  /// What was noted since the last call; waits for it. kIo: the device failed.
   virtual Result<std::vector<TensorObservation>> observed() = 0;
 };
 

@@ -30,6 +30,8 @@ Status DeviceObserver::show(const TensorReady& ready) {
   bool seen = wish.statistics && isKnown(ready, wish);
   std::optional<std::size_t> taken;
   if (wish.statistics && !seen) taken = m_device->observe(ready.value, {ready.previous, wish.range});
+  // A source may be written over by its update.
+  if (taken && (m_takesTurns || m_graph->tensor(ready.tensor).isSource())) m_device->startObserving();
   seen = seen || taken;
   if (seen) wait(ready, taken);
   if (seen && !wish.value) return Ok{};

@@ -14,8 +14,13 @@ namespace msdbg::core {
 class DeviceObserver {
  public:
   DeviceObserver() = default;
-  DeviceObserver(DeviceMemory& device, HostView& host, const Graph& graph)
-      : m_device(&device), m_host(&host), m_graph(&graph), m_last(graph.tensors().size()) {}
+  /// `takesTurns`: a value's place may be another's soon; else all stay up to the end of the iteration.
+  DeviceObserver(DeviceMemory& device, HostView& host, const Graph& graph, bool takesTurns)
+      : m_device(&device),
+        m_host(&host),
+        m_graph(&graph),
+        m_takesTurns(takesTurns),
+        m_last(graph.tensors().size()) {}
 
   /// Before the kernels of an iteration; `observer` is used until it has ended.
   void start(Iteration iteration, Observer& observer);
@@ -39,6 +44,7 @@ class DeviceObserver {
   DeviceMemory* m_device = nullptr;
   HostView* m_host = nullptr;
   const Graph* m_graph = nullptr;
+  bool m_takesTurns = true;
   Observer* m_observer = nullptr;
   std::vector<ValueWish> m_wishes;                        // by TensorId
   std::vector<std::optional<TensorObservation>> m_last;  // likewise

@@ -44,20 +44,41 @@ struct Executor::Impl {
     omp_set_num_threads(options.threads);
     MSDBG_ASSIGN(faults, FaultInjector::bind(options.faults, graph, options.rank));
     MSDBG_TRY(openBackends());
-    std::vector<NodeId> pinned = faults.targets();
-    pinned.insert(pinned.end(), options.replaceable.begin(), options.replaceable.end());
-    MSDBG_ASSIGN(plan,
-                 makePlan(graph, {options.keep, std::move(pinned), options.choices, backends.front().get()}));
     DeviceMemory* device = backends.front()->memory();
-    memory = PlanMemory::allocate(graph, plan, options.seed, device);
+    MSDBG_ASSIGN(const bool apart, placeApart(device));
+    if (!apart) MSDBG_TRY(place(options.choices));
     host = HostView(device, graph.tensors().size());
-    if (device) deviceObserver = DeviceObserver(*device, host, graph);
+    if (device) deviceObserver = DeviceObserver(*device, host, graph, plan.shared.bytes > 0);
     updateOf.resize(graph.tensors().size());
     for (const TensorInfo& info : graph.tensors())
       if (info.updateOf.valid()) updateOf[info.updateOf.index()] = info.id;
     MSDBG_ASSIGN(compiled, compileSteps({graph, plan, memory, state, backends, scratch, options.threads}));
     sequences = IterationSequences(graph, compiled, memory);
     return Ok{};
+  }
+
+  Status place(const PlanChoices& choices) {
+    std::vector<NodeId> pinned = faults.targets();
+    pinned.insert(pinned.end(), options.replaceable.begin(), options.replaceable.end());
+    MSDBG_ASSIGN(plan, makePlan(graph, {options.keep, std::move(pinned), choices, backends.front().get()}));
+    memory = PlanMemory::allocate(graph, plan, options.seed, backends.front()->memory());
+    return Ok{};
+  }
+
+  /// No two values in one place, where somebody will observe a device that has the memory for it. False: nothing is
+  /// placed.
+  Result<bool> placeApart(const DeviceMemory* device) {
+    if (!device || !options.observed || !options.choices.recompute.empty()) return false;
+    PlanChoices choices = options.choices;
+    const std::string off = choices.passes.text();
+    MSDBG_ASSIGN(choices.passes, PassSelection::parse(off + (off.empty() ? "" : ",") + "-memory"));
+    try {
+      MSDBG_TRY(place(choices));
+    } catch (const OutOfMemory&) {
+      memory = {};  // what fits by taking turns is tried next
+      return false;
+    }
+    return true;
   }
 
   /// What one has no kernel for, the next is asked.
@@ -176,6 +197,7 @@ struct Executor::Impl {
       MSDBG_TRY(runStep(step, observer, detour));
       if (step.node->id == detour.last) return finish(observer);
     }
+    sequences.warmedUp();
     return endIteration(observer);
   }
 

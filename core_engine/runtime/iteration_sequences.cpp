@@ -22,7 +22,7 @@ IterationSequences::IterationSequences(const Graph& graph, const CompiledSteps& 
 }
 
 bool IterationSequences::ready() const {
-  return m_possible && std::ranges::all_of(m_compiled->steps,
+  return m_possible && m_warm && std::ranges::all_of(m_compiled->steps,
                                            [](const Step& step) { return step.how != How::kOnce || step.done; });
 }
 

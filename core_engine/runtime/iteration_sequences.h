@@ -17,7 +17,8 @@ class IterationSequences {
   /// Whether all kernels of these steps repeat themselves.
   IterationSequences(const Graph& graph, const CompiledSteps& compiled, PlanMemory& memory);
 
-  /// What is computed once is there, so that the rest can repeat itself.
+  /// An iteration was queued kernel by kernel: what is computed or allocated once is there.
+  void warmedUp() { m_warm = true; }
   bool ready() const;
   /// Queues the kept sequence; where there is none for these places, keeps what `queue` queues first. False: it cannot,
   /// and nothing was queued.
@@ -44,7 +45,7 @@ class IterationSequences {
   const CompiledSteps* m_compiled = nullptr;
   PlanMemory* m_memory = nullptr;
   std::vector<TensorId> m_moving;  // tensors that change places
-  bool m_possible = false;
+  bool m_possible = false, m_warm = false;
   std::map<Places, std::unique_ptr<DeviceSequence>> m_kept;
 };
 

@@ -111,6 +111,7 @@ struct Trainer::Impl {
     options.ranks = run.ranks();
     options.communicator = &run.communicator();
     options.backend = run.backend();
+    options.observed = run.observer() != nullptr;
     options.faults = run.faults();
     options.keep = readAfterIteration(graph, compiled.loss);
     options.choices = run.planChoices();
@@ -264,6 +265,7 @@ struct Trainer::Impl {
     if (!evaluation || !takeEvaluated(evaluation->fits(example))) {
       ExecutorOptions options = executorOptions();
       options.faults.clear();
+      options.observed = false;
       const auto changed = takeEvaluated(BatchInputs(model).changedShapes(example));
       const Graph fitting = takeEvaluated(withInputShapes(model, changed));
       evaluation = takeEvaluated(Evaluation::create(fitting, loss, options));

@@ -24,6 +24,7 @@ class EmulatedDevice : public Device {
 
   void* allocate(std::size_t bytes) override {
     const std::size_t rounded = std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+    if (m_kept) return fail("memory that is asked for in a sequence"), nullptr;
     if (rounded > freeBytes()) return nullptr;
     void* memory = std::aligned_alloc(kAlignment, rounded);
     if (!memory) return nullptr;

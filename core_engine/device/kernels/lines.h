@@ -97,10 +97,8 @@ MSDBG_KERNEL(softmax_grad, LineParameters) {
   for (std::int64_t row = globalGroup(); row < p.rows; row += allGroups()) {
     const float *dy = p.first + row * p.length, *y = p.second + row * p.length;
     float* dx = p.y + row * p.length;
-    if (p.length <= 16 * kGroup)
+    if (p.length <= 16 * kGroup)  // two rows of more would take the registers of others
       softmaxGradRow<16>(dy, y, dx, p.length);
-    else if (p.length <= 64 * kGroup)
-      softmaxGradRow<64>(dy, y, dx, p.length);
     else
       softmaxGradLongRow(dy, y, dx, p.length);
   }

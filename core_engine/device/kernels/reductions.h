@@ -50,7 +50,7 @@ constexpr int kTileColumns = 32, kTileRows = 64, kTileThreads = 256;
 /// 32 columns a block: 256 threads bring 64 rows at a time, the next on their way while 32 of them add up.
 MSDBG_KERNEL(column_sums, OuterReductionParameters) {
   constexpr int kEach = kTileRows * kTileColumns / kTileThreads, kStep = kTileThreads / kTileColumns;
-  MSDBG_SHARED float tile[kTileRows][kTileColumns];
+  MSDBG_SHARED double tile[kTileRows][kTileColumns];
   const std::int64_t rows = p.offsets * p.runLength, chunks = (p.width + kTileColumns - 1) / kTileColumns;
   const int column = static_cast<int>(threadInBlock() % kTileColumns),
             first = static_cast<int>(threadInBlock() / kTileColumns);
@@ -69,12 +69,15 @@ MSDBG_KERNEL(column_sums, OuterReductionParameters) {
     bring(0);
     for (std::int64_t top = 0; top < rows; top += kTileRows) {
       blockBarrier();
-      MSDBG_UNROLL for (int k = 0; k < kEach; ++k) tile[first + k * kStep][column] = next[k];
+      MSDBG_UNROLL for (int k = 0; k < kEach; ++k) tile[first + k * kStep][column] = static_cast<double>(next[k]);
       blockBarrier();
       if (top + kTileRows < rows) bring(top + kTileRows);
       if (first != 0) continue;
-      const int count = static_cast<int>(rows - top < kTileRows ? rows - top : kTileRows);
-      for (int r = 0; r < count; ++r) sum += static_cast<double>(tile[r][column]);
+      if (rows - top >= kTileRows) {
+        MSDBG_UNROLL for (int r = 0; r < kTileRows; ++r) sum += tile[r][column];
+        continue;
+      }
+      for (int r = 0; r < static_cast<int>(rows - top); ++r) sum += tile[r][column];
     }
     if (first == 0 && isThere) p.y[result] = static_cast<float>(sum / p.divisor);
   }
