@@ -28,7 +28,7 @@ class DeviceContext : public DeviceMemory, public std::enable_shared_from_this<D
   Status wait() override;
   void beginSequence() override { m_device->beginSequence(); }
   std::unique_ptr<DeviceSequence> endSequence() override;
-  void startObserving() override {}
+  void startObserving() override { m_statistics.launch(); }
   std::optional<std::size_t> observe(const Tensor& value, const ObservationWish& wish) override;
   Result<std::vector<TensorObservation>> observed() override;
 

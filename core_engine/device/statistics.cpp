@@ -11,9 +11,7 @@
 namespace msdbg::core::device {
 namespace {
 
-constexpr std::uint32_t kDeadUnitThreads = 256;
-constexpr std::int64_t kUnitThreads = 16384;  // enough for a device, few enough to add up what they count
-constexpr std::size_t kAlignment = 256, kFewAnswers = 65536;  // bytes
+constexpr std::size_t kAlignment = 256, kFew = 65536;  // bytes
 
 static_assert(kStatisticsBlock * sizeof(float) == kBlockBytes);
 static_assert(sizeof(StatisticsTotal) % sizeof(Hash128) == 0 && sizeof(Hash128) == 2 * sizeof(std::uint64_t));
@@ -44,14 +42,16 @@ BlockChange changeOf(const StatisticsRecord& r) {
           r.most[kLargestChange]};
 }
 
-std::int64_t piecesOf(const TensorUnits& units) { return (units.inner + kUnitPiece - 1) / kUnitPiece; }
-
+std::int64_t blocksOf(const Tensor& tensor) {
+  return (tensor.elements() + kStatisticsBlock - 1) / kStatisticsBlock;
+}
 /// One record of all and the hashes of the blocks.
 std::size_t answerBytes(std::int64_t blocks) {
   return sizeof(StatisticsTotal) + static_cast<std::size_t>(blocks) * sizeof(Hash128);
 }
 
 bool hasOneUnit(const TensorUnits& units) { return units.units == 1; }  // it is the whole tensor
+bool countsUnits(const StatisticsTensor& tensor) { return tensor.inRange && tensor.units > 1; }
 /// Elements > 0 of the whole tensor.
 std::int64_t activeOf(const StatisticsRecord& r) {
   return r.counts[kFinite] - r.counts[kZeros] - r.counts[kNegatives] + r.counts[kPosInfs];
@@ -63,33 +63,44 @@ TensorObservation observeNothing(const Tensor& value, const ObservationWish& wis
   return observeTensor(empty, {.previous = wish.previous ? &empty : nullptr, .range = wish.range});
 }
 
+/// But for where it lies among others.
+StatisticsTensor tensorOf(const Tensor& value, const ObservationWish& wish) {
+  const TensorUnits units = unitsOf(value.shape());
+  StatisticsTensor t{};
+  t.x = reinterpret_cast<const std::uint32_t*>(value.address());
+  if (wish.previous) t.previous = reinterpret_cast<const std::uint32_t*>(wish.previous->address());
+  t.count = value.elements(), t.blocks = blocksOf(value);
+  t.units = units.units, t.inner = units.inner, t.elementsOfUnit = units.elementsOfUnit();
+  if (wish.range) t.inRange = true, t.start = wish.range->first, t.end = wish.range->second;
+  return t;
+}
+
 }  // namespace
 
-/// Where things lie in the work memory, in bytes: the records of two parts, one being written while the other
-/// is added up; then, where units are counted, the bits of one part and the counts.
-struct DeviceStatistics::Layout {
-  Layout(const Tensor& value, bool hasRange, std::int64_t mostAtOnce)
-      : units(unitsOf(value.shape())),
-        blocks((value.elements() + kStatisticsBlock - 1) / kStatisticsBlock),
-        blocksAtOnce(std::min(blocks, mostAtOnce)) {
-    const auto atOnce = static_cast<std::size_t>(blocksAtOnce);
-    positive = end = aligned(2 * atOnce * sizeof(StatisticsRecord));
-    if (!hasRange || hasOneUnit(units)) return;
-    slices = std::clamp<std::int64_t>(kUnitThreads / units.units, 1, units.outer * piecesOf(units));
-    active = aligned(positive + atOnce * (kStatisticsBlock / 8));
-    end = active + static_cast<std::size_t>(slices * units.units) * sizeof(std::int64_t);
+/// Of tensors that are taken at once, those without a previous value first: how many blocks they have, and
+/// where things lie, in bytes. What goes to the device is the tensors and whose each block is; the work
+/// memory has the records of the blocks and what is counted of units.
+struct DeviceStatistics::Batch {
+  explicit Batch(const std::vector<Waiting>& tensors) {
+    std::int64_t units = 0;
+    for (const auto& [tensor, answer] : tensors) {
+      blocks += tensor.blocks;
+      if (!tensor.previous) plainBlocks += tensor.blocks;
+      if (countsUnits(tensor)) units += tensor.units;
+    }
+    owners = aligned(tensors.size() * sizeof(StatisticsTensor));
+    input = owners + static_cast<std::size_t>(blocks) * sizeof(std::uint32_t);
+    active = aligned(static_cast<std::size_t>(blocks) * sizeof(StatisticsRecord));
+    activeBytes = static_cast<std::size_t>(units) * sizeof(std::int64_t);
   }
-  bool countsUnits() const { return slices > 0; }
-  std::size_t answer() const { return answerBytes(blocks); }
-
-  TensorUnits units;
-  std::int64_t blocks, blocksAtOnce, slices = 0;
-  std::size_t positive = 0, active = 0, end = 0;
+  std::int64_t blocks = 0, plainBlocks = 0;
+  std::size_t owners = 0, input = 0;        // of what goes to the device
+  std::size_t active = 0, activeBytes = 0;  // of the work memory
 };
 
 std::optional<std::size_t> DeviceContext::observe(const Tensor& value, const ObservationWish& wish) {
   if (!DeviceStatistics::takes(value, wish)) return {};
-  return m_statistics.queue(value, wish);
+  return m_statistics.note(value, wish);
 }
 Result<std::vector<TensorObservation>> DeviceContext::observed() { return m_statistics.collect(); }
 
@@ -97,133 +108,135 @@ bool DeviceStatistics::takes(const Tensor& value, const ObservationWish& wish) {
   return isOfDevice(value) && (!wish.previous || isOfDevice(*wish.previous));
 }
 
-std::size_t DeviceStatistics::queue(const Tensor& value, const ObservationWish& wish) {
+std::size_t DeviceStatistics::note(const Tensor& value, const ObservationWish& wish) {
   assert(takes(value, wish) && (!wish.previous || wish.previous->elements() == value.elements()));
   if (value.elements() == 0) {
-    m_queued.emplace_back().known = observeNothing(value, wish);
-    return m_queued.size() - 1;
+    m_noted.emplace_back().known = observeNothing(value, wish);
+    return m_noted.size() - 1;
   }
-  const Layout layout(value, wish.range.has_value(), m_blocksAtOnce);
-  provide(m_work, layout.end);
-  std::byte* answer = placeForAnswer(layout.answer());
-  launchParts(value, wish, layout, answer);
-  if (layout.countsUnits()) countDead(layout, answer);
-  m_queued.push_back({.known = {},
-                      .elements = value.elements(),
-                      .blocks = layout.blocks,
-                      .units = layout.units,
-                      .hasChange = wish.previous != nullptr,
-                      .hasRange = wish.range.has_value(),
-                      .answer = m_allAnswers - layout.answer()});
-  return m_queued.size() - 1;
+  m_noted.push_back({.known = {},
+                     .elements = value.elements(),
+                     .blocks = blocksOf(value),
+                     .units = unitsOf(value.shape()),
+                     .hasChange = wish.previous != nullptr,
+                     .hasRange = wish.range.has_value(),
+                     .answer = m_allAnswers});
+  m_waiting.push_back({tensorOf(value, wish), m_allAnswers});
+  m_allAnswers += answerBytes(blocksOf(value));
+  return m_noted.size() - 1;
+}
+
+/// Memory is asked for before anything of the batch is queued: to give memory back waits for the device.
+void DeviceStatistics::launch() {
+  if (m_waiting.empty()) return;
+  std::ranges::stable_partition(m_waiting, [](const Waiting& w) { return !w.tensor.previous; });
+  const Batch batch(m_waiting);
+  provide(m_input, batch.input);
+  provide(m_work, batch.active + batch.activeBytes);
+  provideAnswers();
+  upload(batch);
+  launchBlocks(batch);
+  launchTotals();
+  m_waiting.clear();
+  m_launched = m_allAnswers;
 }
 
 void DeviceStatistics::provide(Tensor& memory, std::size_t bytes) {
   if (memory.valid() && memory.bytes() >= bytes) return;
   memory = {};  // first: there may be no place for both
-  memory = m_context.zeros(DType::UInt8, {static_cast<std::int64_t>(bytes)});
+  memory = m_context.zeros(DType::UInt8, {static_cast<std::int64_t>(std::max(bytes + bytes / 2, kFew))});
 }
 
-/// What is queued writes to the places that were given, so those stay where they are until collect().
-std::byte* DeviceStatistics::placeForAnswer(std::size_t bytes) {
-  if (m_answers.empty() || m_answers.back().used + bytes > m_answers.back().memory.bytes()) {
-    m_answers.emplace_back();
-    provide(m_answers.back().memory, std::max({bytes, m_allAnswers, kFewAnswers}));
+/// What was launched before has its answers there.
+void DeviceStatistics::provideAnswers() {
+  if (m_answers.valid() && m_answers.bytes() >= m_allAnswers) return;
+  Tensor larger;
+  provide(larger, m_allAnswers);
+  if (m_launched > 0) m_context.device().copyWithin(larger.address(), m_answers.address(), m_launched);
+  m_answers = std::move(larger);
+}
+
+/// The tensors, with their places in the batch, and after them whose each block is.
+void DeviceStatistics::upload(const Batch& batch) {
+  std::vector<std::byte> bytes(batch.input);
+  auto* tensors = reinterpret_cast<StatisticsTensor*>(bytes.data());
+  auto* owners = reinterpret_cast<std::uint32_t*>(bytes.data() + batch.owners);
+  auto* active = reinterpret_cast<std::int64_t*>(m_work.address() + batch.active);
+  std::int64_t block = 0;
+  for (std::size_t i = 0; i < m_waiting.size(); ++i) {
+    StatisticsTensor& tensor = tensors[i] = m_waiting[i].tensor;
+    tensor.firstBlock = block;
+    tensor.answer = reinterpret_cast<StatisticsTotal*>(m_answers.address() + m_waiting[i].answer);
+    if (countsUnits(tensor)) tensor.active = std::exchange(active, active + tensor.units);
+    std::fill_n(owners + block, tensor.blocks, static_cast<std::uint32_t>(i));
+    block += tensor.blocks;
   }
-  Answers& last = m_answers.back();
-  std::byte* place = last.memory.address() + last.used;
-  last.used += bytes;
-  m_allAnswers += bytes;
-  return place;
+  m_context.device().copyIn(m_input.address(), bytes.data(), bytes.size());
 }
 
-void DeviceStatistics::launchParts(const Tensor& value, const ObservationWish& wish, const Layout& layout,
-                                   std::byte* answer) {
+void DeviceStatistics::launchBlocks(const Batch& batch) {
   Device& device = m_context.device();
-  const Device::Kernel kernel = device.kernel(wish.previous ? "statistics_change" : "statistics");
+  if (batch.activeBytes > 0) device.fillZero(m_work.address() + batch.active, batch.activeBytes);
   StatisticsParameters p{};
+  p.tensors = reinterpret_cast<const StatisticsTensor*>(m_input.address());
+  p.tensorOfBlock = reinterpret_cast<const std::uint32_t*>(m_input.address() + batch.owners);
+  p.records = reinterpret_cast<StatisticsRecord*>(m_work.address());
   p.rtol = kChangeRtol, p.atol = kChangeAtol;
-  if (wish.range) p.inRange = 1, p.start = wish.range->first, p.end = wish.range->second;
-  p.total = &reinterpret_cast<StatisticsTotal*>(answer)->record;
-  for (std::int64_t block = 0, part = 0; block < layout.blocks; block += layout.blocksAtOnce, ++part) {
-    const std::int64_t blocks = std::min(layout.blocksAtOnce, layout.blocks - block),
-                       first = block * kStatisticsBlock;
-    p.x = reinterpret_cast<const std::uint32_t*>(value.address()) + first;
-    if (wish.previous) p.previous = reinterpret_cast<const std::uint32_t*>(wish.previous->address()) + first;
-    p.count = std::min(blocks * kStatisticsBlock, value.elements() - first);
-    p.records = reinterpret_cast<StatisticsRecord*>(m_work.address()) + part % 2 * layout.blocksAtOnce;
-    p.hashes = reinterpret_cast<std::uint64_t*>(answer + sizeof(StatisticsTotal)) + 2 * block;
-    if (layout.countsUnits())
-      p.positive = reinterpret_cast<std::uint16_t*>(m_work.address() + layout.positive);
-    device.launch(kernel, {static_cast<std::uint32_t>(1 + blocks), kStatisticsThreads}, &p, sizeof p);
-    if (layout.countsUnits()) countUnits(layout, first, p.count);
-    p.before = p.records, p.beforeCount = blocks, p.begins = part == 0;
-  }
-  device.launch(kernel, {1, kStatisticsThreads}, &p, sizeof p);  // the last part is added up
+  const auto launchSome = [&](const char* kernel, std::int64_t blocks) {
+    if (blocks > 0)
+      device.launch(device.kernel(kernel), {static_cast<std::uint32_t>(blocks), kStatisticsThreads}, &p,
+                    sizeof p);
+    p.firstBlock += blocks;
+  };
+  launchSome("statistics", batch.plainBlocks);
+  launchSome("statistics_change", batch.blocks - batch.plainBlocks);
 }
 
-void DeviceStatistics::countUnits(const Layout& layout, std::int64_t first, std::int64_t count) {
-  UnitParameters p{};
-  p.positive = reinterpret_cast<const std::uint64_t*>(m_work.address() + layout.positive);
-  p.first = first, p.count = count;
-  p.units = layout.units.units, p.inner = layout.units.inner;
-  p.piecesOfRun = piecesOf(layout.units), p.slices = layout.slices;
-  p.active = reinterpret_cast<std::int64_t*>(m_work.address() + layout.active);
-  m_context.launch("unit_activity", p.units * p.slices, p);
-}
-
-void DeviceStatistics::countDead(const Layout& layout, std::byte* answer) {
-  DeadUnitParameters p{};
-  p.active = reinterpret_cast<const std::int64_t*>(m_work.address() + layout.active);
-  p.units = layout.units.units, p.elementsOfUnit = layout.units.elementsOfUnit(), p.slices = layout.slices;
-  p.dead = &reinterpret_cast<StatisticsTotal*>(answer)->deadUnits;
+void DeviceStatistics::launchTotals() {
   Device& device = m_context.device();
-  device.launch(device.kernel("dead_units"), {1, kDeadUnitThreads}, &p, sizeof p);
+  StatisticsTotalsParameters p{};
+  p.tensors = reinterpret_cast<const StatisticsTensor*>(m_input.address());
+  p.records = reinterpret_cast<const StatisticsRecord*>(m_work.address());
+  device.launch(device.kernel("statistics_totals"),
+                {static_cast<std::uint32_t>(m_waiting.size()), kTotalThreads}, &p, sizeof p);
 }
 
 Result<std::vector<TensorObservation>> DeviceStatistics::collect() {
-  std::vector<Queued> queued = std::exchange(m_queued, {});
+  launch();
+  std::vector<Noted> noted = std::exchange(m_noted, {});
   MSDBG_TRY(download());
   std::vector<TensorObservation> observations;
-  for (Queued& each : queued) observations.push_back(observationOf(each));
+  for (Noted& each : noted) observations.push_back(observationOf(each));
   return observations;
 }
 
 Status DeviceStatistics::download() {
   const std::size_t all = std::exchange(m_allAnswers, 0);
+  m_launched = 0;
   if (all == 0) return m_context.wait();
   if (!m_host.valid() || m_host.bytes() < all)
-    m_host = m_context.pinned(DType::UInt8, {static_cast<std::int64_t>(all)});
-  std::size_t at = 0;
-  for (Answers& part : m_answers) {
-    m_context.device().copyOut(m_host.byteSpan().data() + at, part.memory.address(), part.used);
-    at += std::exchange(part.used, 0);
-  }
-  const Status done = m_context.wait();
-  if (m_answers.size() > 1) {  // the next time in one place
-    m_answers.clear();
-    provide(m_answers.emplace_back().memory, all);
-  }
-  return done;
+    m_host = m_context.pinned(DType::UInt8, {static_cast<std::int64_t>(m_answers.bytes())});
+  m_context.device().copyOut(m_host.byteSpan().data(), m_answers.address(), all);
+  return m_context.wait();
 }
 
-TensorObservation DeviceStatistics::observationOf(Queued& queued) const {
-  if (queued.known) return std::move(*queued.known);
+TensorObservation DeviceStatistics::observationOf(Noted& noted) const {
+  if (noted.known) return std::move(*noted.known);
   StatisticsTotal total;
-  const std::byte* answer = m_host.byteSpan().data() + queued.answer;
+  const std::byte* answer = m_host.byteSpan().data() + noted.answer;
   std::memcpy(&total, answer, sizeof total);
   TensorObservation result;
-  result.blocks.resize(static_cast<std::size_t>(queued.blocks));
-  std::memcpy(result.blocks.data(), answer + sizeof total, answerBytes(queued.blocks) - sizeof total);
+  result.blocks.resize(static_cast<std::size_t>(noted.blocks));
+  std::memcpy(result.blocks.data(), answer + sizeof total, answerBytes(noted.blocks) - sizeof total);
   const StatisticsRecord& record = total.record;
-  result.values = statisticsFrom(momentsOf(record), queued.elements);
+  result.values = statisticsFrom(momentsOf(record), noted.elements);
   result.values.hash = hashOfBlocks(result.blocks);
-  if (queued.hasChange) result.change = changeFrom(changeOf(record), queued.elements);
-  if (queued.hasRange) {
-    const std::int64_t dead = hasOneUnit(queued.units)
-                                  ? isDeadUnit(activeOf(record), queued.units.elementsOfUnit())
+  if (noted.hasChange) result.change = changeFrom(changeOf(record), noted.elements);
+  if (noted.hasRange) {
+    const std::int64_t dead = hasOneUnit(noted.units)
+                                  ? isDeadUnit(activeOf(record), noted.units.elementsOfUnit())
                                   : total.deadUnits;
-    result.activation = activationFrom(record.counts[kInRange], dead, queued.units, queued.elements);
+    result.activation = activationFrom(record.counts[kInRange], dead, noted.units, noted.elements);
   }
   return result;
 }

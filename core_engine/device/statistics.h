@@ -1,6 +1,7 @@
 // DeviceStatistics: statistics and hashes of float32 tensors, taken where they lie (kernels/statistics.h):
-// the numbers of observeTensor(). They are queued with the kernels; what comes to the host, for all tensors
-// at once, is one record of each and the hashes of its blocks. Used from the training thread.
+// the numbers of observeTensor(). Tensors are noted, and taken many at once by a few kernels; what comes to
+// the host, for all of them at once, is one record of each and the hashes of its blocks. Used from the
+// training thread.
 #pragma once
 
 #include <optional>
@@ -16,48 +17,47 @@ class DeviceContext;
 
 class DeviceStatistics {
  public:
-  /// `blocksAtOnce`: of 64 KiB, at most kMostStatisticsBlocks; the records of one part are added up while the
-  /// next is read.
-  explicit DeviceStatistics(DeviceContext& context, std::int64_t blocksAtOnce = kMostStatisticsBlocks)
-      : m_context(context), m_blocksAtOnce(blocksAtOnce) {}
+  explicit DeviceStatistics(DeviceContext& context) : m_context(context) {}
 
   /// Whether the value, and what it is compared with, are of this device and of float32.
   static bool takes(const Tensor& value, const ObservationWish& wish);
-  /// Its number among those that are queued. The values may change afterwards, by what is queued then.
-  std::size_t queue(const Tensor& value, const ObservationWish& wish);
-  /// Of all that was queued since the last call; waits for it.
+  /// Its number among those that were noted since the last collect(). The values stay, and stay as they are,
+  /// until launch().
+  std::size_t note(const Tensor& value, const ObservationWish& wish);
+  /// Queues what takes all that was noted; what is queued afterwards may change the values.
+  void launch();
+  /// Of all that was noted since the last call, launched or not; waits for it.
   Result<std::vector<TensorObservation>> collect();
 
  private:
-  struct Layout;
-  struct Queued {
+  struct Batch;
+  struct Noted {
     std::optional<TensorObservation> known;  // of a tensor without elements
     std::int64_t elements = 0, blocks = 0;
     TensorUnits units;
     bool hasChange = false, hasRange = false;
-    std::size_t answer = 0;  // where it will lie on the host, in bytes
+    std::size_t answer = 0;  // where it will lie, in bytes
   };
-  /// Part of the answers, as more were queued than there was place for.
-  struct Answers {
-    Tensor memory;
-    std::size_t used = 0;
+  struct Waiting {
+    StatisticsTensor tensor;  // but for where it lies among others
+    std::size_t answer;
   };
 
   void provide(Tensor& memory, std::size_t bytes);
-  std::byte* placeForAnswer(std::size_t bytes);
-  void launchParts(const Tensor& value, const ObservationWish& wish, const Layout& layout, std::byte* answer);
-  void countUnits(const Layout& layout, std::int64_t first, std::int64_t count);
-  void countDead(const Layout& layout, std::byte* answer);
+  void provideAnswers();
+  void upload(const Batch& batch);
+  void launchBlocks(const Batch& batch);
+  void launchTotals();
   Status download();
-  TensorObservation observationOf(Queued& queued) const;
+  TensorObservation observationOf(Noted& noted) const;
 
   DeviceContext& m_context;
-  std::int64_t m_blocksAtOnce;
-  Tensor m_work;  // of one tensor after another
-  std::vector<Answers> m_answers;
-  std::size_t m_allAnswers = 0;  // bytes
-  Tensor m_host;                 // pinned
-  std::vector<Queued> m_queued;
+  std::vector<Noted> m_noted;
+  std::vector<Waiting> m_waiting;                // for launch()
+  Tensor m_input, m_work;                        // of one batch after another
+  Tensor m_answers;                              // of all that was noted
+  std::size_t m_allAnswers = 0, m_launched = 0;  // bytes; of which belong to what was launched
+  Tensor m_host;                                 // pinned
 };
 
 }  // namespace msdbg::core::device

@@ -6,7 +6,7 @@
 
 #include "tests/cpu/kernel_harness.h"
 
-using namespace msdbg::core::cpu;
+using namespace msdbg::core;
 using msdbg::test::ulps;
 
 namespace {

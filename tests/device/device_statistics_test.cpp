@@ -87,9 +87,9 @@ std::string difference(const Numbers& a, const Numbers& b) {
 /// A tensor on the device, `offset` elements into its memory.
 class Machine {
  public:
-  explicit Machine(ThreadOrder order, std::int64_t blocksAtOnce = device::kMostStatisticsBlocks)
+  explicit Machine(ThreadOrder order)
       : m_context(std::make_shared<DeviceContext>(device::emulated::makeEmulatedDevice(order))),
-        m_statistics(*m_context, blocksAtOnce) {}
+        m_statistics(*m_context) {}
 
   Tensor onDevice(const Tensor& host, std::int64_t offset = 0) {
     const Tensor whole = m_context->zeros(host.dtype(), {host.elements() + offset});
@@ -102,7 +102,7 @@ class Machine {
     const Tensor there = onDevice(x, offset);
     std::optional<Tensor> previousThere;
     if (previous) previousThere = onDevice(*previous, offset);
-    m_statistics.queue(there, {.previous = previous ? &*previousThere : nullptr, .range = range});
+    m_statistics.note(there, {.previous = previous ? &*previousThere : nullptr, .range = range});
     const auto taken = m_statistics.collect();
     if (!taken) return taken.error().message();
     return difference(numbersOf(taken->at(0)),
@@ -196,7 +196,7 @@ TEST_CASE("A device takes the host's share in a range and of dead units") {
   const std::pair<double, double> ranges[] = {{-1, 1}, {0, 0},    {0.1, 1e300}, {-1e-50, 1e-50},
                                               {2, -2}, {kNaN, 1}, {-kInf, kInf}};
   for (const ThreadOrder order : kOrders) {
-    Machine machine(order, 2);
+    Machine machine(order);
     for (const Shape& shape : shapes) {
       const Values noise = normal(shape.elements());
       Values mostlyDead = noise;  // units with about 0, 1, 2 … of a hundred elements > 0
@@ -218,29 +218,25 @@ TEST_CASE("A device takes the host's share in a range and of dead units") {
   }
 }
 
-TEST_CASE("Blocks that are taken a few at once add up alike") {
+TEST_CASE("Blocks without a finite element weigh nothing") {
   const Values x = planted(normal(8 * kBlock + 76, 5), {kNaN, kInf, 0.0f}, 30000);
   Values previous = x;
   for (std::size_t i = 0; i < previous.size(); i += 5) previous[i] += 0.5f;
-  // A block without a finite element in the middle, and at the beginning.
-  Values hollow = x;
+  Values hollow = x;  // at the beginning and in the middle
   std::fill_n(hollow.begin(), kBlock, kNaN);
   std::fill_n(hollow.begin() + 3 * kBlock, kBlock, kInf);
   const Tensor p = tensorOf(previous, {1, 3, (8 * kBlock + 76) / 3});
-  for (const std::int64_t blocksAtOnce : {1, 2, 3, 8, 9, 1024}) {
-    Machine machine(ThreadOrder::kShuffled, blocksAtOnce);
-    INFO(blocksAtOnce);
+  for (const ThreadOrder order : kOrders) {
+    Machine machine(order);
     CHECK(machine.compare(tensorOf(x, p.shape()), &p, {{-1, 6}}) == "");
     CHECK(machine.compare(tensorOf(hollow, p.shape()), &p, {{-1, 6}}) == "");
   }
 }
 
 TEST_CASE("Many blocks are added up in rounds") {
-  const Values x = normal(70 * kBlock + 1, 0.3f);
-  Machine machine(ThreadOrder::kForward);
+  const Values x = planted(normal(140 * kBlock + 1, 0.3f), {kNaN, -kInf}, 300000);
+  Machine machine(ThreadOrder::kBackward);
   CHECK(machine.compare(tensorOf(x), nullptr, {}) == "");
-  Machine inParts(ThreadOrder::kBackward, 66);
-  CHECK(inParts.compare(tensorOf(x), nullptr, {}) == "");
 }
 
 TEST_CASE("A device takes float32 only, and what it is compared with lies there too") {
@@ -253,12 +249,81 @@ TEST_CASE("A device takes float32 only, and what it is compared with lies there 
   CHECK(taken->empty());
 }
 
-TEST_CASE("What is queued keeps its numbers, whatever is written to the tensor afterwards") {
+namespace {
+
+/// Tensors of all sorts that are noted, some at once, and what the host says of them.
+class Batches {
+ public:
+  explicit Batches(ThreadOrder order) : m_machine(order), m_random(static_cast<std::uint64_t>(order) + 1) {}
+
+  void noteOne() {
+    static const Shape shapes[] = {{7},          {1},        {3, 5},         {16384},    {40000},   {2, 0, 3},
+                                   {100, 3, 60}, {2, 20000}, {3, 64, 7, 13}, {1, 30000}, {17, 300}, {0}};
+    const Shape& shape = shapes[m_random() % std::size(shapes)];
+    const auto sort = m_random() % 6;
+    const Tensor x = tensorOf(some(shape.elements()), shape),
+                 previous = tensorOf(some(shape.elements()), shape);
+    ObservationWish wish{.previous = sort % 2 ? &previous : nullptr};
+    if (sort > 2) wish.range = {-0.5 * static_cast<double>(sort), 1};
+    m_expected.push_back(numbersOf(observeTensor(x, wish)));
+    m_there.push_back(m_machine.onDevice(x, 1));
+    m_there.push_back(m_machine.onDevice(previous));
+    if (wish.previous) wish.previous = &m_there.back();
+    CHECK(m_machine.context().observe(m_there[m_there.size() - 2], wish) == m_expected.size() - 1);
+  }
+  /// What was noted is then overwritten.
+  void start() {
+    m_machine.context().startObserving();
+    for (const Tensor& tensor : m_there)
+      m_machine.context().upload(tensorOf(Values(static_cast<std::size_t>(tensor.elements()), 7)), tensor);
+  }
+  void compare() {
+    const auto taken = m_machine.context().observed();
+    REQUIRE(taken.ok());
+    REQUIRE(taken->size() == m_expected.size());
+    for (std::size_t i = 0; i < m_expected.size(); ++i) {
+      INFO(i);
+      CHECK(difference(numbersOf((*taken)[i]), m_expected[i]) == "");
+    }
+    m_expected.clear(), m_there.clear();
+  }
+
+ private:
+  Values some(std::int64_t count) {
+    static const Values pool = planted(normal(70000), {kNaN, kInf, 0.0f}, 9000);
+    const auto first = pool.begin() + static_cast<std::ptrdiff_t>(m_random() % 30000);
+    return {first, first + count};
+  }
+
+  Machine m_machine;
+  std::mt19937_64 m_random;
+  std::vector<Tensor> m_there;
+  std::vector<Numbers> m_expected;
+};
+
+}  // namespace
+
+TEST_CASE("Tensors of all sorts are taken at once, and keep their numbers") {
+  for (const ThreadOrder order : kOrders) {
+    INFO("order " << static_cast<int>(order));
+    Batches batches(order);
+    for (const int tensors : {12, 0, 30, 5})
+      for (const int starts : {0, 1, 3}) {  // before the answers are asked for, with more tensors each time
+        for (int start = 0; start < starts; ++start) {
+          for (int i = 0; i < tensors << start; ++i) batches.noteOne();
+          batches.start();
+        }
+        for (int i = 0; i < tensors / 2; ++i) batches.noteOne();
+        batches.compare();
+      }
+  }
+}
+
+TEST_CASE("Answers stay while there come more than there is place for") {
   Machine machine(ThreadOrder::kForward);
   DeviceContext& context = machine.context();
-  const Tensor there = context.zeros(DType::Float32, {9}), none = context.zeros(DType::Float32, {0, 3});
-  const TensorObservation nothing = observeTensor(Tensor(DType::Float32, {0, 3}), {.range = {{0, 1}}});
-  for (const int tensors : {400, 100, 1100}) {  // more answers than there is place for at first, and later
+  const Tensor there = context.zeros(DType::Float32, {9});
+  for (const int tensors : {5, 1500}) {
     std::vector<Numbers> expected;
     for (int i = 0; i < tensors; ++i) {
       const Tensor host = tensorOf(normal(1 + i % 9, static_cast<float>(i))),
@@ -266,8 +331,7 @@ TEST_CASE("What is queued keeps its numbers, whatever is written to the tensor a
       context.upload(host, part);
       CHECK(context.observe(part, {.previous = i % 2 ? &part : nullptr}) == expected.size());
       expected.push_back(numbersOf(observeTensor(host, {.previous = i % 2 ? &host : nullptr})));
-      CHECK(context.observe(none, {.range = {{0, 1}}}) == expected.size());
-      expected.push_back(numbersOf(nothing));
+      context.startObserving();
     }
     const auto taken = context.observed();
     REQUIRE(taken.ok());

@@ -15,7 +15,7 @@ using Names = std::vector<std::string>;
 
 const std::regex kWindowLibrary(R"(lib(Qt6\w+|qscintilla2_qt6|QCustomPlotQt6|gvc|cgraph)\.so)");
 
-const std::regex kEngineLibrary(R"(lib(dnnl|mpi|open-rte)\.so)");
+const std::regex kEngineLibrary(R"(lib(dnnl|mpi|open-rte)\.so)"), kCudaLibrary(R"(lib(cu\w+|nv\w+|nccl)\.so)");
 
 // The libraries of a kind that the loader would load for a program.
 Names librariesOf(const fs::path& program, const std::regex& kind) {
@@ -58,6 +58,25 @@ TEST_CASE("The window loads nothing of the engine that trained", "[structure]") 
   CHECK(librariesOf(buildDir() / "bin/msdbg", kEngineLibrary).size() >= 1);
   if (fs::exists(buildDir() / "bin/msdbg-gui"))
     CHECK(librariesOf(buildDir() / "bin/msdbg-gui", kEngineLibrary) == Names{});
+}
+
+// It is opened by --backend cuda, from a module; that one finds the rest itself.
+TEST_CASE("Nothing of CUDA is loaded by any program, nor by the module", "[structure]") {
+  for (const char* file : {"bin/msdbg", "bin/msdbg-gui", "tests/test_device", "lib/msdbg/libmsdbg_cuda.so"}) {
+    CAPTURE(file);
+    if (fs::exists(buildDir() / file)) CHECK(librariesOf(buildDir() / file, kCudaLibrary) == Names{});
+  }
+}
+
+TEST_CASE("The module for CUDA shows one function", "[structure]") {
+  const fs::path module = buildDir() / "lib/msdbg/libmsdbg_cuda.so";
+  if (!fs::exists(module)) {
+    WARN("there was no CUDA toolkit when this was built");
+    return;
+  }
+  const std::string symbols = runCommand({"nm", "-D", "--defined-only", module.string()}).out;
+  CHECK(std::ranges::count(symbols, '\n') == 1);
+  CHECK(symbols.find(" T msdbgOpenDevice\n") != std::string::npos);
 }
 
 TEST_CASE("No program but the window and its tests loads the window's libraries", "[structure]") {

@@ -46,5 +46,4 @@
   ALONE(step_update, StepParameters)                       \
   TOGETHER(statistics, StatisticsParameters)               \
   TOGETHER(statistics_change, StatisticsParameters)        \
-  ALONE(unit_activity, UnitParameters)                     \
-  TOGETHER(dead_units, DeadUnitParameters)
+  TOGETHER(statistics_totals, StatisticsTotalsParameters)

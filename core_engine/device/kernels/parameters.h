@@ -227,11 +227,9 @@ struct StepParameters {
   UpdateTime time;
 };
 
-// --- statistics (statistics.h): blocks of 64 KiB ---
-constexpr std::int64_t kStatisticsBlock = 16384;      // elements
-constexpr std::int64_t kMostStatisticsBlocks = 1024;  // of a launch
-constexpr int kStatisticsThreads = 192;
-constexpr std::int64_t kUnitPiece = 512;  // elements of a run of a unit that a thread counts at once
+// --- statistics (statistics.h): blocks of 64 KiB, those of many tensors in one launch ---
+constexpr std::int64_t kStatisticsBlock = 16384;  // elements
+constexpr int kStatisticsThreads = 192, kTotalThreads = 192;
 /// Numbers that are added up in the order of the blocks.
 enum StatisticsSum { kSum, kSumAbs, kSumSquares, kSumAbsChange, kSumAbsPrevious, kStatisticsSums };
 enum StatisticsCount {
@@ -247,7 +245,7 @@ enum StatisticsCount {
   kStatisticsCounts
 };
 enum StatisticsMost { kMinusLeast, kLargest, kLargestChange, kStatisticsMosts };
-/// Of a block, or of all blocks up to one: BlockMoments and BlockChange in an order that suits threads.
+/// Of a block, or of all blocks of a tensor: BlockMoments and BlockChange in an order that suits threads.
 struct StatisticsRecord {
   double mean, squaredDeviations;
   double sums[kStatisticsSums];
@@ -259,32 +257,26 @@ struct StatisticsTotal {
   StatisticsRecord record;
   std::int64_t deadUnits;
 };
-/// Part of a tensor, and the records of the part before, which are added to the total meanwhile.
-struct StatisticsParameters {
+/// One tensor of a batch; its blocks lie one behind the other among those of the batch.
+struct StatisticsTensor {
   const std::uint32_t *x, *previous;  // float32; previous: nullptr where the change is not wanted
-  std::int64_t count;
-  StatisticsRecord* records;  // [blocks]
-  std::uint64_t* hashes;      // [blocks][2]
-  std::uint16_t* positive;    // [count / 16]: bits of the elements > 0; nullptr: not wanted
-  double start, end;          // of the range
+  std::int64_t count, firstBlock, blocks;
+  StatisticsTotal* answer;  // behind it: std::uint64_t[blocks][2]
+  double start, end;        // of the range
+  bool inRange;             // wanted
+  std::int64_t* active;     // [units], elements > 0; nullptr: not wanted, or there is one unit
+  std::int64_t units, inner, elementsOfUnit;  // the tensor as [outer, units, inner]
+};
+struct StatisticsParameters {
+  const StatisticsTensor* tensors;
+  const std::uint32_t* tensorOfBlock;  // of the batch
+  StatisticsRecord* records;           // likewise
+  std::int64_t firstBlock;             // of the launch
   double rtol, atol;
-  std::int32_t inRange;  // wanted
-  std::int32_t begins;   // there is no total yet
-  const StatisticsRecord* before;
-  std::int64_t beforeCount;
-  StatisticsRecord* total;
 };
-/// A tensor as [outer, units, inner]; every unit is counted in so many slices.
-struct UnitParameters {
-  const std::uint64_t* positive;  // bits of `count` elements from `first` on
-  std::int64_t first, count;
-  std::int64_t units, inner, piecesOfRun, slices;
-  std::int64_t* active;  // [slices][units], added to but by the first part
-};
-struct DeadUnitParameters {
-  const std::int64_t* active;
-  std::int64_t units, elementsOfUnit, slices;
-  std::int64_t* dead;
+struct StatisticsTotalsParameters {
+  const StatisticsTensor* tensors;
+  const StatisticsRecord* records;
 };
 
 }  // namespace msdbg::core::device

@@ -2,8 +2,8 @@
 // block_statistics.cpp, hash.cpp). A block is a thread block's. Carriers, 8 groups of 16 threads, bring tiles
 // of 8 KiB from memory, one ahead, and do what may be done in any order: counts, ends, and each group the
 // stripes of one segment of the hash (xxh3.h). Two warps then take from the tile what has an order, one lane
-// for each lane of the CPU: the sums, and the sums of the change and the chain of the hash. Meanwhile thread
-// block 0 adds up the records of the launch before, in the order of the blocks.
+// for each lane of the CPU: the sums, and the sums of the change and the chain of the hash. The records of
+// all blocks are then added up, in the order of the blocks, a tensor a thread block.
 #pragma once
 
 #include <cmath>
@@ -57,12 +57,20 @@ struct Seen {
 };
 constexpr std::uint32_t kHigh = 1u << 16;
 
+/// Of 64 elements: which are > 0.
+union Bits {
+  std::uint64_t word;
+  std::uint16_t groups[64 / kGroup];
+};
+
 /// Of one block; double-buffered: carriers fill one half while the others read the other one.
 template <bool kChange>
 struct BlockMemory {
   TileSegment x[2][kCarriers];                                     // 0 where an element is not finite
   TileSegment previous[kChange ? 2 : 1][kChange ? kCarriers : 1];  // NaN where it or x is not finite
   std::uint64_t secret[kSecretBytes / 8], segments[2][kCarriers][kAccumulators], accumulators[kAccumulators];
+  Bits positive[kStatisticsBlock / 64];      // where units are counted
+  std::uint32_t active[kCarriers * kGroup];  // of them, what each carrying thread counted
   Seen seen[kCarriers];
   double sums[kStatisticsSums];
   double mean;
@@ -71,8 +79,9 @@ struct BlockMemory {
 
 struct BlockPart {
   const std::uint32_t *x, *previous;
-  std::uint16_t* positive;
   int count;  // elements of the block
+  bool inRange, countsUnits;
+  double start, end;
   MSDBG_DEVICE int bytes() const { return count * 4; }
   MSDBG_DEVICE int tiles() const { return (count + kTile - 1) / kTile; }
   MSDBG_DEVICE int segments() const { return (count + kSegment - 1) / kSegment; }
@@ -167,12 +176,12 @@ MSDBG_DEVICE std::uint32_t transposed(std::uint32_t bits) {
   bits = swapHalves(bits, 2, 0x3333);
   return swapHalves(bits, 1, 0x5555);
 }
-/// `to`: of the segment, one word for 16 elements.
-MSDBG_DEVICE void writePositive(const std::uint32_t (&own)[kOwn], std::uint16_t* to) {
+/// `to`: of the segment.
+MSDBG_DEVICE void writePositive(const std::uint32_t (&own)[kOwn], Bits* to) {
   std::uint32_t bits = 0;
   MSDBG_UNROLL
   for (int k = 0; k < kOwn; ++k) bits |= (floatOf(own[k]) > 0.0f ? 1u : 0u) << k;
-  to[laneOfGroup()] = static_cast<std::uint16_t>(transposed(bits));
+  to[laneOfGroup() / 4].groups[laneOfGroup() % 4] = static_cast<std::uint16_t>(transposed(bits));
 }
 
 template <typename Value>
@@ -203,8 +212,8 @@ struct Carrier {
     const int group = groupInBlock(), half = tile % 2, segment = tile * kCarriers + group;
     if (segment >= part.segments()) return;
     addOrder(own, seen);
-    if (p.inRange) addInRange(own, p.start, p.end, seen);
-    if (part.positive) writePositive(own, part.positive + segment * (kSegment / kGroup));
+    if (part.inRange) addInRange(own, part.start, part.end, seen);
+    if (part.countsUnits) writePositive(own, memory.positive + segment * (kSegment / 64));
     if (part.bytes() > kLongestShort) {
       const std::uint64_t sum = segmentSum(own, stripesOf(segment, part.bytes()), memory.secret);
       if (laneOfGroup() % 2 == 0) memory.segments[half][group][laneOfGroup() / 2] = sum;
@@ -419,13 +428,104 @@ MSDBG_DEVICE double deviations(const BlockPart& part, Carrier<kChange>& carrier,
   return groupInBlock() == kSumsGroup ? foldGroup(lane) + deviationsOfRest(part, mean) : 0.0;
 }
 
+// --- units ---
+
+constexpr int kUnitPiece = 128;  // elements of a run of a unit that are counted at once
+constexpr int kUnitThreads = kCarriers * kGroup;
+
+MSDBG_DEVICE std::uint32_t bitsSet(std::uint64_t word) {
+#if defined(__CUDA_ARCH__)
+  return static_cast<std::uint32_t>(__popcll(word));
+#else
+  return static_cast<std::uint32_t>(__builtin_popcountll(word));
+#endif
+}
+/// Of elements [from, to).
+MSDBG_DEVICE std::uint32_t bitsSetIn(const Bits* words, int from, int to) {
+  std::uint32_t sum = 0;
+  while (from < to) {
+    const int bit = from % 64, now = 64 - bit < to - from ? 64 - bit : to - from;
+    sum += bitsSet(words[from / 64].word >> bit << (64 - now));
+    from += now;
+  }
+  return sum;
+}
+/// Of several thread blocks at once: counts have no order.
+MSDBG_DEVICE void addCount(std::int64_t& to, std::uint32_t count) {
+  if (count == 0) return;
+#if defined(__CUDA_ARCH__)
+  atomicAdd(reinterpret_cast<unsigned long long*>(&to), static_cast<unsigned long long>(count));
+#else
+  to += count;
+#endif
+}
+
+/// Runs of units that a block has a part of: run r is of unit (firstUnit + r) mod units.
+struct BlockRuns {
+  std::int64_t inner, units, firstUnit, before;  // before: elements of the first run before the block
+  int count, runs, unitsHere, pieces;
+
+  MSDBG_DEVICE BlockRuns(const StatisticsTensor& t, std::int64_t first, int elements)
+      : inner(t.inner), units(t.units), count(elements) {
+    const Divided run = divided(first, inner);
+    firstUnit = divided(run.quotient, units).rest;
+    before = run.rest;
+    runs = static_cast<int>((before + count - 1) / inner) + 1;
+    unitsHere = static_cast<int>(runs < units ? runs : units);
+    pieces = static_cast<int>(((inner < count ? inner : count) + kUnitPiece - 1) / kUnitPiece);
+  }
+  MSDBG_DEVICE std::int64_t unit(int here) const {
+    const std::int64_t unit = firstUnit + here;
+    return unit < units ? unit : unit - units;
+  }
+  MSDBG_DEVICE std::uint32_t activeInPiece(const Bits* positive, std::int64_t run, int piece) const {
+    const std::int64_t begin = run * inner - before, end = begin + inner;
+    const int from = static_cast<int>(begin > 0 ? begin : 0) + piece * kUnitPiece,
+              last = static_cast<int>(end < count ? end : count),
+              to = from + kUnitPiece < last ? from + kUnitPiece : last;
+    return bitsSetIn(positive, from, to);
+  }
+  /// Of one unit, by one of `slices` threads.
+  MSDBG_DEVICE std::uint32_t active(const Bits* positive, int here, int slice, int slices) const {
+    const auto rows = static_cast<int>((runs - 1 - here) / units) + 1;
+    std::uint32_t sum = 0;
+    for (int i = slice; i < rows * pieces; i += slices) {
+      const int row = pieces > 1 ? i / pieces : i;
+      sum += activeInPiece(positive, here + row * units, i - row * pieces);
+    }
+    return sum;
+  }
+};
+/// By the carriers. Where units are few, threads share them, and addActive() adds up what they counted.
 template <bool kChange>
-MSDBG_DEVICE void takeBlock(const StatisticsParameters& p, std::int64_t at, BlockMemory<kChange>& memory) {
-  const std::int64_t first = at * kStatisticsBlock, left = p.count - first;
-  const BlockPart part{p.x + first, kChange ? p.previous + first : nullptr,
-                       p.positive ? p.positive + first / kGroup : nullptr,
-                       static_cast<int>(left < kStatisticsBlock ? left : kStatisticsBlock)};
-  Carrier<kChange> carrier;
+MSDBG_DEVICE void countActive(const StatisticsTensor& t, const BlockRuns& runs,
+                              BlockMemory<kChange>& memory) {
+  const auto thread = static_cast<int>(threadInBlock());
+  if (runs.unitsHere <= kUnitThreads) {
+    const int slices = kUnitThreads / runs.unitsHere, slice = thread / runs.unitsHere;
+    if (slice < slices)
+      memory.active[thread] = runs.active(memory.positive, thread - slice * runs.unitsHere, slice, slices);
+    return;
+  }
+  for (int here = thread; here < runs.unitsHere; here += kUnitThreads)
+    addCount(t.active[runs.unit(here)], runs.active(memory.positive, here, 0, 1));
+}
+template <bool kChange>
+MSDBG_DEVICE void addActive(const StatisticsTensor& t, const BlockRuns& runs,
+                            const BlockMemory<kChange>& memory) {
+  const auto thread = static_cast<int>(threadInBlock());
+  if (runs.unitsHere > kUnitThreads || thread >= runs.unitsHere) return;
+  std::uint32_t sum = 0;
+  for (int at = thread; at < kUnitThreads / runs.unitsHere * runs.unitsHere; at += runs.unitsHere)
+    sum += memory.active[at];
+  addCount(t.active[runs.unit(thread)], sum);
+}
+
+// --- a block from its beginning to its end ---
+
+template <bool kChange>
+MSDBG_DEVICE void readBlock(const StatisticsParameters& p, const BlockPart& part, Carrier<kChange>& carrier,
+                            BlockMemory<kChange>& memory) {
   carrier.seen = nothingSeen();
   Ordered ordered{0, 0, kFirstAccumulators[laneOfGroup() % kAccumulators]};
   if (groupInBlock() < kCarriers) carrier.bringTile(part, 0);
@@ -440,20 +540,49 @@ MSDBG_DEVICE void takeBlock(const StatisticsParameters& p, std::int64_t at, Bloc
       [&](int tile) { takeTile(memory, part, tile, ordered); });
   showFound(part, carrier.seen, ordered, memory);
   blockBarrier();
+}
+
+template <bool kChange>
+MSDBG_DEVICE void takeBlock(const StatisticsParameters& p, BlockMemory<kChange>& memory) {
+  const std::int64_t at = p.firstBlock + block();
+  const StatisticsTensor& tensor = p.tensors[p.tensorOfBlock[at]];
+  const std::int64_t blockOfTensor = at - tensor.firstBlock, first = blockOfTensor * kStatisticsBlock,
+                     left = tensor.count - first;
+  const BlockPart part{tensor.x + first,
+                       kChange ? tensor.previous + first : nullptr,
+                       static_cast<int>(left < kStatisticsBlock ? left : kStatisticsBlock),
+                       tensor.inRange,
+                       tensor.active != nullptr,
+                       tensor.start,
+                       tensor.end};
+  Carrier<kChange> carrier;
+  readBlock(p, part, carrier, memory);
+  const bool carries = groupInBlock() < kCarriers;
   if (groupInBlock() == kSumsGroup && laneOfGroup() == 0) writeRecord(part, memory, p.records[at]);
-  if (groupInBlock() == kChangeGroup && laneOfGroup() == 0) writeHash(part, memory, p.hashes + 2 * at);
+  if (groupInBlock() == kChangeGroup && laneOfGroup() == 0)
+    writeHash(part, memory, reinterpret_cast<std::uint64_t*>(tensor.answer + 1) + 2 * blockOfTensor);
+  if (part.countsUnits && carries) countActive(tensor, BlockRuns(tensor, first, part.count), memory);
   blockBarrier();
+  if (part.countsUnits && carries) addActive(tensor, BlockRuns(tensor, first, part.count), memory);
   if (!memory.twoPasses) return;
   const double squaredDeviations = deviations(part, carrier, memory);
   if (groupInBlock() == kSumsGroup && laneOfGroup() == 0) p.records[at].squaredDeviations = squaredDeviations;
 }
+/// A thread block a block, of tensors without a previous value, and of those with one.
+MSDBG_KERNEL(statistics, StatisticsParameters) {
+  MSDBG_SHARED BlockMemory<false> memory;
+  takeBlock(p, memory);
+}
+MSDBG_KERNEL(statistics_change, StatisticsParameters) {
+  MSDBG_SHARED BlockMemory<true> memory;
+  takeBlock(p, memory);
+}
 
-// --- all blocks ---
+// --- all blocks of a tensor ---
 
 constexpr int kRound = 64;    // records that are added up while the next are prepared
 constexpr int kAdders = 128;  // threads; those after them prepare
-constexpr int kRun = 16;
-static_assert(kAdders + kRound == kStatisticsThreads && kMostStatisticsBlocks <= kRun * kAdders);
+static_assert(kAdders + kRound == kTotalThreads && kRound % kGroup == 0);
 
 struct TotalRound {
   double mean[kRound], squaredDeviations[kRound];
@@ -462,46 +591,62 @@ struct TotalRound {
   std::int64_t counts[kRound][kStatisticsCounts];
 };
 struct TotalMemory {
-  std::int64_t finite[kMostStatisticsBlocks];  // of a record, then of all before it
-  std::int64_t runs[kAdders];
   TotalRound rounds[2];
+  std::int64_t dead[kTotalThreads / kGroup];
 };
 
-/// How many finite elements there are before each record.
-MSDBG_DEVICE void countBefore(const StatisticsParameters& p, TotalMemory& memory) {
-  const std::int64_t thread = threadInBlock(), first = thread * kRun;
-  const std::int64_t last = first + kRun < p.beforeCount ? first + kRun : p.beforeCount;
-  for (std::int64_t i = thread; i < p.beforeCount; i += threadsOfBlock())
-    memory.finite[i] = p.before[i].counts[kFinite];
-  blockBarrier();
-  if (thread < kAdders) {
-    memory.runs[thread] = 0;
-    for (std::int64_t i = first; i < last; ++i) memory.runs[thread] += memory.finite[i];
+MSDBG_DEVICE std::int64_t foldCounts(std::int64_t lane) {
+  for (int bits = 8; bits > 0; bits /= 2) lane += fromLaneXor(lane, bits);
+  return lane;
+}
+/// The sum of the lanes before this one.
+MSDBG_DEVICE std::int64_t sumOfLanesBefore(std::int64_t lane) {
+  std::int64_t sum = lane;  // of this and of as many before it as `apart` says
+  for (int apart = 1; apart < kGroup; apart *= 2) {
+    const bool has = laneOfGroup() >= apart;
+    const std::int64_t other = fromLane(sum, has ? laneOfGroup() - apart : 0);
+    if (has) sum += other;
   }
-  blockBarrier();
-  std::int64_t before = p.begins ? 0 : p.total->counts[kFinite];
-  for (std::int64_t run = 0; run < thread && first < last; ++run) before += memory.runs[run];
-  for (std::int64_t i = first; i < last; ++i) {
-    const std::int64_t own = memory.finite[i];
-    memory.finite[i] = before;
-    before += own;
-  }
-  blockBarrier();
+  return sum - lane;
 }
 
-/// One record a thread; what adds nothing after the last one.
-MSDBG_DEVICE void prepareRecord(const StatisticsParameters& p, std::int64_t at, std::int64_t finiteBefore,
-                                int i, TotalRound& round) {
-  StatisticsRecord record{};
-  record.most[kMinusLeast] = record.most[kLargest] = -static_cast<double>(floatOf(kInfBits));
-  if (at < p.beforeCount) record = p.before[at];
-  round.mean[i] = record.mean;
-  round.squaredDeviations[i] = record.squaredDeviations;
-  round.weights[i] = momentWeights(finiteBefore, record.counts[kFinite]);
-  for (int k = 0; k < kStatisticsSums; ++k) round.sums[i][k] = record.sums[k];
-  for (int k = 0; k < kStatisticsMosts; ++k) round.most[i][k] = record.most[k];
-  for (int k = 0; k < kStatisticsCounts; ++k) round.counts[i][k] = record.counts[k];
-}
+/// Brings the records of one round after another: a record a thread.
+struct Preparer {
+  const StatisticsRecord* records;
+  std::int64_t count, finite;  // finite: elements in all rounds so far
+  int group, at;               // of those that prepare; the record of the round
+
+  MSDBG_DEVICE Preparer(const StatisticsRecord* all, std::int64_t blocks)
+      : records(all),
+        count(blocks),
+        finite(0),
+        group(groupInBlock() - kAdders / kGroup),
+        at(static_cast<int>(threadInBlock()) - kAdders) {}
+
+  /// Of the elements before this thread's record. Every group looks at all records.
+  MSDBG_DEVICE std::int64_t finiteBefore(std::int64_t first) {
+    std::int64_t before = 0;
+    for (int g = 0; g < kRound / kGroup; ++g) {
+      const std::int64_t i = first + g * kGroup + laneOfGroup(),
+                         own = i < count ? records[i].counts[kFinite] : 0;
+      if (g == group) before = finite + sumOfLanesBefore(own);
+      finite += foldCounts(own);
+    }
+    return before;
+  }
+  /// What adds nothing after the last one.
+  MSDBG_DEVICE void prepare(std::int64_t first, TotalRound& round) {
+    StatisticsRecord record{};
+    record.most[kMinusLeast] = record.most[kLargest] = -static_cast<double>(floatOf(kInfBits));
+    if (first + at < count) record = records[first + at];
+    round.mean[at] = record.mean;
+    round.squaredDeviations[at] = record.squaredDeviations;
+    round.weights[at] = momentWeights(finiteBefore(first), record.counts[kFinite]);
+    for (int k = 0; k < kStatisticsSums; ++k) round.sums[at][k] = record.sums[k];
+    for (int k = 0; k < kStatisticsMosts; ++k) round.most[at][k] = record.most[k];
+    for (int k = 0; k < kStatisticsCounts; ++k) round.counts[at][k] = record.counts[k];
+  }
+};
 
 /// What one thread adds up. Each warp adds other things, so that none waits for others.
 struct Adder {
@@ -515,15 +660,7 @@ struct Adder {
     index = static_cast<int>(thread % kWarp);
     const auto warp = static_cast<int>(thread / kWarp);
     what = warp < 4 && index < kFields[warp] ? static_cast<What>(warp) : What::kNothing;
-  }
-  MSDBG_DEVICE void begin() {
     if (what == What::kMosts && index != kLargestChange) number = -static_cast<double>(floatOf(kInfBits));
-  }
-  MSDBG_DEVICE void read(const StatisticsRecord& total) {
-    if (what == What::kMoments) number = total.mean, squaredDeviations = total.squaredDeviations;
-    if (what == What::kSums) number = total.sums[index];
-    if (what == What::kMosts) number = total.most[index];
-    if (what == What::kCounts) count = total.counts[index];
   }
   MSDBG_DEVICE void write(StatisticsRecord& total) const {
     if (what == What::kMoments) total.mean = number, total.squaredDeviations = squaredDeviations;
@@ -551,114 +688,37 @@ struct Adder {
   }
 };
 
-/// Adds the records of the part before to the total, in their order.
-MSDBG_DEVICE void addUp(const StatisticsParameters& p, TotalMemory& memory) {
-  const std::int64_t rounds = (p.beforeCount + kRound - 1) / kRound, thread = threadInBlock();
-  countBefore(p, memory);
+/// The records of all blocks, in their order.
+MSDBG_DEVICE void addUp(const StatisticsRecord* records, const StatisticsTensor& tensor,
+                        TotalMemory& memory) {
+  const std::int64_t rounds = (tensor.blocks + kRound - 1) / kRound, thread = threadInBlock();
   Adder adder(thread);
-  if (p.begins)
-    adder.begin();
-  else
-    adder.read(*p.total);
+  Preparer preparer(records, tensor.blocks);
   for (std::int64_t r = 0; r <= rounds; ++r) {
-    if (thread >= kAdders && r < rounds) {
-      const std::int64_t at = r * kRound + thread - kAdders;
-      prepareRecord(p, at, at < p.beforeCount ? memory.finite[at] : 0, static_cast<int>(thread - kAdders),
-                    memory.rounds[r % 2]);
-    }
+    if (thread >= kAdders && r < rounds) preparer.prepare(r * kRound, memory.rounds[r % 2]);
     if (thread < kAdders && r > 0)
-      adder.addRound(memory.rounds[(r - 1) % 2], p.beforeCount - (r - 1) * kRound);
+      adder.addRound(memory.rounds[(r - 1) % 2], tensor.blocks - (r - 1) * kRound);
     blockBarrier();
   }
-  adder.write(*p.total);
+  adder.write(tensor.answer->record);
 }
-
-template <bool kChange>
-union StatisticsMemory {
-  BlockMemory<kChange> block;
-  TotalMemory total;
-};
-template <bool kChange>
-MSDBG_DEVICE void takePart(const StatisticsParameters& p, StatisticsMemory<kChange>& memory) {
-  if (block() > 0) return takeBlock(p, block() - 1, memory.block);
-  if (p.beforeCount > 0) addUp(p, memory.total);
-}
-/// Thread blocks: 1 + the blocks of the part.
-MSDBG_KERNEL(statistics, StatisticsParameters) {
-  MSDBG_SHARED StatisticsMemory<false> memory;
-  takePart<false>(p, memory);
-}
-MSDBG_KERNEL(statistics_change, StatisticsParameters) {
-  MSDBG_SHARED StatisticsMemory<true> memory;
-  takePart<true>(p, memory);
-}
-
-// --- units ---
-
-MSDBG_DEVICE std::int64_t bitsSet(std::uint64_t word) {
-#if defined(__CUDA_ARCH__)
-  return __popcll(word);
-#else
-  return __builtin_popcountll(word);
-#endif
-}
-/// Of bits [from, to).
-MSDBG_DEVICE std::int64_t bitsSetIn(const std::uint64_t* words, std::int64_t from, std::int64_t to) {
-  std::int64_t sum = 0;
-  while (from < to) {
-    const std::int64_t bit = from % 64, bits = 64 - bit < to - from ? 64 - bit : to - from;
-    sum += bitsSet(words[from / 64] >> bit << (64 - bits));
-    from += bits;
-  }
-  return sum;
-}
-/// A piece of a run of the unit, as far as the part has it.
-MSDBG_DEVICE std::int64_t activeInPiece(const UnitParameters& p, std::int64_t run, std::int64_t piece,
-                                        std::int64_t unit) {
-  const std::int64_t begin = (run * p.units + unit) * p.inner - p.first, end = begin + p.inner;
-  std::int64_t from = begin + piece * kUnitPiece, to = from + kUnitPiece;
-  to = to < end ? to : end;
-  to = to < p.count ? to : p.count;
-  from = from > 0 ? from : 0;
-  return bitsSetIn(p.positive, from, to);
-}
-/// A thread a unit and slice.
-MSDBG_KERNEL(unit_activity, UnitParameters) {
-  const std::int64_t row = p.units * p.inner;
-  const std::int64_t firstRun = p.first / row, runs = (p.first + p.count - 1) / row + 1 - firstRun;
-  for (std::int64_t at = globalThread(); at < p.units * p.slices; at += allThreads()) {
-    const Divided place = divided(at, p.units);
-    std::int64_t active = p.first > 0 ? p.active[at] : 0;
-    for (std::int64_t i = place.quotient; i < runs * p.piecesOfRun; i += p.slices) {
-      const Divided piece = p.piecesOfRun > 1 ? divided(i, p.piecesOfRun) : Divided{i, 0};
-      active += activeInPiece(p, firstRun + piece.quotient, piece.rest, place.rest);
-    }
-    p.active[at] = active;
-  }
-}
-MSDBG_DEVICE std::int64_t foldCounts(std::int64_t lane) {
-  for (int bits = 8; bits > 0; bits /= 2) lane += fromLaneXor(lane, bits);
-  return lane;
-}
-/// By one thread block: a unit a thread, or where they are few a unit a group.
-MSDBG_KERNEL(dead_units, DeadUnitParameters) {
-  MSDBG_SHARED std::int64_t found[1024 / kGroup];
-  const bool byGroup = p.units < threadsOfBlock();
-  const std::int64_t share = byGroup ? kGroup : 1, rank = threadInBlock() % share;
+MSDBG_DEVICE void countDead(const StatisticsTensor& tensor, TotalMemory& memory) {
   std::int64_t dead = 0;
-  for (std::int64_t unit = threadInBlock() / share; unit < p.units; unit += threadsOfBlock() / share) {
-    std::int64_t active = 0;
-    for (std::int64_t slice = rank; slice < p.slices; slice += share)
-      active += p.active[slice * p.units + unit];
-    if (byGroup) active = foldCounts(active);
-    if (rank == 0 && isDeadUnit(active, p.elementsOfUnit)) ++dead;
-  }
+  for (std::int64_t unit = threadInBlock(); unit < tensor.units; unit += threadsOfBlock())
+    if (isDeadUnit(tensor.active[unit], tensor.elementsOfUnit)) ++dead;
   dead = foldCounts(dead);
-  if (laneOfGroup() == 0) found[groupInBlock()] = dead;
+  if (laneOfGroup() == 0) memory.dead[groupInBlock()] = dead;
   blockBarrier();
   if (threadInBlock() > 0) return;
-  for (std::int64_t group = 1; group < threadsOfBlock() / kGroup; ++group) dead += found[group];
-  *p.dead = dead;
+  for (int group = 1; group < kTotalThreads / kGroup; ++group) dead += memory.dead[group];
+  tensor.answer->deadUnits = dead;
+}
+/// A thread block a tensor.
+MSDBG_KERNEL(statistics_totals, StatisticsTotalsParameters) {
+  MSDBG_SHARED TotalMemory memory;
+  const StatisticsTensor& tensor = p.tensors[block()];
+  addUp(p.records + tensor.firstBlock, tensor, memory);
+  if (tensor.active) countDead(tensor, memory);
 }
 
 }  // namespace msdbg::core::device
