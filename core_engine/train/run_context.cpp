@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core_engine/runtime/backend.h"
+
 namespace msdbg::core {
 namespace {
 
@@ -13,6 +15,8 @@ bool agreedToStop(RunContext& context) {
 }
 
 }  // namespace
+
+BackendKind RunContext::backend() const { return BackendKind::kFast; }
 
 Shard RunContext::shard(const DataLoader& loader, std::int64_t wanted, Iteration first) {
   if (wanted > 0) return {*this, loader, wanted, first};

@@ -9,13 +9,13 @@
 
 #include "core_engine/ops/communicator.h"
 #include "core_engine/plan/pass_selection.h"
-#include "core_engine/runtime/backend.h"
 #include "core_engine/runtime/fault.h"
 #include "core_engine/runtime/observer.h"
 #include "core_engine/train/data.h"
 
 namespace msdbg::core {
 
+enum class BackendKind : std::uint8_t;  // core_engine/runtime/backend.h
 class Shard;
 
 class RunContext {
@@ -27,7 +27,7 @@ class RunContext {
   virtual int threads() const = 0;
   virtual const std::vector<FaultSpec>& faults() const = 0;
   virtual std::int64_t steps(std::int64_t fallback) const = 0;  // --steps, else fallback
-  virtual BackendKind backend() const { return BackendKind::kFast; }
+  virtual BackendKind backend() const;                          // what computes; the CPU unless one says otherwise
   virtual PlanChoices planChoices() const { return {}; }  // of time and memory; none changes a number
   /// Told by a Trainer after each step, and before it throws because of one: for whoever says how the run
   /// ended.

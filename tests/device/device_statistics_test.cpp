@@ -218,6 +218,18 @@ TEST_CASE("A device takes the host's share in a range and of dead units") {
   }
 }
 
+TEST_CASE("Ends of a range lie between float32 numbers") {
+  Values x;
+  for (const float v : {0.1f, 0.7f, -0.1f, -0.7f, 0.0f, 3e38f})
+    for (const float to : {-kInf, v, kInf}) x.push_back(std::nextafter(v, to));
+  Machine machine(ThreadOrder::kForward);
+  for (const double start : {0.1, 0.7, -0.1, -0.7, 1e-60, -1e-60, -1e300})
+    for (const double end : {0.1, 0.7, -0.1, -0.7, 1e-60, -1e-60, 1e300}) {
+      INFO(start << " " << end);
+      CHECK(machine.compare(tensorOf(x), nullptr, {{start, end}}) == "");
+    }
+}
+
 TEST_CASE("Blocks without a finite element weigh nothing") {
   const Values x = planted(normal(8 * kBlock + 76, 5), {kNaN, kInf, 0.0f}, 30000);
   Values previous = x;

@@ -78,7 +78,7 @@ TEST_CASE("The links of the guide lead somewhere, in the repository and where it
         CHECK(fs::exists(folder / link));
       }
     }
-    CHECK(pages == 7);
+    CHECK(pages == 8);
   }
   CHECK(fs::exists(installedPrefix() / "share/msdbg/FORMAT.md"));
 }

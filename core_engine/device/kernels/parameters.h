@@ -262,7 +262,7 @@ struct StatisticsTensor {
   const std::uint32_t *x, *previous;  // float32; previous: nullptr where the change is not wanted
   std::int64_t count, firstBlock, blocks;
   StatisticsTotal* answer;  // behind it: std::uint64_t[blocks][2]
-  double start, end;        // of the range
+  float start, end;         // the range has the float32 numbers from start to end
   bool inRange;             // wanted
   std::int64_t* active;     // [units], elements > 0; nullptr: not wanted, or there is one unit
   std::int64_t units, inner, elementsOfUnit;  // the tensor as [outer, units, inner]

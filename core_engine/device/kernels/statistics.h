@@ -24,7 +24,6 @@ constexpr int kChangeGroup = 10, kPreviousGroup = 11;  // one warp
 static_assert(kStatisticsThreads == 12 * kGroup);
 constexpr int kSegment = kSegmentBytes / 4;  // elements that a carrying group has of a tile
 constexpr int kOwn = kSegment / kGroup;      // and each of its threads
-constexpr int kQuads = kOwn / 4;
 constexpr int kTile = kCarriers * kSegment;  // elements
 constexpr std::uint32_t kInfBits = 0x7f800000u, kNaNBits = 0x7fc00000u, kNoSign = 0x7fffffffu;
 constexpr double kLargestCancellation = 64;  // float_blocks.cpp
@@ -42,11 +41,18 @@ MSDBG_DEVICE std::uint32_t bitsOf(float value) {
 MSDBG_DEVICE bool isFinite(std::uint32_t bits) { return (bits & kNoSign) < kInfBits; }
 MSDBG_DEVICE int groupInBlock() { return static_cast<int>(threadInBlock() / kGroup); }
 
-/// What one lane adds one after another lies together: elements 16 apart.
+/// A segment is 16 stripes of 16 elements, one for each lane of the CPU. A carrying thread has two
+/// neighbouring elements of every other stripe, as the hash wants them: a quad is of one lane and four of
+/// those stripes. A column is a lane, even ones first, so that neither those who write nor those who read
+/// meet in a bank.
 struct alignas(16) Quad {
   float values[4];
 };
-using TileSegment = Quad[kQuads][kGroup];
+constexpr int kEight = 8, kEights = kSegmentStripes / kEight;  // stripes that are read at once; of a segment
+constexpr int kEightsOfTile = kCarriers * kEights;
+using TileEight = Quad[2][kGroup];  // even and odd stripes; columns
+MSDBG_DEVICE int pairOfThread() { return laneOfGroup() % kEight; }
+MSDBG_DEVICE int parityOfThread() { return laneOfGroup() / kEight; }
 
 /// What a carrier has seen, in any order. Counts are of at most a block, and lie in one word so that a
 /// shuffle moves several.
@@ -66,8 +72,8 @@ union Bits {
 /// Of one block; double-buffered: carriers fill one half while the others read the other one.
 template <bool kChange>
 struct BlockMemory {
-  TileSegment x[2][kCarriers];                                     // 0 where an element is not finite
-  TileSegment previous[kChange ? 2 : 1][kChange ? kCarriers : 1];  // NaN where it or x is not finite
+  TileEight x[2][kEightsOfTile];                                     // 0 where an element is not finite
+  TileEight previous[kChange ? 2 : 1][kChange ? kEightsOfTile : 1];  // NaN where it or x is not finite
   std::uint64_t secret[kSecretBytes / 8], segments[2][kCarriers][kAccumulators], accumulators[kAccumulators];
   Bits positive[kStatisticsBlock / 64];      // where units are counted
   std::uint32_t active[kCarriers * kGroup];  // of them, what each carrying thread counted
@@ -81,7 +87,7 @@ struct BlockPart {
   const std::uint32_t *x, *previous;
   int count;  // elements of the block
   bool inRange, countsUnits;
-  double start, end;
+  float start, end;
   MSDBG_DEVICE int bytes() const { return count * 4; }
   MSDBG_DEVICE int tiles() const { return (count + kTile - 1) / kTile; }
   MSDBG_DEVICE int segments() const { return (count + kSegment - 1) / kSegment; }
@@ -93,105 +99,150 @@ struct BlockPart {
 
 // --- carriers ---
 
-/// Elements first + lane, first + 16 + lane, …; NaN from `count` on.
+// What kernels before have written.
+#if defined(__CUDA_ARCH__)
+MSDBG_DEVICE void readPair(const std::uint32_t* from, std::uint32_t (&own)[kOwn], int at) {
+  const uint2 pair = __ldg(reinterpret_cast<const uint2*>(from));
+  own[at] = pair.x;
+  own[at + 1] = pair.y;
+}
+MSDBG_DEVICE std::uint32_t readOne(const std::uint32_t* from) { return __ldg(from); }
+#else
+MSDBG_DEVICE void readPair(const std::uint32_t* from, std::uint32_t (&own)[kOwn], int at) {
+  std::memcpy(&own[at], from, 2 * sizeof *from);
+}
+MSDBG_DEVICE std::uint32_t readOne(const std::uint32_t* from) { return *from; }
+#endif
+
+/// Two elements of every other stripe of the segment that begins at `first`; NaN from `count` on.
 MSDBG_DEVICE void bring(const std::uint32_t* from, int first, int count, std::uint32_t (&own)[kOwn]) {
-  const int at = first + laneOfGroup();
-  if (first + kSegment <= count) {
+  const int at = first + parityOfThread() * kGroup + 2 * pairOfThread();
+  const bool inPairs = reinterpret_cast<std::uintptr_t>(from) % (2 * sizeof *from) == 0;
+  if (inPairs && first + kSegment <= count) {
     MSDBG_UNROLL
-    for (int k = 0; k < kOwn; ++k) own[k] = from[at + k * kGroup];
+    for (int k = 0; k < kOwn; k += 2) readPair(from + at + k * kGroup, own, k);
     return;
   }
   MSDBG_UNROLL
-  for (int k = 0; k < kOwn; ++k) own[k] = at + k * kGroup < count ? from[at + k * kGroup] : kNaNBits;
+  for (int k = 0; k < kOwn; ++k) {
+    const int i = at + k / 2 * 2 * kGroup + k % 2;
+    own[k] = i < count ? readOne(from + i) : kNaNBits;
+  }
 }
 
 // Of numbers that are none NaN; which zero is left open. On a GPU one instruction.
 #if defined(__CUDA_ARCH__)
 MSDBG_DEVICE float lesser(float a, float b) { return fminf(a, b); }
 MSDBG_DEVICE float greater(float a, float b) { return fmaxf(a, b); }
+/// What was 0 stays so if v is finite, and becomes NaN if not.
+MSDBG_DEVICE float zeroWhileFinite(float zero, float v) { return __fmaf_rn(v, 0.0f, zero); }
 #else
 MSDBG_DEVICE float lesser(float a, float b) { return b < a ? b : a; }
 MSDBG_DEVICE float greater(float a, float b) { return b > a ? b : a; }
+MSDBG_DEVICE float zeroWhileFinite(float zero, float v) { return zero + v * 0.0f; }
 #endif
 
 MSDBG_DEVICE Seen nothingSeen() { return {floatOf(kInfBits), -floatOf(kInfBits), 0.0, 0, 0, 0, 0}; }
-MSDBG_DEVICE void addFinite(float v, Seen& seen) {
-  seen.least = lesser(seen.least, v);
-  seen.largest = greater(seen.largest, v);
-  if (v == 0.0f) seen.zeroNegative += 1;
-  if (v < 0.0f) seen.zeroNegative += kHigh;
-}
 MSDBG_DEVICE void addAny(std::uint32_t bits, Seen& seen) {
-  if (isFinite(bits)) return addFinite(floatOf(bits), seen);
-  if ((bits & kNoSign) > kInfBits)
+  const float v = floatOf(bits);
+  if (isFinite(bits)) {
+    seen.least = lesser(seen.least, v);
+    seen.largest = greater(seen.largest, v);
+    seen.zeroNegative += (v == 0.0f ? 1 : 0) + (v < 0.0f ? kHigh : 0);
+  } else if (v != v) {
     seen.nanPosInf += 1;
-  else if (bits == kInfBits)
+  } else if (v > 0) {
     seen.nanPosInf += kHigh;
-  else
+  } else {
     seen.negInfInRange += 1;
+  }
 }
-MSDBG_DEVICE void addOrder(const std::uint32_t (&own)[kOwn], Seen& seen) {
-  std::uint32_t largest = 0;
+/// Of finite numbers.
+MSDBG_DEVICE void addZeros(const std::uint32_t (&own)[kOwn], Seen& seen) {
   MSDBG_UNROLL
-  for (int k = 0; k < kOwn; ++k) largest = (own[k] & kNoSign) > largest ? own[k] & kNoSign : largest;
-  if (largest < kInfBits) {
-    MSDBG_UNROLL
-    for (int k = 0; k < kOwn; ++k) addFinite(floatOf(own[k]), seen);
-    return;
+  for (int k = 0; k < kOwn; ++k) {
+    if ((own[k] & kNoSign) == 0) seen.zeroNegative += own[k] == 0 ? 1 : 1 - kHigh;  // -0.0 is not negative
+  }
+}
+/// Whether all are finite: a few instructions an element if they are, and none of them 0.
+MSDBG_DEVICE bool addOrder(const std::uint32_t (&own)[kOwn], Seen& seen) {
+  float zero = 0, least = seen.least, largest = seen.largest, leastAbs = floatOf(kInfBits);
+  std::uint32_t signs = 0;
+  MSDBG_UNROLL
+  for (int k = 0; k < kOwn; ++k) {
+    const float v = floatOf(own[k]);
+    zero = zeroWhileFinite(zero, v);
+    least = lesser(least, v);
+    largest = greater(largest, v);
+    leastAbs = lesser(leastAbs, std::fabs(v));
+    signs += own[k] >> 31;
+  }
+  const bool finite = zero == 0.0f;
+  if (finite) {
+    seen.least = least;
+    seen.largest = largest;
+    seen.zeroNegative += signs * kHigh;
+    if (leastAbs == 0.0f) addZeros(own, seen);
+    return true;
   }
   MSDBG_UNROLL
   for (int k = 0; k < kOwn; ++k) addAny(own[k], seen);
+  return false;
 }
-MSDBG_DEVICE void addInRange(const std::uint32_t (&own)[kOwn], double start, double end, Seen& seen) {
+MSDBG_DEVICE void addInRange(const std::uint32_t (&own)[kOwn], float start, float end, Seen& seen) {
   MSDBG_UNROLL
   for (int k = 0; k < kOwn; ++k) {
-    const auto v = static_cast<double>(floatOf(own[k]));
+    const float v = floatOf(own[k]);
     if (v >= start && v <= end) seen.negInfInRange += kHigh;
   }
 }
-/// One element; returns what the sums take of the previous value.
-MSDBG_DEVICE float addChange(std::uint32_t x, std::uint32_t previous, double rtol, double atol, Seen& seen) {
-  if (!isFinite(x) || !isFinite(previous)) {
-    seen.insideSkipped += kHigh;
-    return floatOf(kNaNBits);
-  }
+/// Of finite numbers.
+MSDBG_DEVICE void addChange(std::uint32_t x, std::uint32_t previous, double rtol, double atol, Seen& seen) {
   const auto p = static_cast<double>(floatOf(previous));
   const double d = std::fabs(static_cast<double>(floatOf(x)) - p);
   if (d <= atol + rtol * std::fabs(p)) seen.insideSkipped += 1;
   seen.largestChange = d > seen.largestChange ? d : seen.largestChange;
-  return floatOf(previous);
+}
+MSDBG_DEVICE bool areFinite(const std::uint32_t (&own)[kOwn]) {
+  float zero = 0;
+  MSDBG_UNROLL
+  for (int k = 0; k < kOwn; ++k) zero = zeroWhileFinite(zero, floatOf(own[k]));
+  return zero == 0.0f;
 }
 
-/// Of a matrix of bits, a row a lane, swaps the halves that lie `apart` rows and columns apart; `low`: the
-/// columns that stay in the first rows.
+/// Of a matrix of bits, a row a lane, swaps the halves that lie `apart` rows and 2 `apart` columns apart;
+/// `low`: the columns that stay in the first rows.
 MSDBG_DEVICE std::uint32_t swapHalves(std::uint32_t bits, int apart, std::uint32_t low) {
-  const std::uint32_t other = fromLaneXor(bits, apart), high = low << apart;
-  return laneOfGroup() & apart ? (bits & high) | (other & high) >> apart
-                               : (bits & low) | (other & low) << apart;
+  const std::uint32_t other = fromLaneXor(bits, apart), high = low << 2 * apart;
+  return laneOfGroup() & apart ? (bits & high) | (other & high) >> 2 * apart
+                               : (bits & low) | (other & low) << 2 * apart;
 }
-/// Bit k of lane l becomes bit l of lane k.
-MSDBG_DEVICE std::uint32_t transposed(std::uint32_t bits) {
-  bits = swapHalves(bits, 8, 0x00ff);
-  bits = swapHalves(bits, 4, 0x0f0f);
-  bits = swapHalves(bits, 2, 0x3333);
-  return swapHalves(bits, 1, 0x5555);
+/// Pair k of bits of pair p of threads becomes pair p of thread k, of threads of one parity.
+MSDBG_DEVICE std::uint32_t transposedPairs(std::uint32_t bits) {
+  bits = swapHalves(bits, 4, 0x00ff);
+  bits = swapHalves(bits, 2, 0x0f0f);
+  return swapHalves(bits, 1, 0x3333);
 }
 /// `to`: of the segment.
 MSDBG_DEVICE void writePositive(const std::uint32_t (&own)[kOwn], Bits* to) {
   std::uint32_t bits = 0;
   MSDBG_UNROLL
   for (int k = 0; k < kOwn; ++k) bits |= (floatOf(own[k]) > 0.0f ? 1u : 0u) << k;
-  to[laneOfGroup() / 4].groups[laneOfGroup() % 4] = static_cast<std::uint16_t>(transposed(bits));
+  const int stripe = 2 * pairOfThread() + parityOfThread();
+  to[stripe / 4].groups[stripe % 4] = static_cast<std::uint16_t>(transposedPairs(bits));
 }
 
 template <typename Value>
-MSDBG_DEVICE void putInTile(TileSegment& tile, const Value& value) {
+MSDBG_DEVICE void putInTile(TileEight* segment, const Value& value) {
   MSDBG_UNROLL
-  for (int q = 0; q < kQuads; ++q) {
-    Quad quad;
+  for (int eight = 0; eight < kEights; ++eight) {
     MSDBG_UNROLL
-    for (int k = 0; k < 4; ++k) quad.values[k] = value(4 * q + k);
-    tile[q][laneOfGroup()] = quad;
+    for (int of = 0; of < 2; ++of) {  // the pair
+      Quad quad;
+      MSDBG_UNROLL
+      for (int k = 0; k < 4; ++k) quad.values[k] = value(kEight * eight + 2 * k + of);
+      segment[eight][parityOfThread()][kEight * of + pairOfThread()] = quad;
+    }
   }
 }
 
@@ -211,17 +262,36 @@ struct Carrier {
                          BlockMemory<kChange>& memory) {
     const int group = groupInBlock(), half = tile % 2, segment = tile * kCarriers + group;
     if (segment >= part.segments()) return;
-    addOrder(own, seen);
+    const bool finite = addOrder(own, seen);
     if (part.inRange) addInRange(own, part.start, part.end, seen);
     if (part.countsUnits) writePositive(own, memory.positive + segment * (kSegment / 64));
     if (part.bytes() > kLongestShort) {
       const std::uint64_t sum = segmentSum(own, stripesOf(segment, part.bytes()), memory.secret);
-      if (laneOfGroup() % 2 == 0) memory.segments[half][group][laneOfGroup() / 2] = sum;
+      if (laneOfGroup() < kAccumulators) memory.segments[half][group][laneOfGroup()] = sum;
     }
-    putInTile(memory.x[half][group], [&](int k) { return isFinite(own[k]) ? floatOf(own[k]) : 0.0f; });
-    if constexpr (kChange)
-      putInTile(memory.previous[half][group],
-                [&](int k) { return addChange(own[k], previous[k], p.rtol, p.atol, seen); });
+    TileEight* ofGroup = memory.x[half] + group * kEights;
+    if (finite)
+      putInTile(ofGroup, [&](int k) { return floatOf(own[k]); });
+    else
+      putInTile(ofGroup, [&](int k) { return isFinite(own[k]) ? floatOf(own[k]) : 0.0f; });
+    if constexpr (kChange) compare(p, finite, memory.previous[half] + group * kEights);
+  }
+  MSDBG_DEVICE void compare(const StatisticsParameters& p, bool finite, TileEight* ofGroup) {
+    if (finite && areFinite(previous)) {
+      MSDBG_UNROLL
+      for (int k = 0; k < kOwn; ++k) addChange(own[k], previous[k], p.rtol, p.atol, seen);
+      return putInTile(ofGroup, [&](int k) { return floatOf(previous[k]); });
+    }
+    MSDBG_UNROLL
+    for (int k = 0; k < kOwn; ++k) {
+      if (isFinite(own[k]) && isFinite(previous[k])) {
+        addChange(own[k], previous[k], p.rtol, p.atol, seen);
+      } else {
+        seen.insideSkipped += kHigh;
+        previous[k] = kNaNBits;
+      }
+    }
+    putInTile(ofGroup, [&](int k) { return floatOf(previous[k]); });
   }
 };
 
@@ -258,37 +328,89 @@ struct Ordered {
   std::uint64_t accumulator;  // of the hash
 };
 
-template <bool kChange>
-MSDBG_DEVICE void addSums(const BlockMemory<kChange>& memory, int half, int segments, Ordered& o) {
-  const std::uint32_t mask = groupInBlock() == kSumAbsGroup ? kNoSign : ~0u;  // the two groups are one warp
-  for (int s = 0; s < segments; ++s) {
-    MSDBG_UNROLL
-    for (int q = 0; q < kQuads; ++q) {
-      const Quad quad = memory.x[half][s][q][laneOfGroup()];
-      MSDBG_UNROLL
-      for (int k = 0; k < 4; ++k) {
-        const auto v = static_cast<double>(floatOf(bitsOf(quad.values[k]) & mask));
-        o.first += v;
-        o.second += v * v;
-      }
-    }
+/// What the thread's lane has of eight stripes; in their order.
+MSDBG_DEVICE void readEight(const TileEight* tile, int eight, float (&values)[kEight]) {
+  const Quad even = tile[eight][0][laneOfGroup()], odd = tile[eight][1][laneOfGroup()];
+  MSDBG_UNROLL
+  for (int k = 0; k < 4; ++k) values[2 * k] = even.values[k], values[2 * k + 1] = odd.values[k];
+}
+/// Calls add() with the terms of eight stripes after another. While they are added, one after another, those
+/// of the next are read and converted: each would else wait for its own.
+template <typename Read, typename Convert, typename Add>
+MSDBG_DEVICE void overEights(int segments, const Read& read, const Convert& convert, const Add& add) {
+  const int last = segments * kEights - 1;
+  auto values = read(0);
+  auto ahead = convert(values);
+  values = read(last < 1 ? last : 1);
+  for (int i = 0; i <= last; ++i) {
+    const auto terms = ahead;
+    ahead = convert(values);
+    values = read(i + 2 < last ? i + 2 : last);
+    add(terms);
   }
 }
-MSDBG_DEVICE void addChanges(const BlockMemory<true>& memory, int half, int segments, Ordered& o) {
+struct Terms {
+  double of[kEight];
+};
+struct Values {
+  float of[kEight];
+};
+struct Compared {
+  Values x, previous;
+};
+
+MSDBG_DEVICE void addSums(const TileEight* tile, int segments, Ordered& o) {
+  const std::uint32_t mask = groupInBlock() == kSumAbsGroup ? kNoSign : ~0u;  // the two groups are one warp
+  overEights(
+      segments,
+      [&](int eight) {
+        Values v;
+        readEight(tile, eight, v.of);
+        return v;
+      },
+      [&](const Values& v) {
+        Terms terms;
+        MSDBG_UNROLL
+        for (int k = 0; k < kEight; ++k) terms.of[k] = static_cast<double>(floatOf(bitsOf(v.of[k]) & mask));
+        return terms;
+      },
+      [&](const Terms& terms) {
+        MSDBG_UNROLL
+        for (int k = 0; k < kEight; ++k) {
+          o.first += terms.of[k];
+          o.second += terms.of[k] * terms.of[k];
+        }
+      });
+}
+MSDBG_DEVICE void addChanges(const TileEight* tile, const TileEight* previous, int segments, Ordered& o) {
   const bool change = groupInBlock() == kChangeGroup;  // else |previous| = |0 - previous|
-  for (int s = 0; s < segments; ++s) {
-    MSDBG_UNROLL
-    for (int q = 0; q < kQuads; ++q) {
-      const Quad x = memory.x[half][s][q][laneOfGroup()],
-                 previous = memory.previous[half][s][q][laneOfGroup()];
-      MSDBG_UNROLL
-      for (int k = 0; k < 4; ++k) {
-        const float p = previous.values[k], from = change ? x.values[k] : 0.0f;
-        const double d = std::fabs(static_cast<double>(from) - static_cast<double>(p));
-        o.first += p == p ? d : 0.0;
-      }
-    }
-  }
+  overEights(
+      segments,
+      [&](int eight) {
+        Compared c;
+        readEight(tile, eight, c.x.of);
+        readEight(previous, eight, c.previous.of);
+        return c;
+      },
+      [&](const Compared& c) {
+        Terms terms;
+        MSDBG_UNROLL
+        for (int k = 0; k < kEight; ++k) {
+          const bool counts = c.previous.of[k] == c.previous.of[k];
+          const float from = change && counts ? c.x.of[k] : 0.0f, p = counts ? c.previous.of[k] : 0.0f;
+          terms.of[k] = std::fabs(static_cast<double>(from) - static_cast<double>(p));
+        }
+        return terms;
+      },
+      [&](const Terms& terms) {
+        MSDBG_UNROLL
+        for (int k = 0; k < kEight; ++k) o.first += terms.of[k];
+      });
+}
+/// foldGroup() where a thread is a column.
+MSDBG_DEVICE double foldColumns(double column) {
+  for (int lanes = 8; lanes > 0; lanes /= 2) column += fromLaneXor(column, lanes > 1 ? lanes / 2 : kEight);
+  return column;
 }
 template <bool kChange>
 MSDBG_DEVICE void addToHash(const BlockMemory<kChange>& memory, const BlockPart& part, int tile, Ordered& o) {
@@ -302,47 +424,70 @@ MSDBG_DEVICE void addToHash(const BlockMemory<kChange>& memory, const BlockPart&
 template <bool kChange>
 MSDBG_DEVICE void takeTile(const BlockMemory<kChange>& memory, const BlockPart& part, int tile, Ordered& o) {
   const int group = groupInBlock(), half = tile % 2, segments = part.segmentsOfTile(tile);
-  if (group == kSumsGroup || group == kSumAbsGroup) addSums(memory, half, segments, o);
+  if (group == kSumsGroup || group == kSumAbsGroup) addSums(memory.x[half], segments, o);
   if constexpr (kChange)
-    if (group == kChangeGroup || group == kPreviousGroup) addChanges(memory, half, segments, o);
+    if (group == kChangeGroup || group == kPreviousGroup)
+      addChanges(memory.x[half], memory.previous[half], segments, o);
   if (group == kPreviousGroup && laneOfGroup() < kAccumulators && part.bytes() > kLongestShort)
     addToHash(memory, part, tile, o);
 }
 
-/// Calls fill(tile) of the carriers and then take(tile) of the others, who have until the carriers have
-/// filled the next.
-template <typename Fill, typename Take>
-MSDBG_DEVICE void overTiles(const BlockPart& part, const Fill& fill, const Take& take) {
-  const bool carries = groupInBlock() < kCarriers;
+// Carriers fill one half with a tile while the others take what is in the other one. Each has its own loop,
+// as what one of them holds in registers is none of the other's; at a barrier they meet.
+template <typename Fill>
+MSDBG_DEVICE void fillTiles(const BlockPart& part, const Fill& fill) {
   for (int tile = 0; tile < part.tiles(); ++tile) {
-    if (carries) fill(tile);
+    fill(tile);
     blockBarrier();
-    if (!carries) take(tile);
+  }
+}
+template <typename Take>
+MSDBG_DEVICE void takeTiles(const BlockPart& part, const Take& take) {
+  for (int tile = 0; tile < part.tiles(); ++tile) {
+    blockBarrier();
+    take(tile);
   }
 }
 
 // --- one block ---
 
-/// Puts where all see it what each group has found.
 template <bool kChange>
-MSDBG_DEVICE void showFound(const BlockPart& part, Seen& seen, const Ordered& o,
-                            BlockMemory<kChange>& memory) {
+MSDBG_DEVICE void carry(const StatisticsParameters& p, const BlockPart& part, BlockMemory<kChange>& memory) {
+  Carrier<kChange> carrier;
+  carrier.seen = nothingSeen();
+  carrier.bringTile(part, 0);
+  if (threadInBlock() < kSecretBytes / 8) memory.secret[threadInBlock()] = kSecret[threadInBlock()];
+  blockBarrier();
+  fillTiles(part, [&](int tile) {
+    carrier.fill(p, part, tile, memory);
+    carrier.bringTile(part, tile + 1);
+  });
+  if (groupInBlock() >= part.segmentsOfTile(0)) return;
+  foldSeen<kChange>(carrier.seen);
+  if (laneOfGroup() == 0) memory.seen[groupInBlock()] = carrier.seen;
+}
+/// Puts where all see it what the group has found.
+template <bool kChange>
+MSDBG_DEVICE void showOrdered(const BlockPart& part, const Ordered& o, BlockMemory<kChange>& memory) {
   const int group = groupInBlock(), lane = laneOfGroup();
-  if (group < part.segmentsOfTile(0)) {
-    foldSeen<kChange>(seen);
-    if (lane == 0) memory.seen[group] = seen;
-  }
   if (group == kSumsGroup || group == kSumAbsGroup) {
-    const double first = foldGroup(o.first), second = foldGroup(o.second);
+    const double first = foldColumns(o.first), second = foldColumns(o.second);
     if (lane == 0) memory.sums[group == kSumsGroup ? kSum : kSumAbs] = first;
     if (lane == 0 && group == kSumsGroup) memory.sums[kSumSquares] = second;
   }
   if (group == kChangeGroup || group == kPreviousGroup) {
-    const double first = kChange ? foldGroup(o.first) : 0.0;
+    const double first = kChange ? foldColumns(o.first) : 0.0;
     if (lane == 0) memory.sums[group == kChangeGroup ? kSumAbsChange : kSumAbsPrevious] = first;
   }
   if (group == kPreviousGroup && lane < kAccumulators && part.bytes() > kLongestShort)
     memory.accumulators[lane] = o.accumulator + lastStripe(part.x, part.bytes(), lane);
+}
+template <bool kChange>
+MSDBG_DEVICE void takeInOrder(const BlockPart& part, BlockMemory<kChange>& memory) {
+  Ordered ordered{0, 0, kFirstAccumulators[laneOfGroup() % kAccumulators]};
+  blockBarrier();
+  takeTiles(part, [&](int tile) { takeTile(memory, part, tile, ordered); });
+  showOrdered(part, ordered, memory);
 }
 
 MSDBG_DEVICE std::int64_t lowHalf(std::uint32_t counts) { return counts % kHigh; }
@@ -401,31 +546,33 @@ MSDBG_DEVICE double deviationsOfRest(const BlockPart& part, double mean) {
   }
   return rest;
 }
-/// Reads the block once more; deviationsOf() of float_blocks.cpp. For the group of the sums.
+/// Reads the block once more; deviationsOf() of float_blocks.cpp. Right in the group of the sums.
 template <bool kChange>
-MSDBG_DEVICE double deviations(const BlockPart& part, Carrier<kChange>& carrier,
-                               BlockMemory<kChange>& memory) {
-  const int whole = part.count / kGroup * kGroup;
+MSDBG_DEVICE double deviations(const BlockPart& part, BlockMemory<kChange>& memory) {
+  const int whole = part.count / kGroup * kGroup, group = groupInBlock();
   const double mean = memory.mean;
   double lane = 0;
-  overTiles(
-      part,
-      [&](int tile) {
-        const int first = tile * kTile + groupInBlock() * kSegment;
-        bring(part.x, first, whole, carrier.own);
-        putInTile(memory.x[tile % 2][groupInBlock()],
-                  [&](int k) { return floatOf(isFinite(carrier.own[k]) ? carrier.own[k] : kNaNBits); });
-      },
-      [&](int tile) {
-        if (groupInBlock() != kSumsGroup) return;
-        for (int s = 0; s < part.segmentsOfTile(tile); ++s)
-          for (int k = 0; k < kOwn; ++k) {
-            const float v = memory.x[tile % 2][s][k / 4][laneOfGroup()].values[k % 4];
-            const double d = static_cast<double>(v) - mean;
-            lane += v == v ? d * d : 0.0;
-          }
-      });
-  return groupInBlock() == kSumsGroup ? foldGroup(lane) + deviationsOfRest(part, mean) : 0.0;
+  if (group < kCarriers) {
+    fillTiles(part, [&](int tile) {
+      std::uint32_t own[kOwn];
+      bring(part.x, tile * kTile + group * kSegment, whole, own);
+      putInTile(memory.x[tile % 2] + group * kEights,
+                [&](int k) { return floatOf(isFinite(own[k]) ? own[k] : kNaNBits); });
+    });
+    return 0;
+  }
+  takeTiles(part, [&](int tile) {
+    for (int eight = 0; group == kSumsGroup && eight < part.segmentsOfTile(tile) * kEights; ++eight) {
+      float values[kEight];
+      readEight(memory.x[tile % 2], eight, values);
+      MSDBG_UNROLL
+      for (int k = 0; k < kEight; ++k) {
+        const double d = static_cast<double>(values[k]) - mean;
+        lane += values[k] == values[k] ? d * d : 0.0;
+      }
+    }
+  });
+  return group == kSumsGroup ? foldColumns(lane) + deviationsOfRest(part, mean) : 0.0;
 }
 
 // --- units ---
@@ -524,25 +671,6 @@ MSDBG_DEVICE void addActive(const StatisticsTensor& t, const BlockRuns& runs,
 // --- a block from its beginning to its end ---
 
 template <bool kChange>
-MSDBG_DEVICE void readBlock(const StatisticsParameters& p, const BlockPart& part, Carrier<kChange>& carrier,
-                            BlockMemory<kChange>& memory) {
-  carrier.seen = nothingSeen();
-  Ordered ordered{0, 0, kFirstAccumulators[laneOfGroup() % kAccumulators]};
-  if (groupInBlock() < kCarriers) carrier.bringTile(part, 0);
-  if (threadInBlock() < kSecretBytes / 8) memory.secret[threadInBlock()] = kSecret[threadInBlock()];
-  blockBarrier();
-  overTiles(
-      part,
-      [&](int tile) {
-        carrier.fill(p, part, tile, memory);
-        carrier.bringTile(part, tile + 1);
-      },
-      [&](int tile) { takeTile(memory, part, tile, ordered); });
-  showFound(part, carrier.seen, ordered, memory);
-  blockBarrier();
-}
-
-template <bool kChange>
 MSDBG_DEVICE void takeBlock(const StatisticsParameters& p, BlockMemory<kChange>& memory) {
   const std::int64_t at = p.firstBlock + block();
   const StatisticsTensor& tensor = p.tensors[p.tensorOfBlock[at]];
@@ -555,9 +683,9 @@ MSDBG_DEVICE void takeBlock(const StatisticsParameters& p, BlockMemory<kChange>&
                        tensor.active != nullptr,
                        tensor.start,
                        tensor.end};
-  Carrier<kChange> carrier;
-  readBlock(p, part, carrier, memory);
   const bool carries = groupInBlock() < kCarriers;
+  carries ? carry(p, part, memory) : takeInOrder(part, memory);
+  blockBarrier();
   if (groupInBlock() == kSumsGroup && laneOfGroup() == 0) writeRecord(part, memory, p.records[at]);
   if (groupInBlock() == kChangeGroup && laneOfGroup() == 0)
     writeHash(part, memory, reinterpret_cast<std::uint64_t*>(tensor.answer + 1) + 2 * blockOfTensor);
@@ -565,9 +693,16 @@ MSDBG_DEVICE void takeBlock(const StatisticsParameters& p, BlockMemory<kChange>&
   blockBarrier();
   if (part.countsUnits && carries) addActive(tensor, BlockRuns(tensor, first, part.count), memory);
   if (!memory.twoPasses) return;
-  const double squaredDeviations = deviations(part, carrier, memory);
+  const double squaredDeviations = deviations(part, memory);
   if (groupInBlock() == kSumsGroup && laneOfGroup() == 0) p.records[at].squaredDeviations = squaredDeviations;
 }
+#if defined(__CUDACC__)
+// Many thread blocks at once on a multiprocessor: what a block does first and last, others have to hide.
+extern "C" __global__ void __launch_bounds__(kStatisticsThreads, 5)
+    msdbg_statistics(const __grid_constant__ StatisticsParameters p);
+extern "C" __global__ void __launch_bounds__(kStatisticsThreads, 4)
+    msdbg_statistics_change(const __grid_constant__ StatisticsParameters p);
+#endif
 /// A thread block a block, of tensors without a previous value, and of those with one.
 MSDBG_KERNEL(statistics, StatisticsParameters) {
   MSDBG_SHARED BlockMemory<false> memory;

@@ -131,29 +131,30 @@ MSDBG_DEVICE int stripesOf(int segment, int bytes) {
   return left < kSegmentStripes ? left : kSegmentStripes;
 }
 
-/// By a group of 16 threads, which hold word `lane` of all stripes: what a segment adds to accumulator lane /
-/// 2; right in even lanes. Of two stripes the even lane of a pair takes the first, the odd lane the second.
-/// `secret`: kSecret, at hand.
+/// By a group of 16 threads, of which thread t holds words 2 (t mod 8) and the next of stripes t / 8, 2 + t /
+/// 8, …: what a segment adds to accumulator t mod 8. `secret`: kSecret, at hand.
 MSDBG_DEVICE std::uint64_t segmentSum(const std::uint32_t (&words)[kSegmentStripes], int stripes,
                                       const std::uint64_t* secret) {
-  const bool odd = laneOfGroup() % 2 != 0;
-  secret += laneOfGroup() % 2 + laneOfGroup() / 2;
+  const int first = laneOfGroup() / kAccumulators;
+  secret += first + laneOfGroup() % kAccumulators;
   std::uint64_t products = 0, values = 0;
-  MSDBG_UNROLL
-  for (int j = 0; j < kSegmentStripes / 2; ++j) {
-    const std::uint32_t first = words[2 * j],
-                        second = words[2 * j + 1];  // chosen from, as registers have no index
-    const std::uint32_t own = odd ? second : first, other = fromLaneXor(odd ? first : second, 1);
-    const std::uint64_t value = (odd ? other : own) | static_cast<std::uint64_t>(odd ? own : other) << 32;
-    const std::uint64_t key = value ^ secret[2 * j];
-    if (2 * j + (odd ? 1 : 0) >= stripes) continue;
-    products += (key & 0xffffffffu) * (key >> 32);
+  const auto add = [&](int stripe) {
+    const std::uint64_t value = words[stripe] | static_cast<std::uint64_t>(words[stripe + 1]) << 32,
+                        key = value ^ secret[stripe];
+    products +=
+        static_cast<std::uint64_t>(static_cast<std::uint32_t>(key)) * static_cast<std::uint32_t>(key >> 32);
     values += value;
+  };
+  if (stripes == kSegmentStripes) {
+    MSDBG_UNROLL
+    for (int j = 0; j < kSegmentStripes; j += 2) add(j);
+  } else {
+    MSDBG_UNROLL
+    for (int j = 0; j < kSegmentStripes; j += 2)
+      if (j + first < stripes) add(j);
   }
-  // An accumulator gets its own products, and the values of its neighbour: the even lane adds up the products
-  // of the pair, the odd lane the values, which then go to the pair beside.
-  const std::uint64_t sum = (odd ? values : products) + fromLaneXor(odd ? products : values, 1);
-  return sum + fromLaneXor(sum, 3);
+  const std::uint64_t sum = products + fromLaneXor(values, 1);  // values go to the neighbour
+  return sum + fromLaneXor(sum, kAccumulators);
 }
 MSDBG_DEVICE std::uint64_t scrambled(std::uint64_t accumulator, int i) {
   return (accumulator ^ accumulator >> 47 ^ kSecret[(kSecretBytes - kStripeBytes) / 8 + i]) * kPrime32_1;
