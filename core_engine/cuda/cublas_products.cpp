@@ -138,12 +138,13 @@ bool Product::describe(const void* anyBias) {
          (transposeA ? layout(m_a, m, k, strideA) : layout(m_a, k, m, strideA)) && layout(m_y, n, m, m * n);
 }
 
-/// Not split over k: a sum of parts is the one thing whose order may depend on more than the shape.
+/// Parts of a product that is split over k lie apart and are added up by a kernel of their own, in one order. Added up in
+/// place they would be in the order in which they are done.
+constexpr std::uint32_t kFixedOrder = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+
 bool Product::isFixed(const cublasLtMatmulHeuristicResult_t& result) const {
   return result.state == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= kWorkspace &&
-         configured<std::int32_t>(result.algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1 &&
-         configured<std::uint32_t>(result.algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) ==
-             CUBLASLT_REDUCTION_SCHEME_NONE;
+         (configured<std::uint32_t>(result.algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) & ~kFixedOrder) == 0;
 }
 
 bool Product::choose() {
@@ -152,7 +153,6 @@ bool Product::choose() {
     return passed(m_library.cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value),
                   "cublasLtMatmulPreferenceSetAttribute");
   };
-  constexpr std::uint32_t noReduction = CUBLASLT_REDUCTION_SCHEME_NONE;
   constexpr std::uint64_t noTensorCores =
       ~static_cast<std::uint64_t>(CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK);
   std::array<cublasLtMatmulHeuristicResult_t, 16> results{};
@@ -160,7 +160,7 @@ bool Product::choose() {
   const bool asked =
       passed(m_library.cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate") &&
       prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspace) &&
-      prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, noReduction) &&
+      prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, kFixedOrder) &&
       prefer(CUBLASLT_MATMUL_PREF_IMPL_MASK, noTensorCores) &&
       prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, kAlignment) &&
       prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, kAlignment) &&
@@ -189,6 +189,7 @@ std::string Product::textOf(const cublasLtMatmulAlgo_t& algorithm) const {
          part(", tile ", configured<std::uint32_t>(algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID)) +
          part(", stages ", configured<std::uint32_t>(algorithm, CUBLASLT_ALGO_CONFIG_STAGES_ID)) +
          part(", splitk ", configured<std::int32_t>(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM)) +
+         part(", reduction ", configured<std::uint32_t>(algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME)) +
          part(", swizzle ", configured<std::uint32_t>(algorithm, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING)) +
          part(", option ", configured<std::uint32_t>(algorithm, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION)) +
          part(", inner ", configured<std::uint16_t>(algorithm, CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID)) +

@@ -108,6 +108,18 @@ TEST_CASE("A backend that is none, or not here, is refused before anything is wr
   }
 }
 
+TEST_CASE("What a GPU has recorded is no false alarm where there is none") {
+  const std::string run = (test::sourceDir() / "tests/data/run_cuda.msdbg").string();
+  CHECK_THAT(test::runMsdbg({"info", run}).out, Contains("1 rank x 1 thread, on cuda (NVIDIA H200, sm_90)"));
+  if (test::runMsdbg({"compile", "mlp", "--backend", "cuda"}).exitStatus == 0) return;  // here is one
+  const test::RunResult proof = test::runMsdbg({"replay", run, "--prove"});
+  CHECK_THAT(proof.out, Contains("this is another environment than the recorded one, so other bits prove nothing"));
+  CHECK_THAT(proof.out, Contains("the backend cpu instead of cuda on NVIDIA H200, sm_90"));
+  CHECK(test::runMsdbg({"replay", run, "--prove", "--strict"}).exitStatus == 4);
+  // Up to the first product or convolution of many terms the kernels are ours, and give the GPU's bits.
+  CHECK_THAT(proof.out, Contains("network/conv2/Conv-op1   iteration 0") && Contains("from inputs that are as recorded"));
+}
+
 TEST_CASE("compile says what a device leaves to the host") {
   const json compiled = asked({"compile", "gpt", "--backend", "emulated"});
   std::set<std::string> types;

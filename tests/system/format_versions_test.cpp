@@ -76,6 +76,15 @@ const std::map<std::string, std::vector<Words>> kQuestions = {
          {"show", "--tensor", "network/label", "--iteration", "12"},
          {"stats", "--tensor", "network/fc1/bias"},
      }},
+    {"run_cuda",
+     {
+         {"info"},
+         {"verify"},
+         {"check", "--all"},
+         {"search", "lenet5.cpp:20"},
+         {"show", "--tensor", "network/conv2/Relu-op1", "--iteration", "2", "--slice", "1,15"},
+         {"stats", "--tensor", "network/conv1/*"},
+     }},
 };
 
 fs::path dataFolder() { return test::sourceDir() / "tests/data"; }
