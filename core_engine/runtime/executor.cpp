@@ -169,27 +169,44 @@ struct Executor::Impl {
     return Ok{};
   }
 
-  /// Nobody looks on, and nothing is done otherwise than the graph says.
+  /// Nothing is done otherwise than the graph says, and who looks on sees the same afterwards: every value is in its
+  /// place up to the end of the iteration.
   bool isPlain(const Observer* observer, const Detour& detour) const {
-    return !observer && faults.empty() && seconds.empty() && detour.values.empty() && !detour.last.valid();
+    if (!faults.empty() || !seconds.empty() || !detour.values.empty() || detour.last.valid()) return false;
+    return !observer || (plan.shared.bytes == 0 && std::ranges::all_of(graph.tensors(), [&](const TensorInfo& info) {
+      return !plan.inPlace[info.id.index()] || liesApart(info.id);
+    }));
   }
 
   /// The steps at once, where they can be; false: they were not run.
-  Result<bool> runSequence(const Detour& detour) {
+  Result<bool> runSequence(Observer* observer, const Detour& detour) {
     if (detour.cancel.cancelled()) return Error(ErrorCode::kCancelled, "stopped before the iteration");
-    MSDBG_ASSIGN(const bool done, sequences.run([&]() -> Status {
-      for (Step& step : compiled.steps) MSDBG_TRY(runStep(step, nullptr, detour));
+    MSDBG_ASSIGN(const bool done, sequences.run(observer != nullptr, [&]() -> Status {
+      for (Step& step : compiled.steps) {
+        if (step.how == How::kWatched && !observer) continue;
+        for (const NodeId id : step.again) MSDBG_TRY(compute(compiled.steps[id.index()], true, nullptr));
+        MSDBG_TRY(compute(step, false, nullptr));
+      }
       return Ok{};
     }));
     if (done)
       for (const Step& step : compiled.steps)
         if (!step.kernel && !step.group && step.how != How::kGrouped) share(step);
+    if (done && observer) MSDBG_TRY(reportAll(*observer));
     return done;
+  }
+
+  Status reportAll(Observer& observer) {
+    for (const Step& step : compiled.steps) {
+      MSDBG_TRY(reportSources(step.firstReads, observer));
+      MSDBG_TRY(report(step, observer));
+    }
+    return Ok{};
   }
 
   Status runSteps(Observer* observer, const Detour& detour) {
     if (isPlain(observer, detour) && sequences.ready()) {
-      MSDBG_ASSIGN(const bool done, runSequence(detour));
+      MSDBG_ASSIGN(const bool done, runSequence(observer, detour));
       if (done) return endIteration(observer);
     }
     for (Step& step : compiled.steps) {

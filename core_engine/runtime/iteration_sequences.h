@@ -1,10 +1,11 @@
-// On a device, what an iteration queues is the same again and again where nobody looks on: it is queued once and then
-// done as one (a CUDA graph). Parameters and states that change places make several such sequences, by where they lie.
+// On a device, what an iteration queues is the same again and again: it is queued once and then done as one (a CUDA
+// graph). Parameters and states that change places make several such sequences, by where they lie.
 // Used from the executor's thread.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "core_engine/runtime/compiled_steps.h"
@@ -21,10 +22,10 @@ class IterationSequences {
   void warmedUp() { m_warm = true; }
   bool ready() const;
   /// Queues the kept sequence; where there is none for these places, keeps what `queue` queues first. False: it cannot,
-  /// and nothing was queued.
+  /// and nothing was queued. Who is `observed` computes more.
   template <typename Queue>
-  Result<bool> run(const Queue& queue) {
-    const Places places = placesNow();
+  Result<bool> run(bool observed, const Queue& queue) {
+    const std::pair places(observed, placesNow());
     const auto found = m_kept.find(places);
     if (found != m_kept.end()) return found->second->run(), true;
     m_memory->device->beginSequence();
@@ -46,7 +47,7 @@ class IterationSequences {
   PlanMemory* m_memory = nullptr;
   std::vector<TensorId> m_moving;  // tensors that change places
   bool m_possible = false, m_warm = false;
-  std::map<Places, std::unique_ptr<DeviceSequence>> m_kept;
+  std::map<std::pair<bool, Places>, std::unique_ptr<DeviceSequence>> m_kept;
 };
 
 }  // namespace msdbg::core
