@@ -1,5 +1,7 @@
 #include "core_engine/runtime/device_observer.h"
 
+#include "core_engine/graph/roles.h"
+
 namespace msdbg::core {
 
 void DeviceObserver::start(Iteration iteration, Observer& observer) {
@@ -21,17 +23,21 @@ void DeviceObserver::wait(const TensorReady& ready, std::optional<std::size_t> t
   m_waiting.push_back({ready.iteration, ready.tensor, ready.value, ready.sameAs, taken});
 }
 
+bool DeviceObserver::mustSee(TensorId source, TensorId sameAs) const {
+  const ValueWish& wish = m_wishes[source.index()];
+  return wish.value || (wish.statistics && (!sameAs.valid() || wish.range || !m_last[sameAs.index()]));
+}
+
 Status DeviceObserver::show(const TensorReady& ready) {
   const ValueWish& wish = m_wishes[ready.tensor.index()];
-  if (ready.value.place() != Place::kDevice || (!wish.value && !wish.statistics)) {
-    MSDBG_TRY(flush());
+  // What is fed, or not wished for: it says nothing of the values before it.
+  if (ready.value.place() != Place::kDevice || (!wish.value && !wish.statistics))
     return m_observer->tensorReady(ready), Ok{};
-  }
   bool seen = wish.statistics && isKnown(ready, wish);
   std::optional<std::size_t> taken;
   if (wish.statistics && !seen) taken = m_device->observe(ready.value, {ready.previous, wish.range});
-  // A source may be written over by its update.
-  if (taken && (m_takesTurns || m_graph->tensor(ready.tensor).isSource())) m_device->startObserving();
+  // What is carried may be written over by its update.
+  if (taken && (m_takesTurns || isCarried(m_graph->tensor(ready.tensor)))) m_device->startObserving();
   seen = seen || taken;
   if (seen) wait(ready, taken);
   if (seen && !wish.value) return Ok{};

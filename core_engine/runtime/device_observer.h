@@ -24,6 +24,8 @@ class DeviceObserver {
 
   /// Before the kernels of an iteration; `observer` is used until it has ended.
   void start(Iteration iteration, Observer& observer);
+  /// Whether something is wished for of a source that has to be taken from its bytes: not known from another.
+  bool mustSee(TensorId source, TensorId sameAs) const;
   /// A tensor has its value. Where only statistics are wished for, the observer is told by the next flush(), and its
   /// value is the device's.
   Status show(const TensorReady& ready);

@@ -170,11 +170,13 @@ struct Executor::Impl {
   }
 
   /// Nothing is done otherwise than the graph says, and who looks on sees the same afterwards: every value is in its
-  /// place up to the end of the iteration.
+  /// place up to the end of the iteration, or known.
   bool isPlain(const Observer* observer, const Detour& detour) const {
     if (!faults.empty() || !seconds.empty() || !detour.values.empty() || detour.last.valid()) return false;
+    if (observer && !host.isDevice()) return false;
     return !observer || (plan.shared.bytes == 0 && std::ranges::all_of(graph.tensors(), [&](const TensorInfo& info) {
-      return !plan.inPlace[info.id.index()] || liesApart(info.id);
+      return !plan.inPlace[info.id.index()] || liesApart(info.id) ||
+             !deviceObserver.mustSee(info.updateOf, kept ? info.id : TensorId());
     }));
   }
 
