@@ -101,7 +101,7 @@ Result<Measured> measure(const BenchOptions& options, const ModelTraining& train
   MSDBG_ASSIGN(const core::PlanChoices choices, options.plan.read());
   const auto start = std::chrono::steady_clock::now();
   const std::uint64_t before = processMemory().now;
-  MSDBG_ASSIGN(const core::BackendKind backend, core::backendNamed(options.backend.value_or("cpu")));
+  MSDBG_ASSIGN(const core::BackendKind backend, backendFrom(options.backend));
   BenchContext context(options.threads, backend, static_cast<std::uint64_t>(options.seed), cancel, choices);
   MSDBG_ASSIGN(const std::unique_ptr<core::DataLoader> loader, training.loader(context.seed()));
   core::Graph graph("network");
@@ -165,6 +165,7 @@ Result<int> bench(BenchOptions options, const Context& context) {
     json["peak_mb"] = rounded(measured.peakMb);
     json["gflop_step"] = rounded(measured.gflopStep);
     json["threads"] = options.threads;
+    json["backend"] = options.backend.value_or("cpu");
     json["batch"] = training.options.batch;
     json["steps"] = options.steps;
     json["start_ms"] = rounded(measured.startMs);
@@ -177,9 +178,10 @@ Result<int> bench(BenchOptions options, const Context& context) {
   } else {
     fmt::print(
         "{}: {:.2f} ms a step (median of {}, least {:.2f}), {:.1f} GFLOP/s, tensors {:.0f} MB, batch {}, {} "
-        "threads\n",
+        "threads{}\n",
         training.info->name, measured.medianMs, options.steps, measured.minMs, measured.gflops,
-        measured.peakMb, training.options.batch, options.threads);
+        measured.peakMb, training.options.batch, options.threads,
+        options.backend.value_or("cpu") == "cpu" ? "" : ", on " + *options.backend);
     if (options.profile) printProfile(measured);
   }
   return kExitFine;

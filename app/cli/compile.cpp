@@ -78,7 +78,7 @@ Result<Compiled> compileModel(const CompileOptions& options) {
   core::PlanOptions planned;
   planned.keep = core::readAfterIteration(compiled.graph, lossId);
   MSDBG_ASSIGN(planned.choices, options.plan.read());
-  MSDBG_ASSIGN(const core::BackendKind kind, core::backendNamed(options.backend.value_or("cpu")));
+  MSDBG_ASSIGN(const core::BackendKind kind, backendFrom(options.backend));
   MSDBG_ASSIGN(const std::unique_ptr<core::Backend> kernels, backendOf(kind));
   planned.kernels = kernels.get();
   compiled.planPasses.texts = texts;

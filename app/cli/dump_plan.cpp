@@ -182,6 +182,7 @@ std::vector<std::pair<std::string, std::string>> DumpPlan::environment(const std
       {"MSDBG_PASSES", choices.passes.text()},
       {"MSDBG_RECOMPUTE", core::join(choices.recompute, ";")}};
   variables.emplace_back("MSDBG_STEPS", steps ? std::to_string(*steps) : "");
+  if (const std::string module = core::cudaModule(); !module.empty()) variables.emplace_back("MSDBG_CUDA_MODULE", module);
   return variables;
 }
 
@@ -204,11 +205,10 @@ Result<DumpPlan> planDump(DumpOptions options, const Context& context) {
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const dump::ProgramNumbers own = dump::programNumbers(context.program);  // its Session takes these
   plan.threads = own.threads.value_or(options.threads.value_or(std::max(1, cores / plan.ranks)));
-  MSDBG_ASSIGN(plan.backend, core::backendNamed(options.backend.value_or("cpu")));
-  plan.backend = own.backend.value_or(plan.backend);
   // Before anything is written.
-  if (const auto device = core::deviceLibraries(plan.backend, core::Rank(0)); !device.ok())
-    return device.error().in(fmt::format("--backend {}", core::backendName(plan.backend)));
+  const std::optional<std::string> backend =
+      own.backend ? std::optional(std::string(core::backendName(*own.backend))) : options.backend;
+  MSDBG_ASSIGN(plan.backend, backendFrom(backend));
   plan.seed = own.seed.value_or(options.seed.value_or(0));
   plan.steps = own.steps ? own.steps : options.steps;
   plan.faults = options.faults;

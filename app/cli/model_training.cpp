@@ -76,7 +76,15 @@ void addBackendOption(CLI::App& app, std::optional<std::string>& backend) {
   app.add_option("--backend", backend,
                  "what computes: cpu, cuda (an NVIDIA GPU), emulated (a GPU's kernels on the CPU, for tests) or "
                  "reference (slow); numbers differ in their last bits (cpu)")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->envname("MSDBG_BACKEND");
+}
+
+Result<core::BackendKind> backendFrom(const std::optional<std::string>& backend) {
+  MSDBG_ASSIGN(const core::BackendKind kind, core::backendNamed(backend.value_or("cpu")));
+  if (const auto device = core::deviceLibraries(kind, core::Rank(0)); !device.ok())
+    return device.error().in("--backend " + *backend);
+  return kind;
 }
 
 void PlanSettings::addOptions(CLI::App& app) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core_engine/runtime/backend.h"
 #include "core_engine/models/model.h"
 #include "core_engine/plan/pass_selection.h"
 #include "core_engine/train/data.h"
@@ -44,8 +45,10 @@ struct ModelSettings {
 };
 
 /// Which passes are on, and what is computed again instead of kept.
-/// --backend; values are checked where they are used (core::backendNamed).
+/// --backend, or what MSDBG_BACKEND says.
 void addBackendOption(CLI::App& app, std::optional<std::string>& backend);
+/// The CPU where none was given. kUsage: there is none of that name; kUnsupported: it is not here.
+core::Result<core::BackendKind> backendFrom(const std::optional<std::string>& backend);
 
 struct PlanSettings {
   std::string passes;

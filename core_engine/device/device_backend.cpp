@@ -102,7 +102,7 @@ class DeviceBackend : public Backend {
   }
 
   void start(const RunState& state) override { m_context->startIteration(state.iteration.value); }
-  Status finish(const Graph&) override { return m_context->alarms(); }
+  std::optional<Finding> finish() override { return m_context->alarms(); }
 
  private:
   std::string m_name;

@@ -110,23 +110,29 @@ void DeviceContext::launchBytes(const char* kernel, std::int64_t work, const voi
   m_device->launch(found, {static_cast<std::uint32_t>(blocks), kThreads}, parameters, bytes);
 }
 
-std::int64_t* DeviceContext::addAlarm(Explain explain) {
+std::int64_t* DeviceContext::addAlarm(NodeId node, Explain explain) {
   if (!m_alarms.valid()) m_alarms = zeros(DType::Int64, {kMostAlarms});
-  assert(m_explain.size() < kMostAlarms);
-  m_explain.push_back(std::move(explain));
-  return reinterpret_cast<std::int64_t*>(m_alarms.address()) + (m_explain.size() - 1);
+  assert(m_raisable.size() < kMostAlarms);
+  m_raisable.push_back({node, std::move(explain)});
+  return reinterpret_cast<std::int64_t*>(m_alarms.address()) + (m_raisable.size() - 1);
 }
 
-Status DeviceContext::alarms() {
-  if (m_explain.empty()) return wait();
-  const Shape used{static_cast<std::int64_t>(m_explain.size())};
+std::optional<Backend::Finding> DeviceContext::alarms() {
+  if (m_raisable.empty()) {
+    const Status done = wait();
+    return done.ok() ? std::nullopt : std::optional(Backend::Finding{{}, done.error()});
+  }
+  const Shape used{static_cast<std::int64_t>(m_raisable.size())};
   Tensor said(DType::Int64, used);
-  MSDBG_TRY(download(m_alarms.part(0, used), said));
+  if (const Status done = download(m_alarms.part(0, used), said); !done.ok()) return Backend::Finding{{}, done.error()};
   const auto values = said.data<std::int64_t>();
   const auto first = std::ranges::find_if(values, [](std::int64_t value) { return value != 0; });
-  if (first == values.end()) return Ok{};
+  if (first == values.end()) return {};
   m_device->fillZero(m_alarms.address(), m_alarms.bytes());
-  return m_explain[static_cast<std::size_t>(first - values.begin())](*first);
+  const Alarm& raised = m_raisable[static_cast<std::size_t>(first - values.begin())];
+  const Status why = raised.explain();
+  if (!why.ok()) return Backend::Finding{raised.node, why.error()};
+  return Backend::Finding{raised.node, Error(ErrorCode::kInternal, "its kernel found wrong data that the host does not")};
 }
 
 }  // namespace device

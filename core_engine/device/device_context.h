@@ -9,6 +9,7 @@
 #include "core_engine/device/device.h"
 #include "core_engine/device/statistics.h"
 #include "core_engine/graph/graph.h"
+#include "core_engine/runtime/backend.h"
 #include "core_engine/runtime/device_memory.h"
 
 namespace msdbg::core::device {
@@ -50,12 +51,12 @@ class DeviceContext : public DeviceMemory, public std::enable_shared_from_this<D
   const std::int64_t* iteration();
   void startIteration(std::int64_t iteration);
 
-  /// A place where a kernel says that its data is wrong, as a number that is not 0; `explain` then makes an error
-  /// of it, when the iteration is done.
-  using Explain = std::function<Status(std::int64_t said)>;
-  std::int64_t* addAlarm(Explain explain);
-  /// The first alarm that was raised, and lowers all.
-  Status alarms();
+  /// A place where a kernel of the node says that its data is wrong, as a number that is not 0; `explain` then finds
+  /// the error on the host, when the iteration is done.
+  using Explain = std::function<Status()>;
+  std::int64_t* addAlarm(NodeId node, Explain explain);
+  /// The first alarm that was raised, and lowers all; or what went wrong with the device.
+  std::optional<Backend::Finding> alarms();
 
  private:
   std::byte* workAt(std::size_t byte);
@@ -65,7 +66,11 @@ class DeviceContext : public DeviceMemory, public std::enable_shared_from_this<D
   Tensor m_work;
   std::size_t m_reserved = 0;
   Tensor m_alarms, m_iteration;
-  std::vector<Explain> m_explain;
+  struct Alarm {
+    NodeId node;
+    Explain explain;
+  };
+  std::vector<Alarm> m_raisable;
   DeviceStatistics m_statistics{*this};
 };
 

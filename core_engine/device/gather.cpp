@@ -12,9 +12,9 @@ Result<AxisLines> linesOf(const DeviceRequest& r, const Shape& data) {
   return axisLines(data, axis);
 }
 
-/// An alarm says 1 + the place of an index; the indices are looked at again on the host.
+/// The indices are looked at again on the host.
 DeviceContext::Explain indicesOf(const DeviceRequest& r, std::shared_ptr<const Tensor*> indices, std::int64_t size) {
-  return [&context = r.context, &graph = r.graph, node = r.node.id, indices, size](std::int64_t) -> Status {
+  return [&context = r.context, &graph = r.graph, node = r.node.id, indices, size]() -> Status {
     MSDBG_ASSIGN(const Tensor host, onHost(**indices, context));
     const auto read = readIndices(graph.node(node), host, size);
     return read.ok() ? Status(Ok{}) : read.error();
@@ -34,7 +34,7 @@ Backend::Answer gatherKernel(const DeviceRequest& r) {
   p.elementBytes = static_cast<std::int32_t>(size);
   p.wideIndices = r.input(1).dtype == DType::Int64;
   const auto indices = std::make_shared<const Tensor*>();
-  p.alarm = r.context.addAlarm(indicesOf(r, indices, p.size));
+  p.alarm = r.context.addAlarm(r.node.id, indicesOf(r, indices, p.size));
   return deviceKernel(r, [&context = r.context, p, indices](const KernelArgs& args) mutable {
     *indices = args.inputs[1];
     p.data = args.inputs[0]->address();
@@ -54,7 +54,7 @@ Backend::Answer gatherGradKernel(const DeviceRequest& r) {
   const auto bytes = static_cast<std::size_t>(p.count) * sizeof(std::int64_t);
   r.context.reserve(2 * bytes);
   const auto indices = std::make_shared<const Tensor*>();
-  p.alarm = r.context.addAlarm(indicesOf(r, indices, p.size));
+  p.alarm = r.context.addAlarm(r.node.id, indicesOf(r, indices, p.size));
   return deviceKernel(r, [&context = r.context, p, bytes, indices](const KernelArgs& args) mutable {
     *indices = args.inputs[1];
     p.dy = in(args, 0);

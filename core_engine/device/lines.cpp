@@ -23,10 +23,10 @@ Backend::Answer alongLines(const DeviceRequest& r, const char* kernel) {
   });
 }
 
-/// An alarm says 1 + the row; the labels are looked at again on the host.
+/// The labels are looked at again on the host.
 DeviceContext::Explain labelsOf(const DeviceRequest& r, std::shared_ptr<const Tensor*> labels,
                                 std::int64_t classes) {
-  return [&context = r.context, &graph = r.graph, node = r.node.id, labels, classes](std::int64_t) -> Status {
+  return [&context = r.context, &graph = r.graph, node = r.node.id, labels, classes]() -> Status {
     MSDBG_ASSIGN(const Tensor host, onHost(**labels, context));
     return checkLabels(graph.node(node), host, classes);
   };
@@ -70,7 +70,7 @@ Backend::Answer crossEntropyKernel(const DeviceRequest& r) {
   const Shape shape = r.input(0).shape;
   if (shape.rank() != 2) return decline("logits are " + shape.text() + "; the kernel takes [rows, classes]");
   const auto labels = std::make_shared<const Tensor*>();
-  std::int64_t* alarm = r.context.addAlarm(labelsOf(r, labels, shape[1]));
+  std::int64_t* alarm = r.context.addAlarm(r.node.id, labelsOf(r, labels, shape[1]));
   return deviceKernel(r, [&context = r.context, shape, labels, alarm](const KernelArgs& args) {
     *labels = args.inputs[1];
     const CrossEntropyParameters p{in(args, 0),  in<std::int64_t>(args, 1), out(args, 0), out(args, 1),
@@ -84,7 +84,7 @@ Backend::Answer crossEntropyGradKernel(const DeviceRequest& r) {
   const Shape shape = r.input(0).shape;
   if (shape.rank() != 2) return decline("logits are " + shape.text() + "; the kernel takes [rows, classes]");
   const auto labels = std::make_shared<const Tensor*>();
-  std::int64_t* alarm = r.context.addAlarm(labelsOf(r, labels, shape[1]));
+  std::int64_t* alarm = r.context.addAlarm(r.node.id, labelsOf(r, labels, shape[1]));
   return deviceKernel(r, [&context = r.context, shape, labels, alarm](const KernelArgs& args) {
     *labels = args.inputs[1];
     const CrossEntropyGradParameters p{in(args, 0), in<std::int64_t>(args, 1), in(args, 2), out(args, 0),

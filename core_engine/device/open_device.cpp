@@ -17,17 +17,6 @@ using device::Device;
 
 constexpr char kModule[] = "libmsdbg_cuda.so";
 
-std::vector<std::string> moduleNames() {
-  if (const char* given = std::getenv("MSDBG_CUDA_MODULE"); given && *given) return {given};
-  std::vector<std::string> names;
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error)
-    for (const fs::path& folder : {program.parent_path() / "../lib/msdbg", program.parent_path()})
-      if (const fs::path file = folder / kModule; fs::exists(file, error)) names.push_back(file.lexically_normal());
-  names.emplace_back(kModule);
-  return names;
-}
 
 // What to say behind "--backend cuda: ".
 Error noCuda(const std::string& why) {
@@ -35,26 +24,33 @@ Error noCuda(const std::string& why) {
 }
 
 Result<std::shared_ptr<Device>> openCuda(int number) {
-  std::string reasons;
-  for (const std::string& name : moduleNames()) {
-    void* module = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!module) {
-      const char* why = ::dlerror();
-      reasons += (reasons.empty() ? "" : "; ") + std::string(why ? why : name);
-      continue;
-    }
-    const auto open = reinterpret_cast<device::OpenFunction>(::dlsym(module, device::kOpenName));
-    if (!open) return noCuda(name + " is no module of msdbg");
-    std::string why;
-    Device* opened = open(number, device::kAbi, &why);
-    if (!opened) return noCuda(why);
-    return std::shared_ptr<Device>(opened);  // the module stays: its code is needed to the end
+  const std::string known = cudaModule(), name = known.empty() ? kModule : known;
+  void* module = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!module) {
+    const char* why = ::dlerror();
+    return noCuda("its module is not found (" + std::string(why ? why : name) +
+                  "): MSDBG_CUDA_MODULE may say where it is; where msdbg was built without it, ./dev setup cuda brings the "
+                  "CUDA toolkit, then build again");
   }
-  return noCuda("this msdbg was built without it (" + reasons +
-                "); ./dev setup cuda brings the CUDA toolkit, then build again");
+  const auto open = reinterpret_cast<device::OpenFunction>(::dlsym(module, device::kOpenName));
+  if (!open) return noCuda(name + " is no module of msdbg");
+  std::string why;
+  Device* opened = open(number, device::kAbi, &why);
+  if (!opened) return noCuda(why);
+  return std::shared_ptr<Device>(opened);  // the module stays: its code is needed to the end
 }
 
 }  // namespace
+
+std::string cudaModule() {
+  if (const char* given = std::getenv("MSDBG_CUDA_MODULE"); given && *given) return given;
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (error) return "";
+  for (const fs::path& folder : {program.parent_path() / "../lib/msdbg", program.parent_path()})
+    if (const fs::path file = folder / kModule; fs::exists(file, error)) return file.lexically_normal();
+  return "";
+}
 
 Result<std::unique_ptr<Backend>> makeDeviceBackend(BackendKind kind, Rank rank) {
   if (kind == BackendKind::kEmulated)

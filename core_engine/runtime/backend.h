@@ -79,7 +79,11 @@ class Backend : public KernelFacts {
   virtual void start(const RunState&) {}
   /// What kernels found wrong in the iteration that they have been given, once all of them are done: theirs
   /// is a queue.
-  virtual Status finish(const Graph&) { return Ok{}; }
+  struct Finding {
+    NodeId node;  // invalid: it is not known which
+    Error error;
+  };
+  virtual std::optional<Finding> finish() { return {}; }
 };
 
 std::unique_ptr<Backend> makeReferenceBackend();
@@ -87,6 +91,8 @@ std::unique_ptr<Backend> makeCpuBackend();  // core_engine/cpu
 /// Of kEmulated or kCuda; of several devices rank r takes number r modulo how many there are. kUnsupported: there is no
 /// device, or msdbg was built without it, and what to do. core_engine/device.
 Result<std::unique_ptr<Backend>> makeDeviceBackend(BackendKind kind, Rank rank);
+/// The file of the module for CUDA, where it is known: beside this program, or what MSDBG_CUDA_MODULE says; "" else.
+std::string cudaModule();
 /// What decides the bits of a device's kernels, for the run folder: "device" -> "NVIDIA H200, sm_90", "cublasLt" ->
 /// "13.0.2". Nothing for the CPU's. Errors as makeDeviceBackend().
 Result<std::vector<std::pair<std::string, std::string>>> deviceLibraries(BackendKind kind, Rank rank);

@@ -57,7 +57,7 @@ Status DeviceObserver::bring(TensorReady ready) {
   return Ok{};
 }
 
-Status DeviceObserver::flush() {
+Status DeviceObserver::flush(NodeId end) {
   if (m_waiting.empty()) return Ok{};
   const std::vector<Waiting> waiting = std::exchange(m_waiting, {});
   MSDBG_ASSIGN(std::vector<TensorObservation> taken, m_device->observed());
@@ -70,6 +70,8 @@ Status DeviceObserver::flush() {
       seen->change.reset();
       seen->activation.reset();
     }
+    const NodeId producer = m_graph->tensor(each.tensor).producer;
+    if (end.valid() && producer.valid() && producer >= end) break;
     Tensor value = each.value;
     if (m_wishes[each.tensor.index()].value) {  // the last that waited: it lies there still
       MSDBG_ASSIGN(value, m_host->lend(HostView::Slot::kValue, each.value));

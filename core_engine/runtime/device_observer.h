@@ -29,7 +29,8 @@ class DeviceObserver {
   /// A tensor has its value. Where only statistics are wished for, the observer is told by the next flush(), and its
   /// value is the device's.
   Status show(const TensorReady& ready);
-  Status flush();
+  /// Hands over what waits, up to the node `end` where one is given: the rest is of no use.
+  Status flush(NodeId end = {});
 
  private:
   struct Waiting {

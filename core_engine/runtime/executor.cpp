@@ -162,11 +162,19 @@ struct Executor::Impl {
                        });
   }
 
-  /// What kernels found wrong that the device only says once they are done.
-  Status finish(const Observer* observer) {
-    if (observer && host.isDevice()) MSDBG_TRY(deviceObserver.flush());
-    for (const auto& backend : backends) MSDBG_TRY(backend->finish(graph));
-    return Ok{};
+  /// What kernels found wrong the device only says once they are done. What was computed from there on nobody sees.
+  Status finish(Observer* observer) {
+    for (const auto& backend : backends) {
+      const std::optional<Backend::Finding> finding = backend->finish();
+      if (!finding) continue;
+      const bool known = finding->node.valid();
+      if (observer && known) {
+        observer->kernelStarted(state.iteration, compiled.steps[finding->node.index()].id);
+        MSDBG_TRY(deviceObserver.flush(finding->node));
+      }
+      return known ? atNode(finding->error, graph.node(finding->node)) : finding->error;
+    }
+    return observer && host.isDevice() ? deviceObserver.flush() : Status(Ok{});
   }
 
   /// Nothing is done otherwise than the graph says, and who looks on sees the same afterwards: every value is in its

@@ -91,7 +91,7 @@ RanSample runSample(Backend& backend, const SampleGraph& sample, const RunState&
   for (const Tensor& tensor : in) inputs.push_back(&tensor);
   for (Tensor& tensor : out) outputs.push_back(&tensor);
   RanSample ran{{}, answer.kernel->name(), "", answer.kernel->run({node, inputs, outputs, state})};
-  if (ran.status.ok()) ran.status = backend.finish(*sample.graph);
+  if (const auto finding = backend.finish(); ran.status.ok() && finding) ran.status = finding->error;
   for (const Tensor& tensor : out) {
     if (!backend.memory()) {
       ran.outputs.push_back(tensor);
