@@ -40,7 +40,7 @@ struct RunDescription {
   std::vector<std::pair<std::string, std::int64_t>> caches;    // "l2" -> bytes
   std::vector<std::pair<std::string, std::string>> libraries;  // "dnnl" -> "2.6.3 avx512_core"
   int ranks = 1, threads = 1;                                  // that trained; threads of each
-  std::string backend = "cpu";                                  // what computed: "cpu", "cuda"
+  std::string backend = "cpu";                                 // what computed: "cpu", "cuda"
   std::uint64_t seed = 0;
   std::string data;
   std::vector<std::string> faults;     // planted; no analysis reads them

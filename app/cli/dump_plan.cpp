@@ -182,7 +182,8 @@ std::vector<std::pair<std::string, std::string>> DumpPlan::environment(const std
       {"MSDBG_PASSES", choices.passes.text()},
       {"MSDBG_RECOMPUTE", core::join(choices.recompute, ";")}};
   variables.emplace_back("MSDBG_STEPS", steps ? std::to_string(*steps) : "");
-  if (const std::string module = core::cudaModule(); !module.empty()) variables.emplace_back("MSDBG_CUDA_MODULE", module);
+  if (const std::string module = core::cudaModule(); !module.empty())
+    variables.emplace_back("MSDBG_CUDA_MODULE", module);
   return variables;
 }
 

@@ -316,7 +316,8 @@ void printThinned(const OpenedRun& run) {
 // ", on cuda (NVIDIA H200, sm_90)"; nothing of the CPU.
 std::string backendText(const replay::RunDescription& info) {
   if (info.backend == "cpu") return "";
-  const auto device = std::ranges::find(info.libraries, "device", [](const auto& library) { return library.first; });
+  const auto device =
+      std::ranges::find(info.libraries, "device", [](const auto& library) { return library.first; });
   return ", on " + info.backend + (device == info.libraries.end() ? "" : " (" + device->second + ")");
 }
 
@@ -325,9 +326,9 @@ void printInfo(const OpenedRun& run) {
   const auto storage = run.run->storage();
   printFact("run", fmt::format("{}   {}", run.path, endText(run)));
   printFact("command", commandText(info));
-  printFact("where",
-            fmt::format("{}, {}, {} x {}{}, started {}", info.host, info.cpuModel, counted(info.ranks, "rank"),
-                        counted(info.threads, "thread"), backendText(info), info.startedAt));
+  printFact("where", fmt::format("{}, {}, {} x {}{}, started {}", info.host, info.cpuModel,
+                                 counted(info.ranks, "rank"), counted(info.threads, "thread"),
+                                 backendText(info), info.startedAt));
   printFact("training",
             fmt::format("seed {}{}{}", info.seed, info.data.empty() ? "" : ", data " + info.data,
                         info.faults.empty() ? "" : ", planted faults: " + core::join(info.faults, "; ")));

@@ -73,9 +73,10 @@ void ModelSettings::addOptions(CLI::App& app) {
 }
 
 void addBackendOption(CLI::App& app, std::optional<std::string>& backend) {
-  app.add_option("--backend", backend,
-                 "what computes: cpu, cuda (an NVIDIA GPU), emulated (a GPU's kernels on the CPU, for tests) or "
-                 "reference (slow); numbers differ in their last bits (cpu)")
+  app.add_option(
+         "--backend", backend,
+         "what computes: cpu, cuda (an NVIDIA GPU), emulated (a GPU's kernels on the CPU, for tests) or "
+         "reference (slow); numbers differ in their last bits (cpu)")
       ->type_name("NAME")
       ->envname("MSDBG_BACKEND");
 }

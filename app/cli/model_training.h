@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "core_engine/runtime/backend.h"
 #include "core_engine/models/model.h"
 #include "core_engine/plan/pass_selection.h"
+#include "core_engine/runtime/backend.h"
 #include "core_engine/train/data.h"
 
 namespace CLI {

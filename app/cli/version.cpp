@@ -44,8 +44,8 @@ std::string versionText() {
       "MPI:  {}\n"
       "CUDA: {}\n"
       "GUI:  {}\n",
-      MSDBG_VERSION, dump::kFormatMajor, dump::kFormatMinor, cpu.dnnlVersion, cpu.dnnlIsa, kMpi,
-      cudaText(), kGui);
+      MSDBG_VERSION, dump::kFormatMajor, dump::kFormatMinor, cpu.dnnlVersion, cpu.dnnlIsa, kMpi, cudaText(),
+      kGui);
 }
 
 }  // namespace msdbg::app

@@ -1,5 +1,5 @@
-// MSDBG_INLINE before a function that is compiled into its callers, whatever they are compiled for: an instruction
-// set of the CPU, or a GPU.
+// MSDBG_INLINE before a function that is compiled into its callers, whatever they are compiled for: an
+// instruction set of the CPU, or a GPU.
 #pragma once
 
 #if defined(__CUDACC__)

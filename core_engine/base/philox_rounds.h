@@ -1,5 +1,5 @@
-// The rounds of Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC11), on plain words,
-// for the CPU and for GPUs. Pure.
+// The rounds of Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC11), on plain
+// words, for the CPU and for GPUs. Pure.
 #pragma once
 
 #include <cstdint>

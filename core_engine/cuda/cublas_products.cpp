@@ -138,9 +138,10 @@ bool Product::describe(const void* anyBias) {
          (transposeA ? layout(m_a, m, k, strideA) : layout(m_a, k, m, strideA)) && layout(m_y, n, m, m * n);
 }
 
-/// Parts of a product that is split over k lie apart and are added up by a kernel of their own, in one order. Added up in
-/// place they would be in the order in which they are done.
-constexpr std::uint32_t kFixedOrder = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+/// Parts of a product that is split over k lie apart and are added up by a kernel of their own, in one order.
+/// Added up in place they would be in the order in which they are done.
+constexpr std::uint32_t kFixedOrder =
+    CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
 
 bool Product::isFixed(const cublasLtMatmulHeuristicResult_t& result) const {
   return result.state == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= kWorkspace &&

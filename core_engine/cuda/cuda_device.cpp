@@ -53,9 +53,10 @@ CudaDevice::CudaDevice(int ordinal) : m_ordinal(ordinal) {}
 std::unique_ptr<CudaDevice> CudaDevice::open(int number, std::string& why) {
   int count = 0;
   if (const cudaError_t status = cudaGetDeviceCount(&count); status != cudaSuccess || count == 0) {
-    why = "there is no CUDA device here: " + std::string(status == cudaErrorInsufficientDriver
-                                                              ? "no NVIDIA driver, or one that is too old"
-                                                              : cudaGetErrorString(status == cudaSuccess ? cudaErrorNoDevice : status));
+    why = "there is no CUDA device here: " +
+          std::string(status == cudaErrorInsufficientDriver
+                          ? "no NVIDIA driver, or one that is too old"
+                          : cudaGetErrorString(status == cudaSuccess ? cudaErrorNoDevice : status));
     return nullptr;
   }
   std::unique_ptr<CudaDevice> device(new CudaDevice((number % count + count) % count));

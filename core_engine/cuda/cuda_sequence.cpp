@@ -6,7 +6,8 @@ std::unique_ptr<CudaSequence> CudaSequence::make(CudaDevice& device, cudaGraph_t
   std::unique_ptr<CudaSequence> sequence(new CudaSequence(device));
   sequence->m_graph = graph;
   device.makeCurrent();
-  if (const cudaError_t status = cudaGraphInstantiate(&sequence->m_executable, graph, 0); status != cudaSuccess) {
+  if (const cudaError_t status = cudaGraphInstantiate(&sequence->m_executable, graph, 0);
+      status != cudaSuccess) {
     cudaGetLastError();
     why = std::string("cudaGraphInstantiate: ") + cudaGetErrorString(status);
     return nullptr;

@@ -64,20 +64,21 @@ Backend::Answer batchNormGradKernel(const DeviceRequest& r) {
                     products = places.take(planes.images * planes.channels, sizeof(double)),
                     settings = places.take(planes.channels, sizeof(NormalGradSettings));
   r.context.reserve(places.next);
-  return deviceKernel(r, [=, &context = r.context, training = batchNormTrains(r.node.attributes)](
-                             const KernelArgs& args) {
-    BatchNormGradParameters p{};
-    p.dy = in(args, 0), p.x = in(args, 1), p.scale = in(args, 2), p.mean = in(args, 3), p.inverse = in(args, 4);
-    p.dx = out(args, 0), p.dScale = out(args, 1), p.dB = out(args, 2);
-    p.sums = context.work<double>(sums);
-    p.products = context.work<double>(products);
-    p.settings = context.work<NormalGradSettings>(settings);
-    p.images = planes.images, p.channels = planes.channels, p.plane = planes.plane;
-    p.training = training;
-    context.launch("batch_norm_grad_sums", planes.images * planes.channels * kLanes, p);
-    context.launch("batch_norm_grad_settings", planes.channels, p);
-    context.launch("batch_norm_grad", planes.channels * planes.count(), p);
-  });
+  return deviceKernel(
+      r, [=, &context = r.context, training = batchNormTrains(r.node.attributes)](const KernelArgs& args) {
+        BatchNormGradParameters p{};
+        p.dy = in(args, 0), p.x = in(args, 1), p.scale = in(args, 2), p.mean = in(args, 3),
+        p.inverse = in(args, 4);
+        p.dx = out(args, 0), p.dScale = out(args, 1), p.dB = out(args, 2);
+        p.sums = context.work<double>(sums);
+        p.products = context.work<double>(products);
+        p.settings = context.work<NormalGradSettings>(settings);
+        p.images = planes.images, p.channels = planes.channels, p.plane = planes.plane;
+        p.training = training;
+        context.launch("batch_norm_grad_sums", planes.images * planes.channels * kLanes, p);
+        context.launch("batch_norm_grad_settings", planes.channels, p);
+        context.launch("batch_norm_grad", planes.channels * planes.count(), p);
+      });
 }
 
 }  // namespace msdbg::core::device

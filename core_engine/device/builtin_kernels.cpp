@@ -2,8 +2,8 @@
 
 namespace msdbg::core::device {
 
-// The only list of a device's kernels: operator, factory, whether it moves bytes of any dtype, whether its outputs may
-// lie where what they replace does.
+// The only list of a device's kernels: operator, factory, whether it moves bytes of any dtype, whether its
+// outputs may lie where what they replace does.
 std::span<const DeviceKernelRow> builtinDeviceKernels() {
   static constexpr DeviceKernelRow kRows[] = {
       {"AccumulateGradient", accumulateGradientKernel, false, true},

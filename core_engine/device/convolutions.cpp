@@ -5,7 +5,8 @@
 namespace msdbg::core::device {
 namespace {
 
-Backend::Answer convolution(const DeviceRequest& r, ConvolutionShape::What what, const Shape& x, const Shape& weight) {
+Backend::Answer convolution(const DeviceRequest& r, ConvolutionShape::What what, const Shape& x,
+                            const Shape& weight) {
   const auto window = makeWindow(r.node.opType, r.node.attributes, x[2], x[3], weight[2], weight[3]);
   if (!window) return decline(window.error().message());
   const Window& w = *window;
@@ -14,7 +15,8 @@ Backend::Answer convolution(const DeviceRequest& r, ConvolutionShape::What what,
   shape.images = x[0], shape.channels = x[1], shape.inH = x[2], shape.inW = x[3];
   shape.outputs = weight[0], shape.kernelH = weight[2], shape.kernelW = weight[3];
   shape.outH = w.outH, shape.outW = w.outW;
-  shape.padTop = w.padTop, shape.padLeft = w.padLeft, shape.padBottom = w.padBottom, shape.padRight = w.padRight;
+  shape.padTop = w.padTop, shape.padLeft = w.padLeft, shape.padBottom = w.padBottom,
+  shape.padRight = w.padRight;
   shape.strideH = w.strideH, shape.strideW = w.strideW;
   shape.dilationH = w.dilationH, shape.dilationW = w.dilationW;
   shape.groups = intAttribute(r.node.attributes, "group", 1);

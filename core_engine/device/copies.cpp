@@ -5,9 +5,8 @@
 namespace msdbg::core::device {
 
 Backend::Answer copyKernel(const DeviceRequest& r) {
-  return deviceKernel(r, [&context = r.context](const KernelArgs& args) {
-    context.copy(*args.inputs[0], *args.outputs[0]);
-  });
+  return deviceKernel(
+      r, [&context = r.context](const KernelArgs& args) { context.copy(*args.inputs[0], *args.outputs[0]); });
 }
 
 Backend::Answer castKernel(const DeviceRequest& r) {
@@ -23,7 +22,8 @@ Backend::Answer castKernel(const DeviceRequest& r) {
   else if (from == DType::Int64 && to == DType::Float32)
     conversion = Conversion::kInt64ToFloat;
   else
-    return decline("a cast from " + std::string(dtypeName(from)) + " to " + std::string(dtypeName(to)) + " is rare");
+    return decline("a cast from " + std::string(dtypeName(from)) + " to " + std::string(dtypeName(to)) +
+                   " is rare");
   return deviceKernel(r, [&context = r.context, conversion](const KernelArgs& args) {
     const std::int64_t count = args.outputs[0]->elements();
     context.launch("cast", count,
@@ -33,13 +33,15 @@ Backend::Answer castKernel(const DeviceRequest& r) {
 
 namespace {
 
-/// Where neighbours of x lie apart in y and the other way round; nullopt: they do not, or rows are too short for tiles.
+/// Where neighbours of x lie apart in y and the other way round; nullopt: they do not, or rows are too short
+/// for tiles.
 std::optional<TransposeTilesParameters> transposeTiles(const JoinedDims& joined) {
   constexpr std::int64_t kShort = 8;
   const std::vector<std::int64_t>& from = joined.strides[0];
   const std::size_t last = joined.dims.size() - 1;
   const auto row = static_cast<std::size_t>(std::ranges::find(from, 1) - from.begin());
-  if (joined.dims.size() < 2 || row >= last || joined.dims[row] < kShort || joined.dims[last] < kShort) return {};
+  if (joined.dims.size() < 2 || row >= last || joined.dims[row] < kShort || joined.dims[last] < kShort)
+    return {};
   TransposeTilesParameters p{};
   p.rows = joined.dims[row], p.columns = joined.dims[last], p.columnFrom = from[last], p.outer = 1;
   const std::vector<std::int64_t> to = Shape(joined.dims).strides();
@@ -58,7 +60,8 @@ std::optional<TransposeTilesParameters> transposeTiles(const JoinedDims& joined)
 Backend::Answer transposeKernel(const DeviceRequest& r) {
   const std::size_t size = dtypeSize(r.output().dtype);
   if (size > 8) return decline("elements of " + std::to_string(size) + " bytes are rare");
-  const std::vector<std::int64_t> own = r.input(0).shape.strides(), perm = intsAttribute(r.node.attributes, "perm", {});
+  const std::vector<std::int64_t> own = r.input(0).shape.strides(),
+                                  perm = intsAttribute(r.node.attributes, "perm", {});
   std::vector<std::int64_t> strides(own.rbegin(), own.rend());
   for (std::size_t d = 0; d < perm.size(); ++d) strides[d] = own[static_cast<std::size_t>(perm[d])];
   const JoinedDims joined = joinDims(r.output().shape, {strides});
@@ -88,8 +91,8 @@ namespace {
 enum class Direction { kToWhole, kFromWhole };
 
 /// One copy for each part of the whole along an axis.
-Backend::Answer partCopies(const DeviceRequest& r, const TensorInfo& whole, const std::vector<TensorId>& parts,
-                           Direction direction) {
+Backend::Answer partCopies(const DeviceRequest& r, const TensorInfo& whole,
+                           const std::vector<TensorId>& parts, Direction direction) {
   const std::size_t size = dtypeSize(whole.dtype);
   if (size > 8) return decline("elements of " + std::to_string(size) + " bytes are rare");
   const auto axis = checkAxis(r.node.opType, intAttribute(r.node.attributes, "axis", 0), whole.shape.rank());

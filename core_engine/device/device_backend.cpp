@@ -51,7 +51,8 @@ std::string objection(const DeviceKernelRow& row, const TensorInfo& tensor) {
   if (!tensor.shape.known()) return tensor.fullName() + " has unknown dimensions";
   if (tensor.shape.elements() == 0) return tensor.fullName() + " is empty";
   if (!row.anyDtype && isFloating(tensor.dtype) && tensor.dtype != DType::Float32)
-    return tensor.fullName() + " is " + std::string(dtypeName(tensor.dtype)) + "; the kernel computes in float32";
+    return tensor.fullName() + " is " + std::string(dtypeName(tensor.dtype)) +
+           "; the kernel computes in float32";
   return "";
 }
 std::string objection(const DeviceKernelRow& row, const Graph& graph, const Node& node) {
@@ -87,11 +88,12 @@ class DeviceBackend : public Backend {
   /// Of updates only: they may write over what they read, and are grouped.
   std::optional<TilePorts> tiles(const Graph& graph, const Node& node, const Layouts&) const override {
     const DeviceKernelRow* row = findRow(node.opType);
-    if (!row || !row->inPlace || node.phase != Phase::kUpdate || !objection(*row, graph, node).empty()) return {};
+    if (!row || !row->inPlace || node.phase != Phase::kUpdate || !objection(*row, graph, node).empty())
+      return {};
     return TilePorts{.inPlace = true};
   }
-  std::unique_ptr<GroupKernel> compileGroup(const Graph& graph, std::span<const GroupMember> members, int threads,
-                                            const Layouts& layouts) override {
+  std::unique_ptr<GroupKernel> compileGroup(const Graph& graph, std::span<const GroupMember> members,
+                                            int threads, const Layouts& layouts) override {
     std::vector<std::unique_ptr<KernelImpl>> kernels;
     for (const GroupMember& member : members) {
       Answer answer = compile(graph, graph.node(member.node), threads, layouts);

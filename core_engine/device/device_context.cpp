@@ -31,10 +31,10 @@ Tensor DeviceContext::zeros(DType dtype, const Shape& shape) {
   const auto bytes = static_cast<std::size_t>(shape.elements()) * dtypeSize(dtype);
   void* memory = m_device->allocate(bytes);
   if (!memory)
-    throw OutOfMemory("no memory on " + m_device->facts().name + " for " + std::string(dtypeName(dtype)) +
-                      shape.text() + ", " + formatBytes(bytes) + ", of which " +
-                      formatBytes(m_device->freeBytes()) +
-                      " are free; make the model or its batch smaller, or keep fewer activations (--recompute)");
+    throw OutOfMemory(
+        "no memory on " + m_device->facts().name + " for " + std::string(dtypeName(dtype)) + shape.text() +
+        ", " + formatBytes(bytes) + ", of which " + formatBytes(m_device->freeBytes()) +
+        " are free; make the model or its batch smaller, or keep fewer activations (--recompute)");
   m_device->fillZero(memory, bytes);
   const std::shared_ptr<std::byte[]> owned(static_cast<std::byte*>(memory),
                                            [device = m_device](std::byte* p) { device->release(p); });
@@ -45,7 +45,8 @@ Tensor DeviceContext::pinned(DType dtype, const Shape& shape) {
   const auto bytes = static_cast<std::size_t>(shape.elements()) * dtypeSize(dtype);
   void* memory = m_device->allocatePinned(bytes);
   if (!memory)
-    throw OutOfMemory("no host memory that " + m_device->facts().name + " can copy to, for " + formatBytes(bytes));
+    throw OutOfMemory("no host memory that " + m_device->facts().name + " can copy to, for " +
+                      formatBytes(bytes));
   const std::shared_ptr<std::byte[]> owned(static_cast<std::byte*>(memory),
                                            [device = m_device](std::byte* p) { device->releasePinned(p); });
   return Tensor::in(owned, Place::kPinned, dtype, shape);
@@ -124,7 +125,8 @@ std::optional<Backend::Finding> DeviceContext::alarms() {
   }
   const Shape used{static_cast<std::int64_t>(m_raisable.size())};
   Tensor said(DType::Int64, used);
-  if (const Status done = download(m_alarms.part(0, used), said); !done.ok()) return Backend::Finding{{}, done.error()};
+  if (const Status done = download(m_alarms.part(0, used), said); !done.ok())
+    return Backend::Finding{{}, done.error()};
   const auto values = said.data<std::int64_t>();
   const auto first = std::ranges::find_if(values, [](std::int64_t value) { return value != 0; });
   if (first == values.end()) return {};
@@ -132,7 +134,8 @@ std::optional<Backend::Finding> DeviceContext::alarms() {
   const Alarm& raised = m_raisable[static_cast<std::size_t>(first - values.begin())];
   const Status why = raised.explain();
   if (!why.ok()) return Backend::Finding{raised.node, why.error()};
-  return Backend::Finding{raised.node, Error(ErrorCode::kInternal, "its kernel found wrong data that the host does not")};
+  return Backend::Finding{raised.node,
+                          Error(ErrorCode::kInternal, "its kernel found wrong data that the host does not")};
 }
 
 }  // namespace device

@@ -1,5 +1,5 @@
-// DeviceContext: what the kernels of one device backend share: the device, its memory as tensors, memory for work, and
-// alarms. Used from the training thread.
+// DeviceContext: what the kernels of one device backend share: the device, its memory as tensors, memory for
+// work, and alarms. Used from the training thread.
 #pragma once
 
 #include <functional>
@@ -51,8 +51,8 @@ class DeviceContext : public DeviceMemory, public std::enable_shared_from_this<D
   const std::int64_t* iteration();
   void startIteration(std::int64_t iteration);
 
-  /// A place where a kernel of the node says that its data is wrong, as a number that is not 0; `explain` then finds
-  /// the error on the host, when the iteration is done.
+  /// A place where a kernel of the node says that its data is wrong, as a number that is not 0; `explain`
+  /// then finds the error on the host, when the iteration is done.
   using Explain = std::function<Status()>;
   std::int64_t* addAlarm(NodeId node, Explain explain);
   /// The first alarm that was raised, and lowers all; or what went wrong with the device.

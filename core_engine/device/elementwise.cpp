@@ -68,7 +68,8 @@ Backend::Answer logKernel(const DeviceRequest& r) { return unary(r, Unary::kLog)
 Backend::Answer sqrtKernel(const DeviceRequest& r) { return unary(r, Unary::kSqrt); }
 Backend::Answer erfKernel(const DeviceRequest& r) { return unary(r, Unary::kErf); }
 Backend::Answer geluKernel(const DeviceRequest& r) {
-  return geluByTanh(r.node.attributes) ? decline("only the form by erf has a kernel") : unary(r, Unary::kGelu);
+  return geluByTanh(r.node.attributes) ? decline("only the form by erf has a kernel")
+                                       : unary(r, Unary::kGelu);
 }
 Backend::Answer addKernel(const DeviceRequest& r) { return binary(r, Binary::kAdd); }
 Backend::Answer subKernel(const DeviceRequest& r) { return binary(r, Binary::kSub); }
@@ -78,7 +79,8 @@ Backend::Answer reluGradKernel(const DeviceRequest& r) { return binary(r, Binary
 Backend::Answer sigmoidGradKernel(const DeviceRequest& r) { return binary(r, Binary::kSigmoidGrad); }
 Backend::Answer tanhGradKernel(const DeviceRequest& r) { return binary(r, Binary::kTanhGrad); }
 Backend::Answer geluGradKernel(const DeviceRequest& r) {
-  return geluByTanh(r.node.attributes) ? decline("only the form by erf has a kernel") : binary(r, Binary::kGeluGrad);
+  return geluByTanh(r.node.attributes) ? decline("only the form by erf has a kernel")
+                                       : binary(r, Binary::kGeluGrad);
 }
 
 }  // namespace msdbg::core::device

@@ -13,7 +13,8 @@ Result<AxisLines> linesOf(const DeviceRequest& r, const Shape& data) {
 }
 
 /// The indices are looked at again on the host.
-DeviceContext::Explain indicesOf(const DeviceRequest& r, std::shared_ptr<const Tensor*> indices, std::int64_t size) {
+DeviceContext::Explain indicesOf(const DeviceRequest& r, std::shared_ptr<const Tensor*> indices,
+                                 std::int64_t size) {
   return [&context = r.context, &graph = r.graph, node = r.node.id, indices, size]() -> Status {
     MSDBG_ASSIGN(const Tensor host, onHost(**indices, context));
     const auto read = readIndices(graph.node(node), host, size);

@@ -1,6 +1,6 @@
 // How a kernel of a device is added: its source and its row in kernels/, one factory here and a row in
-// builtin_kernels.cpp. The backend has checked dtypes and shapes before it asks a factory (DeviceKernelRow). A factory
-// that cannot help declines with a reason, and the node runs on the host between two copies.
+// builtin_kernels.cpp. The backend has checked dtypes and shapes before it asks a factory (DeviceKernelRow).
+// A factory that cannot help declines with a reason, and the node runs on the host between two copies.
 #pragma once
 
 #include <algorithm>
@@ -54,8 +54,8 @@ T* out(const KernelArgs& args, std::size_t i = 0) {
   return reinterpret_cast<T*>(args.outputs[i]->address());
 }
 
-/// The dimensions of `shape` but for those of 1, neighbours joined that all operands walk through alike; `strides`: by
-/// operand, by dimension of `shape`. False: more than kMostDims are left.
+/// The dimensions of `shape` but for those of 1, neighbours joined that all operands walk through alike;
+/// `strides`: by operand, by dimension of `shape`. False: more than kMostDims are left.
 struct JoinedDims {
   std::vector<std::int64_t> dims;
   std::vector<std::vector<std::int64_t>> strides;  // by operand

@@ -17,8 +17,8 @@ Backend::Answer alongLines(const DeviceRequest& r, const char* kernel) {
   if (lines.inner != 1)
     return decline("axis " + std::to_string(*axis) + " of " + shape.text() + " is not the innermost one");
   return deviceKernel(r, [&context = r.context, lines, kernel](const KernelArgs& args) {
-    const LineParameters p{in(args, 0), args.inputs.size() > 1 ? in(args, 1) : nullptr, out(args), lines.outer,
-                           lines.length};
+    const LineParameters p{in(args, 0), args.inputs.size() > 1 ? in(args, 1) : nullptr, out(args),
+                           lines.outer, lines.length};
     context.launch(kernel, lines.outer * kLanes, p);
   });
 }
@@ -45,8 +45,9 @@ Backend::Answer layerNormKernel(const DeviceRequest& r) {
   const double epsilon = floatAttribute(r.node.attributes, "epsilon", 1e-5);
   const bool shifted = r.hasInput(2);
   return deviceKernel(r, [&context = r.context, n = *rows, epsilon, shifted](const KernelArgs& args) {
-    const LayerNormParameters p{in(args, 0), in(args, 1), shifted ? in(args, 2) : nullptr, out(args, 0), out(args, 1),
-                                out(args, 2), n.rows, n.length, epsilon};
+    const LayerNormParameters p{in(args, 0),  in(args, 1),  shifted ? in(args, 2) : nullptr,
+                                out(args, 0), out(args, 1), out(args, 2),
+                                n.rows,       n.length,     epsilon};
     context.launch("layer_norm", n.rows * kLanes, p);
   });
 }
@@ -57,9 +58,10 @@ Backend::Answer layerNormGradKernel(const DeviceRequest& r) {
   const std::int64_t sums = (rows->rows + kBlockRows - 1) / kBlockRows * 2 * rows->length;
   r.context.reserve(static_cast<std::size_t>(sums) * sizeof(double));
   return deviceKernel(r, [&context = r.context, n = *rows, sums](const KernelArgs& args) {
-    const LayerNormGradParameters p{in(args, 0),  in(args, 1),  in(args, 2),  in(args, 3),
-                                    in(args, 4),  out(args, 0), out(args, 1), out(args, 2),
-                                    context.work<double>(), n.rows, n.length};
+    const LayerNormGradParameters p{in(args, 0),  in(args, 1),  in(args, 2),
+                                    in(args, 3),  in(args, 4),  out(args, 0),
+                                    out(args, 1), out(args, 2), context.work<double>(),
+                                    n.rows,       n.length};
     context.launch("layer_norm_grad", n.rows * kLanes, p);
     context.launch("layer_norm_columns", sums / 2, p);
     context.launch("layer_norm_fold", n.length, p);
@@ -73,8 +75,8 @@ Backend::Answer crossEntropyKernel(const DeviceRequest& r) {
   std::int64_t* alarm = r.context.addAlarm(r.node.id, labelsOf(r, labels, shape[1]));
   return deviceKernel(r, [&context = r.context, shape, labels, alarm](const KernelArgs& args) {
     *labels = args.inputs[1];
-    const CrossEntropyParameters p{in(args, 0),  in<std::int64_t>(args, 1), out(args, 0), out(args, 1),
-                                   shape[0], shape[1],                  alarm};
+    const CrossEntropyParameters p{
+        in(args, 0), in<std::int64_t>(args, 1), out(args, 0), out(args, 1), shape[0], shape[1], alarm};
     context.launch("cross_entropy", shape[0] * kLanes, p);
     context.launch("mean_loss", 1, p);
   });
@@ -87,8 +89,8 @@ Backend::Answer crossEntropyGradKernel(const DeviceRequest& r) {
   std::int64_t* alarm = r.context.addAlarm(r.node.id, labelsOf(r, labels, shape[1]));
   return deviceKernel(r, [&context = r.context, shape, labels, alarm](const KernelArgs& args) {
     *labels = args.inputs[1];
-    const CrossEntropyGradParameters p{in(args, 0), in<std::int64_t>(args, 1), in(args, 2), out(args, 0),
-                                       shape[0], shape[1],                  alarm};
+    const CrossEntropyGradParameters p{
+        in(args, 0), in<std::int64_t>(args, 1), in(args, 2), out(args, 0), shape[0], shape[1], alarm};
     context.launch("cross_entropy_grad", shape.elements(), p);
   });
 }

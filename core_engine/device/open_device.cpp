@@ -1,5 +1,5 @@
-// Which device a backend computes on: the emulated one, or that of the module for CUDA, which is looked for beside the
-// program (../lib/msdbg), where MSDBG_CUDA_MODULE says, and where the loader looks.
+// Which device a backend computes on: the emulated one, or that of the module for CUDA, which is looked for
+// beside the program (../lib/msdbg), where MSDBG_CUDA_MODULE says, and where the loader looks.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -17,10 +17,10 @@ using device::Device;
 
 constexpr char kModule[] = "libmsdbg_cuda.so";
 
-
 // What to say behind "--backend cuda: ".
 Error noCuda(const std::string& why) {
-  return Error(ErrorCode::kUnsupported, why + "; --backend emulated runs the same kernels on the CPU, slowly");
+  return Error(ErrorCode::kUnsupported,
+               why + "; --backend emulated runs the same kernels on the CPU, slowly");
 }
 
 Result<std::shared_ptr<Device>> openCuda(int number) {
@@ -29,7 +29,8 @@ Result<std::shared_ptr<Device>> openCuda(int number) {
   if (!module) {
     const char* why = ::dlerror();
     return noCuda("its module is not found (" + std::string(why ? why : name) +
-                  "): MSDBG_CUDA_MODULE may say where it is; where msdbg was built without it, ./dev setup cuda brings the "
+                  "): MSDBG_CUDA_MODULE may say where it is; where msdbg was built without it, ./dev setup "
+                  "cuda brings the "
                   "CUDA toolkit, then build again");
   }
   const auto open = reinterpret_cast<device::OpenFunction>(::dlsym(module, device::kOpenName));

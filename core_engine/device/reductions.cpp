@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::int64_t kPiece = 8192, kLanes = 16;
 constexpr std::int64_t kTileColumns = 32, kThreads = 256;  // of column_sums
-constexpr std::int64_t kWideRows = 16;                      // from here on its tiles are not mostly empty
+constexpr std::int64_t kWideRows = 16;                     // from here on its tiles are not mostly empty
 
 Tensor onDevice(DeviceContext& context, const Ints& values) {
   const Shape shape{static_cast<std::int64_t>(values.size())};
@@ -29,15 +29,16 @@ Backend::Answer reduceInner(const DeviceRequest& r, const ReductionPlan& plan, d
   copyDims(plan.keptStrides, p.keptStrides);
   const std::int64_t pieces = p.results * p.offsets * p.piecesOfRun;
   r.context.reserve(static_cast<std::size_t>(pieces) * sizeof(double));
-  return deviceKernel(r, [&context = r.context, p, pieces,
-                          offsets = onDevice(r.context, plan.reducedOffsets)](const KernelArgs& args) mutable {
-    p.x = in(args, 0);
-    p.y = out(args);
-    p.pieces = context.work<double>();
-    p.offsetsAt = reinterpret_cast<const std::int64_t*>(offsets.address());
-    context.launch("inner_pieces", pieces * kLanes, p);
-    context.launch("inner_fold", p.results, p);
-  });
+  return deviceKernel(r,
+                      [&context = r.context, p, pieces,
+                       offsets = onDevice(r.context, plan.reducedOffsets)](const KernelArgs& args) mutable {
+                        p.x = in(args, 0);
+                        p.y = out(args);
+                        p.pieces = context.work<double>();
+                        p.offsetsAt = reinterpret_cast<const std::int64_t*>(offsets.address());
+                        context.launch("inner_pieces", pieces * kLanes, p);
+                        context.launch("inner_fold", p.results, p);
+                      });
 }
 
 Backend::Answer reduceOuter(const DeviceRequest& r, const ReductionPlan& plan, double divisor) {
@@ -51,13 +52,14 @@ Backend::Answer reduceOuter(const DeviceRequest& r, const ReductionPlan& plan, d
   p.keptRank = static_cast<std::int32_t>(plan.keptDims.size());
   copyDims(plan.keptDims, p.keptDims);
   copyDims(plan.keptStrides, p.keptStrides);
-  return deviceKernel(r, [&context = r.context, p,
-                          offsets = onDevice(r.context, plan.reducedOffsets)](const KernelArgs& args) mutable {
+  return deviceKernel(r, [&context = r.context, p, offsets = onDevice(r.context, plan.reducedOffsets)](
+                             const KernelArgs& args) mutable {
     p.x = in(args, 0);
     p.y = out(args);
     p.offsetsAt = reinterpret_cast<const std::int64_t*>(offsets.address());
     if (p.width < kWideRows) return context.launch("outer_reduction", p.results, p);
-    context.launch("column_sums", p.results / p.width * ((p.width + kTileColumns - 1) / kTileColumns) * kThreads, p);
+    context.launch("column_sums",
+                   p.results / p.width * ((p.width + kTileColumns - 1) / kTileColumns) * kThreads, p);
   });
 }
 

@@ -29,7 +29,8 @@ Backend::Answer sgdUpdateKernel(const DeviceRequest& r) {
 }
 
 Backend::Answer adamUpdateKernel(const DeviceRequest& r) {
-  return deviceKernel(r, [&context = r.context, settings = adamSettings(r.node.attributes)](const KernelArgs& args) {
+  return deviceKernel(r, [&context = r.context,
+                          settings = adamSettings(r.node.attributes)](const KernelArgs& args) {
     AdamParameters p{};
     p.p = in(args, 0), p.g = in(args, 1), p.rate = in(args, 2), p.mean = in(args, 3), p.square = in(args, 4);
     p.step = in<std::int64_t>(args, 5);
@@ -42,18 +43,18 @@ Backend::Answer adamUpdateKernel(const DeviceRequest& r) {
 }
 
 Backend::Answer accumulateGradientKernel(const DeviceRequest& r) {
-  return deviceKernel(r, [&context = r.context, steps = intAttribute(r.node.attributes, "steps", 1)](
-                             const KernelArgs& args) {
-    const std::int64_t count = args.outputs[0]->elements();
-    context.launch("accumulate_gradient", count,
-                   AccumulateParameters{in(args, 0), in(args, 1), in<std::int64_t>(args, 2), out(args), count,
-                                        static_cast<double>(steps)});
-  });
+  return deviceKernel(
+      r, [&context = r.context, steps = intAttribute(r.node.attributes, "steps", 1)](const KernelArgs& args) {
+        const std::int64_t count = args.outputs[0]->elements();
+        context.launch("accumulate_gradient", count,
+                       AccumulateParameters{in(args, 0), in(args, 1), in<std::int64_t>(args, 2), out(args),
+                                            count, static_cast<double>(steps)});
+      });
 }
 
 Backend::Answer stepUpdateKernel(const DeviceRequest& r) {
-  return deviceKernel(r, [&context = r.context, modulo = intAttribute(r.node.attributes, "modulo", 0)](
-                             const KernelArgs& args) {
+  return deviceKernel(r, [&context = r.context,
+                          modulo = intAttribute(r.node.attributes, "modulo", 0)](const KernelArgs& args) {
     context.launch("step_update", 1,
                    StepParameters{in<std::int64_t>(args, 0), out<std::int64_t>(args), modulo, timeOf(args)});
   });

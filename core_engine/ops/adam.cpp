@@ -3,9 +3,9 @@
 namespace msdbg::core {
 
 AdamSettings adamSettings(const Attributes& a) {
-  return {floatAttribute(a, "beta1", 0.9),        floatAttribute(a, "beta2", 0.999),
-          floatAttribute(a, "epsilon", 1e-8),     floatAttribute(a, "weight_decay", 0),
-          floatAttribute(a, "lr_factor", 1), intAttribute(a, "decoupled", 0) != 0};
+  return {floatAttribute(a, "beta1", 0.9),    floatAttribute(a, "beta2", 0.999),
+          floatAttribute(a, "epsilon", 1e-8), floatAttribute(a, "weight_decay", 0),
+          floatAttribute(a, "lr_factor", 1),  intAttribute(a, "decoupled", 0) != 0};
 }
 
 AdamStep adamStep(const KernelArgs& args) {

@@ -1,5 +1,6 @@
-// What fast kernels compute of an element, whatever they are compiled for: CPU and GPU give the same bits (but for
-// the payload of NaN), as no compiler may contract what is written here. Pure functions on plain numbers.
+// What fast kernels compute of an element, whatever they are compiled for: CPU and GPU give the same bits
+// (but for the payload of NaN), as no compiler may contract what is written here. Pure functions on plain
+// numbers.
 #pragma once
 
 #include <cmath>

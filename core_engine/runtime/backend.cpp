@@ -12,8 +12,9 @@ struct NamedKind {
   BackendKind kind;
   std::string_view name;
 };
-constexpr std::array kKinds = {NamedKind{BackendKind::kFast, "cpu"}, NamedKind{BackendKind::kReference, "reference"},
-                               NamedKind{BackendKind::kEmulated, "emulated"}, NamedKind{BackendKind::kCuda, "cuda"}};
+constexpr std::array kKinds = {
+    NamedKind{BackendKind::kFast, "cpu"}, NamedKind{BackendKind::kReference, "reference"},
+    NamedKind{BackendKind::kEmulated, "emulated"}, NamedKind{BackendKind::kCuda, "cuda"}};
 
 }  // namespace
 

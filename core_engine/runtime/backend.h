@@ -46,7 +46,7 @@ class KernelImpl {
 class GroupKernel {
  public:
   virtual ~GroupKernel() = default;
-  virtual std::string name() const = 0;  // "group:Add+LayerNormalization"
+  virtual std::string name() const = 0;           // "group:Add+LayerNormalization"
   virtual bool repeats() const { return false; }  // as KernelImpl
   /// `members`: what their own kernels would be given. Unless `observed`, what lies inside is not written.
   virtual Status run(std::span<const KernelArgs> members, bool observed) = 0;
@@ -88,13 +88,14 @@ class Backend : public KernelFacts {
 
 std::unique_ptr<Backend> makeReferenceBackend();
 std::unique_ptr<Backend> makeCpuBackend();  // core_engine/cpu
-/// Of kEmulated or kCuda; of several devices rank r takes number r modulo how many there are. kUnsupported: there is no
-/// device, or msdbg was built without it, and what to do. core_engine/device.
+/// Of kEmulated or kCuda; of several devices rank r takes number r modulo how many there are. kUnsupported:
+/// there is no device, or msdbg was built without it, and what to do. core_engine/device.
 Result<std::unique_ptr<Backend>> makeDeviceBackend(BackendKind kind, Rank rank);
-/// The file of the module for CUDA, where it is known: beside this program, or what MSDBG_CUDA_MODULE says; "" else.
+/// The file of the module for CUDA, where it is known: beside this program, or what MSDBG_CUDA_MODULE says;
+/// "" else.
 std::string cudaModule();
-/// What decides the bits of a device's kernels, for the run folder: "device" -> "NVIDIA H200, sm_90", "cublasLt" ->
-/// "13.0.2". Nothing for the CPU's. Errors as makeDeviceBackend().
+/// What decides the bits of a device's kernels, for the run folder: "device" -> "NVIDIA H200, sm_90",
+/// "cublasLt" -> "13.0.2". Nothing for the CPU's. Errors as makeDeviceBackend().
 Result<std::vector<std::pair<std::string, std::string>>> deviceLibraries(BackendKind kind, Rank rank);
 
 /// What the run folder records about the machine's kernels: "dnnl 2.6.3 avx512_core, …".

@@ -1,5 +1,5 @@
-// DeviceMemory: tensors whose bytes lie on a device, and how they come and go. What is asked for is done in the
-// order of asking, after the kernels that were queued before. Used from the training thread.
+// DeviceMemory: tensors whose bytes lie on a device, and how they come and go. What is asked for is done in
+// the order of asking, after the kernels that were queued before. Used from the training thread.
 #pragma once
 
 #include "core_engine/base/result.h"
@@ -29,12 +29,13 @@ class DeviceMemory {
   virtual void copy(const Tensor& from, const Tensor& to) = 0;  // from device to device
   /// All that was asked for is done; kIo: the device failed, and with what.
   virtual Status wait() = 0;
-  /// From here on nothing is done but kept, up to the end, which gives it. Meanwhile nothing goes to or from the host.
-  /// nullptr: the device cannot; what was kept is lost.
+  /// From here on nothing is done but kept, up to the end, which gives it. Meanwhile nothing goes to or from
+  /// the host. nullptr: the device cannot; what was kept is lost.
   virtual void beginSequence() = 0;
   virtual std::unique_ptr<DeviceSequence> endSequence() = 0;
-  /// Notes that what observeTensor() would give is to be taken where the value lies; its number in observed(). nullopt
-  /// where that is not possible (another dtype). Only `previous` (of the device) and `range` of the wish are looked at.
+  /// Notes that what observeTensor() would give is to be taken where the value lies; its number in
+  /// observed(). nullopt where that is not possible (another dtype). Only `previous` (of the device) and
+  /// `range` of the wish are looked at.
   virtual std::optional<std::size_t> observe(const Tensor& value, const ObservationWish& wish) = 0;
   /// Queues the taking of all that was noted: afterwards their bytes may change.
   virtual void startObserving() = 0;

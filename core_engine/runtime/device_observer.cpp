@@ -9,7 +9,8 @@ void DeviceObserver::start(Iteration iteration, Observer& observer) {
   m_waiting.clear();
   m_wishes.clear();
   m_willBeSeen.assign(m_graph->tensors().size(), false);
-  for (const TensorInfo& info : m_graph->tensors()) m_wishes.push_back(observer.valueWish(iteration, info.id));
+  for (const TensorInfo& info : m_graph->tensors())
+    m_wishes.push_back(observer.valueWish(iteration, info.id));
 }
 
 /// What has the bytes of another is not looked at again.

@@ -1,6 +1,7 @@
-// What lies between an executor whose tensors are on a device and its observer: what was wished for of each value is taken
-// there or brought from there. Statistics are queued with the kernels and handed over later, all at once, in their order:
-// asking for each would make the device wait for the host. Used from the executor's thread.
+// What lies between an executor whose tensors are on a device and its observer: what was wished for of each
+// value is taken there or brought from there. Statistics are queued with the kernels and handed over later,
+// all at once, in their order: asking for each would make the device wait for the host. Used from the
+// executor's thread.
 #pragma once
 
 #include <optional>
@@ -26,8 +27,8 @@ class DeviceObserver {
   void start(Iteration iteration, Observer& observer);
   /// Whether something is wished for of a source that has to be taken from its bytes: not known from another.
   bool mustSee(TensorId source, TensorId sameAs) const;
-  /// A tensor has its value. Where only statistics are wished for, the observer is told by the next flush(), and its
-  /// value is the device's.
+  /// A tensor has its value. Where only statistics are wished for, the observer is told by the next flush(),
+  /// and its value is the device's.
   Status show(const TensorReady& ready);
   /// Hands over what waits, up to the node `end` where one is given: the rest is of no use.
   Status flush(NodeId end = {});
@@ -49,9 +50,9 @@ class DeviceObserver {
   const Graph* m_graph = nullptr;
   bool m_takesTurns = true;
   Observer* m_observer = nullptr;
-  std::vector<ValueWish> m_wishes;                        // by TensorId
+  std::vector<ValueWish> m_wishes;                       // by TensorId
   std::vector<std::optional<TensorObservation>> m_last;  // likewise
-  std::vector<bool> m_willBeSeen;                         // likewise: queued, or seen, in this iteration
+  std::vector<bool> m_willBeSeen;                        // likewise: queued, or seen, in this iteration
   std::vector<Waiting> m_waiting;
 };
 

@@ -65,8 +65,8 @@ struct Executor::Impl {
     return Ok{};
   }
 
-  /// No two values in one place, where somebody will observe a device that has the memory for it. False: nothing is
-  /// placed.
+  /// No two values in one place, where somebody will observe a device that has the memory for it. False:
+  /// nothing is placed.
   Result<bool> placeApart(const DeviceMemory* device) {
     if (!device || !options.observed || !options.choices.recompute.empty()) return false;
     PlanChoices choices = options.choices;
@@ -103,7 +103,8 @@ struct Executor::Impl {
                                             std::string(dtypeName(info.dtype)) + info.shape.text() +
                                             " but was given " + std::string(dtypeName(tensor.dtype())) +
                                             tensor.shape().text());
-      host.give(id, tensor, memory.tensors[id.index()]);  // shares the batch's memory: kernels only read sources
+      host.give(id, tensor,
+                memory.tensors[id.index()]);  // shares the batch's memory: kernels only read sources
     }
     return Ok{};
   }
@@ -155,14 +156,16 @@ struct Executor::Impl {
 
   Status plantFaults(Step& step) {
     if (!faults.hits(state.iteration, *step.node)) return Ok{};
-    return host.onHost(step.inputs, step.outputs,
-                       [&](std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs) -> Status {
-                         faults.afterNode(state.iteration, *step.node, inputs, outputs);
-                         return Ok{};
-                       });
+    return host.onHost(
+        step.inputs, step.outputs,
+        [&](std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs) -> Status {
+          faults.afterNode(state.iteration, *step.node, inputs, outputs);
+          return Ok{};
+        });
   }
 
-  /// What kernels found wrong the device only says once they are done. What was computed from there on nobody sees.
+  /// What kernels found wrong the device only says once they are done. What was computed from there on nobody
+  /// sees.
   Status finish(Observer* observer) {
     for (const auto& backend : backends) {
       const std::optional<Backend::Finding> finding = backend->finish();
@@ -177,15 +180,16 @@ struct Executor::Impl {
     return observer && host.isDevice() ? deviceObserver.flush() : Status(Ok{});
   }
 
-  /// Nothing is done otherwise than the graph says, and who looks on sees the same afterwards: every value is in its
-  /// place up to the end of the iteration, or known.
+  /// Nothing is done otherwise than the graph says, and who looks on sees the same afterwards: every value is
+  /// in its place up to the end of the iteration, or known.
   bool isPlain(const Observer* observer, const Detour& detour) const {
     if (!faults.empty() || !seconds.empty() || !detour.values.empty() || detour.last.valid()) return false;
     if (observer && !host.isDevice()) return false;
-    return !observer || (plan.shared.bytes == 0 && std::ranges::all_of(graph.tensors(), [&](const TensorInfo& info) {
-      return !plan.inPlace[info.id.index()] || liesApart(info.id) ||
-             !deviceObserver.mustSee(info.updateOf, kept ? info.id : TensorId());
-    }));
+    return !observer ||
+           (plan.shared.bytes == 0 && std::ranges::all_of(graph.tensors(), [&](const TensorInfo& info) {
+              return !plan.inPlace[info.id.index()] || liesApart(info.id) ||
+                     !deviceObserver.mustSee(info.updateOf, kept ? info.id : TensorId());
+            }));
   }
 
   /// The steps at once, where they can be; false: they were not run.
@@ -325,7 +329,8 @@ struct Executor::Impl {
       if (inPlace && !host.isDevice() && step.watch->watches(i))
         update = {step.watch->finish(i), std::exchange(taken, 0)};
       const Tensor* before = previous.valid() && !inPlace ? &memory.tensors[previous.index()] : nullptr;
-      MSDBG_TRY(show(observer, {state.iteration, id, rowMajor(id), before, shownBy(step, i), update ? &*update : nullptr}));
+      MSDBG_TRY(show(observer, {state.iteration, id, rowMajor(id), before, shownBy(step, i),
+                                update ? &*update : nullptr}));
     }
     return Ok{};
   }
@@ -422,7 +427,8 @@ const Tensor& Executor::value(TensorId id) const {
   static const Tensor kNothing;
   if (!m_impl->memory.lasting.at(id.index())) return kNothing;
   const Tensor& tensor = m_impl->memory.tensors[id.index()];
-  return isFed(m_impl->graph.tensor(id).role) ? m_impl->host.given(id, tensor) : m_impl->host.keep(id, tensor);
+  return isFed(m_impl->graph.tensor(id).role) ? m_impl->host.given(id, tensor)
+                                              : m_impl->host.keep(id, tensor);
 }
 
 Status Executor::setValue(TensorId id, const Tensor& value) {

@@ -24,8 +24,8 @@ struct ExecutorOptions {
   int ranks = 1;
   Communicator* communicator = nullptr;  // must outlive the executor; may be null when ranks == 1
   BackendKind backend = BackendKind::kFast;
-  bool observed = false;  // somebody will be: on a device values then keep their places, where there is memory, so that
-                          // statistics of an iteration are taken at once
+  bool observed = false;  // somebody will be: on a device values then keep their places, where there is
+                          // memory, so that statistics of an iteration are taken at once
   std::vector<FaultSpec> faults = {};
   std::optional<std::vector<TensorId>> keep = {};  // what value() is asked for beside sources and next
                                                    // values; without a list: every tensor

@@ -1,6 +1,6 @@
-// HostView: what the host sees of an executor's tensors, wherever they lie: what it gave itself, copies that it asked
-// for, and copies for the length of a call. Where they lie on the host it sees the tensors themselves. Used from the
-// executor's thread.
+// HostView: what the host sees of an executor's tensors, wherever they lie: what it gave itself, copies that
+// it asked for, and copies for the length of a call. Where they lie on the host it sees the tensors
+// themselves. Used from the executor's thread.
 #pragma once
 
 #include <array>
@@ -14,13 +14,15 @@ namespace msdbg::core {
 
 class HostView {
  public:
-  explicit HostView(DeviceMemory* device = nullptr, std::size_t tensors = 0) : m_device(device), m_copies(tensors) {}
+  explicit HostView(DeviceMemory* device = nullptr, std::size_t tensors = 0)
+      : m_device(device), m_copies(tensors) {}
 
   bool isDevice() const { return m_device != nullptr; }
 
   /// The host gives tensor `id` its value: shared where it lies on the host, else copied to where it lies.
   void give(TensorId id, const Tensor& value, Tensor& tensor);
-  /// The value of `id`, until it is asked for again; empty where the device failed, which the next wait() says.
+  /// The value of `id`, until it is asked for again; empty where the device failed, which the next wait()
+  /// says.
   const Tensor& keep(TensorId id, const Tensor& tensor);
   /// What was given last.
   const Tensor& given(TensorId id, const Tensor& tensor) const {

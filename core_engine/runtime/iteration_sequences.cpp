@@ -22,8 +22,9 @@ IterationSequences::IterationSequences(const Graph& graph, const CompiledSteps& 
 }
 
 bool IterationSequences::ready() const {
-  return m_possible && m_warm && std::ranges::all_of(m_compiled->steps,
-                                           [](const Step& step) { return step.how != How::kOnce || step.done; });
+  return m_possible && m_warm && std::ranges::all_of(m_compiled->steps, [](const Step& step) {
+           return step.how != How::kOnce || step.done;
+         });
 }
 
 IterationSequences::Places IterationSequences::placesNow() const {

@@ -1,5 +1,5 @@
-// On a device, what an iteration queues is the same again and again: it is queued once and then done as one (a CUDA
-// graph). Parameters and states that change places make several such sequences, by where they lie.
+// On a device, what an iteration queues is the same again and again: it is queued once and then done as one
+// (a CUDA graph). Parameters and states that change places make several such sequences, by where they lie.
 // Used from the executor's thread.
 #pragma once
 
@@ -21,8 +21,8 @@ class IterationSequences {
   /// An iteration was queued kernel by kernel: what is computed or allocated once is there.
   void warmedUp() { m_warm = true; }
   bool ready() const;
-  /// Queues the kept sequence; where there is none for these places, keeps what `queue` queues first. False: it cannot,
-  /// and nothing was queued. Who is `observed` computes more.
+  /// Queues the kept sequence; where there is none for these places, keeps what `queue` queues first. False:
+  /// it cannot, and nothing was queued. Who is `observed` computes more.
   template <typename Queue>
   Result<bool> run(bool observed, const Queue& queue) {
     const std::pair places(observed, placesNow());

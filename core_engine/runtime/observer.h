@@ -31,8 +31,8 @@ enum class UpdateWish {
 /// device, nothing else is brought from there; elsewhere the value is at hand anyway.
 struct ValueWish {
   bool value = true;        // its bytes, in TensorReady::value
-  bool statistics = false;  // taken where it lies, in TensorReady::observed (with the hash), and the change that
-                            // UpdateWish asks for; where that is not possible, its bytes
+  bool statistics = false;  // taken where it lies, in TensorReady::observed (with the hash), and the change
+                            // that UpdateWish asks for; where that is not possible, its bytes
   std::optional<std::pair<double, double>> range = {};  // with them: of an activation
 };
 
@@ -55,7 +55,7 @@ struct TensorReady {
   /// parameter or state has those that its update made in the iteration before, a view those of what it
   /// shows. Invalid: of none that is known.
   TensorId sameAs = {};
-  const ObservedUpdate* update = nullptr;  // where UpdateWish::kStatistics could be granted
+  const ObservedUpdate* update = nullptr;       // where UpdateWish::kStatistics could be granted
   const TensorObservation* observed = nullptr;  // where ValueWish::statistics could be granted
 };
 

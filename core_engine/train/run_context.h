@@ -27,7 +27,7 @@ class RunContext {
   virtual int threads() const = 0;
   virtual const std::vector<FaultSpec>& faults() const = 0;
   virtual std::int64_t steps(std::int64_t fallback) const = 0;  // --steps, else fallback
-  virtual BackendKind backend() const;                          // what computes; the CPU unless one says otherwise
+  virtual BackendKind backend() const;                    // what computes; the CPU unless one says otherwise
   virtual PlanChoices planChoices() const { return {}; }  // of time and memory; none changes a number
   /// Told by a Trainer after each step, and before it throws because of one: for whoever says how the run
   /// ended.

@@ -49,7 +49,7 @@ Result<T> number(const std::string& origin, const std::string& text, const Range
 }
 
 Status takeSetting(SessionSettings& settings, std::string_view what, const std::string& origin,
-                  const std::string& text) {
+                   const std::string& text) {
   if (what == "steps") {
     MSDBG_ASSIGN(settings.steps, number(origin, text, kSteps));
   } else if (what == "seed") {
@@ -66,7 +66,10 @@ Status takeSetting(SessionSettings& settings, std::string_view what, const std::
 
 constexpr struct {
   const char *variable, *name;
-} kSettings[] = {{"MSDBG_STEPS", "steps"}, {"MSDBG_SEED", "seed"}, {"MSDBG_THREADS", "threads"}, {"MSDBG_BACKEND", "backend"}};
+} kSettings[] = {{"MSDBG_STEPS", "steps"},
+                 {"MSDBG_SEED", "seed"},
+                 {"MSDBG_THREADS", "threads"},
+                 {"MSDBG_BACKEND", "backend"}};
 
 // `--steps 5` or `--steps=5`. All other arguments belong to the program. take(name, option, text or nullopt)
 template <typename Take>

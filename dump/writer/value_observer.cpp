@@ -53,7 +53,8 @@ core::TensorObservation ValueObserver::observe(const core::TensorReady& ready, c
 core::Hash128 ValueObserver::hash(const core::TensorReady& ready, const Known& known) {
   if (known.values && known.certain) return known.values->hash;
   const StageTimer timer(&m_clock, Stage::kStatistics, ready.observed ? 0 : ready.value.bytes());
-  const core::Hash128 hash = ready.observed ? ready.observed->values.hash : core::hashTensor(ready.value, m_threads);
+  const core::Hash128 hash =
+      ready.observed ? ready.observed->values.hash : core::hashTensor(ready.value, m_threads);
   m_updates.add(m_plan->graph.tensor(ready.tensor).updateOf, hashOnly(hash).values);
   return hash;
 }

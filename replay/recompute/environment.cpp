@@ -59,8 +59,8 @@ std::vector<std::string> environmentDifferences(const RunDescription& recorded) 
   const core::BackendKind backend = backendFor(recorded);
   if (core::backendName(backend) != recorded.backend) {
     const std::string device = valueOf(recorded.libraries, "device");
-    other.push_back(fmt::format("the backend {} instead of {}{}", core::backendName(backend), recorded.backend,
-                                device.empty() ? "" : " on " + device));
+    other.push_back(fmt::format("the backend {} instead of {}{}", core::backendName(backend),
+                                recorded.backend, device.empty() ? "" : " on " + device));
   } else if (const auto device = core::deviceLibraries(backend, core::Rank(0)); device.ok()) {
     here.libraries.insert(here.libraries.end(), device->begin(), device->end());
   }

@@ -1,5 +1,5 @@
-// What data does wrong on a device is said as on the CPU: the node, its line and the place; and nobody is shown what was
-// computed from it.
+// What data does wrong on a device is said as on the CPU: the node, its line and the place; and nobody is
+// shown what was computed from it.
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -12,7 +12,8 @@ namespace {
 
 struct Embedding {
   Graph graph{"network"};
-  Value ids = graph.input("ids", {4}, DType::Int64), table = graph.parameter("table", {6, 3}, Init::kaimingNormal());
+  Value ids = graph.input("ids", {4}, DType::Int64),
+        table = graph.parameter("table", {6, 3}, Init::kaimingNormal());
   Value hidden = relu(table), picked = gather(hidden, ids), out = tanh(picked);
 };
 
@@ -21,7 +22,9 @@ class Shown : public Observer {
   explicit Shown(const Graph& graph) : m_graph(graph) {}
   void graphReady(const Graph&) override {}
   void iterationStarted(Iteration) override {}
-  void tensorReady(const TensorReady& ready) override { names.insert(m_graph.tensor(ready.tensor).fullName()); }
+  void tensorReady(const TensorReady& ready) override {
+    names.insert(m_graph.tensor(ready.tensor).fullName());
+  }
   ValueWish valueWish(Iteration, TensorId) override { return {.value = false, .statistics = true}; }
   void kernelStarted(Iteration, KernelId kernel) override {
     at = m_graph.node(m_graph.kernels()[kernel.index()].nodes.front()).name;

@@ -34,7 +34,8 @@ std::optional<std::int64_t> differsAt(const Tensor& a, const Tensor& b) {
   const std::size_t size = dtypeSize(a.dtype());
   for (std::int64_t i = 0; i < a.elements(); ++i) {
     const auto at = static_cast<std::size_t>(i) * size;
-    if (std::memcmp(a.byteSpan().data() + at, b.byteSpan().data() + at, size) != 0 && !bothNan(a, b, i)) return i;
+    if (std::memcmp(a.byteSpan().data() + at, b.byteSpan().data() + at, size) != 0 && !bothNan(a, b, i))
+      return i;
   }
   return {};
 }
@@ -45,7 +46,8 @@ class SeeingObserver : public Observer {
   void iterationStarted(Iteration iteration) override { m_iteration = iteration.value; }
   void tensorReady(const TensorReady& ready) override {
     const TensorInfo& info = m_graph->tensor(ready.tensor);
-    std::string line = std::to_string(m_iteration) + " " + info.fullName() + " " + hashTensor(ready.value).text() +
+    std::string line = std::to_string(m_iteration) + " " + info.fullName() + " " +
+                       hashTensor(ready.value).text() +
                        (ready.previous ? " after " + hashTensor(*ready.previous).text() : "");
     (info.isSource() ? sources : seen).push_back(std::move(line));
   }
@@ -113,7 +115,8 @@ std::string firstDifference(const Tensor& a, const Tensor& b) {
   const auto at = differsAt(a, b);
   if (!at) return "none";
   char text[128];
-  std::snprintf(text, sizeof text, "element %lld: %.9g and %.9g", static_cast<long long>(*at), a.at(*at), b.at(*at));
+  std::snprintf(text, sizeof text, "element %lld: %.9g and %.9g", static_cast<long long>(*at), a.at(*at),
+                b.at(*at));
   return text;
 }
 
@@ -121,7 +124,8 @@ std::vector<Sample> largeSamples() {
   const auto window = [](Ints kernel, Ints strides, Ints pads) {
     return Attributes{{"kernel_shape", kernel}, {"strides", strides}, {"pads", pads}};
   };
-  const Attributes adam{{"beta1", 0.9}, {"beta2", 0.999}, {"weight_decay", 0.01}, {"decoupled", std::int64_t{1}}};
+  const Attributes adam{
+      {"beta1", 0.9}, {"beta2", 0.999}, {"weight_decay", 0.01}, {"decoupled", std::int64_t{1}}};
   return {
       {"Softmax", "rows of 77", {{{50, 77}}}},
       {"Softmax", "one element", {{{300, 1}}}},
@@ -158,7 +162,8 @@ std::vector<Sample> largeSamples() {
 
 TrainedModel train(const Training& training) {
   const ModelInfo& model = *findModel(training.model);
-  const ModelOptions options{.batch = training.batch, .dropout = model.hasDropout ? 0.2 : 0.0, .size = model.size};
+  const ModelOptions options{
+      .batch = training.batch, .dropout = model.hasDropout ? 0.2 : 0.0, .size = model.size};
   Graph graph("network");
   const Value loss = model.build(graph, options);
   DeviceRun run(training);
@@ -170,7 +175,8 @@ TrainedModel train(const Training& training) {
   const auto loader = makeLoader(model.readsText() ? "words" : "digits", wanted).orThrow();
   Trainer trainer(run, graph, loss, model.optimizer);
   TrainedModel trained;
-  for (const Batch& batch : run.shard(*loader, training.iterations)) trained.losses.push_back(trainer.step(batch).loss);
+  for (const Batch& batch : run.shard(*loader, training.iterations))
+    trained.losses.push_back(trainer.step(batch).loss);
   for (const Kernel& kernel : trainer.graph().kernels())
     ++trained.kernels[kernel.name.substr(0, kernel.name.find(':'))];
   const Plan& plan = trainer.executor().plan();

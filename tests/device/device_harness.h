@@ -1,5 +1,5 @@
-// Runs one sample (tests/ops/samples.h) on a backend, of the host or of a device; and trains a built-in model on one.
-// For tests only.
+// Runs one sample (tests/ops/samples.h) on a backend, of the host or of a device; and trains a built-in model
+// on one. For tests only.
 #pragma once
 
 #include <map>
@@ -27,7 +27,8 @@ bool sameNumbers(const core::Tensor& a, const core::Tensor& b);
 /// Where they first differ, with both values.
 std::string firstDifference(const core::Tensor& a, const core::Tensor& b);
 
-/// Larger than those of samples.h: rows that do not fill the lanes, sums of more than a piece, windows that overlap.
+/// Larger than those of samples.h: rows that do not fill the lanes, sums of more than a piece, windows that
+/// overlap.
 std::vector<Sample> largeSamples();
 
 /// Each line what was seen of a tensor in an iteration: its name and hash; in the order of the graph.
@@ -35,7 +36,7 @@ using SeenTensors = std::vector<std::string>;
 struct TrainedModel {
   SeenTensors seen;
   std::vector<double> losses;
-  std::map<std::string, int> kernels;    // by the first part of the name: "cpu", "emulated", "dnnl", …
+  std::map<std::string, int> kernels;  // by the first part of the name: "cpu", "emulated", "dnnl", …
   std::vector<std::string> everyTime;  // names of those that run in every iteration
 };
 struct Training {

@@ -1,4 +1,5 @@
-// The kernels of a device, on the emulated one, against the CPU's: equal bits, whatever order the threads run in.
+// The kernels of a device, on the emulated one, against the CPU's: equal bits, whatever order the threads run
+// in.
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -52,7 +53,8 @@ TEST_CASE("Kernels of a device compute the CPU's bits in every order of threads"
     std::set<std::string> compared = compareAll(samples(), order, {.threads = 2});
     compared.merge(compareAll(largeSamples(), order, {.threads = 2}));
     for (const device::DeviceKernelRow& row : device::builtinDeviceKernels()) {
-      const bool leftToTheCpu = row.opType.starts_with("Conv") || row.opType == "Gemm" || row.opType == "MatMul";
+      const bool leftToTheCpu =
+          row.opType.starts_with("Conv") || row.opType == "Gemm" || row.opType == "MatMul";
       INFO(row.opType);
       CHECK((leftToTheCpu || compared.contains(std::string(row.opType))));
     }

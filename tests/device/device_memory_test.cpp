@@ -12,7 +12,8 @@ using Catch::Matchers::Contains;
 namespace {
 
 std::shared_ptr<DeviceContext> contextOf(std::size_t bytes = 0) {
-  return std::make_shared<DeviceContext>(emulated::makeEmulatedDevice(emulated::ThreadOrder::kForward, bytes));
+  return std::make_shared<DeviceContext>(
+      emulated::makeEmulatedDevice(emulated::ThreadOrder::kForward, bytes));
 }
 
 }  // namespace
@@ -46,9 +47,10 @@ TEST_CASE("Values come and go") {
 TEST_CASE("What does not fit on a device says what was wanted and what is free") {
   const auto context = contextOf(1 << 20);
   const Tensor small = context->zeros(DType::Float32, {1000});
-  CHECK_THROWS_WITH(context->zeros(DType::Float32, {1000, 1000}),
-                    Contains("no memory on emulated device for float32[1000, 1000], 4.0 MB, of which 1.0 MB are free") &&
-                        Contains("--recompute"));
+  CHECK_THROWS_WITH(
+      context->zeros(DType::Float32, {1000, 1000}),
+      Contains("no memory on emulated device for float32[1000, 1000], 4.0 MB, of which 1.0 MB are free") &&
+          Contains("--recompute"));
   CHECK_NOTHROW(context->zeros(DType::Float32, {1000}));
 }
 
@@ -58,7 +60,8 @@ TEST_CASE("What is queued wrongly is said when the device is waited for, once") 
   context->device().copyOut(onTheHost, onTheHost, sizeof onTheHost);
   const Status status = context->wait();
   REQUIRE_FALSE(status.ok());
-  CHECK_THAT(status.error().message(), Contains("copy from the device: 16 bytes that are none of the device's"));
+  CHECK_THAT(status.error().message(),
+             Contains("copy from the device: 16 bytes that are none of the device's"));
   CHECK(context->wait().ok());
 }
 
@@ -66,7 +69,9 @@ TEST_CASE("A sequence is done each time that it is asked for, and nothing of it 
   const auto context = contextOf();
   const Tensor x = context->zeros(DType::Float32, {4}), y = context->zeros(DType::Float32, {4});
   context->beginSequence();
-  context->launch("map", 4, MapParameters{reinterpret_cast<const float*>(x.address()), reinterpret_cast<float*>(y.address()), 4, Unary::kExp});
+  context->launch("map", 4,
+                  MapParameters{reinterpret_cast<const float*>(x.address()),
+                                reinterpret_cast<float*>(y.address()), 4, Unary::kExp});
   const auto sequence = context->endSequence();
   REQUIRE(sequence);
   CHECK(onHost(y, *context).orThrow().at(3) == 0);

@@ -32,7 +32,9 @@ void compare(Training training) {
   CHECK((bitsOf(emulated.losses) == bitsOf(cpu.losses)));
   CHECK(emulated.kernels.contains("emulated"));
   // Products and convolutions are the CPU's; so is what is computed once.
-  for (const std::string& name : emulated.everyTime) CHECK((name.starts_with("emulated:") || name.starts_with("dnnl:") || name.starts_with("group:") || name.starts_with("view:")));
+  for (const std::string& name : emulated.everyTime)
+    CHECK((name.starts_with("emulated:") || name.starts_with("dnnl:") || name.starts_with("group:") ||
+           name.starts_with("view:")));
 }
 
 }  // namespace
@@ -49,15 +51,17 @@ TEST_CASE("Nobody who observes changes a bit on a device") {
   TrainedModel watched = train({"lenet5", BackendKind::kEmulated, 4});
   const TrainedModel alone = train({"lenet5", BackendKind::kEmulated, 4, false});
   CHECK((alone.losses == watched.losses));
-  const SeenTensors carried(watched.seen.end() - static_cast<std::ptrdiff_t>(alone.seen.size()), watched.seen.end());
+  const SeenTensors carried(watched.seen.end() - static_cast<std::ptrdiff_t>(alone.seen.size()),
+                            watched.seen.end());
   CHECK((alone.seen == carried));
 }
 
 TEST_CASE("Planted faults and every pass do on a device what they do on the CPU") {
-  for (const char* fault : {"nan@iteration=1,node=*Flatten*", "bitflip@iteration=1,bit=22", "zero_grad@iteration=1",
-                            "lr@iteration=1,scale=100"})
+  for (const char* fault : {"nan@iteration=1,node=*Flatten*", "bitflip@iteration=1,bit=22",
+                            "zero_grad@iteration=1", "lr@iteration=1,scale=100"})
     compare({.model = "lenet5", .fault = fault});
-  for (const char* passes : {"none", "-in_place", "-memory", "memory"}) compare({.model = "lenet5", .passes = passes});
+  for (const char* passes : {"none", "-in_place", "-memory", "memory"})
+    compare({.model = "lenet5", .passes = passes});
 }
 
 TEST_CASE("What a device does as one when nobody looks on has the CPU's bits", "[slow]") {

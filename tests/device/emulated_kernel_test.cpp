@@ -35,8 +35,8 @@ void reverse(const void* parameters) {
   p.y[threadInBlock()] = held[31 - threadInBlock()];
 }
 
-std::string run(void (*kernel)(const void*), const LaunchShape& shape, const void* parameters, ThreadOrder order,
-                bool together = true) {
+std::string run(void (*kernel)(const void*), const LaunchShape& shape, const void* parameters,
+                ThreadOrder order, bool together = true) {
   return runKernel({"test", kernel, together}, shape, parameters, order);
 }
 
@@ -67,6 +67,7 @@ TEST_CASE("A shuffle with a thread that has returned is found, and so is a barri
 
 TEST_CASE("A kernel that is listed as one of lone threads must not have them speak") {
   CHECK_THAT(run(leaveEarly, {1, 32}, nullptr, ThreadOrder::kForward, false), Contains("it has a shuffle"));
-  CHECK_THAT(run(barrierForSome, {1, 16}, nullptr, ThreadOrder::kForward, false), Contains("listed as a kernel"));
+  CHECK_THAT(run(barrierForSome, {1, 16}, nullptr, ThreadOrder::kForward, false),
+             Contains("listed as a kernel"));
   CHECK_THAT(run(leaveEarly, {1, 20}, nullptr, ThreadOrder::kForward), Contains("no multiple of a group"));
 }

@@ -1,5 +1,6 @@
-// On an NVIDIA GPU, where there is one (else CTest counts it as skipped): the kernels of ours compute the bits of the
-// emulated device, products and convolutions what the reference does but for rounding; training is deterministic.
+// On an NVIDIA GPU, where there is one (else CTest counts it as skipped): the kernels of ours compute the
+// bits of the emulated device, products and convolutions what the reference does but for rounding; training
+// is deterministic.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <iostream>
@@ -71,7 +72,8 @@ TEST_CASE("Training on a GPU gives the same bits twice, observed or not") {
   (void)cudaBackendOrSkip();
   for (const ModelInfo& model : builtinModels()) {
     INFO(model.name);
-    const Training training{.model = std::string(model.name), .backend = BackendKind::kCuda, .iterations = 10, .batch = 16};
+    const Training training{
+        .model = std::string(model.name), .backend = BackendKind::kCuda, .iterations = 10, .batch = 16};
     const TrainedModel first = train(training), second = train(training);
     CHECK((first.seen == second.seen));
     CHECK((first.losses == second.losses));

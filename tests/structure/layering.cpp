@@ -39,7 +39,8 @@ const std::map<std::string, Names> kArrows = {
     {"core_engine/runtime", {"ir", "core_engine/plan", "core_engine/distributed"}},
     {"core_engine/cpu", {"ir", "core_engine/plan", "core_engine/runtime"}},
     {"core_engine/device",
-     {"ir", "core_engine/plan", "core_engine/runtime", "core_engine/device/kernels", "core_engine/device/emulated"}},
+     {"ir", "core_engine/plan", "core_engine/runtime", "core_engine/device/kernels",
+      "core_engine/device/emulated"}},
     {"core_engine/device/kernels", {"ir", "core_engine/device/emulated"}},  // thread.h, in place of a GPU's
     {"core_engine/device/emulated", {"core_engine/base", "core_engine/device", "core_engine/device/kernels"}},
     // Opened at run time: of the engine it knows the interface and the kernels' sources.

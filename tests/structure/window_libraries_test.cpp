@@ -15,7 +15,8 @@ using Names = std::vector<std::string>;
 
 const std::regex kWindowLibrary(R"(lib(Qt6\w+|qscintilla2_qt6|QCustomPlotQt6|gvc|cgraph)\.so)");
 
-const std::regex kEngineLibrary(R"(lib(dnnl|mpi|open-rte)\.so)"), kCudaLibrary(R"(lib(cu(da|dart|blas|blasLt|dnn\w*|pti)|nvrtc|nccl)\.so)");
+const std::regex kEngineLibrary(R"(lib(dnnl|mpi|open-rte)\.so)"),
+    kCudaLibrary(R"(lib(cu(da|dart|blas|blasLt|dnn\w*|pti)|nvrtc|nccl)\.so)");
 
 // The libraries of a kind that the loader would load for a program.
 Names librariesOf(const fs::path& program, const std::regex& kind) {

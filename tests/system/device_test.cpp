@@ -1,5 +1,5 @@
-// Training on a device as a user does it, on the emulated one: what is recorded, asked and proved is what the CPU's run
-// gives, byte by byte; and what --backend says where there is no GPU.
+// Training on a device as a user does it, on the emulated one: what is recorded, asked and proved is what the
+// CPU's run gives, byte by byte; and what --backend says where there is no GPU.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -11,15 +11,16 @@
 #include "tests/support/temp_dir.h"
 
 using namespace msdbg;
-using nlohmann::json;
 using Catch::Matchers::Contains;
+using nlohmann::json;
 
 namespace {
 
 using Words = std::vector<std::string>;
 
 test::RunResult recorded(const std::filesystem::path& run, const std::string& backend, const Words& more) {
-  Words words = {"dump", "lenet5", "-o", run.string(), "--backend", backend, "--batch", "8", "--steps", "4", "--threads", "1"};
+  Words words = {"dump",    "lenet5", "-o",      run.string(), "--backend", backend,
+                 "--batch", "8",      "--steps", "4",          "--threads", "1"};
   words.insert(words.end(), more.begin(), more.end());
   const test::RunResult result = test::runMsdbg(words);
   INFO(result.err);
@@ -38,10 +39,11 @@ json asked(Words words) {
   return document;
 }
 
-const std::vector<Words> kPolicies = {{"--policy", "stats"},
-                                      {"--policy", "full", "--checkpoint-every", "2", "--batches"},
-                                      {"--policy", "full", "--on-hit", "recommended"},
-                                      {"--policy", "stats", "--fault", "nan@iteration=2,node=network/conv2/Conv-op1"}};
+const std::vector<Words> kPolicies = {
+    {"--policy", "stats"},
+    {"--policy", "full", "--checkpoint-every", "2", "--batches"},
+    {"--policy", "full", "--on-hit", "recommended"},
+    {"--policy", "stats", "--fault", "nan@iteration=2,node=network/conv2/Conv-op1"}};
 
 }  // namespace
 
@@ -53,8 +55,8 @@ TEST_CASE("A run of a device holds what the CPU's holds") {
                device = folder.path() / ("device" + std::to_string(i) + ".msdbg");
     recorded(cpu, "cpu", kPolicies[i]);
     recorded(device, "emulated", kPolicies[i]);
-    for (const Words& question :
-         {Words{"stats", "*", "--tensor", "*"}, Words{"check", "*", "--all"}, Words{"search", "*", "lenet5.cpp:20"}}) {
+    for (const Words& question : {Words{"stats", "*", "--tensor", "*"}, Words{"check", "*", "--all"},
+                                  Words{"search", "*", "lenet5.cpp:20"}}) {
       Words onCpu = question, onDevice = question;
       onCpu[1] = cpu.string(), onDevice[1] = device.string();
       json there = asked(onCpu), here = asked(onDevice);
@@ -79,7 +81,8 @@ TEST_CASE("A run of a device is proved and computed again on it") {
   const std::string tensor = "grad/network/conv1/ConvGradWeight-op1";
   const auto file = [&](const std::filesystem::path& of) {
     const auto npy = folder.path() / (of.stem().string() + ".npy");
-    CHECK(test::runMsdbg({"show", of.string(), "--tensor", tensor, "--iteration", "2", "--npy", npy.string()}).exitStatus == 0);
+    CHECK(test::runMsdbg({"show", of.string(), "--tensor", tensor, "--iteration", "2", "--npy", npy.string()})
+              .exitStatus == 0);
     std::ostringstream bytes;
     bytes << std::ifstream(npy, std::ios::binary).rdbuf();
     return bytes.str();
@@ -92,7 +95,8 @@ TEST_CASE("Two ranks share a device") {
   const auto cpu = folder.path() / "cpu.msdbg", device = folder.path() / "device.msdbg";
   recorded(cpu, "cpu", {"-n", "2", "--policy", "stats"});
   recorded(device, "emulated", {"-n", "2", "--policy", "stats"});
-  CHECK((asked({"stats", cpu.string(), "--tensor", "*"}) == asked({"stats", device.string(), "--tensor", "*"})));
+  CHECK((asked({"stats", cpu.string(), "--tensor", "*"}) ==
+         asked({"stats", device.string(), "--tensor", "*"})));
 }
 
 TEST_CASE("A backend that is none, or not here, is refused before anything is written") {
@@ -101,7 +105,8 @@ TEST_CASE("A backend that is none, or not here, is refused before anything is wr
   const test::RunResult unknown = test::runMsdbg({"dump", "mlp", "-o", run, "--backend", "emulate"});
   CHECK(unknown.exitStatus == 2);
   CHECK_THAT(unknown.err, Contains("there is no backend 'emulate'; did you mean emulated?"));
-  const test::RunResult cuda = test::runMsdbg({"dump", "mlp", "-o", run, "--backend", "cuda", "--steps", "1"});
+  const test::RunResult cuda =
+      test::runMsdbg({"dump", "mlp", "-o", run, "--backend", "cuda", "--steps", "1"});
   if (cuda.exitStatus != 0) {
     CHECK_THAT(cuda.err, Contains("msdbg: error: --backend cuda: ") && Contains("--backend emulated"));
     CHECK_FALSE(std::filesystem::exists(run));
@@ -113,11 +118,13 @@ TEST_CASE("What a GPU has recorded is no false alarm where there is none") {
   CHECK_THAT(test::runMsdbg({"info", run}).out, Contains("1 rank x 1 thread, on cuda (NVIDIA H200, sm_90)"));
   if (test::runMsdbg({"compile", "mlp", "--backend", "cuda"}).exitStatus == 0) return;  // here is one
   const test::RunResult proof = test::runMsdbg({"replay", run, "--prove"});
-  CHECK_THAT(proof.out, Contains("this is another environment than the recorded one, so other bits prove nothing"));
+  CHECK_THAT(proof.out,
+             Contains("this is another environment than the recorded one, so other bits prove nothing"));
   CHECK_THAT(proof.out, Contains("the backend cpu instead of cuda on NVIDIA H200, sm_90"));
   CHECK(test::runMsdbg({"replay", run, "--prove", "--strict"}).exitStatus == 4);
   // Up to the first product or convolution of many terms the kernels are ours, and give the GPU's bits.
-  CHECK_THAT(proof.out, Contains("network/conv2/Conv-op1   iteration 0") && Contains("from inputs that are as recorded"));
+  CHECK_THAT(proof.out, Contains("network/conv2/Conv-op1   iteration 0") &&
+                            Contains("from inputs that are as recorded"));
 }
 
 TEST_CASE("compile says what a device leaves to the host") {

@@ -41,7 +41,8 @@ class EmulatedDevice : public Device {
     std::free(memory);
   }
   void* allocatePinned(std::size_t bytes) override {
-    return std::aligned_alloc(kAlignment, std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment));
+    return std::aligned_alloc(kAlignment,
+                              std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment));
   }
   void releasePinned(void* memory) override { std::free(memory); }
   std::size_t freeBytes() override { return m_capacity - m_used; }

@@ -8,7 +8,7 @@
 namespace msdbg::core::device::emulated {
 namespace {
 
-#define MSDBG_ROW(kernelName, Parameters, speak)                                                            \
+#define MSDBG_ROW(kernelName, Parameters, speak) \
   {#kernelName, [](const void* p) { msdbg_##kernelName(*static_cast<const Parameters*>(p)); }, speak},
 #define MSDBG_ALONE(kernelName, Parameters) MSDBG_ROW(kernelName, Parameters, false)
 #define MSDBG_TOGETHER(kernelName, Parameters) MSDBG_ROW(kernelName, Parameters, true)

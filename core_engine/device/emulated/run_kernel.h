@@ -1,5 +1,6 @@
-// How the emulated device runs a kernel: blocks one after another on the calling thread, the threads of a block in one
-// of three orders, so that whatever depends on an order shows itself. Used from one thread at a time.
+// How the emulated device runs a kernel: blocks one after another on the calling thread, the threads of a
+// block in one of three orders, so that whatever depends on an order shows itself. Used from one thread at a
+// time.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@ const EmulatedKernel* findKernel(const char* name);
 
 enum class ThreadOrder { kForward, kBackward, kShuffled };
 
-/// "" or what the kernel did wrong: a shuffle with a thread that has returned, a barrier that not all reach, a barrier or
-/// shuffle in a kernel that is not listed as one of threads that speak.
+/// "" or what the kernel did wrong: a shuffle with a thread that has returned, a barrier that not all reach,
+/// a barrier or shuffle in a kernel that is not listed as one of threads that speak.
 std::string runKernel(const EmulatedKernel& kernel, const LaunchShape& shape, const void* parameters,
                       ThreadOrder order);
 

@@ -1,6 +1,6 @@
-// A kernel's view of itself on the emulated device: what kernels/kernel.h gives it on a GPU, by the same names.
-// Kernels run on the calling thread, one thread of theirs after another, or as fibers that take turns at barriers and
-// shuffles (run_kernel.h).
+// A kernel's view of itself on the emulated device: what kernels/kernel.h gives it on a GPU, by the same
+// names. Kernels run on the calling thread, one thread of theirs after another, or as fibers that take turns
+// at barriers and shuffles (run_kernel.h).
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ extern thread_local Position position;
 
 /// Waits for all threads of the block that have not returned.
 void waitForBlock();
-/// Puts `bits` where the 15 others of the group can see it, waits for them, and gives those of the thread whose lane
-/// is `lane`.
+/// Puts `bits` where the 15 others of the group can see it, waits for them, and gives those of the thread
+/// whose lane is `lane`.
 std::uint64_t exchange(std::uint64_t bits, int lane);
 
 }  // namespace emulated

@@ -1,5 +1,5 @@
-// BatchNormalization and its gradient: the planes of every image are summed by groups of 16 threads, and added up
-// in the order of the images (core_engine/cpu/batch_norm.cpp).
+// BatchNormalization and its gradient: the planes of every image are summed by groups of 16 threads, and
+// added up in the order of the images (core_engine/cpu/batch_norm.cpp).
 #pragma once
 
 #include "core_engine/device/kernels/elementwise.h"
@@ -15,7 +15,8 @@ MSDBG_KERNEL(batch_norm_sums, BatchNormParameters) {
     if (laneOfGroup() == 0) p.parts[at] = sum;
   }
 }
-MSDBG_DEVICE double overImages(const double* parts, std::int64_t images, std::int64_t channels, std::int64_t c) {
+MSDBG_DEVICE double overImages(const double* parts, std::int64_t images, std::int64_t channels,
+                               std::int64_t c) {
   double sum = 0;
   for (std::int64_t image = 0; image < images; ++image) sum += parts[image * channels + c];
   return sum;
@@ -75,8 +76,8 @@ MSDBG_KERNEL(batch_norm_grad_sums, BatchNormGradParameters) {
 /// batch_norm_internal.h, storeGradients().
 MSDBG_KERNEL(batch_norm_grad_settings, BatchNormGradParameters) {
   for (std::int64_t c = globalThread(); c < p.channels; c += allThreads()) {
-    const double sum = overImages(p.sums, p.images, p.channels, c),
-                 scale = static_cast<double>(p.scale[c]), inverse = static_cast<double>(p.inverse[c]),
+    const double sum = overImages(p.sums, p.images, p.channels, c), scale = static_cast<double>(p.scale[c]),
+                 inverse = static_cast<double>(p.inverse[c]),
                  product = overImages(p.products, p.images, p.channels, c) * inverse;
     p.dScale[c] = static_cast<float>(product);
     p.dB[c] = static_cast<float>(sum);

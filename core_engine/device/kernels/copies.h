@@ -9,7 +9,8 @@ template <typename T>
 MSDBG_DEVICE void transposeAs(const TransposeParameters& p) {
   const T* x = static_cast<const T*>(p.x);
   T* y = static_cast<T*>(p.y);
-  for (std::int64_t i = globalThread(); i < p.count; i += allThreads()) y[i] = x[offsetOf(i, p.rank, p.dims, p.strides)];
+  for (std::int64_t i = globalThread(); i < p.count; i += allThreads())
+    y[i] = x[offsetOf(i, p.rank, p.dims, p.strides)];
 }
 MSDBG_KERNEL(transpose, TransposeParameters) {
   switch (p.elementBytes) {
@@ -26,7 +27,8 @@ MSDBG_KERNEL(transpose, TransposeParameters) {
 
 constexpr int kTransposeTile = 32;
 
-/// Tiles of 32 by 32 through shared memory, so that both sides are read and written along: 256 threads, 8 rows each.
+/// Tiles of 32 by 32 through shared memory, so that both sides are read and written along: 256 threads, 8
+/// rows each.
 MSDBG_KERNEL(transpose_tiles, TransposeTilesParameters) {
   MSDBG_SHARED std::uint32_t tile[kTransposeTile][kTransposeTile + 1];  // one more: other banks
   const std::uint32_t* x = static_cast<const std::uint32_t*>(p.x);
@@ -34,7 +36,8 @@ MSDBG_KERNEL(transpose_tiles, TransposeTilesParameters) {
   const std::int64_t down = (p.rows + kTransposeTile - 1) / kTransposeTile,
                      across = (p.columns + kTransposeTile - 1) / kTransposeTile;
   const int lane = static_cast<int>(threadInBlock() % kTransposeTile),
-            first = static_cast<int>(threadInBlock() / kTransposeTile), step = static_cast<int>(threadsOfBlock()) / kTransposeTile;
+            first = static_cast<int>(threadInBlock() / kTransposeTile),
+            step = static_cast<int>(threadsOfBlock()) / kTransposeTile;
   for (std::int64_t i = block(); i < p.outer * down * across; i += blocks()) {
     const Divided at = divided(i, down * across), place = divided(at.rest, across);
     const std::int64_t row = place.quotient * kTransposeTile, column = place.rest * kTransposeTile,
@@ -46,7 +49,8 @@ MSDBG_KERNEL(transpose_tiles, TransposeTilesParameters) {
         tile[k][lane] = x[from + (column + k) * p.columnFrom + row + lane];
     blockBarrier();
     for (int k = first; k < kTransposeTile; k += step)
-      if (row + k < p.rows && column + lane < p.columns) y[to + (row + k) * p.rowTo + column + lane] = tile[lane][k];
+      if (row + k < p.rows && column + lane < p.columns)
+        y[to + (row + k) * p.rowTo + column + lane] = tile[lane][k];
   }
 }
 

@@ -6,10 +6,11 @@
 
 namespace msdbg::core::device {
 
-/// Offset of the row-major element `at` of `dims` in a tensor of these strides. A division of 32 bits takes a third
-/// of one of 64.
+/// Offset of the row-major element `at` of `dims` in a tensor of these strides. A division of 32 bits takes a
+/// third of one of 64.
 template <typename Index>
-MSDBG_DEVICE std::int64_t offsetAs(Index at, int rank, const std::int64_t* dims, const std::int64_t* strides) {
+MSDBG_DEVICE std::int64_t offsetAs(Index at, int rank, const std::int64_t* dims,
+                                   const std::int64_t* strides) {
   std::int64_t offset = 0;
   for (int d = rank - 1; d > 0; --d) {
     const Index size = static_cast<Index>(dims[d]), next = at / size;
@@ -18,7 +19,8 @@ MSDBG_DEVICE std::int64_t offsetAs(Index at, int rank, const std::int64_t* dims,
   }
   return rank > 0 ? offset + static_cast<std::int64_t>(at) * strides[0] : 0;
 }
-MSDBG_DEVICE std::int64_t offsetOf(std::int64_t at, int rank, const std::int64_t* dims, const std::int64_t* strides) {
+MSDBG_DEVICE std::int64_t offsetOf(std::int64_t at, int rank, const std::int64_t* dims,
+                                   const std::int64_t* strides) {
   if (at <= 0x7fffffff) return offsetAs(static_cast<std::uint32_t>(at), rank, dims, strides);
   return offsetAs(static_cast<std::uint64_t>(at), rank, dims, strides);
 }
@@ -66,7 +68,8 @@ MSDBG_DEVICE void combineWith(const CombineParameters& p) {
     return;
   }
   for (std::int64_t i = globalThread(); i < p.count; i += allThreads())
-    p.y[i] = Op::of(p.a[offsetOf(i, p.rank, p.dims, p.stridesA)], p.b[offsetOf(i, p.rank, p.dims, p.stridesB)]);
+    p.y[i] =
+        Op::of(p.a[offsetOf(i, p.rank, p.dims, p.stridesA)], p.b[offsetOf(i, p.rank, p.dims, p.stridesB)]);
 }
 MSDBG_KERNEL(combine, CombineParameters) {
   switch (p.op) {

@@ -1,5 +1,5 @@
-// Gather and its gradient. The gradient sums the slices of one index in the order of the indices, in double, as the
-// reference does: places are sorted by index first, without atomics.
+// Gather and its gradient. The gradient sums the slices of one index in the order of the indices, in double,
+// as the reference does: places are sorted by index first, without atomics.
 #pragma once
 
 #include "core_engine/device/kernels/elementwise.h"
@@ -46,8 +46,8 @@ MSDBG_KERNEL(gather, GatherParameters) {
       return gatherAs<std::uint64_t>(p);
   }
 }
-/// Place i goes behind all of smaller index and those of its own before it: a thread a place; a block looks at 256
-/// indices at a time.
+/// Place i goes behind all of smaller index and those of its own before it: a thread a place; a block looks
+/// at 256 indices at a time.
 MSDBG_KERNEL(gather_order, GatherGradParameters) {
   constexpr int kChunk = 256;
   MSDBG_SHARED std::int64_t others[kChunk];

@@ -1,6 +1,6 @@
 // Sums of a row by a group of 16 threads, in the order of the CPU's loops (core_engine/cpu/tile_bodies.h and
-// norm_bodies.h): element i belongs to lane i mod 16, lanes are folded 8, 4, 2, 1 apart. Every thread of the group
-// gets the result.
+// norm_bodies.h): element i belongs to lane i mod 16, lanes are folded 8, 4, 2, 1 apart. Every thread of the
+// group gets the result.
 #pragma once
 
 #include "core_engine/device/kernels/kernel.h"
@@ -12,8 +12,8 @@ MSDBG_DEVICE double foldGroup(double lane) {
   return lane;
 }
 
-/// lane += term(i) for i = this lane, 16 later, … below n. Eight terms at a time are on their way from memory before
-/// they are added, one after another.
+/// lane += term(i) for i = this lane, 16 later, … below n. Eight terms at a time are on their way from memory
+/// before they are added, one after another.
 template <typename Term>
 MSDBG_DEVICE double laneSum(std::int64_t n, const Term& term) {
   constexpr int kAtOnce = 8;

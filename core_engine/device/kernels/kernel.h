@@ -1,7 +1,7 @@
 // How a kernel is written so that one source is compiled for a GPU (core_engine/cuda/kernels.cu) and for the
-// emulated device (../emulated): one parameter, a struct of plain numbers and addresses; a grid of one dimension;
-// threads of a group of 16 speak by shuffles, those of a block by barriers. What is summed up is summed in the
-// order of the CPU's kernels: 16 lanes, folded in one order (core_engine/cpu/tile_bodies.h).
+// emulated device (../emulated): one parameter, a struct of plain numbers and addresses; a grid of one
+// dimension; threads of a group of 16 speak by shuffles, those of a block by barriers. What is summed up is
+// summed in the order of the CPU's kernels: 16 lanes, folded in one order (core_engine/cpu/tile_bodies.h).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// All kernels: name, parameters, and whether threads speak to each other (the emulated device then runs them as
-// fibers). The only list.
+// All kernels: name, parameters, and whether threads speak to each other (the emulated device then runs them
+// as fibers). The only list.
 #pragma once
 
 #define MSDBG_DEVICE_KERNELS(ALONE, TOGETHER)              \

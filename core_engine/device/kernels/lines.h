@@ -1,6 +1,6 @@
-// What works along rows: Softmax and LogSoftmax with their gradients, LayerNormalization, cross-entropy. A row is a
-// group's of 16 threads. The order of every sum is the CPU's (core_engine/cpu/softmax.cpp, layer_norm.cpp,
-// cross_entropy.cpp).
+// What works along rows: Softmax and LogSoftmax with their gradients, LayerNormalization, cross-entropy. A
+// row is a group's of 16 threads. The order of every sum is the CPU's (core_engine/cpu/softmax.cpp,
+// layer_norm.cpp, cross_entropy.cpp).
 #pragma once
 
 #include "core_engine/device/kernels/elementwise.h"
@@ -11,8 +11,8 @@ namespace msdbg::core::device {
 
 constexpr std::int64_t kNormBlockRows = 64;  // rows whose column sums are formed together (layer_norm.cpp)
 
-/// A lane's part of a row, elements lane, lane + 16, …: in registers where it is at most kMost of them, so that all are
-/// on their way from memory at once and are read once.
+/// A lane's part of a row, elements lane, lane + 16, …: in registers where it is at most kMost of them, so
+/// that all are on their way from memory at once and are read once.
 template <int kMost>
 struct InRegisters {
   float values[kMost];
@@ -61,7 +61,8 @@ MSDBG_DEVICE void softmaxLongRow(const float* x, float* y, std::int64_t n) {
   const float largest = largestOf(x, n);
   for (std::int64_t i = laneOfGroup(); i < n; i += kGroup) y[i] = vecExp(x[i] - largest);
   // A lane sums what it wrote itself.
-  const float sum = static_cast<float>(sumInLanes(n, [y](std::int64_t i) { return static_cast<double>(y[i]); }));
+  const float sum =
+      static_cast<float>(sumInLanes(n, [y](std::int64_t i) { return static_cast<double>(y[i]); }));
   for (std::int64_t i = laneOfGroup(); i < n; i += kGroup) y[i] = y[i] / sum;
 }
 MSDBG_KERNEL(softmax, LineParameters) {
@@ -82,15 +83,15 @@ MSDBG_DEVICE void softmaxGradRow(const float* dy, const float* y, float* dx, std
   const InRegisters<kMost> gradients(n, [dy](std::int64_t i) { return dy[i]; });
   const InRegisters<kMost> values(n, [y](std::int64_t i) { return y[i]; });
   double lane = 0;
-  MSDBG_UNROLL for (int k = 0; k < kMost; ++k) if (values.isThere(k))
-      lane += static_cast<double>(gradients.values[k]) * static_cast<double>(values.values[k]);
+  MSDBG_UNROLL for (int k = 0; k < kMost; ++k) if (values.isThere(k)) lane +=
+      static_cast<double>(gradients.values[k]) * static_cast<double>(values.values[k]);
   const float dot = static_cast<float>(foldGroup(lane));
-  MSDBG_UNROLL for (int k = 0; k < kMost; ++k) if (values.isThere(k))
-      dx[values.at(k)] = (gradients.values[k] - dot) * values.values[k];
+  MSDBG_UNROLL for (int k = 0; k < kMost; ++k) if (values.isThere(k)) dx[values.at(k)] =
+      (gradients.values[k] - dot) * values.values[k];
 }
 MSDBG_DEVICE void softmaxGradLongRow(const float* dy, const float* y, float* dx, std::int64_t n) {
-  const float dot = static_cast<float>(sumInLanes(
-      n, [=](std::int64_t i) { return static_cast<double>(dy[i]) * static_cast<double>(y[i]); }));
+  const float dot = static_cast<float>(
+      sumInLanes(n, [=](std::int64_t i) { return static_cast<double>(dy[i]) * static_cast<double>(y[i]); }));
   for (std::int64_t i = laneOfGroup(); i < n; i += kGroup) dx[i] = (dy[i] - dot) * y[i];
 }
 MSDBG_KERNEL(softmax_grad, LineParameters) {
@@ -196,10 +197,14 @@ MSDBG_KERNEL(layer_norm_grad, LayerNormGradParameters) {
     const float mean = p.mean[row], inverse = p.inverse[row];
     const auto length = static_cast<double>(p.length), factor = static_cast<double>(inverse),
                centre = static_cast<double>(mean);
-    const double sum = sumInLanes(p.length, [=](std::int64_t i) { return static_cast<double>(dy[i] * scale[i]); });
-    const double product = sumWithTail(p.length, [=](std::int64_t i) {
-      return static_cast<double>(dy[i] * scale[i]) * (static_cast<double>(x[i]) - centre);
-    }) * factor;
+    const double sum =
+        sumInLanes(p.length, [=](std::int64_t i) { return static_cast<double>(dy[i] * scale[i]); });
+    const double product =
+        sumWithTail(p.length,
+                    [=](std::int64_t i) {
+                      return static_cast<double>(dy[i] * scale[i]) * (static_cast<double>(x[i]) - centre);
+                    }) *
+        factor;
     const NormalGradSettings s{inverse, mean, static_cast<float>(sum / length),
                                static_cast<float>(product * factor / length)};
     for (std::int64_t i = laneOfGroup(); i < p.length; i += kGroup)

@@ -1,5 +1,5 @@
-// The parameters of the kernels (kernel_list.h): plain numbers and addresses on the device, filled by the factories
-// of ../ and read by the kernels. Float32 unless said otherwise; counts and strides in elements.
+// The parameters of the kernels (kernel_list.h): plain numbers and addresses on the device, filled by the
+// factories of ../ and read by the kernels. Float32 unless said otherwise; counts and strides in elements.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct TransposeParameters {
   const void* x;
   void* y;
   std::int64_t count;
-  std::int32_t elementBytes, rank;  // 1, 2, 4, 8
+  std::int32_t elementBytes, rank;                   // 1, 2, 4, 8
   std::int64_t dims[kMostDims], strides[kMostDims];  // of the result; of x in the result's order
 };
 /// Of elements of 4 bytes: dimension `rows` is contiguous in x, `columns` in y; the others, outermost first.
@@ -112,7 +112,7 @@ struct OuterReductionParameters {
   const float* x;
   float* y;
   std::int64_t results, offsets, runLength, runStride, width;  // width: results that lie side by side
-  const std::int64_t* offsetsAt;  // [offsets]
+  const std::int64_t* offsetsAt;                               // [offsets]
   double divisor;
   std::int32_t keptRank;
   std::int64_t keptDims[kMostDims], keptStrides[kMostDims];
@@ -130,9 +130,10 @@ struct SpreadParameters {
 // --- BatchNormalization (batch_norm.h): x is [images][channels][plane] ---
 struct BatchNormParameters {
   const float *x, *scale, *shift, *runningMean, *runningVariance;
-  float *y, *nextMean, *nextVariance, *savedMean, *savedInverse;  // all but y: only where trained, else nullptr
-  double *parts, *moments;                                         // [images][channels], [2][channels]
-  NormalSettings* settings;                                        // [channels]
+  float *y, *nextMean, *nextVariance, *savedMean,
+      *savedInverse;         // all but y: only where trained, else nullptr
+  double *parts, *moments;   // [images][channels], [2][channels]
+  NormalSettings* settings;  // [channels]
   std::int64_t images, channels, plane;
   double epsilon, share;  // share of the running values that stays; 1: all
   std::int32_t usesBatch;

@@ -1,5 +1,5 @@
-// MaxPool and its gradient, as core_engine/cpu/max_pool.cpp: NaN beats everything, the earlier of equals wins,
-// gradients of windows that share a maximum are summed in the windows' order, in double. No dilation.
+// MaxPool and its gradient, as core_engine/cpu/max_pool.cpp: NaN beats everything, the earlier of equals
+// wins, gradients of windows that share a maximum are summed in the windows' order, in double. No dilation.
 #pragma once
 
 #include "core_engine/device/kernels/elementwise.h"
@@ -8,7 +8,8 @@
 namespace msdbg::core::device {
 
 /// Where the best value of a window lies in its plane; windows reach into the plane.
-MSDBG_DEVICE std::int64_t bestOf(const PoolParameters& p, const float* plane, std::int64_t oy, std::int64_t ox) {
+MSDBG_DEVICE std::int64_t bestOf(const PoolParameters& p, const float* plane, std::int64_t oy,
+                                 std::int64_t ox) {
   const std::int64_t top = oy * p.strideH - p.padTop, left = ox * p.strideW - p.padLeft;
   const std::int64_t firstY = top < 0 ? 0 : top, firstX = left < 0 ? 0 : left;
   const std::int64_t lastY = top + p.kernelH < p.inH ? top + p.kernelH : p.inH,

@@ -69,7 +69,8 @@ MSDBG_KERNEL(column_sums, OuterReductionParameters) {
     bring(0);
     for (std::int64_t top = 0; top < rows; top += kTileRows) {
       blockBarrier();
-      MSDBG_UNROLL for (int k = 0; k < kEach; ++k) tile[first + k * kStep][column] = static_cast<double>(next[k]);
+      MSDBG_UNROLL for (int k = 0; k < kEach; ++k) tile[first + k * kStep][column] =
+          static_cast<double>(next[k]);
       blockBarrier();
       if (top + kTileRows < rows) bring(top + kTileRows);
       if (first != 0) continue;
@@ -87,14 +88,16 @@ MSDBG_KERNEL(outer_reduction, OuterReductionParameters) {
   for (std::int64_t result = globalThread(); result < p.results; result += allThreads()) {
     const std::int64_t from = keptOffset(p, result);
     double sum = 0;
-    for (std::int64_t row = 0; row < p.offsets * p.runLength; ++row) sum += static_cast<double>(rowOf(p, row)[from]);
+    for (std::int64_t row = 0; row < p.offsets * p.runLength; ++row)
+      sum += static_cast<double>(rowOf(p, row)[from]);
     p.y[result] = static_cast<float>(sum / p.divisor);
   }
 }
 
 MSDBG_KERNEL(spread, SpreadParameters) {
   for (std::int64_t i = globalThread(); i < p.count; i += allThreads())
-    p.dx[i] = static_cast<float>(static_cast<double>(p.dy[offsetOf(i, p.rank, p.dims, p.strides)]) / p.divisor);
+    p.dx[i] =
+        static_cast<float>(static_cast<double>(p.dy[offsetOf(i, p.rank, p.dims, p.strides)]) / p.divisor);
 }
 
 }  // namespace msdbg::core::device
