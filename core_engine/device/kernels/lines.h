@@ -184,8 +184,6 @@ MSDBG_KERNEL(layer_norm, LayerNormParameters) {
   for (std::int64_t row = globalGroup(); row < p.rows; row += allGroups()) {
     if (p.length <= 16 * kGroup)
       layerNormRow<16>(p, row);
-    else if (p.length <= 64 * kGroup)
-      layerNormRow<64>(p, row);
     else
       layerNormLongRow(p, row);
   }
