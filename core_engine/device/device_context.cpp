@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint32_t kThreads = 256;
 constexpr std::int64_t kMostBlocks = 4096;  // several times what a device runs at once
-constexpr std::int64_t kMostAlarms = 4096;
+constexpr std::int64_t kAlarmsAtOnce = 256;
 
 }  // namespace
 
@@ -112,30 +112,32 @@ void DeviceContext::launchBytes(const char* kernel, std::int64_t work, const voi
 }
 
 std::int64_t* DeviceContext::addAlarm(NodeId node, Explain explain) {
-  if (!m_alarms.valid()) m_alarms = zeros(DType::Int64, {kMostAlarms});
-  assert(m_raisable.size() < kMostAlarms);
+  const auto place = static_cast<std::int64_t>(m_raisable.size()) % kAlarmsAtOnce;
+  if (place == 0) m_alarms.push_back(zeros(DType::Int64, {kAlarmsAtOnce}));
   m_raisable.push_back({node, std::move(explain)});
-  return reinterpret_cast<std::int64_t*>(m_alarms.address()) + (m_raisable.size() - 1);
+  return reinterpret_cast<std::int64_t*>(m_alarms.back().address()) + place;
 }
 
 std::optional<Backend::Finding> DeviceContext::alarms() {
-  if (m_raisable.empty()) {
-    const Status done = wait();
-    return done.ok() ? std::nullopt : std::optional(Backend::Finding{{}, done.error()});
+  if (m_alarms.empty())
+    if (const Status done = wait(); !done.ok()) return Backend::Finding{{}, done.error()};
+  for (std::size_t i = 0; i < m_alarms.size(); ++i) {
+    Tensor said(DType::Int64, m_alarms[i].shape());
+    if (const Status done = download(m_alarms[i], said); !done.ok())
+      return Backend::Finding{{}, done.error()};
+    const auto values = said.data<std::int64_t>();
+    const auto first = std::ranges::find_if(values, [](std::int64_t value) { return value != 0; });
+    if (first == values.end()) continue;
+    for (const Tensor& all : m_alarms) m_device->fillZero(all.address(), all.bytes());
+    return findingOf(m_raisable[i * kAlarmsAtOnce + static_cast<std::size_t>(first - values.begin())]);
   }
-  const Shape used{static_cast<std::int64_t>(m_raisable.size())};
-  Tensor said(DType::Int64, used);
-  if (const Status done = download(m_alarms.part(0, used), said); !done.ok())
-    return Backend::Finding{{}, done.error()};
-  const auto values = said.data<std::int64_t>();
-  const auto first = std::ranges::find_if(values, [](std::int64_t value) { return value != 0; });
-  if (first == values.end()) return {};
-  m_device->fillZero(m_alarms.address(), m_alarms.bytes());
-  const Alarm& raised = m_raisable[static_cast<std::size_t>(first - values.begin())];
+  return {};
+}
+
+Backend::Finding DeviceContext::findingOf(const Alarm& raised) {
   const Status why = raised.explain();
-  if (!why.ok()) return Backend::Finding{raised.node, why.error()};
-  return Backend::Finding{raised.node,
-                          Error(ErrorCode::kInternal, "its kernel found wrong data that the host does not")};
+  if (!why.ok()) return {raised.node, why.error()};
+  return {raised.node, Error(ErrorCode::kInternal, "its kernel found wrong data that the host does not")};
 }
 
 }  // namespace device

@@ -59,17 +59,19 @@ class DeviceContext : public DeviceMemory, public std::enable_shared_from_this<D
   std::optional<Backend::Finding> alarms();
 
  private:
+  struct Alarm {
+    NodeId node;
+    Explain explain;
+  };
+  static Backend::Finding findingOf(const Alarm& raised);
   std::byte* workAt(std::size_t byte);
   void launchBytes(const char* kernel, std::int64_t work, const void* parameters, std::size_t bytes);
 
   std::shared_ptr<Device> m_device;
   Tensor m_work;
   std::size_t m_reserved = 0;
-  Tensor m_alarms, m_iteration;
-  struct Alarm {
-    NodeId node;
-    Explain explain;
-  };
+  std::vector<Tensor> m_alarms;  // of kAlarmsAtOnce each
+  Tensor m_iteration;
   std::vector<Alarm> m_raisable;
   DeviceStatistics m_statistics{*this};
 };

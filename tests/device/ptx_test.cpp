@@ -35,12 +35,14 @@ TEST_CASE("Kernels for GPUs are compiled without contraction, approximations and
   const auto ptx = folder.path() / "kernels.ptx";
   RunOptions options;
   options.timeout = std::chrono::seconds(300);
-  const RunResult compiled = runCommand(
-      {"bash", "-c",
-       "command -v nvcc >/dev/null || exit 77; cd '" + sourceDir().string() +
-           "' && nvcc -std=c++20 --fmad=false --ftz=false --prec-div=true --prec-sqrt=true --expt-relaxed-constexpr "
-           "-arch=compute_90 -ptx -I. core_engine/cuda/kernels.cu -o '" + ptx.string() + "'"},
-      options);
+  const RunResult compiled =
+      runCommand({"bash", "-c",
+                  "command -v nvcc >/dev/null || exit 77; cd '" + sourceDir().string() +
+                      "' && nvcc -std=c++20 --fmad=false --ftz=false --prec-div=true --prec-sqrt=true "
+                      "--expt-relaxed-constexpr "
+                      "-arch=compute_90 -ptx -I. core_engine/cuda/kernels.cu -o '" +
+                      ptx.string() + "'"},
+                 options);
   if (compiled.exitStatus == 77) {
     WARN("there is no nvcc here");
     return;
@@ -49,11 +51,13 @@ TEST_CASE("Kernels for GPUs are compiled without contraction, approximations and
   REQUIRE(compiled.exitStatus == 0);
   CHECK(instructionsOf(ptx, std::regex(R"(^(mul|add|div|sqrt)\.)")).size() > 30);
   CHECK(instructionsOf(ptx, std::regex(R"(approx|ftz|\.full|^red\.|^mad\..*\.f(32|64)$)")).empty());
-  // Spelled out: x * 0 + 0 is NaN where x is not finite; and units are counted in integers, whose sum has no order.
+  // Spelled out: x * 0 + 0 is NaN where x is not finite; and units are counted in integers, whose sum has no
+  // order.
   for (const auto& [kernel, all] : instructionsOf(ptx, std::regex(R"(^fma\.|^atom\.)"))) {
     CAPTURE(kernel);
     CHECK(kernel.starts_with("msdbg_statistics"));
-    for (const std::string& instruction : all) CHECK((instruction == "fma.rn.f32" || instruction == "atom.add.u64"));
+    for (const std::string& instruction : all)
+      CHECK((instruction == "fma.rn.f32" || instruction == "atom.add.u64"));
   }
 }
 
