@@ -3,6 +3,7 @@
 // Pure functions; the same words in every face.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "replay/run_state.h"
@@ -28,7 +29,9 @@ struct Verdict {
   std::string answer() const { return hints.empty() ? found : found + "; worth a look: " + hints; }
   std::string text() const { return answer() + "; " + state(); }
 };
-Verdict verdictOf(const watch::CheckReport& report, const RunState& state);
+/// `lastLoss`: of the run, where it has one; that is no number is no good news, whatever was asked.
+Verdict verdictOf(const watch::CheckReport& report, const RunState& state,
+                  std::optional<double> lastLoss = std::nullopt);
 
 /// "fault", "no_fault", "no_answer"
 std::string kindName(Verdict::Kind kind);

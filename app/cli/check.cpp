@@ -78,7 +78,9 @@ Result<int> check(const CheckCommandOptions& options, const Context& context) {
   if (options.all) view.detail = replay::HitDetail::kAll;
   if (options.why && found.first) view.why = replay::whyChain(*run.run, *found.first);
   view.recomputes = options.recompute;
-  view.verdict = replay::verdictOf(found, replay::stateOf(*run.run));
+  const auto loss = found.first ? std::nullopt : replay::lossCourseOf(*run.run);
+  view.verdict =
+      replay::verdictOf(found, replay::stateOf(*run.run), loss ? std::optional(loss->last) : std::nullopt);
   MSDBG_ASSIGN(const int status, report(view, context));
   return computing.withDifferences(status);
 }

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "app/async/yielding_source.h"
+#include "replay/loss_course.h"
 
 namespace msdbg::app {
 namespace {
@@ -169,6 +170,8 @@ Findings::Outcome Findings::checked(replay::Run& run, ReplayThread& thread,
   outcome.consequences = replay::consequences(source, outcome.report);
   if (outcome.report.first) outcome.firstInputs = replay::hitInputs(source, *outcome.report.first);
   outcome.state = replay::stateOf(run);
+  if (!outcome.report.first)
+    if (const auto loss = replay::lossCourseOf(run)) outcome.lastLoss = loss->last;
   return outcome;
 }
 

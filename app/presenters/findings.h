@@ -49,7 +49,9 @@ class Findings : public QObject {
   /// Of the report: how the run ended then, and what could not be read as far as the check came across it.
   const replay::RunState& runState() const { return m_outcome.state; }
   /// Of the report; only where there is one.
-  replay::Verdict verdict() const { return replay::verdictOf(m_outcome.report, m_outcome.state); }
+  replay::Verdict verdict() const {
+    return replay::verdictOf(m_outcome.report, m_outcome.state, m_outcome.lastLoss);
+  }
 
   const std::vector<Entry>& entries() const { return m_entries; }
   /// Faults and hints of the report in the order of "first", as F8 walks them: one per condition, severity,
@@ -102,6 +104,7 @@ class Findings : public QObject {
     std::vector<std::string> consequences;
     std::vector<replay::HitInput> firstInputs;
     replay::RunState state;
+    std::optional<double> lastLoss;
   };
   static Outcome checked(replay::Run& run, ReplayThread& thread,
                          const std::vector<watch::Watchpoint>& watchpoints,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "replay/findings.h"
 
@@ -62,7 +63,7 @@ std::string hintsOf(const watch::CheckReport& report) {
 
 }  // namespace
 
-Verdict verdictOf(const watch::CheckReport& report, const RunState& state) {
+Verdict verdictOf(const watch::CheckReport& report, const RunState& state, std::optional<double> lastLoss) {
   const Missing missing = missingOf(report);
   const bool mostly = missing.damaged + missing.absent > report.evaluated;
   Verdict verdict;
@@ -78,6 +79,12 @@ Verdict verdictOf(const watch::CheckReport& report, const RunState& state) {
     verdict.kind = mostly ? Verdict::Kind::kNoAnswer : Verdict::Kind::kNoFault;
     verdict.found = noFault(missing, mostly, state);
     verdict.hints = hintsOf(report);
+    if (lastLoss && !std::isfinite(*lastLoss)) {
+      verdict.kind = Verdict::Kind::kNoAnswer;
+      verdict.whole = false;
+      verdict.found =
+          fmt::format("the loss ends as {}, and what was asked does not show where that began", *lastLoss);
+    }
   } else {
     verdict.found = "nothing could be judged: " + whyNothingJudged(report);
     verdict.whole = false;

@@ -76,6 +76,18 @@ TEST_CASE("What was found, what could not be read and how the run ended are said
         "no fault found in what could be read; 1 of 60 segments is damaged; the run is complete");
 }
 
+TEST_CASE("A loss that is no number is no good news, whatever was asked") {
+  const auto of = [](double loss) { return replay::verdictOf(clean(), ended("finished"), loss); };
+  CHECK(of(0.5).text() == "no fault found; the run is complete");
+  const replay::Verdict nan = of(std::numeric_limits<double>::quiet_NaN());
+  CHECK(nan.text() ==
+        "the loss ends as nan, and what was asked does not show where that began; the run is complete");
+  CHECK(nan.kind == replay::Verdict::Kind::kNoAnswer);
+  CHECK_FALSE(nan.whole);
+  CHECK(of(-std::numeric_limits<double>::infinity()).text().starts_with("the loss ends as -inf"));
+  CHECK(replay::verdictOf(wrongIn(3), ended("finished"), std::nan("")).found == "FIRST WRONG");
+}
+
 TEST_CASE("What the recorder had to give up is said with the verdict") {
   const RunState some = gapped(ended("finished"), {127, 128, 129});
   CHECK(replay::verdictOf(clean(), some).text() ==
