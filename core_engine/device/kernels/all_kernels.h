@@ -11,4 +11,5 @@
 #include "core_engine/device/kernels/pooling.h"
 #include "core_engine/device/kernels/reductions.h"
 #include "core_engine/device/kernels/statistics.h"
+#include "core_engine/device/kernels/statistics_totals.h"
 #include "core_engine/device/kernels/updates.h"
