@@ -28,9 +28,6 @@ namespace msdbg::core::device {
   X(cublasLtMatmulAlgoConfigGetAttribute) \
   X(cublasLtMatmul)
 
-#define MSDBG_TEXT_OF(x) #x
-#define MSDBG_TEXT(x) MSDBG_TEXT_OF(x)
-
 struct CublasLt {
   SharedLibrary file{"libcublasLt.so." MSDBG_TEXT(CUBLAS_VER_MAJOR)};
   bool usable = false;

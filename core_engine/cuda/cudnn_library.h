@@ -37,9 +37,6 @@ namespace msdbg::core::device {
   X(cudnnConvolutionBackwardFilter)                 \
   X(cudnnAddTensor)
 
-#define MSDBG_TEXT_OF(x) #x
-#define MSDBG_TEXT(x) MSDBG_TEXT_OF(x)
-
 struct Cudnn {
   SharedLibrary file{"libcudnn.so." MSDBG_TEXT(CUDNN_MAJOR)};
   bool usable = false;
@@ -61,7 +58,5 @@ struct Cudnn {
 };
 
 #undef MSDBG_CUDNN
-#undef MSDBG_TEXT
-#undef MSDBG_TEXT_OF
 
 }  // namespace msdbg::core::device

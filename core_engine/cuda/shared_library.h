@@ -5,6 +5,10 @@
 #include <cstddef>
 #include <string>
 
+/// The version that a header gives as a macro, in a file's name.
+#define MSDBG_TEXT_OF(x) #x
+#define MSDBG_TEXT(x) MSDBG_TEXT_OF(x)
+
 namespace msdbg::core::device {
 
 class SharedLibrary {

@@ -6,8 +6,6 @@
 namespace msdbg::core::device {
 namespace {
 
-constexpr std::int64_t kLanes = 16;
-
 /// Where what lies one behind the other begins, in bytes.
 struct Places {
   std::size_t next = 0;
@@ -46,7 +44,7 @@ Backend::Answer batchNormKernel(const DeviceRequest& r) {
     p.epsilon = epsilon;
     p.share = args.state.training ? momentum : 1;
     p.usesBatch = training && args.state.training;
-    const std::int64_t groups = planes.images * planes.channels * kLanes;
+    const std::int64_t groups = planes.images * planes.channels * kGroup;
     if (p.usesBatch) {
       context.launch("batch_norm_sums", groups, p);
       context.launch("batch_norm_means", planes.channels, p);
@@ -75,7 +73,7 @@ Backend::Answer batchNormGradKernel(const DeviceRequest& r) {
         p.settings = context.work<NormalGradSettings>(settings);
         p.images = planes.images, p.channels = planes.channels, p.plane = planes.plane;
         p.training = training;
-        context.launch("batch_norm_grad_sums", planes.images * planes.channels * kLanes, p);
+        context.launch("batch_norm_grad_sums", planes.images * planes.channels * kGroup, p);
         context.launch("batch_norm_grad_settings", planes.channels, p);
         context.launch("batch_norm_grad", planes.channels * planes.count(), p);
       });

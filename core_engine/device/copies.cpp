@@ -70,7 +70,8 @@ Backend::Answer transposeKernel(const DeviceRequest& r) {
     return deviceKernel(r, [&context = r.context, p = *tiles](const KernelArgs& args) mutable {
       p.x = args.inputs[0]->address();
       p.y = args.outputs[0]->address();
-      const std::int64_t tiled = p.outer * ((p.rows + 31) / 32) * ((p.columns + 31) / 32);
+      const std::int64_t tiled = p.outer * ((p.rows + kTransposeTile - 1) / kTransposeTile) *
+                                 ((p.columns + kTransposeTile - 1) / kTransposeTile);
       context.launch("transpose_tiles", tiled * 256, p);
     });
   TransposeParameters p{};

@@ -7,8 +7,6 @@
 namespace msdbg::core::device {
 namespace {
 
-constexpr std::int64_t kLanes = 16, kBlockRows = 64;
-
 Backend::Answer alongLines(const DeviceRequest& r, const char* kernel) {
   const Shape& shape = r.output().shape;
   const auto axis = checkAxis(r.node.opType, intAttribute(r.node.attributes, "axis", -1), shape.rank());
@@ -19,7 +17,7 @@ Backend::Answer alongLines(const DeviceRequest& r, const char* kernel) {
   return deviceKernel(r, [&context = r.context, lines, kernel](const KernelArgs& args) {
     const LineParameters p{in(args, 0), args.inputs.size() > 1 ? in(args, 1) : nullptr, out(args),
                            lines.outer, lines.length};
-    context.launch(kernel, lines.outer * kLanes, p);
+    context.launch(kernel, lines.outer * kGroup, p);
   });
 }
 
@@ -48,21 +46,21 @@ Backend::Answer layerNormKernel(const DeviceRequest& r) {
     const LayerNormParameters p{in(args, 0),  in(args, 1),  shifted ? in(args, 2) : nullptr,
                                 out(args, 0), out(args, 1), out(args, 2),
                                 n.rows,       n.length,     epsilon};
-    context.launch("layer_norm", n.rows * kLanes, p);
+    context.launch("layer_norm", n.rows * kGroup, p);
   });
 }
 
 Backend::Answer layerNormGradKernel(const DeviceRequest& r) {
   const auto rows = normalRows(r.node.opType, r.input(1).shape, r.node.attributes);
   if (!rows) return decline(rows.error().message());
-  const std::int64_t sums = (rows->rows + kBlockRows - 1) / kBlockRows * 2 * rows->length;
+  const std::int64_t sums = (rows->rows + kNormBlockRows - 1) / kNormBlockRows * 2 * rows->length;
   r.context.reserve(static_cast<std::size_t>(sums) * sizeof(double));
   return deviceKernel(r, [&context = r.context, n = *rows, sums](const KernelArgs& args) {
     const LayerNormGradParameters p{in(args, 0),  in(args, 1),  in(args, 2),
                                     in(args, 3),  in(args, 4),  out(args, 0),
                                     out(args, 1), out(args, 2), context.work<double>(),
                                     n.rows,       n.length};
-    context.launch("layer_norm_grad", n.rows * kLanes, p);
+    context.launch("layer_norm_grad", n.rows * kGroup, p);
     context.launch("layer_norm_columns", sums / 2, p);
     context.launch("layer_norm_fold", n.length, p);
   });
@@ -77,7 +75,7 @@ Backend::Answer crossEntropyKernel(const DeviceRequest& r) {
     *labels = args.inputs[1];
     const CrossEntropyParameters p{
         in(args, 0), in<std::int64_t>(args, 1), out(args, 0), out(args, 1), shape[0], shape[1], alarm};
-    context.launch("cross_entropy", shape[0] * kLanes, p);
+    context.launch("cross_entropy", shape[0] * kGroup, p);
     context.launch("mean_loss", 1, p);
   });
 }

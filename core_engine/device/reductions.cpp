@@ -5,9 +5,7 @@
 namespace msdbg::core::device {
 namespace {
 
-constexpr std::int64_t kPiece = 8192, kLanes = 16;
-constexpr std::int64_t kTileColumns = 32, kThreads = 256;  // of column_sums
-constexpr std::int64_t kWideRows = 16;                     // from here on its tiles are not mostly empty
+constexpr std::int64_t kWideRows = 16;  // from here on its tiles are not mostly empty
 
 Tensor onDevice(DeviceContext& context, const Ints& values) {
   const Shape shape{static_cast<std::int64_t>(values.size())};
@@ -21,7 +19,7 @@ Backend::Answer reduceInner(const DeviceRequest& r, const ReductionPlan& plan, d
   p.results = plan.results();
   p.offsets = static_cast<std::int64_t>(plan.reducedOffsets.size());
   p.runLength = plan.runLength;
-  p.piecesOfRun = (plan.runLength + kPiece - 1) / kPiece;
+  p.piecesOfRun = (plan.runLength + kReductionPiece - 1) / kReductionPiece;
   p.divisor = divisor;
   p.squares = squares;
   p.keptRank = static_cast<std::int32_t>(plan.keptDims.size());
@@ -36,7 +34,7 @@ Backend::Answer reduceInner(const DeviceRequest& r, const ReductionPlan& plan, d
                         p.y = out(args);
                         p.pieces = context.work<double>();
                         p.offsetsAt = reinterpret_cast<const std::int64_t*>(offsets.address());
-                        context.launch("inner_pieces", pieces * kLanes, p);
+                        context.launch("inner_pieces", pieces * kGroup, p);
                         context.launch("inner_fold", p.results, p);
                       });
 }
@@ -59,7 +57,7 @@ Backend::Answer reduceOuter(const DeviceRequest& r, const ReductionPlan& plan, d
     p.offsetsAt = reinterpret_cast<const std::int64_t*>(offsets.address());
     if (p.width < kWideRows) return context.launch("outer_reduction", p.results, p);
     context.launch("column_sums",
-                   p.results / p.width * ((p.width + kTileColumns - 1) / kTileColumns) * kThreads, p);
+                   p.results / p.width * ((p.width + kTileColumns - 1) / kTileColumns) * kTileThreads, p);
   });
 }
 

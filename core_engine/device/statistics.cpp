@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "core_engine/device/device_context.h"
@@ -65,13 +63,6 @@ TensorObservation observeNothing(const Tensor& value, const ObservationWish& wis
   return observeTensor(empty, {.previous = wish.previous ? &empty : nullptr, .range = wish.range});
 }
 
-/// Numbers in [start, end], of doubles, are those from the first float32 number to the last one in it.
-float firstFrom(double start) {
-  const auto first = static_cast<float>(start);
-  return first < start ? std::nextafter(first, std::numeric_limits<float>::infinity()) : first;
-}
-float lastUpTo(double end) { return -firstFrom(-end); }
-
 /// But for where it lies among others.
 StatisticsTensor tensorOf(const Tensor& value, const ObservationWish& wish) {
   const TensorUnits units = unitsOf(value.shape());
@@ -81,7 +72,7 @@ StatisticsTensor tensorOf(const Tensor& value, const ObservationWish& wish) {
   t.count = value.elements(), t.blocks = blocksOf(value);
   t.units = units.units, t.inner = units.inner, t.elementsOfUnit = units.elementsOfUnit();
   if (wish.range)
-    t.inRange = true, t.start = firstFrom(wish.range->first), t.end = lastUpTo(wish.range->second);
+    t.inRange = true, t.start = firstFloatFrom(wish.range->first), t.end = lastFloatUpTo(wish.range->second);
   return t;
 }
 

@@ -5,6 +5,7 @@
 
 #include "core_engine/base/simd.h"
 #include "core_engine/tensor/float_blocks_internal.h"
+#include "core_engine/tensor/observation_parts.h"
 
 #define MSDBG_INLINE inline __attribute__((always_inline))
 
@@ -191,13 +192,12 @@ MSDBG_SIMD_CLONES void deviationsOf(const float* data, std::int64_t count, doubl
 
 bool finite(double sum) { return sum <= std::numeric_limits<double>::max(); }  // of absolute values
 
-// The float32 numbers in [start, end] are those in [least float from start, greatest float up to end].
-float floatFrom(double start) {
+}  // namespace
+
+float firstFloatFrom(double start) {
   const auto f = static_cast<float>(start);
   return f < start ? std::nextafter(f, kInf) : f;
 }
-
-}  // namespace
 
 static bool momentsFrom(const FloatSums& s, const float* data, std::int64_t count, BlockMoments& m) {
   if (count == 0 || !finite(s.sumAbs)) return false;
@@ -240,14 +240,14 @@ bool finiteChange(const float* x, const float* previous, std::int64_t count, dou
 BlockActivation floatActivation(const float* data, std::int64_t count, double start, double end) {
   static const auto kernel = hasAvx512Kernels() ? floatActivationAvx512 : floatActivationPlain;
   BlockActivation result;
-  kernel(data, count, floatFrom(start), -floatFrom(-end), result);
+  kernel(data, count, firstFloatFrom(start), lastFloatUpTo(end), result);
   return result;
 }
 
 std::int64_t floatUnits(const float* data, std::int64_t count, double start, double end, const UnitRuns& runs,
                         std::int64_t* active) {
   static const auto kernel = hasAvx512Kernels() ? floatUnitsAvx512 : floatUnitsPlain;
-  return kernel(data, count, floatFrom(start), -floatFrom(-end), runs, active);
+  return kernel(data, count, firstFloatFrom(start), lastFloatUpTo(end), runs, active);
 }
 
 }  // namespace msdbg::core

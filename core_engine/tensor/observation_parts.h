@@ -13,6 +13,11 @@ struct TensorUnits {
 };
 TensorUnits unitsOf(const Shape& shape);
 
+/// The float32 numbers in [start, end], which are doubles, are those in [firstFloatFrom(start),
+/// lastFloatUpTo(end)].
+float firstFloatFrom(double start);
+inline float lastFloatUpTo(double end) { return -firstFloatFrom(-end); }
+
 /// All but the hash. `count`: elements, finite or not.
 TensorStatistics statisticsFrom(const BlockMoments& combined, std::int64_t count);
 /// `total`: the sums of the blocks, in their order.

@@ -25,8 +25,6 @@ MSDBG_KERNEL(transpose, TransposeParameters) {
   }
 }
 
-constexpr int kTransposeTile = 32;
-
 /// Tiles of 32 by 32 through shared memory, so that both sides are read and written along: 256 threads, 8
 /// rows each.
 MSDBG_KERNEL(transpose_tiles, TransposeTilesParameters) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "core_engine/base/inline.h"
+#include "core_engine/device/kernels/parameters.h"
 
 #if defined(__CUDACC__)
 
@@ -48,8 +49,6 @@ MSDBG_DEVICE T fromLane(T value, int lane) {
 #endif
 
 namespace msdbg::core::device {
-
-constexpr int kGroup = 16;  // lanes
 
 MSDBG_DEVICE std::int64_t globalThread() { return block() * threadsOfBlock() + threadInBlock(); }
 MSDBG_DEVICE std::int64_t allThreads() { return blocks() * threadsOfBlock(); }

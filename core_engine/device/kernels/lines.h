@@ -9,8 +9,6 @@
 
 namespace msdbg::core::device {
 
-constexpr std::int64_t kNormBlockRows = 64;  // rows whose column sums are formed together (layer_norm.cpp)
-
 /// A lane's part of a row, elements lane, lane + 16, …: in registers where it is at most kMost of them, so
 /// that all are on their way from memory at once and are read once.
 template <int kMost>

@@ -10,6 +10,14 @@ namespace msdbg::core::device {
 
 constexpr int kMostDims = 8;
 
+// Sizes that who launches a kernel has in common with it.
+constexpr std::int64_t kGroup = 16;  // lanes of a sum: threads that speak by shuffles
+constexpr std::int64_t kNormBlockRows =
+    64;  // rows whose column sums are formed together (cpu/layer_norm.cpp)
+constexpr std::int64_t kReductionPiece = 8192;  // elements of a run that are summed in lanes (cpu/reduce.cpp)
+constexpr int kTileColumns = 32, kTileThreads = 256;  // of column_sums, a block
+constexpr int kTransposeTile = 32;
+
 // --- element-wise (elementwise.h) ---
 enum class Unary : std::int32_t { kRelu, kSigmoid, kTanh, kExp, kLog, kSqrt, kErf, kGelu };
 enum class Binary : std::int32_t { kAdd, kSub, kMul, kDiv, kReluGrad, kSigmoidGrad, kTanhGrad, kGeluGrad };

@@ -8,8 +8,6 @@
 
 namespace msdbg::core::device {
 
-constexpr std::int64_t kReductionPiece = 8192;
-
 template <typename P>
 MSDBG_DEVICE std::int64_t keptOffset(const P& p, std::int64_t result) {
   return offsetOf(result, p.keptRank, p.keptDims, p.keptStrides);
@@ -45,7 +43,7 @@ MSDBG_DEVICE const float* rowOf(const OuterReductionParameters& p, std::int64_t 
   return p.x + p.offsetsAt[at.quotient] + at.rest * p.runStride;
 }
 
-constexpr int kTileColumns = 32, kTileRows = 64, kTileThreads = 256;
+constexpr int kTileRows = 64;
 
 /// 32 columns a block: 256 threads bring 64 rows at a time, the next on their way while 32 of them add up.
 MSDBG_KERNEL(column_sums, OuterReductionParameters) {
