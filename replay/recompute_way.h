@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "replay/run.h"
@@ -23,6 +24,8 @@ class RecomputeWays {
   core::Result<core::Iteration> checkpointFor(core::Iteration iteration,
                                               const std::map<std::int64_t, std::string>& damaged = {}) const;
   core::Result<RecomputeWay> to(core::Iteration iteration) const;
+  /// Of all that can be computed the one that takes longest. nullopt: none can.
+  std::optional<RecomputeWay> longest() const;
 
   bool reaches(core::Iteration iteration) const;
   /// Its state was set from outside: it does not follow from the one before.

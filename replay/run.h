@@ -54,6 +54,13 @@ class Recomputable {
                                          const std::vector<core::Hash128>& hashes) = 0;
 };
 
+/// Who computes nodes again from their recorded inputs (replay/recompute).
+class Rechecks {
+ public:
+  virtual ~Rechecks() = default;
+  virtual core::Result<watch::Source::Recheck> recheck(core::Rank rank, core::Iteration iteration) = 0;
+};
+
 /// Where values come from that a run does not hold: whoever computes them again (replay/recompute).
 class ValueSource {
  public:
@@ -137,6 +144,11 @@ class Run : public watch::Source {
   /// Who is asked where value() or statistics() has none: every condition and view gets computed ones then.
   /// nullptr: nobody. It outlives the run, or is taken back before.
   void computeMissingBy(ValueSource* source) { m_missing = source; }
+  /// Who answers recheck(). nullptr: nobody. The same.
+  void recheckBy(Rechecks* rechecks) { m_rechecks = rechecks; }
+  core::Result<Recheck> recheck(core::Rank rank, core::Iteration iteration) override {
+    return m_rechecks ? m_rechecks->recheck(rank, iteration) : Source::recheck(rank, iteration);
+  }
 
   // --- what only some can do ---
   virtual Recomputable* recomputable() { return nullptr; }
@@ -148,6 +160,7 @@ class Run : public watch::Source {
 
  private:
   ValueSource* m_missing = nullptr;
+  Rechecks* m_rechecks = nullptr;
 };
 
 /// For the first lines of a program of ours that reads runs, never for a library: what is below does not

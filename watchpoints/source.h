@@ -31,6 +31,20 @@ class Source {
     std::string text;           // one sentence in the user's words
   };
 
+  /// What a rank's nodes compute from their recorded inputs, held against what was recorded.
+  struct Recheck {
+    struct Mismatch {
+      core::TensorId tensor;          // the node's output
+      std::int64_t element = 0;       // flat index of the first that differs
+      std::int64_t count = 0;         // how many do; 0: the value is not stored, its hash tells
+      double recorded = 0, here = 0;  // of that element
+    };
+    std::int64_t outputs = 0;  // so many were held against what was recorded
+    std::vector<Mismatch> mismatches;
+    std::int64_t unasked =
+        0;  // outputs that could not be: their inputs are not known, or nothing was recorded
+  };
+
   virtual ~Source() = default;
   virtual const core::Graph& graph() const = 0;
   /// What of graph() there is on a rank in an iteration, and in which order. nullptr: all of it, in its own.
@@ -58,6 +72,11 @@ class Source {
   virtual bool stored(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const = 0;
   virtual std::optional<double> scalar(core::Rank rank, core::Iteration iteration,
                                        const std::string& name) = 0;
+  /// kUnavailable: nobody computes, or what is needed is not stored.
+  virtual core::Result<Recheck> recheck(core::Rank, core::Iteration) {
+    return core::Error(core::ErrorCode::kUnavailable,
+                       "nothing is computed again here: msdbg check --recheck does");
+  }
   /// At most one of a rank. None of a run that goes on, or that somebody stopped.
   virtual std::vector<RunFailure> failures() const { return {}; }
 };

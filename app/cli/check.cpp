@@ -9,6 +9,8 @@
 #include "app/cli/command.h"
 #include "app/cli/computing.h"
 #include "app/cli/progress.h"
+#include "replay/recompute/environment.h"
+#include "replay/recompute/recheck.h"
 
 namespace msdbg::app {
 namespace {
@@ -20,7 +22,7 @@ using core::Result;
 struct CheckCommandOptions {
   std::string run, ranks, iterations;
   std::vector<std::string> watchpoints;
-  bool first = false, all = false, why = false, recompute = false;
+  bool first = false, all = false, why = false, recompute = false, recheck = false;
 };
 
 Result<std::vector<watch::Watchpoint>> watchpointsOf(const std::vector<std::string>& texts) {
@@ -35,6 +37,23 @@ Result<std::vector<watch::Watchpoint>> watchpointsOf(const std::vector<std::stri
     watchpoints.push_back(std::move(watchpoint));
   }
   return watchpoints;
+}
+
+// Attached to the run where kernel_mismatch is asked, by --recheck or -w.
+Result<std::unique_ptr<replay::Recheck>> rechecked(const OpenedRun& run, const CheckCommandOptions& options,
+                                                   std::vector<watch::Watchpoint>& watchpoints,
+                                                   const Context& context) {
+  const auto isRecheck = [](const watch::Watchpoint& w) { return w.condition->id == "kernel_mismatch"; };
+  if (options.recheck && std::ranges::none_of(watchpoints, isRecheck)) {
+    MSDBG_ASSIGN(watch::Watchpoint added, watch::parseWatchpoint("kernel_mismatch"));
+    watchpoints.push_back(std::move(added));
+  }
+  if (std::ranges::none_of(watchpoints, isRecheck) || run.graph().nodes().empty())
+    return std::unique_ptr<replay::Recheck>();
+  replay::matchInstructionSet(run.run->description());
+  MSDBG_ASSIGN(std::unique_ptr<replay::Recheck> recheck, replay::Recheck::create(*run.run, context.cancel));
+  run.run->recheckBy(recheck.get());
+  return recheck;
 }
 
 Error noAnswer(const OpenedRun& run, const watch::CheckReport& report) {
@@ -60,6 +79,7 @@ Result<int> check(const CheckCommandOptions& options, const Context& context) {
   for (const watch::Watchpoint& watchpoint : watchpoints)
     if (const core::Status fit = watch::namesFit(watchpoint, run.graph()); !fit.ok())
       return fit.error().in("-w");
+  MSDBG_ASSIGN(const std::unique_ptr<replay::Recheck> recheck, rechecked(run, options, watchpoints, context));
   Computing computing(run, context);
   if (options.recompute) MSDBG_TRY(computing.helpOut());
   watch::CheckOptions what;
@@ -100,6 +120,8 @@ Command::Run setup(CLI::App& app, Context& context) {
   app.add_flag("--all", options->all, "every hit, not only the first of each place");
   app.add_flag("--recompute", options->recompute,
                "values and statistics that were not recorded are computed again from the checkpoints");
+  app.add_flag("--recheck", options->recheck,
+               "ask kernel_mismatch too: each node is computed again from its recorded inputs, bit for bit");
   app.add_flag("--why", options->why, "follow the first wrong place back through its inputs");
   return [options, &context] { return check(*options, context); };
 }
@@ -114,6 +136,7 @@ Command checkCommand() {
               "  msdbg check alexnet-1.msdbg --why\n"
               "  msdbg check -w tensor_overflow -w gradient_vanishing:abs_mean_lt=1e-9\n"
               "  msdbg check -w 'weight_change_too_small:tensors=encoder/*|fc/weight'\n"
+              "  msdbg check --recheck                    did the machine compute what it should have?\n"
               "  msdbg check --ranks 1 --iterations 5-8 --all\n"
               "  msdbg check --json | jq .first.source\n"
               "Exit status: 0 no fault, 3 faults, 4 nothing could be evaluated.\n",

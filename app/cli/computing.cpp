@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/table.h"
+#include "app/cli/timing_text.h"
 #include "core_engine/base/log.h"
 #include "replay/recompute/environment.h"
 
@@ -16,10 +17,6 @@ using replay::Hindsight;
 namespace {
 
 constexpr double kQuick = 1;  // seconds that nobody needs to be told of
-
-std::string secondsText(double seconds) {
-  return seconds < 90 ? fmt::format("{:.0f} s", seconds) : fmt::format("{:.0f} min", seconds / 60);
-}
 
 }  // namespace
 
@@ -48,7 +45,7 @@ Result<Hindsight::Computed> Computing::value(core::Rank rank, core::Iteration it
   if (cost.seconds > kQuick)
     core::logSay(fmt::format("computing {} again from iteration {}: about {}; Ctrl-C stops",
                              counted(cost.iterations, "iteration"), cost.checkpoint.value,
-                             secondsText(cost.seconds)));
+                             aboutSeconds(cost.seconds)));
   Result<Hindsight::Computed> computed = m_hindsight->compute(rank, iteration, tensor);
   m_progress->clear();
   return computed;

@@ -96,7 +96,6 @@ Status planGraph(const DumpOptions& options, const ModelTraining& training, cons
                                              plan.firstIteration()));
   MSDBG_ASSIGN(const auto shadowed, dump::shadowedRules(graph, plan.record, plan.planned(), *plan.size));
   plan.doubts.insert(plan.doubts.end(), shadowed.begin(), shadowed.end());
-  if (plan.size->checkpointEvery > 0) plan.record.checkpointEvery = plan.size->checkpointEvery;
   return Ok{};
 }
 

@@ -39,9 +39,8 @@ std::uint64_t keptBytes(const DumpPlan& plan) {
   const ExpectedSize& size = *plan.size;
   const std::int64_t last = plan.record.keepLast;
   if (last == 0 || size.iterations <= last) return size.bytes();
-  const std::uint64_t values = size.bytes() - size.statisticsBytes;
-  return size.statisticsBytes +
-         values / static_cast<std::uint64_t>(size.iterations) * static_cast<std::uint64_t>(last);
+  return size.bytes() - size.valueBytes +
+         size.valueBytes / static_cast<std::uint64_t>(size.iterations) * static_cast<std::uint64_t>(last);
 }
 
 // Two numbers of bytes, of which the second is cut off by the budget or --keep-last.

@@ -11,6 +11,7 @@
 #include "app/cli/run_size.h"
 #include "app/cli/table.h"
 #include "app/cli/timing_text.h"
+#include "replay/recompute_way.h"
 #include "replay/run_state.h"
 
 namespace msdbg::app {
@@ -181,6 +182,10 @@ Json infoJson(const OpenedRun& run) {
   json["faults"] = info.faults;
   json["ranks"] = ranksJson(run);
   json["recomputable"] = states ? core::formatRanges(states->recomputableIterations()) : "";
+  const auto longest = replay::RecomputeWays(*run.run).longest();
+  json["longest_recomputation"] = Json();
+  if (longest)
+    json["longest_recomputation"] = {{"iterations", longest->iterations}, {"seconds", longest->seconds}};
   json["scalars"] = run.run->scalarNames();
   json["graph"] = graphJson(run.graph());
   json["storage"] = {{"raw_bytes", storage.raw},
@@ -243,16 +248,28 @@ void printHits(const OpenedRun& run) {
                groupedNumber(static_cast<std::int64_t>(hits.size() - kMost)));
 }
 
-// Where some of them went: ", older ones up to 400 apart".
-std::string apartText(const std::vector<std::int64_t>& checkpoints, std::int64_t every) {
-  std::int64_t most = 0;
-  for (std::size_t i = 1; i < checkpoints.size(); ++i)
+// " (25 iterations apart)", " (25 to 400 iterations apart)".
+std::string apartText(const std::vector<std::int64_t>& checkpoints) {
+  if (checkpoints.size() < 2) return "";
+  std::int64_t least = INT64_MAX, most = 0;
+  for (std::size_t i = 1; i < checkpoints.size(); ++i) {
+    least = std::min(least, checkpoints[i] - checkpoints[i - 1]);
     most = std::max(most, checkpoints[i] - checkpoints[i - 1]);
-  return most < 2 * every ? "" : ", older ones up to " + groupedNumber(most) + " apart";
+  }
+  return fmt::format(" ({}{} apart)", least < most ? groupedNumber(least) + " to " : "",
+                     counted(most, "iteration"));
 }
 
-// "iterations 25-99 can be computed again, and gone on from: 3 checkpoints (every 25 iterations), batches of
-// 100 iterations";
+// ", which takes 25 iterations or 0.8 s at most"
+std::string longestText(const OpenedRun& run) {
+  const auto longest = replay::RecomputeWays(*run.run).longest();
+  if (!longest) return "";
+  return ", which takes " + counted(longest->iterations, "iteration") +
+         (longest->seconds > 0 ? " or " + aboutSeconds(longest->seconds) : "") + " at most";
+}
+
+// "iterations 25-99 can be computed again, which takes 25 iterations or 0.8 s at most, and gone on from: 3
+// checkpoints (25 iterations apart), batches of 100 iterations";
 // "" where neither is kept.
 std::string recomputableText(const OpenedRun& run) {
   const replay::Recomputable* const states = run.run->recomputable();
@@ -260,15 +277,11 @@ std::string recomputableText(const OpenedRun& run) {
   const core::Rank rank = run.run->ranks().empty() ? core::Rank(0) : run.run->ranks().front();
   const auto checkpoints = states->checkpoints(rank), batches = states->batches(rank);
   if (checkpoints.empty() && batches.empty()) return {};
-  const auto interval = states->checkpointInterval(rank);
   const std::vector<std::int64_t> iterations = states->recomputableIterations();
   return fmt::format(
-      "{} can be computed again, and gone on from (--resume, msdbg::restore): {}{}, batches of {}{}",
-      iterations.empty() ? "nothing" : "iterations " + core::formatRanges(iterations),
-      counted(static_cast<std::int64_t>(checkpoints.size()), "checkpoint"),
-      interval ? " (every " + counted(interval->iterations, "iteration") +
-                     apartText(checkpoints, interval->iterations) + ")"
-               : "",
+      "{} can be computed again{}, and gone on from (--resume, msdbg::restore): {}{}, batches of {}{}",
+      iterations.empty() ? "nothing" : "iterations " + core::formatRanges(iterations), longestText(run),
+      counted(static_cast<std::int64_t>(checkpoints.size()), "checkpoint"), apartText(checkpoints),
       counted(static_cast<std::int64_t>(batches.size()), "iteration"),
       run.run->ranks().size() > 1 ? " on each rank" : "");
 }

@@ -51,6 +51,17 @@ Status checkTensors(const RecordingOptions& given, const dump::RecordOptions& re
                            dump::policyName(record.restPolicy()), core::join(record.tensors, ",")));
 }
 
+Status leaveOutReplay(const RecordingOptions& given, dump::RecordOptions& record) {
+  const bool checkpoints = !given.checkpointEvery.empty() && record.checkpoints() > 0;
+  if (checkpoints || given.batches.value_or(false))
+    return Error(ErrorCode::kUsage,
+                 fmt::format("--no-replay keeps no checkpoints and no batches: leave it or {} out",
+                             checkpoints ? "--checkpoint-every" : "--batches"));
+  record.checkpointEvery = dump::RecordOptions::kNoCheckpoints;
+  record.batches = false;
+  return Ok{};
+}
+
 Status readOnHit(const RecordingOptions& given, dump::OnHit& onHit) {
   if (!given.onHit.empty()) {
     auto conditions = dump::onHitConditions(given.onHit);
@@ -84,16 +95,20 @@ void RecordingOptions::addOptions(CLI::App& app) {
       ->type_name("FILE");
   app.add_option(
          "--policy", policy,
-         "full: values and statistics (default); stats: statistics only; record: hashes, checkpoints and "
-         "batches: all else can be computed again from them; none. With --record: of the rest")
+         "full: values and statistics (default); stats: statistics only; record: only what the rest can be "
+         "computed again from, and its hashes; none. With --record: of the rest")
       ->type_name("full|stats|record|none");
   app.add_option("--checkpoint-every", checkpointEvery,
-                 "keep parameters and optimizer states every C iterations; auto: 1 % of full's bytes; none "
-                 "(default: auto with --policy record, else none)")
+                 "keep parameters and optimizer states every C iterations; auto (default): 1 % of the time, "
+                 "and of all tensors' bytes")
       ->type_name("C|auto|none");
   app.add_flag_function(
       "--batches,!--no-batches", [this](std::int64_t given) { batches = given > 0; },
-      "keep what each iteration is given, as the data set has it (default: with --policy record)");
+      "keep what each iteration is given, as the data set has it (default)");
+  app.add_flag(
+      "--no-replay", noReplay,
+      "keep neither: what is not stored cannot be computed again, and nothing can be resumed. Default "
+      "with --policy none, with --every, and where a rule says none of an input");
   app.add_option("--tensors", tensors,
                  "keep the values of these only (names, unique ends of names, or globs)")
       ->type_name("GLOB");
@@ -172,6 +187,7 @@ Result<dump::RecordOptions> RecordingOptions::read() const {
                    dump::RecordOptions::parseCheckpointEvery(checkpointEvery)));
   }
   if (batches) record.batches = batches;
+  if (noReplay) MSDBG_TRY(leaveOutReplay(*this, record));
   if (!tensors.empty()) record.tensors = globsOf(tensors);
   if (!iterations.empty())
     MSDBG_TRY(take(record.iterations, "--iterations", core::IndexList::parse(iterations)));

@@ -18,6 +18,7 @@ struct RecordingOptions {
   std::optional<std::int64_t> before, after;
   bool stopOnHit = false;
   std::optional<bool> batches;
+  bool noReplay = false;
   std::optional<std::int64_t> every, keepLast;
   std::optional<double> watchdog, commitEvery;
   bool watchdogKill = false;

@@ -40,6 +40,11 @@ Timings timings(const replay::Run& run) {
   return all;
 }
 
+std::string aboutSeconds(double seconds) {
+  if (seconds < 9.95) return fmt::format("{:.1f} s", seconds);
+  return seconds < 90 ? fmt::format("{:.0f} s", seconds) : fmt::format("{:.0f} min", seconds / 60);
+}
+
 std::string timingText(const Timings& timings) {
   if (timings.empty()) return "no rank came to its end: there are no times\n";
   const auto& [rank, times] = slowest(timings);

@@ -24,4 +24,7 @@ std::string timingLine(const Timings& timings);
 std::string waitAdvice(const Timings& timings);
 Json timingJson(const Timings& timings);
 
+/// "0.4 s", "25 s", "3 min": of what is known roughly.
+std::string aboutSeconds(double seconds);
+
 }  // namespace msdbg::app

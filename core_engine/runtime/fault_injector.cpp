@@ -110,15 +110,25 @@ std::vector<std::size_t> slotsHit(const FaultSpec& spec, const Graph& graph, con
   return named.empty() ? gradients : named;
 }
 
+/// A flipped bit of an activation contradicts nothing that ranks or updates tell: it is put there only where
+/// nothing better matches what somebody named.
+bool mayHit(const FaultSpec& spec, const Graph& graph, const Node& node) {
+  return spec.kind == FaultKind::kBitflip && !spec.node.empty() && !node.outputs.empty() &&
+         isComputedFloating(output(graph, node).dtype);
+}
+
 Result<NodeId> target(const FaultSpec& spec, const Graph& graph) {
   std::vector<std::string> names;
   bool matched = false;
+  NodeId possible;
   for (const Node& node : graph.nodes()) {
     names.push_back(node.name);
     if (!matches(spec.node, graph, node)) continue;
     matched = true;
     if (canHit(spec.kind, graph, node)) return node.id;
+    if (!possible.valid() && mayHit(spec, graph, node)) possible = node.id;
   }
+  if (possible.valid()) return possible;
   const std::string where = "fault '" + spec.text + "': ";
   if (matched)
     return Error(ErrorCode::kUsage,

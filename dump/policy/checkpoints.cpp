@@ -4,11 +4,13 @@
 #include <limits>
 
 #include "core_engine/graph/roles.h"
+#include "dump/policy/decisions.h"
 
 namespace msdbg::dump {
 namespace {
 
 constexpr std::uint64_t kShare = 100;  // of the bytes of everything: one hundredth
+constexpr std::uint64_t kPartsOfBudget = 4;
 
 std::uint64_t bytesOf(const core::TensorInfo& tensor) {
   if (!tensor.shape.known()) return 0;
@@ -36,9 +38,38 @@ std::uint64_t checkpointBytes(const core::Graph& graph) {
   return bytes;
 }
 
-std::int64_t checkpointInterval(const RecordOptions& options, const core::Graph& graph) {
+bool checkpointsTooLarge(const RecordOptions& options, const core::Graph& graph, int ranks) {
+  const std::uint64_t share = options.maxBytes / static_cast<std::uint64_t>(std::max(1, ranks));
+  return options.checkpoints() == RecordOptions::kAuto && checkpointBytes(graph) > share / kPartsOfBudget;
+}
+
+// What somebody wants to have nothing of is not to be found in the run by another name.
+bool leavesOutInputs(const RecordOptions& options, const core::Graph& graph, int ranks) {
+  if (std::ranges::none_of(options.rules, [](const Rule& rule) { return rule.policy == Policy::kNone; }))
+    return false;
+  for (int rank = 0; rank < ranks; ++rank) {  // all are needed
+    const core::Result<Decisions> decisions = Decisions::make(graph, options, core::Rank(rank));
+    if (!decisions.ok()) return false;  // whoever uses them says so
+    if (std::ranges::any_of(graph.tensors(), [&](const core::TensorInfo& tensor) {
+          return inBatch(tensor) && !isEmpty(tensor) && decisions->most(tensor.id) == Policy::kNone;
+        }))
+      return true;
+  }
+  return false;
+}
+
+bool keepsBatches(const RecordOptions& options, const core::Graph& graph, int ranks) {
+  if (options.batches) return *options.batches;
+  return options.replay() && !leavesOutInputs(options, graph, ranks) &&
+         !checkpointsTooLarge(options, graph, ranks);
+}
+
+std::int64_t checkpointInterval(const RecordOptions& options, const core::Graph& graph, int ranks) {
   const std::int64_t wanted = options.checkpoints();
   if (wanted != RecordOptions::kAuto) return wanted;
+  if (!options.checkpointEvery && leavesOutInputs(options, graph, ranks))
+    return RecordOptions::kNoCheckpoints;
+  if (checkpointsTooLarge(options, graph, ranks)) return RecordOptions::kNoCheckpoints;
   std::uint64_t full = 0;
   for (const core::TensorInfo& tensor : graph.tensors()) full += bytesOf(tensor);
   if (full == 0) return 1;

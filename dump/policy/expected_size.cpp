@@ -160,10 +160,10 @@ std::uint64_t batchBytes(const core::TensorInfo& input, const core::Batch* examp
 void addForReplay(const core::Graph& graph, const RecordOptions& options, int ranks, std::int64_t first,
                   std::int64_t steps, const core::Batch* example, ExpectedSize& size) {
   const auto all = static_cast<std::uint64_t>(ranks);
-  size.checkpointEvery = checkpointInterval(options, graph);
+  size.checkpointEvery = checkpointInterval(options, graph, ranks);
   size.checkpoints = countCheckpoints(options, size.checkpointEvery, steps, first);
   if (size.checkpointEvery > 0) size.checkpointBytes = checkpointBytes(graph) * all;
-  if (!options.keepsBatches()) return;
+  if (!keepsBatches(options, graph, ranks)) return;
   for (const core::TensorInfo& tensor : graph.tensors())
     if (inBatch(tensor)) size.batchIterationBytes += batchBytes(tensor, example) * all;
   size.iterationBytes += size.batchIterationBytes;

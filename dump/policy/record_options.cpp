@@ -291,8 +291,6 @@ std::vector<Rule> RecordOptions::allRules() const {
 
 Json optionsToJson(const RecordOptions& options) {
   Json json = {{"policy", policyName(options.restPolicy())},
-               {"checkpoint_every", checkpointsJson(options.checkpoints())},
-               {"batches", options.keepsBatches()},
                {"tensors", options.tensors},
                {"iterations", options.iterations.text()},
                {"every", options.every},
@@ -307,6 +305,8 @@ Json optionsToJson(const RecordOptions& options) {
                {"watchdog_seconds", options.watchdogSeconds},
                {"watchdog_kill", options.watchdogKills},
                {"rules", Json::array()}};
+  if (options.checkpointEvery) json["checkpoint_every"] = checkpointsJson(*options.checkpointEvery);
+  if (options.batches) json["batches"] = *options.batches;
   for (const Rule& rule : options.rules) json["rules"].push_back(ruleToJson(rule));
   if (options.onHit.on()) json["on_hit"] = onHitJson(options.onHit);
   if (options.otherKeys.empty()) return json;

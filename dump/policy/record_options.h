@@ -29,7 +29,7 @@ struct RecordOptions {
   std::optional<Policy> policy;
   std::vector<std::string> tensors;  // with full: of the rest only these, statistics of the others
   /// What a run can be computed again from: how far checkpoints are apart (dump/policy/checkpoints.h), and
-  /// the batches. Unset: both, checkpoints as kAuto, where `policy` is record; else neither.
+  /// the batches. Unset: both, checkpoints as kAuto, where replay() is true; else neither.
   static constexpr std::int64_t kAuto = -1, kNoCheckpoints = 0, kLongestInterval = 1'000'000'000'000;
   std::optional<std::int64_t> checkpointEvery;
   static constexpr double kLeastCommit = 1, kMostCommit = 3600;
@@ -55,10 +55,14 @@ struct RecordOptions {
   }
   std::string onErrorText() const { return onError == OnError::kStop ? "stop" : "continue"; }
   Policy restPolicy() const;
-  std::int64_t checkpoints() const {
-    return checkpointEvery.value_or(restPolicy() == Policy::kRecord ? kAuto : kNoCheckpoints);
+  /// Whether what is not stored is to be computable, unless somebody says otherwise. Where iterations are
+  /// left out nothing leads from one recorded one to the next.
+  bool replay() const {
+    const Policy rest = restPolicy();
+    return rest == Policy::kRecord || (rest != Policy::kNone && every == 1);
   }
-  bool keepsBatches() const { return batches.value_or(restPolicy() == Policy::kRecord); }
+  std::int64_t checkpoints() const { return checkpointEvery.value_or(replay() ? kAuto : kNoCheckpoints); }
+  bool keepsBatches() const { return batches.value_or(replay()); }
   /// Whether any rule keeps a tensor's value.
   bool keepsValues() const;
   /// The rules, then what `policy` and `tensors` say as rules; the last one fits everything.

@@ -103,8 +103,8 @@ core::Result<core::Iteration> RunReader::newestCheckpoint(
     return core::Error(core::ErrorCode::kDamaged,
                        "there is no checkpoint in it that all ranks have and that can be read");
   return core::Error(core::ErrorCode::kUnavailable,
-                     "there is no checkpoint in it that all ranks have; record with --policy record or "
-                     "--checkpoint-every");
+                     "there is no checkpoint in it that all ranks have; record with --checkpoint-every, or "
+                     "without --no-replay");
 }
 
 std::vector<std::int64_t> RunReader::batches(core::Rank rank) const {
@@ -154,7 +154,7 @@ std::optional<CheckpointInterval> RunReader::checkpointInterval(core::Rank rank)
 core::Result<core::TrainingState> RunReader::checkpoint(core::Rank rank, core::Iteration iteration) {
   const SegmentLine* line = m_impl->lineOf(rank, iteration);
   if (!line || !line->checkpoints.contains(iteration.value))
-    return missing("checkpoint", rank, iteration, "record with --policy record or --checkpoint-every");
+    return missing("checkpoint", rank, iteration, "record with --checkpoint-every, or without --no-replay");
   MSDBG_ASSIGN(Impl::OpenSegment * segment, m_impl->segment(rank, iteration));
   line = m_impl->lineOf(rank, iteration);
   core::TrainingState state{iteration, {}};
@@ -171,7 +171,7 @@ core::Result<core::TrainingState> RunReader::checkpoint(core::Rank rank, core::I
 core::Result<core::Batch> RunReader::batch(core::Rank rank, core::Iteration iteration) {
   const SegmentLine* line = m_impl->lineOf(rank, iteration);
   if (!line || !line->batches.contains(iteration.value))
-    return missing("batch", rank, iteration, "record with --policy record or --batches");
+    return missing("batch", rank, iteration, "record with --batches, or without --no-replay");
   MSDBG_ASSIGN(Impl::OpenSegment * segment, m_impl->segment(rank, iteration));
   line = m_impl->lineOf(rank, iteration);
   core::Batch batch{iteration, {}, {}};

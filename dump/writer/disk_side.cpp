@@ -17,7 +17,11 @@ DiskSide::DiskSide(Recording& recording)
 }
 
 RetentionRules DiskSide::retention(Recording& recording) {
-  RetentionRules rules{.maxBytes = recording.share(), .keepLast = recording.options.keepLast, .keep = {}};
+  const bool onlyHashes = recording.options.restPolicy() == Policy::kRecord;
+  RetentionRules rules{.maxBytes = recording.share(),
+                       .keepLast = recording.options.keepLast,
+                       .keep = {},
+                       .quartersForRows = onlyHashes ? 1 : 3};
   rules.keep = [&](auto first, auto last) { return recording.firstFault.keep(first, last); };
   if (recording.spools())
     rules.keep = [&](auto first, auto last) { return recording.hits->windows().keep(first, last); };

@@ -4,12 +4,12 @@
 
 namespace msdbg::dump {
 GraphPlan::GraphPlan(const core::Graph& source, std::int64_t graphVersion, Decisions what,
-                     const RecordOptions& options)
+                     const RecordOptions& options, int ranks)
     : graph(source),
       version(graphVersion),
       decisions(std::move(what)),
-      checkpoints(options.checkpoints() != RecordOptions::kNoCheckpoints),
-      batches(options.keepsBatches()) {
+      checkpoints(checkpointInterval(options, source, ranks) != RecordOptions::kNoCheckpoints),
+      batches(keepsBatches(options, source, ranks)) {
   graph.setVersion(graphVersion);
   for (const core::TensorInfo& tensor : graph.tensors()) {
     activation.push_back(watch::activationPreset(graph, tensor));

@@ -64,7 +64,7 @@ struct GraphPlan {
   std::size_t stateTensors = 0, batchTensors = 0;                  // so many make one
 
   GraphPlan(const core::Graph& source, std::int64_t graphVersion, Decisions what,
-            const RecordOptions& options);
+            const RecordOptions& options, int ranks);
 };
 
 struct RowLayout;

@@ -74,7 +74,9 @@ class Planner {
       : m_segments(segments),
         m_need(need),
         m_replay(segments, need.anew),
-        m_batchBytes(batchBytesOf(segments)) {}
+        m_batchBytes(batchBytesOf(segments)) {
+    pin();
+  }
 
   ReplayPlan plan() {
     ReplayPlan found = useless();
@@ -84,6 +86,21 @@ class Planner {
   }
 
  private:
+  void pin() {
+    const std::vector<Checkpoint>& all = m_replay.checkpoints();
+    const auto next = std::ranges::upper_bound(all, m_need.fault, {}, &Checkpoint::iteration);
+    if (m_need.fault < 0 || next == all.begin()) return;
+    const Checkpoint& from = *std::prev(next);
+    if (!m_replay.unbroken(from.iteration, m_need.fault)) return;
+    const std::uint64_t state = from.segment->stateBytes / from.segment->checkpoints.size(),
+                        batches =
+                            static_cast<std::uint64_t>(m_need.fault + 1 - from.iteration) * m_batchBytes;
+    if (state + batches <= m_need.room / 2) m_pinned = {from.iteration, m_need.fault};
+  }
+  bool isPinned(std::int64_t iteration) const {
+    return m_pinned && m_pinned->first <= iteration && iteration <= m_pinned->last;
+  }
+
   bool mayGo(const KeptSegment& segment) const {
     return !segment.values && !segment.replayStays && (m_need.newestToo || &segment != &m_segments.back());
   }
@@ -111,8 +128,8 @@ class Planner {
     for (std::size_t i = 1; i + 1 < all.size(); ++i) {
       const std::int64_t before = all[i - 1].iteration, after = all[i + 1].iteration;
       const auto apart = static_cast<std::uint64_t>(after - before);
-      if (!mayGo(*all[i].segment) || apart * m_batchBytes > m_need.room / kPartsOfRoom ||
-          !m_replay.unbroken(before, all[i].iteration))
+      if (!mayGo(*all[i].segment) || isPinned(all[i].iteration) ||
+          apart * m_batchBytes > m_need.room / kPartsOfRoom || !m_replay.unbroken(before, all[i].iteration))
         continue;
       const double score =
           static_cast<double>(apart) / static_cast<double>(m_segments.back().last + 1 - before);
@@ -141,8 +158,11 @@ class Planner {
   // The oldest checkpoint and its batches, as far as they lie in the oldest segment. Of those in the next
   // ones it is then known that nothing leads to them.
   ReplayPlan oldest() const {
+    const auto some = [&](const core::IterationSet& all) {
+      return std::ranges::any_of(all.numbers(), [&](std::int64_t each) { return !isPinned(each); });
+    };
     const auto segment = std::ranges::find_if(m_segments, [&](const KeptSegment& each) {
-      return mayGo(each) && (!each.checkpoints.empty() || !each.batches.empty());
+      return mayGo(each) && (some(each.checkpoints) || some(each.batches));
     });
     if (segment == m_segments.end()) return {};
     ReplayPlan plan{.segment = segment->segment, .checkpoints = {}, .batches = {}};
@@ -164,10 +184,10 @@ class Planner {
     return plan.checkpoints.empty() && plan.batches.empty() ? ReplayPlan() : plan;
   }
 
-  static core::IterationSet before(const core::IterationSet& all, std::int64_t end) {
+  core::IterationSet before(const core::IterationSet& all, std::int64_t end) const {
     core::IterationSet some;
     for (const std::int64_t iteration : all)
-      if (iteration < end) some.push_back(iteration);
+      if (iteration < end && !isPinned(iteration)) some.push_back(iteration);
     return some;
   }
 
@@ -175,6 +195,7 @@ class Planner {
   const ReplayNeed& m_need;
   Replay m_replay;
   std::uint64_t m_batchBytes;
+  std::optional<Range> m_pinned;
 };
 
 }  // namespace

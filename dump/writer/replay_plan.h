@@ -25,7 +25,10 @@ struct ReplayNeed {
   std::uint64_t room = 0;   // for all checkpoints and batches: batches between two checkpoints take an eighth
                             // of it at most because of what goes
   core::IterationSet anew = {};  // iterations that do not follow from those before them
-  bool newestToo = false;        // the newest checkpoint and what is computed from it, too
+  /// The first that went wrong: what it is computed from stays where that is half of `room` at most. -1:
+  /// none.
+  std::int64_t fault = -1;
+  bool newestToo = false;  // the newest checkpoint and what is computed from it, too
 };
 ReplayPlan planReplay(std::span<const KeptSegment> segments, const ReplayNeed& need);
 

@@ -137,12 +137,13 @@ static std::uint64_t togetherOf(std::uint64_t budget) {
 
 std::uint64_t Retention::forValues() const { return m_valueBytes > 0 ? m_rules.maxBytes / 4 : 0; }
 
-// Checkpoints and batches go after statistics, but leave them a quarter of what there is for both.
+// Checkpoints and batches go after statistics, but leave them some quarters of what there is for both.
 std::uint64_t Retention::roomForStatistics(const Need& need) const {
   if (need.disk > 0) return statisticsBytes() - std::min(statisticsBytes(), need.disk);
   const std::uint64_t rows = need.incoming - need.replay;
   const std::uint64_t both = m_rules.maxBytes - std::min(m_rules.maxBytes, leastBytes() + rows + forValues());
-  return std::max(both - std::min(both, m_replayBytes + need.replay), both / 4);
+  return std::max(both - std::min(both, m_replayBytes + need.replay),
+                  both / 4 * static_cast<std::uint64_t>(m_rules.quartersForRows));
 }
 
 // Where there are no values the newest checkpoint and its batches are what a quarter is kept for: a long run
@@ -165,6 +166,11 @@ bool Retention::exceeds(const Need& need) const {
   return need.disk > 0 || m_replayBytes + need.incoming > roomForReplay();
 }
 
+std::int64_t Retention::firstFault() const {
+  const auto fault = std::ranges::find(m_segments, Keep::kLast, [this](const auto& s) { return keep(s); });
+  return fault == m_segments.end() ? -1 : fault->last;
+}
+
 ReplayPlan Retention::nextReplay(const Need& need, Newest newest) const {
   if (m_replayBytes == 0 || !exceeds(need)) return {};
   const std::uint64_t room = roomForReplay(), all = m_replayBytes + need.incoming;
@@ -172,6 +178,7 @@ ReplayPlan Retention::nextReplay(const Need& need, Newest newest) const {
                     {.bytes = std::max(need.disk, all - std::min(all, room)),
                      .room = room,
                      .anew = m_anew,
+                     .fault = firstFault(),
                      .newestToo = newest == Newest::kMayGo && (need.incoming > 0 || need.disk > 0)});
 }
 

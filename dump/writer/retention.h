@@ -59,6 +59,8 @@ struct RetentionRules {
   /// The most that is said of any iteration from `first` to `last`, those of one segment. While that is not
   /// kNo, the segment keeps its values; it is merged with others once it is kYes or more. Empty: kYes.
   std::function<Keep(std::int64_t first, std::int64_t last)> keep = {};
+  /// Of what there is for statistics, checkpoints and batches, the quarters that statistics have in any case.
+  int quartersForRows = 1;
 };
 
 class Retention {
@@ -118,6 +120,7 @@ class Retention {
 
  private:
   Keep keep(const KeptSegment& segment) const;
+  std::int64_t firstFault() const;  // an iteration; -1: there is none
   std::size_t find(std::int64_t segment) const;
   bool overBudget(std::uint64_t incoming) const;
   bool anyLast() const;

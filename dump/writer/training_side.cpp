@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core_engine/base/log.h"
+#include "core_engine/base/text.h"
 #include "core_engine/graph/graph_io.h"
 #include "dump/policy/rule_doubts.h"
 #include "dump/statistics_columns.h"
@@ -63,12 +64,13 @@ std::vector<WritingWay> TrainingSide::ways() const {
 // A new version of the graph, with what the rules say about its tensors.
 core::Status TrainingSide::adopt(const core::Graph& graph, const std::string& bytes) {
   MSDBG_ASSIGN(Decisions decisions, Decisions::make(graph, m_recording.options, m_recording.place.rank));
-  const auto plan = std::make_shared<const GraphPlan>(graph, static_cast<std::int64_t>(m_plans.size()),
-                                                      std::move(decisions), m_recording.options);
+  const auto plan =
+      std::make_shared<const GraphPlan>(graph, static_cast<std::int64_t>(m_plans.size()),
+                                        std::move(decisions), m_recording.options, m_recording.place.ranks);
   if (m_plans.empty() && m_recording.place.rank.value == 0) warnOfRules(graph);
   m_plans.emplace(bytes, plan);
   use(plan);
-  m_recording.schedule.adopt(m_recording.options, m_plan->graph);
+  m_recording.schedule.adopt(m_recording.options, m_plan->graph, m_recording.place.ranks);
   // Lines that are not durable yet are written with the first segment.
   if (m_recording.schedule.interval() > 0)
     (void)m_recording.journal->append(
@@ -89,6 +91,23 @@ void TrainingSide::warnOfRules(const core::Graph& graph) const {
   for (const Rule& rule : m_recording.options.allRules())
     for (const core::Error& mistake : ruleMistakes(rule, graph))
       core::logWarn(mistake.in("the recording rule " + ruleText(rule)).message());
+  if (!checkpointsTooLarge(m_recording.options, graph, m_recording.place.ranks)) return;
+  core::logWarn("a checkpoint has " + core::formatBytes(checkpointBytes(graph)) +
+                ", more than a quarter of what a rank may keep (" + core::formatBytes(m_recording.share()) +
+                "): none is kept, so what is not stored cannot be computed again; raise --max-size");
+}
+
+// As fast as everything went so far, training and the disk's side.
+double TrainingSide::checkpointCost() const {
+  const RecordingTimes times = m_clock.times();
+  const std::uint64_t bytes = times[Stage::kWrite].bytes;
+  if (bytes == 0 || m_recorded == 0) return 0;
+  double seconds = 0;
+  for (const Stage stage : {Stage::kSnapshot, Stage::kHash, Stage::kCompress, Stage::kBuild, Stage::kWrite})
+    seconds += times[stage].seconds;
+  const double one =
+      seconds / static_cast<double>(bytes) * static_cast<double>(checkpointBytes(m_plan->graph));
+  return one / (times.wallSeconds / static_cast<double>(m_recorded));
 }
 
 void TrainingSide::waitForRoom() {
@@ -228,7 +247,7 @@ void TrainingSide::keep(RowKey key, const core::Tensor& value, std::vector<core:
 void TrainingSide::keepForReplay(const core::TensorInfo& tensor, const core::Tensor& value) {
   if (inCheckpoint(tensor)) {
     if (m_checkpoint) keep({Section::kState, tensor.id.value}, value);
-  } else if (m_recording.options.keepsBatches() && value.bytes() > 0) {
+  } else if (m_plan->batches && value.bytes() > 0) {
     const RowKey key{Section::kBatch, tensor.id.value};
     const auto source = std::ranges::find(m_given, tensor.id, &core::GivenSource::input);
     if (source == m_given.end()) return keep(key, value);
@@ -253,7 +272,7 @@ void TrainingSide::stateSet(core::Iteration) { m_anew = true; }
 
 void TrainingSide::sourcesGiven(core::Iteration iteration, std::span<const core::GivenSource> sources) {
   m_given.clear();
-  if (m_recording.options.keepsBatches() && m_recording.options.records(iteration))
+  if (m_plan && m_plan->batches && m_recording.options.records(iteration))
     m_given.assign(sources.begin(), sources.end());
 }
 
@@ -284,7 +303,8 @@ void TrainingSide::iterationStarted(core::Iteration iteration) {
   if (iteration.value <= m_finished) restarts(iteration);
   if (m_finished < 0) m_anew = false;  // nothing is
   if (m_anew) beginsAnew(iteration);
-  m_checkpoint = m_recording.schedule.begin(iteration);
+  m_checkpoint = m_recording.schedule.begin(iteration, [this] { return checkpointCost(); });
+  ++m_recorded;
   m_values.iterationStarted(iteration);
   waitForRoom();
   m_clock.start();

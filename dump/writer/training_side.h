@@ -37,6 +37,7 @@ class TrainingSide {
   core::Status adopt(const core::Graph& graph, const std::string& bytes);
   void use(std::shared_ptr<const GraphPlan> plan);
   void warnOfRules(const core::Graph& graph) const;
+  double checkpointCost() const;  // in iterations of training; 0: not known yet
   void waitForRoom();
   bool needsStatistics(Policy policy) const {  // conditions look at all tensors
     return m_recording.hits || policy == Policy::kFull || policy == Policy::kStats;
@@ -72,8 +73,9 @@ class TrainingSide {
   // Of the iteration in progress: it is recorded, begins with a checkpoint, has statistics only.
   bool m_selected = false, m_checkpoint = false, m_diskShort = false;
   bool m_saidDiskShort = false, m_waitedInVain = false, m_saidRestart = false;
-  bool m_apart = false;  // it is in another segment than what was recorded before it
-  bool m_anew = false;   // the next recorded iteration does not follow from what is recorded before it
+  bool m_apart = false;         // it is in another segment than what was recorded before it
+  bool m_anew = false;          // the next recorded iteration does not follow from what is recorded before it
+  std::int64_t m_recorded = 0;  // iterations, since the clock started
   std::int64_t m_finished = -1, m_newest = -1;  // recorded iterations: the last one, the one furthest on
 };
 

@@ -45,6 +45,7 @@ class Judge : public core::Observer {
   /// Of the iteration: what differs, in the order of the graph.
   const std::vector<Seen>& different() const { return m_different; }
   const std::vector<core::Hash128>& hashes() const { return m_hashes; }  // computed, by local id
+  /// From what was recorded of it, or, where that is nothing, of what it was made from.
   bool differs(core::TensorId tensor) const { return m_differs[tensor.index()]; }
   const RecordedHashes& recorded() const { return m_recorded; }
   std::int64_t compared() const { return m_compared; }

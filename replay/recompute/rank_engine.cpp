@@ -62,6 +62,17 @@ std::string otherCode(const Code& then, const Code& now) {
 
 Status RankEngine::use(core::Graph graph) {
   MSDBG_TRY(checkDomains(graph));
+  m_options.replaceable.clear();
+  return compile(std::move(graph));
+}
+
+Status RankEngine::replaceable(std::vector<core::NodeId> nodes) {
+  if (nodes == m_options.replaceable) return Ok{};
+  m_options.replaceable = std::move(nodes);
+  return compile(core::Graph(*m_graph));
+}
+
+Status RankEngine::compile(core::Graph graph) {
   core::TrainingState carried;
   if (m_executor)
     for (const core::TensorInfo& info : m_graph->tensors())

@@ -19,6 +19,9 @@ class RankEngine {
   /// What is carried from iteration to iteration goes on where an earlier graph has it too. kUnsupported: an
   /// operator that this engine does not know, or that is of another domain.
   core::Status use(core::Graph graph);
+  /// From now on a detour may replace what these nodes compute; up to the next graph. Parameters and states
+  /// stay.
+  core::Status replaceable(std::vector<core::NodeId> nodes);
   bool hasGraph() const { return m_executor != nullptr; }
 
   /// kUsage: something is missing in it, or is of another type.
@@ -38,6 +41,7 @@ class RankEngine {
   bool knowsRevisions() const { return m_knowsRevisions; }
 
  private:
+  core::Status compile(core::Graph graph);
   void compareKernels(const std::vector<core::Kernel>& recorded);
 
   core::ExecutorOptions m_options;

@@ -158,8 +158,14 @@ Status Recomputation::begin(Iteration checkpoint) {
     if (!state.ok()) return state.error();
     states.push_back(std::move(*state));
   }
+  return begin(checkpoint, states);
+}
+
+Status Recomputation::begin(Iteration iteration, const std::vector<core::TrainingState>& states) {
+  if (m_broken) MSDBG_TRY(makeRanks());
+  MSDBG_TRY(useGraphs(iteration));
   m_ahead.clear();
-  m_next = checkpoint;
+  m_next = iteration;
   return onEachRank([&](int rank) {
     const auto at = static_cast<std::size_t>(rank);
     return m_ranks[at]->restore(states[at]);
@@ -177,32 +183,52 @@ std::vector<Recomputation::Given> Recomputation::read(Iteration iteration) {
 Status Recomputation::step(const std::vector<core::Observer*>& observers, const core::Detour& detour,
                            const std::function<void()>& meanwhile) {
   if (m_cancel.cancelled()) return Error(ErrorCode::kCancelled, "interrupted");
-  MSDBG_TRY(useGraphs(m_next));
   std::vector<Given> given;
   if (const auto ahead = m_ahead.find(m_next.value); ahead != m_ahead.end())
     given = std::move(ahead->second);
   else
     given = read(m_next);
   m_ahead.clear();
-  for (int rank = 0; rank < ranks(); ++rank)
-    if (const auto& batch = given[static_cast<std::size_t>(rank)].batch; !batch.ok())
-      return atIteration(batch.error(), m_next, rank, ranks());
-  core::Detour way = detour;
-  way.cancel = m_cancel;
-  const auto compute = [&](int rank) {
-    const auto at = static_cast<std::size_t>(rank);
-    const Status status =
-        m_ranks[at]->run(*given[at].batch, observers.empty() ? nullptr : observers[at], way);
-    return status.ok() ? status : Status(atIteration(status.error(), m_next, rank, ranks()));
-  };
-  const auto prepare = [&] {
+  std::vector<core::Batch> batches;
+  for (int rank = 0; rank < ranks(); ++rank) {
+    auto& batch = given[static_cast<std::size_t>(rank)].batch;
+    if (!batch.ok()) return atIteration(batch.error(), m_next, rank, ranks());
+    batches.push_back(std::move(*batch));
+  }
+  return compute(batches, observers, std::vector(m_ranks.size(), detour), [&] {
     const Iteration following(m_next.value + 1);
     if (m_ways.reaches(following)) m_ahead.emplace(following.value, read(following));
     if (meanwhile) meanwhile();
+  });
+}
+
+Status Recomputation::step(const std::vector<core::Batch>& batches,
+                           const std::vector<core::Observer*>& observers, std::vector<core::Detour> detours) {
+  if (m_cancel.cancelled()) return Error(ErrorCode::kCancelled, "interrupted");
+  return compute(batches, observers, std::move(detours), {});
+}
+
+Status Recomputation::compute(const std::vector<core::Batch>& batches,
+                              const std::vector<core::Observer*>& observers,
+                              std::vector<core::Detour> detours, const std::function<void()>& meanwhile) {
+  MSDBG_TRY(useGraphs(m_next));
+  for (core::Detour& detour : detours) detour.cancel = m_cancel;
+  const auto computeOn = [&](int rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    const Status status =
+        m_ranks[at]->run(batches[at], observers.empty() ? nullptr : observers[at], detours[at]);
+    return status.ok() ? status : Status(atIteration(status.error(), m_next, rank, ranks()));
   };
-  MSDBG_TRY(onEachRank(compute, prepare));
+  MSDBG_TRY(onEachRank(computeOn, meanwhile));
   m_next = Iteration(m_next.value + 1);
   return Ok{};
+}
+
+Status Recomputation::replaceable(const std::vector<std::vector<core::NodeId>>& nodes) {
+  return onEachRank([&](int rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    return m_ranks[at]->replaceable(nodes[at]);
+  });
 }
 
 std::vector<std::string> Recomputation::otherHere() const {

@@ -31,6 +31,8 @@ class Recomputation {
   /// names an older one from then on. kUnavailable also where memory does not suffice: so much is needed, so
   /// much is free.
   core::Status begin(core::Iteration checkpoint);
+  /// The same from states (by rank) that came from elsewhere.
+  core::Status begin(core::Iteration iteration, const std::vector<core::TrainingState>& states);
   core::Iteration next() const { return m_next; }
   /// Whether they can go on to next() from where they are, on the way from that checkpoint: not where its
   /// state was set from outside.
@@ -45,6 +47,11 @@ class Recomputation {
   /// detour stops early, begin() comes first.
   core::Status step(const std::vector<core::Observer*>& observers, const core::Detour& detour = {},
                     const std::function<void()>& meanwhile = {});
+  /// The same from batches that came from elsewhere, each rank with a detour of its own.
+  core::Status step(const std::vector<core::Batch>& batches, const std::vector<core::Observer*>& observers,
+                    std::vector<core::Detour> detours);
+  /// From now on a detour may replace what these nodes compute, by rank.
+  core::Status replaceable(const std::vector<std::vector<core::NodeId>>& nodes);
 
   const RankEngine& rank(core::Rank rank) const { return *m_ranks.at(rank.index()); }
   double secondsAnIteration() const { return m_ways.secondsAnIteration(); }
@@ -66,6 +73,8 @@ class Recomputation {
   core::Status checkMemory() const;
   core::Status useGraphs(core::Iteration iteration);
   std::vector<Given> read(core::Iteration iteration);
+  core::Status compute(const std::vector<core::Batch>& batches, const std::vector<core::Observer*>& observers,
+                       std::vector<core::Detour> detours, const std::function<void()>& meanwhile);
   core::Status onEachRank(const std::function<core::Status(int)>& work,
                           const std::function<void()>& meanwhile = {});
 

@@ -57,8 +57,8 @@ RecomputeWays::RecomputeWays(Run& run) {
 std::string RecomputeWays::whyNone() const {
   if (m_lacks.starts_with("nothing of ")) return m_lacks;
   return (m_lacks.empty() ? "no checkpoint is followed by batches" : m_lacks) +
-         "; record with --policy record, or with --checkpoint-every auto --batches, and room for them "
-         "(--max-size)";
+         "; record with --checkpoint-every auto --batches, which is the default where every iteration is "
+         "recorded, and with room for them (--max-size)";
 }
 
 bool RecomputeWays::reaches(Iteration iteration) const { return contains(m_reachable, iteration.value); }
@@ -87,6 +87,21 @@ Result<RecomputeWay> RecomputeWays::to(Iteration iteration) const {
   MSDBG_ASSIGN(const Iteration checkpoint, checkpointFor(iteration));
   const std::int64_t iterations = iteration.value - checkpoint.value + 1;
   return RecomputeWay{checkpoint, iterations, static_cast<double>(iterations) * m_seconds};
+}
+
+std::optional<RecomputeWay> RecomputeWays::longest() const {
+  std::optional<RecomputeWay> longest;
+  std::int64_t from = -1, before = -1;
+  for (const std::int64_t each : m_reachable) {
+    if (each != before + 1 || m_anew.contains(each)) from = -1;
+    if (contains(m_checkpoints, each)) from = each;
+    before = each;
+    if (from < 0) continue;
+    const std::int64_t iterations = each - from + 1;
+    if (!longest || iterations > longest->iterations)
+      longest = {Iteration(from), iterations, static_cast<double>(iterations) * m_seconds};
+  }
+  return longest;
 }
 
 }  // namespace msdbg::replay

@@ -129,7 +129,7 @@ void writeLongRun(const std::filesystem::path& run, const LongJournal& what) {
   options.policy = dump::Policy::kNone;
   const core::Graph graph = oneTensor();
   const auto plan = std::make_shared<const dump::GraphPlan>(
-      graph, 0, require(dump::Decisions::make(graph, options, core::Rank(0))), options);
+      graph, 0, require(dump::Decisions::make(graph, options, core::Rank(0))), options, 1);
   Books books(what);
   for (std::int64_t i = 0; i < what.seconds; ++i) books.commit(i * what.iterationsPerSecond);
   for (const dump::KeptSegment& live : books.live())

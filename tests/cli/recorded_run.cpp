@@ -60,18 +60,18 @@ std::string contentOf(const fs::path& file) {
 }  // namespace
 
 const fs::path& cleanRun() {
-  static const fs::path run = record("clean.msdbg", {});
+  static const fs::path run = record("clean.msdbg", {"--no-replay"});
   return run;
 }
 
 const fs::path& faultyRun() {
   static const fs::path run =
-      record("faulty.msdbg", {"--fault", "nan@iteration=1,rank=1,node=*fc2/Gemm-op1"});
+      record("faulty.msdbg", {"--no-replay", "--fault", "nan@iteration=1,rank=1,node=*fc2/Gemm-op1"});
   return run;
 }
 
 const fs::path& steepRun() {
-  static const fs::path run = record("steep.msdbg", {"--fault", "lr@iteration=2,scale=1e5"});
+  static const fs::path run = record("steep.msdbg", {"--no-replay", "--fault", "lr@iteration=2,scale=1e5"});
   return run;
 }
 

@@ -12,7 +12,8 @@
 
 namespace msdbg::test {
 
-const std::filesystem::path& cleanRun();   // mlp, 2 ranks, 3 iterations: <temporary folder>/clean.msdbg
+/// mlp, 2 ranks, 3 iterations: <temporary folder>/clean.msdbg. --no-replay, as the next two.
+const std::filesystem::path& cleanRun();
 const std::filesystem::path& faultyRun();  // the same with a NaN on rank 1 in iteration 1: …/faulty.msdbg
 const std::filesystem::path& steepRun();   // … with a far too large rate in iteration 2: …/steep.msdbg
 const std::filesystem::path& replayableRun();  // … with --policy record: …/replayable.msdbg

@@ -13,6 +13,7 @@
 #include "dump/policy/expected_size.h"
 #include "dump/writer/checkpoint_schedule.h"
 #include "tests/dump/recorded_run.h"
+#include "tests/support/stderr_of.h"
 
 using namespace msdbg;
 using namespace msdbg::dump;
@@ -109,7 +110,7 @@ TEST_CASE("How many checkpoints there will be is what the schedule then keeps") 
           options.iterations = *core::IndexList::parse(list);
           options.every = every;
           CheckpointSchedule schedule;
-          schedule.adopt(options, test::smallGraph());
+          schedule.adopt(options, test::smallGraph(), 1);
           std::int64_t kept = 0;
           for (std::int64_t i = first; i < first + steps; ++i)
             if (options.records(core::Iteration(i))) kept += schedule.begin(core::Iteration(i));
@@ -123,7 +124,7 @@ TEST_CASE("How many checkpoints there will be is what the schedule then keeps") 
 
 TEST_CASE("A checkpoint that one rank asks for moves none of the others, which all ranks have in common") {
   CheckpointSchedule schedule;
-  schedule.adopt(recordPolicy(4), test::smallGraph());
+  schedule.adopt(recordPolicy(4), test::smallGraph(), 1);
   std::vector<std::int64_t> kept;
   for (std::int64_t i = 0; i < 13; ++i) {
     if (i == 6) schedule.request();
@@ -132,23 +133,75 @@ TEST_CASE("A checkpoint that one rank asks for moves none of the others, which a
   CHECK(kept == std::vector<std::int64_t>{0, 4, 6, 8, 12});
 }
 
+TEST_CASE("auto spaces checkpoints as time allows, and what a slow rank keeps the others have too") {
+  const core::Graph graph = test::smallGraph();
+  const std::int64_t c = checkpointInterval(recordPolicy(RecordOptions::kAuto), graph, 1);
+  const auto keptAt = [&](double cost, std::int64_t first) {
+    CheckpointSchedule schedule;
+    schedule.adopt(recordPolicy(RecordOptions::kAuto), graph, 1);
+    std::vector<std::int64_t> kept;
+    for (std::int64_t i = first; i < first + 64 * c; ++i)
+      if (schedule.begin(core::Iteration(i), [&] { return cost; })) kept.push_back(i - first);
+    return kept;
+  };
+  const auto apart = [&](std::int64_t iterations) {
+    std::vector<std::int64_t> all;
+    for (std::int64_t i = 0; i < 64 * c; i += iterations) all.push_back(i);
+    return all;
+  };
+  for (const std::int64_t first : {0, 5}) {
+    CHECK(keptAt(0, first) == apart(c));  // not known yet
+    CHECK(keptAt(0.01 * static_cast<double>(c), first) == apart(c));
+    CHECK(keptAt(0.0101 * static_cast<double>(c), first) == apart(2 * c));
+    CHECK(keptAt(0.05 * static_cast<double>(c), first) == apart(8 * c));
+    CHECK(keptAt(1e9, first) == std::vector<std::int64_t>{0});
+  }
+}
+
+TEST_CASE("A checkpoint that is more than a quarter of what a rank may keep is not kept, unless asked for") {
+  const test::TempDir folder;
+  const core::Graph graph = test::smallGraph();
+  RecordOptions options;
+  options.policy = Policy::kStats;
+  options.maxBytes = 2 * 4 * checkpointBytes(graph);
+  CHECK(checkpointInterval(options, graph, 2) > 0);
+  CHECK(keepsBatches(options, graph, 2));
+  --options.maxBytes;
+  CHECK(checkpointInterval(options, graph, 2) == 0);
+  CHECK_FALSE(keepsBatches(options, graph, 2));
+  CHECK(expectedSize(graph, options, 2, 10)->batchBytes() == 0);
+  const std::string said =
+      test::stderrOf([&] { test::record(folder / "run", graph, options, {.iterations = 3, .ranks = 2}); });
+  CHECK_THAT(said, Catch::Contains("more than a quarter of what a rank may keep"));
+  const auto reader = test::openRun(folder / "run");
+  CHECK(reader->checkpoints(core::Rank(0)).empty());
+  CHECK(reader->batches(core::Rank(0)).empty());
+  options.batches = true;
+  CHECK(keepsBatches(options, graph, 2));
+  options.checkpointEvery = 4;
+  CHECK(checkpointInterval(options, graph, 2) == 4);
+}
+
 TEST_CASE("auto is the least interval with which checkpoints take a hundredth of everything") {
   const core::Graph graph = test::smallGraph(true);
   std::uint64_t full = 0;
   for (const core::TensorInfo& tensor : graph.tensors()) full += test::valueOf(tensor, 0).bytes();
   const std::uint64_t one = 80 + 24 + 16;  // weight, wide, bytes
   CHECK(checkpointBytes(graph) == one);
-  const auto c = static_cast<std::uint64_t>(checkpointInterval(recordPolicy(RecordOptions::kAuto), graph));
+  const auto c = static_cast<std::uint64_t>(checkpointInterval(recordPolicy(RecordOptions::kAuto), graph, 1));
   CHECK(one * 100 <= c * full);
   CHECK(c == 1);
   const core::Graph small = test::smallGraph();
   full = 0;
   for (const core::TensorInfo& tensor : small.tensors()) full += test::valueOf(tensor, 0).bytes();
-  const auto d = static_cast<std::uint64_t>(checkpointInterval(recordPolicy(RecordOptions::kAuto), small));
+  const auto d = static_cast<std::uint64_t>(checkpointInterval(recordPolicy(RecordOptions::kAuto), small, 1));
   CHECK(one * 100 <= d * full);
   CHECK(one * 100 > (d - 1) * full);
-  CHECK(checkpointInterval(recordPolicy(RecordOptions::kNoCheckpoints), small) == 0);
-  CHECK(checkpointInterval({}, small) == 0);
+  CHECK(checkpointInterval(recordPolicy(RecordOptions::kNoCheckpoints), small, 1) == 0);
+  CHECK(checkpointInterval({}, small, 1) == static_cast<std::int64_t>(d));
+  RecordOptions sparse;
+  sparse.every = 2;
+  CHECK(checkpointInterval(sparse, small, 1) == 0);
 }
 
 TEST_CASE("Policy record keeps checkpoints and batches from which the run can be computed again") {
@@ -224,26 +277,42 @@ TEST_CASE("Parts of checkpoints and batches are values of their iterations") {
   CHECK(reader->damage().size() == 1);
 }
 
-TEST_CASE("Checkpoints and batches go with any policy, and are not kept unless asked for") {
+TEST_CASE(
+    "Checkpoints and batches are kept with any policy but none, unless iterations or they are left out") {
   const test::TempDir folder;
   const core::Graph graph = test::smallGraph();
+  const auto recorded = [&](const std::string& name, const RecordOptions& options) {
+    test::record(folder / name, graph, options, {.iterations = 3});
+    return test::openRun(folder / name);
+  };
+  for (const Policy policy : {Policy::kFull, Policy::kStats, Policy::kRecord}) {
+    RecordOptions options;
+    options.policy = policy;
+    const std::string name(policyName(policy));
+    CHECK(recorded(name, options)->recomputable().size() == 3);
+    CHECK(recorded(name + " without", test::withoutReplay(options))->recomputable().empty());
+    options.every = 2;
+    CHECK(recorded(name + " sparse", options)->batches(core::Rank(0)).empty() == (policy != Policy::kRecord));
+  }
   RecordOptions options;
-  test::record(folder / "plain", graph, options, {.iterations = 3});
-  CHECK(test::openRun(folder / "plain")->batches(core::Rank(0)).empty());
-  CHECK(test::openRun(folder / "plain")->checkpoints(core::Rank(0)).empty());
-  options.checkpointEvery = 2;
+  options.policy = Policy::kNone;
+  CHECK(recorded("none", options)->batches(core::Rank(0)).empty());
+  options.policy = Policy::kStats;
+  options.rules = {*parseRule("network/Tanh*=none")};
+  CHECK(recorded("no activation", options)->recomputable().size() == 3);
+  options.rules = {*parseRule("network/x=none")};  // the data is not to be seen
+  const auto noInput = recorded("no input", options);
+  CHECK(noInput->batches(core::Rank(0)).empty());
+  CHECK(noInput->checkpoints(core::Rank(0)).empty());
   options.batches = true;
-  test::record(folder / "both", graph, options, {.iterations = 3});
-  const auto both = test::openRun(folder / "both");
+  CHECK(recorded("asked for", options)->batches(core::Rank(0)).size() == 3);
+  options = {};
+  options.checkpointEvery = 2;
+  const auto both = recorded("both", options);
   CHECK(both->checkpoints(core::Rank(0)) == std::vector<std::int64_t>{0, 2});
   CHECK(both->batches(core::Rank(0)).size() == 3);
   for (std::int64_t i = 0; i < 3; ++i) CHECK(test::firstDifference(*both, 0, i) == "");
   CHECK(both->verify({}, {}).empty());
-  RecordOptions neither = recordPolicy(RecordOptions::kNoCheckpoints);
-  neither.batches = false;
-  test::record(folder / "neither", graph, neither, {.iterations = 3});
-  CHECK(test::openRun(folder / "neither")->batches(core::Rank(0)).empty());
-  CHECK(test::openRun(folder / "neither")->recomputable().empty());
 }
 
 TEST_CASE("What is recomputable begins at a checkpoint and ends where a batch is missing") {

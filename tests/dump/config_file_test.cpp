@@ -160,7 +160,9 @@ TEST_CASE("The example config is read, and its schema has the keys and values th
   CHECK(options->rules.size() >= 4);
   const json schema = schemaJson();
   RecordOptions everything;
-  everything.onHit.conditions = {"tensor_overflow"};  // said only when there is one
+  everything.onHit.conditions = {"tensor_overflow"};  // said only when there is one; so are these two
+  everything.checkpointEvery = 5;
+  everything.batches = true;
   const json known = json::parse(everything.toJson());
   const json& properties = schema.at("properties");
   for (const auto& [key, value] : known.items()) CHECK(properties.contains(key));

@@ -13,7 +13,7 @@ using namespace msdbg::dump;
 namespace {
 
 RecordOptions optionsWith(const std::vector<std::string>& rules) {
-  RecordOptions options;
+  RecordOptions options = test::withoutReplay();
   for (const std::string& rule : rules) options.rules.push_back(parseRule(rule).orThrow());
   return options;
 }
@@ -22,7 +22,7 @@ RecordOptions optionsWith(const std::vector<std::string>& rules) {
 
 TEST_CASE("The expected size is that of the chosen tensors and of the statistics columns") {
   const core::Graph graph = test::smallGraph();
-  const auto all = expectedSize(graph, {}, 1, 10);
+  const auto all = expectedSize(graph, test::withoutReplay(), 1, 10);
   REQUIRE(all.ok());
   CHECK(all->tensors == 12);
   CHECK(all->fullTensors == 12);

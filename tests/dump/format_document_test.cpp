@@ -21,7 +21,7 @@ void recordWorkedRun(const fs::path& run) {
   x.role = core::TensorRole::kInput;
   graph.addSource(x);
   test::writeInfo(run);
-  auto recorder = dump::Recorder::create({run, core::Rank(0), 1, 1}, {});
+  auto recorder = dump::Recorder::create({run, core::Rank(0), 1, 1}, test::withoutReplay());
   REQUIRE(recorder.ok());
   (*recorder)->graphReady(graph);
   (*recorder)->iterationStarted(core::Iteration(0));

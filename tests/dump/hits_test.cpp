@@ -335,7 +335,7 @@ TEST_CASE("The first fault keeps its iteration, the recorded one before it and t
   FirstFault fault(Rank(0), 1);
   IterationRecord record;
   record.plan = std::make_shared<const GraphPlan>(graph, 0, Decisions::make(graph, {}, Rank(0)).value(),
-                                                  RecordOptions());
+                                                  RecordOptions(), 1);
   record.statistics.resize(graph.tensors().size());
   record.seen.assign(graph.tensors().size(), true);
   for (watch::StatisticsRow& row : record.statistics) row.values.count = 4;

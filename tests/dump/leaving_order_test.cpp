@@ -164,6 +164,28 @@ TEST_CASE("Checkpoints that go cost nothing that could be computed again, batche
   }
 }
 
+TEST_CASE("What the first fault is computed from stays, where there is room for it") {
+  std::mt19937_64 random(test::drawnSeed("pinned stretches"));
+  for (int round = 0; round < (test::testAll() ? 1000 : 100); ++round) {
+    std::vector<dump::KeptSegment> segments = drawnSegments(random);
+    const core::IterationSet whole = reached(segments);
+    if (whole.empty()) continue;
+    const std::vector<std::int64_t> all = whole.numbers();
+    const std::int64_t fault = all[random() % all.size()];
+    CAPTURE(round, fault);
+    const bool roomy = random() % 2 == 0;
+    const std::uint64_t room = roomy ? 3 * replayBytes(segments) : 2;
+    for (int steps = 0;; ++steps) {
+      REQUIRE(steps < 1000);
+      const dump::ReplayPlan plan = dump::planReplay(segments, {.bytes = 1, .room = room, .fault = fault});
+      if (plan.empty()) break;
+      apply(segments, plan);
+      if (roomy) REQUIRE(reached(segments).contains(fault));
+    }
+    if (!roomy) CHECK(reached(segments).size() <= whole.size());
+  }
+}
+
 TEST_CASE("Checkpoints stay the further apart the older they are") {
   std::vector<dump::KeptSegment> segments;
   for (std::int64_t i = 0; i < 1000; i += 10) {

@@ -113,7 +113,7 @@ TEST_CASE("What was not there when it was asked for is there after a refresh") {
 
 TEST_CASE("Tensors that are dropped while a reader is open cost their values only") {
   const TempDir folder;
-  dump::RecordOptions options;
+  dump::RecordOptions options = withoutReplay();
   options.maxBytes = 150'000;
   Live live(folder / "run.msdbg", 0, 1, options);
   live.record(2);
@@ -133,7 +133,7 @@ TEST_CASE("Tensors that are dropped while a reader is open cost their values onl
 
 TEST_CASE("A run whose segments are replaced while it is verified is not called damaged") {
   const TempDir folder;
-  dump::RecordOptions options;
+  dump::RecordOptions options = withoutReplay();
   options.maxBytes = 150'000;
   Live live(folder / "run.msdbg", 0, 1, options);
   live.record(4);
@@ -217,7 +217,7 @@ TEST_CASE("A damaged line is told once, with its number, and costs nothing else"
   live.record(1);
   REQUIRE(sees(*reader, 0, 2));
   REQUIRE(reader->damage().size() == 1);
-  CHECK(reader->damage()[0].what == "line 4 does not match its check");
+  CHECK(reader->damage()[0].what == "line 5 does not match its check");
   REQUIRE(reader->refresh().ok());
   CHECK(reader->damage().size() == 1);
 }

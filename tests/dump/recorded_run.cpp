@@ -211,6 +211,12 @@ void writeText(const std::filesystem::path& file, const std::string& text) {
   std::ofstream(file, std::ios::binary | std::ios::trunc) << text;
 }
 
+dump::RecordOptions withoutReplay(dump::RecordOptions options) {
+  options.checkpointEvery = dump::RecordOptions::kNoCheckpoints;
+  options.batches = false;
+  return options;
+}
+
 std::size_t segmentsIn(const std::filesystem::path& run) {
   return dump::parseJournal(readText(run / "rank_0" / "journal")).segments.size();
 }

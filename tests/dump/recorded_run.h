@@ -33,6 +33,9 @@ void writeInfo(const std::filesystem::path& run, int ranks = 1, const std::strin
 void feed(dump::Recorder& recorder, const core::Graph& graph, std::int64_t iteration, std::int64_t rank = 0,
           std::optional<core::TensorId> stopBefore = {});
 
+/// Neither checkpoints nor batches: only what the rules say.
+dump::RecordOptions withoutReplay(dump::RecordOptions options = {});
+
 /// So many lines of segments are in rank 0's journal.
 std::size_t segmentsIn(const std::filesystem::path& run);
 

@@ -313,7 +313,7 @@ TEST_CASE("Beyond --max-size the newest tensors stay, statistics stay for ever")
 TEST_CASE("With --keep-last the newest values stay, statistics stay for ever") {
   const test::TempDir folder;
   const core::Graph graph = test::smallGraph();
-  dump::RecordOptions options;
+  dump::RecordOptions options = test::withoutReplay();
   options.keepLast = 3;
   test::record(folder / "run", graph, options, {.iterations = 9, .commitEach = true});
   auto reader = openRun(folder / "run");

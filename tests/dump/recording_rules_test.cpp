@@ -15,7 +15,7 @@ using namespace msdbg::dump;
 namespace {
 
 RecordOptions optionsWith(const std::vector<std::string>& rules) {
-  RecordOptions options;
+  RecordOptions options = test::withoutReplay();
   for (const std::string& rule : rules) options.rules.push_back(parseRule(rule).orThrow());
   return options;
 }

@@ -137,9 +137,9 @@ TEST_CASE("restore says what is wrong and what there is") {
 
 TEST_CASE("restore of a run without checkpoints says how to record them") {
   const test::TempDir folder;
-  test::record(folder / "run", test::smallGraph());
+  test::record(folder / "run", test::smallGraph(), test::withoutReplay());
   PlainRun run;
   Net net;
   Trainer trainer(run, net.g, net.loss, optimizer());
-  CHECK_THAT(errorOf([&] { dump::restore(trainer, folder / "run"); }), Contains("--policy record"));
+  CHECK_THAT(errorOf([&] { dump::restore(trainer, folder / "run"); }), Contains("--checkpoint-every"));
 }

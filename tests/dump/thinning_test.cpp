@@ -44,7 +44,7 @@ std::uint64_t bytesIn(const fs::path& run) {
 }
 
 dump::RecordOptions statisticsWithin(std::uint64_t bytes) {
-  dump::RecordOptions options;
+  dump::RecordOptions options = test::withoutReplay();
   options.policy = dump::Policy::kStats;
   options.maxBytes = bytes;
   return options;
@@ -233,7 +233,7 @@ TEST_CASE("Outliers are where NaN begins, where the loss jumps, and hits, within
   const core::Graph graph = test::smallGraph();
   const dump::RecordOptions options = statisticsWithin(1 << 20);
   const auto plan = std::make_shared<const dump::GraphPlan>(
-      graph, 0, dump::Decisions::make(graph, options, kRank0).orThrow(), options);
+      graph, 0, dump::Decisions::make(graph, options, kRank0).orThrow(), options, 1);
   const std::uint64_t rows = dump::statisticsBytesOf(*plan);
   dump::Outliers outliers(4 * rows);
   for (std::int64_t i = 0; i < 100; ++i)

@@ -34,7 +34,7 @@ TEST_CASE("Every condition of the list is complete, and ids are unique") {
     for (const ParameterSpec& spec : def.parameters) CHECK_FALSE(spec.doc.empty());
   }
   CHECK(allConditions().size() == builtinConditions().size());
-  CHECK(ids.size() == 35);
+  CHECK(ids.size() == 36);
 }
 
 TEST_CASE("A text that is longer than any watchpoint is refused in a short line") {

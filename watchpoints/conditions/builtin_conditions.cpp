@@ -37,6 +37,7 @@ ConditionDef reshapeMixesAxesCondition();
 ConditionDef frozenAtRandomCondition();
 ConditionDef cancellationCondition();
 ConditionDef tableLookupCondition();
+ConditionDef kernelMismatchCondition();
 
 std::span<const ConditionFactory> builtinConditions() {
   static constexpr ConditionFactory kConditions[] = {
@@ -74,6 +75,7 @@ std::span<const ConditionFactory> builtinConditions() {
       frozenAtRandomCondition,
       cancellationCondition,
       tableLookupCondition,
+      kernelMismatchCondition,
       runFailedCondition,
   };
   return kConditions;

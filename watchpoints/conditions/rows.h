@@ -89,6 +89,7 @@ double zeroPercentage(const core::TensorStatistics& values);
 // Which condition explains a place where several fire (less is the cause).
 namespace precedence {
 inline constexpr int kFailure = 5;  // the node that could not be computed at all
+inline constexpr int kKernel = 7;   // it is not what its kernel computes
 inline constexpr int kNonfinite = 10;
 inline constexpr int kStructure = 15;  // what the graph alone shows
 inline constexpr int kNotChanged = 20, kAllZero = 21, kVanishing = 22, kDeadRelu = 23;

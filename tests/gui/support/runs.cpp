@@ -51,7 +51,8 @@ fs::path nanRun() {
 }
 
 fs::path cleanRun() {
-  return recorded("clean", {"mlp", "--threads", "1", "--steps", "12", "--batch", "16", "--max-size", "60MB"});
+  return recorded("clean", {"mlp", "--threads", "1", "--steps", "12", "--batch", "16", "--max-size", "60MB",
+                            "--no-replay"});
 }
 
 fs::path replayableRun() {
