@@ -9,6 +9,7 @@
 #include "core_engine/ops/functions.h"
 #include "core_engine/train/layers.h"
 #include "core_engine/train/losses.h"
+#include "core_engine/train/trainer.h"
 #include "replay/explain/explain_text.h"
 #include "replay/recompute/hindsight.h"
 #include "tests/replay/recorded_program.h"
@@ -215,6 +216,24 @@ TEST_CASE("A parameter that is as usual ends at the terms of its last update, wh
   CHECK(found.steps[1].terms.count == 2);
   const Explanation first = explained(recorded.run(), w, {}, Iteration(0), 2);
   CHECK(first.cause == CauseKind::kInitial);
+}
+
+TEST_CASE("A parameter that the program set has no update to go back to") {
+  RecordedProgram p = program([](Value x) { return reduceMean(exp(scaled(x)), {}, false); }, 0.5);
+  p.options.checkpointEvery = 2;
+  p.before = [](Trainer& trainer, int i) {
+    if (i != 3) return;
+    TrainingState state = trainer.state();
+    for (auto& [name, value] : state.tensors)
+      if (name == "network/w:0") value = Tensor::zeros(value.dtype(), value.shape());
+    trainer.restore(state);
+  };
+  RecordedRun recorded(p);
+  const TensorId w = *recorded.run().graph().findTensor("network/w:0");
+  const Explanation found = explained(recorded.run(), w, {}, Iteration(3), 2);
+  INFO(text(recorded, found));
+  CHECK(found.cause == CauseKind::kSetOutside);
+  CHECK(found.steps.size() == 1);
 }
 
 TEST_CASE("Terms of products add up to what was recorded, and none is followed that has not more than half") {
