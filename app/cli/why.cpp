@@ -24,9 +24,8 @@ struct WhyOptions {
   bool storedOnly = false;
 };
 
-Json indexJson(const core::Graph& graph, core::TensorId tensor, std::optional<std::int64_t> element) {
-  const core::Shape& shape = graph.tensor(tensor).shape;
-  if (!element || !shape.known() || *element >= shape.elements()) return {};
+Json indexJson(const core::Shape& shape, std::optional<std::int64_t> element) {
+  if (!element || *element >= shape.elements()) return {};
   return core::indexOf(shape, *element);
 }
 
@@ -35,7 +34,7 @@ Json factorsJson(const core::Graph& graph, const std::vector<replay::ExplainedFa
   for (const replay::ExplainedFactor& f : factors)
     list.push_back({{"tensor", graph.tensor(f.tensor).fullName()},
                     {"rank", f.rank.value},
-                    {"index", indexJson(graph, f.tensor, f.element)},
+                    {"index", indexJson(f.shape, f.element)},
                     {"value", number(f.value)}});
   return list;
 }
@@ -65,7 +64,7 @@ Json stepJson(const core::Graph& graph, const replay::ExplainedStep& step) {
   json["tensor"] = graph.tensor(step.tensor).fullName();
   json["iteration"] = step.iteration.value;
   json["rank"] = step.rank.value;
-  json["index"] = indexJson(graph, step.tensor, step.element);
+  json["index"] = indexJson(step.shape, step.element);
   json["value"] = numberOrNull(step.value);
   json["unusual"] = textOrNull(step.unusual);
   json["role"] = core::roleName(graph.tensor(step.tensor).role);
@@ -95,7 +94,7 @@ Json whyJson(const OpenedRun& run, const replay::Beginning& from, const replay::
   json["tensor"] = graph.tensor(from.tensor).fullName();
   json["iteration"] = from.iteration.value;
   json["rank"] = from.rank.value;
-  json["index"] = indexJson(graph, from.tensor, from.element);
+  json["index"] = indexJson(found.steps.front().shape, found.steps.front().element);
   json["iteration_chosen"] = textOrNull(from.iterationChosen);
   json["index_chosen"] = textOrNull(from.elementChosen);
   json["cause"] = replay::causeName(found.cause);

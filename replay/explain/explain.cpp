@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <tuple>
 
 #include "core_engine/base/text.h"
+#include "core_engine/graph/graph_union.h"
 #include "replay/explain/node_terms_internal.h"
 #include "replay/inspect.h"
 #include "watchpoints/blame/blame.h"
@@ -38,7 +40,7 @@ class Walk {
 
   Result<Explanation> from(const Beginning& beginning) {
     std::optional<ExplainPlace> at =
-        ExplainPlace{beginning.tensor, beginning.rank, beginning.iteration, beginning.element, {}};
+        ExplainPlace{beginning.tensor, beginning.rank, beginning.iteration, beginning.element, {}, {}};
     while (at) {
       const ExplainOptions& options = m_look.options();
       if (options.cancel.cancelled()) return core::Error(ErrorCode::kCancelled, "interrupted");
@@ -79,6 +81,7 @@ class Walk {
     if (at.element && at.value) return tell(at);
     const Result<Tensor> value = m_look.value(at.rank, at.iteration, at.tensor);
     if (value.ok()) {
+      at.shape = value->shape();
       if (!at.element) at.element = tellingElement(*value, m_look.options().cancel);
       if (at.element && *at.element < value->elements()) at.value = value->at(*at.element);
     } else if (!passes(value.error().code())) {
@@ -89,7 +92,9 @@ class Walk {
     return tell(at);
   }
 
-  Status tell(const ExplainPlace& at) {
+  Status tell(ExplainPlace& at) {
+    if (at.shape.rank() == 0) at.shape = shapeHere(at);
+    step().shape = at.shape;
     step().element = at.element;
     step().value = at.value;
     if (at.value) step().unusual = m_look.unusualText(at.rank, at.iteration, at.tensor, *at.value);
@@ -98,10 +103,10 @@ class Walk {
 
   static bool isWrong(const ExplainPlace& at) { return at.value && !std::isfinite(*at.value); }
   bool isUnusual(const ExplainedFactor& f, const ExplainPlace& at) {
-    return !std::isfinite(f.value) || !m_look.unusualText(f.rank, at.iteration, f.tensor, f.value).empty();
+    return !m_look.unusualText(f.rank, at.iteration, f.tensor, f.value).empty();
   }
   static ExplainPlace placeOf(const ExplainedFactor& f, const ExplainPlace& at) {
-    return {f.tensor, f.rank, at.iteration, f.element, f.value};
+    return {f.tensor, f.rank, at.iteration, f.element, f.value, f.shape};
   }
 
   // --- sources -------------------------------------------------------------------------------------------
@@ -110,11 +115,8 @@ class Walk {
     switch (info.role) {
       case TensorRole::kInput:
       case TensorRole::kLabel:
-        if (at.element && info.shape.rank() > 0) {
-          const core::Shape shape = shapeHere(at);
-          const std::int64_t first = shape.rank() > 0 ? shape[0] : 0;
-          if (first > 0) m_found.sample = *at.element / (shape.elements() / first);
-        }
+        if (at.element && at.shape.rank() > 0 && at.shape[0] > 0)
+          m_found.sample = *at.element / (at.shape.elements() / at.shape[0]);
         return end(CauseKind::kSample);
       case TensorRole::kHyperparameter:
         return end(CauseKind::kHyperparameter);
@@ -125,11 +127,12 @@ class Walk {
     }
   }
 
+  /// As the rank's own graph has it; a scalar's where that does not say.
   core::Shape shapeHere(const ExplainPlace& at) {
-    const Result<Tensor> value = m_look.value(at.rank, at.iteration, at.tensor);
-    const core::Shape& told = m_look.graph().tensor(at.tensor).shape;
-    const core::Shape shape = value.ok() ? value->shape() : told.known() ? told : core::Shape();
-    return shape.elements() > 0 ? shape : core::Shape();
+    const core::GraphPart* part = m_look.source().part(at.rank, at.iteration);
+    const core::Shape& shape = part && part->has(at.tensor) ? part->shape(m_look.graph(), at.tensor)
+                                                            : m_look.graph().tensor(at.tensor).shape;
+    return shape.known() && shape.elements() > 0 ? shape : core::Shape();
   }
 
   /// A parameter or state is what the update of the iteration before made of it.
@@ -142,7 +145,7 @@ class Walk {
     if (!update.valid() || !m_look.run().iterationSet(at.rank).contains(before.value))
       return end(CauseKind::kInitial);
     m_lastUpdate = !isWrong(at) && step().unusual.empty();
-    return std::optional(ExplainPlace{update, at.rank, before, at.element, at.value});
+    return std::optional(ExplainPlace{update, at.rank, before, at.element, at.value, at.shape});
   }
 
   // --- nodes ---------------------------------------------------------------------------------------------
@@ -174,6 +177,7 @@ class Walk {
     if (row && row->values.nonFinite() > 0 &&
         findNonFinite(*computed, 0, m_look.options().cancel).count() == 0)
       return true;
+    at.shape = computed->shape();
     if (!at.element) at.element = tellingElement(*computed, m_look.options().cancel);
     if (at.element && *at.element < computed->elements()) at.value = computed->at(*at.element);
     MSDBG_TRY(tell(at));
@@ -184,10 +188,17 @@ class Walk {
     if (terms.notFinite) return std::optional(placeOf(*terms.notFinite, at));
     const Result<Tensor> computed = computedHere(m_look, at, node);
     if (!computed.ok() && !passes(computed.error().code())) return computed.error();
-    if (computed.ok() && *at.element < computed->elements() && std::isfinite(computed->at(*at.element)))
+    if (computed.ok() && *at.element < computed->elements() && std::isfinite(computed->at(*at.element)) &&
+        !mayOverflow(at, terms))
       return end(CauseKind::kNotReproduced, core::formatShort(computed->at(*at.element)));
     step().madeHere = true;
     return beforeMade(at, node, terms);
+  }
+
+  /// Kernels add in the tensor's own dtype: what is finite in the end may overflow on the way.
+  bool mayOverflow(const ExplainPlace& at, const NodeTerms& terms) const {
+    return m_look.graph().tensor(at.tensor).dtype != core::DType::Float64 &&
+           terms.shown.magnitude > static_cast<double>(std::numeric_limits<float>::max());
   }
 
   /// What is not finite was made here: on to what it was made of.
@@ -255,7 +266,7 @@ class Walk {
                                          wrong ? watch::Wrong::kNonFinite : watch::Wrong::kExtreme);
     if (!blame) return beyondComputed(at, missing);
     step().reason = blame->sentence();
-    return std::optional(ExplainPlace{blame->tensor, blame->rank, at.iteration, blame->element, {}});
+    return std::optional(ExplainPlace{blame->tensor, blame->rank, at.iteration, blame->element, {}, {}});
   }
 
   /// What was computed again is not what was recorded since some place: that is where it went wrong.

@@ -17,6 +17,7 @@ struct ExplainedFactor {
   core::Rank rank;
   std::int64_t element = 0;
   double value = 0;
+  core::Shape shape;  // of the tensor there: the graph of the run may show another iteration's
 };
 
 struct ExplainedTerm {
@@ -40,6 +41,7 @@ struct ExplainedStep {
   core::TensorId tensor;
   core::Rank rank;
   core::Iteration iteration;
+  core::Shape shape;                    // there; of rank 0 too where it is not known
   std::optional<std::int64_t> element;  // nullopt: the tensor as a whole
   std::optional<double> value;
   std::string unusual;  // "usually 0.02 (mean magnitude, median of 7 iterations)"; "" where it is as usual

@@ -16,16 +16,15 @@ namespace {
 
 std::string number(double value) { return core::formatShort(value, 6); }
 
-std::string elementName(const Graph& graph, core::TensorId tensor, std::optional<std::int64_t> element) {
-  const core::TensorInfo& info = graph.tensor(tensor);
-  if (!element || (info.shape.known() && info.shape.rank() == 0)) return tensorName(info);
-  const bool fits = info.shape.known() && *element < info.shape.elements();
-  return fmt::format("{}[{}]", tensorName(info),
-                     fits ? core::indexText(info.shape, *element) : std::to_string(*element));
+std::string elementName(const Graph& graph, core::TensorId tensor, const core::Shape& shape,
+                        std::optional<std::int64_t> element) {
+  const std::string name = tensorName(graph.tensor(tensor));
+  if (!element || shape.rank() == 0 || *element >= shape.elements()) return name;
+  return fmt::format("{}[{}]", name, core::indexText(shape, *element));
 }
 
 std::string factorText(const Graph& graph, const ExplainedFactor& f, core::Rank rank) {
-  return fmt::format("{}{} ({})", elementName(graph, f.tensor, f.element),
+  return fmt::format("{}{} ({})", elementName(graph, f.tensor, f.shape, f.element),
                      f.rank == rank ? "" : fmt::format(" of rank {}", f.rank.value), number(f.value));
 }
 
@@ -85,7 +84,7 @@ std::string operatorOf(const Graph& graph, const ExplainedStep& step) {
 }  // namespace
 
 std::string stepHead(const Graph& graph, const ExplainedStep& step) {
-  std::string text = elementName(graph, step.tensor, step.element);
+  std::string text = elementName(graph, step.tensor, step.shape, step.element);
   if (step.value) text += " = " + number(*step.value);
   if (!step.unusual.empty()) text += ", " + step.unusual;
   return text;

@@ -70,11 +70,6 @@ Result<Tensor> ExplainLook::value(Rank rank, Iteration iteration, TensorId tenso
   return found;
 }
 
-const watch::StatisticsRow* ExplainLook::row(Rank rank, Iteration iteration, TensorId tensor) {
-  if (const watch::StatisticsRow* row = source().statistics(rank, iteration, tensor)) return row;
-  return m_options.computed ? m_options.computed->statistics(rank, iteration, tensor) : nullptr;
-}
-
 // Only recorded rows: those of 50 iterations are not worth to be computed again.
 std::optional<ExplainLook::Usual> ExplainLook::usual(Rank rank, Iteration iteration, TensorId tensor) {
   const auto [at, isNew] = m_usual.try_emplace({rank, iteration, tensor});

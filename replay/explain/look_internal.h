@@ -25,7 +25,6 @@ class ExplainLook {
   const ExplainOptions& options() const { return m_options; }
 
   core::Result<core::Tensor> value(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
-  const watch::StatisticsRow* row(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
 
   /// What is usual of the tensor's magnitudes before the iteration; where nothing is recorded of that, what
   /// is usual within its value now.

@@ -28,7 +28,12 @@ class Gatherer : public TermSink {
  public:
   Gatherer(const Node& node, std::size_t most) : m_node(node), m_most(std::max<std::size_t>(most, 1)) {}
 
-  void ofRank(core::Rank rank, const Node& node) { m_rank = rank, m_node = node; }
+  void ofRank(core::Rank rank, const Node& node, const std::vector<Tensor>& inputs) {
+    m_rank = rank;
+    m_node = node;
+    m_shapes.clear();
+    for (const Tensor& input : inputs) m_shapes.push_back(input.shape());
+  }
 
   void term(const Term& given) override {
     ++m_terms.shown.count;
@@ -75,7 +80,7 @@ class Gatherer : public TermSink {
 
  private:
   ExplainedFactor shown(const Factor& f) const {
-    return {m_node.inputs[f.input], m_rank, f.element, f.value};
+    return {m_node.inputs[f.input], m_rank, f.element, f.value, m_shapes[f.input]};
   }
   /// Takes the first; a NaN in place of an infinity.
   void follow(const Factor& f, std::optional<ExplainedFactor>& wrong) {
@@ -93,6 +98,7 @@ class Gatherer : public TermSink {
   }
 
   Node m_node;
+  std::vector<core::Shape> m_shapes;  // of its inputs
   std::size_t m_most;
   core::Rank m_rank;
   NodeTerms m_terms;
@@ -160,7 +166,7 @@ Result<NodeTerms> termsOf(ExplainLook& look, const ExplainPlace& place, const No
   for (const watch::Step::Call& call : calls) {
     const Node here = watch::nodeOn(look.source(), call.rank, place.iteration, look.graph().node(call.node));
     MSDBG_ASSIGN(const std::vector<Tensor> inputs, inputsOf(look, place, call.rank, here));
-    gatherer.ofRank(call.rank, here);
+    gatherer.ofRank(call.rank, here, inputs);
     const std::vector<const Tensor*> list = pointers(inputs);
     MSDBG_ASSIGN(const Asked asked, Asked::make(here, list, slotOf(look, place), *place.element,
                                                 stateOf(look, place, call.rank), gatherer));

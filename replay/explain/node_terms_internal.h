@@ -13,7 +13,7 @@ struct ExplainPlace {
   core::Iteration iteration;
   std::optional<std::int64_t> element;
   std::optional<double> value;
-  auto operator<=>(const ExplainPlace&) const = default;
+  core::Shape shape;
 };
 
 struct NodeTerms {

@@ -9,6 +9,7 @@
 #include "core_engine/ops/functions.h"
 #include "core_engine/train/layers.h"
 #include "core_engine/train/losses.h"
+#include "core_engine/train/mutable_input.h"
 #include "core_engine/train/trainer.h"
 #include "replay/explain/explain_text.h"
 #include "replay/recompute/hindsight.h"
@@ -234,6 +235,36 @@ TEST_CASE("A parameter that the program set has no update to go back to") {
   INFO(text(recorded, found));
   CHECK(found.cause == CauseKind::kSetOutside);
   CHECK(found.steps.size() == 1);
+}
+
+TEST_CASE("A mask of infinities is not what a finite probability comes from") {
+  RecordedRun recorded(program(
+      [](Value x) {
+        const Value hidden = constant(x.graph(), -INFINITY, {kRows, 1}),
+                    seen = constant(x.graph(), 0, {kRows, kWide - 1});
+        return reduceMean(softmax(scaled(x) + concat({seen, hidden}, 1)), {}, false);
+      },
+      0.5));
+  const TensorId y = *recorded.run().graph().findTensor("network/Softmax-op1:0");
+  const Explanation found = explained(recorded.run(), y, {}, Iteration(1), 5);
+  INFO(text(recorded, found));
+  CHECK(found.cause == CauseKind::kSample);
+  CHECK(found.steps.back().element == 5);
+}
+
+TEST_CASE("Places are said in the shape of their iteration") {
+  RecordedProgram p;
+  p.loss = [](Graph& g) { return reduceMean(log(scaled(mutableInput(g, "x", {kRows, kWide}))), {}, false); };
+  p.batch = [](int i) {
+    const Tensor whole = batch(i == 2 ? -1 : 0.5, i);
+    return Inputs{{"x", i == 2 ? whole.part(0, {kRows - 2, kWide}).clone() : whole}};
+  };
+  p.values = true;
+  RecordedRun recorded(p);
+  const Explanation found = whyLoss(recorded);
+  INFO(text(recorded, found));
+  CHECK(found.steps.back().shape == Shape{kRows - 2, kWide});
+  CHECK(found.sample == 3);
 }
 
 TEST_CASE("Terms of products add up to what was recorded, and none is followed that has not more than half") {
