@@ -18,8 +18,9 @@ using core::TensorId;
 
 namespace {
 
-constexpr std::size_t kKeptValues = 8;     // the inputs of most operators
-constexpr std::int64_t kFewElements = 16;  // of fewer, one says nothing of what is usual
+constexpr std::size_t kKeptValues = 8;       // the inputs of most operators
+constexpr std::int64_t kFewElements = 16;    // of fewer, one says nothing of what is usual
+constexpr double kHugeWithoutHistory = 1e8;  // where all of a tensor has grown, its median tells nothing
 constexpr std::int64_t kMostForMedian = 1 << 20;
 
 std::optional<double> medianMagnitude(const Tensor& value) {
@@ -77,11 +78,13 @@ std::optional<ExplainLook::Usual> ExplainLook::usual(Rank rank, Iteration iterat
   if (const auto range = watch::usualRange(source(), rank, iteration, tensor)) {
     at->second = {range->meanAbs,
                   fmt::format("usually {} (mean magnitude, median of {})",
-                              core::formatShort(range->meanAbs, 3), counted(range->iterations, "iteration"))};
+                              core::formatShort(range->meanAbs, 3), counted(range->iterations, "iteration")),
+                  true};
   } else if (const auto now = value(rank, iteration, tensor); now.ok()) {
     if (const auto median = medianMagnitude(*now))
-      at->second = {
-          *median, fmt::format("usually {} (median magnitude of the tensor)", core::formatShort(*median, 3))};
+      at->second = {*median,
+                    fmt::format("usually {} (median magnitude of the tensor)", core::formatShort(*median, 3)),
+                    false};
   }
   return at->second;
 }
@@ -89,9 +92,12 @@ std::optional<ExplainLook::Usual> ExplainLook::usual(Rank rank, Iteration iterat
 std::string ExplainLook::unusualText(Rank rank, Iteration iteration, TensorId tensor, double value) {
   if (!std::isfinite(value) || !core::isFloating(graph().tensor(tensor).dtype)) return {};
   const double magnitude = std::abs(value);
-  if (const auto known = usual(rank, iteration, tensor); known && known->magnitude > 0)
-    return magnitude > watch::kUsualFactor * known->magnitude ? known->text : "";
-  return magnitude > watch::kLargeWithoutHistory ? "nothing tells what is usual" : "";
+  const auto known = usual(rank, iteration, tensor);
+  if (!known || known->magnitude == 0)
+    return magnitude > watch::kLargeWithoutHistory ? "nothing recorded tells what is usual" : "";
+  if (magnitude > watch::kUsualFactor * known->magnitude) return known->text;
+  const bool huge = !known->fromHistory && magnitude > kHugeWithoutHistory;
+  return huge ? "nothing recorded tells what is usual" : "";
 }
 
 double ExplainLook::relative(Rank rank, Iteration iteration, TensorId tensor, double value) {

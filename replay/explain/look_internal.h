@@ -31,6 +31,7 @@ class ExplainLook {
   struct Usual {
     double magnitude = 0;
     std::string text;  // "usually 0.02 (…)"
+    bool fromHistory = false;
   };
   std::optional<Usual> usual(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
   /// "" where the value is not far above what is usual.
