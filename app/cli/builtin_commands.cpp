@@ -20,13 +20,15 @@ Command showCommand();
 Command statsCommand();
 Command trainModelCommand();
 Command verifyCommand();
+Command whyCommand();
 
 // In the order of the help: record, find, look closer, the tables, the rest.
 std::span<const CommandFactory> builtinCommands() {
   static constexpr CommandFactory kCommands[] = {
-      dumpCommand,       infoCommand,   checkCommand,   searchCommand, showCommand,       statsCommand,
-      historyCommand,    replayCommand, verifyCommand,  mergeCommand,  openCommand,       modelsCommand,
-      conditionsCommand, opsCommand,    compileCommand, benchCommand,  trainModelCommand, runRankCommand};
+      dumpCommand,    infoCommand,    checkCommand,      searchCommand,     showCommand,
+      statsCommand,   historyCommand, whyCommand,        replayCommand,     verifyCommand,
+      mergeCommand,   openCommand,    modelsCommand,     conditionsCommand, opsCommand,
+      compileCommand, benchCommand,   trainModelCommand, runRankCommand};
   return kCommands;
 }
 

@@ -58,6 +58,21 @@ Status Computing::helpOut() {
   return Ok{};
 }
 
+Result<replay::ValueSource*> Computing::source() {
+  MSDBG_TRY(start());
+  return m_hindsight.get();
+}
+
+std::optional<replay::Mismatch> Computing::firstDifference() const {
+  if (!m_hindsight) return std::nullopt;
+  const std::vector<replay::Mismatch> all = m_hindsight->differences();
+  return all.empty() ? std::nullopt : std::optional(all.front());
+}
+
+void Computing::clearProgress() {
+  if (m_progress) m_progress->clear();
+}
+
 int Computing::withDifferences(int status) const {
   if (!m_hindsight) return status;
   constexpr std::size_t kShown = 3;

@@ -21,6 +21,11 @@ class Computing {
                                                   core::TensorId tensor);
   /// From now on the run gives computed values where it has none, as long as this lives. Same errors.
   core::Status helpOut();
+  /// Where computed values come from, for who asks for them by himself; it lives as long as this. Same
+  /// errors.
+  core::Result<replay::ValueSource*> source();
+  std::optional<replay::Mismatch> firstDifference() const;  // of all that was computed so far
+  void clearProgress();
   /// Says where what was computed is not what was recorded, so that nothing of it could be used: a warning
   /// for each stretch. Gives kExitHits then where the status is fine.
   int withDifferences(int status) const;

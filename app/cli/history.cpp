@@ -25,32 +25,6 @@ struct HistoryCommandOptions {
   bool storedOnly = false;
 };
 
-// "3,5" of a [10, 20] -> 65
-Result<std::int64_t> elementOf(const core::TensorInfo& tensor, const std::string& index) {
-  const auto wrong = [&](const std::string& why) {
-    return Error(ErrorCode::kUsage, fmt::format("--index {}: {} is {}{}: {}", index, tensor.fullName(),
-                                                core::dtypeName(tensor.dtype), tensor.shape.text(), why));
-  };
-  if (index.empty() && tensor.shape.known() && tensor.shape.elements() == 1) return 0;
-  const std::vector<std::string> parts = index.empty() ? std::vector<std::string>() : core::split(index, ',');
-  if (parts.size() != tensor.shape.rank())
-    return wrong(fmt::format("give {}, as --index {}",
-                             counted(static_cast<std::int64_t>(tensor.shape.rank()), "number"),
-                             core::join(std::vector<std::string>(tensor.shape.rank(), "0"), ",")));
-  std::int64_t element = 0;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    std::int64_t at = -1;
-    const auto [end, error] = std::from_chars(parts[i].data(), parts[i].data() + parts[i].size(), at);
-    if (error != std::errc() || end != parts[i].data() + parts[i].size())
-      return wrong("'" + parts[i] + "' is no number");
-    const std::int64_t size = tensor.shape[i];
-    if (at < 0 && at >= -size) at += size;  // as NumPy
-    if (at < 0 || (size >= 0 && at >= size)) return wrong(fmt::format("dimension {} has no {}", i, parts[i]));
-    element = element * size + at;
-  }
-  return element;
-}
-
 std::string columnName(const OpenedRun& run, const replay::History& history, std::size_t column) {
   const core::TensorInfo& tensor = run.graph().tensor(history.columns[column]);
   if (column == 0) return "value";

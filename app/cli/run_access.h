@@ -55,6 +55,10 @@ core::Result<core::IndexList> selectedIterations(const OpenedRun& run, std::stri
 std::string iterationsText(const OpenedRun& run, core::Rank rank);
 std::string ranksText(const OpenedRun& run);
 
+/// What --index names, row-major: "3,5" of a [10, 20] is 65, -1 the last of a dimension; "" is the element of
+/// a tensor that has one only. kUsage.
+core::Result<std::int64_t> elementOf(const core::TensorInfo& tensor, const std::string& index);
+
 /// Damage seen so far, one warning a line on stderr; kExitDamaged if there is any and `status` is fine.
 int withDamage(const OpenedRun& run, int status);
 
