@@ -278,12 +278,14 @@ std::string recomputableText(const OpenedRun& run) {
   const auto checkpoints = states->checkpoints(rank), batches = states->batches(rank);
   if (checkpoints.empty() && batches.empty()) return {};
   const std::vector<std::int64_t> iterations = states->recomputableIterations();
-  return fmt::format(
-      "{} can be computed again{}, and gone on from (--resume, msdbg::restore): {}{}, batches of {}{}",
-      iterations.empty() ? "nothing" : "iterations " + core::formatRanges(iterations), longestText(run),
-      counted(static_cast<std::int64_t>(checkpoints.size()), "checkpoint"), apartText(checkpoints),
-      counted(static_cast<std::int64_t>(batches.size()), "iteration"),
-      run.run->ranks().size() > 1 ? " on each rank" : "");
+  return fmt::format("{}: {}{}, batches of {}{}",
+                     iterations.empty()
+                         ? "nothing can be computed again"
+                         : "iterations " + core::formatRanges(iterations) + " can be computed again" +
+                               longestText(run) + ", and gone on from (--resume, msdbg::restore)",
+                     counted(static_cast<std::int64_t>(checkpoints.size()), "checkpoint"),
+                     apartText(checkpoints), counted(static_cast<std::int64_t>(batches.size()), "iteration"),
+                     run.run->ranks().size() > 1 ? " on each rank" : "");
 }
 
 std::string graphText(const OpenedRun& run) {
