@@ -73,6 +73,16 @@ Status keepOnly(const OpenedRun& run, const std::string& glob, replay::Precision
   return Ok{};
 }
 
+// A wrong kernel that was not stored shows itself by its hash alone.
+void warnOfDifferences(const OpenedRun& run, const std::vector<replay::Mismatch>& differences) {
+  if (differences.empty()) return;
+  const replay::Mismatch& first = differences.front();
+  printWarning(
+      fmt::format("computed again, {} of iteration {}, rank {} is not as recorded: neither it nor what "
+                  "follows from it was compared (msdbg replay --prove tells more)",
+                  tensorName(run.graph().tensor(first.tensor)), first.iteration.value, first.rank.value));
+}
+
 }  // namespace
 
 Result<int> precision(const PrecisionOptions& options, const Context& context) {
@@ -90,7 +100,9 @@ Result<int> precision(const PrecisionOptions& options, const Context& context) {
     printJson(precisionJson(run, iteration, *found));
   else
     printPrecision(run, iteration, *found, options.all);
-  return withDamage(run, found->suspicious() ? kExitHits : kExitFine);
+  warnOfDifferences(run, found->differences);
+  const bool hits = found->suspicious() || !found->differences.empty();
+  return withDamage(run, hits ? kExitHits : kExitFine);
 }
 
 }  // namespace msdbg::app

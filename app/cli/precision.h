@@ -15,7 +15,7 @@ struct PrecisionOptions {
   bool all = false;
 };
 
-/// kExitHits: a local error that no healthy node makes.
+/// kExitHits: a local error that no healthy node makes, or values that, computed again, are not as recorded.
 core::Result<int> precision(const PrecisionOptions& options, const Context& context);
 
 // precision_text.cpp

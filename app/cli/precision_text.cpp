@@ -121,6 +121,11 @@ Json precisionJson(const OpenedRun& run, core::Iteration iteration, const replay
   for (const replay::PrecisionRow& row : precision.rows) json["rows"].push_back(rowJson(run, row));
   json["by_local"] = replay::rankedByLocal(precision.rows);
   json["by_accumulated"] = replay::rankedByAccumulated(precision.rows);
+  json["not_as_recorded"] = Json::array();
+  for (const replay::Mismatch& each : precision.differences)
+    json["not_as_recorded"].push_back({{"tensor", run.graph().tensor(each.tensor).fullName()},
+                                       {"rank", each.rank.value},
+                                       {"iteration", each.iteration.value}});
   json["not_compared"] = Json::array();
   for (const replay::Precision::Unjudged& each : precision.unjudged)
     json["not_compared"].push_back(

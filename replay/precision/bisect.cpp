@@ -49,6 +49,7 @@ class Bisection {
     MSDBG_TRY(walk(passes));
     Precision precision;
     for (const RankPass& pass : passes) pass.collect(precision);
+    precision.differences = values.differences();
     if (precision.rows.empty())
       return Error(ErrorCode::kUnavailable,
                    fmt::format("iteration {}: nothing to compare with float64{}", m_iteration.value,

@@ -3,9 +3,11 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core_engine/base/ids.h"
+#include "replay/proof.h"
 
 namespace msdbg::replay {
 
@@ -54,11 +56,15 @@ struct Precision {
     core::TensorId first;  // of them
   };
   std::vector<Unjudged> unjudged;  // by why, as they were met
+  /// Where values that were computed again are not what was recorded: Hindsight::differences().
+  std::vector<Mismatch> differences;
   bool suspicious() const;
 };
 
-/// A healthy node stays below. Measured (largest local error of all tensors, 20 iterations each, in units):
-/// see replay/precision/MEASURED.md.
+/// A healthy node stays below: 11.2 is the most that was measured of the five models (msdbg dump MODEL
+/// --steps 12
+/// --policy record; msdbg replay --iteration K --dtype float64 --json; replay/precision/MEASURED.md). What is
+/// wrong by 1/1000 has hundreds.
 inline constexpr double kSuspiciousUnits = 32;
 
 /// The largest first: places in `rows`, without those that have none, ties in their order.

@@ -24,6 +24,10 @@ Result<Tensor> RecordedValues::compute(Rank rank, TensorId tensor) {
   return m_hindsight->value(rank, m_iteration, tensor);
 }
 
+std::vector<Mismatch> RecordedValues::differences() const {
+  return m_hindsight ? m_hindsight->differences() : std::vector<Mismatch>();
+}
+
 Result<Tensor> RecordedValues::value(Rank rank, TensorId tensor, const core::TensorInfo& info) {
   Result<Tensor> value = m_run.origin(rank, m_iteration, tensor) ? m_run.value(rank, m_iteration, tensor)
                                                                  : compute(rank, tensor);

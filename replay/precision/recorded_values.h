@@ -23,6 +23,8 @@ class RecordedValues {
   bool isComputed(core::Rank rank, core::TensorId tensor) const {
     return m_computed.contains({rank, tensor});
   }
+  /// What was computed is otherwise there: Hindsight::differences().
+  std::vector<Mismatch> differences() const;
 
  private:
   core::Result<core::Tensor> compute(core::Rank rank, core::TensorId tensor);
