@@ -326,8 +326,11 @@ Command::Run setup(CLI::App& app, Context& context) {
       ->type_name("RUN");
   options->model.addOptions(app);
   options->recording.addOptions(app);
-  app.add_option("--fault", options->faults,
-                 "plant a fault: KIND@iteration=I[,rank=R][,node=GLOB]...; may be repeated")
+  app.add_option(
+         "--fault", options->faults,
+         "plant a fault: KIND@iteration=I[,rank=R][,node=GLOB][,scale=S]...; may be repeated. KIND: nan, "
+         "inf, bitflip, zero_grad, skip_allreduce, stale_weight, lr, dead_relu, wrong_kernel (times "
+         "1.001), truncate_dtype (rounded to bfloat16), wrong_backward (a gradient times 2)")
       ->type_name("SPEC")
       ->allow_extra_args(false);
   options->plan.addOptions(app);

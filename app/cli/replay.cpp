@@ -5,6 +5,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/json_output.h"
+#include "app/cli/precision.h"
 #include "app/cli/progress.h"
 #include "app/cli/run_access.h"
 #include "app/cli/table.h"
@@ -20,8 +21,9 @@ using core::ErrorCode;
 using core::Result;
 
 struct ReplayOptions {
-  std::string run, iterations;
+  std::string run, iterations, dtype;
   bool prove = false, strict = false;
+  PrecisionOptions precision = {};
 };
 
 std::string valuesText(const replay::Mismatch& mismatch) {
@@ -184,6 +186,21 @@ Result<int> prove(const ReplayOptions& options, const Context& context) {
   return withDamage(run, answered ? kExitFine : kExitNoAnswer);
 }
 
+Result<int> replay(const ReplayOptions& options, const Context& context) {
+  if (options.prove == !options.dtype.empty())
+    return Error(ErrorCode::kUsage,
+                 "say what to do with the iterations: --prove compares them with what was recorded, --dtype "
+                 "float64 says what float32 lost");
+  if (options.prove) return prove(options, context);
+  if (options.dtype != "float64")
+    return Error(ErrorCode::kUsage, "--dtype " + options.dtype + ": only float64 is compared with");
+  if (options.strict) return Error(ErrorCode::kUsage, "--strict goes with --prove");
+  PrecisionOptions precise = options.precision;
+  precise.run = options.run;
+  precise.iteration = options.iterations;
+  return precision(precise, context);
+}
+
 Command::Run setup(CLI::App& app, Context& context) {
   auto options = std::make_shared<ReplayOptions>();
   app.add_option("RUN", options->run, "run folder (default: the newest *.msdbg here)");
@@ -194,12 +211,15 @@ Command::Run setup(CLI::App& app, Context& context) {
                "compare every tensor with its recorded hash, and every stored value byte by byte");
   app.add_flag("--strict", options->strict,
                "refuse where libraries or CPU are others than the recorded ones");
-  return [options, &context]() -> Result<int> {
-    if (!options->prove)
-      return Error(ErrorCode::kUsage,
-                   "say what to do with the iterations: --prove compares them with what was recorded");
-    return prove(*options, context);
-  };
+  app.add_option(
+         "--dtype", options->dtype,
+         "float64: each node of one iteration in float64, from its recorded inputs and throughout; which "
+         "lost precision, and how")
+      ->type_name("DTYPE");
+  app.add_option("--rank", options->precision.rank, "with --dtype: only this rank")->type_name("R");
+  app.add_option("--tensors", options->precision.tensors, "with --dtype: only these")->type_name("GLOB");
+  app.add_flag("--all", options->precision.all, "with --dtype: every tensor, not only the worst");
+  return [options, &context] { return replay(*options, context); };
 }
 
 }  // namespace
@@ -210,7 +230,8 @@ Command replayCommand() {
           .examples =
               "  msdbg replay --prove                              every iteration of the newest run here\n"
               "  msdbg replay alexnet-1.msdbg --iteration 7 --prove\n"
-              "  msdbg replay --iteration 100-200 --prove --json\n",
+              "  msdbg replay --iteration 100-200 --prove --json\n"
+              "  msdbg replay --iteration 7 --dtype float64        where float32 lost precision\n",
           .setup = setup};
 }
 

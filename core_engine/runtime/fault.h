@@ -11,7 +11,19 @@
 
 namespace msdbg::core {
 
-enum class FaultKind { kNan, kInf, kBitflip, kZeroGrad, kSkipAllreduce, kStaleWeight, kLr, kDeadRelu };
+enum class FaultKind {
+  kNan,
+  kInf,
+  kBitflip,
+  kZeroGrad,
+  kSkipAllreduce,
+  kStaleWeight,
+  kLr,
+  kDeadRelu,
+  kWrongKernel,    // every element times the scale
+  kTruncateDtype,  // every element rounded to bfloat16
+  kWrongBackward,  // as kWrongKernel, a node of the backward phase
+};
 
 struct FaultSpec {
   FaultKind kind = FaultKind::kNan;
@@ -20,8 +32,8 @@ struct FaultSpec {
   std::string node;          // glob; "": the first node in order that the kind can hit
   std::int64_t element = 0;
   int bit = 30;
-  double scale = 1e4;
-  std::string text;  // as given
+  double scale = 1e4;  // where none is given: 1e4 of lr, 1.001 of wrong_kernel, 2 of wrong_backward
+  std::string text;    // as given
 };
 
 /// `KIND@iteration=I[,rank=R][,node=GLOB][,element=E][,bit=B][,scale=S]`; kUsage names the part that is wrong

@@ -45,7 +45,11 @@ bool canHit(FaultKind kind, const Graph& graph, const Node& node) {
   switch (kind) {
     case FaultKind::kNan:
     case FaultKind::kInf:
+    case FaultKind::kWrongKernel:
+    case FaultKind::kTruncateDtype:
       return true;
+    case FaultKind::kWrongBackward:
+      return node.phase == Phase::kBackward;
     case FaultKind::kBitflip:
       return node.phase == Phase::kCollective || node.phase == Phase::kUpdate;
     case FaultKind::kZeroGrad:
@@ -74,6 +78,8 @@ std::string_view whatItHits(FaultKind kind) {
       return "an update node";
     case FaultKind::kDeadRelu:
       return "the update of a bias that feeds a Relu";
+    case FaultKind::kWrongBackward:
+      return "a node of the backward phase";
     default:
       return "a node with a floating-point output";
   }
@@ -163,6 +169,15 @@ void fill(Tensor& tensor, double value) {
   for (std::int64_t i = 0; i < tensor.elements(); ++i) setElement(tensor, i, value);
 }
 
+void scaleBy(Tensor& tensor, double factor) {
+  for (std::int64_t i = 0; i < tensor.elements(); ++i) setElement(tensor, i, tensor.at(i) * factor);
+}
+
+void roundToBFloat16(Tensor& tensor) {
+  const Tensor rounded = tensor.cast(DType::BFloat16);
+  for (std::int64_t i = 0; i < tensor.elements(); ++i) setElement(tensor, i, rounded.at(i));
+}
+
 void flipBit(Tensor& tensor, std::int64_t element, int bit) {
   const std::size_t size = dtypeSize(tensor.dtype());
   std::byte& b =
@@ -186,6 +201,11 @@ void inject(const FaultSpec& spec, std::span<const Tensor* const> inputs, Tensor
       return;
     case FaultKind::kDeadRelu:
       return fill(out, -1e3);
+    case FaultKind::kWrongKernel:
+    case FaultKind::kWrongBackward:
+      return scaleBy(out, spec.scale);
+    case FaultKind::kTruncateDtype:
+      return roundToBFloat16(out);
     case FaultKind::kLr:
       return;  // learningRateScale()
   }

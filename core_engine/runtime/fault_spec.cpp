@@ -11,6 +11,7 @@ namespace {
 struct KindName {
   std::string_view name;
   FaultKind kind;
+  double scale = 1e4;  // where the spec gives none
 };
 constexpr KindName kKinds[] = {
     {"nan", FaultKind::kNan},
@@ -21,6 +22,9 @@ constexpr KindName kKinds[] = {
     {"stale_weight", FaultKind::kStaleWeight},
     {"lr", FaultKind::kLr},
     {"dead_relu", FaultKind::kDeadRelu},
+    {"wrong_kernel", FaultKind::kWrongKernel, 1.001},
+    {"truncate_dtype", FaultKind::kTruncateDtype},
+    {"wrong_backward", FaultKind::kWrongBackward, 2},
 };
 constexpr std::string_view kGrammar = "KIND@iteration=I[,rank=R][,node=GLOB][,element=E][,bit=B][,scale=S]";
 
@@ -38,10 +42,10 @@ Result<std::int64_t> parseCount(std::string_view spec, std::string_view key, std
   return value;
 }
 
-Result<FaultKind> parseKind(std::string_view spec, std::string_view name) {
+Result<KindName> parseKind(std::string_view spec, std::string_view name) {
   std::vector<std::string> names;
   for (const KindName& k : kKinds) {
-    if (k.name == name) return k.kind;
+    if (k.name == name) return k;
     names.emplace_back(k.name);
   }
   return usage(spec, "unknown kind '" + std::string(name) + "'; the kinds are " + join(names, ", "));
@@ -94,7 +98,9 @@ Result<FaultSpec> parseFault(std::string_view text) {
   FaultSpec fault;
   fault.text = std::string(text);
   const std::size_t at = text.find('@');
-  MSDBG_ASSIGN(fault.kind, parseKind(text, text.substr(0, at)));
+  MSDBG_ASSIGN(const KindName kind, parseKind(text, text.substr(0, at)));
+  fault.kind = kind.kind;
+  fault.scale = kind.scale;
   if (at == std::string_view::npos)
     return usage(text, "no iteration given; the form is " + std::string(kGrammar));
   bool hasIteration = false;

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 #include <ranges>
 
 #include "core_engine/base/text.h"
 #include "core_engine/distributed/communicators.h"
 #include "replay/recompute/environment.h"
+#include "replay/recompute/free_memory.h"
 
 namespace msdbg::replay {
 namespace {
@@ -23,14 +23,6 @@ using core::Result;
 using core::Status;
 
 constexpr int kMostThreads = 1024;
-
-// Bytes that can be had without swapping. nullopt: the system does not say.
-std::optional<std::uint64_t> freeMemory() {
-  std::ifstream in("/proc/meminfo");
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with("MemAvailable:")) return 1024 * std::strtoull(line.c_str() + 13, nullptr, 10);
-  return std::nullopt;
-}
 
 Error atIteration(const Error& error, Iteration iteration, int rank, int ranks) {
   return error.in(ranks > 1 ? fmt::format("iteration {}, rank {}", iteration.value, rank)

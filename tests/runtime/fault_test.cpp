@@ -1,6 +1,7 @@
 #include "core_engine/runtime/fault.h"
 
 #include <algorithm>
+#include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -96,6 +97,52 @@ TEST_CASE("A fault acts in its iteration and on its rank only") {
       CHECK_FALSE(std::isnan((*executor)->value(hit).at(2)));
     }
   }
+}
+
+namespace {
+
+/// What a node makes with a fault, beside what it makes without: of the small classifier's iteration 0.
+std::pair<Tensor, Tensor> withAndWithout(const std::string& spec, const std::string& tensor) {
+  std::vector<Tensor> values;
+  for (const bool planted : {true, false}) {
+    Graph g;
+    const Value loss = msdbg::test::smallClassifier(g);
+    REQUIRE(compileTraining(g, loss.id(), Sgd{}, 1).ok());
+    ExecutorOptions options;
+    if (planted) options.faults = {*parseFault(spec)};
+    const auto executor = Executor::create(g, options);
+    REQUIRE(executor.ok());
+    REQUIRE((*executor)->run(Iteration(0), msdbg::test::smallFeeds(g), nullptr).ok());
+    values.push_back((*executor)->value(*g.findTensor(tensor)).clone());
+  }
+  return {values[0], values[1]};
+}
+
+}  // namespace
+
+TEST_CASE("Slightly wrong kernels scale every element, or leave it the digits of bfloat16") {
+  const auto [scaled, healthy] =
+      withAndWithout("wrong_kernel@iteration=0,node=network/fc1/Gemm-op1", "network/fc1/Gemm-op1");
+  for (std::int64_t i = 0; i < healthy.elements(); ++i)
+    CHECK(scaled.at(i) == static_cast<float>(healthy.at(i) * 1.001));
+  const auto [truncated, whole] =
+      withAndWithout("truncate_dtype@iteration=0,node=network/fc1/Gemm-op1", "network/fc1/Gemm-op1");
+  for (std::int64_t i = 0; i < whole.elements(); ++i) {
+    CHECK((std::bit_cast<std::uint32_t>(truncated.data<float>()[i]) & 0xffff) == 0);
+    CHECK(std::abs(truncated.at(i) - whole.at(i)) <= std::abs(whole.at(i)) * 0x1p-8);
+  }
+  const auto [doubled, once] =
+      withAndWithout("wrong_backward@iteration=0,node=grad(network/fc1/weight)", "grad(network/fc1/weight)");
+  for (std::int64_t i = 0; i < once.elements(); ++i) CHECK(doubled.at(i) == 2 * once.at(i));
+}
+
+TEST_CASE("Scales that a spec does not give are the kind's own") {
+  CHECK(parseFault("lr@iteration=0")->scale == 1e4);
+  CHECK(parseFault("wrong_kernel@iteration=0")->scale == 1.001);
+  CHECK(parseFault("wrong_backward@iteration=0")->scale == 2);
+  CHECK(parseFault("wrong_backward@scale=0.5,iteration=0")->scale == 0.5);
+  CHECK_THAT(targetOf(trainingGraph(1), "wrong_backward@iteration=0,node=update/*"),
+             Catch::Contains("backward phase"));
 }
 
 namespace {
