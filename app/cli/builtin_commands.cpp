@@ -6,6 +6,7 @@ Command benchCommand();
 Command checkCommand();
 Command compileCommand();
 Command conditionsCommand();
+Command diffCommand();
 Command dumpCommand();
 Command historyCommand();
 Command infoCommand();
@@ -24,9 +25,10 @@ Command verifyCommand();
 // In the order of the help: record, find, look closer, the tables, the rest.
 std::span<const CommandFactory> builtinCommands() {
   static constexpr CommandFactory kCommands[] = {
-      dumpCommand,       infoCommand,   checkCommand,   searchCommand, showCommand,       statsCommand,
-      historyCommand,    replayCommand, verifyCommand,  mergeCommand,  openCommand,       modelsCommand,
-      conditionsCommand, opsCommand,    compileCommand, benchCommand,  trainModelCommand, runRankCommand};
+      dumpCommand,    infoCommand,    checkCommand,      searchCommand,     showCommand,
+      statsCommand,   historyCommand, diffCommand,       replayCommand,     verifyCommand,
+      mergeCommand,   openCommand,    modelsCommand,     conditionsCommand, opsCommand,
+      compileCommand, benchCommand,   trainModelCommand, runRankCommand};
   return kCommands;
 }
 
