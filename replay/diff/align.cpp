@@ -1,6 +1,7 @@
 #include "replay/diff/align.h"
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <unordered_map>
 
@@ -24,7 +25,10 @@ std::string_view lastPart(std::string_view name) { return name.substr(name.rfind
 // What one side is asked while it is aligned.
 struct Side {
   explicit Side(const GraphSide& graph) : side(graph) {
-    for (std::int64_t i = 0; i < graph.nodeCount(); ++i) nodes.push_back(graph.nodeAt(i).id);
+    for (std::int64_t i = 0; i < graph.nodeCount(); ++i) {
+      nodes.push_back(graph.nodeAt(i).id);
+      ++namesakes[withoutCounts(graph.nodeAt(i).name)];
+    }
     sources = graph.sources();
     tensorPartner.resize(graph.graph().tensors().size());
     nodePartner.resize(graph.graph().nodes().size());
@@ -33,8 +37,9 @@ struct Side {
   const GraphSide& side;
   std::vector<NodeId> nodes;  // in order
   std::vector<TensorId> sources;
-  std::vector<TensorId> tensorPartner;  // by id
-  std::vector<NodeId> nodePartner;      // by id
+  std::vector<TensorId> tensorPartner;             // by id
+  std::vector<NodeId> nodePartner;                 // by id
+  std::unordered_map<std::string, int> namesakes;  // how many have a name but for its numbers
 
   const Node& node(NodeId id) const { return side.graph().node(id); }
   const TensorInfo& tensor(TensorId id) const { return side.graph().tensor(id); }
@@ -140,6 +145,12 @@ class Aligner {
       return side.node(id).name + kEnd + side.typedKey(id) + side.readNames(id);
     });
     sweep(AlignedBy::kCount, [](const Side& side, NodeId id) { return withoutCounts(side.node(id).name); });
+    // Where none was added, a number says which one it is.
+    by(AlignedBy::kName, [](const Side& side, NodeId id) {
+      const std::string& name = side.node(id).name;
+      return name + kEnd + side.operatorKey(id) + std::to_string(side.namesakes.at(withoutCounts(name)));
+    });
+    sweep(AlignedBy::kCount, [](const Side& side, NodeId id) { return withoutCounts(side.node(id).name); });
     by(AlignedBy::kName,
        [](const Side& side, NodeId id) { return side.node(id).name + kEnd + side.operatorKey(id); });
     sweep(AlignedBy::kStructure, [](const Side&, NodeId) { return std::string(); });
@@ -155,24 +166,33 @@ class Aligner {
 
   // In order, so that what was aligned says what reads it: the same operator on the same operands.
   void sweep(AlignedBy how, const Key<NodeId>& name) {
-    std::unordered_map<std::string, std::vector<NodeId>> open;  // of B, by operator, types and name
+    std::unordered_map<std::string, std::deque<NodeId>> open;  // of B
     for (const NodeId id : m_b.nodes)
-      if (m_b.isFree(id)) open[name(m_b, id) + kEnd + m_b.typedKey(id)].push_back(id);
+      if (m_b.isFree(id)) open[name(m_b, id) + kEnd + m_b.typedKey(id) + readByB(id)].push_back(id);
     for (const NodeId a : m_a.nodes) {
       if (!m_a.isFree(a)) continue;
-      const auto candidates = open.find(name(m_a, a) + kEnd + m_a.typedKey(a));
-      if (candidates == open.end()) continue;
-      const auto found = std::ranges::find_if(candidates->second, [&](NodeId b) { return readsSame(a, b); });
-      if (found != candidates->second.end()) pairNodes(a, *found, how);
+      const std::optional<std::string> reads = readByA(a);
+      if (!reads) continue;
+      const auto candidates = open.find(name(m_a, a) + kEnd + m_a.typedKey(a) + *reads);
+      if (candidates == open.end() || candidates->second.empty()) continue;
+      pairNodes(a, candidates->second.front(), how);
+      candidates->second.pop_front();
     }
   }
 
-  bool readsSame(NodeId a, NodeId b) const {
-    if (!m_b.isFree(b)) return false;
-    const auto left = m_a.side.inputs(m_a.node(a)), right = m_b.side.inputs(m_b.node(b));
-    return !left.empty() && std::ranges::equal(left, right, [&](TensorId x, TensorId y) {
-      return m_a.tensorPartner[x.index()] == y;
-    });
+  // By the ids of B. nullopt: it reads nothing, or something that has no partner.
+  std::optional<std::string> readByA(NodeId a) const {
+    std::string key;
+    for (const TensorId input : m_a.side.inputs(m_a.node(a))) {
+      if (m_a.isFree(input)) return std::nullopt;
+      key += std::to_string(m_a.tensorPartner[input.index()].value) + kEnd;
+    }
+    return key.empty() ? std::nullopt : std::optional(key);
+  }
+  std::string readByB(NodeId b) const {
+    std::string key;
+    for (const TensorId input : m_b.side.inputs(m_b.node(b))) key += std::to_string(input.value) + kEnd;
+    return key;
   }
 
   // An alias says what a tensor is to training.
