@@ -92,6 +92,7 @@ Json tensorJson(const DiffView& view, const TensorComparison& c) {
   json["other_type"] = c.otherType;
   json["inputs_differ"] = c.inputsDiffer;
   json["inputs_unknown"] = c.inputsUnknown;
+  json["inputs_by_nature"] = c.inputsByNature;
   json["measures"] = c.measures ? measuresJson(*c.measures) : Json();
   json["last_bit"] = numberOrNull(c.lastBit);
   json["statistics"] = Json();

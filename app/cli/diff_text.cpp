@@ -85,6 +85,8 @@ std::string originText(const replay::FirstDifference& first) {
     return "nothing computes it: it is given, or an initial value";
   }
   if (first.what.inputsDiffer) return "its inputs differ too";
+  if (first.what.inputsByNature)
+    return "it reads other samples on both, and should come to the same: it or they are wrong";
   return first.what.inputsUnknown ? "not all of its inputs are recorded"
                                   : "all that it reads is equal: it begins here";
 }
@@ -126,10 +128,10 @@ std::vector<std::string> cells(const DiffView& view, const TensorComparison& c) 
        std::isnan(m.cosine) ? "" : formatShort(m.cosine, 7),
        m.ulps ? groupedNumber(static_cast<std::int64_t>(std::min<std::uint64_t>(m.maxUlp, INT64_MAX))) : ""});
   const std::string kinds = kindsText(m);
-  row.push_back(!kinds.empty() && m.otherNonFinite()                  ? kinds
-                : c.verdict == Verdict::kWithin                       ? "within the tolerance"
-                : c.order >= 0 && !c.inputsDiffer && !c.inputsUnknown ? "begins here"
-                                                                      : "");
+  row.push_back(!kinds.empty() && m.otherNonFinite() ? kinds
+                : c.verdict == Verdict::kWithin      ? "within the tolerance"
+                : c.order >= 0 && !c.inputsDiffer && !c.inputsUnknown && !c.inputsByNature ? "begins here"
+                                                                                           : "");
   return row;
 }
 

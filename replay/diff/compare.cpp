@@ -156,7 +156,8 @@ class Comparer {
         if (other != r && (!together || m_verdicts[other].empty())) continue;
         const std::optional<Verdict> verdict = m_verdicts[other][input.index()];
         const bool differs = verdict && (*verdict == Verdict::kDifferent || *verdict == Verdict::kUndecided ||
-                                         *verdict == Verdict::kWithin || *verdict == Verdict::kByNature);
+                                         *verdict == Verdict::kWithin);
+        one.inputsByNature = one.inputsByNature || verdict == Verdict::kByNature;
         one.inputsDiffer = one.inputsDiffer || differs;
         one.inputsUnknown = one.inputsUnknown || !verdict || *verdict == Verdict::kUnknown;
       }

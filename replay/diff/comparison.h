@@ -42,6 +42,7 @@ struct TensorComparison {
   std::optional<double> lastBit = {};
   // Of what its node reads.
   bool inputsDiffer = false, inputsUnknown = false;
+  bool inputsByNature = false;  // other samples: what is made of them is not compared
 };
 
 struct Counts {

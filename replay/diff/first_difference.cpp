@@ -12,16 +12,21 @@ namespace {
 
 TensorComparison read(const AlignedPair& pair, PairReader& reader, const TensorComparison& what,
                       TensorId input) {
+  TensorComparison unknown{.rankA = what.rankA,
+                           .rankB = what.rankB,
+                           .iterationA = what.iterationA,
+                           .iterationB = what.iterationB,
+                           .a = input};
   const auto& all = pair.alignment.tensors;
   const auto found = std::ranges::find(all, input, &AlignedTensor::a);
-  if (found != all.end())
+  if (found == all.end()) return unknown;
+  if (pair.judged[static_cast<std::size_t>(found - all.begin())])
     return reader.compare({what.rankA, what.rankB, what.iterationA, what.iterationB}, *found, true,
                           {.side = &pair.a, .alignment = &pair.alignment});
-  return {.rankA = what.rankA,
-          .rankB = what.rankB,
-          .iterationA = what.iterationA,
-          .iterationB = what.iterationB,
-          .a = input};
+  unknown.b = found->b;
+  unknown.order = found->order;
+  unknown.verdict = Verdict::kByNature;
+  return unknown;
 }
 
 // As the recording says; "" where it does not.

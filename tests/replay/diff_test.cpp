@@ -199,10 +199,38 @@ TEST_CASE("Of two ranks only what should be equal is judged") {
   REQUIRE(found.first);
   CHECK(found.first->what.a == s.sum);
   CHECK(found.first->what.iterationA == Iteration(1));
-  CHECK(found.first->what.inputsDiffer);  // y, by nature
+  CHECK(!found.first->what.inputsDiffer);
+  CHECK(found.first->what.inputsByNature);  // y
   CHECK(found.counts.byNature == 4);
   CHECK(found.counts.different == 1);
   CHECK(found.first->what.measures->maxAbs == 1);
+}
+
+TEST_CASE("Ranks in another number: batches are put together, and what all agree on is compared") {
+  const Small s = small();
+  Small wide;
+  {
+    const Value x = wide.graph.input("x", {8});
+    const Value w = wide.graph.parameter("w", {4}, Init::ones());
+    wide.x = x.id(), wide.w = w.id();
+  }
+  FakeRun one(wide.graph, 1, 1), two(s.graph, 2, 1);
+  one.rows.record(Rank(0), Iteration(0), wide.x, test::floats({8}, {0, 0, 0, 0, 1, 1, 1, 1}));
+  one.rows.record(Rank(0), Iteration(0), wide.w, test::floats({4}, {1, 1, 1, 1}));
+  for (const int rank : {0, 1}) {
+    const auto value = static_cast<float>(rank);
+    two.rows.record(Rank(rank), Iteration(0), s.x, test::floats({4}, {value, value, value, value}));
+    two.rows.record(Rank(rank), Iteration(0), s.w, test::floats({4}, {1, 1, 1, 1}));
+  }
+  const Comparison found = compare(one, two);
+  CHECK(!found.differs());
+  CHECK(!found.allJudged);
+  CHECK(found.counts.equal == 1);     // w
+  CHECK(found.counts.byNature == 1);  // x
+  CHECK(found.given[0].compared == 1);
+  CHECK(!found.given[0].first);
+  two.rows.record(Rank(1), Iteration(0), s.x, test::floats({4}, {1, 1, 1, 2}));
+  CHECK(compare(one, two).given[0].first);
 }
 
 TEST_CASE("What one last bit makes of a sum is one last bit of it, and of a copy the same") {
