@@ -14,7 +14,7 @@ using core::printable;
 using replay::Measures;
 
 void printDiffFact(const std::string& name, const std::string& text) {
-  if (!text.empty()) fmt::print("  {:<10}{}\n", name, text);
+  if (!text.empty()) fmt::print("  {:<10} {}\n", name, text);
 }
 
 std::string percentText(double share) {

@@ -49,10 +49,13 @@ void printEvidence(const DiffView& view, const TensorComparison& c) {
     printMeasures(*c.measures, c.lastBit, view.nameA, view.nameB);
   else if (c.statistics)
     printDiffFact("statistics", statisticsText(c));
-  if (c.by == replay::ComparedBy::kHashes && !c.otherType)
-    printDiffFact("values", view.found.mode == ComparisonMode::kComputed
-                                ? "not stored: only the hashes tell"
-                                : "not stored on both: only the hashes tell (--compute computes them again)");
+  if (c.measures || c.otherType) return;
+  const char* what = c.by == replay::ComparedBy::kStatistics ? "statistics" : "hashes";
+  printDiffFact(
+      "values",
+      view.found.mode == ComparisonMode::kComputed
+          ? "not stored: only the hashes tell"
+          : fmt::format("not stored on both: only the {} tell (--compute computes them again)", what));
 }
 
 std::string readText(const TensorComparison& c) {

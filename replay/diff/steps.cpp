@@ -76,7 +76,8 @@ std::string changeText(const AlignedPair& pair, const AlignedNode& aligned, bool
   core::Attributes names = left;
   names.insert(right.begin(), right.end());
   for (const auto& [name, value] : names)
-    if (textOf(left, name) != textOf(right, name))
+    if ((types || !std::holds_alternative<std::vector<std::int64_t>>(value)) &&
+        textOf(left, name) != textOf(right, name))
       changes.push_back(fmt::format("attribute {}: {} -> {}", name, textOf(left, name), textOf(right, name)));
   if (types && typesText(pair.a, a) != typesText(pair.b, b))
     changes.push_back(typesText(pair.a, a) + " -> " + typesText(pair.b, b));

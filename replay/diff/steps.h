@@ -58,7 +58,8 @@ class AlignedPairs {
   std::map<Key, std::unique_ptr<AlignedPair>> m_pairs;  // found by, never walked
 };
 
-/// What of the two graphs is not in both, or not the same. `types`: also types of outputs.
+/// What of the two graphs is not in both, or not the same. `types`: also shapes, of outputs and in
+/// attributes.
 GraphDifference graphDifference(const AlignedPair& pair, bool types);
 
 }  // namespace msdbg::replay
