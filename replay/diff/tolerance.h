@@ -22,8 +22,9 @@ struct Tolerance {
   std::string text() const;  // "exact", "auto", "0.001"
 };
 
-/// Sums in another order differ by a few times as much as one last bit of each term makes: that measured 1 to
-/// 4 on products of matrices, convolutions and reductions.
-inline constexpr double kLastBits = 8;
+/// Sums in another order differ by more than one last bit of each term makes, the more terms there are.
+/// Chosen on gradients of one rank against two: up to 9 times on mlp, 11 on alexnet, 20 on lenet5 (the weight
+/// of a convolution). gpt was tried afterwards and stays within.
+inline constexpr double kLastBits = 32;
 
 }  // namespace msdbg::replay
