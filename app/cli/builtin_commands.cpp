@@ -6,6 +6,7 @@ Command benchCommand();
 Command checkCommand();
 Command compileCommand();
 Command conditionsCommand();
+Command diffCommand();
 Command dumpCommand();
 Command historyCommand();
 Command infoCommand();
@@ -26,7 +27,7 @@ Command whyCommand();
 std::span<const CommandFactory> builtinCommands() {
   static constexpr CommandFactory kCommands[] = {
       dumpCommand,    infoCommand,    checkCommand,      searchCommand,     showCommand,
-      statsCommand,   historyCommand, whyCommand,        replayCommand,     verifyCommand,
+      statsCommand,   historyCommand, whyCommand, diffCommand,        replayCommand,     verifyCommand,
       mergeCommand,   openCommand,    modelsCommand,     conditionsCommand, opsCommand,
       compileCommand, benchCommand,   trainModelCommand, runRankCommand};
   return kCommands;

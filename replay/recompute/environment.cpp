@@ -42,9 +42,12 @@ std::vector<std::string> otherFeatures(const std::vector<std::string>& then,
 
 void matchInstructionSet(const RunDescription& recorded) {
   const std::string wanted = instructionSetOf(valueOf(recorded.libraries, "dnnl"));
-  if (wanted.empty()) return;
+  static std::string limitedTo;  // of the process: oneDNN takes it once
+  if (wanted.empty() || wanted == limitedTo) return;
   if (const core::Status limited = core::limitInstructionSet(wanted); !limited.ok())
     core::logWarn(limited.error().message());
+  else
+    limitedTo = wanted;
 }
 
 core::BackendKind backendFor(const RunDescription& recorded) {

@@ -1,8 +1,7 @@
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 
 #include "replay/inspect.h"
+#include "replay/tensor/ulp.h"
 
 namespace msdbg::replay {
 namespace {
@@ -12,20 +11,13 @@ std::span<const std::byte> elementBytes(const core::Tensor& tensor, std::int64_t
   return tensor.byteSpan().subspan(static_cast<std::size_t>(i) * width, width);
 }
 
-// Floating formats order by magnitude as integers do; the sign bit is the highest.
-std::int64_t place(std::span<const std::byte> bytes) {
-  std::uint64_t bits = 0;  // little-endian, as everywhere
-  std::memcpy(&bits, bytes.data(), bytes.size());
-  const std::uint64_t sign = std::uint64_t{1} << (8 * bytes.size() - 1);
-  const auto magnitude = static_cast<std::int64_t>(bits & (sign - 1));
-  return bits & sign ? -1 - magnitude : magnitude;
-}
-
-std::optional<std::uint64_t> ulpBetween(const core::Tensor& a, const core::Tensor& b, std::int64_t i) {
-  if (!core::isFloating(a.dtype()) || std::isnan(a.at(i)) || std::isnan(b.at(i))) return std::nullopt;
-  const std::int64_t left = place(elementBytes(a, i)), right = place(elementBytes(b, i));
-  return static_cast<std::uint64_t>(std::max(left, right)) -
-         static_cast<std::uint64_t>(std::min(left, right));
+std::optional<std::uint64_t> ulpAt(const core::Tensor& a, const core::Tensor& b, std::int64_t i) {
+  if (!core::isFloating(a.dtype())) return std::nullopt;
+  return core::visitDType(a.dtype(), [&](auto type) {
+    using T = decltype(type);
+    const auto at = static_cast<std::size_t>(i);
+    return ulpBetween(a.data<T>()[at], b.data<T>()[at]);
+  });
 }
 
 }  // namespace
@@ -38,7 +30,7 @@ std::optional<BitDifference> compareBits(const core::Tensor& a, const core::Tens
       found.first = i;
   found.a = a.at(found.first);
   found.b = b.at(found.first);
-  found.ulp = ulpBetween(a, b, found.first);
+  found.ulp = ulpAt(a, b, found.first);
   found.maxAbs = compareTensors(a, b, {}).maxAbs;
   return found;
 }

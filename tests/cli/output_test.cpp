@@ -41,6 +41,12 @@ const std::vector<Golden>& goldens() {
        {"replay", "replayable.msdbg", "--iteration", "1", "--dtype", "float64", "--rank", "1", "--tensors",
         "grad/network/fc1/Allreduce-op1", "--all"}},
       {"history", {"history", "replayable.msdbg", "--tensor", "network/fc1/bias", "--index", "3"}},
+      {"diff", {"diff", "clean.msdbg", "faulty.msdbg"}, 3},
+      {"diff_ranks", {"diff", "clean.msdbg", "--ranks", "0,1"}},
+      {"diff_iterations",
+       {"diff", "clean.msdbg", "--iterations", "0,2", "--tensors", "*weight", "--rank", "0"},
+       3},
+      {"diff_recomputed", {"diff", "planted.msdbg", "--recomputed"}, 3},
       {"why", {"why", "planted.msdbg", "--rank", "1", "--iteration", "1"}},
       {"why_finite",
        {"why", "replayable.msdbg", "--tensor", "network/fc1/bias", "--index", "3", "--iteration", "2"}},
@@ -93,6 +99,45 @@ TEST_CASE("Every command prints for people what its golden file shows", "[cli]")
     CHECK(result.err == "");
     checkGolden(std::string(golden.name) + ".txt", shapeOf(result.out));
   }
+}
+
+TEST_CASE("diff --values holds a tensor against what NumPy would read, bit by bit", "[cli]") {
+  cleanRun();
+  const TempDir folder;
+  const std::string file = folder / "w.npy";
+  const std::vector<std::string> tensor = {"--tensor", "network/fc2/weight", "--iteration", "1"};
+  std::vector<std::string> show = {"show", "clean.msdbg", "--npy", file},
+                           diff = {"diff", "clean.msdbg", "--values", file};
+  show.insert(show.end(), tensor.begin(), tensor.end());
+  diff.insert(diff.end(), tensor.begin(), tensor.end());
+  REQUIRE(msdbg(show).exitStatus == 0);
+  CHECK(msdbgJson(diff)["measures"]["different"] == 0);
+  diff.back() = "2";  // the weights have moved by then
+  const auto moved = msdbgJson(diff, 3);
+  CHECK(moved["differs"] == true);
+  CHECK(moved["measures"]["max_abs"] > 0);
+  diff.insert(diff.end(), {"--tolerance", "1"});
+  CHECK(msdbgJson(diff)["verdict"] == "within_tolerance");
+}
+
+TEST_CASE("diff says what it cannot be asked", "[cli]") {
+  cleanRun();
+  const auto mistake = [](std::vector<std::string> arguments, const std::string& says) {
+    arguments.insert(arguments.begin(), "diff");
+    const RunResult result = msdbg(arguments);
+    CAPTURE(result.err);
+    CHECK(result.exitStatus == 2);
+    CHECK_THAT(result.err, Catch::Contains(says));
+  };
+  mistake({}, "with what?");
+  mistake({"clean.msdbg", "clean.msdbg"}, "are one run");
+  mistake({"clean.msdbg", "--ranks", "0"}, "give the two");
+  mistake({"clean.msdbg", "--ranks", "0,7"}, "has no rank 7");
+  mistake({"clean.msdbg", "--iterations", "0,99"}, "is not recorded");
+  mistake({"clean.msdbg", "--ranks", "0,1", "--tolerance", "-1"}, "is no tolerance");
+  mistake({"clean.msdbg", "--ranks", "0,1", "--tensors", "nosuch*"}, "nosuch");
+  mistake({"clean.msdbg", "--values", "x.npy"}, "of which tensor?");
+  mistake({"clean.msdbg", "--recomputed", "--tolerance", "auto"}, "exact or a number");
 }
 
 TEST_CASE("The tables of operators and conditions can be printed", "[cli]") {

@@ -1,0 +1,248 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/cli/diff_view.h"
+#include "app/cli/table.h"
+
+namespace msdbg::app {
+
+using core::formatShort;
+using core::printable;
+using replay::Comparison;
+using replay::ComparisonMode;
+using replay::TensorComparison;
+using replay::Verdict;
+
+namespace {}  // namespace
+
+std::string nameOf(const DiffView& view, const TensorComparison& c) {
+  const std::string a = printable(tensorName(view.a.graph().tensor(c.a)));
+  if (!c.b.valid()) return a;
+  const std::string b = printable(tensorName(view.b.graph().tensor(c.b)));
+  return a == b ? a : a + " | " + b;
+}
+
+namespace {
+
+std::string typesText(const DiffView& view, const TensorComparison& c) {
+  return typeText(view.a.graph().tensor(c.a)) + " against " + typeText(view.b.graph().tensor(c.b));
+}
+
+std::string statisticsText(const TensorComparison& c) {
+  const auto& [a, b] = *c.statistics;
+  std::string text =
+      fmt::format("mean {} against {}, std {} against {}, min {} against {}, max {} against {}",
+                  formatShort(a.mean), formatShort(b.mean), formatShort(a.std), formatShort(b.std),
+                  formatShort(a.min), formatShort(b.min), formatShort(a.max), formatShort(b.max));
+  if (a.nonFinite() != b.nonFinite())
+    text +=
+        fmt::format(", not finite {} against {}", groupedNumber(a.nonFinite()), groupedNumber(b.nonFinite()));
+  if (c.atLeast > 0) text += fmt::format("; some element differs by at least {}", formatShort(c.atLeast, 4));
+  return text;
+}
+
+void printEvidence(const DiffView& view, const TensorComparison& c) {
+  if (c.otherType) printDiffFact("type", typesText(view, c));
+  if (c.measures)
+    printMeasures(*c.measures, c.lastBit, view.nameA, view.nameB);
+  else if (c.statistics)
+    printDiffFact("statistics", statisticsText(c));
+  if (c.measures || c.otherType) return;
+  const char* what = c.by == replay::ComparedBy::kStatistics ? "statistics" : "hashes";
+  printDiffFact(
+      "values",
+      view.found.mode == ComparisonMode::kComputed
+          ? "not stored: only the hashes tell"
+          : fmt::format("not stored on both: only the {} tell (--compute computes them again)", what));
+}
+
+std::string readText(const TensorComparison& c) {
+  switch (c.verdict) {
+    case Verdict::kEqual:
+      return "equal";
+    case Verdict::kWithin:
+      return "within the tolerance";
+    case Verdict::kDifferent:
+    case Verdict::kUndecided:
+      return c.measures
+                 ? fmt::format("differs: max abs {}, {} of the largest", formatShort(c.measures->maxAbs, 4),
+                               formatShort(c.measures->scaled(), 3))
+                 : std::string(c.otherType ? "of another type" : "differs");
+    case Verdict::kUnknown:
+      return c.b.valid() ? "not recorded" : "only in the first";
+    case Verdict::kByNature:
+      return "of other samples";
+  }
+  return "";
+}
+
+std::string originText(const replay::FirstDifference& first) {
+  if (first.what.order < 0) {
+    if (first.equalAfterUpdate)
+      return *first.equalAfterUpdate
+                 ? "nothing computes it: it was equal after the update before, so memory or "
+                   "the program changed it"
+                 : "it differed after the update before";
+    return "nothing computes it: it is given, or an initial value";
+  }
+  if (first.what.inputsDiffer) return "its inputs differ too";
+  if (first.what.inputsByNature)
+    return "it reads other samples on both, and should come to the same: it or they are wrong";
+  return first.what.inputsUnknown ? "not all of its inputs are recorded"
+                                  : "all that it reads is equal: it begins here";
+}
+
+void printFirst(const DiffView& view) {
+  const replay::FirstDifference& first = *view.found.first;
+  const TensorComparison& c = first.what;
+  const std::string rank = c.rankA == c.rankB ? fmt::format("rank {}", c.rankA.value)
+                                              : fmt::format("ranks {} and {}", c.rankA.value, c.rankB.value);
+  fmt::print("\nFIRST DIFFERENCE: {}, iteration {}, {}\n", nameOf(view, c), c.iterationA.value, rank);
+  const std::string lineA = sourceLine(view.a.graph().userFrame(framesOf(view.a.graph(), c.a)));
+  const std::string lineB = sourceLine(view.b.graph().userFrame(framesOf(view.b.graph(), c.b)));
+  printDiffFact("line", printable(lineA));
+  if (lineA != lineB) printDiffFact("in B", printable(lineB));
+  if (first.kernelA == first.kernelB || first.kernelA.empty() || first.kernelB.empty())
+    printDiffFact("kernel", printable(first.kernelA.empty() ? first.kernelB : first.kernelA));
+  else
+    printDiffFact("kernel", printable(first.kernelA) + " against " + printable(first.kernelB));
+  printDiffFact("why here", originText(first));
+  for (const TensorComparison& read : first.reads)
+    printDiffFact("reads", fmt::format("{}: {}", nameOf(view, read), readText(read)));
+  printEvidence(view, c);
+}
+
+std::vector<std::string> cells(const DiffView& view, const TensorComparison& c) {
+  std::vector<std::string> row = {c.order < 0 ? "-" : std::to_string(c.order), nameOf(view, c),
+                                  std::to_string(c.iterationA.value), std::to_string(c.rankA.value)};
+  if (!c.measures) {
+    row.insert(row.end(), {"", c.atLeast > 0 ? ">= " + formatShort(c.atLeast, 3) : "", "", "", "", ""});
+    row.emplace_back(c.otherType                        ? typesText(view, c)
+                     : c.verdict == Verdict::kUndecided ? "nobody knows how much"
+                                                        : "");
+    return row;
+  }
+  const replay::Measures& m = *c.measures;
+  row.insert(
+      row.end(),
+      {percentText(m.share()), formatShort(m.maxAbs, 3), formatShort(m.maxRel, 3), formatShort(m.scaled(), 3),
+       std::isnan(m.cosine) ? "" : formatShort(m.cosine, 7),
+       m.ulps ? groupedNumber(static_cast<std::int64_t>(std::min<std::uint64_t>(m.maxUlp, INT64_MAX))) : ""});
+  const std::string kinds = kindsText(m);
+  row.push_back(!kinds.empty() && m.otherNonFinite() ? kinds
+                : c.verdict == Verdict::kWithin      ? "within the tolerance"
+                : c.order >= 0 && !c.inputsDiffer && !c.inputsUnknown && !c.inputsByNature ? "begins here"
+                                                                                           : "");
+  return row;
+}
+
+void printDifferent(const DiffView& view) {
+  const auto& different = view.found.different;
+  if (different.empty()) return;
+  fmt::print("\nDIFFERENT, in the order in which they are computed\n");
+  Table table({">order", "tensor", ">iteration", ">rank", ">differ", ">max abs", ">max rel", ">of largest",
+               ">cosine", ">max ulp", ""});
+  const std::size_t shown = view.all ? different.size() : std::min(kDiffLines, different.size());
+  for (std::size_t i = 0; i < shown; ++i) table.row(cells(view, different[i]));
+  fmt::print("{}", table.text(2));
+  if (shown < different.size())
+    fmt::print("  and {} more (--all lists them, --json has them)\n", different.size() - shown);
+  const auto scaled = [](const TensorComparison& c) { return c.measures ? c.measures->scaled() : -1; };
+  const auto worst = std::ranges::max_element(different, {}, scaled);
+  if (worst->measures && worst->measures->scaled() > 0 && different.size() > 1)
+    fmt::print("  the furthest apart: {}, by {} of its largest number\n", nameOf(view, *worst),
+               formatShort(worst->measures->scaled(), 3));
+}
+
+void printCourse(const DiffView& view) {
+  const auto& course = view.found.course;
+  if (course.size() < 2) return;
+  fmt::print("\nFROM THERE ON\n");
+  Table table({">iteration", ">differ", ">of", ">loss", ">loss of B"});
+  std::size_t step = 1;
+  for (std::size_t i = 0; i < course.size();) {
+    const replay::StepSummary& s = course[i];
+    table.row({std::to_string(s.a.value), groupedNumber(s.counts.different),
+               groupedNumber(s.counts.compared()), s.lossA ? formatShort(*s.lossA) : "-",
+               s.lossB ? formatShort(*s.lossB) : "-"});
+    if (i + 1 == course.size()) break;
+    i = std::min(i + step, course.size() - 1);
+    if (!view.all && course.size() > 2 * kDiffLines) step *= 2;
+  }
+  fmt::print("{}", table.text(2));
+}
+
+std::string comparedText(const Comparison& found) {
+  std::vector<std::string> parts;
+  const auto add = [&](std::int64_t count, const char* what) {
+    if (count > 0) parts.push_back(fmt::format("{} {}", groupedNumber(count), what));
+  };
+  add(found.counts.equal, "equal");
+  add(found.counts.within, "within the tolerance");
+  add(found.counts.different, "different");
+  add(found.counts.undecided, "different by an unknown amount");
+  add(found.counts.unknown, "not recorded on both");
+  add(found.counts.byNature, "not to be compared");
+  return core::join(parts, ", ");
+}
+
+}  // namespace
+
+std::string diffVerdict(const DiffView& view) {
+  const Comparison& found = view.found;
+  if (found.compared.empty()) return "they have no iteration in common";
+  if (found.counts.compared() == 0) return "nothing is recorded on both, so nothing could be compared";
+  if (found.first)
+    return fmt::format("they part in iteration {} at {}", found.first->what.iterationA.value,
+                       nameOf(view, found.first->what));
+  if (found.differs())
+    return fmt::format("{} of {} tensors differ", groupedNumber(found.counts.different),
+                       groupedNumber(found.counts.compared()));
+  if (found.counts.undecided > 0)
+    return fmt::format(
+        "{} of {} tensors differ, and without values nobody knows by how much: --compute "
+        "computes them again",
+        groupedNumber(found.counts.undecided), groupedNumber(found.counts.compared()));
+  return found.counts.within > 0 ? "they agree within the tolerance" : "they are equal in every bit";
+}
+
+void printDiff(const DiffView& view) {
+  const Comparison& found = view.found;
+  fmt::print("A {}, B {}: {}\n", printable(view.nameA), printable(view.nameB), diffVerdict(view));
+  if (!found.compared.empty())
+    fmt::print("  {}, tolerance {}; tensors: {}\n", replay::numbered("iteration", found.compared),
+               found.tolerance.text(), comparedText(found));
+  if (!found.onlyA.empty()) fmt::print("  only in A: {}\n", replay::numbered("iteration", found.onlyA));
+  if (!found.onlyB.empty()) fmt::print("  only in B: {}\n", replay::numbered("iteration", found.onlyB));
+  if (!found.allJudged) fmt::print("  only what should be equal on all ranks is compared\n");
+  for (const std::string& note : found.notes) fmt::print("  note: {}\n", printable(note));
+  if (found.mode == ComparisonMode::kRuns) {
+    printConfigurationDiff(view);
+    printSourcesDiff(view);
+  }
+  if (found.mode == ComparisonMode::kRuns || found.mode == ComparisonMode::kRanks) {
+    printGivenDiff(view);
+    printGraphDiff(view);
+  }
+  if (found.first) printFirst(view);
+  printDifferent(view);
+  printCourse(view);
+}
+
+void printValuesDiff(const ValuesView& view) {
+  const core::TensorInfo& tensor = view.run.graph().tensor(view.tensor);
+  const std::string where = sourceLine(view.run.graph().userFrame(framesOf(view.run.graph(), view.tensor)));
+  fmt::print("{}, rank {}, iteration {} against {}: {}\n", printable(tensorName(tensor)), view.rank.value,
+             view.iteration.value, printable(view.file),
+             view.verdict == Verdict::kEqual    ? "equal in every bit"
+             : view.verdict == Verdict::kWithin ? "within the tolerance"
+                                                : "different");
+  printDiffFact("line", printable(where));
+  printDiffFact("type", fmt::format("{} {} against {}", core::dtypeName(view.measures.dtypeA),
+                                    view.measures.shape.text(), core::dtypeName(view.measures.dtypeB)));
+  if (view.verdict != Verdict::kEqual) printMeasures(view.measures, view.lastBit, "the run", "the file");
+}
+
+}  // namespace msdbg::app
