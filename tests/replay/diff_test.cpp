@@ -51,6 +51,8 @@ RecordedProgram program() {
 
 RecordedProgram withoutValues(RecordedProgram p) {
   p.values = false;
+  p.options.batches = false;
+  p.options.checkpointEvery = dump::RecordOptions::kNoCheckpoints;
   return p;
 }
 

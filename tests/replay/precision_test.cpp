@@ -312,6 +312,8 @@ TEST_CASE("A wrong kernel that was not stored is no precision: what follows from
 TEST_CASE("Without values and without what they can be computed from it says what is missing") {
   RecordedProgram p = smallMlp();
   p.values = false;
+  p.options.batches = false;
+  p.options.checkpointEvery = dump::RecordOptions::kNoCheckpoints;
   RecordedRun recorded(p);
   const auto precision = replay::bisectPrecision(recorded.run(), Iteration(1), {Rank(0)}, {});
   REQUIRE_FALSE(precision.ok());
