@@ -69,6 +69,10 @@ std::optional<replay::Mismatch> Computing::firstDifference() const {
   return all.empty() ? std::nullopt : std::optional(all.front());
 }
 
+std::vector<std::string> Computing::otherHere() const {
+  return m_hindsight ? m_hindsight->otherHere() : std::vector<std::string>();
+}
+
 void Computing::clearProgress() {
   if (m_progress) m_progress->clear();
 }

@@ -25,6 +25,7 @@ class Computing {
   /// errors.
   core::Result<replay::ValueSource*> source();
   std::optional<replay::Mismatch> firstDifference() const;  // of all that was computed so far
+  std::vector<std::string> otherHere() const;               // Recomputation::otherHere()
   void clearProgress();
   /// Says where what was computed is not what was recorded, so that nothing of it could be used: a warning
   /// for each stretch. Gives kExitHits then where the status is fine.

@@ -158,6 +158,7 @@ Result<Found> find(const OpenedRun& run, const WhyOptions& options, const Contex
       .progress = [&](std::int64_t steps) { progress.line(fmt::format("{} back", counted(steps, "step"))); },
       .computed = computed,
       .differs = [&] { return computing.firstDifference(); },
+      .otherHere = [&] { return computing.otherHere(); },
       .terms = options.terms,
       .depth = options.depth};
   Found found;

@@ -66,6 +66,13 @@ class Walk {
 
   ExplainedStep& step() { return m_found.steps.back(); }
   Next end(CauseKind cause, std::string why = {}) {
+    const auto& otherHere = m_look.options().otherHere;
+    if (cause == CauseKind::kNotReproduced && why.empty() && otherHere)
+      if (const std::vector<std::string> other = otherHere(); !other.empty()) {
+        cause = CauseKind::kUnknown;
+        why = "computed again it is another value, and it is computed otherwise here: " + other.front() +
+              (other.size() > 1 ? "; and more, that replay --prove tells" : "");
+      }
     m_found.cause = cause;
     m_found.why = std::move(why);
     return std::optional<ExplainPlace>();

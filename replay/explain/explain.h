@@ -81,6 +81,8 @@ struct ExplainOptions {
   ValueSource* computed = nullptr;  // asked where the run has no value or row; outlives the call
   /// The first that differs of what was computed again and does not have its recorded hash; empty: not known.
   std::function<std::optional<Mismatch>()> differs = {};
+  /// What decides bits otherwise here than where it was recorded; empty: nothing.
+  std::function<std::vector<std::string>()> otherHere = {};
   std::size_t terms = 3, depth = 200;
 };
 

@@ -125,6 +125,11 @@ TEST_CASE("What a GPU has recorded is no false alarm where there is none") {
   // Up to the first product or convolution of many terms the kernels are ours, and give the GPU's bits.
   CHECK_THAT(proof.out, Contains("network/conv2/Conv-op1   iteration 0") &&
                             Contains("from inputs that are as recorded"));
+  const test::RunResult why = test::runMsdbg({"why", run});
+  CHECK_THAT(why.out, Contains("the backend cpu instead of cuda") && !Contains("memory or the machine"));
+  const test::RunResult recheck = test::runMsdbg({"check", run, "-w", "kernel_mismatch"});
+  CHECK(recheck.exitStatus == 4);
+  CHECK_THAT(recheck.err, Contains("it is computed otherwise here"));
 }
 
 TEST_CASE("compile says what a device leaves to the host") {

@@ -37,6 +37,27 @@ void recordAndCheck(const fs::path& program, int ranks, const fs::path& run) {
   CHECK(checked.exitStatus == 0);
 }
 
+/// What the README tells of it: found, proved, explained, of 41,260 iterations with statistics alone.
+void explainTheNight(const fs::path& program, const fs::path& run) {
+  mustRun({installedMsdbg(), "dump", "--policy", "stats", "--threads", "1", "-o", run.string(), "--",
+           program.string()});
+  const auto said = [&](std::vector<std::string> words, int exitStatus) {
+    words.insert(words.begin(), installedMsdbg());
+    const RunResult result = runCommand(words);
+    INFO(result.out << result.err);
+    CHECK(result.exitStatus == exitStatus);
+    return result.out;
+  };
+  using Catch::Contains;
+  CHECK_THAT(said({"info", run.string()}, 0),
+             Contains("iterations 0-41259 can be computed again, which takes"));
+  CHECK_THAT(said({"check", run.string()}, 3), Contains("at energy/Log-op1, rank 0, iteration 41237"));
+  CHECK_THAT(said({"replay", run.string(), "--iteration", "41237", "--prove"}, 0),
+             Contains("computed again, every byte is the recorded one"));
+  CHECK_THAT(said({"why", run.string()}, 0),
+             Contains("is in sample 13 of the batch of iteration 41237 on rank 0"));
+}
+
 std::string textOf(const fs::path& file) {
   std::ostringstream text;
   text << std::ifstream(file).rdbuf();
@@ -112,9 +133,10 @@ TEST_CASE("Every installed example builds, trains, and is recorded without a fau
     recordAndCheck(build / name, 1, folder / (name + ".msdbg"));
     ++examples;
   }
-  CHECK(examples == 4);
+  CHECK(examples == 5);
   recordAndCheck(build / "ranks", 2, folder / "two.msdbg");
   recordAndCheck(build / "autoencoder", 2, folder / "waves.msdbg");
+  explainTheNight(build / "night", folder / "whole_night.msdbg");
 }
 
 TEST_CASE("Each installed header compiles by itself, and none is private", "[slow]") {
