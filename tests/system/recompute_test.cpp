@@ -74,6 +74,27 @@ TEST_CASE("lenet5 and alexnet with dropout are computed again to the bit, on 1 a
   prove("alexnet", 2, {"--dropout", "0.2"});
 }
 
+TEST_CASE("A flipped bit of an activation is found in its node alone, on the rank that had it") {
+  const test::TempDir folder;
+  const std::string run = folder / "run.msdbg";
+  REQUIRE(patiently({"dump", "mlp", "-n", "2", "--threads", "1", "--batch", "8", "--steps", "4", "--policy",
+                     "full", "--no-replay", "--fault",
+                     "bitflip@iteration=1,rank=1,node=*fc2/Gemm-op1,element=7,bit=20", "-o", run})
+              .exitStatus == 0);
+  CHECK(patiently({"check", run}).exitStatus == 0);  // nothing that is recorded contradicts it
+  const test::RunResult result = patiently({"check", run, "--recheck", "--all", "--json"});
+  INFO(result.out << result.err);
+  REQUIRE(result.exitStatus == 3);
+  const json check = json::parse(result.out);
+  REQUIRE(check.at("hits").size() == 1);
+  const json& first = check.at("first");
+  CHECK(first.at("condition") == "kernel_mismatch");
+  CHECK(first.at("node") == "network/fc2/Gemm-op1");
+  CHECK(first.at("iteration") == 1);
+  CHECK(first.at("rank") == 1);
+  CHECK(first.at("element") == 7);
+}
+
 TEST_CASE("Rules that leave out iterations record what was there: it is computed again") {
   const test::TempDir folder;
   for (const std::string rule : {"*=record,every=2", "*=stats,iterations=1-2"}) {
