@@ -240,7 +240,7 @@ class Aligner {
     }
     for (const NodeId b : m_b.nodes)
       if (m_b.isFree(b)) found.onlyB.push_back(b);
-    found.m_toB = std::move(m_a.tensorPartner);
+    found.partners = std::move(m_a.tensorPartner);
     return found;
   }
 

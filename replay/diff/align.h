@@ -38,9 +38,9 @@ struct Alignment {
   std::vector<core::TensorId> sourcesOnlyA, sourcesOnlyB;
 
   core::TensorId toB(core::TensorId a) const {
-    return a.index() < m_toB.size() ? m_toB[a.index()] : core::TensorId();
+    return a.index() < partners.size() ? partners[a.index()] : core::TensorId();
   }
-  std::vector<core::TensorId> m_toB;  // by A's id; invalid: it has none
+  std::vector<core::TensorId> partners;  // by A's id; invalid: it has none
 };
 
 /// Gradients go by what they are gradients of (`grad(W)`), not by who computes them: with several ranks that
