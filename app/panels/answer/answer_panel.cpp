@@ -7,6 +7,8 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
+#include <QRegularExpression>
+#include <QScrollBar>
 #include <QShortcut>
 #include <QStackedWidget>
 #include <QTextBrowser>
@@ -172,7 +174,7 @@ void AnswerPanel::showState() {
   const int status = asked->reply.exitStatus;
   colour(m_state, answered && status == 0 ? look.good : answered ? look.hint : look.mutedText);
   colour(m_problem, status == 0 || status == kHits ? look.hint : look.fault);
-  m_state->setText(asked->name + ": " + stateText(m_document->questions(), *asked));
+  m_state->setText(asked->name + " · " + stateText(m_document->questions(), *asked));
   m_problem->setText(asked->reply.problem);
   m_problem->setVisible(!asked->reply.problem.isEmpty());
   m_again->setText(running ? tr("Cancel") : tr("Ask again"));
@@ -183,6 +185,16 @@ void AnswerPanel::showText() {
   m_text->document()->setDefaultStyleSheet(
       QStringLiteral("pre { margin: 0px; } .place { color: %1; text-decoration: none; }").arg(link));
   m_text->setHtml(htmlOf(*m_document->questions().shown()));
+  showConclusion();
+}
+
+// A long way back ends in what was asked for.
+void AnswerPanel::showConclusion() {
+  static const QRegularExpression kConclusion(QStringLiteral("^WHY: "));
+  const QTextCursor found = m_text->document()->find(kConclusion);
+  if (found.isNull()) return;
+  const int top = m_text->cursorRect(found).top() + m_text->verticalScrollBar()->value();
+  m_text->verticalScrollBar()->setValue(top - m_text->viewport()->height() / 2);
 }
 
 void AnswerPanel::copyCommand() {

@@ -33,6 +33,7 @@ class AnswerPanel : public Panel {
   void refresh();
   void showState();
   void showText();
+  void showConclusion();
   void copyCommand();
   void cancelOrAskAgain();
   void follow(const QUrl& url);

@@ -130,12 +130,15 @@ std::optional<Place> placeOfLink(const QString& target, Document& document) {
     return tensor ? std::optional(withTensor(graph, std::move(place), *tensor)) : std::nullopt;
   }
   if (what == kLine) return placeOfLine(name, document);
+  bool isNumber = false;
+  const qlonglong number = name.toLongLong(&isNumber);
+  if (!isNumber) return std::nullopt;
   if (what == kIteration) {
-    place.iteration = core::Iteration(name.toLongLong());
+    place.iteration = core::Iteration(number);
     const bool there = std::ranges::binary_search(document.facts().allIterations, place.iteration);
     return there ? std::optional(std::move(place)) : std::nullopt;
   }
-  place.rank = core::Rank(name.toLongLong());
+  place.rank = core::Rank(number);
   const bool there = what == kRank && std::ranges::count(document.facts().ranks, place.rank) > 0;
   return there ? std::optional(std::move(place)) : std::nullopt;
 }

@@ -134,7 +134,7 @@ TEST_CASE("An iteration is proved, compared and rechecked from the menu", "[gui]
   CHECK(w.shown().reply.exitStatus == 0);
   CHECK_THAT(w.text().toStdString(), Catch::Contains("every byte is the recorded one"));
   CHECK(w.find<QToolButton>("answerCancel")->text() == "Ask again");
-  CHECK_THAT(w.state().toStdString(), Catch::StartsWith("Prove this iteration: answered in"));
+  CHECK_THAT(w.state().toStdString(), Catch::StartsWith("Prove this iteration · answered in"));
   w.trigger("compareFloat64");
   w.settle();
   CHECK(w.shown().command.endsWith("--iteration 4 --dtype float64"));
