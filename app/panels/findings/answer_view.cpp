@@ -1,5 +1,6 @@
 #include "app/panels/findings/answer_view.h"
 
+#include <QEvent>
 #include <QScrollBar>
 #include <QUrl>
 
@@ -46,6 +47,12 @@ void AnswerView::setLook(const graphview::Look& look) {
           .arg(look.fault.name(), look.mutedText.name(), look.good.name(), look.hint.name(),
                palette().color(QPalette::Link).name()));
   render();
+}
+
+// Links have the palette's colour, which comes here after the panel has set its look.
+void AnswerView::changeEvent(QEvent* event) {
+  QTextBrowser::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) setLook(graphview::lookOf(palette()));
 }
 
 void AnswerView::setAnswer(const FindingAnswer& answer, std::shared_ptr<const core::Graph> graph) {
