@@ -19,7 +19,7 @@ struct Reply {
 class Question : public QObject {
   Q_OBJECT
  public:
-  static constexpr qsizetype kMostText = 512 << 10;  // what a view shows without delay; a terminal has it all
+  static constexpr qsizetype kMostText = 256 << 10;  // what a view shows without delay; a terminal has it all
 
   explicit Question(QObject* parent = nullptr) : QObject(parent) {}
   ~Question() override { cancel(); }

@@ -65,7 +65,7 @@ void Questions::start(Asked asked) {
   m_progress.clear();
   m_since.start();
   QStringList words = m_asked.back().words;
-  words.insert(1, QString::fromStdString(std::filesystem::absolute(m_document.path()).string()));
+  words.insert(1, QString::fromStdString(m_document.facts().path.string()));
   emit changed();
   m_question.ask(words);
 }

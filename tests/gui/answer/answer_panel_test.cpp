@@ -1,6 +1,7 @@
 // Questions are asked and answered in the window.
 #include <QApplication>
 #include <QClipboard>
+#include <QElapsedTimer>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
@@ -228,6 +229,26 @@ TEST_CASE("The last twenty questions are kept", "[gui]") {
   CHECK_FALSE(w.find<QToolButton>("answerBack")->isEnabled());
 }
 
+TEST_CASE("A long answer is shown without a wait, and says where it is cut", "[gui]") {
+  const FakeProgram program(
+      "yes '  network/conv2/weight   iteration 4, rank 1   lenet5.cpp:20   x = relu(conv(x))' | head -c "
+      "900000");
+  Asking w(replayableRun());
+  REQUIRE(eventually([&] { return w.find<QAction>("proveIteration")->isEnabled(); }));
+  QElapsedTimer timer;
+  qint64 longest = 0;
+  w.trigger("proveIteration");
+  while (w.questions().running()) {
+    timer.start();
+    QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents, 50);
+    longest = std::max(longest, timer.elapsed());
+  }
+  CAPTURE(longest);
+  CHECK(longest < 5000);  // ms, on a machine that is busy
+  CHECK(w.shown().links.size() > 10'000);
+  CHECK_THAT(w.text().toStdString(), Catch::Contains("run the command in a terminal to see it all"));
+}
+
 TEST_CASE("Where a run cannot be computed again, what would compute it is greyed and says why", "[gui]") {
   Asking w(cleanRun());
   REQUIRE(eventually([&] { return w.find<QAction>("recheckIteration")->isEnabled(); }));
@@ -240,6 +261,20 @@ TEST_CASE("Where a run cannot be computed again, what would compute it is greyed
   emit button->menu()->aboutToShow();
   CHECK(button->menu()->actions().size() == 6);
   CHECK(w.window.panel("answer")->command().isEmpty());
+}
+
+TEST_CASE("Links can be read in the dark too", "[gui]") {
+  const ProgramOnPath onPath;
+  Asking w(nanRun());
+  w.askIteration(Ask::kProve);
+  for (const app::Theme theme : {app::Theme::kDark, app::Theme::kLight}) {
+    w.theme.setTheme(theme);
+    for (const char* name : {"answerText", "findingAnswer"}) {
+      CAPTURE(name);
+      const auto* view = w.find<QTextBrowser>(name);
+      CHECK(view->toHtml().contains("color:" + view->palette().color(QPalette::Link).name()));
+    }
+  }
 }
 
 }  // namespace msdbg::test
