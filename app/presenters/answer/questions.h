@@ -40,7 +40,6 @@ class Questions : public QObject {
   QString progress() const { return m_progress; }  // "computing iteration 3 of 5"; "" before it says anything
 
   const Asked* shown() const { return m_asked.empty() ? nullptr : &m_asked[m_shown]; }
-  std::size_t shownNumber() const { return m_shown; }
   std::size_t count() const { return m_asked.size(); }
   bool canGoBack() const { return m_shown > 0; }
   bool canGoForward() const { return m_shown + 1 < m_asked.size(); }

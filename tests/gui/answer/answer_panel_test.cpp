@@ -123,6 +123,21 @@ TEST_CASE("H asks for the history of the cell, its menu for everything", "[gui]"
   CHECK(w.shown().name == "Why this value?");
 }
 
+TEST_CASE("A cell of what a tensor is compared with is asked about at its own place", "[gui]") {
+  Asking w(nanRun());
+  w.go("fc1/weight", 1, 3);
+  app::TensorPresenter& tensor = *static_cast<app::TensorPanel*>(w.window.panel("tensor"))->presenter();
+  tensor.setComparison({app::Comparison::With::kRank, 0});
+  tensor.setCell(2, 5);
+  REQUIRE(
+      eventually([&] { return w.window.settled() && tensor.offer(Ask::kWhy, app::Side::kB).possible(); }));
+  for (const auto& [side, rank] :
+       {std::pair(app::Side::kA, "1"), {app::Side::kB, "0"}, {app::Side::kDifference, "1"}})
+    CHECK(tensor.offer(Ask::kWhy, side).words == QStringList{"why", "--tensor", "network/fc1/weight",
+                                                             "--index", "2,5", "--iteration", "3", "--rank",
+                                                             rank});
+}
+
 TEST_CASE("An iteration is proved, compared and rechecked from the menu", "[gui]") {
   const ProgramOnPath onPath;
   Asking w(replayableRun());
