@@ -1,13 +1,10 @@
-// ComputedValue: asks `msdbg show` for a value that a run does not hold, in a process of its own: the window
-// links none of the engine, and to cancel is to end that process. UI thread only.
+// ComputedValue: asks `msdbg show` for a value that a run does not hold. UI thread only.
 #pragma once
 
-#include <QObject>
-#include <QProcess>
 #include <QTemporaryDir>
 #include <filesystem>
-#include <memory>
 
+#include "app/async/question.h"
 #include "core_engine/base/ids.h"
 #include "core_engine/base/result.h"
 #include "core_engine/tensor/tensor.h"
@@ -17,13 +14,11 @@ namespace msdbg::app {
 class ComputedValue : public QObject {
   Q_OBJECT
  public:
-  explicit ComputedValue(QObject* parent = nullptr) : QObject(parent) {}
-  ~ComputedValue() override { cancel(); }
+  explicit ComputedValue(QObject* parent = nullptr);
 
   /// One at a time: what was asked for before is cancelled. computed() or failed() follows.
   void start(const std::filesystem::path& run, const std::string& tensor, core::Rank rank,
              core::Iteration iteration);
-  bool running() const { return m_process != nullptr; }
   void cancel();  // neither signal follows
 
  signals:
@@ -33,16 +28,11 @@ class ComputedValue : public QObject {
   void failed(const QString& why);
 
  private:
-  void readProgress();
-  void finish(int exitStatus);
+  void finish(const Reply& reply);
   core::Result<core::Tensor> readValue(const QByteArray& answer, bool* other) const;
 
-  std::unique_ptr<QProcess> m_process;
+  Question m_question;
   std::unique_ptr<QTemporaryDir> m_folder;
-  QByteArray m_said;  // on stderr, its last line
 };
-
-/// msdbg beside this program, else the one on PATH; "" where there is none.
-QString msdbgProgram();
 
 }  // namespace msdbg::app

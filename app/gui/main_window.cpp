@@ -18,6 +18,7 @@
 #include "app/gui/recent_runs.h"
 #include "app/gui/run_status.h"
 #include "app/gui/start_page.h"
+#include "app/presenters/answer/questions.h"
 #include "app/presenters/findings/finding_text.h"
 #include "app/presenters/place_json.h"
 
@@ -225,12 +226,14 @@ void MainWindow::connectDocument() {
     placeChanged();
   });
   connect(&m_document->findings(), &Findings::changed, this, &MainWindow::checkChanged);
+  connect(&m_document->questions(), &Questions::offersChanged, this, &MainWindow::offersChanged);
   connect(m_document.get(), &Document::grew, this, &MainWindow::runGrew);
   connect(&m_document->cursor(), &Cursor::moved, this, &MainWindow::keepPlace);
   connect(m_document.get(), &Document::newerGraph, this, &MainWindow::reload, Qt::QueuedConnection);
   connect(m_document.get(), &Document::lost, m_messages,
           [this](const QString& message) { m_messages->say(message); });
   placeChanged();
+  offersChanged();
 }
 
 bool MainWindow::isFollowing() const { return m_document->following() && m_document->facts().recording; }

@@ -8,6 +8,7 @@
 
 #include "app/gui/theme.h"
 #include "app/panels/panel.h"
+#include "app/presenters/answer/offer.h"
 #include "app/presenters/start_place.h"
 
 class QAction;
@@ -61,6 +62,9 @@ class MainWindow : public QMainWindow {
   void previousRank();
   void recheck();
   void cancelCheck();
+  void proveIteration();
+  void compareFloat64();
+  void recheckIteration();
   void resetLayout();
   void copyCommand();
   void showKeys();
@@ -102,6 +106,8 @@ class MainWindow : public QMainWindow {
   void startAt(const StartPlace& start);
   void checkChanged();
   void placeChanged();
+  void offersChanged();
+  void ask(Ask question);
   void showWorkspace(bool shown);
   void defaultLayout();
   void restoreLayout();

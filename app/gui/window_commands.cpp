@@ -7,6 +7,7 @@
 
 #include "app/gui/keys_dialog.h"
 #include "app/gui/main_window.h"
+#include "app/presenters/answer/questions.h"
 
 namespace msdbg::app {
 namespace {
@@ -66,6 +67,26 @@ void MainWindow::nextRank() { m_document->cursor().stepRank(1); }
 void MainWindow::previousRank() { m_document->cursor().stepRank(-1); }
 void MainWindow::recheck() { m_document->findings().recheck(); }
 void MainWindow::cancelCheck() { m_document->findings().cancel(); }
+
+void MainWindow::proveIteration() { ask(Ask::kProve); }
+void MainWindow::compareFloat64() { ask(Ask::kFloat64); }
+void MainWindow::recheckIteration() { ask(Ask::kRecheck); }
+
+void MainWindow::ask(Ask question) {
+  findChild<QAction*>("show_answer")->trigger();
+  m_document->questions().ask(m_document->questions().offerAtCursor(question));
+}
+
+// What cannot be asked here says why.
+void MainWindow::offersChanged() {
+  for (const auto& [id, question] : {std::pair("proveIteration", Ask::kProve),
+                                     {"compareFloat64", Ask::kFloat64},
+                                     {"recheckIteration", Ask::kRecheck}}) {
+    const Offer offer = m_document->questions().offerAtCursor(question);
+    m_actions.at(id)->setEnabled(offer.possible());
+    m_actions.at(id)->setToolTip(offer.tip);
+  }
+}
 
 // The panel that has the keyboard, else the graph.
 void MainWindow::copyCommand() {

@@ -27,7 +27,7 @@ namespace msdbg::app {
 namespace {
 
 constexpr auto kGeometry = "window/geometry", kLayout = "window/layout";
-constexpr int kLayoutVersion = 1;
+constexpr int kLayoutVersion = 2;
 
 // Shares of the window's width and height at first.
 constexpr double kLeft = 0.27, kRight = 0.31, kBottom = 0.26, kFindings = 0.46;
@@ -66,6 +66,7 @@ void MainWindow::makeMenus() {
   for (const WindowAction& row : windowActions()) {
     QMenu*& menu = menus[row.menu];
     if (!menu) menu = menuBar()->addMenu(row.menu);
+    menu->setToolTipsVisible(true);
     menu->addAction(m_actions.at(row.id));
     if (m_actions.at(row.id)->objectName() != "open") continue;
     m_recent = menu->addMenu("Open &recent");
@@ -172,8 +173,8 @@ void MainWindow::defaultLayout() {
     addDockWidget(def.area, dock);
     dock->show();
     QList<QDockWidget*>& before = areas[def.area];
-    // The left holds what is read in turn; the right what is read together.
-    if (!before.isEmpty() && def.area == Qt::LeftDockWidgetArea) tabifyDockWidget(before.last(), dock);
+    // The left and the bottom hold what is read in turn; the right what is read together.
+    if (!before.isEmpty() && def.area != Qt::RightDockWidgetArea) tabifyDockWidget(before.last(), dock);
     before << dock;
   }
   const QSize whole = size();
@@ -188,8 +189,10 @@ void MainWindow::defaultLayout() {
       resizeDocks(right, {share(whole.height(), kFindings), share(whole.height(), 1 - kFindings)},
                   Qt::Vertical);
   }
-  if (auto& bottom = areas[Qt::BottomDockWidgetArea]; !bottom.isEmpty())
+  if (auto& bottom = areas[Qt::BottomDockWidgetArea]; !bottom.isEmpty()) {
+    bottom.first()->raise();
     resizeDocks({bottom.first()}, {share(whole.height(), kBottom)}, Qt::Vertical);
+  }
 }
 
 // Sizes can only be shared out among panels that are seen: else it is done when the first run is.

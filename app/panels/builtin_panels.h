@@ -5,6 +5,7 @@
 
 namespace msdbg::app {
 
+PanelDef answerPanel();
 PanelDef findingsPanel();
 PanelDef graphPanel();
 PanelDef searchPanel();

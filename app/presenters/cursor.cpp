@@ -29,6 +29,28 @@ std::optional<SourceLine> lineOf(const core::Graph& graph, std::span<const core:
   return frame ? std::optional(SourceLine{frame->file, frame->line}) : std::nullopt;
 }
 
+Place withNodes(const core::Graph& graph, Place place, std::vector<core::NodeId> nodes,
+                std::optional<SourceLine> line) {
+  place.nodes = std::move(nodes);
+  place.tensor = {};
+  place.line = std::move(line);
+  if (place.nodes.empty()) return place;
+  const core::Node& first = graph.node(place.nodes.front());
+  if (!first.outputs.empty()) place.tensor = first.outputs.front();
+  if (!place.line) place.line = lineOf(graph, first.frames);
+  return place;
+}
+
+Place withTensor(const core::Graph& graph, Place place, core::TensorId tensor) {
+  const core::TensorInfo& info = graph.tensor(tensor);
+  place.tensor = tensor;
+  place.nodes = info.isSource() ? graph.consumers(tensor) : std::vector<core::NodeId>{info.producer};
+  place.line =
+      lineOf(graph, info.isSource() ? std::span<const core::FrameId>(info.frames)
+                                    : std::span<const core::FrameId>(graph.node(info.producer).frames));
+  return place;
+}
+
 Cursor::Cursor(std::shared_ptr<const RunFacts> facts, QObject* parent)
     : QObject(parent), m_facts(std::move(facts)) {
   if (!m_facts->ranks.empty()) m_place.rank = m_facts->ranks.front();
@@ -116,30 +138,10 @@ void Cursor::follow() {
 void Cursor::selectNode(core::NodeId node) { selectNodes({node}); }
 
 void Cursor::selectNodes(std::vector<core::NodeId> nodes, std::optional<SourceLine> line) {
-  const core::Graph& graph = *m_facts->graph;
-  Place place = m_place;
-  place.nodes = std::move(nodes);
-  place.tensor = {};
-  place.line = std::move(line);
-  if (!place.nodes.empty()) {
-    const core::Node& first = graph.node(place.nodes.front());
-    if (!first.outputs.empty()) place.tensor = first.outputs.front();
-    if (!place.line) place.line = lineOf(graph, first.frames);
-  }
-  go(std::move(place), true);
+  go(withNodes(*m_facts->graph, m_place, std::move(nodes), std::move(line)), true);
 }
 
-void Cursor::selectTensor(core::TensorId tensor) {
-  const core::Graph& graph = *m_facts->graph;
-  const core::TensorInfo& info = graph.tensor(tensor);
-  Place place = m_place;
-  place.tensor = tensor;
-  place.nodes = info.isSource() ? graph.consumers(tensor) : std::vector<core::NodeId>{info.producer};
-  place.line =
-      lineOf(graph, info.isSource() ? std::span<const core::FrameId>(info.frames)
-                                    : std::span<const core::FrameId>(graph.node(info.producer).frames));
-  go(std::move(place), true);
-}
+void Cursor::selectTensor(core::TensorId tensor) { go(withTensor(*m_facts->graph, m_place, tensor), true); }
 
 void Cursor::clearSelection() {
   Place place = m_place;

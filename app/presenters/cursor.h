@@ -45,10 +45,9 @@ class Cursor : public QObject {
   void stepRank(int steps);
   /// Selects a node: its first output becomes the tensor and its user frame the line.
   void selectNode(core::NodeId node);
-  /// Selects nodes of a line or a search; tensor and line follow the first one, except that `line` wins.
+  /// Selects nodes of a line or a search: see withNodes().
   void selectNodes(std::vector<core::NodeId> nodes, std::optional<SourceLine> line = {});
-  /// A tensor, and its producer (sources: their consumers, and the line they were declared in).
-  void selectTensor(core::TensorId tensor);
+  void selectTensor(core::TensorId tensor);  // see withTensor()
   void clearSelection();
   /// The run has grown: everything stays where it is; a place that had no iteration gets the first one.
   void setFacts(std::shared_ptr<const RunFacts> facts);
@@ -76,6 +75,13 @@ class Cursor : public QObject {
   std::vector<Place> m_history;
   std::size_t m_at = 0;
 };
+
+/// The place with other nodes selected: tensor and line follow the first one, except that `line` wins.
+Place withNodes(const core::Graph& graph, Place place, std::vector<core::NodeId> nodes,
+                std::optional<SourceLine> line = {});
+/// The place with a tensor selected, and its producer (sources: their consumers, and the line they were
+/// declared in).
+Place withTensor(const core::Graph& graph, Place place, core::TensorId tensor);
 
 /// The line of the innermost frame outside the engine; none when no frame is known.
 std::optional<SourceLine> lineOf(const core::Graph& graph, std::span<const core::FrameId> frames);

@@ -1,5 +1,6 @@
 #include "app/presenters/document.h"
 
+#include "app/presenters/answer/questions.h"
 #include "app/presenters/findings/kept_watchpoints.h"
 #include "core_engine/base/text.h"
 
@@ -50,6 +51,7 @@ void Document::open() {
         m_session = std::make_unique<SessionStore>(m_path, std::move(opened->session));
         m_cursor = std::make_unique<Cursor>(m_facts);
         m_findings = std::make_unique<Findings>(m_replay, m_facts);
+        m_questions = std::make_unique<Questions>(*this);
         restoreWatchpoints();
         lookLater();
         emit this->opened();

@@ -14,6 +14,8 @@
 
 namespace msdbg::app {
 
+class Questions;
+
 class Document : public QObject {
   Q_OBJECT
  public:
@@ -32,6 +34,7 @@ class Document : public QObject {
   const core::Graph& graph() const { return *m_facts->graph; }
   Cursor& cursor() { return *m_cursor; }
   Findings& findings() { return *m_findings; }
+  Questions& questions() { return *m_questions; }
   SessionStore& session() {
     return *m_session;
   }  // "watchpoints" are the document's: it keeps and restores them
@@ -69,6 +72,7 @@ class Document : public QObject {
   std::unique_ptr<SessionStore> m_session;
   std::unique_ptr<Cursor> m_cursor;
   std::unique_ptr<Findings> m_findings;
+  std::unique_ptr<Questions> m_questions;
   QTimer m_lookTimer;
   bool m_following = true, m_growing = false;
 };

@@ -1,5 +1,6 @@
 #include "app/panels/findings/answer_view.h"
 
+#include <QEvent>
 #include <QScrollBar>
 #include <QUrl>
 
@@ -48,6 +49,12 @@ void AnswerView::setLook(const graphview::Look& look) {
   render();
 }
 
+// Links have the palette's colour, which comes here after the panel has set its look.
+void AnswerView::changeEvent(QEvent* event) {
+  QTextBrowser::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) setLook(graphview::lookOf(palette()));
+}
+
 void AnswerView::setAnswer(const FindingAnswer& answer, std::shared_ptr<const core::Graph> graph) {
   m_answer = answer;
   m_graph = std::move(graph);
@@ -61,16 +68,11 @@ void AnswerView::setHint(const QString& text) {
 }
 
 QString AnswerView::linked(const QString& text) const {
-  QString html;
-  qsizetype done = 0;
-  for (const AnswerLink& link : m_graph ? answerLinks(text, *m_graph) : std::vector<AnswerLink>()) {
-    html += escaped(text.mid(done, link.start - done));
-    html += QStringLiteral("<a class='place' href='%1'>%2</a>")
-                .arg(QString::fromLatin1(QUrl::toPercentEncoding(link.target, ":/")),
-                     escaped(text.mid(link.start, link.length)));
-    done = link.start + link.length;
-  }
-  return html + escaped(text.mid(done));
+  const auto links = m_graph ? answerLinks(text, *m_graph) : std::vector<AnswerLink>();
+  QStringList hrefs;
+  for (const AnswerLink& link : links)
+    hrefs << QString::fromLatin1(QUrl::toPercentEncoding(link.target, ":/"));
+  return linkedHtml(text, links, hrefs);
 }
 
 QString AnswerView::inputHtml(const FindingAnswer::Input& input) const {

@@ -21,6 +21,9 @@ class AnswerView : public QTextBrowser {
  signals:
   void linkClicked(const QString& target);  // kFirst, or as AnswerLink::target
 
+ protected:
+  void changeEvent(QEvent* event) override;
+
  private:
   void render();
   QString linked(const QString& text) const;

@@ -10,6 +10,7 @@
 #include <QLineEdit>
 #include <QMenu>
 #include <QPointer>
+#include <QShortcut>
 #include <QStackedWidget>
 #include <QStyledItemDelegate>
 #include <QTabWidget>
@@ -19,12 +20,14 @@
 
 #include "app/panels/builtin_panels.h"
 #include "app/panels/elided_label.h"
+#include "app/panels/place_menu.h"
 #include "app/panels/tensor/compare_bar.h"
 #include "app/panels/tensor/histogram_page.h"
 #include "app/panels/tensor/picture_view.h"
 #include "app/panels/tensor/pictures_page.h"
 #include "app/panels/tensor/slice_bar.h"
 #include "app/panels/tensor/values_view.h"
+#include "app/presenters/answer/questions.h"
 #include "graph_view/scene/look.h"
 #include "replay/describe.h"
 
@@ -34,6 +37,7 @@ namespace {
 QString text(const std::string& utf8) { return QString::fromStdString(utf8); }
 
 constexpr int kLow = 600;  // pixels
+constexpr Qt::Key kWhyKey = Qt::Key_W, kHistoryKey = Qt::Key_H;
 
 class AlarmDelegate : public QStyledItemDelegate {
  public:
@@ -75,6 +79,10 @@ TensorPanel::TensorPanel(QWidget* parent) : Panel(parent) {
   m_tabs->addTab(m_pictures, tr("Picture"));
   m_tabs->addTab(m_histogram, tr("Histogram"));
   m_tabs->addTab(makeStatistics(), tr("Statistics"));
+  connect(m_values, &ValuesView::menuWanted, this, &TensorPanel::showCellMenu);
+  for (const auto& [key, question] : {std::pair(kWhyKey, Ask::kWhy), {kHistoryKey, Ask::kHistory}})
+    connect(new QShortcut(key, m_values, nullptr, nullptr, Qt::WidgetWithChildrenShortcut),
+            &QShortcut::activated, this, [this, asked = question] { ask(asked, m_values->sideInUse()); });
   connect(m_values, &ValuesView::statisticsWanted, this, [this] { m_tabs->setCurrentWidget(m_statistics); });
   auto* body = new QWidget;
   auto* layout = new QVBoxLayout(body);
@@ -109,16 +117,14 @@ QWidget* TensorPanel::makeHeader() {
   m_name->lineEdit()->setPlaceholderText(tr("Name of a tensor"));
   connect(m_name, &QComboBox::activated, this, &TensorPanel::choose);
   connect(m_name->lineEdit(), &QLineEdit::returnPressed, this, &TensorPanel::typed);
-  m_export = new QToolButton;
-  m_export->setObjectName("tensorExport");
-  m_export->setText(tr("Export"));
-  m_export->setAccessibleName(tr("Export"));
-  m_export->setToolTip(tr("Write the tensor, the shown slice or the picture into a file"));
-  m_export->setPopupMode(QToolButton::MenuButtonPopup);  // the arrow has a place of its own
-  connect(m_export, &QToolButton::clicked, m_export, &QToolButton::showMenu);
-  auto* menu = new QMenu(m_export);
-  connect(menu, &QMenu::aboutToShow, this, [this, menu] { fillExportMenu(menu); });
-  m_export->setMenu(menu);
+  m_ask = makeMenuButton("tensorAsk", tr("Ask"), tr("Questions that are answered by computing again"));
+  connect(m_ask->menu(), &QMenu::aboutToShow, this, [this] {
+    m_ask->menu()->clear();
+    addQuestions(m_ask->menu(), Side::kA);
+  });
+  m_export = makeMenuButton("tensorExport", tr("Export"),
+                            tr("Write the tensor, the shown slice or the picture into a file"));
+  connect(m_export->menu(), &QMenu::aboutToShow, this, [this] { fillExportMenu(m_export->menu()); });
   m_type = new ElidedLabel;
   m_type->setObjectName("tensorType");
   m_place = new ElidedLabel;
@@ -128,6 +134,7 @@ QWidget* TensorPanel::makeHeader() {
   auto* line = new QHBoxLayout;
   line->setSpacing(6);
   line->addWidget(m_name, 1);
+  line->addWidget(m_ask);
   line->addWidget(m_export);
   auto* header = new QWidget;
   auto* layout = new QVBoxLayout(header);
@@ -138,6 +145,18 @@ QWidget* TensorPanel::makeHeader() {
   layout->addWidget(m_type);
   layout->addWidget(m_place);
   return header;
+}
+
+QToolButton* TensorPanel::makeMenuButton(const char* name, const QString& text, const QString& tip) {
+  auto* button = new QToolButton;
+  button->setObjectName(name);
+  button->setText(text);
+  button->setAccessibleName(text);
+  button->setToolTip(tip);
+  button->setPopupMode(QToolButton::MenuButtonPopup);  // the arrow has a place of its own
+  connect(button, &QToolButton::clicked, button, &QToolButton::showMenu);
+  button->setMenu(new QMenu(button));
+  return button;
 }
 
 QWidget* TensorPanel::makeStatistics() {
@@ -278,8 +297,8 @@ void TensorPanel::refreshChoices() {
 void TensorPanel::refreshHeader() {
   m_stack->setCurrentIndex(m_presenter ? 1 : 0);
   const bool shown = m_presenter && m_presenter->hasTensor();
-  for (QWidget* part :
-       {static_cast<QWidget*>(m_compare), static_cast<QWidget*>(m_tabs), static_cast<QWidget*>(m_export)})
+  for (QWidget* part : {static_cast<QWidget*>(m_compare), static_cast<QWidget*>(m_tabs),
+                        static_cast<QWidget*>(m_ask), static_cast<QWidget*>(m_export)})
     part->setVisible(shown);
   // A low panel leaves the room to the tables: above each it says which place it is of.
   const bool brief = height() < kLow && shown && m_presenter->comparing();
@@ -326,6 +345,48 @@ void TensorPanel::fillExportMenu(QMenu* menu) {
   add(tr("Picture of the difference as PNG…"), "png", tr("Picture (*.png)"), Side::kDifference);
 }
 
+void TensorPanel::addQuestions(QMenu* menu, Side side) {
+  menu->setToolTipsVisible(true);
+  if (!m_presenter) return;
+  const auto add = [&](Ask question, const QKeySequence& key = {}) {
+    const Offer offer = m_presenter->offer(question, side);
+    QAction* action = menu->addAction(offer.name);
+    action->setObjectName(QStringLiteral("ask%1").arg(static_cast<int>(question)));
+    action->setToolTip(offer.tip);
+    action->setEnabled(offer.possible());
+    action->setShortcut(key);
+    action->setShortcutContext(Qt::WidgetShortcut);  // shown only: the table itself listens to it
+    connect(action, &QAction::triggered, this, [this, question, side] { ask(question, side); });
+  };
+  add(Ask::kWhy, kWhyKey);
+  add(Ask::kHistory, kHistoryKey);
+  menu->addSeparator();
+  for (const Ask question : {Ask::kProve, Ask::kFloat64, Ask::kRecheck}) add(question);
+}
+
+void TensorPanel::showCellMenu(Side side, const QPoint& at) {
+  auto* menu = new QMenu(this);
+  menu->setAttribute(Qt::WA_DeleteOnClose);
+  menu->setObjectName("cellMenu");
+  addQuestions(menu, side);
+  menu->addSeparator();
+  Document& document = m_presenter->document();
+  addPlaceActions(*menu, *this, document, document.cursor().place());
+  menu->popup(at);
+}
+
+// The panel that shows the answer is called first: so it is there when the answer is.
+void TensorPanel::ask(Ask question, Side side) {
+  if (!m_presenter) return;
+  const Offer offer = m_presenter->offer(question, side);
+  if (!offer.possible()) {
+    emit status(QString(offer.tip).replace('\n', ' '));
+    return;
+  }
+  emit panelWanted(QStringLiteral("answer"));
+  m_presenter->document().questions().ask(offer);
+}
+
 void TensorPanel::exportTo(const QString& kind, const QString& filter, Side side) {
   if (!m_presenter || !m_presenter->hasTensor()) return;
   QString name = text(replay::tensorName(m_presenter->info()));
@@ -359,7 +420,9 @@ PanelDef tensorPanel() {
           .area = Qt::RightDockWidgetArea,
           .shortcut = (Qt::CTRL | Qt::Key_3).toCombined(),
           .make = [](QWidget* parent) -> Panel* { return new TensorPanel(parent); },
-          .keys = {{"Arrow keys", "from cell to cell"}}};
+          .keys = {{"Arrow keys", "from cell to cell"},
+                   {"W", "why this value? Answered in Answer"},
+                   {"H", "history of this element"}}};
 }
 
 }  // namespace msdbg::app

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "app/panels/panel.h"
+#include "app/presenters/answer/offer.h"
 #include "app/presenters/tensor/statistics_model.h"
 #include "app/presenters/tensor/tensor_choices.h"
 
@@ -49,7 +50,11 @@ class TensorPanel : public Panel {
  private:
   QWidget* makeHeader();
   QWidget* makeStatistics();
+  QToolButton* makeMenuButton(const char* name, const QString& text, const QString& tip);
   void fillExportMenu(QMenu* menu);
+  void addQuestions(QMenu* menu, Side side);
+  void showCellMenu(Side side, const QPoint& at);
+  void ask(Ask ask, Side side);
   void choose(int index);
   void typed();
   void refreshChoices();
@@ -63,7 +68,7 @@ class TensorPanel : public Panel {
   QStackedWidget* m_stack;
   QLabel *m_hint, *m_nothing, *m_problem;
   QComboBox* m_name;
-  QToolButton* m_export;
+  QToolButton *m_ask, *m_export;
   ElidedLabel *m_type, *m_place;
   CompareBar* m_compare;
   SliceBar* m_slice;

@@ -121,12 +121,22 @@ void ValuesView::makePane(Side side) {
   pane.stack = new QStackedWidget;
   pane.stack->addWidget(pane.table);
   pane.stack->addWidget(pane.missing);
+  pane.table->setContextMenuPolicy(Qt::CustomContextMenu);
+  connect(pane.table, &QWidget::customContextMenuRequested, this, [this, side](const QPoint& at) {
+    if (m_presenter) emit menuWanted(side, table(side)->viewport()->mapToGlobal(at));
+  });
   auto* layout = new QVBoxLayout(pane.widget);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(2);
   layout->addWidget(pane.title);
   layout->addWidget(pane.stack, 1);
   m_splitter->addWidget(pane.widget);
+}
+
+Side ValuesView::sideInUse() const {
+  for (const Side side : kSides)
+    if (m_panes[indexOf(side)].table->hasFocus()) return side;
+  return Side::kA;
 }
 
 void ValuesView::makeMissing(Side side) {

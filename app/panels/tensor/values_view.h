@@ -26,8 +26,11 @@ class ValuesView : public QWidget {
   ~ValuesView() override;
   void setPresenter(TensorPresenter* presenter);
   QTableView* table(Side side) const { return m_panes[indexOf(side)].table; }
+  /// The side whose table has the keyboard, else A.
+  Side sideInUse() const;
 
  signals:
+  void menuWanted(msdbg::app::Side side, const QPoint& at);  // of the current cell; on the screen
   void statisticsWanted();
 
  protected:

@@ -2,7 +2,7 @@
 // functions of the graph, but for followLink(), which moves the cursor (UI thread).
 #pragma once
 
-#include <QString>
+#include <QStringList>
 #include <vector>
 
 #include "app/presenters/document.h"
@@ -16,7 +16,13 @@ struct AnswerLink {
 /// In the order of the text, apart. Only what is in the graph; iterations and ranks as they are written.
 std::vector<AnswerLink> answerLinks(const QString& text, const core::Graph& graph);
 
-/// Moves the cursor there, the rest of the place stays; false: it is not in this run.
+/// The text as HTML, its links as <a class='place'>: `hrefs` has one for each.
+QString linkedHtml(const QString& text, const std::vector<AnswerLink>& links, const QStringList& hrefs);
+
+/// The cursor's place moved there, the rest of it stays; nullopt: it is not in this run.
+std::optional<Place> placeOfLink(const QString& target, Document& document);
+bool isPositionLink(const QString& target);  // an iteration or a rank
+/// Moves the cursor there; false: it is not in this run.
 bool followLink(const QString& target, Document& document);
 /// The panel that shows it: "source", "graph", …; "": all of them do.
 QString panelOfLink(const QString& target);

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "app/async/computed_value.h"
+#include "app/presenters/answer/offer.h"
 #include "app/presenters/document.h"
 #include "app/presenters/tensor/tensor_jobs.h"
 #include "app/presenters/tensor/tile_store.h"
@@ -88,6 +89,9 @@ class TensorPresenter : public QObject {
   void cancelComputing();
   std::optional<Side> computing() const { return m_computing; }
   QString computingText() const { return m_computingText; }  // "computing iteration 3 of 5"; why it failed
+
+  /// A question about the current cell, or the iteration, of a side (of the difference: of A's).
+  Offer offer(Ask ask, Side side) const;
 
   /// A panel that nobody sees asks for nothing.
   void setActive(bool active);

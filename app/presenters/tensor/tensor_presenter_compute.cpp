@@ -1,4 +1,5 @@
-// TensorPresenter: values that are not stored, computed again.
+// TensorPresenter: values that are not stored, computed again, and questions that commands answer.
+#include "app/presenters/answer/questions.h"
 #include "app/presenters/tensor/tensor_presenter.h"
 
 namespace msdbg::app {
@@ -35,6 +36,12 @@ void TensorPresenter::stopComputing(const QString& text) {
   m_computing.reset();
   m_computingText = text;
   emit computingChanged();
+}
+
+Offer TensorPresenter::offer(Ask ask, Side side) const {
+  const ValueKey key = side == Side::kB ? other().value_or(m_a) : m_a;
+  const Subject subject{key.rank, key.iteration, key.tensor, m_cell};
+  return m_document.questions().offer(ask, subject);
 }
 
 void TensorPresenter::takeComputed(const core::Tensor& value, bool other) {

@@ -121,10 +121,11 @@ class Hand {
   }
   void key() {
     static constexpr Qt::Key kKeys[] = {
-        Qt::Key_Left, Qt::Key_Right, Qt::Key_Up,    Qt::Key_Down,   Qt::Key_PageUp,   Qt::Key_PageDown,
-        Qt::Key_Home, Qt::Key_End,   Qt::Key_Tab,   Qt::Key_Return, Qt::Key_Escape,   Qt::Key_Delete,
-        Qt::Key_Plus, Qt::Key_Minus, Qt::Key_Space, Qt::Key_F,      Qt::Key_Z,        Qt::Key_F5,
-        Qt::Key_N,    Qt::Key_P,     Qt::Key_Slash, Qt::Key_0,      Qt::Key_Backspace};
+        Qt::Key_Left, Qt::Key_Right, Qt::Key_Up,    Qt::Key_Down,   Qt::Key_PageUp,    Qt::Key_PageDown,
+        Qt::Key_Home, Qt::Key_End,   Qt::Key_Tab,   Qt::Key_Return, Qt::Key_Escape,    Qt::Key_Delete,
+        Qt::Key_Plus, Qt::Key_Minus, Qt::Key_Space, Qt::Key_F,      Qt::Key_Z,         Qt::Key_F5,
+        Qt::Key_N,    Qt::Key_P,     Qt::Key_Slash, Qt::Key_0,      Qt::Key_Backspace, Qt::Key_W,
+        Qt::Key_H,    Qt::Key_F9};
     QWidget* widget = focus();
     say("key", widget);
     QTest::keyClick(widget, kKeys[below(std::size(kKeys))], modifiers());
@@ -191,6 +192,7 @@ fs::path damaged(fs::path run) {
 
 TEST_CASE("Whatever a hand does at random, the window stays, and answers when it is left alone", "[gui]") {
   const TempDir folder;
+  const ProgramOnPath onPath;  // questions are answered
   fs::create_directory(folder / "damaged");
   RunningRecording recording(folder / "live.msdbg");
   recording.recordIteration();
@@ -201,7 +203,7 @@ TEST_CASE("Whatever a hand does at random, the window stays, and answers when it
   Hand hand(w,
             {copyOf(cleanRun(), folder.path()), damaged(copyOf(nanRun(), folder / "damaged")),
              strangeRun(folder / "strange.msdbg"), unevenRun(folder / "uneven.msdbg"), folder / "live.msdbg",
-             folder / "absent.msdbg"},
+             copyOf(replayableRun(), folder.path()), folder / "absent.msdbg"},
             recording, seed);
   const int actions = testAll() ? kActions : kDrawnActions;
   for (int i = 1; i <= actions; ++i) {
