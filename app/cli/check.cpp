@@ -9,6 +9,7 @@
 #include "app/cli/command.h"
 #include "app/cli/computing.h"
 #include "app/cli/progress.h"
+#include "app/cli/table.h"
 #include "replay/recompute/environment.h"
 #include "replay/recompute/recheck.h"
 
@@ -56,6 +57,14 @@ Result<std::unique_ptr<replay::Recheck>> rechecked(const OpenedRun& run, const C
   return recheck;
 }
 
+// Who asked for it must not take silence for an answer.
+void warnOfUnasked(const watch::CheckReport& report) {
+  for (const watch::NotEvaluable& each : report.notEvaluable)
+    if (each.condition == "kernel_mismatch")
+      printWarning(fmt::format("kernel_mismatch could not be asked at {} (an iteration of a rank each): {}",
+                               counted(each.count, "place"), each.detail));
+}
+
 Error noAnswer(const OpenedRun& run, const watch::CheckReport& report) {
   return {ErrorCode::kUnavailable, fmt::format("{}: no watchpoint could be evaluated ({}); see msdbg info",
                                                run.path, replay::whyNothingJudged(report))};
@@ -101,6 +110,7 @@ Result<int> check(const CheckCommandOptions& options, const Context& context) {
   const auto loss = found.first ? std::nullopt : replay::lossCourseOf(*run.run);
   view.verdict =
       replay::verdictOf(found, replay::stateOf(*run.run), loss ? std::optional(loss->last) : std::nullopt);
+  if (recheck) warnOfUnasked(found);
   MSDBG_ASSIGN(const int status, report(view, context));
   return computing.withDifferences(status);
 }

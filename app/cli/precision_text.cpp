@@ -52,6 +52,26 @@ void printWorst(const OpenedRun& run, const replay::PrecisionRow& row) {
              core::formatShort(local.exact, 9), short3(local.terms));
 }
 
+// The first node that made much of its inputs' error, where something loses its digits: no node's fault, but
+// often what somebody looks for.
+void printCancelled(const OpenedRun& run, const replay::Precision& precision) {
+  constexpr double kLost = 0.01, kAmplified = 1000;  // chosen by eye: a healthy gpt has up to 264
+  const auto loses = [](const replay::PrecisionRow& row) {
+    return row.accumulated && row.accumulated->relative > kLost &&
+           row.accumulated->amplification.value_or(0) > kAmplified;
+  };
+  const auto row = std::ranges::find_if(precision.rows, loses);
+  if (row == precision.rows.end()) return;
+  const core::Graph& graph = run.graph();
+  fmt::print("digits are lost at {}: {} off, {} times what its inputs are{}   {}\n",
+             core::printable(tensorName(graph.tensor(row->tensor))), short3(row->accumulated->relative),
+             short3(*row->accumulated->amplification),
+             row->local && std::ranges::count(row->local->kinds, replay::RoundingKind::kCancellation) > 0
+                 ? " (cancellation)"
+                 : "",
+             core::printable(sourceLine(graph.userFrame(framesOf(graph, row->tensor)))));
+}
+
 Json rowJson(const OpenedRun& run, const replay::PrecisionRow& row) {
   const core::Graph& graph = run.graph();
   Json json = {{"tensor", graph.tensor(row.tensor).fullName()},
@@ -90,6 +110,7 @@ void printPrecision(const OpenedRun& run, core::Iteration iteration, const repla
              counted(static_cast<std::int64_t>(rows.size()), "tensor"),
              suspicious == 0 ? std::string("no local error that a healthy node does not make")
                              : counted(suspicious, "suspicious local error"));
+  printCancelled(run, precision);
   if (!local.empty()) printWorst(run, rows[local.front()]);
   const auto shown = [&](const Places& places) {
     return std::span(places).first(all ? places.size() : std::min(kShown, places.size()));

@@ -30,6 +30,8 @@ using core::TensorRole;
 namespace {
 
 constexpr double kMostOfIt = 0.5;  // the share that makes a term the one to follow
+// So many times the usual magnitude: elements of a tensor differ by that much, whole tensors do not.
+constexpr double kRaisedElement = 30, kRaisedTensor = 3;
 
 bool passes(ErrorCode code) { return code == ErrorCode::kUnavailable || code == ErrorCode::kUnsupported; }
 
@@ -85,6 +87,7 @@ class Walk {
     here.rank = at.rank;
     here.iteration = at.iteration;
     m_missing.clear();
+    m_raisedHere = std::exchange(m_raised, {});
     if (at.element && at.value) return tell(at);
     const Result<Tensor> value = m_look.value(at.rank, at.iteration, at.tensor);
     if (value.ok()) {
@@ -105,6 +108,7 @@ class Walk {
     step().element = at.element;
     step().value = at.value;
     if (at.value) step().unusual = m_look.unusualText(at.rank, at.iteration, at.tensor, *at.value);
+    if (step().unusual.empty()) step().unusual = m_raisedHere;
     return Ok{};
   }
 
@@ -171,7 +175,7 @@ class Walk {
     step().relation = terms->relation;
     step().terms = std::move(terms->shown);
     if (isWrong(at)) return beforeWrong(at, node, *terms);
-    if (last) return end(CauseKind::kUpdate);
+    if (last) return raisedOr(CauseKind::kUpdate, at, *terms);
     return beforeNumber(at, *terms);
   }
 
@@ -217,9 +221,37 @@ class Walk {
     if (terms.shown.count > 0) return followLeading(at, terms, CauseKind::kOperator);
     if (terms.arguments.empty()) return end(CauseKind::kOperator);
     // A divisor of 0 is what the division failed of.
-    const auto zero = std::ranges::find(terms.arguments, 0.0, &ExplainedFactor::value);
-    const bool divides = node.opType == "Div" && zero != terms.arguments.end();
-    return std::optional(placeOf(divides ? *zero : terms.arguments.front(), at));
+    const bool divides = node.opType == "Div" && terms.arguments.back().value == 0;
+    return std::optional(placeOf(divides ? terms.arguments.back() : terms.arguments.front(), at));
+  }
+
+  /// Before the way ends among numbers none of which is far beyond what is usual: on to the one that is
+  /// furthest above it, where the iterations before tell that it has risen.
+  Next raisedOr(CauseKind otherwise, const ExplainPlace& at, const NodeTerms& terms) {
+    const ExplainedFactor* best = nullptr;
+    double most = 1;
+    const auto look = [&](const std::vector<ExplainedFactor>& factors) {
+      for (const ExplainedFactor& f : factors) {
+        const auto usual = m_look.usual(f.rank, at.iteration, f.tensor);
+        if (!usual || !usual->fromHistory || usual->magnitude == 0) continue;
+        const double magnitude = std::abs(f.value), raised = raisedBy(f, at, *usual);
+        if (magnitude >= usual->magnitude && raised > most) best = &f, most = raised, m_raised = usual->text;
+      }
+    };
+    look(terms.leading);
+    for (const ExplainedTerm& term : step().terms.largest) look(term.factors);
+    look(step().terms.arguments);
+    if (!best) return end(otherwise);
+    return std::optional(placeOf(*best, at));
+  }
+
+  /// By itself, or with its whole tensor; 1: just so much that it counts.
+  double raisedBy(const ExplainedFactor& f, const ExplainPlace& at, const ExplainLook::Usual& usual) {
+    const double alone = std::abs(f.value) / usual.magnitude;
+    if (f.shape.elements() == 1) return alone / kRaisedTensor;
+    const watch::StatisticsRow* row = m_look.source().statistics(f.rank, at.iteration, f.tensor);
+    const double all = row && row->values.count > 0 ? row->values.meanAbs / usual.magnitude : 0;
+    return std::max(alone / kRaisedElement, all / kRaisedTensor);
   }
 
   const ExplainedFactor* firstUnusual(const ExplainPlace& at, const std::vector<ExplainedFactor>& factors) {
@@ -240,13 +272,13 @@ class Walk {
     }
     if (terms.arguments.empty()) return end(CauseKind::kOperator);
     if (const ExplainedFactor* f = firstUnusual(at, terms.arguments)) return std::optional(placeOf(*f, at));
-    if (unusual) return end(CauseKind::kOperator);
+    if (unusual) return raisedOr(CauseKind::kOperator, at, terms);
     return std::optional(placeOf(terms.arguments.front(), at));
   }
 
   Next followLeading(const ExplainPlace& at, const NodeTerms& terms, CauseKind otherwise) {
     const bool only = terms.shown.count == 1;
-    if (terms.leading.empty() || (!only && terms.share <= kMostOfIt)) return end(otherwise);
+    if (terms.leading.empty() || (!only && terms.share <= kMostOfIt)) return raisedOr(otherwise, at, terms);
     return std::optional(placeOf(tellingFactor(at, terms.leading), at));
   }
 
@@ -296,8 +328,9 @@ class Walk {
   std::vector<TensorId> m_updates;
   Explanation m_found;
   std::set<std::tuple<TensorId, core::Rank, Iteration, std::optional<std::int64_t>>> m_seen;
-  std::string m_missing;      // why the value of this place is not there
-  bool m_lastUpdate = false;  // the next place is the update of a parameter that is as usual
+  std::string m_raised, m_raisedHere;  // what is usual of the place that is next, and of this one
+  std::string m_missing;               // why the value of this place is not there
+  bool m_lastUpdate = false;           // the next place is the update of a parameter that is as usual
 };
 
 }  // namespace

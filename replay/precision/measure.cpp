@@ -43,9 +43,8 @@ struct Counts {
 
 double unitsOf(double recorded, double exact, double terms, const core::FloatLimits& limits) {
   if (std::isfinite(recorded) != std::isfinite(exact)) return kInfinity;
-  if (!std::isfinite(exact)) return 0;
-  const double sum = std::isfinite(terms) ? terms : std::abs(exact);
-  return std::abs(recorded - exact) / (limits.epsilon * sum + limits.smallest);
+  if (!std::isfinite(exact) || !std::isfinite(terms)) return 0;  // nothing tells how large its terms are
+  return std::abs(recorded - exact) / (limits.epsilon * terms + limits.smallest);
 }
 
 }  // namespace

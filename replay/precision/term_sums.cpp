@@ -92,11 +92,14 @@ void spread(const core::Node& node, Tensor& sum) {
   const auto last = sum.shape().rank() - 1;
   const auto plane = static_cast<std::size_t>(sum.shape()[last] * sum.shape()[last - 1]);
   double squares = 0;
-  for (const double each : s) squares += each * each;
+  for (const double each : s)
+    if (std::isfinite(each)) squares += each * each;
   const double typical = std::sqrt(squares / static_cast<double>(s.size()));
   for (std::size_t at = 0; at < s.size(); at += plane) {
     const std::span<double> tile = s.subspan(at, plane);
-    const double largest = std::ranges::max(tile);
+    double largest = 0;  // of samples that are not finite the others know nothing
+    for (const double each : tile)
+      if (std::isfinite(each)) largest = std::max(largest, each);
     for (double& each : tile) each += largest + typical;
   }
 }

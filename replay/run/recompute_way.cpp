@@ -58,7 +58,7 @@ std::string RecomputeWays::whyNone() const {
   if (m_lacks.starts_with("nothing of ")) return m_lacks;
   return (m_lacks.empty() ? "no checkpoint is followed by batches" : m_lacks) +
          "; record with --checkpoint-every auto --batches, which is the default where every iteration is "
-         "recorded, and with room for them (--max-size)";
+         "recorded and no --on-hit chooses among values, and with room for them (--max-size)";
 }
 
 bool RecomputeWays::reaches(Iteration iteration) const { return contains(m_reachable, iteration.value); }
