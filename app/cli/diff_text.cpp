@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "app/cli/diff_view.h"
 #include "app/cli/table.h"
@@ -114,6 +115,11 @@ void printFirst(const DiffView& view) {
   printEvidence(view, c);
 }
 
+// What is not finite on one side is as far away as can be.
+double distance(const replay::Measures& m, double ofFinite) {
+  return m.otherNonFinite() ? std::numeric_limits<double>::infinity() : ofFinite;
+}
+
 std::vector<std::string> cells(const DiffView& view, const TensorComparison& c) {
   std::vector<std::string> row = {c.order < 0 ? "-" : std::to_string(c.order), nameOf(view, c),
                                   std::to_string(c.iterationA.value), std::to_string(c.rankA.value)};
@@ -127,8 +133,8 @@ std::vector<std::string> cells(const DiffView& view, const TensorComparison& c) 
   const replay::Measures& m = *c.measures;
   row.insert(
       row.end(),
-      {percentText(m.share()), formatShort(m.maxAbs, 3), formatShort(m.maxRel, 3), formatShort(m.scaled(), 3),
-       std::isnan(m.cosine) ? "" : formatShort(m.cosine, 7),
+      {percentText(m.share()), formatShort(distance(m, m.maxAbs), 3), formatShort(distance(m, m.maxRel), 3),
+       formatShort(distance(m, m.scaled()), 3), std::isnan(m.cosine) ? "" : formatShort(m.cosine, 7),
        m.ulps ? groupedNumber(static_cast<std::int64_t>(std::min<std::uint64_t>(m.maxUlp, INT64_MAX))) : ""});
   const std::string kinds = kindsText(m);
   row.push_back(!kinds.empty() && m.otherNonFinite() ? kinds
@@ -149,9 +155,11 @@ void printDifferent(const DiffView& view) {
   fmt::print("{}", table.text(2));
   if (shown < different.size())
     fmt::print("  and {} more (--all lists them, --json has them)\n", different.size() - shown);
-  const auto scaled = [](const TensorComparison& c) { return c.measures ? c.measures->scaled() : -1; };
+  const auto scaled = [](const TensorComparison& c) {
+    return c.measures ? distance(*c.measures, c.measures->scaled()) : -1;
+  };
   const auto worst = std::ranges::max_element(different, {}, scaled);
-  if (worst->measures && worst->measures->scaled() > 0 && different.size() > 1)
+  if (worst->measures && std::isfinite(scaled(*worst)) && scaled(*worst) > 0 && different.size() > 1)
     fmt::print("  the furthest apart: {}, by {} of its largest number\n", nameOf(view, *worst),
                formatShort(worst->measures->scaled(), 3));
 }
@@ -205,7 +213,11 @@ std::string diffVerdict(const DiffView& view) {
         "{} of {} tensors differ, and without values nobody knows by how much: --compute "
         "computes them again",
         groupedNumber(found.counts.undecided), groupedNumber(found.counts.compared()));
-  return found.counts.within > 0 ? "they agree within the tolerance" : "they are equal in every bit";
+  const std::string agree =
+      found.counts.within > 0 ? "they agree within the tolerance" : "they are equal in every bit";
+  if (found.counts.unknown == 0) return agree;
+  return fmt::format("{}, of the {} tensors that both have; {} are not recorded on both", agree,
+                     groupedNumber(found.counts.compared()), groupedNumber(found.counts.unknown));
 }
 
 void printDiff(const DiffView& view) {
