@@ -61,8 +61,10 @@ Result<std::unique_ptr<replay::Recheck>> rechecked(const OpenedRun& run, const C
 void warnOfUnasked(const watch::CheckReport& report) {
   for (const watch::NotEvaluable& each : report.notEvaluable)
     if (each.condition == "kernel_mismatch")
-      printWarning(fmt::format("kernel_mismatch could not be asked at {} (an iteration of a rank each): {}",
-                               counted(each.count, "place"), each.detail));
+      printWarning(fmt::format(
+          "kernel_mismatch could not be asked at {} (an iteration of a rank each): {}",
+          counted(each.count, "place"),
+          each.detail.empty() ? "what nodes read is not stored (--policy full keeps it)" : each.detail));
 }
 
 Error noAnswer(const OpenedRun& run, const watch::CheckReport& report) {

@@ -43,6 +43,8 @@ Result<std::pair<std::int64_t, std::int64_t>> pairOf(const std::string& flag, co
   if (parts.size() != 2 || numbers.size() != 2)
     return Error(ErrorCode::kUsage,
                  fmt::format("{} {}: give the two that are to be compared, as {} 0,1", flag, text, flag));
+  if (numbers[0] == numbers[1])
+    return Error(ErrorCode::kUsage, fmt::format("{} {}: that is the same one twice", flag, text));
   return std::pair(numbers[0], numbers[1]);
 }
 

@@ -61,8 +61,11 @@ void printGivenDiff(const DiffView& view) {
   for (const replay::GivenGroup& group : view.found.given) {
     std::string text;
     if (group.first)
-      text = fmt::format("differ first in iteration {} (rank {}): {}", group.first->iterationA.value,
-                         group.first->rankA.value, nameOf(view, *group.first));
+      text = fmt::format("differ first in iteration {} ({}): {}", group.first->iterationA.value,
+                         view.a.run->rankCount() == view.b.run->rankCount()
+                             ? fmt::format("rank {}", group.first->rankA.value)
+                             : "all ranks put together",
+                         nameOf(view, *group.first));
     else if (group.compared > 0)
       text = fmt::format("equal ({} compared)", counted(group.compared, "tensor"));
     else

@@ -160,6 +160,7 @@ Result<std::int64_t> elementOf(const core::TensorInfo& tensor, const std::string
   };
   if (index.empty() && tensor.shape.known() && tensor.shape.elements() == 1) return 0;
   const std::vector<std::string> parts = index.empty() ? std::vector<std::string>() : core::split(index, ',');
+  if (tensor.shape.rank() == 0 && !parts.empty()) return wrong("it has one element: leave --index out");
   if (parts.size() != tensor.shape.rank())
     return wrong(fmt::format("give {}, as --index {}",
                              replay::counted(static_cast<std::int64_t>(tensor.shape.rank()), "number"),

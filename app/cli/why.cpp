@@ -112,8 +112,13 @@ void printStep(const core::Graph& graph, const replay::Explanation& found, std::
   const replay::ExplainedStep* before = at > 0 ? &found.steps[at - 1] : nullptr;
   if (!before || before->iteration != step.iteration || before->rank != step.rank)
     fmt::print("iteration {}, rank {}\n", step.iteration.value, step.rank.value);
-  fmt::print("{:>4}  {}   {}\n", at, core::printable(replay::stepHead(graph, step)),
-             core::printable(sourceLine(graph.userFrame(framesOf(graph, step.tensor)))));
+  const auto lineOf = [&](const replay::ExplainedStep& each) {
+    return sourceLine(graph.userFrame(framesOf(graph, each.tensor)));
+  };
+  const std::string place = lineOf(step);
+  const bool said = before && lineOf(*before) == place;
+  fmt::print("{:>4}  {}{}\n", at, core::printable(replay::stepHead(graph, step)),
+             said || place.empty() ? "" : "   " + core::printable(place));
   for (const std::string& line : replay::stepLines(graph, found, at))
     fmt::print("        {}\n", core::printable(line));
 }

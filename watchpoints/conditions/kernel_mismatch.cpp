@@ -40,7 +40,11 @@ class KernelMismatch : public Evaluator {
 
  private:
   static void add(EvaluationContext& context, const Place& place, const Recheck::Mismatch& mismatch) {
-    Finding finding = findingAt(context, place, precedence::kKernel);
+    // Of a collective its own conditions tell more: which rank it was.
+    const core::NodeId node = context.graph().tensor(place.tensor).producer;
+    const bool collective = node.valid() && context.graph().node(node).phase == core::Phase::kCollective;
+    Finding finding =
+        findingAt(context, place, collective ? precedence::kCollective + 1 : precedence::kKernel);
     finding.actual = static_cast<double>(mismatch.count);
     finding.count = mismatch.count;
     if (mismatch.count > 0) finding.element = mismatch.element;
@@ -72,9 +76,9 @@ ConditionDef kernelMismatchCondition() {
       " output (msdbg). Needs the values of parameters, states and inputs of the iteration, and no history;"
       " `check --recheck` asks it.";
   def.advice =
-      "Once is a flipped bit: look at the machine's memory and at its logs. Again and again at one node is a "
-      "kernel"
-      " that is not deterministic: replay --prove computes twice.";
+      "One wrong bit is the machine's memory: look at its logs. Many wrong elements, or one node again and "
+      "again,"
+      " are a kernel that is wrong or not deterministic, or a planted fault: replay --prove computes twice.";
   def.parameters = {tensorsParameter()};
   def.needsValues = true;
   def.make = make;
