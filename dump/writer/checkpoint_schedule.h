@@ -19,6 +19,7 @@ class CheckpointSchedule {
   }
   /// 0: there are none.
   std::int64_t interval() const { return m_interval; }
+  bool isAuto() const { return m_auto; }
 
   /// How long the recorder takes for a checkpoint, in iterations of training; 0: not known yet.
   using Cost = std::function<double()>;

@@ -116,11 +116,22 @@ void TrainingSide::waitForRoom() {
 }
 
 // Where values are dropped, a checkpoint goes with the iterations that are computed from it, not with those
-// before it.
+// before it. `auto` has many of them where iterations are quick: a file for each would cost more than they
+// do.
+bool TrainingSide::checkpointBeginsSegment() {
+  if (!m_checkpoint || !m_recording.limited) return false;
+  const auto now = std::chrono::steady_clock::now();
+  if (m_recording.schedule.isAuto() &&
+      now - m_begun < std::chrono::duration<double>(m_recording.options.commitSeconds))
+    return false;
+  m_begun = now;
+  return true;
+}
+
 void TrainingSide::beginRecord(core::Iteration iteration) {
   auto record = std::make_shared<IterationRecord>();
-  record->beginsFile = m_rows.iterationStarted(
-      m_pending, std::exchange(m_apart, false) || (m_checkpoint && m_recording.limited));
+  record->beginsFile =
+      m_rows.iterationStarted(m_pending, std::exchange(m_apart, false) || checkpointBeginsSegment());
   if (record->beginsFile) {
     const StageTimer timer(&m_clock, Stage::kWait, 0);
     m_pending.waitForFile();

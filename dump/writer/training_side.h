@@ -2,6 +2,7 @@
 // checkpoints and batches ask for, and waits where the disk cannot follow.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -45,6 +46,7 @@ class TrainingSide {
   void forgetUnwanted(core::Iteration iteration);
   void restarts(core::Iteration iteration);
   void beginsAnew(core::Iteration iteration);
+  bool checkpointBeginsSegment();
   void beginRecord(core::Iteration iteration);
   bool hasRoom();
   void noRoomFor(core::Iteration iteration);
@@ -73,10 +75,11 @@ class TrainingSide {
   // Of the iteration in progress: it is recorded, begins with a checkpoint, has statistics only.
   bool m_selected = false, m_checkpoint = false, m_diskShort = false;
   bool m_saidDiskShort = false, m_waitedInVain = false, m_saidRestart = false;
-  bool m_apart = false;         // it is in another segment than what was recorded before it
-  bool m_anew = false;          // the next recorded iteration does not follow from what is recorded before it
-  std::int64_t m_recorded = 0;  // iterations, since the clock started
-  std::int64_t m_finished = -1, m_newest = -1;  // recorded iterations: the last one, the one furthest on
+  bool m_apart = false;  // it is in another segment than what was recorded before it
+  bool m_anew = false;   // the next recorded iteration does not follow from what is recorded before it
+  std::chrono::steady_clock::time_point m_begun{};  // when a checkpoint last began a segment
+  std::int64_t m_recorded = 0;                      // iterations, since the clock started
+  std::int64_t m_finished = -1, m_newest = -1;      // recorded iterations: the last one, the one furthest on
 };
 
 }  // namespace msdbg::dump
