@@ -17,11 +17,13 @@ DiskSide::DiskSide(Recording& recording)
 }
 
 RetentionRules DiskSide::retention(Recording& recording) {
-  const bool onlyHashes = recording.options.restPolicy() == Policy::kRecord;
+  // Who asks for checkpoints and batches wants them rather than old rows; who does not has most of the rows.
+  const RecordOptions& what = recording.options;
+  const bool asked = what.restPolicy() == Policy::kRecord || what.checkpointEvery || what.batches;
   RetentionRules rules{.maxBytes = recording.share(),
                        .keepLast = recording.options.keepLast,
                        .keep = {},
-                       .quartersForRows = onlyHashes ? 1 : 3};
+                       .quartersForRows = asked ? 1 : 3};
   rules.keep = [&](auto first, auto last) { return recording.firstFault.keep(first, last); };
   if (recording.spools())
     rules.keep = [&](auto first, auto last) { return recording.hits->windows().keep(first, last); };
