@@ -191,6 +191,10 @@ Result<int> replay(const ReplayOptions& options, const Context& context) {
     return Error(ErrorCode::kUsage,
                  "say what to do with the iterations: --prove compares them with what was recorded, --dtype "
                  "float64 says what float32 lost");
+  const PrecisionOptions& chosen = options.precision;
+  if (options.prove && (chosen.rank || !chosen.tensors.empty() || chosen.all))
+    return Error(ErrorCode::kUsage,
+                 "--rank, --tensors and --all go with --dtype: --prove compares every tensor of every rank");
   if (options.prove) return prove(options, context);
   if (options.dtype != "float64")
     return Error(ErrorCode::kUsage, "--dtype " + options.dtype + ": only float64 is compared with");

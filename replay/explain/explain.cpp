@@ -278,8 +278,19 @@ class Walk {
 
   Next followLeading(const ExplainPlace& at, const NodeTerms& terms, CauseKind otherwise) {
     const bool only = terms.shown.count == 1;
+    if (const ExplainedFactor* zero = zeroOf()) return std::optional(placeOf(*zero, at));
     if (terms.leading.empty() || (!only && terms.share <= kMostOfIt)) return raisedOr(otherwise, at, terms);
     return std::optional(placeOf(tellingFactor(at, terms.leading), at));
+  }
+
+  /// Where all terms are 0 no share tells: a factor that is 0 and no constant.
+  const ExplainedFactor* zeroOf() {
+    const ExplainedTerms& all = step().terms;
+    if (all.magnitude != 0 || all.notFinite > 0) return nullptr;
+    for (const ExplainedTerm& term : all.largest)
+      for (const ExplainedFactor& f : term.factors)
+        if (f.value == 0 && m_look.graph().tensor(f.tensor).role != TensorRole::kConstant) return &f;
+    return nullptr;
   }
 
   /// Of a product that is 0 the factor that is; else what belongs to the iteration before parameters, which
