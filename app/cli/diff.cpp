@@ -48,30 +48,22 @@ Result<std::pair<std::int64_t, std::int64_t>> pairOf(const std::string& flag, co
   return std::pair(numbers[0], numbers[1]);
 }
 
-Result<replay::ComparisonOptions> comparisonOptions(const DiffOptions& options, const Context& context,
-                                                    Progress& progress) {
+Result<replay::ComparisonOptions> comparisonOptions(const OpenedRun& run, const DiffOptions& options,
+                                                    const Context& context, Progress& progress) {
   replay::ComparisonOptions made;
   auto tolerance = replay::Tolerance::parse(options.tolerance);
   if (!tolerance.ok()) return tolerance.error().in("--tolerance");
   made.tolerance = *tolerance;
   made.cancel = context.cancel;
-  made.tensors = options.tensors;
+  for (const std::string& each : options.tensors) {
+    MSDBG_ASSIGN(const std::vector<core::TensorId> ids, replay::resolveTensors(run.graph(), each));
+    made.tensors.insert(made.tensors.end(), ids.begin(), ids.end());
+  }
   made.all = options.all;
   made.progress = [&progress](std::int64_t done, std::int64_t all) {
     progress.line(fmt::format("comparing iteration {} of {}", done + 1, all));
   };
   return made;
-}
-
-// A glob that fits nothing is a mistake; names are looked up as every command does.
-core::Status resolveNames(const OpenedRun& run, std::vector<std::string>& tensors) {
-  std::vector<std::string> names;
-  for (const std::string& each : tensors) {
-    MSDBG_ASSIGN(const std::vector<core::TensorId> ids, replay::resolveTensors(run.graph(), each));
-    for (const core::TensorId id : ids) names.push_back(run.graph().tensor(id).fullName());
-  }
-  tensors = std::move(names);
-  return core::Ok{};
 }
 
 int statusOf(const replay::Comparison& found) {
@@ -96,7 +88,6 @@ Result<int> diffRuns(const OpenedRun& a, const OpenedRun& b, DiffOptions options
     return Error(ErrorCode::kUsage, fmt::format("diff: {} and {} are one run; give two, or --ranks A,B, "
                                                 "--iterations A,B or --recomputed",
                                                 a.path, b.path));
-  MSDBG_TRY(resolveNames(a, options.tensors));
   MSDBG_ASSIGN(const std::vector<core::Rank> ranks, selectedRanks(a, options.ranks));
   MSDBG_ASSIGN(const core::IndexList list, selectedIterations(a, "--iterations", options.iterations));
   Computing computingA(a, context), computingB(b, context);
@@ -107,7 +98,7 @@ Result<int> diffRuns(const OpenedRun& a, const OpenedRun& b, DiffOptions options
   Result<replay::Comparison> found = Error(ErrorCode::kInternal, "");
   {
     Progress progress;
-    MSDBG_ASSIGN(const replay::ComparisonOptions how, comparisonOptions(options, context, progress));
+    MSDBG_ASSIGN(const replay::ComparisonOptions how, comparisonOptions(a, options, context, progress));
     found = replay::compareRuns(*a.run, *b.run, list, ranks, how);
   }
   if (!found.ok()) return cancelledOr(found.error());
@@ -119,14 +110,13 @@ Result<int> diffRanks(const OpenedRun& run, DiffOptions options, const Context& 
   MSDBG_ASSIGN(const auto pair, pairOf("--ranks", options.ranks));
   MSDBG_ASSIGN(const core::Rank a, checkedRank(run, pair.first));
   MSDBG_ASSIGN(const core::Rank b, checkedRank(run, pair.second));
-  MSDBG_TRY(resolveNames(run, options.tensors));
   MSDBG_ASSIGN(const core::IndexList list, selectedIterations(run, "--iterations", options.iterations));
   Computing computing(run, context);
   if (options.compute) MSDBG_TRY(computing.helpOut());
   Result<replay::Comparison> found = Error(ErrorCode::kInternal, "");
   {
     Progress progress;
-    MSDBG_ASSIGN(const replay::ComparisonOptions how, comparisonOptions(options, context, progress));
+    MSDBG_ASSIGN(const replay::ComparisonOptions how, comparisonOptions(run, options, context, progress));
     found = replay::compareRanks(*run.run, a, b, list, how);
   }
   if (!found.ok()) return cancelledOr(found.error());
@@ -147,13 +137,12 @@ Result<int> diffIterations(const OpenedRun& run, DiffOptions options, const Cont
     MSDBG_TRY(checkIteration(run, rank, pair.first));
     MSDBG_TRY(checkIteration(run, rank, pair.second));
   }
-  MSDBG_TRY(resolveNames(run, options.tensors));
   Computing computing(run, context);
   if (options.compute) MSDBG_TRY(computing.helpOut());
   Result<replay::Comparison> found = Error(ErrorCode::kInternal, "");
   {
     Progress progress;
-    MSDBG_ASSIGN(const replay::ComparisonOptions how, comparisonOptions(options, context, progress));
+    MSDBG_ASSIGN(const replay::ComparisonOptions how, comparisonOptions(run, options, context, progress));
     found = replay::compareIterations(*run.run, core::Iteration(pair.first), core::Iteration(pair.second),
                                       ranks, how);
   }
@@ -165,13 +154,12 @@ Result<int> diffIterations(const OpenedRun& run, DiffOptions options, const Cont
 }
 
 Result<int> diffComputed(const OpenedRun& run, DiffOptions options, const Context& context) {
-  MSDBG_TRY(resolveNames(run, options.tensors));
   MSDBG_ASSIGN(const core::IndexList list, selectedIterations(run, "--iterations", options.iterations));
   replay::matchInstructionSet(run.run->description());
   Result<replay::Comparison> found = Error(ErrorCode::kInternal, "");
   {
     Progress progress;
-    MSDBG_ASSIGN(const replay::ComparisonOptions how, comparisonOptions(options, context, progress));
+    MSDBG_ASSIGN(const replay::ComparisonOptions how, comparisonOptions(run, options, context, progress));
     found = replay::compareComputed(*run.run, recordedIterations(run, run.run->ranks(), list), how);
   }
   if (!found.ok()) return cancelledOr(found.error());

@@ -79,7 +79,19 @@ std::string readText(const TensorComparison& c) {
   return "";
 }
 
-std::string originText(const replay::FirstDifference& first) {
+// "attribute alpha: 0.1 -> 0.2" where the node itself is another one; "".
+std::string changedText(const DiffView& view, const TensorComparison& c) {
+  const core::NodeId node = view.a.graph().tensor(c.a).producer;
+  const auto changed =
+      std::ranges::find(view.found.graph.changed, node, &replay::GraphDifference::Changed::a);
+  return changed == view.found.graph.changed.end() ? "" : changed->what;
+}
+
+std::string originText(const DiffView& view, const replay::FirstDifference& first) {
+  if (view.a.graph().tensor(first.what.a).role == core::TensorRole::kConstant)
+    return "it is a constant of the program, and another one in B";
+  if (const std::string what = first.what.order < 0 ? "" : changedText(view, first.what); !what.empty())
+    return "the node is another one in B: " + printable(what);
   if (first.what.order < 0) {
     if (first.equalAfterUpdate)
       return *first.equalAfterUpdate
@@ -109,7 +121,7 @@ void printFirst(const DiffView& view) {
     printDiffFact("kernel", printable(first.kernelA.empty() ? first.kernelB : first.kernelA));
   else
     printDiffFact("kernel", printable(first.kernelA) + " against " + printable(first.kernelB));
-  printDiffFact("why here", originText(first));
+  printDiffFact("why here", originText(view, first));
   for (const TensorComparison& read : first.reads)
     printDiffFact("reads", fmt::format("{}: {}", nameOf(view, read), readText(read)));
   printEvidence(view, c);

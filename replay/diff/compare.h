@@ -2,6 +2,7 @@
 // Used from the runs' thread.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -15,8 +16,10 @@ struct ComparisonOptions {
   core::CancelToken cancel = {};
   std::function<void(std::int64_t done, std::int64_t all)> progress = {};  // iterations
   Tolerance tolerance = {};
-  /// Names, aliases or globs of tensors of A; empty: all.
-  std::vector<std::string> tensors = {};
+  std::vector<core::TensorId> tensors = {};  // of A; empty: all
+  bool asksFor(core::TensorId tensor) const {
+    return tensors.empty() || std::ranges::find(tensors, tensor) != tensors.end();
+  }
   /// Measures all that differs in all iterations. Else the first iteration with a difference is measured, and
   /// of those behind it some are looked at, ever further apart.
   bool all = false;

@@ -24,18 +24,9 @@ const AlignedPair& AlignedPairs::of(Rank rankA, Iteration iterationA, Rank rankB
   pair->alignment = align(pair->a, pair->b);
   for (const AlignedTensor& tensor : pair->alignment.tensors) {
     pair->judged.push_back(judged(*pair, tensor, rankA, rankB));
-    pair->wanted.push_back(wanted(tensor.a));
+    pair->wanted.push_back(m_tensors.empty() || std::ranges::count(m_tensors, tensor.a) > 0);
   }
   return *pair;
-}
-
-bool AlignedPairs::wanted(TensorId tensor) const {
-  if (m_tensors.empty()) return true;
-  const TensorInfo& info = m_a.graph().tensor(tensor);
-  return std::ranges::any_of(m_tensors, [&](const std::string& name) {
-    return core::globMatch(name, info.fullName()) || core::globMatch(name, info.name) ||
-           (!info.alias.empty() && core::globMatch(name, info.alias));
-  });
 }
 
 bool AlignedPairs::judged(const AlignedPair& pair, const AlignedTensor& tensor, Rank rankA,

@@ -36,7 +36,7 @@ enum class Judging {
 /// Aligns graphs once for every two that meet.
 class AlignedPairs {
  public:
-  AlignedPairs(Run& a, Run& b, Judging judging, const std::vector<std::string>& tensors)
+  AlignedPairs(Run& a, Run& b, Judging judging, const std::vector<core::TensorId>& tensors)
       : m_a(a), m_b(b), m_judging(judging), m_tensors(tensors) {}
   const AlignedPair& of(core::Rank rankA, core::Iteration iterationA, core::Rank rankB,
                         core::Iteration iterationB);
@@ -44,12 +44,11 @@ class AlignedPairs {
 
  private:
   bool judged(const AlignedPair& pair, const AlignedTensor& tensor, core::Rank rankA, core::Rank rankB) const;
-  bool wanted(core::TensorId tensor) const;
 
   Run& m_a;
   Run& m_b;
   Judging m_judging;
-  const std::vector<std::string>& m_tensors;
+  const std::vector<core::TensorId>& m_tensors;  // that are asked for; none: all are
   struct Key {
     const core::GraphPart *a, *b;
     core::Rank rankA, rankB;

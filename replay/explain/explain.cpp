@@ -280,7 +280,16 @@ class Walk {
     const bool only = terms.shown.count == 1;
     if (const ExplainedFactor* zero = zeroOf()) return std::optional(placeOf(*zero, at));
     if (terms.leading.empty() || (!only && terms.share <= kMostOfIt)) return raisedOr(otherwise, at, terms);
+    for (const ExplainedFactor& f : terms.leading)
+      if (m_look.graph().tensor(f.tensor).role == TensorRole::kHyperparameter && hasRisen(f, at))
+        return std::optional(placeOf(f, at));
     return std::optional(placeOf(tellingFactor(at, terms.leading), at));
+  }
+
+  /// A rate that the program has raised tells more than the gradient that it is multiplied by.
+  bool hasRisen(const ExplainedFactor& f, const ExplainPlace& at) {
+    const auto usual = m_look.usual(f.rank, at.iteration, f.tensor);
+    return usual && usual->fromHistory && usual->magnitude > 0 && raisedBy(f, at, *usual) > 1;
   }
 
   /// Where all terms are 0 no share tells: a factor that is 0 and no constant.

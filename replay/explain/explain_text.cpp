@@ -184,7 +184,7 @@ std::string endText(const Graph& graph, const Explanation& all) {
           "(msdbg replay --prove tells)",
           placeText(graph, last), all.why.empty() ? "nothing but finite numbers" : all.why);
     case CauseKind::kSpread:
-      return fmt::format("{} is a sum to which no single term gives more than half", what);
+      return fmt::format("{} adds up from many terms, none of which is half of it", what);
     case CauseKind::kUnknown:
       return fmt::format(
           "the way ends at {}: {}", what,

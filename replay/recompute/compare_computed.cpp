@@ -37,7 +37,7 @@ class Measurer : public Judge {
     Judge::tensorReady(ready);
     if (!m_wanted) return;
     const TensorId id = recorded().runId(ready.tensor);
-    if (!asked(id)) return;
+    if (!m_options.asksFor(id)) return;
     const bool known = recorded().hashes[ready.tensor.index()] != core::Hash128();
     TensorComparison one{.rankA = m_rank,
                          .rankB = m_rank,
@@ -60,14 +60,6 @@ class Measurer : public Judge {
   std::vector<TensorComparison> different;  // of the iteration, as they were computed
 
  private:
-  bool asked(TensorId id) const {
-    const core::TensorInfo& info = m_run.graph().tensor(id);
-    return m_options.tensors.empty() || std::ranges::any_of(m_options.tensors, [&](const std::string& name) {
-             return core::globMatch(name, info.fullName()) || core::globMatch(name, info.name) ||
-                    (!info.alias.empty() && core::globMatch(name, info.alias));
-           });
-  }
-
   void measure(const core::TensorReady& ready, TensorComparison& one) {
     const bool scaled = m_options.tolerance.kind == Tolerance::Kind::kScaled;
     if (scaled) one.verdict = Verdict::kUndecided;

@@ -170,9 +170,10 @@ TEST_CASE("A renamed layer with equal numbers is no difference but a renaming") 
 
 TEST_CASE("Iterations of a run are measured, and none of them is first") {
   RecordedRun run(program());
-  const Comparison found = replay::compareIterations(run.run(), Iteration(0), Iteration(5), run.run().ranks(),
-                                                     {.tensors = {"network/fc1/weight:0"}})
-                               .orThrow();
+  const Comparison found =
+      replay::compareIterations(run.run(), Iteration(0), Iteration(5), run.run().ranks(),
+                                {.tensors = {*run.run().graph().findTensor("network/fc1/weight:0")}})
+          .orThrow();
   CHECK(!found.first);
   REQUIRE(found.different.size() == 1);
   const Tensor before = run.run().value(Rank(0), Iteration(0), found.different[0].a).orThrow();

@@ -209,6 +209,51 @@ TEST_CASE("A learning rate that is too large is found behind parameters, updates
   CHECK(found.steps.front().iteration > Iteration(3));
 }
 
+TEST_CASE("A rate that jumps is found though no value is far beyond what is usual") {
+  RecordedProgram p;
+  p.loss = [](Graph& g) {
+    const Value label = g.input("label", {kRows}, DType::Int64), x = g.input("x", {kRows, kWide});
+    return softmaxCrossEntropy(linear(relu(linear(x, {.out = 8})), {.out = 3}), label);
+  };
+  p.batch = [](int i) {
+    return Inputs{{"label", Tensor::of<std::int64_t>({kRows}, std::vector<std::int64_t>{0, 1, 2, 0, 1, 2})},
+                  {"x", batch(0.5, i)}};
+  };
+  p.iterations = 12;
+  p.before = [](Trainer& trainer, int i) { trainer.setLearningRate(i < 9 ? 0.01 : 20); };
+  p.values = true;
+  RecordedRun recorded(p);
+  const TensorId loss = replay::lossOf(recorded.run().graph()).orThrow();
+  const Explanation found = explained(recorded.run(), loss, {}, Iteration(10));
+  INFO(text(recorded, found));
+  CHECK(found.cause == CauseKind::kHyperparameter);
+  CHECK(found.steps.back().iteration == Iteration(9));
+  CHECK(found.steps.back().value == 20);
+}
+
+TEST_CASE("A sum of zeros is followed to the sample that is 0, and 0/0 into the divisor") {
+  RecordedProgram p;
+  p.loss = [](Graph& g) {
+    const Value x = g.input("x", {kRows, kWide}), y = g.input("y", {kRows, kWide});
+    const Value squares = reduceSum(scaled(x) * x, {1}, true) + 0.0;
+    return reduceMean(reduceSum(x * y, {1}, true) / squares, {}, false);
+  };
+  p.batch = [](int i) {
+    Tensor x = batch(0.5, i);
+    if (i == 2)
+      for (std::size_t k = 0; k < kWide; ++k) x.data<float>()[3 * kWide + k] = 0;
+    return Inputs{{"x", x}, {"y", batch(0.7, i + 1)}};
+  };
+  p.values = true;
+  RecordedRun recorded(p);
+  const Explanation found = whyLoss(recorded);
+  INFO(text(recorded, found));
+  CHECK(found.cause == CauseKind::kSample);
+  CHECK(found.sample == 3);
+  CHECK(nameOf(recorded, found.steps.back()) == "network/x");
+  CHECK(std::ranges::any_of(found.steps, [&](const ExplainedStep& s) { return opOf(recorded, s) == "Add"; }));
+}
+
 TEST_CASE("A parameter that is as usual ends at the terms of its last update, which make it up") {
   RecordedRun recorded(program([](Value x) { return reduceMean(exp(scaled(x)), {}, false); }, 0.5));
   const TensorId w = *recorded.run().graph().findTensor("network/w:0");

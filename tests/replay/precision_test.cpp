@@ -276,6 +276,20 @@ TEST_CASE("Accumulated errors of forward, backward and update are those of a tra
   }
 }
 
+TEST_CASE("A sample that is not finite makes no node suspicious for the others of its batch") {
+  const Tensor x = floats({4, 2, 6, 6}, [](std::int64_t i) {
+    return i == 2 * 72 + 5 ? std::nan("") : std::sin(0.31 * static_cast<double>(i)) * 1e-3;
+  });
+  RecordedRun recorded(
+      programOf([](Graph&, Value in) { return relu(conv(in, {.out = 3, .kernel = 3, .pad = 1})); }, x));
+  const Precision precision = bisected(recorded, 0);
+  const PrecisionRow& row = rowOf(recorded, precision, "Conv-op1");
+  REQUIRE(row.local);
+  CHECK(row.local->units < 32);
+  CHECK(row.local->units > 0);
+  CHECK_FALSE(precision.suspicious());
+}
+
 TEST_CASE("What was not stored is computed again: the same rows, said to be computed") {
   RecordedRun stored(smallMlp());
   RecordedProgram less = smallMlp();
