@@ -289,7 +289,9 @@ class Walk {
   /// A rate that the program has raised tells more than the gradient that it is multiplied by.
   bool hasRisen(const ExplainedFactor& f, const ExplainPlace& at) {
     const auto usual = m_look.usual(f.rank, at.iteration, f.tensor);
-    return usual && usual->fromHistory && usual->magnitude > 0 && raisedBy(f, at, *usual) > 1;
+    const bool risen = usual && usual->fromHistory && usual->magnitude > 0 && raisedBy(f, at, *usual) > 1;
+    if (risen) m_raised = usual->text;
+    return risen;
   }
 
   /// Where all terms are 0 no share tells: a factor that is 0 and no constant.

@@ -68,19 +68,21 @@ Result<Recheck::Found> Recheck::compute(Iteration iteration) {
   return std::move(m_found);
 }
 
-static Error missing(const core::TensorInfo& tensor, const Error& why) {
-  return Error(why.code(), fmt::format("{} is needed: {}", tensor.fullName(), why.message()));
+Result<core::Tensor> Recheck::valueOf(Rank rank, Iteration iteration, const core::TensorInfo& tensor) {
+  const core::GraphPart* part = m_run.part(rank, iteration);
+  Result<core::Tensor> value =
+      m_run.value(rank, iteration, part ? part->tensorAt(tensor.id.value) : tensor.id);
+  if (value.ok()) return value;
+  return Error(value.error().code(),
+               fmt::format("{} is needed: {}", tensor.fullName(), value.error().message()));
 }
 
 Result<core::TrainingState> Recheck::stateOf(Rank rank, Iteration iteration) {
-  const core::GraphPart* part = m_run.part(rank, iteration);
   core::TrainingState state{.iteration = iteration, .tensors = {}};
   for (const core::TensorInfo& tensor : m_engine->rank(rank).graph().tensors()) {
     if (!core::isCarried(tensor)) continue;
-    Result<core::Tensor> value =
-        m_run.value(rank, iteration, part ? part->tensorAt(tensor.id.value) : tensor.id);
-    if (!value.ok()) return missing(tensor, value.error());
-    state.tensors.emplace_back(tensor.fullName(), std::move(*value));
+    MSDBG_ASSIGN(core::Tensor value, valueOf(rank, iteration, tensor));
+    state.tensors.emplace_back(tensor.fullName(), std::move(value));
   }
   return state;
 }
@@ -88,14 +90,11 @@ Result<core::TrainingState> Recheck::stateOf(Rank rank, Iteration iteration) {
 Result<core::Batch> Recheck::batchOf(Rank rank, Iteration iteration) {
   Result<core::Batch> kept = m_run.recomputable()->batch(rank, iteration);
   if (kept.ok() || kept.error().code() == ErrorCode::kDamaged) return kept;
-  const core::GraphPart* part = m_run.part(rank, iteration);
   core::Batch batch{.iteration = iteration, .tensors = {}};
   for (const core::TensorInfo& tensor : m_engine->rank(rank).graph().tensors()) {
     if (!core::isFed(tensor.role)) continue;
-    Result<core::Tensor> value =
-        m_run.value(rank, iteration, part ? part->tensorAt(tensor.id.value) : tensor.id);
-    if (!value.ok()) return missing(tensor, value.error());
-    batch.tensors.emplace_back(tensor.name, std::move(*value));
+    MSDBG_ASSIGN(core::Tensor value, valueOf(rank, iteration, tensor));
+    batch.tensors.emplace_back(tensor.name, std::move(value));
   }
   return batch;
 }

@@ -30,6 +30,8 @@ class Recheck : public Rechecks {
 
   core::Result<Found> compute(core::Iteration iteration);
   core::Status pass(core::Iteration iteration);
+  core::Result<core::Tensor> valueOf(core::Rank rank, core::Iteration iteration,
+                                     const core::TensorInfo& tensor);  // of the rank's graph
   core::Result<core::TrainingState> stateOf(core::Rank rank, core::Iteration iteration);
   core::Result<core::Batch> batchOf(core::Rank rank, core::Iteration iteration);
   /// Takes what went wrong by itself. Whether something is new that the next pass can replace.

@@ -229,6 +229,7 @@ TEST_CASE("A rate that jumps is found though no value is far beyond what is usua
   CHECK(found.cause == CauseKind::kHyperparameter);
   CHECK(found.steps.back().iteration == Iteration(9));
   CHECK(found.steps.back().value == 20);
+  CHECK_THAT(found.steps.back().unusual, Catch::Contains("usually 0.01"));
 }
 
 TEST_CASE("A sum of zeros is followed to the sample that is 0, and 0/0 into the divisor") {
