@@ -46,14 +46,14 @@ class Monitor {
   Outcome run() {
     while (!m_launch.over()) {
       std::this_thread::sleep_for(kPoll);
-      if (m_launch.ranks() == 1) lookForRanks();
+      if (m_launch.ranks() == 1) lookForRanks(false);
       if (!m_endingSince)
         lookForTrouble();
       else if (now() - *m_endingSince > kGraceSeconds)
         m_launch.kill();
       if (m_options.progress) m_options.progress(m_launch.control().progress());
     }
-    if (m_launch.ranks() == 1) m_polls = 0, lookForRanks();
+    if (m_launch.ranks() == 1) lookForRanks(true);
     if (!m_trouble && programStartsRanks()) startedRanksEnded();
     if (!m_trouble) lookAtExits(true);
     if (!m_trouble && m_launch.launcherFailure()) launcherFailed(*m_launch.launcherFailure());
@@ -73,18 +73,20 @@ class Monitor {
   }
 
   // Those that the program starts itself. Reading the directory costs more than looking at the status files.
-  void lookForRanks() {
-    if (m_polls++ % 8 == 0) watchRanks(m_started.count());
+  void lookForRanks(bool programEnded) {
+    std::error_code ignored;
+    if (fs::exists(rankFolder(m_options.run, ranks()), ignored)) watchRanks(ranks() + 1);
+    if (programEnded || m_polls++ % 8 == 0) watchRanks(m_started.count());
     std::vector<State> states;
     for (RankWatch& watch : m_watches) states.push_back(watch.look(now()));
-    m_started.look(m_watches, states);
+    m_started.look(m_watches, states, programEnded);
     sayLost();
   }
 
   // Once for each; not where the program is ending already.
   void sayLost() {
     const std::optional<StartedRanks::Lost> lost = m_started.seenLost();
-    if (lost && lost->died && lost->pid != m_saidLost && !m_endingSince && !m_launch.over())
+    if (lost && lost->silent() && lost->pid != m_saidLost && !m_endingSince && !m_launch.over())
       core::logWarn(lostText(*lost) + "; waiting for the program to end, or to start it again");
     m_saidLost = lost ? lost->pid : 0;
   }
@@ -272,7 +274,7 @@ class Monitor {
     const std::optional<RunEnd> own = journalEnd(m_options.run, lost.rank);
     dump::setPlace(end, core::Rank(lost.rank), m_watches[static_cast<std::size_t>(lost.rank)].status());
     if (own && own->iteration) end.rank = own->rank, end.node = own->node, end.iteration = own->iteration;
-    if (!lost.died) return describe(end, lost.rank, own);
+    if (!lost.silent()) return describe(end, lost.rank, own);
     end.state = "killed";
     end.message = lostText(lost);
   }

@@ -1,5 +1,7 @@
 #include "app/cli/started_ranks.h"
 
+#include <regex>
+
 #include "app/cli/rank_folders.h"
 #include "dump/journal.h"
 #include "dump/reader/journal_tail.h"
@@ -13,6 +15,17 @@ std::optional<dump::RunEnd> journalEnd(const std::filesystem::path& run, int ran
   const auto text = dump::JournalTail().readOn(rankFolder(run, rank) / "journal");
   return text.ok() ? dump::parseJournal(*text).end : std::nullopt;
 }
+
+namespace {
+
+// What torch says in a rank whose partner is gone: it is not the one to blame.
+bool lostAnother(const std::string& message) {
+  static const std::regex kWords("gloo|NCCL|ncclRemote|DistBackendError|DistNetworkError|Connection (reset|closed|refused)|"
+                                 "Broken pipe|TCPStore|remote (process|peer|worker)");
+  return std::regex_search(message, kWords);
+}
+
+}  // namespace
 
 int StartedRanks::count() const {
   const std::vector<int> there = rankFolders(m_run);
@@ -36,39 +49,38 @@ void StartedRanks::forgetRestarted(const std::vector<State>& states) {
   if (state != State::kDied && state != State::kEnded && state != State::kUnknown) m_lost.reset();
 }
 
-// nullopt: it goes on, has ended well, or was no process of this run.
-std::optional<StartedRanks::Lost> StartedRanks::lost(const RankWatch& watch, State state) {
+// nullopt: it goes on, has ended well, or is known already. A process that was never seen alive may be another
+// host's, so that it is dead is known only when the program has ended.
+std::optional<StartedRanks::Lost> StartedRanks::lost(const RankWatch& watch, State state, bool programEnded) {
   const int rank = static_cast<int>(watch.rank().value);
   const auto known = m_pids.find(rank);
-  if (known == m_pids.end() || (state != State::kDied && state != State::kEnded)) return std::nullopt;
+  const bool judged = known != m_pids.end() || (programEnded && state == State::kDied);
+  if (!judged || (state != State::kDied && state != State::kEnded)) return std::nullopt;
   if (!m_ended.insert(rank).second) return std::nullopt;
+  const pid_t pid = watch.status() ? static_cast<pid_t>(watch.status()->pid) : known->second;
   const auto own = journalEnd(m_run, rank);
-  if (own && own->state == "failed") return Lost{rank, known->second, false};
-  if (state == State::kDied) return Lost{rank, known->second, true};
-  return std::nullopt;
+  if (own && own->state == "failed") return Lost{rank, pid, lostAnother(own->message) ? kVictim : kFailed};
+  if (state != State::kDied) return std::nullopt;
+  return Lost{rank, pid, watch.status() && watch.status()->waiting ? kDiedWaiting : kDied};
 }
 
 std::optional<StartedRanks::Lost> StartedRanks::firstLost() const {
   if (m_lost) return m_lost;
   for (const int rank : rankFolders(m_run)) {
     const auto own = journalEnd(m_run, rank);
-    if (own && own->state == "failed" && own->rank.value_or(rank) == rank) return Lost{rank};
+    if (own && own->state == "failed" && own->rank.value_or(rank) == rank) return Lost{rank, 0, kFailed};
   }
   return std::nullopt;
 }
 
-// Of those that are lost within one look: who died without a word, and not while it waited for another.
-void StartedRanks::look(const std::vector<RankWatch>& watches, const std::vector<State>& states) {
+void StartedRanks::look(const std::vector<RankWatch>& watches, const std::vector<State>& states,
+                        bool programEnded) {
   for (const RankWatch& watch : watches) adopt(watch);
   forgetRestarted(states);
-  if (m_lost) return;
-  int least = 0;
+  const bool settled = m_lost && m_lost->how != kVictim;
   for (std::size_t rank = 0; rank < watches.size(); ++rank) {
-    const std::optional<Lost> found = lost(watches[rank], states[rank]);
-    if (!found) continue;
-    const auto& status = watches[rank].status();
-    const int blame = !found->died ? 1 : status && status->waiting ? 2 : 3;
-    if (blame > least) m_lost = found, least = blame;
+    const std::optional<Lost> found = lost(watches[rank], states[rank], programEnded);
+    if (found && !settled && (!m_lost || found->how > m_lost->how)) m_lost = found;
   }
 }
 

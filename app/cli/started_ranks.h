@@ -21,10 +21,14 @@ std::optional<dump::RunEnd> journalEnd(const std::filesystem::path& run, int ran
 
 class StartedRanks {
  public:
+  /// How a rank was lost; of several within one look the greatest counts. A victim says it lost another rank: it
+  /// counts until another is found.
+  enum How { kVictim, kDiedWaiting, kFailed, kDied };
   struct Lost {
     int rank = 0;
-    pid_t pid = 0;      // of its process, 0 where it is not known
-    bool died = false;  // without a word; else its journal says why it failed
+    pid_t pid = 0;  // of its process, 0 where it is not known
+    How how = kDied;
+    bool silent() const { return how == kDied || how == kDiedWaiting; }  // else its journal says why
   };
 
   StartedRanks(Launch& launch, std::filesystem::path run) : m_launch(launch), m_run(std::move(run)) {}
@@ -32,7 +36,8 @@ class StartedRanks {
   /// The highest rank that has a folder, plus one. Reads the run's directory.
   int count() const;
   /// After all watches have been looked at, with what they said.
-  void look(const std::vector<dump::RankWatch>& watches, const std::vector<dump::RankWatch::State>& states);
+  void look(const std::vector<dump::RankWatch>& watches, const std::vector<dump::RankWatch::State>& states,
+            bool programEnded);
 
   /// A rank is not the process that msdbg started, but one that this started.
   bool any() const { return !m_pids.empty(); }
@@ -44,7 +49,7 @@ class StartedRanks {
  private:
   void adopt(const dump::RankWatch& watch);
   void forgetRestarted(const std::vector<dump::RankWatch::State>& states);
-  std::optional<Lost> lost(const dump::RankWatch& watch, dump::RankWatch::State state);
+  std::optional<Lost> lost(const dump::RankWatch& watch, dump::RankWatch::State state, bool programEnded);
 
   Launch& m_launch;
   std::filesystem::path m_run;
