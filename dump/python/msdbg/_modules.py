@@ -1,0 +1,5 @@
+from msdbg._train import Train
+
+
+class Modules(Train):
+    name = "modules"
