@@ -20,8 +20,9 @@ namespace {
 
 // What torch says in a rank whose partner is gone: it is not the one to blame.
 bool lostAnother(const std::string& message) {
-  static const std::regex kWords("gloo|NCCL|ncclRemote|DistBackendError|DistNetworkError|Connection (reset|closed|refused)|"
-                                 "Broken pipe|TCPStore|remote (process|peer|worker)");
+  static const std::regex kWords(
+      "gloo|NCCL|ncclRemote|DistBackendError|DistNetworkError|Connection (reset|closed|refused)|"
+      "Broken pipe|TCPStore|remote (process|peer|worker)");
   return std::regex_search(message, kWords);
 }
 
@@ -49,8 +50,8 @@ void StartedRanks::forgetRestarted(const std::vector<State>& states) {
   if (state != State::kDied && state != State::kEnded && state != State::kUnknown) m_lost.reset();
 }
 
-// nullopt: it goes on, has ended well, or is known already. A process that was never seen alive may be another
-// host's, so that it is dead is known only when the program has ended.
+// nullopt: it goes on, has ended well, or is known already. A process that was never seen alive may be
+// another host's, so that it is dead is known only when the program has ended.
 std::optional<StartedRanks::Lost> StartedRanks::lost(const RankWatch& watch, State state, bool programEnded) {
   const int rank = static_cast<int>(watch.rank().value);
   const auto known = m_pids.find(rank);

@@ -21,8 +21,8 @@ std::optional<dump::RunEnd> journalEnd(const std::filesystem::path& run, int ran
 
 class StartedRanks {
  public:
-  /// How a rank was lost; of several within one look the greatest counts. A victim says it lost another rank: it
-  /// counts until another is found.
+  /// How a rank was lost; of several within one look the greatest counts. A victim says it lost another rank:
+  /// it counts until another is found.
   enum How { kVictim, kDiedWaiting, kFailed, kDied };
   struct Lost {
     int rank = 0;
