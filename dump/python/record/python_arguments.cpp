@@ -9,20 +9,6 @@ namespace {
 PyObject *s_isCpu, *s_isContiguous, *s_dataPtr, *s_dtype, *s_shape;
 PyObject* s_dumps;  // json.dumps
 
-/// A reference that ends with its scope.
-class Held {
- public:
-  explicit Held(PyObject* object) : m_object(object) {}
-  ~Held() { Py_XDECREF(m_object); }
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
-  PyObject* get() const { return m_object; }
-  explicit operator bool() const { return m_object != nullptr; }
-
- private:
-  PyObject* m_object;
-};
-
 bool textOf(PyObject* unicode, std::string& text) {
   const Held bytes(PyUnicode_AsUTF8String(unicode));
   if (!bytes) return false;
