@@ -58,8 +58,7 @@ RecomputeWays::RecomputeWays(Run& run) {
 
 std::string RecomputeWays::whyNone() const {
   if (!m_foreign.empty())
-    return "operators of another framework (" + m_foreign +
-           ") cannot be computed again here";
+    return "operators of another framework (" + m_foreign + ") cannot be computed again here";
   if (m_lacks.starts_with("nothing of ")) return m_lacks;
   return (m_lacks.empty() ? "no checkpoint is followed by batches" : m_lacks) +
          "; record with --checkpoint-every auto --batches, which is the default where every iteration is "
