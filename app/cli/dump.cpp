@@ -174,9 +174,11 @@ void noteNothingRecorded(const DumpPlan& plan, Outcome& outcome) {
     return;
   }
   outcome.end.message = "nothing was recorded: the program made no msdbg::Session";
-  outcome.error = outcome.end.message +
-                  "; make one at the start of main(), msdbg::Session run(argc, argv), and give it to the "
-                  "Trainer (own_program.md of the guide)";
+  outcome.error =
+      outcome.end.message +
+      "; make one at the start of main(), msdbg::Session run(argc, argv), and give it to the "
+      "Trainer (own_program.md of the guide); or, where it starts Python in an environment of its own, "
+      "let that say python -m msdbg train.py";
 }
 
 // Before anything is in it: whoever cannot enter the folder cannot read its files.

@@ -53,6 +53,22 @@ bool isExecutable(const std::string& program) {
   return false;
 }
 
+// What a Session would read, and no script does.
+Status checkPythonTakes(const DumpOptions& options, const std::vector<std::string>& program) {
+  const std::pair<bool, const char*> ours[] = {{options.steps.has_value(), "--steps"},
+                                               {options.seed.has_value(), "--seed"},
+                                               {options.threads.has_value(), "--threads"},
+                                               {options.backend.has_value(), "--backend"},
+                                               {!options.faults.empty(), "--fault"}};
+  for (const auto& [given, option] : ours)
+    if (given && startsPython(program))
+      return Error(ErrorCode::kUsage,
+                   fmt::format("dump: {} means nothing to a program in Python: say it to the "
+                               "script, in its own way",
+                               option));
+  return Ok{};
+}
+
 Status planProgram(const DumpOptions& options, const Context& context, DumpPlan& plan) {
   const ModelSettings& model = options.model;
   if (!model.model.empty())
@@ -63,6 +79,7 @@ Status planProgram(const DumpOptions& options, const Context& context, DumpPlan&
                  "dump: --data, --batch, --lr, --dropout and sizes are for models; give a program's own "
                  "options behind its name");
   MSDBG_TRY(options.python.check());
+  MSDBG_TRY(checkPythonTakes(options, context.program));
   plan.program = context.program;
   plan.python = options.python;
   if (!isExecutable(plan.program[0]))

@@ -28,7 +28,15 @@ with_cmake() { # NAME LIBRARY.a TARGET [OPTION...]
         -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_C_VISIBILITY_PRESET=hidden \
         -DCMAKE_CXX_VISIBILITY_PRESET=hidden -DCMAKE_VISIBILITY_INLINES_HIDDEN=ON "${@:4}"
     cmake --build "$folder/$name" --target "$target"
-    cmake --install "$folder/$name"
+    [[ $target != all ]] || cmake --install "$folder/$name"
+}
+
+# Its lite library and its compiler would take as long again, and are not needed.
+protobuf() {
+    with_cmake protobuf libprotobuf.a libprotobuf -Dprotobuf_BUILD_TESTS=OFF -Dprotobuf_BUILD_PROTOC_BINARIES=OFF \
+        -Dprotobuf_WITH_ZLIB=OFF -Dprotobuf_BUILD_LIBPROTOC=OFF
+    cmake --install "$folder/protobuf" --component libprotobuf
+    cmake --install "$folder/protobuf" --component protobuf-headers
 }
 
 # Its CMake files cannot do without a test that needs to be run; its configure script can.
@@ -55,5 +63,4 @@ ls "$folder"/source/hdf5_*.dsc >/dev/null 2>&1 ||
 (hdf5)
 zstd
 with_cmake simdjson libsimdjson.a all -DSIMDJSON_DEVELOPER_MODE=OFF
-with_cmake protobuf libprotobuf.a libprotobuf -Dprotobuf_BUILD_TESTS=OFF -Dprotobuf_BUILD_PROTOC_BINARIES=OFF \
-    -Dprotobuf_WITH_ZLIB=OFF -Dprotobuf_BUILD_LIBPROTOC=OFF
+protobuf

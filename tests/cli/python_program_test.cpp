@@ -58,6 +58,9 @@ TEST_CASE("Levels that there are not, and levels of models, are refused before a
   CHECK_THAT(refused({"--level", "deep"}), Contains("--level deep: there are train, modules or ops"));
   CHECK_THAT(refused({}, {.environment = {{"MSDBG_LEVEL", "deep"}}}), Contains("MSDBG_LEVEL deep"));
   CHECK_THAT(refused({"--compile", "never"}), Contains("there is eager only"));
+  const RunResult steps = dump(folder, {"--steps", "5"}, {"python3", "-c", "pass"});
+  CHECK(steps.exitStatus == 2);
+  CHECK_THAT(steps.err, Contains("--steps means nothing to a program in Python"));
   const RunResult model = runMsdbg({"dump", "mlp", "--level", "ops"}, {.folder = folder.path()});
   CHECK(model.exitStatus == 2);
   CHECK_THAT(model.err, Contains("for PyTorch programs"));
