@@ -17,7 +17,7 @@ from msdbg._operators import CHANGE, OVERWRITE, Operator
 from msdbg._origins import Origin, Origins
 from msdbg._recording import Recording
 from msdbg._scopes import Scopes
-from msdbg._tensors import storage_key
+from msdbg._tensors import storage_key, storage_of
 from msdbg._values import PARTS, Values
 
 _task = torch._C._current_graph_task_id
@@ -54,8 +54,9 @@ class Calls:
         self._seed: Optional[Origin] = None
         self._first = Entry("", -1, (), (), [], (), Scope(""))
         self._last = self._first
-        self._seen_number = -1
-        self._main: Optional[Scope] = None
+        self._seen_number = -1  # of autograd nodes, how many are known
+        self._before: Any = None  # what ran last in the forward pass
+        self._outside: dict[str, Scope] = {}
 
     def new_iteration(self) -> None:
         self.origins.new_iteration()
@@ -65,6 +66,7 @@ class Calls:
 
     def resumed(self) -> None:
         """Autograd nodes that were made meanwhile are nobody's."""
+        self._before = None
         self._seen_number = _number()
 
     # --- before it runs ---
@@ -73,7 +75,7 @@ class Calls:
         call = Call()
         call.operator, call.args, call.kwargs, call.frame = operator, args, kwargs, frame
         if _task() == -1:
-            call.scope, call.origin = self._scopes.current or self._outside(), None
+            call.scope, call.origin = self.scope(), None
             if self.in_backward:
                 self._seeding(call)
             call.place = (id(frame.f_code), frame.f_lasti)
@@ -99,15 +101,25 @@ class Calls:
             known = self._seeds[loss] = Origin("main", node, self._recording.frames.here())
             known.grad_scope = self._recording.graph.scope("grad/main")
         self._seed = known
+        if self._before is not None:
+            for number in range(self._seen_number, _number()):
+                self.origins.own(number, self._before)
 
     def _seeding(self, call: Call) -> None:
         if self._seed is not None and self._seed.grad_scope is not None:
             call.scope, call.origin = self._seed.grad_scope, self._seed
 
-    def _outside(self) -> Scope:
-        if self._main is None:
-            self._main = self._recording.graph.scope("main")
-        return self._main
+    def scope(self) -> Scope:
+        """Of what is called now. Outside modules: that of the script, where what needs no gradients has counters of
+        its own, so that an evaluation now and then renames nothing."""
+        current = self._scopes.current
+        if current is not None:
+            return current
+        path = "main" if torch.is_grad_enabled() else "update/main" if self.trained else "main/no_grad"
+        scope = self._outside.get(path)
+        if scope is None:
+            scope = self._outside[path] = self._recording.graph.scope(path)
+        return scope
 
     def _backward(self) -> tuple[Scope, Any]:
         if torch.is_grad_enabled() and not self.create_graph:
@@ -132,26 +144,26 @@ class Calls:
         call.inputs, call.targets = tuple(inputs), targets
 
     def _take(self, call: Call, kind: int, value: Any, name: str, ids: dict[int, int], inputs: list[int],
-              targets: list[Tensor]) -> None:
+              targets: list[Tensor], listed: bool = False) -> None:
         if isinstance(value, Tensor):
             if kind != OVERWRITE:
                 number = ids.get(storage_key(value), PARTS)
                 if number == PARTS:
-                    number = self._source(call, value, name)
+                    number = self._source(call, value, name, listed)
                 inputs.append(number)
             if kind >= CHANGE:
                 targets.append(value)
         elif isinstance(value, (list, tuple)):
             for index, item in enumerate(value):
                 if item is not None:
-                    self._take(call, kind, item, f"{name}{index}", ids, inputs, targets)
+                    self._take(call, kind, item, f"{name}{index}", ids, inputs, targets, True)
 
-    def _source(self, call: Call, tensor: Tensor, name: str) -> int:
+    def _source(self, call: Call, tensor: Tensor, name: str, listed: bool) -> int:
         """Something that was made elsewhere: named after its first reader, unless it is a parameter."""
         graph = self._recording.graph
         kind = call.operator.kind
         number = graph.counts[graph.slot(call.scope, kind)] + 1
-        return self._recording.values.of(tensor, f"{call.scope.path}/{kind}-op{number}/{name}")
+        return self._recording.values.of(tensor, f"{call.scope.path}/{kind}-op{number}/{name}", listed=listed)
 
     # --- after it ran ---
 
@@ -163,7 +175,8 @@ class Calls:
         made = list(call.targets)
         looks: list[tuple[Tensor, bool]] = [values.written(t, storage_key(t)) for t in made] if made else []
         self._fresh(out, values, made, looks)
-        if not made:
+        if not made:  # it showed what was there, though its schema does not say so
+            self.view(call.args, call.frame)
             return
         entry = call.expected
         if entry is None or entry.dtypes != [tensor.dtype for tensor in made]:
@@ -172,13 +185,21 @@ class Calls:
         self._last = entry
         self._recording.graph.counts[entry.slot] = entry.number
         if call.origin is None or call.origin is _again:
-            number = _number()
-            if number != self._seen_number:
-                self._seen_number = number
-                self.origins.own(number - 1, entry)
+            self._own(entry)
         self._recording.recorder.ran(entry.node)
         for tensor, look, number in zip(made, looks, entry.outputs):
             self._now_shows(tensor, look, number, entry.quiet, values)
+
+    def _own(self, entry: Any) -> None:
+        """The autograd node that is new is this operator's; those between are of in-place writes to views, which get
+        theirs after the operator ran."""
+        number, seen = _number(), self._seen_number
+        if number != seen:
+            for between in range(seen, number - 1):
+                self.origins.own(between, self._before)
+            self.origins.own(number - 1, entry)
+            self._seen_number = number
+        self._before = entry
 
     def _fresh(self, out: Any, values: Values, made: list[Tensor], looks: list[tuple[Tensor, bool]]) -> None:
         """What it returned that nobody had."""
@@ -198,7 +219,7 @@ class Calls:
             values.hold(tensor)
         values.ids[key] = number
         if quiet:
-            values.holes[key] = tensor.untyped_storage().nbytes()
+            values.holes[key] = storage_of(tensor).nbytes()
         elif look[1]:
             values.see(number, look[0])
 
@@ -222,7 +243,7 @@ class Calls:
             first = graph.named.get(f"{call.scope.path.split('#')[0]}/{operator.kind}-op{number}")
             derived = -1 if first is None else first.node
         elif origin is not None:
-            derived = origin.node
+            derived = self.origins.node_of(origin)
         frames = origin.frames if origin is not None and origin is not _again else recording.frames.at(call.frame)
         entry = graph.node(call.scope, operator.kind, number, operator.domain, phase, call.inputs, outputs,
                            attributes, frames, derived)
@@ -260,12 +281,13 @@ class Calls:
 
     def view(self, args: Any, frame: Any) -> None:
         """A view shows what is there: no node. Its backward computes something all the same."""
-        number = _number()
-        if number == self._seen_number or _task() != -1:
+        if _number() == self._seen_number or _task() != -1:
             return
-        self._seen_number = number
         recording = self._recording
-        shown = recording.values.known(args[0]) if args and isinstance(args[0], Tensor) else None
+        shown = None
+        if args and isinstance(args[0], Tensor):
+            shown = recording.values.known(args[0])
+            if shown is None:
+                shown = recording.values.parameter(args[0], storage_key(args[0]))
         node = -1 if shown is None else recording.graph.producer.get(shown, -1)
-        scope = self._scopes.current or self._outside()
-        self.origins.own(number - 1, self.origins.view(scope, node, frame))
+        self._own(self.origins.view(self.scope(), node, -1 if shown is None else shown, frame))

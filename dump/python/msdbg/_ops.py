@@ -59,10 +59,11 @@ class Ops(Level):
         self._thread = threading.get_ident()
         self._stopped = False
         self._operators: dict[int, Operator] = {}
-        self._scopes = Scopes(recording, self._entered, self._left)
+        self._scopes = Scopes(recording, _is_evaluation, self._entered, self._left)
         self._calls = Calls(recording, self._scopes)
         self._loss: Optional[int] = None
         self._said: set[str] = set()
+        self._made_eager = False
 
     # --- the mode is on while something is recorded ---
 
@@ -75,11 +76,14 @@ class Ops(Level):
         if not self._scopes.active and not self._stopped:
             self._scopes.start()
             self._switch()
+            if getattr(sys.modules.get("torch._dynamo"), "config", None) is not None and self.recording.iteration > 0:
+                self._eager(True)  # something may be compiled already
 
     def stop(self) -> None:
         self._stopped = True
         self._scopes.stop()
         self._switch()
+        self._eager(False)
 
     def _switch(self) -> None:
         """The mode goes on or off as its conditions are. It can only go off while it is the innermost one."""
@@ -110,11 +114,25 @@ class Ops(Level):
 
     def _wrap_compile(self, original: Any) -> Any:
         def compile(*args: Any, **kwargs: Any) -> Any:  # noqa: A001: torch's name
-            self._say("torch.compile: at level ops compiled code runs operator by operator, so its bits may differ "
-                      "from those of an unrecorded run; levels train and modules leave it as it is")
-            return original(*args, **kwargs)
+            result = original(*args, **kwargs)
+            self._eager(True)
+            return result
 
         return compile
+
+    def _eager(self, wanted: bool) -> None:
+        """Compiled code runs as it was written while operators are recorded."""
+        dynamo = sys.modules.get("torch._dynamo")
+        if dynamo is None or wanted == self._made_eager:
+            return
+        self._made_eager = wanted
+        if hasattr(torch.compiler, "set_stance"):
+            torch.compiler.set_stance("force_eager" if wanted else "default")
+        else:
+            dynamo.config.disable = wanted
+        if wanted:
+            self._say("torch.compile: at level ops what is compiled runs as it was written, operator by operator, so "
+                      "its bits may differ from those of an unrecorded run; other levels leave it as it is")
 
     def _say(self, text: str) -> None:
         if text not in self._said:
@@ -191,7 +209,7 @@ class Ops(Level):
     def _entered(self, module: Any, args: Any, outermost: bool) -> None:
         if not outermost:
             return
-        if not torch.is_grad_enabled() and not module.training:
+        if self._scopes.muted:
             self._evaluating = True
             self._switch()
             return
@@ -241,3 +259,7 @@ class Ops(Level):
         except Exception as error:  # noqa: BLE001
             self.recording.failed(error)
         return out
+
+
+def _is_evaluation(module: Any) -> bool:
+    return not torch.is_grad_enabled() and not module.training

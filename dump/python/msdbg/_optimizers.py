@@ -98,9 +98,11 @@ class Optimizers:
             nonlocal calls
             level = self._recording.level
             level.resume()
+            self._recording.trying = calls > 0
             try:
                 return closure()
             finally:
+                self._recording.trying = False
                 if calls == 0:  # later ones are of points that the optimizer tries
                     self._recording.guard(self._read_all, optimizer)
                 calls += 1

@@ -36,6 +36,7 @@ class Recording:
         self.scalars: dict[str, float] = {}
         self.watching = False  # between begin and end of an iteration
         self.scaling = False  # within GradScaler.step(), which says itself what happened
+        self.trying = False  # an optimizer calls its closure again, at points that it tries
         self.recorder: Any = None
         self.graph: Graph
         self.values: Values

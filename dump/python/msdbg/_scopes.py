@@ -19,16 +19,19 @@ _task = torch._C._current_graph_task_id
 
 
 class Scopes:
-    """Tells `entered` and `left` of every call; both get the module and whether it is a root's call."""
+    """Asks `muted` whether the call of an outermost module is left out; tells `entered` and `left` of every call."""
 
-    def __init__(self, recording: Recording, entered: Callable[..., None], left: Callable[..., None]) -> None:
+    def __init__(self, recording: Recording, muted: Callable[[Any], bool], entered: Callable[..., None],
+                 left: Callable[..., None]) -> None:
         self._recording = recording
+        self._muted = muted
         self._entered = entered
         self._left = left
         self._handles: list[Any] = []
         self._thread = threading.get_ident()
         self._calls: dict[str, int] = {}
         self._stack: list[tuple[Any, Any]] = []  # module, scope before it
+        self.muted = False  # the outermost one's work is not recorded
         self.current: Optional[Scope] = None  # None: in the script itself
 
     def start(self) -> None:
@@ -71,11 +74,13 @@ class Scopes:
         try:
             outermost = not self._stack
             before = self.current
-            if self._recording.ready():
+            self._stack.append((module, before))
+            if outermost:
+                self.muted = self._muted(module)
+            if not self.muted and self._recording.ready():
                 path, wraps = self._recording.names.called(module)
                 if not wraps:
                     self.current = self._next(path)
-            self._stack.append((module, before))
             self._entered(module, args, outermost)
         except Exception as error:  # noqa: BLE001: ends the recording, not the training
             self._recording.failed(error)

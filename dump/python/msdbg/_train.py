@@ -67,6 +67,7 @@ class Train(Level):
         path = self.recording.names.module(module)
         self._root = path
         known = {id(reference()) for _, reference, _, _ in self._batch}
+        self._batch = [kept for kept in self._batch if not kept[0].startswith(path + "/")]  # of the call before
         self._keep([(name, tensor, role) for name, tensor, role in named_inputs(module, path, args, kwargs)
                     if id(tensor) not in known])
 

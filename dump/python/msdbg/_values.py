@@ -13,7 +13,7 @@ from torch import Tensor
 
 from msdbg._graph import Graph
 from msdbg._names import Names
-from msdbg._tensors import dense, is_whole, local, storage_key, whole
+from msdbg._tensors import dense, is_whole, local, storage_key, storage_of, whole
 
 PARTS = -1  # in `ids`: only parts of this storage are known, see _parts
 _SMALL = 1 << 20  # bytes; larger constants are looked at again only where they were written
@@ -45,7 +45,7 @@ class Values:
         self._used.clear()
 
     def hold(self, tensor: Tensor) -> None:
-        self._held.append(tensor.untyped_storage()._weak_ref())
+        self._held.append(storage_of(tensor)._weak_ref())
 
     def put(self, tensor: Tensor, number: int) -> None:
         """From now on the storage of `tensor` shows this."""
@@ -58,6 +58,8 @@ class Values:
     def see(self, number: int, tensor: Tensor) -> None:
         """Statistics and hash of a value, now."""
         self.seen.add(number)
+        if tensor.layout is not torch.strided:
+            tensor = dense(tensor)
         if self._recorder.saw(number, tensor):
             return
         values = dense(local(tensor)).detach()
@@ -80,18 +82,21 @@ class Values:
             return self._parts.get((key, tensor.storage_offset(), tensor.numel()))
         return number
 
-    def of(self, tensor: Any, name: str, role: str = "constant") -> int:
+    def of(self, tensor: Any, name: str, role: str = "constant", listed: bool = False) -> int:
         """What a tensor shows; where that was not met yet in this iteration it is a source, a parameter's if it is
-        one, else by this name."""
+        one, else by this name. `listed`: one of many; if it is a part of something larger that stands for them all
+        (a batch that is stacked from pieces of the data)."""
         tensor = dense(local(tensor))
         key = storage_key(tensor)
         number = self.ids.get(key)
-        if number is not None and number != PARTS:
-            return number
         if number is None:
             number = self.parameter(tensor, key)
-            if number is not None:
-                return number
+        elif number == PARTS:
+            number = self._parts.get((key, tensor.storage_offset(), tensor.numel()))
+        if number is not None:
+            return number
+        if listed and not is_whole(tensor):
+            tensor = whole(tensor)
         return self._source(tensor, key, name, role)
 
     def parameter(self, tensor: Tensor, key: int) -> Optional[int]:
@@ -110,10 +115,6 @@ class Values:
     def _source(self, tensor: Tensor, key: int, name: str, role: str) -> int:
         full = is_whole(tensor)
         part = (key, tensor.storage_offset(), tensor.numel())
-        if not full:
-            known = self._parts.get(part)
-            if known is not None:
-                return known
         number = self._graph.source(name, tensor, role)
         again = 1
         while number in self._used:  # the name is another's in this iteration
@@ -126,7 +127,7 @@ class Values:
             self.ids[key] = number
         else:
             self.ids[key] = PARTS
-            self._parts[part] = number
+            self._parts.setdefault(part, number)
         self._look_at(number, tensor, role)
         return number
 
