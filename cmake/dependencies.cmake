@@ -12,6 +12,7 @@
 #   msdbg_dep::json          nlohmann-json, header only      msdbg_dep::cli11         CLI11, header only
 #   msdbg_dep::catch2        Catch2 v2, header only          msdbg_dep::dtl           dtl, header only
 #   msdbg_dep::eigen         Eigen 3, header only: float16 and bfloat16
+#   msdbg_dep::python        Python's headers; exists if MSDBG_PYTHON_FOUND
 #   The window's, if MSDBG_GUI_FOUND: qt_gui, qt_widgets, qt_svg, qt_dbus, qt_test, qscintilla,
 #   qcustomplot
 #
@@ -117,6 +118,21 @@ msdbg_require(eigen libeigen3-dev)
 if(NOT TARGET msdbg_dep::hdf5_headers)
   add_library(msdbg_dep::hdf5_headers INTERFACE IMPORTED GLOBAL)
   target_include_directories(msdbg_dep::hdf5_headers INTERFACE ${MSDBG_PC_hdf5_INCLUDE_DIRS})
+endif()
+
+# Python's headers, of any version: the extension is of the stable ABI, and links no libpython.
+set(MSDBG_PYTHON_FOUND OFF)
+if(NOT MSDBG_PACKAGE)
+  find_path(MSDBG_INCLUDE_python Python.h PATH_SUFFIXES
+    python3.13 python3.12 python3.11 python3.10 python3.9)
+  mark_as_advanced(MSDBG_INCLUDE_python)
+  if(MSDBG_INCLUDE_python)
+    set(MSDBG_PYTHON_FOUND ON)
+    add_library(msdbg_dep::python INTERFACE IMPORTED GLOBAL)
+    target_include_directories(msdbg_dep::python SYSTEM INTERFACE "${MSDBG_INCLUDE_python}")
+  else()
+    message(STATUS "Python's headers were not found: PyTorch cannot be recorded (apt install python3-dev)")
+  endif()
 endif()
 
 set(MSDBG_MPI_FOUND OFF)

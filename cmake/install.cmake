@@ -7,7 +7,7 @@ target_include_directories(msdbg_package INTERFACE "$<INSTALL_INTERFACE:include;
 target_link_libraries(msdbg_package INTERFACE msdbg_recorder)
 
 set(destination lib/cmake/msdbg)
-install(TARGETS msdbg_package msdbg_recorder msdbg_dump msdbg_watchpoints msdbg_train msdbg_engine msdbg_ir EXPORT msdbgTargets ARCHIVE DESTINATION lib)
+install(TARGETS msdbg_package msdbg_recorder msdbg_writer msdbg_dump msdbg_watchpoints msdbg_train msdbg_engine msdbg_ir EXPORT msdbgTargets ARCHIVE DESTINATION lib)
 install(EXPORT msdbgTargets NAMESPACE msdbg:: DESTINATION ${destination})
 configure_package_config_file(cmake/msdbgConfig.cmake.in "${CMAKE_BINARY_DIR}/msdbgConfig.cmake"
   INSTALL_DESTINATION ${destination})

@@ -71,7 +71,7 @@ void warnOfBudget(const DumpPlan& plan) {
 }
 
 dump::RunInfo startInfo(const DumpPlan& plan, const Context& context) {
-  dump::RunInfo info = dump::describeRun(context.commandLine);
+  dump::RunInfo info = dump::describeRun(context.commandLine, core::cpuInfo().libraries);
   info.model = plan.model;
   for (const auto& [name, value] : plan.modelOptions) info.modelOptions.emplace_back(name.substr(2), value);
   info.ranks = plan.ranks;

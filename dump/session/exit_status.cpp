@@ -4,7 +4,7 @@
 
 #include "core_engine/base/log.h"
 #include "dump/end_text.h"
-#include "dump/session/run_folders.h"
+#include "dump/session/run_end.h"
 
 namespace msdbg::dump {
 namespace {

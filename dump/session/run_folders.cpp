@@ -1,10 +1,7 @@
 #include "dump/session/run_folders.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <fstream>
 
 #include "dump/session/run_start.h"
@@ -48,7 +45,7 @@ Status say(Communicator& communicator, Word& word, Rank root) {
 }
 
 RunInfo newInfo(const SessionSettings& settings, int ranks, int threads) {
-  RunInfo info = describeRun(settings.command);
+  RunInfo info = describeRun(settings.command, core::cpuInfo().libraries);
   info.ranks = ranks;
   info.threads = threads;
   info.backend = core::backendName(settings.backend);
@@ -64,7 +61,7 @@ RunInfo newInfo(const SessionSettings& settings, int ranks, int threads) {
 
 // The run of rank 0 as this host runs it.
 RunInfo copyFor(const SessionSettings& settings, RunInfo info) {
-  const RunInfo here = describeRun(settings.command);
+  const RunInfo here = describeRun(settings.command, core::cpuInfo().libraries);
   info.host = here.host;
   info.workingDirectory = here.workingDirectory;
   info.cpuModel = here.cpuModel;
@@ -116,20 +113,6 @@ bool seesRun(const std::filesystem::path& run, const RunInfo& info) {
 }
 
 }  // namespace
-
-// Not run.json itself: who reads that locks it too, and it is replaced. Hosts with disks of their own have
-// the folders of their own ranks.
-Descriptor lockRunEnd(const std::filesystem::path& run, int ranks) {
-  for (int rank = 0; rank < ranks; ++rank) {
-    Descriptor folder(
-        ::open((run / ("rank_" + std::to_string(rank))).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!folder.valid()) continue;
-    while (::flock(folder.get(), LOCK_EX) != 0)
-      if (errno != EINTR) return Descriptor();
-    return folder;
-  }
-  return Descriptor();
-}
 
 Result<RunFolders> makeRunFolders(Communicator& communicator, const SessionSettings& settings, int threads) {
   const Rank self = communicator.rank();

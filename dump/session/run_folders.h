@@ -28,9 +28,4 @@ struct RunFolders {
 core::Result<RunFolders> makeRunFolders(core::Communicator& communicator, const SessionSettings& settings,
                                         int threads);
 
-/// The turn of this process to read run.json and write there how the run ended, for as long as the descriptor
-/// lives: ranks often fail at the same moment. Waits for it. Every rank's folder has to be there. Not valid:
-/// the file system has no locks.
-Descriptor lockRunEnd(const std::filesystem::path& run, int ranks);
-
 }  // namespace msdbg::dump

@@ -10,7 +10,7 @@
 #include <random>
 #include <system_error>
 
-#include "core_engine/runtime/backend.h"
+#include "core_engine/base/machine.h"
 #include "dump/reader/rank_index.h"
 
 namespace msdbg::dump {
@@ -151,7 +151,8 @@ std::string timeText() {
   return text;
 }
 
-RunInfo describeRun(std::vector<std::string> command) {
+RunInfo describeRun(std::vector<std::string> command,
+                    std::vector<std::pair<std::string, std::string>> computing) {
   RunInfo info;
   info.id = newId();
   info.version = MSDBG_VERSION;
@@ -160,11 +161,11 @@ RunInfo describeRun(std::vector<std::string> command) {
   info.workingDirectory = fs::current_path(ignored).string();
   info.host = hostName();
   info.startedAt = timeText();
-  const core::CpuInfo cpu = core::cpuInfo();
-  info.cpuModel = cpu.model;
-  info.cpuFeatures = cpu.features;
-  info.caches = cpu.caches;
-  info.libraries = cpu.libraries;
+  const core::MachineInfo machine = core::machineInfo();
+  info.cpuModel = machine.model;
+  info.cpuFeatures = machine.features;
+  info.caches = machine.caches;
+  info.libraries = std::move(computing);
   info.libraries.emplace_back("hdf5", H5_VERS_INFO);
   info.libraries.emplace_back("zstd", ZSTD_versionString());
   return info;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "dump/descriptor.h"
@@ -13,8 +14,10 @@
 namespace msdbg::dump {
 
 /// A RunInfo with state "running", a new id and everything that this machine and process know: version, host,
-/// folder, time, CPU, libraries. Command, model, ranks and the rest are the caller's.
-RunInfo describeRun(std::vector<std::string> command);
+/// folder, time, CPU, and libraries after those that compute, by name and version ("dnnl", "torch"). Model,
+/// ranks and the rest are the caller's.
+RunInfo describeRun(std::vector<std::string> command,
+                    std::vector<std::pair<std::string, std::string>> computing);
 
 /// Now, ISO 8601 in UTC: "2024-05-01T12:00:00Z".
 std::string timeText();

@@ -22,6 +22,7 @@
 #include "dump/session/program_end.h"
 #include "dump/session/rank_watch.h"
 #include "dump/session/run_control.h"
+#include "dump/session/run_end.h"
 #include "dump/session/run_folders.h"
 #include "dump/session/run_start.h"
 #include "dump/session/session_settings.h"
@@ -277,29 +278,16 @@ void Session::Impl::recorderFailed(RunEnd& how, const std::string& why) {
   ProgramEnd::setExitStatus(1);
 }
 
-// Who made the folder writes how the run ended; another rank does if it is the one that fails, or its
-// recorder is. Whoever writes it says it.
+// Whoever writes it says it.
 void Session::Impl::finishRunInfo(const RunEnd& how) {
-  const bool good = how.state == "finished" || how.state == "stopped";
-  if (good && !folders.mine && recorder->status().ok()) return;
-  const Descriptor turn = lockRunEnd(settings.run, ranks());
-  Result<RunInfo> info = readRunInfoToEnd(settings.run, folders.id);
-  if (!info.ok()) {
-    const bool another = folders.mine && info.error().code() == ErrorCode::kMissing;
-    if (recorder->status().ok() || another) core::logError(info.error().message());  // else told already
-    return;
-  }
-  if (info->end.state == "failed" || info->end.state == "killed")
-    return uncaughtFailureIsTold();                                       // the first failure is the reason
-  if (good && how.message.empty() && !info->end.message.empty()) return;  // another rank's recorder failed
-  info->end = how;
-  if (!good && how.rank == rank().value) info->end.message = failureText(how, rank(), ranks());
-  info->endedAt = timeText();
-  if (good && !how.onHit()) info->end.rank.reset(), info->end.node.clear(), info->end.iteration.reset();
-  const Status written = writeRunInfo(settings.run, *info);
-  if (!written.ok() && recorder->status().ok())
-    core::logError(written.error().message());  // else said already
-  sayEnd(info->end);
+  const bool recordedWell = recorder->status().ok();
+  const Result<ToldEnd> told =
+      tellRunEnd({settings.run, folders.id, rank(), ranks(), folders.mine, recordedWell}, how);
+  if (told.ok() && told->failedBefore) uncaughtFailureIsTold();
+  if (told.ok() && told->end) sayEnd(*told->end);
+  if (told.ok()) return;
+  const bool another = folders.mine && told.error().code() == ErrorCode::kMissing;
+  if (recordedWell || another) core::logError(told.error().message());  // else told already
 }
 
 // As `msdbg dump` says it. The program's own output stays its own: all of this goes to stderr.

@@ -12,6 +12,7 @@
 #include "core_engine/runtime/backend.h"
 #include "core_engine/runtime/fault.h"
 #include "dump/run_info.h"
+#include "dump/session/environment_options.h"
 
 namespace msdbg::dump {
 
@@ -46,11 +47,5 @@ struct ProgramNumbers {
   std::optional<std::int64_t> steps;
 };
 ProgramNumbers programNumbers(const std::vector<std::string>& command);
-
-/// What the environment says is recorded: the file MSDBG_DUMP_CONFIG (unless somebody else names one:
-/// `file` is false), then MSDBG_DUMP_OPTIONS, JSON whose keys win. kUsage names the variable.
-core::Result<RecordOptions> environmentOptions(bool file = true);
-/// Warns of each variable MSDBG_DUMP_… that means nothing: nearest one, or all.
-void warnOfUnknownVariables();
 
 }  // namespace msdbg::dump

@@ -57,6 +57,7 @@ const std::map<std::string, Names> kArrows = {
     {"dump/hits", {"ir", "watchpoints", "run folder", "recorder"}},
     {"dump/writer", {"ir", "engine", "watchpoints", "run folder", "recorder"}},
     {"dump/session", {"ir", "engine", "train", "watchpoints", "run folder", "recorder"}},
+    {"dump/python/record", {"ir", "watchpoints", "run folder", "recorder"}},
     {"replay", {"ir", "watchpoints", "replay/formats"}},
     {"replay/formats", {"ir", "watchpoints", "run folder", "replay"}},
     {"replay/recompute", {"ir", "engine", "watchpoints", "replay"}},

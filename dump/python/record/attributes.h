@@ -1,0 +1,14 @@
+// Attributes of nodes from JSON. Pure.
+#pragma once
+
+#include <string_view>
+
+#include "core_engine/graph/graph.h"
+
+namespace msdbg::dump {
+
+/// Numbers, booleans, texts, lists of numbers or of texts; what is nested deeper becomes text. kUsage: no
+/// JSON object.
+core::Result<core::Attributes> attributesFromJson(std::string_view json);
+
+}  // namespace msdbg::dump

@@ -1,0 +1,265 @@
+#include "dump/python/record/foreign_recording.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "core_engine/base/log.h"
+#include "dump/python/record/forked_child.h"
+#include "dump/session/environment_options.h"
+
+namespace msdbg::dump {
+
+using core::Error;
+using core::ErrorCode;
+using core::NodeId;
+using core::Ok;
+using core::Result;
+using core::Status;
+using core::TensorId;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::int64_t kManyVersions = 100;     // of a graph: something has a new name in every iteration
+constexpr std::uint64_t kTeamBytes = 4u << 20;  // below, waking other threads costs more than they save
+
+// Nothing of another framework's can be computed again here, so what only that needs is not kept; and values
+// are kept where somebody asks for them.
+RecordOptions foreignOptions(RecordOptions options) {
+  if (!options.checkpointEvery) options.checkpointEvery = RecordOptions::kNoCheckpoints;
+  if (!options.batches) options.batches = false;
+  if (!options.policy && options.rules.empty() && options.tensors.empty() && !options.onHit.on())
+    options.policy = Policy::kStats;
+  return options;
+}
+
+// The framework's memory as a Tensor, which must not outlive the call.
+core::Tensor borrowed(const SeenValue& value) {
+  auto* bytes = static_cast<std::byte*>(const_cast<void*>(value.data));
+  return core::Tensor::in(std::shared_ptr<std::byte[]>(std::shared_ptr<void>(), bytes), core::Place::kHost,
+                          value.dtype, core::Shape(std::vector(value.dims.begin(), value.dims.end())));
+}
+
+// Of that type and shape, without bytes.
+core::Tensor withoutBytes(const core::Tensor& like) {
+  return core::Tensor::in(nullptr, core::Place::kDevice, like.dtype(), like.shape());
+}
+
+template <typename T>
+T& grown(std::vector<T>& all, std::size_t index, std::size_t size, T fresh) {
+  if (all.size() <= index) all.resize(std::max(size, index + 1), fresh);
+  return all[index];
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ForeignRecording>> ForeignRecording::open(const ForeignSettings& settings) {
+  MSDBG_ASSIGN(RecordOptions options, environmentOptions());
+  options = foreignOptions(std::move(options));
+  std::unique_ptr<ForeignRecording> recording(new ForeignRecording(settings, options));
+  MSDBG_ASSIGN(recording->m_place, RunPlace::make(settings, options));
+  Recorder::Place place;
+  place.run = settings.run;
+  place.rank = settings.rank;
+  place.ranks = settings.ranks;
+  place.threads = 1;  // values are looked at before it gets them
+  MSDBG_ASSIGN(recording->m_recorder, Recorder::create(place, options));
+  return recording;
+}
+
+ForeignRecording::~ForeignRecording() {
+  RunEnd how;
+  how.state = "finished";
+  finish(how);
+}
+
+bool ForeignRecording::active() const { return !m_finished && m_recorder->status().ok(); }
+
+Status ForeignRecording::setRole(TensorId tensor, core::TensorRole role) {
+  MSDBG_ASSIGN(const bool changed, m_definitions.setRole(tensor, role));
+  if (changed && m_graph && m_graph->tensor(tensor).valid()) m_stale = true;
+  return Ok{};
+}
+
+Status ForeignRecording::begin(core::Iteration iteration) {
+  if (m_iteration.valid())
+    return Error(ErrorCode::kUsage, "iteration " + std::to_string(m_iteration.value) + " has not ended");
+  m_iteration = iteration;
+  m_selected = active() && m_options.records(iteration);
+  ++m_turn;
+  return Ok{};
+}
+
+Status ForeignRecording::ran(NodeId node) {
+  if (!m_selected) return Ok{};
+  if (!m_definitions.has(node)) return Error(ErrorCode::kUsage, "ran: no node " + std::to_string(node.value));
+  std::int64_t& turn = grown(m_nameTurn, m_definitions.nameOf(node), m_definitions.names(), std::int64_t{0});
+  if (turn == m_turn)
+    return Error(ErrorCode::kUsage, m_definitions.node(node).name + " ran already in this iteration");
+  turn = m_turn;
+  m_used.nodes.push_back(node);
+  if (const NodeId here = m_graph ? m_graph->node(node) : NodeId(); here.valid())
+    m_recorder->kernelStarted(m_iteration, core::KernelId(here.value));
+  return Ok{};
+}
+
+Status ForeignRecording::checkSeen(TensorId tensor) const {
+  if (m_definitions.has(tensor)) return Ok{};
+  return Error(ErrorCode::kUsage, "saw: no tensor " + std::to_string(tensor.value));
+}
+
+// New ones are looked up once their graph is there; until then what may be wanted is kept.
+bool ForeignRecording::keepsValue(TensorId tensor) const {
+  if (!m_options.keepsValues()) return false;
+  const TensorId here = m_graph ? m_graph->tensor(tensor) : TensorId();
+  return !here.valid() || m_decisions->decide(here, m_iteration) == Policy::kFull;
+}
+
+core::Tensor* ForeignRecording::previousOf(TensorId tensor) {
+  const TensorId of = m_definitions.tensor(tensor).info.updateOf;
+  const auto kept = of.valid() ? m_kept.find(of) : m_kept.end();
+  return kept == m_kept.end() ? nullptr : &kept->second;
+}
+
+Status ForeignRecording::saw(TensorId tensor, const SeenValue& value) {
+  if (!m_selected) return Ok{};
+  MSDBG_TRY(checkSeen(tensor));
+  const Definitions::DefinedTensor& defined = m_definitions.tensor(tensor);
+  if (defined.info.dtype != value.dtype)
+    return Error(ErrorCode::kUsage, defined.info.name + " was defined as " +
+                                        std::string(core::dtypeName(defined.info.dtype)) + " and is " +
+                                        std::string(core::dtypeName(value.dtype)));
+  if (!std::ranges::equal(defined.info.shape.dims(), value.dims) && m_definitions.widen(tensor, value.dims))
+    m_stale = true;
+  const auto start = Clock::now();
+  const core::Tensor here = borrowed(value);
+  core::ObservationWish wish;
+  const core::Tensor* previous = previousOf(tensor);
+  if (previous && previous->dtype() == here.dtype() && previous->shape() == here.shape())
+    wish.previous = previous;
+  if (defined.range) wish.range = {defined.range->start, defined.range->end};
+  const int threads = here.bytes() < kTeamBytes ? 1 : m_settings.threads;
+  Seen seen{tensor, core::observeTensor(here, wish, threads), {}};
+  seen.value = keepsValue(tensor) ? here.clone() : withoutBytes(here);
+  m_seconds += std::chrono::duration<double>(Clock::now() - start).count();
+  m_bytes += here.bytes();
+  add(tensor, std::move(seen));
+  return Ok{};
+}
+
+Status ForeignRecording::sawSame(TensorId tensor, TensorId other) {
+  if (!m_selected) return Ok{};
+  MSDBG_TRY(checkSeen(tensor));
+  if (!m_definitions.has(other) || m_seenAt.size() <= other.index() ||
+      m_seenAt[other.index()].first != m_turn)
+    return Ok{};  // that one was not looked at, so this one is not
+  Seen seen = m_seen[m_seenAt[other.index()].second];
+  if (m_definitions.widen(tensor, seen.value.shape().dims())) m_stale = true;
+  seen.tensor = tensor;
+  add(tensor, std::move(seen));
+  return Ok{};
+}
+
+void ForeignRecording::add(TensorId tensor, Seen seen) {
+  auto& [turn, place] = grown(m_seenAt, tensor.index(), m_definitions.tensors().size(),
+                              std::pair<std::int64_t, std::size_t>{0, 0});
+  if (turn == m_turn) {  // of two values of one name the later one counts
+    m_seen[place] = std::move(seen);
+    return;
+  }
+  turn = m_turn;
+  place = m_seen.size();
+  m_seen.push_back(std::move(seen));
+  if (m_definitions.tensor(tensor).info.isSource()) m_used.sources.push_back(tensor);
+}
+
+Status ForeignRecording::keep(TensorId tensor, const SeenValue& value) {
+  if (!m_selected) return Ok{};
+  MSDBG_TRY(checkSeen(tensor));
+  const auto start = Clock::now();
+  const core::Tensor here = borrowed(value);
+  core::Tensor& kept = m_kept[tensor];
+  if (!kept.valid() || kept.dtype() != here.dtype() || kept.shape() != here.shape())
+    kept = here.clone();
+  else if (here.bytes() > 0)
+    std::memcpy(kept.raw(), here.raw(), here.bytes());
+  m_seconds += std::chrono::duration<double>(Clock::now() - start).count();
+  m_bytes += here.bytes();
+  return Ok{};
+}
+
+// The one that there is where it has all that was used, else a new one.
+Status ForeignRecording::useGraph() {
+  if (m_graph && !m_stale && m_graph->has(m_used)) return Ok{};
+  MSDBG_ASSIGN(GraphVersion made, GraphVersion::make(m_definitions, m_used, m_graph.get()));
+  auto graph = std::make_unique<GraphVersion>(std::move(made));
+  MSDBG_ASSIGN(Decisions decisions, Decisions::make(graph->graph(), m_options, m_settings.rank));
+  m_graph = std::move(graph);
+  m_decisions.emplace(std::move(decisions));
+  m_stale = false;
+  m_recorder->graphReady(m_graph->graph());
+  if (++m_versions == kManyVersions && !std::exchange(m_saidVersions, true))
+    core::logWarn("what is computed was new in " + std::to_string(m_versions) + " of " +
+                  std::to_string(m_iterations + 1) +
+                  " iterations: each such one has a graph and a segment of its own, and recording is slow");
+  return Ok{};
+}
+
+void ForeignRecording::deliver() {
+  m_recorder->iterationStarted(m_iteration);
+  for (const Seen& seen : m_seen) {
+    const TensorId here = m_graph->tensor(seen.tensor);
+    if (here.valid())
+      m_recorder->tensorReady(
+          {.iteration = m_iteration, .tensor = here, .value = seen.value, .observed = &seen.observed});
+  }
+  m_recorder->spent(Stage::kStatistics, m_seconds, m_bytes);
+}
+
+void ForeignRecording::forget() {
+  m_iteration = {};
+  m_selected = false;
+  m_used = {};
+  m_seen.clear();
+  m_seconds = 0;
+  m_bytes = 0;
+}
+
+Status ForeignRecording::end(const core::Scalars& scalars) {
+  if (!m_iteration.valid()) return Error(ErrorCode::kUsage, "no iteration was begun");
+  Status status = Ok{};
+  if (m_selected) {
+    status = useGraph();
+    if (status.ok()) {
+      deliver();
+      m_recorder->iterationFinished(m_iteration, scalars);
+    }
+  }
+  ++m_iterations;
+  const auto loss = std::ranges::find(scalars, "loss", &core::Scalars::value_type::first);
+  m_place->progress(m_iteration.value + 1, loss == scalars.end() ? 0 : loss->second);
+  forget();
+  return status;
+}
+
+void ForeignRecording::finish(RunEnd how) {
+  if (std::exchange(m_finished, true)) return;
+  if (m_iteration.valid() && m_selected && !m_seen.empty()) {
+    const Status usable = useGraph();
+    if (usable.ok())
+      deliver();
+    else
+      core::logWarn("the last, incomplete iteration is not recorded: " + usable.error().message());
+  }
+  if (how.state == "failed") {
+    how.rank = m_settings.rank.value;
+    if (!how.iteration && m_iteration.valid()) how.iteration = m_iteration.value;
+  }
+  forget();
+  m_place->end(how, m_recorder->finish(how), m_iterations);
+}
+
+void ForeignRecording::leaveToParent() noexcept { closeFilesOf(m_settings.run); }
+
+}  // namespace msdbg::dump

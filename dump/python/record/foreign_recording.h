@@ -1,0 +1,97 @@
+// ForeignRecording: one rank of a program of another framework, recorded. The program defines what it
+// computes as it meets it, and says of each iteration what ran and what it saw; values are looked at right
+// away, and the iteration is handed to the recorder when it ends, because only then its graph is known. One
+// thread at a time.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "dump/policy/decisions.h"
+#include "dump/python/record/definitions.h"
+#include "dump/python/record/graph_version.h"
+#include "dump/python/record/run_place.h"
+#include "dump/writer/recorder.h"
+
+namespace msdbg::dump {
+
+/// A value where the framework has it: dense, row-major, in the host's memory, until the call returns.
+struct SeenValue {
+  const void* data = nullptr;
+  core::DType dtype = core::DType::Float32;
+  std::span<const std::int64_t> dims;
+};
+
+class ForeignRecording {
+ public:
+  /// What is recorded the environment says (environment_options.h); statistics of everything unless it does.
+  /// Errors: of the environment, of the folder.
+  static core::Result<std::unique_ptr<ForeignRecording>> open(const ForeignSettings& settings);
+  ~ForeignRecording();
+
+  const std::string& runId() const { return m_place->id(); }
+  /// The recorder still records.
+  bool active() const;
+
+  Definitions& definitions() { return m_definitions; }
+  core::Status setRole(core::TensorId tensor, core::TensorRole role);
+
+  /// kUsage: the iteration before has not ended.
+  core::Status begin(core::Iteration iteration);
+  /// kUsage: no iteration, no such node, a node of its name ran already.
+  core::Status ran(core::NodeId node);
+  /// Statistics and hash of the value, and its bytes where they are recorded. kUsage: no such tensor, another
+  /// dtype.
+  core::Status saw(core::TensorId tensor, const SeenValue& value);
+  /// The same value as another tensor had that was seen in this iteration.
+  core::Status sawSame(core::TensorId tensor, core::TensorId other);
+  /// The value that the next one is compared with which is seen of an update of this tensor.
+  core::Status keep(core::TensorId tensor, const SeenValue& value);
+  core::Status end(const core::Scalars& scalars);
+  /// An iteration in progress is recorded as incomplete. Later calls do nothing.
+  void finish(RunEnd how);
+  /// In a child that was forked: closes what it has of the run, which stays the parent's, and leaves the
+  /// rest. This recording cannot be used there.
+  void leaveToParent() noexcept;
+
+ private:
+  struct Seen {
+    core::TensorId tensor;
+    core::TensorObservation observed;
+    core::Tensor value;  // of the right type and shape; bytes where they are recorded
+  };
+  ForeignRecording(const ForeignSettings& settings, RecordOptions options)
+      : m_settings(settings), m_options(std::move(options)) {}
+  core::Status checkSeen(core::TensorId tensor) const;
+  core::Tensor* previousOf(core::TensorId tensor);
+  bool keepsValue(core::TensorId tensor) const;
+  void add(core::TensorId tensor, Seen seen);
+  core::Status useGraph();
+  void deliver();
+  void forget();
+
+  const ForeignSettings m_settings;
+  const RecordOptions m_options;
+  std::unique_ptr<RunPlace> m_place;
+  std::unique_ptr<Recorder> m_recorder;
+  Definitions m_definitions;
+  std::unique_ptr<GraphVersion> m_graph;
+  std::optional<Decisions> m_decisions;  // of m_graph
+  bool m_stale = false;                  // a definition that m_graph has is another now
+  bool m_finished = false, m_saidVersions = false;
+  std::int64_t m_iterations = 0, m_versions = 0;
+
+  core::Iteration m_iteration;  // in progress; not valid: none
+  bool m_selected = false;      // it is recorded
+  GraphVersion::Used m_used;
+  std::vector<Seen> m_seen;
+  std::int64_t m_turn = 0;                                     // counts iterations, for the marks below
+  std::vector<std::int64_t> m_nameTurn;                        // by name of nodes: when one ran
+  std::vector<std::int64_t> m_sourceTurn;                      // by tensor: when it was used
+  std::vector<std::pair<std::int64_t, std::size_t>> m_seenAt;  // by tensor: turn, place in m_seen
+  std::map<core::TensorId, core::Tensor> m_kept;
+  double m_seconds = 0;  // that looking took in this iteration
+  std::uint64_t m_bytes = 0;
+};
+
+}  // namespace msdbg::dump

@@ -1,0 +1,85 @@
+/* The recorder for programs of other frameworks: C, so that any language can load it. libmsdbg_record.so.
+ *
+ * A rank opens a recording, defines what it computes as it meets it (frames, sources, nodes: ids from 0,
+ * which stay), and tells of each iteration what ran and what it saw. See dump/python/README.md for what a
+ * good graph looks like. Functions that return a status or an id return -1 where they failed;
+ * msdbg_record_error() tells why. Any thread may call; calls on one recording wait for each other. Strings
+ * are UTF-8 and copied.
+ */
+#ifndef MSDBG_RECORD_H
+#define MSDBG_RECORD_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct msdbg_recording msdbg_recording;
+
+/* What went wrong in this thread's last call that failed: what, where, what to do. Until the next call. */
+const char* msdbg_record_error(void);
+
+/* `settings`: a JSON object (dump/python/record/settings.h). NULL: it failed. */
+msdbg_recording* msdbg_record_open(const char* settings);
+/* The run's id, 32 hexadecimal digits. */
+const char* msdbg_record_run_id(const msdbg_recording* recording);
+/* 0: the recorder gave up, or the recording has ended. */
+int msdbg_record_active(msdbg_recording* recording);
+
+/* The number of a dtype ("float32", "torch.bfloat16"); -1: recordings have no such type. */
+int32_t msdbg_record_dtype(const char* name);
+
+int64_t msdbg_record_frame(msdbg_recording* recording, const char* file, int32_t line, const char* function,
+                           const char* code, int engine);
+
+typedef struct {
+  const char* name;
+  const char* alias; /* "" none */
+  const char* role;  /* input label parameter state constant activation loss gradient updated */
+  int32_t dtype;
+  int trainable;
+  const int64_t* dims;
+  int32_t rank;
+  const int64_t* frames; /* of sources */
+  int32_t frame_count;
+  int64_t gradient_of, update_of; /* of outputs; -1 none */
+} msdbg_tensor;
+int64_t msdbg_record_source(msdbg_recording* recording, const msdbg_tensor* source);
+
+typedef struct {
+  const char *name, *domain, *type;
+  const char* phase;      /* forward backward update collective */
+  const char* attributes; /* a JSON object: numbers, booleans, texts, lists of numbers or texts */
+  const int64_t* inputs;
+  int32_t input_count;
+  const msdbg_tensor* outputs; /* their names and frames are not read */
+  int32_t output_count;
+  const int64_t* frames;
+  int32_t frame_count;
+  int64_t derived_from; /* -1 none */
+} msdbg_node;
+/* `outputs`: receives output_count ids. */
+int64_t msdbg_record_node(msdbg_recording* recording, const msdbg_node* node, int64_t* outputs);
+int msdbg_record_role(msdbg_recording* recording, int64_t tensor, const char* role);
+
+int msdbg_record_begin(msdbg_recording* recording, int64_t iteration);
+int msdbg_record_ran(msdbg_recording* recording, int64_t node);
+/* Dense, row-major, in the host's memory; read before it returns. */
+int msdbg_record_saw(msdbg_recording* recording, int64_t tensor, const void* data, int32_t dtype,
+                     const int64_t* dims, int32_t rank);
+int msdbg_record_saw_same(msdbg_recording* recording, int64_t tensor, int64_t other);
+int msdbg_record_keep(msdbg_recording* recording, int64_t tensor, const void* data, int32_t dtype,
+                      const int64_t* dims, int32_t rank);
+int msdbg_record_end(msdbg_recording* recording, const char* const* names, const double* values,
+                     int32_t count);
+
+/* `state`: finished, failed, stopped. The recording stays allocated: threads may still call. */
+int msdbg_record_finish(msdbg_recording* recording, const char* state, const char* message, int exit_status);
+/* In a forked child: the run stays the parent's. */
+void msdbg_record_child(msdbg_recording* recording);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
