@@ -1,12 +1,12 @@
 """Operators as they are called: what each reads, where it belongs, what it made.
 
-An operator that is the one which came after the last one in the iteration before (same function, scope, place,
-inputs) needs no name and no definition: see Entry.next. Anything else goes through Graph.node(). Needs torch.
+What comes here is not what came in the iteration before: that the extension's Follower runs, if there is one (see
+_following). Needs torch.
 """
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import torch
 from torch import Tensor
@@ -28,7 +28,8 @@ _again = object()  # origin of what checkpointing computes again
 class Call:
     """One operator between before() and after()."""
 
-    __slots__ = ("operator", "args", "kwargs", "frame", "scope", "origin", "place", "inputs", "targets", "expected")
+    __slots__ = ("operator", "args", "kwargs", "frame", "scope", "origin", "place", "number", "inputs", "reads", "targets",
+                 "writes")
 
     operator: Operator
     args: Any
@@ -37,9 +38,11 @@ class Call:
     scope: Scope
     origin: Any
     place: Any
+    number: int
     inputs: tuple[int, ...]
+    reads: list[tuple[int, int, int]]  # position, item or -1, tensor; of keywords: position -1
     targets: list[Tensor]
-    expected: Optional[Entry]
+    writes: list[tuple[int, int, int]]
 
 
 class Calls:
@@ -52,22 +55,21 @@ class Calls:
         self.in_backward = False  # backward() was called, autograd may not work yet
         self._seeds: dict[int, Origin] = {}  # by loss
         self._seed: Optional[Origin] = None
-        self._first = Entry("", -1, (), (), [], (), Scope(""))
-        self._last = self._first
-        self._seen_number = -1  # of autograd nodes, how many are known
+        self._known: dict[tuple[Any, ...], Entry] = {}
+        self.arrived: Callable[[Call, Entry], None] = lambda call, entry: None
+        self.seen_number = -1  # of autograd nodes, how many are known
         self._before: Any = None  # what ran last in the forward pass
         self._outside: dict[str, Scope] = {}
 
     def new_iteration(self) -> None:
         self.origins.new_iteration()
-        self._last = self._first
         self.trained = False
         self.create_graph = False
 
     def resumed(self) -> None:
         """Autograd nodes that were made meanwhile are nobody's."""
         self._before = None
-        self._seen_number = _number()
+        self.seen_number = _number()
 
     # --- before it runs ---
 
@@ -75,22 +77,16 @@ class Calls:
         call = Call()
         call.operator, call.args, call.kwargs, call.frame = operator, args, kwargs, frame
         if _task() == -1:
-            call.scope, call.origin = self.scope(), None
+            call.scope, call.origin = self._scopes.current or self.outside(), None
             if self.in_backward:
                 self._seeding(call)
             call.place = (id(frame.f_code), frame.f_lasti)
         else:
             call.scope, call.origin = self._backward()
             call.place = None
+        graph = self._recording.graph
+        call.number = graph.counts[graph.slot(call.scope, operator.kind)] + 1
         self._gather(call)
-        expected = self._last.next
-        if (expected is not None and expected.func is operator and expected.scope is call.scope
-                and expected.origin is call.origin and expected.inputs == call.inputs
-                and expected.place == call.place
-                and self._recording.graph.counts[expected.slot] == expected.number - 1):
-            call.expected = expected
-        else:
-            call.expected = None
         return call
 
     def seed(self, loss: int) -> None:
@@ -102,19 +98,16 @@ class Calls:
             known.grad_scope = self._recording.graph.scope("grad/main")
         self._seed = known
         if self._before is not None:
-            for number in range(self._seen_number, _number()):
+            for number in range(self.seen_number, _number()):
                 self.origins.own(number, self._before)
 
     def _seeding(self, call: Call) -> None:
         if self._seed is not None and self._seed.grad_scope is not None:
             call.scope, call.origin = self._seed.grad_scope, self._seed
 
-    def scope(self) -> Scope:
-        """Of what is called now. Outside modules: that of the script, where what needs no gradients has counters of
-        its own, so that an evaluation now and then renames nothing."""
-        current = self._scopes.current
-        if current is not None:
-            return current
+    def outside(self) -> Scope:
+        """That of the script itself, where what needs no gradients has counters of its own, so that an evaluation
+        now and then renames nothing."""
         path = "main" if torch.is_grad_enabled() else "update/main" if self.trained else "main/no_grad"
         scope = self._outside.get(path)
         if scope is None:
@@ -129,41 +122,46 @@ class Calls:
     def _gather(self, call: Call) -> None:
         """Tensors that it reads, as ids, and those that it writes."""
         operator = call.operator
-        ids = self._recording.values.ids
-        inputs: list[int] = []
-        targets: list[Tensor] = []
+        call.reads, call.targets, call.writes = [], [], []
         for index, (kind, value) in enumerate(zip(operator.kinds, call.args)):
             if kind:
-                self._take(call, kind, value, operator.names[index], ids, inputs, targets)
+                self._take(call, kind, value, operator.names[index], index, -1)
         for name, value in call.kwargs.items():
             kind = operator.named.get(name, 0)
             if kind:
-                self._take(call, kind, value, name, ids, inputs, targets)
+                self._take(call, kind, value, name, -1, -1)
         if operator.running and len(call.args) > 5 and call.args[5] is True:
-            targets += [call.args[i] for i in operator.running if isinstance(call.args[i], Tensor)]
-        call.inputs, call.targets = tuple(inputs), targets
+            for index in operator.running:
+                if isinstance(call.args[index], Tensor):
+                    call.targets.append(call.args[index])
+                    call.writes.append((index, -1, -1))
+        call.inputs = tuple([number for _, _, number in call.reads])
 
-    def _take(self, call: Call, kind: int, value: Any, name: str, ids: dict[int, int], inputs: list[int],
-              targets: list[Tensor], listed: bool = False) -> None:
+    def _take(self, call: Call, kind: int, value: Any, name: str, index: int, item: int) -> None:
         if isinstance(value, Tensor):
             if kind != OVERWRITE:
-                number = ids.get(storage_key(value), PARTS)
+                number = self._recording.values.ids.get(storage_key(value), PARTS)
                 if number == PARTS:
-                    number = self._source(call, value, name, listed)
-                inputs.append(number)
+                    number = self._source(call, value, name, item >= 0)
+                call.reads.append((index, item, number))
             if kind >= CHANGE:
-                targets.append(value)
+                call.targets.append(value)
+                call.writes.append((index, item, -1))
         elif isinstance(value, (list, tuple)):
-            for index, item in enumerate(value):
-                if item is not None:
-                    self._take(call, kind, item, f"{name}{index}", ids, inputs, targets, True)
+            for at, thing in enumerate(value):
+                if thing is not None:
+                    self._take(call, kind, thing, f"{name}{at}", index, at)
 
     def _source(self, call: Call, tensor: Tensor, name: str, listed: bool) -> int:
         """Something that was made elsewhere: named after its first reader, unless it is a parameter."""
-        graph = self._recording.graph
-        kind = call.operator.kind
-        number = graph.counts[graph.slot(call.scope, kind)] + 1
-        return self._recording.values.of(tensor, f"{call.scope.path}/{kind}-op{number}/{name}", listed=listed)
+        path = f"{call.scope.path}/{call.operator.kind}-op{call.number}/{name}"
+        return self._recording.values.of(tensor, path, listed=listed)
+
+    def again(self, call: Call) -> bool:
+        return call.origin is _again
+
+    def seeded(self, call: Call) -> bool:
+        return call.origin is not None and call.origin is self._seed
 
     # --- after it ran ---
 
@@ -178,28 +176,28 @@ class Calls:
         if not made:  # it showed what was there, though its schema does not say so
             self.view(call.args, call.frame)
             return
-        entry = call.expected
+        key = (call.operator, call.scope, call.number, call.inputs, call.origin, call.place)
+        entry = self._known.get(key)
         if entry is None or entry.dtypes != [tensor.dtype for tensor in made]:
-            entry = self._define(call, made, looks)
-        self._last.next = entry
-        self._last = entry
+            entry = self._known[key] = self._define(call, made, looks)
         self._recording.graph.counts[entry.slot] = entry.number
-        if call.origin is None or call.origin is _again:
-            self._own(entry)
+        if call.origin is None or call.origin is _again or self.create_graph:
+            self.own(_number() - 1, entry)
+        self.arrived(call, entry)
         self._recording.recorder.ran(entry.node)
         for tensor, look, number in zip(made, looks, entry.outputs):
             self._now_shows(tensor, look, number, entry.quiet, values)
 
-    def _own(self, entry: Any) -> None:
-        """The autograd node that is new is this operator's; those between are of in-place writes to views, which get
-        theirs after the operator ran."""
-        number, seen = _number(), self._seen_number
-        if number != seen:
-            for between in range(seen, number - 1):
-                self.origins.own(between, self._before)
-            self.origins.own(number - 1, entry)
-            self._seen_number = number
-        self._before = entry
+    def own(self, number: int, owner: Any) -> None:
+        """The newest autograd node is this operator's, if it is new. Those between are of in-place writes to views,
+        which get theirs after the operator ran."""
+        if number >= self.seen_number:
+            if self._before is not None:
+                for between in range(self.seen_number, number):
+                    self.origins.own(between, self._before)
+            self.origins.own(number, owner)
+            self.seen_number = number + 1
+        self._before = owner
 
     def _fresh(self, out: Any, values: Values, made: list[Tensor], looks: list[tuple[Tensor, bool]]) -> None:
         """What it returned that nobody had."""
@@ -227,8 +225,7 @@ class Calls:
 
     def _define(self, call: Call, made: list[Tensor], looks: list[tuple[Tensor, bool]]) -> Entry:
         recording, operator, graph = self._recording, call.operator, self._recording.graph
-        slot = graph.slot(call.scope, operator.kind)
-        number = graph.counts[slot] + 1
+        number = call.number
         phase = self._phase(call)
         outputs = tuple(self._output(call, phase, tensor, look[0], index < len(call.targets))
                         for index, (tensor, look) in enumerate(zip(made, looks)))
@@ -247,7 +244,7 @@ class Calls:
         frames = origin.frames if origin is not None and origin is not _again else recording.frames.at(call.frame)
         entry = graph.node(call.scope, operator.kind, number, operator.domain, phase, call.inputs, outputs,
                            attributes, frames, derived)
-        entry.func, entry.origin, entry.place, entry.quiet = operator, origin, call.place, operator.unwritten
+        entry.quiet, entry.operator = operator.unwritten, operator
         if meant:
             graph.meant.update(entry.outputs)
         for source in call.inputs:
@@ -281,7 +278,7 @@ class Calls:
 
     def view(self, args: Any, frame: Any) -> None:
         """A view shows what is there: no node. Its backward computes something all the same."""
-        if _number() == self._seen_number or _task() != -1:
+        if _number() == self.seen_number or (_task() != -1 and not self.create_graph):
             return
         recording = self._recording
         shown = None
@@ -290,4 +287,4 @@ class Calls:
             if shown is None:
                 shown = recording.values.parameter(args[0], storage_key(args[0]))
         node = -1 if shown is None else recording.graph.producer.get(shown, -1)
-        self._own(self.origins.view(self.scope(), node, -1 if shown is None else shown, frame))
+        self.own(_number() - 1, self.origins.view(self._scopes.current or self.outside(), node, -1 if shown is None else shown, frame))

@@ -23,10 +23,10 @@ class Scope:
 
 
 class Entry:
-    """One variant of a node, and the entry that came after it when it ran last."""
+    """One variant of a node."""
 
-    __slots__ = ("name", "node", "inputs", "outputs", "dtypes", "frames", "scope", "slot", "number", "func",
-                 "origin", "place", "phase", "quiet", "grad_scope", "next")
+    __slots__ = ("name", "node", "inputs", "outputs", "dtypes", "frames", "scope", "slot", "number", "phase", "quiet",
+                 "grad_scope", "operator", "step")
 
     def __init__(self, name: str, node: int, inputs: tuple[int, ...], outputs: tuple[int, ...],
                  dtypes: list[Any], frames: tuple[int, ...], scope: Scope) -> None:
@@ -39,13 +39,11 @@ class Entry:
         self.scope = scope
         self.slot = 0
         self.number = 1
-        self.func: Any = None
-        self.origin: Any = None
-        self.place: Any = None  # innermost frame's (id(code), f_lasti)
         self.phase = "forward"
         self.quiet = False  # nothing was written yet: no statistics
         self.grad_scope: Optional[Scope] = None  # of the operators of its backward
-        self.next: Optional[Entry] = None
+        self.operator: Any = None
+        self.step: Any = None  # the extension's Step of it
 
 
 class Graph:

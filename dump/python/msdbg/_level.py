@@ -31,6 +31,9 @@ class Level:
     def new_iteration(self) -> None:
         """The one before was handed over."""
 
+    def began(self) -> None:
+        """Something of the new iteration is about to be recorded."""
+
     def ending(self) -> None:
         """The iteration is about to be handed over."""
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from msdbg._calls import Calls
+from msdbg._following import Following
 from msdbg._inputs import named_inputs
 from msdbg._level import Level
 from msdbg._names import Parameter
@@ -61,6 +62,7 @@ class Ops(Level):
         self._operators: dict[int, Operator] = {}
         self._scopes = Scopes(recording, _is_evaluation, self._entered, self._left)
         self._calls = Calls(recording, self._scopes)
+        self._following = Following(recording, self._calls, self._scopes, self._dispatch)
         self._loss: Optional[int] = None
         self._said: set[str] = set()
         self._made_eager = False
@@ -83,6 +85,7 @@ class Ops(Level):
         self._stopped = True
         self._scopes.stop()
         self._switch()
+        self._follow()
         self._eager(False)
 
     def _switch(self) -> None:
@@ -104,6 +107,7 @@ class Ops(Level):
         self._suspended += 1
         if self._suspended == 1:
             self._switch()
+            self._follow()
 
     def resume(self) -> None:
         if threading.get_ident() != self._thread:
@@ -111,6 +115,7 @@ class Ops(Level):
         self._suspended -= 1
         if self._suspended == 0:
             self._switch()
+            self._follow()
 
     def _wrap_compile(self, original: Any) -> Any:
         def compile(*args: Any, **kwargs: Any) -> Any:  # noqa: A001: torch's name
@@ -146,13 +151,34 @@ class Ops(Level):
     @create_graph.setter
     def create_graph(self, wanted: bool) -> None:
         self._calls.create_graph = wanted
+        self._follow()
 
     # --- an iteration ---
 
     def new_iteration(self) -> None:
         self._scopes.new_iteration()
         self._calls.new_iteration()
+        self._following.new_iteration()
         self._loss = None
+
+    def began(self) -> None:
+        if self._following.follower is None:
+            follower = self._following.make()
+            if follower is not None:
+                self._mode.handle = follower
+                for operator in self._operators.values():
+                    if operator.fold:
+                        self._following.fold(operator.func)
+        self.suspend()
+        try:
+            self.recording.values.preload()
+        finally:
+            self.resume()
+        self._follow()
+
+    def _follow(self) -> None:
+        self._following.enable(self.recording.watching and self._suspended == 0 and not self._quiet
+                               and not self._stopped and not self._calls.create_graph)
 
     def batch(self, tensors: list[tuple[str, Tensor, str]]) -> None:
         if self._on and self.recording.ready():
@@ -177,13 +203,18 @@ class Ops(Level):
             self._loss = number
             recording.graph.set_role(number, "loss")
             self._calls.seed(number)
+            self._follow()
 
     def backward_began(self, create_graph: bool) -> None:
         self._calls.in_backward = True
         self._calls.create_graph = create_graph
+        self._following.in_backward(True)
+        self._follow()
 
     def backward_ended(self) -> None:
         self._calls.in_backward = self._calls.create_graph = False
+        self._following.in_backward(False)
+        self._follow()
 
     def gradient(self, gradient: Tensor) -> Optional[int]:
         made = self.recording.values.known(gradient)
@@ -222,6 +253,7 @@ class Ops(Level):
             self._evaluating = False
             self._quiet = True
             self._switch()
+            self._follow()
 
     # --- an operator ---
 
@@ -233,11 +265,14 @@ class Ops(Level):
             if not torch.is_grad_enabled():
                 return func(*args, **kwargs)
             self._quiet = False
+            self._follow()
         if types and not all_plain(types):
             return func(*args, **kwargs) if any_fake(types) else NotImplemented
         operator = self._operators.get(id(func))
         if operator is None:
             operator = self._operators[id(func)] = Operator(func)
+            if operator.fold:
+                self._following.fold(func)
         if operator.fold:
             out = func(*args, **kwargs)
             if recording.watching:

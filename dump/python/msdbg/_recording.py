@@ -41,7 +41,7 @@ class Recording:
         self.graph: Graph
         self.values: Values
         self.frames: Frames
-        self._module = module
+        self.module = module
         self._armed = _arm.Armed(settings.run, settings.level).level
         self._over = False
         self._since = time.perf_counter()
@@ -63,6 +63,7 @@ class Recording:
             return False
         self.recorder.begin(self.iteration)
         self.watching = True
+        self.level.began()
         return True
 
     def end_iteration(self) -> None:
@@ -101,7 +102,7 @@ class Recording:
     def _open(self) -> None:
         rank, ranks = _identity.rank_and_ranks()
         run_id = which_run(self.settings, rank)
-        self.recorder = self._module.open(self.settings.as_json(rank, ranks, run_id))
+        self.recorder = self.module.open(self.settings.as_json(rank, ranks, run_id))
         if rank == 0 and ranks > 1 and not self.settings.launcher:
             _identity.tell_run(self.recorder.run_id())
         self.graph = Graph(self.recorder)

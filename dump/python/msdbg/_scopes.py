@@ -32,7 +32,8 @@ class Scopes:
         self._calls: dict[str, int] = {}
         self._stack: list[tuple[Any, Any]] = []  # module, scope before it
         self.muted = False  # the outermost one's work is not recorded
-        self.current: Optional[Scope] = None  # None: in the script itself
+        self.follower: Any = None  # of the extension: knows the scope, too
+        self._current: Optional[Scope] = None
 
     def start(self) -> None:
         self._handles = [
@@ -48,6 +49,17 @@ class Scopes:
 
     def new_iteration(self) -> None:
         self._calls.clear()
+
+    @property
+    def current(self) -> Optional[Scope]:
+        """None: in the script itself."""
+        return self._current
+
+    @current.setter
+    def current(self, scope: Optional[Scope]) -> None:
+        self._current = scope
+        if self.follower is not None:
+            self.follower.scope = scope
 
     @property
     def active(self) -> bool:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from msdbg._graph import Graph
-from msdbg._names import Names
+from msdbg._names import Names, Parameter
 from msdbg._tensors import dense, is_whole, local, storage_key, storage_of, whole
 
 PARTS = -1  # in `ids`: only parts of this storage are known, see _parts
@@ -27,25 +27,28 @@ class Values:
         self.ids: dict[int, int] = {}  # storage -> tensor
         self.holes: dict[int, int] = {}  # storage -> bytes of it that nobody wrote yet
         self._parts: dict[tuple[int, int, int], int] = {}  # storage, offset, elements -> tensor
-        self._held: list[int] = []
+        self.held: list[int] = []
         self._constants: dict[int, tuple[int, int]] = {}  # source -> address, version, when last seen
+        self._parameters: dict[int, Parameter] = {}  # by id of the source: were read in this iteration
+        self._before: dict[int, Parameter] = {}  # in the one before
         self._used: set[int] = set()  # sources without a name of their own
         self.seen: set[int] = set()
 
     def clear(self) -> None:
         """The iteration ended: nobody knows what the storages will show in the next one."""
         free = torch.UntypedStorage._free_weak_ref
-        for reference in self._held:
+        for reference in self.held:
             free(reference)
-        self._held.clear()
+        self.held.clear()
         self.ids.clear()
         self.holes.clear()
         self._parts.clear()
         self.seen.clear()
         self._used.clear()
+        self._before, self._parameters = self._parameters, {}
 
     def hold(self, tensor: Tensor) -> None:
-        self._held.append(storage_of(tensor)._weak_ref())
+        self.held.append(storage_of(tensor)._weak_ref())
 
     def put(self, tensor: Tensor, number: int) -> None:
         """From now on the storage of `tensor` shows this."""
@@ -108,9 +111,20 @@ class Values:
         if known.source < 0:
             known.source = self._graph.source(known.name, value, "parameter", "",
                                               bool(owner.requires_grad) and not known.buffer)
+        self._parameters[known.source] = known
         self.put(value, known.source)
         self.see(known.source, value)
         return known.source
+
+    def preload(self) -> None:
+        """An iteration begins: it will read the parameters that the one before read."""
+        for known in self._before.values():
+            owner = known.tensor()
+            if owner is not None:
+                value = dense(local(owner))
+                key = storage_key(value)
+                if key not in self.ids and self._names.of_storage(key) is known:
+                    self.parameter(value, key)
 
     def _source(self, tensor: Tensor, key: int, name: str, role: str) -> int:
         full = is_whole(tensor)
