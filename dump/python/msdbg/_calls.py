@@ -241,6 +241,8 @@ class Calls:
             derived = -1 if first is None else first.node
         elif origin is not None:
             derived = self.origins.node_of(origin)
+        if derived < 0 and origin is not None and origin is not _again:
+            derived = graph.derived_of(call.inputs)
         frames = origin.frames if origin is not None and origin is not _again else recording.frames.at(call.frame)
         entry = graph.node(call.scope, operator.kind, number, operator.domain, phase, call.inputs, outputs,
                            attributes, frames, derived)

@@ -57,6 +57,7 @@ class Graph:
         self.roles: dict[int, str] = {}
         self.meant: set[int] = set()  # tensors whose infinities are meant
         self.producer: dict[int, int] = {}  # tensor id -> node id
+        self._derived: dict[int, int] = {}  # node id -> the forward node that it comes from
 
     def scope(self, path: str) -> Scope:
         known = self._scopes.get(path)
@@ -103,6 +104,8 @@ class Graph:
         node, ids = self._recorder.node(
             name, domain, domain_type or kind, phase, inputs,
             tuple((str(o[0]),) + o[1:] for o in outputs), attributes or {}, frames, derived_from)
+        if derived_from >= 0:
+            self._derived[node] = derived_from
         for tensor, output in zip(ids, outputs):
             self.roles[tensor] = output[2]
             self.producer[tensor] = node
@@ -111,6 +114,14 @@ class Graph:
         entry.slot, entry.number, entry.phase = self.slot(scope, kind), number, phase
         self._entries[key] = entry
         return entry
+
+    def derived_of(self, inputs: tuple[int, ...]) -> int:
+        """The forward node that the first of these comes from that comes from one (-1: none)."""
+        for tensor in inputs:
+            derived = self._derived.get(self.producer.get(tensor, -1), -1)
+            if derived >= 0:
+                return derived
+        return -1
 
     def set_role(self, tensor: int, role: str) -> None:
         if self.roles.get(tensor) != role:

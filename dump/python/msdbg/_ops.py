@@ -216,7 +216,7 @@ class Ops(Level):
         self._following.in_backward(False)
         self._follow()
 
-    def gradient(self, gradient: Tensor) -> Optional[int]:
+    def gradient(self, gradient: Tensor, known: Parameter) -> Optional[int]:
         made = self.recording.values.known(gradient)
         return self._loss if made is None else made
 

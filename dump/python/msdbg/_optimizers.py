@@ -165,7 +165,7 @@ class Optimizers:
         recording = self._recording
         graph = recording.graph
         gradient = dense(local(tensor.grad))
-        made = recording.level.gradient(gradient)  # the value that became it
+        made = recording.level.gradient(gradient, known)  # the value that became it
         again = "" if turn == 1 else f"#{turn}"
         scope = graph.scope(f"grad/{known.scope}{again}")
         alias = f"grad({known.name})" + again

@@ -61,6 +61,10 @@ class Scopes:
         if self.follower is not None:
             self.follower.scope = scope
 
+    def outer(self) -> Optional[Scope]:
+        """That in which the innermost module was called."""
+        return self._stack[-1][1] if self._stack else None
+
     @property
     def active(self) -> bool:
         return bool(self._handles)
@@ -81,6 +85,8 @@ class Scopes:
         return self._recording.graph.scope(path if count == 1 else f"{path}#{count}")
 
     def _before(self, module: Any, args: Any) -> None:
+        if torch.compiler.is_compiling():  # a hook that does nothing leaves no trace in what is compiled
+            return
         if threading.get_ident() != self._thread and _task() == -1:
             return
         try:
@@ -98,6 +104,8 @@ class Scopes:
             self._recording.failed(error)
 
     def _after(self, module: Any, args: Any, result: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
         if threading.get_ident() != self._thread and _task() == -1:
             return
         try:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from msdbg._inputs import named_inputs
 from msdbg._level import Level
+from msdbg._names import Parameter
 from msdbg._recording import Recording
 from msdbg._tensors import dense, local
 
@@ -105,5 +106,5 @@ class Train(Level):
         recording.values.see(entry.outputs[0], loss)
         self._loss = entry.outputs[0]
 
-    def gradient(self, gradient: Tensor) -> Optional[int]:
+    def gradient(self, gradient: Tensor, known: Parameter) -> Optional[int]:
         return self._loss
