@@ -20,7 +20,7 @@ struct FollowerObject {
   PyObject* counts;         // list: by slot, how many ran in this iteration
   PyObject* seen;           // set: tensors that were looked at
   PyObject *number, *task;  // torch's: sequence number to be given next; the graph task that runs
-  PyObject *slow, *late, *view, *own, *see;  // Python's
+  PyObject *slow, *late, *view, *own, *see, *outside;  // Python's; outside(): the scope where `scope` is None
   PyObject *scope, *last;                    // where the program is; the Step that ran last
   msdbg_recording* recording;
   std::unordered_set<PyObject*>* folds;  // functions that only make views
@@ -127,6 +127,12 @@ std::int64_t countOf(const FollowerObject* self, const StepObject* step) {
   return count ? PyLong_AsLongLong(count) : (PyErr_Clear(), -1);
 }
 
+bool isIn(const FollowerObject* self, PyObject* scope) {
+  if (self->scope != Py_None) return self->scope == scope;
+  const Held here(PyObject_CallObject(self->outside, nullptr));
+  return here ? here.get() == scope : no();
+}
+
 // The step that this call is, where it is the one that is expected.
 StepObject* expected(FollowerObject* self, PyObject* func, PyObject* types, PyObject* args,
                      PyObject* kwargs) {
@@ -136,7 +142,7 @@ StepObject* expected(FollowerObject* self, PyObject* func, PyObject* types, PyOb
   bool backward = false;
   if (!step->simple || step->func != func || !isRunningBackward(self, backward) || step->forward == backward)
     return nullptr;
-  if (!backward && (step->scope != self->scope || self->inBackward)) return nullptr;
+  if (!backward && (self->inBackward || !isIn(self, step->scope))) return nullptr;
   if ((kwargs != Py_None && PyDict_Size(kwargs) > 0 && !step->writes->empty()) || !allPlain(self, types))
     return nullptr;
   if (countOf(self, step) != step->number - 1) return nullptr;
@@ -344,14 +350,14 @@ bool prepare() {
 }
 
 PyObject* makeFollower(PyTypeObject* type, PyObject* args, PyObject*) {
-  PyObject* given[14];
-  if (!PyArg_ParseTuple(args, "OO!O!O!O!O!OOOOOOOO", &given[0], &PyTuple_Type, &given[1], &PyDict_Type,
+  PyObject* given[15];
+  if (!PyArg_ParseTuple(args, "OO!O!O!O!O!OOOOOOOOO", &given[0], &PyTuple_Type, &given[1], &PyDict_Type,
                         &given[2], &PyList_Type, &given[3], &PyList_Type, &given[4], &PySet_Type, &given[5],
                         &given[6], &given[7], &given[8], &given[9], &given[10], &given[11], &given[12],
-                        &given[13]))
+                        &given[13], &given[14]))
     return nullptr;
   msdbg_recording* recording = recordingIn(given[0]);
-  if (!recording || !isStep(given[13]) || !prepare()) return nullptr;
+  if (!recording || !isStep(given[14]) || !prepare()) return nullptr;
   PyObject* object = PyType_GenericAlloc(type, 0);
   if (!object) return nullptr;
   FollowerObject* self = followerOf(object);
@@ -368,6 +374,7 @@ PyObject* makeFollower(PyTypeObject* type, PyObject* args, PyObject*) {
                                &self->view,
                                &self->own,
                                &self->see,
+                               &self->outside,
                                &self->last};
   for (std::size_t i = 0; i < std::size(places); ++i) {
     Py_INCREF(given[i]);
