@@ -15,6 +15,7 @@ from msdbg._collectives import wait_for, wait_functional
 from msdbg._graph import Entry, Output, Scope
 from msdbg._operators import CHANGE, OVERWRITE, Operator
 from msdbg._origins import Origin, Origins
+from msdbg._parts import Parts
 from msdbg._recording import Recording
 from msdbg._scopes import Scopes
 from msdbg._tensors import storage_key
@@ -153,9 +154,31 @@ class Calls:
                     self._take(call, kind, thing, f"{name}{at}", index, at)
 
     def _source(self, call: Call, tensor: Tensor, name: str, listed: bool) -> int:
-        """Something that was made elsewhere: named after its first reader, unless it is a parameter."""
+        """Something that was made part by part, or elsewhere: named after its first reader, unless it is a
+        parameter."""
+        parts = self._recording.values.pieces(tensor)
+        if parts is not None:
+            return self._join(call, tensor, parts)
         path = f"{call.scope.path}/{call.operator.kind}-op{call.number}/{name}"
         return self._recording.values.of(tensor, path, listed=listed)
+
+    def _join(self, call: Call, tensor: Tensor, parts: Parts) -> int:
+        """What a tensor shows whose storage was written part by part: no operator made it, so it is a node of its
+        own."""
+        recording, graph = self._recording, self._recording.graph
+        slot = graph.slot(call.scope, "parts")
+        backward = call.origin is not None and call.origin is not _again
+        frames = call.origin.frames if backward else recording.frames.at(call.frame)
+        output = (tensor.dtype, tuple(tensor.shape), "gradient" if backward else "activation", "", -1, -1)
+        entry = graph.node(call.scope, "parts", graph.counts[slot] + 1, "torch",
+                           "backward" if backward else "forward", parts.all(), (output,), {}, frames,
+                           graph.derived_of(parts.all()) if backward else -1)
+        graph.counts[slot] = entry.number
+        recording.recorder.ran(entry.node)
+        if parts.missing <= 0:  # else there are values that nobody wrote
+            recording.values.see(entry.outputs[0], tensor)
+        recording.values.joined(tensor, entry.outputs[0])
+        return entry.outputs[0]
 
     def again(self, call: Call) -> bool:
         return call.origin is _again
@@ -184,8 +207,13 @@ class Calls:
             self.own(_number() - 1, entry)
         self.arrived(call, entry)
         self._recording.recorder.ran(entry.node)
-        for tensor, number in zip(made, entry.outputs):
-            self._now_shows(tensor, number, entry.quiet, values)
+        written = len(call.targets)
+        for index, (tensor, number) in enumerate(zip(made, entry.outputs)):
+            if entry.quiet:
+                values.unwritten(tensor, number)
+                continue
+            values.wrote(tensor, number) if index < written else values.put(tensor, number)
+            values.see(number, tensor)
 
     def own(self, number: int, owner: Any) -> None:
         """The newest autograd node is this operator's, if it is new. Those between are of in-place writes to views,
@@ -207,14 +235,6 @@ class Calls:
             for item in out:
                 if item is not None:
                     self._fresh(item, values, made)
-
-    def _now_shows(self, tensor: Tensor, number: int, quiet: bool, values: Values) -> None:
-        key = storage_key(tensor)
-        if key not in values.ids:
-            values.hold(tensor)
-        values.ids[key] = number
-        if not quiet:
-            values.see(number, tensor)
 
     # --- a new one ---
 
@@ -262,9 +282,9 @@ class Calls:
         graph = self._recording.graph
         shape = tuple(tensor.shape)
         if target:
-            before = self._recording.values.ids.get(storage_key(tensor), PARTS)
-            role = graph.roles.get(before, "")
-            if role in ("parameter", "updated"):
+            before = self._recording.values.before(tensor)
+            role = "" if before is None else graph.roles.get(before, "")
+            if before is not None and role in ("parameter", "updated"):
                 return (tensor.dtype, shape, "updated", "", -1, before)
             if role == "gradient":
                 return (tensor.dtype, shape, "gradient", "", -1, -1)

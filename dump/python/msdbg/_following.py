@@ -11,6 +11,7 @@ from msdbg._calls import Call, Calls
 from msdbg._graph import Entry, Scope
 from msdbg._recording import Recording
 from msdbg._scopes import Scopes
+from msdbg._tensors import is_whole
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
@@ -75,7 +76,8 @@ class Following:
         operator = call.operator
         simple = not (entry.quiet or operator.waits or self._calls.create_graph or self._calls.again(call)
                       or self._calls.seeded(call)
-                      or any(position < 0 for position, _, _ in call.reads + call.writes))
+                      or any(position < 0 for position, _, _ in call.reads + call.writes)
+                      or not all(is_whole(tensor) for tensor in call.targets))
         forward = call.origin is None
         return self._module.Step(entry, operator.func, call.scope, call.place, entry.node, entry.slot, entry.number,
                                  simple, forward, tuple(call.reads), tuple(call.writes), entry.outputs,

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from msdbg._graph import Graph
 from msdbg._names import Names, Parameter
+from msdbg._parts import Parts, region_of
 from msdbg._tensors import dense, is_whole, local, storage_key, storage_of, whole
 
 PARTS = -1  # in `ids`: only parts of this storage are known, see _parts
@@ -25,7 +26,8 @@ class Values:
         self._graph = graph
         self._names = names
         self.ids: dict[int, int] = {}  # storage -> tensor
-        self._parts: dict[tuple[int, int, int], int] = {}  # storage, offset, elements -> tensor
+        self._parts: dict[int, Parts] = {}  # storage -> what is known of it, where `ids` says PARTS
+        self._unwritten: dict[int, int] = {}  # storage -> bytes, where nobody wrote anything yet
         self.held: list[int] = []
         self._constants: dict[int, tuple[int, int]] = {}  # source -> address, version, when last seen
         self._parameters: dict[int, Parameter] = {}  # by id of the source: were read in this iteration
@@ -41,6 +43,7 @@ class Values:
         self.held.clear()
         self.ids.clear()
         self._parts.clear()
+        self._unwritten.clear()
         self.seen.clear()
         self._used.clear()
         self._before, self._parameters = self._parameters, {}
@@ -55,6 +58,46 @@ class Values:
         if key not in self.ids:
             self.hold(tensor)
         self.ids[key] = number
+
+    def unwritten(self, tensor: Tensor, number: int) -> None:
+        """It was made, and has no values yet."""
+        self.put(tensor, number)
+        self._unwritten[storage_key(tensor)] = storage_of(tensor).nbytes()
+
+    def wrote(self, tensor: Tensor, number: int) -> None:
+        """An operator wrote all that `tensor` shows."""
+        tensor = dense(local(tensor))
+        key = storage_key(tensor)
+        if is_whole(tensor):
+            self._unwritten.pop(key, None)
+            self.put(tensor, number)
+            return
+        before = self.ids.get(key)
+        if before != PARTS:
+            empty = self._unwritten.pop(key, 0)
+            self._parts[key] = Parts(None if empty else before, empty)
+            self.put(tensor, PARTS)
+        self._parts[key].write(tensor, number)
+
+    def before(self, tensor: Tensor) -> Optional[int]:
+        """What the storage showed before something is written into it."""
+        number = self.ids.get(storage_key(tensor))
+        return self._parts[storage_key(tensor)].before if number == PARTS else number
+
+    def pieces(self, tensor: Tensor) -> Optional[Parts]:
+        """Where a tensor shows parts that were written one by one: what is known of its storage."""
+        key = storage_key(tensor)
+        if self.ids.get(key) != PARTS:
+            return None
+        parts = self._parts[key]
+        return parts if parts.written and region_of(tensor) not in parts.ids else None
+
+    def joined(self, tensor: Tensor, number: int) -> None:
+        """That is `number` now."""
+        if is_whole(tensor):
+            self.put(tensor, number)
+        else:
+            self._parts[storage_key(tensor)].ids[region_of(tensor)] = number
 
     def see(self, number: int, tensor: Tensor) -> None:
         """Statistics and hash of a value, now."""
@@ -80,7 +123,8 @@ class Values:
         key = storage_key(tensor)
         number = self.ids.get(key)
         if number == PARTS:
-            return self._parts.get((key, tensor.storage_offset(), tensor.numel()))
+            parts = self._parts[key]
+            return parts.ids.get(region_of(tensor), parts.last() if parts.written else None)
         return number
 
     def of(self, tensor: Any, name: str, role: str = "constant", listed: bool = False) -> int:
@@ -93,7 +137,7 @@ class Values:
         if number is None:
             number = self.parameter(tensor, key)
         elif number == PARTS:
-            number = self._parts.get((key, tensor.storage_offset(), tensor.numel()))
+            number = self._parts[key].ids.get(region_of(tensor))
         if number is not None:
             return number
         if listed and not is_whole(tensor):
@@ -125,8 +169,6 @@ class Values:
                     self.parameter(value, key)
 
     def _source(self, tensor: Tensor, key: int, name: str, role: str) -> int:
-        full = is_whole(tensor)
-        part = (key, tensor.storage_offset(), tensor.numel())
         number = self._graph.source(name, tensor, role)
         again = 1
         while number in self._used:  # the name is another's in this iteration
@@ -135,11 +177,11 @@ class Values:
         self._used.add(number)
         if key not in self.ids:
             self.hold(tensor)
-        if full:
+        if is_whole(tensor):
             self.ids[key] = number
         else:
             self.ids[key] = PARTS
-            self._parts.setdefault(part, number)
+            self._parts.setdefault(key, Parts(None, 0)).ids.setdefault(region_of(tensor), number)
         self._look_at(number, tensor, role)
         return number
 
