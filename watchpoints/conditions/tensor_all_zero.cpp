@@ -88,7 +88,7 @@ class RecommendedZeros : public Evaluator {
   void visitWeight(EvaluationContext& context, const Place& place) {
     const core::TensorInfo& info = context.graph().tensor(place.tensor);
     const core::TensorInfo& parameter = info.isSource() ? info : context.graph().tensor(info.updateOf);
-    if (isZeroInitialised(parameter)) {
+    if (mayStartAtZero(parameter)) {
       const StatisticsRow* before = context.rows.now(place.rank, parameter.id);
       if (info.isSource() || !before || allZero(before->values)) return;
     }
