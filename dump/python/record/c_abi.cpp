@@ -69,7 +69,6 @@ core::Result<core::Node> nodeOf(const msdbg_node& given) {
   MSDBG_ASSIGN(node.phase, named(kPhases, given.phase));
   MSDBG_ASSIGN(node.attributes, dump::attributesFromJson(text(given.attributes)));
   node.name = text(given.name);
-  node.scope = node.name.substr(0, node.name.rfind('/') == std::string::npos ? 0 : node.name.rfind('/'));
   node.domain = text(given.domain);
   node.opType = text(given.type);
   node.inputs = idsOf<core::TensorId>(given.inputs, given.input_count);

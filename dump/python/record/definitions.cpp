@@ -79,6 +79,8 @@ Result<NodeId> Definitions::node(core::Node node, std::vector<core::TensorInfo> 
   MSDBG_TRY(check(node, outputs));
   node.id = idOf<NodeId>(m_nodes.size());
   node.outputs.clear();
+  const std::size_t slash = node.name.rfind('/');
+  node.scope = node.name.substr(0, slash == std::string::npos ? 0 : slash);
   const auto range = rangeOf(node);
   for (core::TensorInfo& output : outputs) {
     output.id = idOf<TensorId>(m_tensors.size());

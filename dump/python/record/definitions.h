@@ -24,8 +24,8 @@ class Definitions {
   core::FrameId frame(core::Frame frame);  // equal ones have one id
   /// kUsage: the name or alias is taken, a frame is not known.
   core::Result<core::TensorId> source(core::TensorInfo info);
-  /// `node.outputs` is what it gets. kUsage: an input, a frame, what it is derived from, what an output is
-  /// of: not known; no name.
+  /// `node.outputs` is what it gets, its scope follows from the name. kUsage: an input, a frame, what it is
+  /// derived from, what an output is of: not known; no name.
   core::Result<core::NodeId> node(core::Node node, std::vector<core::TensorInfo> outputs);
   /// What turns out later. kUsage: no such tensor. True: it was another.
   core::Result<bool> setRole(core::TensorId tensor, core::TensorRole role);

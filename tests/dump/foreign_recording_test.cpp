@@ -1,0 +1,215 @@
+// Programs of other frameworks, recorded through ForeignRecording: what they define and see, read back.
+#include "dump/python/record/foreign_recording.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+#include "core_engine/graph/graph_text.h"
+#include "tests/dump/recorded_run.h"
+#include "tests/support/environment.h"
+
+using namespace msdbg;
+using core::Iteration;
+using core::NodeId;
+using core::Rank;
+using core::TensorId;
+using core::TensorRole;
+
+namespace {
+
+core::TensorInfo info(std::string name, core::Shape shape, TensorRole role, TensorId updateOf = {}) {
+  core::TensorInfo made;
+  made.name = std::move(name);
+  made.shape = std::move(shape);
+  made.role = role;
+  made.updateOf = updateOf;
+  return made;
+}
+
+core::Tensor filled(core::Shape shape, float value) {
+  core::Tensor tensor(core::DType::Float32, std::move(shape));
+  std::ranges::fill(tensor.data<float>(), value);
+  return tensor;
+}
+
+dump::SeenValue seen(const core::Tensor& tensor) {
+  return {tensor.raw(), tensor.dtype(), tensor.shape().dims()};
+}
+
+/// relu(x), dropped(relu) and an update of w; which of them an iteration does is its own affair.
+struct Program {
+  test::TempDir folder;
+  std::filesystem::path run = folder / "run";
+  std::unique_ptr<dump::ForeignRecording> recording;
+  TensorId x, w, y, z, next;
+  NodeId relu, drop, update;
+
+  Program() {
+    dump::ForeignSettings settings;
+    settings.run = run;
+    settings.create = true;
+    settings.command = {"train.py"};
+    settings.backend = "pytorch cpu";
+    recording = dump::ForeignRecording::open(settings).orThrow();
+    dump::Definitions& all = recording->definitions();
+    const core::FrameId line = all.frame({"train.py", 3, "forward", "y = torch.relu(x)", false});
+    x = all.source(info("input/x", {2, 3}, TensorRole::kInput)).orThrow();
+    w = all.source(info("Net/w", {2}, TensorRole::kParameter)).orThrow();
+    relu = node("Net/relu-op1", "relu", {x}, {info("", {2, 3}, TensorRole::kActivation)}, {line});
+    y = all.node(relu).outputs[0];
+    drop = node("Net/mul-op1", "mul", {y}, {info("", {2, 3}, TensorRole::kActivation)}, {line});
+    z = all.node(drop).outputs[0];
+    update = node("update/Net/SGD-op1", "SGD", {w}, {info("", {2}, TensorRole::kUpdated, w)}, {});
+    next = all.node(update).outputs[0];
+  }
+
+  NodeId node(const std::string& name, const std::string& type, std::vector<TensorId> inputs,
+              std::vector<core::TensorInfo> outputs, std::vector<core::FrameId> frames) {
+    core::Node made;
+    made.name = name;
+    made.opType = type;
+    made.domain = "aten";
+    made.inputs = std::move(inputs);
+    made.frames = std::move(frames);
+    return recording->definitions().node(std::move(made), std::move(outputs)).orThrow();
+  }
+
+  void saw(TensorId tensor, const core::Tensor& value) { REQUIRE(recording->saw(tensor, seen(value)).ok()); }
+
+  void iterate(std::int64_t iteration, bool dropped, std::int64_t rows = 2) {
+    const auto value = static_cast<float>(iteration) - 1;
+    REQUIRE(recording->begin(Iteration(iteration)).ok());
+    saw(x, filled({rows, 3}, value));
+    REQUIRE(recording->ran(relu).ok());
+    saw(y, filled({rows, 3}, std::max(value, 0.0F)));
+    if (dropped) {
+      REQUIRE(recording->ran(drop).ok());
+      saw(z, filled({rows, 3}, 2));
+    }
+    REQUIRE(recording->keep(w, seen(filled({2}, value))).ok());
+    REQUIRE(recording->ran(update).ok());
+    saw(next, filled({2}, value + 0.5F));
+    const core::Status ended = recording->end({{"loss", 1.0}});
+    REQUIRE((ended.ok() ? "" : ended.error().message()) == "");
+  }
+
+  std::size_t graphs() const {
+    return dump::parseJournal(test::readText(run / "rank_0" / "journal")).graphs.size();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("What a foreign program saw is read back, with its lines, statistics and changes") {
+  Program program;
+  for (std::int64_t i = 0; i < 3; ++i) program.iterate(i, true);
+  program.recording->finish({.state = "finished"});
+  const auto reader = test::openRun(program.run);
+  CHECK(reader->info().backend == "pytorch cpu");
+  CHECK(reader->info().end.state == "finished");
+  const core::Graph& graph = reader->graph();
+  const core::Node& relu = graph.node(*graph.findNode("Net/relu-op1"));
+  CHECK(core::qualifiedType(relu) == "aten.relu");
+  CHECK(graph.userFrame(relu.frames)->line == 3);
+  const TensorId y = *graph.findTensor("Net/relu-op1"), next = *graph.findTensor("update/Net/SGD-op1");
+  const auto row = reader->statistics(Rank(0), Iteration(0), y).orThrow();
+  CHECK(row.values.hash == core::hashTensor(filled({2, 3}, 0)));
+  CHECK(row.values.zero == 6);
+  REQUIRE(row.activation);  // relu is our Relu: a share of its elements is counted
+  CHECK(row.activation->shareInRange == 1);
+  const auto change = reader->statistics(Rank(0), Iteration(2), next).orThrow().change;
+  REQUIRE(change);
+  CHECK(change->meanAbsChange == 0.5);
+  CHECK(reader->verify({}, {}).empty());
+}
+
+TEST_CASE("Iterations that leave out a part of the graph are of the same graph") {
+  Program program;
+  std::int64_t iteration = 0;
+  for (const bool dropped : {false, true, false, true, false}) program.iterate(iteration++, dropped);
+  CHECK(program.graphs() == 2);
+}
+
+TEST_CASE("A shape that changes costs one graph, and is unknown from then on") {
+  Program program;
+  for (std::int64_t i = 0; i < 6; ++i) program.iterate(i, true, 2 + i % 3);
+  program.recording->finish({.state = "finished"});
+  CHECK(program.graphs() == 2);
+  const auto reader = test::openRun(program.run);
+  const auto last = reader->recordedGraph(Rank(0), Iteration(5)).orThrow();
+  CHECK(last.tensor(*last.findTensor("Net/relu-op1")).shape == core::Shape({-1, 3}));
+  CHECK(reader->statistics(Rank(0), Iteration(4), *reader->graph().findTensor("Net/relu-op1"))
+            .orThrow()
+            .values.count == 9);
+}
+
+TEST_CASE("The same name with other inputs is another variant: one graph has one") {
+  Program program;
+  program.iterate(0, true);
+  const NodeId other =
+      program.node("Net/mul-op1", "mul", {program.x}, {info("", {2, 3}, TensorRole::kActivation)}, {});
+  REQUIRE(program.recording->begin(Iteration(1)).ok());
+  REQUIRE(program.recording->ran(program.relu).ok());
+  REQUIRE(program.recording->ran(other).ok());
+  const core::Status again = program.recording->ran(program.drop);
+  REQUIRE_FALSE(again.ok());
+  CHECK(again.error().message() == "Net/mul-op1 ran already in this iteration");
+  REQUIRE(program.recording->end({}).ok());
+  CHECK(program.graphs() == 2);
+  program.recording->finish({.state = "finished"});
+  const auto graph = test::openRun(program.run)->recordedGraph(Rank(0), Iteration(1)).orThrow();
+  CHECK(graph.tensor(graph.node(*graph.findNode("Net/mul-op1")).inputs[0]).name == "input/x");
+  CHECK(graph.findNode("update/Net/SGD-op1"));  // which did not run, and could have
+}
+
+TEST_CASE("A node that reads what nothing made is refused with its name, and the next iteration goes on") {
+  Program program;
+  REQUIRE(program.recording->begin(Iteration(0)).ok());
+  REQUIRE(program.recording->ran(program.drop).ok());
+  const core::Status ended = program.recording->end({});
+  REQUIRE_FALSE(ended.ok());
+  CHECK(ended.error().message() ==
+        "Net/mul-op1 reads Net/relu-op1, which nothing made before it in this iteration");
+  program.iterate(1, true);
+  CHECK(program.recording->active());
+}
+
+TEST_CASE("An iteration in progress is recorded as incomplete, a failure with its text") {
+  Program program;
+  program.iterate(0, true);
+  REQUIRE(program.recording->begin(Iteration(1)).ok());
+  program.saw(program.x, filled({2, 3}, 4));
+  program.recording->finish({.state = "failed", .message = "ValueError: no such thing"});
+  const auto reader = test::openRun(program.run);
+  CHECK(reader->incompleteIterations(Rank(0)) == std::vector<std::int64_t>{1});
+  CHECK(reader->info().end.state == "failed");
+  CHECK_THAT(reader->info().end.message, Catch::Contains("ValueError: no such thing"));
+}
+
+TEST_CASE("Values are kept where the environment asks for them") {
+  const test::Environment variable("MSDBG_DUMP_OPTIONS", R"({"policy":"full"})");
+  Program program;
+  program.iterate(0, true);
+  program.iterate(1, false);
+  program.recording->finish({.state = "finished"});
+  const auto reader = test::openRun(program.run);
+  const auto value = reader->tensor(Rank(0), Iteration(1), *reader->graph().findTensor("input/x")).orThrow();
+  CHECK(core::TensorValue{value} == core::TensorValue{filled({2, 3}, 0)});
+}
+
+TEST_CASE("A forked child leaves the journal to its parent") {
+  Program program;
+  program.iterate(0, true);
+  const pid_t child = fork();
+  if (child == 0) {
+    program.recording->leaveToParent();
+    pause();
+    _exit(0);
+  }
+  program.recording->finish({.state = "finished"});
+  CHECK(test::waitUntil([&] { return !test::openRun(program.run)->recording(); }));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
