@@ -7,6 +7,7 @@
 
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/out_of_range.h"
+#include "watchpoints/conditions/outcome.h"
 
 namespace msdbg::watch {
 namespace {
@@ -36,8 +37,10 @@ struct Followed {
 
 class StatisticSpike : public Evaluator {
  public:
-  StatisticSpike(const core::Graph& graph, const Parameters& parameters)
-      : m_tensor(followedTensor(graph, parameters)), m_gradients(ownGradients(graph)) {
+  StatisticSpike(const core::Graph& graph, const Parameters& parameters, bool recommended)
+      : m_recommended(recommended),
+        m_tensor(followedTensor(graph, parameters)),
+        m_gradients(ownGradients(graph)) {
     const auto follow = [&](std::string_view parameter, std::string_view what, double floor) {
       if (const auto times = numberOf(parameters, parameter))
         m_followed.push_back({parameter, what, *times, floor});
@@ -75,8 +78,9 @@ class StatisticSpike : public Evaluator {
 
   std::optional<double> valueOf(EvaluationContext& context, Rank rank, std::string_view parameter) const {
     if (parameter == kNorm) return normOf(context, rank);
+    if (parameter == kLoss)
+      if (const auto given = givenLoss(context, rank)) return given;
     const StatisticsRow* row = m_tensor.valid() ? context.rows.now(rank, m_tensor) : nullptr;
-    if (!row && parameter == kLoss) return context.source.scalar(rank, context.iteration, "loss");
     if (!row || row->values.nonFinite() > 0) return std::nullopt;
     const core::TensorStatistics& x = row->values;
     return parameter == kL2        ? x.l2
@@ -107,11 +111,21 @@ class StatisticSpike : public Evaluator {
                                             std::to_string(context.iteration.value);
     }
     if (series.values.size() >= kLeast) {
-      const Spread spread = spreadOf({series.values.begin(), series.values.end()}, followed.floor);
-      if (now > spread.limit(followed.times)) return begin(context, rank, followed, now, spread, series);
+      const std::vector<double> values(series.values.begin(), series.values.end());
+      const Spread spread = spreadOf(values, followed.floor);
+      if (now > spread.limit(followed.times) && (!m_recommended || isFarInLogarithm(values, now, followed)))
+        return begin(context, rank, followed, now, spread, series);
     }
     series.values.push_back(now);
     if (series.values.size() > kWindow) series.values.pop_front();
+  }
+
+  /// What spreads over decades, as the norms of policy gradients, has no spike that is a few times the
+  /// median.
+  static bool isFarInLogarithm(std::vector<double> values, double now, const Followed& followed) {
+    if (now <= 0 || std::ranges::any_of(values, [](double value) { return value <= 0; })) return true;
+    for (double& value : values) value = std::log(value);
+    return std::log(now) > spreadOf(values, 0).limit(followed.times);
   }
 
   void begin(EvaluationContext& context, Rank rank, const Followed& followed, double now,
@@ -147,6 +161,7 @@ class StatisticSpike : public Evaluator {
            (length == 1 ? " iteration" : " iterations");
   }
 
+  bool m_recommended;
   TensorId m_tensor;
   std::vector<TensorId> m_gradients;
   std::vector<Followed> m_followed;
@@ -170,7 +185,7 @@ ConditionDef statisticSpikeCondition() {
       "tensor "
       "that is out of its own range in the same way, with the parameters that make up most of the norm. "
       "Spikes of "
-      "iterations before are not among the values.";
+      "iterations before are not among the values. Recommended: above as many MAD of the logarithms too.";
   def.advice =
       "Look at the batch of this iteration first, then at the tensor that is named and at the learning rate. "
       "A spike "
@@ -184,8 +199,9 @@ ConditionDef statisticSpikeCondition() {
       {kLargest, ParameterType::kPos, {}, "of the tensor that is named: its largest |x|"},
       {kL2, ParameterType::kPos, {}, "of the tensor that is named: its l2 norm"},
       followedParameter()};
-  def.make = [](const core::Graph& graph, const Parameters& parameters, bool) -> std::unique_ptr<Evaluator> {
-    return std::make_unique<StatisticSpike>(graph, parameters);
+  def.make = [](const core::Graph& graph, const Parameters& parameters,
+                bool recommended) -> std::unique_ptr<Evaluator> {
+    return std::make_unique<StatisticSpike>(graph, parameters, recommended);
   };
   return def;
 }

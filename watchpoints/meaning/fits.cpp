@@ -80,6 +80,13 @@ bool hasElementsOfOutput(const Graph& graph, const Node&, Node& ours) {
   return graph.tensor(ours.inputs.front()).shape.elements() == elements;
 }
 
+bool haveElementsOfOutput(const Graph& graph, const Node&, Node& ours) {
+  if (shapesAreInferred(graph, ours)) return true;
+  const std::int64_t elements = graph.tensor(ours.outputs.front()).shape.elements();
+  return std::ranges::all_of(
+      ours.inputs, [&](core::TensorId input) { return graph.tensor(input).shape.elements() == elements; });
+}
+
 bool hasRowsOfOutput(const Graph& graph, const Node& theirs, Node& ours) {
   if (shapesAreInferred(graph, ours)) return true;
   const Shape &in = graph.tensor(ours.inputs[0]).shape, &out = graph.tensor(theirs.outputs[0]).shape;

@@ -15,6 +15,9 @@ bool isProductOfMatrices(const core::Graph& graph, const core::Node& theirs, cor
 /// One input of the output's elements, in whatever shape: an operator that works element by element.
 bool hasElementsOfOutput(const core::Graph& graph, const core::Node& theirs, core::Node& ours);
 
+/// The same of several inputs; or they broadcast to the output.
+bool haveElementsOfOutput(const core::Graph& graph, const core::Node& theirs, core::Node& ours);
+
 /// The axis is the last one, and the input has the output's elements in rows of the same length.
 bool hasRowsOfOutput(const core::Graph& graph, const core::Node& theirs, core::Node& ours);
 

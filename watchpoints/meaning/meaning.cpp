@@ -95,6 +95,15 @@ Node called(Node node) {
   return node;
 }
 
+/// In place, of a tensor that is shown flat: a part of a storage was written (the gates of an LSTM), and the
+/// output is all of it.
+bool writesPart(const core::Graph& graph, const Node& node) {
+  const std::string_view type = std::string_view(node.opType).substr(0, node.opType.find('.'));
+  if (type.size() < 2 || !type.ends_with('_') || node.outputs.empty()) return false;
+  const core::Shape& shape = graph.tensor(node.outputs.front()).shape;
+  return node.phase == core::Phase::kForward && shape.rank() == 1 && shape[0] != 1;
+}
+
 Node inOurTerms(const core::Graph& graph, const Node& node) {
   if (node.isOwn()) return node;
   const Meaning* meaning = meaningOf(node);
@@ -102,6 +111,7 @@ Node inOurTerms(const core::Graph& graph, const Node& node) {
   std::optional<Node> ours = translatedAs(*meaning, node);
   if (!ours) return called(node);
   const DomainMeanings* domain = domainOf(node);
+  if (domain && domain->foldsViews && writesPart(graph, node)) return called(node);
   const bool fits = meaning->fits                  ? meaning->fits(graph, node, *ours)
                     : domain && domain->foldsViews ? shapesAreInferred(graph, *ours)
                                                    : true;
@@ -129,6 +139,13 @@ const Meaning* meaningOf(const Node& node) {
 }
 
 bool hasForeignNodes(const core::Graph& graph) { return !std::ranges::all_of(graph.nodes(), &Node::isOwn); }
+
+Node inOurTerms(const Node& node) {
+  const Meaning* meaning = node.isOwn() ? nullptr : meaningOf(node);
+  if (node.isOwn() || !meaning || meaning->onlyBlame) return node.isOwn() ? node : called(node);
+  std::optional<Node> ours = translatedAs(*meaning, node);
+  return ours ? std::move(*ours) : called(node);
+}
 
 Node inOurTermsAs(const Node& translated, Node node) {
   const Meaning* meaning = translated.isOwn() ? nullptr : meaningOf(node);

@@ -62,6 +62,8 @@ inline constexpr std::string_view kMeantInfinity = "meant_infinity";
 /// is, and keep what they read and their attributes. Nodes keep their domain: there is no kernel of ours for
 /// them. Onnx's names are ours.
 core::Graph inOurTerms(const core::Graph& graph);
+/// A node by itself, whatever the shapes: what operator it is.
+core::Node inOurTerms(const core::Node& node);
 /// A node with inputs and attributes of its own on a rank, as the union's node of the same id was translated.
 core::Node inOurTermsAs(const core::Node& translated, core::Node node);
 /// A node of a translated graph as the rules of blame take it: ours where its values go wrong as ours do,

@@ -8,7 +8,8 @@ namespace msdbg::watch {
 namespace {
 
 std::span<const Meaning> autograd() {
-  static const std::vector<Meaning> rows = {{"AccumulateGrad", "Identity"}};
+  static const std::vector<Meaning> rows = {
+      {"AccumulateGrad", "Identity", {}, {}, nullptr, hasElementsOfOutput}};
   return rows;
 }
 
