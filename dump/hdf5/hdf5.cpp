@@ -66,6 +66,9 @@ core::Result<bool> exists(hid_t location, const std::string& path) {
     MSDBG_TRY(MSDBG_H5(H5Lget_info, location, part.c_str(), &link, H5P_DEFAULT));
     if (link.type != H5L_TYPE_HARD) return core::Error(core::ErrorCode::kDamaged, part + " is a link");
     if (at == std::string::npos) return true;
+    H5O_info_t object;
+    MSDBG_TRY(MSDBG_H5(H5Oget_info_by_name, location, part.c_str(), &object, H5P_DEFAULT));
+    if (object.type != H5O_TYPE_GROUP) return false;  // nothing is below a dataset
   }
 }
 

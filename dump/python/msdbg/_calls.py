@@ -17,7 +17,7 @@ from msdbg._operators import CHANGE, OVERWRITE, Operator
 from msdbg._origins import Origin, Origins
 from msdbg._recording import Recording
 from msdbg._scopes import Scopes
-from msdbg._tensors import storage_key, storage_of
+from msdbg._tensors import storage_key
 from msdbg._values import PARTS, Values
 
 _task = torch._C._current_graph_task_id
@@ -170,23 +170,22 @@ class Calls:
         if operator.waits:
             (wait_for if operator.domain == "c10d" else wait_functional)(out)
         values = self._recording.values
-        made = list(call.targets)
-        looks: list[tuple[Tensor, bool]] = [values.written(t, storage_key(t)) for t in made] if made else []
-        self._fresh(out, values, made, looks)
+        made = list(call.targets)  # where that is a part of a storage, its values are those of the part
+        self._fresh(out, values, made)
         if not made:  # it showed what was there, though its schema does not say so
             self.view(call.args, call.frame)
             return
         key = (call.operator, call.scope, call.number, call.inputs, call.origin, call.place)
         entry = self._known.get(key)
         if entry is None or entry.dtypes != [tensor.dtype for tensor in made]:
-            entry = self._known[key] = self._define(call, made, looks)
+            entry = self._known[key] = self._define(call, made)
         self._recording.graph.counts[entry.slot] = entry.number
         if call.origin is None or call.origin is _again or self.create_graph:
             self.own(_number() - 1, entry)
         self.arrived(call, entry)
         self._recording.recorder.ran(entry.node)
-        for tensor, look, number in zip(made, looks, entry.outputs):
-            self._now_shows(tensor, look, number, entry.quiet, values)
+        for tensor, number in zip(made, entry.outputs):
+            self._now_shows(tensor, number, entry.quiet, values)
 
     def own(self, number: int, owner: Any) -> None:
         """The newest autograd node is this operator's, if it is new. Those between are of in-place writes to views,
@@ -199,36 +198,32 @@ class Calls:
             self.seen_number = number + 1
         self._before = owner
 
-    def _fresh(self, out: Any, values: Values, made: list[Tensor], looks: list[tuple[Tensor, bool]]) -> None:
+    def _fresh(self, out: Any, values: Values, made: list[Tensor]) -> None:
         """What it returned that nobody had."""
         if isinstance(out, Tensor):
             if storage_key(out) not in values.ids and not any(out is target for target in made):
                 made.append(out)
-                looks.append((out, True))
         elif isinstance(out, (tuple, list)):
             for item in out:
                 if item is not None:
-                    self._fresh(item, values, made, looks)
+                    self._fresh(item, values, made)
 
-    def _now_shows(self, tensor: Tensor, look: tuple[Tensor, bool], number: int, quiet: bool,
-                   values: Values) -> None:
+    def _now_shows(self, tensor: Tensor, number: int, quiet: bool, values: Values) -> None:
         key = storage_key(tensor)
         if key not in values.ids:
             values.hold(tensor)
         values.ids[key] = number
-        if quiet:
-            values.holes[key] = storage_of(tensor).nbytes()
-        elif look[1]:
-            values.see(number, look[0])
+        if not quiet:
+            values.see(number, tensor)
 
     # --- a new one ---
 
-    def _define(self, call: Call, made: list[Tensor], looks: list[tuple[Tensor, bool]]) -> Entry:
+    def _define(self, call: Call, made: list[Tensor]) -> Entry:
         recording, operator, graph = self._recording, call.operator, self._recording.graph
         number = call.number
         phase = self._phase(call)
-        outputs = tuple(self._output(call, phase, tensor, look[0], index < len(call.targets))
-                        for index, (tensor, look) in enumerate(zip(made, looks)))
+        outputs = tuple(self._output(call, phase, tensor, index < len(call.targets))
+                        for index, tensor in enumerate(made))
         attributes = operator.attributes(call.args, call.kwargs)
         meant = operator.meant(call.args, call.kwargs) or (
             operator.keeping and any(i in graph.meant for i in call.inputs))
@@ -263,9 +258,9 @@ class Calls:
             return "update"
         return "forward"
 
-    def _output(self, call: Call, phase: str, tensor: Tensor, look: Tensor, target: bool) -> Output:
+    def _output(self, call: Call, phase: str, tensor: Tensor, target: bool) -> Output:
         graph = self._recording.graph
-        shape = tuple(look.shape)
+        shape = tuple(tensor.shape)
         if target:
             before = self._recording.values.ids.get(storage_key(tensor), PARTS)
             role = graph.roles.get(before, "")

@@ -73,10 +73,9 @@ class Following:
 
     def _step(self, call: Call, entry: Entry) -> Any:
         operator = call.operator
-        values = self._recording.values
         simple = not (entry.quiet or operator.waits or self._calls.create_graph or self._calls.again(call)
-                      or self._calls.seeded(call) or any(position < 0 for position, _, _ in call.reads + call.writes)
-                      or (values.holes and call.targets))
+                      or self._calls.seeded(call)
+                      or any(position < 0 for position, _, _ in call.reads + call.writes))
         forward = call.origin is None
         return self._module.Step(entry, operator.func, call.scope, call.place, entry.node, entry.slot, entry.number,
                                  simple, forward, tuple(call.reads), tuple(call.writes), entry.outputs,

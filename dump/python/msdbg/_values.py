@@ -25,7 +25,6 @@ class Values:
         self._graph = graph
         self._names = names
         self.ids: dict[int, int] = {}  # storage -> tensor
-        self.holes: dict[int, int] = {}  # storage -> bytes of it that nobody wrote yet
         self._parts: dict[tuple[int, int, int], int] = {}  # storage, offset, elements -> tensor
         self.held: list[int] = []
         self._constants: dict[int, tuple[int, int]] = {}  # source -> address, version, when last seen
@@ -41,7 +40,6 @@ class Values:
             free(reference)
         self.held.clear()
         self.ids.clear()
-        self.holes.clear()
         self._parts.clear()
         self.seen.clear()
         self._used.clear()
@@ -153,16 +151,3 @@ class Values:
                 return
             self._constants[number] = mark
         self.see(number, tensor)
-
-    def written(self, tensor: Tensor, key: int) -> tuple[Tensor, bool]:
-        """After a write to (a part of) a storage: what to look at, and whether all of it has been written by now."""
-        left = self.holes.get(key)
-        full = is_whole(tensor)
-        if left is None:
-            return (tensor if full else whole(tensor)), True
-        left = 0 if full else left - tensor.numel() * tensor.element_size()
-        if left > 0:
-            self.holes[key] = left
-            return tensor, False
-        del self.holes[key]
-        return (tensor if full else whole(tensor)), True

@@ -21,7 +21,7 @@ struct FollowerObject {
   PyObject* seen;           // set: tensors that were looked at
   PyObject *number, *task;  // torch's: sequence number to be given next; the graph task that runs
   PyObject *slow, *late, *view, *own, *see, *outside;  // Python's; outside(): the scope where `scope` is None
-  PyObject *scope, *last;                    // where the program is; the Step that ran last
+  PyObject *scope, *last;                              // where the program is; the Step that ran last
   msdbg_recording* recording;
   std::unordered_set<PyObject*>* folds;  // functions that only make views
   long long seenNumber;                  // sequence number when the last operator had run
@@ -31,8 +31,7 @@ struct FollowerObject {
 
 FollowerObject* followerOf(PyObject* self) { return reinterpret_cast<FollowerObject*>(self); }
 
-PyObject *s_untypedStorage, *s_cdata, *s_weakRef, *s_back, *s_code, *s_lasti, *s_dtype, *s_nbytes, *s_numel,
-    *s_elementSize;
+PyObject *s_untypedStorage, *s_cdata, *s_weakRef, *s_back, *s_code, *s_lasti, *s_dtype;
 
 /// What a tensor is stored in.
 class Storage {
@@ -106,20 +105,9 @@ bool shows(const FollowerObject* self, PyObject* args, const Argument& read) {
   return known && PyLong_AsLongLong(known) == read.tensor;
 }
 
-// A write to a part of a storage is Python's affair.
-bool isWhole(PyObject* tensor, const Storage& storage) {
-  const Held numel(PyObject_CallMethodObjArgs(tensor, s_numel, nullptr));
-  const Held size(numel ? PyObject_CallMethodObjArgs(tensor, s_elementSize, nullptr) : nullptr);
-  const Held bytes(size ? PyObject_CallMethodObjArgs(storage.storage(), s_nbytes, nullptr) : nullptr);
-  if (!bytes) return no();
-  return PyLong_AsLongLong(numel.get()) * PyLong_AsLongLong(size.get()) >= PyLong_AsLongLong(bytes.get());
-}
-
-bool writesWhole(PyObject* args, const Argument& write) {
-  PyObject* tensor = argumentAt(args, write);
-  if (!tensor || tensor == Py_None) return false;
-  const Storage storage(tensor);
-  return storage ? isWhole(tensor, storage) : no();
+bool hasArgument(PyObject* args, const Argument& write) {
+  const PyObject* tensor = argumentAt(args, write);
+  return tensor && tensor != Py_None;
 }
 
 std::int64_t countOf(const FollowerObject* self, const StepObject* step) {
@@ -149,7 +137,7 @@ StepObject* expected(FollowerObject* self, PyObject* func, PyObject* types, PyOb
   for (const Argument& read : *step->reads)
     if (!shows(self, args, read)) return nullptr;
   for (const Argument& write : *step->writes)
-    if (!writesWhole(args, write)) return nullptr;
+    if (!hasArgument(args, write)) return nullptr;
   if (step->place != Py_None && !isAt(step->place)) return nullptr;
   return step;
 }
@@ -340,10 +328,7 @@ bool prepare() {
                                                       {&s_back, "f_back"},
                                                       {&s_code, "f_code"},
                                                       {&s_lasti, "f_lasti"},
-                                                      {&s_dtype, "dtype"},
-                                                      {&s_nbytes, "nbytes"},
-                                                      {&s_numel, "numel"},
-                                                      {&s_elementSize, "element_size"}};
+                                                      {&s_dtype, "dtype"}};
   for (const auto& [where, name] : names)
     if (!*where && !(*where = PyUnicode_InternFromString(name))) return false;
   return true;

@@ -50,7 +50,7 @@ int64_t msdbg_record_source(msdbg_recording* recording, const msdbg_tensor* sour
 typedef struct {
   const char *name, *domain, *type;
   const char* phase;      /* forward backward update collective */
-  const char* attributes; /* a JSON object: numbers, booleans, texts, lists of numbers or texts */
+  const char* attributes; /* a JSON object; dump/python/record/attributes.h */
   const int64_t* inputs;
   int32_t input_count;
   const msdbg_tensor* outputs; /* their names and frames are not read */
@@ -71,6 +71,7 @@ int msdbg_record_saw(msdbg_recording* recording, int64_t tensor, const void* dat
 int msdbg_record_saw_same(msdbg_recording* recording, int64_t tensor, int64_t other);
 int msdbg_record_keep(msdbg_recording* recording, int64_t tensor, const void* data, int32_t dtype,
                       const int64_t* dims, int32_t rank);
+/* `names`: of numbers of the iteration: "loss", "learning_rate"; a '/' becomes a '.'. */
 int msdbg_record_end(msdbg_recording* recording, const char* const* names, const double* values,
                      int32_t count);
 
