@@ -322,3 +322,31 @@ def test_nothing_of_it_stays_in_torch(tmp_path: Any) -> None:
     assert before == after
     assert not torch.nn.modules.module._global_forward_hooks
     assert torch._C._len_torch_dispatch_stack() == 0
+
+
+def test_a_loss_that_is_not_finite_deepens_the_recording(tmp_path: Any, capsys: Any) -> None:
+    (tmp_path / "run.msdbg").mkdir()
+
+    def train() -> str:
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for index in range(12):
+            x = torch.randn(4, 6)
+            loss = model(x).square().mean() * (float("inf") if index == 2 else 1.0)
+            optimizer.zero_grad()
+            if index == 2:
+                loss = loss.detach().requires_grad_()
+            loss.backward()
+            optimizer.step()
+        return state_of(model, optimizer)
+
+    for level in ("train", "modules"):
+        (tmp_path / "run.msdbg" / "arm.json").unlink(missing_ok=True)
+        torch.manual_seed(1)
+        plain = train()
+        torch.manual_seed(1)
+        recorder, bits = recorded(level, train, tmp_path)
+        assert bits == plain and len(recorder.iterations) == 12
+        deep = [index for index in range(12) if any(n["domain"] == "aten" for n in recorder.ran_in(index))]
+        assert deep == [5, 6, 7]
+        assert "iteration 2" in capsys.readouterr().err
