@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Any, Callable, Optional
 
-from msdbg import _arm, _identity, _notes
+from msdbg import _arm, _identity, _notes, _spikes
 from msdbg._cycle import Cycle
 from msdbg._frames import Frames
 from msdbg._graph import Graph
@@ -43,6 +43,7 @@ class Recording:
         self.frames: Frames
         self.module = module
         self._armed = _arm.Armed(settings.run, settings.level).level
+        self._spikes = _spikes.Spikes(settings.run) if _spikes.wanted() is not False else None
         self._over = False
         self._since = time.perf_counter()
         self._explicit = 0  # step() calls since an optimizer ended an iteration
@@ -85,8 +86,19 @@ class Recording:
         self.optimizers.new_iteration()
         scalars, self.scalars = self.scalars, {}
         self.recorder.end(scalars)
+        self._deepen(scalars)
         self.iteration += 1
         self._choose_level()
+
+    def _deepen(self, scalars: dict[str, float]) -> None:
+        """Asks for level ops where the loss goes wrong at a cheaper one."""
+        if self._spikes is None or self.level.name == "ops":
+            return
+        try:
+            self._spikes.ended(self.iteration, scalars)
+        except OSError as error:
+            self._spikes = None
+            print(f"msdbg: warning: level ops cannot be asked for: {error}", file=sys.stderr)
 
     def _choose_level(self) -> None:
         wanted = self._armed(self.iteration)
