@@ -17,7 +17,7 @@ from msdbg._operators import CHANGE, OVERWRITE, Operator
 from msdbg._origins import Origin, Origins
 from msdbg._recording import Recording
 from msdbg._scopes import Scopes
-from msdbg._tensors import storage_key
+from msdbg._tensors import is_whole, storage_key, tensors_in
 from msdbg._values import PARTS, Values
 
 _task = torch._C._current_graph_task_id
@@ -84,10 +84,32 @@ class Calls:
         else:
             call.scope, call.origin = self._backward()
             call.place = None
+        if operator.collective:
+            for _, tensor in tensors_in(args):
+                self._pack(call, tensor)
         graph = self._recording.graph
         call.number = graph.counts[graph.slot(call.scope, operator.kind)] + 1
         self._gather(call)
         return call
+
+    def _pack(self, call: Call, tensor: Tensor) -> None:
+        """What ranks exchange was written piece by piece (DDP's buckets): a node of its own has the whole of it, so
+        that what went in can be compared with what comes out."""
+        values, graph = self._recording.values, self._recording.graph
+        key = storage_key(tensor)
+        if key not in values.pieces:
+            return
+        values.pieces.discard(key)
+        before = values.ids[key]
+        number = graph.counts[graph.slot(call.scope, "pack")] + 1
+        entry = graph.node(call.scope, "pack", number, "c10d", "collective", (before,),
+                           ((tensor.dtype, tuple(tensor.shape), "gradient" if call.origin is not None else "activation",
+                             "", -1, -1),), frames=call.origin.frames if call.origin is not None else (),
+                           derived_from=graph.derived_of((before,)))
+        graph.counts[entry.slot] = number
+        self._recording.recorder.ran(entry.node)
+        values.ids[key] = entry.outputs[0]
+        values.see(entry.outputs[0], tensor)
 
     def seed(self, loss: int) -> None:
         """backward() is called on this one, of which the first gradient is 1."""
@@ -213,6 +235,10 @@ class Calls:
         if key not in values.ids:
             values.hold(tensor)
         values.ids[key] = number
+        if is_whole(tensor):
+            values.pieces.discard(key)
+        else:
+            values.pieces.add(key)
         if not quiet:
             values.see(number, tensor)
 

@@ -25,6 +25,7 @@ class Values:
         self._graph = graph
         self._names = names
         self.ids: dict[int, int] = {}  # storage -> tensor
+        self.pieces: set[int] = set()  # storages of which the last write wrote a part
         self._parts: dict[tuple[int, int, int], int] = {}  # storage, offset, elements -> tensor
         self.held: list[int] = []
         self._constants: dict[int, tuple[int, int]] = {}  # source -> address, version, when last seen
@@ -41,6 +42,7 @@ class Values:
         self.held.clear()
         self.ids.clear()
         self._parts.clear()
+        self.pieces.clear()
         self.seen.clear()
         self._used.clear()
         self._before, self._parameters = self._parameters, {}
