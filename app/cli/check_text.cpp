@@ -8,6 +8,7 @@
 #include "app/cli/check_view.h"
 #include "app/cli/statistics_text.h"
 #include "app/cli/table.h"
+#include "replay/recorded_from.h"
 
 namespace msdbg::app {
 
@@ -132,7 +133,7 @@ std::string perRankText(const CheckView& view) {
   if (view.report.firstPerRank.size() < 2) return {};
   Table table({">rank", ">iteration", "condition", "node", "line"});
   for (const Hit& hit : view.report.firstPerRank)
-    table.row({std::to_string(hit.rank.value), std::to_string(hit.iteration.value),
+    table.row({std::to_string(hit.rank.value), replay::iterationText(*view.run.run, hit.rank, hit.iteration),
                std::string(hit.condition->id), replay::hitPlace(view.run.graph(), hit),
                placeOf(view.run.graph().userFrame(replay::framesOf(view.run.graph(), hit)))});
   return "\nFIRST OF EACH RANK\n\n" + table.text(2);
@@ -256,7 +257,7 @@ std::string headline(const CheckView& view) {
   const Hit& hit = *view.report.first;
   return fmt::format("{}: {} at {}, rank {}, iteration {}", view.verdict.found, hit.condition->id,
                      core::printable(replay::hitPlace(view.run.graph(), hit)), hit.rank.value,
-                     hit.iteration.value);
+                     replay::iterationText(*view.run.run, hit.rank, hit.iteration));
 }
 
 std::string checkText(const CheckView& view) {

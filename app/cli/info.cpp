@@ -12,6 +12,7 @@
 #include "app/cli/table.h"
 #include "app/cli/timing_text.h"
 #include "replay/recompute_way.h"
+#include "replay/recorded_from.h"
 #include "replay/run_state.h"
 
 namespace msdbg::app {
@@ -176,6 +177,7 @@ Json infoJson(const OpenedRun& run) {
   json["libraries"] = libraries;
   json["threads"] = info.threads;
   json["backend"] = info.backend;
+  if (const std::string from = replay::recordedFrom(info); !from.empty()) json["recorded_from"] = from;
   json["seed"] = info.seed;
   json["data"] = textOrNull(info.data);
   json["policy"] = info.policy.empty() ? Json() : Json::parse(info.policy, nullptr, false);
@@ -344,6 +346,8 @@ void printInfo(const OpenedRun& run) {
   printFact("where", fmt::format("{}, {}, {} x {}{}, started {}", info.host, info.cpuModel,
                                  counted(info.ranks, "rank"), counted(info.threads, "thread"),
                                  backendText(info), info.startedAt));
+  const std::string from = replay::recordedFrom(info);
+  if (!from.empty()) printFact("from", "recorded from " + from);
   printFact("training",
             fmt::format("seed {}{}{}", info.seed, info.data.empty() ? "" : ", data " + info.data,
                         info.faults.empty() ? "" : ", planted faults: " + core::join(info.faults, "; ")));
@@ -355,7 +359,11 @@ void printInfo(const OpenedRun& run) {
   if (const std::string over = overBudgetText(folderBytes(run.path), info.maxBytes); !over.empty())
     printFact("", over);
   if (const std::string line = timingLine(timings(*run.run)); !line.empty()) printFact("time", line);
-  if (const std::string text = recomputableText(run); !text.empty()) printFact("replay", text);
+  if (!from.empty())
+    printFact("replay",
+              "what PyTorch computed cannot be computed again here: what is not stored is not there");
+  else if (const std::string text = recomputableText(run); !text.empty())
+    printFact("replay", text);
   for (const replay::Gap& gap : run.run->gaps()) printFact("missing", replay::gapText(gap));
   printRestarts(run);
   printThinned(run);

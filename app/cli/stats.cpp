@@ -9,6 +9,7 @@
 #include "app/cli/statistics_text.h"
 #include "app/cli/table.h"
 #include "core_engine/base/text.h"
+#include "replay/recorded_from.h"
 
 namespace msdbg::app {
 namespace {
@@ -82,7 +83,8 @@ bool printRowsJson(const OpenedRun& run, core::TensorId id, const std::vector<Pl
 }
 
 std::vector<std::string> cellsOf(const OpenedRun& run, const Place& place, const watch::StatisticsRow* row) {
-  std::vector<std::string> cells = {std::to_string(place.iteration.value), std::to_string(place.rank.value)};
+  std::vector<std::string> cells = {replay::iterationText(*run.run, place.rank, place.iteration),
+                                    std::to_string(place.rank.value)};
   if (!row && run.run->thinned(place.rank, place.iteration)) return cells.emplace_back("thinned"), cells;
   for (std::string& cell : statisticsCells(row)) cells.push_back(std::move(cell));
   if (row && row->change) cells.push_back(core::formatShort(row->change->meanAbsChange, 4));

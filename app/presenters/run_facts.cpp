@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "replay/recorded_from.h"
 #include "replay/run_state.h"
 
 namespace msdbg::app {
@@ -13,6 +14,15 @@ bool RunFacts::recorded(core::Rank rank, core::Iteration iteration) const {
 }
 
 namespace {
+
+// Of the iterations that have come since.
+void readSteps(RunFacts& facts, replay::Run& run) {
+  if (facts.ranks.empty() || std::ranges::find(facts.scalars, "step") == facts.scalars.end()) return;
+  for (const core::Iteration iteration : facts.iterations[facts.ranks.front()])
+    if (!facts.steps.contains(iteration))
+      if (const auto step = replay::userStep(run, facts.ranks.front(), iteration))
+        facts.steps[iteration] = *step;
+}
 
 // What may be other than it was. `recording` was asked before the journals were read: what was committed in
 // between is seen the next time.
@@ -27,6 +37,7 @@ void readWhatGrows(RunFacts& facts, replay::Run& run, bool recording) {
   }
   facts.allIterations.assign(all.begin(), all.end());
   if (facts.scalars.empty()) facts.scalars = run.scalarNames();
+  readSteps(facts, run);
   facts.end = run.end();
   facts.damage = run.damage();
 }

@@ -22,8 +22,9 @@ struct RunFacts {
   std::map<core::Rank, std::vector<core::Iteration>> iterations;  // ascending
   std::vector<core::Iteration> allIterations;                     // of any rank, ascending
   std::vector<std::string> scalars;                               // "loss", "learning_rate", …
-  std::map<std::string, std::string> sources;                     // the run's own copies, by Frame::file
-  std::vector<replay::Damage> damage;                             // seen so far
+  std::map<core::Iteration, std::int64_t> steps;  // the user's own numbers, where the program told them
+  std::map<std::string, std::string> sources;     // the run's own copies, by Frame::file
+  std::vector<replay::Damage> damage;             // seen so far
 
   bool recorded(core::Rank rank, core::Iteration iteration) const;
   /// Nobody has said how the run ended.

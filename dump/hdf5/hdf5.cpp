@@ -55,13 +55,24 @@ core::Result<Handle> openFile(const std::string& path) {
   return owned(MSDBG_H5(H5Fopen, path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
 }
 
+static bool isDataset(hid_t location, const std::string& path) {
+  H5O_info_t info;
+  const auto read =
+      MSDBG_H5(H5Oget_info_by_name2, location, path.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT);
+  return read.ok() && info.type == H5O_TYPE_DATASET;
+}
+
 // A soft or external link, and data that lie in other files, would lead out of the file: to any file that
 // the user may read, or to a pipe that never ends.
 core::Result<bool> exists(hid_t location, const std::string& path) {
+  std::string before;
   for (std::size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
     const std::string part = path.substr(0, at);
-    MSDBG_ASSIGN(const htri_t there, MSDBG_H5(H5Lexists, location, part.c_str(), H5P_DEFAULT));
-    if (there == 0) return false;
+    const core::Result<htri_t> there = MSDBG_H5(H5Lexists, location, part.c_str(), H5P_DEFAULT);
+    if (!there && !before.empty() && isDataset(location, before)) return false;  // nothing is below one
+    if (!there) return there.error();
+    if (*there == 0) return false;
+    before = part;
     H5L_info_t link;
     MSDBG_TRY(MSDBG_H5(H5Lget_info, location, part.c_str(), &link, H5P_DEFAULT));
     if (link.type != H5L_TYPE_HARD) return core::Error(core::ErrorCode::kDamaged, part + " is a link");

@@ -181,15 +181,21 @@ core::Result<std::vector<std::string>> SegmentReader::scalarNames() {
   if (!there) return std::vector<std::string>();
   MSDBG_ASSIGN(const Handle group,
                owned(MSDBG_H5(H5Gopen2, m_impl->file.id(), "/scalars", H5P_DEFAULT), H5Gclose));
-  return hdf5::datasetsBelow(group.id(), kMostScalars);
+  MSDBG_ASSIGN(std::vector<std::string> names, hdf5::datasetsBelow(group.id(), kMostScalars));
+  for (std::string& name : names) name = scalarName(name);
+  return names;
 }
 
 // nullptr: there is none of this name.
 core::Result<const Series*> SegmentReader::Impl::series(const std::string& name) {
-  const std::string path = datasetPath("/scalars", name);
+  std::string path = scalarPath(name);
   const auto at = scalars.find(path);
   if (at != scalars.end()) return &at->second;
-  MSDBG_ASSIGN(const bool there, hdf5::exists(file.id(), path));
+  MSDBG_ASSIGN(bool there, hdf5::exists(file.id(), path));
+  if (!there && name.find('/') != std::string::npos) {  // as it was written before
+    path = datasetPath("/scalars", name);
+    MSDBG_ASSIGN(there, hdf5::exists(file.id(), path));
+  }
   if (!there) return static_cast<const Series*>(nullptr);
   auto read = readSeries(info(), path);
   if (!read.ok()) return read.error();

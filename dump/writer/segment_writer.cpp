@@ -80,7 +80,7 @@ core::Status writeScalars(SegmentFile& file, Iterations iterations) {
     }
   }
   for (const auto& [name, series] : all) {
-    MSDBG_TRY(file.writeColumn(datasetPath("/scalars", name), H5T_IEEE_F64LE, {series.values.size()},
+    MSDBG_TRY(file.writeColumn(scalarPath(name), H5T_IEEE_F64LE, {series.values.size()},
                                bytesOf(series.values), series.iterations));
   }
   return core::Ok{};

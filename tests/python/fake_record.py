@@ -86,7 +86,7 @@ class Recorder:
         self.settings = settings
         self.stream = None
         if stream:
-            self.stream = builtins.open(stream.replace("%r", str(settings["rank"])), "w")
+            self.stream = builtins.open(stream.replace("%r", str(settings["rank"])), "w", buffering=1)
         self.write("open", settings)
         self.frames: list[tuple[Any, ...]] = []
         self.tensors: list[dict[str, Any]] = []

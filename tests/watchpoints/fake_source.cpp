@@ -75,8 +75,14 @@ void FakeSource::thin(int rank, int iteration, double loss) {
 }
 
 std::optional<double> FakeSource::scalar(Rank rank, Iteration iteration, const std::string& name) {
+  if (const auto given = m_scalars.find({rank, iteration, name}); given != m_scalars.end())
+    return given->second;
   const auto found = m_thinned.find({rank, iteration});
   return found != m_thinned.end() && name == "loss" ? std::optional(found->second) : std::nullopt;
+}
+
+void FakeSource::setScalar(int rank, int iteration, const std::string& name, double value) {
+  m_scalars[{Rank(rank), Iteration(iteration), name}] = value;
 }
 
 std::vector<Rank> FakeSource::ranks() const {

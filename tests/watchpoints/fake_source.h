@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,7 @@ class FakeSource : public watch::Source {
   bool stored(core::Rank rank, core::Iteration iteration, core::TensorId tensor) const override;
   std::string missingReason() const override { return m_missingReason; }
   std::optional<double> scalar(core::Rank rank, core::Iteration iteration, const std::string& name) override;
+  void setScalar(int rank, int iteration, const std::string& name, double value);
 
   std::vector<RunFailure> failures() const override { return m_failures; }
 
@@ -68,6 +70,7 @@ class FakeSource : public watch::Source {
   int m_rankCount;
   std::vector<RunFailure> m_failures;
   std::map<std::pair<core::Rank, core::Iteration>, double> m_thinned;  // and the loss
+  std::map<std::tuple<core::Rank, core::Iteration, std::string>, double> m_scalars;
   std::string m_missingReason;
 };
 

@@ -20,7 +20,7 @@ enum class Wrong : std::uint8_t {
 };
 
 struct Blame {
-  std::size_t input = 0;  // of the node
+  std::size_t input = 0;  // of the node, in our order where its operator is one of others
   core::TensorId tensor;
   core::Rank rank;                           // another one than asked only through a collective
   std::string text;                          // "input 1 (network/deviation) is 0 at [7, 0]: 0/0 gives NaN"

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "watchpoints/blame/blame.h"
+#include "watchpoints/meaning/meaning.h"
 #include "watchpoints/step.h"
 
 namespace msdbg::watch {
@@ -23,7 +24,7 @@ class Look {
       : m_source(source),
         m_rank(rank),
         m_iteration(iteration),
-        m_node(nodeOn(source, rank, iteration, node)),
+        m_node(asBlamed(nodeOn(source, rank, iteration, node))),
         m_output(output),
         m_wrong(wrong) {}
 
@@ -86,7 +87,7 @@ class Look {
   Source& m_source;
   core::Rank m_rank;
   core::Iteration m_iteration;
-  const core::Node m_node;  // as it is on the rank
+  const core::Node m_node;  // as it is on the rank, in our terms where rules may take it so
   core::TensorId m_output;
   Wrong m_wrong;
   std::map<core::TensorId, std::optional<core::TensorStatistics>> m_rows;

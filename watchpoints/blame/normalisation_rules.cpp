@@ -75,7 +75,7 @@ std::optional<Blame> batchWithoutVariance(Look& look) {
                           ": the root of a negative variance gives NaN",
                       Wrong::kExtreme, element);
   }
-  const TensorStatistics* inverse = look.outputAt(4);
+  const TensorStatistics* inverse = look.outputAt(look.node().isOwn() ? 4 : 2);  // aten gives no running ones
   std::optional<Blame> blame = vanishes(look, inverse, constantChannel(look));
   return blame ? blame : squareOverflows(look);
 }

@@ -19,6 +19,9 @@ std::span<const Rule> blameRules() {
       "use an epsilon of at least 1e-5, or leave out what does not vary";
   static constexpr std::string_view kSaturated = "scale its argument down, or normalise before it";
   static constexpr std::string_view kGradient = "clip gradients, or lower the learning rate";
+  static constexpr std::string_view kInside = "clamp the argument to where the function is defined";
+  static constexpr std::string_view kDegrees = "leave out what has one element, or take correction=0";
+  static constexpr std::string_view kUnmasked = "leave at least one place of each row unmasked";
   static constexpr Rule kRules[] = {
       // Failures and wrong indices, whatever came of them.
       {"SoftmaxCrossEntropyLoss", kNonFinite, labelOutOfRange, "number the classes from 0"},
@@ -41,6 +44,34 @@ std::span<const Rule> blameRules() {
       {"Pow", kNonFinite, powerOutsideDomain,
        "add an epsilon to the base: the gradient of Pow at 0 is not finite", "Pow"},
       {"Pow", kNonFinite, powerOutsideDomain, kBase},
+      {"aten.log1p", kNonFinite, argumentOutsideDomain, kLogarithm},
+      {"aten.logit", kNonFinite, argumentOutsideDomain,
+       "keep the argument away from 0 and 1: logit(x, eps=1e-6)"},
+      {"aten.rsqrt", kNonFinite, argumentOutsideDomain, "add an epsilon under the root"},
+      {"aten.reciprocal", kNonFinite, argumentOutsideDomain, kEpsilon},
+      {"aten.acos", kNonFinite, argumentOutsideDomain, kInside},
+      {"aten.asin", kNonFinite, argumentOutsideDomain, kInside},
+      {"aten.acosh", kNonFinite, argumentOutsideDomain, kInside},
+      {"aten.atanh", kNonFinite, argumentOutsideDomain, kInside},
+      {"aten.div", kNonFinite, dividedByNumber, "look at how the divisor is counted"},
+      {"aten.pow", kNonFinite, powerOfNumber, kBase},
+      {"aten.addcdiv", kNonFinite, zeroInQuotient, kEpsilon},
+      {"aten.var", kNonFinite, varianceOfOne, kDegrees},
+      {"aten.std", kNonFinite, varianceOfOne, kDegrees},
+      {"aten.var_mean", kNonFinite, varianceOfOne, kDegrees},
+      {"aten.std_mean", kNonFinite, varianceOfOne, kDegrees},
+      {"aten.nll_loss_forward", kNonFinite, labelsLeftOut,
+       "leave out a batch without labels, or divide the sum by max(count, 1)"},
+      {"aten.nll_loss2d_forward", kNonFinite, labelsLeftOut,
+       "leave out a batch without labels, or divide the sum by max(count, 1)"},
+      {"aten._scaled_dot_product_flash_attention_for_cpu", kNonFinite, attentionFails, kUnmasked},
+      {"aten._scaled_dot_product_flash_attention", kNonFinite, attentionFails, kUnmasked},
+      {"aten._scaled_dot_product_efficient_attention", kNonFinite, attentionFails, kUnmasked},
+      {"aten._scaled_dot_product_cudnn_attention", kNonFinite, attentionFails, kUnmasked},
+      {"aten.convolution_backward", kNonFinite, convolutionGradientOverflows, kGradient},
+      {"aten.mse_loss", kNonFinite, squaresOverflow, kScale},
+      {"torch.optim.*", kNonFinite, torchUpdateFails, kGradient},
+      {"torch.optim.*", kAllZero, nothingForTorch},
       // Overflow, and Inf among what is combined.
       {"Mul", kNonFinite, infinityTimesZero, kMask},
       {"Mul", kNonFinite, productOverflows, kScale},

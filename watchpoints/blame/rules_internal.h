@@ -12,6 +12,8 @@ namespace msdbg::watch {
 using RuleFn = std::optional<Blame> (*)(Look& look);
 
 struct Rule {
+  /// Ours; or domain and type ("aten.rsqrt"), or a whole domain ("torch.optim.*"), of operators that have no
+  /// meaning in our terms.
   std::string_view opType;
   Wrong wrong;
   RuleFn blame;
@@ -69,5 +71,17 @@ std::optional<Blame> vanishingVarianceGradient(Look& look);
 std::optional<Blame> sgdOverflows(Look& look);
 std::optional<Blame> adamOverflows(Look& look);
 std::optional<Blame> nothingToUpdate(Look& look);
+
+// PyTorch's operators that are none of ours; rules.cpp names them by domain. aten_rules.cpp
+std::optional<Blame> argumentOutsideDomain(Look& look);
+std::optional<Blame> dividedByNumber(Look& look);
+std::optional<Blame> powerOfNumber(Look& look);
+std::optional<Blame> zeroInQuotient(Look& look);
+std::optional<Blame> varianceOfOne(Look& look);
+std::optional<Blame> labelsLeftOut(Look& look);
+std::optional<Blame> attentionFails(Look& look);
+std::optional<Blame> convolutionGradientOverflows(Look& look);
+std::optional<Blame> torchUpdateFails(Look& look);
+std::optional<Blame> nothingForTorch(Look& look);
 
 }  // namespace msdbg::watch

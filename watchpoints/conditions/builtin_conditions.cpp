@@ -24,6 +24,7 @@ ConditionDef lossInputCondition();
 ConditionDef lossDivergingCondition();
 ConditionDef hyperparameterRangeCondition();
 ConditionDef sameBatchCondition();
+ConditionDef statisticSpikeCondition();
 ConditionDef batchContentCondition();
 ConditionDef targetRangeCondition();
 ConditionDef targetLeakCondition();
@@ -76,6 +77,7 @@ std::span<const ConditionFactory> builtinConditions() {
       cancellationCondition,
       tableLookupCondition,
       kernelMismatchCondition,
+      statisticSpikeCondition,
       runFailedCondition,
   };
   return kConditions;

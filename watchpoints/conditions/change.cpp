@@ -90,7 +90,7 @@ double UpdateRatio::floorOf(EvaluationContext& context, const Place& place) cons
   const TensorId weight = m_weights[place.tensor.index()];
   const StatisticsRow* row = weight.valid() ? context.rows.now(place.rank, weight) : nullptr;
   if (row && row->values.nonFinite() == 0) return kBiasFloor * row->values.meanAbs;
-  return isZeroInitialised(parameter) ? sizeToBe(parameter) : 0;
+  return mayStartAtZero(parameter) ? sizeToBe(parameter) : 0;
 }
 
 void UpdateRatio::evaluate(EvaluationContext& context, std::string_view parameter) const {

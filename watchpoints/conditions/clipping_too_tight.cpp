@@ -17,9 +17,8 @@ class ClippingTooTight : public Evaluator {
  public:
   explicit ClippingTooTight(const Graph& graph) : m_outcome(graph), m_updates(parameterUpdates(graph)) {
     // Adam divides by the size of its gradients: it takes the same steps.
-    const bool sgd = std::ranges::any_of(m_updates, [&](const ParameterUpdate& update) {
-      return graph.node(update.node).opType == "SgdUpdate";
-    });
+    const bool sgd = std::ranges::any_of(
+        m_updates, [&](const ParameterUpdate& update) { return isSgd(graph.node(update.node)); });
     for (const core::TensorInfo& info : graph.tensors())
       if (sgd && info.name == "optimizer/clip_norm") findFactor(graph, info);
   }

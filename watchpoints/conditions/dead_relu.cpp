@@ -83,12 +83,10 @@ class DeadForGood : public Evaluator {
     if (!m_first.valid()) m_first = context.iteration;
     m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
       if (!finite(context, place, row.values)) return;
-      const std::optional<double> dead = deadPercentage(context, place, row);
-      if (!dead) return;
       ++context.evaluated;
       Layer& layer = m_layers[{place.rank, place.tensor}];
-      if (*dead >= kDiedPercentage && row.values.zero == row.values.count)
-        extend(context, place, *dead, layer);
+      if (row.values.count > 0 && row.values.zero == row.values.count)
+        extend(context, place, 100, layer);
       else
         layer = {.alive = place.iteration, .death = {}, .length = 0};
     });

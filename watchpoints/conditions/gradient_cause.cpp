@@ -108,29 +108,47 @@ bool leadsToParameters(const core::Graph& graph, TensorId from) {
   return false;
 }
 
-bool isRoundingNoise(EvaluationContext& context, Rank rank, TensorId gradient) {
+namespace {
+
+/// What is summed over all but the channel is so small against its terms that rounding may have left it.
+bool isNoiseOfSum(EvaluationContext& context, Rank rank, TensorId gradient, TensorId parameter) {
+  const Node& node = context.graph().node(context.graph().tensor(gradient).producer);
+  const core::TensorStatistics* sum = statisticsOf(context, rank, gradient);
+  const core::TensorStatistics* parts = statisticsOf(context, rank, node.inputs.front());
+  if (!sum || !parts || sum->nonFinite() + parts->nonFinite() > 0 || parts->l1 == 0) return false;
+  const double share =
+      node.opType == "ReduceMean"
+          ? static_cast<double>(parts->count) / static_cast<double>(std::max<std::int64_t>(sum->count, 1))
+          : 1;
+  // Exactly zero is the residue of rounding only where the graph shows that it must be; a single sum may
+  // cancel.
+  if (sum->l1 == 0 && sum->count == 1) return true;
+  if (sum->l1 == 0) return parameter.valid() && isShiftTakenOut(context.graph(), parameter);
+  return sum->l1 * share <=
+         100 * core::floatLimits(context.graph().tensor(gradient).dtype).epsilon * parts->l1;
+}
+
+/// Of a parameter that is used several times each use brings its part: all of them have to be noise.
+bool isNoise(EvaluationContext& context, Rank rank, TensorId gradient, TensorId parameter, int depth) {
+  constexpr int kDeepest = 64;
   const core::Graph& graph = context.graph();
-  const TensorId parameter = graph.tensor(gradient).gradientOf;
-  while (gradient.valid() && !graph.tensor(gradient).isSource()) {
+  while (gradient.valid() && !graph.tensor(gradient).isSource() && depth++ < kDeepest) {
     const Node& node = graph.node(graph.tensor(gradient).producer);
-    if (!sumsItsInput(node)) {
-      gradient = carriedOn(graph, node);
-      continue;
-    }
-    const core::TensorStatistics* sum = statisticsOf(context, rank, gradient);
-    const core::TensorStatistics* parts = statisticsOf(context, rank, node.inputs.front());
-    if (!sum || !parts || sum->nonFinite() + parts->nonFinite() > 0 || parts->l1 == 0) return false;
-    const double share =
-        node.opType == "ReduceMean"
-            ? static_cast<double>(parts->count) / static_cast<double>(std::max<std::int64_t>(sum->count, 1))
-            : 1;
-    // Exactly zero is the residue of rounding only where the graph shows that it must be; a single sum may
-    // cancel.
-    if (sum->l1 == 0 && sum->count == 1) return true;
-    if (sum->l1 == 0) return parameter.valid() && isShiftTakenOut(graph, parameter);
-    return sum->l1 * share <= 100 * core::floatLimits(graph.tensor(gradient).dtype).epsilon * parts->l1;
+    if (sumsItsInput(node)) return isNoiseOfSum(context, rank, gradient, parameter);
+    const bool added =
+        node.phase == core::Phase::kBackward && node.opType == "Add" && node.inputs.size() == 2;
+    if (added)
+      return std::ranges::all_of(
+          node.inputs, [&](TensorId part) { return isNoise(context, rank, part, parameter, depth); });
+    gradient = carriedOn(graph, node);
   }
   return false;
+}
+
+}  // namespace
+
+bool isRoundingNoise(EvaluationContext& context, Rank rank, TensorId gradient) {
+  return isNoise(context, rank, gradient, context.graph().tensor(gradient).gradientOf, 0);
 }
 
 namespace {

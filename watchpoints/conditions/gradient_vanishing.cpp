@@ -8,6 +8,7 @@
 #include "watchpoints/conditions/gradient_cause.h"
 #include "watchpoints/conditions/initial_size.h"
 #include "watchpoints/conditions/outcome.h"
+#include "watchpoints/conditions/scaler_skips.h"
 
 namespace msdbg::watch {
 namespace {
@@ -43,7 +44,7 @@ class RecommendedVanishing : public Evaluator {
     m_blocked.clear();
     for (const core::Rank rank : context.ranks) m_largest[rank] = largest(context, rank);
     m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
-      if (!finite(context, place, row.values)) return;
+      if (stepIsSkipped(context, place.rank) || !finite(context, place, row.values)) return;
       ++context.evaluated;
       Streak& streak = m_streaks[{place.rank, place.tensor}];
       if (row.values.count > 0 && row.values.zero == row.values.count) lookBehindZero(context, place);

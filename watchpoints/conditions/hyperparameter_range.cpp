@@ -86,16 +86,16 @@ class HyperparameterRange : public Evaluator {
   void checkDecay(EvaluationContext& context) {
     const double most = parameterOr(context.parameters, "decay_max", 0.01);
     for (const ParameterUpdate& update : m_updates) {
-      const StatisticsRow* rate =
-          update.rate.valid() ? context.rows.now(context.rankWith(update.rate), update.rate) : nullptr;
+      const std::optional<Rates> rates = ratesOf(context, context.rankWith(update.next), update);
       const Node& node = context.graph().node(update.node);
-      if (!rate || floatAttribute(node.attributes, "weight_decay", 0) == 0) continue;
-      const double share = decayOf(node, rate->values.mean);
+      if (!node.isOwn()) continue;  // their settings have other names
+      if (!rates || floatAttribute(node.attributes, "weight_decay", 0) == 0) continue;
+      const double share = decayOf(node, rates->least);
       if (share <= most) continue;
       m_decays = true;
       return hit(context, node, "decay_max", most, share,
                  "weight decay of " + core::formatShort(floatAttribute(node.attributes, "weight_decay", 0)) +
-                     " at a learning rate of " + core::formatShort(rate->values.mean) +
+                     " at a learning rate of " + core::formatShort(rates->least) +
                      " outweighs the gradient: weights shrink to nothing");
     }
   }

@@ -36,10 +36,9 @@ class LossDiverging : public Evaluator {
         context, {context.iteration, context.rankWith(m_updates.front().next), m_updates.front().next},
         precedence::kSymptom);
     m_before->detail = "the loss rises from " + core::formatShort(now) + " in this iteration";
-    const core::TensorId rate = m_updates.front().rate;
-    const StatisticsRow* row = rate.valid() ? context.rows.now(context.rankWith(rate), rate) : nullptr;
-    m_before->writtenAt = rate;
-    if (row) m_rate = "; the learning rate is " + core::formatShort(row->values.mean);
+    const std::optional<Rates> rates = ratesOf(context, m_before->rank, m_updates.front());
+    m_before->writtenAt = m_updates.front().rate;
+    if (rates) m_rate = "; the learning rate is " + core::formatShort(rates->most);
   }
 
   void finish(EvaluationContext& context) override {

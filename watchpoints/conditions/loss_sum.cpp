@@ -6,6 +6,7 @@
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/batch_axis.h"
 #include "watchpoints/conditions/makers.h"
+#include "watchpoints/conditions/updates.h"
 
 namespace msdbg::watch {
 
@@ -50,9 +51,7 @@ std::optional<LossSum> sumOfLoss(const Graph& graph) {
   TensorId tensor;
   for (const core::TensorInfo& info : graph.tensors())
     if (info.role == TensorRole::kLoss) tensor = info.id;
-  if (!tensor.valid() ||
-      std::ranges::any_of(graph.nodes(), [](const Node& node) { return node.opType == "AdamUpdate"; }))
-    return std::nullopt;
+  if (!tensor.valid() || std::ranges::any_of(graph.nodes(), isAdam)) return std::nullopt;
   const BatchAxes batch(graph);
   double factor = 1;
   while (const Node* node = producerOf(graph, tensor)) {

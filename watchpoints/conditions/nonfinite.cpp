@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "watchpoints/meaning/meaning.h"
+
 namespace msdbg::watch {
 
 using core::NodeId;
@@ -48,11 +50,20 @@ std::vector<TensorId> reachedAsMask(const core::Graph& graph, TensorId source) {
   return reached;
 }
 
+bool isSaidToBeMeant(const core::Graph& graph, const TensorInfo& info) {
+  if (info.isSource()) return false;
+  const core::Attributes& attributes = graph.node(info.producer).attributes;
+  const auto found = attributes.find(kMeantInfinity);
+  const auto* flag = found == attributes.end() ? nullptr : std::get_if<bool>(&found->second);
+  return flag && *flag;
+}
+
 }  // namespace
 
 NonFinite::NonFinite(const core::Graph& graph) : m_masked(graph.tensors().size()) {
   for (const TensorInfo& info : graph.tensors()) {
     if (!mayBeNonFinite(info.dtype)) continue;
+    m_masked[info.id.index()] = m_masked[info.id.index()] || isSaidToBeMeant(graph, info);
     if (info.role != TensorRole::kConstant && info.role != TensorRole::kInput) continue;
     for (const TensorId tensor : reachedAsMask(graph, info.id)) m_masked[tensor.index()] = true;
   }

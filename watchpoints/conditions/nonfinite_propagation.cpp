@@ -8,6 +8,7 @@
 #include "core_engine/base/text.h"
 #include "watchpoints/blame/blame.h"
 #include "watchpoints/conditions/nonfinite.h"
+#include "watchpoints/conditions/scaler_skips.h"
 
 namespace msdbg::watch {
 namespace {
@@ -43,6 +44,7 @@ class Propagation : public Evaluator {
   void evaluate(EvaluationContext& context) override {
     m_context = &context;
     m_iteration = context.iteration;
+    const std::size_t before = context.findings.size();
     for (Rank rank : context.source.ranks()) load(rank);
     for (Rank rank : context.ranks) {
       const std::vector<State>& states = m_states[rank];
@@ -52,6 +54,7 @@ class Propagation : public Evaluator {
         if (state(rank, source) == State::kNonFinite) visitSource(rank, source);
       for (const core::Node& node : m_graph.nodes()) visitNode(rank, node);
     }
+    if (m_recommended) m_skips.hold(context, before);
   }
 
  private:
@@ -193,6 +196,7 @@ class Propagation : public Evaluator {
   const core::Graph& m_graph;
   bool m_recommended;
   NonFinite m_nonFinite;
+  ScalerSkips m_skips;
   std::vector<TensorId> m_updates, m_sources;
   Iteration m_iteration;
   std::map<Rank, std::vector<State>> m_states;

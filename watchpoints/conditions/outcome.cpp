@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "watchpoints/meaning/wording.h"
+
 namespace msdbg::watch {
 
 Outcome::Outcome(const core::Graph& graph, const Parameters& parameters)
-    : m_loss(followedTensor(graph, parameters)) {
+    : m_loss(followedTensor(graph, parameters)), m_given(!textOf(parameters, "tensor") && isOfTorch(graph)) {
   const std::int64_t classes = classesOfLoss(graph);
   m_guessing = classes > 1 ? std::log(static_cast<double>(classes)) : INFINITY;
 }
@@ -14,15 +16,26 @@ Outcome::Outcome(const core::Graph& graph, const Parameters& parameters)
 void Outcome::add(EvaluationContext& context) {
   double sum = 0, ranks = 0;
   for (const core::Rank rank : context.ranks) {
-    const StatisticsRow* row = m_loss.valid() ? context.rows.now(rank, m_loss) : nullptr;
-    const std::optional<double> thinned = row ? std::nullopt : lossOfThinned(context, rank, m_loss);
-    if (!row && !thinned) continue;
-    sum += thinned ? *thinned : row->values.nonFinite() > 0 ? std::nan("") : row->values.mean;
+    const std::optional<double> given = m_given ? givenLoss(context, rank) : std::nullopt;
+    const StatisticsRow* row = m_loss.valid() && !given ? context.rows.now(rank, m_loss) : nullptr;
+    const std::optional<double> loss = given || row ? given : lossOfThinned(context, rank, m_loss);
+    if (!row && !loss) continue;
+    sum += loss ? *loss : row->values.nonFinite() > 0 ? std::nan("") : row->values.mean;
     ++ranks;
   }
   if (ranks == 0) return;
   m_losses.push_back({context.iteration, sum / ranks});
   m_finite = m_finite && std::isfinite(sum);
+}
+
+std::optional<double> givenLoss(EvaluationContext& context, core::Rank rank) {
+  std::optional<double> sum;
+  for (int i = 0;; ++i) {
+    const std::string name = i == 0 ? "loss" : "loss/" + std::to_string(i);
+    const std::optional<double> part = context.source.scalar(rank, context.iteration, name);
+    if (!part) return sum;
+    sum = sum.value_or(0) + *part;
+  }
 }
 
 bool Outcome::beginsNonFinite() const { return !m_losses.empty() && !std::isfinite(m_losses.front().value); }

@@ -30,10 +30,16 @@ class Outcome {
 
  private:
   core::TensorId m_loss;
-  double m_guessing;  // what guessing a class costs; infinite where the loss is no cross-entropy
+  bool m_given = false;  // the program's own numbers are better: see lossOf()
+  double m_guessing;     // what guessing a class costs; infinite where the loss is no cross-entropy
   std::vector<Loss> m_losses;
   bool m_finite = true;
 };
+
+/// The loss of a rank as PyTorch's recorder gives it: without the factor of a GradScaler, the sum over the
+/// parts of an accumulation and over all losses that backward() was called on ("loss", "loss/1", …). nullopt:
+/// none.
+std::optional<double> givenLoss(EvaluationContext& context, core::Rank rank);
 
 /// The loss as the scalar of this name, which stays when statistics are thinned; nullopt: they were not, or
 /// `tensor` is another one.

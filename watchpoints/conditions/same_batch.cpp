@@ -1,5 +1,6 @@
 // Ranks that read the same batch train one model on the data of one; so does a loader that gives one batch
-// for ever. Seen in the recorded hashes of what enters the graph.
+// for ever. A batch that comes twice within an epoch is a loader that was not seeded by rank, or that began
+// anew where it should have gone on. Seen in the recorded hashes of what enters the graph.
 #include <algorithm>
 #include <map>
 
@@ -13,6 +14,55 @@ using core::Rank;
 using core::TensorId;
 
 using Hashes = std::vector<core::Hash128>;  // of each input of the graph
+
+/// In which order the batches of one rank came.
+class BatchOrder {
+ public:
+  struct Repeat {
+    core::Iteration first, again;
+    Rank rank;
+    std::int64_t count = 0;  // batches that came again
+  };
+
+  void add(core::Iteration iteration, Rank rank, const Hashes& batch) {
+    std::vector<std::uint64_t> key;
+    for (const core::Hash128& hash : batch) key.insert(key.end(), {hash.high, hash.low});
+    const auto [known, isNew] =
+        m_numbers.try_emplace(std::move(key), static_cast<std::int64_t>(m_numbers.size()));
+    if (isNew) m_begin.push_back(iteration);
+    m_order.push_back(known->second);
+    if (isNew) return;
+    if (m_repeat.count++ == 0)
+      m_repeat = {m_begin[static_cast<std::size_t>(known->second)], iteration, rank, 1};
+  }
+
+  /// nullopt: no batch came twice, or all of them did as epochs bring them, in the same or another order; or
+  /// most batches are old ones, as where one is trained on several times on purpose.
+  std::optional<Repeat> repeated() const {
+    const auto distinct = static_cast<std::int64_t>(m_numbers.size());
+    const auto all = static_cast<std::int64_t>(m_order.size());
+    if (m_repeat.count == 0 || 2 * distinct < all || isEpochs()) return std::nullopt;
+    return m_repeat;
+  }
+
+ private:
+  /// Cut into pieces of as many as there are distinct ones, none comes twice in a piece.
+  bool isEpochs() const {
+    const std::size_t length = m_numbers.size();
+    std::vector<std::size_t> epoch(length, m_order.size());  // in which each came last
+    for (std::size_t i = 0; i < m_order.size(); ++i) {
+      std::size_t& last = epoch[static_cast<std::size_t>(m_order[i])];
+      if (last == i / length) return false;
+      last = i / length;
+    }
+    return true;
+  }
+
+  std::map<std::vector<std::uint64_t>, std::int64_t> m_numbers;  // of distinct batches, as they came
+  std::vector<core::Iteration> m_begin;                          // where each came first
+  std::vector<std::int64_t> m_order;
+  Repeat m_repeat;
+};
 
 class SameBatch : public Evaluator {
  public:
@@ -31,8 +81,9 @@ class SameBatch : public Evaluator {
     context.evaluated += static_cast<std::int64_t>(batches.size());
     if (!m_begin.valid()) m_begin = context.iteration;
     ++m_iterations;
-    compareRanks(batches);
+    compareRanks(context, batches);
     const auto& [rank, batch] = *batches.begin();
+    m_order.add(context.iteration, rank, batch);
     m_repeats = m_repeats && (m_batch.empty() || m_batch == batch);
     m_batch = batch;
     m_rank = rank;
@@ -44,6 +95,8 @@ class SameBatch : public Evaluator {
       if (times == m_iterations && m_iterations > 1) same.push_back(rank.value);
     if (!same.empty()) addSameRanks(context, same);
     if (m_repeats && m_iterations >= kRepeats && m_same.empty()) addRepeats(context);
+    if (same.empty() && m_met) context.findings.push_back(std::move(*m_met));
+    if (const auto again = m_order.repeated()) addAgain(context, *again);
   }
 
  private:
@@ -53,17 +106,43 @@ class SameBatch : public Evaluator {
     Hashes hashes;
     for (const TensorId input : m_inputs) {
       const StatisticsRow* row = context.rows.now(rank, input);
-      if (!row) return std::nullopt;
-      hashes.push_back(row->values.hash);
+      if (row)
+        hashes.push_back(row->values.hash);
+      else if (context.rows.missingReason(rank, input) != "absent")
+        return std::nullopt;
     }
-    return hashes;
+    return hashes.empty() ? std::nullopt : std::optional(std::move(hashes));
   }
 
   /// Each rank against the first.
-  void compareRanks(const std::map<Rank, Hashes>& batches) {
+  void compareRanks(EvaluationContext& context, const std::map<Rank, Hashes>& batches) {
     m_first = batches.begin()->first;
     for (const auto& [rank, batch] : batches)
-      if (rank != m_first && batch == batches.begin()->second) ++m_same[rank];
+      if (rank != m_first && batch == batches.begin()->second) {
+        ++m_same[rank];
+        if (!m_met) meet(context, rank);
+      }
+  }
+
+  /// Two ranks have one batch, in this iteration.
+  void meet(EvaluationContext& context, Rank rank) {
+    m_met = findingAt(context, {context.iteration, rank, m_inputs.front()}, precedence::kOther);
+    m_met->severity = Severity::kHint;
+    m_met->detail = "rank " + std::to_string(rank.value) + " reads the batch that rank " +
+                    std::to_string(m_first.value) + " reads in this iteration: is the data cut by rank?";
+  }
+
+  void addAgain(EvaluationContext& context, const BatchOrder::Repeat& repeat) const {
+    Finding finding = findingAt(context, {repeat.again, repeat.rank, m_inputs.front()}, precedence::kOther);
+    finding.severity = Severity::kHint;
+    finding.count = repeat.count;
+    finding.detail =
+        "the batch of iteration " + std::to_string(repeat.first.value) + " comes again, bit for bit";
+    if (repeat.count > 1)
+      finding.detail +=
+          ", as " + std::to_string(repeat.count - 1) + " more batches do within what cannot be epochs";
+    finding.detail += ": a loader that began anew, as after a resume, or data that hold something twice";
+    context.findings.push_back(std::move(finding));
   }
 
   void addSameRanks(EvaluationContext& context, const std::vector<std::int64_t>& same) const {
@@ -96,6 +175,8 @@ class SameBatch : public Evaluator {
   std::map<Rank, std::int64_t> m_same;  // in how many iterations it read the first rank's batch
   Hashes m_batch;                       // the last one
   bool m_repeats = true;
+  BatchOrder m_order;            // of the first rank
+  std::optional<Finding> m_met;  // the first iteration in which two ranks have one batch
 };
 
 }  // namespace
@@ -107,8 +188,10 @@ ConditionDef sameBatchCondition() {
   def.doc =
       "Everything that enters the graph has the same bits on several ranks in every recorded iteration (two "
       "at least). A hint where it is the same in every iteration (ten at least), as when one batch is "
-      "trained on for a "
-      "test.";
+      "trained on for a test; where two ranks meet in some iterations; and where a batch comes again within "
+      "what "
+      "cannot be epochs: most batches come once, and cut into pieces of as many as there are, one comes "
+      "twice.";
   def.advice = "Give each rank its share: run.shard(loader), or a loader seeded and cut by rank.";
   def.needsAllRanks = true;
   def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {

@@ -50,6 +50,10 @@ bool isZeroInitialised(const TensorInfo& info) {
          (first.kind == core::Initializer::Kind::kConstant && first.value == 0);
 }
 
+bool mayStartAtZero(const TensorInfo& info) {
+  return isZeroInitialised(info) || info.initializer.kind == core::Initializer::Kind::kNone;
+}
+
 bool isCollective(const core::Node& node) { return node.phase == core::Phase::kCollective; }
 
 std::vector<TensorId> selectTensors(const Graph& graph,

@@ -22,6 +22,8 @@ bool isActivation(const core::Graph& graph,
 bool isReplicated(const core::Graph& graph,
                   const core::TensorInfo& info);  // equal on all ranks, says the plan
 bool isZeroInitialised(const core::TensorInfo& info);
+/// The same, or nobody says how it begins (other frameworks do not).
+bool mayStartAtZero(const core::TensorInfo& info);
 bool isCollective(const core::Node& node);
 
 /// Tensors of floating-point or complex numbers, or of a dtype that only a newer msdbg knows, for which

@@ -5,6 +5,7 @@
 #include "watchpoints/blame/blame.h"
 #include "watchpoints/conditions/gradient_cause.h"
 #include "watchpoints/conditions/outcome.h"
+#include "watchpoints/conditions/scaler_skips.h"
 #include "watchpoints/conditions/updates.h"
 
 namespace msdbg::watch {
@@ -88,7 +89,7 @@ class RecommendedZeros : public Evaluator {
   void visitWeight(EvaluationContext& context, const Place& place) {
     const core::TensorInfo& info = context.graph().tensor(place.tensor);
     const core::TensorInfo& parameter = info.isSource() ? info : context.graph().tensor(info.updateOf);
-    if (isZeroInitialised(parameter)) {
+    if (mayStartAtZero(parameter)) {
       const StatisticsRow* before = context.rows.now(place.rank, parameter.id);
       if (info.isSource() || !before || allZero(before->values)) return;
     }
@@ -96,7 +97,7 @@ class RecommendedZeros : public Evaluator {
   }
 
   void visitGradient(EvaluationContext& context, const Place& place) {
-    if (isRoundingNoise(context, place.rank, place.tensor)) return;
+    if (stepIsSkipped(context, place.rank) || isRoundingNoise(context, place.rank, place.tensor)) return;
     const ZeroCause cause = zeroCause(context, place.rank, place.tensor);
     const auto at = [&](core::TensorId tensor) { return Place{place.iteration, place.rank, tensor}; };
     const core::Graph& graph = context.graph();

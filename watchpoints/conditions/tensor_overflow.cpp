@@ -1,4 +1,5 @@
 #include "watchpoints/conditions/nonfinite.h"
+#include "watchpoints/conditions/scaler_skips.h"
 
 namespace msdbg::watch {
 namespace {
@@ -24,6 +25,7 @@ class RecommendedOverflow : public Evaluator {
         m_nonFinite(graph) {}
 
   void evaluate(EvaluationContext& context) override {
+    const std::size_t before = context.findings.size();
     m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
       const bool harmless = m_nonFinite.isMask(place.tensor, row.values);
       if (harmless)
@@ -31,11 +33,13 @@ class RecommendedOverflow : public Evaluator {
       else
         evaluateRow(context, place, row);
     });
+    m_skips.hold(context, before);
   }
 
  private:
   RowWalk m_walk;
   NonFinite m_nonFinite;
+  ScalerSkips m_skips;
 };
 
 std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters& parameters, bool recommended) {

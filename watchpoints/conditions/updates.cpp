@@ -1,5 +1,8 @@
 #include "watchpoints/conditions/updates.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "watchpoints/conditions/targets.h"
 
 namespace msdbg::watch {
@@ -19,9 +22,21 @@ ParameterUpdate updateAt(const core::Graph& graph, const TensorInfo& next) {
     if (gradient && !update.gradient.valid()) update.gradient = input;
     if (info.role == TensorRole::kHyperparameter && !update.rate.valid()) update.rate = input;
   }
-  for (const TensorId output : node.outputs)
-    if (output != next.id && isFloating(graph.tensor(output).dtype)) update.nextStates.push_back(output);
+  for (const TensorId output : node.outputs) {
+    const TensorInfo& state = graph.tensor(output);
+    const bool counts =
+        state.shape.known() && state.shape.elements() == 1;  // steps so far, where others do not
+    if (output == next.id || !isFloating(state.dtype) || (counts && state.shape != next.shape)) continue;
+    update.nextStates.push_back(output);
+  }
   return update;
+}
+
+bool isOneOfTorch(const core::Node& update, std::initializer_list<std::string_view> names) {
+  constexpr std::string_view kPrefix = "torch.optim.";
+  if (!update.opType.starts_with(kPrefix)) return false;
+  const std::string_view name = std::string_view(update.opType).substr(kPrefix.size());
+  return std::ranges::find(names, name) != names.end();
 }
 
 }  // namespace
@@ -32,6 +47,30 @@ std::vector<ParameterUpdate> parameterUpdates(const core::Graph& graph) {
        selectTensors(graph, [&](const TensorInfo& info) { return isWeightUpdate(graph, info); }))
     updates.push_back(updateAt(graph, graph.tensor(next)));
   return updates;
+}
+
+bool isAdam(const core::Node& update) {
+  return update.opType == "AdamUpdate" ||
+         isOneOfTorch(update, {"Adam", "AdamW", "NAdam", "RAdam", "Adamax", "SparseAdam"});
+}
+
+bool isSgd(const core::Node& update) { return update.opType == "SgdUpdate" || isOneOfTorch(update, {"SGD"}); }
+
+std::optional<Rates> ratesOf(EvaluationContext& context, core::Rank rank, const ParameterUpdate& update) {
+  if (update.rate.valid()) {
+    const StatisticsRow* row = context.rows.now(rank, update.rate);
+    if (!row || row->values.nonFinite() > 0) return std::nullopt;
+    return Rates{row->values.mean, row->values.mean};
+  }
+  std::optional<Rates> rates;
+  for (int group = 0;; ++group) {
+    const std::string name = group == 0 ? "learning_rate" : "learning_rate/" + std::to_string(group);
+    const std::optional<double> rate = context.source.scalar(rank, context.iteration, name);
+    if (!rate) return rates;
+    if (!std::isfinite(*rate)) return std::nullopt;
+    if (!rates) rates = Rates{*rate, *rate};
+    rates = Rates{std::min(rates->least, *rate), std::max(rates->most, *rate)};
+  }
 }
 
 }  // namespace msdbg::watch

@@ -1,9 +1,10 @@
-// What each trainable parameter is updated from. Pure functions of the graph; thread-safe.
+// What each trainable parameter is updated from, by an optimizer of ours or of torch.optim. Pure functions of
+// the graph, thread-safe; ratesOf() of one context.
 #pragma once
 
 #include <vector>
 
-#include "core_engine/graph/graph.h"
+#include "watchpoints/condition.h"
 
 namespace msdbg::watch {
 
@@ -13,6 +14,19 @@ struct ParameterUpdate {
   core::TensorId gradient, rate;           // that the update reads; invalid where it reads none
   std::vector<core::TensorId> nextStates;  // next values of the optimizer states, in the node's order
 };
+
+/// The rates that an update may have read: its own tensor; else the scalars "learning_rate",
+/// "learning_rate/1" … of the iteration, one a group of parameters, of which nobody says which is whose.
+struct Rates {
+  double least = 0, most = 0;
+};
+/// nullopt: none is recorded, or one is not finite.
+std::optional<Rates> ratesOf(EvaluationContext& context, core::Rank rank, const ParameterUpdate& update);
+
+/// Adam and its kin divide by the size of their gradients: their steps are as large as the rate.
+bool isAdam(const core::Node& update);
+/// Plain or with momentum.
+bool isSgd(const core::Node& update);
 
 /// In execution order; parameters that nothing updates have none.
 std::vector<ParameterUpdate> parameterUpdates(const core::Graph& graph);

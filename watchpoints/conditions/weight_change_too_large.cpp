@@ -71,12 +71,10 @@ class RecommendedTooLarge : public Evaluator {
   /// Adam's steps are as large as the rate; a step of SGD is larger than a weight by the rate alone if the
   /// gradient is not.
   static bool isOfTheRate(EvaluationContext& context, const Finding& finding, const ParameterUpdate& update) {
-    if (!update.rate.valid() || !update.gradient.valid()) return false;
-    const StatisticsRow* rate = context.rows.now(finding.rank, update.rate);
+    if (!update.gradient.valid()) return false;
+    const std::optional<Rates> rate = ratesOf(context, finding.rank, update);
     constexpr double kLargeForAnything = 0.5;
-    if (context.graph().node(update.node).opType == "AdamUpdate" ||
-        (rate && rate->values.mean >= kLargeForAnything))
-      return true;
+    if (isAdam(context.graph().node(update.node)) || (rate && rate->most >= kLargeForAnything)) return true;
     const StatisticsRow* gradient = context.rows.now(finding.rank, update.gradient);
     const StatisticsRow* weight = context.rows.now(finding.rank, update.parameter);
     return gradient && weight && gradient->values.meanAbs <= weight->values.meanAbs;
@@ -93,6 +91,8 @@ class RecommendedTooLarge : public Evaluator {
       if (!text.empty()) finding.detail += (finding.detail.empty() ? "" : ", ") + text;
     };
     add("learning rate", update.rate, &core::TensorStatistics::mean);
+    const std::optional<Rates> rates = ratesOf(context, finding.rank, update);
+    if (!update.rate.valid() && rates) finding.detail = "learning rate " + core::formatShort(rates->most);
     add("mean|gradient|", update.gradient, &core::TensorStatistics::meanAbs);
     add("mean|weight|", update.parameter, &core::TensorStatistics::meanAbs);
     if (isOfTheRate(context, finding, update)) finding.writtenAt = update.rate;

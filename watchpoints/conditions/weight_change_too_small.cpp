@@ -31,7 +31,7 @@ class NothingMoves : public Evaluator {
   explicit NothingMoves(const core::Graph& graph)
       : m_walk(graph, weightUpdates(graph), true), m_outcome(graph), m_guessing(graph) {
     for (const ParameterUpdate& update : parameterUpdates(graph))
-      m_updates.emplace(update.next, Update{update.rate, isZeroInitialised(graph.tensor(update.parameter))});
+      m_updates.emplace(update.next, Update{update, isZeroInitialised(graph.tensor(update.parameter))});
   }
 
   void evaluate(EvaluationContext& context) override {
@@ -49,7 +49,7 @@ class NothingMoves : public Evaluator {
       m_moved[{place.rank, place.tensor}] += ratio;
       if (!m_first) {
         m_first = findingAt(context, place, precedence::kOther);
-        m_first->writtenAt = m_updates.at(place.tensor).rate;
+        m_first->writtenAt = m_updates.at(place.tensor).update.rate;
       }
       if (m_most && ratio <= m_most->actual) return;
       m_most = findingAt(context, place, precedence::kOther);
@@ -96,7 +96,7 @@ class NothingMoves : public Evaluator {
   static constexpr std::size_t kEnoughLosses = 20;
 
   struct Update {
-    core::TensorId rate;
+    ParameterUpdate update;
     bool fromZero = false;
   };
 
@@ -167,9 +167,8 @@ class NothingMoves : public Evaluator {
   }
 
   std::optional<double> rateAt(EvaluationContext& context, const Place& place) const {
-    const core::TensorId rate = m_updates.at(place.tensor).rate;
-    const StatisticsRow* row = rate.valid() ? context.rows.now(place.rank, rate) : nullptr;
-    return row ? std::optional(row->values.mean) : std::nullopt;
+    const std::optional<Rates> rates = ratesOf(context, place.rank, m_updates.at(place.tensor).update);
+    return rates ? std::optional(rates->most) : std::nullopt;
   }
 
   RowWalk m_walk;

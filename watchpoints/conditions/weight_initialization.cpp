@@ -103,7 +103,7 @@ class RecommendedInitialization : public Evaluator {
     const core::TensorInfo& info = context.graph().tensor(place.tensor);
     const double fanIn = fanInOf(context.graph(), place.tensor);
     if (values.zero == values.count) {
-      if (!isZeroInitialised(info))
+      if (!mayStartAtZero(info))
         add(context, place, 100, 100, "zero_percentage_ge", "every element is zero", true);
       return;
     }

@@ -63,7 +63,8 @@ class RecommendedNotChanged : public Evaluator {
       if (!change) return;
       ++context.evaluated;
       const ParameterUpdate& update = m_updates.at(place.tensor);
-      m_rateAlwaysZero = m_rateAlwaysZero && rateOf(context, place.rank, update) == 0;
+      const std::optional<Rates> rates = ratesOf(context, place.rank, update);
+      m_rateAlwaysZero = m_rateAlwaysZero && rates && rates->most == 0;
       if (!m_first) m_first = standing(context, place, row.values.count);
       if (change->maxAbsChange == 0 && mustChange(context, place.rank, update))
         context.findings.push_back(standing(context, place, row.values.count));
@@ -95,21 +96,16 @@ class RecommendedNotChanged : public Evaluator {
     return std::max(std::abs(values.min), std::abs(values.max));
   }
 
-  static std::optional<double> rateOf(EvaluationContext& context, core::Rank rank,
-                                      const ParameterUpdate& update) {
-    const core::TensorStatistics* rate = statisticsOf(context, rank, update.rate);
-    return rate ? std::optional(rate->mean) : std::nullopt;
-  }
-
   /// Whether the step of some element is above the rounding of the largest one. Not known: it must.
   static bool mustChange(EvaluationContext& context, core::Rank rank, const ParameterUpdate& update) {
     const core::TensorStatistics* gradient = statisticsOf(context, rank, update.gradient);
     if (gradient && gradient->zero == gradient->count) return false;  // the gradient's own finding
     if (update.gradient.valid() && isRoundingNoise(context, rank, update.gradient)) return false;
-    const std::optional<double> rate = rateOf(context, rank, update);
+    const std::optional<Rates> rate = ratesOf(context, rank, update);
     const core::TensorStatistics* before = statisticsOf(context, rank, update.parameter);
     if (!gradient || !rate || !before) return true;
-    return stepOf(context, rank, update, *rate, *gradient) > kRounding * largest(*before);
+    return stepOf(context, rank, update, rate->least, *gradient) >
+           rounding(context, update) * largest(*before);
   }
 
   /// A lower bound of the largest step, by the optimizer's own states.
@@ -119,11 +115,16 @@ class RecommendedNotChanged : public Evaluator {
       return i < update.nextStates.size() ? statisticsOf(context, rank, update.nextStates[i]) : nullptr;
     };
     const core::TensorStatistics *first = state(0), *second = state(1);
+    const core::Node& node = context.graph().node(update.node);
+    if (!isAdam(node) && !isSgd(node)) return 0;  // of others no bound is known
     if (first && second) return rate * largest(*first) / (std::sqrt(largest(*second)) + 1e-8);
     return rate * largest(first ? *first : gradient);
   }
 
-  static constexpr double kRounding = 2.4e-7;  // two roundings of a float32
+  /// Two roundings of the parameter's dtype: 2.4e-7 of a float32.
+  static double rounding(EvaluationContext& context, const ParameterUpdate& update) {
+    return 2 * core::floatLimits(context.graph().tensor(update.parameter).dtype).epsilon;
+  }
 
   RowWalk m_walk;
   std::map<core::TensorId, ParameterUpdate> m_updates;  // by the next value

@@ -8,6 +8,7 @@
 #include "watchpoints/engine/running.h"
 #include "watchpoints/engine/walk.h"
 #include "watchpoints/meaning/translated_source.h"
+#include "watchpoints/meaning/wording.h"
 
 namespace msdbg::watch {
 namespace {
@@ -45,6 +46,7 @@ class Check {
     m_report.cancelled = m_options.cancel.cancelled();
     dropExcused();
     for (Candidate& candidate : m_candidates) appendFurther(candidate);
+    if (isOfTorch(m_source.graph())) sayInTorchWords();
     markExplained(m_candidates);
     std::ranges::stable_sort(m_candidates, {}, [](const Candidate& c) {
       return std::tuple(c.hit.iteration, c.hit.order, c.explained, c.hit.rank, c.hit.precedence, c.hit.tensor,
@@ -124,6 +126,13 @@ class Check {
              c.hit.condition->target != Target::kRun;
     });
     if (!sick) std::erase_if(m_candidates, [](const Candidate& c) { return c.hit.excused; });
+  }
+
+  void sayInTorchWords() {
+    for (Candidate& candidate : m_candidates) {
+      candidate.hit.advice = inTorchWords(candidate.hit.whatNext());
+      candidate.hit.detail = inTorchWords(candidate.hit.detail);
+    }
   }
 
   static void appendFurther(Candidate& candidate) {

@@ -56,6 +56,7 @@ constexpr Row kRows[] = {
     {"cancellation", Severity::kFault},
     {"table_lookup", Severity::kFault},
     {"loss_diverging", Severity::kFault},
+    {"statistic_spike", Severity::kHint},
     {"loss_not_decreasing", Severity::kHint},
     {"weight_change_too_small", Severity::kHint},
     {"frozen_at_random", Severity::kHint},

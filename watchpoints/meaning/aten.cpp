@@ -1,90 +1,174 @@
-// PyTorch's aten operators (native_functions.yaml: names, order of tensor arguments); `add_`,
-// which works in place, is `add` here.
+// PyTorch's aten operators (native_functions.yaml: names, order of tensor arguments; numbers are attributes
+// by their names there); `add_`, which works in place, is `add` here. What common programs dispatch, forward
+// and backward, was listed by a TorchDispatchMode. Views are folded by the recorder and have no row.
+#include "watchpoints/meaning/aten_fits.h"
+#include "watchpoints/meaning/fits.h"
 #include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::watch {
 namespace {
 
-// add, sub and addmm multiply by numbers of their own.
-bool isUnscaled(const core::Node& node) {
-  for (const std::string_view name : {"alpha", "beta"})
-    if (const auto found = node.attributes.find(name); found != node.attributes.end()) {
-      const auto* number = std::get_if<double>(&found->second);
-      const auto* integer = std::get_if<std::int64_t>(&found->second);
-      if ((number && *number != 1) || (integer && *integer != 1)) return false;
-    }
-  return true;
+using Names = std::vector<std::pair<std::string_view, std::string_view>>;
+using core::Attributes;
+
+const Names kDim = {{"dim", "axis"}}, kDims = {{"dim", "axes"}, {"keepdim", "keepdims"}},
+            kEps = {{"eps", "epsilon"}}, kGroups = {{"eps", "epsilon"}, {"group", "num_groups"}},
+            kTraining = {{"eps", "epsilon"}, {"training", "training_mode"}},
+            kWindow = {{"kernel_size", "kernel_shape"}, {"stride", "strides"}, {"dilation", "dilations"}},
+            kConvolution = {{"stride", "strides"}, {"dilation", "dilations"}, {"groups", "group"}},
+            kBounds = {{"min_val", "min"}, {"max_val", "max"}}, kSlope = {{"negative_slope", "alpha"}};
+
+// Their reductions drop what they reduce unless told otherwise.
+const Attributes kDropped = {{"keepdims", std::int64_t{0}}};
+
+std::vector<Meaning> elementwise() {
+  return {
+      {"abs", "Abs", {}, {}, nullptr, hasElementsOfOutput},
+      {"add", "Add", {}, {}, aten::isUnscaled, haveElementsOfOutput},
+      {"clamp", "Clip", {}, {}, aten::hasOneInput, hasElementsOfOutput},
+      {"clamp_max", "Clip", {}, {}, aten::hasOneInput, hasElementsOfOutput},
+      {"clamp_min", "Clip", {}, {}, aten::hasOneInput, hasElementsOfOutput},
+      {"clone", "Identity", {}, {}, nullptr, hasElementsOfOutput},
+      {"copy", "Identity", {1}},
+      {"cos", "Cos", {}, {}, nullptr, hasElementsOfOutput},
+      {"div", "Div", {}, {}, aten::isTrueDivision, haveElementsOfOutput},
+      {"elu", "Elu", {}, {}, nullptr, hasElementsOfOutput},
+      {"elu_backward", "EluGrad", {}, {}, nullptr, hasElementsOfOutput},
+      {"eq", "Equal"},
+      {"erf", "Erf", {}, {}, nullptr, hasElementsOfOutput},
+      {"exp", "Exp", {}, {}, nullptr, hasElementsOfOutput},
+      {"exp2", "Exp", {}, {}, nullptr, nullptr, {}, true},
+      {"expm1", "Exp", {}, {}, nullptr, nullptr, {}, true},
+      {"ge", "GreaterOrEqual"},
+      {"gelu", "Gelu", {}, {}, nullptr, hasElementsOfOutput},
+      {"gelu_backward", "GeluGrad", {}, {}, nullptr, hasElementsOfOutput},
+      {"gt", "Greater"},
+      {"hardsigmoid", "HardSigmoid", {}, {}, nullptr, hasElementsOfOutput, {{"alpha", 1.0 / 6}}},
+      {"hardsigmoid_backward", "HardSigmoidGrad", {}, {}, nullptr, hasElementsOfOutput, {{"alpha", 1.0 / 6}}},
+      {"hardswish", "HardSwish", {}, {}, nullptr, hasElementsOfOutput},
+      {"hardswish_backward", "HardSwishGrad", {}, {}, nullptr, hasElementsOfOutput},
+      {"hardtanh", "Clip", {}, kBounds, nullptr, hasElementsOfOutput},
+      {"hardtanh_backward", "ClipGrad", {}, kBounds, nullptr, hasElementsOfOutput},
+      {"le", "LessOrEqual"},
+      {"leaky_relu", "LeakyRelu", {}, kSlope, nullptr, hasElementsOfOutput},
+      {"leaky_relu_backward", "LeakyReluGrad", {}, kSlope, nullptr, hasElementsOfOutput},
+      {"log", "Log", {}, {}, nullptr, hasElementsOfOutput},
+      {"log10", "Log", {}, {}, nullptr, nullptr, {}, true},
+      {"log2", "Log", {}, {}, nullptr, nullptr, {}, true},
+      {"logical_and", "And"},
+      {"logical_not", "Not"},
+      {"logical_or", "Or"},
+      {"logical_xor", "Xor"},
+      {"lt", "Less"},
+      {"maximum", "Max", {}, {}, nullptr, haveElementsOfOutput},
+      {"minimum", "Min", {}, {}, nullptr, haveElementsOfOutput},
+      {"mul", "Mul", {}, {}, nullptr, haveElementsOfOutput},
+      {"neg", "Neg", {}, {}, nullptr, hasElementsOfOutput},
+      {"pow", "Pow"},
+      {"relu", "Relu", {}, {}, nullptr, hasElementsOfOutput},
+      {"sigmoid", "Sigmoid", {}, {}, nullptr, hasElementsOfOutput},
+      {"sigmoid_backward", "SigmoidGrad", {}, {}, nullptr, hasElementsOfOutput},
+      {"sin", "Sin", {}, {}, nullptr, hasElementsOfOutput},
+      {"softplus", "Softplus", {}, {}, aten::hasBetaOne, hasElementsOfOutput},
+      {"sqrt", "Sqrt", {}, {}, nullptr, hasElementsOfOutput},
+      {"sub", "Sub", {}, {}, aten::isUnscaled, haveElementsOfOutput},
+      {"tanh", "Tanh", {}, {}, nullptr, hasElementsOfOutput},
+      {"tanh_backward", "TanhGrad", {}, {}, nullptr, hasElementsOfOutput},
+      {"threshold_backward", "ReluGrad", {}, {}, aten::isOfZero, hasElementsOfOutput},
+      {"where", "Where"},
+  };
 }
 
-bool isNotTransposed(const core::Node& node) {
-  const auto found = node.attributes.find("transposed");
-  const auto* flag = found == node.attributes.end() ? nullptr : std::get_if<bool>(&found->second);
-  return !flag || !*flag;
+std::vector<Meaning> products() {
+  return {
+      {"addmm", "Gemm", {1, 2, 0}, {}, aten::isUnscaled, isProductOfMatrices},
+      {"baddbmm", "MatMul", {1, 2}, {}, aten::isUnscaled, nullptr, {}, true},
+      {"bmm", "MatMul"},
+      {"convolution", "Conv", {}, kConvolution, aten::isNotTransposed, aten::convolutionFits},
+      {"dot", "MatMul", {}, {}, nullptr, nullptr, {}, true},
+      {"linear", "Gemm", {}, {}, nullptr, isProductOfMatrices},
+      {"matmul", "MatMul"},
+      {"mm", "Gemm", {}, {}, nullptr, isProductOfMatrices},
+      {"mv", "MatMul", {}, {}, nullptr, nullptr, {}, true},
+  };
+}
+
+// Moves, picks and reductions.
+std::vector<Meaning> structure() {
+  return {
+      {"_to_copy", "Cast", {}, {}, nullptr, aten::castFits},
+      {"_unsafe_view", "Reshape", {}, {{"size", "shape"}}},
+      {"amax", "ReduceMax", {}, kDims, nullptr, nullptr, kDropped},
+      {"amin", "ReduceMin", {}, kDims, nullptr, nullptr, kDropped},
+      {"cat", "Concat", {}, kDim, nullptr, nullptr, {{"axis", std::int64_t{0}}}},
+      {"embedding", "Gather"},
+      {"embedding_dense_backward", "GatherGrad", {}, {}, nullptr, aten::embeddingGradientFits},
+      {"expand", "Expand", {}, {{"size", "shape"}}},
+      {"index_select", "Gather", {}, kDim},
+      {"linalg_vector_norm", "ReduceSumSquare", {}, {}, nullptr, nullptr, {}, true},
+      {"max", "ReduceMax", {}, kDims, aten::hasOneInput, nullptr, kDropped},
+      {"mean", "ReduceMean", {}, kDims, nullptr, nullptr, kDropped},
+      {"min", "ReduceMin", {}, kDims, aten::hasOneInput, nullptr, kDropped},
+      {"norm", "ReduceSumSquare", {}, {}, nullptr, nullptr, {}, true},
+      {"permute", "Transpose", {}, {{"dims", "perm"}}},
+      {"reshape", "Reshape"},
+      {"sum", "ReduceSum", {}, kDims, nullptr, nullptr, kDropped},
+      {"t", "Transpose"},
+      {"tril", "Trilu", {}, {{"diagonal", "k"}}, nullptr, nullptr, {{"upper", std::int64_t{0}}}},
+      {"triu", "Trilu", {}, {{"diagonal", "k"}}},
+      {"view", "Reshape", {}, {{"size", "shape"}}},
+  };
+}
+
+std::vector<Meaning> layers() {
+  return {
+      {"_log_softmax", "LogSoftmax", {}, kDim, nullptr, hasRowsOfOutput},
+      {"_log_softmax_backward_data", "LogSoftmaxGrad", {}, kDim, nullptr, hasRowsOfOutput},
+      {"_safe_softmax", "Softmax", {}, kDim, nullptr, hasRowsOfOutput},
+      {"_softmax", "Softmax", {}, kDim, nullptr, hasRowsOfOutput},
+      {"_softmax_backward_data", "SoftmaxGrad", {}, kDim, nullptr, hasRowsOfOutput},
+      {"avg_pool2d", "AveragePool", {}, kWindow, nullptr, aten::poolingFits},
+      {"log_softmax", "LogSoftmax", {}, kDim, nullptr, hasRowsOfOutput},
+      {"max_pool2d_with_indices", "MaxPool", {}, kWindow, nullptr, aten::poolingFits},
+      {"native_batch_norm", "BatchNormalization", {}, kTraining},
+      {"native_batch_norm_backward",
+       "BatchNormalizationGrad",
+       {0, 1, 2, 5, 6},
+       {{"train", "training_mode"}},
+       nullptr,
+       aten::normGradientFits},
+      {"native_dropout", "Dropout", {}, {{"p", "ratio"}}, nullptr, hasElementsOfOutput},
+      {"native_dropout_backward", "DropoutGrad", {}, {}, nullptr, hasElementsOfOutput},
+      {"native_group_norm", "GroupNormalization", {}, kGroups, nullptr, hasElementsOfOutput},
+      {"native_group_norm_backward",
+       "GroupNormalizationGrad",
+       {0, 1, 4, 2, 3},
+       {{"group", "num_groups"}},
+       nullptr,
+       aten::normGradientFits},
+      {"native_layer_norm", "LayerNormalization", {}, kEps, nullptr, aten::layerNormFits},
+      {"native_layer_norm_backward",
+       "LayerNormalizationGrad",
+       {0, 1, 4, 2, 3},
+       {},
+       nullptr,
+       aten::normGradientFits},
+      {"softmax", "Softmax", {}, kDim, nullptr, hasRowsOfOutput},
+  };
 }
 
 std::span<const Meaning> meanings() {
-  using Names = std::vector<std::pair<std::string_view, std::string_view>>;
-  static const Names dim = {{"dim", "axis"}}, dims = {{"dim", "axes"}, {"keepdim", "keepdims"}},
-                     eps = {{"eps", "epsilon"}};
-  static const std::vector<Meaning> rows = {
-      {"_log_softmax", "LogSoftmax", {}, dim},
-      {"_log_softmax_backward_data", "LogSoftmaxGrad", {}, dim},
-      {"_softmax", "Softmax", {}, dim},
-      {"_softmax_backward_data", "SoftmaxGrad", {}, dim},
-      {"_to_copy", "Cast"},
-      {"_unsafe_view", "Reshape"},
-      {"abs", "Abs"},
-      {"add", "Add", {}, {}, isUnscaled},
-      {"addmm", "Gemm", {1, 2, 0}, {}, isUnscaled},
-      {"bmm", "MatMul"},
-      {"cat", "Concat", {}, dim},
-      {"clamp", "Clip"},
-      {"convolution", "Conv", {}, {}, isNotTransposed},
-      {"cos", "Cos"},
-      {"div", "Div"},
-      {"elu", "Elu"},
-      {"embedding", "Gather"},
-      {"erf", "Erf"},
-      {"exp", "Exp"},
-      {"expand", "Expand"},
-      {"gelu", "Gelu"},
-      {"leaky_relu", "LeakyRelu", {}, {{"negative_slope", "alpha"}}},
-      {"log", "Log"},
-      {"log_softmax", "LogSoftmax", {}, dim},
-      {"matmul", "MatMul"},
-      {"maximum", "Max"},
-      {"mean", "ReduceMean", {}, dims},
-      {"minimum", "Min"},
-      {"mm", "MatMul"},
-      {"mul", "Mul"},
-      {"native_batch_norm", "BatchNormalization", {}, eps},
-      {"native_dropout", "Dropout", {}, {{"p", "ratio"}}},
-      {"native_layer_norm", "LayerNormalization", {}, eps},
-      {"neg", "Neg"},
-      {"permute", "Transpose", {}, {{"dims", "perm"}}},
-      {"pow", "Pow"},
-      {"relu", "Relu"},
-      {"reshape", "Reshape"},
-      {"sigmoid", "Sigmoid"},
-      {"sigmoid_backward", "SigmoidGrad"},
-      {"sin", "Sin"},
-      {"softmax", "Softmax", {}, dim},
-      {"softplus", "Softplus"},
-      {"sqrt", "Sqrt"},
-      {"sub", "Sub", {}, {}, isUnscaled},
-      {"sum", "ReduceSum", {}, dims},
-      {"t", "Transpose"},
-      {"tanh", "Tanh"},
-      {"tanh_backward", "TanhGrad"},
-      {"threshold_backward", "ReluGrad"},
-      {"view", "Reshape"},
-      {"where", "Where"},
-  };
+  static const std::vector<Meaning> rows = [] {
+    std::vector<Meaning> all;
+    for (const auto part : {elementwise, products, structure, layers})
+      for (Meaning& meaning : part()) all.push_back(std::move(meaning));
+    return all;
+  }();
   return rows;
 }
 
 }  // namespace
 
-DomainMeanings atenMeanings() { return {"aten", meanings}; }
+DomainMeanings atenMeanings() { return {"aten", meanings, true}; }
 
 }  // namespace msdbg::watch

@@ -1,6 +1,10 @@
 // What operators of other frameworks are in terms of ours. Conditions and the rules of blame know our
 // operators only; a graph with operators of others is read by them through inOurTerms(), so that what is said
 // of Div is said of `aten.div` and MindSpore's `RealDiv` too. Pure functions; thread-safe.
+//
+// A recorder may fold views (PyTorch's does): a node then reads the tensor that its operand is a view of, in
+// that one's shape. Conditions ask for shapes and axes, so there a node is ours only where our operator makes
+// its output's shape of the shapes that it reads. Rules of blame ask what values do: asBlamed().
 #pragma once
 
 #include <array>
@@ -22,14 +26,24 @@ struct Meaning {
   std::vector<std::pair<std::string_view, std::string_view>> attributes = {};
   /// Whether the node is what the row says, whatever its attributes may change; nullptr: always.
   bool (*applies)(const core::Node& node) = nullptr;
+  /// Attributes that only shapes tell (which of two factors is transposed), and whether the shapes are what
+  /// our operator needs; nullptr: those that it infers. `ours` is translated but for this.
+  bool (*fits)(const core::Graph& graph, const core::Node& theirs, core::Node& ours) = nullptr;
+  /// Attributes that are the same in all of theirs.
+  core::Attributes fixed = {};
+  /// Near enough for the rules of blame (log2 goes wrong where Log does), and for nothing else.
+  bool onlyBlame = false;
 };
 
 /// One a domain: aten.cpp, c10d.cpp, mindspore.cpp; the list is in meaning.cpp.
 struct DomainMeanings {
   std::string_view domain;
   std::span<const Meaning> (*meanings)();
+  bool foldsViews = false;  // what a node reads may have another shape than its operand
 };
 DomainMeanings atenMeanings();
+DomainMeanings autogradMeanings();     // torch.cpp
+DomainMeanings torchModuleMeanings();  // torch.cpp
 DomainMeanings c10dMeanings();
 DomainMeanings mindsporeMeanings();
 
@@ -39,11 +53,21 @@ const Meaning* meaningOf(const core::Node& node);
 /// Whether a node is of another domain than ours.
 bool hasForeignNodes(const core::Graph& graph);
 
+/// -Inf that is meant, says the recorder of such a node: what it masks, and what is made of that. Kept in our
+/// terms as it is.
+inline constexpr std::string_view kMeantInfinity = "meant_infinity";
+
 /// The same graph, same ids, in which foreign nodes of a known meaning have our operator, inputs in our order
 /// and our attributes; the others are called by domain and type ("aten.frobnicate"), which no name of ours
-/// is. Nodes keep their domain: there is no kernel of ours for them. Onnx's names are ours.
+/// is, and keep what they read and their attributes. Nodes keep their domain: there is no kernel of ours for
+/// them. Onnx's names are ours.
 core::Graph inOurTerms(const core::Graph& graph);
-/// A node of it.
+/// A node by itself, whatever the shapes: what operator it is.
 core::Node inOurTerms(const core::Node& node);
+/// A node with inputs and attributes of its own on a rank, as the union's node of the same id was translated.
+core::Node inOurTermsAs(const core::Node& translated, core::Node node);
+/// A node of a translated graph as the rules of blame take it: ours where its values go wrong as ours do,
+/// whatever the shapes. Itself where nothing is known of it.
+core::Node asBlamed(core::Node node);
 
 }  // namespace msdbg::watch

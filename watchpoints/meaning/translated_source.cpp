@@ -17,7 +17,8 @@ class TranslatedSource::Foreign : public Source {
     if (!theirs) return nullptr;
     const auto [ours, isNew] = m_parts.try_emplace(theirs);
     if (isNew)
-      ours->second = theirs->rewritten(m_source.graph(), [](const core::Node& n) { return inOurTerms(n); });
+      ours->second = theirs->rewritten(
+          m_source.graph(), [&](const core::Node& n) { return inOurTermsAs(m_graph.node(n.id), n); });
     return &ours->second;
   }
   bool isWhole(core::NodeId node, core::TensorId tensor) const override {

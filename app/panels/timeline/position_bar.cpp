@@ -136,6 +136,9 @@ void PositionBar::follow() {
   };
   m_iteration->setRange(bounded(list.front().value), bounded(list.back().value));
   m_iteration->setValue(bounded(cursor.iteration().value));
+  const auto& steps = m_document->facts().steps;
+  const auto step = steps.find(cursor.iteration());
+  m_iteration->setSuffix(step == steps.end() ? QString() : QStringLiteral(" (step %1)").arg(step->second));
   m_slider->setRange(0, bounded(static_cast<std::int64_t>(list.size()) - 1));
   m_slider->setValue(bounded(std::ranges::lower_bound(list, cursor.iteration()) - list.begin()));
 }

@@ -9,7 +9,7 @@
     with msdbg.record("run.msdbg", level="ops"):    # in a notebook, where nobody started the process for us
         train()
 
-Importing this imports no torch.
+A run is read by msdbg.open("run.msdbg"). Importing this imports no torch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Iterator
 
 from msdbg import _state
 
-__all__ = ["record", "scope", "step", "watch"]
+__all__ = ["open", "record", "scope", "step", "watch"]
 
 
 def step(number: int) -> None:
@@ -35,6 +35,13 @@ def watch(tensor: Any, name: str) -> Any:
     if _state.current is not None:
         _state.current.watch(tensor, name)
     return tensor
+
+
+def open(run: Any) -> Any:  # noqa: A001: the name that users know
+    """A run folder, read by way of the msdbg program: see _reading.Run."""
+    from msdbg import _reading
+
+    return _reading.Run(run)
 
 
 @contextlib.contextmanager

@@ -1,12 +1,12 @@
 """Operators as they are called: what each reads, where it belongs, what it made.
 
-An operator that is the one which came after the last one in the iteration before (same function, scope, place,
-inputs) needs no name and no definition: see Entry.next. Anything else goes through Graph.node(). Needs torch.
+What comes here is not what came in the iteration before: that the extension's Follower runs, if there is one (see
+_following). Needs torch.
 """
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ from msdbg._collectives import wait_for, wait_functional
 from msdbg._graph import Entry, Output, Scope
 from msdbg._operators import CHANGE, OVERWRITE, Operator
 from msdbg._origins import Origin, Origins
+from msdbg._parts import Parts
 from msdbg._recording import Recording
 from msdbg._scopes import Scopes
 from msdbg._tensors import storage_key
@@ -28,7 +29,8 @@ _again = object()  # origin of what checkpointing computes again
 class Call:
     """One operator between before() and after()."""
 
-    __slots__ = ("operator", "args", "kwargs", "frame", "scope", "origin", "place", "inputs", "targets", "expected")
+    __slots__ = ("operator", "args", "kwargs", "frame", "scope", "origin", "place", "number", "inputs", "reads", "targets",
+                 "writes")
 
     operator: Operator
     args: Any
@@ -37,9 +39,11 @@ class Call:
     scope: Scope
     origin: Any
     place: Any
+    number: int
     inputs: tuple[int, ...]
+    reads: list[tuple[int, int, int]]  # position, item or -1, tensor; of keywords: position -1
     targets: list[Tensor]
-    expected: Optional[Entry]
+    writes: list[tuple[int, int, int]]
 
 
 class Calls:
@@ -52,20 +56,21 @@ class Calls:
         self.in_backward = False  # backward() was called, autograd may not work yet
         self._seeds: dict[int, Origin] = {}  # by loss
         self._seed: Optional[Origin] = None
-        self._first = Entry("", -1, (), (), [], (), Scope(""))
-        self._last = self._first
-        self._seen_number = -1
-        self._main: Optional[Scope] = None
+        self._known: dict[tuple[Any, ...], Entry] = {}
+        self.arrived: Callable[[Call, Entry], None] = lambda call, entry: None
+        self.seen_number = -1  # of autograd nodes, how many are known
+        self._before: Any = None  # what ran last in the forward pass
+        self._outside: dict[str, Scope] = {}
 
     def new_iteration(self) -> None:
         self.origins.new_iteration()
-        self._last = self._first
         self.trained = False
         self.create_graph = False
 
     def resumed(self) -> None:
         """Autograd nodes that were made meanwhile are nobody's."""
-        self._seen_number = _number()
+        self._before = None
+        self.seen_number = _number()
 
     # --- before it runs ---
 
@@ -73,22 +78,16 @@ class Calls:
         call = Call()
         call.operator, call.args, call.kwargs, call.frame = operator, args, kwargs, frame
         if _task() == -1:
-            call.scope, call.origin = self._scopes.current or self._outside(), None
+            call.scope, call.origin = self._scopes.current or self.outside(), None
             if self.in_backward:
                 self._seeding(call)
             call.place = (id(frame.f_code), frame.f_lasti)
         else:
             call.scope, call.origin = self._backward()
             call.place = None
+        graph = self._recording.graph
+        call.number = graph.counts[graph.slot(call.scope, operator.kind)] + 1
         self._gather(call)
-        expected = self._last.next
-        if (expected is not None and expected.func is operator and expected.scope is call.scope
-                and expected.origin is call.origin and expected.inputs == call.inputs
-                and expected.place == call.place
-                and self._recording.graph.counts[expected.slot] == expected.number - 1):
-            call.expected = expected
-        else:
-            call.expected = None
         return call
 
     def seed(self, loss: int) -> None:
@@ -99,15 +98,22 @@ class Calls:
             known = self._seeds[loss] = Origin("main", node, self._recording.frames.here())
             known.grad_scope = self._recording.graph.scope("grad/main")
         self._seed = known
+        if self._before is not None:
+            for number in range(self.seen_number, _number()):
+                self.origins.own(number, self._before)
 
     def _seeding(self, call: Call) -> None:
         if self._seed is not None and self._seed.grad_scope is not None:
             call.scope, call.origin = self._seed.grad_scope, self._seed
 
-    def _outside(self) -> Scope:
-        if self._main is None:
-            self._main = self._recording.graph.scope("main")
-        return self._main
+    def outside(self) -> Scope:
+        """That of the script itself, where what needs no gradients has counters of its own, so that an evaluation
+        now and then renames nothing."""
+        path = "main" if torch.is_grad_enabled() else "update/main" if self.trained else "main/no_grad"
+        scope = self._outside.get(path)
+        if scope is None:
+            scope = self._outside[path] = self._recording.graph.scope(path)
+        return scope
 
     def _backward(self) -> tuple[Scope, Any]:
         if torch.is_grad_enabled() and not self.create_graph:
@@ -117,41 +123,68 @@ class Calls:
     def _gather(self, call: Call) -> None:
         """Tensors that it reads, as ids, and those that it writes."""
         operator = call.operator
-        ids = self._recording.values.ids
-        inputs: list[int] = []
-        targets: list[Tensor] = []
+        call.reads, call.targets, call.writes = [], [], []
         for index, (kind, value) in enumerate(zip(operator.kinds, call.args)):
             if kind:
-                self._take(call, kind, value, operator.names[index], ids, inputs, targets)
+                self._take(call, kind, value, operator.names[index], index, -1)
         for name, value in call.kwargs.items():
             kind = operator.named.get(name, 0)
             if kind:
-                self._take(call, kind, value, name, ids, inputs, targets)
+                self._take(call, kind, value, name, -1, -1)
         if operator.running and len(call.args) > 5 and call.args[5] is True:
-            targets += [call.args[i] for i in operator.running if isinstance(call.args[i], Tensor)]
-        call.inputs, call.targets = tuple(inputs), targets
+            for index in operator.running:
+                if isinstance(call.args[index], Tensor):
+                    call.targets.append(call.args[index])
+                    call.writes.append((index, -1, -1))
+        call.inputs = tuple([number for _, _, number in call.reads])
 
-    def _take(self, call: Call, kind: int, value: Any, name: str, ids: dict[int, int], inputs: list[int],
-              targets: list[Tensor]) -> None:
+    def _take(self, call: Call, kind: int, value: Any, name: str, index: int, item: int) -> None:
         if isinstance(value, Tensor):
             if kind != OVERWRITE:
-                number = ids.get(storage_key(value), PARTS)
+                number = self._recording.values.ids.get(storage_key(value), PARTS)
                 if number == PARTS:
-                    number = self._source(call, value, name)
-                inputs.append(number)
+                    number = self._source(call, value, name, item >= 0)
+                call.reads.append((index, item, number))
             if kind >= CHANGE:
-                targets.append(value)
+                call.targets.append(value)
+                call.writes.append((index, item, -1))
         elif isinstance(value, (list, tuple)):
-            for index, item in enumerate(value):
-                if item is not None:
-                    self._take(call, kind, item, f"{name}{index}", ids, inputs, targets)
+            for at, thing in enumerate(value):
+                if thing is not None:
+                    self._take(call, kind, thing, f"{name}{at}", index, at)
 
-    def _source(self, call: Call, tensor: Tensor, name: str) -> int:
-        """Something that was made elsewhere: named after its first reader, unless it is a parameter."""
-        graph = self._recording.graph
-        kind = call.operator.kind
-        number = graph.counts[graph.slot(call.scope, kind)] + 1
-        return self._recording.values.of(tensor, f"{call.scope.path}/{kind}-op{number}/{name}")
+    def _source(self, call: Call, tensor: Tensor, name: str, listed: bool) -> int:
+        """Something that was made part by part, or elsewhere: named after its first reader, unless it is a
+        parameter."""
+        parts = self._recording.values.pieces(tensor)
+        if parts is not None:
+            return self._join(call, tensor, parts)
+        path = f"{call.scope.path}/{call.operator.kind}-op{call.number}/{name}"
+        return self._recording.values.of(tensor, path, listed=listed)
+
+    def _join(self, call: Call, tensor: Tensor, parts: Parts) -> int:
+        """What a tensor shows whose storage was written part by part: no operator made it, so it is a node of its
+        own."""
+        recording, graph = self._recording, self._recording.graph
+        slot = graph.slot(call.scope, "parts")
+        backward = call.origin is not None and call.origin is not _again
+        frames = call.origin.frames if backward else recording.frames.at(call.frame)
+        output = (tensor.dtype, tuple(tensor.shape), "gradient" if backward else "activation", "", -1, -1)
+        entry = graph.node(call.scope, "parts", graph.counts[slot] + 1, "torch",
+                           "backward" if backward else "forward", parts.all(), (output,), {}, frames,
+                           graph.derived_of(parts.all()) if backward else -1)
+        graph.counts[slot] = entry.number
+        recording.recorder.ran(entry.node)
+        if parts.missing <= 0:  # else there are values that nobody wrote
+            recording.values.see(entry.outputs[0], tensor)
+        recording.values.joined(tensor, entry.outputs[0])
+        return entry.outputs[0]
+
+    def again(self, call: Call) -> bool:
+        return call.origin is _again
+
+    def seeded(self, call: Call) -> bool:
+        return call.origin is not None and call.origin is self._seed
 
     # --- after it ran ---
 
@@ -160,57 +193,57 @@ class Calls:
         if operator.waits:
             (wait_for if operator.domain == "c10d" else wait_functional)(out)
         values = self._recording.values
-        made = list(call.targets)
-        looks: list[tuple[Tensor, bool]] = [values.written(t, storage_key(t)) for t in made] if made else []
-        self._fresh(out, values, made, looks)
-        if not made:
+        made = list(call.targets)  # where that is a part of a storage, its values are those of the part
+        self._fresh(out, values, made)
+        if not made:  # it showed what was there, though its schema does not say so
+            self.view(call.args, call.frame)
             return
-        entry = call.expected
+        key = (call.operator, call.scope, call.number, call.inputs, call.origin, call.place)
+        entry = self._known.get(key)
         if entry is None or entry.dtypes != [tensor.dtype for tensor in made]:
-            entry = self._define(call, made, looks)
-        self._last.next = entry
-        self._last = entry
+            entry = self._known[key] = self._define(call, made)
         self._recording.graph.counts[entry.slot] = entry.number
-        if call.origin is None or call.origin is _again:
-            number = _number()
-            if number != self._seen_number:
-                self._seen_number = number
-                self.origins.own(number - 1, entry)
+        if call.origin is None or call.origin is _again or self.create_graph:
+            self.own(_number() - 1, entry)
+        self.arrived(call, entry)
         self._recording.recorder.ran(entry.node)
-        for tensor, look, number in zip(made, looks, entry.outputs):
-            self._now_shows(tensor, look, number, entry.quiet, values)
+        written = len(call.targets)
+        for index, (tensor, number) in enumerate(zip(made, entry.outputs)):
+            if entry.quiet:
+                values.unwritten(tensor, number)
+                continue
+            values.wrote(tensor, number) if index < written else values.put(tensor, number)
+            values.see(number, tensor)
 
-    def _fresh(self, out: Any, values: Values, made: list[Tensor], looks: list[tuple[Tensor, bool]]) -> None:
+    def own(self, number: int, owner: Any) -> None:
+        """The newest autograd node is this operator's, if it is new. Those between are of in-place writes to views,
+        which get theirs after the operator ran."""
+        if number >= self.seen_number:
+            if self._before is not None:
+                for between in range(self.seen_number, number):
+                    self.origins.own(between, self._before)
+            self.origins.own(number, owner)
+            self.seen_number = number + 1
+        self._before = owner
+
+    def _fresh(self, out: Any, values: Values, made: list[Tensor]) -> None:
         """What it returned that nobody had."""
         if isinstance(out, Tensor):
             if storage_key(out) not in values.ids and not any(out is target for target in made):
                 made.append(out)
-                looks.append((out, True))
         elif isinstance(out, (tuple, list)):
             for item in out:
                 if item is not None:
-                    self._fresh(item, values, made, looks)
-
-    def _now_shows(self, tensor: Tensor, look: tuple[Tensor, bool], number: int, quiet: bool,
-                   values: Values) -> None:
-        key = storage_key(tensor)
-        if key not in values.ids:
-            values.hold(tensor)
-        values.ids[key] = number
-        if quiet:
-            values.holes[key] = tensor.untyped_storage().nbytes()
-        elif look[1]:
-            values.see(number, look[0])
+                    self._fresh(item, values, made)
 
     # --- a new one ---
 
-    def _define(self, call: Call, made: list[Tensor], looks: list[tuple[Tensor, bool]]) -> Entry:
+    def _define(self, call: Call, made: list[Tensor]) -> Entry:
         recording, operator, graph = self._recording, call.operator, self._recording.graph
-        slot = graph.slot(call.scope, operator.kind)
-        number = graph.counts[slot] + 1
+        number = call.number
         phase = self._phase(call)
-        outputs = tuple(self._output(call, phase, tensor, look[0], index < len(call.targets))
-                        for index, (tensor, look) in enumerate(zip(made, looks)))
+        outputs = tuple(self._output(call, phase, tensor, index < len(call.targets))
+                        for index, tensor in enumerate(made))
         attributes = operator.attributes(call.args, call.kwargs)
         meant = operator.meant(call.args, call.kwargs) or (
             operator.keeping and any(i in graph.meant for i in call.inputs))
@@ -222,11 +255,13 @@ class Calls:
             first = graph.named.get(f"{call.scope.path.split('#')[0]}/{operator.kind}-op{number}")
             derived = -1 if first is None else first.node
         elif origin is not None:
-            derived = origin.node
+            derived = self.origins.node_of(origin)
+        if derived < 0 and origin is not None and origin is not _again:
+            derived = graph.derived_of(call.inputs)
         frames = origin.frames if origin is not None and origin is not _again else recording.frames.at(call.frame)
         entry = graph.node(call.scope, operator.kind, number, operator.domain, phase, call.inputs, outputs,
                            attributes, frames, derived)
-        entry.func, entry.origin, entry.place, entry.quiet = operator, origin, call.place, operator.unwritten
+        entry.quiet, entry.operator = operator.unwritten, operator
         if meant:
             graph.meant.update(entry.outputs)
         for source in call.inputs:
@@ -243,13 +278,13 @@ class Calls:
             return "update"
         return "forward"
 
-    def _output(self, call: Call, phase: str, tensor: Tensor, look: Tensor, target: bool) -> Output:
+    def _output(self, call: Call, phase: str, tensor: Tensor, target: bool) -> Output:
         graph = self._recording.graph
-        shape = tuple(look.shape)
+        shape = tuple(tensor.shape)
         if target:
-            before = self._recording.values.ids.get(storage_key(tensor), PARTS)
-            role = graph.roles.get(before, "")
-            if role in ("parameter", "updated"):
+            before = self._recording.values.before(tensor)
+            role = "" if before is None else graph.roles.get(before, "")
+            if before is not None and role in ("parameter", "updated"):
                 return (tensor.dtype, shape, "updated", "", -1, before)
             if role == "gradient":
                 return (tensor.dtype, shape, "gradient", "", -1, -1)
@@ -260,12 +295,13 @@ class Calls:
 
     def view(self, args: Any, frame: Any) -> None:
         """A view shows what is there: no node. Its backward computes something all the same."""
-        number = _number()
-        if number == self._seen_number or _task() != -1:
+        if _number() == self.seen_number or (_task() != -1 and not self.create_graph):
             return
-        self._seen_number = number
         recording = self._recording
-        shown = recording.values.known(args[0]) if args and isinstance(args[0], Tensor) else None
+        shown = None
+        if args and isinstance(args[0], Tensor):
+            shown = recording.values.known(args[0])
+            if shown is None:
+                shown = recording.values.parameter(args[0], storage_key(args[0]))
         node = -1 if shown is None else recording.graph.producer.get(shown, -1)
-        scope = self._scopes.current or self._outside()
-        self.origins.own(number - 1, self.origins.view(scope, node, frame))
+        self.own(_number() - 1, self.origins.view(self._scopes.current or self.outside(), node, -1 if shown is None else shown, frame))

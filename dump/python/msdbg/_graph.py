@@ -23,10 +23,10 @@ class Scope:
 
 
 class Entry:
-    """One variant of a node, and the entry that came after it when it ran last."""
+    """One variant of a node."""
 
-    __slots__ = ("name", "node", "inputs", "outputs", "dtypes", "frames", "scope", "slot", "number", "func",
-                 "origin", "place", "phase", "quiet", "grad_scope", "next")
+    __slots__ = ("name", "node", "inputs", "outputs", "dtypes", "frames", "scope", "slot", "number", "phase", "quiet",
+                 "grad_scope", "operator", "step")
 
     def __init__(self, name: str, node: int, inputs: tuple[int, ...], outputs: tuple[int, ...],
                  dtypes: list[Any], frames: tuple[int, ...], scope: Scope) -> None:
@@ -39,13 +39,11 @@ class Entry:
         self.scope = scope
         self.slot = 0
         self.number = 1
-        self.func: Any = None
-        self.origin: Any = None
-        self.place: Any = None  # innermost frame's (id(code), f_lasti)
         self.phase = "forward"
         self.quiet = False  # nothing was written yet: no statistics
         self.grad_scope: Optional[Scope] = None  # of the operators of its backward
-        self.next: Optional[Entry] = None
+        self.operator: Any = None
+        self.step: Any = None  # the extension's Step of it
 
 
 class Graph:
@@ -59,6 +57,7 @@ class Graph:
         self.roles: dict[int, str] = {}
         self.meant: set[int] = set()  # tensors whose infinities are meant
         self.producer: dict[int, int] = {}  # tensor id -> node id
+        self._derived: dict[int, int] = {}  # node id -> the forward node that it comes from
 
     def scope(self, path: str) -> Scope:
         known = self._scopes.get(path)
@@ -105,6 +104,8 @@ class Graph:
         node, ids = self._recorder.node(
             name, domain, domain_type or kind, phase, inputs,
             tuple((str(o[0]),) + o[1:] for o in outputs), attributes or {}, frames, derived_from)
+        if derived_from >= 0:
+            self._derived[node] = derived_from
         for tensor, output in zip(ids, outputs):
             self.roles[tensor] = output[2]
             self.producer[tensor] = node
@@ -113,6 +114,14 @@ class Graph:
         entry.slot, entry.number, entry.phase = self.slot(scope, kind), number, phase
         self._entries[key] = entry
         return entry
+
+    def derived_of(self, inputs: tuple[int, ...]) -> int:
+        """The forward node that the first of these comes from that comes from one (-1: none)."""
+        for tensor in inputs:
+            derived = self._derived.get(self.producer.get(tensor, -1), -1)
+            if derived >= 0:
+                return derived
+        return -1
 
     def set_role(self, tensor: int, role: str) -> None:
         if self.roles.get(tensor) != role:

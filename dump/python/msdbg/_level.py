@@ -31,6 +31,9 @@ class Level:
     def new_iteration(self) -> None:
         """The one before was handed over."""
 
+    def began(self) -> None:
+        """Something of the new iteration is about to be recorded."""
+
     def ending(self) -> None:
         """The iteration is about to be handed over."""
 
@@ -62,7 +65,7 @@ class Level:
         """The tensor that a parameter is now."""
         return self.recording.values.of(value, known.name, "parameter")
 
-    def gradient(self, gradient: Tensor) -> Optional[int]:
+    def gradient(self, gradient: Tensor, known: Parameter) -> Optional[int]:
         """The tensor whose value became a gradient that an optimizer is about to read, as far as it is known."""
         return self.recording.values.known(gradient)
 

@@ -85,7 +85,8 @@ class Losses:
         index = self._sites.index(site)
         key = "loss" if index == 0 else f"loss/{index}"
         scalars = self._recording.scalars
-        scalars[key] = scalars.get(key, 0.0) + value
+        if not (self._recording.trying and key in scalars):
+            scalars[key] = scalars.get(key, 0.0) + value
 
     def _wrap_clip(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def clip_grad_norm_(*args: Any, **kwargs: Any) -> Any:

@@ -163,7 +163,12 @@ class Names:
                 if known is None:
                     self._add(tensor, path, name, index, buffers)
                 else:
-                    self._by_storage.setdefault(storage_key(local(tensor)), known)
+                    self._lies(storage_key(local(tensor)), known)
+
+    def _lies(self, key: int, parameter: Parameter) -> None:
+        """The first one that lies there and still does has the name."""
+        if self.of_storage(key) is None:
+            self._by_storage[key] = parameter
 
     def _add(self, tensor: Any, scope: str, name: str, index: int, buffer: bool) -> Parameter:
         full = f"{scope}/{name}"
@@ -173,7 +178,7 @@ class Names:
         added = Parameter(full, scope, index, weakref.ref(tensor), buffer)
         self._parameters[id(tensor)] = added
         try:
-            self._by_storage.setdefault(storage_key(local(tensor)), added)
+            self._lies(storage_key(local(tensor)), added)
         except (RuntimeError, NotImplementedError):  # no storage of its own (meta, fake)
             pass
         return added

@@ -42,7 +42,7 @@ class Operator:
         writes = any(kind >= CHANGE for kind in self.kinds)
         returned = [r for r in schema.returns if "Tensor" in str(r.type)]
         views = all(r.alias_info is not None and not r.alias_info.is_write for r in returned)
-        self.fold = not writes and views  # nothing new: a view, or no tensor at all
+        self.fold = (not writes and views) or packet == "_unsafe_view"  # nothing new: a view, or no tensor at all
         self.collective = self.domain in ("c10d", "_c10d_functional")
         self.waits = self.collective and packet not in ("send", "recv_", "recv_any_source_", "wait_tensor")
         self.keeping = packet in _KEEPING

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from msdbg._calls import Calls
+from msdbg._following import Following
 from msdbg._inputs import named_inputs
 from msdbg._level import Level
 from msdbg._names import Parameter
@@ -59,10 +60,12 @@ class Ops(Level):
         self._thread = threading.get_ident()
         self._stopped = False
         self._operators: dict[int, Operator] = {}
-        self._scopes = Scopes(recording, self._entered, self._left)
+        self._scopes = Scopes(recording, _is_evaluation, self._entered, self._left)
         self._calls = Calls(recording, self._scopes)
+        self._following = Following(recording, self._calls, self._scopes, self._dispatch)
         self._loss: Optional[int] = None
         self._said: set[str] = set()
+        self._made_eager = False
 
     # --- the mode is on while something is recorded ---
 
@@ -75,11 +78,15 @@ class Ops(Level):
         if not self._scopes.active and not self._stopped:
             self._scopes.start()
             self._switch()
+            if getattr(sys.modules.get("torch._dynamo"), "config", None) is not None and self.recording.iteration > 0:
+                self._eager(True)  # something may be compiled already
 
     def stop(self) -> None:
         self._stopped = True
         self._scopes.stop()
         self._switch()
+        self._follow()
+        self._eager(False)
 
     def _switch(self) -> None:
         """The mode goes on or off as its conditions are. It can only go off while it is the innermost one."""
@@ -100,6 +107,7 @@ class Ops(Level):
         self._suspended += 1
         if self._suspended == 1:
             self._switch()
+            self._follow()
 
     def resume(self) -> None:
         if threading.get_ident() != self._thread:
@@ -107,14 +115,29 @@ class Ops(Level):
         self._suspended -= 1
         if self._suspended == 0:
             self._switch()
+            self._follow()
 
     def _wrap_compile(self, original: Any) -> Any:
         def compile(*args: Any, **kwargs: Any) -> Any:  # noqa: A001: torch's name
-            self._say("torch.compile: at level ops compiled code runs operator by operator, so its bits may differ "
-                      "from those of an unrecorded run; levels train and modules leave it as it is")
-            return original(*args, **kwargs)
+            result = original(*args, **kwargs)
+            self._eager(True)
+            return result
 
         return compile
+
+    def _eager(self, wanted: bool) -> None:
+        """Compiled code runs as it was written while operators are recorded."""
+        dynamo = sys.modules.get("torch._dynamo")
+        if dynamo is None or wanted == self._made_eager:
+            return
+        self._made_eager = wanted
+        if hasattr(torch.compiler, "set_stance"):
+            torch.compiler.set_stance("force_eager" if wanted else "default")
+        else:
+            dynamo.config.disable = wanted
+        if wanted:
+            self._say("torch.compile: at level ops what is compiled runs as it was written, operator by operator, so "
+                      "its bits may differ from those of an unrecorded run; other levels leave it as it is")
 
     def _say(self, text: str) -> None:
         if text not in self._said:
@@ -128,13 +151,34 @@ class Ops(Level):
     @create_graph.setter
     def create_graph(self, wanted: bool) -> None:
         self._calls.create_graph = wanted
+        self._follow()
 
     # --- an iteration ---
 
     def new_iteration(self) -> None:
         self._scopes.new_iteration()
         self._calls.new_iteration()
+        self._following.new_iteration()
         self._loss = None
+
+    def began(self) -> None:
+        if self._following.follower is None:
+            follower = self._following.make()
+            if follower is not None:
+                self._mode.handle = follower
+                for operator in self._operators.values():
+                    if operator.fold:
+                        self._following.fold(operator.func)
+        self.suspend()
+        try:
+            self.recording.values.preload()
+        finally:
+            self.resume()
+        self._follow()
+
+    def _follow(self) -> None:
+        self._following.enable(self.recording.watching and self._suspended == 0 and not self._quiet
+                               and not self._stopped and not self._calls.create_graph)
 
     def batch(self, tensors: list[tuple[str, Tensor, str]]) -> None:
         if self._on and self.recording.ready():
@@ -159,15 +203,20 @@ class Ops(Level):
             self._loss = number
             recording.graph.set_role(number, "loss")
             self._calls.seed(number)
+            self._follow()
 
     def backward_began(self, create_graph: bool) -> None:
         self._calls.in_backward = True
         self._calls.create_graph = create_graph
+        self._following.in_backward(True)
+        self._follow()
 
     def backward_ended(self) -> None:
         self._calls.in_backward = self._calls.create_graph = False
+        self._following.in_backward(False)
+        self._follow()
 
-    def gradient(self, gradient: Tensor) -> Optional[int]:
+    def gradient(self, gradient: Tensor, known: Parameter) -> Optional[int]:
         made = self.recording.values.known(gradient)
         return self._loss if made is None else made
 
@@ -191,7 +240,7 @@ class Ops(Level):
     def _entered(self, module: Any, args: Any, outermost: bool) -> None:
         if not outermost:
             return
-        if not torch.is_grad_enabled() and not module.training:
+        if self._scopes.muted:
             self._evaluating = True
             self._switch()
             return
@@ -204,6 +253,7 @@ class Ops(Level):
             self._evaluating = False
             self._quiet = True
             self._switch()
+            self._follow()
 
     # --- an operator ---
 
@@ -215,11 +265,14 @@ class Ops(Level):
             if not torch.is_grad_enabled():
                 return func(*args, **kwargs)
             self._quiet = False
+            self._follow()
         if types and not all_plain(types):
             return func(*args, **kwargs) if any_fake(types) else NotImplemented
         operator = self._operators.get(id(func))
         if operator is None:
             operator = self._operators[id(func)] = Operator(func)
+            if operator.fold:
+                self._following.fold(func)
         if operator.fold:
             out = func(*args, **kwargs)
             if recording.watching:
@@ -241,3 +294,7 @@ class Ops(Level):
         except Exception as error:  # noqa: BLE001
             self.recording.failed(error)
         return out
+
+
+def _is_evaluation(module: Any) -> bool:
+    return not torch.is_grad_enabled() and not module.training

@@ -98,9 +98,11 @@ class Optimizers:
             nonlocal calls
             level = self._recording.level
             level.resume()
+            self._recording.trying = calls > 0
             try:
                 return closure()
             finally:
+                self._recording.trying = False
                 if calls == 0:  # later ones are of points that the optimizer tries
                     self._recording.guard(self._read_all, optimizer)
                 calls += 1
@@ -163,7 +165,7 @@ class Optimizers:
         recording = self._recording
         graph = recording.graph
         gradient = dense(local(tensor.grad))
-        made = recording.level.gradient(gradient)  # the value that became it
+        made = recording.level.gradient(gradient, known)  # the value that became it
         again = "" if turn == 1 else f"#{turn}"
         scope = graph.scope(f"grad/{known.scope}{again}")
         alias = f"grad({known.name})" + again

@@ -18,12 +18,13 @@ _ACCUMULATE = 2**64 - 1  # sequence number of all AccumulateGrad nodes
 class Origin:
     """What a backward operator comes from where that is no node: a view, a parameter."""
 
-    __slots__ = ("path", "node", "frames", "grad_scope")
+    __slots__ = ("path", "node", "frames", "shown", "grad_scope")
 
-    def __init__(self, path: str, node: int, frames: tuple[int, ...]) -> None:
+    def __init__(self, path: str, node: int, frames: tuple[int, ...], shown: int = -1) -> None:
         self.path = path  # "Net/fc1"
         self.node = node  # -1: none
         self.frames = frames
+        self.shown = shown  # the tensor that a view shows
         self.grad_scope: Optional[Scope] = None
 
 
@@ -42,12 +43,12 @@ class Origins:
     def own(self, number: int, owner: Any) -> None:
         self._owners[number] = owner
 
-    def view(self, scope: Scope, node: int, frame: Any) -> Origin:
+    def view(self, scope: Scope, node: int, shown: int, frame: Any) -> Origin:
         """The origin of what the backward of a view computes: `node` made what it shows."""
-        key = (scope, node, id(frame.f_code), frame.f_lasti)
+        key = (scope, shown, id(frame.f_code), frame.f_lasti)
         known = self._views.get(key)
         if known is None:
-            known = self._views[key] = Origin(scope.path, node, self._recording.frames.at(frame))
+            known = self._views[key] = Origin(scope.path, node, self._recording.frames.at(frame), shown)
         return known
 
     def now(self) -> tuple[Scope, Any]:
@@ -72,6 +73,13 @@ class Origins:
     def used(self, source: int, by: Entry) -> None:
         """The first one that reads a parameter shows where it is used."""
         self._users.setdefault(source, by)
+
+    def node_of(self, origin: Any) -> int:
+        """Of a view of a parameter: who read it first."""
+        if origin.node < 0 and type(origin) is Origin:
+            user = self._users.get(origin.shown)
+            return -1 if user is None else user.node
+        return origin.node
 
     def frames_of(self, known: Parameter) -> tuple[int, ...]:
         user = self._users.get(known.source)

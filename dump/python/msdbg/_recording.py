@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Any, Callable, Optional
 
-from msdbg import _arm, _identity, _notes
+from msdbg import _arm, _identity, _notes, _spikes
 from msdbg._cycle import Cycle
 from msdbg._frames import Frames
 from msdbg._graph import Graph
@@ -36,12 +36,14 @@ class Recording:
         self.scalars: dict[str, float] = {}
         self.watching = False  # between begin and end of an iteration
         self.scaling = False  # within GradScaler.step(), which says itself what happened
+        self.trying = False  # an optimizer calls its closure again, at points that it tries
         self.recorder: Any = None
         self.graph: Graph
         self.values: Values
         self.frames: Frames
-        self._module = module
+        self.module = module
         self._armed = _arm.Armed(settings.run, settings.level).level
+        self._spikes = _spikes.Spikes(settings.run) if _spikes.wanted() is not False else None
         self._over = False
         self._since = time.perf_counter()
         self._explicit = 0  # step() calls since an optimizer ended an iteration
@@ -62,6 +64,7 @@ class Recording:
             return False
         self.recorder.begin(self.iteration)
         self.watching = True
+        self.level.began()
         return True
 
     def end_iteration(self) -> None:
@@ -83,8 +86,19 @@ class Recording:
         self.optimizers.new_iteration()
         scalars, self.scalars = self.scalars, {}
         self.recorder.end(scalars)
+        self._deepen(scalars)
         self.iteration += 1
         self._choose_level()
+
+    def _deepen(self, scalars: dict[str, float]) -> None:
+        """Asks for level ops where the loss goes wrong at a cheaper one."""
+        if self._spikes is None or self.level.name == "ops":
+            return
+        try:
+            self._spikes.ended(self.iteration, scalars)
+        except OSError as error:
+            self._spikes = None
+            print(f"msdbg: warning: level ops cannot be asked for: {error}", file=sys.stderr)
 
     def _choose_level(self) -> None:
         wanted = self._armed(self.iteration)
@@ -100,7 +114,7 @@ class Recording:
     def _open(self) -> None:
         rank, ranks = _identity.rank_and_ranks()
         run_id = which_run(self.settings, rank)
-        self.recorder = self._module.open(self.settings.as_json(rank, ranks, run_id))
+        self.recorder = self.module.open(self.settings.as_json(rank, ranks, run_id))
         if rank == 0 and ranks > 1 and not self.settings.launcher:
             _identity.tell_run(self.recorder.run_id())
         self.graph = Graph(self.recorder)

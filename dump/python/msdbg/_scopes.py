@@ -19,17 +19,21 @@ _task = torch._C._current_graph_task_id
 
 
 class Scopes:
-    """Tells `entered` and `left` of every call; both get the module and whether it is a root's call."""
+    """Asks `muted` whether the call of an outermost module is left out; tells `entered` and `left` of every call."""
 
-    def __init__(self, recording: Recording, entered: Callable[..., None], left: Callable[..., None]) -> None:
+    def __init__(self, recording: Recording, muted: Callable[[Any], bool], entered: Callable[..., None],
+                 left: Callable[..., None]) -> None:
         self._recording = recording
+        self._muted = muted
         self._entered = entered
         self._left = left
         self._handles: list[Any] = []
         self._thread = threading.get_ident()
         self._calls: dict[str, int] = {}
         self._stack: list[tuple[Any, Any]] = []  # module, scope before it
-        self.current: Optional[Scope] = None  # None: in the script itself
+        self.muted = False  # the outermost one's work is not recorded
+        self.follower: Any = None  # of the extension: knows the scope, too
+        self._current: Optional[Scope] = None
 
     def start(self) -> None:
         self._handles = [
@@ -45,6 +49,21 @@ class Scopes:
 
     def new_iteration(self) -> None:
         self._calls.clear()
+
+    @property
+    def current(self) -> Optional[Scope]:
+        """None: in the script itself."""
+        return self._current
+
+    @current.setter
+    def current(self, scope: Optional[Scope]) -> None:
+        self._current = scope
+        if self.follower is not None:
+            self.follower.scope = scope
+
+    def outer(self) -> Optional[Scope]:
+        """That in which the innermost module was called."""
+        return self._stack[-1][1] if self._stack else None
 
     @property
     def active(self) -> bool:
@@ -66,21 +85,27 @@ class Scopes:
         return self._recording.graph.scope(path if count == 1 else f"{path}#{count}")
 
     def _before(self, module: Any, args: Any) -> None:
+        if torch.compiler.is_compiling():  # a hook that does nothing leaves no trace in what is compiled
+            return
         if threading.get_ident() != self._thread and _task() == -1:
             return
         try:
             outermost = not self._stack
             before = self.current
-            if self._recording.ready():
+            self._stack.append((module, before))
+            if outermost:
+                self.muted = self._muted(module)
+            if not self.muted and self._recording.ready():
                 path, wraps = self._recording.names.called(module)
                 if not wraps:
                     self.current = self._next(path)
-            self._stack.append((module, before))
             self._entered(module, args, outermost)
         except Exception as error:  # noqa: BLE001: ends the recording, not the training
             self._recording.failed(error)
 
     def _after(self, module: Any, args: Any, result: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
         if threading.get_ident() != self._thread and _task() == -1:
             return
         try:

@@ -25,14 +25,13 @@ def dense(tensor: Tensor) -> Tensor:
 
 def storage_key(tensor: Tensor) -> int:
     """Tells storages apart as long as they live."""
-    try:
-        return tensor.untyped_storage()._cdata
-    except (RuntimeError, NotImplementedError):
-        return dense(tensor).untyped_storage()._cdata
+    return storage_of(tensor)._cdata
 
 
 def whole(tensor: Tensor) -> Tensor:
     """All of the storage that a tensor shows a part of, in the shape of what it is a view of, if that is known."""
+    if tensor.layout is not torch.strided:
+        return tensor
     base = tensor._base
     if base is not None and is_whole(base):
         return base
@@ -40,8 +39,15 @@ def whole(tensor: Tensor) -> Tensor:
     return torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(storage)
 
 
+def storage_of(tensor: Tensor) -> Any:
+    try:
+        return tensor.untyped_storage()
+    except (RuntimeError, NotImplementedError):
+        return dense(tensor).untyped_storage()
+
+
 def is_whole(tensor: Tensor) -> bool:
-    return tensor.numel() * tensor.element_size() >= tensor.untyped_storage().nbytes()
+    return tensor.numel() * tensor.element_size() >= storage_of(tensor).nbytes()
 
 
 def tensors_in(thing: Any, path: str = "", depth: int = 4) -> Iterator[tuple[str, Tensor]]:

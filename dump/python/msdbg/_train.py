@@ -12,6 +12,7 @@ from torch import Tensor
 
 from msdbg._inputs import named_inputs
 from msdbg._level import Level
+from msdbg._names import Parameter
 from msdbg._recording import Recording
 from msdbg._tensors import dense, local
 
@@ -67,6 +68,7 @@ class Train(Level):
         path = self.recording.names.module(module)
         self._root = path
         known = {id(reference()) for _, reference, _, _ in self._batch}
+        self._batch = [kept for kept in self._batch if not kept[0].startswith(path + "/")]  # of the call before
         self._keep([(name, tensor, role) for name, tensor, role in named_inputs(module, path, args, kwargs)
                     if id(tensor) not in known])
 
@@ -104,5 +106,5 @@ class Train(Level):
         recording.values.see(entry.outputs[0], loss)
         self._loss = entry.outputs[0]
 
-    def gradient(self, gradient: Tensor) -> Optional[int]:
+    def gradient(self, gradient: Tensor, known: Parameter) -> Optional[int]:
         return self._loss

@@ -1,5 +1,4 @@
 // The C functions: arguments checked and turned into values, one call at a time.
-#include <algorithm>
 #include <exception>
 #include <mutex>
 #include <string>
@@ -39,13 +38,6 @@ core::Result<decltype(Row::second)> named(const Row (&rows)[n], const char* name
 }
 
 std::string text(const char* given) { return given ? given : ""; }
-
-// A '/' would be a group of the file: "learning_rate/1" beside "learning_rate" cannot be.
-std::string scalarName(const char* given) {
-  std::string name = text(given);
-  std::ranges::replace(name, '/', '.');
-  return name;
-}
 
 template <typename Id>
 std::vector<Id> idsOf(const std::int64_t* ids, std::int32_t count) {
@@ -222,7 +214,7 @@ int msdbg_record_end(msdbg_recording* recording, const char* const* names, const
                      std::int32_t count) {
   return statusOf(recording, [&](auto& rank) {
     core::Scalars scalars;
-    for (std::int32_t i = 0; i < count; ++i) scalars.emplace_back(scalarName(names[i]), values[i]);
+    for (std::int32_t i = 0; i < count; ++i) scalars.emplace_back(text(names[i]), values[i]);
     return rank.end(scalars);
   });
 }

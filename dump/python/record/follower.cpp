@@ -20,8 +20,8 @@ struct FollowerObject {
   PyObject* counts;         // list: by slot, how many ran in this iteration
   PyObject* seen;           // set: tensors that were looked at
   PyObject *number, *task;  // torch's: sequence number to be given next; the graph task that runs
-  PyObject *slow, *late, *view, *own, *see;  // Python's
-  PyObject *scope, *last;                    // where the program is; the Step that ran last
+  PyObject *slow, *late, *view, *own, *see, *outside;  // Python's; outside(): the scope where `scope` is None
+  PyObject *scope, *last;                              // where the program is; the Step that ran last
   msdbg_recording* recording;
   std::unordered_set<PyObject*>* folds;  // functions that only make views
   long long seenNumber;                  // sequence number when the last operator had run
@@ -31,8 +31,7 @@ struct FollowerObject {
 
 FollowerObject* followerOf(PyObject* self) { return reinterpret_cast<FollowerObject*>(self); }
 
-PyObject *s_untypedStorage, *s_cdata, *s_weakRef, *s_back, *s_code, *s_lasti, *s_dtype, *s_nbytes, *s_numel,
-    *s_elementSize;
+PyObject *s_untypedStorage, *s_cdata, *s_weakRef, *s_back, *s_code, *s_lasti, *s_dtype;
 
 /// What a tensor is stored in.
 class Storage {
@@ -106,25 +105,20 @@ bool shows(const FollowerObject* self, PyObject* args, const Argument& read) {
   return known && PyLong_AsLongLong(known) == read.tensor;
 }
 
-// A write to a part of a storage is Python's affair.
-bool isWhole(PyObject* tensor, const Storage& storage) {
-  const Held numel(PyObject_CallMethodObjArgs(tensor, s_numel, nullptr));
-  const Held size(numel ? PyObject_CallMethodObjArgs(tensor, s_elementSize, nullptr) : nullptr);
-  const Held bytes(size ? PyObject_CallMethodObjArgs(storage.storage(), s_nbytes, nullptr) : nullptr);
-  if (!bytes) return no();
-  return PyLong_AsLongLong(numel.get()) * PyLong_AsLongLong(size.get()) >= PyLong_AsLongLong(bytes.get());
-}
-
-bool writesWhole(PyObject* args, const Argument& write) {
-  PyObject* tensor = argumentAt(args, write);
-  if (!tensor || tensor == Py_None) return false;
-  const Storage storage(tensor);
-  return storage ? isWhole(tensor, storage) : no();
+bool hasArgument(PyObject* args, const Argument& write) {
+  const PyObject* tensor = argumentAt(args, write);
+  return tensor && tensor != Py_None;
 }
 
 std::int64_t countOf(const FollowerObject* self, const StepObject* step) {
   PyObject* count = PyList_GetItem(self->counts, static_cast<Py_ssize_t>(step->slot));
   return count ? PyLong_AsLongLong(count) : (PyErr_Clear(), -1);
+}
+
+bool isIn(const FollowerObject* self, PyObject* scope) {
+  if (self->scope != Py_None) return self->scope == scope;
+  const Held here(PyObject_CallObject(self->outside, nullptr));
+  return here ? here.get() == scope : no();
 }
 
 // The step that this call is, where it is the one that is expected.
@@ -136,14 +130,14 @@ StepObject* expected(FollowerObject* self, PyObject* func, PyObject* types, PyOb
   bool backward = false;
   if (!step->simple || step->func != func || !isRunningBackward(self, backward) || step->forward == backward)
     return nullptr;
-  if (!backward && (step->scope != self->scope || self->inBackward)) return nullptr;
+  if (!backward && (self->inBackward || !isIn(self, step->scope))) return nullptr;
   if ((kwargs != Py_None && PyDict_Size(kwargs) > 0 && !step->writes->empty()) || !allPlain(self, types))
     return nullptr;
   if (countOf(self, step) != step->number - 1) return nullptr;
   for (const Argument& read : *step->reads)
     if (!shows(self, args, read)) return nullptr;
   for (const Argument& write : *step->writes)
-    if (!writesWhole(args, write)) return nullptr;
+    if (!hasArgument(args, write)) return nullptr;
   if (step->place != Py_None && !isAt(step->place)) return nullptr;
   return step;
 }
@@ -334,24 +328,21 @@ bool prepare() {
                                                       {&s_back, "f_back"},
                                                       {&s_code, "f_code"},
                                                       {&s_lasti, "f_lasti"},
-                                                      {&s_dtype, "dtype"},
-                                                      {&s_nbytes, "nbytes"},
-                                                      {&s_numel, "numel"},
-                                                      {&s_elementSize, "element_size"}};
+                                                      {&s_dtype, "dtype"}};
   for (const auto& [where, name] : names)
     if (!*where && !(*where = PyUnicode_InternFromString(name))) return false;
   return true;
 }
 
 PyObject* makeFollower(PyTypeObject* type, PyObject* args, PyObject*) {
-  PyObject* given[14];
-  if (!PyArg_ParseTuple(args, "OO!O!O!O!O!OOOOOOOO", &given[0], &PyTuple_Type, &given[1], &PyDict_Type,
+  PyObject* given[15];
+  if (!PyArg_ParseTuple(args, "OO!O!O!O!O!OOOOOOOOO", &given[0], &PyTuple_Type, &given[1], &PyDict_Type,
                         &given[2], &PyList_Type, &given[3], &PyList_Type, &given[4], &PySet_Type, &given[5],
                         &given[6], &given[7], &given[8], &given[9], &given[10], &given[11], &given[12],
-                        &given[13]))
+                        &given[13], &given[14]))
     return nullptr;
   msdbg_recording* recording = recordingIn(given[0]);
-  if (!recording || !isStep(given[13]) || !prepare()) return nullptr;
+  if (!recording || !isStep(given[14]) || !prepare()) return nullptr;
   PyObject* object = PyType_GenericAlloc(type, 0);
   if (!object) return nullptr;
   FollowerObject* self = followerOf(object);
@@ -368,6 +359,7 @@ PyObject* makeFollower(PyTypeObject* type, PyObject* args, PyObject*) {
                                &self->view,
                                &self->own,
                                &self->see,
+                               &self->outside,
                                &self->last};
   for (std::size_t i = 0; i < std::size(places); ++i) {
     Py_INCREF(given[i]);

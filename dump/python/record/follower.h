@@ -10,8 +10,8 @@
 
 namespace msdbg::python {
 
-/// Follower(recording, plain types, ids, held, counts, seen, number, task, slow, late, view, own, see, first
-/// step)
+/// Follower(recording, plain types, ids, held, counts, seen, number, task, slow, late, view, own, see,
+/// outside, first step)
 PyObject* makeFollowerType();
 
 /// Of a Recording. nullptr and an exception: it is none.

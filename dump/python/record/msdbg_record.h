@@ -71,7 +71,6 @@ int msdbg_record_saw(msdbg_recording* recording, int64_t tensor, const void* dat
 int msdbg_record_saw_same(msdbg_recording* recording, int64_t tensor, int64_t other);
 int msdbg_record_keep(msdbg_recording* recording, int64_t tensor, const void* data, int32_t dtype,
                       const int64_t* dims, int32_t rank);
-/* `names`: of numbers of the iteration: "loss", "learning_rate"; a '/' becomes a '.'. */
 int msdbg_record_end(msdbg_recording* recording, const char* const* names, const double* values,
                      int32_t count);
 

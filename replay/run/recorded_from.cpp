@@ -1,0 +1,36 @@
+#include "replay/recorded_from.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace msdbg::replay {
+namespace {
+
+std::string libraryOf(const RunDescription& run, std::string_view name) {
+  const auto found = std::ranges::find(run.libraries, name,
+                                       [](const auto& library) { return std::string_view(library.first); });
+  return found == run.libraries.end() ? "" : found->second;
+}
+
+}  // namespace
+
+std::string recordedFrom(const RunDescription& run) {
+  const std::string torch = libraryOf(run, "torch"), level = libraryOf(run, "level"),
+                    python = libraryOf(run, "python");
+  if (torch.empty()) return {};
+  return "PyTorch " + torch + (level.empty() ? "" : " (level " + level + ")") +
+         (python.empty() ? "" : ", Python " + python);
+}
+
+std::optional<std::int64_t> userStep(watch::Source& run, core::Rank rank, core::Iteration iteration) {
+  const std::optional<double> step = run.scalar(rank, iteration, "step");
+  if (!step || !std::isfinite(*step) || *step != std::floor(*step)) return std::nullopt;
+  return static_cast<std::int64_t>(*step);
+}
+
+std::string iterationText(watch::Source& run, core::Rank rank, core::Iteration iteration) {
+  const std::optional<std::int64_t> step = userStep(run, rank, iteration);
+  return std::to_string(iteration.value) + (step ? " (step " + std::to_string(*step) + ")" : "");
+}
+
+}  // namespace msdbg::replay

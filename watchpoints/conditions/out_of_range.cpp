@@ -1,0 +1,104 @@
+#include "watchpoints/conditions/out_of_range.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core_engine/base/text.h"
+#include "watchpoints/blame/usual_range.h"
+
+namespace msdbg::watch {
+
+using core::Iteration;
+using core::Rank;
+using core::TensorId;
+
+namespace {
+
+constexpr double kTimes = 8, kFactor = 2, kFloor = 0.02;
+constexpr std::size_t kLeast = 10, kMost = 50;
+
+double medianOf(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+std::vector<Iteration> recordedBefore(const Source& source, Rank rank, Iteration iteration) {
+  std::vector<Iteration> before = source.iterations(rank);
+  std::erase_if(before, [&](Iteration i) { return !(i < iteration); });
+  if (before.size() > kMost) before.erase(before.begin(), before.end() - static_cast<std::ptrdiff_t>(kMost));
+  return before;
+}
+
+/// The largest |x| of every tensor in each of these iterations: read iteration by iteration.
+std::vector<std::vector<double>> magnitudes(EvaluationContext& context, Rank rank,
+                                            std::span<const Iteration> iterations) {
+  std::vector<std::vector<double>> of(context.graph().tensors().size());
+  for (const Iteration iteration : iterations)
+    for (const core::TensorInfo& info : context.graph().tensors()) {
+      if (!isFloating(info.dtype)) continue;
+      const StatisticsRow* row = context.source.statistics(rank, iteration, info.id);
+      if (row && row->values.nonFinite() == 0) of[info.id.index()].push_back(largestMagnitude(row->values));
+    }
+  return of;
+}
+
+}  // namespace
+
+Spread spreadOf(std::vector<double> values, double floor) {
+  Spread spread;
+  spread.median = medianOf(values);
+  for (double& value : values) value = std::abs(value - spread.median);
+  spread.mad = std::max(medianOf(values), floor * std::abs(spread.median));
+  return spread;
+}
+
+TensorId firstOutOfRange(EvaluationContext& context, Rank rank, Iteration iteration) {
+  const std::vector<Iteration> before = recordedBefore(context.source, rank, iteration);
+  if (before.size() < kLeast) return {};
+  std::vector<std::vector<double>> usual = magnitudes(context, rank, before);
+  TensorId first;
+  std::int64_t earliest = 0;
+  for (const core::TensorInfo& info : context.graph().tensors()) {
+    const StatisticsRow* row = context.rows.now(rank, info.id);
+    std::vector<double>& values = usual[info.id.index()];
+    if (!row || values.size() < kLeast || row->values.nonFinite() > 0) continue;
+    const Spread spread = spreadOf(std::move(values), kFloor);
+    const double now = largestMagnitude(row->values);
+    if (spread.median == 0 || now <= spread.limit(kTimes) || now <= kFactor * spread.median) continue;
+    const std::int64_t time = info.isSource() ? -1 : context.step.time(rank, info.producer);
+    if (!first.valid() || time < earliest) first = info.id, earliest = time;
+  }
+  return first;
+}
+
+std::vector<TensorId> ownGradients(const core::Graph& graph) {
+  std::map<TensorId, TensorId> last;  // by parameter
+  for (const core::TensorInfo& info : graph.tensors())
+    if (isParameterGradient(graph, info) && !info.isSource() &&
+        graph.node(info.producer).phase != core::Phase::kUpdate)
+      last[info.gradientOf] = info.id;
+  std::vector<TensorId> gradients;
+  for (const auto& [parameter, gradient] : last) gradients.push_back(gradient);
+  return gradients;
+}
+
+std::string largestShares(EvaluationContext& context, Rank rank, std::span<const TensorId> gradients) {
+  std::vector<std::pair<double, TensorId>> squares;
+  double sum = 0;
+  for (const TensorId gradient : gradients)
+    if (const StatisticsRow* row = context.rows.now(rank, gradient); row && row->values.nonFinite() == 0) {
+      squares.emplace_back(row->values.l2 * row->values.l2, gradient);
+      sum += squares.back().first;
+    }
+  if (sum == 0 || squares.size() < 2) return {};
+  std::ranges::stable_sort(squares, std::greater(), &std::pair<double, TensorId>::first);
+  std::vector<std::string> texts;
+  for (const auto& [square, gradient] : std::span(squares).first(std::min<std::size_t>(3, squares.size())))
+    texts.push_back(context.graph().tensor(context.graph().tensor(gradient).gradientOf).name + " " +
+                    core::formatShort(std::round(100 * square / sum)) + " %");
+  return core::join(texts, ", ");
+}
+
+}  // namespace msdbg::watch

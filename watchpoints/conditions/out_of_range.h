@@ -1,0 +1,29 @@
+// What is out of its own range in an iteration: the first tensor, and the gradients that make up the norm.
+// Asked where something is wrong already, as it reads up to 50 iterations before of every tensor. Used from
+// one thread.
+#pragma once
+
+#include "watchpoints/conditions/rows.h"
+
+namespace msdbg::watch {
+
+/// A number among those that came before: how far above their median, in median absolute deviations (MAD). A
+/// spread below `floor` times |median| counts as that, so that what hardly varies has no spikes by rounding.
+struct Spread {
+  double median = 0, mad = 0;
+  double limit(double times) const { return median + times * mad; }
+};
+Spread spreadOf(std::vector<double> values, double floor);
+
+/// The first tensor in order whose largest |x| is above median + 8 MAD and twice the median of up to 50
+/// iterations before (ten at least). Data and parameters come before nodes. Invalid: none.
+core::TensorId firstOutOfRange(EvaluationContext& context, core::Rank rank, core::Iteration iteration);
+
+/// Gradients of parameters as the backward pass gives them: one a parameter, the last that is not clipped.
+std::vector<core::TensorId> ownGradients(const core::Graph& graph);
+
+/// "fc1/weight 62 %, fc2/weight 20 %, …": the three largest shares of the squared norm.
+std::string largestShares(EvaluationContext& context, core::Rank rank,
+                          std::span<const core::TensorId> gradients);
+
+}  // namespace msdbg::watch

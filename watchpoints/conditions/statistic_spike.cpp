@@ -1,0 +1,209 @@
+// A number that jumps far above what it was: the loss, the norm of the gradients, or any statistic that is
+// chosen.
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <map>
+
+#include "core_engine/base/text.h"
+#include "watchpoints/conditions/out_of_range.h"
+#include "watchpoints/conditions/outcome.h"
+
+namespace msdbg::watch {
+namespace {
+
+using core::Rank;
+using core::TensorId;
+
+constexpr std::size_t kWindow = 200, kLeast = 20;
+constexpr std::string_view kLoss = "loss_mad_gt", kNorm = "norm_mad_gt", kMean = "mean_mad_gt",
+                           kLargest = "abs_max_mad_gt", kL2 = "l2_mad_gt";
+
+/// One number of one rank over the iterations.
+struct Series {
+  std::deque<double> values;  // the last kWindow finite ones
+  bool spikes = false;        // one is running:
+  double limit = 0;           // what it went above
+  int length = 0;             // iterations of it
+  std::size_t finding = 0;    // its place among the pending ones
+};
+
+struct Followed {
+  std::string_view parameter;
+  std::string_view what;
+  double times;  // MAD
+  double floor;  // of the MAD, as a share of the median: norms of healthy runs have heavier tails
+};
+
+class StatisticSpike : public Evaluator {
+ public:
+  StatisticSpike(const core::Graph& graph, const Parameters& parameters, bool recommended)
+      : m_recommended(recommended),
+        m_tensor(followedTensor(graph, parameters)),
+        m_gradients(ownGradients(graph)) {
+    const auto follow = [&](std::string_view parameter, std::string_view what, double floor) {
+      if (const auto times = numberOf(parameters, parameter))
+        m_followed.push_back({parameter, what, *times, floor});
+    };
+    follow(kMean, "mean", 0.02);
+    follow(kLargest, "max|x|", 0.02);
+    follow(kL2, "l2 norm", 0.02);
+    if (textOf(parameters, "tensor")) {
+      if (m_followed.empty()) m_followed.push_back({kMean, "mean", 8, 0.02});
+      return;
+    }
+    follow(kLoss, "loss", 0.02);
+    follow(kNorm, "norm of the gradients", 0.25);
+  }
+
+  void evaluate(EvaluationContext& context) override {
+    for (const Rank rank : context.ranks)
+      for (const Followed& followed : m_followed) {
+        const std::optional<double> now = valueOf(context, rank, followed.parameter);
+        if (!now || !std::isfinite(*now)) continue;  // nonfinite_propagation's
+        ++context.evaluated;
+        look(context, rank, followed, *now, m_series[{rank, followed.parameter}]);
+      }
+  }
+
+  void finish(EvaluationContext& context) override {
+    for (auto& [key, series] : m_series)
+      if (series.spikes) m_pending[series.finding].detail += lastingText(series.length);
+    std::ranges::move(m_pending, std::back_inserter(context.findings));
+    m_pending.clear();
+  }
+
+ private:
+  static constexpr int kExplained = 3;  // spikes whose cause is looked for: that reads a lot
+
+  std::optional<double> valueOf(EvaluationContext& context, Rank rank, std::string_view parameter) const {
+    if (parameter == kNorm) return normOf(context, rank);
+    if (parameter == kLoss)
+      if (const auto given = givenLoss(context, rank)) return given;
+    const StatisticsRow* row = m_tensor.valid() ? context.rows.now(rank, m_tensor) : nullptr;
+    if (!row || row->values.nonFinite() > 0) return std::nullopt;
+    const core::TensorStatistics& x = row->values;
+    return parameter == kL2        ? x.l2
+           : parameter == kLargest ? std::fmax(std::abs(x.min), std::abs(x.max))
+                                   : x.mean;
+  }
+
+  /// As the program's own recorder gave it; else of all gradients that are recorded.
+  std::optional<double> normOf(EvaluationContext& context, Rank rank) const {
+    if (const auto given = context.source.scalar(rank, context.iteration, "gradient_norm")) return given;
+    double squares = 0;
+    bool any = false;
+    for (const TensorId gradient : m_gradients)
+      if (const StatisticsRow* row = context.rows.now(rank, gradient)) {
+        if (row->values.nonFinite() > 0) return std::nullopt;
+        squares += row->values.l2 * row->values.l2;
+        any = true;
+      }
+    return any ? std::optional(std::sqrt(squares)) : std::nullopt;
+  }
+
+  void look(EvaluationContext& context, Rank rank, const Followed& followed, double now, Series& series) {
+    if (series.spikes) {
+      if (now > series.limit) return void(++series.length);
+      series.spikes = false;
+      if (!context.online)
+        m_pending[series.finding].detail += "; it is back to " + core::formatShort(now) + " in iteration " +
+                                            std::to_string(context.iteration.value);
+    }
+    if (series.values.size() >= kLeast) {
+      const std::vector<double> values(series.values.begin(), series.values.end());
+      const Spread spread = spreadOf(values, followed.floor);
+      if (now > spread.limit(followed.times) && (!m_recommended || isFarInLogarithm(values, now, followed)))
+        return begin(context, rank, followed, now, spread, series);
+    }
+    series.values.push_back(now);
+    if (series.values.size() > kWindow) series.values.pop_front();
+  }
+
+  /// What spreads over decades, as the norms of policy gradients, has no spike that is a few times the
+  /// median.
+  static bool isFarInLogarithm(std::vector<double> values, double now, const Followed& followed) {
+    if (now <= 0 || std::ranges::any_of(values, [](double value) { return value <= 0; })) return true;
+    for (double& value : values) value = std::log(value);
+    return std::log(now) > spreadOf(values, 0).limit(followed.times);
+  }
+
+  void begin(EvaluationContext& context, Rank rank, const Followed& followed, double now,
+             const Spread& spread, Series& series) {
+    const TensorId cause =
+        m_explained++ < kExplained ? firstOutOfRange(context, rank, context.iteration) : TensorId();
+    Finding finding =
+        findingAt(context, {context.iteration, rank, placeOf(cause, followed)}, precedence::kSymptom);
+    finding.parameter = followed.parameter;
+    finding.preset = spread.limit(followed.times);
+    finding.actual = now;
+    finding.detail = "the " + std::string(followed.what) + " is " + core::formatShort(now) + ", usually " +
+                     core::formatShort(spread.median) + " (median of " +
+                     std::to_string(series.values.size()) + " iterations before, MAD " +
+                     core::formatShort(spread.mad) + ")";
+    if (cause.valid())
+      finding.detail += "; the first tensor out of its range is " + context.graph().tensor(cause).fullName();
+    if (const std::string shares = largestShares(context, rank, m_gradients); !shares.empty())
+      finding.detail += "; of the squared gradient norm " + shares;
+    series = {std::move(series.values), true, finding.preset, 1, m_pending.size()};
+    (context.online ? context.findings : m_pending).push_back(std::move(finding));
+  }
+
+  /// Where the spike began, else where it is seen.
+  TensorId placeOf(TensorId cause, const Followed& followed) const {
+    if (cause.valid()) return cause;
+    if (followed.parameter == kNorm && !m_gradients.empty()) return m_gradients.front();
+    return m_tensor;
+  }
+
+  static std::string lastingText(int length) {
+    return "; it stays there to the end of the run, " + std::to_string(length) +
+           (length == 1 ? " iteration" : " iterations");
+  }
+
+  bool m_recommended;
+  TensorId m_tensor;
+  std::vector<TensorId> m_gradients;
+  std::vector<Followed> m_followed;
+  std::map<std::pair<Rank, std::string_view>, Series> m_series;
+  std::vector<Finding> m_pending;
+  int m_explained = 0;
+};
+
+}  // namespace
+
+ConditionDef statisticSpikeCondition() {
+  ConditionDef def;
+  def.id = "statistic_spike";
+  def.title = "Spike of loss or gradients";
+  def.doc =
+      "A number is above median + 8 MAD (median absolute deviations) of its up to 200 finite values before, "
+      "20 at "
+      "least: the loss, and the norm of all gradients of parameters; or, with tensor=, the mean, max|x| or "
+      "l2 norm "
+      "of that tensor. A MAD below 2 % of the median (25 % of the norm's) counts as that. Named at the first "
+      "tensor "
+      "that is out of its own range in the same way, with the parameters that make up most of the norm. "
+      "Spikes of "
+      "iterations before are not among the values. Recommended: above as many MAD of the logarithms too.";
+  def.advice =
+      "Look at the batch of this iteration first, then at the tensor that is named and at the learning rate. "
+      "A spike "
+      "that comes back now and then is what clipping the norm of gradients is for.";
+  def.severity = Severity::kHint;
+  def.target = Target::kLoss;
+  def.parameters = {
+      {kLoss, ParameterType::kPos, 8.0, "hit if the loss is so many MAD above its median"},
+      {kNorm, ParameterType::kPos, 8.0, "hit if the norm of the gradients is so many MAD above its median"},
+      {kMean, ParameterType::kPos, {}, "of the tensor that is named: its mean"},
+      {kLargest, ParameterType::kPos, {}, "of the tensor that is named: its largest |x|"},
+      {kL2, ParameterType::kPos, {}, "of the tensor that is named: its l2 norm"},
+      followedParameter()};
+  def.make = [](const core::Graph& graph, const Parameters& parameters,
+                bool recommended) -> std::unique_ptr<Evaluator> {
+    return std::make_unique<StatisticSpike>(graph, parameters, recommended);
+  };
+  return def;
+}
+
+}  // namespace msdbg::watch
