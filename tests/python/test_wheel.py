@@ -40,7 +40,8 @@ class Wheel(unittest.TestCase):
         clean = {name: value for name, value in os.environ.items()
                  if not name.startswith(("MSDBG_", "PYTHON"))}
         result = subprocess.run([str(self.python), *map(str, words)], cwd=self.folder, text=True,
-                                capture_output=True, env={**clean, "OMP_NUM_THREADS": "1", **variables}, timeout=120,
+                                capture_output=True, timeout=120,
+                                env={**clean, "OMP_NUM_THREADS": "1", **variables},
                                 check=False)
         self.assertEqual(result.returncode, 0, result.stderr)
         return result
