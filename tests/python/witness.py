@@ -48,12 +48,13 @@ def floats(tree):
 
 
 def state(tree):
-    """(has NaN, has Inf)"""
-    nan = inf = False
+    """(has NaN, has +Inf, has -Inf)"""
+    nan = plus = minus = False
     for t in floats(tree):
         nan = nan or bool(torch.isnan(t).any())
-        inf = inf or bool(torch.isinf(t).any())
-    return nan, inf
+        plus = plus or bool(torch.isposinf(t).any())
+        minus = minus or bool(torch.isneginf(t).any())
+    return nan, plus, minus
 
 
 class Witness(TorchDispatchMode):
@@ -61,7 +62,8 @@ class Witness(TorchDispatchMode):
         super().__init__()
         self.script, self.clock = script, clock
         self.origins, self.seen, self.dead, self.lines = [], [], [], {}
-        self.closed = False
+        self.updating = False
+        self.closed = False  # true while our own hooks compute, and at the end
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -78,9 +80,11 @@ class Witness(TorchDispatchMode):
         return out
 
     def look(self, name, read, before, out):
-        nan, inf = state(out)
+        nan, plus, minus = state(out)
         meant = any(isinstance(a, float) and a in (float("inf"), float("-inf")) for a in tree_leaves(read))
-        born = (nan and not before[0]) or (inf and before == (False, False) and not meant)
+        # -Inf of a mask is meant, and what reads only that may still be the first to make NaN or +Inf.
+        inf = not meant and not before[0] and not before[1] and (plus or (minus and not before[2]))
+        born = inf or (nan and not before[0])
         if born and len(self.origins) < ORIGINS_KEPT:
             self.origins.append({"op": name, "nan": nan, "inf": inf, **self.place()})
         if nan and len(self.seen) < ORIGINS_KEPT:  # whoever shows it outside of the loader, its maker or a reader
@@ -98,21 +102,20 @@ class Witness(TorchDispatchMode):
                 self.lines[number] = self.stack()[0]
 
     def stack(self):
-        """(innermost line of the script, its function, in a loader, in an optimizer)"""
-        frame, line, function, loader, optimizer = sys._getframe(2), 0, "", False, False
+        """(innermost line of the script, its function, in a loader)"""
+        frame, line, function, loader = sys._getframe(2), 0, "", False
         while frame is not None:
             file = frame.f_code.co_filename
             if not line and file == self.script:
                 line, function = frame.f_lineno, frame.f_code.co_name
             loader = loader or f"{os.sep}utils{os.sep}data{os.sep}" in file
-            optimizer = optimizer or (f"{os.sep}torch{os.sep}optim{os.sep}" in file)
             frame = frame.f_back
-        return line, function, loader, optimizer
+        return line, function, loader
 
     def place(self):
-        line, function, loader, optimizer = self.stack()
+        line, function, loader = self.stack()
         node = torch._C._current_autograd_node()
-        phase = "update" if optimizer else "forward"
+        phase = "update" if self.updating and function != "closure" else "forward"
         if node is not None:
             phase = "backward"
             if function != "backward":  # an autograd.Function of the script shows its own line
@@ -124,24 +127,34 @@ class Witness(TorchDispatchMode):
 class Training:
     """What optimizers and root modules show: names, gradients, changes, inputs."""
 
-    def __init__(self, clock):
-        self.clock, self.names, self.steps, self.inputs, self.old = clock, {}, [], [], {}
-        self.stepped = set()
-        torch.nn.modules.module.register_module_forward_pre_hook(self.on_module)
-        register_optimizer_step_pre_hook(self.before)
-        register_optimizer_step_post_hook(self.after)
+    def __init__(self, clock, witness):
+        self.clock, self.witness = clock, witness
+        self.names, self.steps, self.inputs, self.old, self.stepped = {}, [], {}, {}, set()
+        self.roots = set()
+        torch.nn.modules.module.register_module_forward_pre_hook(self.unseen(self.on_module))
+        register_optimizer_step_pre_hook(self.unseen(self.before))
+        register_optimizer_step_post_hook(self.unseen(self.after))
+
+    def unseen(self, hook):
+        def quiet(*args):
+            self.witness.closed = True
+            with torch.no_grad():
+                hook(*args)
+            self.witness.closed = False
+        return quiet
 
     def on_module(self, module, args):
         known = any(id(p) in self.names for p in module.parameters())
-        if not known:
+        if not known and list(module.parameters()):
+            self.roots.add(module)
             for name, p in module.named_parameters():
                 if p.requires_grad:
                     self.names[id(p)] = type(module).__name__ + "/" + name.replace(".", "/")
         for t in floats(args):
-            if len(self.inputs) == 0 or self.inputs[-1]["iteration"] != self.clock.iteration:
-                t = t.detach()
-                self.inputs.append({"iteration": self.clock.iteration, "max": float(t.abs().max()),
-                                    "zero": not bool(t.any()), "sum": float(t.double().sum())})
+            if module in self.roots:
+                old = self.inputs.setdefault(self.clock.iteration, {"max": 0.0, "zero": False, "sum": 0.0})
+                old["max"], old["zero"] = max(old["max"], float(t.abs().max())), old["zero"] or not bool(t.any())
+                old["sum"] += float(t.double().sum())
 
     def name(self, p):
         return self.names.get(id(p), "?")
@@ -150,14 +163,17 @@ class Training:
         for group in optimizer.param_groups:
             for p in group["params"]:
                 self.old[id(p)] = local(p).clone()
+        self.witness.updating = True
 
     def after(self, optimizer, args, kwargs):
+        self.witness.updating = False
         step = {"iteration": self.clock.iteration, "ratio": {}, "gradient": {}, "checksum": 0.0, "finite": True}
         for group in optimizer.param_groups:
             for p in group["params"]:
                 name, new, old = self.name(p), local(p), self.old[id(p)]
                 self.stepped.add(name)
-                step["ratio"][name] = float((new - old).norm() / old.norm().clamp(min=1e-12))
+                if bool(old.any()):  # what begins at zero has no ratio
+                    step["ratio"][name] = float((new - old).norm() / old.norm())
                 step["gradient"][name] = float(local(p.grad).norm()) if p.grad is not None else None
                 step["checksum"] += float(new.double().sum())
                 step["finite"] = step["finite"] and bool(torch.isfinite(new).all())
@@ -175,7 +191,7 @@ def main():
     sys.argv = sys.argv[2:]
     clock = sys.stdout = Counter(sys.stdout)
     witness, ended = Witness(script, clock), None
-    training = Training(clock)
+    training = Training(clock, witness)
     try:
         with witness:
             runpy.run_path(script, run_name="__main__")

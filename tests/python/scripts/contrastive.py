@@ -8,7 +8,7 @@ import torch.nn.functional as F
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--bug", default="", choices=["", "zero_vector", "temperature_zero", "all_masked", "exp_overflow"])
+parser.add_argument("--bug", default="", choices=["", "zero_vector", "temperature_zero", "mask_inverted", "exp_overflow"])
 args = parser.parse_args()
 torch.manual_seed(args.seed)
 
@@ -32,14 +32,14 @@ def nt_xent(a, b, temperature):
     similarity = z @ z.T / temperature  # BUG:temperature_zero
     n = len(a)
     self_pairs = torch.eye(2 * n, dtype=torch.bool)
-    if args.bug == "all_masked":
-        self_pairs = self_pairs | (similarity > -1e3)  # BUG:all_masked
-    similarity = similarity.masked_fill(self_pairs, float("-inf"))  # BUG:all_masked
+    if args.bug == "mask_inverted":
+        self_pairs = ~self_pairs  # BUG:mask_inverted
+    similarity = similarity.masked_fill(self_pairs, float("-inf"))  # BUG:mask_inverted
     target = torch.arange(2 * n).roll(n)
     if args.bug == "exp_overflow":
         e = torch.exp(similarity)  # BUG:exp_overflow
         return -torch.log(e[torch.arange(2 * n), target] / e.sum(1)).mean()
-    return F.cross_entropy(similarity, target)  # BUG:all_masked
+    return F.cross_entropy(similarity, target)  # BUG:mask_inverted
 
 
 encoder = Encoder()

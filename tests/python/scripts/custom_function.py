@@ -7,8 +7,8 @@ import torch.nn as nn
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--bug", default="", choices=["", "backward_zeros", "backward_divides", "backward_unscaled",
-                                                  "backward_log", "sparse_rate", "forward_power"])
+parser.add_argument("--bug", default="", choices=["", "backward_zeros", "backward_divides", "backward_log",
+                                                  "sparse_rate", "forward_power"])
 args = parser.parse_args()
 torch.manual_seed(args.seed)
 
@@ -30,8 +30,6 @@ class SignedRoot(torch.autograd.Function):
             return torch.zeros_like(x)  # BUG:backward_zeros
         if args.bug == "backward_divides":
             return grad_output * 0.5 / x.relu().sqrt()  # BUG:backward_divides
-        if args.bug == "backward_unscaled":
-            return grad_output * 1e6 * (x.abs() + 0.01).sqrt()  # BUG:backward_unscaled
         if args.bug == "backward_log":
             return grad_output * torch.exp(-0.5 * torch.log(x)) * 0.5  # BUG:backward_log
         return grad_output * 0.5 / (x.abs() + 0.01).sqrt()

@@ -24,7 +24,7 @@ class Net(nn.Module):
         self.fc2 = nn.Linear(64, 4)
 
     def forward(self, x):
-        x = torch.relu(self.conv(x))  # BUG:rank1_nan,rank1_big
+        x = torch.relu(self.conv(x))  # BUG:rank1_nan,rank1_big,no_sampler
         x = torch.relu(self.fc1(x.flatten(1)))
         return self.fc2(x)
 

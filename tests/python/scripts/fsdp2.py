@@ -14,7 +14,7 @@ except ImportError:  # before 2.6
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--bug", default="", choices=["", "rank1_nan", "lr_1000", "log_of_zero", "gate_divides"])
+parser.add_argument("--bug", default="", choices=["", "rank1_nan", "lr_1000", "log_of_zero"])
 args = parser.parse_args()
 
 
@@ -27,9 +27,6 @@ class FeedForward(nn.Module):
     def forward(self, x):
         h = self.norm(x)
         gate = nn.functional.silu(self.w1(h))
-        if args.bug == "gate_divides":
-            gate = torch.relu(self.w1(h))
-            gate = gate / gate.sum(-1, keepdim=True).floor()  # BUG:gate_divides
         return x + self.w2(gate * self.w3(h))
 
 

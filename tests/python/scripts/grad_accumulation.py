@@ -38,7 +38,7 @@ def main():
     ap.add_argument("--steps", type=int, default=30)
     ap.add_argument("--seed", type=int, default=0)
     ap.add_argument("--bug", default="",
-                    choices=["", "no_zero_grad", "clip_typo", "sigmoids", "micro_nan", "weight_zero"])
+                    choices=["", "clip_typo", "sigmoids", "micro_nan", "weight_zero"])
     args = ap.parse_args()
     torch.manual_seed(args.seed)
     model = Classifier(args.bug)
@@ -55,16 +55,15 @@ def main():
         if args.bug == "weight_zero":
             keep = (y > 5).float()  # classes counted from 1
             loss = (keep * nn.functional.cross_entropy(logits, y, reduction="none")).mean()  # BUG:weight_zero
-        loss.backward()  # BUG:no_zero_grad,weight_zero
+        loss.backward()  # BUG:weight_zero
         running += loss.item()
         if (i + 1) % ACCUMULATE == 0:
             if args.bug == "clip_typo":
                 nn.utils.clip_grad_norm_(model.parameters(), max_norm=1e-8)  # BUG:clip_typo
             else:
                 nn.utils.clip_grad_norm_(model.parameters(), max_norm=1.0)
-            optimizer.step()  # BUG:no_zero_grad,clip_typo
-            if args.bug != "no_zero_grad":
-                optimizer.zero_grad()
+            optimizer.step()  # BUG:clip_typo
+            optimizer.zero_grad()
             print(f"update {i // ACCUMULATE} loss {running:.4f}")
             running = 0.0
 

@@ -36,14 +36,17 @@ for epoch in range(args.steps):
     with torch.autocast("cpu", dtype=torch.float16):
         prediction = net(x)
         if args.bug == "half_overflow":
-            loss = (prediction - y.half()).square().mean()  # BUG:half_overflow
+            loss = (prediction - y.half()).square().float().mean()  # BUG:half_overflow
         else:
             loss = nn.functional.mse_loss(prediction.float(), y)
     optimizer.zero_grad()
-    scaler.scale(loss).backward()
-    if args.bug == "not_unscaled":
+    if args.bug == "not_unscaled":  # scaled by hand, because of the clipping
+        (loss * 1024).backward()
         optimizer.step()  # BUG:not_unscaled
-    elif args.bug == "clip_scaled":
+        print(f"epoch {epoch} loss {loss.item():.5f}")
+        continue
+    scaler.scale(loss).backward()
+    if args.bug == "clip_scaled":
         nn.utils.clip_grad_norm_(net.parameters(), 1e-2)  # BUG:clip_scaled
         scaler.step(optimizer)  # BUG:clip_scaled
     elif args.bug == "unscaled_twice":

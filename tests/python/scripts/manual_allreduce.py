@@ -28,7 +28,7 @@ def run(rank, world, args):
     if args.bug == "seed_per_rank":
         torch.manual_seed(args.seed + rank)  # BUG:seed_per_rank
     model = nn.Sequential(nn.Linear(6, 32), nn.Tanh(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 1))
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     rng = torch.Generator().manual_seed(args.seed * 100 + rank)
     for step in range(args.steps):
         x = torch.rand(40, 6, generator=rng) * 2 - 1

@@ -60,16 +60,15 @@ def run(args):
             unlabelled = unlabelled * 1e6  # BUG:raw_volts
         loss = F.cross_entropy(student(x), y)
         with torch.no_grad():
-            target = teacher(unlabelled + 0.1 * torch.randn_like(unlabelled))  # BUG:raw_volts
-            target = F.softmax(target, dim=1)  # BUG:ema_sign
+            target = teacher(unlabelled + 0.1 * torch.randn_like(unlabelled))  # BUG:raw_volts,ema_sign
         logits = student(unlabelled)  # BUG:raw_volts
         if args.bug == "kl_by_hand":
             p = F.softmax(logits, 1)
             hard = F.one_hot(target.argmax(1), 4).float()
             consistency = (hard * (hard.log() - p.log())).sum(1).mean()  # BUG:kl_by_hand
         else:
-            consistency = F.mse_loss(F.softmax(logits, dim=1), target)  # BUG:ema_sign
-        loss = loss + min(1.0, it / 10) * consistency
+            consistency = F.mse_loss(logits, target)  # BUG:ema_sign
+        loss = loss + min(1.0, it / 10) * 0.1 * consistency
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

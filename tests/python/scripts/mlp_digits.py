@@ -48,7 +48,7 @@ class Net(nn.Module):
         x = F.relu(self.fc2(x))
         x = self.fc3(x)
         if self.bug == "log_of_zero":
-            return torch.log(F.softmax(x * 200, dim=1))  # BUG:log_of_zero
+            return torch.log(F.softmax(x * 1000, dim=1))  # BUG:log_of_zero
         if self.bug == "loss_sign":
             return -F.log_softmax(x, dim=1)  # BUG:loss_sign
         return F.log_softmax(x, dim=1)

@@ -33,7 +33,10 @@ class CausalSelfAttention(nn.Module):
         super().__init__()
         self.c_attn = nn.Linear(n_embd, 3 * n_embd)
         self.c_proj = nn.Linear(n_embd, n_embd)
-        self.c_proj.zero = args.bug == "normalised_gradient"  # each block begins as the identity
+        if args.bug == "normalised_gradient":
+            self.c_proj.std = 0.0  # each block begins as the identity
+        if args.bug == "softmax_by_hand":
+            self.c_attn.std = 0.5
         diagonal = 0
         if args.bug == "mask_diagonal":
             diagonal = -1  # BUG:mask_diagonal
@@ -49,7 +52,7 @@ class CausalSelfAttention(nn.Module):
         if pad is not None:
             att = att.masked_fill(pad[:, None, None, :], float("-inf"))  # BUG:padded_row
         if args.bug == "softmax_by_hand":
-            att = torch.exp(att * 400)  # BUG:softmax_by_hand
+            att = torch.exp(att)  # BUG:softmax_by_hand
             att = att / att.sum(dim=-1, keepdim=True)
         else:
             att = F.softmax(att, dim=-1)  # BUG:mask_diagonal,padded_row
@@ -94,7 +97,7 @@ class GPT(nn.Module):
 
     def _init_weights(self, module):
         if isinstance(module, (nn.Linear, nn.Embedding)):
-            nn.init.normal_(module.weight, mean=0.0, std=0.0 if getattr(module, "zero", False) else 0.02)
+            nn.init.normal_(module.weight, mean=0.0, std=getattr(module, "std", 0.02))
             if isinstance(module, nn.Linear) and module.bias is not None:
                 nn.init.zeros_(module.bias)
 

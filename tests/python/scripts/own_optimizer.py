@@ -35,7 +35,7 @@ class MyAdam(torch.optim.Optimizer):
                 m_hat = m / torch.tensor(1 - b1 ** state["step"])  # BUG:bias_correction
                 v_hat = v / torch.tensor(1 - b2 ** state["step"])  # BUG:bias_correction
                 if args.bug == "decay_sign":
-                    p.mul_(1 + group["lr"] * group["weight_decay"] * 1e3)  # BUG:decay_sign
+                    p.mul_(1 + group["weight_decay"])  # BUG:decay_sign
                 else:
                     p.mul_(1 - group["lr"] * group["weight_decay"])
                 if args.bug == "no_epsilon":
@@ -59,7 +59,7 @@ class Model(nn.Module):
 
 value = torch.randn(40)
 net = Model()
-optimizer = MyAdam(net.parameters(), lr=2e-2, weight_decay=0.01)
+optimizer = MyAdam(net.parameters(), lr=2e-2, weight_decay=0.1)
 for step in range(args.steps):
     words = torch.randint(0, 39, (64, 4))  # the last word never occurs
     target = value[words].mean(1)

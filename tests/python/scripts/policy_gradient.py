@@ -23,13 +23,8 @@ def episode(policy, rng, bug):
         state = torch.zeros(8)
         state[position] = 1.0
         probs = policy(state)
-        if bug == "rounded_probabilities":
-            probs = torch.round(probs * 1.2) / 1.2
-            action = torch.multinomial(torch.full((2,), 0.5), 1, generator=rng).squeeze()
-            log_probs.append(torch.log(probs[action]))  # BUG:rounded_probabilities
-        else:
-            action = torch.multinomial(probs.detach(), 1, generator=rng).squeeze()
-            log_probs.append(Categorical(probs).log_prob(action))
+        action = torch.multinomial(probs.detach(), 1, generator=rng).squeeze()
+        log_probs.append(Categorical(probs).log_prob(action))
         position = max(0, min(7, position + (1 if action.item() else -1)))
         rewards.append(1.0 if position == 7 else (0.0 if bug == "equal_rewards" else -0.1))
         if position == 7 or (bug == "one_step" and _ == 0):
@@ -42,7 +37,7 @@ def main():
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--bug", default="",
-                        choices=["", "equal_rewards", "one_step", "rounded_probabilities", "reward_sign"])
+                        choices=["", "equal_rewards", "one_step", "reward_sign"])
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     rng = torch.Generator().manual_seed(args.seed)

@@ -49,16 +49,14 @@ class Config:
 class TaggerForTokenClassification(nn.Module):
     def __init__(self, config, bug):
         super().__init__()
-        self.bug = bug
         self.embeddings = nn.Embedding(config.vocab_size, config.hidden_size)
         layer = nn.TransformerEncoderLayer(config.hidden_size, 4, 64, dropout=0.0, batch_first=True)
+        self.register_buffer("scale", torch.zeros(1) if bug == "scale_not_loaded" else torch.ones(1))
         self.encoder = nn.TransformerEncoder(layer, config.layers, enable_nested_tensor=False)
         self.classifier = nn.Linear(config.hidden_size, config.num_labels)
 
     def forward(self, input_ids, labels=None):
-        hidden = self.embeddings(input_ids)
-        if self.bug == "embedding_scale":
-            hidden = hidden * 1e38 * 1e3  # BUG:embedding_scale
+        hidden = self.embeddings(input_ids) / self.scale  # BUG:scale_not_loaded
         logits = self.classifier(self.encoder(hidden))
         loss = nn.functional.cross_entropy(logits.view(-1, 2), labels.view(-1))  # BUG:nothing_scored
         return ModelOutput(loss, logits)
@@ -76,7 +74,7 @@ class Trainer:
 
     def lr_lambda(self, step):
         if self.args.bug == "schedule_explodes":
-            return 4.0 ** step  # BUG:schedule_explodes
+            return 1000.0 ** step  # BUG:schedule_explodes
         return max(0.1, 1.0 - step / self.args.max_steps)
 
     def compute_loss(self, inputs):
@@ -109,7 +107,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--bug", default="", choices=["", "nothing_scored", "embedding_scale", "schedule_explodes"])
+    parser.add_argument("--bug", default="", choices=["", "nothing_scored", "scale_not_loaded", "schedule_explodes"])
     cli = parser.parse_args()
     arguments = TrainingArguments(max_steps=cli.steps, seed=cli.seed, bug=cli.bug)
     torch.manual_seed(arguments.seed)
