@@ -1,7 +1,8 @@
 """What bench.py times: a plain training program. Writes its own step times, so that starting costs nothing.
 
-    python bench_program.py --model gpt4x128 --steps 30 --times FILE [--debug-mode] [--load MODULE]
+python bench_program.py --model gpt4x128 --steps 30 --times FILE [--debug-mode] [--load MODULE]
 """
+
 import argparse
 import contextlib
 import importlib
@@ -22,7 +23,9 @@ class Attention(nn.Module):
 
     def forward(self, x):
         b, t, c = x.shape
-        q, k, v = (y.view(b, t, self.heads, c // self.heads).transpose(1, 2) for y in self.c_attn(x).split(c, dim=2))
+        q, k, v = (
+            y.view(b, t, self.heads, c // self.heads).transpose(1, 2) for y in self.c_attn(x).split(c, dim=2)
+        )
         att = (q @ k.transpose(-2, -1)) / math.sqrt(c // self.heads)
         hidden = torch.ones(t, t, dtype=torch.bool).triu(1)
         att = F.softmax(att.masked_fill(hidden, float("-inf")), dim=-1)
@@ -56,23 +59,40 @@ class GPT(nn.Module):
 
 def mlp():
     model = nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 10))
-    return model, torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9), lambda: (
-        torch.randn(64, 784), torch.randint(0, 10, (64,)))
+    return (
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9),
+        lambda: (torch.randn(64, 784), torch.randint(0, 10, (64,))),
+    )
 
 
 def cnn():
     model = nn.Sequential(
-        nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(32 * 64, 10))
-    return model, torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9), lambda: (
-        torch.randn(64, 3, 32, 32), torch.randint(0, 10, (64,)))
+        nn.Conv2d(3, 16, 3, padding=1),
+        nn.BatchNorm2d(16),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3, padding=1),
+        nn.BatchNorm2d(32),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(32 * 64, 10),
+    )
+    return (
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9),
+        lambda: (torch.randn(64, 3, 32, 32), torch.randint(0, 10, (64,))),
+    )
 
 
 def gpt(layers, width, heads, batch, context):
     model = GPT(layers, width, heads, context)
-    return model, torch.optim.AdamW(model.parameters(), lr=3e-4), lambda: (
-        torch.randint(0, 256, (batch, context)), torch.randint(0, 256, (batch * context,)))
+    return (
+        model,
+        torch.optim.AdamW(model.parameters(), lr=3e-4),
+        lambda: (torch.randint(0, 256, (batch, context)), torch.randint(0, 256, (batch * context,))),
+    )
 
 
 MODELS = {
@@ -98,7 +118,10 @@ def hooks():
     module, optimizer = torch.nn.modules.module, torch.optim.optimizer
     names = [n for n in vars(module) if n.startswith("_global_") and n.endswith("hooks")]
     count = sum(len(getattr(module, n)) for n in names)
-    count += sum(len(getattr(optimizer, n, ())) for n in ("_global_optimizer_pre_hooks", "_global_optimizer_post_hooks"))
+    count += sum(
+        len(getattr(optimizer, n, ()))
+        for n in ("_global_optimizer_pre_hooks", "_global_optimizer_post_hooks")
+    )
     return count + torch._C._len_torch_dispatch_stack()
 
 
@@ -124,7 +147,11 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
     model, optimizer, batch = MODELS[args.model]()
-    low = torch.autocast("cpu", dtype=torch.bfloat16) if args.model.endswith("bf16") else contextlib.nullcontext()
+    low = (
+        torch.autocast("cpu", dtype=torch.bfloat16)
+        if args.model.endswith("bf16")
+        else contextlib.nullcontext()
+    )
     found, wall, cpu = hooks(), [], []
     for _ in range(args.warmup + args.steps):
         x, y = batch()
@@ -140,8 +167,17 @@ def main():
             cpu.append(1e3 * (time.thread_time() - begin_cpu))
     size, tensors = watched_memory(model, optimizer)
     with open(args.times, "w", encoding="utf-8") as file:
-        json.dump({"wall_ms": wall[args.warmup:], "cpu_ms": cpu[args.warmup:], "hooks": found, "bytes": size,
-                   "tensors": tensors, "loss": loss.item()}, file)
+        json.dump(
+            {
+                "wall_ms": wall[args.warmup :],
+                "cpu_ms": cpu[args.warmup :],
+                "hooks": found,
+                "bytes": size,
+                "tensors": tensors,
+                "loss": loss.item(),
+            },
+            file,
+        )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Are the scripts what faults.json says of them? Without msdbg: plain PyTorch, watched by witness.py.
 
-    OMP_NUM_THREADS=1 python -m pytest tests/python/check_scripts.py [-k nanogpt]
+OMP_NUM_THREADS=1 python -m pytest tests/python/check_scripts.py [-k nanogpt]
 """
+
 import fnmatch
 import json
 import math
@@ -16,7 +17,7 @@ import fault_table  # noqa: E402
 
 SCRIPTS, FAULTS = fault_table.load()
 WITNESS = os.path.join(fault_table.HERE, "witness.py")
-LEARNS_BY = 0.1   # of what the loss was, over the whole training
+LEARNS_BY = 0.1  # of what the loss was, over the whole training
 TIME_LIMIT = 120  # seconds; they take about four, on an idle core
 
 
@@ -64,7 +65,9 @@ def is_non_finite(fault, seen, losses):
         assert (reader["iteration"], reader["line"] in fault.lines) == (fault.iteration, True), reader
     for rank, other in enumerate(seen):
         if fault.rank is not None and rank != fault.rank:
-            assert all(o["iteration"] >= fault.iteration for o in other["origins"]), "another rank was wrong before"
+            assert all(
+                o["iteration"] >= fault.iteration for o in other["origins"]
+            ), "another rank was wrong before"
 
 
 def is_exploding_update(fault, seen, losses):
@@ -96,7 +99,7 @@ def is_exploding_activation(fault, seen, losses):
 
 def are_ranks_different(fault, seen, losses):
     sums = [[step["checksum"] for step in s["steps"]] for s in seen]
-    assert sums[0][:fault.iteration] == sums[1][:fault.iteration], "they differed before"
+    assert sums[0][: fault.iteration] == sums[1][: fault.iteration], "they differed before"
     assert sums[0][fault.iteration] != sums[1][fault.iteration], "they are equal"
 
 
@@ -152,7 +155,9 @@ def test_every_fault_of_a_script_has_its_row_and_its_lines():
     assert files == set(SCRIPTS)
     for script in SCRIPTS.values():
         rows = {f.bug for f in FAULTS if f.script == script.name}
-        assert fault_table.offered_bugs(script.path) == rows == set(fault_table.marked_lines(script.path)), script.name
+        assert (
+            fault_table.offered_bugs(script.path) == rows == set(fault_table.marked_lines(script.path))
+        ), script.name
     for fault in FAULTS:
         assert fault.kind in KINDS and fault.why.endswith("."), fault.name
 

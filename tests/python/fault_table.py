@@ -1,7 +1,10 @@
 """The table of the scripts and their faults (scripts/faults.json), as Python objects. Needs no torch.
 
-A right answer is a line that ends in `# BUG:name` (or `# BUG:one,two`) in the script, so editing a script breaks no row.
+A right answer is a statement with `# BUG:name` (or `# BUG:one,two`) at the end of one of its lines, so
+editing a script breaks no row.
 """
+
+import ast
 import fnmatch
 import json
 import os
@@ -39,8 +42,9 @@ class Script:
 class Fault:
     """One mistake and the answer that is right.
 
-    `iteration` is where it first acts; `until` the last one in which a finding still names it in time. `scopes` are
-    globs over module scopes ("Net/fc1", "main" for the script itself); `rank` is None where all ranks are wrong alike.
+    `iteration` is where it first acts; `until` the last one in which a finding still names it in time.
+    `scopes` are globs over module scopes ("Net/fc1", "main" for the script itself); `rank` is None where all
+    ranks are wrong alike.
     """
 
     script: str
@@ -64,13 +68,24 @@ class Fault:
 
 
 def marked_lines(path: str) -> Dict[str, Set[int]]:
-    """Fault -> numbers of the lines that carry its mark."""
-    marks: Dict[str, Set[int]] = {}
+    """Fault -> numbers of the lines of the statements that carry its mark.
+
+    A call that fills several lines is one statement, and which of them a frame names depends on the
+    interpreter.
+    """
     with open(path, encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            found = MARK.search(line)
-            for name in found.group(1).split(",") if found else ():
-                marks.setdefault(name, set()).add(number)
+        text = file.read()
+    spans = [(s.lineno, s.end_lineno or s.lineno) for s in ast.walk(ast.parse(text))
+             if isinstance(s, ast.stmt) and not hasattr(s, "body")]
+    marks: Dict[str, Set[int]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        found = MARK.search(line)
+        for name in found.group(1).split(",") if found else ():
+            lines = marks.setdefault(name, set())
+            lines.add(number)
+            for first, last in spans:
+                if first <= number <= last:
+                    lines.update(range(first, last + 1))
     return marks
 
 
@@ -99,15 +114,29 @@ def free_port() -> int:
         return s.getsockname()[1]
 
 
-def command(script: Script, python: str = sys.executable, before: Tuple[str, ...] = (), bug: str = "",
-            steps: int = 0, seed: int = 0) -> List[str]:
-    """How a user starts it; `before` goes between the interpreter and the script (another program that runs it)."""
+def command(
+    script: Script,
+    python: str = sys.executable,
+    before: Tuple[str, ...] = (),
+    bug: str = "",
+    steps: int = 0,
+    seed: int = 0,
+) -> List[str]:
+    """How a user starts it; `before` goes between the interpreter and the script."""
     start = [python]
     if script.torchrun:
         torchrun = os.path.join(os.path.dirname(python), "torchrun")
         start = [torchrun, "--nproc-per-node", str(script.ranks), "--master-port", str(free_port())]
-    return [*start, *before, script.path, "--steps", str(steps or script.steps), "--seed", str(seed),
-            *(["--bug", bug] if bug else [])]
+    return [
+        *start,
+        *before,
+        script.path,
+        "--steps",
+        str(steps or script.steps),
+        "--seed",
+        str(seed),
+        *(["--bug", bug] if bug else []),
+    ]
 
 
 def losses(output: str, metric: str = "loss") -> List[float]:
@@ -118,7 +147,7 @@ def losses(output: str, metric: str = "loss") -> List[float]:
 
 
 def scope_of(node: str) -> List[str]:
-    """The scopes that a node's full name may mean: without grad/ or update/, call numbers, operator and autograd node."""
+    """What a node's full name may mean: without grad/ or update/, call numbers, operator, autograd node."""
     parts = [re.sub(r"#\d+$", "", part) for part in node.split(":")[0].split("/")]
     while parts and parts[0] in ("grad", "update", "state"):
         parts = parts[1:]

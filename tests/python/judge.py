@@ -1,10 +1,12 @@
 """Judges the PyTorch recorder: records every script, healthy and with each fault, and asks `msdbg check`.
 
-    python judge.py --msdbg build/release/bin/msdbg [--level ops] [--least 0.95] [--case GLOB] [--jobs 2] [--keep DIR]
+    python judge.py --msdbg build/release/bin/msdbg [--level ops] [--least 0.95] [--case GLOB] [--jobs 2]
 
-Right is a first finding on a marked line, in the module scope, iteration, phase and rank of scripts/faults.json. A
-healthy script with a finding of severity fault fails, whatever the share is. Exit status: 0 good enough, 1 not.
+A fault is answered right by a first finding on a marked line and in the module scope of scripts/faults.json;
+iteration, phase and rank are counted beside. A healthy script with a finding of severity fault fails,
+whatever the share is. Exit status: 0 good enough, 1 not.
 """
+
 import argparse
 import fnmatch
 import json
@@ -35,7 +37,9 @@ class Verdict:
     def good(self) -> bool:
         if self.broken:
             return False
-        return not self.said if self.fault is None else all(self.right.get(a, False) for a in ("line", "scope"))
+        return (
+            not self.said if self.fault is None else all(self.right.get(a, False) for a in ("line", "scope"))
+        )
 
 
 def run(arguments: List[str], timeout: int) -> subprocess.CompletedProcess:
@@ -51,8 +55,10 @@ def last_words(text: str) -> str:
 def check(options: argparse.Namespace, script: Script, bug: str, folder: str) -> dict:
     """Records and asks. Raises RuntimeError with what went wrong where there is nothing to judge."""
     program = fault_table.command(script, python=options.python, bug=bug, seed=options.seed)
-    recorded = run([options.msdbg, "dump", "--level", options.level, *options.dump, "-o", folder, "--", *program],
-                   options.timeout)
+    recorded = run(
+        [options.msdbg, "dump", "--level", options.level, *options.dump, "-o", folder, "--", *program],
+        options.timeout,
+    )
     if not os.path.isdir(folder):
         raise RuntimeError("nothing recorded: " + last_words(recorded.stderr))
     asked = run([options.msdbg, "check", folder, "--json"], options.timeout)
@@ -67,8 +73,10 @@ def check(options: argparse.Namespace, script: Script, bug: str, folder: str) ->
 def describe(finding: dict) -> str:
     source = finding.get("source") or {}
     place = f"{os.path.basename(source.get('file') or '-')}:{source.get('line', '-')}"
-    return (f"{finding['condition']} at {finding.get('node')} {place} iteration {finding.get('iteration')} "
-            f"rank {finding.get('rank')} {finding.get('phase')}")
+    return (
+        f"{finding['condition']} at {finding.get('node')} {place} iteration {finding.get('iteration')} "
+        f"rank {finding.get('rank')} {finding.get('phase')}"
+    )
 
 
 def compare(fault: Fault, finding: dict) -> Dict[str, bool]:
@@ -110,14 +118,20 @@ def show(verdict: Verdict) -> None:
     aspects = ""
     if verdict.fault:
         aspects = " ".join(a if verdict.right.get(a) else "-" * len(a) for a in ASPECTS)
-    print(f"{mark} {verdict.name:38} {aspects}  {verdict.broken or verdict.said or 'no fault found'}", flush=True)
+    print(
+        f"{mark} {verdict.name:38} {aspects}  {verdict.broken or verdict.said or 'no fault found'}",
+        flush=True,
+    )
 
 
 def cases(options: argparse.Namespace) -> List[tuple]:
     scripts, faults = fault_table.load()
     chosen = [(script, None) for script in scripts.values()] + [(scripts[f.script], f) for f in faults]
-    return [(s, f) for s, f in chosen
-            if any(fnmatch.fnmatchcase(f.name if f else s.name + ":healthy", g) for g in options.case)]
+    return [
+        (s, f)
+        for s, f in chosen
+        if any(fnmatch.fnmatchcase(f.name if f else s.name + ":healthy", g) for g in options.case)
+    ]
 
 
 def totals(verdicts: List[Verdict], least: float) -> bool:
@@ -136,13 +150,19 @@ def totals(verdicts: List[Verdict], least: float) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--msdbg", required=True, help="the program that records and checks")
     parser.add_argument("--level", default="ops", choices=["train", "modules", "ops"])
     parser.add_argument("--least", type=float, default=0.95, help="share of faults with line and scope right")
-    parser.add_argument("--case", action="append", help="script:bug, or a glob (cnn*:*, *:healthy); may be repeated")
+    parser.add_argument(
+        "--case", action="append", help="script:bug, or a glob (cnn*:*, *:healthy); may be repeated"
+    )
     parser.add_argument("--python", default=sys.executable, help="the interpreter with torch")
-    parser.add_argument("--dump", action="append", default=[], metavar="OPTION", help="one more option of msdbg dump")
+    parser.add_argument(
+        "--dump", action="append", default=[], metavar="OPTION", help="one more option of msdbg dump"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--timeout", type=int, default=300, help="seconds, of each command")

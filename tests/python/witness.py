@@ -1,11 +1,12 @@
 """Trains a script of tests/python/scripts and writes down, without msdbg, what really happened in it.
 
-    python witness.py OUT SCRIPT [its options]            # also under torchrun: OUT gets the rank behind its name
+    python witness.py OUT SCRIPT [its options]     # also under torchrun: OUT gets the rank behind its name
 
-A dispatch mode looks at what every operator reads and writes (torch.isfinite, nothing more): an *origin* is an operator
-that gave NaN or Inf although it read none. Hooks of optimizers note how far each parameter went and how large its
-gradient was. An iteration is what the script prints one line with a loss for.
+A dispatch mode looks at what every operator reads and writes (is it finite, nothing more): an *origin* is an
+operator that gave NaN or Inf although it read none. Hooks of optimizers note how far each parameter went and
+how large its gradient was. An iteration is what the script prints one line with a loss for.
 """
+
 import json
 import os
 import re
@@ -20,7 +21,9 @@ from torch.utils._pytree import tree_leaves
 
 LOSS = re.compile(r"\bloss\b'?\s*[=:]?\s*([-+]?(?:nan|inf|[\d.]+(?:e[-+]?\d+)?))", re.I)
 UNINITIALISED = re.compile(r"^(empty|new_empty|_to_copy_empty|resize)")
-GATHERED = re.compile(r"^(_allgather|_reduce_scatter|allgather|all_gather|reduce_scatter|broadcast|split_with_sizes_copy)")
+GATHERED = re.compile(
+    r"^(_allgather|_reduce_scatter|allgather|all_gather|reduce_scatter|broadcast|split_with_sizes_copy)"
+)
 ORIGINS_KEPT = 12
 
 
@@ -69,7 +72,6 @@ class Witness(TorchDispatchMode):
         kwargs = kwargs or {}
         if any(t.__name__ in ("DTensor", "FakeTensor", "FunctionalTensor") for t in types):
             return NotImplemented if "DTensor" in [t.__name__ for t in types] else func(*args, **kwargs)
-        number = torch._C._autograd._get_sequence_nr() if hasattr(torch._C._autograd, "_get_sequence_nr") else None
         before = state((args, kwargs))
         out = func(*args, **kwargs)
         name = func._schema.name.split("::")[1]
@@ -87,17 +89,23 @@ class Witness(TorchDispatchMode):
         born = inf or (nan and not before[0])
         if born and len(self.origins) < ORIGINS_KEPT:
             self.origins.append({"op": name, "nan": nan, "inf": inf, **self.place()})
-        if nan and len(self.seen) < ORIGINS_KEPT:  # whoever shows it outside of the loader, its maker or a reader
+        if (
+            nan and len(self.seen) < ORIGINS_KEPT
+        ):  # whoever shows it outside of the loader, its maker or a reader
             place = self.place()
             if not place["loader"]:
                 self.seen.append({"op": name, **place})
-        if name.startswith("relu") and len(self.dead) < ORIGINS_KEPT and not any(bool(t.any()) for t in floats(out)):
+        if (
+            name.startswith("relu")
+            and len(self.dead) < ORIGINS_KEPT
+            and not any(bool(t.any()) for t in floats(out))
+        ):
             self.dead.append({"op": name, **self.place()})
 
     def remember_line(self):
         """Operators that autograd will go back through: which line they were called on."""
         if torch._C._current_autograd_node() is None:
-            number = torch.autograd._get_sequence_nr() - 1 if hasattr(torch.autograd, "_get_sequence_nr") else -1
+            number = torch.autograd._get_sequence_nr() - 1
             if number >= 0 and number not in self.lines:
                 self.lines[number] = self.stack()[0]
 
@@ -120,8 +128,13 @@ class Witness(TorchDispatchMode):
             phase = "backward"
             if function != "backward":  # an autograd.Function of the script shows its own line
                 line = self.lines.get(node._sequence_nr(), line)
-        return {"iteration": self.clock.iteration, "line": line, "phase": phase, "loader": loader,
-                "node": node.name() if node is not None else ""}
+        return {
+            "iteration": self.clock.iteration,
+            "line": line,
+            "phase": phase,
+            "loader": loader,
+            "node": node.name() if node is not None else "",
+        }
 
 
 class Training:
@@ -141,6 +154,7 @@ class Training:
             with torch.no_grad():
                 hook(*args)
             self.witness.closed = False
+
         return quiet
 
     def on_module(self, module, args):
@@ -153,7 +167,9 @@ class Training:
         for t in floats(args):
             if module in self.roots:
                 old = self.inputs.setdefault(self.clock.iteration, {"max": 0.0, "zero": False, "sum": 0.0})
-                old["max"], old["zero"] = max(old["max"], float(t.abs().max())), old["zero"] or not bool(t.any())
+                old["max"], old["zero"] = max(old["max"], float(t.abs().max())), old["zero"] or not bool(
+                    t.any()
+                )
                 old["sum"] += float(t.double().sum())
 
     def name(self, p):
@@ -167,7 +183,13 @@ class Training:
 
     def after(self, optimizer, args, kwargs):
         self.witness.updating = False
-        step = {"iteration": self.clock.iteration, "ratio": {}, "gradient": {}, "checksum": 0.0, "finite": True}
+        step = {
+            "iteration": self.clock.iteration,
+            "ratio": {},
+            "gradient": {},
+            "checksum": 0.0,
+            "finite": True,
+        }
         for group in optimizer.param_groups:
             for p in group["params"]:
                 name, new, old = self.name(p), local(p), self.old[id(p)]
@@ -197,14 +219,28 @@ def main():
             runpy.run_path(script, run_name="__main__")
     except Exception as error:  # what the script did not catch is what we came to see
         lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == script]
-        ended = {"type": type(error).__name__, "text": str(error), "lines": lines, "iteration": clock.iteration}
+        ended = {
+            "type": type(error).__name__,
+            "text": str(error),
+            "lines": lines,
+            "iteration": clock.iteration,
+        }
     witness.closed = True
     if "RANK" in os.environ:
         out += "." + os.environ["RANK"]
     with open(out, "w", encoding="utf-8") as file:
-        json.dump({"origins": witness.origins, "seen": witness.seen, "dead": witness.dead, "steps": training.steps,
-                   "inputs": training.inputs, "never_stepped": sorted(set(training.names.values()) - training.stepped),
-                   "ended": ended}, file)
+        json.dump(
+            {
+                "origins": witness.origins,
+                "seen": witness.seen,
+                "dead": witness.dead,
+                "steps": training.steps,
+                "inputs": training.inputs,
+                "never_stepped": sorted(set(training.names.values()) - training.stepped),
+                "ended": ended,
+            },
+            file,
+        )
     sys.exit(1 if ended else 0)
 
 

@@ -1,4 +1,5 @@
 """Residual blocks with dropout whose activations are computed again in the backward pass."""
+
 import argparse
 
 import torch
@@ -78,6 +79,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--bug", default="",
-                        choices=["", "dropout_of_one", "softplus_by_hand", "residual_grows", "missing_value"])
+    parser.add_argument(
+        "--bug",
+        default="",
+        choices=["", "dropout_of_one", "softplus_by_hand", "residual_grows", "missing_value"],
+    )
     main(parser.parse_args())

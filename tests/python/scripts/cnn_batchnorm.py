@@ -1,4 +1,5 @@
 """A convolutional network with BatchNorm on coloured textures, SGD and a step schedule."""
+
 import argparse
 
 import torch
@@ -9,8 +10,9 @@ from torch.utils.data import DataLoader, TensorDataset
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--bug", default="", choices=["", "std_zero", "gamma_10", "head_forgotten", "dead_relu",
-                                                  "sqrt_penalty"])
+parser.add_argument(
+    "--bug", default="", choices=["", "std_zero", "gamma_10", "head_forgotten", "dead_relu", "sqrt_penalty"]
+)
 args = parser.parse_args()
 
 
@@ -26,9 +28,7 @@ def textures(count):
 
 def block(cin, cout):
     return nn.Sequential(
-        nn.Conv2d(cin, cout, 3, padding=1, bias=False),
-        nn.BatchNorm2d(cout),
-        nn.ReLU(inplace=True),
+        nn.Conv2d(cin, cout, 3, padding=1, bias=False), nn.BatchNorm2d(cout), nn.ReLU(inplace=True)
     )
 
 
@@ -78,7 +78,7 @@ for i, (inputs, targets) in enumerate(train_loader):
     loss = criterion(outputs, targets)
     if args.bug == "sqrt_penalty":
         for p in model.parameters():
-            loss = loss + 1e-4 * torch.sqrt((p ** 2).sum())  # BUG:sqrt_penalty
+            loss = loss + 1e-4 * torch.sqrt((p**2).sum())  # BUG:sqrt_penalty
     optimizer.zero_grad(set_to_none=True)
     loss.backward()
     optimizer.step()  # BUG:gamma_10,head_forgotten

@@ -1,4 +1,5 @@
 """The model goes through torch.compile (aot_eager: the graphs are captured, no C++ compiler is needed)."""
+
 import argparse
 
 import torch

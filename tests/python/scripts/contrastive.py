@@ -1,4 +1,5 @@
 """SimCLR-like: two noisy views of each sample should lie together."""
+
 import argparse
 
 import torch
@@ -8,7 +9,9 @@ import torch.nn.functional as F
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--bug", default="", choices=["", "zero_vector", "temperature_zero", "mask_inverted", "exp_overflow"])
+parser.add_argument(
+    "--bug", default="", choices=["", "zero_vector", "temperature_zero", "mask_inverted", "exp_overflow"]
+)
 args = parser.parse_args()
 torch.manual_seed(args.seed)
 
@@ -16,7 +19,9 @@ torch.manual_seed(args.seed)
 class Encoder(nn.Module):
     def __init__(self):
         super().__init__()
-        self.backbone = nn.Sequential(nn.Linear(32, 64, bias=False), nn.ReLU(), nn.Linear(64, 64, bias=False), nn.ReLU())
+        self.backbone = nn.Sequential(
+            nn.Linear(32, 64, bias=False), nn.ReLU(), nn.Linear(64, 64, bias=False), nn.ReLU()
+        )
         self.projector = nn.Linear(64, 16, bias=False)
 
     def forward(self, x):
@@ -50,7 +55,7 @@ for step in range(args.steps):
     if args.bug == "temperature_zero":
         temperature = max(0.0, 0.2 - 0.02 * step)  # BUG:temperature_zero
     if args.bug == "exp_overflow":
-        temperature = 0.2 / 1.5 ** step
+        temperature = 0.2 / 1.5**step
     sample = torch.randn(64, 10) @ basis
     if args.bug == "zero_vector" and step == 8:
         sample[17] = 0.0  # an empty recording

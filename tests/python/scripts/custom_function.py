@@ -1,4 +1,5 @@
 """An autograd.Function of our own on top of sparse embeddings: clicks predicted from users and items."""
+
 import argparse
 
 import torch
@@ -7,8 +8,11 @@ import torch.nn as nn
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--bug", default="", choices=["", "backward_zeros", "backward_divides", "backward_log",
-                                                  "sparse_rate", "forward_power"])
+parser.add_argument(
+    "--bug",
+    default="",
+    choices=["", "backward_zeros", "backward_divides", "backward_log", "sparse_rate", "forward_power"],
+)
 args = parser.parse_args()
 torch.manual_seed(args.seed)
 
@@ -25,7 +29,7 @@ class SignedRoot(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad_output):
-        x, = ctx.saved_tensors
+        (x,) = ctx.saved_tensors
         if args.bug == "backward_zeros":
             return torch.zeros_like(x)  # BUG:backward_zeros
         if args.bug == "backward_divides":
@@ -52,8 +56,9 @@ model = Recommender()
 sparse_lr = 1e-1
 if args.bug == "sparse_rate":
     sparse_lr = 1e3  # BUG:sparse_rate
-opt_sparse = torch.optim.SparseAdam([*model.users.parameters(), *model.items.parameters()],
-                                    lr=sparse_lr)  # BUG:sparse_rate
+opt_sparse = torch.optim.SparseAdam(
+    [*model.users.parameters(), *model.items.parameters()], lr=sparse_lr
+)  # BUG:sparse_rate
 opt_dense = torch.optim.SGD(model.score.parameters(), lr=0.1)
 criterion = nn.BCEWithLogitsLoss()
 for step in range(args.steps):

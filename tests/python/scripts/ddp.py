@@ -1,4 +1,5 @@
 """Two ranks or more with DistributedDataParallel: torchrun --nproc-per-node 2 ddp.py"""
+
 import argparse
 
 import torch
@@ -11,8 +12,20 @@ from torch.utils.data.distributed import DistributedSampler
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--bug", default="", choices=["", "rank1_nan", "module_called", "no_sampler", "schedule_on_rank0",
-                                                  "rank1_log", "rank1_big", "lr_500"])
+parser.add_argument(
+    "--bug",
+    default="",
+    choices=[
+        "",
+        "rank1_nan",
+        "module_called",
+        "no_sampler",
+        "schedule_on_rank0",
+        "rank1_log",
+        "rank1_big",
+        "lr_500",
+    ],
+)
 args = parser.parse_args()
 
 
@@ -34,7 +47,7 @@ def corners(count):
     label = torch.randint(0, 4, (count,))
     image = 0.5 * torch.randn(count, 1, 12, 12)
     for i, k in enumerate(label.tolist()):
-        image[i, 0, 6 * (k // 2) + 1:6 * (k // 2) + 4, 6 * (k % 2) + 1:6 * (k % 2) + 4] += 1.0
+        image[i, 0, 6 * (k // 2) + 1 : 6 * (k // 2) + 4, 6 * (k % 2) + 1 : 6 * (k % 2) + 4] += 1.0
     return nn.functional.avg_pool2d(image, 2), label
 
 

@@ -1,4 +1,5 @@
 """Parameters sharded over ranks with fully_shard (FSDP2): torchrun --nproc-per-node 2 fsdp2.py"""
+
 import argparse
 
 import torch

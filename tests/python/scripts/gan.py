@@ -1,4 +1,5 @@
 """A generative adversarial network that learns a ring of points; two networks, two optimizers."""
+
 import argparse
 import math
 
@@ -8,8 +9,11 @@ import torch.nn as nn
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--bug", default="", choices=["", "log_saturated", "sign_of_d", "lr_of_g", "wrong_parameters",
-                                                  "gradient_penalty"])
+parser.add_argument(
+    "--bug",
+    default="",
+    choices=["", "log_saturated", "sign_of_d", "lr_of_g", "wrong_parameters", "gradient_penalty"],
+)
 opt = parser.parse_args()
 torch.manual_seed(opt.seed)
 latent = 8
@@ -18,8 +22,9 @@ latent = 8
 class Generator(nn.Module):
     def __init__(self):
         super().__init__()
-        self.model = nn.Sequential(nn.Linear(latent, 64), nn.LeakyReLU(0.2), nn.Linear(64, 64), nn.LeakyReLU(0.2),
-                                   nn.Linear(64, 2))
+        self.model = nn.Sequential(
+            nn.Linear(latent, 64), nn.LeakyReLU(0.2), nn.Linear(64, 64), nn.LeakyReLU(0.2), nn.Linear(64, 2)
+        )
 
     def forward(self, z):
         return self.model(z)
@@ -28,8 +33,9 @@ class Generator(nn.Module):
 class Discriminator(nn.Module):
     def __init__(self):
         super().__init__()
-        self.model = nn.Sequential(nn.Linear(2, 64), nn.LeakyReLU(0.2), nn.Linear(64, 64), nn.LeakyReLU(0.2),
-                                   nn.Linear(64, 1))
+        self.model = nn.Sequential(
+            nn.Linear(2, 64), nn.LeakyReLU(0.2), nn.Linear(64, 64), nn.LeakyReLU(0.2), nn.Linear(64, 1)
+        )
 
     def forward(self, x):
         return self.model(x)
@@ -49,7 +55,9 @@ if opt.bug == "lr_of_g":
     lr_g = 5e2  # BUG:lr_of_g
 optimizer_D = torch.optim.Adam(discriminator.parameters(), lr=2e-3, betas=(0.5, 0.999))
 if opt.bug == "wrong_parameters":
-    optimizer_G = torch.optim.Adam(discriminator.parameters(), lr=lr_g, betas=(0.5, 0.999))  # BUG:wrong_parameters
+    optimizer_G = torch.optim.Adam(
+        discriminator.parameters(), lr=lr_g, betas=(0.5, 0.999)
+    )  # BUG:wrong_parameters
 else:
     optimizer_G = torch.optim.Adam(generator.parameters(), lr=lr_g, betas=(0.5, 0.999))  # BUG:lr_of_g
 
@@ -70,8 +78,8 @@ for i in range(opt.steps):
         d_loss = -10 * d_loss  # BUG:sign_of_d
     if opt.bug == "gradient_penalty":
         mixed = torch.lerp(real, fake, torch.rand(64, 1)).requires_grad_()
-        gradient, = torch.autograd.grad(discriminator(mixed).sum(), mixed, create_graph=True)
-        norm = torch.sqrt((gradient ** 2).sum(dim=1))  # BUG:gradient_penalty
+        (gradient,) = torch.autograd.grad(discriminator(mixed).sum(), mixed, create_graph=True)
+        norm = torch.sqrt((gradient**2).sum(dim=1))  # BUG:gradient_penalty
         d_loss = d_loss + 10 * ((norm - 1) ** 2).mean()
     d_loss.backward()  # BUG:sign_of_d
     optimizer_D.step()  # BUG:sign_of_d
@@ -84,4 +92,7 @@ for i in range(opt.steps):
     optimizer_G.step()  # BUG:lr_of_g,wrong_parameters
 
     gap = (fake.mean(0) - real.mean(0)).norm()
-    print(f"[Batch {i}/{opt.steps}] [D loss: {d_loss.item():.4f}] [G: {g_loss.item():.4f}] [gap: {gap.item():.4f}]")
+    print(
+        f"[Batch {i}/{opt.steps}] [D loss: {d_loss.item():.4f}] "
+        f"[G: {g_loss.item():.4f}] [gap: {gap.item():.4f}]"
+    )

@@ -1,4 +1,5 @@
 """A graph network by hand: neighbours are averaged with scatter_add; nodes of three communities."""
+
 import argparse
 
 import torch
@@ -7,7 +8,9 @@ import torch.nn as nn
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--bug", default="", choices=["", "isolated_node", "degree_power", "sum_not_mean", "lr_50"])
+parser.add_argument(
+    "--bug", default="", choices=["", "isolated_node", "degree_power", "sum_not_mean", "lr_50"]
+)
 args = parser.parse_args()
 torch.manual_seed(args.seed)
 
@@ -51,11 +54,17 @@ def graph(nodes, isolated):
     source = torch.randint(0, nodes, (nodes * 8,))
     target = torch.randint(0, nodes, (nodes * 8,))
     same = (community[source] == community[target]) | (torch.rand(len(source)) < 0.1)
-    source, target = torch.cat([source[same], torch.arange(nodes)]), torch.cat([target[same], torch.arange(nodes)])
+    source, target = torch.cat([source[same], torch.arange(nodes)]), torch.cat(
+        [target[same], torch.arange(nodes)]
+    )
     if isolated:
         keep = target != 7
         source, target = source[keep], target[keep]
-    return torch.nn.functional.one_hot(community, 8) * 0.8 + torch.randn(nodes, 8), (source, target), community
+    return (
+        torch.nn.functional.one_hot(community, 8) * 0.8 + torch.randn(nodes, 8),
+        (source, target),
+        community,
+    )
 
 
 model = GNN()

@@ -1,4 +1,5 @@
 """Gradients of four small batches add up before each step of the optimizer."""
+
 import argparse
 
 import torch
@@ -37,8 +38,7 @@ def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--steps", type=int, default=30)
     ap.add_argument("--seed", type=int, default=0)
-    ap.add_argument("--bug", default="",
-                    choices=["", "clip_typo", "sigmoids", "micro_nan", "weight_zero"])
+    ap.add_argument("--bug", default="", choices=["", "clip_typo", "sigmoids", "micro_nan", "weight_zero"])
     args = ap.parse_args()
     torch.manual_seed(args.seed)
     model = Classifier(args.bug)

@@ -1,4 +1,5 @@
-"""Regression in float16 with autocast and GradScaler; the scale grows until a step is skipped, as it should."""
+"""Regression in float16 with autocast; GradScaler grows its scale until it skips a step, as it should."""
+
 import argparse
 
 import torch
@@ -7,7 +8,9 @@ import torch.nn as nn
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--bug", default="", choices=["", "not_unscaled", "half_overflow", "clip_scaled", "unscaled_twice"])
+parser.add_argument(
+    "--bug", default="", choices=["", "not_unscaled", "half_overflow", "clip_scaled", "unscaled_twice"]
+)
 args = parser.parse_args()
 
 torch.manual_seed(args.seed)
@@ -26,7 +29,7 @@ class Regressor(nn.Module):
 
 net = Regressor()
 optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.5)
-scaler = torch.amp.GradScaler("cpu", init_scale=2.0 ** 16, growth_interval=4)
+scaler = torch.amp.GradScaler("cpu", init_scale=2.0**16, growth_interval=4)
 
 for epoch in range(args.steps):
     x = torch.randn(64, 16)

@@ -1,4 +1,5 @@
 """Counts fitted by a small network with L-BFGS: every step calls the closure several times."""
+
 import argparse
 
 import torch

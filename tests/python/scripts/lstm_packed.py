@@ -1,4 +1,5 @@
-"""A bidirectional LSTM over sentences of different lengths, packed: do words of the upper half of the vocabulary prevail?"""
+"""An LSTM over packed sentences of different lengths: does the upper half of the vocabulary prevail?"""
+
 import argparse
 
 import torch
@@ -67,8 +68,11 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--bug", default="", choices=["", "mean_of_nothing", "max_of_nothing", "distance_of_same",
-                                                      "lr_100", "frozen_embedding"])
+    parser.add_argument(
+        "--bug",
+        default="",
+        choices=["", "mean_of_nothing", "max_of_nothing", "distance_of_same", "lr_100", "frozen_embedding"],
+    )
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     data = Sentences(24 * args.steps, args.seed, args.bug)
@@ -81,9 +85,12 @@ def main():
     else:
         optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     if args.bug == "frozen_embedding":
-        optimizer = torch.optim.Adam([
-            {"params": model.embed.parameters(), "lr": 0.0},  # BUG:frozen_embedding
-            {"params": [*model.lstm.parameters(), *model.out.parameters()], "lr": 5e-3}])  # BUG:frozen_embedding
+        optimizer = torch.optim.Adam(
+            [
+                {"params": model.embed.parameters(), "lr": 0.0},  # BUG:frozen_embedding
+                {"params": [*model.lstm.parameters(), *model.out.parameters()], "lr": 5e-3},
+            ]
+        )  # BUG:frozen_embedding
     for n, (words, lengths, labels) in enumerate(loader):
         loss = nn.functional.cross_entropy(model(words, lengths), labels)
         optimizer.zero_grad()

@@ -1,4 +1,5 @@
-"""Data parallel by hand: gradients are averaged with all_reduce. torchrun --nproc-per-node 2 manual_allreduce.py"""
+"""Data parallel by hand, with all_reduce: torchrun --nproc-per-node 2 manual_allreduce.py"""
+
 import argparse
 import os
 
@@ -48,8 +49,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--bug", default="",
-                        choices=["", "rank1_keeps_its_own", "rank0_divides", "seed_per_rank", "rank1_infinite"])
+    parser.add_argument(
+        "--bug",
+        default="",
+        choices=["", "rank1_keeps_its_own", "rank0_divides", "seed_per_rank", "rank1_infinite"],
+    )
     dist.init_process_group("gloo")
     run(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), parser.parse_args())
     dist.destroy_process_group()

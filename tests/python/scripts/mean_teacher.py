@@ -1,4 +1,5 @@
 """Semi-supervised: a student follows its own moving average (EMA); evaluated every few steps in between."""
+
 import argparse
 import copy
 
@@ -10,8 +11,9 @@ import torch.nn.functional as F
 class Student(nn.Module):
     def __init__(self):
         super().__init__()
-        self.encoder = nn.Sequential(nn.Linear(12, 48), nn.BatchNorm1d(48), nn.ReLU(), nn.Dropout(0.1),
-                                     nn.Linear(48, 48), nn.ReLU())
+        self.encoder = nn.Sequential(
+            nn.Linear(12, 48), nn.BatchNorm1d(48), nn.ReLU(), nn.Dropout(0.1), nn.Linear(48, 48), nn.ReLU()
+        )
         self.classifier = nn.Linear(48, 4)
 
     def forward(self, x):
@@ -75,8 +77,10 @@ def run(args):
         update_teacher(teacher, student, 0.95, args.bug)
         print(f"iteration {it}: train loss = {loss.item():.4f}")
         if it % 5 == 4:
-            print(f"    test accuracy: student {evaluate(student, test_x, test_y):.2f}, "
-                  f"teacher {evaluate(teacher, test_x, test_y):.2f}")
+            print(
+                f"    test accuracy: student {evaluate(student, test_x, test_y):.2f}, "
+                f"teacher {evaluate(teacher, test_x, test_y):.2f}"
+            )
             teacher.train()
 
 
@@ -84,5 +88,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--bug", default="", choices=["", "ema_sign", "dead_sensors", "kl_by_hand", "raw_volts"])
+    parser.add_argument(
+        "--bug", default="", choices=["", "ema_sign", "dead_sensors", "kl_by_hand", "raw_volts"]
+    )
     run(parser.parse_args())

@@ -1,4 +1,5 @@
 """A small perceptron on 28x28 digits, in the manner of PyTorch's MNIST example."""
+
 import argparse
 
 import torch
@@ -58,8 +59,20 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--bug", default="", choices=["", "nan_sample", "not_normalised", "zero_batch", "lr_1000",
-                                                      "no_zero_grad", "log_of_zero", "loss_sign"])
+    parser.add_argument(
+        "--bug",
+        default="",
+        choices=[
+            "",
+            "nan_sample",
+            "not_normalised",
+            "zero_batch",
+            "lr_1000",
+            "no_zero_grad",
+            "log_of_zero",
+            "loss_sign",
+        ],
+    )
     args = parser.parse_args()
     torch.manual_seed(args.seed)
 

@@ -9,8 +9,8 @@ from torch.nn import functional as F
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--bug", default="", choices=["", "mask_diagonal", "padded_row", "softmax_by_hand", "lr_no_warmup",
-                                                  "normalised_gradient", "layernorm_by_hand"])
+parser.add_argument("--bug", default="", choices=["", "mask_diagonal", "padded_row", "softmax_by_hand",
+                                                  "lr_no_warmup", "normalised_gradient", "layernorm_by_hand"])
 args = parser.parse_args()
 torch.manual_seed(args.seed)
 
@@ -123,8 +123,8 @@ def get_lr(it):
 model = GPT()
 decay = [p for p in model.parameters() if p.dim() >= 2]
 nodecay = [p for p in model.parameters() if p.dim() < 2]
-optimizer = torch.optim.AdamW([{"params": decay, "weight_decay": 0.1}, {"params": nodecay, "weight_decay": 0.0}],
-                              lr=learning_rate, betas=(0.9, 0.95))
+groups = [{"params": decay, "weight_decay": 0.1}, {"params": nodecay, "weight_decay": 0.0}]
+optimizer = torch.optim.AdamW(groups, lr=learning_rate, betas=(0.9, 0.95))
 for it in range(args.steps):
     for group in optimizer.param_groups:
         group["lr"] = get_lr(it)

@@ -1,4 +1,5 @@
-"""A decoder-only transformer in bfloat16 autocast with scaled_dot_product_attention and sinusoidal positions."""
+"""A decoder-only transformer in bfloat16 autocast with sinusoidal positions."""
+
 import argparse
 import math
 
@@ -18,7 +19,9 @@ class Attention(nn.Module):
 
     def forward(self, x):
         b, t, d = x.shape
-        q, k, v = [f(x).view(b, t, self.heads, -1).transpose(1, 2) for f in (self.q_proj, self.k_proj, self.v_proj)]
+        q, k, v = [
+            f(x).view(b, t, self.heads, -1).transpose(1, 2) for f in (self.q_proj, self.k_proj, self.v_proj)
+        ]
         allowed = torch.ones(t, t).tril()
         if self.bug == "mask_times_inf":
             bias = (1.0 - allowed) * float("-inf")  # BUG:mask_times_inf
@@ -105,5 +108,7 @@ if __name__ == "__main__":
     p = argparse.ArgumentParser()
     p.add_argument("--steps", type=int, default=30)
     p.add_argument("--seed", type=int, default=0)
-    p.add_argument("--bug", default="", choices=["", "mask_times_inf", "sinusoid_sign", "lr_typo", "z_loss_overflow"])
+    p.add_argument(
+        "--bug", default="", choices=["", "mask_times_inf", "sinusoid_sign", "lr_typo", "z_loss_overflow"]
+    )
     train(p.parse_args())

@@ -1,4 +1,5 @@
 """An optimizer of one's own (Adam with decoupled decay, foreach-free) on a regression with rare features."""
+
 import argparse
 
 import torch
@@ -7,7 +8,9 @@ from torch import nn
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--bug", default="", choices=["", "no_epsilon", "decay_sign", "bias_correction", "gradient_sign"])
+parser.add_argument(
+    "--bug", default="", choices=["", "no_epsilon", "decay_sign", "bias_correction", "gradient_sign"]
+)
 args = parser.parse_args()
 torch.manual_seed(args.seed)
 

@@ -1,4 +1,5 @@
 """REINFORCE on a walk to the right end of a corridor; the length of an episode differs each time."""
+
 import argparse
 
 import torch
@@ -19,7 +20,7 @@ class Policy(nn.Module):
 def episode(policy, rng, bug):
     """Positions 0 to 7; reward 1 at the right end, a small cost a step."""
     position, log_probs, rewards = 3, [], []
-    for _ in range(20):
+    for moves in range(20):
         state = torch.zeros(8)
         state[position] = 1.0
         probs = policy(state)
@@ -27,7 +28,7 @@ def episode(policy, rng, bug):
         log_probs.append(Categorical(probs).log_prob(action))
         position = max(0, min(7, position + (1 if action.item() else -1)))
         rewards.append(1.0 if position == 7 else (0.0 if bug == "equal_rewards" else -0.1))
-        if position == 7 or (bug == "one_step" and _ == 0):
+        if position == 7 or (bug == "one_step" and moves == 0):
             break
     return log_probs, rewards
 
@@ -36,8 +37,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--bug", default="",
-                        choices=["", "equal_rewards", "one_step", "reward_sign"])
+    parser.add_argument("--bug", default="", choices=["", "equal_rewards", "one_step", "reward_sign"])
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     rng = torch.Generator().manual_seed(args.seed)

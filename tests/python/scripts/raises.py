@@ -1,4 +1,5 @@
 """Trains well until a batch that does not fit: what happens to a run that ends by an exception."""
+
 import argparse
 
 import torch

@@ -1,4 +1,5 @@
 """Two ranks that the script starts itself, with torch.multiprocessing.spawn."""
+
 import argparse
 import os
 import socket

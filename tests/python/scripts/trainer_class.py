@@ -1,4 +1,5 @@
-"""A Trainer class of one's own, in the manner of HuggingFace's: arguments, callbacks, collator, accumulation."""
+"""A Trainer class of one's own, in the manner of HuggingFace's: arguments, callbacks, accumulation."""
+
 import argparse
 from dataclasses import dataclass, field
 
@@ -33,7 +34,7 @@ class TaggingDataset(Dataset):
         tags = (self.tokens >= 27).long()
         self.tags = tags.masked_fill(torch.rand(n, 16, generator=g) < 0.2, -100)
         if bug == "nothing_scored":
-            self.tags[8 * 2 * 7:8 * (2 * 7 + 1)] = -100  # nobody has labelled these
+            self.tags[8 * 2 * 7 : 8 * (2 * 7 + 1)] = -100  # nobody has labelled these
 
     def __len__(self):
         return len(self.tokens)
@@ -74,7 +75,7 @@ class Trainer:
 
     def lr_lambda(self, step):
         if self.args.bug == "schedule_explodes":
-            return 1000.0 ** step  # BUG:schedule_explodes
+            return 1000.0**step  # BUG:schedule_explodes
         return max(0.1, 1.0 - step / self.args.max_steps)
 
     def compute_loss(self, inputs):
@@ -107,7 +108,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--bug", default="", choices=["", "nothing_scored", "scale_not_loaded", "schedule_explodes"])
+    parser.add_argument(
+        "--bug", default="", choices=["", "nothing_scored", "scale_not_loaded", "schedule_explodes"]
+    )
     cli = parser.parse_args()
     arguments = TrainingArguments(max_steps=cli.steps, seed=cli.seed, bug=cli.bug)
     torch.manual_seed(arguments.seed)

@@ -1,4 +1,5 @@
 """A U-Net that finds discs in noise, with a Dice loss."""
+
 import argparse
 
 import torch

@@ -1,4 +1,5 @@
 """A variational autoencoder on drawn bars."""
+
 import argparse
 
 import torch
@@ -56,14 +57,19 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="VAE")
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--bug", default="", choices=["", "pixels_255", "kl_sign", "bce_by_hand", "decoder_forgotten"])
+    parser.add_argument(
+        "--bug", default="", choices=["", "pixels_255", "kl_sign", "bce_by_hand", "decoder_forgotten"]
+    )
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     model = VAE(args.bug)
     trained = model.parameters()
     if args.bug == "decoder_forgotten":
-        trained = [*model.fc1.parameters(), *model.fc21.parameters(),  # BUG:decoder_forgotten
-                   *model.fc22.parameters()]  # BUG:decoder_forgotten
+        trained = [
+            *model.fc1.parameters(),
+            *model.fc21.parameters(),  # BUG:decoder_forgotten
+            *model.fc22.parameters(),
+        ]  # BUG:decoder_forgotten
     optimizer = torch.optim.Adam(trained, lr=3e-3)  # BUG:decoder_forgotten
     for batch in range(args.steps):
         data = bars(128)
