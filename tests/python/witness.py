@@ -208,9 +208,8 @@ def local(t):
     return t.coalesce().values() if t.is_sparse else t
 
 
-def main():
-    out, script = sys.argv[1], os.path.abspath(sys.argv[2])
-    sys.argv = sys.argv[2:]
+def watch(script: str) -> dict:
+    """Runs the script, whose arguments are in sys.argv, in this process, and returns what was seen."""
     clock = sys.stdout = Counter(sys.stdout)
     witness, ended = Witness(script, clock), None
     training = Training(clock, witness)
@@ -226,22 +225,26 @@ def main():
             "iteration": clock.iteration,
         }
     witness.closed = True
+    return {
+        "origins": witness.origins,
+        "seen": witness.seen,
+        "dead": witness.dead,
+        "steps": training.steps,
+        "inputs": training.inputs,
+        "never_stepped": sorted(set(training.names.values()) - training.stepped),
+        "ended": ended,
+    }
+
+
+def main():
+    out, script = sys.argv[1], os.path.abspath(sys.argv[2])
+    sys.argv = sys.argv[2:]
+    seen = watch(script)
     if "RANK" in os.environ:
         out += "." + os.environ["RANK"]
     with open(out, "w", encoding="utf-8") as file:
-        json.dump(
-            {
-                "origins": witness.origins,
-                "seen": witness.seen,
-                "dead": witness.dead,
-                "steps": training.steps,
-                "inputs": training.inputs,
-                "never_stepped": sorted(set(training.names.values()) - training.stepped),
-                "ended": ended,
-            },
-            file,
-        )
-    sys.exit(1 if ended else 0)
+        json.dump(seen, file)
+    sys.exit(1 if seen["ended"] else 0)
 
 
 if __name__ == "__main__":
