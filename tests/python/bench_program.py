@@ -115,7 +115,8 @@ def watched_memory(model, optimizer):
 
 def hooks():
     """Global hooks and dispatch modes that are there before training: none, when nothing is recorded."""
-    module, optimizer = torch.nn.modules.module, torch.optim.optimizer
+    module = torch.nn.modules.module
+    optimizer = importlib.import_module("torch.optim.optimizer")  # which torch.optim hides
     names = [n for n in vars(module) if n.startswith("_global_") and n.endswith("hooks")]
     count = sum(len(getattr(module, n)) for n in names)
     count += sum(

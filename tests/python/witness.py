@@ -116,6 +116,8 @@ class Witness(TorchDispatchMode):
             file = frame.f_code.co_filename
             if not line and file == self.script:
                 line, function = frame.f_lineno, frame.f_code.co_name
+            if frame.f_code.co_name == "closure":  # which an optimizer calls: the script's own again
+                function = "closure"
             loader = loader or f"{os.sep}utils{os.sep}data{os.sep}" in file
             frame = frame.f_back
         return line, function, loader

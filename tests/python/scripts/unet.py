@@ -15,7 +15,7 @@ class DoubleConv(nn.Module):
 
     def forward(self, x):
         x = F.relu(self.bn1(self.conv1(x)))
-        return F.relu(self.bn2(self.conv2(x)))
+        return F.relu(self.bn2(self.conv2(x)))  # BUG:dead_bottom
 
 
 class UNet(nn.Module):
@@ -70,7 +70,7 @@ def main(args):
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
-        print(f"step: {step}, loss (batch): {loss.item():.4f}")
+        print(f"step: {step}, loss: {loss.item():.4f}")
 
 
 if __name__ == "__main__":
