@@ -36,7 +36,7 @@ class CausalSelfAttention(nn.Module):
         if args.bug == "normalised_gradient":
             self.c_proj.std = 0.0  # each block begins as the identity
         if args.bug == "softmax_by_hand":
-            self.c_attn.std = 0.5
+            self.c_attn.std = 1.0
         diagonal = 0
         if args.bug == "mask_diagonal":
             diagonal = -1  # BUG:mask_diagonal
