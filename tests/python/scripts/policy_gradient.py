@@ -27,7 +27,8 @@ def episode(policy, rng, bug):
         action = torch.multinomial(probs.detach(), 1, generator=rng).squeeze()
         log_probs.append(Categorical(probs).log_prob(action))
         position = max(0, min(7, position + (1 if action.item() else -1)))
-        rewards.append(1.0 if position == 7 else (0.0 if bug == "equal_rewards" else -0.1))
+        reward = 1.0 if position == 7 else -0.1
+        rewards.append(0.0 if bug == "equal_rewards" else reward)
         if position == 7 or (bug == "one_step" and moves == 0):
             break
     return log_probs, rewards
@@ -37,12 +38,13 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--bug", default="", choices=["", "equal_rewards", "one_step", "reward_sign"])
+    parser.add_argument("--bug", default="", choices=["", "equal_rewards", "one_step", "lr_20"])
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     rng = torch.Generator().manual_seed(args.seed)
     policy = Policy()
-    optimizer = torch.optim.Adam(policy.parameters(), lr=2e-2)
+    lr = 20.0 if args.bug == "lr_20" else 2e-2  # BUG:lr_20
+    optimizer = torch.optim.Adam(policy.parameters(), lr=lr)  # BUG:lr_20
     for number in range(args.steps):
         log_probs, returns, total = [], [], 0.0
         for _ in range(1 if args.bug in ("one_step", "equal_rewards") else 4):
@@ -60,11 +62,9 @@ def main():
         else:
             returns = (returns - returns.mean()) / (returns.std() + 1e-6)
         loss = (-torch.stack(log_probs) * returns).mean()
-        if args.bug == "reward_sign":
-            loss = torch.stack(log_probs).sum()  # BUG:reward_sign
         optimizer.zero_grad()
         loss.backward()
-        optimizer.step()
+        optimizer.step()  # BUG:lr_20
         print(f"Episode {number}\tloss: {loss.item():.4f}\treturn: {total / 4:.3f}")
 
 
