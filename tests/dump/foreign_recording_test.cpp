@@ -213,3 +213,20 @@ TEST_CASE("A forked child leaves the journal to its parent") {
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
 }
+
+TEST_CASE("What an iteration reads is what the update before made, unless its bytes say otherwise") {
+  Program program;
+  for (std::int64_t i = 0; i < 3; ++i) {
+    REQUIRE(program.recording->begin(Iteration(i)).ok());
+    const float now = i == 2 ? 7 : static_cast<float>(i);  // the third was set from outside
+    program.saw(program.w, filled({2}, now));
+    REQUIRE(program.recording->ran(program.update).ok());
+    program.saw(program.next, filled({2}, static_cast<float>(i + 1)));
+    REQUIRE(program.recording->end({}).ok());
+  }
+  program.recording->finish({.state = "finished"});
+  const auto reader = test::openRun(program.run);
+  const TensorId w = *reader->graph().findTensor("Net/w");
+  for (const auto& [iteration, mean] : {std::pair{0, 0.0}, {1, 1.0}, {2, 7.0}})
+    CHECK(reader->statistics(Rank(0), Iteration(iteration), w).orThrow().values.mean == mean);
+}

@@ -122,6 +122,12 @@ core::Tensor* ForeignRecording::previousOf(TensorId tensor) {
   return kept == m_kept.end() ? nullptr : &kept->second;
 }
 
+// Where the hash is the same, so is everything else.
+const core::TensorStatistics* ForeignRecording::expectedOf(TensorId tensor) const {
+  const auto updated = m_updated.find(tensor);
+  return updated == m_updated.end() ? nullptr : &updated->second;
+}
+
 Status ForeignRecording::saw(TensorId tensor, const SeenValue& value) {
   if (!m_selected) return Ok{};
   MSDBG_TRY(checkSeen(tensor));
@@ -138,9 +144,11 @@ Status ForeignRecording::saw(TensorId tensor, const SeenValue& value) {
   const core::Tensor* previous = previousOf(tensor);
   if (previous && previous->dtype() == here.dtype() && previous->shape() == here.shape())
     wish.previous = previous;
+  wish.expected = expectedOf(tensor);
   if (defined.range) wish.range = {defined.range->start, defined.range->end};
   const int threads = here.bytes() < kTeamBytes ? 1 : m_settings.threads;
   Seen seen{tensor, core::observeTensor(here, wish, threads), {}};
+  if (defined.info.updateOf.valid()) m_updating[defined.info.updateOf] = seen.observed.values;
   seen.value = keepsValue(tensor) ? here.clone() : withoutBytes(here);
   m_seconds += std::chrono::duration<double>(Clock::now() - start).count();
   m_bytes += here.bytes();
@@ -218,6 +226,7 @@ void ForeignRecording::deliver() {
 }
 
 void ForeignRecording::forget() {
+  m_updated = std::exchange(m_updating, {});
   m_iteration = {};
   m_selected = false;
   m_used = {};

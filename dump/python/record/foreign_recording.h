@@ -64,6 +64,7 @@ class ForeignRecording {
       : m_settings(settings), m_options(std::move(options)) {}
   core::Status checkSeen(core::TensorId tensor) const;
   core::Tensor* previousOf(core::TensorId tensor);
+  const core::TensorStatistics* expectedOf(core::TensorId tensor) const;
   bool keepsValue(core::TensorId tensor) const;
   void add(core::TensorId tensor, Seen seen);
   core::Status useGraph();
@@ -90,6 +91,8 @@ class ForeignRecording {
   std::vector<std::int64_t> m_sourceTurn;                      // by tensor: when it was used
   std::vector<std::pair<std::int64_t, std::size_t>> m_seenAt;  // by tensor: turn, place in m_seen
   std::map<core::TensorId, core::Tensor> m_kept;
+  /// What updates of the last iteration made, by the parameter or state: what this one is likely to read.
+  std::map<core::TensorId, core::TensorStatistics> m_updated, m_updating;
   double m_seconds = 0;  // that looking took in this iteration
   std::uint64_t m_bytes = 0;
 };
