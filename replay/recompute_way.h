@@ -35,7 +35,8 @@ class RecomputeWays {
  private:
   std::string whyNone() const;
 
-  std::string m_lacks;  // "rank 1 has no batches": what every iteration lacks
+  std::string m_foreign;  // the domain of an operator that is not ours; "" where all are
+  std::string m_lacks;    // "rank 1 has no batches": what every iteration lacks
   std::vector<std::int64_t> m_reachable, m_checkpoints;  // ascending; of all ranks in common
   core::IterationSet m_anew;
   double m_seconds = 0;

@@ -13,6 +13,7 @@
 #include "core_engine/passes/pipeline.h"
 #include "core_engine/plan/recompute_scopes.h"
 #include "core_engine/runtime/fault.h"
+#include "dump/session/environment_options.h"
 #include "dump/session/session_settings.h"
 
 namespace msdbg::app {
@@ -170,7 +171,7 @@ Result<Resumed> openResumed(DumpOptions& options, const Context& context) {
 std::vector<std::pair<std::string, std::string>> DumpPlan::environment(const std::string& id) const {
   std::vector<std::pair<std::string, std::string>> variables = {
       {"MSDBG_DUMP", fs::absolute(run).string()},
-      {"MSDBG_DUMP_OPTIONS", record.toJson()},
+      {"MSDBG_DUMP_OPTIONS", dump::optionsText(record)},
       {"MSDBG_DUMP_CONFIG", ""},  // is in there
       {"MSDBG_RUN_INFO", "launcher"},
       {"MSDBG_RUN_ID", id},

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
@@ -37,6 +38,12 @@ Result<RecordOptions> environmentOptions(bool file) {
     options = std::move(read).value();
   }
   return options;
+}
+
+std::string optionsText(const RecordOptions& options) {
+  nlohmann::json json = nlohmann::json::parse(options.toJson());
+  if (!options.policy) json.erase("policy");
+  return json.dump();
 }
 
 void warnOfUnknownVariables() {

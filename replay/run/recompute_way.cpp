@@ -33,8 +33,10 @@ double secondsOf(Run& run) {
 }  // namespace
 
 RecomputeWays::RecomputeWays(Run& run) {
+  const auto foreign = std::ranges::find_if_not(run.graph().nodes(), &core::Node::isOwn);
+  if (foreign != run.graph().nodes().end()) m_foreign = foreign->domain;
   const Recomputable* const source = run.recomputable();
-  if (!source) return;
+  if (!source || !m_foreign.empty()) return;
   m_reachable = source->recomputableIterations();
   m_checkpoints = source->checkpoints(Rank(0));
   for (int rank = 0; rank < run.rankCount(); ++rank) {
@@ -55,6 +57,8 @@ RecomputeWays::RecomputeWays(Run& run) {
 }
 
 std::string RecomputeWays::whyNone() const {
+  if (!m_foreign.empty())
+    return "operators of another framework (" + m_foreign + ") cannot be computed again here";
   if (m_lacks.starts_with("nothing of ")) return m_lacks;
   return (m_lacks.empty() ? "no checkpoint is followed by batches" : m_lacks) +
          "; record with --checkpoint-every auto --batches, which is the default where every iteration is "

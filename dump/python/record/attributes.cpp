@@ -1,6 +1,7 @@
 #include "dump/python/record/attributes.h"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace msdbg::dump {
@@ -15,7 +16,17 @@ core::AttributeValue listOf(const Json& list) {
   return list.dump();
 }
 
+// {"float": "-inf"}
+std::optional<double> notFinite(const Json& value) {
+  if (!value.is_object() || value.size() != 1 || !value.contains("float")) return std::nullopt;
+  const std::string text = value["float"].is_string() ? value["float"].get<std::string>() : "";
+  if (text == "inf") return std::numeric_limits<double>::infinity();
+  if (text == "-inf") return -std::numeric_limits<double>::infinity();
+  return text == "nan" ? std::optional(std::numeric_limits<double>::quiet_NaN()) : std::nullopt;
+}
+
 core::AttributeValue valueOf(const Json& value) {
+  if (const auto number = notFinite(value)) return *number;
   if (value.is_boolean()) return value.get<bool>();
   if (value.is_number_integer()) return value.get<std::int64_t>();
   if (value.is_number()) return value.get<double>();

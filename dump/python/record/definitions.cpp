@@ -29,9 +29,9 @@ Error unknown(const std::string& of, const std::string& what, std::int64_t id) {
 // What the first activation of a node is counted in; as GraphPlan has it of graphs.
 std::optional<watch::ActivationPreset> rangeOf(const core::Node& node) {
   if (node.phase != core::Phase::kForward) return std::nullopt;
-  const core::Node ours = watch::inOurTerms(node);
-  const core::OpDef* op = core::findOp(std::string_view(ours.opType));
-  return op && op->activation ? watch::activationPreset(ours.opType) : std::nullopt;
+  const watch::Meaning* meaning = watch::meaningOf(node);
+  const core::OpDef* op = meaning ? core::findOp(meaning->op) : core::findOp(node);
+  return op && op->activation ? watch::activationPreset(op->name) : std::nullopt;
 }
 
 }  // namespace

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "dump/python/record/follower.h"
 #include "dump/python/record/msdbg_record.h"
 #include "dump/python/record/python_arguments.h"
+#include "dump/python/record/step.h"
 
 namespace {
 
@@ -212,16 +214,15 @@ PyType_Slot kSlots[] = {{Py_tp_methods, kMethods},
                         {0, nullptr}};
 PyType_Spec kSpec = {"msdbg._record.Recording", sizeof(RecordingObject), 0, Py_TPFLAGS_DEFAULT, kSlots};
 
-PyObject* open(PyObject* module, PyObject* settings) {
+PyTypeObject* s_recordingType = nullptr;
+
+PyObject* open(PyObject*, PyObject* settings) {
   PyObject* bytes = PyUnicode_AsUTF8String(settings);
   if (!bytes) return nullptr;
   msdbg_recording* recording = msdbg_record_open(PyBytes_AsString(bytes));
   Py_DECREF(bytes);
   if (!recording) return failed();
-  PyObject* type = PyObject_GetAttrString(module, "Recording");
-  if (!type) return nullptr;
-  PyObject* self = PyType_GenericAlloc(reinterpret_cast<PyTypeObject*>(type), 0);
-  Py_DECREF(type);
+  PyObject* self = PyType_GenericAlloc(s_recordingType, 0);
   if (self) reinterpret_cast<RecordingObject*>(self)->recording = recording;
   return self;
 }
@@ -238,15 +239,25 @@ PyModuleDef kModule = {PyModuleDef_HEAD_INIT,
                        nullptr,
                        nullptr};
 
+bool addType(PyObject* module, const char* name, PyObject* type) {
+  return type && PyModule_AddObject(module, name, type) == 0;
+}
+
 }  // namespace
+
+msdbg_recording* msdbg::python::recordingIn(PyObject* object) {
+  if (Py_TYPE(object) == s_recordingType) return recordingOf(object);
+  PyErr_SetString(PyExc_TypeError, "a msdbg._record.Recording is wanted");
+  return nullptr;
+}
 
 PyMODINIT_FUNC PyInit__record() {
   PyObject* module = PyModule_Create(&kModule);
-  PyObject* type = module ? PyType_FromSpec(&kSpec) : nullptr;
-  if (!type || !prepareNames() || PyModule_AddObject(module, "Recording", type) < 0) {
-    Py_XDECREF(type);
-    Py_XDECREF(module);
-    return nullptr;
-  }
-  return module;
+  PyObject* recording = PyType_FromSpec(&kSpec);
+  s_recordingType = reinterpret_cast<PyTypeObject*>(recording);
+  if (module && prepareNames() && addType(module, "Recording", recording) &&
+      addType(module, "Step", makeStepType()) && addType(module, "Follower", makeFollowerType()))
+    return module;
+  Py_XDECREF(module);
+  return nullptr;
 }

@@ -50,7 +50,7 @@ int64_t msdbg_record_source(msdbg_recording* recording, const msdbg_tensor* sour
 typedef struct {
   const char *name, *domain, *type;
   const char* phase;      /* forward backward update collective */
-  const char* attributes; /* a JSON object: numbers, booleans, texts, lists of numbers or texts */
+  const char* attributes; /* a JSON object; dump/python/record/attributes.h */
   const int64_t* inputs;
   int32_t input_count;
   const msdbg_tensor* outputs; /* their names and frames are not read */

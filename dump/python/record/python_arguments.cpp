@@ -1,5 +1,6 @@
 #include "dump/python/record/python_arguments.h"
 
+#include <cmath>
 #include <utility>
 
 namespace msdbg::python {
@@ -8,20 +9,6 @@ namespace {
 // Interned once: making a text for each look-up would cost more than the look-up.
 PyObject *s_isCpu, *s_isContiguous, *s_dataPtr, *s_dtype, *s_shape;
 PyObject* s_dumps;  // json.dumps
-
-/// A reference that ends with its scope.
-class Held {
- public:
-  explicit Held(PyObject* object) : m_object(object) {}
-  ~Held() { Py_XDECREF(m_object); }
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
-  PyObject* get() const { return m_object; }
-  explicit operator bool() const { return m_object != nullptr; }
-
- private:
-  PyObject* m_object;
-};
 
 bool textOf(PyObject* unicode, std::string& text) {
   const Held bytes(PyUnicode_AsUTF8String(unicode));
@@ -100,9 +87,28 @@ bool dtypeOf(PyObject* dtype, std::int32_t& number) {
   return true;
 }
 
+namespace {
+
+// JSON has no word for numbers that are not finite: an object stands for them.
+PyObject* finiteOr(PyObject* value) {
+  if (PyFloat_Check(value) && !std::isfinite(PyFloat_AsDouble(value)))
+    return Py_BuildValue("{s:N}", "float", PyObject_Str(value));
+  Py_INCREF(value);
+  return value;
+}
+
+}  // namespace
+
 bool jsonOf(PyObject* attributes, std::string& json) {
   if (PyDict_Size(attributes) == 0) return true;
-  const Held text(PyObject_CallFunctionObjArgs(s_dumps, attributes, nullptr));
+  const Held plain(PyDict_New());
+  Py_ssize_t at = 0;
+  PyObject *name, *value;
+  while (plain && PyDict_Next(attributes, &at, &name, &value)) {
+    const Held finite(finiteOr(value));
+    if (!finite || PyDict_SetItem(plain.get(), name, finite.get()) < 0) return false;
+  }
+  const Held text(PyObject_CallFunctionObjArgs(s_dumps, plain.get(), nullptr));
   return text && textOf(text.get(), json);
 }
 

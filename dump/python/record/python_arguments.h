@@ -12,6 +12,20 @@
 
 namespace msdbg::python {
 
+/// A reference that ends with its scope.
+class Held {
+ public:
+  explicit Held(PyObject* object) : m_object(object) {}  // a new reference, or nullptr
+  ~Held() { Py_XDECREF(m_object); }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  PyObject* get() const { return m_object; }
+  explicit operator bool() const { return m_object != nullptr; }
+
+ private:
+  PyObject* m_object;
+};
+
 /// Once, before all else.
 bool prepareNames();
 

@@ -1,0 +1,77 @@
+"""msdbg in a training script. Everything here is optional, and does nothing where the script is not recorded.
+
+    for n, batch in enumerate(loader):
+        msdbg.step(n)                       # the user's own number of the step, shown beside the iteration
+        with msdbg.scope("augment"):        # a name for operators outside modules
+            x = augment(batch)
+        msdbg.watch(x, "augmented")         # a value with a name of its own
+
+    with msdbg.record("run.msdbg", level="ops"):    # in a notebook, where nobody started the process for us
+        train()
+
+A run is read by msdbg.open("run.msdbg"). Importing this imports no torch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Iterator
+
+from msdbg import _state
+
+__all__ = ["open", "record", "scope", "step", "watch"]
+
+
+def step(number: int) -> None:
+    """Says which step of the user's this is; to be called where a step begins. Where no optimizer ends the
+    iterations (parameters are changed by hand) these calls do."""
+    if _state.current is not None:
+        _state.current.step(number)
+
+
+def watch(tensor: Any, name: str) -> Any:
+    """Records the values that `tensor` has now, as "watch/<name>". Returns the tensor, so that it can stand in an
+    expression. The same name twice in an iteration: the first one."""
+    if _state.current is not None:
+        _state.current.watch(tensor, name)
+    return tensor
+
+
+def open(run: Any) -> Any:  # noqa: A001: the name that users know
+    """A run folder, read by way of the msdbg program: see _reading.Run."""
+    from msdbg import _reading
+
+    return _reading.Run(run)
+
+
+@contextlib.contextmanager
+def scope(name: str) -> Iterator[None]:
+    """Operators within are named "<scope>/<name>/..."; level ops only."""
+    if _state.current is None:
+        yield
+        return
+    leave = _state.current.enter_scope(name)
+    try:
+        yield
+    finally:
+        leave()
+
+
+@contextlib.contextmanager
+def record(path: str, level: str = "train") -> Iterator[None]:
+    """Records what is trained within, as `msdbg dump` would. Level: train, modules or ops. Raises RuntimeError if
+    this process is recorded already, ValueError for another level, and what keeps the run from being written."""
+    from msdbg import _attach  # imports torch
+
+    recording = _attach.start(path, level)
+    try:
+        yield
+    except KeyboardInterrupt:
+        recording.finish("stopped", "KeyboardInterrupt", 130)
+        raise
+    except BaseException as error:
+        recording.finish("failed", _attach.text_of(error), 1)
+        raise
+    finally:
+        recording.finish("finished", "", 0)
+        _attach.detach()

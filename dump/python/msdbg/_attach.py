@@ -1,0 +1,108 @@
+"""Attaches the recording to a process in which torch is imported, and ends it with the process."""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import os
+import sys
+from typing import Any, Optional
+
+from msdbg import _state
+from msdbg._batches import Batches
+from msdbg._frames import place_of
+from msdbg._level import Level
+from msdbg._losses import Losses
+from msdbg._modules import Modules
+from msdbg._ops import Ops
+from msdbg._optimizers import Optimizers
+from msdbg._recording import Recording
+from msdbg._settings import Settings, check_level
+from msdbg._train import Train
+
+_LEVELS: dict[str, type[Level]] = {level.name: level for level in (Train, Modules, Ops)}
+_forks_noticed = False
+
+
+def attach() -> None:
+    """Called once torch is imported; records this process if MSDBG_DUMP names a run. Raises ValueError where the
+    environment makes no sense, ImportError where the recorder's extension is missing."""
+    if not os.environ.get("MSDBG_DUMP") or _state.current is not None:
+        return
+    recording = _install(Settings.from_environment())
+    _end_with_process(recording)
+
+
+def start(path: str, level: str) -> Recording:
+    """A recording that somebody ends by finish() and detach()."""
+    if _state.current is not None:
+        raise RuntimeError(f"{path}: this process is recorded already, into {_state.current.settings.run}")
+    check_level(level)
+    recording = _install(Settings(os.path.abspath(path), level, strict=os.environ.get("MSDBG_STRICT") == "1"))
+    recording.optimizers.meet_all()
+    return recording
+
+
+def detach() -> None:
+    """Takes everything back that the recording changed in torch."""
+    if _state.current is not None:
+        _state.current.patches.undo()
+        _state.current = None
+
+
+def text_of(error: BaseException) -> str:
+    """"ValueError: bad shape (train.py:12)"."""
+    place = place_of(error)
+    return f"{type(error).__name__}: {error}" + (f" ({place})" if place else "")
+
+
+def _install(settings: Settings) -> Recording:
+    global _forks_noticed
+    module = importlib.import_module(os.environ.get("MSDBG_RECORD_MODULE", "msdbg._record"))
+    recording = Recording(settings, module)
+    recording.optimizers = Optimizers(recording)
+    losses = Losses(recording)
+    losses.skipped, losses.stepped = recording.optimizers.skipped, recording.optimizers.stepped
+    recording.start(lambda name: _LEVELS[name](recording))
+    for part in (recording.optimizers, losses, Batches(recording)):
+        part.start()
+    _state.current = recording
+    if not _forks_noticed:
+        os.register_at_fork(after_in_child=_forked)
+        _forks_noticed = True
+    return recording
+
+
+def _forked() -> None:
+    if _state.current is not None:
+        _state.current.abandon()
+        _state.current = None
+
+
+def _end_with_process(recording: Recording) -> None:
+    """Ends with the interpreter; an exception that nobody catches is how it ended."""
+    status: Optional[int] = None
+    show, leave = sys.excepthook, sys.exit
+
+    def excepthook(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            recording.guard(recording.finish, "stopped", "KeyboardInterrupt", 130)
+        else:
+            recording.guard(recording.finish, "failed", text_of(error), 1)
+        show(kind, error, trace)
+
+    def exit(code: Any = None) -> None:  # noqa: A001: sys.exit()
+        nonlocal status
+        status = code if isinstance(code, int) else (0 if code is None else 1)
+        leave(code)
+
+    def at_exit() -> None:
+        if _state.current is not recording:
+            return
+        failed = bool(status)
+        recording.guard(recording.finish, "failed" if failed else "finished",
+                        f"sys.exit({status})" if failed else "", status or 0)
+
+    sys.excepthook = excepthook
+    sys.exit = exit  # type: ignore[assignment]
+    atexit.register(at_exit)

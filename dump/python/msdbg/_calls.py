@@ -1,0 +1,307 @@
+"""Operators as they are called: what each reads, where it belongs, what it made.
+
+What comes here is not what came in the iteration before: that the extension's Follower runs, if there is one (see
+_following). Needs torch.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+import torch
+from torch import Tensor
+
+from msdbg._collectives import wait_for, wait_functional
+from msdbg._graph import Entry, Output, Scope
+from msdbg._operators import CHANGE, OVERWRITE, Operator
+from msdbg._origins import Origin, Origins
+from msdbg._parts import Parts
+from msdbg._recording import Recording
+from msdbg._scopes import Scopes
+from msdbg._tensors import storage_key
+from msdbg._values import PARTS, Values
+
+_task = torch._C._current_graph_task_id
+_number = torch.autograd._get_sequence_nr
+_again = object()  # origin of what checkpointing computes again
+
+
+class Call:
+    """One operator between before() and after()."""
+
+    __slots__ = ("operator", "args", "kwargs", "frame", "scope", "origin", "place", "number", "inputs", "reads", "targets",
+                 "writes")
+
+    operator: Operator
+    args: Any
+    kwargs: Any
+    frame: Any
+    scope: Scope
+    origin: Any
+    place: Any
+    number: int
+    inputs: tuple[int, ...]
+    reads: list[tuple[int, int, int]]  # position, item or -1, tensor; of keywords: position -1
+    targets: list[Tensor]
+    writes: list[tuple[int, int, int]]
+
+
+class Calls:
+    def __init__(self, recording: Recording, scopes: Scopes) -> None:
+        self._recording = recording
+        self._scopes = scopes
+        self.origins = Origins(recording)
+        self.trained = False  # backward() was called in this iteration
+        self.create_graph = False
+        self.in_backward = False  # backward() was called, autograd may not work yet
+        self._seeds: dict[int, Origin] = {}  # by loss
+        self._seed: Optional[Origin] = None
+        self._known: dict[tuple[Any, ...], Entry] = {}
+        self.arrived: Callable[[Call, Entry], None] = lambda call, entry: None
+        self.seen_number = -1  # of autograd nodes, how many are known
+        self._before: Any = None  # what ran last in the forward pass
+        self._outside: dict[str, Scope] = {}
+
+    def new_iteration(self) -> None:
+        self.origins.new_iteration()
+        self.trained = False
+        self.create_graph = False
+
+    def resumed(self) -> None:
+        """Autograd nodes that were made meanwhile are nobody's."""
+        self._before = None
+        self.seen_number = _number()
+
+    # --- before it runs ---
+
+    def before(self, operator: Operator, args: Any, kwargs: Any, frame: Any) -> Call:
+        call = Call()
+        call.operator, call.args, call.kwargs, call.frame = operator, args, kwargs, frame
+        if _task() == -1:
+            call.scope, call.origin = self._scopes.current or self.outside(), None
+            if self.in_backward:
+                self._seeding(call)
+            call.place = (id(frame.f_code), frame.f_lasti)
+        else:
+            call.scope, call.origin = self._backward()
+            call.place = None
+        graph = self._recording.graph
+        call.number = graph.counts[graph.slot(call.scope, operator.kind)] + 1
+        self._gather(call)
+        return call
+
+    def seed(self, loss: int) -> None:
+        """backward() is called on this one, of which the first gradient is 1."""
+        known = self._seeds.get(loss)
+        if known is None:
+            node = self._recording.graph.producer.get(loss, -1)
+            known = self._seeds[loss] = Origin("main", node, self._recording.frames.here())
+            known.grad_scope = self._recording.graph.scope("grad/main")
+        self._seed = known
+        if self._before is not None:
+            for number in range(self.seen_number, _number()):
+                self.origins.own(number, self._before)
+
+    def _seeding(self, call: Call) -> None:
+        if self._seed is not None and self._seed.grad_scope is not None:
+            call.scope, call.origin = self._seed.grad_scope, self._seed
+
+    def outside(self) -> Scope:
+        """That of the script itself, where what needs no gradients has counters of its own, so that an evaluation
+        now and then renames nothing."""
+        path = "main" if torch.is_grad_enabled() else "update/main" if self.trained else "main/no_grad"
+        scope = self._outside.get(path)
+        if scope is None:
+            scope = self._outside[path] = self._recording.graph.scope(path)
+        return scope
+
+    def _backward(self) -> tuple[Scope, Any]:
+        if torch.is_grad_enabled() and not self.create_graph:
+            return self._scopes.current or self._recording.graph.scope("main/recomputed"), _again
+        return self.origins.now()
+
+    def _gather(self, call: Call) -> None:
+        """Tensors that it reads, as ids, and those that it writes."""
+        operator = call.operator
+        call.reads, call.targets, call.writes = [], [], []
+        for index, (kind, value) in enumerate(zip(operator.kinds, call.args)):
+            if kind:
+                self._take(call, kind, value, operator.names[index], index, -1)
+        for name, value in call.kwargs.items():
+            kind = operator.named.get(name, 0)
+            if kind:
+                self._take(call, kind, value, name, -1, -1)
+        if operator.running and len(call.args) > 5 and call.args[5] is True:
+            for index in operator.running:
+                if isinstance(call.args[index], Tensor):
+                    call.targets.append(call.args[index])
+                    call.writes.append((index, -1, -1))
+        call.inputs = tuple([number for _, _, number in call.reads])
+
+    def _take(self, call: Call, kind: int, value: Any, name: str, index: int, item: int) -> None:
+        if isinstance(value, Tensor):
+            if kind != OVERWRITE:
+                number = self._recording.values.ids.get(storage_key(value), PARTS)
+                if number == PARTS:
+                    number = self._source(call, value, name, item >= 0)
+                call.reads.append((index, item, number))
+            if kind >= CHANGE:
+                call.targets.append(value)
+                call.writes.append((index, item, -1))
+        elif isinstance(value, (list, tuple)):
+            for at, thing in enumerate(value):
+                if thing is not None:
+                    self._take(call, kind, thing, f"{name}{at}", index, at)
+
+    def _source(self, call: Call, tensor: Tensor, name: str, listed: bool) -> int:
+        """Something that was made part by part, or elsewhere: named after its first reader, unless it is a
+        parameter."""
+        parts = self._recording.values.pieces(tensor)
+        if parts is not None:
+            return self._join(call, tensor, parts)
+        path = f"{call.scope.path}/{call.operator.kind}-op{call.number}/{name}"
+        return self._recording.values.of(tensor, path, listed=listed)
+
+    def _join(self, call: Call, tensor: Tensor, parts: Parts) -> int:
+        """What a tensor shows whose storage was written part by part: no operator made it, so it is a node of its
+        own."""
+        recording, graph = self._recording, self._recording.graph
+        slot = graph.slot(call.scope, "parts")
+        backward = call.origin is not None and call.origin is not _again
+        frames = call.origin.frames if backward else recording.frames.at(call.frame)
+        output = (tensor.dtype, tuple(tensor.shape), "gradient" if backward else "activation", "", -1, -1)
+        entry = graph.node(call.scope, "parts", graph.counts[slot] + 1, "torch",
+                           "backward" if backward else "forward", parts.all(), (output,), {}, frames,
+                           graph.derived_of(parts.all()) if backward else -1)
+        graph.counts[slot] = entry.number
+        recording.recorder.ran(entry.node)
+        if parts.missing <= 0:  # else there are values that nobody wrote
+            recording.values.see(entry.outputs[0], tensor)
+        recording.values.joined(tensor, entry.outputs[0])
+        return entry.outputs[0]
+
+    def again(self, call: Call) -> bool:
+        return call.origin is _again
+
+    def seeded(self, call: Call) -> bool:
+        return call.origin is not None and call.origin is self._seed
+
+    # --- after it ran ---
+
+    def after(self, call: Call, out: Any) -> None:
+        operator = call.operator
+        if operator.waits:
+            (wait_for if operator.domain == "c10d" else wait_functional)(out)
+        values = self._recording.values
+        made = list(call.targets)  # where that is a part of a storage, its values are those of the part
+        self._fresh(out, values, made)
+        if not made:  # it showed what was there, though its schema does not say so
+            self.view(call.args, call.frame)
+            return
+        key = (call.operator, call.scope, call.number, call.inputs, call.origin, call.place)
+        entry = self._known.get(key)
+        if entry is None or entry.dtypes != [tensor.dtype for tensor in made]:
+            entry = self._known[key] = self._define(call, made)
+        self._recording.graph.counts[entry.slot] = entry.number
+        if call.origin is None or call.origin is _again or self.create_graph:
+            self.own(_number() - 1, entry)
+        self.arrived(call, entry)
+        self._recording.recorder.ran(entry.node)
+        written = len(call.targets)
+        for index, (tensor, number) in enumerate(zip(made, entry.outputs)):
+            if entry.quiet:
+                values.unwritten(tensor, number)
+                continue
+            values.wrote(tensor, number) if index < written else values.put(tensor, number)
+            values.see(number, tensor)
+
+    def own(self, number: int, owner: Any) -> None:
+        """The newest autograd node is this operator's, if it is new. Those between are of in-place writes to views,
+        which get theirs after the operator ran."""
+        if number >= self.seen_number:
+            if self._before is not None:
+                for between in range(self.seen_number, number):
+                    self.origins.own(between, self._before)
+            self.origins.own(number, owner)
+            self.seen_number = number + 1
+        self._before = owner
+
+    def _fresh(self, out: Any, values: Values, made: list[Tensor]) -> None:
+        """What it returned that nobody had."""
+        if isinstance(out, Tensor):
+            if storage_key(out) not in values.ids and not any(out is target for target in made):
+                made.append(out)
+        elif isinstance(out, (tuple, list)):
+            for item in out:
+                if item is not None:
+                    self._fresh(item, values, made)
+
+    # --- a new one ---
+
+    def _define(self, call: Call, made: list[Tensor]) -> Entry:
+        recording, operator, graph = self._recording, call.operator, self._recording.graph
+        number = call.number
+        phase = self._phase(call)
+        outputs = tuple(self._output(call, phase, tensor, index < len(call.targets))
+                        for index, tensor in enumerate(made))
+        attributes = operator.attributes(call.args, call.kwargs)
+        meant = operator.meant(call.args, call.kwargs) or (
+            operator.keeping and any(i in graph.meant for i in call.inputs))
+        if meant:
+            attributes["meant_infinity"] = True
+        origin, derived = call.origin, -1
+        if origin is _again:
+            attributes["recomputed"] = True
+            first = graph.named.get(f"{call.scope.path.split('#')[0]}/{operator.kind}-op{number}")
+            derived = -1 if first is None else first.node
+        elif origin is not None:
+            derived = self.origins.node_of(origin)
+        if derived < 0 and origin is not None and origin is not _again:
+            derived = graph.derived_of(call.inputs)
+        frames = origin.frames if origin is not None and origin is not _again else recording.frames.at(call.frame)
+        entry = graph.node(call.scope, operator.kind, number, operator.domain, phase, call.inputs, outputs,
+                           attributes, frames, derived)
+        entry.quiet, entry.operator = operator.unwritten, operator
+        if meant:
+            graph.meant.update(entry.outputs)
+        for source in call.inputs:
+            if graph.roles.get(source) == "parameter":
+                self.origins.used(source, entry)
+        return entry
+
+    def _phase(self, call: Call) -> str:
+        if call.operator.collective:
+            return "collective"
+        if call.origin is not None:
+            return "backward"
+        if self.trained and not torch.is_grad_enabled() and self._scopes.current is None:
+            return "update"
+        return "forward"
+
+    def _output(self, call: Call, phase: str, tensor: Tensor, target: bool) -> Output:
+        graph = self._recording.graph
+        shape = tuple(tensor.shape)
+        if target:
+            before = self._recording.values.before(tensor)
+            role = "" if before is None else graph.roles.get(before, "")
+            if before is not None and role in ("parameter", "updated"):
+                return (tensor.dtype, shape, "updated", "", -1, before)
+            if role == "gradient":
+                return (tensor.dtype, shape, "gradient", "", -1, -1)
+        if phase == "backward" or (phase != "forward" and any(
+                graph.roles.get(number) == "gradient" for number in call.inputs)):
+            return (tensor.dtype, shape, "gradient", "", -1, -1)
+        return (tensor.dtype, shape, "activation", "", -1, -1)
+
+    def view(self, args: Any, frame: Any) -> None:
+        """A view shows what is there: no node. Its backward computes something all the same."""
+        if _number() == self.seen_number or (_task() != -1 and not self.create_graph):
+            return
+        recording = self._recording
+        shown = None
+        if args and isinstance(args[0], Tensor):
+            shown = recording.values.known(args[0])
+            if shown is None:
+                shown = recording.values.parameter(args[0], storage_key(args[0]))
+        node = -1 if shown is None else recording.graph.producer.get(shown, -1)
+        self.own(_number() - 1, self.origins.view(self._scopes.current or self.outside(), node, -1 if shown is None else shown, frame))

@@ -1,0 +1,52 @@
+"""When an iteration ends: with the optimizer step that closes the cycle. Pure bookkeeping.
+
+One optimizer: each of its steps. Several (a GAN): when all of them have stepped that take part. One that does not
+step while another one steps many times does not take part, until it steps.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+_PATIENCE = 8  # steps of one optimizer in which another one that takes part has to step
+
+
+class Cycle:
+    def __init__(self) -> None:
+        self._optimizers: dict[int, Any] = {}  # id -> weak reference
+        self._idle: set[int] = set()  # do not take part
+        self._stepped: dict[int, int] = {}  # in this iteration: how often
+
+    def created(self, optimizer: Any) -> None:
+        key = id(optimizer)
+        self._optimizers[key] = weakref.ref(optimizer, lambda _: self._gone(key))
+        self._idle.discard(key)
+
+    def any(self) -> bool:
+        return bool(self._optimizers)
+
+    def inner(self, optimizer: Any) -> None:
+        """It steps as a part of another one's step."""
+        self._idle.add(id(optimizer))
+
+    def stepped(self, optimizer: Any) -> bool:
+        """True: the iteration ends."""
+        key = id(optimizer)
+        if key not in self._optimizers:
+            self.created(optimizer)
+        self._idle.discard(key)
+        count = self._stepped[key] = self._stepped.get(key, 0) + 1
+        waiting = [other for other in self._optimizers if other not in self._idle and other not in self._stepped]
+        if waiting and count >= _PATIENCE:
+            self._idle.update(waiting)
+            waiting = []
+        return not waiting
+
+    def ended(self) -> None:
+        self._stepped.clear()
+
+    def _gone(self, key: int) -> None:
+        self._optimizers.pop(key, None)
+        self._idle.discard(key)
+        self._stepped.pop(key, None)

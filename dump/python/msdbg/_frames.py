@@ -1,0 +1,93 @@
+"""The user's frames: where in the script something was called, innermost first.
+
+Frames of torch, of msdbg and of the standard library are left out; those of other installed packages stay, marked
+as not the user's own (`engine`). Every (code, instruction) is looked at once.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import sysconfig
+from types import CodeType, FrameType
+from typing import Any, Optional
+
+_OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
+_MOST = 64  # frames of one place: a recursion deeper than this says nothing more
+
+
+class Frames:
+    """Interns frames with the recorder. Any thread that holds the GIL."""
+
+    def __init__(self, recorder: Any) -> None:
+        self._recorder = recorder
+        self._ids: dict[tuple[int, int], int] = {}  # -1: not shown
+        self._codes: list[CodeType] = []  # kept, so that an id() stays theirs
+        self._kept: set[int] = set()
+        self._skipped = _skipped_folders()
+
+    def at(self, frame: Optional[FrameType]) -> tuple[int, ...]:
+        """Of `frame` and its callers."""
+        found: list[int] = []
+        ids = self._ids
+        while frame is not None and len(found) < _MOST:
+            key = (id(frame.f_code), frame.f_lasti)
+            known = ids.get(key)
+            if known is None:
+                known = self._new(frame, key)
+            if known >= 0:
+                found.append(known)
+            frame = frame.f_back
+        return tuple(found)
+
+    def here(self) -> tuple[int, ...]:
+        return self.at(sys._getframe(1))
+
+    def _new(self, frame: FrameType, key: tuple[int, int]) -> int:
+        code = frame.f_code
+        if key[0] not in self._kept:
+            self._kept.add(key[0])
+            self._codes.append(code)
+        self._ids[key] = number = self._define(frame)
+        return number
+
+    def _define(self, frame: FrameType) -> int:
+        code = frame.f_code
+        file = code.co_filename
+        if file.startswith("<frozen") or file.startswith(_OURS):
+            return -1
+        installed = any(part in file for part in _PACKAGES)
+        if any(file.startswith(folder) for folder in self._skipped[0 if installed else 1]):
+            return -1
+        line = frame.f_lineno or code.co_firstlineno
+        text = linecache.getline(file, line, frame.f_globals).strip()
+        path = file if file.startswith("<") else os.path.abspath(file)
+        name = getattr(code, "co_qualname", code.co_name)
+        return self._recorder.frame(path, line, name, text, installed)
+
+
+def _skipped_folders() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Of installed packages: torch's. Of the rest: the standard library's."""
+    torch = sys.modules.get("torch")
+    packages = []
+    if torch is not None and torch.__file__:
+        packages.append(os.path.dirname(torch.__file__) + os.sep)
+    library = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), os.path.dirname(os.__file__)}
+    return tuple(packages), tuple(folder + os.sep for folder in library if folder) + tuple(packages)
+
+
+def place_of(error: BaseException) -> str:
+    """Where in the user's code an exception was raised: "train.py:12", or "" """
+    skipped = _skipped_folders()
+    found = ""
+    trace = error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        installed = any(part in file for part in _PACKAGES)
+        hidden = file.startswith(_OURS) or any(file.startswith(folder) for folder in skipped[1])
+        if not installed and not hidden and not file.startswith("<frozen"):
+            found = f"{os.path.basename(file)}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return found

@@ -1,0 +1,129 @@
+"""What a recording has defined: sources and nodes, each told to the recorder once.
+
+A node is found again by its name, what it reads and what it makes: that is one variant of the name.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+# One output as the recorder wants it: dtype, shape, role, alias, tensor id of which it is the gradient, of
+# which it is the next value (-1: of none).
+Output = tuple[Any, tuple[int, ...], str, str, int, int]
+
+
+class Scope:
+    """A path in names, with the counters of what ran there in this iteration."""
+
+    __slots__ = ("path", "slots")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.slots: dict[str, int] = {}  # by type: place in Graph.counts
+
+
+class Entry:
+    """One variant of a node."""
+
+    __slots__ = ("name", "node", "inputs", "outputs", "dtypes", "frames", "scope", "slot", "number", "phase", "quiet",
+                 "grad_scope", "operator", "step")
+
+    def __init__(self, name: str, node: int, inputs: tuple[int, ...], outputs: tuple[int, ...],
+                 dtypes: list[Any], frames: tuple[int, ...], scope: Scope) -> None:
+        self.name = name
+        self.node = node
+        self.inputs = inputs
+        self.outputs = outputs
+        self.dtypes = dtypes
+        self.frames = frames
+        self.scope = scope
+        self.slot = 0
+        self.number = 1
+        self.phase = "forward"
+        self.quiet = False  # nothing was written yet: no statistics
+        self.grad_scope: Optional[Scope] = None  # of the operators of its backward
+        self.operator: Any = None
+        self.step: Any = None  # the extension's Step of it
+
+
+class Graph:
+    def __init__(self, recorder: Any) -> None:
+        self._recorder = recorder
+        self._sources: dict[str, tuple[int, str]] = {}  # id, dtype
+        self._entries: dict[tuple[Any, ...], Entry] = {}
+        self._scopes: dict[str, Scope] = {}
+        self.named: dict[str, Entry] = {}  # the newest variant of each name
+        self.counts: list[int] = []
+        self.roles: dict[int, str] = {}
+        self.meant: set[int] = set()  # tensors whose infinities are meant
+        self.producer: dict[int, int] = {}  # tensor id -> node id
+        self._derived: dict[int, int] = {}  # node id -> the forward node that it comes from
+
+    def scope(self, path: str) -> Scope:
+        known = self._scopes.get(path)
+        if known is None:
+            known = self._scopes[path] = Scope(path)
+        return known
+
+    def slot(self, scope: Scope, kind: str) -> int:
+        """Of the counter of this type in this scope."""
+        known = scope.slots.get(kind)
+        if known is None:
+            known = scope.slots[kind] = len(self.counts)
+            self.counts.append(0)
+        return known
+
+    def new_iteration(self) -> None:
+        self.counts[:] = [0] * len(self.counts)  # the list stays: others hold it
+
+    def source(self, name: str, tensor: Any, role: str, alias: str = "", trainable: bool = False,
+               frames: tuple[int, ...] = ()) -> int:
+        """A source has one dtype: with another one it is another source."""
+        dtype = str(tensor.dtype)
+        known = self._sources.get(name)
+        if known is not None and known[1] != dtype:
+            name = f"{name}:{dtype.replace('torch.', '')}"
+            alias = ""
+            known = self._sources.get(name)
+        if known is not None:
+            return known[0]
+        number = self._recorder.source(name, dtype, tuple(tensor.shape), role, alias, trainable, frames)
+        self._sources[name] = (number, dtype)
+        self.roles[number] = role
+        return number
+
+    def node(self, scope: Scope, kind: str, number: int, domain: str, phase: str, inputs: tuple[int, ...],
+             outputs: tuple[Output, ...], attributes: Optional[dict[str, Any]] = None,
+             frames: tuple[int, ...] = (), derived_from: int = -1, domain_type: str = "") -> Entry:
+        """The entry of this variant; it is defined where it is new. `kind` is the type, and part of the name."""
+        name = f"{scope.path}/{kind}-op{number}"
+        key = (name, inputs, tuple((str(o[0]),) + o[2:] for o in outputs), derived_from)
+        entry = self._entries.get(key)
+        if entry is not None:
+            return entry
+        node, ids = self._recorder.node(
+            name, domain, domain_type or kind, phase, inputs,
+            tuple((str(o[0]),) + o[1:] for o in outputs), attributes or {}, frames, derived_from)
+        if derived_from >= 0:
+            self._derived[node] = derived_from
+        for tensor, output in zip(ids, outputs):
+            self.roles[tensor] = output[2]
+            self.producer[tensor] = node
+        entry = Entry(name, node, inputs, tuple(ids), [o[0] for o in outputs], frames, scope)
+        self.named[name] = entry
+        entry.slot, entry.number, entry.phase = self.slot(scope, kind), number, phase
+        self._entries[key] = entry
+        return entry
+
+    def derived_of(self, inputs: tuple[int, ...]) -> int:
+        """The forward node that the first of these comes from that comes from one (-1: none)."""
+        for tensor in inputs:
+            derived = self._derived.get(self.producer.get(tensor, -1), -1)
+            if derived >= 0:
+                return derived
+        return -1
+
+    def set_role(self, tensor: int, role: str) -> None:
+        if self.roles.get(tensor) != role:
+            self.roles[tensor] = role
+            self._recorder.role(tensor, role)

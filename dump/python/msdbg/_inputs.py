@@ -1,0 +1,42 @@
+"""Names of what a module is called with: those of its forward()."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from torch import Tensor
+
+from msdbg._level import named_batch
+
+_parameters: dict[type, list[str]] = {}
+
+
+def named_inputs(module: Any, path: str, args: tuple[Any, ...],
+                 kwargs: dict[str, Any]) -> list[tuple[str, Tensor, str]]:
+    """("Net/x", values, "input") of every tensor that is given."""
+    names = _names(type(module))
+    found: list[tuple[str, Tensor, str]] = []
+    for index, value in enumerate(args):
+        name = names[index] if index < len(names) else str(index)
+        found += _of(name, value, path)
+    for name, value in kwargs.items():
+        found += _of(name, value, path)
+    return found
+
+
+def _of(name: str, value: Any, path: str) -> list[tuple[str, Tensor, str]]:
+    return named_batch({name: value}, path)
+
+
+def _names(kind: type) -> list[str]:
+    known = _parameters.get(kind)
+    if known is None:
+        try:
+            parameters = list(inspect.signature(kind.forward).parameters.values())[1:]
+        except (TypeError, ValueError):
+            parameters = []
+        known = [p.name for p in parameters
+                 if p.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+        _parameters[kind] = known
+    return known

@@ -1,0 +1,224 @@
+"""Steps of optimizers: what each parameter's gradient is then, and what the step makes of the parameter. The same at
+every level. A node for each parameter, however the optimizer computes it (loop, foreach, fused). Needs torch.
+"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any, Callable, Optional
+
+from torch import Tensor
+from torch.optim import Optimizer
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from msdbg._names import Parameter, parameters_of
+from msdbg._recording import Recording
+from msdbg._tensors import dense, local
+
+
+class Optimizers:
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._numbers: dict[int, tuple[Any, int]] = {}  # id -> weak reference, which one
+        self._depth = 0  # of steps within steps
+        self._steps: dict[int, int] = {}  # by optimizer: in this iteration
+        self._read: list[tuple[Any, ...]] = []  # of the step in progress
+
+    def start(self) -> None:
+        patches = self._recording.patches
+        patches.wrap(Optimizer, "__init__", self._wrap_init)
+        patches.hook(register_optimizer_step_pre_hook(self._before))
+        patches.hook(register_optimizer_step_post_hook(self._after))
+
+    def new_iteration(self) -> None:
+        self._steps.clear()
+
+    def _wrap_init(self, original: Callable[..., None]) -> Callable[..., None]:
+        def __init__(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+            original(optimizer, *args, **kwargs)
+            self._recording.guard(self.meet, optimizer)
+
+        return __init__
+
+    def meet_all(self) -> None:
+        """Those that were there before the recording."""
+        for thing in gc.get_objects():
+            if issubclass(type(thing), Optimizer) and "param_groups" in thing.__dict__:
+                self.meet(thing)
+
+    def meet(self, optimizer: Any) -> int:
+        """Number of an optimizer; a new one's parameters get their names."""
+        known = self._numbers.get(id(optimizer))
+        if known is not None and known[0]() is optimizer:
+            return known[1]
+        number = len(self._numbers)
+        self._numbers[id(optimizer)] = (weakref.ref(optimizer), number)
+        recording = self._recording
+        parameters = parameters_of(optimizer)
+        unknown = [p for p in parameters if recording.names.parameter(p) is None]
+        if unknown:
+            recording.names.discover(unknown)
+        recording.cycle.created(optimizer)
+        recording.level.optimizer_made()
+        return number
+
+    def parameter(self, optimizer: Any, tensor: Any, index: int) -> Parameter:
+        names = self._recording.names
+        known = names.parameter(tensor)
+        if known is not None:
+            return known
+        names.discover([tensor])
+        return names.parameter(tensor) or names.loose(tensor, type(optimizer).__name__, index)
+
+    # --- a step ---
+
+    def _before(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self._depth += 1
+        recording = self._recording
+        if self._depth > 1:
+            recording.cycle.inner(optimizer)
+            return None
+        closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
+        if closure is None:
+            recording.guard(self._read_all, optimizer)
+            recording.level.suspend()
+            return None
+        changed = self._around(optimizer, closure)
+        recording.level.suspend()
+        if "closure" in kwargs:
+            return args, {**kwargs, "closure": changed}
+        return (args[0], changed) + tuple(args[2:]), kwargs
+
+    def _around(self, optimizer: Any, closure: Callable[[], Any]) -> Callable[[], Any]:
+        """A closure computes loss and gradients within the step: it is recorded like what comes before a step."""
+        calls = 0
+
+        def recorded() -> Any:
+            nonlocal calls
+            level = self._recording.level
+            level.resume()
+            self._recording.trying = calls > 0
+            try:
+                return closure()
+            finally:
+                self._recording.trying = False
+                if calls == 0:  # later ones are of points that the optimizer tries
+                    self._recording.guard(self._read_all, optimizer)
+                calls += 1
+                level.suspend()
+
+        return recorded
+
+    def _after(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._depth -= 1
+        if self._depth > 0:
+            return
+        recording = self._recording
+        recording.level.resume()
+        recording.guard(self._write_all, optimizer)
+        if not recording.scaling:
+            self.stepped(optimizer)
+
+    def stepped(self, optimizer: Any) -> None:
+        recording = self._recording
+        if recording.cycle.stepped(optimizer):
+            recording.end_iteration()
+
+    def skipped(self, optimizer: Any) -> None:
+        """A GradScaler found infinities: the gradients are there, the parameters stay."""
+        recording = self._recording
+        recording.guard(self._read_all, optimizer)
+        self._read.clear()
+        recording.scalars["step_skipped"] = 1.0
+
+    def _read_all(self, optimizer: Any) -> None:
+        """What the step will read: parameters, gradients; rates."""
+        recording = self._recording
+        self._read.clear()
+        if not recording.ready():
+            return
+        number = self.meet(optimizer)
+        self._rates(optimizer, number)
+        turn = self._steps[number] = self._steps.get(number, 0) + 1
+        for index, tensor in enumerate(parameters_of(optimizer)):
+            if tensor.grad is None:
+                continue
+            known = self.parameter(optimizer, tensor, index)
+            value = dense(local(tensor))
+            now = recording.level.parameter(known, value)
+            gradient = self._gradient(known, tensor, turn)
+            recording.recorder.keep(now, value)
+            self._read.append((known, tensor, now, gradient, turn))
+
+    def _rates(self, optimizer: Any, number: int) -> None:
+        groups = optimizer.param_groups
+        prefix = "" if number == 0 else f"/optimizer{number}"
+        for index, group in enumerate(groups):
+            rate = group.get("lr")
+            if rate is not None:
+                key = f"learning_rate{prefix}" + ("" if index == 0 else f"/{index}")
+                self._recording.scalars[key] = float(rate)
+
+    def _gradient(self, known: Parameter, tensor: Any, turn: int) -> int:
+        """The node of the gradient that the optimizer reads."""
+        recording = self._recording
+        graph = recording.graph
+        gradient = dense(local(tensor.grad))
+        made = recording.level.gradient(gradient, known)  # the value that became it
+        again = "" if turn == 1 else f"#{turn}"
+        scope = graph.scope(f"grad/{known.scope}{again}")
+        alias = f"grad({known.name})" + again
+        entry = graph.node(
+            scope, "AccumulateGrad", known.index, "autograd", "backward", () if made is None else (made,),
+            ((gradient.dtype, tuple(gradient.shape), "gradient", alias, known.source, -1),),
+            frames=recording.level.frames_of(known))
+        recording.recorder.ran(entry.node)
+        number = entry.outputs[0]
+        values = recording.values
+        if made is not None and made in values.seen and recording.level.exact:
+            recording.recorder.saw_same(number, made)
+            values.seen.add(number)
+        else:
+            values.see(number, gradient)
+        return number
+
+    def _write_all(self, optimizer: Any) -> None:
+        """What the step made: parameters, states."""
+        read, self._read = self._read, []
+        frames = self._recording.frames.here() if read else ()
+        for known, tensor, now, gradient, turn in read:
+            self._update(optimizer, known, tensor, now, gradient, turn, frames)
+
+    def _update(self, optimizer: Any, known: Parameter, tensor: Any, now: int, gradient: int, turn: int,
+                frames: tuple[int, ...]) -> None:
+        recording = self._recording
+        graph = recording.graph
+        value = dense(local(tensor))
+        states = self._states(optimizer, tensor)
+        sources = tuple(self._state_source(known, key, state) for key, state in states)
+        outputs = [(value.dtype, tuple(value.shape), "updated", "", -1, now)]
+        outputs += [(state.dtype, tuple(state.shape), "updated", "", -1, source)
+                    for (_, state), source in zip(states, sources)]
+        again = "" if turn == 1 else f"#{turn}"
+        entry = graph.node(graph.scope(f"update/{known.scope}{again}"), type(optimizer).__name__, known.index,
+                           "torch.optim", "update", (now, gradient) + sources, tuple(outputs), frames=frames)
+        recording.recorder.ran(entry.node)
+        for number, written in zip(entry.outputs, [value] + [state for _, state in states]):
+            recording.values.put(written, number)
+            recording.values.see(number, written)
+
+    def _states(self, optimizer: Any, tensor: Any) -> list[tuple[str, Tensor]]:
+        """Tensors that the optimizer keeps for a parameter; counters of steps say nothing."""
+        found = []
+        for key, state in optimizer.state.get(tensor, {}).items():
+            if isinstance(state, Tensor) and state.dim() > 0:
+                found.append((str(key), dense(local(state))))
+        return found
+
+    def _state_source(self, known: Parameter, key: str, state: Tensor) -> int:
+        recording = self._recording
+        here: Optional[int] = recording.values.known(state)
+        if here is not None:
+            return here
+        return recording.graph.source(f"state/{known.name}/{key}", state, "state", f"{key}({known.name})")

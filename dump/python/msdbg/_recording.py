@@ -1,0 +1,199 @@
+"""The recording of this process: opened when there is something to record, an iteration after the other, ended with
+the program. What a level sees it tells through here. Errors of ours end the recording, never the training.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from typing import Any, Callable, Optional
+
+from msdbg import _arm, _identity, _notes, _spikes
+from msdbg._cycle import Cycle
+from msdbg._frames import Frames
+from msdbg._graph import Graph
+from msdbg._names import Names
+from msdbg._patches import Patches
+from msdbg._settings import Settings, which_run
+from msdbg._values import Values
+
+
+class Recording:
+    """Threads: that which trains, and autograd's, which run while it waits."""
+
+    def __init__(self, settings: Settings, module: Any) -> None:
+        """`module`: msdbg._record, or another one with its open()."""
+        self.settings = settings
+        self.names = Names()
+        self.cycle = Cycle()
+        self.patches = Patches()
+        self.optimizers: Any = None  # _optimizers.Optimizers
+        self.level: Any = None  # how it is recorded now: _train.Train, ...
+        self.make_level: Callable[[str], Any] = lambda name: None
+        self.iteration = 0
+        self.scalars: dict[str, float] = {}
+        self.watching = False  # between begin and end of an iteration
+        self.scaling = False  # within GradScaler.step(), which says itself what happened
+        self.trying = False  # an optimizer calls its closure again, at points that it tries
+        self.recorder: Any = None
+        self.graph: Graph
+        self.values: Values
+        self.frames: Frames
+        self.module = module
+        self._armed = _arm.Armed(settings.run, settings.level).level
+        self._spikes = _spikes.Spikes(settings.run) if _spikes.wanted() is not False else None
+        self._over = False
+        self._since = time.perf_counter()
+        self._explicit = 0  # step() calls since an optimizer ended an iteration
+        self._lock = threading.RLock()
+
+    # --- an iteration ---
+
+    def ready(self) -> bool:
+        """An iteration is being recorded; it begins now if none is. False: nothing is recorded (any more)."""
+        if self.watching:
+            return True
+        return not self._over and self.guard(self._begin) is True
+
+    def _begin(self) -> bool:
+        if self.recorder is None:
+            self._open()
+        if not self.recorder.active():
+            return False
+        self.recorder.begin(self.iteration)
+        self.watching = True
+        self.level.began()
+        return True
+
+    def end_iteration(self) -> None:
+        """It is complete. The next one begins with the next thing that is recorded."""
+        if not self.watching:
+            return
+        self.guard(self._end)
+
+    def _end(self) -> None:
+        now = time.perf_counter()
+        self.scalars["step_time"] = now - self._since
+        self._since = now
+        self.level.ending()
+        self.watching = False
+        self._explicit = 0
+        self.cycle.ended()
+        self.values.clear()
+        self.graph.new_iteration()
+        self.optimizers.new_iteration()
+        scalars, self.scalars = self.scalars, {}
+        self.recorder.end(scalars)
+        self._deepen(scalars)
+        self.iteration += 1
+        self._choose_level()
+
+    def _deepen(self, scalars: dict[str, float]) -> None:
+        """Asks for level ops where the loss goes wrong at a cheaper one."""
+        if self._spikes is None or self.level.name == "ops":
+            return
+        try:
+            self._spikes.ended(self.iteration, scalars)
+        except OSError as error:
+            self._spikes = None
+            print(f"msdbg: warning: level ops cannot be asked for: {error}", file=sys.stderr)
+
+    def _choose_level(self) -> None:
+        wanted = self._armed(self.iteration)
+        if self.level is not None and wanted != self.level.name:
+            self.level.stop()
+            self.level = self.make_level(wanted)
+            self.level.start()
+        else:
+            self.level.new_iteration()
+
+    # --- life ---
+
+    def _open(self) -> None:
+        rank, ranks = _identity.rank_and_ranks()
+        run_id = which_run(self.settings, rank)
+        self.recorder = self.module.open(self.settings.as_json(rank, ranks, run_id))
+        if rank == 0 and ranks > 1 and not self.settings.launcher:
+            _identity.tell_run(self.recorder.run_id())
+        self.graph = Graph(self.recorder)
+        self.values = Values(self.recorder, self.graph, self.names)
+        self.frames = Frames(self.recorder)
+
+    def start(self, make_level: Callable[[str], Any]) -> None:
+        self.make_level = make_level
+        self.level = make_level(self.settings.level)
+        self.level.start()
+
+    def finish(self, state: str, message: str, status: int) -> None:
+        """The first call counts: "finished", "failed" or "stopped"."""
+        if self._over:
+            return
+        self._over = True
+        self.watching = False
+        if self.level is not None:
+            self.level.stop()
+        if self.recorder is None:
+            _notes.reason(self.level.nothing if self.level is not None else "nothing was recorded")
+            return
+        self.values.clear()
+        self.recorder.finish(state, message, status)
+
+    def abandon(self) -> None:
+        """In a child that was forked: the recording stays the parent's."""
+        self._over = True
+        self.watching = False
+        if self.level is not None:
+            self.level.stop()
+        self.patches.undo()
+        if self.recorder is not None:
+            self.recorder.child()
+
+    def guard(self, action: Callable[..., Any], *arguments: Any) -> Any:
+        """What we do in the midst of a training; returns None where it failed, and ends the recording then."""
+        try:
+            return action(*arguments)
+        except Exception as error:  # noqa: BLE001: whatever it is, the training goes on
+            self.failed(error)
+            return None
+
+    def failed(self, error: BaseException) -> None:
+        if self.settings.strict:
+            raise error
+        if self._over:
+            return
+        where = f"rank {_identity.rank_and_ranks()[0]}, iteration {self.iteration}"
+        text = f"recording ended, the training goes on: {type(error).__name__}: {error} ({where})"
+        print(f"msdbg: warning: {text}", file=sys.stderr)
+        if os.environ.get("MSDBG_TRACEBACK") == "1":
+            import traceback
+            traceback.print_exception(type(error), error, error.__traceback__)
+        if self.recorder is None:
+            _notes.reason(f"{type(error).__name__}: {error}")
+        try:
+            self.finish("failed", f"the recorder failed: {error}", 0)
+        except Exception as second:  # noqa: BLE001: said already why
+            print(f"msdbg: warning: and the run could not be closed: {second}", file=sys.stderr)
+
+    # --- what a script may say ---
+
+    def step(self, number: int) -> None:
+        if self.watching and self._explicit > 0:
+            self.level.flush()
+            self.end_iteration()
+        self._explicit += 1
+        if not self._over:
+            self.scalars["step"] = float(number)
+
+    def watch(self, tensor: Any, name: str) -> None:
+        if self.ready():
+            self.guard(self.level.watch, tensor, name)
+
+    def enter_scope(self, name: str) -> Callable[[], None]:
+        enter: Optional[Callable[[str], Callable[[], None]]] = getattr(self.level, "enter_scope", None)
+        return enter(name) if enter is not None else _nothing
+
+
+def _nothing() -> None:
+    pass

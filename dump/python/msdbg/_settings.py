@@ -1,0 +1,59 @@
+"""What a recording is to be: from the environment of the process, or from msdbg.record(). Needs torch."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from dataclasses import dataclass
+
+import torch
+
+from msdbg import _identity
+
+LEVELS = ("train", "modules", "ops")
+
+
+@dataclass
+class Settings:
+    run: str  # absolute path
+    level: str = "train"
+    launcher: bool = False  # msdbg dump made the folder, and writes how the run ended
+    run_id: str = ""
+    strict: bool = False  # an error of the recording is raised, not only said (tests)
+
+    @staticmethod
+    def from_environment() -> "Settings":
+        """ValueError: MSDBG_LEVEL names no level."""
+        level = os.environ.get("MSDBG_LEVEL") or "train"
+        check_level(level)
+        return Settings(os.path.abspath(os.environ["MSDBG_DUMP"]), level,
+                        os.environ.get("MSDBG_RUN_INFO") == "launcher", os.environ.get("MSDBG_RUN_ID", ""),
+                        os.environ.get("MSDBG_STRICT") == "1")
+
+    def as_json(self, rank: int, ranks: int, run_id: str) -> str:
+        """As the extension wants it."""
+        return json.dumps({
+            "run": self.run, "rank": rank, "ranks": ranks, "command": _command(),
+            "program": sys.argv[0] if getattr(sys, "argv", None) else "", "launcher": self.launcher,
+            "run_id": run_id, "create": rank == 0 and not self.launcher,
+            "libraries": {"torch": torch.__version__, "python": platform.python_version()},
+            "backend": f"pytorch {'cuda' if torch.cuda.is_available() else 'cpu'}", "level": self.level,
+            "seed": torch.initial_seed() & (2**63 - 1), "threads": torch.get_num_threads()})
+
+
+def check_level(level: str) -> None:
+    if level not in LEVELS:
+        raise ValueError(f"level {level!r} is none of {', '.join(LEVELS)} (MSDBG_LEVEL, msdbg.record)")
+
+
+def which_run(settings: Settings, rank: int) -> str:
+    """The id of the run to join; "" where this process makes it. Raises RuntimeError where nobody tells."""
+    if settings.launcher or rank == 0:
+        return settings.run_id
+    return settings.run_id or _identity.ask_run()
+
+
+def _command() -> list[str]:
+    return list(getattr(sys, "orig_argv", None) or getattr(sys, "argv", None) or [sys.executable])

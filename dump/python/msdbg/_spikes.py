@@ -1,0 +1,96 @@
+"""When the loss or the gradient's norm is not finite, or spikes, the next iterations are recorded at level ops, so that
+what goes wrong there has an operator and a line. All ranks alike: the request lies in the run folder, where `msdbg arm`
+puts its own, and names iterations that no rank has begun yet.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from bisect import bisect_left, insort
+from collections import deque
+from typing import Dict, List, Optional
+
+from msdbg import _arm
+
+_WINDOW, _LEAST, _FACTOR = 200, 20, 8.0  # as the condition statistic_spike has them
+_MARGIN, _LENGTH = 3, 3  # iterations: until the first one at level ops, and how many
+_REST = 500  # iterations before the next request
+
+
+class Series:
+    """One number of each iteration, against those before it."""
+
+    def __init__(self) -> None:
+        self._order: deque = deque()
+        self._sorted: List[float] = []
+
+    def odd(self, value: float) -> bool:
+        """Not finite, or above the median and 8 median deviations of the last 200. Takes it in."""
+        if not math.isfinite(value):
+            return True
+        spike = len(self._sorted) >= _LEAST and self._spikes(value)
+        self._order.append(value)
+        insort(self._sorted, value)
+        if len(self._order) > _WINDOW:
+            del self._sorted[bisect_left(self._sorted, self._order.popleft())]
+        return spike
+
+    def _spikes(self, value: float) -> bool:
+        numbers = self._sorted
+        if value <= numbers[len(numbers) * 9 // 10]:  # most are: no need to look closer
+            return False
+        median = numbers[len(numbers) // 2]
+        deviation = sorted(abs(number - median) for number in numbers)[len(numbers) // 2]
+        return deviation > 0 and value > median + _FACTOR * deviation
+
+
+class Spikes:
+    """Of one rank. Asks for level ops, at most once in 500 iterations."""
+
+    def __init__(self, run: str) -> None:
+        self._file = os.path.join(run, "arm.json")
+        self._series: Dict[str, Series] = {"loss": Series(), "gradient_norm": Series()}
+        self._quiet_until = 0
+
+    def ended(self, iteration: int, scalars: Dict[str, float]) -> None:
+        """The numbers of an iteration that has ended. OSError: the run folder cannot be written."""
+        odd = [name for name, series in self._series.items() if name in scalars and series.odd(scalars[name])]
+        if not odd or iteration < self._quiet_until:
+            return
+        self._quiet_until = iteration + _REST
+        first = iteration + _MARGIN
+        if self._ask(first):
+            value = scalars[odd[0]]
+            what = "is not finite" if not math.isfinite(value) else f"spiked to {value:.4g}"
+            print(f"msdbg: the {odd[0].replace('_', ' ')} {what} in iteration {iteration}: iterations "
+                  f"{first}-{first + _LENGTH - 1} are recorded at level ops (MSDBG_DEEPEN=0 prevents it)",
+                  file=sys.stderr)
+
+    def _ask(self, first: int) -> bool:
+        """False: somebody asks for iterations to come already, another rank or a person."""
+        ranges = self._asked()
+        if any(last >= first - _MARGIN for _, last, _ in ranges):
+            return False
+        rows = [{"level": level, "first": begin, "last": end} for begin, end, level in ranges]
+        rows.append({"level": "ops", "first": first, "last": first + _LENGTH - 1})
+        own = f"{self._file}.{os.getpid()}"
+        with open(own, "w", encoding="utf-8") as file:
+            json.dump({"schema": "msdbg.arm/1", "ranges": rows}, file)
+        os.replace(own, self._file)
+        return True
+
+    def _asked(self) -> list:
+        try:
+            with open(self._file, encoding="utf-8") as file:
+                return _arm.parse(file.read())
+        except (OSError, ValueError):  # none, or one that nobody can follow
+            return []
+
+
+def wanted() -> Optional[bool]:
+    """What the environment says; None: nothing."""
+    text = os.environ.get("MSDBG_DEEPEN", "")
+    return None if not text else text != "0"

@@ -1,0 +1,77 @@
+"""What a tensor is to the recorder: the storage that it shows, the part of it that this process has. Needs torch."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator
+
+import torch
+from torch import Tensor
+
+
+def local(tensor: Any) -> Any:
+    """What of a DTensor lies here; of other tensors: themselves."""
+    inner = getattr(tensor, "_local_tensor", None)
+    return tensor if inner is None else inner
+
+
+def dense(tensor: Tensor) -> Tensor:
+    """What carries the values: of a sparse tensor its values."""
+    if tensor.layout is torch.strided:
+        return tensor
+    if tensor.layout is torch.sparse_coo:
+        return tensor._values()
+    return tensor.values() if hasattr(tensor, "values") else tensor.to_dense()
+
+
+def storage_key(tensor: Tensor) -> int:
+    """Tells storages apart as long as they live."""
+    return storage_of(tensor)._cdata
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """All of the storage that a tensor shows a part of, in the shape of what it is a view of, if that is known."""
+    if tensor.layout is not torch.strided:
+        return tensor
+    base = tensor._base
+    if base is not None and is_whole(base):
+        return base
+    storage = tensor.untyped_storage()
+    return torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(storage)
+
+
+def storage_of(tensor: Tensor) -> Any:
+    try:
+        return tensor.untyped_storage()
+    except (RuntimeError, NotImplementedError):
+        return dense(tensor).untyped_storage()
+
+
+def is_whole(tensor: Tensor) -> bool:
+    return tensor.numel() * tensor.element_size() >= storage_of(tensor).nbytes()
+
+
+def tensors_in(thing: Any, path: str = "", depth: int = 4) -> Iterator[tuple[str, Tensor]]:
+    """Tensors of a batch with the path to each: ("0", x), ("1/labels", y)."""
+    if isinstance(thing, Tensor):
+        yield path, thing
+    elif depth > 0 and isinstance(thing, dict):
+        for key, value in thing.items():
+            yield from tensors_in(value, f"{path}/{key}" if path else str(key), depth - 1)
+    elif depth > 0 and isinstance(thing, (list, tuple)):
+        fields = getattr(thing, "_fields", None)
+        for index, value in enumerate(thing):
+            key = fields[index] if fields else str(index)
+            yield from tensors_in(value, f"{path}/{key}" if path else key, depth - 1)
+    elif depth > 0 and hasattr(thing, "__dict__") and not isinstance(thing, (torch.nn.Module, type)):
+        for key, value in vars(thing).items():  # dataclasses, BatchEncoding, PackedSequence of old versions
+            if isinstance(value, (Tensor, dict, list, tuple)):
+                yield from tensors_in(value, f"{path}/{key}" if path else key, depth - 1)
+
+
+def all_plain(types: Any) -> bool:
+    """Tensors whose operators compute what they say, on memory of theirs."""
+    return all(kind is Tensor or kind is torch.nn.Parameter or kind is torch.nn.Buffer for kind in types)
+
+
+def any_fake(types: Any) -> bool:
+    return any(kind.__name__ in ("FakeTensor", "FunctionalTensor") for kind in types)

@@ -1,0 +1,195 @@
+"""Which tensor of the graph each storage shows, in the iteration that is recorded.
+
+Storages are told apart by address; a weak reference of torch's keeps the address of each from being used again
+before the iteration ends (the memory itself is free). One thread at a time. Needs torch.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import torch
+from torch import Tensor
+
+from msdbg._graph import Graph
+from msdbg._names import Names, Parameter
+from msdbg._parts import Parts, region_of
+from msdbg._tensors import dense, is_whole, local, storage_key, storage_of, whole
+
+PARTS = -1  # in `ids`: only parts of this storage are known, see _parts
+_SMALL = 1 << 20  # bytes; larger constants are looked at again only where they were written
+
+
+class Values:
+    def __init__(self, recorder: Any, graph: Graph, names: Names) -> None:
+        self._recorder = recorder
+        self._graph = graph
+        self._names = names
+        self.ids: dict[int, int] = {}  # storage -> tensor
+        self._parts: dict[int, Parts] = {}  # storage -> what is known of it, where `ids` says PARTS
+        self._unwritten: dict[int, int] = {}  # storage -> bytes, where nobody wrote anything yet
+        self.held: list[int] = []
+        self._constants: dict[int, tuple[int, int]] = {}  # source -> address, version, when last seen
+        self._parameters: dict[int, Parameter] = {}  # by id of the source: were read in this iteration
+        self._before: dict[int, Parameter] = {}  # in the one before
+        self._used: set[int] = set()  # sources without a name of their own
+        self.seen: set[int] = set()
+
+    def clear(self) -> None:
+        """The iteration ended: nobody knows what the storages will show in the next one."""
+        free = torch.UntypedStorage._free_weak_ref
+        for reference in self.held:
+            free(reference)
+        self.held.clear()
+        self.ids.clear()
+        self._parts.clear()
+        self._unwritten.clear()
+        self.seen.clear()
+        self._used.clear()
+        self._before, self._parameters = self._parameters, {}
+
+    def hold(self, tensor: Tensor) -> None:
+        self.held.append(storage_of(tensor)._weak_ref())
+
+    def put(self, tensor: Tensor, number: int) -> None:
+        """From now on the storage of `tensor` shows this."""
+        tensor = dense(local(tensor))
+        key = storage_key(tensor)
+        if key not in self.ids:
+            self.hold(tensor)
+        self.ids[key] = number
+
+    def unwritten(self, tensor: Tensor, number: int) -> None:
+        """It was made, and has no values yet."""
+        self.put(tensor, number)
+        self._unwritten[storage_key(tensor)] = storage_of(tensor).nbytes()
+
+    def wrote(self, tensor: Tensor, number: int) -> None:
+        """An operator wrote all that `tensor` shows."""
+        tensor = dense(local(tensor))
+        key = storage_key(tensor)
+        if is_whole(tensor):
+            self._unwritten.pop(key, None)
+            self.put(tensor, number)
+            return
+        before = self.ids.get(key)
+        if before != PARTS:
+            empty = self._unwritten.pop(key, 0)
+            self._parts[key] = Parts(None if empty else before, empty)
+            self.put(tensor, PARTS)
+        self._parts[key].write(tensor, number)
+
+    def before(self, tensor: Tensor) -> Optional[int]:
+        """What the storage showed before something is written into it."""
+        number = self.ids.get(storage_key(tensor))
+        return self._parts[storage_key(tensor)].before if number == PARTS else number
+
+    def pieces(self, tensor: Tensor) -> Optional[Parts]:
+        """Where a tensor shows parts that were written one by one: what is known of its storage."""
+        key = storage_key(tensor)
+        if self.ids.get(key) != PARTS:
+            return None
+        parts = self._parts[key]
+        return parts if parts.written and region_of(tensor) not in parts.ids else None
+
+    def joined(self, tensor: Tensor, number: int) -> None:
+        """That is `number` now."""
+        if is_whole(tensor):
+            self.put(tensor, number)
+        else:
+            self._parts[storage_key(tensor)].ids[region_of(tensor)] = number
+
+    def see(self, number: int, tensor: Tensor) -> None:
+        """Statistics and hash of a value, now."""
+        self.seen.add(number)
+        if tensor.layout is not torch.strided:
+            tensor = dense(tensor)
+        if self._recorder.saw(number, tensor):
+            return
+        values = dense(local(tensor)).detach()
+        if values.is_quantized:
+            values = values.int_repr()
+        if not values.is_contiguous():
+            values = values.contiguous()
+        if not values.is_cpu:
+            values = values.cpu()
+        if values.is_neg() or values.is_conj():
+            values = values.resolve_neg().resolve_conj()
+        self._recorder.saw(number, values)
+
+    def known(self, tensor: Any) -> Optional[int]:
+        """What a tensor shows, if that was met in this iteration."""
+        tensor = dense(local(tensor))
+        key = storage_key(tensor)
+        number = self.ids.get(key)
+        if number == PARTS:
+            parts = self._parts[key]
+            return parts.ids.get(region_of(tensor), parts.last() if parts.written else None)
+        return number
+
+    def of(self, tensor: Any, name: str, role: str = "constant", listed: bool = False) -> int:
+        """What a tensor shows; where that was not met yet in this iteration it is a source, a parameter's if it is
+        one, else by this name. `listed`: one of many; if it is a part of something larger that stands for them all
+        (a batch that is stacked from pieces of the data)."""
+        tensor = dense(local(tensor))
+        key = storage_key(tensor)
+        number = self.ids.get(key)
+        if number is None:
+            number = self.parameter(tensor, key)
+        elif number == PARTS:
+            number = self._parts[key].ids.get(region_of(tensor))
+        if number is not None:
+            return number
+        if listed and not is_whole(tensor):
+            tensor = whole(tensor)
+        return self._source(tensor, key, name, role)
+
+    def parameter(self, tensor: Tensor, key: int) -> Optional[int]:
+        known = self._names.of_storage(key) or self._names.moved(tensor)
+        if known is None:
+            return None
+        owner = known.tensor()
+        value = dense(local(owner))
+        if known.source < 0:
+            known.source = self._graph.source(known.name, value, "parameter", "",
+                                              bool(owner.requires_grad) and not known.buffer)
+        self._parameters[known.source] = known
+        self.put(value, known.source)
+        self.see(known.source, value)
+        return known.source
+
+    def preload(self) -> None:
+        """An iteration begins: it will read the parameters that the one before read."""
+        for known in self._before.values():
+            owner = known.tensor()
+            if owner is not None:
+                value = dense(local(owner))
+                key = storage_key(value)
+                if key not in self.ids and self._names.of_storage(key) is known:
+                    self.parameter(value, key)
+
+    def _source(self, tensor: Tensor, key: int, name: str, role: str) -> int:
+        number = self._graph.source(name, tensor, role)
+        again = 1
+        while number in self._used:  # the name is another's in this iteration
+            again += 1
+            number = self._graph.source(f"{name}-{again}", tensor, role)
+        self._used.add(number)
+        if key not in self.ids:
+            self.hold(tensor)
+        if is_whole(tensor):
+            self.ids[key] = number
+        else:
+            self.ids[key] = PARTS
+            self._parts.setdefault(key, Parts(None, 0)).ids.setdefault(region_of(tensor), number)
+        self._look_at(number, tensor, role)
+        return number
+
+    def _look_at(self, number: int, tensor: Tensor, role: str) -> None:
+        """Sees a source, unless it is a large constant that is as it was."""
+        if role == "constant" and tensor.numel() * tensor.element_size() > _SMALL:
+            mark = (tensor.data_ptr(), tensor._version)
+            if self._constants.get(number) == mark:
+                return
+            self._constants[number] = mark
+        self.see(number, tensor)

@@ -1,0 +1,352 @@
+"""Kinds of trainings: several optimizers, accumulation, closures, scaled losses, checkpointing, evaluation, functions of
+one's own, sparse gradients, changes by hand."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch_recorded import LEVELS, derived_share, names, recorded, state_of
+
+import msdbg
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(6, 8), nn.Linear(8, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.second(torch.tanh(self.first(x)))
+
+
+def gan(steps: int = 6, critic: int = 1) -> str:
+    maker, judge = nn.Linear(4, 6), Net()
+    makes, judges = torch.optim.Adam(maker.parameters(), 0.01), torch.optim.SGD(judge.parameters(), 0.01)
+    for _ in range(steps):
+        for _ in range(critic):
+            loss = judge(torch.randn(5, 6)).mean() - judge(maker(torch.randn(5, 4)).detach()).mean()
+            judges.zero_grad()
+            loss.backward()
+            judges.step()
+        loss = judge(maker(torch.randn(5, 4))).mean()
+        makes.zero_grad()
+        loss.backward()
+        makes.step()
+    return state_of(judge, makes, judges)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_an_iteration_of_a_gan_has_the_steps_of_both_optimizers(level: str, tmp_path: Any) -> None:
+    recorder, _ = recorded(level, gan, tmp_path)
+    assert len(recorder.iterations) == 6
+    for index in range(6):
+        steps = {node["type"] for node in recorder.ran_in(index) if node["domain"] == "torch.optim"}
+        assert steps == {"Adam", "SGD"}
+    assert {"loss", "loss/1", "learning_rate", "learning_rate/optimizer1"} <= set(recorder.iterations[1]["scalars"])
+
+
+def test_a_critic_that_steps_often_is_in_one_iteration(tmp_path: Any) -> None:
+    recorder, _ = recorded("train", lambda: gan(4, 5), tmp_path)
+    assert len(recorder.iterations) == 4
+    assert "update/Net/first#5/SGD-op1" in names(recorder.ran_in(2))
+
+
+def accumulation() -> str:
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for _ in range(5):
+        for _ in range(3):
+            (model(torch.randn(4, 6)).square().mean() / 3).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return state_of(model, optimizer)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_accumulated_parts_are_one_iteration(level: str, tmp_path: Any) -> None:
+    torch.manual_seed(1)
+    plain = accumulation()
+    torch.manual_seed(1)
+    recorder, bits = recorded(level, accumulation, tmp_path)
+    assert bits == plain and len(recorder.iterations) == 5
+    if level == "ops":
+        ran = names(recorder.ran_in(2))
+        assert {"Net/first/addmm-op1", "Net/first#2/addmm-op1", "Net/first#3/addmm-op1"} <= set(ran)
+        assert derived_share(recorder) == 1.0
+
+
+def closures() -> str:
+    model = Net()
+    optimizer = torch.optim.LBFGS(model.parameters(), 0.5, max_iter=4)
+    x = torch.randn(9, 6)
+
+    def closure() -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        return loss
+
+    for _ in range(4):
+        optimizer.step(closure)
+    return state_of(model, optimizer)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_closures_are_recorded_within_the_step(level: str, tmp_path: Any) -> None:
+    torch.manual_seed(1)
+    plain = closures()
+    torch.manual_seed(1)
+    recorder, bits = recorded(level, closures, tmp_path)
+    assert bits == plain and len(recorder.iterations) == 4
+    assert "update/Net/first/LBFGS-op1" in names(recorder.ran_in(1))
+    losses = [iteration["scalars"]["loss"] for iteration in recorder.iterations]
+    assert losses == sorted(losses, reverse=True)
+
+
+def scaled() -> str:
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+    for index in range(6):
+        loss = model(torch.randn(4, 6)).square().mean()
+        if index == 2:
+            loss = loss * float("inf")
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+    return state_of(model, optimizer)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_skipped_step_ends_an_iteration_too(level: str, tmp_path: Any) -> None:
+    recorder, _ = recorded(level, scaled, tmp_path)
+    assert len(recorder.iterations) == 6
+    skipped = [index for index in range(6) if "step_skipped" in recorder.iterations[index]["scalars"]]
+    assert skipped == [2]
+    assert not [node for node in recorder.ran_in(2) if node["domain"] == "torch.optim"]
+    assert [node for node in recorder.ran_in(2) if node["type"] == "AccumulateGrad"]
+    assert [iteration["scalars"]["loss_scale"] for iteration in recorder.iterations] == [8, 8, 8, 4, 4, 4]
+    assert recorder.iterations[1]["scalars"]["loss"] < 8  # of the loss, not of the scaled one
+
+
+class Deep(nn.Module):
+    def __init__(self, reentrant: bool) -> None:
+        super().__init__()
+        self.reentrant = reentrant
+        self.inner, self.out = Net(), nn.Linear(2, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        from torch.utils.checkpoint import checkpoint
+        return self.out(F.dropout(checkpoint(self.inner, x, use_reentrant=self.reentrant), 0.3))
+
+
+def one_model(model: nn.Module, width: int = 6, steps: int = 4) -> str:
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model(torch.randn(4, width, requires_grad=True)).square().mean().backward()
+        optimizer.step()
+    return state_of(model, optimizer)
+
+
+@pytest.mark.parametrize("reentrant", (False, True))
+def test_what_checkpointing_computes_again_is_marked(reentrant: bool, tmp_path: Any) -> None:
+    torch.manual_seed(1)
+    plain = one_model(Deep(reentrant))
+    torch.manual_seed(1)
+    recorder, bits = recorded("ops", lambda: one_model(Deep(reentrant)), tmp_path)
+    assert bits == plain
+    again = [node for node in recorder.ran_in(1) if node["attributes"].get("recomputed")]
+    assert {"Deep/inner/first#2/addmm-op1", "Deep/inner#2/tanh-op1"} <= set(names(again))
+    first = {node["name"]: recorder.nodes[node["derived_from"]]["name"] for node in again}
+    assert first["Deep/inner/first#2/addmm-op1"] == "Deep/inner/first/addmm-op1"
+    assert derived_share(recorder) >= 0.99
+
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * gradient
+
+
+class WithFunction(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.out = nn.Embedding(7, 6, sparse=True), nn.Linear(6, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.out(Cube.apply(self.embed(x.abs().long() % 7).sum(1)))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_functions_of_ones_own_and_sparse_gradients(level: str, tmp_path: Any) -> None:
+    recorder, _ = recorded(level, lambda: one_model(WithFunction()), tmp_path)
+    aliases = {recorder.tensors[t]["alias"] for t in recorder.iterations[1]["seen"]}
+    assert "grad(WithFunction/embed/weight)" in aliases
+    if level == "ops":
+        inside = [node for node in recorder.ran_in(1) if "/CubeBackward/" in node["name"]]
+        assert inside and all(recorder.nodes[node["derived_from"]]["type"] == "mul" for node in inside)
+        assert derived_share(recorder) == 1.0
+
+
+def evaluated() -> str:
+    model = Net()
+    average = copy.deepcopy(model)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for index in range(9):
+        optimizer.zero_grad()
+        model(torch.randn(4, 6)).square().mean().backward()
+        optimizer.step()
+        with torch.no_grad():
+            for mean, p in zip(average.parameters(), model.parameters()):
+                mean.mul_(0.9).add_(p, alpha=0.1)
+        if index % 3 == 2:
+            model.eval()
+            with torch.no_grad():
+                F.cross_entropy(model(torch.full((4, 6), float("nan"))), torch.zeros(4, dtype=torch.long))
+            model.train()
+    return state_of(model, optimizer)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_an_evaluation_is_left_out_and_renames_nothing(level: str, tmp_path: Any) -> None:
+    recorder, _ = recorded(level, evaluated, tmp_path)
+    assert len(recorder.iterations) == 9
+    assert not any(seen["odd"] for index in range(9) for name, seen in recorder.seen_in(index).items()
+                   if "full" not in name)
+    forward = [[n for n in names(recorder.ran_in(index)) if n.startswith("Net/")] for index in range(9)]
+    assert all(one == forward[0] for one in forward)
+
+
+def test_in_place_writes_are_values_of_their_own(tmp_path: Any) -> None:
+    class InPlace(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.line = nn.Linear(6, 6)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = self.line(x)
+            h[:, :2] = 0
+            buffer = torch.empty(4, 12)
+            buffer[:, :6] = h
+            buffer[:, 6:] = 1
+            return h.relu_() + buffer[:, 6:]
+
+    recorder, _ = recorded("ops", lambda: one_model(InPlace()), tmp_path)
+    ran = {node["name"]: node for node in recorder.ran_in(1)}
+    seen = recorder.seen_in(1)
+    assert "InPlace/empty-op1:0" not in seen  # nobody wrote it yet
+    written = [node for name, node in ran.items() if name.startswith("InPlace/copy_")]
+    assert written and seen["InPlace/line/addmm-op1:0"]["shape"] == (4, 6)
+    relu = ran["InPlace/relu_-op1"]
+    assert relu["inputs"] != relu["outputs"] and "InPlace/relu_-op1:0" in seen
+    assert derived_share(recorder) >= 0.99
+
+
+def test_changes_by_hand_end_with_step(tmp_path: Any) -> None:
+    def train() -> None:
+        model = Net()
+        for number in range(5):
+            msdbg.step(100 + number)
+            loss = msdbg.watch(model(torch.randn(4, 6)), "out").square().mean()
+            loss.backward()
+            with torch.no_grad():
+                for p in model.parameters():
+                    p -= 0.1 * p.grad
+                    p.grad = None
+
+    for level in ("train", "ops"):
+        recorder, _ = recorded(level, train, tmp_path)
+        assert len(recorder.iterations) == 4  # the last one is incomplete
+        assert [i["scalars"]["step"] for i in recorder.iterations] == [100, 101, 102, 103]
+        assert "watch/out-op1" in names(recorder.ran_in(1))
+
+
+def test_scopes_of_ones_own(tmp_path: Any) -> None:
+    def train() -> None:
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(3):
+            with msdbg.scope("augment"):
+                x = torch.randn(4, 6) * 2
+            model(x).mean().backward()
+            optimizer.step()
+
+    recorder, _ = recorded("ops", train, tmp_path)
+    assert "main/augment/mul-op1" in names(recorder.ran_in(1))
+
+
+def test_an_error_of_the_recorder_ends_the_recording_and_not_the_training(tmp_path: Any, monkeypatch: Any,
+                                                                         capsys: Any) -> None:
+    import os
+
+    import fake_record
+
+    def train() -> str:
+        os.environ["MSDBG_STRICT"] = "0"
+        return gan()
+
+    def broken(self: Any, node: int) -> None:
+        raise RuntimeError("disk full")
+
+    monkeypatch.setattr(fake_record.Recorder, "ran", broken)
+    torch.manual_seed(1)
+    plain = gan()
+    for level in LEVELS:
+        torch.manual_seed(1)
+        os.environ.update(MSDBG_RECORD_MODULE="fake_record", MSDBG_STRICT="0")
+        with msdbg.record(str(tmp_path / "x"), level):
+            assert gan() == plain
+        assert "recording ended, the training goes on: RuntimeError: disk full" in capsys.readouterr().err
+
+
+def test_nothing_of_it_stays_in_torch(tmp_path: Any) -> None:
+    before = (torch.autograd.backward, torch.optim.Optimizer.__init__, torch.nn.utils.clip_grad_norm_, torch.compile)
+    for level in LEVELS:
+        recorded(level, gan, tmp_path)
+    after = (torch.autograd.backward, torch.optim.Optimizer.__init__, torch.nn.utils.clip_grad_norm_, torch.compile)
+    assert before == after
+    assert not torch.nn.modules.module._global_forward_hooks
+    assert torch._C._len_torch_dispatch_stack() == 0
+
+
+def test_a_loss_that_is_not_finite_deepens_the_recording(tmp_path: Any, capsys: Any) -> None:
+    (tmp_path / "run.msdbg").mkdir()
+
+    def train() -> str:
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for index in range(12):
+            x = torch.randn(4, 6)
+            loss = model(x).square().mean() * (float("inf") if index == 2 else 1.0)
+            optimizer.zero_grad()
+            if index == 2:
+                loss = loss.detach().requires_grad_()
+            loss.backward()
+            optimizer.step()
+        return state_of(model, optimizer)
+
+    for level in ("train", "modules"):
+        (tmp_path / "run.msdbg" / "arm.json").unlink(missing_ok=True)
+        torch.manual_seed(1)
+        plain = train()
+        torch.manual_seed(1)
+        recorder, bits = recorded(level, train, tmp_path)
+        assert bits == plain and len(recorder.iterations) == 12
+        deep = [index for index in range(12) if any(n["domain"] == "aten" for n in recorder.ran_in(index))]
+        assert deep == [5, 6, 7]
+        assert "iteration 2" in capsys.readouterr().err
