@@ -58,9 +58,25 @@ zstd() {
     install -D -m 644 -t "$prefix/include" "$folder"/source/zstd-*/lib/{zstd,zdict,zstd_errors}.h
 }
 
-ls "$folder"/source/hdf5_*.dsc >/dev/null 2>&1 ||
-    sources hdf5 libzstd protobuf simdjson
+# Debian's static library leaves out what chooses the instructions at run time.
+xxhash() {
+    [[ ! -e $prefix/lib/libxxhash.a ]] || return 0
+    local source part
+    source=$(echo "$folder"/source/[xX]x[hH]ash-*/)
+    for part in xxhash xxh_x86dispatch; do
+        cc -O3 -fPIC -fvisibility=hidden -c "$source/$part.c" -o "$folder/$part.o"
+    done
+    ar rcs "$prefix/lib/libxxhash.a" "$folder"/{xxhash,xxh_x86dispatch}.o
+    install -D -m 644 -t "$prefix/include" "$source"/{xxhash,xxh3,xxh_x86dispatch}.h
+}
+
+missing=()
+for package in hdf5 libzstd protobuf simdjson xxhash; do
+    ls "$folder/source/${package}"_*.dsc >/dev/null 2>&1 || missing+=("$package")
+done
+((${#missing[@]} == 0)) || sources "${missing[@]}"
 (hdf5)
 zstd
+xxhash
 with_cmake simdjson libsimdjson.a all -DSIMDJSON_DEVELOPER_MODE=OFF
 protobuf

@@ -1,7 +1,8 @@
-"""make_wheel.py BUILD VERSION OUTPUT: packs what `./dev wheel` has built as a wheel, after checking that its binaries
-run where it says they do. Standard library only.
+"""make_wheel.py BUILD VERSION OUTPUT: packs what `./dev wheel` has built as a wheel, after checking that its
+binaries run where it says they do. Standard library only.
 
-The tag is the oldest libc that the binaries need, as PEP 600 writes it: manylinux_2_35 is Ubuntu 22.04 and newer."""
+The tag is the oldest libc that the binaries need, as PEP 600 writes it: manylinux_2_35 is Ubuntu 22.04.
+"""
 from __future__ import annotations
 
 import base64
@@ -16,7 +17,8 @@ _SOURCE = Path(__file__).resolve().parents[2]
 _PYTHON = _SOURCE / "dump" / "python"
 _MOST_GLIBC = (2, 35)
 # What every Linux with that libc has (PEP 600's list, as far as we need it).
-_ALLOWED = re.compile(r"(libc|libm|libdl|libpthread|librt|libgcc_s|ld-linux-x86-64)\.so\.\d+|libmsdbg_record\.so")
+_ALLOWED = re.compile(r"(libc|libm|libdl|libpthread|librt|libgcc_s|ld-linux-x86-64)\.so\.\d+"
+                      r"|libmsdbg_record\.so")
 
 _METADATA = """Metadata-Version: 2.1
 Name: msdbg
@@ -27,8 +29,8 @@ Requires-Python: >=3.9
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Topic :: Software Development :: Debuggers
 
-The recorder: `python -m msdbg train.py`, or MSDBG_DUMP=run.msdbg before any launcher of PyTorch. torch is not installed
-with it. The command line and the window that read a run (msdbg, msdbg-gui) come with msdbg's build.
+The recorder: `python -m msdbg train.py`, or MSDBG_DUMP=run.msdbg before any launcher of PyTorch. torch is not
+installed with it. The command line and the window that read a run (msdbg, msdbg-gui) come with msdbg's build.
 """
 
 
@@ -41,12 +43,13 @@ def check(binary: Path) -> tuple:
     symbols = subprocess.run(["objdump", "-T", binary], text=True, capture_output=True, check=True).stdout
     versions = {(int(major), int(minor)) for major, minor in re.findall(r"\bGLIBC_(\d+)\.(\d+)", symbols)}
     if (newest := max(versions)) > _MOST_GLIBC:
-        who = sorted({line.split()[-1] for line in symbols.splitlines() if f"GLIBC_{newest[0]}.{newest[1]})" in line})
+        version = f"GLIBC_{newest[0]}.{newest[1]})"
+        who = sorted({line.split()[-1] for line in symbols.splitlines() if version in line})
         sys.exit(f"make_wheel: {binary}: {', '.join(who)} need glibc {newest[0]}.{newest[1]}")
     exported = [line.split()[-1] for line in symbols.splitlines() if " g " in line and "*UND*" not in line]
     strange = [name for name in exported if not name.startswith(("msdbg_record_", "PyInit_"))]
     if strange:
-        sys.exit(f"make_wheel: {binary}: exports {', '.join(strange[:5])}: another library's would clash with them")
+        sys.exit(f"make_wheel: {binary}: exports {', '.join(strange[:5])}: another library's would clash")
     return newest
 
 
@@ -68,15 +71,16 @@ def contents(build: Path, version: str, tag: str) -> dict:
     metadata = _METADATA.format(version=version)
     files[f"{info}/METADATA"] = (metadata.encode(), 0o644)
     files[f"{info}/LICENSE"] = (license_text.encode(), 0o644)
-    files[f"{info}/WHEEL"] = (f"Wheel-Version: 1.0\nGenerator: msdbg\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(),
-                              0o644)
+    wheel = f"Wheel-Version: 1.0\nGenerator: msdbg\nRoot-Is-Purelib: false\nTag: {tag}\n"
+    files[f"{info}/WHEEL"] = (wheel.encode(), 0o644)
     record = [record_line(name, content) for name, (content, _) in files.items()] + [f"{info}/RECORD,,"]
     files[f"{info}/RECORD"] = (("\n".join(record) + "\n").encode(), 0o644)
     return files
 
 
 def main(build: Path, version: str, output: Path) -> None:
-    glibc = max(check(build / "python" / "msdbg" / name) for name in ("_record.abi3.so", "libmsdbg_record.so"))
+    binaries = ("_record.abi3.so", "libmsdbg_record.so")
+    glibc = max(check(build / "python" / "msdbg" / name) for name in binaries)
     tag = f"cp39-abi3-manylinux_{glibc[0]}_{glibc[1]}_x86_64"
     output.mkdir(parents=True, exist_ok=True)
     wheel = output / f"msdbg-{version}-{tag}.whl"

@@ -2,7 +2,7 @@
 # these need libc's family and libgcc_s alone. Read before cmake/dependencies.cmake looks for what is shared.
 function(msdbg_static name library)
   find_library(MSDBG_WHEEL_${name} NAMES ${library} PATHS "${MSDBG_WHEEL}/prefix/lib" NO_DEFAULT_PATH)
-  find_library(MSDBG_WHEEL_${name} NAMES ${library} REQUIRED) # position-independent in Debian too: libcrypto, xxHash
+  find_library(MSDBG_WHEEL_${name} NAMES ${library} REQUIRED) # position-independent in Debian too: libcrypto
   mark_as_advanced(MSDBG_WHEEL_${name})
   add_library(msdbg_dep::${name} INTERFACE IMPORTED GLOBAL)
   target_include_directories(msdbg_dep::${name} BEFORE INTERFACE "${MSDBG_WHEEL}/prefix/include")

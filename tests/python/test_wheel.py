@@ -32,23 +32,28 @@ class Wheel(unittest.TestCase):
         self.folder = Path(folder.name)
         subprocess.run([sys.executable, "-m", "venv", self.folder / "venv"], check=True)
         self.python = self.folder / "venv" / "bin" / "python"
-        self.call("-m", "pip", "install", "-q", "--no-index", "--no-deps", "--disable-pip-version-check", wheels[-1])
-        self.site = Path(self.call("-c", "import sysconfig; print(sysconfig.get_path('platlib'))").stdout.strip())
+        self.call("-m", "pip", "install", "-q", "--no-index", "--no-deps", wheels[-1])
+        site = self.call("-c", "import sysconfig; print(sysconfig.get_path('platlib'))")
+        self.site = Path(site.stdout.strip())
 
     def call(self, *words: object, **variables: str) -> subprocess.CompletedProcess:
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(("MSDBG_", "PYTHON"))}
-        result = subprocess.run([str(self.python), *map(str, words)], cwd=self.folder, text=True, capture_output=True,
-                                env={**clean, "OMP_NUM_THREADS": "1", **variables}, timeout=120, check=False)
+        clean = {name: value for name, value in os.environ.items()
+                 if not name.startswith(("MSDBG_", "PYTHON"))}
+        result = subprocess.run([str(self.python), *map(str, words)], cwd=self.folder, text=True,
+                                capture_output=True, timeout=120,
+                                env={**clean, "OMP_NUM_THREADS": "1", **variables},
+                                check=False)
         self.assertEqual(result.returncode, 0, result.stderr)
         return result
 
     def test_its_binaries_need_libc_and_libgcc_alone(self) -> None:
         for name in ("_record.abi3.so", "libmsdbg_record.so"):
-            needed = subprocess.run(["ldd", self.site / "msdbg" / name], text=True, capture_output=True, check=True)
+            needed = subprocess.run(["ldd", self.site / "msdbg" / name], text=True, capture_output=True,
+                                    check=True)
             self.assertNotIn("not found", needed.stdout)
             names = {line.split()[0].split("/")[-1].split(".so")[0] for line in needed.stdout.splitlines()}
-            self.assertLessEqual(names, {"linux-vdso", "libc", "libm", "libgcc_s", "ld-linux-x86-64", "libmsdbg_record",
-                                         "libdl", "libpthread"})
+            self.assertLessEqual(names, {"linux-vdso", "libc", "libm", "libdl", "libpthread", "libgcc_s",
+                                         "ld-linux-x86-64", "libmsdbg_record"})
 
     def test_the_extension_loads_beside_nothing_else(self) -> None:
         self.call("-c", "from msdbg import _record; assert callable(_record.open)")
