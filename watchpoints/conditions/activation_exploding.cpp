@@ -27,7 +27,10 @@ class ActivationExploding : public Evaluator {
   }
 
   void finish(EvaluationContext& context) override {
-    if (m_finding && !m_outcome.recoveredSince(m_finding->iteration))
+    if (!m_finding) return;
+    // A loss that is still as large as what exploded has recovered from nothing, however much it fell.
+    const bool huge = !m_outcome.losses().empty() && m_outcome.losses().back().value > m_limit;
+    if (huge || !m_outcome.recoveredSince(m_finding->iteration))
       context.findings.push_back(std::move(*m_finding));
   }
 
@@ -59,7 +62,7 @@ class ActivationExploding : public Evaluator {
   }
 
   const Node* firstTooLarge(EvaluationContext& context) {
-    const double limit = limitOf(context);
+    const double limit = m_limit = limitOf(context);
     const core::Graph& graph = context.graph();
     m_given.assign(graph.tensors().size(), false);
     for (const core::TensorInfo& info : graph.tensors())
@@ -98,7 +101,7 @@ class ActivationExploding : public Evaluator {
     double most = 0;
     for (int idle = 0; idle < 4;) {
       const TensorId input = largestInput(context, *node);
-      if (!input.valid()) break;
+      if (!input.valid() || sizeOf(context, input) == 0) break;  // indices have no size
       const double growth = sizeOf(context, node->outputs.front()) / sizeOf(context, input);
       idle = growth > kGrowth ? 0 : idle + 1;
       if (growth > kGrowth) first = node;
@@ -127,6 +130,7 @@ class ActivationExploding : public Evaluator {
   Outcome m_outcome;
   bool m_asked = false;
   std::vector<bool> m_given;  // by tensor: its size is that of constants or data
+  double m_limit = 0;
   std::optional<Finding> m_finding;
 };
 
