@@ -147,11 +147,12 @@ def losses(output: str, metric: str = "loss") -> List[float]:
 
 
 def scope_of(node: str) -> List[str]:
-    """What a node's full name may mean: without grad/ or update/, call numbers, operator, autograd node."""
+    """What a node's full name may mean: without grad/ or update/, call numbers, operator, autograd node. A batch
+    ("batch/0") belongs to the script that loads it."""
     parts = [re.sub(r"#\d+$", "", part) for part in node.split(":")[0].split("/")]
     while parts and parts[0] in ("grad", "update", "state"):
         parts = parts[1:]
-    scopes = ["/".join(parts[:-1])]
+    scopes = ["/".join(parts[:-1])] + (["main"] if parts[0] == "batch" else [])
     if len(parts) > 2:
         scopes.append("/".join(parts[:-2]))
     return scopes

@@ -57,6 +57,7 @@ class RecommendedZeros : public Evaluator {
     for (auto& [place, finding] : m_zeroData) context.findings.push_back(std::move(finding));
     for (auto& [place, batches] : m_batches)
       if (batches.isOneOfMany()) addEmptyBatch(context, batches);
+    if (isNothingFromTheStart()) addNothing(context);
   }
 
  private:
@@ -120,6 +121,26 @@ class RecommendedZeros : public Evaluator {
     finding.preset = finding.actual = 100;
     finding.detail = "it is all zero where it enters the graph, in every iteration that is looked at";
     m_zeroData.emplace(place.tensor, std::move(finding));
+  }
+
+  /// What was learnt may end at a loss of 0; nothing begins there.
+  bool isNothingFromTheStart() const {
+    constexpr std::size_t kLeast = 10;
+    const std::vector<Outcome::Loss>& losses = m_outcome.losses();
+    return losses.size() >= kLeast && losses.front().iteration.value == 0 &&
+           std::ranges::all_of(losses, [](const Outcome::Loss& loss) { return loss.value == 0; });
+  }
+
+  void addNothing(EvaluationContext& context) const {
+    const core::TensorId loss = m_outcome.tensor();
+    if (!loss.valid()) return;
+    Finding finding =
+        findingAt(context, {core::Iteration(0), context.rankWith(loss), loss}, precedence::kAllZero);
+    finding.parameter = "zero_percentage_ge";
+    finding.preset = finding.actual = 100;
+    finding.detail = "the loss is exactly 0 in every iteration from the first on: nothing is compared";
+    finding.advice = "Look at the weights and masks of the loss: what do they leave?";
+    context.findings.push_back(std::move(finding));
   }
 
   /// Zero-initialised parameters have to move only if there is a gradient.
