@@ -15,6 +15,7 @@ std::string placeOf(const core::Frame* frame);
 /// "alexnet.cpp:52   x = conv(x, {.out = 64})"
 std::string sourceLine(const core::Frame* frame);
 /// The frames of a tensor: its own for sources, else its producer's.
+/// Of a source that nobody says the line of: those of its first reader.
 std::span<const core::FrameId> framesOf(const core::Graph& graph, core::TensorId tensor);
 /// Name as a command takes it: no ":0".
 std::string tensorName(const core::TensorInfo& tensor);

@@ -16,8 +16,10 @@ std::string sourceLine(const core::Frame* frame) {
 
 std::span<const core::FrameId> framesOf(const core::Graph& graph, core::TensorId tensor) {
   const core::TensorInfo& info = graph.tensor(tensor);
-  if (info.isSource()) return info.frames;
-  return graph.node(info.producer).frames;
+  if (!info.isSource()) return graph.node(info.producer).frames;
+  if (!info.frames.empty()) return info.frames;
+  const std::vector<core::NodeId> readers = graph.consumers(tensor);  // a recorder may not know who made it
+  return readers.empty() ? std::span<const core::FrameId>() : graph.node(readers.front()).frames;
 }
 
 std::string tensorName(const core::TensorInfo& tensor) {

@@ -32,6 +32,7 @@ class Look {
   const core::Graph& graph() const { return m_source.graph(); }
   Wrong wrong() const { return m_wrong; }
   std::size_t inputs() const { return m_node.inputs.size(); }
+  std::size_t outputs() const { return m_node.outputs.size(); }
   const core::TensorInfo& info(std::size_t input) const { return graph().tensor(m_node.inputs.at(input)); }
   const core::TensorInfo& outputInfo() const { return graph().tensor(m_output); }
   /// The type of the operator that makes an input; "" for sources.

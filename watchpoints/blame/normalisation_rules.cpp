@@ -75,7 +75,8 @@ std::optional<Blame> batchWithoutVariance(Look& look) {
                           ": the root of a negative variance gives NaN",
                       Wrong::kExtreme, element);
   }
-  const TensorStatistics* inverse = look.outputAt(look.node().isOwn() ? 4 : 2);  // aten gives no running ones
+  const TensorStatistics* inverse =
+      look.outputAt(look.outputs() == 3 ? 2 : 4);  // aten gives no running ones in evaluation
   std::optional<Blame> blame = vanishes(look, inverse, constantChannel(look));
   return blame ? blame : squareOverflows(look);
 }

@@ -2,6 +2,7 @@
 // of the run whether it mattered.
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <string_view>
 #include <vector>
 
@@ -27,7 +28,10 @@ class ActivationExploding : public Evaluator {
   }
 
   void finish(EvaluationContext& context) override {
-    if (m_finding && !m_outcome.recoveredSince(m_finding->iteration))
+    if (!m_finding) return;
+    // A loss that is still as large as what exploded has recovered from nothing, however much it fell.
+    const bool huge = !m_outcome.losses().empty() && m_outcome.losses().back().value > m_limit;
+    if (huge || !m_outcome.recoveredSince(m_finding->iteration))
       context.findings.push_back(std::move(*m_finding));
   }
 
@@ -59,7 +63,7 @@ class ActivationExploding : public Evaluator {
   }
 
   const Node* firstTooLarge(EvaluationContext& context) {
-    const double limit = limitOf(context);
+    const double limit = m_limit = limitOf(context);
     const core::Graph& graph = context.graph();
     m_given.assign(graph.tensors().size(), false);
     for (const core::TensorInfo& info : graph.tensors())
@@ -94,19 +98,23 @@ class ActivationExploding : public Evaluator {
   /// the one that makes most of it alone.
   const Node& beginOfGrowth(EvaluationContext& context, const Node& end) const {
     const core::Graph& graph = context.graph();
-    const Node *node = &end, *first = &end, *steepest = &end;
+    const Node *node = &end, *steepest = &end;
     double most = 0;
+    std::vector<std::pair<double, const Node*>> grown;  // back from the end
     for (int idle = 0; idle < 4;) {
       const TensorId input = largestInput(context, *node);
-      if (!input.valid()) break;
+      if (!input.valid() || sizeOf(context, input) == 0) break;  // indices have no size
       const double growth = sizeOf(context, node->outputs.front()) / sizeOf(context, input);
       idle = growth > kGrowth ? 0 : idle + 1;
-      if (growth > kGrowth) first = node;
+      if (growth > kGrowth) grown.emplace_back(growth, node);
       if (growth > most) most = growth, steepest = node;
       if (graph.tensor(input).isSource()) break;
       node = &graph.node(graph.tensor(input).producer);
     }
-    return most > kAlone ? *steepest : *first;
+    // Where each layer makes forty times of what it reads, a factor of two before them is not the beginning.
+    const auto first = std::ranges::find_if(grown | std::views::reverse,
+                                            [&](const auto& one) { return one.first * one.first >= most; });
+    return most > kAlone || first == std::ranges::rend(grown) ? *steepest : *first->second;
   }
 
   Finding findingOf(EvaluationContext& context, const Node& end) const {
@@ -127,6 +135,7 @@ class ActivationExploding : public Evaluator {
   Outcome m_outcome;
   bool m_asked = false;
   std::vector<bool> m_given;  // by tensor: its size is that of constants or data
+  double m_limit = 0;
   std::optional<Finding> m_finding;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core_engine/base/text.h"
+#include "core_engine/ops/op.h"
 #include "watchpoints/conditions/outcome.h"
 #include "watchpoints/conditions/updates.h"
 
@@ -21,6 +22,7 @@ class ClippingTooTight : public Evaluator {
         m_updates, [&](const ParameterUpdate& update) { return isSgd(graph.node(update.node)); });
     for (const core::TensorInfo& info : graph.tensors())
       if (sgd && info.name == "optimizer/clip_norm") findFactor(graph, info);
+    if (sgd && !m_factor.valid()) findFactorOfTorch(graph);
   }
 
   void evaluate(EvaluationContext& context) override {
@@ -46,8 +48,8 @@ class ClippingTooTight : public Evaluator {
     m_finding.parameter = "factor_lt";
     m_finding.preset = parameterOr(context.parameters, "factor_lt", 0.01);
     m_finding.actual = m_sum / static_cast<double>(m_tight);
-    m_finding.detail = "clipping to a norm of " + core::formatShort(m_norm) + " leaves " +
-                       core::formatShort(m_finding.actual) + " of every gradient, in " +
+    m_finding.detail = "clipping" + (m_norm > 0 ? " to a norm of " + core::formatShort(m_norm) : "") +
+                       " leaves " + core::formatShort(m_finding.actual) + " of every gradient, in " +
                        std::to_string(m_tight) + " of " + std::to_string(m_iterations) +
                        " iterations: the steps are that much smaller than " +
                        "the learning rate says, and the loss hardly falls";
@@ -61,6 +63,16 @@ class ClippingTooTight : public Evaluator {
     for (const core::NodeId ratio : graph.consumers(norm.id))
       for (const core::NodeId least : graph.consumers(graph.node(ratio).outputs.front()))
         if (graph.node(least).opType == "Min") m_factor = graph.node(least).outputs.front();
+  }
+
+  /// clip_grad_norm_: clamp(max_norm * reciprocal(norm + 1e-6), max=1), between backward and the step.
+  void findFactorOfTorch(const Graph& graph) {
+    for (const Node& node : graph.nodes()) {
+      if (node.phase != core::Phase::kUpdate || node.opType != "Clip" || node.isOwn()) continue;
+      const core::TensorInfo& info = graph.tensor(node.outputs.front());
+      const bool one = info.shape.known() && info.shape.elements() == 1;
+      if (one && core::floatAttribute(node.attributes, "max", 0) == 1) m_factor = info.id;
+    }
   }
 
   Outcome m_outcome;

@@ -128,6 +128,18 @@ bool isNoiseOfSum(EvaluationContext& context, Rank rank, TensorId gradient, Tens
          100 * core::floatLimits(context.graph().tensor(gradient).dtype).epsilon * parts->l1;
 }
 
+/// A gradient as PyTorch's recorder has it where operators are not recorded: it reads no other gradient.
+bool isWithoutOperators(const core::Graph& graph, const Node& node) {
+  return node.domain == "autograd" && std::ranges::none_of(node.inputs, [&](TensorId input) {
+           return graph.tensor(input).role == TensorRole::kGradient;
+         });
+}
+
+/// A normalisation may take it out again, and nobody sees which.
+bool mayBeShift(const core::Graph& graph, TensorId parameter) {
+  return parameter.valid() && graph.tensor(parameter).shape.rank() <= 1;
+}
+
 /// Of a parameter that is used several times each use brings its part: all of them have to be noise.
 bool isNoise(EvaluationContext& context, Rank rank, TensorId gradient, TensorId parameter, int depth) {
   constexpr int kDeepest = 64;
@@ -140,6 +152,7 @@ bool isNoise(EvaluationContext& context, Rank rank, TensorId gradient, TensorId 
     if (added)
       return std::ranges::all_of(
           node.inputs, [&](TensorId part) { return isNoise(context, rank, part, parameter, depth); });
+    if (isWithoutOperators(graph, node)) return mayBeShift(graph, parameter);
     gradient = carriedOn(graph, node);
   }
   return false;

@@ -15,13 +15,16 @@ namespace {
 class LossDiverging : public Evaluator {
  public:
   LossDiverging(const core::Graph& graph, const Parameters& parameters)
-      : m_outcome(graph, parameters),
-        m_updates(parameterUpdates(graph)),
-        m_terms(graph, m_outcome.tensor()) {}
+      : m_outcome(graph, parameters), m_updates(parameterUpdates(graph)) {
+    const bool chosen = textOf(parameters, "tensor").has_value();
+    for (const core::TensorInfo& info : graph.tensors())
+      if (chosen ? info.id == m_outcome.tensor() : info.role == core::TensorRole::kLoss)
+        m_parts.emplace_back(info.id, LossTerms(graph, info.id));
+  }
 
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
-    m_terms.add(context);
+    for (Part& part : m_parts) part.add(context);
     ++context.evaluated;
     if (context.ranks.empty() || m_updates.empty()) return;
     const std::vector<Outcome::Loss>& losses = m_outcome.losses();
@@ -47,7 +50,7 @@ class LossDiverging : public Evaluator {
     const std::size_t some = std::max<std::size_t>(1, losses.size() / 10);
     const double first = mean(std::span(losses).first(some)), last = mean(std::span(losses).last(some));
     const double factor = parameterOr(context.parameters, "factor_gt", 2);
-    if (isUnbounded(last)) return addUnbounded(context);
+    if (!m_parts.empty() && isUnbounded(last)) return addUnbounded(context);
     if (!(last > factor * first) || first <= 0) return;
     m_before->parameter = "factor_gt";
     m_before->preset = factor;
@@ -65,6 +68,24 @@ class LossDiverging : public Evaluator {
   static constexpr double kBack = 0.5;     // of the highest it was
   static constexpr double kHarder = 100;   // times the first: no harder data make that
   static constexpr double kOutlier = 100;  // times what the data reached an iteration before
+
+  /// One of the losses that backward() begins at: two in a GAN.
+  struct Part {
+    Part(core::TensorId loss, LossTerms of) : tensor(loss), terms(std::move(of)) {}
+    core::TensorId tensor;
+    LossTerms terms;
+    std::optional<double> first;
+    double last = 0;
+    double change() const { return first ? last - *first : 0; }
+
+    void add(EvaluationContext& context) {
+      terms.add(context);
+      const StatisticsRow* row = context.rows.now(context.rankWith(tensor), tensor);
+      if (!row || row->values.nonFinite() > 0) return;
+      last = row->values.mean;
+      if (!first) first = last;
+    }
+  };
 
   /// The loss jumps in an iteration whose data do: they are the cause, not the update before.
   void blameData(EvaluationContext& context, double before) {
@@ -118,7 +139,8 @@ class LossDiverging : public Evaluator {
   void addUnbounded(EvaluationContext& context) const {
     const double first = m_outcome.losses().front().value, last = m_outcome.losses().back().value;
     const core::Graph& graph = context.graph();
-    const LossTerms::Blame blame = m_terms.falling(graph);
+    const auto part = std::ranges::min_element(m_parts, {}, &Part::change);
+    const LossTerms::Blame blame = part->terms.falling(graph);
     Finding finding = findingAt(context, {m_outcome.losses().front().iteration, m_before->rank, blame.sum},
                                 precedence::kSymptom);
     finding.node = graph.tensor(blame.sum).producer;
@@ -141,7 +163,7 @@ class LossDiverging : public Evaluator {
 
   Outcome m_outcome;
   std::vector<ParameterUpdate> m_updates;
-  LossTerms m_terms;
+  std::vector<Part> m_parts;
   double m_least = INFINITY;
   bool m_left = false;              // the loss is twice its least, and has been since
   std::optional<Finding> m_before;  // the first update of the last iteration before that

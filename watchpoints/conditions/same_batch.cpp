@@ -6,6 +6,7 @@
 
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/rows.h"
+#include "watchpoints/meaning/wording.h"
 
 namespace msdbg::watch {
 namespace {
@@ -94,7 +95,9 @@ class SameBatch : public Evaluator {
     for (const auto& [rank, times] : m_same)
       if (times == m_iterations && m_iterations > 1) same.push_back(rank.value);
     if (!same.empty()) addSameRanks(context, same);
-    if (m_repeats && m_iterations >= kRepeats && m_same.empty()) addRepeats(context);
+    // Small data are trained on whole in many a PyTorch script: nothing is said of that.
+    const bool whole = isOfTorch(context.graph());
+    if (m_repeats && m_iterations >= kRepeats && m_same.empty() && !whole) addRepeats(context);
     if (same.empty() && m_met) context.findings.push_back(std::move(*m_met));
     if (const auto again = m_order.repeated()) addAgain(context, *again);
   }

@@ -55,6 +55,9 @@ class RecommendedZeros : public Evaluator {
 
   void finish(EvaluationContext& context) override {
     for (auto& [place, finding] : m_zeroData) context.findings.push_back(std::move(finding));
+    for (auto& [place, batches] : m_batches)
+      if (batches.isOneOfMany()) addEmptyBatch(context, batches);
+    if (isNothingFromTheStart()) addNothing(context);
   }
 
  private:
@@ -66,14 +69,49 @@ class RecommendedZeros : public Evaluator {
     return values.count > 0 && values.zero == values.count;
   }
 
-  /// A mask or a label may be zero in one batch; data that always are hold nothing.
+  /// A mask or a label may be zero in one batch; data that always are hold nothing. Samples that are zero in
+  /// one batch of many were not read.
   void lookAtData(EvaluationContext& context) {
     for (const core::TensorInfo& info : context.graph().tensors()) {
       if (info.role != core::TensorRole::kInput && info.role != core::TensorRole::kLabel) continue;
-      for (const core::Rank rank : context.ranks)
-        if (const StatisticsRow* row = context.rows.now(rank, info.id); row && !allZero(row->values))
-          m_filled.insert(info.id), m_zeroData.erase(info.id);
+      const bool samples = info.role == core::TensorRole::kInput && isFloating(info.dtype) &&
+                           info.shape.rank() > 1 && !info.trainable;
+      for (const core::Rank rank : context.ranks) {
+        const StatisticsRow* row = context.rows.now(rank, info.id);
+        if (!row || row->values.count == 0) continue;
+        if (samples) m_batches[{rank, info.id}].add(context, rank, info.id, row->values);
+        if (!allZero(row->values)) m_filled.insert(info.id), m_zeroData.erase(info.id);
+      }
     }
+  }
+
+  /// An input over the iterations.
+  struct Batches {
+    std::int64_t filled = 0, empty = 0;
+    bool sparse = false;  // one of them is mostly zero, as masks are
+    std::optional<Finding> first;
+
+    void add(EvaluationContext& context, core::Rank rank, core::TensorId tensor,
+             const core::TensorStatistics& values) {
+      if (values.zero < values.count) {
+        ++filled;
+        sparse = sparse || 10 * values.zero > 9 * values.count;
+      } else if (empty++ == 0) {
+        first = findingAt(context, {context.iteration, rank, tensor}, precedence::kAllZero);
+      }
+    }
+    bool isOneOfMany() const { return empty == 1 && filled >= 10 && !sparse; }
+  };
+
+  void addEmptyBatch(EvaluationContext& context, Batches& batches) const {
+    Finding& finding = *batches.first;
+    finding.parameter = "zero_percentage_ge";
+    finding.preset = finding.actual = 100;
+    finding.detail = "every element of this batch is zero, of none of the other " +
+                     std::to_string(batches.filled) +
+                     " batches: what fills it failed, or reads a place where nothing is";
+    finding.advice = "Look at what the loader read for this batch.";
+    context.findings.push_back(std::move(finding));
   }
 
   void addZeroData(EvaluationContext& context, const Place& place) {
@@ -83,6 +121,26 @@ class RecommendedZeros : public Evaluator {
     finding.preset = finding.actual = 100;
     finding.detail = "it is all zero where it enters the graph, in every iteration that is looked at";
     m_zeroData.emplace(place.tensor, std::move(finding));
+  }
+
+  /// What was learnt may end at a loss of 0; nothing begins there.
+  bool isNothingFromTheStart() const {
+    constexpr std::size_t kLeast = 10;
+    const std::vector<Outcome::Loss>& losses = m_outcome.losses();
+    return losses.size() >= kLeast && losses.front().iteration.value == 0 &&
+           std::ranges::all_of(losses, [](const Outcome::Loss& loss) { return loss.value == 0; });
+  }
+
+  void addNothing(EvaluationContext& context) const {
+    const core::TensorId loss = m_outcome.tensor();
+    if (!loss.valid()) return;
+    Finding finding =
+        findingAt(context, {core::Iteration(0), context.rankWith(loss), loss}, precedence::kAllZero);
+    finding.parameter = "zero_percentage_ge";
+    finding.preset = finding.actual = 100;
+    finding.detail = "the loss is exactly 0 in every iteration from the first on: nothing is compared";
+    finding.advice = "Look at the weights and masks of the loss: what do they leave?";
+    context.findings.push_back(std::move(finding));
   }
 
   /// Zero-initialised parameters have to move only if there is a gradient.
@@ -169,7 +227,8 @@ class RecommendedZeros : public Evaluator {
   std::map<core::TensorId, core::TensorId> m_gradients;  // that the update of each parameter reads
   std::map<std::pair<core::Rank, core::TensorId>, Finding> m_causes;  // of this iteration
   std::map<core::TensorId, Finding> m_zeroData;                       // inputs that were zero so far
-  std::set<core::TensorId> m_filled;                                  // inputs that were not
+  std::map<std::pair<core::Rank, core::TensorId>, Batches> m_batches;
+  std::set<core::TensorId> m_filled;  // inputs that were not
 };
 
 std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters& parameters, bool recommended) {

@@ -86,6 +86,11 @@ std::optional<Node> translatedAs(const Meaning& meaning, Node node) {
   node.attributes.insert(meaning.fixed.begin(), meaning.fixed.end());
   node.attributes.merge(same);
   node.inputs = std::move(inputs);
+  if (!meaning.results.empty() && meaning.results.size() == node.outputs.size()) {
+    const std::vector<core::TensorId> theirs = node.outputs;
+    for (std::size_t i = 0; i < theirs.size(); ++i)
+      node.outputs[i] = theirs[static_cast<std::size_t>(meaning.results[i])];
+  }
   node.opType = meaning.op;
   return node;
 }

@@ -33,6 +33,9 @@ struct Meaning {
   core::Attributes fixed = {};
   /// Near enough for the rules of blame (log2 goes wrong where Log does), and for nothing else.
   bool onlyBlame = false;
+  /// Which of their outputs is our first, second, …, of a node that has as many: what is written in place is
+  /// recorded first. Empty: in the same order.
+  std::vector<int> results = {};
 };
 
 /// One a domain: aten.cpp, c10d.cpp, mindspore.cpp; the list is in meaning.cpp.

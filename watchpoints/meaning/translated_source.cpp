@@ -4,12 +4,15 @@
 
 #include "core_engine/graph/graph_union.h"
 #include "watchpoints/meaning/meaning.h"
+#include "watchpoints/meaning/wording.h"
 
 namespace msdbg::watch {
 
 class TranslatedSource::Foreign : public Source {
  public:
-  explicit Foreign(Source& source) : m_source(source), m_graph(inOurTerms(source.graph())) {}
+  explicit Foreign(Source& source) : m_source(source), m_graph(inOurTerms(source.graph())) {
+    if (isOfTorch(m_graph)) markReplicas();
+  }
 
   const core::Graph& graph() const override { return m_graph; }
   const core::GraphPart* part(core::Rank rank, core::Iteration iteration) const override {
@@ -47,6 +50,30 @@ class TranslatedSource::Foreign : public Source {
   std::vector<RunFailure> failures() const override { return m_source.failures(); }
 
  private:
+  /// No plan says whether parameters are replicas: they are where all of them begin with the same bits on all
+  /// ranks. Of shards some differ, though those of a constant (a norm's ones) do not.
+  void markReplicas() {
+    const std::vector<core::Rank> ranks = m_source.ranks();
+    if (ranks.size() < 2) return;
+    std::vector<core::TensorId> alike;
+    for (const core::TensorInfo& info : m_source.graph().tensors()) {
+      if (info.role != core::TensorRole::kParameter || !info.trainable) continue;
+      if (!beginsAlike(ranks, info.id)) return;
+      alike.push_back(info.id);
+    }
+    for (const core::TensorId parameter : alike) m_graph.tensor(parameter).replicated = true;
+  }
+
+  bool beginsAlike(const std::vector<core::Rank>& ranks, core::TensorId parameter) {
+    std::optional<core::Hash128> first;
+    for (const core::Rank rank : ranks) {
+      const StatisticsRow* row = m_source.statistics(rank, core::Iteration(0), parameter);
+      if (!row || (first && row->values.hash != *first)) return false;
+      first = row->values.hash;
+    }
+    return true;
+  }
+
   Source& m_source;
   core::Graph m_graph;
   mutable std::map<const core::GraphPart*, core::GraphPart> m_parts;  // theirs -> ours; walked by nobody
