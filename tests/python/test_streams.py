@@ -62,9 +62,7 @@ class Streams(unittest.TestCase):
                          [rank.incomplete for rank in expected])
         self.assertEqual(info["graph"]["nodes"], len(expected[0].nodes))
         graphs = sum(rank.versions for rank in expected)
-        self.assertGreaterEqual(info["storage"]["segments"], graphs)
-        if not info["storage"]["raw_bytes"]:  # values fill segments, too
-            self.assertEqual(info["storage"]["segments"], graphs)
+        self.assertGreaterEqual(info["storage"]["segments"], graphs)  # more where a second passes, or values are many
         return info
 
     def test_of_each_script_the_run_is_whole_and_has_what_the_stream_has(self) -> None:
