@@ -127,7 +127,7 @@ std::string changedAnswer(ordered_json then, const ordered_json& now) {
   then.erase("error");
   const auto question = then.at("question").get<Words>();
   if (question[0] == "check" && std::ranges::find(question, "-w") == question.end())
-    then["output"].erase("evaluated");
+    then["output"].erase("evaluated"), then["output"].erase("watchpoints");
   return firstChange(then, now);
 }
 
