@@ -66,6 +66,11 @@ core::Status commitFile(const std::filesystem::path& file, std::string_view text
   return commitFile(file, std::as_bytes(std::span(text.data(), text.size())));
 }
 
+core::Status commitCopy(const std::filesystem::path& file, std::string_view text) {
+  return commitAs(file, "." + file.filename().string() + "." + std::to_string(::getpid()) + ".tmp",
+                  std::as_bytes(std::span(text.data(), text.size())));
+}
+
 core::Status commitShared(const std::filesystem::path& file, std::string_view text, core::Rank rank) {
   std::error_code error;
   if (std::filesystem::file_size(file, error) == text.size() && !error) return syncFolder(file.parent_path());

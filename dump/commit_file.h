@@ -17,6 +17,8 @@ namespace msdbg::dump {
 /// kIo with path and the system's reason. The temporary file `.NAME.tmp` is removed when something fails.
 core::Status commitFile(const std::filesystem::path& file, std::span<const std::byte> bytes);
 core::Status commitFile(const std::filesystem::path& file, std::string_view text);
+/// The same where several processes may write the file at once: the last one counts.
+core::Status commitCopy(const std::filesystem::path& file, std::string_view text);
 /// A file that has the name of its content, and that several ranks may write at one time: nothing is done
 /// where it is there.
 core::Status commitShared(const std::filesystem::path& file, std::string_view text, core::Rank rank);

@@ -280,14 +280,14 @@ core::Status writeRunInfo(const std::filesystem::path& runFolder, const RunInfo&
   const std::string text = info.toJson();
   MSDBG_TRY(commitFile(runFolder / "run.json", text));
   for (const std::filesystem::path& folder : rankFolders(runFolder))
-    if (const core::Status copied = commitFile(folder / "run.json", text); !copied.ok())
+    if (const core::Status copied = commitCopy(folder / "run.json", text); !copied.ok())
       core::logWarn("a copy of run.json was not written: " + copied.error().message());
   return core::Ok{};
 }
 
 core::Status copyRunInfo(const std::filesystem::path& runFolder, const std::filesystem::path& rankFolder) {
   MSDBG_ASSIGN(const std::string text, readFile(runFolder / "run.json", kLargestRunInfo));
-  return commitFile(rankFolder / "run.json", text);
+  return commitCopy(rankFolder / "run.json", text);
 }
 
 }  // namespace msdbg::dump

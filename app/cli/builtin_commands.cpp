@@ -2,6 +2,7 @@
 
 namespace msdbg::app {
 
+Command armCommand();
 Command benchCommand();
 Command checkCommand();
 Command compileCommand();
@@ -26,10 +27,10 @@ Command whyCommand();
 // In the order of the help: record, find, look closer, the tables, the rest.
 std::span<const CommandFactory> builtinCommands() {
   static constexpr CommandFactory kCommands[] = {
-      dumpCommand,   infoCommand,    checkCommand, searchCommand,     showCommand,
-      statsCommand,  historyCommand, whyCommand,   diffCommand,       replayCommand,
-      verifyCommand, mergeCommand,   openCommand,  modelsCommand,     conditionsCommand,
-      opsCommand,    compileCommand, benchCommand, trainModelCommand, runRankCommand};
+      dumpCommand,  armCommand,        infoCommand,   checkCommand,      searchCommand, showCommand,
+      statsCommand, historyCommand,    whyCommand,    diffCommand,       replayCommand, verifyCommand,
+      mergeCommand, openCommand,       modelsCommand, conditionsCommand, opsCommand,    compileCommand,
+      benchCommand, trainModelCommand, runRankCommand};
   return kCommands;
 }
 

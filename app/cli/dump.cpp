@@ -13,6 +13,7 @@
 #include "app/cli/launch.h"
 #include "app/cli/monitor.h"
 #include "app/cli/progress.h"
+#include "app/cli/rank_folders.h"
 #include "app/cli/run_size.h"
 #include "app/cli/table.h"
 #include "app/cli/timing_text.h"
@@ -32,9 +33,12 @@ using core::Result;
 
 void printPlan(const DumpPlan& plan, bool json) {
   if (json) return;
-  fmt::print("recording {} on {} x {} into {}\n",
-             plan.model.empty() ? core::join(plan.program, " ") : plan.model, counted(plan.ranks, "rank"),
-             counted(plan.threads, "thread"), plan.run.string());
+  const std::string what = plan.model.empty() ? core::join(plan.program, " ") : plan.model;
+  if (plan.startsOwnRanks() && startsPython(plan.program))  // torch decides about threads
+    fmt::print("recording {} into {}\n", what, plan.run.string());
+  else
+    fmt::print("recording {} on {} x {} into {}\n", what, counted(plan.ranks, "rank"),
+               counted(plan.threads, "thread"), plan.run.string());
   if (plan.resume)
     fmt::print("resuming  {} in iteration {}{}\n", plan.resume->run.string(), plan.firstIteration(),
                plan.resume->checkpoint == plan.resume->iteration
@@ -119,16 +123,24 @@ struct Recorded {
 // What is left behind by ranks that could not say good-bye; run.json tells it now.
 void removeStatusFiles(const DumpPlan& plan) {
   std::error_code ignored;
-  for (int rank = 0; rank < plan.ranks; ++rank)
-    fs::remove(plan.run / fmt::format("rank_{}", rank) / "status", ignored);
+  for (const int rank : rankFolders(plan.run)) fs::remove(rankFolder(plan.run, rank) / "status", ignored);
+}
+
+// Of a program that starts its ranks itself one of them has told run.json how many there are, unless none
+// came so far.
+int ranksOf(const DumpPlan& plan) {
+  const std::vector<int> there = rankFolders(plan.run);
+  return std::max(plan.ranks, there.empty() ? 1 : there.back() + 1);
 }
 
 core::Status finishInfo(const DumpPlan& plan, const std::string& id, const dump::RunEnd& end) {
   MSDBG_ASSIGN(dump::RunInfo info, dump::readRunInfoToEnd(plan.run, id));
   info.end = end;
+  info.ranks = std::max(info.ranks, ranksOf(plan));
   info.endedAt = dump::timeText();
   MSDBG_TRY(dump::writeRunInfo(plan.run, info));
   removeStatusFiles(plan);
+  removePythonNotes(plan.run);
   return core::Ok{};
 }
 
@@ -151,16 +163,22 @@ Result<Recorded> launchAndWatch(const DumpPlan& plan, const std::string& id, con
   return recorded;
 }
 
-bool anyRecorded(const DumpPlan& plan) { return fs::exists(plan.run / "rank_0"); }
+bool anyRecorded(const DumpPlan& plan) { return !rankFolders(plan.run).empty(); }
 
 // A program that does well and is not recorded is most likely the wrong one.
 void noteNothingRecorded(const DumpPlan& plan, Outcome& outcome) {
   if (outcome.exitStatus != kExitFine || anyRecorded(plan)) return;
   outcome.exitStatus = kExitDamaged;
+  if (const std::string why = whyPythonRecordedNothing(plan.run, plan.program); !why.empty()) {
+    outcome.error = outcome.end.message = "nothing was recorded: " + why;
+    return;
+  }
   outcome.end.message = "nothing was recorded: the program made no msdbg::Session";
-  outcome.error = outcome.end.message +
-                  "; make one at the start of main(), msdbg::Session run(argc, argv), and give it to the "
-                  "Trainer (own_program.md of the guide)";
+  outcome.error =
+      outcome.end.message +
+      "; make one at the start of main(), msdbg::Session run(argc, argv), and give it to the "
+      "Trainer (own_program.md of the guide); or, where it starts Python in an environment of its own, "
+      "let that say python -m msdbg train.py";
 }
 
 // Before anything is in it: whoever cannot enter the folder cannot read its files.
@@ -214,6 +232,7 @@ Json planJson(const DumpPlan& plan) {
   json["budget_bytes"] = plan.budget();
   json["rules"] = Json::array();
   for (const dump::Rule& rule : plan.record.allRules()) json["rules"].push_back(dump::ruleText(rule));
+  json["level"] = textOrNull(plan.python.level);
   json["on_hit"] = onHitJson(plan.record.onHit);
   json["expected"] = expectedJson(plan);
   return json;
@@ -232,6 +251,7 @@ void printRecordedJson(const DumpPlan& plan, const Recorded& recorded) {
   json["iterations"] = recorded.iterations;
   json["loss"] = number(recorded.loss);
   json["seconds"] = recorded.seconds;
+  json["ranks"] = ranksOf(plan);
   json["bytes"] = folderBytes(plan.run);
   json["recorded"] = anyRecorded(plan);
   json["timing"] = timingJson(timingsOf(plan));
@@ -326,6 +346,7 @@ Command::Run setup(CLI::App& app, Context& context) {
       ->type_name("RUN");
   options->model.addOptions(app);
   options->recording.addOptions(app);
+  options->python.addOptions(app);
   app.add_option(
          "--fault", options->faults,
          "plant a fault: KIND@iteration=I[,rank=R][,node=GLOB][,scale=S]...; may be repeated. KIND: nan, "
@@ -366,6 +387,9 @@ Command dumpCommand() {
           "  msdbg dump mlp --policy stats --stop-on-hit --on-hit "
           "weight_change_too_large:abs_mean_update_ratio_gt=2\n"
           "  msdbg dump -n 4 -- ./train --epochs 3    a program of your own\n"
+          "  msdbg dump -- python train.py            PyTorch; or torchrun, accelerate launch, a shell "
+          "script\n"
+          "  msdbg dump --level ops -- torchrun --nproc-per-node 2 train.py\n"
           "  msdbg dump -n 4 --keep-last 1000 --max-size 20GB -- ./train             for a week\n"
           "A RULE is GLOB[,GLOB]...=POLICY[,KEY=VALUE[,VALUE]...]... POLICY: full (values and statistics), "
           "stats, record (hashes), none.\n"

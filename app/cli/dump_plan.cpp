@@ -53,6 +53,22 @@ bool isExecutable(const std::string& program) {
   return false;
 }
 
+// What a Session would read, and no script does.
+Status checkPythonTakes(const DumpOptions& options, const std::vector<std::string>& program) {
+  const std::pair<bool, const char*> ours[] = {{options.steps.has_value(), "--steps"},
+                                               {options.seed.has_value(), "--seed"},
+                                               {options.threads.has_value(), "--threads"},
+                                               {options.backend.has_value(), "--backend"},
+                                               {!options.faults.empty(), "--fault"}};
+  for (const auto& [given, option] : ours)
+    if (given && startsPython(program))
+      return Error(ErrorCode::kUsage,
+                   fmt::format("dump: {} means nothing to a program in Python: say it to the "
+                               "script, in its own way",
+                               option));
+  return Ok{};
+}
+
 Status planProgram(const DumpOptions& options, const Context& context, DumpPlan& plan) {
   const ModelSettings& model = options.model;
   if (!model.model.empty())
@@ -62,7 +78,10 @@ Status planProgram(const DumpOptions& options, const Context& context, DumpPlan&
     return Error(ErrorCode::kUsage,
                  "dump: --data, --batch, --lr, --dropout and sizes are for models; give a program's own "
                  "options behind its name");
+  MSDBG_TRY(options.python.check());
+  MSDBG_TRY(checkPythonTakes(options, context.program));
   plan.program = context.program;
+  plan.python = options.python;
   if (!isExecutable(plan.program[0]))
     return Error(ErrorCode::kUsage, fmt::format("cannot start {}: {}", plan.program[0],
                                                 fs::exists(plan.program[0]) ? "it is not executable"
@@ -115,6 +134,9 @@ Status checkRanksOfModel([[maybe_unused]] int ranks) {
 Status planModel(const DumpOptions& options, DumpPlan& plan, const std::vector<core::FaultSpec>& faults,
                  const Resumed* resumed) {
   MSDBG_TRY(checkRanksOfModel(plan.ranks));
+  if (options.python.any())
+    return Error(ErrorCode::kUsage,
+                 "dump: --level and --compile are for PyTorch programs; of a model everything is recorded");
   MSDBG_ASSIGN(const ModelTraining training, ModelTraining::choose(options.model, plan.ranks));
   MSDBG_ASSIGN(const auto loader, training.loader(plan.seed));
   plan.model = options.model.model;
@@ -166,6 +188,10 @@ Result<Resumed> openResumed(DumpOptions& options, const Context& context) {
   return resumed;
 }
 
+std::string runName(const std::vector<std::string>& program) {
+  return startsPython(program) ? pythonRunName(program) : fs::path(program[0]).stem().string();
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> DumpPlan::environment(const std::string& id) const {
@@ -184,6 +210,10 @@ std::vector<std::pair<std::string, std::string>> DumpPlan::environment(const std
   variables.emplace_back("MSDBG_STEPS", steps ? std::to_string(*steps) : "");
   if (const std::string module = core::cudaModule(); !module.empty())
     variables.emplace_back("MSDBG_CUDA_MODULE", module);
+  if (model.empty()) {
+    const auto forPython = python.environment();
+    variables.insert(variables.end(), forPython.begin(), forPython.end());
+  }
   return variables;
 }
 
@@ -204,7 +234,10 @@ Result<DumpPlan> planDump(DumpOptions options, const Context& context) {
   if (resumed) plan.resume = resumed->point();
   plan.ranks = options.ranks.value_or(1);
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const dump::ProgramNumbers own = dump::programNumbers(context.program);  // its Session takes these
+  // Its Session takes these. What a Python program means by them is its own affair.
+  const bool hasSession = !context.program.empty() && !startsPython(context.program);
+  const dump::ProgramNumbers own =
+      dump::programNumbers(hasSession ? context.program : std::vector<std::string>());
   plan.threads = own.threads.value_or(options.threads.value_or(std::max(1, cores / plan.ranks)));
   // Before anything is written.
   const std::optional<std::string> backend =
@@ -222,7 +255,7 @@ Result<DumpPlan> planDump(DumpOptions options, const Context& context) {
                                     : planProgram(options, context, plan));
   const std::vector<std::string> doubts = dump::planDoubts(plan.record, plan.planned());
   plan.doubts.insert(plan.doubts.end(), doubts.begin(), doubts.end());
-  const std::string name = plan.model.empty() ? fs::path(plan.program[0]).stem().string() : plan.model;
+  const std::string name = plan.model.empty() ? runName(plan.program) : plan.model;
   plan.run = options.run.empty() ? freeName(name) : fs::path(options.run);
   while (plan.run.has_relative_path() && !plan.run.has_filename()) plan.run = plan.run.parent_path();
   if (std::error_code error; resumed && fs::equivalent(plan.run, plan.resume->run, error))

@@ -9,6 +9,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/model_training.h"
+#include "app/cli/python_program.h"
 #include "app/cli/recording_options.h"
 #include "core_engine/plan/pass_selection.h"
 #include "core_engine/runtime/backend.h"
@@ -22,6 +23,7 @@ struct DumpOptions {
   std::string run, resume;
   ModelSettings model;
   RecordingOptions recording;
+  PythonOptions python;
   std::vector<std::string> faults;
   PlanSettings plan;
   std::optional<std::int64_t> steps;
@@ -51,6 +53,7 @@ struct DumpPlan {
   std::vector<std::string> faults;
   core::PlanChoices choices;
   dump::RecordOptions record;
+  PythonOptions python;
   bool force = false, isPrivate = false;
   std::optional<ResumePoint> resume;
   std::optional<dump::ExpectedSize> size;  // known for models
@@ -63,7 +66,9 @@ struct DumpPlan {
   /// What the whole run may take: --max-size, or less where the disk has less to spare.
   std::uint64_t budget() const;
 
-  /// The variables a Session reads (dump/session/session.h).
+  /// Whether the program decides how many ranks there are: torchrun, a shell script. Then `ranks` is 1.
+  bool startsOwnRanks() const { return model.empty() && ranks == 1; }
+  /// The variables a Session reads (dump/session/session.h), and those of PyTorch's recorder.
   std::vector<std::pair<std::string, std::string>> environment(const std::string& id) const;
 };
 

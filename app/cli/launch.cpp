@@ -104,6 +104,7 @@ Status Launch::prepare() {
   m_lock = openFolder(m_folder);
   (void)m_lock.lockAlone();  // without locks nobody's folder looks abandoned
   MSDBG_ASSIGN(m_control, dump::RunControl::create(m_folder / "control"));
+  m_adopted.emplace(m_folder / "control");
   return Ok{};
 }
 
@@ -146,7 +147,7 @@ bool Launch::allEnded() const {
 
 bool Launch::over() {
   reap();
-  if (m_childStatus) return true;
+  if (m_childStatus) return m_adopted->allEnded();
   if (!allEnded()) return false;
   // After a rank's death mpirun waits for seconds, even when no rank is left.
   if (!m_allEndedAt) m_allEndedAt = Clock::now();
@@ -169,6 +170,7 @@ void Launch::signalRanks(int signal) {
     ::kill(static_cast<pid_t>(process.pid), signal);
     ::kill(static_cast<pid_t>(process.pid), SIGCONT);
   }
+  m_adopted->signal(signal);
 }
 
 void Launch::kill() {

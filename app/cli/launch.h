@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/cli/adopted_ranks.h"
 #include "core_engine/base/result.h"
 #include "dump/descriptor.h"
 #include "dump/session/run_control.h"
@@ -47,6 +48,11 @@ class Launch {
   bool over();
   /// mpirun ended, but some rank never started or never said how it ended.
   std::optional<int> launcherFailure() const;
+  /// A rank that the program has started itself is signalled and waited for as well from now on. False: it is
+  /// no process of this run on this machine, and nothing happens.
+  bool adopt(int rank, pid_t pid) { return m_adopted->adopt(rank, pid); }
+  /// The process that was started: of one rank the program, which may be what starts the ranks.
+  pid_t child() const { return m_child; }
   /// To all ranks that still run; a stopped process is woken up to hear it.
   void signalRanks(int signal);
   /// Nobody waits any longer.
@@ -64,6 +70,7 @@ class Launch {
   std::unique_ptr<dump::RunControl> m_control;
   pid_t m_child = 0;  // the program, or mpirun
   std::optional<int> m_childStatus;
+  std::optional<AdoptedRanks> m_adopted;  // always there once prepared
   std::optional<std::chrono::steady_clock::time_point> m_allEndedAt;
 };
 

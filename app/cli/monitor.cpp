@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "app/cli/command.h"
+#include "app/cli/rank_folders.h"
+#include "app/cli/started_ranks.h"
 #include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
 #include "dump/end_text.h"
-#include "dump/journal.h"
-#include "dump/reader/journal_tail.h"
 #include "dump/session/rank_watch.h"
 
 namespace msdbg::app {
@@ -36,29 +36,25 @@ double now() {
 
 int shellStatus(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
-// What a rank wrote about its own end.
-std::optional<RunEnd> journalEnd(const fs::path& run, int rank) {
-  const auto text = dump::JournalTail().readOn(run / fmt::format("rank_{}", rank) / "journal");
-  return text.ok() ? dump::parseJournal(*text).end : std::nullopt;
-}
-
 class Monitor {
  public:
-  Monitor(Launch& launch, const MonitorOptions& options) : m_launch(launch), m_options(options) {
-    for (int rank = 0; rank < launch.ranks(); ++rank)
-      m_watches.emplace_back(options.run / fmt::format("rank_{}", rank), core::Rank(rank),
-                             options.watchdogSeconds);
+  Monitor(Launch& launch, const MonitorOptions& options)
+      : m_launch(launch), m_options(options), m_started(launch, options.run) {
+    watchRanks(launch.ranks());
   }
 
   Outcome run() {
     while (!m_launch.over()) {
       std::this_thread::sleep_for(kPoll);
+      if (m_launch.ranks() == 1) lookForRanks(false);
       if (!m_endingSince)
         lookForTrouble();
       else if (now() - *m_endingSince > kGraceSeconds)
         m_launch.kill();
       if (m_options.progress) m_options.progress(m_launch.control().progress());
     }
+    if (m_launch.ranks() == 1) lookForRanks(true);
+    if (!m_trouble && programStartsRanks()) startedRanksEnded();
     if (!m_trouble) lookAtExits(true);
     if (!m_trouble && m_launch.launcherFailure()) launcherFailed(*m_launch.launcherFailure());
     if (!m_trouble) finished();
@@ -66,6 +62,35 @@ class Monitor {
   }
 
  private:
+  int ranks() const { return static_cast<int>(m_watches.size()); }
+
+  // Then the process that msdbg started is no rank.
+  bool programStartsRanks() const { return m_launch.ranks() == 1 && (m_started.any() || ranks() > 1); }
+
+  void watchRanks(int count) {
+    for (int rank = ranks(); rank < count; ++rank)
+      m_watches.emplace_back(rankFolder(m_options.run, rank), core::Rank(rank), m_options.watchdogSeconds);
+  }
+
+  // Those that the program starts itself. Reading the directory costs more than looking at the status files.
+  void lookForRanks(bool programEnded) {
+    std::error_code ignored;
+    if (fs::exists(rankFolder(m_options.run, ranks()), ignored)) watchRanks(ranks() + 1);
+    if (programEnded || m_polls++ % 8 == 0) watchRanks(m_started.count());
+    std::vector<State> states;
+    for (RankWatch& watch : m_watches) states.push_back(watch.look(now()));
+    m_started.look(m_watches, states, programEnded);
+    sayLost();
+  }
+
+  // Once for each; not where the program is ending already.
+  void sayLost() {
+    const std::optional<StartedRanks::Lost> lost = m_started.seenLost();
+    if (lost && lost->silent() && lost->pid != m_saidLost && !m_endingSince && !m_launch.over())
+      core::logWarn(lostText(*lost) + "; waiting for the program to end, or to start it again");
+    m_saidLost = lost ? lost->pid : 0;
+  }
+
   void lookForTrouble() {
     if (m_options.cancel.cancelled())
       interrupted();
@@ -76,7 +101,7 @@ class Monitor {
     m_launch.signalRanks(SIGTERM);
   }
 
-  std::string name(int rank) const { return dump::rankName(core::Rank(rank), m_launch.ranks()); }
+  std::string name(int rank) const { return dump::rankName(core::Rank(rank), ranks()); }
   std::string place(int rank) const {
     const auto& status = m_watches[static_cast<std::size_t>(rank)].status();
     return status ? " " + dump::placeText(*status) : "";
@@ -99,6 +124,7 @@ class Monitor {
   // too.
   // Where only the recorder failed, the others are left to end in their own time.
   bool lookAtExits(bool allEnded) {
+    if (programStartsRanks()) return false;  // what was started is no rank; it is waited for
     std::optional<int> found;
     for (int rank = 0; rank < m_launch.ranks(); ++rank) {
       const std::optional<int> status = m_launch.rankStatus(rank);
@@ -155,7 +181,7 @@ class Monitor {
     if (hasReason) end.message = own->message;
     end.state = end.signal && !hasReason ? "killed" : "failed";
     if (hasReason && end.rank != rank) return;
-    end.message = dump::failureText(end, core::Rank(rank), m_launch.ranks());
+    end.message = dump::failureText(end, core::Rank(rank), ranks());
   }
 
   // The rank has said it on stderr, when it happened.
@@ -175,7 +201,7 @@ class Monitor {
       const State state = m_watches[rank].look(now());
       if (state == State::kHangs && !hanging) hanging = static_cast<int>(rank);
       someoneWorks |= state == State::kWorking || state == State::kUnknown || state == State::kEnded ||
-                      state == State::kDied ||  // its exit is about to be seen
+                      (state == State::kDied && !programStartsRanks()) ||  // its exit is about to be seen
                       m_watches[rank].stillSeconds() <= m_options.watchdogSeconds;
     }
     if (hanging)
@@ -208,9 +234,11 @@ class Monitor {
     RunEnd end;
     end.state = "failed";
     std::vector<std::string> still, waiting;
-    for (int rank = 0; rank < m_launch.ranks(); ++rank) {
+    for (int rank = 0; rank < ranks(); ++rank) {
       RankWatch& watch = m_watches[static_cast<std::size_t>(rank)];
-      if (watch.look(now()) == State::kWaiting) {
+      const State state = watch.look(now());
+      if (state == State::kDied || state == State::kEnded) continue;  // of those that the program started
+      if (state == State::kWaiting) {
         waiting.push_back(name(rank) + " waits" + place(rank));
         continue;
       }
@@ -221,6 +249,34 @@ class Monitor {
     end.message =
         fmt::format("no progress for {:.0f} s: {}", m_options.watchdogSeconds, core::join(still, ", "));
     return end;
+  }
+
+  std::string lostText(const StartedRanks::Lost& lost) const {
+    return fmt::format("{} (process {}) is gone{} without a word: it was killed, or left by os._exit()",
+                       name(lost.rank), lost.pid, place(lost.rank));
+  }
+
+  // How the program ended is known, how its ranks did only where they say so.
+  void startedRanksEnded() {
+    const int status = *m_launch.rankStatus(0);
+    if (status == 0) return finished();
+    RunEnd end;
+    end.exitStatus = shellStatus(status);
+    if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
+    if (const std::optional<StartedRanks::Lost> lost = m_started.firstLost())
+      lostRank(end, *lost);
+    else
+      end.state = end.signal ? "killed" : "failed", end.message = dump::failureText(end, core::Rank(0), 1);
+    trouble(end, shellStatus(status));
+  }
+
+  void lostRank(RunEnd& end, const StartedRanks::Lost& lost) {
+    const std::optional<RunEnd> own = journalEnd(m_options.run, lost.rank);
+    dump::setPlace(end, core::Rank(lost.rank), m_watches[static_cast<std::size_t>(lost.rank)].status());
+    if (own && own->iteration) end.rank = own->rank, end.node = own->node, end.iteration = own->iteration;
+    if (!lost.silent()) return describe(end, lost.rank, own);
+    end.state = "killed";
+    end.message = lostText(lost);
   }
 
   void launcherFailed(int status) {
@@ -238,10 +294,13 @@ class Monitor {
     dump::setPlace(end, core::Rank(rank), m_watches[static_cast<std::size_t>(rank)].status());
     end.state = "failed";
     end.exitStatus = 0;
-    end.message = fmt::format(
-        "{} ended with status 0{} without ending its Session (_exit() or quick_exit()?): return from main(), "
-        "or call exit()",
-        name(rank), place(rank));
+    end.message = programStartsRanks()
+                      ? fmt::format("{} ended{} without a word: it was killed, or left by os._exit()",
+                                    name(rank), place(rank))
+                      : fmt::format(
+                            "{} ended with status 0{} without ending its Session (_exit() or quick_exit()?): "
+                            "return from main(), or call exit()",
+                            name(rank), place(rank));
     trouble(end, kExitDamaged);
   }
 
@@ -252,8 +311,7 @@ class Monitor {
     end.exitStatus = 0;
     int status = kExitFine;
     std::optional<RunEnd> hit;  // all ranks say the same
-    for (int rank = 0; rank < m_launch.ranks(); ++rank) {
-      if (!fs::exists(m_options.run / fmt::format("rank_{}", rank))) continue;
+    for (const int rank : rankFolders(m_options.run)) {
       const std::optional<RunEnd> own = journalEnd(m_options.run, rank);
       if (!own && !m_launch.control().process(rank).recorderFailure) return endedSilently(rank);
       if (own && own->onHit()) hit = own;
@@ -268,7 +326,10 @@ class Monitor {
 
   Launch& m_launch;
   const MonitorOptions& m_options;
+  StartedRanks m_started;
   std::vector<RankWatch> m_watches;
+  int m_polls = 0;
+  pid_t m_saidLost = 0;
   std::optional<Outcome> m_trouble;
   std::optional<RunEnd> m_stall;  // as it would end the run; said already
   std::optional<double> m_endingSince;

@@ -118,7 +118,8 @@ class GraphUnion::Adding {
   static bool sameLine(const Graph& a, std::span<const FrameId> ofA, const Graph& b,
                        std::span<const FrameId> ofB) {
     const Frame *here = a.userFrame(ofA), *there = b.userFrame(ofB);
-    return here && there ? here->file == there->file && here->line == there->line : here == there;
+    // One that nobody knows the line of may be any: a recorder that looks closer for a while knows more then.
+    return !here || !there || (here->file == there->file && here->line == there->line);
   }
   bool isSame(const TensorInfo& theirs, const TensorInfo& ours) const {
     return ours.isSource() == theirs.isSource() && ours.dtype == theirs.dtype &&

@@ -2,12 +2,13 @@
 
 #include <H5public.h>
 #include <fcntl.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 #include <zstd.h>
 
+#include <array>
 #include <cerrno>
-#include <random>
 #include <system_error>
 
 #include "core_engine/base/machine.h"
@@ -32,13 +33,15 @@ std::string hostName() {
   return name;
 }
 
-// 128 random bits: two runs never have the same.
+// 128 random bits: two runs never have the same. From the system itself: std::random_device, linked
+// statically, needs a newer libc than a wheel may.
 std::string newId() {
   static constexpr char kDigits[] = "0123456789abcdef";
-  std::random_device source;
-  std::uniform_int_distribution<int> digit(0, 15);
+  std::array<unsigned char, 16> bytes{};
+  while (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()) && errno == EINTR)
+    continue;
   std::string id;
-  while (id.size() < 32) id += kDigits[digit(source)];
+  for (const unsigned char byte : bytes) id += {kDigits[byte >> 4], kDigits[byte & 15]};
   return id;
 }
 

@@ -188,6 +188,81 @@ TEST_CASE("An iteration in progress is recorded as incomplete, a failure with it
   CHECK_THAT(reader->info().end.message, Catch::Contains("ValueError: no such thing"));
 }
 
+TEST_CASE("What a program that finished began to compute after its last step is no iteration") {
+  Program program;
+  program.iterate(0, true);
+  REQUIRE(program.recording->begin(Iteration(1)).ok());
+  program.saw(program.x, filled({2, 3}, 4));
+  REQUIRE(program.recording->ran(program.relu).ok());
+  SECTION("an evaluation") {
+    program.recording->finish({.state = "finished"});
+    CHECK(test::openRun(program.run)->incompleteIterations(Rank(0)).empty());
+  }
+  SECTION("but a backward pass is") {
+    core::Node node;
+    node.name = "grad/Net/relu-op1";
+    node.opType = "relu";
+    node.phase = core::Phase::kBackward;
+    const NodeId backward = program.recording->definitions()
+                                .node(std::move(node), {info("", {2, 3}, TensorRole::kGradient)})
+                                .orThrow();
+    REQUIRE(program.recording->ran(backward).ok());
+    program.recording->finish({.state = "finished"});
+    CHECK(test::openRun(program.run)->incompleteIterations(Rank(0)) == std::vector<std::int64_t>{1});
+  }
+}
+
+TEST_CASE("The norm of the gradients is of the last one of each parameter, unless the program told it") {
+  Program program;
+  core::TensorInfo of = info("", {2}, TensorRole::kGradient);
+  of.gradientOf = program.w;
+  const NodeId first = program.node("grad/Net/AccumulateGrad-op1", "AccumulateGrad", {}, {of}, {});
+  const NodeId second = program.node("grad/Net#2/AccumulateGrad-op1", "AccumulateGrad", {}, {of}, {});
+  const auto iterate = [&](std::int64_t number, float gradient, const core::Scalars& scalars) {
+    REQUIRE(program.recording->begin(Iteration(number)).ok());
+    for (const NodeId node : {first, second}) {
+      REQUIRE(program.recording->ran(node).ok());
+      program.saw(program.recording->definitions().node(node).outputs[0],
+                  filled({2}, node == first ? 100.0F : gradient));
+    }
+    REQUIRE(program.recording->end(scalars).ok());
+  };
+  iterate(0, 3, {});
+  iterate(1, 3, {{"gradient_norm", 7.0}});
+  iterate(2, std::numeric_limits<float>::infinity(), {});
+  program.recording->finish({.state = "finished"});
+  const auto reader = test::openRun(program.run);
+  const auto norm = [&](std::int64_t i) {
+    return reader->scalar(Rank(0), Iteration(i), "gradient_norm").value_or(-1);
+  };
+  CHECK(norm(0) == Approx(std::sqrt(18.0)));
+  CHECK(norm(1) == 7);
+  CHECK(std::isinf(norm(2)));
+}
+
+TEST_CASE("A value that is another view of the bytes has the shape that its tensor was defined with") {
+  const test::Environment variable("MSDBG_DUMP_OPTIONS", R"({"policy":"full"})");
+  Program program;
+  for (std::int64_t i = 0; i < 2; ++i) {
+    REQUIRE(program.recording->begin(Iteration(i)).ok());
+    program.saw(program.x, filled({1, 2}, 4));
+    REQUIRE(program.recording->sawSame(program.w, program.x).ok());
+    REQUIRE(program.recording->end({}).ok());
+  }
+  REQUIRE(program.recording->begin(Iteration(2)).ok());
+  program.saw(program.x, filled({3}, 4));  // of another number of dimensions
+  REQUIRE(program.recording->end({}).ok());
+  REQUIRE(program.recording->begin(Iteration(3)).ok());
+  program.saw(program.x, filled({2, 3}, 5));
+  REQUIRE(program.recording->end({}).ok());
+  program.recording->finish({.state = "finished"});
+  const auto reader = test::openRun(program.run);
+  CHECK(reader->verify({}, {}).empty());
+  CHECK(reader->graph().tensor(*reader->graph().findTensor("Net/w")).shape == core::Shape({2}));
+  const auto last = reader->tensor(Rank(0), Iteration(3), *reader->graph().findTensor("input/x")).orThrow();
+  CHECK(core::TensorValue{last} == core::TensorValue{filled({6}, 5)});
+}
+
 TEST_CASE("Values are kept where the environment asks for them") {
   const test::Environment variable("MSDBG_DUMP_OPTIONS", R"({"policy":"full"})");
   Program program;
@@ -212,4 +287,21 @@ TEST_CASE("A forked child leaves the journal to its parent") {
   CHECK(test::waitUntil([&] { return !test::openRun(program.run)->recording(); }));
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
+}
+
+TEST_CASE("What an iteration reads is what the update before made, unless its bytes say otherwise") {
+  Program program;
+  for (std::int64_t i = 0; i < 3; ++i) {
+    REQUIRE(program.recording->begin(Iteration(i)).ok());
+    const float now = i == 2 ? 7 : static_cast<float>(i);  // the third was set from outside
+    program.saw(program.w, filled({2}, now));
+    REQUIRE(program.recording->ran(program.update).ok());
+    program.saw(program.next, filled({2}, static_cast<float>(i + 1)));
+    REQUIRE(program.recording->end({}).ok());
+  }
+  program.recording->finish({.state = "finished"});
+  const auto reader = test::openRun(program.run);
+  const TensorId w = *reader->graph().findTensor("Net/w");
+  for (const auto& [iteration, mean] : {std::pair{0, 0.0}, {1, 1.0}, {2, 7.0}})
+    CHECK(reader->statistics(Rank(0), Iteration(iteration), w).orThrow().values.mean == mean);
 }

@@ -234,7 +234,7 @@ class Recorder:
     def keep(self, tensor: int, t: Any) -> None:
         now = self._current(f"keep({tensor})")
         require(0 <= tensor < len(self.tensors), f"keep({tensor}): no such tensor")
-        self.write("keep", tensor)
+        self.write("keep", tensor, str(t.dtype), tuple(t.shape))
         now["kept"][tensor] = hashed(t.contiguous())
 
     def end(self, scalars: dict[str, float]) -> None:

@@ -1,5 +1,5 @@
-"""A copy of the Python package beside an injection folder, as in a build, with a fake torch and a fake recorder: what
-starts a recording is tested without either. Each test has its own, and starts Python processes in it."""
+"""A copy of the Python package beside an injection folder, as in a build, with a fake torch and recorder:
+what starts a recording is tested without either. Each test has its own, and starts Python processes in it."""
 from __future__ import annotations
 
 import os
@@ -56,7 +56,8 @@ class PackageCopy(unittest.TestCase):
 
     def environment(self, injected: bool = True, **more: str) -> Dict[str, str]:
         paths = [str(self.inject), str(self.site)] if injected else [str(self.site)]
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(("MSDBG_", "PYTHON"))}
+        clean = {name: value for name, value in os.environ.items()
+                 if not name.startswith(("MSDBG_", "PYTHON"))}
         return {**clean, "PYTHONPATH": os.pathsep.join(paths), "MSDBG_DUMP": str(self.run_folder),
                 "MSDBG_RUN_INFO": "launcher", "ATTACHED": str(self.folder / "attached"), **more}
 

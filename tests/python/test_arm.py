@@ -23,7 +23,9 @@ class Requests(unittest.TestCase):
         self.armed = _arm.Armed(folder.name, "train")
 
     def ask(self, level: str, *ranges: list) -> None:
-        self.put(json.dumps({"schema": "msdbg.arm/1", "level": level, "iterations": list(ranges)}))
+        self.put(json.dumps({"schema": "msdbg.arm/1",
+                             "ranges": [{"level": level, "first": first, "last": last}
+                                        for first, last in ranges]}))
 
     def put(self, text: str) -> None:
         (self.run_folder / "arm.new").write_text(text)
@@ -65,7 +67,7 @@ class Requests(unittest.TestCase):
         self.ask("ops", [4, 7], [9, 10])
         levels, said = self.warned(5, 10)
         self.assertEqual(levels, "ttttoo")
-        self.assertIn("iterations 4-7 were asked for (msdbg arm) when iteration 5 had begun", said)
+        self.assertIn("iterations 4-7 were asked for at level ops (msdbg arm) when iteration 5 had", said)
         self.assertIn("ask again with a larger --margin", said)
 
     def test_one_that_begins_now_is_in_time(self) -> None:
@@ -80,10 +82,15 @@ class Requests(unittest.TestCase):
         self.assertEqual(self.levels(3, 4), "tt")
 
     def test_what_is_no_request_is_said_once_and_not_followed(self) -> None:
+        def one(**wrong: object) -> str:
+            row = {"level": "ops", "first": 1, "last": 2, **wrong}
+            return json.dumps({"schema": "msdbg.arm/1", "ranges": [row]})
+
         for text, why in (("{", "Expecting"), ("[]", "schema"), ('{"schema": "msdbg.arm/2"}', "schema"),
-                          ('{"schema": "msdbg.arm/1", "level": "deep", "iterations": []}', "level 'deep' is none of"),
-                          ('{"schema": "msdbg.arm/1", "level": "ops", "iterations": [[3, 2]]}', "no list of"),
-                          ('{"schema": "msdbg.arm/1", "level": "ops", "iterations": [[1, true]]}', "no list of")):
+                          ('{"schema": "msdbg.arm/1"}', "no ranges"),
+                          (one(level="deep"), "level 'deep' is none of"),
+                          (one(first=3, last=2), "3 to 2 are no iterations"),
+                          (one(last=True), "are no iterations"), (one(first=None), "are no iterations")):
             self.put(text)
             levels, said = self.warned(0, 3)
             self.assertEqual(levels, "tttt")

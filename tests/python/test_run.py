@@ -23,7 +23,8 @@ class Run(PackageCopy):
         self.plain = self.environment(injected=False)
         for name in ("MSDBG_DUMP", "MSDBG_RUN_INFO"):
             del self.plain[name]
-        self.recorded = dict(self.plain, PYTHONPATH=os.pathsep.join([str(self.package.parent), str(self.site)]))
+        paths = [str(self.package.parent), str(self.site)]
+        self.recorded = dict(self.plain, PYTHONPATH=os.pathsep.join(paths))
 
     def both(self, *words: str) -> tuple:
         """What `python WORDS` gives and what `python -m msdbg WORDS` gives."""
@@ -75,8 +76,8 @@ class Run(PackageCopy):
 
     def test_what_is_pickled_and_what_runs_at_exit_finds_main(self) -> None:
         self.write("pickles.py", "import atexit, pickle, sys\nclass A:\n    pass\n"
-                   "atexit.register(lambda: print(pickle.loads(pickle.dumps(A())).__class__, sys.modules['__main__'].A))"
-                   "\nfrom multiprocessing import get_context\n"
+                   "def last(): print(pickle.loads(pickle.dumps(A())).__class__, sys.modules['__main__'].A)\n"
+                   "atexit.register(last)\nfrom multiprocessing import get_context\n"
                    "def work(a): print(type(a).__module__)\n"
                    "if __name__ == '__main__':\n"
                    "    p = get_context('spawn').Process(target=work, args=(A(),))\n"
@@ -97,19 +98,22 @@ class Run(PackageCopy):
         result = self.python("-m", "msdbg", "-o", "mine.msdbg", "train.py", environment=self.recorded)
         self.assertEqual(result.stdout, f"{self.work / 'mine.msdbg'}\n")
         under = dict(self.recorded, MSDBG_DUMP="/tmp/theirs.msdbg")
-        self.assertEqual(self.python("-m", "msdbg", "train.py", environment=under).stdout, "/tmp/theirs.msdbg\n")
+        theirs = self.python("-m", "msdbg", "train.py", environment=under)
+        self.assertEqual(theirs.stdout, "/tmp/theirs.msdbg\n")
         refused = self.python("-m", "msdbg", "-o", "mine.msdbg", "train.py", environment=under)
         self.assertEqual(refused.returncode, 2)
         self.assertIn("MSDBG_DUMP says /tmp/theirs.msdbg already; leave one of them out", refused.stderr)
 
     def test_processes_that_the_program_starts_are_recorded(self) -> None:
-        self.write("parent.py", "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import torch'], check=True)")
+        self.write("parent.py", "import subprocess, sys\n"
+                   "subprocess.run([sys.executable, '-c', 'import torch'], check=True)")
         self.check_same("parent.py")
         self.assertEqual(len(self.attached()), 1)
 
     def test_it_records_where_the_injection_cannot(self) -> None:
         self.write("train.py", "import torch")
-        code = f"import sys, runpy; sys.path.insert(0, {str(self.package.parent)!r}); sys.path.append({str(self.site)!r})\n" \
+        code = "import sys, runpy\n" \
+               f"sys.path[:] = [{str(self.package.parent)!r}, *sys.path, {str(self.site)!r}]\n" \
                "sys.argv[1:] = ['train.py']; runpy.run_module('msdbg', run_name='__main__', alter_sys=True)"
         for flag in ("-I", "-E", "-S"):
             result = self.python(flag, "-c", code, environment=self.recorded)

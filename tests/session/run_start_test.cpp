@@ -11,6 +11,7 @@
 #include "core_engine/distributed/communicators.h"
 #include "dump/descriptor.h"
 #include "dump/reader/run_reader.h"
+#include "dump/session/run_end.h"
 #include "dump/session/run_folders.h"
 #include "tests/session/disturbed_run.h"
 #include "tests/support/temp_dir.h"

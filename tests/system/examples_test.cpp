@@ -99,7 +99,7 @@ TEST_CASE("The links of the guide lead somewhere, in the repository and where it
         CHECK(fs::exists(folder / link));
       }
     }
-    CHECK(pages == 8);
+    CHECK(pages == 9);
   }
   CHECK(fs::exists(installedPrefix() / "share/msdbg/FORMAT.md"));
 }

@@ -1,8 +1,8 @@
 """Python imports this at its start, because `msdbg dump` puts this folder in front of PYTHONPATH.
 
-It makes `import msdbg` find the package that belongs to that msdbg, lets msdbg._start wait for torch, and goes on
-to the sitecustomize that Python would have imported without it. Every Python that a recorded program starts runs
-this, whatever its version: no annotations, no f-strings.
+It makes `import msdbg` find the package that belongs to that msdbg, lets msdbg._start wait for torch, and
+goes on to the sitecustomize that Python would have imported without it. Every Python that a recorded program
+starts runs this, whatever its version: no annotations, no f-strings.
 """
 import os
 import sys
@@ -67,5 +67,5 @@ if sys.version_info >= (3, 5):
     try:
         _start()
     except Exception as error:  # a program is never ended because it cannot be recorded
-        sys.stderr.write("msdbg: warning: this Python is not recorded: %s: %s\n" % (type(error).__name__, error))
+        sys.stderr.write("msdbg: warning: this Python is not recorded: %r\n" % (error,))
     _run_next()

@@ -20,9 +20,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m msdbg", description=__doc__.split("\n", maxsplit=1)[0], epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
-    parser.add_argument("-o", "--output", metavar="RUN", help="run folder (default: NAME-N.msdbg, first free N)")
+    parser.add_argument("-o", "--output", metavar="RUN",
+                        help="run folder (default: NAME-N.msdbg, first free N)")
     parser.add_argument("--level", choices=LEVELS, help="what is recorded of an iteration (default: train)")
-    parser.add_argument("-m", dest="module", action="store_true", help="the program is a module: -m package.train")
+    parser.add_argument("-m", dest="module", action="store_true",
+                        help="the program is a module: -m package.train")
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM [ARGUMENT...]")
     return parser
 

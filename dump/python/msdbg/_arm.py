@@ -2,9 +2,9 @@
 
 RUN/arm.json, put there by rename and replaced by the next request:
     {"schema": "msdbg.arm/1", "ranges": [{"level": "ops", "first": 105, "last": 107}]}    both ends included
-The iterations are absolute and lie so far ahead that every rank sees the request before the first of them: all
-ranks begin at the same one. A rank that sees it too late leaves out the range that has begun, says so, and takes
-those that are still to come. Costs a stat an iteration. One thread.
+The iterations are absolute and lie so far ahead that every rank sees the request before the first of them:
+all ranks begin at the same one. A rank that sees it too late leaves out the range that has begun, says so,
+and takes those that are still to come. Costs a stat an iteration. One thread.
 """
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Armed:
         late = [r for r in asked if r[0] < iteration <= r[1] and r not in known]
         self._ranges = [r for r in asked if r not in late]
         for first, last, level in late:
-            _warn(f"iterations {first}-{last} were asked for at level {level} (msdbg arm) when iteration {iteration} "
-                  "had begun: they are not recorded so; ask again with a larger --margin")
+            _warn(f"iterations {first}-{last} were asked for at level {level} (msdbg arm) when iteration "
+                  f"{iteration} had begun: they are not recorded so; ask again with a larger --margin")
         return None
 
 

@@ -10,6 +10,7 @@ from typing import Any, Optional
 
 from msdbg import _state
 from msdbg._batches import Batches
+from msdbg._compiled import wrap_compile
 from msdbg._frames import place_of
 from msdbg._level import Level
 from msdbg._losses import Losses
@@ -63,6 +64,7 @@ def _install(settings: Settings) -> Recording:
     recording.optimizers = Optimizers(recording)
     losses = Losses(recording)
     losses.skipped, losses.stepped = recording.optimizers.skipped, recording.optimizers.stepped
+    wrap_compile(recording)
     recording.start(lambda name: _LEVELS[name](recording))
     for part in (recording.optimizers, losses, Batches(recording)):
         part.start()

@@ -236,6 +236,13 @@ class Calls:
                 if item is not None:
                     self._fresh(item, values, made)
 
+    def owns_all(self, since: int, owner: Any) -> None:
+        """All autograd nodes since that number are of one piece."""
+        self._before = owner
+        for number in range(since, _number()):
+            self.origins.own(number, owner)
+        self.seen_number = _number()
+
     # --- a new one ---
 
     def _define(self, call: Call, made: list[Tensor]) -> Entry:

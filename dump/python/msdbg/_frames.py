@@ -56,14 +56,14 @@ class Frames:
     def _define(self, frame: FrameType) -> int:
         code = frame.f_code
         file = code.co_filename
-        if file.startswith("<frozen") or file.startswith(_OURS):
+        path = file if file.startswith("<") else os.path.abspath(file)
+        if file.startswith("<frozen") or path.startswith(_OURS):
             return -1
         installed = any(part in file for part in _PACKAGES)
         if any(file.startswith(folder) for folder in self._skipped[0 if installed else 1]):
             return -1
         line = frame.f_lineno or code.co_firstlineno
         text = linecache.getline(file, line, frame.f_globals).strip()
-        path = file if file.startswith("<") else os.path.abspath(file)
         name = getattr(code, "co_qualname", code.co_name)
         return self._recorder.frame(path, line, name, text, installed)
 

@@ -6,7 +6,6 @@ those of what modules return, by hooks of tensors that change nothing. Compiled 
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Callable, Iterable, Optional
 
 import torch
@@ -46,7 +45,6 @@ class Modules(Train):
         self._users: dict[str, Entry] = {}  # path of a module -> its node
 
     def start(self) -> None:
-        warnings.filterwarnings("ignore", message=".*when there are global hooks on modules.*")
         self._scopes.start()
 
     def stop(self) -> None:

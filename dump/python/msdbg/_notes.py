@@ -4,9 +4,9 @@ RUN/python_notes holds a JSON object a line, of all processes of the run on this
     {"pid": 7, "event": "started", "python": "3.11.7", "program": "train.py"}    msdbg is in this process
     {"pid": 7, "event": "torch", "version": "2.15.0+cpu"}                        it has imported torch
     {"pid": 7, "event": "reason", "text": "no optimizer step was seen"}          why it recorded nothing
-Only where a launcher made the folder, which reads the file when the run is over and removes it: it is no part of a
-recording. Lines are short and appended by one write each, so those of several processes do not mix. What cannot be
-written is left out: it is no reason to disturb a program. Thread-safe.
+Only where a launcher made the folder, which reads the file when the run is over and removes it: it is no
+part of a recording. Lines are short and appended by one write each, so those of several processes do not mix.
+What cannot be written is left out: it is no reason to disturb a program. Thread-safe.
 """
 from __future__ import annotations
 

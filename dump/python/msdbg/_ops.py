@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from msdbg._calls import Calls
+from msdbg._compiled import Compiled, runs_eagerly
 from msdbg._following import Following
 from msdbg._inputs import named_inputs
 from msdbg._level import Level
@@ -63,6 +64,10 @@ class Ops(Level):
         self._scopes = Scopes(recording, _is_evaluation, self._entered, self._left)
         self._calls = Calls(recording, self._scopes)
         self._following = Following(recording, self._calls, self._scopes, self._dispatch)
+        self.compiled: Optional[Compiled] = None  # None: what is compiled runs operator by operator
+        if not runs_eagerly():
+            self.compiled = Compiled(recording, self._calls, self._scopes, lambda: self._on and not self._quiet,
+                                     self.suspend, self.resume)
         self._loss: Optional[int] = None
         self._said: set[str] = set()
         self._made_eager = False
@@ -70,7 +75,7 @@ class Ops(Level):
     # --- the mode is on while something is recorded ---
 
     def start(self) -> None:
-        self.recording.patches.wrap(torch, "compile", self._wrap_compile)
+        self._eager(self.compiled is None)
         if self.recording.cycle.any() or self.recording.iteration > 0:
             self.optimizer_made()
 
@@ -78,8 +83,6 @@ class Ops(Level):
         if not self._scopes.active and not self._stopped:
             self._scopes.start()
             self._switch()
-            if getattr(sys.modules.get("torch._dynamo"), "config", None) is not None and self.recording.iteration > 0:
-                self._eager(True)  # something may be compiled already
 
     def stop(self) -> None:
         self._stopped = True
@@ -117,27 +120,18 @@ class Ops(Level):
             self._switch()
             self._follow()
 
-    def _wrap_compile(self, original: Any) -> Any:
-        def compile(*args: Any, **kwargs: Any) -> Any:  # noqa: A001: torch's name
-            result = original(*args, **kwargs)
-            self._eager(True)
-            return result
-
-        return compile
-
     def _eager(self, wanted: bool) -> None:
         """Compiled code runs as it was written while operators are recorded."""
-        dynamo = sys.modules.get("torch._dynamo")
-        if dynamo is None or wanted == self._made_eager:
+        if wanted == self._made_eager:
             return
         self._made_eager = wanted
         if hasattr(torch.compiler, "set_stance"):
             torch.compiler.set_stance("force_eager" if wanted else "default")
         else:
-            dynamo.config.disable = wanted
+            torch._dynamo.config.disable = wanted
         if wanted:
-            self._say("torch.compile: at level ops what is compiled runs as it was written, operator by operator, so "
-                      "its bits may differ from those of an unrecorded run; other levels leave it as it is")
+            self._say("MSDBG_COMPILE=eager: what is compiled runs as it was written, operator by operator, while level "
+                      "ops is recorded, so its bits may differ from those of an unrecorded run")
 
     def _say(self, text: str) -> None:
         if text not in self._said:
@@ -212,6 +206,8 @@ class Ops(Level):
         self._follow()
 
     def backward_ended(self) -> None:
+        if self.compiled is not None:
+            self.compiled.backward_ended()
         self._calls.in_backward = self._calls.create_graph = False
         self._following.in_backward(False)
         self._follow()

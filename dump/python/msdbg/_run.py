@@ -1,7 +1,7 @@
 """Runs a program in this process as `python` itself would: its sys.argv, sys.path, __main__ and tracebacks.
 
-The module that ran until now makes room in sys.modules for good: threads, atexit functions and pickle find the
-program's own __main__, also after its last line.
+The module that ran until now makes room in sys.modules for good: threads, atexit functions and pickle find
+the program's own __main__, also after its last line.
 """
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def run_path(words: List[str]) -> None:
         with io.open_code(full) as file:
             text = file.read()
     except OSError as error:
-        print(f"{sys.executable}: can't open file {full!r}: [Errno {error.errno}] {error.strerror}", file=sys.stderr)
+        why = f"[Errno {error.errno}] {error.strerror}"
+        print(f"{sys.executable}: can't open file {full!r}: {why}", file=sys.stderr)
         sys.exit(2)
     _replace_first_path(os.path.dirname(os.path.realpath(path)))
     _leave_out_own_frames()

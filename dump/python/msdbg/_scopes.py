@@ -7,6 +7,7 @@ not followed. Needs torch.
 from __future__ import annotations
 
 import threading
+import warnings
 from typing import Any, Callable, Optional
 
 import torch
@@ -36,6 +37,7 @@ class Scopes:
         self._current: Optional[Scope] = None
 
     def start(self) -> None:
+        warnings.filterwarnings("ignore", message=".*when there are global hooks on modules.*")
         self._handles = [
             module_hooks.register_module_forward_pre_hook(self._before),
             module_hooks.register_module_forward_hook(self._after, always_call=True)]

@@ -1,7 +1,7 @@
 """Waits for `import torch` in a process that is to be recorded, and attaches the recorder then.
 
-Until torch is imported this costs a comparison of names for each import; afterwards nothing of it is left. Imported
-at Python's start, so it imports next to nothing itself.
+Until torch is imported this costs a comparison of names for each import; afterwards nothing of it is left.
+Imported at Python's start, so it imports next to nothing itself.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msdbg import _notes
 
 
 def start() -> None:
-    """Lets the recorder attach as soon as torch is there, if MSDBG_DUMP names a run. The second call does nothing."""
+    """Lets the recorder attach as soon as torch is there, if MSDBG_DUMP names a run. Once."""
     if not os.environ.get("MSDBG_DUMP") or _TorchFinder.made:
         return
     _TorchFinder.made = True
@@ -25,7 +25,7 @@ def start() -> None:
 
 
 def inject() -> None:
-    """Puts the injection folder in front of PYTHONPATH, so that Pythons which this process starts are recorded too."""
+    """Puts the injection folder in front of PYTHONPATH: Pythons that this process starts are recorded too."""
     package = os.path.dirname(os.path.abspath(__file__))
     beside, inside = os.path.join(os.path.dirname(package), "inject"), os.path.join(package, "_inject")
     folder = beside if os.path.exists(os.path.join(beside, "sitecustomize.py")) else inside
@@ -35,7 +35,7 @@ def inject() -> None:
 
 
 class _TorchFinder:
-    """First on sys.meta_path. Who only asks whether there is a torch (importlib.util.find_spec) does not end it."""
+    """First on sys.meta_path. Asking whether there is a torch (importlib.util.find_spec) does not end it."""
 
     made = False
 
@@ -63,7 +63,7 @@ class _TorchLoader:
         return self._loader.create_module(spec)
 
     def exec_module(self, module) -> None:  # noqa: ANN001
-        module.__spec__.loader = module.__loader__ = self._loader  # as it is in a process that is not recorded
+        module.__spec__.loader = module.__loader__ = self._loader  # as in any other process
         self._loader.exec_module(module)  # where it raises, the next attempt comes by here again
         if self._finder in sys.meta_path:
             sys.meta_path.remove(self._finder)
@@ -74,7 +74,7 @@ class _TorchLoader:
 
 
 def _attach(torch) -> None:  # noqa: ANN001
-    """A program is never ended because it cannot be recorded: what is wrong is said, and it trains unrecorded."""
+    """A program that cannot be recorded is told why, and trains."""
     try:
         from msdbg import _attach as recorder
         _notes.note("torch", version=str(getattr(torch, "__version__", "of unknown version")))

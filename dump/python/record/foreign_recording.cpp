@@ -6,6 +6,7 @@
 
 #include "core_engine/base/log.h"
 #include "dump/python/record/forked_child.h"
+#include "dump/python/record/gradient_norm.h"
 #include "dump/session/environment_options.h"
 
 namespace msdbg::dump {
@@ -32,18 +33,6 @@ RecordOptions foreignOptions(RecordOptions options) {
   if (!options.policy && options.rules.empty() && options.tensors.empty() && !options.onHit.on())
     options.policy = Policy::kStats;
   return options;
-}
-
-// The framework's memory as a Tensor, which must not outlive the call.
-core::Tensor borrowed(const SeenValue& value) {
-  auto* bytes = static_cast<std::byte*>(const_cast<void*>(value.data));
-  return core::Tensor::in(std::shared_ptr<std::byte[]>(std::shared_ptr<void>(), bytes), core::Place::kHost,
-                          value.dtype, core::Shape(std::vector(value.dims.begin(), value.dims.end())));
-}
-
-// Of that type and shape, without bytes.
-core::Tensor withoutBytes(const core::Tensor& like) {
-  return core::Tensor::in(nullptr, core::Place::kDevice, like.dtype(), like.shape());
 }
 
 template <typename T>
@@ -122,6 +111,12 @@ core::Tensor* ForeignRecording::previousOf(TensorId tensor) {
   return kept == m_kept.end() ? nullptr : &kept->second;
 }
 
+// Where the hash is the same, so is everything else.
+const core::TensorStatistics* ForeignRecording::expectedOf(TensorId tensor) const {
+  const auto updated = m_updated.find(tensor);
+  return updated == m_updated.end() ? nullptr : &updated->second;
+}
+
 Status ForeignRecording::saw(TensorId tensor, const SeenValue& value) {
   if (!m_selected) return Ok{};
   MSDBG_TRY(checkSeen(tensor));
@@ -138,9 +133,11 @@ Status ForeignRecording::saw(TensorId tensor, const SeenValue& value) {
   const core::Tensor* previous = previousOf(tensor);
   if (previous && previous->dtype() == here.dtype() && previous->shape() == here.shape())
     wish.previous = previous;
+  wish.expected = expectedOf(tensor);
   if (defined.range) wish.range = {defined.range->start, defined.range->end};
   const int threads = here.bytes() < kTeamBytes ? 1 : m_settings.threads;
   Seen seen{tensor, core::observeTensor(here, wish, threads), {}};
+  if (defined.info.updateOf.valid()) m_updating[defined.info.updateOf] = seen.observed.values;
   seen.value = keepsValue(tensor) ? here.clone() : withoutBytes(here);
   m_seconds += std::chrono::duration<double>(Clock::now() - start).count();
   m_bytes += here.bytes();
@@ -155,6 +152,8 @@ Status ForeignRecording::sawSame(TensorId tensor, TensorId other) {
       m_seenAt[other.index()].first != m_turn)
     return Ok{};  // that one was not looked at, so this one is not
   Seen seen = m_seen[m_seenAt[other.index()].second];
+  // A gradient may be another view of the same bytes: [1, n] where the parameter has [n].
+  seen.value = inShapeOf(seen.value, m_definitions.tensor(tensor).info.shape);
   if (m_definitions.widen(tensor, seen.value.shape().dims())) m_stale = true;
   seen.tensor = tensor;
   add(tensor, std::move(seen));
@@ -210,14 +209,28 @@ void ForeignRecording::deliver() {
   m_recorder->iterationStarted(m_iteration);
   for (const Seen& seen : m_seen) {
     const TensorId here = m_graph->tensor(seen.tensor);
-    if (here.valid())
-      m_recorder->tensorReady(
-          {.iteration = m_iteration, .tensor = here, .value = seen.value, .observed = &seen.observed});
+    if (!here.valid()) continue;
+    const core::Tensor value = inShapeOf(seen.value, m_graph->graph().tensor(here).shape);
+    m_recorder->tensorReady(
+        {.iteration = m_iteration, .tensor = here, .value = value, .observed = &seen.observed});
   }
   m_recorder->spent(Stage::kStatistics, m_seconds, m_bytes);
 }
 
+// With the norm of the gradients, where the program did not compute one itself.
+core::Scalars ForeignRecording::withNorm(core::Scalars scalars) const {
+  constexpr const char* kName = "gradient_norm";
+  if (std::ranges::find(scalars, kName, &core::Scalars::value_type::first) != scalars.end()) return scalars;
+  GradientNorm norm;
+  for (const Seen& seen : m_seen)
+    if (const TensorId of = m_definitions.tensor(seen.tensor).info.gradientOf; of.valid())
+      norm.add(of, seen.observed.values);
+  if (const auto value = norm.value()) scalars.emplace_back(kName, *value);
+  return scalars;
+}
+
 void ForeignRecording::forget() {
+  m_updated = std::exchange(m_updating, {});
   m_iteration = {};
   m_selected = false;
   m_used = {};
@@ -233,7 +246,7 @@ Status ForeignRecording::end(const core::Scalars& scalars) {
     status = useGraph();
     if (status.ok()) {
       deliver();
-      m_recorder->iterationFinished(m_iteration, scalars);
+      m_recorder->iterationFinished(m_iteration, withNorm(scalars));
     }
   }
   ++m_iterations;
@@ -243,9 +256,18 @@ Status ForeignRecording::end(const core::Scalars& scalars) {
   return status;
 }
 
+// Backward or an update ran: more than an evaluation after the last step.
+bool ForeignRecording::trained() const {
+  return std::ranges::any_of(m_used.nodes, [&](NodeId node) {
+    const core::Phase phase = m_definitions.node(node).phase;
+    return phase == core::Phase::kBackward || phase == core::Phase::kUpdate;
+  });
+}
+
 void ForeignRecording::finish(RunEnd how) {
   if (std::exchange(m_finished, true)) return;
-  if (m_iteration.valid() && m_selected && !m_seen.empty()) {
+  const bool wanted = how.state != "finished" || trained();
+  if (m_iteration.valid() && m_selected && !m_seen.empty() && wanted) {
     const Status usable = useGraph();
     if (usable.ok())
       deliver();

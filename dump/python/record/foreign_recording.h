@@ -11,16 +11,10 @@
 #include "dump/python/record/definitions.h"
 #include "dump/python/record/graph_version.h"
 #include "dump/python/record/run_place.h"
+#include "dump/python/record/seen_value.h"
 #include "dump/writer/recorder.h"
 
 namespace msdbg::dump {
-
-/// A value where the framework has it: dense, row-major, in the host's memory, until the call returns.
-struct SeenValue {
-  const void* data = nullptr;
-  core::DType dtype = core::DType::Float32;
-  std::span<const std::int64_t> dims;
-};
 
 class ForeignRecording {
  public:
@@ -47,8 +41,10 @@ class ForeignRecording {
   core::Status sawSame(core::TensorId tensor, core::TensorId other);
   /// The value that the next one is compared with which is seen of an update of this tensor.
   core::Status keep(core::TensorId tensor, const SeenValue& value);
+  /// The norm of this rank's gradients, by their statistics, is among the scalars where it is not given.
   core::Status end(const core::Scalars& scalars);
-  /// An iteration in progress is recorded as incomplete. Later calls do nothing.
+  /// An iteration in progress is recorded as incomplete, unless the program finished and had done no more in
+  /// it than compute forward (an evaluation after the last step). Later calls do nothing.
   void finish(RunEnd how);
   /// In a child that was forked: closes what it has of the run, which stays the parent's, and leaves the
   /// rest. This recording cannot be used there.
@@ -64,10 +60,13 @@ class ForeignRecording {
       : m_settings(settings), m_options(std::move(options)) {}
   core::Status checkSeen(core::TensorId tensor) const;
   core::Tensor* previousOf(core::TensorId tensor);
+  const core::TensorStatistics* expectedOf(core::TensorId tensor) const;
   bool keepsValue(core::TensorId tensor) const;
   void add(core::TensorId tensor, Seen seen);
   core::Status useGraph();
   void deliver();
+  core::Scalars withNorm(core::Scalars scalars) const;
+  bool trained() const;
   void forget();
 
   const ForeignSettings m_settings;
@@ -90,6 +89,8 @@ class ForeignRecording {
   std::vector<std::int64_t> m_sourceTurn;                      // by tensor: when it was used
   std::vector<std::pair<std::int64_t, std::size_t>> m_seenAt;  // by tensor: turn, place in m_seen
   std::map<core::TensorId, core::Tensor> m_kept;
+  /// What updates of the last iteration made, by the parameter or state: what this one is likely to read.
+  std::map<core::TensorId, core::TensorStatistics> m_updated, m_updating;
   double m_seconds = 0;  // that looking took in this iteration
   std::uint64_t m_bytes = 0;
 };

@@ -1,0 +1,31 @@
+# The libraries of a wheel's binaries (MSDBG_WHEEL: the folder that build_dependencies.sh has filled): static, so that
+# these need libc's family and libgcc_s alone. Read before cmake/dependencies.cmake looks for what is shared.
+function(msdbg_static name library)
+  find_library(MSDBG_WHEEL_${name} NAMES ${library} PATHS "${MSDBG_WHEEL}/prefix/lib" NO_DEFAULT_PATH)
+  find_library(MSDBG_WHEEL_${name} NAMES ${library} REQUIRED) # position-independent in Debian too: libcrypto
+  mark_as_advanced(MSDBG_WHEEL_${name})
+  add_library(msdbg_dep::${name} INTERFACE IMPORTED GLOBAL)
+  target_include_directories(msdbg_dep::${name} BEFORE INTERFACE "${MSDBG_WHEEL}/prefix/include")
+  target_link_libraries(msdbg_dep::${name} INTERFACE "${MSDBG_WHEEL_${name}}" ${ARGN})
+endfunction()
+
+function(msdbg_header_only name package target)
+  find_package(${package} REQUIRED GLOBAL)
+  add_library(msdbg_dep::${name} INTERFACE IMPORTED GLOBAL)
+  target_link_libraries(msdbg_dep::${name} INTERFACE ${target})
+endfunction()
+
+find_package(Threads REQUIRED GLOBAL)
+msdbg_static(hdf5 libhdf5.a m ${CMAKE_DL_LIBS} Threads::Threads)
+msdbg_static(zstd libzstd.a)
+msdbg_static(simdjson libsimdjson.a)
+msdbg_static(protobuf libprotobuf.a Threads::Threads)
+msdbg_static(xxhash libxxhash.a)
+msdbg_static(crypto libcrypto.a ${CMAKE_DL_LIBS} Threads::Threads)
+msdbg_header_only(fmt fmt fmt::fmt-header-only)
+msdbg_header_only(spdlog spdlog spdlog::spdlog_header_only)
+add_library(msdbg_dep::hdf5_headers INTERFACE IMPORTED GLOBAL)
+target_include_directories(msdbg_dep::hdf5_headers INTERFACE "${MSDBG_WHEEL}/prefix/include")
+add_library(msdbg_dep::openmp INTERFACE IMPORTED GLOBAL)
+target_include_directories(msdbg_dep::openmp BEFORE INTERFACE "${CMAKE_CURRENT_LIST_DIR}/serial")
+target_compile_options(msdbg_dep::openmp INTERFACE -Wno-unknown-pragmas)
