@@ -128,10 +128,12 @@ bool isNoiseOfSum(EvaluationContext& context, Rank rank, TensorId gradient, Tens
          100 * core::floatLimits(context.graph().tensor(gradient).dtype).epsilon * parts->l1;
 }
 
-/// A gradient as PyTorch's recorder has it where operators are not recorded: it reads no other gradient.
+/// A gradient as PyTorch's recorder has it where operators are not recorded: it reads none of its size.
 bool isWithoutOperators(const core::Graph& graph, const Node& node) {
   return node.domain == "autograd" && std::ranges::none_of(node.inputs, [&](TensorId input) {
-           return graph.tensor(input).role == TensorRole::kGradient;
+           const TensorInfo& info = graph.tensor(input);
+           return info.role == TensorRole::kGradient &&
+                  info.shape.elements() == graph.tensor(node.outputs.front()).shape.elements();
          });
 }
 

@@ -22,6 +22,7 @@ constexpr std::string_view kLoss = "loss_mad_gt", kNorm = "norm_mad_gt", kMean =
 /// One number of one rank over the iterations.
 struct Series {
   std::deque<double> values;  // the last kWindow finite ones
+  double first = 0;           // that it began with
   bool spikes = false;        // one is running:
   double limit = 0;           // what it went above
   int length = 0;             // iterations of it
@@ -68,13 +69,27 @@ class StatisticSpike : public Evaluator {
 
   void finish(EvaluationContext& context) override {
     for (auto& [key, series] : m_series)
-      if (series.spikes) m_pending[series.finding].detail += lastingText(series.length);
-    std::ranges::move(m_pending, std::back_inserter(context.findings));
+      if (series.spikes) end(series, lastingText(series.length));
+    for (Pending& pending : m_pending)
+      if (!m_recommended || pending.length < kNoSpike) context.findings.push_back(std::move(pending.finding));
     m_pending.clear();
   }
 
  private:
-  static constexpr int kExplained = 3;  // spikes whose cause is looked for: that reads a lot
+  struct Pending {
+    Finding finding;
+    int length = 0;  // in iterations
+  };
+
+  void end(const Series& series, const std::string& text) {
+    Pending& pending = m_pending[series.finding];
+    pending.finding.detail += text;
+    pending.length = series.length;
+  }
+
+  static constexpr int kNoSpike = 10;         // iterations that it stays up: another level, loss_diverging's
+  static constexpr double kConverged = 0.05;  // of what it began with: what jumps below is next to nothing
+  static constexpr int kExplained = 3;        // spikes whose cause is looked for: that reads a lot
 
   std::optional<double> valueOf(EvaluationContext& context, Rank rank, std::string_view parameter) const {
     if (parameter == kNorm) return normOf(context, rank);
@@ -107,15 +122,18 @@ class StatisticSpike : public Evaluator {
       if (now > series.limit) return void(++series.length);
       series.spikes = false;
       if (!context.online)
-        m_pending[series.finding].detail += "; it is back to " + core::formatShort(now) + " in iteration " +
-                                            std::to_string(context.iteration.value);
+        end(series, "; it is back to " + core::formatShort(now) + " in iteration " +
+                        std::to_string(context.iteration.value));
     }
     if (series.values.size() >= kLeast) {
       const std::vector<double> values(series.values.begin(), series.values.end());
       const Spread spread = spreadOf(values, followed.floor);
-      if (now > spread.limit(followed.times) && (!m_recommended || isFarInLogarithm(values, now, followed)))
+      const bool tells = !m_recommended || (std::abs(now) > kConverged * std::abs(series.first) &&
+                                            isFarInLogarithm(values, now, followed));
+      if (tells && now > spread.limit(followed.times))
         return begin(context, rank, followed, now, spread, series);
     }
+    if (series.values.empty()) series.first = now;
     series.values.push_back(now);
     if (series.values.size() > kWindow) series.values.pop_front();
   }
@@ -145,8 +163,9 @@ class StatisticSpike : public Evaluator {
       finding.detail += "; the first tensor out of its range is " + context.graph().tensor(cause).fullName();
     if (const std::string shares = largestShares(context, rank, m_gradients); !shares.empty())
       finding.detail += "; of the squared gradient norm " + shares;
-    series = {std::move(series.values), true, finding.preset, 1, m_pending.size()};
-    (context.online ? context.findings : m_pending).push_back(std::move(finding));
+    series = {std::move(series.values), series.first, true, finding.preset, 1, m_pending.size()};
+    if (context.online) return context.findings.push_back(std::move(finding));
+    m_pending.push_back({std::move(finding)});
   }
 
   /// Where the spike began, else where it is seen.
@@ -166,7 +185,7 @@ class StatisticSpike : public Evaluator {
   std::vector<TensorId> m_gradients;
   std::vector<Followed> m_followed;
   std::map<std::pair<Rank, std::string_view>, Series> m_series;
-  std::vector<Finding> m_pending;
+  std::vector<Pending> m_pending;
   int m_explained = 0;
 };
 
@@ -185,7 +204,8 @@ ConditionDef statisticSpikeCondition() {
       "tensor "
       "that is out of its own range in the same way, with the parameters that make up most of the norm. "
       "Spikes of "
-      "iterations before are not among the values. Recommended: above as many MAD of the logarithms too.";
+      "iterations before are not among the values. Recommended: above as many MAD of the logarithms and 5 % "
+      "of the first value too, and back within ten iterations.";
   def.advice =
       "Look at the batch of this iteration first, then at the tensor that is named and at the learning rate. "
       "A spike "

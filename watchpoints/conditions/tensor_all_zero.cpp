@@ -41,6 +41,8 @@ class RecommendedZeros : public Evaluator {
     m_outcome.add(context);
     m_causes.clear();
     lookAtData(context);
+    if (context.iteration.value == 0 && m_outcome.tensor().valid() && !context.ranks.empty())
+      m_nothing = isNothing(context, context.rankWith(m_outcome.tensor()));
     m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
       if (!finite(context, place, row.values)) return;
       ++context.evaluated;
@@ -123,11 +125,19 @@ class RecommendedZeros : public Evaluator {
     m_zeroData.emplace(place.tensor, std::move(finding));
   }
 
-  /// What was learnt may end at a loss of 0; nothing begins there.
+  /// A hinge may be 0 from the start: what it asks for holds already.
+  bool isNothing(EvaluationContext& context, core::Rank rank) const {
+    const StatisticsRow* row = context.rows.now(rank, m_outcome.tensor());
+    if (!row || !allZero(row->values)) return false;
+    const Kind cause = zeroCause(context, rank, m_outcome.tensor()).kind;
+    return cause != Kind::kActivation && cause != Kind::kConstant;
+  }
+
+  /// What was learnt may end at a loss of 0; nothing else begins there.
   bool isNothingFromTheStart() const {
     constexpr std::size_t kLeast = 10;
     const std::vector<Outcome::Loss>& losses = m_outcome.losses();
-    return losses.size() >= kLeast && losses.front().iteration.value == 0 &&
+    return m_nothing && losses.size() >= kLeast && losses.front().iteration.value == 0 &&
            std::ranges::all_of(losses, [](const Outcome::Loss& loss) { return loss.value == 0; });
   }
 
@@ -224,6 +234,7 @@ class RecommendedZeros : public Evaluator {
 
   RowWalk m_walk;
   Outcome m_outcome;
+  bool m_nothing = false;                                // the first loss is 0, and no hinge makes it so
   std::map<core::TensorId, core::TensorId> m_gradients;  // that the update of each parameter reads
   std::map<std::pair<core::Rank, core::TensorId>, Finding> m_causes;  // of this iteration
   std::map<core::TensorId, Finding> m_zeroData;                       // inputs that were zero so far
