@@ -145,11 +145,12 @@ TEST_CASE("A shape that changes costs one graph, and is unknown from then on") {
             .values.count == 9);
 }
 
-TEST_CASE("The same name with other inputs is another variant: one graph has one") {
+TEST_CASE("A node that reads something else stays that node, in another graph") {
   Program program;
   program.iterate(0, true);
   const NodeId other =
       program.node("Net/mul-op1", "mul", {program.x}, {info("", {2, 3}, TensorRole::kActivation)}, {});
+  CHECK(other == program.drop);
   REQUIRE(program.recording->begin(Iteration(1)).ok());
   REQUIRE(program.recording->ran(program.relu).ok());
   REQUIRE(program.recording->ran(other).ok());
@@ -162,6 +163,20 @@ TEST_CASE("The same name with other inputs is another variant: one graph has one
   const auto graph = test::openRun(program.run)->recordedGraph(Rank(0), Iteration(1)).orThrow();
   CHECK(graph.tensor(graph.node(*graph.findNode("Net/mul-op1")).inputs[0]).name == "input/x");
   CHECK(graph.findNode("update/Net/SGD-op1"));  // which did not run, and could have
+}
+
+TEST_CASE("A name whose output is of another kind is another node: one graph has one") {
+  Program program;
+  program.iterate(0, true);
+  core::TensorInfo wide = info("", {2, 3}, TensorRole::kActivation);
+  wide.dtype = core::DType::Float64;
+  const NodeId other = program.node("Net/mul-op1", "mul", {program.y}, {wide}, {});
+  CHECK(other != program.drop);
+  REQUIRE(program.recording->begin(Iteration(1)).ok());
+  REQUIRE(program.recording->ran(program.relu).ok());
+  REQUIRE(program.recording->ran(other).ok());
+  REQUIRE(program.recording->end({}).ok());
+  CHECK(program.graphs() == 2);
 }
 
 TEST_CASE("A node that reads what nothing made is refused with its name, and the next iteration goes on") {

@@ -93,6 +93,7 @@ class Recorder:
         self.nodes: list[dict[str, Any]] = []
         self.iterations: list[dict[str, Any]] = []
         self.now: Optional[dict[str, Any]] = None
+        self.kinds: dict[tuple[Any, ...], int] = {}  # nodes by all that makes a variant
         self.names: set[str] = set()
         self.aliases: set[str] = set()
         self.finished: Optional[tuple[str, str, int]] = None
@@ -142,11 +143,12 @@ class Recorder:
         require(-1 <= derived_from < len(self.nodes), f"node {name}: derived from {derived_from}")
         for key, value in attributes.items():
             self._check_attribute(name, key, value)
-        same = [n for n in self.nodes if n["name"] == name and n["inputs"] == inputs and n["given"] == outputs
-                and n["derived_from"] == derived_from]
-        require(not same, f"node {name}: this variant is defined already")
         self.write("node", name, domain, kind, phase, inputs, outputs, attributes, frames, derived_from)
+        kind_of = (name, domain, kind, phase, tuple(output[:1] + output[2:] for output in outputs))
+        if kind_of in self.kinds:
+            return self._revise(self.kinds[kind_of], inputs, attributes, frames, derived_from)
         number, first = len(self.nodes), len(self.tensors)
+        self.kinds[kind_of] = number
         for slot, output in enumerate(outputs):
             self._output(name, slot, number, output, frames)
         ids = tuple(range(first, len(self.tensors)))
@@ -154,6 +156,15 @@ class Recorder:
                            "outputs": ids, "attributes": attributes, "frames": frames,
                            "derived_from": derived_from, "given": outputs})
         return number, ids
+
+    def _revise(self, number: int, inputs: tuple[int, ...], attributes: dict[str, Any], frames: tuple[int, ...],
+                derived_from: int) -> Any:
+        """It reads something else now, or comes from something else."""
+        node = self.nodes[number]
+        require((node["inputs"], node["derived_from"]) != (inputs, derived_from), f"node {node['name']}: is so already")
+        require(self.now is None or node["name"] not in self.now["names"], f"node {node['name']} changes, and ran")
+        self.nodes[number] = dict(node, inputs=inputs, attributes=attributes, frames=frames, derived_from=derived_from)
+        return number, node["outputs"]
 
     def _output(self, name: str, slot: int, number: int, output: Any, frames: tuple[int, ...]) -> None:
         dtype, shape, role, alias, gradient_of, update_of = output
@@ -186,7 +197,7 @@ class Recorder:
         require(not self.iterations or iteration > self.iterations[-1]["number"], f"begin({iteration}) goes back")
         self.write("begin", iteration)
         self.now = {"number": iteration, "ran": [], "seen": {}, "names": set(), "used": set(), "kept": {},
-                    "same": {}, "scalars": None, "made": set()}
+                    "same": {}, "scalars": None, "made": set(), "nodes": []}
 
     def _current(self, what: str) -> dict[str, Any]:
         require(self.now is not None, f"{what} outside an iteration")
@@ -204,6 +215,7 @@ class Recorder:
         self.write("ran", node)
         now["names"].add(name)
         now["ran"].append(node)
+        now["nodes"].append(definition)
         now["used"].update(definition["inputs"])
         now["made"].update(definition["outputs"])
 
@@ -261,18 +273,18 @@ class Recorder:
     # --- for tests ---
 
     def ran_in(self, index: int) -> list[dict[str, Any]]:
-        return [self.nodes[node] for node in self.iterations[index]["ran"]]
+        return list(self.iterations[index]["nodes"])
 
     def seen_in(self, index: int) -> dict[str, Any]:
         return {self.tensors[t]["name"]: seen for t, seen in self.iterations[index]["seen"].items()}
 
     def versions(self) -> int:
         """Graphs that the run needs: each has all that an iteration used and the one before it had."""
-        have: dict[str, int] = {}
+        have: dict[str, Any] = {}
         sources: set[int] = set()
         count = 0
         for iteration in self.iterations:
-            nodes = {self.nodes[n]["name"]: n for n in iteration["ran"]}
+            nodes = {node["name"]: (node["outputs"], node["inputs"], node["derived_from"]) for node in iteration["nodes"]}
             used = {t for t in iteration["used"] if self.tensors[t]["producer"] == -1}
             if any(have.get(name) != node for name, node in nodes.items()) or not used <= sources:
                 have.update(nodes)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Dict, List, Set, Tuple
 
 Call = List[Any]
@@ -23,7 +24,10 @@ class Expected:
         self._roles: List[str] = []
         self._producers: List[int] = []
         self._defined: List[Tuple[str, List[int]]] = []  # nodes: name, inputs
+        self._variants: Dict[str, int] = {}
+        self._revisions: List[int] = []
         self._graph: Dict[str, int] = {}
+        self._in_graph: Dict[int, int] = {}  # node -> its revision there
         self._sources: Set[int] = set()
         self._nodes_that_ran: List[int] = []
         self._looked_at: List[int] = []
@@ -47,7 +51,15 @@ class Expected:
     def _node(self, name: str, domain: str, kind: str, phase: str, inputs: List[int], outputs: List[Any],
               attributes: Any, frames: List[int], derived_from: int) -> None:
         lines = [list(self._frames)[frame][:2] for frame in frames if not list(self._frames)[frame][4]]
-        self._same.append((name, domain, kind, tuple(output[0] for output in outputs), tuple(lines[:1])))
+        same = (name, domain, kind, tuple(output[0] for output in outputs), tuple(lines[:1]))
+        variant = json.dumps([name, domain, kind, phase, [output[:1] + output[2:] for output in outputs]])
+        known = self._variants.setdefault(variant, len(self._defined))
+        if known < len(self._defined):  # it reads something else now
+            self._revisions[known] += 1
+            self._defined[known], self._same[known] = (name, inputs), same
+            return
+        self._same.append(same)
+        self._revisions.append(0)
         for output in outputs:
             self._tensor(output[1], output[2], len(self._defined))
         self._defined.append((name, inputs))
@@ -99,7 +111,7 @@ class Expected:
         read = {t for node in self._nodes_that_ran for t in self._defined[node][1]} | set(self._looked_at)
         sources = {t for t in read if self._producers[t] < 0}
         ran = {self._defined[node][0]: node for node in self._nodes_that_ran}
-        new = any(self._graph.get(name) != node for name, node in ran.items()) or not sources <= self._sources
+        new = any(self._in_graph.get(node) != self._revisions[node] for node in ran.values()) or not sources <= self._sources
         if not (new or self._stale):
             return
         self.versions += 1
@@ -112,4 +124,5 @@ class Expected:
                 ran[name] = node
                 made.add(node)
         self._graph = ran
+        self._in_graph = {node: self._revisions[node] for node in ran.values()}
         self.nodes.update(self._same[node] for node in ran.values())

@@ -11,125 +11,10 @@ import subprocess
 import sys
 import tempfile
 import unittest
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, List
 
 import built
-import stream
-
-
-class Storage:
-    """What an untyped storage has of torch's."""
-
-    def __init__(self, key: int) -> None:
-        self._cdata = key
-
-    def _weak_ref(self) -> int:
-        return self._cdata
-
-
-class Tensor(stream.Fake):
-    made = 0
-
-    def __init__(self, dtype: str = "torch.float32", shape: Tuple[int, ...] = (2, 3), seed: int = 1) -> None:
-        super().__init__(dtype, list(shape), seed)
-        Tensor.made += 1
-        self.storage = Storage(1_000_000 + Tensor.made)
-
-    def untyped_storage(self) -> Storage:
-        return self.storage
-
-
-class Other(Tensor):
-    """A subclass: not plain."""
-
-
-DTYPE = "torch.float32"  # one object: dtypes are compared by identity, as torch's are
-
-
-def relu(x: Any) -> Tensor:
-    return Tensor(DTYPE)
-
-
-def double(x: Any) -> Tensor:
-    return Tensor("torch.float64")
-
-
-def fails(x: Any) -> Any:
-    raise ZeroDivisionError("in the operator")
-
-
-def add_(x: Any, y: Any) -> Any:
-    return x
-
-
-class Bench:
-    """A recording with the nodes relu-op1 (reads x), then add_-op1 (writes what relu made), and a Follower of them.
-    `went` has what was not the extension's: "slow", or "late"."""
-
-    def __init__(self, module: Any, run: str) -> None:
-        self.module = module
-        self.recording = module.open(json.dumps({
-            "run": run, "rank": 0, "ranks": 1, "command": ["t.py"], "program": "t.py", "launcher": False, "run_id": "",
-            "create": True, "libraries": {}, "backend": "none", "level": "ops", "seed": 0, "threads": 1}))
-        output = ((DTYPE, (2, 3), "activation", "", -1, -1),)
-        self.x = self.recording.source("x", DTYPE, (2, 3), "input", "", False, ())
-        self.relu, (self.y,) = self.recording.node("Net/relu-op1", "aten", "relu", "forward", (self.x,), output, {}, (), -1)
-        self.add, (self.z,) = self.recording.node("Net/add_-op1", "aten", "add_", "forward", (self.y, self.x), output, {},
-                                                  (), -1)
-        self.ids: Dict[int, int] = {}
-        self.held: List[Any] = []
-        self.counts = [0, 0]
-        self.seen: set = set()
-        self.number, self.task = 5, -1
-        self.went: List[Any] = []
-        self.scope, self.elsewhere = object(), object()
-        self.first = self.step(None, None, -1, 0, 0, (), (), (), ())
-        self.follower = module.Follower(
-            self.recording, (Tensor,), self.ids, self.held, self.counts, self.seen, lambda: self.number,
-            lambda: self.task, self._slow, self._late, lambda args: self.went.append("view"),
-            lambda number, owner: self.went.append(("own", number, owner)), lambda tensor, value: None,
-            lambda: self.scope, self.first)
-        self.follower.scope = self.scope
-        self.follower.seen_number = self.number
-        self.iteration = 0
-
-    def step(self, entry: Any, function: Any, node: int, slot: int, number: int, reads: Any, writes: Any, outputs: Any,
-             dtypes: Any, place: Any = None, simple: bool = True) -> Any:
-        return self.module.Step(entry, function, self.scope, place, node, slot, number, simple, True, reads, writes,
-                                outputs, dtypes)
-
-    def _slow(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        self.went.append("slow")
-        return function(*args, **(kwargs or {}))
-
-    def _late(self, entry: Any, args: Any, kwargs: Any, out: Any, error: Optional[BaseException]) -> None:
-        self.went.append(("late", entry, error))
-
-    def learn(self, place: Any = None, relu_: Callable[..., Any] = relu) -> None:
-        """The chain first, relu, add_ is what is expected from now on."""
-        one = self.step("relu", relu_, self.relu, 0, 1, ((0, -1, self.x),), (), (self.y,), (DTYPE,), place)
-        two = self.step("add_", add_, self.add, 1, 1, ((0, -1, self.y), (1, -1, self.x)), ((0, -1, -1),), (self.z,),
-                        (DTYPE,))
-        self.follower.restart(self.first)
-        self.follower.arrived(one)
-        self.follower.arrived(two)
-
-    def begin(self) -> Tensor:
-        """An iteration; what it reads."""
-        self.recording.begin(self.iteration)
-        self.iteration += 1
-        self.ids.clear()
-        self.held.clear()
-        self.seen.clear()
-        self.counts[:] = [0, 0]
-        self.follower.restart(self.first)
-        self.follower.enabled = True
-        x = Tensor(DTYPE)
-        self.ids[x.storage._cdata] = self.x
-        return x
-
-    def call(self, function: Any, *args: Any, types: Any = (Tensor,), kwargs: Any = None) -> Any:
-        return self.follower(function, types, args, kwargs)
+from follower_bench import DTYPE, Bench, Other, Storage, Tensor, add_, double, fails, relu
 
 
 class Follower(unittest.TestCase):
@@ -206,6 +91,34 @@ class Follower(unittest.TestCase):
         bench.recording.end({})
         bench.follower.in_backward = False
         self.assertEqual(self.one_more(types=(Tensor, Other)), ["slow"])
+
+    def test_a_backward_step_of_another_operator_is_the_slow_way_once_the_iteration_is_another(self) -> None:
+        bench = self.bench
+        step = bench.step("relu", relu, bench.relu, 0, 1, ((0, -1, bench.x),), (), (bench.y,), (DTYPE,), forward=False)
+        bench.follower.restart(bench.first)
+        bench.follower.arrived(step)
+        bench.task = 3
+        self.assertEqual(self.one_more(), [])  # all is as it was: nobody asks
+        bench.recording.end({})
+        self.assertEqual(self.after_a_change(step), ["slow"])
+        bench.origin = bench.scope
+        self.assertEqual(self.after_a_change(step), [])
+
+    def after_a_change(self, step: Any) -> List[Any]:
+        """Where `step` goes after something that did not come in the iteration before."""
+        bench = self.bench
+        new = bench.step("new", double, bench.add, 1, 1, (), (), (bench.z,), (DTYPE,))
+        new.next = step
+        x = bench.begin()
+        bench.went.clear()
+        bench.follower.arrived(new)
+        bench.call(relu, x)
+        bench.recording.end({})
+        return bench.went
+
+    def test_a_step_whose_node_reads_something_else_by_now_is_not_run(self) -> None:
+        self.bench.first.next.simple = False
+        self.assertEqual(self.one_more(), ["slow"])
 
     def test_where_it_is_not_enabled_all_is_slow(self) -> None:
         x = self.bench.begin()

@@ -11,8 +11,9 @@ from typing import Any, Callable, Optional
 import torch
 from torch import Tensor
 
+from msdbg._call import Call, Defining, again
 from msdbg._collectives import wait_for, wait_functional
-from msdbg._graph import Entry, Output, Scope
+from msdbg._graph import Entry, Scope
 from msdbg._operators import CHANGE, OVERWRITE, Operator
 from msdbg._origins import Origin, Origins
 from msdbg._parts import Parts
@@ -23,27 +24,6 @@ from msdbg._values import PARTS, Values
 
 _task = torch._C._current_graph_task_id
 _number = torch.autograd._get_sequence_nr
-_again = object()  # origin of what checkpointing computes again
-
-
-class Call:
-    """One operator between before() and after()."""
-
-    __slots__ = ("operator", "args", "kwargs", "frame", "scope", "origin", "place", "number", "inputs", "reads", "targets",
-                 "writes")
-
-    operator: Operator
-    args: Any
-    kwargs: Any
-    frame: Any
-    scope: Scope
-    origin: Any
-    place: Any
-    number: int
-    inputs: tuple[int, ...]
-    reads: list[tuple[int, int, int]]  # position, item or -1, tensor; of keywords: position -1
-    targets: list[Tensor]
-    writes: list[tuple[int, int, int]]
 
 
 class Calls:
@@ -51,12 +31,13 @@ class Calls:
         self._recording = recording
         self._scopes = scopes
         self.origins = Origins(recording)
+        self._defining = Defining(recording, scopes, self.origins)
         self.trained = False  # backward() was called in this iteration
         self.create_graph = False
         self.in_backward = False  # backward() was called, autograd may not work yet
         self._seeds: dict[int, Origin] = {}  # by loss
         self._seed: Optional[Origin] = None
-        self._known: dict[tuple[Any, ...], Entry] = {}
+        self._known: dict[tuple[Any, ...], tuple[Any, ...]] = {}  # by operator, scope, number: its newest call
         self.arrived: Callable[[Call, Entry], None] = lambda call, entry: None
         self.seen_number = -1  # of autograd nodes, how many are known
         self._before: Any = None  # what ran last in the forward pass
@@ -117,7 +98,7 @@ class Calls:
 
     def _backward(self) -> tuple[Scope, Any]:
         if torch.is_grad_enabled() and not self.create_graph:
-            return self._scopes.current or self._recording.graph.scope("main/recomputed"), _again
+            return self._scopes.current or self._recording.graph.scope("main/recomputed"), again
         return self.origins.now()
 
     def _gather(self, call: Call) -> None:
@@ -167,7 +148,7 @@ class Calls:
         own."""
         recording, graph = self._recording, self._recording.graph
         slot = graph.slot(call.scope, "parts")
-        backward = call.origin is not None and call.origin is not _again
+        backward = call.origin is not None and call.origin is not again
         frames = call.origin.frames if backward else recording.frames.at(call.frame)
         output = (tensor.dtype, tuple(tensor.shape), "gradient" if backward else "activation", "", -1, -1)
         entry = graph.node(call.scope, "parts", graph.counts[slot] + 1, "torch",
@@ -180,8 +161,8 @@ class Calls:
         recording.values.joined(tensor, entry.outputs[0])
         return entry.outputs[0]
 
-    def again(self, call: Call) -> bool:
-        return call.origin is _again
+    def is_again(self, call: Call) -> bool:
+        return call.origin is again
 
     def seeded(self, call: Call) -> bool:
         return call.origin is not None and call.origin is self._seed
@@ -198,12 +179,9 @@ class Calls:
         if not made:  # it showed what was there, though its schema does not say so
             self.view(call.args, call.frame)
             return
-        key = (call.operator, call.scope, call.number, call.inputs, call.origin, call.place)
-        entry = self._known.get(key)
-        if entry is None or entry.dtypes != [tensor.dtype for tensor in made]:
-            entry = self._known[key] = self._define(call, made)
+        entry = self._entry(call, made)
         self._recording.graph.counts[entry.slot] = entry.number
-        if call.origin is None or call.origin is _again or self.create_graph:
+        if call.origin is None or call.origin is again or self.create_graph:
             self.own(_number() - 1, entry)
         self.arrived(call, entry)
         self._recording.recorder.ran(entry.node)
@@ -245,60 +223,16 @@ class Calls:
 
     # --- a new one ---
 
-    def _define(self, call: Call, made: list[Tensor]) -> Entry:
-        recording, operator, graph = self._recording, call.operator, self._recording.graph
-        number = call.number
-        phase = self._phase(call)
-        outputs = tuple(self._output(call, phase, tensor, index < len(call.targets))
-                        for index, tensor in enumerate(made))
-        attributes = operator.attributes(call.args, call.kwargs)
-        meant = operator.meant(call.args, call.kwargs) or (
-            operator.keeping and any(i in graph.meant for i in call.inputs))
-        if meant:
-            attributes["meant_infinity"] = True
-        origin, derived = call.origin, -1
-        if origin is _again:
-            attributes["recomputed"] = True
-            first = graph.named.get(f"{call.scope.path.split('#')[0]}/{operator.kind}-op{number}")
-            derived = -1 if first is None else first.node
-        elif origin is not None:
-            derived = self.origins.node_of(origin)
-        if derived < 0 and origin is not None and origin is not _again:
-            derived = graph.derived_of(call.inputs)
-        frames = origin.frames if origin is not None and origin is not _again else recording.frames.at(call.frame)
-        entry = graph.node(call.scope, operator.kind, number, operator.domain, phase, call.inputs, outputs,
-                           attributes, frames, derived)
-        entry.quiet, entry.operator = operator.unwritten, operator
-        if meant:
-            graph.meant.update(entry.outputs)
-        for source in call.inputs:
-            if graph.roles.get(source) == "parameter":
-                self.origins.used(source, entry)
+    def _entry(self, call: Call, made: list[Tensor]) -> Entry:
+        key, what = (call.operator, call.scope, call.number), (call.inputs, call.origin, call.place)
+        known = self._known.get(key)
+        if known is not None and known[0] == what:
+            entry: Entry = known[1]
+            if entry.inputs == call.inputs and entry.dtypes == [tensor.dtype for tensor in made]:
+                return entry
+        entry = self._defining.define(call, made, self.trained)
+        self._known[key] = (what, entry)
         return entry
-
-    def _phase(self, call: Call) -> str:
-        if call.operator.collective:
-            return "collective"
-        if call.origin is not None:
-            return "backward"
-        if self.trained and not torch.is_grad_enabled() and self._scopes.current is None:
-            return "update"
-        return "forward"
-
-    def _output(self, call: Call, phase: str, tensor: Tensor, target: bool) -> Output:
-        graph = self._recording.graph
-        shape = tuple(tensor.shape)
-        if target:
-            before = self._recording.values.before(tensor)
-            role = "" if before is None else graph.roles.get(before, "")
-            if before is not None and role in ("parameter", "updated"):
-                return (tensor.dtype, shape, "updated", "", -1, before)
-            if role == "gradient":
-                return (tensor.dtype, shape, "gradient", "", -1, -1)
-        if phase == "backward" or (phase != "forward" and any(
-                graph.roles.get(number) == "gradient" for number in call.inputs)):
-            return (tensor.dtype, shape, "gradient", "", -1, -1)
-        return (tensor.dtype, shape, "activation", "", -1, -1)
 
     def view(self, args: Any, frame: Any) -> None:
         """A view shows what is there: no node. Its backward computes something all the same."""

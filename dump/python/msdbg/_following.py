@@ -7,7 +7,8 @@ from typing import Any, Callable, Optional
 
 import torch
 
-from msdbg._calls import Call, Calls
+from msdbg._call import Call
+from msdbg._calls import Calls
 from msdbg._graph import Entry, Scope
 from msdbg._recording import Recording
 from msdbg._scopes import Scopes
@@ -41,7 +42,7 @@ class Following:
         self.follower = module.Follower(
             self._recording.recorder, _PLAIN, values.ids, values.held, self._recording.graph.counts, values.seen,
             torch.autograd._get_sequence_nr, torch._C._current_graph_task_id, self._slow, self._late, self._view,
-            calls.own, values.see, calls.outside, self._first)
+            calls.own, values.see, calls.outside, calls.origins.owner, self._first)
         self._scopes.follower = self.follower
         self.follower.scope = self._scopes.current
         calls.arrived = self._arrived
@@ -74,12 +75,13 @@ class Following:
 
     def _step(self, call: Call, entry: Entry) -> Any:
         operator = call.operator
-        simple = not (entry.quiet or operator.waits or self._calls.create_graph or self._calls.again(call)
+        simple = not (entry.quiet or operator.waits or self._calls.create_graph or self._calls.is_again(call)
                       or self._calls.seeded(call)
                       or any(position < 0 for position, _, _ in call.reads + call.writes)
                       or not all(is_whole(tensor) for tensor in call.targets))
         forward = call.origin is None
-        return self._module.Step(entry, operator.func, call.scope, call.place, entry.node, entry.slot, entry.number,
+        where = call.scope if forward else call.origin
+        return self._module.Step(entry, operator.func, where, call.place, entry.node, entry.slot, entry.number,
                                  simple, forward, tuple(call.reads), tuple(call.writes), entry.outputs,
                                  tuple(entry.dtypes))
 

@@ -1,6 +1,7 @@
 """What a recording has defined: sources and nodes, each told to the recorder once.
 
-A node is found again by its name, what it reads and what it makes: that is one variant of the name.
+A node is found again by its name and what it makes. What it reads may be another thing in each iteration (a sequence of
+another length): the node stays, and the recorder is told what it reads now.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ class Scope:
 
 
 class Entry:
-    """One variant of a node."""
+    """A node. A name whose outputs are of another kind (dtype, role) has another one: a variant."""
 
     __slots__ = ("name", "node", "inputs", "outputs", "dtypes", "frames", "scope", "slot", "number", "phase", "quiet",
-                 "grad_scope", "operator", "step")
+                 "grad_scope", "operator", "step", "derived_from")
 
     def __init__(self, name: str, node: int, inputs: tuple[int, ...], outputs: tuple[int, ...],
                  dtypes: list[Any], frames: tuple[int, ...], scope: Scope) -> None:
@@ -44,6 +45,7 @@ class Entry:
         self.grad_scope: Optional[Scope] = None  # of the operators of its backward
         self.operator: Any = None
         self.step: Any = None  # the extension's Step of it
+        self.derived_from = -1
 
 
 class Graph:
@@ -95,25 +97,37 @@ class Graph:
     def node(self, scope: Scope, kind: str, number: int, domain: str, phase: str, inputs: tuple[int, ...],
              outputs: tuple[Output, ...], attributes: Optional[dict[str, Any]] = None,
              frames: tuple[int, ...] = (), derived_from: int = -1, domain_type: str = "") -> Entry:
-        """The entry of this variant; it is defined where it is new. `kind` is the type, and part of the name."""
+        """The entry of a node; it is defined where it is new, and again where it reads or comes from something else
+        than the last time. `kind` is the type, and part of the name."""
         name = f"{scope.path}/{kind}-op{number}"
-        key = (name, inputs, tuple((str(o[0]),) + o[2:] for o in outputs), derived_from)
+        key = (name, domain, domain_type or kind, phase, tuple((str(o[0]),) + o[2:] for o in outputs))
         entry = self._entries.get(key)
-        if entry is not None:
+        if entry is not None and entry.inputs == inputs and entry.derived_from == derived_from:
             return entry
         node, ids = self._recorder.node(
             name, domain, domain_type or kind, phase, inputs,
             tuple((str(o[0]),) + o[1:] for o in outputs), attributes or {}, frames, derived_from)
+        self._derived.pop(node, None)
         if derived_from >= 0:
             self._derived[node] = derived_from
+        if entry is not None:
+            self._revise(entry, inputs, frames, derived_from)
+            return entry
         for tensor, output in zip(ids, outputs):
             self.roles[tensor] = output[2]
             self.producer[tensor] = node
         entry = Entry(name, node, inputs, tuple(ids), [o[0] for o in outputs], frames, scope)
         self.named[name] = entry
-        entry.slot, entry.number, entry.phase = self.slot(scope, kind), number, phase
+        entry.slot, entry.number, entry.phase, entry.derived_from = self.slot(scope, kind), number, phase, derived_from
         self._entries[key] = entry
         return entry
+
+    def _revise(self, entry: Entry, inputs: tuple[int, ...], frames: tuple[int, ...], derived_from: int) -> None:
+        entry.inputs, entry.frames, entry.derived_from = inputs, frames, derived_from
+        self.named[entry.name] = entry
+        if entry.step is not None:
+            entry.step.simple = False  # it is still what comes next after some other step, and wrong by now
+            entry.step = None
 
     def derived_of(self, inputs: tuple[int, ...]) -> int:
         """The forward node that the first of these comes from that comes from one (-1: none)."""

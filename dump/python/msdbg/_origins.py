@@ -70,6 +70,10 @@ class Origins:
             owner.grad_scope = scope
         return scope, owner
 
+    def owner(self) -> Any:
+        """What the autograd node that runs in this thread comes from."""
+        return self.now()[1]
+
     def used(self, source: int, by: Entry) -> None:
         """The first one that reads a parameter shows where it is used."""
         self._users.setdefault(source, by)

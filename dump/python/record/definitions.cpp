@@ -34,6 +34,17 @@ std::optional<watch::ActivationPreset> rangeOf(const core::Node& node) {
   return op && op->activation ? watch::activationPreset(op->name) : std::nullopt;
 }
 
+// All by which a node is told from others of its name.
+std::string kindOf(const core::Node& node, const std::vector<core::TensorInfo>& outputs) {
+  std::string kind = node.name + '\n' + node.domain + '.' + node.opType + '\n' +
+                     std::to_string(static_cast<int>(node.phase));
+  for (const core::TensorInfo& output : outputs)
+    kind += '\n' + std::to_string(static_cast<int>(output.dtype)) + ' ' +
+            std::to_string(static_cast<int>(output.role)) + ' ' + std::to_string(output.gradientOf.value) +
+            ' ' + std::to_string(output.updateOf.value) + ' ' + output.alias;
+  return kind;
+}
+
 }  // namespace
 
 FrameId Definitions::frame(core::Frame frame) {
@@ -77,7 +88,12 @@ Status Definitions::check(const core::Node& node, const std::vector<core::Tensor
 
 Result<NodeId> Definitions::node(core::Node node, std::vector<core::TensorInfo> outputs) {
   MSDBG_TRY(check(node, outputs));
-  node.id = idOf<NodeId>(m_nodes.size());
+  const auto [known, added] = m_kinds.emplace(kindOf(node, outputs), idOf<NodeId>(m_nodes.size()));
+  if (!added) {
+    revise(known->second, std::move(node));
+    return known->second;
+  }
+  node.id = known->second;
   node.outputs.clear();
   const std::size_t slash = node.name.rfind('/');
   node.scope = node.name.substr(0, slash == std::string::npos ? 0 : slash);
@@ -92,7 +108,18 @@ Result<NodeId> Definitions::node(core::Node node, std::vector<core::TensorInfo> 
   }
   m_nameOf.push_back(m_names.emplace(node.name, m_names.size()).first->second);
   m_nodes.push_back(std::move(node));
+  m_revisions.push_back(0);
   return m_nodes.back().id;
+}
+
+void Definitions::revise(NodeId id, core::Node node) {
+  core::Node& known = m_nodes[id.index()];
+  if (known.inputs == node.inputs && known.derivedFrom == node.derivedFrom) return;
+  known.inputs = std::move(node.inputs);
+  known.derivedFrom = node.derivedFrom;
+  known.frames = std::move(node.frames);
+  known.attributes = std::move(node.attributes);
+  ++m_revisions[id.index()];
 }
 
 Result<bool> Definitions::setRole(TensorId tensor, core::TensorRole role) {

@@ -1,7 +1,9 @@
 // Definitions: everything that a program of another framework was seen to compute, ever: nodes, their
 // outputs, sources, frames, with ids of their own, dense from 0, which nothing else has and which stay.
-// A graph of the run (GraphVersion) is made of some of them. A name may stand for several nodes, its
-// variants: the same operation with other inputs; one graph has one of them. Not synchronised.
+// A graph of the run (GraphVersion) is made of some of them. What a node reads may change from iteration to
+// iteration: it stays the node that it is, at another revision, so that a program whose iterations all differ
+// defines no more than it has names. A name whose outputs are of another kind is another node, a variant; one
+// graph has one of them. Not synchronised.
 #pragma once
 
 #include <optional>
@@ -26,7 +28,11 @@ class Definitions {
   core::Result<core::TensorId> source(core::TensorInfo info);
   /// `node.outputs` is what it gets, its scope follows from the name. kUsage: an input, a frame, what it is
   /// derived from, what an output is of: not known; no name.
+  /// One that is there already, by its name, operator and kinds of outputs, now has these inputs, frames and
+  /// attributes.
   core::Result<core::NodeId> node(core::Node node, std::vector<core::TensorInfo> outputs);
+  /// Counts how often what the node reads or comes from was another.
+  std::int64_t revision(core::NodeId node) const { return m_revisions[node.index()]; }
   /// What turns out later. kUsage: no such tensor. True: it was another.
   core::Result<bool> setRole(core::TensorId tensor, core::TensorRole role);
   /// A value of this shape was seen: dimensions that differ from what they were become unknown (-1). True:
@@ -48,14 +54,17 @@ class Definitions {
  private:
   core::Status checkFrames(const std::vector<core::FrameId>& frames, const std::string& of) const;
   core::Status check(const core::Node& node, const std::vector<core::TensorInfo>& outputs) const;
+  void revise(core::NodeId id, core::Node node);
 
   std::vector<core::Frame> m_frames;
   std::unordered_map<std::string, core::FrameId> m_frameIds;  // by all that a frame says
   std::vector<DefinedTensor> m_tensors;
   std::vector<core::Node> m_nodes;
-  std::vector<std::size_t> m_nameOf;                     // by node
-  std::unordered_map<std::string, std::size_t> m_names;  // of nodes
-  std::unordered_set<std::string> m_sourceNames;         // and aliases
+  std::vector<std::int64_t> m_revisions;                  // by node
+  std::unordered_map<std::string, core::NodeId> m_kinds;  // nodes by all that makes a variant
+  std::vector<std::size_t> m_nameOf;                      // by node
+  std::unordered_map<std::string, std::size_t> m_names;   // of nodes
+  std::unordered_set<std::string> m_sourceNames;          // and aliases
 };
 
 }  // namespace msdbg::dump

@@ -21,10 +21,12 @@ struct FollowerObject {
   PyObject* seen;           // set: tensors that were looked at
   PyObject *number, *task;  // torch's: sequence number to be given next; the graph task that runs
   PyObject *slow, *late, *view, *own, *see, *outside;  // Python's; outside(): the scope where `scope` is None
-  PyObject *scope, *last;                              // where the program is; the Step that ran last
+  PyObject* origin;        // origin(): of which forward operator the autograd node is that runs
+  PyObject *scope, *last;  // where the program is; the Step that ran last
   msdbg_recording* recording;
   std::unordered_set<PyObject*>* folds;  // functions that only make views
   long long seenNumber;                  // sequence number when the last operator had run
+  char changed;                          // this iteration is not as the one before
   char enabled;                          // an iteration is recorded, and operators belong to it
   char inBackward;  // backward() was called: what autograd itself is not doing is its seed
 };
@@ -121,6 +123,14 @@ bool isIn(const FollowerObject* self, PyObject* scope) {
   return here ? here.get() == scope : no();
 }
 
+// The autograd node that runs is of the operator that the step is the gradient of. While an iteration is as
+// the one before it is, and is not asked.
+bool isOf(const FollowerObject* self, PyObject* owner) {
+  if (!self->changed) return true;
+  const Held now(PyObject_CallObject(self->origin, nullptr));
+  return now ? now.get() == owner : no();
+}
+
 // The step that this call is, where it is the one that is expected.
 StepObject* expected(FollowerObject* self, PyObject* func, PyObject* types, PyObject* args,
                      PyObject* kwargs) {
@@ -130,7 +140,7 @@ StepObject* expected(FollowerObject* self, PyObject* func, PyObject* types, PyOb
   bool backward = false;
   if (!step->simple || step->func != func || !isRunningBackward(self, backward) || step->forward == backward)
     return nullptr;
-  if (!backward && (self->inBackward || !isIn(self, step->scope))) return nullptr;
+  if (backward ? !isOf(self, step->scope) : self->inBackward || !isIn(self, step->scope)) return nullptr;
   if ((kwargs != Py_None && PyDict_Size(kwargs) > 0 && !step->writes->empty()) || !allPlain(self, types))
     return nullptr;
   if (countOf(self, step) != step->number - 1) return nullptr;
@@ -305,6 +315,7 @@ PyObject* arrived(PyObject* object, PyObject* step) {
   if (!isStep(step)) return nullptr;
   auto* last = reinterpret_cast<StepObject*>(self->last);
   if (last->next != step) {
+    self->changed = true;
     Py_INCREF(step);
     PyObject* before = last->next;
     last->next = step;
@@ -317,6 +328,7 @@ PyObject* arrived(PyObject* object, PyObject* step) {
 // An iteration begins.
 PyObject* restart(PyObject* object, PyObject* step) {
   if (!isStep(step)) return nullptr;
+  followerOf(object)->changed = false;
   arrive(followerOf(object), step);
   Py_RETURN_NONE;
 }
@@ -335,14 +347,14 @@ bool prepare() {
 }
 
 PyObject* makeFollower(PyTypeObject* type, PyObject* args, PyObject*) {
-  PyObject* given[15];
-  if (!PyArg_ParseTuple(args, "OO!O!O!O!O!OOOOOOOOO", &given[0], &PyTuple_Type, &given[1], &PyDict_Type,
+  PyObject* given[16];
+  if (!PyArg_ParseTuple(args, "OO!O!O!O!O!OOOOOOOOOO", &given[0], &PyTuple_Type, &given[1], &PyDict_Type,
                         &given[2], &PyList_Type, &given[3], &PyList_Type, &given[4], &PySet_Type, &given[5],
                         &given[6], &given[7], &given[8], &given[9], &given[10], &given[11], &given[12],
-                        &given[13], &given[14]))
+                        &given[13], &given[14], &given[15]))
     return nullptr;
   msdbg_recording* recording = recordingIn(given[0]);
-  if (!recording || !isStep(given[14]) || !prepare()) return nullptr;
+  if (!recording || !isStep(given[15]) || !prepare()) return nullptr;
   PyObject* object = PyType_GenericAlloc(type, 0);
   if (!object) return nullptr;
   FollowerObject* self = followerOf(object);
@@ -360,6 +372,7 @@ PyObject* makeFollower(PyTypeObject* type, PyObject* args, PyObject*) {
                                &self->own,
                                &self->see,
                                &self->outside,
+                               &self->origin,
                                &self->last};
   for (std::size_t i = 0; i < std::size(places); ++i) {
     Py_INCREF(given[i]);

@@ -11,7 +11,7 @@
 namespace msdbg::python {
 
 /// Follower(recording, plain types, ids, held, counts, seen, number, task, slow, late, view, own, see,
-/// outside, first step)
+/// outside, origin, first step)
 PyObject* makeFollowerType();
 
 /// Of a Recording. nullptr and an exception: it is none.

@@ -190,7 +190,7 @@ Status ForeignRecording::keep(TensorId tensor, const SeenValue& value) {
 
 // The one that there is where it has all that was used, else a new one.
 Status ForeignRecording::useGraph() {
-  if (m_graph && !m_stale && m_graph->has(m_used)) return Ok{};
+  if (m_graph && !m_stale && m_graph->has(m_definitions, m_used)) return Ok{};
   MSDBG_ASSIGN(GraphVersion made, GraphVersion::make(m_definitions, m_used, m_graph.get()));
   auto graph = std::make_unique<GraphVersion>(std::move(made));
   MSDBG_ASSIGN(Decisions decisions, Decisions::make(graph->graph(), m_options, m_settings.rank));

@@ -22,6 +22,7 @@ class GraphVersion::Making {
       : m_definitions(definitions), m_used(used), m_previous(previous) {
     m_made.m_nodes.resize(definitions.nodes().size());
     m_made.m_tensors.resize(definitions.tensors().size());
+    m_made.m_revisions.resize(definitions.nodes().size());
   }
 
   Result<GraphVersion> make() {
@@ -137,6 +138,7 @@ class GraphVersion::Making {
       outputs.push_back(translated(m_definitions.tensor(output).info));
     const NodeId made = m_made.m_graph.addNode(std::move(node), std::move(outputs));
     m_made.m_nodes[id.index()] = made;
+    m_made.m_revisions[id.index()] = m_definitions.revision(id);
     for (std::size_t slot = 0; slot < defined.outputs.size(); ++slot)
       m_made.m_tensors[defined.outputs[slot].index()] = m_made.m_graph.node(made).outputs[slot];
     m_made.m_order.push_back(id);
@@ -164,8 +166,11 @@ Result<GraphVersion> GraphVersion::make(const Definitions& definitions, const Us
   return Making(definitions, used, previous).make();
 }
 
-bool GraphVersion::has(const Used& used) const {
-  return std::ranges::all_of(used.nodes, [&](NodeId node) { return this->node(node).valid(); }) &&
+bool GraphVersion::has(const Definitions& definitions, const Used& used) const {
+  const auto isHere = [&](NodeId node) {
+    return this->node(node).valid() && m_revisions[node.index()] == definitions.revision(node);
+  };
+  return std::ranges::all_of(used.nodes, isHere) &&
          std::ranges::all_of(used.sources, [&](TensorId source) { return tensor(source).valid(); });
 }
 

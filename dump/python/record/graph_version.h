@@ -20,7 +20,8 @@ class GraphVersion {
                                          const GraphVersion* previous);
 
   const core::Graph& graph() const { return m_graph; }
-  bool has(const Used& used) const;
+  /// All of it is there, as it is defined now.
+  bool has(const Definitions& definitions, const Used& used) const;
   /// Of a definition in graph(); not valid: it has none such.
   core::TensorId tensor(core::TensorId defined) const { return at(m_tensors, defined); }
   core::NodeId node(core::NodeId defined) const { return at(m_nodes, defined); }
@@ -36,6 +37,7 @@ class GraphVersion {
   core::Graph m_graph;
   std::vector<core::TensorId> m_tensors;  // by definition
   std::vector<core::NodeId> m_nodes;      // by definition
+  std::vector<std::int64_t> m_revisions;  // by definition, of those that are there
   std::vector<core::NodeId> m_order;      // definitions, as they lie in the graph
   std::vector<core::TensorId> m_sources;  // definitions
 };

@@ -59,7 +59,8 @@ typedef struct {
   int32_t frame_count;
   int64_t derived_from; /* -1 none */
 } msdbg_node;
-/* `outputs`: receives output_count ids. */
+/* `outputs`: receives output_count ids. A name whose operator and kinds of outputs are known is the node that
+ * it was, with its ids; what it reads and comes from is what is given now. Before it runs in an iteration. */
 int64_t msdbg_record_node(msdbg_recording* recording, const msdbg_node* node, int64_t* outputs);
 int msdbg_record_role(msdbg_recording* recording, int64_t tensor, const char* role);
 

@@ -89,6 +89,8 @@ void dealloc(PyObject* self) {
 PyMemberDef kMembers[] = {{"entry", T_OBJECT, offsetof(StepObject, entry), READONLY, nullptr},
                           {"next", T_OBJECT, offsetof(StepObject, next), 0,
                            "The step that came after it when it ran last, or None."},
+                          {"simple", T_BOOL, offsetof(StepObject, simple), 0,
+                           "Whether the follower may run it; not where its node has other inputs by now."},
                           {nullptr, 0, 0, 0, nullptr}};
 PyType_Slot kSlots[] = {{Py_tp_new, reinterpret_cast<void*>(makeStep)},
                         {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},

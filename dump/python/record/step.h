@@ -18,9 +18,10 @@ struct Argument {
 
 struct StepObject {
   PyObject_HEAD PyObject *entry, *func, *scope, *place,
-      *next;  // place: (id of code, instruction), or None: not compared
+      *next;  // scope: of a backward step, what it is the gradient of; place: (id of code, instruction), or
+              // None: not compared
   std::int64_t node, slot, number;
-  bool simple;   // the follower may run it; else Python does
+  char simple;   // the follower may run it; else Python does
   bool forward;  // no autograd node runs while it does
   std::vector<Argument>* reads;
   std::vector<Argument>* writes;
