@@ -64,9 +64,10 @@ std::int64_t classesOfLoss(const core::Graph& graph) {
   const core::TensorId loss = followedTensor(graph, {});
   if (!loss.valid() || !graph.tensor(loss).producer.valid()) return 0;
   const core::Node& node = graph.node(graph.tensor(loss).producer);
-  const bool crossEntropy = node.opType == "SoftmaxCrossEntropyLoss" && node.outputs.front() == loss;
+  if (node.opType != "SoftmaxCrossEntropyLoss" || node.outputs.front() != loss || node.inputs.empty())
+    return 0;
   const core::Shape& logits = graph.tensor(node.inputs.front()).shape;
-  return crossEntropy && logits.rank() > 1 ? logits[1] : 0;
+  return logits.rank() > 1 ? logits[1] : 0;
 }
 
 LossWindow windowOf(std::span<const Outcome::Loss> losses) {

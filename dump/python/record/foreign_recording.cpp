@@ -265,7 +265,7 @@ bool ForeignRecording::trained() const {
 }
 
 void ForeignRecording::finish(RunEnd how) {
-  if (std::exchange(m_finished, true)) return;
+  if (std::exchange(m_finished, true) || !m_recorder) return;  // it could not begin
   const bool wanted = how.state != "finished" || trained();
   if (m_iteration.valid() && m_selected && !m_seen.empty() && wanted) {
     const Status usable = useGraph();

@@ -113,6 +113,13 @@ class GraphVersion::Making {
     return ids;
   }
 
+  // The backward pass of a backward pass leads to what that was for.
+  NodeId forwardOf(NodeId defined) const {
+    while (defined.valid() && m_definitions.node(defined).phase != core::Phase::kForward)
+      defined = m_definitions.node(defined).derivedFrom;
+    return defined.valid() ? m_made.node(defined) : NodeId();
+  }
+
   void addSource(TensorId source) {
     if (m_made.m_tensors[source.index()].valid()) return;
     m_made.m_tensors[source.index()] =
@@ -132,7 +139,7 @@ class GraphVersion::Making {
       input = here;
     }
     node.frames = frames(defined.frames);
-    node.derivedFrom = defined.derivedFrom.valid() ? m_made.node(defined.derivedFrom) : NodeId();
+    node.derivedFrom = forwardOf(defined.derivedFrom);
     std::vector<core::TensorInfo> outputs;
     for (const TensorId output : defined.outputs)
       outputs.push_back(translated(m_definitions.tensor(output).info));
