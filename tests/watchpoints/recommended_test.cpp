@@ -172,3 +172,59 @@ TEST_CASE("What is equal on all ranks is named once, what differs on its rank") 
   source.row(1, 1, source.id(kNext)).values.hash = {98, 98};
   CHECK(only(runRecommended(source, "weight_not_changed").hits).rank == Rank(1));
 }
+
+namespace {
+
+/// A bias that is used twice, each time summed to almost nothing, and clipped with another gradient.
+FakeSource clippedNoise(double share) {
+  Graph graph("net");
+  const auto info = [](std::string name, Shape shape, TensorRole role) {
+    TensorInfo made;
+    made.name = std::move(name);
+    made.shape = std::move(shape);
+    made.role = role;
+    return made;
+  };
+  const TensorId bias = graph.addSource(info("Net/v/bias", {1}, TensorRole::kParameter));
+  const auto backward = [&](std::string type, std::vector<TensorId> inputs, std::vector<TensorInfo> outputs) {
+    return graph.addNode(std::move(type), "grad/Net/v", Phase::kBackward, std::move(inputs), {},
+                         std::move(outputs), {}, {}, "aten");
+  };
+  std::vector<TensorId> sums;
+  for (int use = 0; use < 2; ++use) {
+    const NodeId softmax =
+        backward("_softmax_backward_data", {bias}, {info("", {16, 8}, TensorRole::kGradient)});
+    const NodeId sum = backward("sum", {graph.node(softmax).outputs[0]},
+                                {info("", {1, 1}, TensorRole::kGradient)});  // over a view of it, [128, 1]
+    sums.push_back(graph.node(sum).outputs[0]);
+  }
+  const NodeId both = backward("add", sums, {info("", {1}, TensorRole::kGradient)});
+  const TensorId other = graph.addSource(info("other", {4}, TensorRole::kConstant));
+  const NodeId clip = backward("_foreach_mul_", {other, graph.node(both).outputs[0]},
+                               {info("", {4}, TensorRole::kGradient), info("", {1}, TensorRole::kGradient)});
+  TensorInfo gradient = info("", {1}, TensorRole::kGradient);
+  gradient.alias = "grad(Net/v/bias)";
+  gradient.gradientOf = bias;
+  graph.addNode("AccumulateGrad", "grad/Net/v", Phase::kBackward, {graph.node(clip).outputs[1]}, {},
+                {gradient}, {}, {}, "autograd");
+  FakeSource source(graph, 1, 6);
+  for (int k = 0; k < 6; ++k)
+    for (const TensorInfo& tensor : source.graph().tensors()) {
+      StatisticsRow& row = source.row(0, k, tensor.id);
+      row.values.count = tensor.shape.elements();
+      const bool large = tensor.shape.elements() > 1;
+      row.values.l1 = large ? 1 : share;
+      row.values.meanAbs = row.values.l1 / static_cast<double>(row.values.count);
+    }
+  return source;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "The gradient of a bias before a softmax is noise, also through sums of uses and clipping of many") {
+  FakeSource noise = clippedNoise(2e-10);
+  const CheckReport report = runRecommended(noise, "gradient_vanishing");
+  CHECK(report.hits.empty());
+  CHECK(report.evaluated > 0);
+}

@@ -14,9 +14,13 @@ using core::TensorRole;
 
 namespace {
 
-/// The gradient that an operator only carries on: sums over ranks, clipping, other shapes. Invalid: it does
-/// more.
-TensorId carriedOn(const core::Graph& graph, const Node& node) {
+/// The gradient that an operator only carries on as one of its outputs: sums over ranks, clipping, other
+/// shapes. Invalid: it does more.
+TensorId carriedOn(const core::Graph& graph, const Node& node, TensorId output) {
+  if (node.opType.starts_with("aten._foreach_mul") || node.opType.starts_with("aten._foreach_div")) {
+    const auto slot = static_cast<std::size_t>(graph.tensor(output).slot);  // many gradients at once
+    return slot < node.inputs.size() ? node.inputs[slot] : TensorId();
+  }
   static constexpr std::array<std::string_view, 11> kTypes = {
       "Allreduce", "AccumulateGradient", "Mul",     "Clip",      "Reshape", "Cast",
       "Identity",  "Transpose",          "Squeeze", "Unsqueeze", "Div"};
@@ -31,9 +35,10 @@ TensorId carriedOn(const core::Graph& graph, const Node& node) {
   return {};
 }
 
-/// Operators that sum their first input, the gradient of their result, over all but the channel.
+/// Operators that sum their first input, the gradient of their result, over all but the channel. "aten.sum":
+/// of a view that the recorder left out, so that its axes are no longer those of what it reads.
 bool sumsItsInput(const Node& node) {
-  return node.opType == "ReduceSum" || node.opType == "ReduceMean" ||
+  return node.opType == "ReduceSum" || node.opType == "aten.sum" || node.opType == "ReduceMean" ||
          node.opType.ends_with("NormalizationGrad");
 }
 
@@ -149,18 +154,21 @@ bool isNoise(EvaluationContext& context, Rank rank, TensorId gradient, TensorId 
   while (gradient.valid() && !graph.tensor(gradient).isSource() && depth++ < kDeepest) {
     const Node& node = graph.node(graph.tensor(gradient).producer);
     if (sumsItsInput(node)) return isNoiseOfSum(context, rank, gradient, parameter);
-    const bool added =
-        node.phase == core::Phase::kBackward && node.opType == "Add" && node.inputs.size() == 2;
-    if (added)
+    if (isSumOfUses(node))
       return std::ranges::all_of(
           node.inputs, [&](TensorId part) { return isNoise(context, rank, part, parameter, depth); });
     if (isWithoutOperators(graph, node)) return mayBeShift(graph, parameter);
-    gradient = carriedOn(graph, node);
+    gradient = carriedOn(graph, node, gradient);
   }
   return false;
 }
 
 }  // namespace
+
+bool isSumOfUses(const Node& node) {
+  const bool adds = node.opType == "Add" || node.opType == "aten.add" || node.opType == "aten.add_";
+  return adds && node.phase == core::Phase::kBackward && node.inputs.size() == 2;
+}
 
 bool isRoundingNoise(EvaluationContext& context, Rank rank, TensorId gradient) {
   return isNoise(context, rank, gradient, context.graph().tensor(gradient).gradientOf, 0);

@@ -6,6 +6,10 @@
 
 namespace msdbg::watch {
 
+/// Whether a node of the backward pass adds what several uses of one thing bring, also where shapes are no
+/// longer those that an Add of ours needs (a recorder that leaves views out).
+bool isSumOfUses(const core::Node& node);
+
 /// A sum that is what rounding left over: the true one is zero. So is the gradient of a bias before a
 /// normalisation over its channel, or of a key's bias before the softmax over keys: the loss does not depend
 /// on them. Seen where the sum is below 100 eps times the sum of magnitudes; a true sum is hardly ever.

@@ -184,6 +184,9 @@ class RecommendedZeros : public Evaluator {
         if (lossBelow(context, place.rank, kFitted)) return;
         return add(context, at(cause.tensor), cause.node, "the loss sends no gradient back");
       case Kind::kHere:
+        // Gradients of several uses may cancel, as of two branches of equal weights whose difference is
+        // taken: none of them is zero, so nothing is cut off.
+        if (isSumOfUses(graph.node(cause.node))) return;
         // Of a fit that is as good as exact, what is left may cancel to the last bit.
         if (lossBelow(context, place.rank,
                       graph.node(cause.node).phase == core::Phase::kForward ? kFitted : kExact))

@@ -10,6 +10,7 @@ from torch import Tensor
 from msdbg._level import named_batch
 
 _parameters: dict[type, list[str]] = {}
+_CARRIED = {"hx", "h0", "c0", "h_0", "c_0", "hidden", "state", "states", "past_key_values", "cache", "memory", "mems"}
 
 
 def named_inputs(module: Any, path: str, args: tuple[Any, ...],
@@ -26,7 +27,10 @@ def named_inputs(module: Any, path: str, args: tuple[Any, ...],
 
 
 def _of(name: str, value: Any, path: str) -> list[tuple[str, Tensor, str]]:
-    return named_batch({name: value}, path)
+    found = named_batch({name: value}, path)
+    if name not in _CARRIED:
+        return found
+    return [(full, tensor, "constant") for full, tensor, _ in found]  # of the step before: no data of a loader
 
 
 def _names(kind: type) -> list[str]:
