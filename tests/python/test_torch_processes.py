@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import textwrap
@@ -30,9 +31,9 @@ def step(x=None):
 def run(tmp: Any, script: str, level: str = "ops", launcher: list[str] = [], **environment: str) -> Any:  # noqa: B006
     file = tmp / "train.py"
     file.write_text(textwrap.dedent(script))
-    everything = dict(os.environ, OMP_NUM_THREADS="1", MSDBG_STRICT="1", MSDBG_DUMP=str(tmp / "run.msdbg"),
-                      MSDBG_LEVEL=level, MSDBG_RECORD_MODULE="fake_record",
-                      MSDBG_FAKE_STREAM=str(tmp / "stream%r.jsonl"), **environment)
+    given = {"MSDBG_DUMP": str(tmp / "run.msdbg"), **environment}
+    everything = dict(os.environ, OMP_NUM_THREADS="1", MSDBG_STRICT="1", MSDBG_LEVEL=level,
+                      MSDBG_RECORD_MODULE="fake_record", MSDBG_FAKE_STREAM=str(tmp / "stream%r.jsonl"), **given)
     everything["PYTHONPATH"] = os.pathsep.join([os.path.join(PACKAGE, "inject"), HERE])
     return subprocess.run([sys.executable, *launcher, str(file)], env=everything, text=True, timeout=300,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -140,3 +141,50 @@ def test_two_ranks_have_the_same_names_and_run(level: str, tmp_path: Any) -> Non
         assert [call for call in first if call[0] == "node" and call[2] == "c10d" and call[4] == "collective"]
     updated = [[call for call in calls if call[0] == "saw"][-1][4] for calls in (first, second)]
     assert updated[0] == updated[1]  # replicas are equal
+
+
+BITS = """
+    import hashlib, os, sys, torch, torch.distributed as dist
+    from torch import nn
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(16, 32), nn.LayerNorm(32), nn.Tanh(), nn.Dropout(0.1), nn.Linear(32, 4))
+    model = nn.parallel.DistributedDataParallel(net)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    torch.manual_seed(rank + 1)
+    for _ in range(20):
+        x = torch.randn(16, 16)
+        loss = nn.functional.cross_entropy(model(x), x[:, :4].argmax(1))
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    bits = [*model.state_dict().values(), torch.get_rng_state()]
+    bits += [value for state in optimizer.state.values() for value in state.values()]
+    digest = hashlib.sha256(b"".join(bit.contiguous().numpy().tobytes() for bit in bits)).hexdigest()
+    with open(os.path.join(os.path.dirname(__file__), f"digest{rank}"), "w") as file:
+        file.write(digest)
+    dist.destroy_process_group()
+"""
+
+
+def test_two_ranks_have_the_bits_of_an_unrecorded_training_at_each_level(tmp_path: Any) -> None:
+    torchrun = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port"]
+    digests: dict[str, list[str]] = {}
+    for level in ("", "train", "modules", "ops"):
+        folder = tmp_path / (level or "off")
+        folder.mkdir()
+        more = {} if level else {"MSDBG_DUMP": ""}
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        done = run(folder, BITS, level or "ops", [*torchrun, port], **more)
+        assert done.returncode == 0, done.stderr
+        digests[level] = [(folder / f"digest{rank}").read_text() for rank in (0, 1)]
+        if level:
+            for rank in (0, 1):
+                assert sum(call[0] == "end" for call in stream(folder, rank)) == 20
+    assert all(digest == digests[""] for digest in digests.values())
+    assert digests[""][0] != digests[""][1]  # random numbers differ
