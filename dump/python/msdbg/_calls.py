@@ -172,7 +172,10 @@ class Calls:
     def after(self, call: Call, out: Any) -> None:
         operator = call.operator
         if operator.waits:
-            (wait_for if operator.domain == "c10d" else wait_functional)(out)
+            try:
+                (wait_for if operator.domain == "c10d" else wait_functional)(out)
+            except RuntimeError:  # another rank is gone: no failure of ours, and the program is told when it waits
+                return
         values = self._recording.values
         made = list(call.targets)  # where that is a part of a storage, its values are those of the part
         self._fresh(out, values, made)

@@ -138,6 +138,8 @@ class Recording:
             _notes.reason(self.level.nothing if self.level is not None else "nothing was recorded")
             return
         self.values.clear()
+        if self.iteration == 0 and state == "finished":
+            print(f"msdbg: warning: no iteration was recorded: {self.level.nothing}", file=sys.stderr)
         self.recorder.finish(state, message, status)
 
     def abandon(self) -> None:
@@ -183,6 +185,8 @@ class Recording:
             self.level.flush()
             self.end_iteration()
         self._explicit += 1
+        if self.level is not None and not self._over:
+            self.level.optimizer_made()  # a training has begun, whatever changes its parameters
         if not self._over:
             self.scalars["step"] = float(number)
 
