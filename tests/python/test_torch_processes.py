@@ -16,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.normpath(os.path.join(HERE, "..", "..", "dump", "python"))
 
 MODEL = """
-import os, sys, torch
+import os, sys, time, torch
 from torch import nn
 torch.manual_seed(1)
 model = nn.Linear(4, 2)
@@ -76,6 +76,15 @@ def test_an_interrupt_and_an_exit(tmp_path: Any) -> None:
     assert finished(tmp_path)[0][0] == "stopped"
     done = run(tmp_path, MODEL + "step()\nsys.exit(3)\n")
     assert done.returncode == 3 and finished(tmp_path)[0] == ["failed", "sys.exit(3)", 3]
+
+
+def test_a_launcher_that_ends_it(tmp_path: Any) -> None:
+    done = run(tmp_path, MODEL + "step()\nos.kill(os.getpid(), 15)\ntime.sleep(30)\n")
+    assert done.returncode == -15
+    assert finished(tmp_path)[0] == ["stopped", "stopped by signal 15 (SIGTERM)", 143]
+    mine = "import signal\nsignal.signal(15, lambda *_: sys.exit(5))\n"  # one of its own stays
+    done = run(tmp_path, mine + MODEL + "step()\nos.kill(os.getpid(), 15)\n")
+    assert done.returncode == 5 and finished(tmp_path)[0] == ["failed", "sys.exit(5)", 5]
 
 
 def test_a_process_that_trains_nothing_records_nothing(tmp_path: Any) -> None:

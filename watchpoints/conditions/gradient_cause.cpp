@@ -137,8 +137,9 @@ bool isNoiseOfSum(EvaluationContext& context, Rank rank, TensorId gradient, Tens
 bool isWithoutOperators(const core::Graph& graph, const Node& node) {
   return node.domain == "autograd" && std::ranges::none_of(node.inputs, [&](TensorId input) {
            const TensorInfo& info = graph.tensor(input);
-           return info.role == TensorRole::kGradient &&
-                  info.shape.elements() == graph.tensor(node.outputs.front()).shape.elements();
+           const core::Shape& whole = graph.tensor(node.outputs.front()).shape;
+           return info.role == TensorRole::kGradient && info.shape.known() && whole.known() &&
+                  info.shape.elements() == whole.elements();
          });
 }
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import atexit
 import importlib
 import os
+import signal
 import sys
+import threading
 from typing import Any, Optional
 
 from msdbg import _state
@@ -108,3 +110,21 @@ def _end_with_process(recording: Recording) -> None:
     sys.excepthook = excepthook
     sys.exit = exit  # type: ignore[assignment]
     atexit.register(at_exit)
+    _end_with_sigterm(recording)
+
+
+def _end_with_sigterm(recording: Recording) -> None:
+    """What launchers send to end a process: what is recorded is put on the disk first. Where the program has a way
+    of its own with the signal, that stays."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        return
+
+    def handler(number: int, frame: Any) -> None:
+        if _state.current is recording:
+            recording.guard(recording.finish, "stopped", "stopped by signal 15 (SIGTERM)", 128 + number)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    signal.signal(signal.SIGTERM, handler)

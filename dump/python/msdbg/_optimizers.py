@@ -22,7 +22,7 @@ class Optimizers:
         self._recording = recording
         self._numbers: dict[int, tuple[Any, int]] = {}  # id -> weak reference, which one
         self._depth = 0  # of steps within steps
-        self._steps: dict[int, int] = {}  # by optimizer: in this iteration
+        self._steps: dict[str, int] = {}  # by parameter: in this iteration
         self._read: list[tuple[Any, ...]] = []  # of the step in progress
 
     def start(self) -> None:
@@ -140,11 +140,11 @@ class Optimizers:
             return
         number = self.meet(optimizer)
         self._rates(optimizer, number)
-        turn = self._steps[number] = self._steps.get(number, 0) + 1
         for index, tensor in enumerate(parameters_of(optimizer)):
             if tensor.grad is None:
                 continue
             known = self.parameter(optimizer, tensor, index)
+            turn = self._steps[known.name] = self._steps.get(known.name, 0) + 1  # another optimizer may have it too
             value = dense(local(tensor))
             now = recording.level.parameter(known, value)
             gradient = self._gradient(known, tensor, turn)
