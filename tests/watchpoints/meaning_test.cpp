@@ -242,6 +242,28 @@ TEST_CASE("Findings of a PyTorch run speak of PyTorch's functions") {
   CHECK(report.first->advice == watch::inTorchWords(report.first->condition->advice));
 }
 
+TEST_CASE(
+    "Shapes that vary are asked for nothing, and a gradient of a bias without operators is judged by none") {
+  const auto faults = [](Shape shape) {
+    Graph graph("net");
+    TensorInfo bias = floats(TensorRole::kParameter, "net/bias");
+    bias.trainable = true;
+    const TensorId b = graph.addSource(bias), x = graph.addSource(floats(TensorRole::kInput, "net/x"));
+    const TensorId part =
+        graph.node(addAten(graph, "sin", {x}, {}, shape)).outputs.front();  // of whatever size the batch has
+    graph.tensor(part).role = TensorRole::kGradient;
+    TensorInfo gradient = floats(TensorRole::kGradient);
+    gradient.gradientOf = b;
+    graph.addNode("AccumulateGrad", "grad/net", Phase::kBackward, {part}, {}, {gradient}, {}, {}, "autograd");
+    FakeSource source(std::move(graph), 1, 1);
+    record(source, "net/bias", {1, 2, 3, 4});
+    record(source, "grad/net/AccumulateGrad-op1", {1e-12F, 1e-12F, 1e-12F, 1e-12F});
+    return watch::check(source, watch::recommendedSet(), {}).hits.size();
+  };
+  CHECK(faults({-1}) == faults({4}));
+  CHECK(faults({2, 8}) == 0);  // a module's gradient: a normalisation may follow
+}
+
 TEST_CASE("An infinity that the recorder says is meant is no fault") {
   const auto checked = [](bool meant, float value) {
     Graph graph("net");

@@ -185,7 +185,9 @@ FakeSource clippedNoise(double share) {
     made.role = role;
     return made;
   };
-  const TensorId bias = graph.addSource(info("Net/v/bias", {1}, TensorRole::kParameter));
+  TensorInfo parameter = info("Net/v/bias", {1}, TensorRole::kParameter);
+  parameter.trainable = true;  // else nobody asks for its gradient
+  const TensorId bias = graph.addSource(std::move(parameter));
   const auto backward = [&](std::string type, std::vector<TensorId> inputs, std::vector<TensorInfo> outputs) {
     return graph.addNode(std::move(type), "grad/Net/v", Phase::kBackward, std::move(inputs), {},
                          std::move(outputs), {}, {}, "aten");

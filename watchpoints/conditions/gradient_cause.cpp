@@ -135,12 +135,13 @@ bool isNoiseOfSum(EvaluationContext& context, Rank rank, TensorId gradient, Tens
 
 /// A gradient as PyTorch's recorder has it where operators are not recorded: it reads none of its size.
 bool isWithoutOperators(const core::Graph& graph, const Node& node) {
-  return node.domain == "autograd" && std::ranges::none_of(node.inputs, [&](TensorId input) {
-           const TensorInfo& info = graph.tensor(input);
-           const core::Shape& whole = graph.tensor(node.outputs.front()).shape;
-           return info.role == TensorRole::kGradient && info.shape.known() && whole.known() &&
-                  info.shape.elements() == whole.elements();
-         });
+  if (node.domain != "autograd") return false;
+  const core::Shape& shape = graph.tensor(node.outputs.front()).shape;
+  return std::ranges::none_of(node.inputs, [&](TensorId input) {
+    const TensorInfo& info = graph.tensor(input);
+    const bool known = info.shape.known() && shape.known();  // sizes that vary are not
+    return info.role == TensorRole::kGradient && (!known || info.shape.elements() == shape.elements());
+  });
 }
 
 /// A normalisation may take it out again, and nobody sees which.
