@@ -78,7 +78,8 @@ void StartedRanks::look(const std::vector<RankWatch>& watches, const std::vector
                         bool programEnded) {
   for (const RankWatch& watch : watches) adopt(watch);
   forgetRestarted(states);
-  const bool settled = m_lost && m_lost->how != kVictim;
+  // One that died while it waited may have waited for another that nobody had seen yet.
+  const bool settled = m_lost && m_lost->how > kDiedWaiting;
   for (std::size_t rank = 0; rank < watches.size(); ++rank) {
     const std::optional<Lost> found = lost(watches[rank], states[rank], programEnded);
     if (found && !settled && (!m_lost || found->how > m_lost->how)) m_lost = found;

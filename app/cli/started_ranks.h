@@ -40,7 +40,7 @@ class StartedRanks {
             bool programEnded);
 
   /// A rank is not the process that msdbg started, but one that this started.
-  bool any() const { return !m_pids.empty(); }
+  bool any() const { return !m_pids.empty() || (m_lost && m_lost->pid != m_launch.child()); }
   /// While the program goes on.
   const std::optional<Lost>& seenLost() const { return m_lost; }
   /// Where none was seen to be, the first whose journal has a failure that is no other's.
