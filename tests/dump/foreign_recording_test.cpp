@@ -320,3 +320,73 @@ TEST_CASE("What an iteration reads is what the update before made, unless its by
   for (const auto& [iteration, mean] : {std::pair{0, 0.0}, {1, 1.0}, {2, 7.0}})
     CHECK(reader->statistics(Rank(0), Iteration(iteration), w).orThrow().values.mean == mean);
 }
+
+namespace {
+
+core::Node backwardNode(const std::string& name, TensorId reads, NodeId derivedFrom) {
+  core::Node node;
+  node.name = name;
+  node.opType = "mul";
+  node.domain = "aten";
+  node.phase = core::Phase::kBackward;
+  node.inputs = {reads};
+  node.derivedFrom = derivedFrom;
+  return node;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "The backward pass of a backward pass leads to the forward node, and nowhere if it leads in a ring") {
+  Program program;
+  dump::Definitions& all = program.recording->definitions();
+  const auto define = [&](const std::string& name, TensorId reads, NodeId of) {
+    return all.node(backwardNode(name, reads, of), {info("", {2, 3}, TensorRole::kGradient)}).orThrow();
+  };
+  const NodeId first = define("grad/Net/mul-op1", program.y, program.relu);
+  const NodeId second = define("grad/grad/Net/mul-op1", all.node(first).outputs[0], first);
+  const auto iterate = [&](std::int64_t iteration) {
+    REQUIRE(program.recording->begin(Iteration(iteration)).ok());
+    for (const NodeId node : {program.relu, first, second}) {
+      REQUIRE(program.recording->ran(node).ok());
+      program.saw(all.node(node).outputs[0], filled({2, 3}, 1));
+    }
+    REQUIRE(program.recording->end({}).ok());
+  };
+  iterate(0);
+  CHECK(define("grad/Net/mul-op1", program.y, second) == first);  // as another iteration had it
+  iterate(1);
+  program.recording->finish({.state = "finished"});
+  const auto reader = test::openRun(program.run);
+  for (const std::int64_t iteration : {0, 1}) {
+    const auto graph = reader->recordedGraph(Rank(0), Iteration(iteration)).orThrow();
+    const NodeId from = graph.node(*graph.findNode("grad/grad/Net/mul-op1")).derivedFrom;
+    CHECK(from.valid() == (iteration == 0));
+    if (iteration == 0) CHECK(graph.node(from).name == "Net/relu-op1");
+  }
+}
+
+TEST_CASE("A folder that is there is refused, and nothing of it changes") {
+  const test::TempDir folder;
+  const auto run = folder / "run";
+  std::filesystem::create_directory(run);
+  test::writeText(run / "precious", "mine");
+  dump::ForeignSettings settings;
+  settings.run = run;
+  settings.create = true;
+  const auto refused = dump::ForeignRecording::open(settings);
+  REQUIRE_FALSE(refused.ok());
+  CHECK_THAT(refused.error().message(), Catch::Contains("is there already; name another folder"));
+  CHECK(std::distance(std::filesystem::directory_iterator(run), {}) == 1);
+}
+
+TEST_CASE("A recorder that cannot begin leaves a run that says so") {
+  const test::TempDir folder;
+  const auto run = folder / "run";
+  test::writeInfo(run);
+  test::writeText(run / "rank_0", "no folder");
+  dump::ForeignSettings settings;
+  settings.run = run;
+  settings.create = false;
+  CHECK_FALSE(dump::ForeignRecording::open(settings).ok());
+}

@@ -113,11 +113,14 @@ class GraphVersion::Making {
     return ids;
   }
 
-  // The backward pass of a backward pass leads to what that was for.
+  // The backward pass of a backward pass leads to what that was for. What is derived changes with the
+  // iterations, so what an older one says may lead back here.
   NodeId forwardOf(NodeId defined) const {
-    while (defined.valid() && m_definitions.node(defined).phase != core::Phase::kForward)
+    for (std::size_t i = 0; defined.valid() && i < m_definitions.nodes().size(); ++i) {
+      if (m_definitions.node(defined).phase == core::Phase::kForward) return m_made.node(defined);
       defined = m_definitions.node(defined).derivedFrom;
-    return defined.valid() ? m_made.node(defined) : NodeId();
+    }
+    return {};
   }
 
   void addSource(TensorId source) {
