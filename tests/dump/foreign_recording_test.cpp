@@ -389,4 +389,7 @@ TEST_CASE("A recorder that cannot begin leaves a run that says so") {
   settings.run = run;
   settings.create = false;
   CHECK_FALSE(dump::ForeignRecording::open(settings).ok());
+  const auto info = dump::readRunInfo(run).orThrow();
+  CHECK(info.end.state == "failed");
+  CHECK_THAT(info.end.message, Catch::Contains("rank_0"));
 }

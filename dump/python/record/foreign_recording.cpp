@@ -53,7 +53,12 @@ Result<std::unique_ptr<ForeignRecording>> ForeignRecording::open(const ForeignSe
   place.rank = settings.rank;
   place.ranks = settings.ranks;
   place.threads = 1;  // values are looked at before it gets them
-  MSDBG_ASSIGN(recording->m_recorder, Recorder::create(place, options));
+  Result<std::unique_ptr<Recorder>> recorder = Recorder::create(place, options);
+  if (!recorder.ok()) {  // the folder is made, and would look like a run that still goes on
+    recording->m_place->end({.state = "failed"}, recorder.error(), 0);
+    return recorder.error();
+  }
+  recording->m_recorder = std::move(recorder).value();
   return recording;
 }
 
