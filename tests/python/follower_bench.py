@@ -78,10 +78,11 @@ class Bench:
         self.origin = self.elsewhere  # of the autograd node that runs
         self.first = self.step(None, None, -1, 0, 0, (), (), (), ())
         self.follower = module.Follower(
-            self.recording, (Tensor,), self.ids, self.held, self.counts, self.seen, lambda: self.number,
-            lambda: self.task, self._slow, self._late, lambda args: self.went.append("view"),
-            lambda number, owner: self.went.append(("own", number, owner)), lambda tensor, value: None,
-            lambda: self.scope, lambda: self.origin, self.first)
+            recording=self.recording, plain=(Tensor,), ids=self.ids, held=self.held, counts=self.counts,
+            seen=self.seen, number=lambda: self.number, task=lambda: self.task, slow=self._slow, late=self._late,
+            view=lambda args: self.went.append("view"),
+            own=lambda number, owner: self.went.append(("own", number, owner)), see=lambda tensor, value: None,
+            outside=lambda: self.scope, origin=lambda: self.origin, first=self.first)
         self.follower.scope = self.scope
         self.follower.seen_number = self.number
         self.iteration = 0

@@ -27,7 +27,6 @@ class Following:
         self._slow = slow
         self._module: Any = None
         self._first: Any = None
-        self._wanted = False
         self.follower: Any = None
 
     def make(self) -> Optional[Any]:
@@ -40,9 +39,10 @@ class Following:
         self._module = module
         self._first = module.Step(None, None, nothing, None, -1, 0, 0, False, True, (), (), (), ())
         self.follower = module.Follower(
-            self._recording.recorder, _PLAIN, values.ids, values.held, self._recording.graph.counts, values.seen,
-            torch.autograd._get_sequence_nr, torch._C._current_graph_task_id, self._slow, self._late, self._view,
-            calls.own, values.see, calls.outside, calls.origins.owner, self._first)
+            recording=self._recording.recorder, plain=_PLAIN, ids=values.ids, held=values.held, seen=values.seen,
+            counts=self._recording.graph.counts, number=torch.autograd._get_sequence_nr,
+            task=torch._C._current_graph_task_id, slow=self._slow, late=self._late, view=self._view, own=calls.own,
+            see=values.see, outside=calls.outside, origin=calls.origins.owner, first=self._first)
         self._scopes.follower = self.follower
         self.follower.scope = self._scopes.current
         calls.arrived = self._arrived

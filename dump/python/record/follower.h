@@ -10,8 +10,7 @@
 
 namespace msdbg::python {
 
-/// Follower(recording, plain types, ids, held, counts, seen, number, task, slow, late, view, own, see,
-/// outside, origin, first step)
+/// Follower(recording=…, …): see kParts in follower.cpp, and FollowerObject for what each is.
 PyObject* makeFollowerType();
 
 /// Of a Recording. nullptr and an exception: it is none.
