@@ -1,140 +1,18 @@
-"""Kinds of trainings: several optimizers, accumulation, closures, scaled losses, checkpointing, evaluation, functions of
-one's own, sparse gradients, changes by hand."""
+"""Kinds of trainings: checkpointing, evaluation, functions of one's own, sparse gradients, in-place writes, changes by hand."""
 
 from __future__ import annotations
 
 import copy
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch_recorded import LEVELS, derived_share, names, recorded, state_of
+from test_torch_optimizers import gan
+from torch_recorded import LEVELS, Net, derived_share, names, recorded, state_of
 
 import msdbg
-
-
-class Net(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = nn.Linear(6, 8), nn.Linear(8, 2)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.second(torch.tanh(self.first(x)))
-
-
-def gan(steps: int = 6, critic: int = 1) -> str:
-    maker, judge = nn.Linear(4, 6), Net()
-    makes, judges = torch.optim.Adam(maker.parameters(), 0.01), torch.optim.SGD(judge.parameters(), 0.01)
-    for _ in range(steps):
-        for _ in range(critic):
-            loss = judge(torch.randn(5, 6)).mean() - judge(maker(torch.randn(5, 4)).detach()).mean()
-            judges.zero_grad()
-            loss.backward()
-            judges.step()
-        loss = judge(maker(torch.randn(5, 4))).mean()
-        makes.zero_grad()
-        loss.backward()
-        makes.step()
-    return state_of(judge, makes, judges)
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_an_iteration_of_a_gan_has_the_steps_of_both_optimizers(level: str, tmp_path: Any) -> None:
-    recorder, _ = recorded(level, gan, tmp_path)
-    assert len(recorder.iterations) == 6
-    for index in range(6):
-        steps = {node["type"] for node in recorder.ran_in(index) if node["domain"] == "torch.optim"}
-        assert steps == {"Adam", "SGD"}
-    assert {"loss", "loss/1", "learning_rate", "learning_rate/optimizer1"} <= set(recorder.iterations[1]["scalars"])
-
-
-def test_a_critic_that_steps_often_is_in_one_iteration(tmp_path: Any) -> None:
-    recorder, _ = recorded("train", lambda: gan(4, 5), tmp_path)
-    assert len(recorder.iterations) == 4
-    assert "update/Net/first#5/SGD-op1" in names(recorder.ran_in(2))
-
-
-def accumulation() -> str:
-    model = Net()
-    optimizer = torch.optim.SGD(model.parameters(), 0.1)
-    for _ in range(5):
-        for _ in range(3):
-            (model(torch.randn(4, 6)).square().mean() / 3).backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    return state_of(model, optimizer)
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_accumulated_parts_are_one_iteration(level: str, tmp_path: Any) -> None:
-    torch.manual_seed(1)
-    plain = accumulation()
-    torch.manual_seed(1)
-    recorder, bits = recorded(level, accumulation, tmp_path)
-    assert bits == plain and len(recorder.iterations) == 5
-    if level == "ops":
-        ran = names(recorder.ran_in(2))
-        assert {"Net/first/addmm-op1", "Net/first#2/addmm-op1", "Net/first#3/addmm-op1"} <= set(ran)
-        assert derived_share(recorder) == 1.0
-
-
-def closures() -> str:
-    model = Net()
-    optimizer = torch.optim.LBFGS(model.parameters(), 0.5, max_iter=4)
-    x = torch.randn(9, 6)
-
-    def closure() -> torch.Tensor:
-        optimizer.zero_grad()
-        loss = model(x).square().mean()
-        loss.backward()
-        return loss
-
-    for _ in range(4):
-        optimizer.step(closure)
-    return state_of(model, optimizer)
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_closures_are_recorded_within_the_step(level: str, tmp_path: Any) -> None:
-    torch.manual_seed(1)
-    plain = closures()
-    torch.manual_seed(1)
-    recorder, bits = recorded(level, closures, tmp_path)
-    assert bits == plain and len(recorder.iterations) == 4
-    assert "update/Net/first/LBFGS-op1" in names(recorder.ran_in(1))
-    losses = [iteration["scalars"]["loss"] for iteration in recorder.iterations]
-    assert losses == sorted(losses, reverse=True)
-
-
-def scaled() -> str:
-    model = Net()
-    optimizer = torch.optim.SGD(model.parameters(), 0.1)
-    scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
-    for index in range(6):
-        loss = model(torch.randn(4, 6)).square().mean()
-        if index == 2:
-            loss = loss * float("inf")
-        optimizer.zero_grad()
-        scaler.scale(loss).backward()
-        scaler.unscale_(optimizer)
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        scaler.step(optimizer)
-        scaler.update()
-    return state_of(model, optimizer)
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_a_skipped_step_ends_an_iteration_too(level: str, tmp_path: Any) -> None:
-    recorder, _ = recorded(level, scaled, tmp_path)
-    assert len(recorder.iterations) == 6
-    skipped = [index for index in range(6) if "step_skipped" in recorder.iterations[index]["scalars"]]
-    assert skipped == [2]
-    assert not [node for node in recorder.ran_in(2) if node["domain"] == "torch.optim"]
-    assert [node for node in recorder.ran_in(2) if node["type"] == "AccumulateGrad"]
-    assert [iteration["scalars"]["loss_scale"] for iteration in recorder.iterations] == [8, 8, 8, 4, 4, 4]
-    assert recorder.iterations[1]["scalars"]["loss"] < 8  # of the loss, not of the scaled one
 
 
 class Deep(nn.Module):
@@ -200,6 +78,9 @@ def test_functions_of_ones_own_and_sparse_gradients(level: str, tmp_path: Any) -
     if level == "ops":
         inside = [node for node in recorder.ran_in(1) if "/CubeBackward/" in node["name"]]
         assert inside and all(recorder.nodes[node["derived_from"]]["type"] == "mul" for node in inside)
+        # its own line first, then where the forward was called
+        assert {recorder.frames[node["frames"][0]][2].split(".")[-1] for node in inside} == {"backward"}
+        assert all("forward" in recorder.frames[node["frames"][1]][2] for node in inside)
         assert derived_share(recorder) == 1.0
 
 
@@ -274,6 +155,7 @@ def test_changes_by_hand_end_with_step(tmp_path: Any) -> None:
         assert len(recorder.iterations) == 4  # the last one is incomplete
         assert [i["scalars"]["step"] for i in recorder.iterations] == [100, 101, 102, 103]
         assert "watch/out-op1" in names(recorder.ran_in(1))
+        assert level == "train" or "Net/first/addmm-op1" in names(recorder.ran_in(1))
 
 
 def test_scopes_of_ones_own(tmp_path: Any) -> None:

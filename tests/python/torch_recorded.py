@@ -8,10 +8,20 @@ from typing import Any, Callable, Iterable
 
 import fake_record
 import torch
+from torch import nn
 
 import msdbg
 
 LEVELS = ("train", "modules", "ops")
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(6, 8), nn.Linear(8, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.second(torch.tanh(self.first(x)))
 
 
 def recorded(level: str, train: Callable[[], Any], tmp: Any) -> tuple[fake_record.Recorder, Any]:

@@ -65,7 +65,10 @@ class Defining:
             derived = self._origins.node_of(origin)
         if derived < 0 and origin is not None and origin is not again:
             derived = graph.derived_of(call.inputs)
-        frames = origin.frames if origin is not None and origin is not again else recording.frames.at(call.frame)
+        if origin is None or origin is again:
+            frames = recording.frames.at(call.frame)
+        else:
+            frames = recording.frames.in_backward(call.frame) + origin.frames
         entry = graph.node(call.scope, operator.kind, number, operator.domain, phase, call.inputs, outputs,
                            attributes, frames, derived)
         entry.quiet, entry.operator = operator.unwritten, operator

@@ -18,6 +18,9 @@ _PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.se
 _MOST = 64  # frames of one place: a recursion deeper than this says nothing more
 
 
+_ENGINE = ("_engine_run_backward",)  # of torch/autograd/graph.py: what is called below it autograd calls
+
+
 class Frames:
     """Interns frames with the recorder. Any thread that holds the GIL."""
 
@@ -31,19 +34,29 @@ class Frames:
     def at(self, frame: Optional[FrameType]) -> tuple[int, ...]:
         """Of `frame` and its callers."""
         found: list[int] = []
-        ids = self._ids
         while frame is not None and len(found) < _MOST:
-            key = (id(frame.f_code), frame.f_lasti)
-            known = ids.get(key)
-            if known is None:
-                known = self._new(frame, key)
+            known = self._known(frame)
             if known >= 0:
                 found.append(known)
             frame = frame.f_back
         return tuple(found)
 
+    def in_backward(self, frame: Optional[FrameType]) -> tuple[int, ...]:
+        """The user's frames between autograd and an operator: of a backward or a hook of their own. Empty: there are
+        none, as in the backward of an operator of torch's."""
+        found: list[int] = []
+        while frame is not None and frame.f_code.co_name not in _ENGINE:
+            found += [number for number in (self._known(frame),) if number >= 0]
+            frame = frame.f_back
+        return tuple(found)
+
     def here(self) -> tuple[int, ...]:
         return self.at(sys._getframe(1))
+
+    def _known(self, frame: FrameType) -> int:
+        key = (id(frame.f_code), frame.f_lasti)
+        known = self._ids.get(key)
+        return self._new(frame, key) if known is None else known
 
     def _new(self, frame: FrameType, key: tuple[int, int]) -> int:
         code = frame.f_code
