@@ -230,3 +230,18 @@ TEST_CASE(
   CHECK(report.hits.empty());
   CHECK(report.evaluated > 0);
 }
+
+TEST_CASE("A loss that reads nothing, as where operators are not recorded, is judged like any other") {
+  Graph graph("net");
+  TensorInfo loss;
+  loss.role = TensorRole::kLoss;
+  const NodeId forward = graph.addNode("forward", "Net", Phase::kForward, {}, {}, {loss}, {}, {}, "torch");
+  FakeSource source(graph, 1, 3);
+  for (int k = 0; k < 3; ++k) {
+    TensorStatistics& values = source.row(0, k, source.graph().node(forward).outputs[0]).values;
+    values.count = 1;
+    values.min = values.max = values.mean = 1.0 / (k + 1);
+  }
+  const CheckReport report = runRecommended(source, "tensor_all_zero");
+  CHECK(report.hits.empty());
+}
