@@ -45,7 +45,12 @@ void runOrRefuse(const std::string& op, const std::vector<TensorType>& types, co
   std::vector<Tensor> inputs;
   for (const TensorType& t : types) inputs.push_back(Tensor::zeros(t.dtype, t.shape));
   try {
-    callOp(op, inputs, attributes);
+    const std::vector<Tensor> outputs = callOp(op, inputs, attributes);
+    REQUIRE(outputs.size() == inferred->size());
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      CHECK(outputs[i].dtype() == (*inferred)[i].dtype);
+      CHECK(outputs[i].shape() == (*inferred)[i].shape);
+    }
   } catch (const std::runtime_error& error) {
     CHECK_THAT(error.what(), Catch::StartsWith("network/" + op));
   }
