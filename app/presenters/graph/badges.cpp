@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t kMostKept = 32;
 
-QString problemText(const BadgeSet& badges, std::int64_t missing, const std::string& reason) {
+// `foreign`: the nodes are of a graph that only grows, of which an iteration may do a part.
+QString problemText(const BadgeSet& badges, std::int64_t missing, const std::string& reason, bool foreign) {
   if (missing == 0) return {};
   const QString where =
       QStringLiteral("Iteration %1 of rank %2").arg(badges.iteration.value).arg(badges.rank.value);
@@ -22,6 +23,11 @@ QString problemText(const BadgeSet& badges, std::int64_t missing, const std::str
   if (reason == "thinned")
     return where +
            QStringLiteral(": statistics were thinned to keep within --max-size; another iteration has them.");
+  if (foreign)
+    return where + QStringLiteral(
+                       ": nothing was seen of %1 nodes, which did not run in it, had no values yet, or "
+                       "are left out by a rule of the recording.")
+                       .arg(missing);
   return where +
          QStringLiteral(": no statistics of %1 nodes are stored; `msdbg dump --policy stats` stores all.")
              .arg(missing);
@@ -55,6 +61,7 @@ BadgeSet readBadges(watch::Source& run, core::Rank rank, core::Iteration iterati
   const std::vector<core::Rank> ranks = run.ranks();
   badges.nodes.resize(run.graph().nodes().size(), Health::kUnknown);
   std::int64_t missing = 0;
+  bool foreign = false;
   std::string reason;
   const core::GraphPart* part = run.part(rank, iteration);
   for (const core::Node& node : run.graph().nodes()) {
@@ -67,6 +74,7 @@ BadgeSet readBadges(watch::Source& run, core::Rank rank, core::Iteration iterati
     health = resultHealth(run, node, rank, iteration);
     if (health == Health::kUnknown) {
       ++missing;
+      foreign |= !node.isOwn();
       if (reason != "damaged") reason = run.missingReason();
     }
     if (node.phase != core::Phase::kCollective) continue;
@@ -77,7 +85,7 @@ BadgeSet readBadges(watch::Source& run, core::Rank rank, core::Iteration iterati
       health = graphview::worse(health, theirs);
     }
   }
-  badges.problem = problemText(badges, missing, reason);
+  badges.problem = problemText(badges, missing, reason, foreign);
   return badges;
 }
 

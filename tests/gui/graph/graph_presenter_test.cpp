@@ -107,6 +107,18 @@ TEST_CASE("A collective wears the worst of its results on any rank, another node
   CHECK_FALSE(at(0).complete);
 }
 
+TEST_CASE("Of a graph that only grows it is said that nodes may not have run", "[gui][graph]") {
+  core::Graph graph("net");
+  core::TensorInfo output;
+  for (int i = 0; i < 2; ++i)
+    graph.addNode("mul", "Net", core::Phase::kForward, {}, {}, {output}, {}, {}, "aten");
+  test::FakeSource run(graph, 1, 1);
+  run.row(0, 0, graph.node(core::NodeId(0)).outputs.front()).values.count = 1;
+  const QString problem = app::readBadges(run, core::Rank(0), core::Iteration(0), {}).problem;
+  CHECK(problem.contains("nothing was seen of 1 nodes"));
+  CHECK_FALSE(problem.contains("--policy"));
+}
+
 TEST_CASE("Only the last of many steps is read, and places seen before are known at once", "[gui][graph]") {
   Shown shown(test::nanRun());
   int changes = 0;
