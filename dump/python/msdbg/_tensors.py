@@ -50,10 +50,16 @@ def is_whole(tensor: Tensor) -> bool:
     return tensor.numel() * tensor.element_size() >= storage_of(tensor).nbytes()
 
 
+# Within torch.func (vmap, grad) a tensor stands for many, or for one that is traced: it has no memory of its own. The
+# operators that it leads to see what has.
+_wrapped = torch._C._functorch.is_functorch_wrapped_tensor
+
+
 def tensors_in(thing: Any, path: str = "", depth: int = 4) -> Iterator[tuple[str, Tensor]]:
     """Tensors of a batch with the path to each: ("0", x), ("1/labels", y)."""
     if isinstance(thing, Tensor):
-        yield path, thing
+        if not _wrapped(thing):
+            yield path, thing
     elif depth > 0 and isinstance(thing, dict):
         for key, value in thing.items():
             yield from tensors_in(value, f"{path}/{key}" if path else str(key), depth - 1)
