@@ -100,9 +100,10 @@ class DumpProgress {
     if (!m_line.shown()) return;
     if (++m_calls % 10 == 1) m_bytes = folderBytes(m_plan.run);
     if (now.iterations == 0) return m_line.line("starting");
-    m_line.line(fmt::format("iteration {}{}   loss {}   {}", now.iterations,
-                            m_plan.steps ? fmt::format("/{}", m_plan.firstIteration() + *m_plan.steps) : "",
-                            core::formatShort(now.loss, 4), core::formatBytes(m_bytes)));
+    const std::string steps = m_plan.steps ? fmt::format("/{}", m_plan.firstIteration() + *m_plan.steps) : "";
+    const std::string loss = now.loss ? "loss " + core::formatShort(*now.loss, 4) + "   " : "";
+    m_line.line(
+        fmt::format("iteration {}{}   {}{}", now.iterations, steps, loss, core::formatBytes(m_bytes)));
   }
 
  private:
@@ -114,8 +115,8 @@ class DumpProgress {
 
 struct Recorded {
   Outcome outcome;
-  std::int64_t iterations = 0;  // finished ones of this run
-  double loss = 0;              // the last one's
+  std::int64_t iterations = 0;      // finished ones of this run
+  std::optional<double> loss = {};  // the last one's
   double seconds = 0;
   std::string lost = {};  // its folder is another run's now: what to say; "" when it is not
 };
@@ -249,7 +250,7 @@ void printRecordedJson(const DumpPlan& plan, const Recorded& recorded) {
   json["end"] = endJson(replay::translated(recorded.outcome.end));
   json["exit_status"] = recorded.outcome.exitStatus;
   json["iterations"] = recorded.iterations;
-  json["loss"] = number(recorded.loss);
+  json["loss"] = recorded.loss ? number(*recorded.loss) : Json();
   json["seconds"] = recorded.seconds;
   json["ranks"] = ranksOf(plan);
   json["bytes"] = folderBytes(plan.run);
@@ -270,7 +271,8 @@ void printRecorded(const DumpPlan& plan, const Recorded& recorded, bool timing) 
   fmt::print("{}   {} in {:.1f} s, {}", core::printable(told ? end.state : end.state + ": " + end.message),
              counted(recorded.iterations, "iteration"), recorded.seconds,
              core::formatBytes(folderBytes(plan.run)));
-  if (recorded.iterations > 0) fmt::print(", last loss {}", core::formatShort(recorded.loss, 5));
+  if (recorded.iterations > 0 && recorded.loss)
+    fmt::print(", last loss {}", core::formatShort(*recorded.loss, 5));
   fmt::print("\n");
   if (!anyRecorded(plan)) return;
   const std::string over = overBudgetText(folderBytes(plan.run), plan.record.maxBytes);

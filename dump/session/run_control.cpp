@@ -22,6 +22,7 @@ constexpr int kReasons = 8;  // so many ranks tell theirs, the others only that 
 struct RunControl::Shared {
   std::atomic<std::int64_t> iterations;
   std::atomic<double> loss;
+  std::atomic<bool> hasLoss;
   struct Rank {
     std::atomic<std::int64_t> pid, statusPlusOne;
     std::atomic<int> recorderFailed;  // 1: without a reason; 2 + i: reasons[i] has it
@@ -60,12 +61,14 @@ Result<std::unique_ptr<RunControl>> RunControl::open(const std::filesystem::path
 RunControl::~RunControl() { munmap(m_shared, sizeof(Shared)); }
 
 void RunControl::setProgress(const Progress& progress) {
-  m_shared->loss.store(progress.loss);
+  m_shared->loss.store(progress.loss.value_or(0));
+  m_shared->hasLoss.store(progress.loss.has_value());
   m_shared->iterations.store(progress.iterations);
 }
 
 RunControl::Progress RunControl::progress() const {
-  return {m_shared->iterations.load(), m_shared->loss.load()};
+  const std::int64_t iterations = m_shared->iterations.load();
+  return {iterations, m_shared->hasLoss.load() ? std::optional(m_shared->loss.load()) : std::nullopt};
 }
 
 void RunControl::setPid(int rank, std::int64_t pid) { m_shared->ranks[rank].pid.store(pid); }

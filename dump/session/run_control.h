@@ -25,8 +25,8 @@ class RunControl {
 
   struct Progress {
     std::int64_t iterations = 0;
-    double loss = 0;
-  };  // of rank 0: finished ones, the last one's loss
+    std::optional<double> loss = {};  // of a program that tells none: not known
+  };                                  // of rank 0: finished ones, the last one's loss
   void setProgress(const Progress& progress);
   Progress progress() const;
 

@@ -101,7 +101,9 @@ class SessionObserver : public core::Observer {
   void iterationFinished(Iteration iteration, const core::Scalars& scalars) override {
     m_recorder.iterationFinished(iteration, scalars);
     const auto loss = std::ranges::find(scalars, "loss", &core::Scalars::value_type::first);
-    if (m_control) m_control->setProgress({iteration.value + 1, loss == scalars.end() ? 0 : loss->second});
+    if (m_control)
+      m_control->setProgress(
+          {iteration.value + 1, loss == scalars.end() ? std::nullopt : std::optional(loss->second)});
   }
 
  private:

@@ -256,7 +256,8 @@ Status ForeignRecording::end(const core::Scalars& scalars) {
   }
   ++m_iterations;
   const auto loss = std::ranges::find(scalars, "loss", &core::Scalars::value_type::first);
-  m_place->progress(m_iteration.value + 1, loss == scalars.end() ? 0 : loss->second);
+  m_place->progress(m_iteration.value + 1,
+                    loss == scalars.end() ? std::nullopt : std::optional(loss->second));
   forget();
   return status;
 }

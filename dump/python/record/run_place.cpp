@@ -71,7 +71,7 @@ Status RunPlace::join(const RecordOptions& options) {
   return writeRunInfo(m_settings.run, describe(std::move(info), options));
 }
 
-void RunPlace::progress(std::int64_t iterations, double loss) {
+void RunPlace::progress(std::int64_t iterations, std::optional<double> loss) {
   if (m_control) m_control->setProgress({iterations, loss});
 }
 

@@ -21,7 +21,7 @@ class RunPlace {
 
   const std::string& id() const { return m_id; }
   /// To the launcher, if there is one and this is rank 0.
-  void progress(std::int64_t iterations, double loss);
+  void progress(std::int64_t iterations, std::optional<double> loss);
   /// What `recorded` says went wrong with the recording is told too. Says on stderr what is next, without a
   /// launcher.
   void end(RunEnd how, const core::Status& recorded, std::int64_t iterations);
