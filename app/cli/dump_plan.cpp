@@ -13,6 +13,7 @@
 #include "core_engine/passes/pipeline.h"
 #include "core_engine/plan/recompute_scopes.h"
 #include "core_engine/runtime/fault.h"
+#include "dump/policy/foreign_defaults.h"
 #include "dump/session/environment_options.h"
 #include "dump/session/session_settings.h"
 
@@ -250,6 +251,8 @@ Result<DumpPlan> planDump(DumpOptions options, const Context& context) {
   plan.isPrivate = options.isPrivate;
   MSDBG_ASSIGN(plan.choices, options.plan.read());
   MSDBG_ASSIGN(plan.record, options.recording.read());
+  if (!context.program.empty() && startsPython(context.program))
+    plan.record = dump::foreignDefaults(std::move(plan.record));
   MSDBG_ASSIGN(const std::vector<core::FaultSpec> faults, parseFaults(options.faults, plan.ranks));
   MSDBG_TRY(context.program.empty() ? planModel(options, plan, faults, resumed ? &*resumed : nullptr)
                                     : planProgram(options, context, plan));

@@ -92,6 +92,7 @@ TEST_CASE("The run of a Python program is named after its script or module", "[c
   CHECK(json["run"] == "train-1.msdbg");
   CHECK(json["steps"].is_null());  // what its own options mean is its own affair
   CHECK(json["backend"] == "cpu");
+  CHECK(json["rules"] == nlohmann::json{"*=stats"});  // as its recorder will do it
 }
 
 TEST_CASE("What Python processes noted says why nothing was recorded, and is not left in the run", "[cli]") {

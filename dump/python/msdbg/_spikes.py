@@ -15,20 +15,24 @@ from typing import Dict, List, Optional
 
 from msdbg import _arm
 
-_WINDOW, _LEAST, _FACTOR = 200, 20, 8.0  # as the condition statistic_spike has them
+# As the condition statistic_spike has them (watchpoints/conditions/statistic_spike.cpp).
+_WINDOW, _LEAST, _FACTOR = 200, 20, 8.0
+_FLOORS = {"loss": 0.02, "gradient_norm": 0.25}  # of the median deviation, as a share of the median
 _MARGIN, _LENGTH = 3, 3  # iterations: until the first one at level ops, and how many
 _REST = 500  # iterations before the next request
 
 
 class Series:
-    """One number of each iteration, against those before it."""
+    """One number of each iteration, against those before it. `floor`: what the median deviation counts as at least, as
+    a share of the median."""
 
-    def __init__(self) -> None:
+    def __init__(self, floor: float) -> None:
+        self._floor = floor
         self._order: deque = deque()
         self._sorted: List[float] = []
 
     def odd(self, value: float) -> bool:
-        """Not finite, or above the median and 8 median deviations of the last 200. Takes it in."""
+        """Not finite, or above the median and 8 median deviations of the last 200 finite ones. Takes it in."""
         if not math.isfinite(value):
             return True
         spike = len(self._sorted) >= _LEAST and self._spikes(value)
@@ -40,11 +44,11 @@ class Series:
 
     def _spikes(self, value: float) -> bool:
         numbers = self._sorted
-        if value <= numbers[len(numbers) * 9 // 10]:  # most are: no need to look closer
+        if value <= numbers[len(numbers) * 9 // 10]:  # most are; what a tenth of them reach is another level
             return False
         median = numbers[len(numbers) // 2]
         deviation = sorted(abs(number - median) for number in numbers)[len(numbers) // 2]
-        return deviation > 0 and value > median + _FACTOR * deviation
+        return value > median + _FACTOR * max(deviation, self._floor * abs(median))
 
 
 class Spikes:
@@ -52,7 +56,7 @@ class Spikes:
 
     def __init__(self, run: str) -> None:
         self._file = os.path.join(run, "arm.json")
-        self._series: Dict[str, Series] = {"loss": Series(), "gradient_norm": Series()}
+        self._series: Dict[str, Series] = {name: Series(floor) for name, floor in _FLOORS.items()}
         self._quiet_until = 0
 
     def ended(self, iteration: int, scalars: Dict[str, float]) -> None:

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core_engine/base/log.h"
+#include "dump/policy/foreign_defaults.h"
 #include "dump/python/record/forked_child.h"
 #include "dump/python/record/gradient_norm.h"
 #include "dump/session/environment_options.h"
@@ -25,16 +26,6 @@ namespace {
 constexpr std::int64_t kManyVersions = 100;     // of a graph: something has a new name in every iteration
 constexpr std::uint64_t kTeamBytes = 4u << 20;  // below, waking other threads costs more than they save
 
-// Nothing of another framework's can be computed again here, so what only that needs is not kept; and values
-// are kept where somebody asks for them.
-RecordOptions foreignOptions(RecordOptions options) {
-  if (!options.checkpointEvery) options.checkpointEvery = RecordOptions::kNoCheckpoints;
-  if (!options.batches) options.batches = false;
-  if (!options.policy && options.rules.empty() && options.tensors.empty() && !options.onHit.on())
-    options.policy = Policy::kStats;
-  return options;
-}
-
 template <typename T>
 T& grown(std::vector<T>& all, std::size_t index, std::size_t size, T fresh) {
   if (all.size() <= index) all.resize(std::max(size, index + 1), fresh);
@@ -44,8 +35,8 @@ T& grown(std::vector<T>& all, std::size_t index, std::size_t size, T fresh) {
 }  // namespace
 
 Result<std::unique_ptr<ForeignRecording>> ForeignRecording::open(const ForeignSettings& settings) {
-  MSDBG_ASSIGN(RecordOptions options, environmentOptions());
-  options = foreignOptions(std::move(options));
+  MSDBG_ASSIGN(const RecordOptions asked, environmentOptions());
+  const RecordOptions options = foreignDefaults(asked);
   std::unique_ptr<ForeignRecording> recording(new ForeignRecording(settings, options));
   MSDBG_ASSIGN(recording->m_place, RunPlace::make(settings, options));
   Recorder::Place place;
