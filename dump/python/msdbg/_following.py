@@ -12,9 +12,7 @@ from msdbg._calls import Calls
 from msdbg._graph import Entry, Scope
 from msdbg._recording import Recording
 from msdbg._scopes import Scopes
-from msdbg._tensors import is_whole
-
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
+from msdbg._tensors import PLAIN, is_whole
 
 
 class Following:
@@ -39,7 +37,7 @@ class Following:
         self._module = module
         self._first = module.Step(None, None, nothing, None, -1, 0, 0, False, True, (), (), (), ())
         self.follower = module.Follower(
-            recording=self._recording.recorder, plain=_PLAIN, ids=values.ids, held=values.held, seen=values.seen,
+            recording=self._recording.recorder, plain=PLAIN, ids=values.ids, held=values.held, seen=values.seen,
             counts=self._recording.graph.counts, number=torch.autograd._get_sequence_nr,
             task=torch._C._current_graph_task_id, slow=self._slow, late=self._late, view=self._view, own=calls.own,
             see=values.see, outside=calls.outside, origin=calls.origins.owner, first=self._first)

@@ -68,7 +68,12 @@ class Level:
 
     def gradient(self, gradient: Tensor, known: Parameter) -> Optional[int]:
         """The tensor whose value became a gradient that an optimizer is about to read, as far as it is known."""
-        return self.recording.values.known(gradient)
+        made = self.recording.values.known(gradient)
+        return self.otherwise(known) if made is None else made
+
+    def otherwise(self, known: Parameter) -> Optional[int]:
+        """What made a gradient whose own value is not known."""
+        return None
 
     def frames_of(self, known: Parameter) -> tuple[int, ...]:
         """Where a parameter was used."""

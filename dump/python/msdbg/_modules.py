@@ -209,7 +209,7 @@ class Modules(Train):
         self._loss = entry.outputs[0]
         place.open = []
 
-    def gradient(self, gradient: Tensor, known: Parameter) -> Optional[int]:
+    def otherwise(self, known: Parameter) -> Optional[int]:
         user = self._users.get(known.scope)
         if user is not None and user.outputs[0] in self._gradients:
             return self._gradients[user.outputs[0]]

@@ -37,6 +37,7 @@ class Parameter:
     tensor: Any  # weak reference
     buffer: bool
     source: int = -1  # the recorder's id, once it has one
+    dtype: Any = None  # that the source has
 
 
 def class_name(module: Any) -> str:

@@ -212,9 +212,8 @@ class Ops(Level):
         self._following.in_backward(False)
         self._follow()
 
-    def gradient(self, gradient: Tensor, known: Parameter) -> Optional[int]:
-        made = self.recording.values.known(gradient)
-        return self._loss if made is None else made
+    def otherwise(self, known: Parameter) -> Optional[int]:
+        return self._loss
 
     def frames_of(self, known: Parameter) -> tuple[int, ...]:
         return self._calls.origins.frames_of(known)

@@ -12,9 +12,11 @@ from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+from msdbg._graph import Entry
 from msdbg._names import Parameter, parameters_of
 from msdbg._recording import Recording
 from msdbg._tensors import dense, local
+from msdbg._turns import Read, Turns
 
 
 class Optimizers:
@@ -23,7 +25,8 @@ class Optimizers:
         self._numbers: dict[int, tuple[Any, int]] = {}  # id -> weak reference, which one
         self._depth = 0  # of steps within steps
         self._steps: dict[str, int] = {}  # by parameter: in this iteration
-        self._read: list[tuple[Any, ...]] = []  # of the step in progress
+        self._read: list[Read] = []  # of the step in progress
+        self._turns = Turns(recording)
 
     def start(self) -> None:
         patches = self._recording.patches
@@ -141,15 +144,20 @@ class Optimizers:
         number = self.meet(optimizer)
         self._rates(optimizer, number)
         for index, tensor in enumerate(parameters_of(optimizer)):
-            if tensor.grad is None:
-                continue
-            known = self.parameter(optimizer, tensor, index)
-            turn = self._steps[known.name] = self._steps.get(known.name, 0) + 1  # another optimizer may have it too
-            value = dense(local(tensor))
-            now = recording.level.parameter(known, value)
-            gradient = self._gradient(known, tensor, turn)
-            recording.recorder.keep(now, value)
-            self._read.append((known, tensor, now, gradient, turn))
+            if tensor.grad is not None:
+                known = self.parameter(optimizer, tensor, index)
+                turn = self._steps[known.name] = self._steps.get(known.name, 0) + 1  # another optimizer may have it too
+                quick = self._turns.read(number, known, tensor, turn)
+                self._read.append(self._read_one(known, tensor, turn) if quick is None else quick)
+
+    def _read_one(self, known: Parameter, tensor: Any, turn: int) -> Read:
+        recording = self._recording
+        value = dense(local(tensor))
+        now = recording.level.parameter(known, value)
+        made = recording.level.gradient(dense(local(tensor.grad)), known)
+        gradient = self._gradient(known, tensor, made, turn)
+        recording.recorder.keep(now, value)
+        return Read(known, tensor, now, made, gradient, turn)
 
     def _rates(self, optimizer: Any, number: int) -> None:
         groups = optimizer.param_groups
@@ -160,12 +168,11 @@ class Optimizers:
                 key = f"learning_rate{prefix}" + ("" if index == 0 else f"/{index}")
                 self._recording.scalars[key] = float(rate)
 
-    def _gradient(self, known: Parameter, tensor: Any, turn: int) -> int:
+    def _gradient(self, known: Parameter, tensor: Any, made: Optional[int], turn: int) -> Entry:
         """The node of the gradient that the optimizer reads."""
         recording = self._recording
         graph = recording.graph
         gradient = dense(local(tensor.grad))
-        made = recording.level.gradient(gradient, known)  # the value that became it
         again = "" if turn == 1 else f"#{turn}"
         scope = graph.scope(f"grad/{known.scope}{again}")
         alias = f"grad({known.name})" + again
@@ -181,32 +188,36 @@ class Optimizers:
             values.seen.add(number)
         else:
             values.see(number, gradient)
-        return number
+        return entry
 
     def _write_all(self, optimizer: Any) -> None:
         """What the step made: parameters, states."""
         read, self._read = self._read, []
         frames = self._recording.frames.here() if read else ()
-        for known, tensor, now, gradient, turn in read:
-            self._update(optimizer, known, tensor, now, gradient, turn, frames)
+        number = self.meet(optimizer)
+        for one in read:
+            if not self._turns.write(one, optimizer):
+                self._update(optimizer, number, one, frames)
 
-    def _update(self, optimizer: Any, known: Parameter, tensor: Any, now: int, gradient: int, turn: int,
-                frames: tuple[int, ...]) -> None:
+    def _update(self, optimizer: Any, number: int, read: Read, frames: tuple[int, ...]) -> None:
         recording = self._recording
-        graph = recording.graph
-        value = dense(local(tensor))
-        states = self._states(optimizer, tensor)
+        graph, known = recording.graph, read.known
+        value = dense(local(read.tensor))
+        states = self._states(optimizer, read.tensor)
         sources = tuple(self._state_source(known, key, state) for key, state in states)
-        outputs = [(value.dtype, tuple(value.shape), "updated", "", -1, now)]
+        outputs = [(value.dtype, tuple(value.shape), "updated", "", -1, read.now)]
         outputs += [(state.dtype, tuple(state.shape), "updated", "", -1, source)
                     for (_, state), source in zip(states, sources)]
-        again = "" if turn == 1 else f"#{turn}"
+        again = "" if read.turn == 1 else f"#{read.turn}"
         entry = graph.node(graph.scope(f"update/{known.scope}{again}"), type(optimizer).__name__, known.index,
-                           "torch.optim", "update", (now, gradient) + sources, tuple(outputs), frames=frames)
+                           "torch.optim", "update", (read.now, read.gradient.outputs[0]) + sources, tuple(outputs),
+                           frames=frames)
         recording.recorder.ran(entry.node)
-        for number, written in zip(entry.outputs, [value] + [state for _, state in states]):
-            recording.values.put(written, number)
-            recording.values.see(number, written)
+        for tensor, written in zip(entry.outputs, [value] + [state for _, state in states]):
+            recording.values.put(written, tensor)
+            recording.values.see(tensor, written)
+        self._turns.learn(number, optimizer, read, entry,
+                          [(key, state, source) for (key, state), source in zip(states, sources)])
 
     def _states(self, optimizer: Any, tensor: Any) -> list[tuple[str, Tensor]]:
         """Tensors that the optimizer keeps for a parameter; counters of steps say nothing."""

@@ -74,9 +74,12 @@ def tensors_in(thing: Any, path: str = "", depth: int = 4) -> Iterator[tuple[str
                 yield from tensors_in(value, f"{path}/{key}" if path else key, depth - 1)
 
 
+# Types of tensors whose operators compute what they say, on memory of theirs.
+PLAIN = (Tensor, torch.nn.Parameter, torch.nn.Buffer) if hasattr(torch.nn, "Buffer") else (Tensor, torch.nn.Parameter)
+
+
 def all_plain(types: Any) -> bool:
-    """Tensors whose operators compute what they say, on memory of theirs."""
-    return all(kind is Tensor or kind is torch.nn.Parameter or kind is torch.nn.Buffer for kind in types)
+    return all(kind in PLAIN for kind in types)
 
 
 def any_fake(types: Any) -> bool:

@@ -30,7 +30,7 @@ class Values:
         self._unwritten: dict[int, int] = {}  # storage -> bytes, where nobody wrote anything yet
         self.held: list[int] = []
         self._constants: dict[int, tuple[int, int]] = {}  # source -> address, version, when last seen
-        self._parameters: dict[int, Parameter] = {}  # by id of the source: were read in this iteration
+        self.parameters: dict[int, Parameter] = {}  # by id of the source: were read in this iteration
         self._before: dict[int, Parameter] = {}  # in the one before
         self._used: set[int] = set()  # sources without a name of their own
         self.seen: set[int] = set()
@@ -46,7 +46,8 @@ class Values:
         self._unwritten.clear()
         self.seen.clear()
         self._used.clear()
-        self._before, self._parameters = self._parameters, {}
+        self._before = dict(self.parameters)
+        self.parameters.clear()  # it stays: others hold it
 
     def hold(self, tensor: Tensor) -> None:
         self.held.append(storage_of(tensor)._weak_ref())
@@ -150,10 +151,11 @@ class Values:
             return None
         owner = known.tensor()
         value = dense(local(owner))
-        if known.source < 0:
+        if known.dtype is not value.dtype:  # new, or converted in the midst of the training
+            known.dtype = value.dtype
             known.source = self._graph.source(known.name, value, "parameter", "",
                                               bool(owner.requires_grad) and not known.buffer)
-        self._parameters[known.source] = known
+        self.parameters[known.source] = known
         self.put(value, known.source)
         self.see(known.source, value)
         return known.source

@@ -9,7 +9,9 @@
 #include "dump/python/record/follower.h"
 #include "dump/python/record/msdbg_record.h"
 #include "dump/python/record/python_arguments.h"
+#include "dump/python/record/shown.h"
 #include "dump/python/record/step.h"
+#include "dump/python/record/turns.h"
 
 namespace {
 
@@ -255,8 +257,9 @@ PyMODINIT_FUNC PyInit__record() {
   PyObject* module = PyModule_Create(&kModule);
   PyObject* recording = PyType_FromSpec(&kSpec);
   s_recordingType = reinterpret_cast<PyTypeObject*>(recording);
-  if (module && prepareNames() && addType(module, "Recording", recording) &&
-      addType(module, "Step", makeStepType()) && addType(module, "Follower", makeFollowerType()))
+  if (module && prepareNames() && prepareStorageNames() && addType(module, "Recording", recording) &&
+      addType(module, "Step", makeStepType()) && addType(module, "Follower", makeFollowerType()) &&
+      addType(module, "Turns", makeTurnsType()))
     return module;
   Py_XDECREF(module);
   return nullptr;

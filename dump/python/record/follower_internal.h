@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "dump/python/record/msdbg_record.h"
-#include "dump/python/record/python_arguments.h"
+#include "dump/python/record/shown.h"
 #include "dump/python/record/step.h"
 
 namespace msdbg::python {
@@ -34,25 +34,11 @@ struct FollowerObject {
 
 /// Names of attributes, interned once: making a text for each look-up would cost more than the look-up.
 struct FollowerNames {
-  PyObject *untypedStorage, *cdata, *weakRef, *back, *code, *lasti, *dtype;
+  PyObject *untypedStorage, *back, *code, *lasti, *dtype;
 };
 extern FollowerNames g_names;
 /// False: a Python exception is set.
 bool prepareFollowerNames();
-
-/// What a tensor is stored in.
-class Storage {
- public:
-  explicit Storage(PyObject* tensor)
-      : m_storage(PyObject_CallMethodObjArgs(tensor, g_names.untypedStorage, nullptr)),
-        m_key(m_storage ? PyObject_GetAttr(m_storage.get(), g_names.cdata) : nullptr) {}
-  PyObject* storage() const { return m_storage.get(); }
-  PyObject* key() const { return m_key.get(); }
-  explicit operator bool() const { return static_cast<bool>(m_key); }
-
- private:
-  Held m_storage, m_key;
-};
 
 /// Tensors that an operator made, in the order of its step's outputs. Borrowed.
 using Made = std::vector<PyObject*>;

@@ -9,8 +9,6 @@ FollowerNames g_names;
 
 bool prepareFollowerNames() {
   const std::pair<PyObject**, const char*> names[] = {{&g_names.untypedStorage, "untyped_storage"},
-                                                      {&g_names.cdata, "_cdata"},
-                                                      {&g_names.weakRef, "_weak_ref"},
                                                       {&g_names.back, "f_back"},
                                                       {&g_names.code, "f_code"},
                                                       {&g_names.lasti, "f_lasti"},
@@ -108,10 +106,7 @@ bool allPlain(const FollowerObject* self, PyObject* types) {
   const Py_ssize_t count = PySequence_Size(types);
   for (Py_ssize_t i = 0; i < count; ++i) {
     const Held type(PySequence_GetItem(types, i));
-    bool plain = false;
-    for (Py_ssize_t k = 0; !plain && k < PyTuple_Size(self->plain); ++k)
-      plain = PyTuple_GetItem(self->plain, k) == type.get();
-    if (!plain) return false;
+    if (!isPlain(self->plain, type.get())) return false;
   }
   return count >= 0 || no();
 }

@@ -4,34 +4,6 @@
 namespace msdbg::python {
 namespace {
 
-// From now on the storage shows it.
-bool nowShows(FollowerObject* self, PyObject* tensor, PyObject* id) {
-  const Storage storage(tensor);
-  if (!storage) return false;
-  if (PyDict_Contains(self->ids, storage.key()) == 0) {
-    const Held reference(PyObject_CallMethodObjArgs(storage.storage(), g_names.weakRef, nullptr));
-    if (!reference || PyList_Append(self->held, reference.get()) < 0) return false;
-  }
-  return PyDict_SetItem(self->ids, storage.key(), id) == 0;
-}
-
-bool lookAt(FollowerObject* self, PyObject* tensor, PyObject* id, std::int64_t number) {
-  if (PySet_Add(self->seen, id) < 0) return false;
-  Value value;
-  switch (valueOf(tensor, value)) {
-    case Readable::kError:
-      return false;
-    case Readable::kNo:
-      return Held(PyObject_CallFunctionObjArgs(self->see, id, tensor, nullptr)).get() != nullptr;
-    case Readable::kYes:
-      break;
-  }
-  if (msdbg_record_saw(self->recording, number, value.data, value.dtype, value.dims, value.rank) == 0)
-    return true;
-  PyErr_SetString(PyExc_RuntimeError, msdbg_record_error());
-  return false;
-}
-
 // Autograd's node of it, if it has one, is known by the number that was given last.
 bool ownNumber(FollowerObject* self, PyObject* owner) {
   const Held number(PyObject_CallObject(self->number, nullptr));
@@ -58,14 +30,14 @@ bool tellStep(FollowerObject* self, StepObject* step, const Made& made) {
   if (PyList_SetItem(self->counts, static_cast<Py_ssize_t>(step->slot), count.get()) < 0) return false;
   arriveAt(self, reinterpret_cast<PyObject*>(step));
   if (step->forward && !ownNumber(self, step->entry)) return false;
-  if (msdbg_record_ran(self->recording, step->node) < 0) {
-    PyErr_SetString(PyExc_RuntimeError, msdbg_record_error());
-    return false;
-  }
+  if (msdbg_record_ran(self->recording, step->node) < 0) return recorderFailed();
+  const Shown shown{self->recording, self->ids, self->held, self->seen, self->see};
   for (std::size_t i = 0; i < made.size(); ++i) {
     const std::int64_t number = (*step->outputs)[i];
     const Held id(PyLong_FromLongLong(number));
-    if (!nowShows(self, made[i], id.get()) || !lookAt(self, made[i], id.get(), number)) return false;
+    const Storage storage(made[i]);
+    if (!storage || !nowShows(shown, storage, id.get()) || !lookAt(shown, made[i], id.get(), number))
+      return false;
   }
   return true;
 }

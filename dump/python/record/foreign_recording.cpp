@@ -7,6 +7,7 @@
 #include "core_engine/base/log.h"
 #include "dump/policy/foreign_defaults.h"
 #include "dump/python/record/forked_child.h"
+#include "dump/python/record/freed_memory.h"
 #include "dump/python/record/gradient_norm.h"
 #include "dump/session/environment_options.h"
 
@@ -50,6 +51,7 @@ Result<std::unique_ptr<ForeignRecording>> ForeignRecording::open(const ForeignSe
     return recorder.error();
   }
   recording->m_recorder = std::move(recorder).value();
+  keepFreedMemory();
   return recording;
 }
 
