@@ -58,10 +58,11 @@ Json ranksJson(const OpenedRun& run) {
   const replay::Recomputable* const states = run.run->recomputable();
   for (const core::Rank rank : run.run->ranks()) {
     const auto end = run.run->rankEnd(rank);
+    const core::IterationSet& iterations = run.run->iterationSet(rank);
     list.push_back(
         {{"rank", rank.value},
-         {"count", run.run->iterationSet(rank).size()},
-         {"iterations", iterationsText(run, rank)},
+         {"count", iterations.size()},
+         {"iterations", iterations.empty() ? "none" : iterations.text()},
          {"incomplete", run.run->incompleteIterations(rank)},
          {"thinned", thinnedJson(run.run->thinning(rank))},
          {"checkpoints", states ? states->checkpoints(rank) : std::vector<std::int64_t>()},

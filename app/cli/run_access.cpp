@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "core_engine/base/text.h"
 #include "replay/run_state.h"
@@ -142,9 +143,39 @@ core::Result<core::IndexList> selectedIterations(const OpenedRun& run, std::stri
                                  ranks.empty() ? "none" : iterationsText(run, ranks.front())));
 }
 
+namespace {
+
+// Where `range` begins a row of at least four single iterations that are as far apart: how many it has.
+std::size_t rowFrom(const std::vector<core::IterationSet::Range>& ranges, std::size_t at) {
+  constexpr std::size_t kLeast = 4;
+  const auto isSingle = [&](std::size_t i) { return ranges[i].first == ranges[i].last; };
+  std::size_t end = at;
+  while (
+      end < ranges.size() && isSingle(end) &&
+      (end < at + 2 || ranges[end].first - ranges[end - 1].first == ranges[at + 1].first - ranges[at].first))
+    ++end;
+  return end - at >= kLeast ? end - at : 0;
+}
+
+}  // namespace
+
+std::string iterationsText(const core::IterationSet& iterations) {
+  const std::vector<core::IterationSet::Range>& ranges = iterations.ranges();
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at < ranges.size();) {
+    const std::size_t count = rowFrom(ranges, at);
+    if (count == 0)
+      parts.push_back(core::IndexList({ranges[at]}).text());
+    else
+      parts.push_back(fmt::format("{}-{} every {}", ranges[at].first, ranges[at + count - 1].first,
+                                  ranges[at + 1].first - ranges[at].first));
+    at += std::max<std::size_t>(count, 1);
+  }
+  return parts.empty() ? "none" : core::join(parts, ",");
+}
+
 std::string iterationsText(const OpenedRun& run, Rank rank) {
-  const core::IterationSet& iterations = run.run->iterationSet(rank);
-  return iterations.empty() ? "none" : iterations.text();
+  return iterationsText(run.run->iterationSet(rank));
 }
 
 std::string ranksText(const OpenedRun& run) {
@@ -179,13 +210,35 @@ Result<std::int64_t> elementOf(const core::TensorInfo& tensor, const std::string
   return element;
 }
 
+namespace {
+
+// Folders of ranks that are missing for the same reason are one line: somebody copied one of many.
+void warnOfMissingRanks(const OpenedRun& run, const std::vector<replay::DamagedFile>& ranks) {
+  std::map<std::string, std::vector<std::int64_t>> byReason;
+  for (const replay::DamagedFile& file : ranks)
+    byReason[core::join(file.details, "; ")].push_back(file.rank.value);
+  for (auto& [reason, numbers] : byReason) {
+    std::ranges::sort(numbers);
+    if (numbers.size() == 1)
+      printWarning(fmt::format("{}/rank_{} is missing ({})", run.path, numbers.front(), reason));
+    else
+      printWarning(fmt::format("{}: {} ranks are missing, {} ({})", run.path, numbers.size(),
+                               core::formatRanges(numbers), reason));
+  }
+}
+
+}  // namespace
+
 int withDamage(const OpenedRun& run, int status) {
-  const std::vector<replay::DamagedFile> files = replay::damagedFiles(run.run->damage());
-  for (const replay::DamagedFile& file : files)
+  std::vector<replay::DamagedFile> files = replay::damagedFiles(run.run->damage());
+  const bool damaged = !files.empty();
+  const auto others = std::ranges::stable_partition(files, &replay::DamagedFile::isRank);
+  warnOfMissingRanks(run, {files.begin(), others.begin()});
+  for (const replay::DamagedFile& file : others)
     printWarning(
         fmt::format("{}/{} ({})", run.path, replay::damageText(file), core::join(file.details, "; ")));
-  if (!files.empty()) printWarning(replay::damageAdvice());
-  return status == kExitFine && !files.empty() ? kExitDamaged : status;
+  if (damaged) printWarning(replay::damageAdvice());
+  return status == kExitFine && damaged ? kExitDamaged : status;
 }
 
 std::string endText(const OpenedRun& run) {

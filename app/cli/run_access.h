@@ -51,7 +51,9 @@ core::IterationSet recordedIterations(const OpenedRun& run, const std::vector<co
 core::Result<core::IndexList> selectedIterations(const OpenedRun& run, std::string_view flag,
                                                  const std::string& text);
 
-/// "0-11" for all that are recorded of the rank.
+/// For people: "0-11", "0-90000 every 1000,90001-100000", or "none"; of a rank: of all that are recorded of
+/// it.
+std::string iterationsText(const core::IterationSet& iterations);
 std::string iterationsText(const OpenedRun& run, core::Rank rank);
 std::string ranksText(const OpenedRun& run);
 

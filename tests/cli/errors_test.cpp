@@ -210,4 +210,17 @@ TEST_CASE("show says that the newest iteration cannot be read when it shows one 
   CHECK_THAT(older.err, Catch::Contains("is damaged: iteration 7 of rank 0 is left out"));
 }
 
+TEST_CASE("Folders of many ranks that are missing are one line", "[cli]") {
+  const TempDir folder;
+  const fs::path run = fs::path(folder / "three.msdbg");
+  REQUIRE(
+      runMsdbg({"dump", "mlp", "-o", run.string(), "-n", "3", "--threads", "1", "--steps", "1"}).exitStatus ==
+      0);
+  fs::remove_all(run / "rank_1");
+  fs::remove_all(run / "rank_2");
+  const RunResult result = msdbg({"info", run.string()});
+  CHECK_THAT(result.err, Catch::Contains("2 ranks are missing, 1-2 (the folder is missing;"));
+  CHECK(std::ranges::count(result.err, '\n') == 2);  // and what to do
+}
+
 }  // namespace msdbg::test

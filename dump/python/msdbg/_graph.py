@@ -6,7 +6,7 @@ another length): the node stays, and the recorder is told what it reads now.
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 # One output as the recorder wants it: dtype, shape, role, alias, tensor id of which it is the gradient, of
 # which it is the next value (-1: of none).
@@ -96,14 +96,18 @@ class Graph:
 
     def node(self, scope: Scope, kind: str, number: int, domain: str, phase: str, inputs: tuple[int, ...],
              outputs: tuple[Output, ...], attributes: Optional[dict[str, Any]] = None,
-             frames: tuple[int, ...] = (), derived_from: int = -1, domain_type: str = "") -> Entry:
+             frames: tuple[int, ...] | Callable[[], tuple[int, ...]] = (), derived_from: int = -1,
+             domain_type: str = "") -> Entry:
         """The entry of a node; it is defined where it is new, and again where it reads or comes from something else
-        than the last time. `kind` is the type, and part of the name."""
+        than the last time. `kind` is the type, and part of the name; `frames` may say how to find them, which is not
+        done for a known one."""
         name = f"{scope.path}/{kind}-op{number}"
         key = (name, domain, domain_type or kind, phase, tuple((str(o[0]),) + o[2:] for o in outputs))
         entry = self._entries.get(key)
         if entry is not None and entry.inputs == inputs and entry.derived_from == derived_from:
             return entry
+        if not isinstance(frames, tuple):
+            frames = frames()
         node, ids = self._recorder.node(
             name, domain, domain_type or kind, phase, inputs,
             tuple((str(o[0]),) + o[1:] for o in outputs), attributes or {}, frames, derived_from)

@@ -150,7 +150,7 @@ class Modules(Train):
         slot = graph.slot(scope, kind)
         graph.counts[slot] += 1
         entry = graph.node(scope, kind, graph.counts[slot], "torch.nn", "forward", inputs,
-                           ((tensor.dtype, tuple(tensor.shape), role, "", -1, -1),), frames=recording.frames.here())
+                           ((tensor.dtype, tuple(tensor.shape), role, "", -1, -1),), frames=recording.frames.here)
         recording.recorder.ran(entry.node)
         number = entry.outputs[0]
         self._put(tensor, number)
