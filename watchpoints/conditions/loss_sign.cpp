@@ -31,8 +31,11 @@ std::optional<Signed> signedInput(const Graph& graph, const Node& node) {
 
 /// Operators whose result is a distance: never below zero, and best at zero.
 bool isDistance(const Node& node) {
+  static constexpr auto kOfTorch = std::to_array<std::string_view>(
+      {"aten.mse_loss", "aten.l1_loss", "aten.smooth_l1_loss", "aten.huber_loss", "aten.cross_entropy_loss",
+       "aten.binary_cross_entropy", "aten.binary_cross_entropy_with_logits"});
   return node.opType == "SoftmaxCrossEntropyLoss" || node.opType == "Abs" ||
-         node.opType == "ReduceSumSquare" ||
+         node.opType == "ReduceSumSquare" || isOneOf(&node, kOfTorch) ||
          (node.opType == "Mul" && node.inputs.size() == 2 && node.inputs[0] == node.inputs[1]);
 }
 

@@ -4,23 +4,42 @@ every level. A node for each parameter, however the optimizer computes it (loop,
 
 from __future__ import annotations
 
+import array
 import gc
+import sys
 import weakref
 from typing import Any, Callable, Optional
 
+import torch
 from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+from msdbg._frames import Place, places_here
 from msdbg._names import Parameter, parameters_of
 from msdbg._recording import Recording
 from msdbg._tensors import dense, local
+
+
+class _Rate:
+    """The learning rate of a group of parameters: a source of the graph, whose line is where the optimizer was made."""
+
+    __slots__ = ("name", "key", "number", "buffer", "tensor")
+
+    def __init__(self, name: str, key: str) -> None:
+        self.name = name  # "optimizer/learning_rate"
+        self.key = key  # "learning_rate", the scalar
+        self.number = -1
+        self.buffer = array.array("d", [0.0])  # written without an operator that a dispatch mode could see
+        self.tensor = torch.frombuffer(self.buffer, dtype=torch.float64)
 
 
 class Optimizers:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._numbers: dict[int, tuple[Any, int]] = {}  # id -> weak reference, which one
+        self._made: dict[int, tuple[Place, ...]] = {}  # by number: where
+        self._group_rates: dict[tuple[int, int], _Rate] = {}  # by number and group
         self._depth = 0  # of steps within steps
         self._steps: dict[str, int] = {}  # by parameter: in this iteration
         self._read: list[tuple[Any, ...]] = []  # of the step in progress
@@ -37,9 +56,15 @@ class Optimizers:
     def _wrap_init(self, original: Callable[..., None]) -> Callable[..., None]:
         def __init__(optimizer: Any, *args: Any, **kwargs: Any) -> None:
             original(optimizer, *args, **kwargs)
-            self._recording.guard(self.meet, optimizer)
+            self._recording.guard(self._meet_new, optimizer, sys._getframe(1))
 
         return __init__
+
+    def _meet_new(self, optimizer: Any, frame: Any) -> None:
+        while frame is not None and frame.f_code.co_name == "__init__" and _first_argument(frame) is optimizer:
+            frame = frame.f_back  # of a class that is derived from it
+        number = self.meet(optimizer)
+        self._made.setdefault(number, places_here(frame))
 
     def meet_all(self) -> None:
         """Those that were there before the recording."""
@@ -139,8 +164,8 @@ class Optimizers:
         if not recording.ready():
             return
         number = self.meet(optimizer)
-        self._rates(optimizer, number)
-        for index, tensor in enumerate(parameters_of(optimizer)):
+        rates = self._rates(optimizer, number)
+        for index, (tensor, rate) in enumerate(zip(parameters_of(optimizer), rates)):
             if tensor.grad is None:
                 continue
             known = self.parameter(optimizer, tensor, index)
@@ -149,16 +174,34 @@ class Optimizers:
             now = recording.level.parameter(known, value)
             gradient = self._gradient(known, tensor, turn)
             recording.recorder.keep(now, value)
-            self._read.append((known, tensor, now, gradient, turn))
+            self._read.append((known, tensor, now, gradient, turn, rate))
 
-    def _rates(self, optimizer: Any, number: int) -> None:
-        groups = optimizer.param_groups
-        prefix = "" if number == 0 else f"/optimizer{number}"
-        for index, group in enumerate(groups):
+    def _rates(self, optimizer: Any, number: int) -> list[tuple[int, ...]]:
+        """Of each parameter, in order: the source of its group's learning rate, if that has one."""
+        rates: list[tuple[int, ...]] = []
+        for index, group in enumerate(optimizer.param_groups):
             rate = group.get("lr")
-            if rate is not None:
-                key = f"learning_rate{prefix}" + ("" if index == 0 else f"/{index}")
-                self._recording.scalars[key] = float(rate)
+            source = () if rate is None else (self._rate(number, index, float(rate)),)
+            rates += [source] * len(group["params"])
+        return rates
+
+    def _rate(self, number: int, group: int, rate: float) -> int:
+        recording = self._recording
+        known = self._group_rates.get((number, group))
+        if known is None:
+            which, of = ("", "") if number == 0 else (f"/optimizer{number}", str(number))
+            end = "" if group == 0 else f"/{group}"
+            recording.level.suspend()
+            known = self._group_rates[number, group] = _Rate(
+                f"optimizer{of}/learning_rate{end}", f"learning_rate{which}{end}")
+            recording.level.resume()
+        if known.number < 0:
+            known.number = recording.graph.source(known.name, known.tensor, "hyperparameter",
+                                                  frames=recording.frames.of(self._made.get(number, ())))
+        recording.scalars[known.key] = known.buffer[0] = rate
+        if known.number not in recording.values.seen:  # it may step several times in an iteration
+            recording.values.see(known.number, known.tensor)
+        return known.number
 
     def _gradient(self, known: Parameter, tensor: Any, turn: int) -> int:
         """The node of the gradient that the optimizer reads."""
@@ -187,11 +230,11 @@ class Optimizers:
         """What the step made: parameters, states."""
         read, self._read = self._read, []
         frames = self._recording.frames.here() if read else ()
-        for known, tensor, now, gradient, turn in read:
-            self._update(optimizer, known, tensor, now, gradient, turn, frames)
+        for known, tensor, now, gradient, turn, rate in read:
+            self._update(optimizer, known, tensor, now, gradient, turn, rate, frames)
 
     def _update(self, optimizer: Any, known: Parameter, tensor: Any, now: int, gradient: int, turn: int,
-                frames: tuple[int, ...]) -> None:
+                rate: tuple[int, ...], frames: tuple[int, ...]) -> None:
         recording = self._recording
         graph = recording.graph
         value = dense(local(tensor))
@@ -202,7 +245,7 @@ class Optimizers:
                     for (_, state), source in zip(states, sources)]
         again = "" if turn == 1 else f"#{turn}"
         entry = graph.node(graph.scope(f"update/{known.scope}{again}"), type(optimizer).__name__, known.index,
-                           "torch.optim", "update", (now, gradient) + sources, tuple(outputs), frames=frames)
+                           "torch.optim", "update", (now, gradient) + sources + rate, tuple(outputs), frames=frames)
         recording.recorder.ran(entry.node)
         for number, written in zip(entry.outputs, [value] + [state for _, state in states]):
             recording.values.put(written, number)
@@ -222,3 +265,9 @@ class Optimizers:
         if here is not None:
             return here
         return recording.graph.source(f"state/{known.name}/{key}", state, "state", f"{key}({known.name})")
+
+
+def _first_argument(frame: Any) -> Any:
+    """What a method's frame calls self."""
+    names = frame.f_code.co_varnames
+    return frame.f_locals.get(names[0]) if frame.f_code.co_argcount > 0 else None
