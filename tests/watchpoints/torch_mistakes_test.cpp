@@ -161,6 +161,8 @@ TEST_CASE("loss_input knows losses of one operator that are broadcast, negated o
         p.node("mm", "Net", Phase::kForward, {p.x, w}, floats(TensorRole::kActivation, "", {8, 1}));
     const TensorId loss = p.node("mse_loss", "main", Phase::kForward, {out, y},
                                  floats(negated ? TensorRole::kActivation : TensorRole::kLoss, "", {}));
+    p.update("Net", w, p.gradient("Net", out, w, loss),
+             p.source(TensorRole::kHyperparameter, "optimizer/learning_rate", {}));
     if (negated) p.node("neg", "main", Phase::kForward, {loss}, floats(TensorRole::kLoss, "", {}));
     p.node("mse_loss_backward", "grad/main", Phase::kBackward, {out, y},
            floats(TensorRole::kGradient, "", compared), p.graph.tensor(loss).producer);

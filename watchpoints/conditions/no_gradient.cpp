@@ -31,7 +31,7 @@ void question(EvaluationContext& context) {
 ConditionDef noGradientCondition() {
   ConditionDef def;
   def.id = "no_gradient";
-  def.title = "No gradient reaches it";
+  def.title = "Meant to be trained, and is not";
   def.doc =
       "A trainable parameter has no update: nothing that leads to the loss reads what is made of it, or an "
       "operator without gradient (a Cast to integers, ArgMax, a comparison) stands between. Or it gets a "
