@@ -11,6 +11,11 @@ namespace msdbg::replay {
 /// "PyTorch 2.15.0+cpu (level ops), Python 3.11.7"; "" for runs of our own engine.
 std::string recordedFrom(const RunDescription& run);
 
+/// The command that records the iterations around this one operator by operator, when the program is run
+/// again;
+/// "" where that is how it was recorded, or where nobody knows the program.
+std::string deeperCommand(const RunDescription& run, core::Iteration iteration);
+
 /// The user's own step number, where the program told it (scalar `step`). Iterations are counted from 0 in
 /// every recording; a training that goes on from a checkpoint has steps of its own.
 std::optional<std::int64_t> userStep(watch::Source& run, core::Rank rank, core::Iteration iteration);

@@ -71,6 +71,7 @@ class Steps {
  public:
   explicit Steps(const Source& source) : m_source(source), m_ranks(source.ranks()) {}
   const Step& at(core::Iteration iteration);
+  const core::Graph& graph() const { return m_source.graph(); }
 
  private:
   const Source& m_source;

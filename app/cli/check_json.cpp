@@ -1,4 +1,5 @@
 #include "app/cli/check_view.h"
+#include "replay/recorded_from.h"
 
 namespace msdbg::app {
 
@@ -126,6 +127,9 @@ Json checkJson(const CheckView& view) {
   json["verdict"] = verdictJson(view);
   json["loss"] = lossJson(view);
   json["first"] = report.first ? hitJson(view.run, *report.first) : Json();
+  const std::string deeper =
+      report.first ? replay::deeperCommand(view.run.run->description(), report.first->iteration) : "";
+  if (!deeper.empty()) json["deeper_command"] = deeper;
   json["first_per_rank"] = Json::array();
   for (const Hit& hit : report.firstPerRank) json["first_per_rank"].push_back(hitJson(view.run, hit));
   const bool lists = view.detail != replay::HitDetail::kFirstOnly;

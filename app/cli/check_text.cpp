@@ -83,7 +83,14 @@ std::string firstText(const CheckView& view) {
     text += wrappedLabel(label, sentence);
     label.clear();
   }
-  return text + wrappedLabel("advice", std::string(hit.whatNext()));
+  text += wrappedLabel("advice", std::string(hit.whatNext()));
+  const std::string deeper = replay::deeperCommand(view.run.run->description(), hit.iteration);
+  if (!deeper.empty())
+    text += wrappedLabel("deeper",
+                         "which operator it was, a recording of these iterations tells (counted from where "
+                         "the program begins: from a checkpoint, take that many away):") +
+            labelled("", deeper);
+  return text;
 }
 
 std::string whyTable(const CheckView& view) {

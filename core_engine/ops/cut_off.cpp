@@ -24,7 +24,7 @@ class Reach {
 
  private:
   static bool stopsGradients(const Graph& graph, const Node& node) {
-    const OpDef* op = findOp(node);
+    const OpDef* op = node.isOwn() ? findOp(node) : nullptr;
     return !isFloating(graph.tensor(node.outputs.front()).dtype) || (op && !op->gradient);
   }
 
@@ -68,13 +68,15 @@ Cut cutOf(const Graph& graph, TensorId parameter, NodeId user) {
   const Reach reach(graph, parameter);
   const NodeId node = reach.loss() && reach.stop().valid() ? reach.stop() : user;
   return {node, "no gradient reaches " + graph.tensor(parameter).name + ": " +
-                    (reach.loss() ? "stopped by " + placeOf(graph, node)
-                                  : "nothing that leads to the loss reads " + placeOf(graph, reach.end()))};
+                    (reach.stop().valid() && reach.loss() ? "stopped by " + placeOf(graph, node)
+                     : reach.loss() ? "detach(), .data or torch.no_grad() stands between " +
+                                          placeOf(graph, node) + " and the loss"
+                                    : "nothing that leads to the loss reads " + placeOf(graph, reach.end()))};
 }
 
 }  // namespace
 
-std::vector<CutOff> cutOffParameters(const Graph& graph) {
+std::vector<CutOff> cutOffParameters(const Graph& graph, std::span<const TensorId> except) {
   std::vector<bool> updated(graph.tensors().size());
   for (const TensorInfo& info : graph.tensors())
     if (info.updateOf.valid()) updated[info.updateOf.index()] = true;
@@ -82,6 +84,7 @@ std::vector<CutOff> cutOffParameters(const Graph& graph) {
   std::vector<Cut> cuts;
   for (const TensorInfo& info : graph.tensors()) {
     if (info.role != TensorRole::kParameter || !info.trainable || updated[info.id.index()]) continue;
+    if (std::ranges::find(except, info.id) != except.end()) continue;
     const NodeId user = firstUser(graph, info.id);
     if (!user.valid()) continue;
     Cut cut = cutOf(graph, info.id, user);

@@ -2,6 +2,7 @@
 // Pure functions.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ struct CutOff {
 };
 
 /// Of a graph that was compiled for training; in the order of the parameters. Those that were frozen, or that
-/// nothing reads, are not told; nor is a graph without any update, where nothing trains.
-std::vector<CutOff> cutOffParameters(const Graph& graph);
+/// nothing reads, are not told, nor those of `except`; nor is a graph without any update, where nothing
+/// trains.
+std::vector<CutOff> cutOffParameters(const Graph& graph, std::span<const TensorId> except = {});
 
 }  // namespace msdbg::core

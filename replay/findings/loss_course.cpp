@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <ranges>
 
 #include "core_engine/base/text.h"
 #include "replay/describe.h"
@@ -22,6 +23,19 @@ std::string LossCourse::text() const {
   return text;
 }
 
+namespace {
+
+/// The iteration in progress when a program ended may have none: half of an accumulation.
+std::optional<double> firstLoss(Run& run, core::Rank rank, const auto& iterations) {
+  constexpr int kMost = 16;  // further in no loss is recorded at all
+  int asked = 0;
+  for (const core::Iteration iteration : iterations)
+    if (const auto loss = run.scalar(rank, iteration, "loss"); loss || ++asked == kMost) return loss;
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<LossCourse> lossCourseOf(Run& run) {
   LossCourse course;
   double firsts = 0, lasts = 0;
@@ -29,8 +43,9 @@ std::optional<LossCourse> lossCourseOf(Run& run) {
     const std::vector<core::Iteration> iterations = run.iterations(rank);
     if (iterations.empty()) continue;
     if (course.iterations == 0) course.iterations = static_cast<std::int64_t>(iterations.size());
-    if (const auto loss = run.scalar(rank, iterations.front(), "loss")) course.first += *loss, ++firsts;
-    if (const auto loss = run.scalar(rank, iterations.back(), "loss")) course.last += *loss, ++lasts;
+    if (const auto loss = firstLoss(run, rank, iterations)) course.first += *loss, ++firsts;
+    if (const auto loss = firstLoss(run, rank, std::views::reverse(iterations)))
+      course.last += *loss, ++lasts;
   }
   if (firsts == 0 || lasts == 0) return std::nullopt;
   course.first /= firsts, course.last /= lasts;

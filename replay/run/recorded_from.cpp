@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core_engine/base/text.h"
+
 namespace msdbg::replay {
 namespace {
 
@@ -20,6 +22,18 @@ std::string recordedFrom(const RunDescription& run) {
   if (torch.empty()) return {};
   return "PyTorch " + torch + (level.empty() ? "" : " (level " + level + ")") +
          (python.empty() ? "" : ", Python " + python);
+}
+
+std::string deeperCommand(const RunDescription& run, core::Iteration iteration) {
+  if (libraryOf(run, "torch").empty() || libraryOf(run, "level") == "ops" || !iteration.valid()) return {};
+  auto begin = std::ranges::find(run.command, "--");  // of msdbg dump; else it is the program's own
+  begin = begin == run.command.end() ? run.command.begin() : begin + 1;
+  if (begin == run.command.end()) return {};
+  const std::int64_t first = std::max<std::int64_t>(iteration.value - 1, 0);
+  std::string text = "msdbg dump --level ops --iterations " + std::to_string(first) + "-" +
+                     std::to_string(iteration.value + 1) + " --";
+  for (auto word = begin; word != run.command.end(); ++word) text += " " + core::shellQuoted(*word);
+  return text;
 }
 
 std::optional<std::int64_t> userStep(watch::Source& run, core::Rank rank, core::Iteration iteration) {

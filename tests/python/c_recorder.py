@@ -33,6 +33,7 @@ _SIGNATURES: Dict[str, Tuple[Any, List[Any]]] = {
     "saw": (ctypes.c_int, [ctypes.c_void_p, _i64, ctypes.c_void_p, _i32, ctypes.POINTER(_i64), _i32]),
     "keep": (ctypes.c_int, [ctypes.c_void_p, _i64, ctypes.c_void_p, _i32, ctypes.POINTER(_i64), _i32]),
     "end": (ctypes.c_int, [ctypes.c_void_p, ctypes.POINTER(_text), ctypes.POINTER(ctypes.c_double), _i32]),
+    "failed_at": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_int64]),
     "finish": (ctypes.c_int, [ctypes.c_void_p, _text, _text, ctypes.c_int]),
     "child": (None, [ctypes.c_void_p])}
 
@@ -113,6 +114,9 @@ class Recorder:
     def end(self, scalars: Dict[str, float]) -> None:
         names = (_text * len(scalars))(*[name.encode() for name in scalars])
         self._call("end", names, (ctypes.c_double * len(scalars))(*scalars.values()), len(scalars))
+
+    def failed_at(self, node: int) -> None:
+        self._call("failed_at", node)
 
     def finish(self, state: str, message: str, status: int) -> None:
         self._call("finish", state.encode(), message.encode(), status)

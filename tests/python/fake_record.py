@@ -13,7 +13,7 @@ import math
 import os
 from typing import Any, Optional
 
-ROLES = {"input", "label", "parameter", "state", "constant"}
+ROLES = {"input", "label", "parameter", "state", "constant", "hyperparameter"}
 OUTPUT_ROLES = {"activation", "loss", "gradient", "updated"}
 PHASES = {"forward", "backward", "update", "collective"}
 
@@ -75,7 +75,7 @@ class Quiet:
     def nothing(self, *_: Any) -> None:
         pass
 
-    role = saw_same = keep = end = finish = child = nothing
+    role = saw_same = keep = end = failed_at = finish = child = nothing
 
 
 class Recorder:
@@ -256,6 +256,10 @@ class Recorder:
         now["scalars"] = scalars
         self.iterations.append(now)
         self.now = None
+
+    def failed_at(self, node: int) -> None:
+        require(0 <= node < len(self.nodes), f"failed_at({node})")
+        self.write("failed_at", node)
 
     def finish(self, state: str, message: str, status: int) -> None:
         require(state in ("finished", "failed", "stopped"), f"finish({state})")

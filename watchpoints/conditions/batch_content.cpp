@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core_engine/base/text.h"
+#include "watchpoints/conditions/entry_scale.h"
 #include "watchpoints/conditions/faint_input.h"
 #include "watchpoints/conditions/label_content.h"
 #include "watchpoints/conditions/outcome.h"
@@ -18,7 +19,7 @@ using core::TensorRole;
 class BatchContent : public Evaluator {
  public:
   explicit BatchContent(const core::Graph& graph)
-      : m_outcome(graph), m_classes(classesOfLoss(graph)), m_labels(graph), m_faint(graph) {
+      : m_outcome(graph), m_classes(classesOfLoss(graph)), m_labels(graph), m_faint(graph), m_entries(graph) {
     for (const core::TensorInfo& info : graph.tensors()) {
       const bool data = info.role == TensorRole::kInput || info.role == TensorRole::kLabel;
       if (data && isFloating(info.dtype) && !isNormalisedFirst(graph, info.id)) m_inputs.push_back(info.id);
@@ -29,6 +30,7 @@ class BatchContent : public Evaluator {
     m_outcome.add(context);
     m_labels.evaluate(context);
     m_faint.add(context);
+    m_entries.add(context);
     for (const core::Rank rank : context.ranks)
       for (const TensorId input : m_inputs) lookAtInput(context, {context.iteration, rank, input});
     if (context.ranks.size() > 1)
@@ -41,6 +43,7 @@ class BatchContent : public Evaluator {
       if (outlier.iterations >= kIterations && outlier.iterations == m_iterations)
         context.findings.push_back(std::move(outlier.finding));
     m_labels.finish(context);
+    m_entries.finish(context);
     m_faint.finish(context, m_outcome);
     for (Finding& finding : m_large) {
       const bool isHuge = !finding.parameter.empty();
@@ -191,6 +194,7 @@ class BatchContent : public Evaluator {
   std::int64_t m_classes = 0;  // of a loss that is a cross-entropy
   LabelContent m_labels;
   FaintInput m_faint;
+  EntryScale m_entries;
   std::vector<TensorId> m_inputs;
   std::vector<Finding> m_large;  // the first of each input and rank
   std::map<std::pair<core::Rank, TensorId>, Growth> m_growth;

@@ -181,6 +181,7 @@ namespace {
 // Of which a gradient may come out as zero.
 bool mayStopGradients(const Node& node) {
   static constexpr std::array<std::string_view, 4> kOthers = {"Clip", "Softplus", "Max", "Min"};
+  if (node.opType == "LeakyRelu" || node.opType == "PRelu") return false;  // they have a slope everywhere
   return isActivationFunction(node) || std::ranges::find(kOthers, node.opType) != kOthers.end();
 }
 

@@ -28,7 +28,7 @@ class HyperparameterRange : public Evaluator {
   void hit(EvaluationContext& context, const Node& node, std::string_view parameter, double preset,
            double actual, std::string detail) const {
     Finding finding = findingAtNode(context, node.id, std::move(detail));
-    if (node.phase == core::Phase::kUpdate) finding.writtenAt = m_updates.front().rate;
+    if (node.phase == core::Phase::kUpdate) finding.writtenAt = rateLine(context.graph(), m_updates.front());
     finding.parameter = parameter;
     finding.preset = preset;
     finding.actual = actual;

@@ -40,7 +40,7 @@ class LossDiverging : public Evaluator {
         precedence::kSymptom);
     m_before->detail = "the loss rises from " + core::formatShort(now) + " in this iteration";
     const std::optional<Rates> rates = ratesOf(context, m_before->rank, m_updates.front());
-    m_before->writtenAt = m_updates.front().rate;
+    m_before->writtenAt = rateLine(context.graph(), m_updates.front());
     if (rates) m_rate = "; the learning rate is " + core::formatShort(rates->most);
   }
 

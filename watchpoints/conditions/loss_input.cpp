@@ -1,5 +1,6 @@
 // What the loss is made of, as the graph shows it: logits that were normalised or cut off already, a loss
 // that is maximised, a target that is broadcast against what is predicted, an axis taken for the batch.
+#include "core_engine/base/text.h"
 #include "watchpoints/conditions/loss_parts.h"
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
@@ -47,14 +48,60 @@ void checkBroadcast(EvaluationContext& context, const Node& node, const std::vec
           ": every prediction meets the target of every sample; reshape one to the shape of the other"));
 }
 
+/// The same where the loss is one operator, which reads the two as they are: its gradient, of as many
+/// elements as were compared, tells.
+void checkBroadcastLoss(EvaluationContext& context, const Node& gradient, const std::vector<bool>& learnt) {
+  static constexpr auto kLosses = std::to_array<std::string_view>(
+      {"aten.mse_loss", "aten.smooth_l1_loss", "aten.huber_loss", "aten.l1_loss"});
+  if (gradient.phase != core::Phase::kBackward || !gradient.derivedFrom.valid() || gradient.outputs.empty())
+    return;
+  const Graph& graph = context.graph();
+  const Node& loss = graph.node(gradient.derivedFrom);
+  if (!isOneOf(&loss, kLosses) || loss.inputs.size() != 2 || !gradient.opType.ends_with("_loss_backward"))
+    return;
+  const TensorId a = loss.inputs[0], b = loss.inputs[1];
+  const core::Shape &left = graph.tensor(a).shape, &right = graph.tensor(b).shape,
+                    &compared = graph.tensor(gradient.outputs.front()).shape;
+  if (learnt[a.index()] == learnt[b.index()] || !left.known() || !right.known() || !compared.known()) return;
+  if (left.elements() != right.elements() || compared.elements() <= left.elements()) return;
+  const TensorId target = learnt[a.index()] ? b : a, predicted = learnt[a.index()] ? a : b;
+  context.findings.push_back(findingAtNode(
+      context, loss.id,
+      graph.tensor(predicted).fullName() + " " + graph.tensor(predicted).shape.text() + " and " +
+          graph.tensor(target).fullName() + " " + graph.tensor(target).shape.text() + " are broadcast to " +
+          compared.text() +
+          ": every prediction meets the target of every sample; reshape one to the shape of the other"));
+}
+
+/// nll_loss is given logarithms of probabilities, and none of those is above zero.
+void checkLogProbabilities(EvaluationContext& context, const Node& node) {
+  const Graph& graph = context.graph();
+  if (node.opType != "aten.nll_loss_forward" && node.opType != "aten.nll_loss2d_forward") return;
+  const Node* maker = makerOf(graph, node.inputs.front());
+  if (maker && maker->opType == "LogSoftmax") return;
+  const StatisticsRow* row = context.rows.now(context.rankWith(node.inputs.front()), node.inputs.front());
+  constexpr double kRounding = 1e-3;
+  if (!row || row->values.nonFinite() > 0 || row->values.max <= kRounding) return;
+  const bool probabilities = row->values.min >= 0 && row->values.max <= 1 + kRounding;
+  context.findings.push_back(findingAtNode(context, node.id,
+                                           graph.tensor(node.inputs.front()).fullName() + " reaches " +
+                                               core::formatShort(row->values.max) + ": " +
+                                               (probabilities ? "probabilities" : "scores") +
+                                               " where nll_loss takes their logarithms, so that the loss "
+                                               "falls below zero; use F.cross_entropy of the "
+                                               "logits, or F.log_softmax"));
+}
+
 void question(EvaluationContext& context) {
   checkLogits(context);
   const std::vector<bool> learnt = learntTensors(context.graph());
   for (const Node& node : context.graph().nodes()) {
+    checkBroadcastLoss(context, node, learnt);
     if (node.phase != core::Phase::kForward || node.inputs.empty()) continue;
     if (node.opType == "SoftmaxCrossEntropyLoss" || node.opType == "Sub") checkDropout(context, node, learnt);
     if (node.opType == "SoftmaxCrossEntropyLoss") checkOwnSimilarity(context, node);
     checkBroadcast(context, node, learnt);
+    checkLogProbabilities(context, node);
   }
   checkBatchAxis(context, learnt);
   for (const core::TensorInfo& info : context.graph().tensors())

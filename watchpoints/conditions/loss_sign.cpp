@@ -31,14 +31,34 @@ std::optional<Signed> signedInput(const Graph& graph, const Node& node) {
 
 /// Operators whose result is a distance: never below zero, and best at zero.
 bool isDistance(const Node& node) {
+  static constexpr auto kOfTorch = std::to_array<std::string_view>(
+      {"aten.mse_loss", "aten.l1_loss", "aten.smooth_l1_loss", "aten.huber_loss", "aten.cross_entropy_loss",
+       "aten.binary_cross_entropy", "aten.binary_cross_entropy_with_logits"});
   return node.opType == "SoftmaxCrossEntropyLoss" || node.opType == "Abs" ||
-         node.opType == "ReduceSumSquare" ||
+         node.opType == "ReduceSumSquare" || isOneOf(&node, kOfTorch) ||
          (node.opType == "Mul" && node.inputs.size() == 2 && node.inputs[0] == node.inputs[1]);
+}
+
+/// Whether an error may be maximised on purpose: one of two players has a loss of its own, and an attack
+/// changes an input, not a module ("Adam/parameter0", says PyTorch's recorder).
+bool hasOpponent(const Graph& graph) {
+  int losses = 0;
+  bool trainsModule = false;
+  for (const core::TensorInfo& info : graph.tensors()) {
+    losses += info.role == core::TensorRole::kLoss;
+    if (!info.updateOf.valid()) continue;
+    const Node* update = producerOf(graph, info.id);
+    const std::string& name = graph.tensor(info.updateOf).name;
+    const std::string loose = update->opType.substr(update->opType.rfind('.') + 1) + "/parameter";
+    trainsModule = trainsModule || !name.starts_with(loose);
+  }
+  return losses > 1 || !trainsModule;
 }
 
 /// A loss that is minus a distance.
 void checkDistance(EvaluationContext& context, TensorId loss) {
   const Graph& graph = context.graph();
+  if (!producerOf(graph, loss) || (!producerOf(graph, loss)->isOwn() && hasOpponent(graph))) return;
   const Node* node = producerOf(graph, loss);
   const Node* negates = nullptr;
   bool negative = false;

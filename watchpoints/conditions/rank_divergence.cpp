@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core_engine/base/text.h"
+#include "watchpoints/conditions/unequal_start.h"
 #include "watchpoints/conditions/wrong_ranks.h"
 
 namespace msdbg::watch {
@@ -33,6 +34,7 @@ class Divergence : public Evaluator {
   void evaluate(EvaluationContext& context) override {
     m_context = &context;
     if (context.allRanks.size() < 2) return;
+    if (!m_iteration.valid()) m_start = unequalStart(context);
     m_iteration = context.iteration;
     m_differs.assign(m_graph.tensors().size(), false);
     m_explainedNodes.clear();
@@ -47,6 +49,7 @@ class Divergence : public Evaluator {
   }
 
   void finish(EvaluationContext& context) override {
+    if (m_start) context.findings.push_back(std::move(*m_start));
     if (!m_firstRoot) return;
     if (!m_consequences.empty())
       m_firstRoot->detail +=
@@ -207,6 +210,7 @@ class Divergence : public Evaluator {
   std::vector<bool> m_differs;              // of each tensor, in this iteration
   std::set<core::NodeId> m_explainedNodes;  // with an output that differs, in this iteration
   std::set<TensorId> m_explainedInputs;     // hyperparameters whose difference has been reported
+  std::optional<Finding> m_start;           // of parameters that nobody calls replicated
   std::optional<Finding> m_firstRoot;       // told at the end, with what followed
   std::set<TensorId> m_consequences;
 };
@@ -218,7 +222,9 @@ ConditionDef rankDivergenceCondition() {
   def.id = "rank_divergence";
   def.title = "Ranks differ";
   def.doc =
-      "A tensor that the parallel plan says is equal on several ranks differs in any bit. Reported where it "
+      "A tensor that the parallel plan says is equal on several ranks differs in any bit, or a parameter "
+      "that "
+      "all ranks update with the same gradient. Reported where it "
       "starts, with"
       " the rank that is wrong (majority, else recomputation, else statistics) and whether local compute, the"
       " collective or the input data differ.";

@@ -32,7 +32,10 @@ const StatisticsRow* RowWalk::rowOf(EvaluationContext& context, Rank rank, std::
   if (madeByAnUpdateSeen(context, rank, m_updates[i])) return nullptr;
   const StatisticsRow* row = context.rows.now(rank, m_tensors[i]);
   if (!row) {
-    missingRow(context, {context.iteration, rank, m_tensors[i]});
+    const core::NodeId maker = context.graph().tensor(m_tensors[i]).producer;
+    const bool foreign = maker.valid() && !context.graph().node(maker).isOwn();
+    if (!m_skips || !foreign || context.rows.missingReason(rank, m_tensors[i]) != "no_value")
+      missingRow(context, {context.iteration, rank, m_tensors[i]});
     return nullptr;
   }
   const Rank once = m_once[i] ? context.rankWith(m_tensors[i]) : rank;

@@ -24,6 +24,9 @@ class RowWalk {
  public:
   RowWalk(const core::Graph& graph, std::vector<core::TensorId> tensors, bool recommended);
   std::span<const core::TensorId> tensors() const { return m_tensors; }
+  /// No entry where an operator of another framework has no row: it did not run in that iteration, or wrote
+  /// nothing yet (torch.empty).
+  void skipWhatDidNotRun() { m_skips = true; }
 
   /// Calls f(place, row) for every recorded row, rank by rank; a missing one is an entry `no_value`.
   template <typename F>
@@ -39,7 +42,8 @@ class RowWalk {
 
   std::vector<core::TensorId> m_tensors;
   std::vector<core::TensorId> m_updates;  // of each; invalid where nothing updates it
-  std::vector<bool> m_once;               // of each: looked at on one rank where the others have the same
+  bool m_skips = false;
+  std::vector<bool> m_once;  // of each: looked at on one rank where the others have the same
 };
 
 /// An evaluator that asks the same of every row of some tensors.

@@ -33,7 +33,9 @@ class RunFailed : public Evaluator {
       finding.iteration = iteration;
       finding.rank = failure.rank;
       finding.node = failure.node;
-      if (failure.node.valid()) finding.tensor = context.graph().node(failure.node).outputs.front();
+      // An exception of a Python program is a node that computes nothing.
+      if (failure.node.valid() && context.graph().node(failure.node).domain != "python")
+        finding.tensor = context.graph().node(failure.node).outputs.front();
       finding.detail = failure.text;
       finding.precedence = precedence::kFailure;
       context.findings.push_back(std::move(finding));

@@ -31,11 +31,15 @@ bool isScores(const Graph& graph, const Node& node) {
          });
 }
 
+/// PyTorch's recorder counts the calls of a module in an iteration ("Net/relu#2"): the weights may have been
+/// changed by then, as by the points that L-BFGS tries.
+bool isLaterCall(const Node& node) { return !node.isOwn() && node.scope.find('#') != std::string::npos; }
+
 class SaturatedStart : public Evaluator {
  public:
   explicit SaturatedStart(const Graph& graph) : m_outcome(graph) {
     for (const Node& node : graph.nodes()) {
-      if (node.phase != core::Phase::kForward) continue;
+      if (node.phase != core::Phase::kForward || isLaterCall(node)) continue;
       const bool attention = node.opType == "Softmax" && isReadBy(graph, node.outputs.front(), "MatMul");
       if (attention || node.opType == "Tanh" || node.opType == "Sigmoid") m_nodes.push_back(node.id);
     }

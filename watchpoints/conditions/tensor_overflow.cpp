@@ -22,7 +22,9 @@ class RecommendedOverflow : public Evaluator {
  public:
   explicit RecommendedOverflow(const core::Graph& graph)
       : m_walk(graph, selectTensors(graph, [](const core::TensorInfo&) { return true; }), false),
-        m_nonFinite(graph) {}
+        m_nonFinite(graph) {
+    m_walk.skipWhatDidNotRun();
+  }
 
   void evaluate(EvaluationContext& context) override {
     const std::size_t before = context.findings.size();

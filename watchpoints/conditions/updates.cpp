@@ -49,6 +49,10 @@ std::vector<ParameterUpdate> parameterUpdates(const core::Graph& graph) {
   return updates;
 }
 
+TensorId rateLine(const core::Graph& graph, const ParameterUpdate& update) {
+  return graph.node(update.node).isOwn() ? update.rate : TensorId();
+}
+
 bool isAdam(const core::Node& update) {
   return update.opType == "AdamUpdate" ||
          isOneOfTorch(update, {"Adam", "AdamW", "NAdam", "RAdam", "Adamax", "SparseAdam"});
@@ -59,8 +63,8 @@ bool isSgd(const core::Node& update) { return update.opType == "SgdUpdate" || is
 std::optional<Rates> ratesOf(EvaluationContext& context, core::Rank rank, const ParameterUpdate& update) {
   if (update.rate.valid()) {
     const StatisticsRow* row = context.rows.now(rank, update.rate);
-    if (!row || row->values.nonFinite() > 0) return std::nullopt;
-    return Rates{row->values.mean, row->values.mean};
+    if (row && row->values.nonFinite() > 0) return std::nullopt;
+    if (row) return Rates{row->values.mean, row->values.mean};
   }
   std::optional<Rates> rates;
   for (int group = 0;; ++group) {

@@ -23,6 +23,10 @@ struct Rates {
 /// nullopt: none is recorded, or one is not finite.
 std::optional<Rates> ratesOf(EvaluationContext& context, core::Rank rank, const ParameterUpdate& update);
 
+/// The tensor whose line is that of the rate; invalid: that of the update tells more. Of torch the rate has
+/// the line where the optimizer was made, and a schedule may have changed it since.
+core::TensorId rateLine(const core::Graph& graph, const ParameterUpdate& update);
+
 /// Adam and its kin divide by the size of their gradients: their steps are as large as the rate.
 bool isAdam(const core::Node& update);
 /// Plain or with momentum.

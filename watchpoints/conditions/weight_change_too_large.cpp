@@ -3,6 +3,7 @@
 
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/change.h"
+#include "watchpoints/conditions/kept_gradient.h"
 #include "watchpoints/conditions/loss_sum.h"
 #include "watchpoints/conditions/outcome.h"
 #include "watchpoints/conditions/updates.h"
@@ -27,7 +28,7 @@ class ChangeTooLarge : public Evaluator {
 class RecommendedTooLarge : public Evaluator {
  public:
   explicit RecommendedTooLarge(const core::Graph& graph)
-      : m_ratio(graph, {}, true), m_outcome(graph), m_sum(sumOfLoss(graph)) {
+      : m_ratio(graph, {}, true), m_outcome(graph), m_sum(sumOfLoss(graph)), m_keptGradients(graph) {
     for (ParameterUpdate& update : parameterUpdates(graph)) m_updates.emplace(update.next, std::move(update));
   }
 
@@ -47,6 +48,7 @@ class RecommendedTooLarge : public Evaluator {
     }
     std::move(begin, context.findings.end(), std::back_inserter(m_pending));
     context.findings.erase(begin, context.findings.end());
+    m_keptGradients.evaluate(context);
   }
 
   void finish(EvaluationContext& context) override {
@@ -95,13 +97,14 @@ class RecommendedTooLarge : public Evaluator {
     if (!update.rate.valid() && rates) finding.detail = "learning rate " + core::formatShort(rates->most);
     add("mean|gradient|", update.gradient, &core::TensorStatistics::meanAbs);
     add("mean|weight|", update.parameter, &core::TensorStatistics::meanAbs);
-    if (isOfTheRate(context, finding, update)) finding.writtenAt = update.rate;
+    if (isOfTheRate(context, finding, update)) finding.writtenAt = rateLine(context.graph(), update);
     blameSum(m_sum, finding);
   }
 
   UpdateRatio m_ratio;
   Outcome m_outcome;
   std::optional<LossSum> m_sum;
+  KeptGradients m_keptGradients;
   std::map<core::TensorId, ParameterUpdate> m_updates;  // by the next value
   std::vector<Finding> m_pending;
 };
@@ -120,7 +123,8 @@ ConditionDef weightChangeTooLargeCondition() {
   def.doc =
       "mean|x-p| / (mean|p| + epsilon) is above a threshold, p being the value that the update read "
       "(MindInsight). Recommended: above 1, a bias being measured on its layer's weight where that is "
-      "larger, what starts at zero on 1 / sqrt(fan-in), and only where the loss did not recover from it.";
+      "larger, what starts at zero on 1 / sqrt(fan-in), and only where the loss did not recover from it; or "
+      "its gradient still holds that of the step before, bit for bit.";
   def.advice =
       "Look at the learning rate and the gradient that the update read; then at momentum and gradient "
       "clipping.";

@@ -64,18 +64,27 @@ class RecommendedNotChanged : public Evaluator {
       ++context.evaluated;
       const ParameterUpdate& update = m_updates.at(place.tensor);
       const std::optional<Rates> rates = ratesOf(context, place.rank, update);
-      m_rateAlwaysZero = m_rateAlwaysZero && rates && rates->most == 0;
-      if (!m_first) m_first = standing(context, place, row.values.count);
+      Still& still = m_still[{place.rank, place.tensor}];
+      still.rateIsZero = still.rateIsZero && rates && rates->most == 0;
+      if (still.iterations++ == 0) still.first = standing(context, place, row.values.count);
       if (change->maxAbsChange == 0 && mustChange(context, place.rank, update))
         context.findings.push_back(standing(context, place, row.values.count));
     });
-    m_iterations += !context.ranks.empty();
   }
 
   void finish(EvaluationContext& context) override {
-    if (!m_first || !m_rateAlwaysZero || m_iterations < 2) return;
-    m_first->detail = "the learning rate is 0 in every recorded iteration: nothing is learnt";
-    context.findings.push_back(std::move(*m_first));
+    const auto isOff = [](const auto& each) { return each.second.rateIsZero && each.second.iterations > 1; };
+    if (m_still.empty()) return;
+    const bool all = std::ranges::all_of(m_still, isOff);
+    for (auto& [place, still] : m_still) {
+      if (!isOff(std::pair(place, still))) continue;
+      Finding& finding = still.first;
+      finding.detail = all ? "the learning rate is 0 in every recorded iteration: nothing is learnt"
+                           : "its learning rate is 0 in every recorded iteration, that of others is not";
+      finding.writtenAt = m_updates.at(finding.tensor).rate;
+      context.findings.push_back(std::move(finding));
+      if (all) return;  // one says it for all
+    }
   }
 
  private:
@@ -128,9 +137,12 @@ class RecommendedNotChanged : public Evaluator {
 
   RowWalk m_walk;
   std::map<core::TensorId, ParameterUpdate> m_updates;  // by the next value
-  std::optional<Finding> m_first;                       // the first update of all
-  bool m_rateAlwaysZero = true;
-  int m_iterations = 0;
+  struct Still {
+    Finding first;  // of the first iteration
+    bool rateIsZero = true;
+    int iterations = 0;
+  };
+  std::map<std::pair<core::Rank, core::TensorId>, Still> m_still;  // by the next value
 };
 
 std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters& parameters, bool recommended) {

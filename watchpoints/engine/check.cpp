@@ -198,13 +198,28 @@ class Check {
 
 }  // namespace
 
+namespace {
+
+/// A source comes before every node, but for a constant of a foreign program that only the backward pass or
+/// an update reads: nobody saw who wrote it (a collective's buffer), so it is as late as what reads it.
+std::int64_t orderOfSource(Steps& steps, const core::Graph& graph, const Finding& finding) {
+  const core::TensorInfo& info = graph.tensor(finding.tensor);
+  const std::vector<core::NodeId> readers = graph.consumers(finding.tensor);
+  if (info.role != core::TensorRole::kConstant || readers.empty()) return -1;
+  const core::Node& first = graph.node(readers.front());
+  if (first.isOwn() || first.phase == core::Phase::kForward) return -1;
+  return steps.at(finding.iteration).time(finding.rank, first.id);
+}
+
+}  // namespace
+
 Hit hitOf(const Watchpoint& watchpoint, Steps& steps, Finding finding) {
   Hit hit;
   static_cast<Finding&>(hit) = std::move(finding);
   hit.condition = watchpoint.condition;
   hit.effectiveSeverity = hit.severity.value_or(watchpoint.severity.value_or(watchpoint.condition->severity));
   hit.order = hit.node.valid()     ? steps.at(hit.iteration).time(hit.rank, hit.node)
-              : hit.tensor.valid() ? -1
+              : hit.tensor.valid() ? orderOfSource(steps, steps.graph(), hit)
                                    : Hit::kAfterAll;
   return hit;
 }

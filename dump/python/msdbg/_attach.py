@@ -92,6 +92,7 @@ def _end_with_process(recording: Recording) -> None:
         if issubclass(kind, KeyboardInterrupt):
             recording.guard(recording.finish, "stopped", "KeyboardInterrupt", 130)
         else:
+            recording.guard(recording.raised, error)
             recording.guard(recording.finish, "failed", text_of(error), 1)
         show(kind, error, trace)
 

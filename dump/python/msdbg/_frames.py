@@ -18,6 +18,8 @@ _PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.se
 _MOST = 64  # frames of one place: a recursion deeper than this says nothing more
 
 
+Place = tuple[CodeType, int]  # code and line
+
 _ENGINE = ("_engine_run_backward",)  # of torch/autograd/graph.py: what is called below it autograd calls
 
 
@@ -41,6 +43,11 @@ class Frames:
             frame = frame.f_back
         return tuple(found)
 
+    def of(self, places: tuple[Place, ...]) -> tuple[int, ...]:
+        """Of places that were noted before there was a recorder, or of an exception."""
+        found = (self._define(code, line, None) for code, line in places[:_MOST])
+        return tuple(number for number in found if number >= 0)
+
     def in_backward(self, frame: Optional[FrameType]) -> tuple[int, ...]:
         """The user's frames between autograd and an operator: of a backward or a hook of their own. Empty: there are
         none, as in the backward of an operator of torch's."""
@@ -63,11 +70,11 @@ class Frames:
         if key[0] not in self._kept:
             self._kept.add(key[0])
             self._codes.append(code)
-        self._ids[key] = number = self._define(frame)
+        line = frame.f_lineno or code.co_firstlineno
+        self._ids[key] = number = self._define(code, line, frame.f_globals)
         return number
 
-    def _define(self, frame: FrameType) -> int:
-        code = frame.f_code
+    def _define(self, code: CodeType, line: int, names: Optional[dict[str, Any]]) -> int:
         file = code.co_filename
         path = file if file.startswith("<") else os.path.abspath(file)
         if file.startswith("<frozen") or path.startswith(_OURS):
@@ -75,8 +82,7 @@ class Frames:
         installed = any(part in file for part in _PACKAGES)
         if any(file.startswith(folder) for folder in self._skipped[0 if installed else 1]):
             return -1
-        line = frame.f_lineno or code.co_firstlineno
-        text = linecache.getline(file, line, frame.f_globals).strip()
+        text = linecache.getline(file, line, names).strip()
         name = getattr(code, "co_qualname", code.co_name)
         return self._recorder.frame(path, line, name, text, installed)
 
@@ -89,6 +95,25 @@ def _skipped_folders() -> tuple[tuple[str, ...], tuple[str, ...]]:
         packages.append(os.path.dirname(torch.__file__) + os.sep)
     library = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), os.path.dirname(os.__file__)}
     return tuple(packages), tuple(folder + os.sep for folder in library if folder) + tuple(packages)
+
+
+def places_here(frame: Optional[FrameType]) -> tuple[Place, ...]:
+    """Of `frame` and its callers, to be told to a recorder later: a frame itself would keep its variables alive."""
+    places = []
+    while frame is not None and len(places) < _MOST:
+        places.append((frame.f_code, frame.f_lineno or frame.f_code.co_firstlineno))
+        frame = frame.f_back
+    return tuple(places)
+
+
+def places_of(error: BaseException) -> tuple[Place, ...]:
+    """Where an exception was raised, innermost first."""
+    places = []
+    trace = error.__traceback__
+    while trace is not None:
+        places.append((trace.tb_frame.f_code, trace.tb_lineno))
+        trace = trace.tb_next
+    return tuple(reversed(places))
 
 
 def place_of(error: BaseException) -> str:

@@ -5,6 +5,7 @@ every level. A node for each parameter, however the optimizer computes it (loop,
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
 from typing import Any, Callable, Optional
 
@@ -14,6 +15,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from msdbg._graph import Entry
 from msdbg._names import Parameter, parameters_of
+from msdbg._rates import Rates
 from msdbg._recording import Recording
 from msdbg._tensors import dense, local
 from msdbg._turns import Read, Turns
@@ -27,6 +29,7 @@ class Optimizers:
         self._steps: dict[str, int] = {}  # by parameter: in this iteration
         self._read: list[Read] = []  # of the step in progress
         self._turns = Turns(recording)
+        self._rates = Rates(recording)
 
     def start(self) -> None:
         patches = self._recording.patches
@@ -40,9 +43,12 @@ class Optimizers:
     def _wrap_init(self, original: Callable[..., None]) -> Callable[..., None]:
         def __init__(optimizer: Any, *args: Any, **kwargs: Any) -> None:
             original(optimizer, *args, **kwargs)
-            self._recording.guard(self.meet, optimizer)
+            self._recording.guard(self._meet_new, optimizer, sys._getframe(1))
 
         return __init__
+
+    def _meet_new(self, optimizer: Any, frame: Any) -> None:
+        self._rates.made(optimizer, self.meet(optimizer), frame)
 
     def meet_all(self) -> None:
         """Those that were there before the recording."""
@@ -142,31 +148,22 @@ class Optimizers:
         if not recording.ready():
             return
         number = self.meet(optimizer)
-        self._rates(optimizer, number)
-        for index, tensor in enumerate(parameters_of(optimizer)):
+        rates = self._rates.of(optimizer, number)
+        for index, (tensor, rate) in enumerate(zip(parameters_of(optimizer), rates)):
             if tensor.grad is not None:
                 known = self.parameter(optimizer, tensor, index)
                 turn = self._steps[known.name] = self._steps.get(known.name, 0) + 1  # another optimizer may have it too
-                quick = self._turns.read(number, known, tensor, turn)
-                self._read.append(self._read_one(known, tensor, turn) if quick is None else quick)
+                quick = self._turns.read(number, known, tensor, turn, rate)
+                self._read.append(self._read_one(known, tensor, turn, rate) if quick is None else quick)
 
-    def _read_one(self, known: Parameter, tensor: Any, turn: int) -> Read:
+    def _read_one(self, known: Parameter, tensor: Any, turn: int, rate: tuple[int, ...]) -> Read:
         recording = self._recording
         value = dense(local(tensor))
         now = recording.level.parameter(known, value)
         made = recording.level.gradient(dense(local(tensor.grad)), known)
         gradient = self._gradient(known, tensor, made, turn)
         recording.recorder.keep(now, value)
-        return Read(known, tensor, now, made, gradient, turn)
-
-    def _rates(self, optimizer: Any, number: int) -> None:
-        groups = optimizer.param_groups
-        prefix = "" if number == 0 else f"/optimizer{number}"
-        for index, group in enumerate(groups):
-            rate = group.get("lr")
-            if rate is not None:
-                key = f"learning_rate{prefix}" + ("" if index == 0 else f"/{index}")
-                self._recording.scalars[key] = float(rate)
+        return Read(known, tensor, now, made, gradient, rate, turn)
 
     def _gradient(self, known: Parameter, tensor: Any, made: Optional[int], turn: int) -> Entry:
         """The node of the gradient that the optimizer reads."""
@@ -210,8 +207,8 @@ class Optimizers:
                     for (_, state), source in zip(states, sources)]
         again = "" if read.turn == 1 else f"#{read.turn}"
         entry = graph.node(graph.scope(f"update/{known.scope}{again}"), type(optimizer).__name__, known.index,
-                           "torch.optim", "update", (read.now, read.gradient.outputs[0]) + sources, tuple(outputs),
-                           frames=frames)
+                           "torch.optim", "update", (read.now, read.gradient.outputs[0]) + sources + read.rate,
+                           tuple(outputs), frames=frames)
         recording.recorder.ran(entry.node)
         for tensor, written in zip(entry.outputs, [value] + [state for _, state in states]):
             recording.values.put(written, tensor)

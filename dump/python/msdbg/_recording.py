@@ -12,7 +12,7 @@ from typing import Any, Callable, Optional
 
 from msdbg import _arm, _identity, _notes, _spikes
 from msdbg._cycle import Cycle
-from msdbg._frames import Frames
+from msdbg._frames import Frames, places_of
 from msdbg._graph import Graph
 from msdbg._names import Names
 from msdbg._patches import Patches
@@ -141,6 +141,15 @@ class Recording:
         if self.iteration == 0 and state == "finished":
             print(f"msdbg: warning: no iteration was recorded: {self.level.nothing}", file=sys.stderr)
         self.recorder.finish(state, message, status)
+
+    def raised(self, error: BaseException) -> None:
+        """Nobody catches it: a node of its own, with the lines that it went through, in the iteration in progress."""
+        if self._over or not self.watching:
+            return
+        entry = self.graph.node(self.graph.scope("main"), type(error).__name__, 1, "python", "forward", (),
+                                (("bool", (), "activation", "", -1, -1),), frames=self.frames.of(places_of(error)))
+        self.recorder.ran(entry.node)
+        self.recorder.failed_at(entry.node)
 
     def abandon(self) -> None:
         """In a child that was forked: the recording stays the parent's."""

@@ -24,13 +24,14 @@ class Read(NamedTuple):
     now: int  # the tensor that it is
     made: Optional[int]  # the value that became the gradient
     gradient: Entry
+    rate: tuple[int, ...]  # the source of its learning rate, if there is one
     turn: int  # which one this is of the parameter in the iteration
     quick: int = -1  # the extension's number of it; -1: it was told by Python code
 
 
 class _Known(NamedTuple):
     number: int  # the extension's
-    read: tuple[int, Optional[int], Entry]  # now, made, gradient
+    read: tuple[int, Optional[int], Entry, tuple[int, ...]]  # now, made, gradient, rate
     nodes: tuple[tuple[Entry, tuple[int, ...]], ...]  # with what they read: they may have been told otherwise since
 
     def holds(self) -> bool:
@@ -45,10 +46,11 @@ class Turns:
         self._quick: Any = None
         self._known: dict[tuple[int, str, int], _Known] = {}  # by optimizer, name, turn
 
-    def read(self, optimizer: int, known: Parameter, tensor: Any, turn: int) -> Optional[Read]:
+    def read(self, optimizer: int, known: Parameter, tensor: Any, turn: int,
+             rate: tuple[int, ...]) -> Optional[Read]:
         """None: it is to be told."""
         quick = self._known.get((optimizer, known.name, turn))
-        if quick is None or not quick.holds():
+        if quick is None or quick.read[-1] != rate or not quick.holds():
             return None
         if not self._quick.read(quick.number, tensor, self._recording.level.otherwise(known)):
             return None
@@ -76,7 +78,7 @@ class Turns:
             self._known[key].number if key in self._known else -1, owner, tensor, read.now,
             -1 if read.made is None else read.made, self._recording.level.exact, read.gradient.node,
             read.gradient.outputs[0], update.node, update.outputs, len(of.state.get(tensor, _NO_STATE)), tuple(states))
-        self._known[key] = _Known(number, (read.now, read.made, read.gradient),
+        self._known[key] = _Known(number, (read.now, read.made, read.gradient, read.rate),
                                   ((read.gradient, read.gradient.inputs), (update, update.inputs)))
 
     def _turns(self) -> Any:

@@ -24,7 +24,7 @@ constexpr std::pair<std::string_view, core::TensorRole> kRoles[] = {
     {"parameter", core::TensorRole::kParameter}, {"state", core::TensorRole::kOptimizerState},
     {"constant", core::TensorRole::kConstant},   {"activation", core::TensorRole::kActivation},
     {"loss", core::TensorRole::kLoss},           {"gradient", core::TensorRole::kGradient},
-    {"updated", core::TensorRole::kUpdated}};
+    {"updated", core::TensorRole::kUpdated},     {"hyperparameter", core::TensorRole::kHyperparameter}};
 constexpr std::pair<std::string_view, core::Phase> kPhases[] = {{"forward", core::Phase::kForward},
                                                                 {"backward", core::Phase::kBackward},
                                                                 {"update", core::Phase::kUpdate},
@@ -217,6 +217,10 @@ int msdbg_record_end(msdbg_recording* recording, const char* const* names, const
     for (std::int32_t i = 0; i < count; ++i) scalars.emplace_back(text(names[i]), values[i]);
     return rank.end(scalars);
   });
+}
+
+int msdbg_record_failed_at(msdbg_recording* recording, std::int64_t node) {
+  return statusOf(recording, [&](auto& rank) { return rank.failedAt(core::NodeId(node)); });
 }
 
 int msdbg_record_finish(msdbg_recording* recording, const char* state, const char* message, int exitStatus) {

@@ -166,6 +166,12 @@ PyObject* end(PyObject* self, PyObject* scalars) {
   return noneOr(status);
 }
 
+PyObject* failedAt(PyObject* self, PyObject* args) {
+  long long node = -1;
+  if (!PyArg_ParseTuple(args, "L", &node)) return nullptr;
+  return noneOr(msdbg_record_failed_at(recordingOf(self), node));
+}
+
 PyObject* finish(PyObject* self, PyObject* args) {
   const char *state, *message;
   int exitStatus = -1;
@@ -199,6 +205,7 @@ PyMethodDef kMethods[] = {
     {"saw_same", sawSame, METH_VARARGS, "saw_same(tensor, other)"},
     {"keep", keep, METH_VARARGS, "keep(tensor, value) -> as saw"},
     {"end", end, METH_O, "end({name: number})"},
+    {"failed_at", failedAt, METH_VARARGS, "failed_at(node)"},
     {"finish", finish, METH_VARARGS, "finish(state, message, exit_status=-1)"},
     {"child", child, METH_NOARGS, "In a forked child: the run stays the parent's."},
     {nullptr, nullptr, 0, nullptr}};

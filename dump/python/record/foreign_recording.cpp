@@ -263,10 +263,19 @@ bool ForeignRecording::trained() const {
   });
 }
 
+Status ForeignRecording::failedAt(NodeId node) {
+  if (!m_iteration.valid()) return Error(ErrorCode::kUsage, "no iteration was begun");
+  if (!m_definitions.has(node))
+    return Error(ErrorCode::kUsage, "there is no node " + std::to_string(node.value) + " to fail at");
+  m_failedAt = node;
+  return Ok{};
+}
+
 void ForeignRecording::finish(RunEnd how) {
   if (std::exchange(m_finished, true) || !m_recorder) return;  // it could not begin
   const bool wanted = how.state != "finished" || trained();
-  if (m_iteration.valid() && m_selected && !m_seen.empty() && wanted) {
+  const bool some = !m_seen.empty() || m_failedAt.valid();
+  if (m_iteration.valid() && m_selected && some && wanted) {
     const Status usable = useGraph();
     if (usable.ok())
       deliver();
@@ -276,6 +285,7 @@ void ForeignRecording::finish(RunEnd how) {
   if (how.state == "failed") {
     how.rank = m_settings.rank.value;
     if (!how.iteration && m_iteration.valid()) how.iteration = m_iteration.value;
+    if (m_failedAt.valid()) how.node = m_definitions.node(m_failedAt).name;
   }
   forget();
   m_place->end(how, m_recorder->finish(how), m_iterations);

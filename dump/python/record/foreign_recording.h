@@ -43,6 +43,8 @@ class ForeignRecording {
   core::Status keep(core::TensorId tensor, const SeenValue& value);
   /// The norm of this rank's gradients, by their statistics, is among the scalars where it is not given.
   core::Status end(const core::Scalars& scalars);
+  /// The program is about to fail at this node, which finish() then says. kUsage: no iteration, no such node.
+  core::Status failedAt(core::NodeId node);
   /// An iteration in progress is recorded as incomplete, unless the program finished and had done no more in
   /// it than compute forward (an evaluation after the last step). Later calls do nothing.
   void finish(RunEnd how);
@@ -82,6 +84,7 @@ class ForeignRecording {
 
   core::Iteration m_iteration;  // in progress; not valid: none
   bool m_selected = false;      // it is recorded
+  core::NodeId m_failedAt;      // where the program failed; not valid: it has not, or nobody knows
   GraphVersion::Used m_used;
   std::vector<Seen> m_seen;
   std::int64_t m_turn = 0;                                     // counts iterations, for the marks below

@@ -36,7 +36,8 @@ int64_t msdbg_record_frame(msdbg_recording* recording, const char* file, int32_t
 typedef struct {
   const char* name;
   const char* alias; /* "" none */
-  const char* role;  /* input label parameter state constant activation loss gradient updated */
+  const char* role;  /* input label parameter state constant hyperparameter activation loss gradient
+                        updated */
   int32_t dtype;
   int trainable;
   const int64_t* dims;
@@ -75,6 +76,8 @@ int msdbg_record_keep(msdbg_recording* recording, int64_t tensor, const void* da
 int msdbg_record_end(msdbg_recording* recording, const char* const* names, const double* values,
                      int32_t count);
 
+/* The program is about to fail at this node, which ran in the iteration in progress: finish() says so. */
+int msdbg_record_failed_at(msdbg_recording* recording, int64_t node);
 /* `state`: finished, failed, stopped. The recording stays allocated: threads may still call. */
 int msdbg_record_finish(msdbg_recording* recording, const char* state, const char* message, int exit_status);
 /* In a forked child: the run stays the parent's. */

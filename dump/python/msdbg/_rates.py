@@ -1,0 +1,69 @@
+"""Learning rates of optimizers: a source of the graph for each group of parameters, with the line where its optimizer was
+made. Needs torch.
+"""
+
+from __future__ import annotations
+
+import array
+from typing import Any
+
+import torch
+
+from msdbg._frames import Place, places_here
+from msdbg._recording import Recording
+
+
+class _Rate:
+    __slots__ = ("name", "key", "number", "buffer", "tensor")
+
+    def __init__(self, optimizer: int, group: int) -> None:
+        which, of = ("", "") if optimizer == 0 else (f"/optimizer{optimizer}", str(optimizer))
+        end = "" if group == 0 else f"/{group}"
+        self.name = f"optimizer{of}/learning_rate{end}"
+        self.key = f"learning_rate{which}{end}"  # the scalar
+        self.number = -1  # the recorder's
+        self.buffer = array.array("d", [0.0])  # written without an operator that a dispatch mode could see
+        self.tensor = torch.frombuffer(self.buffer, dtype=torch.float64)
+
+
+class Rates:
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._made: dict[int, tuple[Place, ...]] = {}  # by optimizer: where
+        self._known: dict[tuple[int, int], _Rate] = {}  # by optimizer and group
+
+    def made(self, optimizer: Any, number: int, frame: Any) -> None:
+        """Its __init__ was called in this frame."""
+        while frame is not None and frame.f_code.co_name == "__init__" and _first_argument(frame) is optimizer:
+            frame = frame.f_back  # of a class that is derived from it
+        self._made.setdefault(number, places_here(frame))
+
+    def of(self, optimizer: Any, number: int) -> list[tuple[int, ...]]:
+        """Of each parameter, in order: the source of its group's rate, if that has one. They are scalars, too."""
+        rates: list[tuple[int, ...]] = []
+        for index, group in enumerate(optimizer.param_groups):
+            rate = group.get("lr")
+            source = () if rate is None else (self._rate(number, index, float(rate)),)
+            rates += [source] * len(group["params"])
+        return rates
+
+    def _rate(self, number: int, group: int, rate: float) -> int:
+        recording = self._recording
+        known = self._known.get((number, group))
+        if known is None:
+            recording.level.suspend()
+            known = self._known[number, group] = _Rate(number, group)
+            recording.level.resume()
+        if known.number < 0:
+            known.number = recording.graph.source(known.name, known.tensor, "hyperparameter",
+                                                  frames=recording.frames.of(self._made.get(number, ())))
+        recording.scalars[known.key] = known.buffer[0] = rate
+        if known.number not in recording.values.seen:  # it may step several times in an iteration
+            recording.values.see(known.number, known.tensor)
+        return known.number
+
+
+def _first_argument(frame: Any) -> Any:
+    """What a method's frame calls self."""
+    names = frame.f_code.co_varnames
+    return frame.f_locals.get(names[0]) if frame.f_code.co_argcount > 0 else None

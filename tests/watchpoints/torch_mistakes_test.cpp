@@ -1,0 +1,219 @@
+// Mistakes that only programs of PyTorch can have, in graphs as its recorder gives them, beside the healthy
+// programs that look like them.
+#include <catch2/catch.hpp>
+
+#include "tests/watchpoints/fake_source.h"
+#include "watchpoints/check.h"
+
+namespace msdbg::test {
+
+using namespace core;
+using watch::CheckReport;
+using watch::Hit;
+
+namespace {
+
+TensorInfo floats(TensorRole role, std::string name, Shape shape) {
+  TensorInfo info;
+  info.name = std::move(name);
+  info.shape = std::move(shape);
+  info.role = role;
+  return info;
+}
+
+// Two layers, "Net/a" and "Net/b", with the update of each by an optimizer of its own; built part by part.
+struct Program {
+  Graph graph{"net"};
+  TensorId x = source(TensorRole::kInput, "x", {8, 16});
+
+  TensorId source(TensorRole role, const std::string& name, Shape shape) {
+    TensorInfo info = floats(role, name, std::move(shape));
+    info.trainable = role == TensorRole::kParameter;
+    if (role == TensorRole::kHyperparameter)
+      info.frames = {graph.addFrame({"/train.py", 7, "main", "optimizer = SGD(…)", false})};
+    return graph.addSource(info);
+  }
+  TensorId node(const std::string& type, const std::string& scope, Phase phase, std::vector<TensorId> inputs,
+                TensorInfo output, NodeId derivedFrom = {}, const std::string& domain = "aten") {
+    const NodeId made = graph.addNode(type, scope, phase, std::move(inputs), {}, {std::move(output)}, {},
+                                      derivedFrom, domain);
+    return graph.node(made).outputs[0];
+  }
+  TensorId layer(const std::string& scope, TensorId in, TensorId weight) {
+    return node("mm", scope, Phase::kForward, {in, weight}, floats(TensorRole::kActivation, "", {8, 16}));
+  }
+  TensorId gradient(const std::string& scope, TensorId of, TensorId weight, TensorId loss) {
+    TensorInfo info = floats(TensorRole::kGradient, "", {16, 16});
+    info.gradientOf = weight;
+    return node("mm", "grad/" + scope, Phase::kBackward, {loss}, info, graph.tensor(of).producer);
+  }
+  TensorId update(const std::string& scope, TensorId weight, TensorId gradient, TensorId rate) {
+    TensorInfo info = floats(TensorRole::kUpdated, "", {16, 16});
+    info.updateOf = weight;
+    return node("SGD", "update/" + scope, Phase::kUpdate, {weight, gradient, rate}, info, {}, "torch.optim");
+  }
+};
+
+Tensor numbers(const Shape& shape, double size, double shift = 0) {
+  Tensor tensor(DType::Float32, shape);
+  std::uint32_t state = 12345;
+  for (float& each : tensor.data<float>()) {
+    state = state * 1664525U + 1013904223U;  // uniform, as nn.Linear draws its weights
+    each = static_cast<float>(size * (2.0 * (state >> 8) / 16777216.0 - 1) + shift);
+  }
+  return tensor;
+}
+
+std::string said(FakeSource& source, const char* condition, watch::Severity severity) {
+  const CheckReport report =
+      check(source, {watch::parseWatchpoint(std::string(condition) + ":recommended").value()}, {});
+  std::string all;
+  for (const Hit& hit : severity == watch::Severity::kFault ? report.hits : report.hints)
+    all += hit.detail + "\n";
+  return all;
+}
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+// Which of the two layers the optimizer was given, and how the other one's weights look.
+FakeSource partlyTrained(const std::string& trained, double shift) {
+  Program p;
+  const TensorId a = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}),
+                 b = p.source(TensorRole::kParameter, "Net/b/weight", {16, 16}),
+                 rate = p.source(TensorRole::kHyperparameter, "optimizer/learning_rate", {});
+  const TensorId h = p.layer("Net/a", p.x, a), y = p.layer("Net/b", h, b);
+  const TensorId loss = p.node("mean", "main", Phase::kForward, {y}, floats(TensorRole::kLoss, "", {}));
+  const TensorId ofB = p.gradient("Net/b", y, b, loss), ofA = p.gradient("Net/a", h, a, ofB);
+  if (trained == "a") p.update("Net/a", a, ofA, rate);
+  if (trained == "b") p.update("Net/b", b, ofB, rate);
+  FakeSource source(p.graph, 1, 2);
+  for (const int k : {0, 1})
+    for (const TensorId weight : {a, b})
+      source.record(Rank(0), Iteration(k), weight, numbers({16, 16}, 0.25, shift));
+  return source;
+}
+
+}  // namespace
+
+TEST_CASE("no_gradient names a layer that the optimizer was not given, where it was made") {
+  FakeSource source = partlyTrained("a", 0);
+  const CheckReport report = check(source, {watch::parseWatchpoint("no_gradient:recommended").value()}, {});
+  REQUIRE(report.first);
+  CHECK(contains(report.first->detail, "Net/b/weight gets a gradient, but no optimizer updates it"));
+  CHECK(source.graph().tensor(report.first->writtenAt).name == "optimizer/learning_rate");
+}
+
+TEST_CASE("no_gradient does not call a backbone sick that is left out on purpose") {
+  FakeSource backbone = partlyTrained("b", 0);  // under a new head
+  CHECK(said(backbone, "no_gradient", watch::Severity::kFault).empty());
+  CHECK(contains(said(backbone, "no_gradient", watch::Severity::kHint), "Net/a/weight"));
+  FakeSource pretrained = partlyTrained("a", 0.2);  // behind a trained prompt, and not as it was drawn
+  CHECK(said(pretrained, "no_gradient", watch::Severity::kFault).empty());
+}
+
+namespace {
+
+// A gradient that is added to `old`, which is a source, or was made in the iteration.
+FakeSource accumulating(bool clearsItself, bool equal) {
+  Program p;
+  const TensorId a = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}),
+                 rate = p.source(TensorRole::kHyperparameter, "optimizer/learning_rate", {});
+  TensorId old = p.source(TensorRole::kConstant, "grad/Net/a/AccumulateGrad/add_-op1/self", {16, 16});
+  const TensorId source = old;
+  if (clearsItself)
+    old = p.node("zero_", "main", Phase::kForward, {old}, floats(TensorRole::kActivation, "", {16, 16}));
+  const TensorId y = p.layer("Net/a", p.x, a);
+  const TensorId loss = p.node("mean", "main", Phase::kForward, {y}, floats(TensorRole::kLoss, "", {}));
+  const TensorId fresh = p.node("mm", "grad/Net/a", Phase::kBackward, {loss},
+                                floats(TensorRole::kGradient, "", {16, 16}), p.graph.tensor(y).producer);
+  TensorInfo info = floats(TensorRole::kGradient, "", {16, 16});
+  info.gradientOf = a;
+  const TensorId sum = p.node("add_", "grad/Net/a/AccumulateGrad", Phase::kBackward, {old, fresh},
+                              floats(TensorRole::kGradient, "", {16, 16}));
+  const TensorId gradient =
+      p.node("AccumulateGrad", "grad/Net/a", Phase::kBackward, {sum}, info, {}, "autograd");
+  p.update("Net/a", a, gradient, rate);
+  FakeSource recorded(p.graph, 1, 4);
+  for (int k = 0; k < 4; ++k) {
+    recorded.record(Rank(0), Iteration(k), gradient, numbers({16, 16}, k + 1));
+    recorded.record(Rank(0), Iteration(k), source, numbers({16, 16}, equal ? k : 10 + k));
+  }
+  return recorded;
+}
+
+}  // namespace
+
+TEST_CASE("weight_change_too_large knows a gradient that nobody set to zero, bit for bit") {
+  FakeSource kept = accumulating(false, true), cleared = accumulating(true, true),
+             other = accumulating(false, false);
+  CHECK(contains(said(kept, "weight_change_too_large", watch::Severity::kFault),
+                 "still holds that of iteration 1"));
+  CHECK(said(cleared, "weight_change_too_large", watch::Severity::kFault).empty());
+  CHECK(said(other, "weight_change_too_large", watch::Severity::kFault).empty());
+}
+
+TEST_CASE("loss_input knows losses of one operator that are broadcast, negated or given no logarithms") {
+  const auto lossOf = [](const Shape& target, const Shape& compared, bool negated) {
+    Program p;
+    const TensorId w = p.source(TensorRole::kParameter, "Net/w", {16, 1}),
+                   y = p.source(TensorRole::kLabel, "y", target);
+    const TensorId out =
+        p.node("mm", "Net", Phase::kForward, {p.x, w}, floats(TensorRole::kActivation, "", {8, 1}));
+    const TensorId loss = p.node("mse_loss", "main", Phase::kForward, {out, y},
+                                 floats(negated ? TensorRole::kActivation : TensorRole::kLoss, "", {}));
+    p.update("Net", w, p.gradient("Net", out, w, loss),
+             p.source(TensorRole::kHyperparameter, "optimizer/learning_rate", {}));
+    if (negated) p.node("neg", "main", Phase::kForward, {loss}, floats(TensorRole::kLoss, "", {}));
+    p.node("mse_loss_backward", "grad/main", Phase::kBackward, {out, y},
+           floats(TensorRole::kGradient, "", compared), p.graph.tensor(loss).producer);
+    FakeSource source(p.graph, 1, 1);
+    source.record(Rank(0), Iteration(0), p.x, numbers({8, 16}, 1));
+    return said(source, "loss_input", watch::Severity::kFault);
+  };
+  CHECK(contains(lossOf({8}, {8, 8}, false), "broadcast to [8, 8]"));
+  CHECK(lossOf({8}, {8, 1}, false).empty());  // y[:, None]: the recorder leaves views out
+  CHECK(lossOf({8, 1}, {8, 1}, false).empty());
+  CHECK(contains(lossOf({8, 1}, {8, 1}, true), "minus"));
+}
+
+TEST_CASE("rank_divergence knows copies that begin differently and train with one gradient") {
+  const auto begun = [](double ofRank1, double gradientOfRank1) {
+    Program p;
+    const TensorId a = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}),
+                   rate = p.source(TensorRole::kHyperparameter, "optimizer/learning_rate", {});
+    const TensorId y = p.layer("Net/a", p.x, a);
+    const TensorId loss = p.node("mean", "main", Phase::kForward, {y}, floats(TensorRole::kLoss, "", {}));
+    const TensorId of = p.gradient("Net/a", y, a, loss);
+    p.update("Net/a", a, of, rate);
+    FakeSource source(p.graph, 2, 1);
+    for (const int rank : {0, 1}) {
+      source.record(Rank(rank), Iteration(0), a, numbers({16, 16}, rank == 0 ? 1 : ofRank1));
+      source.record(Rank(rank), Iteration(0), of, numbers({16, 16}, rank == 0 ? 1 : gradientOfRank1));
+    }
+    return said(source, "rank_divergence", watch::Severity::kFault);
+  };
+  CHECK(contains(begun(2, 1), "the copies began differently"));
+  CHECK(begun(1, 1).empty());
+  CHECK(begun(2, 2).empty());  // shards, or models of their own
+}
+
+TEST_CASE("batch_content knows data of another scale wherever a weight meets them") {
+  const auto read = [](double second) {
+    Program p;
+    const TensorId a = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}),
+                   other = p.source(TensorRole::kConstant, "other", {8, 16});
+    p.layer("Net/a", p.x, a);
+    p.layer("Net/a#2", other, a);
+    FakeSource source(p.graph, 1, 3);
+    for (int k = 0; k < 3; ++k) {
+      source.record(Rank(0), Iteration(k), p.x, numbers({8, 16}, 1));
+      source.record(Rank(0), Iteration(k), other, numbers({8, 16}, second));
+    }
+    return said(source, "batch_content", watch::Severity::kFault);
+  };
+  CHECK(contains(read(1e6), "of another scale"));
+  CHECK(read(100).empty());
+  CHECK(read(0).empty());
+}
+
+}  // namespace msdbg::test

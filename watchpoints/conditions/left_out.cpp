@@ -1,0 +1,202 @@
+#include "watchpoints/conditions/left_out.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace msdbg::watch {
+namespace {
+
+using core::Graph;
+using core::Node;
+using core::NodeId;
+using core::Phase;
+using core::TensorId;
+using core::TensorInfo;
+using core::TensorRole;
+
+std::string rootOf(const TensorInfo& parameter) { return parameter.name.substr(0, parameter.name.find('/')); }
+
+TensorId rateOf(const Graph& graph, const Node& update) {
+  for (const TensorId input : update.inputs)
+    if (graph.tensor(input).role == TensorRole::kHyperparameter) return input;
+  return {};
+}
+
+/// The parameter whose next value it is, also where an optimizer goes on from what another one made.
+TensorId parameterOf(const Graph& graph, TensorId updated) {
+  for (TensorId of = graph.tensor(updated).updateOf; of.valid(); of = graph.tensor(of).updateOf)
+    if (graph.tensor(of).role == TensorRole::kParameter) return of;
+  return {};
+}
+
+/// Which optimizers update what.
+struct Trained {
+  std::map<TensorId, std::vector<TensorId>> ratesOf;  // by parameter
+  std::map<TensorId, std::vector<TensorId>> by;       // parameters, by rate
+
+  explicit Trained(const Graph& graph) {
+    for (const Node& node : graph.nodes()) {
+      if (node.phase != Phase::kUpdate) continue;
+      for (const TensorId output : node.outputs) {
+        const TensorId parameter = parameterOf(graph, output);
+        if (!parameter.valid()) continue;
+        const TensorId rate = rateOf(graph, node);
+        ratesOf[parameter].push_back(rate);
+        if (rate.valid()) by[rate].push_back(parameter);
+      }
+    }
+  }
+
+  /// The rate of an optimizer of whose parameters another one has every one: it was given the wrong ones.
+  TensorId doubled() const {
+    TensorId last;
+    for (const auto& [rate, parameters] : by)
+      if (std::ranges::all_of(parameters,
+                              [&](TensorId parameter) { return ratesOf.at(parameter).size() > 1; }))
+        last = rate;
+    return last;
+  }
+};
+
+/// Whose gradients are computed: a backward node exists for an operator that reads them.
+std::vector<bool> withGradients(const Graph& graph) {
+  std::vector<bool> differentiated(graph.nodes().size()), found(graph.tensors().size());
+  for (const Node& node : graph.nodes())
+    if (node.phase == Phase::kBackward && node.derivedFrom.valid())
+      differentiated[node.derivedFrom.index()] = true;
+  for (const Node& node : graph.nodes())
+    if (node.phase == Phase::kForward && differentiated[node.id.index()])
+      for (const TensorId input : node.inputs) found[input.index()] = true;
+  return found;
+}
+
+/// What the forward pass makes of the trained parameters of a root module, and these.
+std::vector<bool> madeOfTrained(const Graph& graph, const Trained& trained, const std::string& root) {
+  std::vector<bool> made(graph.tensors().size());
+  for (const auto& [parameter, rates] : trained.ratesOf)
+    if (rootOf(graph.tensor(parameter)) == root) made[parameter.index()] = true;
+  for (const Node& node : graph.nodes()) {
+    if (node.phase != Phase::kForward) continue;
+    if (std::ranges::any_of(node.inputs, [&](TensorId input) { return made[input.index()]; }))
+      for (const TensorId output : node.outputs) made[output.index()] = true;
+  }
+  return made;
+}
+
+NodeId readerOf(const Graph& graph, TensorId parameter) {
+  for (const NodeId user : graph.consumers(parameter))
+    if (graph.node(user).phase == Phase::kForward) return user;
+  return {};
+}
+
+/// Whether a weight may be as it was drawn: uniform or normal around zero, within five errors of a sample of
+/// its size. What was trained has longer tails.
+bool mayBeAsDrawn(const core::TensorStatistics& values) {
+  constexpr double kErrors = 5;
+  if (values.nonFinite() > 0 || values.std == 0) return values.nonFinite() == 0;
+  const double n = static_cast<double>(values.count), root = std::sqrt(n);
+  if (std::abs(values.mean) > kErrors * values.std / root) return false;
+  const double ratio = values.meanAbs / values.std, most = std::max(-values.min, values.max) / values.std;
+  const bool uniform = std::abs(ratio - std::sqrt(3.0) / 2) < kErrors * 0.13 / root &&
+                       most < std::sqrt(3.0) * (1 + kErrors * 0.45 / root);
+  return uniform || std::abs(ratio - std::sqrt(2 / M_PI)) < kErrors * 0.211 / root;
+}
+
+class Finder {
+ public:
+  explicit Finder(EvaluationContext& context)
+      : m_context(context), m_graph(context.graph()), m_trained(context.graph()) {}
+
+  std::vector<LeftOut> find() {
+    if (m_trained.by.empty() || !hasTwoIterations()) return {};
+    std::vector<std::string> roots;
+    std::map<std::string, std::vector<TensorId>> found;
+    const std::vector<bool> differentiated = withGradients(m_graph);
+    for (const TensorInfo& info : m_graph.tensors()) {
+      if (info.role != TensorRole::kParameter || !info.trainable || !differentiated[info.id.index()])
+        continue;
+      if (m_trained.ratesOf.contains(info.id)) continue;
+      std::vector<TensorId>& of = found[rootOf(info)];
+      if (of.empty()) roots.push_back(rootOf(info));
+      of.push_back(info.id);
+    }
+    std::vector<LeftOut> all;
+    for (const std::string& root : roots) all.push_back(leftOut(root, std::move(found[root])));
+    return all;
+  }
+
+ private:
+  bool hasTwoIterations() const {
+    return !m_context.ranks.empty() && m_context.source.iterations(m_context.ranks.front()).size() > 1;
+  }
+
+  LeftOut leftOut(const std::string& root, std::vector<TensorId> parameters) {
+    LeftOut out;
+    const TensorId doubled = isTrained(root) ? TensorId() : m_trained.doubled();
+    out.mistake = (doubled.valid() || comesAfterTrained(root, parameters)) && areAsDrawn(parameters);
+    out.optimizer = doubled.valid() ? doubled : optimizerOf(root);
+    out.reader = readerOf(m_graph, parameters.front());
+    out.sentence = sentence(parameters, doubled);
+    out.parameters = std::move(parameters);
+    return out;
+  }
+
+  bool isTrained(const std::string& root) const {
+    return std::ranges::any_of(m_trained.ratesOf,
+                               [&](const auto& each) { return rootOf(m_graph.tensor(each.first)) == root; });
+  }
+
+  /// The one that trains most of the same module; else the first of all.
+  TensorId optimizerOf(const std::string& root) const {
+    TensorId best = m_trained.by.begin()->first;
+    std::ptrdiff_t most = 0;
+    for (const auto& [rate, parameters] : m_trained.by) {
+      const std::ptrdiff_t here = std::ranges::count_if(
+          parameters, [&](TensorId parameter) { return rootOf(m_graph.tensor(parameter)) == root; });
+      if (here > most) most = here, best = rate;
+    }
+    return best;
+  }
+
+  bool comesAfterTrained(const std::string& root, const std::vector<TensorId>& parameters) const {
+    const std::vector<bool> made = madeOfTrained(m_graph, m_trained, root);
+    return std::ranges::any_of(parameters, [&](TensorId parameter) {
+      const NodeId reader = readerOf(m_graph, parameter);
+      return reader.valid() && std::ranges::any_of(m_graph.node(reader).inputs,
+                                                   [&](TensorId input) { return made[input.index()]; });
+    });
+  }
+
+  bool areAsDrawn(const std::vector<TensorId>& parameters) {
+    constexpr std::int64_t kFew = 64;  // numbers tell nothing about how they are spread
+    return std::ranges::all_of(parameters, [&](TensorId parameter) {
+      const StatisticsRow* row = m_context.rows.now(m_context.rankWith(parameter), parameter);
+      return !row || m_graph.tensor(parameter).shape.rank() < 2 || row->values.count < kFew ||
+             mayBeAsDrawn(row->values);
+    });
+  }
+
+  std::string sentence(const std::vector<TensorId>& parameters, TensorId doubled) const {
+    std::string text =
+        m_graph.tensor(parameters.front()).name + " gets a gradient, but no optimizer updates it";
+    if (const std::size_t more = parameters.size() - 1; more > 0)
+      text += "; nor " + std::to_string(more) + (more == 1 ? " more parameter" : " more parameters") +
+              ", up to " + m_graph.tensor(parameters.back()).name;
+    if (doubled.valid())
+      return text + ": an optimizer was given " + m_graph.tensor(m_trained.by.at(doubled).front()).name +
+             " instead, and another one updates that already";
+    return text;
+  }
+
+  EvaluationContext& m_context;
+  const Graph& m_graph;
+  Trained m_trained;
+};
+
+}  // namespace
+
+std::vector<LeftOut> leftOutParameters(EvaluationContext& context) { return Finder(context).find(); }
+
+}  // namespace msdbg::watch
