@@ -37,7 +37,9 @@ TensorId carriedOn(const core::Graph& graph, const Node& node, TensorId output) 
 
 /// Operators that sum their first input, the gradient of their result, over all but the channel. "aten.sum":
 /// of a view that the recorder left out, so that its axes are no longer those of what it reads.
-bool sumsItsInput(const Node& node) {
+bool sumsItsInput(const core::Graph& graph, const Node& node, TensorId output) {
+  if (node.opType == "aten.convolution_backward")  // of input, weight and bias, as many as are wanted
+    return output == node.outputs.back() && graph.tensor(output).shape.rank() == 1;
   return node.opType == "ReduceSum" || node.opType == "aten.sum" || node.opType == "ReduceMean" ||
          node.opType.ends_with("NormalizationGrad");
 }
@@ -155,7 +157,7 @@ bool isNoise(EvaluationContext& context, Rank rank, TensorId gradient, TensorId 
   const core::Graph& graph = context.graph();
   while (gradient.valid() && !graph.tensor(gradient).isSource() && depth++ < kDeepest) {
     const Node& node = graph.node(graph.tensor(gradient).producer);
-    if (sumsItsInput(node)) return isNoiseOfSum(context, rank, gradient, parameter);
+    if (sumsItsInput(graph, node, gradient)) return isNoiseOfSum(context, rank, gradient, parameter);
     if (isSumOfUses(node))
       return std::ranges::all_of(
           node.inputs, [&](TensorId part) { return isNoise(context, rank, part, parameter, depth); });
