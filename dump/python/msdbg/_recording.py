@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Any, Callable, Optional
 
-from msdbg import _arm, _identity, _notes, _spikes
+from msdbg import _arm, _frameworks, _identity, _notes, _spikes
 from msdbg._cycle import Cycle
 from msdbg._frames import Frames
 from msdbg._graph import Graph
@@ -113,6 +113,8 @@ class Recording:
     def _open(self) -> None:
         rank, ranks = _identity.rank_and_ranks()
         self._choose_attempt(rank)
+        if rank == 0 and _frameworks.warning():
+            print(f"msdbg: {_frameworks.warning()}", file=sys.stderr)
         run_id = which_run(self.settings, rank)
         self.recorder = self.module.open(self.settings.as_json(rank, ranks, run_id))
         if rank == 0 and ranks > 1 and not self.settings.launcher:

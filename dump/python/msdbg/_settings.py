@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from msdbg import _attempts, _identity
+from msdbg import _attempts, _frameworks, _identity
 
 LEVELS = ("train", "modules", "ops")
 
@@ -48,7 +48,8 @@ class Settings:
             "run": self.run, "rank": rank, "ranks": ranks, "command": _command(),
             "program": sys.argv[0] if getattr(sys, "argv", None) else "", "launcher": self.launcher,
             "run_id": run_id, "create": self.makes or (rank == 0 and not self.launcher and self.attempt == 1),
-            "libraries": {"torch": torch.__version__, "python": platform.python_version(), **attempt},
+            "libraries": {"torch": torch.__version__, "python": platform.python_version(), **attempt,
+                          **_frameworks.versions()},
             "backend": f"pytorch {'cuda' if torch.cuda.is_available() else 'cpu'}", "level": self.level,
             "seed": torch.initial_seed() & (2**63 - 1), "threads": torch.get_num_threads()})
 

@@ -1,0 +1,39 @@
+"""What trains in this process beside torch: the recorder knows nothing of it, so what was tried is listed here, once.
+
+tests/python/test_torch_frameworks.py trains with each of the first table, recorded at every level. Standard library only.
+"""
+from __future__ import annotations
+
+import sys
+from typing import Dict, List
+
+# Package, and the version that the tests ran with.
+TESTED: Dict[str, str] = {
+    "accelerate": "1.15.0",
+    "lightning": "2.6.6",
+    "peft": "0.21.2",
+    "transformers": "5.24.0",
+}
+# What has a loop, an optimizer or ranks of its own, and was not tried.
+UNTESTED = ("apex", "bagua", "colossalai", "composer", "deepspeed", "fairscale", "fastai", "horovod", "ignite", "megatron",
+            "pytorch_lightning", "torch_xla", "torchtitan")
+
+
+def versions() -> Dict[str, str]:
+    """Of those that are imported."""
+    found = {}
+    for name in (*TESTED, *UNTESTED):
+        module = sys.modules.get(name)
+        if module is not None and getattr(module, "__spec__", None) is not None:  # no name that somebody made up
+            found[name] = str(getattr(module, "__version__", "") or "of unknown version")
+    return found
+
+
+def warning() -> str:
+    """Names what is imported and was never tried; "" where there is nothing of it."""
+    there = versions()
+    untested: List[str] = [f"{name} {there[name]}" for name in UNTESTED if name in there]
+    if not untested:
+        return ""
+    return (f"the recorder was not tested with {', '.join(untested)} (but with {', '.join(TESTED)}): where iterations or "
+            "parameters are not what you expect, call msdbg.step(n) where each step begins")
