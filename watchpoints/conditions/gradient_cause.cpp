@@ -151,6 +151,16 @@ bool mayBeShift(const core::Graph& graph, TensorId parameter) {
   return parameter.valid() && graph.tensor(parameter).shape.rank() <= 1;
 }
 
+/// DDP sums the gradients of many parameters in one bucket: which part of it is whose nobody sees.
+bool isFromBucket(const core::Graph& graph, const Node& node, TensorId parameter) {
+  if (!parameter.valid() || !graph.tensor(parameter).shape.known()) return false;
+  const std::int64_t own = graph.tensor(parameter).shape.elements();
+  return std::ranges::any_of(node.inputs, [&](TensorId input) {
+    const TensorInfo& info = graph.tensor(input);
+    return info.role == TensorRole::kGradient && info.shape.known() && info.shape.elements() > own;
+  });
+}
+
 /// Of a parameter that is used several times each use brings its part: all of them have to be noise.
 bool isNoise(EvaluationContext& context, Rank rank, TensorId gradient, TensorId parameter, int depth) {
   constexpr int kDeepest = 64;
@@ -162,7 +172,10 @@ bool isNoise(EvaluationContext& context, Rank rank, TensorId gradient, TensorId 
       return std::ranges::all_of(
           node.inputs, [&](TensorId part) { return isNoise(context, rank, part, parameter, depth); });
     if (isWithoutOperators(graph, node)) return mayBeShift(graph, parameter);
-    gradient = carriedOn(graph, node, gradient);
+    const TensorId carried = carriedOn(graph, node, gradient);
+    if (!carried.valid() || node.phase == core::Phase::kCollective)
+      if (isFromBucket(graph, node, parameter)) return mayBeShift(graph, parameter);
+    gradient = carried;
   }
   return false;
 }

@@ -5,7 +5,8 @@ tests/python/test_torch_frameworks.py trains with each of the first table, recor
 from __future__ import annotations
 
 import sys
-from typing import Dict, List
+from types import FrameType
+from typing import Dict, Iterable, Optional, Set
 
 # Package, and the version that the tests ran with.
 TESTED: Dict[str, str] = {
@@ -29,11 +30,27 @@ def versions() -> Dict[str, str]:
     return found
 
 
-def warning() -> str:
-    """Names what is imported and was never tried; "" where there is nothing of it."""
+def warning(kinds: Iterable[type]) -> str:
+    """Names what is at work and was never tried; "" where there is nothing of it. `kinds`: of modules and optimizers.
+    To be imported is not enough: transformers imports what is installed."""
     there = versions()
-    untested: List[str] = [f"{name} {there[name]}" for name in UNTESTED if name in there]
+    at_work = _packages(kinds) | _callers()
+    untested = [f"{name} {there[name]}" for name in UNTESTED if name in there and name in at_work]
     if not untested:
         return ""
     return (f"the recorder was not tested with {', '.join(untested)} (but with {', '.join(TESTED)}): where iterations or "
             "parameters are not what you expect, call msdbg.step(n) where each step begins")
+
+
+def _packages(kinds: Iterable[type]) -> Set[str]:
+    return {base.__module__.split(".")[0] for kind in kinds for base in kind.__mro__}
+
+
+def _callers() -> Set[str]:
+    """Packages whose functions are at work now."""
+    found: Set[str] = set()
+    frame: Optional[FrameType] = sys._getframe(1)
+    while frame is not None:
+        found.add(str(frame.f_globals.get("__name__", "")).split(".")[0])
+        frame = frame.f_back
+    return found

@@ -165,7 +165,9 @@ class Modules(Train):
 
     # --- backward ---
 
-    def _gradient_of(self, number: int, gradient: Tensor) -> None:
+    def _gradient_of(self, number: int, gradient: Optional[Tensor]) -> None:
+        if gradient is None:  # autograd has none: nobody needs it, as DDP's search for unused parameters finds
+            return
         self.recording.guard(self._backward, number, gradient)
 
     def _backward(self, number: int, gradient: Tensor) -> None:

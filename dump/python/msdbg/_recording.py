@@ -113,8 +113,9 @@ class Recording:
     def _open(self) -> None:
         rank, ranks = _identity.rank_and_ranks()
         self._choose_attempt(rank)
-        if rank == 0 and _frameworks.warning():
-            print(f"msdbg: {_frameworks.warning()}", file=sys.stderr)
+        untested = _frameworks.warning(self.optimizers.kinds() + [type(root) for root in self.names.roots()])
+        if rank == 0 and untested:
+            print(f"msdbg: {untested}", file=sys.stderr)
         run_id = which_run(self.settings, rank)
         self.recorder = self.module.open(self.settings.as_json(rank, ranks, run_id))
         if rank == 0 and ranks > 1 and not self.settings.launcher:
