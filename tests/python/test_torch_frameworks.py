@@ -1,7 +1,7 @@
 """Trainings of frameworks that nobody here wrote, recorded by `msdbg dump`: nothing is lost, nothing healthy is called
 wrong, a mistake is named by its line and rank, and the parameters have the bits of an unrecorded training.
 
-A framework that is not installed is skipped; ./dev test torch installs them (150 MB). Those that torch brings need none.
+A framework that is not installed is skipped; ./dev test torch installs them (250 MB). Those that torch brings need none.
 """
 
 from __future__ import annotations

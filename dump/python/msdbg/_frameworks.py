@@ -12,7 +12,6 @@ from typing import Dict, Iterable, Optional, Set
 TESTED: Dict[str, str] = {
     "accelerate": "1.15.0",
     "lightning": "2.6.6",
-    "peft": "0.21.2",
     "transformers": "5.24.0",
 }
 # What has a loop, an optimizer or ranks of its own, and was not tried.
