@@ -52,7 +52,9 @@ std::vector<TensorId> reachedAsMask(const core::Graph& graph, TensorId source) {
 }
 
 bool onlyScales(std::string_view type) {
-  static constexpr std::array<std::string_view, 6> kTypes = {"Mul", "Div", "Sub", "Floor", "Ceil", "Round"};
+  static constexpr std::array<std::string_view, 9> kTypes = {
+      "Mul",   "Div",      "Sub",      "Floor",        "Ceil",
+      "Round", "aten.mul", "aten.div", "aten._to_copy"};  // aten's: by a number, to whole numbers
   return isOneOf(kTypes, type);
 }
 
