@@ -122,27 +122,33 @@ struct Recorded {
 };
 
 // What is left behind by ranks that could not say good-bye; run.json tells it now.
-void removeStatusFiles(const DumpPlan& plan) {
+void removeStatusFiles(const fs::path& run) {
   std::error_code ignored;
-  for (const int rank : rankFolders(plan.run)) fs::remove(rankFolder(plan.run, rank) / "status", ignored);
+  for (const int rank : rankFolders(run)) fs::remove(rankFolder(run, rank) / "status", ignored);
 }
 
 // Of a program that starts its ranks itself one of them has told run.json how many there are, unless none
 // came so far.
-int ranksOf(const DumpPlan& plan) {
-  const std::vector<int> there = rankFolders(plan.run);
+int ranksOf(const DumpPlan& plan, const fs::path& run) {
+  const std::vector<int> there = rankFolders(run);
   return std::max(plan.ranks, there.empty() ? 1 : there.back() + 1);
 }
 
-core::Status finishInfo(const DumpPlan& plan, const std::string& id, const dump::RunEnd& end) {
-  MSDBG_ASSIGN(dump::RunInfo info, dump::readRunInfoToEnd(plan.run, id));
+core::Status finishInfo(const DumpPlan& plan, const AttemptPlace& at, const dump::RunEnd& end) {
+  MSDBG_ASSIGN(dump::RunInfo info, dump::readRunInfoToEnd(at.run, at.id));
   info.end = end;
-  info.ranks = std::max(info.ranks, ranksOf(plan));
+  info.ranks = std::max(info.ranks, ranksOf(plan, at.run));
   info.endedAt = dump::timeText();
-  MSDBG_TRY(dump::writeRunInfo(plan.run, info));
-  removeStatusFiles(plan);
-  removePythonNotes(plan.run);
+  MSDBG_TRY(dump::writeRunInfo(at.run, info));
+  removeStatusFiles(at.run);
+  removePythonNotes(at.run);
   return core::Ok{};
+}
+
+// All attempts; the first error counts.
+core::Status finishInfos(const DumpPlan& plan, const Outcome& outcome) {
+  for (const auto& [place, end] : outcome.before) MSDBG_TRY(finishInfo(plan, place, end));
+  return finishInfo(plan, outcome.last, outcome.end);
 }
 
 Result<Recorded> launchAndWatch(const DumpPlan& plan, const std::string& id, const Context& context) {
@@ -151,6 +157,7 @@ Result<Recorded> launchAndWatch(const DumpPlan& plan, const std::string& id, con
                Launch::start({plan.program, plan.environment(id), context.json}, plan.ranks));
   DumpProgress progress(plan);
   const MonitorOptions options{.run = plan.run,
+                               .id = id,
                                .watchdogSeconds = plan.record.watchdogSeconds,
                                .watchdogKills = plan.record.watchdogKills,
                                .stopOnRecorderFailure = plan.record.onError == dump::OnError::kStop,
@@ -203,11 +210,11 @@ Result<Recorded> record(const DumpPlan& plan, const Context& context) {
     dump::RunEnd end;
     end.state = "failed";
     end.message = recorded.error().message();
-    MSDBG_TRY(finishInfo(plan, info.id, end));
+    MSDBG_TRY(finishInfo(plan, {plan.run, info.id}, end));
     return recorded.error();
   }
   noteNothingRecorded(plan, recorded->outcome);
-  const core::Status finished = finishInfo(plan, info.id, recorded->outcome.end);
+  const core::Status finished = finishInfos(plan, recorded->outcome);
   if (finished.ok()) return recorded;
   if (recorded->outcome.exitStatus == kExitFine) return finished.error();
   if (finished.error().code() == core::ErrorCode::kMissing) recorded->lost = finished.error().message();
@@ -240,9 +247,25 @@ Json planJson(const DumpPlan& plan) {
 }
 
 // What the ranks counted; none where nothing was recorded.
-Timings timingsOf(const DumpPlan& plan) {
-  const auto run = replay::Run::open(plan.run);
+Timings timingsOf(const Recorded& recorded) {
+  const auto run = replay::Run::open(recorded.outcome.last.run);
   return run.ok() ? timings(**run) : Timings();
+}
+
+// Of a program that was started again; the last one's end is that of the document.
+Json attemptsJson(const Outcome& outcome) {
+  Json attempts = Json::array();
+  for (const auto& [place, end] : outcome.before)
+    attempts.push_back({{"run", place.run.string()}, {"end", endJson(replay::translated(end))}});
+  attempts.push_back({{"run", outcome.last.run.string()}, {"end", endJson(replay::translated(outcome.end))}});
+  return attempts;
+}
+
+void printAttempts(const Outcome& outcome) {
+  for (const auto& [place, end] : outcome.before)
+    fmt::print("attempt {} {}: {}\n", place.number, core::printable(place.run.string()),
+               core::printable(end.message.empty() ? end.state : end.state + ", " + end.message));
+  fmt::print("attempt {} {}\n", outcome.last.number, core::printable(outcome.last.run.string()));
 }
 
 void printRecordedJson(const DumpPlan& plan, const Recorded& recorded) {
@@ -252,10 +275,11 @@ void printRecordedJson(const DumpPlan& plan, const Recorded& recorded) {
   json["iterations"] = recorded.iterations;
   json["loss"] = recorded.loss ? number(*recorded.loss) : Json();
   json["seconds"] = recorded.seconds;
-  json["ranks"] = ranksOf(plan);
+  json["ranks"] = ranksOf(plan, recorded.outcome.last.run);
   json["bytes"] = folderBytes(plan.run);
   json["recorded"] = anyRecorded(plan);
-  json["timing"] = timingJson(timingsOf(plan));
+  json["timing"] = timingJson(timingsOf(recorded));
+  if (!recorded.outcome.before.empty()) json["attempts"] = attemptsJson(recorded.outcome);
   printJson(json);
 }
 
@@ -266,18 +290,19 @@ bool failed(const Recorded& recorded) {
 
 void printRecorded(const DumpPlan& plan, const Recorded& recorded, bool timing) {
   const dump::RunEnd& end = recorded.outcome.end;
-  const std::string path = plan.run.string();
+  const std::string path = recorded.outcome.last.run.string();
+  if (!recorded.outcome.before.empty()) printAttempts(recorded.outcome);
   const bool told = failed(recorded) || end.message.empty();  // the error line tells it
   fmt::print("{}   {} in {:.1f} s, {}", core::printable(told ? end.state : end.state + ": " + end.message),
              counted(recorded.iterations, "iteration"), recorded.seconds,
-             core::formatBytes(folderBytes(plan.run)));
+             core::formatBytes(folderBytes(recorded.outcome.last.run)));
   if (recorded.iterations > 0 && recorded.loss)
     fmt::print(", last loss {}", core::formatShort(*recorded.loss, 5));
   fmt::print("\n");
   if (!anyRecorded(plan)) return;
-  const std::string over = overBudgetText(folderBytes(plan.run), plan.record.maxBytes);
+  const std::string over = overBudgetText(folderBytes(recorded.outcome.last.run), plan.record.maxBytes);
   if (!over.empty()) fmt::print("{}\n", over);
-  const Timings times = timingsOf(plan);
+  const Timings times = timingsOf(recorded);
   if (const std::string advice = waitAdvice(times); !advice.empty()) fmt::print("{}\n", advice);
   if (timing) fmt::print("\n{}", timingText(times));
   fmt::print("\nnext:\n  msdbg check {0}\n  msdbg info {0}\n", core::printable(core::shellQuoted(path)));
@@ -323,7 +348,7 @@ Result<int> dumpRun(const DumpOptions& options, const Context& context) {
     printRecorded(plan, recorded, options.timing);
   if (failed(recorded))
     printError(recorded.outcome.error +
-               (anyRecorded(plan) ? "; what was recorded is in " + plan.run.string() : ""));
+               (anyRecorded(plan) ? "; what was recorded is in " + recorded.outcome.last.run.string() : ""));
   const std::vector<std::string> idle = idleFaults(plan, recorded);
   for (const std::string& why : idle) printError(why);
   return idle.empty() || recorded.outcome.exitStatus != kExitFine ? recorded.outcome.exitStatus : kExitUsage;

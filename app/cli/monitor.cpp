@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/cli/attempts.h"
 #include "app/cli/command.h"
 #include "app/cli/rank_folders.h"
 #include "app/cli/started_ranks.h"
@@ -39,7 +40,10 @@ int shellStatus(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status
 class Monitor {
  public:
   Monitor(Launch& launch, const MonitorOptions& options)
-      : m_launch(launch), m_options(options), m_started(launch, options.run) {
+      : m_launch(launch),
+        m_options(options),
+        m_place{options.run, options.id, 1},
+        m_started(launch, options.run) {
     watchRanks(launch.ranks());
   }
 
@@ -58,6 +62,8 @@ class Monitor {
     if (!m_trouble) lookAtExits(true);
     if (!m_trouble && m_launch.launcherFailure()) launcherFailed(*m_launch.launcherFailure());
     if (!m_trouble) finished();
+    m_trouble->last = m_place;
+    m_trouble->before = std::move(m_before);
     return *m_trouble;
   }
 
@@ -69,18 +75,45 @@ class Monitor {
 
   void watchRanks(int count) {
     for (int rank = ranks(); rank < count; ++rank)
-      m_watches.emplace_back(rankFolder(m_options.run, rank), core::Rank(rank), m_options.watchdogSeconds);
+      m_watches.emplace_back(rankFolder(m_place.run, rank), core::Rank(rank), m_options.watchdogSeconds);
   }
 
   // Those that the program starts itself. Reading the directory costs more than looking at the status files.
   void lookForRanks(bool programEnded) {
     std::error_code ignored;
-    if (fs::exists(rankFolder(m_options.run, ranks()), ignored)) watchRanks(ranks() + 1);
+    if (programEnded || m_polls % 8 == 0) followRestarts();
+    if (fs::exists(rankFolder(m_place.run, ranks()), ignored)) watchRanks(ranks() + 1);
     if (programEnded || m_polls++ % 8 == 0) watchRanks(m_started.count());
     std::vector<State> states;
     for (RankWatch& watch : m_watches) states.push_back(watch.look(now()));
     m_started.look(m_watches, states, programEnded);
     sayLost();
+  }
+
+  // The program was started again: what is watched from now on is the recording of that.
+  void followRestarts() {
+    if (m_options.id.empty()) return;
+    while (const auto next = nextAttempt(m_options.run, m_options.id, m_place.number)) {
+      m_before.push_back({m_place, endOfAttempt()});
+      m_place = *next;
+      m_watches.clear();
+      m_started.startAgain(m_place.run);
+      m_stall.reset();
+      m_saidLost = 0;
+    }
+    if (m_watches.empty()) watchRanks(1);
+  }
+
+  // Of one that was given up, or came to its end before the next began.
+  RunEnd endOfAttempt() {
+    RunEnd end;
+    if (const std::optional<StartedRanks::Lost> lost = m_started.firstLost())
+      return lostRank(end, *lost), end;
+    const std::optional<RunEnd> own = journalEnd(m_place.run, 0);
+    if (own && own->state == "finished") return *own;
+    end.state = "stopped";
+    end.message = "the program was started again";
+    return end;
   }
 
   // Once for each; not where the program is ending already.
@@ -129,7 +162,7 @@ class Monitor {
     for (int rank = 0; rank < m_launch.ranks(); ++rank) {
       const std::optional<int> status = m_launch.rankStatus(rank);
       if (!status || *status == 0 || (!allEnded && onlyRecorderFailed(rank, *status))) continue;
-      const std::optional<RunEnd> own = journalEnd(m_options.run, rank);
+      const std::optional<RunEnd> own = journalEnd(m_place.run, rank);
       const bool blamesOther = own && own->state == "failed" && own->rank && *own->rank != rank;
       if (!found || !blamesOther) found = rank;
       if (!blamesOther) break;
@@ -144,7 +177,7 @@ class Monitor {
 
   void rankEnded(int rank, int status) {
     m_watches[static_cast<std::size_t>(rank)].look(now());  // what it left behind
-    const std::optional<RunEnd> own = journalEnd(m_options.run, rank);
+    const std::optional<RunEnd> own = journalEnd(m_place.run, rank);
     RunEnd end;
     dump::setPlace(end, core::Rank(rank), m_watches[static_cast<std::size_t>(rank)].status());
     if (own && own->iteration) end.rank = own->rank, end.node = own->node, end.iteration = own->iteration;
@@ -271,7 +304,7 @@ class Monitor {
   }
 
   void lostRank(RunEnd& end, const StartedRanks::Lost& lost) {
-    const std::optional<RunEnd> own = journalEnd(m_options.run, lost.rank);
+    const std::optional<RunEnd> own = journalEnd(m_place.run, lost.rank);
     dump::setPlace(end, core::Rank(lost.rank), m_watches[static_cast<std::size_t>(lost.rank)].status());
     if (own && own->iteration) end.rank = own->rank, end.node = own->node, end.iteration = own->iteration;
     if (!lost.silent()) return describe(end, lost.rank, own);
@@ -311,8 +344,8 @@ class Monitor {
     end.exitStatus = 0;
     int status = kExitFine;
     std::optional<RunEnd> hit;  // all ranks say the same
-    for (const int rank : rankFolders(m_options.run)) {
-      const std::optional<RunEnd> own = journalEnd(m_options.run, rank);
+    for (const int rank : rankFolders(m_place.run)) {
+      const std::optional<RunEnd> own = journalEnd(m_place.run, rank);
       if (!own && !m_launch.control().process(rank).recorderFailure) return endedSilently(rank);
       if (own && own->onHit()) hit = own;
       if (own && (own->message.empty() || own->onHit())) continue;
@@ -326,6 +359,8 @@ class Monitor {
 
   Launch& m_launch;
   const MonitorOptions& m_options;
+  AttemptPlace m_place;  // what is watched
+  std::vector<EndedAttempt> m_before;
   StartedRanks m_started;
   std::vector<RankWatch> m_watches;
   int m_polls = 0;

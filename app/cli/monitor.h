@@ -6,7 +6,10 @@
 
 #include <filesystem>
 #include <functional>
+#include <string>
+#include <vector>
 
+#include "app/cli/attempts.h"
 #include "app/cli/launch.h"
 #include "core_engine/base/cancel.h"
 #include "dump/run_info.h"
@@ -15,6 +18,7 @@ namespace msdbg::app {
 
 struct MonitorOptions {
   std::filesystem::path run;
+  std::string id = {};          // of the run; "": nobody looks whether the program is started again
   double watchdogSeconds = 30;  // 0: no watchdog
   bool watchdogKills = false;
   bool stopOnRecorderFailure = false;                               // what the ranks do (--on-error)
@@ -22,10 +26,18 @@ struct MonitorOptions {
   std::function<void(const dump::RunControl::Progress&)> progress;  // called about ten times a second
 };
 
-struct Outcome {
+/// One that came to its end because the program was started again.
+struct EndedAttempt {
+  AttemptPlace place;
   dump::RunEnd end;
+};
+
+struct Outcome {
+  dump::RunEnd end;    // of the last attempt
   int exitStatus = 0;  // of `msdbg dump`
   std::string error;   // for stderr where exitStatus is not 0
+  AttemptPlace last = {};
+  std::vector<EndedAttempt> before = {};
 };
 
 Outcome monitorRun(Launch& launch, const MonitorOptions& options);

@@ -28,6 +28,13 @@ bool lostAnother(const std::string& message) {
 
 }  // namespace
 
+void StartedRanks::startAgain(std::filesystem::path run) {
+  m_run = std::move(run);
+  m_pids.clear();
+  m_ended.clear();
+  m_lost.reset();
+}
+
 int StartedRanks::count() const {
   const std::vector<int> there = rankFolders(m_run);
   return there.empty() ? 0 : there.back() + 1;

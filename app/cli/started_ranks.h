@@ -33,6 +33,8 @@ class StartedRanks {
 
   StartedRanks(Launch& launch, std::filesystem::path run) : m_launch(launch), m_run(std::move(run)) {}
 
+  /// The program was started again, and its ranks record there.
+  void startAgain(std::filesystem::path run);
   /// The highest rank that has a folder, plus one. Reads the run's directory.
   int count() const;
   /// After all watches have been looked at, with what they said.

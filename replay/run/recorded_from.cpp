@@ -18,10 +18,10 @@ std::string libraryOf(const RunDescription& run, std::string_view name) {
 
 std::string recordedFrom(const RunDescription& run) {
   const std::string torch = libraryOf(run, "torch"), level = libraryOf(run, "level"),
-                    python = libraryOf(run, "python");
+                    python = libraryOf(run, "python"), attempt = libraryOf(run, "attempt");
   if (torch.empty()) return {};
   return "PyTorch " + torch + (level.empty() ? "" : " (level " + level + ")") +
-         (python.empty() ? "" : ", Python " + python);
+         (python.empty() ? "" : ", Python " + python) + (attempt.empty() ? "" : ", attempt " + attempt);
 }
 
 std::string deeperCommand(const RunDescription& run, core::Iteration iteration) {

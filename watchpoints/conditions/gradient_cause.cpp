@@ -37,7 +37,9 @@ TensorId carriedOn(const core::Graph& graph, const Node& node, TensorId output) 
 
 /// Operators that sum their first input, the gradient of their result, over all but the channel. "aten.sum":
 /// of a view that the recorder left out, so that its axes are no longer those of what it reads.
-bool sumsItsInput(const Node& node) {
+bool sumsItsInput(const core::Graph& graph, const Node& node, TensorId output) {
+  if (node.opType == "aten.convolution_backward")  // of input, weight and bias, as many as are wanted
+    return output == node.outputs.back() && graph.tensor(output).shape.rank() == 1;
   return node.opType == "ReduceSum" || node.opType == "aten.sum" || node.opType == "ReduceMean" ||
          node.opType.ends_with("NormalizationGrad");
 }
@@ -149,18 +151,31 @@ bool mayBeShift(const core::Graph& graph, TensorId parameter) {
   return parameter.valid() && graph.tensor(parameter).shape.rank() <= 1;
 }
 
+/// DDP sums the gradients of many parameters in one bucket: which part of it is whose nobody sees.
+bool isFromBucket(const core::Graph& graph, const Node& node, TensorId parameter) {
+  if (!parameter.valid() || !graph.tensor(parameter).shape.known()) return false;
+  const std::int64_t own = graph.tensor(parameter).shape.elements();
+  return std::ranges::any_of(node.inputs, [&](TensorId input) {
+    const TensorInfo& info = graph.tensor(input);
+    return info.role == TensorRole::kGradient && info.shape.known() && info.shape.elements() > own;
+  });
+}
+
 /// Of a parameter that is used several times each use brings its part: all of them have to be noise.
 bool isNoise(EvaluationContext& context, Rank rank, TensorId gradient, TensorId parameter, int depth) {
   constexpr int kDeepest = 64;
   const core::Graph& graph = context.graph();
   while (gradient.valid() && !graph.tensor(gradient).isSource() && depth++ < kDeepest) {
     const Node& node = graph.node(graph.tensor(gradient).producer);
-    if (sumsItsInput(node)) return isNoiseOfSum(context, rank, gradient, parameter);
+    if (sumsItsInput(graph, node, gradient)) return isNoiseOfSum(context, rank, gradient, parameter);
     if (isSumOfUses(node))
       return std::ranges::all_of(
           node.inputs, [&](TensorId part) { return isNoise(context, rank, part, parameter, depth); });
     if (isWithoutOperators(graph, node)) return mayBeShift(graph, parameter);
-    gradient = carriedOn(graph, node, gradient);
+    const TensorId carried = carriedOn(graph, node, gradient);
+    if (!carried.valid() || node.phase == core::Phase::kCollective)
+      if (isFromBucket(graph, node, parameter)) return mayBeShift(graph, parameter);
+    gradient = carried;
   }
   return false;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 
 #include "watchpoints/meaning/meaning.h"
 
@@ -50,6 +51,37 @@ std::vector<TensorId> reachedAsMask(const core::Graph& graph, TensorId source) {
   return reached;
 }
 
+bool onlyScales(std::string_view type) {
+  static constexpr std::array<std::string_view, 9> kTypes = {
+      "Mul",   "Div",      "Sub",      "Floor",        "Ceil",
+      "Round", "aten.mul", "aten.div", "aten._to_copy"};  // aten's: by a number, to whole numbers
+  return isOneOf(kTypes, type);
+}
+
+/// Whether all that is made of a tensor are whole numbers: buckets of distances, indices. -Inf, the logarithm
+/// of a distance of 0, is the least of them, and no gradient comes by here. `whole`: what is known of later
+/// ones.
+bool becomesWhole(const core::Graph& graph, TensorId tensor, const std::vector<bool>& whole) {
+  const auto& users = graph.consumers(tensor);
+  return !users.empty() && std::ranges::all_of(users, [&](NodeId user) {
+    const core::Node& node = graph.node(user);
+    if (node.phase != core::Phase::kForward) return false;
+    if (node.opType != "Cast" && !onlyMoves(node.opType) && !onlyScales(node.opType)) return false;
+    return std::ranges::all_of(node.outputs, [&](TensorId output) {
+      return !mayBeNonFinite(graph.tensor(output).dtype) || whole[output.index()];
+    });
+  });
+}
+
+std::vector<bool> becomingWhole(const core::Graph& graph) {
+  std::vector<bool> whole(graph.tensors().size());
+  for (const core::Node& node : graph.nodes() | std::views::reverse)
+    for (const TensorId output : node.outputs)
+      if (mayBeNonFinite(graph.tensor(output).dtype))
+        whole[output.index()] = becomesWhole(graph, output, whole);
+  return whole;
+}
+
 bool isSaidToBeMeant(const core::Graph& graph, const TensorInfo& info) {
   if (info.isSource()) return false;
   const core::Attributes& attributes = graph.node(info.producer).attributes;
@@ -60,7 +92,7 @@ bool isSaidToBeMeant(const core::Graph& graph, const TensorInfo& info) {
 
 }  // namespace
 
-NonFinite::NonFinite(const core::Graph& graph) : m_masked(graph.tensors().size()) {
+NonFinite::NonFinite(const core::Graph& graph) : m_masked(becomingWhole(graph)) {
   for (const TensorInfo& info : graph.tensors()) {
     if (!mayBeNonFinite(info.dtype)) continue;
     m_masked[info.id.index()] = m_masked[info.id.index()] || isSaidToBeMeant(graph, info);

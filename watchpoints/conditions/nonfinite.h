@@ -11,7 +11,7 @@ class NonFinite {
 
   /// -Inf of a mask: it enters the graph as such, is only moved, added or picked, and ends in an operator
   /// that makes it finite (Softmax, Exp, a maximum, a comparison); or the recorder of its node says so
-  /// (kMeantInfinity).
+  /// (kMeantInfinity); or only whole numbers are made of it.
   bool isMask(core::TensorId tensor, const core::TensorStatistics& values) const {
     return m_masked[tensor.index()] && values.nan == 0 && values.posInf == 0 && values.negInf > 0;
   }

@@ -6,6 +6,7 @@ _following). Needs torch.
 
 from __future__ import annotations
 
+import os
 from typing import Any, Callable, Optional
 
 import torch
@@ -23,6 +24,7 @@ from msdbg._tensors import storage_key
 from msdbg._values import PARTS, Values
 
 _task = torch._C._current_graph_task_id
+_WAITING = os.path.join("torch", "distributed", "distributed_c10d.py")
 _number = torch.autograd._get_sequence_nr
 
 
@@ -52,6 +54,14 @@ class Calls:
         """Autograd nodes that were made meanwhile are nobody's."""
         self._before = None
         self.seen_number = _number()
+
+    def delivers(self, args: Any, frame: Any) -> bool:
+        """Of copy_: the backend puts what a collective gave where it belongs, while the program waits for it (gloo's
+        reduce_scatter). That is a part of the collective, which was waited for already."""
+        if not frame.f_code.co_filename.endswith(_WAITING) or len(args) < 2 or not isinstance(args[1], Tensor):
+            return False
+        values = self._recording.values
+        return values.known(args[1]) is None and values.known(args[0]) is not None
 
     # --- before it runs ---
 

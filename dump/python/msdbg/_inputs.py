@@ -27,10 +27,10 @@ def named_inputs(module: Any, path: str, args: tuple[Any, ...],
 
 
 def _of(name: str, value: Any, path: str) -> list[tuple[str, Tensor, str]]:
-    found = named_batch({name: value}, path)
-    if name not in _CARRIED:
-        return found
-    return [(full, tensor, "constant") for full, tensor, _ in found]  # of the step before: no data of a loader
+    """Data of a loader, except what the step before gave, and single numbers (how many tokens count): settings."""
+    carried = name in _CARRIED
+    return [(full, tensor, "constant" if carried or (role == "input" and tensor.dim() == 0) else role)
+            for full, tensor, role in named_batch({name: value}, path)]
 
 
 def _names(kind: type) -> list[str]:

@@ -98,7 +98,9 @@ class Modules(Train):
                 self._places[-1].open.append(number)
 
     def _made(self, module: Any, place: _Place, tensor: Tensor) -> int:
-        own = [self.recording.values.of(p, "") for p in module._parameters.values() if p is not None]
+        path = self.recording.names.module(module)  # FSDP puts what it gathered where the parameters were
+        own = [self.recording.values.of(p, f"whole({path}/{name})")
+               for name, p in module._parameters.items() if p is not None]
         inner = place.open
         inputs = tuple(dict.fromkeys(place.inputs + inner + own))
         scope = self._scopes.current or self.recording.graph.scope("main")
@@ -163,7 +165,9 @@ class Modules(Train):
 
     # --- backward ---
 
-    def _gradient_of(self, number: int, gradient: Tensor) -> None:
+    def _gradient_of(self, number: int, gradient: Optional[Tensor]) -> None:
+        if gradient is None:  # autograd has none: nobody needs it, as DDP's search for unused parameters finds
+            return
         self.recording.guard(self._backward, number, gradient)
 
     def _backward(self, number: int, gradient: Tensor) -> None:

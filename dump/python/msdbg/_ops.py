@@ -275,6 +275,8 @@ class Ops(Level):
             return out
         if not (recording.watching or recording.ready()):
             return func(*args, **kwargs)
+        if operator.kind == "copy_" and self._calls.delivers(args, _frame(2)):
+            return func(*args, **kwargs)
         return self._run(operator, func, args, kwargs)
 
     def _run(self, operator: Operator, func: Any, args: Any, kwargs: Any) -> Any:

@@ -72,6 +72,10 @@ class Optimizers:
         recording.level.optimizer_made()
         return number
 
+    def kinds(self) -> list[type]:
+        """Classes of the optimizers that were met."""
+        return [type(known) for known in (reference() for reference, _ in self._numbers.values()) if known is not None]
+
     def parameter(self, optimizer: Any, tensor: Any, index: int) -> Parameter:
         names = self._recording.names
         known = names.parameter(tensor)

@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Any, Callable, Optional
 
-from msdbg import _arm, _identity, _notes, _spikes
+from msdbg import _arm, _frameworks, _identity, _notes, _spikes
 from msdbg._cycle import Cycle
 from msdbg._frames import Frames, places_of
 from msdbg._graph import Graph
@@ -42,8 +42,7 @@ class Recording:
         self.values: Values
         self.frames: Frames
         self.module = module
-        self._armed = _arm.Armed(settings.run, settings.level).level
-        self._spikes = _spikes.Spikes(settings.run) if _spikes.wanted() is not False else None
+        self._watch_folder()
         self._over = False
         self._since = time.perf_counter()
         self._explicit = 0  # step() calls since an optimizer ended an iteration
@@ -113,6 +112,10 @@ class Recording:
 
     def _open(self) -> None:
         rank, ranks = _identity.rank_and_ranks()
+        self._choose_attempt(rank)
+        untested = _frameworks.warning(self.optimizers.kinds() + [type(root) for root in self.names.roots()])
+        if rank == 0 and untested:
+            print(f"msdbg: {untested}", file=sys.stderr)
         run_id = which_run(self.settings, rank)
         self.recorder = self.module.open(self.settings.as_json(rank, ranks, run_id))
         if rank == 0 and ranks > 1 and not self.settings.launcher:
@@ -120,6 +123,19 @@ class Recording:
         self.graph = Graph(self.recorder)
         self.values = Values(self.recorder, self.graph, self.names)
         self.frames = Frames(self.recorder)
+
+    def _choose_attempt(self, rank: int) -> None:
+        self.settings = self.settings.of_attempt(rank)
+        if self.settings.attempt > 1:
+            self._watch_folder()
+        if self.settings.makes:
+            print(f"msdbg: the program was started again: attempt {self.settings.attempt} is recorded into "
+                  f"{self.settings.run}", file=sys.stderr)
+
+    def _watch_folder(self) -> None:
+        """Where requests for other levels come from, and go to."""
+        self._armed = _arm.Armed(self.settings.run, self.settings.level).level
+        self._spikes = _spikes.Spikes(self.settings.run) if _spikes.wanted() is not False else None
 
     def start(self, make_level: Callable[[str], Any]) -> None:
         self.make_level = make_level

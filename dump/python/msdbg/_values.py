@@ -108,6 +108,8 @@ class Values:
         if self._recorder.saw(number, tensor):
             return
         values = dense(local(tensor)).detach()
+        if values.is_meta:  # a shape without values: DeepSpeed plans with them
+            return
         if values.is_quantized:
             values = values.int_repr()
         if not values.is_contiguous():
