@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from typing import Any, Callable
+from unittest import mock
 
 import built
 import pytest
@@ -129,12 +130,13 @@ def run_of(module: str, level: str, program: Callable[[], None], folder: str) ->
     """Statistics of every tensor, and the tensors."""
     if "msdbg._record" not in sys.modules:  # the package is the one of the sources
         sys.modules["msdbg._record"] = built.extension()
-    os.environ.update(MSDBG_RECORD_MODULE=module, MSDBG_STRICT="1", MSDBG_PROGRAM=built.MSDBG, MSDBG_DEEPEN="0")
-    torch.manual_seed(0)
-    with msdbg.record(folder, level):
-        program()
-    run = msdbg.open(folder)
-    return list(run.stats("*")), run.tensors("*")
+    given = {"MSDBG_RECORD_MODULE": module, "MSDBG_STRICT": "1", "MSDBG_PROGRAM": built.MSDBG, "MSDBG_DEEPEN": "0"}
+    with mock.patch.dict(os.environ, given):
+        torch.manual_seed(0)
+        with msdbg.record(folder, level):
+            program()
+        run = msdbg.open(folder)
+        return list(run.stats("*")), run.tensors("*")
 
 
 @pytest.mark.skipif(bool(built.missing()), reason=built.missing())
