@@ -3,34 +3,36 @@
 namespace msdbg::app {
 
 Command armCommand();
-Command benchCommand();
 Command checkCommand();
-Command compileCommand();
 Command conditionsCommand();
 Command diffCommand();
 Command dumpCommand();
 Command historyCommand();
 Command infoCommand();
 Command mergeCommand();
-Command modelsCommand();
 Command openCommand();
-Command opsCommand();
-Command replayCommand();
 Command runRankCommand();
 Command searchCommand();
 Command showCommand();
 Command statsCommand();
-Command trainModelCommand();
 Command verifyCommand();
 Command whyCommand();
 
 // In the order of the help: record, find, look closer, the tables, the rest.
-std::span<const CommandFactory> builtinCommands() {
-  static constexpr CommandFactory kCommands[] = {
-      dumpCommand,  armCommand,        infoCommand,   checkCommand,      searchCommand, showCommand,
-      statsCommand, historyCommand,    whyCommand,    diffCommand,       replayCommand, verifyCommand,
-      mergeCommand, openCommand,       modelsCommand, conditionsCommand, opsCommand,    compileCommand,
-      benchCommand, trainModelCommand, runRankCommand};
+std::span<const CommandRow> builtinCommands() {
+  static constexpr CommandRow kCommands[] = {
+      {dumpCommand},          {armCommand},
+      {infoCommand},          {checkCommand},
+      {searchCommand},        {showCommand},
+      {statsCommand},         {historyCommand},
+      {whyCommand},           {diffCommand},
+      {.ofEngine = "replay"}, {verifyCommand},
+      {mergeCommand},         {openCommand},
+      {.ofEngine = "models"}, {conditionsCommand},
+      {.ofEngine = "ops"},    {.ofEngine = "compile"},
+      {.ofEngine = "bench"},  {.ofEngine = "train-model", .hidden = true},
+      {runRankCommand},
+  };
   return kCommands;
 }
 

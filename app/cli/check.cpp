@@ -8,10 +8,9 @@
 #include "app/cli/check_view.h"
 #include "app/cli/command.h"
 #include "app/cli/computing.h"
+#include "app/cli/engine.h"
 #include "app/cli/progress.h"
 #include "app/cli/table.h"
-#include "replay/recompute/environment.h"
-#include "replay/recompute/recheck.h"
 
 namespace msdbg::app {
 namespace {
@@ -41,18 +40,17 @@ Result<std::vector<watch::Watchpoint>> watchpointsOf(const std::vector<std::stri
 }
 
 // Attached to the run where kernel_mismatch is asked, by --recheck or -w.
-Result<std::unique_ptr<replay::Recheck>> rechecked(const OpenedRun& run, const CheckCommandOptions& options,
-                                                   std::vector<watch::Watchpoint>& watchpoints,
-                                                   const Context& context) {
+Result<std::unique_ptr<replay::Rechecks>> rechecked(const OpenedRun& run, const CheckCommandOptions& options,
+                                                    std::vector<watch::Watchpoint>& watchpoints,
+                                                    const Context& context) {
   const auto isRecheck = [](const watch::Watchpoint& w) { return w.condition->id == "kernel_mismatch"; };
   if (options.recheck && std::ranges::none_of(watchpoints, isRecheck)) {
     MSDBG_ASSIGN(watch::Watchpoint added, watch::parseWatchpoint("kernel_mismatch"));
     watchpoints.push_back(std::move(added));
   }
   if (std::ranges::none_of(watchpoints, isRecheck) || run.graph().nodes().empty())
-    return std::unique_ptr<replay::Recheck>();
-  replay::matchInstructionSet(run.run->description());
-  MSDBG_ASSIGN(std::unique_ptr<replay::Recheck> recheck, replay::Recheck::create(*run.run, context.cancel));
+    return std::unique_ptr<replay::Rechecks>();
+  MSDBG_ASSIGN(std::unique_ptr<replay::Rechecks> recheck, context.engine.rechecks(*run.run, context.cancel));
   run.run->recheckBy(recheck.get());
   return recheck;
 }
@@ -90,7 +88,8 @@ Result<int> check(const CheckCommandOptions& options, const Context& context) {
   for (const watch::Watchpoint& watchpoint : watchpoints)
     if (const core::Status fit = watch::namesFit(watchpoint, run.graph()); !fit.ok())
       return fit.error().in("-w");
-  MSDBG_ASSIGN(const std::unique_ptr<replay::Recheck> recheck, rechecked(run, options, watchpoints, context));
+  MSDBG_ASSIGN(const std::unique_ptr<replay::Rechecks> recheck,
+               rechecked(run, options, watchpoints, context));
   Computing computing(run, context);
   if (options.recompute) MSDBG_TRY(computing.helpOut());
   watch::CheckOptions what;

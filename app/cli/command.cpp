@@ -8,6 +8,7 @@
 #include <atomic>
 #include <new>
 
+#include "app/cli/engine.h"
 #include "app/cli/version.h"
 #include "core_engine/base/text.h"
 
@@ -31,32 +32,30 @@ void onInterrupt(int signal) {
   token->cancel();
 }
 
-std::string overview() {
+std::string overview(const Engine& engine) {
   std::string text =
       "msdbg finds the first wrong operator of a training run, and its source line.\n\n"
       "Usage: msdbg COMMAND [options]\n\nCommands:\n";
-  for (const CommandFactory factory : builtinCommands()) {
-    const Command command = factory();
+  for (const CommandRow& row : builtinCommands()) {
+    const Command command = commandOf(row, engine);
     if (!command.hidden) text += fmt::format("  {:<12}{}\n", command.name, command.summary);
   }
   return text +
          "\nAll take --json and --help. Without RUN they use the newest *.msdbg in this folder.\n"
-         "Exit status: 0 fine, 1 damaged or missing, 2 wrong usage, 3 hits, 4 no answer, 130 Ctrl-C.\n\n"
-         "Start with:\n"
-         "  msdbg dump alexnet -n 2 --steps 12 --fault 'nan@iteration=7,rank=1'\n"
-         "  msdbg check\n";
+         "Exit status: 0 fine, 1 damaged or missing, 2 wrong usage, 3 hits, 4 no answer, 130 Ctrl-C.\n\n" +
+         fmt::format("Start with:\n  {}\n  msdbg check\n", engine.firstCommand());
 }
 
-std::optional<Command> findCommand(std::string_view name) {
-  for (const CommandFactory factory : builtinCommands())
-    if (const Command command = factory(); command.name == name) return command;
+std::optional<Command> findCommand(std::string_view name, const Engine& engine) {
+  for (const CommandRow& row : builtinCommands())
+    if (const Command command = commandOf(row, engine); command.name == name) return command;
   return std::nullopt;
 }
 
-Error unknownCommand(const std::string& name) {
+Error unknownCommand(const std::string& name, const Engine& engine) {
   std::vector<std::string> names;
-  for (const CommandFactory factory : builtinCommands())
-    if (const Command command = factory(); !command.hidden) names.emplace_back(command.name);
+  for (const CommandRow& row : builtinCommands())
+    if (const Command command = commandOf(row, engine); !command.hidden) names.emplace_back(command.name);
   const std::string near = core::didYouMean(name, names);
   return {ErrorCode::kUsage,
           fmt::format("there is no command '{}'{}", name, near.empty() ? "; see msdbg --help" : near)};
@@ -141,21 +140,23 @@ Result<int> runOne(const Command& command, std::vector<std::string> words, Conte
 
 Result<int> dispatch(std::vector<std::string> words, Context& context) {
   if (words.empty()) {
-    fmt::print(stderr, "{}", overview());
+    fmt::print(stderr, "{}", overview(context.engine));
     return kExitUsage;
   }
   std::string name = words.front();
   words.erase(words.begin());
-  if (name == "--version" || name == "version") return fmt::print("{}", versionText()), kExitFine;
+  if (name == "--version" || name == "version")
+    return fmt::print("{}", versionText(context.engine)), kExitFine;
   if (name == "--help" || name == "-h" || name == "help") {
-    if (words.empty()) return fmt::print("{}", overview()), kExitFine;
+    if (words.empty()) return fmt::print("{}", overview(context.engine)), kExitFine;
     name = words.front();
     words = {"--help"};
   }
   if (name.starts_with("-"))
     return Error(ErrorCode::kUsage, fmt::format("'{}' stands before the command; see msdbg --help", name));
-  const std::optional<Command> command = findCommand(name);
-  if (!command) return unknownCommand(name);
+  const std::optional<Command> command = findCommand(name, context.engine);
+  if (!command) return unknownCommand(name, context.engine);
+  if (!command->setup) return needsEngine(name);
   return runOne(*command, std::move(words), context);
 }
 
@@ -167,6 +168,13 @@ void printLine(std::string_view kind, std::string_view message) {
 }
 
 }  // namespace
+
+Command commandOf(const CommandRow& row, const Engine& engine) {
+  if (row.make) return row.make();
+  Command command = engine.command(row.ofEngine);
+  command.hidden |= row.hidden;
+  return command;
+}
 
 int exitStatus(ErrorCode code) {
   switch (code) {
@@ -201,8 +209,8 @@ void printError(std::string_view message) { printLine("error", message); }
 void printWarning(std::string_view message) { printLine("warning", message); }
 Error cancelledError() { return {ErrorCode::kCancelled, "stopped by Ctrl-C"}; }
 
-int runCommandLine(int argc, char** argv) {
-  Context context;
+int runCommandLine(int argc, char** argv, const Engine& engine) {
+  Context context(engine);
   context.commandLine.assign(argv, argv + argc);
   g_cancel = &context.cancel;
   catchSignal(SIGINT);

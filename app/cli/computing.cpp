@@ -2,17 +2,17 @@
 
 #include <fmt/format.h>
 
+#include "app/cli/engine.h"
 #include "app/cli/table.h"
 #include "app/cli/timing_text.h"
 #include "core_engine/base/log.h"
-#include "replay/recompute/environment.h"
 
 namespace msdbg::app {
 
 using core::Ok;
 using core::Result;
 using core::Status;
-using replay::Hindsight;
+using replay::ComputedValues;
 
 namespace {
 
@@ -27,50 +27,48 @@ Computing::~Computing() {
 }
 
 Status Computing::start() {
-  if (m_hindsight) return Ok{};
-  replay::matchInstructionSet(m_run.run->description());
+  if (m_values) return Ok{};
   m_progress = std::make_unique<Progress>();
   const auto progress = [this](std::int64_t done, std::int64_t all) {
     if (all > 1) m_progress->line(fmt::format("computing iteration {} of {}", done + 1, all));
   };
-  MSDBG_ASSIGN(m_hindsight,
-               Hindsight::create(*m_run.run, {.cancel = m_context.cancel, .progress = progress}));
+  MSDBG_ASSIGN(m_values, m_context.engine.values(*m_run.run, m_context.cancel, progress));
   return Ok{};
 }
 
-Result<Hindsight::Computed> Computing::value(core::Rank rank, core::Iteration iteration,
-                                             core::TensorId tensor) {
+Result<ComputedValues::Computed> Computing::value(core::Rank rank, core::Iteration iteration,
+                                                  core::TensorId tensor) {
   MSDBG_TRY(start());
-  MSDBG_ASSIGN(const Hindsight::Cost cost, m_hindsight->cost(iteration));
+  MSDBG_ASSIGN(const ComputedValues::Cost cost, m_values->cost(iteration));
   if (cost.seconds > kQuick)
     core::logSay(fmt::format("computing {} again from iteration {}: about {}; Ctrl-C stops",
                              counted(cost.iterations, "iteration"), cost.checkpoint.value,
                              aboutSeconds(cost.seconds)));
-  Result<Hindsight::Computed> computed = m_hindsight->compute(rank, iteration, tensor);
+  Result<ComputedValues::Computed> computed = m_values->compute(rank, iteration, tensor);
   m_progress->clear();
   return computed;
 }
 
 Status Computing::helpOut() {
   MSDBG_TRY(start());
-  m_run.run->computeMissingBy(m_hindsight.get());
+  m_run.run->computeMissingBy(m_values.get());
   m_helps = true;
   return Ok{};
 }
 
 Result<replay::ValueSource*> Computing::source() {
   MSDBG_TRY(start());
-  return m_hindsight.get();
+  return m_values.get();
 }
 
 std::optional<replay::Mismatch> Computing::firstDifference() const {
-  if (!m_hindsight) return std::nullopt;
-  const std::vector<replay::Mismatch> all = m_hindsight->differences();
+  if (!m_values) return std::nullopt;
+  const std::vector<replay::Mismatch> all = m_values->differences();
   return all.empty() ? std::nullopt : std::optional(all.front());
 }
 
 std::vector<std::string> Computing::otherHere() const {
-  return m_hindsight ? m_hindsight->otherHere() : std::vector<std::string>();
+  return m_values ? m_values->otherHere() : std::vector<std::string>();
 }
 
 void Computing::clearProgress() {
@@ -78,9 +76,9 @@ void Computing::clearProgress() {
 }
 
 int Computing::withDifferences(int status) const {
-  if (!m_hindsight) return status;
+  if (!m_values) return status;
   constexpr std::size_t kShown = 3;
-  const std::vector<replay::Mismatch> all = m_hindsight->differences();
+  const std::vector<replay::Mismatch> all = m_values->differences();
   for (std::size_t i = 0; i < std::min(kShown, all.size()); ++i)
     printWarning(fmt::format(
         "computed again, {} of iteration {}, rank {} is not as recorded, and what follows up to "
@@ -92,22 +90,22 @@ int Computing::withDifferences(int status) const {
 }
 
 std::string Computing::whyNone() const {
-  const bool failed = m_hindsight && m_hindsight->failure();
-  return failed ? "; nor computed again: " + m_hindsight->failure()->message() : "";
+  const bool failed = m_values && m_values->failure();
+  return failed ? "; nor computed again: " + m_values->failure()->message() : "";
 }
 
-std::string Computing::text(const OpenedRun& run, const Hindsight::Computed& computed) {
+std::string Computing::text(const OpenedRun& run, const ComputedValues::Computed& computed) {
   std::string text =
       computed.cost.iterations == 0
           ? std::string("computed again")
           : fmt::format("computed again from iteration {} ({})", computed.cost.checkpoint.value,
                         counted(computed.cost.iterations, "iteration"));
   switch (computed.evidence) {
-    case Hindsight::Evidence::kHash:
+    case ComputedValues::Evidence::kHash:
       return text + "; it has the recorded hash";
-    case Hindsight::Evidence::kNone:
+    case ComputedValues::Evidence::kNone:
       return text + "; no hash of it was recorded to hold it against";
-    case Hindsight::Evidence::kOther:
+    case ComputedValues::Evidence::kOther:
       break;
   }
   text += "; it is NOT what training had: its hash is another than the recorded one";

@@ -1,5 +1,5 @@
-// What the commands that show values do where a value is not stored: they compute it again, say beforehand
-// what that costs where it takes more than a second, and show progress. Main thread only.
+// What the commands that show values do where a value is not stored: they let the engine compute it again,
+// say beforehand what that costs where it takes more than a second, and show progress. Main thread only.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 #include "app/cli/progress.h"
 #include "app/cli/run_access.h"
-#include "replay/recompute/hindsight.h"
+#include "replay/computed_values.h"
 
 namespace msdbg::app {
 
@@ -16,16 +16,16 @@ class Computing {
   /// Nothing is computed yet. The run outlives it.
   Computing(const OpenedRun& run, const Context& context);
 
-  /// Errors as Hindsight::compute(), kUnsupported where the run cannot be computed again.
-  core::Result<replay::Hindsight::Computed> value(core::Rank rank, core::Iteration iteration,
-                                                  core::TensorId tensor);
+  /// Errors as ComputedValues::compute(), kUnsupported where the run cannot be computed again.
+  core::Result<replay::ComputedValues::Computed> value(core::Rank rank, core::Iteration iteration,
+                                                       core::TensorId tensor);
   /// From now on the run gives computed values where it has none, as long as this lives. Same errors.
   core::Status helpOut();
   /// Where computed values come from, for who asks for them by himself; it lives as long as this. Same
   /// errors.
   core::Result<replay::ValueSource*> source();
   std::optional<replay::Mismatch> firstDifference() const;  // of all that was computed so far
-  std::vector<std::string> otherHere() const;               // Recomputation::otherHere()
+  std::vector<std::string> otherHere() const;               // ComputedValues::otherHere()
   void clearProgress();
   /// Says where what was computed is not what was recorded, so that nothing of it could be used: a warning
   /// for each stretch. Gives kExitHits then where the status is fine.
@@ -35,7 +35,7 @@ class Computing {
   ~Computing();
 
   /// "computed again from iteration 5 (3 iterations); it has the recorded hash"
-  static std::string text(const OpenedRun& run, const replay::Hindsight::Computed& computed);
+  static std::string text(const OpenedRun& run, const replay::ComputedValues::Computed& computed);
 
  private:
   core::Status start();
@@ -43,7 +43,7 @@ class Computing {
   const OpenedRun& m_run;
   const Context& m_context;
   std::unique_ptr<Progress> m_progress;
-  std::unique_ptr<replay::Hindsight> m_hindsight;
+  std::unique_ptr<replay::ComputedValues> m_values;
   bool m_helps = false;
 };
 

@@ -7,11 +7,10 @@
 
 #include "app/cli/computing.h"
 #include "app/cli/diff_view.h"
-#include "core_engine/train/npy.h"
+#include "app/cli/engine.h"
+#include "core_engine/tensor/npy.h"
 #include "replay/diff/compare.h"
 #include "replay/npy.h"
-#include "replay/recompute/compare_computed.h"
-#include "replay/recompute/environment.h"
 
 namespace msdbg::app {
 namespace {
@@ -155,12 +154,11 @@ Result<int> diffIterations(const OpenedRun& run, DiffOptions options, const Cont
 
 Result<int> diffComputed(const OpenedRun& run, DiffOptions options, const Context& context) {
   MSDBG_ASSIGN(const core::IndexList list, selectedIterations(run, "--iterations", options.iterations));
-  replay::matchInstructionSet(run.run->description());
   Result<replay::Comparison> found = Error(ErrorCode::kInternal, "");
   {
     Progress progress;
     MSDBG_ASSIGN(const replay::ComparisonOptions how, comparisonOptions(run, options, context, progress));
-    found = replay::compareComputed(*run.run, recordedIterations(run, run.run->ranks(), list), how);
+    found = context.engine.compareComputed(*run.run, recordedIterations(run, run.run->ranks(), list), how);
   }
   if (!found.ok()) return cancelledOr(found.error());
   return show({run, run, *found, "recorded", "computed", options.all}, context);

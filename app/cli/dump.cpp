@@ -8,6 +8,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/dump_plan.h"
+#include "app/cli/engine.h"
 #include "app/cli/expected_text.h"
 #include "app/cli/json_output.h"
 #include "app/cli/launch.h"
@@ -19,10 +20,9 @@
 #include "app/cli/timing_text.h"
 #include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
-#include "core_engine/runtime/fault.h"
 #include "dump/reader/run_reader.h"
+#include "dump/session/environment_options.h"
 #include "dump/session/run_start.h"
-#include "dump/session/session_settings.h"
 #include "replay/formats/msdbg/translate.h"
 
 namespace msdbg::app {
@@ -74,21 +74,21 @@ void warnOfBudget(const DumpPlan& plan) {
                   core::formatBytes(always), core::formatBytes(plan.record.maxBytes)));
 }
 
-dump::RunInfo startInfo(const DumpPlan& plan, const Context& context) {
-  dump::RunInfo info = dump::describeRun(context.commandLine, core::cpuInfo().libraries);
+dump::RunInfo startInfo(const DumpPlan& plan, const TrainingPlanner& planner, const Context& context) {
+  dump::RunInfo info = dump::describeRun(context.commandLine, planner.libraries());
   info.model = plan.model;
   for (const auto& [name, value] : plan.modelOptions) info.modelOptions.emplace_back(name.substr(2), value);
   info.ranks = plan.ranks;
   info.threads = plan.threads;
   info.backend = core::backendName(plan.backend);
-  if (const auto device = core::deviceLibraries(plan.backend, core::Rank(0)); device.ok())
-    info.libraries.insert(info.libraries.end(), device->begin(), device->end());
+  const TrainingPlanner::Libraries device = planner.deviceLibraries(plan);
+  info.libraries.insert(info.libraries.end(), device.begin(), device.end());
   info.seed = plan.seed;
   info.data = plan.data;
   info.policy = plan.record;
   info.faults = plan.faults;
-  info.passes = plan.choices.passes.text();
-  info.recompute = plan.choices.recompute;
+  info.passes = plan.passes;
+  info.recompute = plan.recompute;
   return info;
 }
 
@@ -198,12 +198,12 @@ core::Status makePrivate(const fs::path& run) {
                      "cannot make " + run.string() + " private (--private): " + error.message());
 }
 
-Result<Recorded> record(const DumpPlan& plan, const Context& context) {
+Result<Recorded> record(const DumpPlan& plan, const TrainingPlanner& planner, const Context& context) {
   const auto existing = plan.force ? dump::Existing::kReplace : dump::Existing::kRefuse;
   // Held to the end of the run: nobody replaces the folder meanwhile.
   MSDBG_ASSIGN(const dump::Descriptor lock, dump::createRunFolder(plan.run, existing));
   if (plan.isPrivate) MSDBG_TRY(makePrivate(plan.run));
-  const dump::RunInfo info = startInfo(plan, context);
+  const dump::RunInfo info = startInfo(plan, planner, context);
   MSDBG_TRY(dump::writeRunInfo(plan.run, info));
   Result<Recorded> recorded = launchAndWatch(plan, info.id, context);
   if (!recorded.ok()) {
@@ -308,20 +308,6 @@ void printRecorded(const DumpPlan& plan, const Recorded& recorded, bool timing) 
   fmt::print("\nnext:\n  msdbg check {0}\n  msdbg info {0}\n", core::printable(core::shellQuoted(path)));
 }
 
-// Of a program nobody knows beforehand how long it trains.
-std::vector<std::string> idleFaults(const DumpPlan& plan, const Recorded& recorded) {
-  std::vector<std::string> idle;
-  if (recorded.outcome.end.state != "finished") return idle;
-  for (const std::string& text : plan.faults) {
-    const core::FaultSpec fault = core::parseFault(text).value();  // planDump() has checked it
-    const std::int64_t first = plan.firstIteration();
-    const std::string why =
-        core::whyNeverActed(fault, core::Iteration(first), core::Iteration(first + recorded.iterations - 1));
-    if (!why.empty()) idle.push_back(why);
-  }
-  return idle;
-}
-
 // What lies at its path is no business of this run.
 int sayLost(const Recorded& recorded) {
   const std::string why = failed(recorded) ? recorded.outcome.error + "; " : "";
@@ -331,7 +317,8 @@ int sayLost(const Recorded& recorded) {
 
 Result<int> dumpRun(const DumpOptions& options, const Context& context) {
   dump::warnOfUnknownVariables();
-  MSDBG_ASSIGN(const DumpPlan plan, planDump(options, context));
+  const std::unique_ptr<TrainingPlanner> planner = context.engine.planner();
+  MSDBG_ASSIGN(const DumpPlan plan, planDump(options, context, *planner));
   for (const std::string& doubt : plan.doubts) core::logWarn(doubt);
   if (options.dryRun && context.json) return printJson(planJson(plan)), kExitFine;
   printPlan(plan, context.json);
@@ -340,7 +327,7 @@ Result<int> dumpRun(const DumpOptions& options, const Context& context) {
   if (options.dryRun) return fmt::print("disk      {}\n\n{}", workText(plan), rulesTable(plan)), kExitFine;
   for (const int signal : {SIGTERM, SIGHUP, SIGQUIT}) catchSignal(signal);
   signal(SIGPIPE, SIG_IGN);  // the reader of what we print may go; the recording is to end in good order
-  MSDBG_ASSIGN(const Recorded recorded, record(plan, context));
+  MSDBG_ASSIGN(const Recorded recorded, record(plan, *planner, context));
   if (!recorded.lost.empty()) return sayLost(recorded);
   if (context.json)
     printRecordedJson(plan, recorded);
@@ -349,7 +336,8 @@ Result<int> dumpRun(const DumpOptions& options, const Context& context) {
   if (failed(recorded))
     printError(recorded.outcome.error +
                (anyRecorded(plan) ? "; what was recorded is in " + recorded.outcome.last.run.string() : ""));
-  const std::vector<std::string> idle = idleFaults(plan, recorded);
+  const bool ended = recorded.outcome.end.state == "finished";
+  const auto idle = ended ? planner->idleFaults(plan, recorded.iterations) : std::vector<std::string>();
   for (const std::string& why : idle) printError(why);
   return idle.empty() || recorded.outcome.exitStatus != kExitFine ? recorded.outcome.exitStatus : kExitUsage;
 }

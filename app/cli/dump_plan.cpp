@@ -8,14 +8,10 @@
 #include <filesystem>
 #include <thread>
 
-#include "app/cli/resume.h"
 #include "core_engine/base/text.h"
-#include "core_engine/passes/pipeline.h"
-#include "core_engine/plan/recompute_scopes.h"
-#include "core_engine/runtime/fault.h"
 #include "dump/policy/foreign_defaults.h"
 #include "dump/session/environment_options.h"
-#include "dump/session/session_settings.h"
+#include "dump/session/program_numbers.h"
 
 namespace msdbg::app {
 
@@ -35,14 +31,6 @@ fs::path freeName(const std::string& name) {
   for (int n = 1;; ++n)
     if (const fs::path path = fmt::format("{}-{}.msdbg", name, n); !fs::exists(fs::symlink_status(path)))
       return path;
-}
-
-// `--tensors a b MODEL`: the last word was meant as the model.
-void takeModelFromTensors(DumpOptions& options) {
-  std::vector<std::string>& tensors = options.recording.tensors;
-  if (!options.model.model.empty() || tensors.empty() || !core::findModel(tensors.back())) return;
-  options.model.model = tensors.back();
-  tensors.pop_back();
 }
 
 bool isExecutable(const std::string& program) {
@@ -90,83 +78,6 @@ Status planProgram(const DumpOptions& options, const Context& context, DumpPlan&
   return Ok{};
 }
 
-// A model takes exactly the steps that are planned.
-Status checkFaultsAct(const std::vector<core::FaultSpec>& faults, const DumpPlan& plan) {
-  const core::Iteration first(plan.firstIteration()), last(plan.firstIteration() + *plan.steps - 1);
-  for (const core::FaultSpec& fault : faults)
-    if (const std::string why = core::whyNeverActed(fault, first, last); !why.empty())
-      return Error(ErrorCode::kUsage, why + "; choose another iteration, or train longer with --steps");
-  return Ok{};
-}
-
-// Builds what the ranks will build, to say the size and to find mistakes once and early.
-Status planGraph(const DumpOptions& options, const ModelTraining& training, const core::DataLoader& loader,
-                 DumpPlan& plan, const std::vector<core::FaultSpec>& faults, const Resumed* resumed) {
-  core::Graph graph("network");
-  MSDBG_ASSIGN(const core::Value loss, training.build(graph));
-  auto compiled = core::compileTraining(graph, loss.id(), training.optimizer, plan.ranks);
-  if (!compiled.ok()) return compiled.error();
-  if (resumed) MSDBG_TRY(resumed->checkModel(graph));
-  MSDBG_ASSIGN(plan.doubts, options.recording.check(graph, plan.record, options.dryRun));
-  MSDBG_TRY(core::checkRecomputed(graph, plan.choices.recompute));
-  auto bound = core::FaultInjector::bind(faults, graph, core::Rank(0));
-  if (!bound.ok()) return bound.error().in("--fault");
-  MSDBG_TRY(checkFaultsAct(faults, plan));
-  const core::Batch example = loader.batch(core::Iteration(0), core::Rank(0), plan.ranks);
-  MSDBG_ASSIGN(plan.size, dump::expectedSize(graph, plan.record, plan.ranks, *plan.steps, &example,
-                                             plan.firstIteration()));
-  MSDBG_ASSIGN(const auto shadowed, dump::shadowedRules(graph, plan.record, plan.planned(), *plan.size));
-  plan.doubts.insert(plan.doubts.end(), shadowed.begin(), shadowed.end());
-  return Ok{};
-}
-
-// A program may have been built with what this msdbg was built without.
-Status checkRanksOfModel([[maybe_unused]] int ranks) {
-#ifndef MSDBG_WITH_MPI
-  if (ranks > 1)
-    return Error(ErrorCode::kUnsupported,
-                 fmt::format("-n {}: this msdbg was built without MPI and trains on one rank: install "
-                             "libopenmpi-dev and openmpi-bin, then build again",
-                             ranks));
-#endif
-  return Ok{};
-}
-
-Status planModel(const DumpOptions& options, DumpPlan& plan, const std::vector<core::FaultSpec>& faults,
-                 const Resumed* resumed) {
-  MSDBG_TRY(checkRanksOfModel(plan.ranks));
-  if (options.python.any())
-    return Error(ErrorCode::kUsage,
-                 "dump: --level and --compile are for PyTorch programs; of a model everything is recorded");
-  MSDBG_ASSIGN(const ModelTraining training, ModelTraining::choose(options.model, plan.ranks));
-  MSDBG_ASSIGN(const auto loader, training.loader(plan.seed));
-  plan.model = options.model.model;
-  plan.data = training.data;
-  if (!plan.steps) plan.steps = kDefaultSteps;
-  plan.program = {fs::read_symlink("/proc/self/exe").string(), "train-model", plan.model};
-  plan.modelOptions = training.optionWords(plan.ranks);
-  for (const auto& [name, value] : plan.modelOptions) plan.program.insert(plan.program.end(), {name, value});
-  if (resumed)
-    plan.program.insert(plan.program.end(), {"--resume", plan.resume->run.string(), "--checkpoint",
-                                             std::to_string(plan.resume->checkpoint.value), "--from",
-                                             std::to_string(plan.firstIteration())});
-  return planGraph(options, training, *loader, plan, faults, resumed);
-}
-
-Result<std::vector<core::FaultSpec>> parseFaults(const std::vector<std::string>& texts, int ranks) {
-  std::vector<core::FaultSpec> faults;
-  for (const std::string& text : texts) {
-    auto fault = core::parseFault(text);
-    if (!fault.ok()) return fault.error().in("--fault");
-    if (fault->rank && fault->rank->value >= ranks)
-      return Error(ErrorCode::kUsage,
-                   fmt::format("--fault {}: there is no rank {}; the run has {}", text, fault->rank->value,
-                               ranks == 1 ? "rank 0 only" : fmt::format("ranks 0-{}", ranks - 1)));
-    faults.push_back(std::move(fault).value());
-  }
-  return faults;
-}
-
 Status checkNumbers(const DumpOptions& options) {
   const int ranks = options.ranks.value_or(1);
   if (ranks < 1 || ranks > kMostRanks)
@@ -176,17 +87,6 @@ Status checkNumbers(const DumpOptions& options) {
     return Error(ErrorCode::kUsage,
                  fmt::format("--threads {}: from 1 to {} threads of each rank", threads, dump::kMostThreads));
   return Ok{};
-}
-
-// The options become those of the run that is gone on from.
-Result<Resumed> openResumed(DumpOptions& options, const Context& context) {
-  if (!context.program.empty())
-    return Error(ErrorCode::kUsage,
-                 "--resume is for built-in models; a program of your own goes on by "
-                 "msdbg::restore(trainer, run)");
-  MSDBG_ASSIGN(Resumed resumed, Resumed::open(options.resume));
-  MSDBG_TRY(resumed.complete(options));
-  return resumed;
 }
 
 std::string runName(const std::vector<std::string>& program) {
@@ -206,11 +106,10 @@ std::vector<std::pair<std::string, std::string>> DumpPlan::environment(const std
       {"MSDBG_THREADS", std::to_string(threads)},
       {"MSDBG_BACKEND", std::string(core::backendName(backend))},
       {"MSDBG_FAULTS", core::join(faults, ";")},
-      {"MSDBG_PASSES", choices.passes.text()},
-      {"MSDBG_RECOMPUTE", core::join(choices.recompute, ";")}};
+      {"MSDBG_PASSES", passes},
+      {"MSDBG_RECOMPUTE", core::join(recompute, ";")}};
   variables.emplace_back("MSDBG_STEPS", steps ? std::to_string(*steps) : "");
-  if (const std::string module = core::cudaModule(); !module.empty())
-    variables.emplace_back("MSDBG_CUDA_MODULE", module);
+  if (!cudaModule.empty()) variables.emplace_back("MSDBG_CUDA_MODULE", cudaModule);
   if (model.empty()) {
     const auto forPython = python.environment();
     variables.insert(variables.end(), forPython.begin(), forPython.end());
@@ -222,17 +121,16 @@ std::uint64_t DumpPlan::budget() const {
   return std::min(record.maxBytes, dump::spareBytes(disk, record.keepFree));
 }
 
-Result<DumpPlan> planDump(DumpOptions options, const Context& context) {
-  takeModelFromTensors(options);
-  std::optional<Resumed> resumed;
-  if (!options.resume.empty()) {
-    MSDBG_ASSIGN(resumed, openResumed(options, context));
-  }
+Result<DumpPlan> planDump(DumpOptions options, const Context& context, TrainingPlanner& planner) {
+  if (!options.resume.empty() && !context.program.empty())
+    return Error(ErrorCode::kUsage,
+                 "--resume is for built-in models; a program of your own goes on by "
+                 "msdbg::restore(trainer, run)");
+  DumpPlan plan;
+  MSDBG_ASSIGN(plan.resume, planner.begin(options, context));
   MSDBG_TRY(checkNumbers(options));
   if (options.model.model.empty() && context.program.empty())
     return Error(ErrorCode::kUsage, "dump: what is to be trained? give a model (msdbg models) or -- PROGRAM");
-  DumpPlan plan;
-  if (resumed) plan.resume = resumed->point();
   plan.ranks = options.ranks.value_or(1);
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   // Its Session takes these. What a Python program means by them is its own affair.
@@ -240,28 +138,23 @@ Result<DumpPlan> planDump(DumpOptions options, const Context& context) {
   const dump::ProgramNumbers own =
       dump::programNumbers(hasSession ? context.program : std::vector<std::string>());
   plan.threads = own.threads.value_or(options.threads.value_or(std::max(1, cores / plan.ranks)));
-  // Before anything is written.
-  const std::optional<std::string> backend =
-      own.backend ? std::optional(std::string(core::backendName(*own.backend))) : options.backend;
-  MSDBG_ASSIGN(plan.backend, backendFrom(backend));
   plan.seed = own.seed.value_or(options.seed.value_or(0));
   plan.steps = own.steps ? own.steps : options.steps;
   plan.faults = options.faults;
   plan.force = options.force;
   plan.isPrivate = options.isPrivate;
-  MSDBG_ASSIGN(plan.choices, options.plan.read());
+  MSDBG_TRY(planner.choose(options, own.backend, plan));  // before anything is written
   MSDBG_ASSIGN(plan.record, options.recording.read());
   if (!context.program.empty() && startsPython(context.program))
     plan.record = dump::foreignDefaults(std::move(plan.record));
-  MSDBG_ASSIGN(const std::vector<core::FaultSpec> faults, parseFaults(options.faults, plan.ranks));
-  MSDBG_TRY(context.program.empty() ? planModel(options, plan, faults, resumed ? &*resumed : nullptr)
-                                    : planProgram(options, context, plan));
+  MSDBG_TRY(planner.readFaults(options, plan));
+  MSDBG_TRY(context.program.empty() ? planner.planModel(options, plan) : planProgram(options, context, plan));
   const std::vector<std::string> doubts = dump::planDoubts(plan.record, plan.planned());
   plan.doubts.insert(plan.doubts.end(), doubts.begin(), doubts.end());
   const std::string name = plan.model.empty() ? runName(plan.program) : plan.model;
   plan.run = options.run.empty() ? freeName(name) : fs::path(options.run);
   while (plan.run.has_relative_path() && !plan.run.has_filename()) plan.run = plan.run.parent_path();
-  if (std::error_code error; resumed && fs::equivalent(plan.run, plan.resume->run, error))
+  if (std::error_code error; plan.resume && fs::equivalent(plan.run, plan.resume->run, error))
     return Error(ErrorCode::kUsage,
                  fmt::format("-o {}: a run goes on in a folder of its own", plan.run.string()));
   MSDBG_ASSIGN(plan.disk, dump::diskSpace(plan.run));

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "app/cli/command.h"
-#include "app/cli/model_training.h"
+#include "app/cli/model_settings.h"
 #include "app/cli/python_program.h"
 #include "app/cli/recording_options.h"
-#include "core_engine/plan/pass_selection.h"
-#include "core_engine/runtime/backend.h"
+#include "app/cli/training_planner.h"
+#include "core_engine/base/backend_kind.h"
 #include "dump/policy/rule_doubts.h"
 #include "dump/writer/disk_space.h"
 
@@ -51,7 +51,9 @@ struct DumpPlan {
   std::uint64_t seed = 0;
   std::optional<std::int64_t> steps;
   std::vector<std::string> faults;
-  core::PlanChoices choices;
+  std::string passes;                  // as MSDBG_PASSES is read
+  std::vector<std::string> recompute;  // globs of scopes
+  std::string cudaModule;              // for the ranks; "": they look for it
   dump::RecordOptions record;
   PythonOptions python;
   bool force = false, isPrivate = false;
@@ -72,7 +74,8 @@ struct DumpPlan {
   std::vector<std::pair<std::string, std::string>> environment(const std::string& id) const;
 };
 
-/// Every mistake that can be known beforehand is an error here, kUsage or kNotFound.
-core::Result<DumpPlan> planDump(DumpOptions options, const Context& context);
+/// Every mistake that can be known beforehand is an error here, kUsage or kNotFound; kUnsupported: the engine
+/// is needed, and is not here. `planner` is a new one.
+core::Result<DumpPlan> planDump(DumpOptions options, const Context& context, TrainingPlanner& planner);
 
 }  // namespace msdbg::app

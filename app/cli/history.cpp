@@ -1,17 +1,17 @@
 // msdbg history: one element of a tensor over iterations and ranks, with its gradients and the optimizer's
 // states.
-#include "replay/recompute/history.h"
+#include "replay/history.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "app/cli/command.h"
+#include "app/cli/engine.h"
 #include "app/cli/json_output.h"
 #include "app/cli/progress.h"
 #include "app/cli/run_access.h"
 #include "app/cli/table.h"
-#include "replay/recompute/environment.h"
 
 namespace msdbg::app {
 namespace {
@@ -96,17 +96,15 @@ Result<int> history(const HistoryCommandOptions& options, const Context& context
   MSDBG_ASSIGN(const std::int64_t element, elementOf(run.graph().tensor(tensor), options.index));
   MSDBG_ASSIGN(const std::vector<core::Rank> ranks, selectedRanks(run, options.ranks));
   MSDBG_ASSIGN(const core::IndexList list, selectedIterations(run, "--iterations", options.iterations));
-  replay::matchInstructionSet(run.run->description());
   Result<replay::History> found = Error(ErrorCode::kInternal, "");
   {
     Progress progress;
-    found = replay::historyOf(*run.run, tensor, element, ranks, recordedIterations(run, ranks, list),
-                              {.cancel = context.cancel,
-                               .progress =
-                                   [&](std::int64_t done, std::int64_t all) {
-                                     progress.line(fmt::format("iteration {} of {}", done + 1, all));
-                                   },
-                               .storedOnly = options.storedOnly});
+    replay::HistoryOptions how{.cancel = context.cancel,
+                               .progress = [&](std::int64_t done, std::int64_t all) {
+                                 progress.line(fmt::format("iteration {} of {}", done + 1, all));
+                               }};
+    if (!options.storedOnly) how.computer = [&] { return context.engine.elements(*run.run, context.cancel); };
+    found = replay::historyOf(*run.run, tensor, element, ranks, recordedIterations(run, ranks, list), how);
   }
   if (!found.ok()) return found.error().code() == ErrorCode::kCancelled ? cancelledError() : found.error();
   if (context.json)

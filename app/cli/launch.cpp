@@ -13,7 +13,7 @@
 #include <cerrno>
 #include <thread>
 
-#include "core_engine/distributed/communicators.h"
+#include "core_engine/base/mpirun.h"
 
 namespace msdbg::app {
 

@@ -7,7 +7,7 @@
 
 #include "core_engine/base/text.h"
 #include "dump/policy/rule_doubts.h"
-#include "dump/session/session_settings.h"
+#include "dump/session/environment_options.h"
 
 namespace msdbg::app {
 

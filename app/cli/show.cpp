@@ -39,8 +39,8 @@ struct Shown {
   std::optional<watch::StatisticsRow> statistics;  // recorded, else of the value
   std::optional<core::Hash128> hash;               // recorded
   std::optional<replay::ValueOrigin> origin;
-  std::optional<replay::Hindsight::Computed> computed;  // where it is not stored
-  std::optional<Tensor> value;                          // sliced
+  std::optional<replay::ComputedValues::Computed> computed;  // where it is not stored
+  std::optional<Tensor> value;                               // sliced
   std::optional<Error> missing;
 };
 
@@ -127,19 +127,19 @@ const char* originName(replay::ValueOrigin origin) {
   return "";
 }
 
-const char* evidenceName(replay::Hindsight::Evidence evidence) {
+const char* evidenceName(replay::ComputedValues::Evidence evidence) {
   switch (evidence) {
-    case replay::Hindsight::Evidence::kHash:
+    case replay::ComputedValues::Evidence::kHash:
       return "recorded_hash";
-    case replay::Hindsight::Evidence::kNone:
+    case replay::ComputedValues::Evidence::kNone:
       return "none";
-    case replay::Hindsight::Evidence::kOther:
+    case replay::ComputedValues::Evidence::kOther:
       return "other_hash";
   }
   return "";
 }
 
-Json computedJson(const OpenedRun& run, const replay::Hindsight::Computed& computed) {
+Json computedJson(const OpenedRun& run, const replay::ComputedValues::Computed& computed) {
   Json json;
   json["from"] = computed.cost.checkpoint.value;
   json["iterations"] = computed.cost.iterations;
@@ -190,7 +190,7 @@ void printShown(const OpenedRun& run, const ShowOptions& options, const Shown& s
              core::printable(sourceLine(run.graph().userFrame(framesOf(run.graph(), shown.id)))));
   if (shown.statistics || shown.hash) fmt::print("\n");
   if (shown.statistics) fmt::print("{}", statisticsBlock(*shown.statistics, 2));
-  const bool other = shown.computed && shown.computed->evidence == replay::Hindsight::Evidence::kOther;
+  const bool other = shown.computed && shown.computed->evidence == replay::ComputedValues::Evidence::kOther;
   if (shown.hash) fmt::print("  {}hash {}\n", other ? "recorded " : "", shown.hash->text());
   if (shown.value && shown.origin && *shown.origin != replay::ValueOrigin::kTensor)
     fmt::print("  from the {} of this iteration\n", originName(*shown.origin));
@@ -234,7 +234,8 @@ Result<int> show(const ShowOptions& options, const Context& context) {
       fmt::print("\nwritten to {}{}\n", options.npy, replay::npyNote(shown.value->dtype()));
   }
   if (shown.missing) return *shown.missing;
-  if (shown.computed && shown.computed->evidence == replay::Hindsight::Evidence::kOther) return kExitHits;
+  if (shown.computed && shown.computed->evidence == replay::ComputedValues::Evidence::kOther)
+    return kExitHits;
   return !options.iteration && newerIsLost(run, shown) ? withDamage(run, kExitFine) : kExitFine;
 }
 

@@ -4,5 +4,7 @@
 #include <string>
 
 namespace msdbg::app {
-std::string versionText();
-}
+class Engine;
+
+std::string versionText(const Engine& engine);
+}  // namespace msdbg::app

@@ -182,7 +182,10 @@ Result<int> why(const WhyOptions& options, const Context& context) {
   Computing computing(run, context);
   replay::ValueSource* computed = nullptr;
   if (!options.storedOnly && run.run->recomputable()) {
-    if (auto source = computing.source(); source.ok()) computed = *source;
+    if (auto source = computing.source(); source.ok())
+      computed = *source;
+    else
+      printWarning("only what is stored is followed: " + source.error().message());
   }
   Result<Found> found = find(run, options, context, computing, computed);
   computing.clearProgress();

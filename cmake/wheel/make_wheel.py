@@ -1,5 +1,6 @@
-"""make_wheel.py BUILD VERSION OUTPUT: packs what `./dev wheel` has built as a wheel, after checking that its
-binaries run where it says they do. Standard library only.
+"""make_wheel.py BUILD VERSION OUTPUT: packs what `./dev wheel` has built as a wheel, the recorder and the
+command line without the engine, after checking that its binaries run where it says they do. Standard library
+only.
 
 The tag is the oldest libc that the binaries need, as PEP 600 writes it: manylinux_2_35 is Ubuntu 22.04.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import stat
 import subprocess
 import sys
 import zipfile
@@ -15,6 +17,9 @@ from pathlib import Path
 
 _SOURCE = Path(__file__).resolve().parents[2]
 _PYTHON = _SOURCE / "dump" / "python"
+# Name in the package -> name in the build's.
+_LIBRARIES = {"_record.abi3.so": "_record.abi3.so", "libmsdbg_record.so": "libmsdbg_record.so"}
+_PROGRAM = {"bin/msdbg": "bin/msdbg-without-engine"}
 _MOST_GLIBC = (2, 35)
 # What every Linux with that libc has (PEP 600's list, as far as we need it).
 _ALLOWED = re.compile(r"(libc|libm|libdl|libpthread|librt|libgcc_s|ld-linux-x86-64)\.so\.\d+"
@@ -23,19 +28,29 @@ _ALLOWED = re.compile(r"(libc|libm|libdl|libpthread|librt|libgcc_s|ld-linux-x86-
 _METADATA = """Metadata-Version: 2.1
 Name: msdbg
 Version: {version}
-Summary: Records PyTorch training for msdbg, a visual debugger and offline replay tool for neural networks
+Summary: Records PyTorch training and finds the first operator that went wrong, and its source line
 License: Apache-2.0
 Requires-Python: >=3.9
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Topic :: Software Development :: Debuggers
 
-The recorder: `python -m msdbg train.py`, or MSDBG_DUMP=run.msdbg before any launcher of PyTorch. torch is not
-installed with it. The command line and the window that read a run (msdbg, msdbg-gui) come with msdbg's build.
+What is in it
+
+- The recorder of PyTorch programs: `msdbg dump -- python train.py` (or torchrun, accelerate, a shell script),
+  `python -m msdbg train.py`, or MSDBG_DUMP=run.msdbg before any launcher. torch is not installed with it.
+- The command line, for runs of any program: dump -- PROGRAM, arm, info, check, search, show, stats, history,
+  why, diff, verify, merge, conditions. `msdbg check` names the first wrong operator and its source line.
+- libmsdbg_record.so: the recorder's C functions, for other frameworks.
+
+What is not: the engine, with which msdbg trains models of its own and computes again what a run does not
+store (models, ops, compile, bench, replay, dump MODEL, check --recheck), and the window, msdbg-gui. They come
+with msdbg's build (./dev build in its sources) and read the same runs. What needs them says so.
 """
 
 
-def check(binary: Path) -> tuple:
-    """The glibc that it needs, at the least. Ends with what is wrong: another library, a newer symbol."""
+def check(binary: Path, exports: bool = True) -> tuple:
+    """The glibc that it needs, at the least. Ends with what is wrong: another library, a newer symbol; of a
+    library also a strange one that it exports."""
     dynamic = subprocess.run(["readelf", "-d", binary], text=True, capture_output=True, check=True).stdout
     foreign = [name for name in re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic) if not _ALLOWED.fullmatch(name)]
     if foreign:
@@ -47,7 +62,7 @@ def check(binary: Path) -> tuple:
         who = sorted({line.split()[-1] for line in symbols.splitlines() if version in line})
         sys.exit(f"make_wheel: {binary}: {', '.join(who)} need glibc {newest[0]}.{newest[1]}")
     exported = [line.split()[-1] for line in symbols.splitlines() if " g " in line and "*UND*" not in line]
-    strange = [name for name in exported if not name.startswith(("msdbg_record_", "PyInit_"))]
+    strange = [name for name in exported if exports and not name.startswith(("msdbg_record_", "PyInit_"))]
     if strange:
         sys.exit(f"make_wheel: {binary}: exports {', '.join(strange[:5])}: another library's would clash")
     return newest
@@ -64,12 +79,13 @@ def contents(build: Path, version: str, tag: str) -> dict:
              for file in sorted((_PYTHON / "msdbg").rglob("*.py"))}
     files["msdbg/_inject/sitecustomize.py"] = ((_PYTHON / "inject" / "sitecustomize.py").read_bytes(), 0o644)
     files["msdbg.pth"] = ((_PYTHON / "msdbg.pth").read_bytes(), 0o644)
-    for name in ("_record.abi3.so", "libmsdbg_record.so"):
-        files[f"msdbg/{name}"] = ((build / "python" / "msdbg" / name).read_bytes(), 0o755)
+    for name, built in {**_LIBRARIES, **_PROGRAM}.items():
+        files[f"msdbg/{name}"] = ((build / "python" / "msdbg" / built).read_bytes(), 0o755)
     license_text = (_SOURCE / "LICENSE").read_text()
     info = f"msdbg-{version}.dist-info"
     metadata = _METADATA.format(version=version)
     files[f"{info}/METADATA"] = (metadata.encode(), 0o644)
+    files[f"{info}/entry_points.txt"] = (b"[console_scripts]\nmsdbg = msdbg._program:main\n", 0o644)
     files[f"{info}/LICENSE"] = (license_text.encode(), 0o644)
     wheel = f"Wheel-Version: 1.0\nGenerator: msdbg\nRoot-Is-Purelib: false\nTag: {tag}\n"
     files[f"{info}/WHEEL"] = (wheel.encode(), 0o644)
@@ -79,15 +95,17 @@ def contents(build: Path, version: str, tag: str) -> dict:
 
 
 def main(build: Path, version: str, output: Path) -> None:
-    binaries = ("_record.abi3.so", "libmsdbg_record.so")
-    glibc = max(check(build / "python" / "msdbg" / name) for name in binaries)
+    package = build / "python" / "msdbg"
+    glibc = max([check(package / name) for name in _LIBRARIES.values()]
+                + [check(package / name, exports=False) for name in _PROGRAM.values()])
     tag = f"cp39-abi3-manylinux_{glibc[0]}_{glibc[1]}_x86_64"
     output.mkdir(parents=True, exist_ok=True)
     wheel = output / f"msdbg-{version}-{tag}.whl"
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, (content, mode) in contents(build, version, tag).items():
             entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))  # the same bytes from the same build
-            entry.external_attr, entry.compress_type = mode << 16, zipfile.ZIP_DEFLATED
+            entry.external_attr = (stat.S_IFREG | mode) << 16  # pip makes only what is a file executable
+            entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, content)
     print(wheel)
 

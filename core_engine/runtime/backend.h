@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core_engine/base/backend_kind.h"
 #include "core_engine/base/ids.h"
 #include "core_engine/ops/op.h"
 #include "core_engine/plan/kernel_facts.h"
@@ -17,17 +18,6 @@
 namespace msdbg::core {
 
 class DeviceMemory;  // device_memory.h
-
-/// What computes. Numbers differ between them, so nobody chooses but the user.
-enum class BackendKind : std::uint8_t {
-  kFast,       // "cpu"
-  kReference,  // "reference": slow, for comparison
-  kEmulated,   // "emulated": the kernels of a GPU on the CPU, for tests of them
-  kCuda,       // "cuda": an NVIDIA GPU
-};
-std::string_view backendName(BackendKind kind);
-/// kUsage: there is none of that name; lists them.
-Result<BackendKind> backendNamed(std::string_view name);
 
 /// One compiled kernel. run() is called from the training thread only; it may use `state.threads` OpenMP
 /// threads.

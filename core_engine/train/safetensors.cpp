@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "core_engine/train/file_bytes.h"
+#include "core_engine/tensor/file_bytes.h"
 
 namespace msdbg::core {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core_engine/train/file_bytes.h"
+#include "core_engine/tensor/file_bytes.h"
 
 namespace msdbg::core {
 

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "core_engine/runtime/backend.h"
 #include "dump/session/run_start.h"
 
 namespace msdbg::dump {

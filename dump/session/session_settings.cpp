@@ -3,10 +3,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <charconv>
-#include <limits>
-
 #include "core_engine/base/log.h"
 #include "core_engine/base/text.h"
 
@@ -25,75 +21,18 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
-template <typename T>
-struct Range {
-  T least, most;
-  std::string text() const {
-    return "a whole number from " + std::to_string(least) +
-           (most == std::numeric_limits<T>::max() ? "" : " to " + std::to_string(most));
-  }
-};
-constexpr Range<std::int64_t> kSteps{1, std::numeric_limits<std::int64_t>::max()};
-constexpr Range<std::uint64_t> kSeeds{0, std::numeric_limits<std::uint64_t>::max()};
-constexpr Range<int> kThreads{1, kMostThreads};
-
-template <typename T>
-Result<T> number(const std::string& origin, const std::string& text, const Range<T>& range) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < range.least || value > range.most)
-    return Error(ErrorCode::kUsage, origin + ": '" + text + "' is not " + range.text());
-  return value;
-}
-
-Status takeSetting(SessionSettings& settings, std::string_view what, const std::string& origin,
-                   const std::string& text) {
-  if (what == "steps") {
-    MSDBG_ASSIGN(settings.steps, number(origin, text, kSteps));
-  } else if (what == "seed") {
-    MSDBG_ASSIGN(settings.seed, number(origin, text, kSeeds));
-  } else if (what == "threads") {
-    MSDBG_ASSIGN(settings.threads, number(origin, text, kThreads));
-  } else if (what == "backend") {
-    const Result<core::BackendKind> kind = core::backendNamed(text);
-    if (!kind.ok()) return kind.error().in(origin);
-    settings.backend = *kind;
-  }
+// A program's own arguments win.
+Status readNumbers(SessionSettings& settings) {
+  ProgramNumbers numbers;
+  for (const ProgramNumber& each : kProgramNumbers)
+    if (const std::string text = environment(each.variable); !text.empty())
+      MSDBG_TRY(numbers.take(each.name, each.variable, text));
+  MSDBG_TRY(numbers.takeArguments(settings.command));
+  settings.steps = numbers.steps;
+  settings.seed = numbers.seed.value_or(settings.seed);
+  settings.threads = numbers.threads.value_or(settings.threads);
+  settings.backend = numbers.backend.value_or(settings.backend);
   return Ok{};
-}
-
-constexpr struct {
-  const char *variable, *name;
-} kSettings[] = {{"MSDBG_STEPS", "steps"},
-                 {"MSDBG_SEED", "seed"},
-                 {"MSDBG_THREADS", "threads"},
-                 {"MSDBG_BACKEND", "backend"}};
-
-// `--steps 5` or `--steps=5`. All other arguments belong to the program. take(name, option, text or nullopt)
-template <typename Take>
-Status forEachSetting(const std::vector<std::string>& words, const Take& take) {
-  for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
-    for (const auto& row : kSettings) {
-      const std::string option = std::string("--") + row.name;
-      std::optional<std::string> text;
-      if (words[i].starts_with(option + "="))
-        text = words[i].substr(option.size() + 1);
-      else if (words[i] == option && i + 1 < words.size())
-        text = words[i + 1];
-      else if (words[i] != option)
-        continue;
-      MSDBG_TRY(take(row.name, option, text));
-    }
-  }
-  return Ok{};
-}
-
-Status readArguments(SessionSettings& settings) {
-  return forEachSetting(settings.command, [&](const char* name, const std::string& option, const auto& text) {
-    if (text) return takeSetting(settings, name, option, *text);
-    const std::string example = std::string_view(name) == "backend" ? " cuda" : " 8";
-    return Status(Error(ErrorCode::kUsage, option + " needs a value, such as " + option + example));
-  });
 }
 
 // A letter more, less, another one, or two swapped. Two edits would take --heads for --threads.
@@ -109,7 +48,7 @@ bool oneEditApart(std::string_view a, std::string_view b) {
 void warnOfNearMisses(const std::vector<std::string>& words) {
   for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
     const std::string option = words[i].substr(0, words[i].find('='));
-    for (const auto& row : kSettings)
+    for (const ProgramNumber& row : kProgramNumbers)
       if (option.starts_with("--") && oneEditApart(option.substr(2), row.name))
         core::logWarn(option + " is not an option of msdbg's Session; did you mean --" + row.name + "?");
   }
@@ -132,20 +71,6 @@ bool isFirstRank() {
 
 }  // namespace
 
-ProgramNumbers programNumbers(const std::vector<std::string>& command) {
-  ProgramNumbers numbers;
-  (void)forEachSetting(command, [&](std::string_view name, const std::string& option, const auto& text) {
-    SessionSettings one;
-    if (!text || !takeSetting(one, name, option, *text).ok()) return Status(Ok{});
-    if (name == "steps") numbers.steps = one.steps;
-    if (name == "seed") numbers.seed = one.seed;
-    if (name == "threads") numbers.threads = one.threads;
-    if (name == "backend") numbers.backend = one.backend;
-    return Status(Ok{});
-  });
-  return numbers;
-}
-
 Result<SessionSettings> SessionSettings::read(int argc, char** argv) {
   SessionSettings settings;
   settings.command.assign(argv, argv + argc);
@@ -157,10 +82,7 @@ Result<SessionSettings> SessionSettings::read(int argc, char** argv) {
     if (isFirstRank() && !settings.launcher) warnOfUnknownVariables();  // the launcher has
     MSDBG_ASSIGN(settings.options, environmentOptions());
   }
-  for (const auto& row : kSettings)
-    if (const std::string text = environment(row.variable); !text.empty())
-      MSDBG_TRY(takeSetting(settings, row.name, row.variable, text));
-  MSDBG_TRY(readArguments(settings));
+  MSDBG_TRY(readNumbers(settings));
   if (isFirstRank()) warnOfNearMisses(settings.command);
   MSDBG_TRY(readFaults(settings));
   MSDBG_ASSIGN(settings.plan, core::PlanChoices::fromEnvironment());

@@ -9,16 +9,12 @@
 
 #include "core_engine/base/result.h"
 #include "core_engine/plan/pass_selection.h"
-#include "core_engine/runtime/backend.h"
 #include "core_engine/runtime/fault.h"
 #include "dump/run_info.h"
 #include "dump/session/environment_options.h"
+#include "dump/session/program_numbers.h"
 
 namespace msdbg::dump {
-
-/// OpenMP ends a program that wants many more without a word. Runs of larger machines can be repeated here:
-/// not so many as there are cores.
-inline constexpr int kMostThreads = 1024;
 
 struct SessionSettings {
   std::filesystem::path run;  // "": not recorded
@@ -37,15 +33,5 @@ struct SessionSettings {
   /// kUsage names the variable or option and what it should be.
   static core::Result<SessionSettings> read(int argc, char** argv);
 };
-
-/// What a program's own arguments tell its Session, whatever the environment says. A value that is no valid
-/// number is left out: the program may mean something else by the option.
-struct ProgramNumbers {
-  std::optional<std::uint64_t> seed;
-  std::optional<int> threads;
-  std::optional<core::BackendKind> backend;
-  std::optional<std::int64_t> steps;
-};
-ProgramNumbers programNumbers(const std::vector<std::string>& command);
 
 }  // namespace msdbg::dump

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "replay/proof.h"
+#include "replay/computed_values.h"
 #include "replay/recompute/walk.h"
 
 namespace msdbg::replay {
@@ -23,34 +23,14 @@ struct HindsightOptions {
   std::uint64_t keepRowBytes = std::uint64_t{1} << 28;  // of statistics, the same
 };
 
-class Hindsight : public ValueSource {
+class Hindsight : public ComputedValues {
  public:
   /// kUnsupported: a run of this kind cannot be computed again. Costs nothing until a value is asked for.
   static core::Result<std::unique_ptr<Hindsight>> create(Run& run, HindsightOptions options);
   ~Hindsight() override;
 
-  struct Cost {
-    core::Iteration checkpoint;   // where it begins; or the iteration that the ranks have come to
-    std::int64_t iterations = 0;  // to compute; 0: it has the values
-    double seconds = 0;           // as training took for them, all ranks on this machine; 0: not known
-  };
-  /// kUnavailable, in words: it cannot be computed.
-  core::Result<Cost> cost(core::Iteration iteration);
-
-  enum class Evidence {
-    kHash,   // it has the recorded hash
-    kNone,   // no hash was recorded of it
-    kOther,  // it has another hash: it is not what training had
-  };
-  struct Computed {
-    core::Tensor value;
-    Evidence evidence = Evidence::kNone;
-    Cost cost;
-    std::optional<Mismatch> since;  // kOther: the first that differs, here or on the way
-  };
-  /// kUnavailable, kDamaged, kCancelled; kNotFound: the rank does not compute it in this iteration.
-  core::Result<Computed> compute(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
-
+  core::Result<Cost> cost(core::Iteration iteration) override;
+  core::Result<Computed> compute(core::Rank rank, core::Iteration iteration, core::TensorId tensor) override;
   /// ValueSource: kUnavailable also where it has another hash than the recorded one.
   core::Result<core::Tensor> value(core::Rank rank, core::Iteration iteration,
                                    core::TensorId tensor) override;
@@ -58,14 +38,11 @@ class Hindsight : public ValueSource {
   /// comes back for another tensor need not wait again.
   const watch::StatisticsRow* statistics(core::Rank rank, core::Iteration iteration,
                                          core::TensorId tensor) override;
-  /// Why the last statistics() gave nullptr, where that was an error.
-  const std::optional<core::Error>& failure() const { return m_failure; }
-  /// Where what was computed is not what was recorded: the first of each stretch, as they were met.
-  std::vector<Mismatch> differences() const {
+  const std::optional<core::Error>& failure() const override { return m_failure; }
+  std::vector<Mismatch> differences() const override {
     return m_walk ? m_walk->differences() : std::vector<Mismatch>();
   }
-  /// What differs from the recording here: Recomputation::otherHere().
-  std::vector<std::string> otherHere() const;
+  std::vector<std::string> otherHere() const override;  // Recomputation::otherHere()
 
  private:
   class Keeper;

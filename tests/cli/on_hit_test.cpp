@@ -5,7 +5,7 @@
 #include <regex>
 #include <set>
 
-#include "core_engine/distributed/communicators.h"
+#include "core_engine/base/mpirun.h"
 #include "tests/cli/recorded_run.h"
 
 namespace msdbg::test {

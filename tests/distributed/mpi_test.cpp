@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 
-#include "core_engine/distributed/communicators.h"
+#include "core_engine/base/mpirun.h"
 #include "tests/support/run_command.h"
 
 using namespace msdbg;

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "core_engine/train/npy.h"
+#include "core_engine/tensor/npy.h"
 #include "tests/support/run_command.h"
 #include "tests/support/temp_dir.h"
 

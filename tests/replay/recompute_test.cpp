@@ -8,8 +8,8 @@
 #include "core_engine/train/layers.h"
 #include "core_engine/train/losses.h"
 #include "core_engine/train/mutable_input.h"
+#include "replay/recompute/elements.h"
 #include "replay/recompute/hindsight.h"
-#include "replay/recompute/history.h"
 #include "replay/recompute/prove.h"
 #include "tests/replay/recorded_program.h"
 
@@ -292,16 +292,20 @@ TEST_CASE("A value that is not what training had says so, and since where") {
   CHECK(hindsight->statistics(Rank(0), Iteration(10), tensor) != nullptr);
 }
 
+// Of element 7 of the tensor, all its iterations.
+replay::History historyIn(RecordedRun& recorded, TensorId tensor) {
+  const auto computer = [&] { return replay::makeElementComputer(recorded.run(), {}); };
+  return replay::historyOf(recorded.run(), tensor, 7, {Rank(0)}, all(recorded.run()), {.computer = computer})
+      .orThrow();
+}
+
 TEST_CASE("The history of an element has what belongs to it, and each value is the next one of before") {
   RecordedProgram p = program();
   RecordedRun bare(p);
   p.values = true;
   RecordedRun full(p);
   const TensorId weight = *bare.run().graph().findTensor("network/fc/weight:0");
-  const auto of = [&](RecordedRun& recorded) {
-    return replay::historyOf(recorded.run(), weight, 7, {Rank(0)}, all(recorded.run()), {}).orThrow();
-  };
-  const replay::History computed = of(bare), stored = of(full);
+  const replay::History computed = historyIn(bare, weight), stored = historyIn(full, weight);
   std::vector<std::string> names;
   for (const TensorId id : computed.columns) {
     const TensorInfo& info = bare.run().graph().tensor(id);
@@ -326,7 +330,6 @@ TEST_CASE("A history begins anew at a checkpoint behind what differs") {
   p.faults = {"inf@iteration=6,node=*conv/Conv*"};
   RecordedRun recorded(p);
   const TensorId weight = *recorded.run().graph().findTensor("network/fc/weight:0");
-  const auto rows =
-      replay::historyOf(recorded.run(), weight, 7, {Rank(0)}, all(recorded.run()), {}).orThrow().rows;
+  const auto rows = historyIn(recorded, weight).rows;
   for (std::size_t i = 0; i < rows.size(); ++i) CHECK(rows[i].other == (i >= 6 && i <= 9));
 }

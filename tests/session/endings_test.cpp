@@ -7,7 +7,7 @@
 #include <future>
 #include <nlohmann/json.hpp>
 
-#include "core_engine/distributed/communicators.h"
+#include "core_engine/base/mpirun.h"
 #include "dump/reader/run_reader.h"
 #include "dump/writer/rank_status.h"
 #include "tests/session/disturbed_run.h"

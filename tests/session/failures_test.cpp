@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "core_engine/distributed/communicators.h"
+#include "core_engine/base/mpirun.h"
 #include "tests/session/disturbed_run.h"
 #include "tests/session/probe_run.h"
 #include "tests/support/temp_dir.h"

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "core_engine/distributed/communicators.h"
+#include "core_engine/base/mpirun.h"
 #include "dump/reader/run_reader.h"
 #include "tests/support/run_command.h"
 #include "tests/support/temp_dir.h"

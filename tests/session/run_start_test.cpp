@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core_engine/distributed/communicators.h"
+#include "core_engine/base/mpirun.h"
 #include "dump/descriptor.h"
 #include "dump/reader/run_reader.h"
 #include "dump/session/run_end.h"

@@ -65,9 +65,12 @@ const std::map<std::string, Names> kArrows = {
     {"graph_view/model", {"ir"}},
     {"graph_view/layout", {"ir"}},
     {"graph_view/scene", {"ir", "graph_view/model", "graph_view/layout", "Qt"}},
+    // The commands of every msdbg, and those of one that has the engine.
     {"app/cli",
+     {"ir", "watchpoints", "run folder", "recorder", "replay", "replay/formats", "graph_view/model"}},
+    {"app/cli/engine",
      {"ir", "engine", "train", "watchpoints", "run folder", "recorder", "replay", "replay/formats",
-      "replay/recompute", "replay/precision", "graph_view/model"}},
+      "replay/recompute", "replay/precision", "app/cli"}},
     {"app/async", {"ir", "watchpoints", "replay", "Qt"}},
     {"app/presenters",
      {"ir", "watchpoints", "replay", "app/async", "graph_view/model", "graph_view/layout", "Qt"}},
@@ -90,6 +93,7 @@ constexpr Family kFamilies[] = {
     {"core_engine/ops", "builtin_ops.cpp", R"(op_\w+\.cpp)", R"(^OpDef (\w+)\(\))"},
     {"watchpoints/conditions", "builtin_conditions.cpp", R"(\w+\.cpp)", R"(^\w*Condition\w* (\w+)\(\))"},
     {"app/cli", "builtin_commands.cpp", R"(\w+\.cpp)", R"(^\w*Command\w* (\w+Command)\(\))"},
+    {"app/cli/engine", "engine_commands.cpp", R"(\w+\.cpp)", R"(^\w*Command\w* (\w+Command)\(\))"},
     {"app/panels", "builtin_panels.cpp", R"(\w+/\w+\.cpp)", R"(^PanelDef (\w+)\(\))"},
 };
 

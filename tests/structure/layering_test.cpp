@@ -64,6 +64,16 @@ TEST_CASE("Readers, conditions and the window know what a graph is, not what com
   CHECK(breachesOf("replay/recompute/a.cpp", trainer).size() == 1);
 }
 
+TEST_CASE("The command line that pip installs knows nothing of the engine", "[structure]") {
+  for (const std::string header :
+       {"core_engine/runtime/backend.h", "core_engine/train/trainer.h", "core_engine/models/model.h",
+        "replay/recompute/hindsight.h", "replay/precision/bisect.h", "app/cli/engine/builtin_engine.h"}) {
+    CAPTURE(header);
+    CHECK(breachesOf("app/cli/a.cpp", "#include \"" + header + "\"").size() == 1);
+    CHECK(breachesOf("app/cli/engine/a.cpp", "#include \"" + header + "\"").empty());
+  }
+}
+
 TEST_CASE("Who a run was written by is known where it is read, and nowhere above", "[structure]") {
   const std::string reader = "#include \"dump/reader/run_reader.h\"",
                     format = "#include \"replay/formats/msdbg/recorded_run.h\"";

@@ -1,8 +1,8 @@
-#include "replay/recompute/history.h"
+#include "replay/history.h"
 
 #include <algorithm>
 
-#include "replay/recompute/walk.h"
+#include "core_engine/graph/graph_union.h"
 
 namespace msdbg::replay {
 
@@ -17,31 +17,6 @@ using core::TensorId;
 
 namespace {
 
-// Takes one element of some tensors as they are computed.
-class Picker : public Judge {
- public:
-  using Judge::Judge;
-
-  void pick(const std::vector<TensorId>* columns, std::int64_t element) {
-    m_columns = columns;
-    m_element = element;
-    values.assign(columns->size(), std::nullopt);
-  }
-  void tensorReady(const core::TensorReady& ready) override {
-    Judge::tensorReady(ready);
-    if (!m_columns) return;
-    const auto found = std::ranges::find(*m_columns, recorded().runId(ready.tensor));
-    if (found == m_columns->end() || m_element >= ready.value.elements()) return;
-    values[static_cast<std::size_t>(found - m_columns->begin())] = ready.value.at(m_element);
-  }
-
-  std::vector<std::optional<double>> values;
-
- private:
-  const std::vector<TensorId>* m_columns = nullptr;
-  std::int64_t m_element = 0;
-};
-
 class Historian {
  public:
   Historian(Run& run, std::int64_t element, const std::vector<Rank>& ranks, const HistoryOptions& options)
@@ -54,7 +29,7 @@ class Historian {
       if (m_options.cancel.cancelled()) return Error(ErrorCode::kCancelled, "interrupted");
       if (m_options.progress) m_options.progress(done++, static_cast<std::int64_t>(iterations.size()));
       std::vector<HistoryRow> rows = stored(Iteration(each));
-      if (!complete(rows) && !m_options.storedOnly)
+      if (!complete(rows) && m_options.computer)
         if (const Status status = compute(Iteration(each), rows); !status.ok()) {
           if (status.error().code() == ErrorCode::kCancelled) return status.error();
           giveUp(each, status.error().message());
@@ -94,29 +69,19 @@ class Historian {
   }
 
   Status compute(Iteration iteration, std::vector<HistoryRow>& rows) {
-    if (!m_walk) MSDBG_TRY(start());
-    const auto ready = [&](Rank, Judge& judge, Iteration) {
-      static_cast<Picker&>(judge).pick(&m_history.columns, m_element);
-    };
-    MSDBG_TRY(m_walk->to(iteration, ready, [](Iteration) {}));
+    if (!m_computer) {
+      MSDBG_ASSIGN(m_computer, m_options.computer());
+    }
+    MSDBG_ASSIGN(const ComputedElements found, m_computer->compute(iteration, m_history.columns, m_element));
     for (HistoryRow& row : rows) {
-      const Picker& picker = *m_pickers[row.rank.index()];
+      const auto& values = found.values[row.rank.index()];
       for (std::size_t i = 0; i < row.values.size(); ++i) {
-        if (row.values[i] || !picker.values[i]) continue;
-        row.values[i] = picker.values[i];
+        if (row.values[i] || !values[i]) continue;
+        row.values[i] = values[i];
         row.computed = true;
       }
-      row.other = row.computed && m_walk->since();
+      row.other = row.computed && found.other;
     }
-    return Ok{};
-  }
-
-  Status start() {
-    MSDBG_ASSIGN(m_walk, Walk::create(m_run, m_options.cancel, [&](std::mutex& lock, Rank rank, int threads) {
-                   auto picker = std::make_unique<Picker>(m_run, lock, rank, threads);
-                   m_pickers.push_back(picker.get());
-                   return picker;
-                 }));
     return Ok{};
   }
 
@@ -131,8 +96,7 @@ class Historian {
   const std::vector<Rank>& m_ranks;
   const HistoryOptions& m_options;
   History m_history;
-  std::unique_ptr<Walk> m_walk;
-  std::vector<Picker*> m_pickers;  // its judges
+  std::unique_ptr<ElementComputer> m_computer;
 };
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <stdexcept>
 
 #include "app/cli/command.h"
-#include "app/cli/model_training.h"
-#include "app/cli/resume.h"
+#include "app/cli/engine/model_training.h"
+#include "app/cli/engine/resume.h"
 #include "core_engine/train/trainer.h"
 #include "dump/session/session.h"
 

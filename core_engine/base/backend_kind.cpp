@@ -1,4 +1,4 @@
-#include "core_engine/runtime/backend.h"
+#include "core_engine/base/backend_kind.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "app/cli/bench_profile.h"
+#include "app/cli/engine/bench_profile.h"
 
 #include <algorithm>
 #include <fstream>

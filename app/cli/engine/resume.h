@@ -7,6 +7,7 @@
 #include <string>
 
 #include "app/cli/dump_plan.h"
+#include "app/cli/engine/model_training.h"
 #include "core_engine/train/run_context.h"
 #include "dump/reader/run_reader.h"
 

@@ -1,4 +1,4 @@
-#include "app/cli/resume.h"
+#include "app/cli/engine/resume.h"
 
 #include <fmt/format.h>
 
@@ -187,11 +187,11 @@ Status Resumed::agree(std::string_view flag, Given& given, const Recorded& recor
 
 Status Resumed::agreeOnSize(ModelSettings& given, const ModelSettings& recorded) const {
   for (const SizeOption& option : sizeOptions()) {
-    if (recorded.size.*option.member == 0) continue;  // the model has no such choice, and says so
+    if (recorded.given(option) == 0) continue;  // the model has no such choice, and says so
     std::optional<std::int64_t> size;
-    if (given.size.*option.member != 0) size = given.size.*option.member;
-    MSDBG_TRY(agree(option.name, size, recorded.size.*option.member));
-    given.size.*option.member = *size;
+    if (given.given(option) != 0) size = given.given(option);
+    MSDBG_TRY(agree(option.name, size, recorded.given(option)));
+    given.size[option.name] = *size;
   }
   return Ok{};
 }

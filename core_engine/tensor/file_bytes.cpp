@@ -1,4 +1,4 @@
-#include "core_engine/train/file_bytes.h"
+#include "core_engine/tensor/file_bytes.h"
 
 #include <cerrno>
 #include <cstring>

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "app/cli/command.h"
+#include "app/cli/engine/precision.h"
 #include "app/cli/json_output.h"
-#include "app/cli/precision.h"
 #include "app/cli/progress.h"
 #include "app/cli/run_access.h"
 #include "app/cli/table.h"

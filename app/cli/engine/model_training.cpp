@@ -1,8 +1,7 @@
-#include "app/cli/model_training.h"
+#include "app/cli/engine/model_training.h"
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "core_engine/base/text.h"
@@ -14,6 +13,17 @@ using core::ErrorCode;
 using core::Result;
 
 namespace {
+
+constexpr std::pair<std::string_view, std::int64_t core::ModelSize::*> kSizes[] = {
+    {"--layers", &core::ModelSize::layers},
+    {"--heads", &core::ModelSize::heads},
+    {"--width", &core::ModelSize::width},
+    {"--context", &core::ModelSize::context},
+    {"--vocabulary", &core::ModelSize::vocabulary}};
+
+std::int64_t core::ModelSize::*memberOf(const SizeOption& option) {
+  return std::ranges::find(kSizes, option.name, [](const auto& row) { return row.first; })->second;
+}
 
 Error unknownModel(const std::string& name) {
   std::vector<std::string> names;
@@ -34,52 +44,16 @@ core::Status checkNumbers(const ModelSettings& settings, const core::ModelInfo& 
   if (settings.dropout.value_or(0) != 0 && !model.hasDropout)
     return Error(ErrorCode::kUsage, fmt::format("--dropout: {} has no dropout", model.name));
   for (const SizeOption& option : sizeOptions())
-    if (settings.size.*option.member != 0 && model.size.*option.member == 0)
+    if (settings.given(option) != 0 && sizeOf(model.size, option) == 0)
       return Error(ErrorCode::kUsage, fmt::format("{}: {} has no such choice", option.name, model.name));
   return core::Ok{};
 }
 
 }  // namespace
 
-std::span<const SizeOption> sizeOptions() {
-  static constexpr SizeOption kOptions[] = {
-      {"--layers", &core::ModelSize::layers, "gpt: blocks (4)"},
-      {"--heads", &core::ModelSize::heads, "gpt: heads of attention, a divisor of the width (8)"},
-      {"--width", &core::ModelSize::width, "gpt: numbers that stand for a position (256)"},
-      {"--context", &core::ModelSize::context, "gpt: bytes in a row, as far as it can look back (128)"},
-      {"--vocabulary", &core::ModelSize::vocabulary, "gpt: bytes of the text are below it (256)"}};
-  return kOptions;
-}
+std::int64_t sizeOf(const core::ModelSize& size, const SizeOption& option) { return size.*memberOf(option); }
 
-bool ModelSettings::givesModelOptions() const {
-  const bool sized = std::ranges::any_of(sizeOptions(), [&](const auto& o) { return size.*o.member != 0; });
-  return sized || batch || lr || dropout || !data.empty();
-}
-
-void ModelSettings::addOptions(CLI::App& app) {
-  app.add_option(
-         "--data", data,
-         "images: digits (drawn, the default), mnist:DIR or cifar10:DIR, cifar10,flip,crop:DIR with random "
-         "flips and crops; text: words (drawn, the default) or text:FILE")
-      ->type_name("SPEC");
-  app.add_option("--batch", batch, "rows of one iteration over all ranks (default: the model's)")
-      ->type_name("N");
-  app.add_option("--lr", lr, "learning rate (default: the model's)")->type_name("X");
-  app.add_option("--dropout", dropout, "alexnet: dropout after its first two Gemms")->type_name("P");
-  for (const SizeOption& option : sizeOptions())
-    app.add_option(std::string(option.name), size.*option.member, std::string(option.doc))
-        ->type_name("N")
-        ->check(CLI::Range(1, 1 << 20));
-}
-
-void addBackendOption(CLI::App& app, std::optional<std::string>& backend) {
-  app.add_option(
-         "--backend", backend,
-         "what computes: cpu, cuda (an NVIDIA GPU), emulated (a GPU's kernels on the CPU, for tests) or "
-         "reference (slow); numbers differ in their last bits (cpu)")
-      ->type_name("NAME")
-      ->envname("MSDBG_BACKEND");
-}
+std::int64_t& sizeOf(core::ModelSize& size, const SizeOption& option) { return size.*memberOf(option); }
 
 Result<core::BackendKind> backendFrom(const std::optional<std::string>& backend) {
   MSDBG_ASSIGN(const core::BackendKind kind, core::backendNamed(backend.value_or("cpu")));
@@ -88,27 +62,14 @@ Result<core::BackendKind> backendFrom(const std::optional<std::string>& backend)
   return kind;
 }
 
-void PlanSettings::addOptions(CLI::App& app) {
-  app.add_option(
-         "--passes", passes,
-         "passes over the plan, which change no number: -x,-y (all but these), x,y (these only), none, "
-         "all (default: MSDBG_PASSES, else all)")
-      ->type_name("LIST");
-  app.add_option("--recompute", recompute,
-                 "scopes of the forward pass (globs) whose activations are computed again for the backward "
-                 "pass, not kept: less memory, more time, the same numbers (default: MSDBG_RECOMPUTE)")
-      ->type_name("SCOPE")
-      ->allow_extra_args(false);
-}
-
-Result<core::PlanChoices> PlanSettings::read() const {
+Result<core::PlanChoices> readChoices(const PlanSettings& settings) {
   MSDBG_ASSIGN(core::PlanChoices choices, core::PlanChoices::fromEnvironment());
-  if (!passes.empty()) {
-    auto selection = core::PassSelection::parse(passes);
+  if (!settings.passes.empty()) {
+    auto selection = core::PassSelection::parse(settings.passes);
     if (!selection.ok()) return selection.error().in("--passes");
     choices.passes = std::move(selection).value();
   }
-  if (!recompute.empty()) choices.recompute = recompute;
+  if (!settings.recompute.empty()) choices.recompute = settings.recompute;
   return choices;
 }
 
@@ -126,7 +87,7 @@ Result<ModelTraining> ModelTraining::choose(const ModelSettings& settings, int r
   training.options.dropout = settings.dropout.value_or(0);
   training.options.size = training.info->size;
   for (const SizeOption& option : sizeOptions())
-    if (const std::int64_t given = settings.size.*option.member) training.options.size.*option.member = given;
+    if (const std::int64_t given = settings.given(option)) sizeOf(training.options.size, option) = given;
   training.optimizer = training.info->optimizer;
   if (settings.lr) training.optimizer.setLr(*settings.lr);
   training.data = settings.data;
@@ -159,8 +120,8 @@ std::vector<std::pair<std::string, std::string>> ModelTraining::optionWords(int 
       {"--lr", core::formatDouble(optimizer.lr())}};
   if (info->hasDropout) words.emplace_back("--dropout", core::formatDouble(options.dropout));
   for (const SizeOption& option : sizeOptions())
-    if (options.size.*option.member != 0)
-      words.emplace_back(option.name, std::to_string(options.size.*option.member));
+    if (const std::int64_t size = sizeOf(options.size, option))
+      words.emplace_back(option.name, std::to_string(size));
   return words;
 }
 

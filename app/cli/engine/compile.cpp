@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "app/cli/command.h"
+#include "app/cli/engine/model_training.h"
 #include "app/cli/json_output.h"
-#include "app/cli/model_training.h"
 #include "app/cli/table.h"
 #include "app/cli/unified_diff.h"
 #include "core_engine/base/text.h"
@@ -77,7 +77,7 @@ Result<Compiled> compileModel(const CompileOptions& options) {
   if (!trained.ok()) return trained.error();
   core::PlanOptions planned;
   planned.keep = core::readAfterIteration(compiled.graph, lossId);
-  MSDBG_ASSIGN(planned.choices, options.plan.read());
+  MSDBG_ASSIGN(planned.choices, readChoices(options.plan));
   MSDBG_ASSIGN(const core::BackendKind kind, backendFrom(options.backend));
   MSDBG_ASSIGN(const std::unique_ptr<core::Backend> kernels, backendOf(kind));
   planned.kernels = kernels.get();

@@ -1,8 +1,10 @@
 // History: one element of a tensor over iterations and ranks, with what belongs to it: its gradients, the
-// optimizer's states, its next value. What is stored is read, the rest is computed again.
+// optimizer's states, its next value. What is stored is read, the rest is computed again by
+// whom the caller names.
 #pragma once
 
 #include <functional>
+#include <memory>
 
 #include "core_engine/base/cancel.h"
 #include "replay/proof.h"
@@ -24,10 +26,27 @@ struct History {
   std::vector<Proof::Unproved> missing;  // iterations of which something is not there
 };
 
+/// One element of some tensors in an iteration, computed again.
+struct ComputedElements {
+  std::vector<std::vector<std::optional<double>>> values;  // by Rank::index(), then as `tensors`
+  bool other = false;                                      // HistoryRow::other
+};
+
+/// Whoever computes again (replay/recompute).
+class ElementComputer {
+ public:
+  virtual ~ElementComputer() = default;
+  /// Of all ranks. `element`: row-major. kUnavailable, in words: it cannot be computed; kCancelled.
+  virtual core::Result<ComputedElements> compute(core::Iteration iteration,
+                                                 const std::vector<core::TensorId>& tensors,
+                                                 std::int64_t element) = 0;
+};
+
 struct HistoryOptions {
   core::CancelToken cancel = {};
   std::function<void(std::int64_t done, std::int64_t all)> progress = {};
-  bool storedOnly = false;
+  /// Made once something is not stored; empty: only what is stored.
+  std::function<core::Result<std::unique_ptr<ElementComputer>>()> computer = {};
 };
 
 /// The tensor and those that are named after it, `grad(T)`, `momentum(T)`, `next(T)`, and have its shape.

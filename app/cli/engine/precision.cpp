@@ -1,4 +1,4 @@
-#include "app/cli/precision.h"
+#include "app/cli/engine/precision.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include <string_view>
 
-#include "app/cli/command.h"
+#include "app/cli/engine/builtin_engine.h"
 #include "core_engine/base/openmp_waiting.h"
 #include "dump/hdf5/at_exit.h"
 
@@ -18,5 +18,5 @@ bool trains(int argc, char** argv) {
 int main(int argc, char** argv) {
   if (trains(argc, argv)) msdbg::core::restartWithPatientThreads(argv);
   msdbg::dump::skipHdf5Cleanup();
-  return msdbg::app::runCommandLine(argc, argv);
+  return msdbg::app::runCommandLine(argc, argv, msdbg::app::builtinEngine());
 }

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <thread>
 
-#include "app/cli/bench_profile.h"
 #include "app/cli/command.h"
+#include "app/cli/engine/bench_profile.h"
+#include "app/cli/engine/model_training.h"
 #include "app/cli/json_output.h"
-#include "app/cli/model_training.h"
 #include "app/cli/progress.h"
 #include "app/cli/table.h"
 #include "core_engine/distributed/communicators.h"
@@ -98,7 +98,7 @@ Measured summary(std::vector<double> seconds, core::Trainer& trainer) {
 
 Result<Measured> measure(const BenchOptions& options, const ModelTraining& training,
                          const core::CancelToken& cancel) {
-  MSDBG_ASSIGN(const core::PlanChoices choices, options.plan.read());
+  MSDBG_ASSIGN(const core::PlanChoices choices, readChoices(options.plan));
   const auto start = std::chrono::steady_clock::now();
   const std::uint64_t before = processMemory().now;
   MSDBG_ASSIGN(const core::BackendKind backend, backendFrom(options.backend));

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "app/cli/command.h"
+#include "app/cli/engine/model_training.h"
 #include "app/cli/json_output.h"
-#include "app/cli/model_training.h"
 #include "app/cli/table.h"
 #include "core_engine/models/model.h"
 
@@ -43,7 +43,7 @@ std::string inputText(const core::ModelInfo& m) {
 Json sizeJson(const core::ModelSize& size) {
   Json json = Json::object();
   for (const SizeOption& option : sizeOptions())
-    json[option.key()] = size.*option.member ? Json(size.*option.member) : Json();
+    json[option.key()] = sizeOf(size, option) ? Json(sizeOf(size, option)) : Json();
   return json;
 }
 

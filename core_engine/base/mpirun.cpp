@@ -1,8 +1,6 @@
 // How ranks are started under Open MPI 4.1. Each option answers something measured on small machines and in
 // containers.
-#include <string>
-
-#include "core_engine/distributed/communicators.h"
+#include "core_engine/base/mpirun.h"
 
 namespace msdbg::core {
 

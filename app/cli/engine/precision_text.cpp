@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/cli/precision.h"
+#include "app/cli/engine/precision.h"
 #include "app/cli/table.h"
 #include "core_engine/base/text.h"
 #include "core_engine/tensor/index_text.h"
