@@ -213,9 +213,9 @@ TEST_CASE("show says that the newest iteration cannot be read when it shows one 
 TEST_CASE("Folders of many ranks that are missing are one line", "[cli]") {
   const TempDir folder;
   const fs::path run = fs::path(folder / "three.msdbg");
-  REQUIRE(
-      runMsdbg({"dump", "mlp", "-o", run.string(), "-n", "3", "--threads", "1", "--steps", "1", "--batch", "6"}).exitStatus ==
-      0);
+  REQUIRE(runMsdbg({"dump", "mlp", "-o", run.string(), "-n", "3", "--threads", "1", "--steps", "1", "--batch",
+                    "6"})
+              .exitStatus == 0);
   fs::remove_all(run / "rank_1");
   fs::remove_all(run / "rank_2");
   const RunResult result = msdbg({"info", run.string()});

@@ -53,7 +53,8 @@ TEST_CASE("Hosts without a shared disk record a folder each, and merge makes the
   CHECK(fs::exists(second / "rank_3"));
   CHECK_FALSE(fs::exists(second / "rank_0"));
   const RunResult alone = runMsdbg({"info", second.string()});  // each host has the graphs of its ranks
-  CHECK_THAT(alone.out + alone.err, Catch::Contains("2 ranks are missing, 0-1") && Catch::Contains("msdbg merge"));
+  CHECK_THAT(alone.out + alone.err,
+             Catch::Contains("2 ranks are missing, 0-1") && Catch::Contains("msdbg merge"));
 
   const fs::path merged = folder / "merged.msdbg";
   const RunResult merging =
