@@ -44,7 +44,7 @@ class ClippingTooTight : public Evaluator {
     if (m_iterations < kLeast || static_cast<double>(m_tight) < 0.9 * static_cast<double>(m_iterations))
       return;
     if (m_outcome.recoveredSince(m_finding.iteration)) return;
-    m_finding.writtenAt = m_updates.front().rate;
+    m_finding.writtenAt = rateLine(context.graph(), m_updates.front());
     m_finding.parameter = "factor_lt";
     m_finding.preset = parameterOr(context.parameters, "factor_lt", 0.01);
     m_finding.actual = m_sum / static_cast<double>(m_tight);

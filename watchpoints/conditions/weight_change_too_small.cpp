@@ -49,7 +49,7 @@ class NothingMoves : public Evaluator {
       m_moved[{place.rank, place.tensor}] += ratio;
       if (!m_first) {
         m_first = findingAt(context, place, precedence::kOther);
-        m_first->writtenAt = m_updates.at(place.tensor).update.rate;
+        m_first->writtenAt = rateLine(context.graph(), m_updates.at(place.tensor).update);
       }
       if (m_most && ratio <= m_most->actual) return;
       m_most = findingAt(context, place, precedence::kOther);
