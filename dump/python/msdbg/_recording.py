@@ -163,7 +163,7 @@ class Recording:
         if self._over or not self.watching:
             return
         entry = self.graph.node(self.graph.scope("main"), type(error).__name__, 1, "python", "forward", (),
-                                (("bool", (), "activation", "", -1, -1),), frames=self.frames.of(places_of(error)))
+                                (("torch.bool", (), "activation", "", -1, -1),), frames=self.frames.of(places_of(error)))
         self.recorder.ran(entry.node)
         self.recorder.failed_at(entry.node)
 
