@@ -2,9 +2,8 @@
 
 #include <structmember.h>
 
-#include <iterator>
-
 #include "dump/python/record/follower_internal.h"
+#include "dump/python/record/parts.h"
 
 namespace msdbg::python {
 namespace {
@@ -90,44 +89,23 @@ PyObject* restart(PyObject* object, PyObject* step) {
   Py_RETURN_NONE;
 }
 
-/// What it is made of, by name.
-struct Part {
-  const char* name;
-  PyObject* FollowerObject::*place;
-  PyTypeObject* type;  // nullptr: any
-};
-constexpr Part kParts[] = {{"recording", &FollowerObject::recordingObject, nullptr},
-                           {"plain", &FollowerObject::plain, &PyTuple_Type},
-                           {"ids", &FollowerObject::ids, &PyDict_Type},
-                           {"held", &FollowerObject::held, &PyList_Type},
-                           {"counts", &FollowerObject::counts, &PyList_Type},
-                           {"seen", &FollowerObject::seen, &PySet_Type},
-                           {"number", &FollowerObject::number, nullptr},
-                           {"task", &FollowerObject::task, nullptr},
-                           {"slow", &FollowerObject::slow, nullptr},
-                           {"late", &FollowerObject::late, nullptr},
-                           {"view", &FollowerObject::view, nullptr},
-                           {"own", &FollowerObject::own, nullptr},
-                           {"see", &FollowerObject::see, nullptr},
-                           {"outside", &FollowerObject::outside, nullptr},
-                           {"origin", &FollowerObject::origin, nullptr},
-                           {"first", &FollowerObject::last, nullptr}};
-
-// Takes the parts. False: a Python exception is set.
-bool takeParts(FollowerObject* self, PyObject* given) {
-  for (const Part& part : kParts) {
-    PyObject* object = given ? PyDict_GetItemString(given, part.name) : nullptr;
-    if (!object || (part.type && !PyObject_TypeCheck(object, part.type))) {
-      PyErr_Format(PyExc_TypeError, "Follower: %s is missing, or not what it should be", part.name);
-      return false;
-    }
-    Py_INCREF(object);
-    self->*part.place = object;
-  }
-  if (PyDict_Size(given) == static_cast<Py_ssize_t>(std::size(kParts))) return true;
-  PyErr_SetString(PyExc_TypeError, "Follower: there is a part that it does not know");
-  return false;
-}
+// By name.
+constexpr Part<FollowerObject> kParts[] = {{"recording", &FollowerObject::recordingObject, nullptr},
+                                           {"plain", &FollowerObject::plain, &PyTuple_Type},
+                                           {"ids", &FollowerObject::ids, &PyDict_Type},
+                                           {"held", &FollowerObject::held, &PyList_Type},
+                                           {"counts", &FollowerObject::counts, &PyList_Type},
+                                           {"seen", &FollowerObject::seen, &PySet_Type},
+                                           {"number", &FollowerObject::number, nullptr},
+                                           {"task", &FollowerObject::task, nullptr},
+                                           {"slow", &FollowerObject::slow, nullptr},
+                                           {"late", &FollowerObject::late, nullptr},
+                                           {"view", &FollowerObject::view, nullptr},
+                                           {"own", &FollowerObject::own, nullptr},
+                                           {"see", &FollowerObject::see, nullptr},
+                                           {"outside", &FollowerObject::outside, nullptr},
+                                           {"origin", &FollowerObject::origin, nullptr},
+                                           {"first", &FollowerObject::last, nullptr}};
 
 PyObject* makeFollower(PyTypeObject* type, PyObject*, PyObject* given) {
   PyObject* object = PyType_GenericAlloc(type, 0);
@@ -136,7 +114,7 @@ PyObject* makeFollower(PyTypeObject* type, PyObject*, PyObject* given) {
   self->folds = new std::unordered_set<PyObject*>();
   Py_INCREF(Py_None);
   self->scope = Py_None;
-  if (takeParts(self, given) && isStep(self->last) && prepareFollowerNames() &&
+  if (takeParts("Follower", self, kParts, given) && isStep(self->last) && prepareFollowerNames() &&
       (self->recording = recordingIn(self->recordingObject)))
     return object;
   Py_DECREF(object);

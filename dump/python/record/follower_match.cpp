@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "dump/python/record/follower_internal.h"
+#include "dump/python/record/parts.h"
 
 namespace msdbg::python {
 
@@ -29,12 +30,6 @@ PyObject* argumentAt(PyObject* args, const Argument& where) {
   if (!list && !PyTuple_Check(value)) return nullptr;
   if (where.item >= (list ? PyList_Size(value) : PyTuple_Size(value))) return nullptr;
   return list ? PyList_GetItem(value, where.item) : PyTuple_GetItem(value, where.item);
-}
-
-// What was tried has failed: Python's way will say why, or do it.
-bool no() {
-  PyErr_Clear();
-  return false;
 }
 
 // The code and instruction that called the dispatch mode.

@@ -1,11 +1,11 @@
 #include "dump/python/record/turns.h"
 
-#include <iterator>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "dump/python/record/follower.h"
+#include "dump/python/record/parts.h"
 #include "dump/python/record/shown.h"
 
 namespace msdbg::python {
@@ -16,12 +16,6 @@ PyObject *s_dtype, *s_shape, *s_layout, *s_grad;
 PyObject* held(PyObject* object) {
   Py_XINCREF(object);
   return object;
-}
-
-// What was tried has failed: Python's way will say why, or do it.
-bool no() {
-  PyErr_Clear();
-  return false;
 }
 
 /// What makes two tensors' records alike. The objects are torch's own: few, and they stay.
@@ -265,40 +259,22 @@ PyObject* write(PyObject* object, PyObject* args) {
   Py_RETURN_TRUE;
 }
 
-/// What it is made of, by name.
-struct Part {
-  const char* name;
-  PyObject* TurnsObject::*place;
-  PyTypeObject* type;  // nullptr: any
-};
-constexpr Part kParts[] = {{"recording", &TurnsObject::recordingObject, nullptr},
-                           {"plain", &TurnsObject::plain, &PyTuple_Type},
-                           {"ids", &TurnsObject::ids, &PyDict_Type},
-                           {"held", &TurnsObject::held, &PyList_Type},
-                           {"seen", &TurnsObject::seen, &PySet_Type},
-                           {"see", &TurnsObject::see, nullptr},
-                           {"parameters", &TurnsObject::parameters, &PyDict_Type}};
-
-bool takeParts(TurnsObject* self, PyObject* given) {
-  for (const Part& part : kParts) {
-    PyObject* object = given ? PyDict_GetItemString(given, part.name) : nullptr;
-    if (!object || (part.type && !PyObject_TypeCheck(object, part.type))) {
-      PyErr_Format(PyExc_TypeError, "Turns: %s is missing, or not what it should be", part.name);
-      return false;
-    }
-    self->*part.place = held(object);
-  }
-  if (PyDict_Size(given) == static_cast<Py_ssize_t>(std::size(kParts))) return true;
-  PyErr_SetString(PyExc_TypeError, "Turns: there is a part that it does not know");
-  return false;
-}
+// By name.
+constexpr Part<TurnsObject> kParts[] = {{"recording", &TurnsObject::recordingObject, nullptr},
+                                        {"plain", &TurnsObject::plain, &PyTuple_Type},
+                                        {"ids", &TurnsObject::ids, &PyDict_Type},
+                                        {"held", &TurnsObject::held, &PyList_Type},
+                                        {"seen", &TurnsObject::seen, &PySet_Type},
+                                        {"see", &TurnsObject::see, nullptr},
+                                        {"parameters", &TurnsObject::parameters, &PyDict_Type}};
 
 PyObject* makeTurns(PyTypeObject* type, PyObject*, PyObject* given) {
   PyObject* object = PyType_GenericAlloc(type, 0);
   if (!object) return nullptr;
   TurnsObject* self = turnsOf(object);
   self->all = new std::vector<std::unique_ptr<Turn>>();
-  if (takeParts(self, given) && (self->recording = recordingIn(self->recordingObject))) return object;
+  if (takeParts("Turns", self, kParts, given) && (self->recording = recordingIn(self->recordingObject)))
+    return object;
   Py_DECREF(object);
   return nullptr;
 }
