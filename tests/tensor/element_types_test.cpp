@@ -1,8 +1,10 @@
 #include "core_engine/tensor/element_types.h"
 
+#include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "core_engine/tensor/dtype.h"
 #include "core_engine/train/npy.h"
@@ -84,6 +86,25 @@ TEST_CASE(
   CHECK(wrongPatterns<Float16>(5, 10) == 0);
   CHECK(wrongPatterns<BFloat16>(8, 7) == 0);
   CHECK(wrongPatterns<Float8E5M2>(5, 2) == 0);
+}
+
+TEMPLATE_TEST_CASE("Many small floats become float32 as each does, wherever the loop ends", "", Float16,
+                   BFloat16, Float8E4M3FN, Float8E5M2FNUZ) {
+  constexpr std::size_t kPatterns = std::size_t{1} << 8 * sizeof(TestType);
+  std::vector<TestType> all(kPatterns);
+  for (std::size_t i = 0; i < kPatterns; ++i) all[i].bits = static_cast<decltype(TestType::bits)>(i);
+  for (const std::size_t first : {0, 1, 7, 37}) {  // rests of every length that a register leaves
+    std::vector<float> floats(kPatterns - first);
+    toFloats(all.data() + first, static_cast<std::int64_t>(floats.size()), floats.data());
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < floats.size(); ++i) {
+      const float alone = toFloat(all[first + i]);
+      wrong += std::isnan(alone)
+                   ? !std::isnan(floats[i])
+                   : std::bit_cast<std::uint32_t>(alone) != std::bit_cast<std::uint32_t>(floats[i]);
+    }
+    CHECK(wrong == 0);
+  }
 }
 
 TEST_CASE("All patterns of the 8-bit floats are the numbers that ml_dtypes gives") {
