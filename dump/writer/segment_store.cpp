@@ -25,6 +25,7 @@ std::uint64_t bytesToWrite(const SegmentImage& image) {
   return bytes;
 }
 
+constexpr std::uint64_t kLargestReserve = 64u << 20;
 constexpr std::uint64_t kPartsOfOutliers = 8;  // their statistics are so small a part of what is kept
 
 }  // namespace
@@ -58,6 +59,7 @@ SegmentStore::SegmentStore(std::filesystem::path folder, int rank, RetentionRule
       m_disk(std::move(disk)),
       m_journal(std::move(journal)),
       m_spareFile(std::move(spareFile)),
+      m_reserve(m_folder),
       m_writer(rank) {}
 
 // Values that wait in a file which could not be completed are read back and written to another; what cannot
@@ -180,6 +182,7 @@ core::Status SegmentStore::commit(Iterations iterations) {
     m_outliers.add(*record);
     if (record->anew) m_retention.beginsAnew(record->iteration);
   }
+  holdReserve(image);
   m_hadCheckpoint = m_hadCheckpoint || !line.checkpoints.empty();
   m_retention.add(keptSegment(line, image.replayBytes));
   MSDBG_TRY(dropFor(0));
@@ -205,9 +208,13 @@ core::Status SegmentStore::add(SegmentLine& line, const SegmentWriter::Image& im
   line.batches = image.batches;
   line.stateBytes = image.stateBytes;
   line.batchBytes = image.batchBytes;
-  MSDBG_ASSIGN(const core::Hash128 hash,
-               commitImage(m_folder / line.file, image, spareFile, m_writeDirect ? m_direct : nullptr));
-  line.hash = hash.text();
+  const auto write = [&] {
+    return commitImage(m_folder / line.file, image, spareFile, m_writeDirect ? m_direct : nullptr);
+  };
+  core::Result<core::Hash128> hash = write();
+  if (!hash.ok() && m_reserve.release()) hash = write();  // training took the room meanwhile
+  if (!hash.ok()) return hash.error();
+  line.hash = hash->text();
   m_bytesWritten += line.bytes;
   list(line);
   return core::Ok{};
@@ -223,19 +230,43 @@ core::Status SegmentStore::dropFor(std::uint64_t incoming) {
   return core::Ok{};
 }
 
-// The copy is durable and listed before the original goes, so that a crash at any point loses nothing else.
+// The copy is durable and listed before the original goes, so that a crash at any point loses nothing else. A
+// disk that is full to its last byte has no room for the copy but the reserve, and where that is too little,
+// for one without the checkpoint.
 core::Status SegmentStore::dropTensors(std::int64_t segment, Dropped how) {
   m_dropped = true;
   if (m_merge && std::ranges::count(m_merge->old(), segment)) m_merge.reset();
-  MergeSelection rest{.values = false};
-  if (m_retention.unwanted(segment)) rest.checkpoints = rest.batches = [](std::int64_t) { return false; };
+  const auto none = [](std::int64_t) { return false; };
+  const MergeSelection all{.values = false}, rows{.values = false, .checkpoints = none, .batches = none};
+  const MergeSelection& wanted = m_retention.unwanted(segment) ? rows : all;
+  core::Status done = rewriteWith(segment, wanted, how);
+  const auto failedIo = [&] { return !done.ok() && done.error().code() == core::ErrorCode::kIo; };
+  if (failedIo() && m_reserve.release()) done = rewriteWith(segment, wanted, how);
+  if (failedIo() && m_retention.segment(segment).stateBytes > 0) done = rewriteWith(segment, rows, how);
+  if (failedIo()) return done;
+  if (!done.ok()) return cannotDrop(segment, done.error()), core::Ok{};
+  m_reserve.hold(m_reserveBytes);  // of the room that this made, before others take it
+  return core::Ok{};
+}
+
+core::Status SegmentStore::rewriteWith(std::int64_t segment, const MergeSelection& rest, Dropped how) {
   SegmentRewrite rewrite(m_folder, m_rank, m_next++, {segment}, {rest});
   core::Result<bool> done = false;
   do done = rewrite.step();
   while (done.ok() && !*done);
-  if (done.ok()) return listRewritten(rewrite, 1, true, how), core::Ok{};
-  if (done.error().code() == core::ErrorCode::kIo) return done.error();
-  return cannotDrop(segment, done.error()), core::Ok{};
+  if (!done.ok()) return done.error();
+  listRewritten(rewrite, 1, true, how);
+  return core::Ok{};
+}
+
+// Enough for the copy of what stays when the values of a segment like this one go. A checkpoint lies in its
+// values as long as they are there.
+void SegmentStore::holdReserve(const SegmentWriter::Image& image) {
+  if (image.hasValues()) {
+    const std::uint64_t rest = image.size - std::min(image.size, image.storedBytes) + image.stateBytes;
+    m_reserveBytes = std::min(std::max(m_reserveBytes, rest), kLargestReserve);
+  }
+  m_reserve.hold(m_reserveBytes);
 }
 
 // Somebody removed or damaged it. Its statistics cannot be copied, so it stays as it is.

@@ -13,6 +13,7 @@
 
 #include "dump/journal.h"
 #include "dump/writer/background_merge.h"
+#include "dump/writer/disk_reserve.h"
 #include "dump/writer/disk_space.h"
 #include "dump/writer/outliers.h"
 #include "dump/writer/retention.h"
@@ -54,6 +55,7 @@ class SegmentStore {
     m_merge.reset();
     m_rewrite.reset();
     m_journal.reset();
+    m_reserve.release();
     if (m_spareFile) m_spareFile->discard();
   }
   /// Copies of tensors are of no use now: an iteration alone exceeds maxBytes, or the disk has no room.
@@ -79,6 +81,8 @@ class SegmentStore {
   enum class Dropped { kIsKeptForReuse, kGoes };  // its file
   core::Status dropTensors(std::int64_t segment, Dropped how);
   void cannotDrop(std::int64_t segment, const core::Error& error);
+  core::Status rewriteWith(std::int64_t segment, const MergeSelection& rest, Dropped how);
+  void holdReserve(const SegmentWriter::Image& image);
   void list(const SegmentLine& line);
   void remove(const std::filesystem::path& file, Dropped how);
   void removeLeft();
@@ -116,6 +120,8 @@ class SegmentStore {
   Disk m_disk;
   std::shared_ptr<JournalWriter> m_journal;
   std::shared_ptr<SpareFile> m_spareFile;
+  DiskReserve m_reserve;
+  std::uint64_t m_reserveBytes = 0;  // that it should have
   SegmentWriter m_writer;
   std::int64_t m_next = 0;
   std::uint64_t m_bytesWritten = 0;
