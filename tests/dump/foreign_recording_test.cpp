@@ -165,6 +165,33 @@ TEST_CASE("A node that reads something else stays that node, in another graph") 
   CHECK(graph.findNode("update/Net/SGD-op1"));  // which did not run, and could have
 }
 
+TEST_CASE("A node that turns out to have run before one that ran already gives it what it reads") {
+  Program program;
+  dump::ForeignRecording& recording = *program.recording;
+  program.iterate(0, true);
+  const NodeId outside = program.node("Net/written_outside-op1", "written_outside", {program.y},
+                                      {info("", {2, 3}, TensorRole::kActivation)}, {});
+  const TensorId written = recording.definitions().node(outside).outputs[0];
+  REQUIRE(recording.begin(Iteration(1)).ok());
+  CHECK_FALSE(recording.isFinite(program.y));  // that was in another iteration
+  program.saw(program.x, filled({2, 3}, 1));
+  REQUIRE(recording.ran(program.relu).ok());
+  program.saw(program.y, filled({2, 3}, 1));
+  CHECK(recording.isFinite(program.y) == true);
+  CHECK_FALSE(recording.ranBefore(outside, program.drop, {written}).ok());  // that has not run
+  REQUIRE(recording.ran(program.drop).ok());
+  program.saw(program.z, filled({2, 3}, NAN));
+  CHECK(recording.isFinite(program.z) == false);
+  REQUIRE(recording.ranBefore(outside, program.drop, {written}).ok());
+  program.saw(written, filled({2, 3}, NAN));
+  REQUIRE(recording.end({}).ok());
+  recording.finish({.state = "finished"});
+  const auto graph = test::openRun(program.run)->recordedGraph(Rank(0), Iteration(1)).orThrow();
+  const core::Node& drop = graph.node(*graph.findNode("Net/mul-op1"));
+  CHECK(graph.tensor(drop.inputs[0]).fullName() == "Net/written_outside-op1:0");
+  CHECK(*graph.findNode("Net/written_outside-op1") < drop.id);
+}
+
 TEST_CASE("A name whose output is of another kind is another node: one graph has one") {
   Program program;
   program.iterate(0, true);

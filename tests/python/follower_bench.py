@@ -82,7 +82,8 @@ class Bench:
             seen=self.seen, number=lambda: self.number, task=lambda: self.task, slow=self._slow, late=self._late,
             view=lambda args: self.went.append("view"),
             own=lambda number, owner: self.went.append(("own", number, owner)), see=lambda tensor, value: None,
-            outside=lambda: self.scope, origin=lambda: self.origin, first=self.first)
+            outside=lambda: self.scope,
+            doubt=lambda entry, args, kwargs: self.went.append(("doubt", entry)), origin=lambda: self.origin, first=self.first)
         self.follower.scope = self.scope
         self.follower.seen_number = self.number
         self.iteration = 0

@@ -145,6 +145,17 @@ std::optional<Blame> labelsLeftOut(Look& look) {
                     Wrong::kNonFinite);
 }
 
+/// What its recorder found when an operator made NaN of finite values: they were not finite any more.
+std::optional<Blame> writtenOutside(Look& look) {
+  const TensorStatistics *before = look.input(0), *now = look.output();
+  if (!before || !now || before->nonFinite() > 0) return std::nullopt;
+  return look.blame(
+      0,
+      "was finite when it was made, and is not when it is read: something that is no operator of "
+      "torch wrote into it in between",
+      Wrong::kExtreme);
+}
+
 /// Attention in one operator: query, key, value, maybe a mask.
 std::optional<Blame> attentionFails(Look& look) {
   const TensorStatistics *query = look.input(0), *key = look.input(1), *out = look.output();

@@ -70,6 +70,8 @@ std::span<const Rule> blameRules() {
       {"aten._scaled_dot_product_cudnn_attention", kNonFinite, attentionFails, kUnmasked},
       {"aten.convolution_backward", kNonFinite, convolutionGradientOverflows, kGradient},
       {"aten.mse_loss", kNonFinite, squaresOverflow, kScale},
+      {"torch.written_outside", kNonFinite, writtenOutside,
+       "look at what holds its memory: a kernel of Triton or of an extension, numpy(), data_ptr()"},
       {"torch.optim.*", kNonFinite, torchUpdateFails, kGradient},
       {"torch.optim.*", kAllZero, nothingForTorch},
       // Overflow, and Inf among what is combined.

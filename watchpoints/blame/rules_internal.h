@@ -77,6 +77,7 @@ std::optional<Blame> argumentOutsideDomain(Look& look);
 std::optional<Blame> dividedByNumber(Look& look);
 std::optional<Blame> powerOfNumber(Look& look);
 std::optional<Blame> zeroInQuotient(Look& look);
+std::optional<Blame> writtenOutside(Look& look);
 std::optional<Blame> varianceOfOne(Look& look);
 std::optional<Blame> labelsLeftOut(Look& look);
 std::optional<Blame> attentionFails(Look& look);

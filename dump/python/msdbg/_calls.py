@@ -17,6 +17,7 @@ from msdbg._collectives import wait_for, wait_functional
 from msdbg._graph import Entry, Scope
 from msdbg._operators import CHANGE, OVERWRITE, Operator
 from msdbg._origins import Origin, Origins
+from msdbg._outside import Outside
 from msdbg._parts import Parts
 from msdbg._recording import Recording
 from msdbg._scopes import Scopes
@@ -44,6 +45,7 @@ class Calls:
         self.seen_number = -1  # of autograd nodes, how many are known
         self._before: Any = None  # what ran last in the forward pass
         self._outside: dict[str, Scope] = {}
+        self._written = Outside(recording)
 
     def new_iteration(self) -> None:
         self.origins.new_iteration()
@@ -205,6 +207,14 @@ class Calls:
                 continue
             values.wrote(tensor, number) if index < written else values.put(tensor, number)
             values.see(number, tensor)
+        self._written.made(call, entry)
+
+    def doubt(self, entry: Entry, args: Any, kwargs: Any) -> None:
+        """The extension ran it: of finite values it made others."""
+        call = Call()
+        call.operator, call.args, call.kwargs, call.scope, call.number = entry.operator, args, kwargs or {}, entry.scope, 0
+        self._gather(call)
+        self._written.doubt(call, entry)
 
     def own(self, number: int, owner: Any) -> None:
         """The newest autograd node is this operator's, if it is new. Those between are of in-place writes to views,

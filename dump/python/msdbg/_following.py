@@ -40,7 +40,7 @@ class Following:
             recording=self._recording.recorder, plain=PLAIN, ids=values.ids, held=values.held, seen=values.seen,
             counts=self._recording.graph.counts, number=torch.autograd._get_sequence_nr,
             task=torch._C._current_graph_task_id, slow=self._slow, late=self._late, view=self._view, own=calls.own,
-            see=values.see, outside=calls.outside, origin=calls.origins.owner, first=self._first)
+            see=values.see, outside=calls.outside, doubt=calls.doubt, origin=calls.origins.owner, first=self._first)
         self._scopes.follower = self.follower
         self.follower.scope = self._scopes.current
         calls.arrived = self._arrived

@@ -126,6 +126,11 @@ class Graph:
         self._entries[key] = entry
         return entry
 
+    def came_between(self, entry: Entry, reader: Entry, inputs: tuple[int, ...]) -> None:
+        """`entry` ran before `reader`, which ran already and reads this."""
+        self._recorder.ran_before(entry.node, reader.node, inputs)
+        self._revise(reader, inputs, reader.frames, reader.derived_from)
+
     def _revise(self, entry: Entry, inputs: tuple[int, ...], frames: tuple[int, ...], derived_from: int) -> None:
         entry.inputs, entry.frames, entry.derived_from = inputs, frames, derived_from
         self.named[entry.name] = entry

@@ -15,6 +15,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from msdbg._graph import Entry
 from msdbg._names import Parameter, parameters_of
+from msdbg._outside import Outside
 from msdbg._rates import Rates
 from msdbg._recording import Recording
 from msdbg._tensors import dense, local
@@ -29,6 +30,7 @@ class Optimizers:
         self._steps: dict[str, int] = {}  # by parameter: in this iteration
         self._read: list[Read] = []  # of the step in progress
         self._turns = Turns(recording)
+        self._outside = Outside(recording)
         self._rates = Rates(recording)
 
     def start(self) -> None:
@@ -197,10 +199,11 @@ class Optimizers:
         frames = self._recording.frames.here() if read else ()
         number = self.meet(optimizer)
         for one in read:
-            if not self._turns.write(one, optimizer):
-                self._update(optimizer, number, one, frames)
+            entry = self._turns.write(one, optimizer) or self._update(optimizer, number, one, frames)
+            if self._recording.level.exact and one.tensor.grad is not None:
+                self._outside.stepped(one.tensor.grad, one.gradient.outputs[0], entry)
 
-    def _update(self, optimizer: Any, number: int, read: Read, frames: tuple[int, ...]) -> None:
+    def _update(self, optimizer: Any, number: int, read: Read, frames: tuple[int, ...]) -> Entry:
         recording = self._recording
         graph, known = recording.graph, read.known
         value = dense(local(read.tensor))
@@ -219,6 +222,7 @@ class Optimizers:
             recording.values.see(tensor, written)
         self._turns.learn(number, optimizer, read, entry,
                           [(key, state, source) for (key, state), source in zip(states, sources)])
+        return entry
 
     def _states(self, optimizer: Any, tensor: Any) -> list[tuple[str, Tensor]]:
         """Tensors that the optimizer keeps for a parameter; counters of steps say nothing."""

@@ -27,6 +27,7 @@ class Read(NamedTuple):
     rate: tuple[int, ...]  # the source of its learning rate, if there is one
     turn: int  # which one this is of the parameter in the iteration
     quick: int = -1  # the extension's number of it; -1: it was told by Python code
+    update: Optional[Entry] = None  # that this has become, if nothing differs from the iteration before
 
 
 class _Known(NamedTuple):
@@ -54,14 +55,14 @@ class Turns:
             return None
         if not self._quick.read(quick.number, tensor, self._recording.level.otherwise(known)):
             return None
-        return Read(known, tensor, *quick.read, turn, quick.number)
+        return Read(known, tensor, *quick.read, turn, quick.number, quick.nodes[1][0])
 
-    def write(self, read: Read, optimizer: Any) -> bool:
-        """False: it is to be told."""
-        if read.quick < 0:
-            return False
-        told: bool = self._quick.write(read.quick, read.tensor, optimizer.state.get(read.tensor, _NO_STATE))
-        return told
+    def write(self, read: Read, optimizer: Any) -> Optional[Entry]:
+        """Its update; None: it is to be told."""
+        if read.update is None or not self._quick.write(read.quick, read.tensor,
+                                                        optimizer.state.get(read.tensor, _NO_STATE)):
+            return None
+        return read.update
 
     def learn(self, optimizer: int, of: Any, read: Read, update: Entry, states: list[tuple[str, Any, int]]) -> None:
         """It was told by Python code, in a step of the optimizer `of`; the next time it may be the same. `states`: key,

@@ -191,6 +191,22 @@ int msdbg_record_ran(msdbg_recording* recording, std::int64_t node) {
   return statusOf(recording, [&](auto& rank) { return rank.ran(core::NodeId(node)); });
 }
 
+int msdbg_record_ran_before(msdbg_recording* recording, std::int64_t node, std::int64_t reader,
+                            const std::int64_t* inputs, std::int32_t inputCount) {
+  return statusOf(recording, [&](auto& rank) {
+    std::vector<core::TensorId> ids;
+    for (std::int32_t i = 0; i < inputCount; ++i) ids.emplace_back(inputs[i]);
+    return rank.ranBefore(core::NodeId(node), core::NodeId(reader), std::move(ids));
+  });
+}
+
+int msdbg_record_is_finite(msdbg_recording* recording, std::int64_t tensor) {
+  return static_cast<int>(idOf(recording, [&](dump::ForeignRecording& rank) {
+    const std::optional<bool> finite = rank.isFinite(core::TensorId(tensor));
+    return std::int64_t{finite ? *finite : -1};
+  }));
+}
+
 int msdbg_record_saw(msdbg_recording* recording, std::int64_t tensor, const void* data, std::int32_t dtype,
                      const std::int64_t* dims, std::int32_t rankOf) {
   return statusOf(recording, [&](auto& rank) {

@@ -122,6 +122,16 @@ void Definitions::revise(NodeId id, core::Node node) {
   ++m_revisions[id.index()];
 }
 
+Status Definitions::setInputs(NodeId id, std::vector<TensorId> inputs) {
+  if (!has(id)) return unknown("inputs", "node", id.value);
+  for (const TensorId input : inputs)
+    if (!has(input)) return unknown(node(id).name, "input", input.value);
+  core::Node node = m_nodes[id.index()];
+  node.inputs = std::move(inputs);
+  revise(id, std::move(node));
+  return Ok{};
+}
+
 Result<bool> Definitions::setRole(TensorId tensor, core::TensorRole role) {
   if (!has(tensor)) return unknown("role", "tensor", tensor.value);
   const core::TensorRole before = m_tensors[tensor.index()].info.role;

@@ -31,6 +31,8 @@ class Definitions {
   /// One that is there already, by its name, operator and kinds of outputs, now has these inputs, frames and
   /// attributes.
   core::Result<core::NodeId> node(core::Node node, std::vector<core::TensorInfo> outputs);
+  /// What it reads turned out to be these. kUsage: no such node, no such tensor.
+  core::Status setInputs(core::NodeId node, std::vector<core::TensorId> inputs);
   /// Counts how often what the node reads or comes from was another.
   std::int64_t revision(core::NodeId node) const { return m_revisions[node.index()]; }
   /// What turns out later. kUsage: no such tensor. True: it was another.

@@ -123,6 +123,25 @@ PyObject* ran(PyObject* self, PyObject* node) {
   return PyErr_Occurred() ? nullptr : noneOr(msdbg_record_ran(recordingOf(self), id));
 }
 
+// ran_before(node, reader, inputs)
+PyObject* ranBefore(PyObject* self, PyObject* args) {
+  long long node, reader;
+  PyObject* inputs;
+  std::vector<std::int64_t> ids;
+  if (!PyArg_ParseTuple(args, "LLO", &node, &reader, &inputs) || !numbersOf(inputs, ids)) return nullptr;
+  return noneOr(msdbg_record_ran_before(recordingOf(self), node, reader, ids.data(),
+                                        static_cast<std::int32_t>(ids.size())));
+}
+
+// None: nothing was seen of it in this iteration.
+PyObject* isFinite(PyObject* self, PyObject* tensor) {
+  const long long id = PyLong_AsLongLong(tensor);
+  if (PyErr_Occurred()) return nullptr;
+  const int finite = msdbg_record_is_finite(recordingOf(self), id);
+  if (finite < 0) Py_RETURN_NONE;
+  return PyBool_FromLong(finite);
+}
+
 using Look = int (*)(msdbg_recording*, std::int64_t, const void*, std::int32_t, const std::int64_t*,
                      std::int32_t);
 
@@ -201,6 +220,8 @@ PyMethodDef kMethods[] = {
     {"role", role, METH_VARARGS, "role(tensor, role)"},
     {"begin", begin, METH_O, "begin(iteration)"},
     {"ran", ran, METH_O, "ran(node)"},
+    {"ran_before", ranBefore, METH_VARARGS, "ran_before(node, reader that ran already, what that reads)"},
+    {"is_finite", isFinite, METH_O, "is_finite(tensor) -> None: not seen in this iteration"},
     {"saw", saw, METH_VARARGS, "saw(tensor, value) -> False: not contiguous, or not in the host's memory"},
     {"saw_same", sawSame, METH_VARARGS, "saw_same(tensor, other)"},
     {"keep", keep, METH_VARARGS, "keep(tensor, value) -> as saw"},

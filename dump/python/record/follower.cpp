@@ -31,7 +31,10 @@ PyObject* runStep(FollowerObject* self, StepObject* step, PyObject* args, PyObje
   if (!out) return nullptr;
   Made made;
   const bool asKnown = gatherMade(self, step, args, out, made);
-  if (asKnown && tellStep(self, step, made)) return out;
+  if (asKnown && tellStep(self, step, made) &&
+      (!madeNonFinite(self, step) ||
+       Held(PyObject_CallFunctionObjArgs(self->doubt, step->entry, args, kwargs, nullptr))))
+    return out;
   if (giveLate(self, step, args, kwargs, out)) return out;
   Py_DECREF(out);
   return nullptr;
@@ -104,6 +107,7 @@ constexpr Part<FollowerObject> kParts[] = {{"recording", &FollowerObject::record
                                            {"own", &FollowerObject::own, nullptr},
                                            {"see", &FollowerObject::see, nullptr},
                                            {"outside", &FollowerObject::outside, nullptr},
+                                           {"doubt", &FollowerObject::doubt, nullptr},
                                            {"origin", &FollowerObject::origin, nullptr},
                                            {"first", &FollowerObject::last, nullptr}};
 

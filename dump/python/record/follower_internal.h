@@ -22,6 +22,7 @@ struct FollowerObject {
   PyObject* seen;           // set: tensors that were looked at
   PyObject *number, *task;  // torch's: sequence number to be given next; the graph task that runs
   PyObject *slow, *late, *view, *own, *see, *outside;  // Python's; outside(): the scope where `scope` is None
+  PyObject* doubt;         // doubt(entry, args, kwargs): of finite values it made others
   PyObject* origin;        // origin(): of which forward operator the autograd node is that runs
   PyObject *scope, *last;  // where the program is; the Step that ran last
   msdbg_recording* recording;
@@ -56,5 +57,7 @@ bool gatherMade(const FollowerObject* self, const StepObject* step, PyObject* ar
 void arriveAt(FollowerObject* self, PyObject* step);
 /// Tells the recorder that it ran, and looks at what it made. False: a Python exception is set.
 bool tellStep(FollowerObject* self, StepObject* step, const Made& made);
+/// What it made is not finite, though all that it read was when that was looked at.
+bool madeNonFinite(const FollowerObject* self, const StepObject* step);
 
 }  // namespace msdbg::python

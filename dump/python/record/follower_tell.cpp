@@ -1,4 +1,6 @@
 // What a known operator has done: told to the recorder, and its values looked at.
+#include <algorithm>
+
 #include "dump/python/record/follower_internal.h"
 
 namespace msdbg::python {
@@ -40,6 +42,12 @@ bool tellStep(FollowerObject* self, StepObject* step, const Made& made) {
       return false;
   }
   return true;
+}
+
+bool madeNonFinite(const FollowerObject* self, const StepObject* step) {
+  const auto isFinite = [&](std::int64_t tensor) { return msdbg_record_is_finite(self->recording, tensor); };
+  return std::ranges::any_of(*step->outputs, [&](std::int64_t output) { return isFinite(output) == 0; }) &&
+         std::ranges::none_of(*step->reads, [&](const Argument& read) { return isFinite(read.tensor) == 0; });
 }
 
 }  // namespace msdbg::python

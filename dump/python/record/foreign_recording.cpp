@@ -91,6 +91,25 @@ Status ForeignRecording::ran(NodeId node) {
   return Ok{};
 }
 
+Status ForeignRecording::ranBefore(NodeId node, NodeId reader, std::vector<TensorId> inputs) {
+  if (!m_selected) return Ok{};
+  const auto isReader = [&] { return std::ranges::find(m_used.nodes, reader) != m_used.nodes.end(); };
+  if (!isReader())
+    return Error(ErrorCode::kUsage, "no node " + std::to_string(reader.value) + " ran in this iteration");
+  MSDBG_TRY(ran(node));
+  MSDBG_TRY(m_definitions.setInputs(reader, std::move(inputs)));
+  m_used.nodes.pop_back();
+  m_used.nodes.insert(std::ranges::find(m_used.nodes, reader), node);
+  return Ok{};
+}
+
+std::optional<bool> ForeignRecording::isFinite(TensorId tensor) const {
+  if (!m_selected || !m_definitions.has(tensor) || m_seenAt.size() <= tensor.index()) return std::nullopt;
+  const auto& [turn, place] = m_seenAt[tensor.index()];
+  if (turn != m_turn) return std::nullopt;
+  return m_seen[place].observed.values.nonFinite() == 0;
+}
+
 Status ForeignRecording::checkSeen(TensorId tensor) const {
   if (m_definitions.has(tensor)) return Ok{};
   return Error(ErrorCode::kUsage, "saw: no tensor " + std::to_string(tensor.value));

@@ -34,11 +34,17 @@ class ForeignRecording {
   core::Status begin(core::Iteration iteration);
   /// kUsage: no iteration, no such node, a node of its name ran already.
   core::Status ran(core::NodeId node);
+  /// `node` ran just before `reader`, which was said to have run and reads these. kUsage: it did not run in
+  /// this iteration, a tensor or node is not known.
+  core::Status ranBefore(core::NodeId node, core::NodeId reader, std::vector<core::TensorId> inputs);
   /// Statistics and hash of the value, and its bytes where they are recorded. kUsage: no such tensor, another
   /// dtype.
   core::Status saw(core::TensorId tensor, const SeenValue& value);
   /// The same value as another tensor had that was seen in this iteration.
   core::Status sawSame(core::TensorId tensor, core::TensorId other);
+  /// Of what was seen of the tensor in this iteration: whether all its numbers are finite. nullopt: nothing
+  /// was.
+  std::optional<bool> isFinite(core::TensorId tensor) const;
   /// The value that the next one is compared with which is seen of an update of this tensor.
   core::Status keep(core::TensorId tensor, const SeenValue& value);
   /// The norm of this rank's gradients, by their statistics, is among the scalars where it is not given.

@@ -67,6 +67,12 @@ int msdbg_record_role(msdbg_recording* recording, int64_t tensor, const char* ro
 
 int msdbg_record_begin(msdbg_recording* recording, int64_t iteration);
 int msdbg_record_ran(msdbg_recording* recording, int64_t node);
+/* `node` ran just before `reader`, which was said to have run and reads these. */
+int msdbg_record_ran_before(msdbg_recording* recording, int64_t node, int64_t reader, const int64_t* inputs,
+                            int32_t input_count);
+/* Of what was seen of the tensor in this iteration: 1 all its numbers are finite, 0 some are not, -1 nothing
+ * was seen. */
+int msdbg_record_is_finite(msdbg_recording* recording, int64_t tensor);
 /* Dense, row-major, in the host's memory; read before it returns. */
 int msdbg_record_saw(msdbg_recording* recording, int64_t tensor, const void* data, int32_t dtype,
                      const int64_t* dims, int32_t rank);
