@@ -14,6 +14,7 @@ Command openCommand();
 Command runRankCommand();
 Command searchCommand();
 Command showCommand();
+Command stacksCommand();
 Command statsCommand();
 Command verifyCommand();
 Command whyCommand();
@@ -21,16 +22,27 @@ Command whyCommand();
 // In the order of the help: record, find, look closer, the tables, the rest.
 std::span<const CommandRow> builtinCommands() {
   static constexpr CommandRow kCommands[] = {
-      {dumpCommand},          {armCommand},
-      {infoCommand},          {checkCommand},
-      {searchCommand},        {showCommand},
-      {statsCommand},         {historyCommand},
-      {whyCommand},           {diffCommand},
-      {.ofEngine = "replay"}, {verifyCommand},
-      {mergeCommand},         {openCommand},
-      {.ofEngine = "models"}, {conditionsCommand},
-      {.ofEngine = "ops"},    {.ofEngine = "compile"},
-      {.ofEngine = "bench"},  {.ofEngine = "train-model", .hidden = true},
+      {dumpCommand},
+      {armCommand},
+      {stacksCommand},
+      {infoCommand},
+      {checkCommand},
+      {searchCommand},
+      {showCommand},
+      {statsCommand},
+      {historyCommand},
+      {whyCommand},
+      {diffCommand},
+      {.ofEngine = "replay"},
+      {verifyCommand},
+      {mergeCommand},
+      {openCommand},
+      {.ofEngine = "models"},
+      {conditionsCommand},
+      {.ofEngine = "ops"},
+      {.ofEngine = "compile"},
+      {.ofEngine = "bench"},
+      {.ofEngine = "train-model", .hidden = true},
       {runRankCommand},
   };
   return kCommands;

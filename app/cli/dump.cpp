@@ -160,6 +160,7 @@ Result<Recorded> launchAndWatch(const DumpPlan& plan, const std::string& id, con
                                .id = id,
                                .watchdogSeconds = plan.record.watchdogSeconds,
                                .watchdogKills = plan.record.watchdogKills,
+                               .asksStacks = plan.model.empty() && startsPython(plan.program),
                                .stopOnRecorderFailure = plan.record.onError == dump::OnError::kStop,
                                .cancel = context.cancel,
                                .progress = [&](const auto& now) { progress(now); }};

@@ -11,6 +11,7 @@
 
 #include "app/cli/attempts.h"
 #include "app/cli/command.h"
+#include "app/cli/python_stacks.h"
 #include "app/cli/rank_folders.h"
 #include "app/cli/started_ranks.h"
 #include "core_engine/base/log.h"
@@ -29,6 +30,7 @@ using State = dump::RankWatch::State;
 namespace {
 
 constexpr auto kPoll = std::chrono::milliseconds(50);
+constexpr auto kStacksPatience = std::chrono::seconds(3);
 constexpr double kGraceSeconds = 5;  // from SIGTERM to SIGKILL
 
 double now() {
@@ -246,10 +248,24 @@ class Monitor {
   }
 
   void standsStill(const RunEnd& end) {
+    if (!m_stall) {
+      if (!m_options.watchdogKills)
+        core::logWarn(end.message + "; waiting on (--watchdog-kill would end the run, Ctrl-C does)");
+      sayStacks();
+    }
     if (m_options.watchdogKills) return trouble(end, 128 + SIGTERM);
-    if (!m_stall)
-      core::logWarn(end.message + "; waiting on (--watchdog-kill would end the run, Ctrl-C does)");
     m_stall = end;
+  }
+
+  // Of programs in Python; others do not answer, and Ctrl-C is not kept waiting.
+  void sayStacks() {
+    if (!m_options.asksStacks) return;
+    const auto found = stacksOf(m_place.run, m_watches.size(), kStacksPatience);
+    if (!found.ok()) return core::logWarn("where the ranks are cannot be asked: " + found.error().message());
+    for (const RankStacks& rank : *found)
+      core::logWarn(fmt::format("{} is at {}", name(rank.rank), core::printable(rank.place())));
+    if (!found->empty())
+      core::logWarn("all of their frames: msdbg stacks " + core::printable(m_place.run.string()));
   }
 
   RunEnd hangs(int rank) const {

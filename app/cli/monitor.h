@@ -21,6 +21,7 @@ struct MonitorOptions {
   std::string id = {};          // of the run; "": nobody looks whether the program is started again
   double watchdogSeconds = 30;  // 0: no watchdog
   bool watchdogKills = false;
+  bool asksStacks = false;                                          // it is a program in Python
   bool stopOnRecorderFailure = false;                               // what the ranks do (--on-error)
   core::CancelToken cancel;                                         // Ctrl-C: the ranks are asked to stop
   std::function<void(const dump::RunControl::Progress&)> progress;  // called about ten times a second

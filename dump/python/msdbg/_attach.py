@@ -21,6 +21,7 @@ from msdbg._ops import Ops
 from msdbg._optimizers import Optimizers
 from msdbg._recording import Recording
 from msdbg._settings import Settings, check_level
+from msdbg._stacks import Stacks
 from msdbg._train import Train
 
 _LEVELS: dict[str, type[Level]] = {level.name: level for level in (Train, Modules, Ops)}
@@ -34,6 +35,7 @@ def attach() -> None:
         return
     recording = _install(Settings.from_environment())
     _end_with_process(recording)
+    Stacks(recording).start()
 
 
 def start(path: str, level: str) -> Recording:

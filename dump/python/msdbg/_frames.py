@@ -118,14 +118,18 @@ def places_of(error: BaseException) -> tuple[Place, ...]:
 
 def place_of(error: BaseException) -> str:
     """Where in the user's code an exception was raised: "train.py:12", or "" """
-    skipped = _skipped_folders()
     found = ""
     trace = error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        installed = any(part in file for part in _PACKAGES)
-        hidden = file.startswith(_OURS) or any(file.startswith(folder) for folder in skipped[1])
-        if not installed and not hidden and not file.startswith("<frozen"):
+        if is_own(file):
             found = f"{os.path.basename(file)}:{trace.tb_lineno}"
         trace = trace.tb_next
     return found
+
+
+def is_own(file: str) -> bool:
+    """Of the user's code: not ours, no installed package, not the standard library."""
+    if file.startswith(("<frozen", _OURS)) or any(part in file for part in _PACKAGES):
+        return False
+    return not any(file.startswith(folder) for folder in _skipped_folders()[1])

@@ -43,7 +43,7 @@ class Recording:
         self.frames: Frames
         self.module = module
         self._watch_folder()
-        self._over = False
+        self.over = False
         self._since = time.perf_counter()
         self._explicit = 0  # step() calls since an optimizer ended an iteration
         self._lock = threading.RLock()
@@ -54,7 +54,7 @@ class Recording:
         """An iteration is being recorded; it begins now if none is. False: nothing is recorded (any more)."""
         if self.watching:
             return True
-        return not self._over and self.guard(self._begin) is True
+        return not self.over and self.guard(self._begin) is True
 
     def _begin(self) -> bool:
         if self.recorder is None:
@@ -144,9 +144,9 @@ class Recording:
 
     def finish(self, state: str, message: str, status: int) -> None:
         """The first call counts: "finished", "failed" or "stopped"."""
-        if self._over:
+        if self.over:
             return
-        self._over = True
+        self.over = True
         self.watching = False
         if self.level is not None:
             self.level.stop()
@@ -160,7 +160,7 @@ class Recording:
 
     def raised(self, error: BaseException) -> None:
         """Nobody catches it: a node of its own, with the lines that it went through, in the iteration in progress."""
-        if self._over or not self.watching:
+        if self.over or not self.watching:
             return
         entry = self.graph.node(self.graph.scope("main"), type(error).__name__, 1, "python", "forward", (),
                                 (("torch.bool", (), "activation", "", -1, -1),), frames=self.frames.of(places_of(error)))
@@ -169,7 +169,7 @@ class Recording:
 
     def abandon(self) -> None:
         """In a child that was forked: the recording stays the parent's."""
-        self._over = True
+        self.over = True
         self.watching = False
         if self.level is not None:
             self.level.stop()
@@ -188,7 +188,7 @@ class Recording:
     def failed(self, error: BaseException) -> None:
         if self.settings.strict:
             raise error
-        if self._over:
+        if self.over:
             return
         where = f"rank {_identity.rank_and_ranks()[0]}, iteration {self.iteration}"
         text = f"recording ended, the training goes on: {type(error).__name__}: {error} ({where})"
@@ -210,9 +210,9 @@ class Recording:
             self.level.flush()
             self.end_iteration()
         self._explicit += 1
-        if self.level is not None and not self._over:
+        if self.level is not None and not self.over:
             self.level.optimizer_made()  # a training has begun, whatever changes its parameters
-        if not self._over:
+        if not self.over:
             self.scalars["step"] = float(number)
 
     def watch(self, tensor: Any, name: str) -> None:
