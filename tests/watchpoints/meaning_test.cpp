@@ -265,11 +265,11 @@ TEST_CASE(
 }
 
 TEST_CASE("An infinity that the recorder says is meant is no fault") {
-  const auto checked = [](bool meant, float value) {
+  const auto checked = [](const char* meant, float value) {
     Graph graph("net");
     const TensorId a = graph.addSource(floats(TensorRole::kInput, "net/a"));
     Attributes attributes;
-    if (meant) attributes["meant_infinity"] = true;
+    if (*meant) attributes[meant] = true;
     graph.addNode("masked_fill", "net", Phase::kForward, {a}, attributes, {floats(TensorRole::kActivation)},
                   {}, {}, "aten");
     FakeSource source(std::move(graph), 1, 1);
@@ -277,10 +277,13 @@ TEST_CASE("An infinity that the recorder says is meant is no fault") {
     record(source, "net/masked_fill-op1", {1, value, 3, 4});
     return watch::check(source, watch::recommendedSet(), {}).first.has_value();
   };
-  CHECK_FALSE(checked(true, -INFINITY));
-  CHECK(checked(false, -INFINITY));
-  CHECK(checked(true, NAN));
-  CHECK(checked(true, INFINITY));
+  CHECK_FALSE(checked("meant_infinity", -INFINITY));
+  CHECK_FALSE(checked("meant_positive_infinity", INFINITY));
+  CHECK(checked("", -INFINITY));
+  CHECK(checked("meant_infinity", NAN));
+  CHECK(checked("meant_infinity", INFINITY));
+  CHECK(checked("meant_positive_infinity", -INFINITY));
+  CHECK(checked("meant_positive_infinity", NAN));
 }
 
 }  // namespace msdbg::test

@@ -82,20 +82,22 @@ std::vector<bool> becomingWhole(const core::Graph& graph) {
   return whole;
 }
 
-bool isSaidToBeMeant(const core::Graph& graph, const TensorInfo& info) {
+bool isSaidToBeMeant(const core::Graph& graph, const TensorInfo& info, std::string_view sign) {
   if (info.isSource()) return false;
   const core::Attributes& attributes = graph.node(info.producer).attributes;
-  const auto found = attributes.find(kMeantInfinity);
+  const auto found = attributes.find(sign);
   const auto* flag = found == attributes.end() ? nullptr : std::get_if<bool>(&found->second);
   return flag && *flag;
 }
 
 }  // namespace
 
-NonFinite::NonFinite(const core::Graph& graph) : m_masked(becomingWhole(graph)) {
+NonFinite::NonFinite(const core::Graph& graph)
+    : m_masked(becomingWhole(graph)), m_positive(graph.tensors().size()) {
   for (const TensorInfo& info : graph.tensors()) {
     if (!mayBeNonFinite(info.dtype)) continue;
-    m_masked[info.id.index()] = m_masked[info.id.index()] || isSaidToBeMeant(graph, info);
+    m_masked[info.id.index()] = m_masked[info.id.index()] || isSaidToBeMeant(graph, info, kMeantInfinity);
+    m_positive[info.id.index()] = isSaidToBeMeant(graph, info, kMeantPositiveInfinity);
     if (info.role != TensorRole::kConstant && info.role != TensorRole::kInput) continue;
     for (const TensorId tensor : reachedAsMask(graph, info.id)) m_masked[tensor.index()] = true;
   }

@@ -9,15 +9,17 @@ class NonFinite {
  public:
   explicit NonFinite(const core::Graph& graph);
 
-  /// -Inf of a mask: it enters the graph as such, is only moved, added or picked, and ends in an operator
-  /// that makes it finite (Softmax, Exp, a maximum, a comparison); or the recorder of its node says so
-  /// (kMeantInfinity); or only whole numbers are made of it.
-  bool isMask(core::TensorId tensor, const core::TensorStatistics& values) const {
-    return m_masked[tensor.index()] && values.nan == 0 && values.posInf == 0 && values.negInf > 0;
+  /// Infinities that are meant. -Inf of a mask: it enters the graph as such, is only moved, added or picked,
+  /// and ends in an operator that makes it finite (Softmax, Exp, a maximum, a comparison); or the recorder of
+  /// its node says so (kMeantInfinity); or only whole numbers are made of it. +Inf only where the recorder
+  /// says so.
+  bool isMeant(core::TensorId tensor, const core::TensorStatistics& values) const {
+    return values.nan == 0 && values.inf() > 0 && (values.negInf == 0 || m_masked[tensor.index()]) &&
+           (values.posInf == 0 || m_positive[tensor.index()]);
   }
 
  private:
-  std::vector<bool> m_masked;  // by tensor
+  std::vector<bool> m_masked, m_positive;  // by tensor
 };
 
 }  // namespace msdbg::watch

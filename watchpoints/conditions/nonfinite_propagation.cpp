@@ -71,7 +71,7 @@ class Propagation : public Evaluator {
   }
 
   bool wrong(TensorId tensor, const core::TensorStatistics& values) const {
-    return values.nonFinite() > 0 && !(m_recommended && m_nonFinite.isMask(tensor, values));
+    return values.nonFinite() > 0 && !(m_recommended && m_nonFinite.isMeant(tensor, values));
   }
 
   State state(Rank rank, TensorId tensor) const { return m_states.at(rank)[tensor.index()]; }

@@ -29,7 +29,7 @@ class RecommendedOverflow : public Evaluator {
   void evaluate(EvaluationContext& context) override {
     const std::size_t before = context.findings.size();
     m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
-      const bool harmless = m_nonFinite.isMask(place.tensor, row.values);
+      const bool harmless = m_nonFinite.isMeant(place.tensor, row.values);
       if (harmless)
         ++context.evaluated;
       else

@@ -62,6 +62,7 @@ Attributes kept(const Node& node) {
     if (const auto found = node.attributes.find(name); found != node.attributes.end()) same.insert(*found);
   };
   keep(kMeantInfinity);
+  keep(kMeantPositiveInfinity);
   if (node.phase == core::Phase::kCollective) std::ranges::for_each(kTogetherAttributes, keep);
   return same;
 }

@@ -56,9 +56,10 @@ const Meaning* meaningOf(const core::Node& node);
 /// Whether a node is of another domain than ours.
 bool hasForeignNodes(const core::Graph& graph);
 
-/// -Inf that is meant, says the recorder of such a node: what it masks, and what is made of that. Kept in our
-/// terms as it is.
+/// -Inf, and +Inf, that is meant, says the recorder of such a node: the program gave that number, as masks
+/// and the beginnings of minima are made, or it is made of such a value. Kept in our terms as it is.
 inline constexpr std::string_view kMeantInfinity = "meant_infinity";
+inline constexpr std::string_view kMeantPositiveInfinity = "meant_positive_infinity";
 
 /// The same graph, same ids, in which foreign nodes of a known meaning have our operator, inputs in our order
 /// and our attributes; the others are called by domain and type ("aten.frobnicate"), which no name of ours

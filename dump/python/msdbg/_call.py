@@ -52,10 +52,11 @@ class Defining:
         outputs = tuple(self._output(call, phase, tensor, index < len(call.targets))
                         for index, tensor in enumerate(made))
         attributes = operator.attributes(call.args, call.kwargs)
-        meant = operator.meant(call.args, call.kwargs) or (
-            operator.keeping and any(i in graph.meant for i in call.inputs))
-        if meant:
+        meant = operator.meant(call.args, call.kwargs, "".join(graph.meant.get(i, "") for i in call.inputs))
+        if "-" in meant:
             attributes["meant_infinity"] = True
+        if "+" in meant:
+            attributes["meant_positive_infinity"] = True
         origin, derived = call.origin, -1
         if origin is again:
             attributes["recomputed"] = True
@@ -73,7 +74,7 @@ class Defining:
                            attributes, frames, derived)
         entry.quiet, entry.operator = operator.unwritten, operator
         if meant:
-            graph.meant.update(entry.outputs)
+            graph.meant.update(dict.fromkeys(entry.outputs, meant))
         for source in call.inputs:
             if graph.roles.get(source) == "parameter":
                 self._origins.used(source, entry)

@@ -57,7 +57,7 @@ class Graph:
         self.named: dict[str, Entry] = {}  # the newest variant of each name
         self.counts: list[int] = []
         self.roles: dict[int, str] = {}
-        self.meant: set[int] = set()  # tensors whose infinities are meant
+        self.meant: dict[int, str] = {}  # tensors whose infinities are meant: of which signs
         self.producer: dict[int, int] = {}  # tensor id -> node id
         self._derived: dict[int, int] = {}  # node id -> the forward node that it comes from
 

@@ -21,6 +21,7 @@ _KEEPING = {"masked_fill", "masked_fill_", "where", "full", "full_like", "new_fu
             "index_put_", "repeat", "constant_pad_nd", "lift_fresh", "_log_softmax", "maximum", "minimum", "roll",
             "index_fill", "index_fill_", "masked_scatter", "bernoulli", "slice_scatter", "select_scatter",
             "topk", "sort", "flip", "log", "new_tensor", "baddbmm", "logaddexp", "cumsum"}
+_TURNING = {"neg", "sub", "mul", "div"}  # an infinity's sign, maybe
 _UNWRITTEN = ("empty", "new_empty", "empty_like", "empty_strided", "new_empty_strided", "resize_", "empty_permuted",
               "_resize_output_", "set_")
 
@@ -28,7 +29,7 @@ _UNWRITTEN = ("empty", "new_empty", "empty_like", "empty_strided", "new_empty_st
 class Operator:
     """Made once for each overload."""
 
-    __slots__ = ("func", "domain", "kind", "kinds", "names", "named", "fold", "collective", "keeping", "unwritten",
+    __slots__ = ("func", "domain", "kind", "kinds", "names", "named", "fold", "collective", "keeping", "turning", "unwritten",
                  "running", "waits")
 
     def __init__(self, func: Any) -> None:
@@ -46,6 +47,7 @@ class Operator:
         self.collective = self.domain in ("c10d", "_c10d_functional")
         self.waits = self.collective and packet not in ("send", "recv_", "recv_any_source_", "wait_tensor")
         self.keeping = packet in _KEEPING
+        self.turning = packet in _TURNING
         self.unwritten = packet in _UNWRITTEN
         self.running = _RUNNING.get(packet, ())
 
@@ -69,11 +71,16 @@ class Operator:
                     found[name] = value
         return found
 
-    def meant(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """An infinite number was given: masks are made so."""
+    def meant(self, args: tuple[Any, ...], kwargs: dict[str, Any], read: str) -> str:
+        """The signs of infinities ("-", "+", "-+") that are meant in what it makes: numbers that were given, as masks are
+        made, and those that are meant in what it `read`."""
         if not self.keeping:
-            return False
-        return any(isinstance(value, float) and math.isinf(value) for value in (*args, *kwargs.values()))
+            return ""
+        given = [value for value in (*args, *kwargs.values()) if isinstance(value, float) and math.isinf(value)]
+        signs = read + "".join("-" if value < 0 else "+" for value in given)
+        if signs and self.turning:
+            return "-+"
+        return "".join(sign for sign in "-+" if sign in signs)
 
 
 def _attribute(value: Any) -> Any:
