@@ -428,7 +428,7 @@ TEST_CASE("Some iterations of another level do not widen the rows of all that fo
   CHECK(tensorsIn(60) == 2);
   CHECK(tensorsIn(62) == 42);
   CHECK(tensorsIn(89) == 42);
-  CHECK(program.graphs() == 4);
+  CHECK(program.graphs() == 2);  // equal ones are one
   const TensorId y = *reader->graph().findTensor("Net/relu-op1"),
                  exp = *reader->graph().findTensor("Net/exp-op7");
   for (const std::int64_t i : {0, 6, 20, 60, 61, 89})

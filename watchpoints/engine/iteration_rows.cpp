@@ -53,8 +53,9 @@ const StatisticsRow* IterationRows::rowOf(Table& table, Rank rank, TensorId tens
   Cell& cell = table.cells[slot][tensor.index()];
   if (cell.state == State::kUnread) {
     read(table, slot, tensor, cell);
-    table.read[slot] = true;
     table.thinned[slot] = cell.state == State::kThinned;
+    if (table.thinned[slot]) cell.state = State::kUnread;  // so that nothing is to be forgotten later
+    table.read[slot] = table.read[slot] || !table.thinned[slot];
   }
   return cell.state == State::kPresent ? &cell.row : nullptr;
 }
