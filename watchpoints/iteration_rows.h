@@ -23,6 +23,8 @@ class IterationRows {
   const StatisticsRow* before(core::Rank rank, core::TensorId tensor) {
     return rowOf(m_before, rank, tensor);
   }
+  /// Whether the rank has none of this iteration since they were thinned, which the first that is read tells.
+  bool thinned(core::Rank rank) const;
   /// Why now() gave nullptr: `no_value`, `thinned` or `damaged`; `absent`: the rank has no such tensor.
   std::string missingReason(core::Rank rank, core::TensorId tensor) const;
 
@@ -36,6 +38,8 @@ class IterationRows {
     core::Iteration iteration;
     std::vector<std::vector<Cell>> cells;       // by slot of the rank, by tensor
     std::vector<const core::GraphPart*> parts;  // by slot
+    std::vector<bool> thinned;                  // by slot: one row was, so all were; no more are read
+    std::vector<bool> read;                     // by slot: some cells are not kUnread
   };
   std::size_t slotOf(core::Rank rank) const;  // m_ranks.size(): none
   const StatisticsRow* rowOf(Table& table, core::Rank rank, core::TensorId tensor);

@@ -34,7 +34,9 @@ using core::Result;
 void printPlan(const DumpPlan& plan, bool json) {
   if (json) return;
   const std::string what = plan.model.empty() ? core::join(plan.program, " ") : plan.model;
-  if (plan.startsOwnRanks() && startsPython(plan.program))  // torch decides about threads
+  if (plan.like)
+    fmt::print("planning  {}\n", core::printable(likeText(plan)));
+  else if (plan.startsOwnRanks() && startsPython(plan.program))  // torch decides about threads
     fmt::print("recording {} into {}\n", what, plan.run.string());
   else
     fmt::print("recording {} on {} x {} into {}\n", what, counted(plan.ranks, "rank"),
@@ -237,13 +239,14 @@ Json planJson(const DumpPlan& plan) {
                                       {"checkpoint", plan.resume->checkpoint.value}}
                                : Json();
   json["max_bytes"] = plan.record.maxBytes;
-  json["free_bytes"] = plan.disk.free;
+  json["free_bytes"] = plan.disk.free == dump::DiskSpace::kUnknown ? Json() : Json(plan.disk.free);
   json["budget_bytes"] = plan.budget();
   json["rules"] = Json::array();
   for (const dump::Rule& rule : plan.record.allRules()) json["rules"].push_back(dump::ruleText(rule));
   json["level"] = textOrNull(plan.python.level);
   json["on_hit"] = onHitJson(plan.record.onHit);
   json["expected"] = expectedJson(plan);
+  if (plan.like) json["like"] = likeJson(plan);
   return json;
 }
 
@@ -316,6 +319,13 @@ int sayLost(const Recorded& recorded) {
   return recorded.outcome.exitStatus;
 }
 
+void printDryRun(const DumpPlan& plan, std::optional<int> ranks) {
+  if (plan.like) fmt::print("{}", diskText(plan));
+  fmt::print("disk      {}\n\n{}", workText(plan), rulesTable(plan));
+  if (plan.isPython() && !plan.like)
+    fmt::print("\nnote: {}\n", adviceToMeasure(plan.program, ranks, plan.steps));
+}
+
 Result<int> dumpRun(const DumpOptions& options, const Context& context) {
   dump::warnOfUnknownVariables();
   const std::unique_ptr<TrainingPlanner> planner = context.engine.planner();
@@ -325,7 +335,7 @@ Result<int> dumpRun(const DumpOptions& options, const Context& context) {
   printPlan(plan, context.json);
   warnOfDisk(plan);
   warnOfBudget(plan);
-  if (options.dryRun) return fmt::print("disk      {}\n\n{}", workText(plan), rulesTable(plan)), kExitFine;
+  if (options.dryRun) return printDryRun(plan, options.ranks), kExitFine;
   for (const int signal : {SIGTERM, SIGHUP, SIGQUIT}) catchSignal(signal);
   signal(SIGPIPE, SIG_IGN);  // the reader of what we print may go; the recording is to end in good order
   MSDBG_ASSIGN(const Recorded recorded, record(plan, *planner, context));
@@ -373,6 +383,10 @@ Command::Run setup(CLI::App& app, Context& context) {
   options->plan.addOptions(app);
   app.add_flag("--timing", options->timing, "print where the time of recording went, stage by stage");
   app.add_flag("--dry-run", options->dryRun, "only say what would be recorded: tensors and bytes by rule");
+  app.add_option("--like", options->like,
+                 "with --dry-run and --steps: what a training will take that is like the one of this run, a "
+                 "recording of a few steps of it, on -n ranks")
+      ->type_name("RUN");
   app.add_flag("--force", options->force, "replace an existing run");
   app.add_flag("--private", options->isPrivate, "nobody else may read the run (otherwise as umask says)");
   refuseEmptyValues(app);
@@ -406,6 +420,9 @@ Command dumpCommand() {
           "  msdbg dump -- python train.py            PyTorch; or torchrun, accelerate launch, a shell "
           "script\n"
           "  msdbg dump --level ops -- torchrun --nproc-per-node 2 train.py\n"
+          "  msdbg dump --dry-run --like short.msdbg -n 64 --steps 100000 --max-size 20GB    from a run of "
+          "five "
+          "steps\n"
           "  msdbg dump -n 4 --keep-last 1000 --max-size 20GB -- ./train             for a week\n"
           "A RULE is GLOB[,GLOB]...=POLICY[,KEY=VALUE[,VALUE]...]... POLICY: full (values and statistics), "
           "stats, record (hashes), none.\n"

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "app/cli/run_access.h"
 #include "core_engine/base/text.h"
 #include "dump/policy/foreign_defaults.h"
 #include "dump/session/environment_options.h"
@@ -24,7 +25,7 @@ using core::Status;
 
 namespace {
 
-constexpr std::int64_t kMostRanks = 256;
+constexpr int kMostRanks = 256, kMostLikeRanks = 100'000;  // that are started, that are only counted
 
 // NAME-1.msdbg, NAME-2.msdbg, …: the first that is free.
 fs::path freeName(const std::string& name) {
@@ -50,11 +51,13 @@ Status checkPythonTakes(const DumpOptions& options, const std::vector<std::strin
                                                {options.backend.has_value(), "--backend"},
                                                {!options.faults.empty(), "--fault"}};
   for (const auto& [given, option] : ours)
-    if (given && startsPython(program))
-      return Error(ErrorCode::kUsage,
-                   fmt::format("dump: {} means nothing to a program in Python: say it to the "
-                               "script, in its own way",
-                               option));
+    if (given && startsPython(program) && (options.like.empty() || option != std::string_view("--steps")))
+      return Error(
+          ErrorCode::kUsage,
+          fmt::format("dump: {} means nothing to a program in Python: say it to the "
+                      "script, in its own way{}",
+                      option,
+                      options.dryRun ? "; " + adviceToMeasure(program, options.ranks, options.steps) : ""));
   return Ok{};
 }
 
@@ -71,17 +74,42 @@ Status planProgram(const DumpOptions& options, const Context& context, DumpPlan&
   MSDBG_TRY(checkPythonTakes(options, context.program));
   plan.program = context.program;
   plan.python = options.python;
-  if (!isExecutable(plan.program[0]))
+  if (options.like.empty() && !isExecutable(plan.program[0]))  // else it starts elsewhere
     return Error(ErrorCode::kUsage, fmt::format("cannot start {}: {}", plan.program[0],
                                                 fs::exists(plan.program[0]) ? "it is not executable"
                                                                             : "there is no such program"));
   return Ok{};
 }
 
+// A training like that of a run, not started: nothing but numbers.
+Status planLike(const DumpOptions& options, DumpPlan& plan) {
+  MSDBG_ASSIGN(LikeRun like, readLikeRun(options.like, options.python.level));
+  if (!options.ranks) plan.ranks = like.ranks;
+  plan.python.level = like.level;
+  if (!like.from.empty()) plan.record = dump::foreignDefaults(std::move(plan.record));
+  MSDBG_ASSIGN(plan.doubts, options.recording.check(like.measured.graph, plan.record, options.dryRun));
+  MSDBG_ASSIGN(plan.size, dump::expectedSize(like.measured, plan.record, plan.ranks, *plan.steps));
+  MSDBG_ASSIGN(const auto shadowed,
+               dump::shadowedRules(like.measured.graph, plan.record, plan.planned(), *plan.size));
+  plan.doubts.insert(plan.doubts.end(), shadowed.begin(), shadowed.end());
+  plan.like = std::move(like);
+  return Ok{};
+}
+
+Status checkLike(const DumpOptions& options) {
+  if (options.like.empty()) return Ok{};
+  if (!options.dryRun)
+    return Error(ErrorCode::kUsage, "--like only says what would be recorded: give --dry-run, too");
+  if (!options.model.model.empty() || !options.resume.empty())
+    return Error(ErrorCode::kUsage, "--like is for programs: of a built-in model everything is known");
+  if (!options.steps) return Error(ErrorCode::kUsage, "--like: how long is the training? give --steps N");
+  return Ok{};
+}
+
 Status checkNumbers(const DumpOptions& options) {
-  const int ranks = options.ranks.value_or(1);
-  if (ranks < 1 || ranks > kMostRanks)
-    return Error(ErrorCode::kUsage, fmt::format("-n {}: from 1 to {} ranks", ranks, kMostRanks));
+  const int ranks = options.ranks.value_or(1), most = options.like.empty() ? kMostRanks : kMostLikeRanks;
+  if (ranks < 1 || ranks > most)
+    return Error(ErrorCode::kUsage, fmt::format("-n {}: from 1 to {} ranks", ranks, most));
   if (options.steps && *options.steps < 1) return Error(ErrorCode::kUsage, "--steps must be at least 1");
   if (const int threads = options.threads.value_or(1); threads < 1 || threads > dump::kMostThreads)
     return Error(ErrorCode::kUsage,
@@ -129,7 +157,8 @@ Result<DumpPlan> planDump(DumpOptions options, const Context& context, TrainingP
   DumpPlan plan;
   MSDBG_ASSIGN(plan.resume, planner.begin(options, context));
   MSDBG_TRY(checkNumbers(options));
-  if (options.model.model.empty() && context.program.empty())
+  MSDBG_TRY(checkLike(options));
+  if (options.model.model.empty() && context.program.empty() && options.like.empty())
     return Error(ErrorCode::kUsage, "dump: what is to be trained? give a model (msdbg models) or -- PROGRAM");
   plan.ranks = options.ranks.value_or(1);
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -148,16 +177,25 @@ Result<DumpPlan> planDump(DumpOptions options, const Context& context, TrainingP
   if (!context.program.empty() && startsPython(context.program))
     plan.record = dump::foreignDefaults(std::move(plan.record));
   MSDBG_TRY(planner.readFaults(options, plan));
-  MSDBG_TRY(context.program.empty() ? planner.planModel(options, plan) : planProgram(options, context, plan));
+  if (!context.program.empty()) {
+    MSDBG_TRY(planProgram(options, context, plan));
+  } else if (options.like.empty()) {
+    MSDBG_TRY(planner.planModel(options, plan));
+  }
+  if (!options.like.empty()) MSDBG_TRY(planLike(options, plan));
   const std::vector<std::string> doubts = dump::planDoubts(plan.record, plan.planned());
   plan.doubts.insert(plan.doubts.end(), doubts.begin(), doubts.end());
-  const std::string name = plan.model.empty() ? runName(plan.program) : plan.model;
+  const std::string name = !plan.model.empty()     ? plan.model
+                           : !plan.program.empty() ? runName(plan.program)
+                                                   : plainPath(options.like).stem().string();
   plan.run = options.run.empty() ? freeName(name) : fs::path(options.run);
   while (plan.run.has_relative_path() && !plan.run.has_filename()) plan.run = plan.run.parent_path();
   if (std::error_code error; plan.resume && fs::equivalent(plan.run, plan.resume->run, error))
     return Error(ErrorCode::kUsage,
                  fmt::format("-o {}: a run goes on in a folder of its own", plan.run.string()));
-  MSDBG_ASSIGN(plan.disk, dump::diskSpace(plan.run));
+  const bool elsewhere = plan.like && options.run.empty();  // nobody knows on which disk
+  MSDBG_ASSIGN(plan.disk,
+               elsewhere ? dump::DiskSpace{.free = dump::DiskSpace::kUnknown} : dump::diskSpace(plan.run));
   return plan;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/cli/command.h"
+#include "app/cli/like_run.h"
 #include "app/cli/model_settings.h"
 #include "app/cli/python_program.h"
 #include "app/cli/recording_options.h"
@@ -20,7 +21,7 @@ namespace msdbg::app {
 
 /// The options as given.
 struct DumpOptions {
-  std::string run, resume;
+  std::string run, resume, like;
   ModelSettings model;
   RecordingOptions recording;
   PythonOptions python;
@@ -58,7 +59,8 @@ struct DumpPlan {
   PythonOptions python;
   bool force = false, isPrivate = false;
   std::optional<ResumePoint> resume;
-  std::optional<dump::ExpectedSize> size;  // known for models
+  std::optional<dump::ExpectedSize> size;  // known for models, and where there is a run like it
+  std::optional<LikeRun> like;             // of a dry run; `program` may be empty then
   std::vector<std::string> doubts;         // probably mistakes: to warn with
   dump::DiskSpace disk;                    // where the run will lie
 
@@ -70,6 +72,7 @@ struct DumpPlan {
 
   /// Whether the program decides how many ranks there are: torchrun, a shell script. Then `ranks` is 1.
   bool startsOwnRanks() const { return model.empty() && ranks == 1; }
+  bool isPython() const { return !program.empty() && model.empty() && startsPython(program); }
   /// The variables a Session reads (dump/session/session.h), and those of PyTorch's recorder.
   std::vector<std::pair<std::string, std::string>> environment(const std::string& id) const;
 };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "app/cli/table.h"
 #include "core_engine/base/text.h"
 
@@ -75,6 +77,42 @@ std::string namesTable(const DumpPlan& plan) {
   return table.empty() ? "" : "\n" + table.text();
 }
 
+dump::ExpectedWork workOf(const DumpPlan& plan) {
+  return dump::expectedWork(plan.record, plan.ranks, plan.like ? plan.like->measured.stepSeconds : 0);
+}
+
+dump::ExpectedDisk likeDisk(const DumpPlan& plan) {
+  return dump::expectedDisk(*plan.size, plan.like->measured, plan.record, plan.ranks);
+}
+
+// "12 ms", "3.5 s", "3 h 20 min", "8 d 3 h"
+std::string secondsText(double seconds) {
+  if (seconds < 1) return core::formatShort(seconds * 1000, 2) + " ms";
+  if (seconds < 120) return core::formatShort(seconds, 3) + " s";
+  const auto minutes = static_cast<std::int64_t>(seconds / 60), hours = minutes / 60;
+  if (hours == 0) return fmt::format("{} min", minutes);
+  if (hours < 48) return fmt::format("{} h {} min", hours, minutes % 60);
+  return fmt::format("{} d {} h", hours / 24, hours % 24);
+}
+
+// "2.3", "340,000": two digits are known.
+std::string fewDigits(double value) {
+  if (value < 10) return core::formatShort(value, 2);
+  double unit = 1;
+  while (value / unit >= 100) unit *= 10;
+  return groupedNumber(static_cast<std::int64_t>(std::round(value / unit) * unit));
+}
+
+bool onDevice(const DumpPlan& plan) { return plan.like->backend.find("cuda") != std::string::npos; }
+
+// What the recorder takes of its memory: PyTorch's recorder copies values to the host to look at them.
+std::string deviceText(const DumpPlan& plan) {
+  if (!onDevice(plan)) return "no memory: the training is one on the CPU";
+  return plan.like->from.empty() ? "its memory is not counted here"
+                                 : "no memory is held there: values are copied to the host to be looked at, "
+                                   "and training waits for that";
+}
+
 }  // namespace
 
 std::string expectedText(const DumpPlan& plan) {
@@ -98,13 +136,64 @@ std::string thinningText(const DumpPlan& plan) {
   return text;
 }
 
+std::string likeText(const DumpPlan& plan) {
+  const LikeRun& like = *plan.like;
+  const double step = like.measured.stepSeconds;
+  return fmt::format("{}{} of {}, like {} ({}{}{})",
+                     plan.program.empty() ? "" : core::join(plan.program, " ") + " on ",
+                     counted(plan.ranks, "rank"), counted(*plan.steps, "iteration"), like.path,
+                     like.from.empty() ? "" : like.from + ", ", counted(like.iterations, "iteration"),
+                     step > 0 ? fmt::format(" of {}", secondsText(step)) : "");
+}
+
+std::string diskText(const DumpPlan& plan) {
+  const dump::ExpectedDisk disk = likeDisk(plan);
+  std::string text = fmt::format(
+      "folder    {} at the end: {} of statistics, {}{} that stays of every iteration, {} of journals, {} of "
+      "graphs and sources\n",
+      formatBytes(disk.bytes()), formatBytes(disk.rowBytes),
+      disk.valueBytes > 0
+          ? fmt::format("at most {} of values, checkpoints and batches, ", formatBytes(disk.valueBytes))
+          : "",
+      formatBytes(disk.alwaysBytes), formatBytes(disk.journalBytes), formatBytes(disk.graphBytes));
+  if (disk.seconds > 0)
+    text +=
+        fmt::format("in all    {} of training, about {} files (most become one with others) and {} fsyncs\n",
+                    secondsText(disk.seconds), fewDigits(disk.files), fewDigits(disk.fsyncs));
+  text += fmt::format("device    {}\n", deviceText(plan));
+  if (plan.like->ranks > 1)
+    text += fmt::format("ranks     all are taken to be like rank {}: of {} none has more tensors\n",
+                        plan.like->rank.value, groupedNumber(plan.like->ranks));
+  return text;
+}
+
+Json likeJson(const DumpPlan& plan) {
+  const LikeRun& like = *plan.like;
+  const dump::ExpectedDisk disk = likeDisk(plan);
+  const auto known = [&](double value) { return disk.seconds > 0 ? number(value) : Json(); };
+  return {{"run", like.path},
+          {"recorded_from", textOrNull(like.from)},
+          {"rank", like.rank.value},
+          {"iterations", like.iterations},
+          {"step_seconds", known(like.measured.stepSeconds)},
+          {"folder_bytes", disk.bytes()},
+          {"statistics_bytes", disk.rowBytes},
+          {"value_bytes", disk.valueBytes},
+          {"always_bytes", disk.alwaysBytes},
+          {"journal_bytes", disk.journalBytes},
+          {"graph_bytes", disk.graphBytes},
+          {"device_bytes", onDevice(plan) && like.from.empty() ? Json() : Json(0)},
+          {"seconds", known(disk.seconds)},
+          {"files", known(disk.files)},
+          {"fsyncs", known(disk.fsyncs)}};
+}
+
 std::string workText(const DumpPlan& plan) {
-  const dump::ExpectedWork work = dump::expectedWork(plan.record, plan.ranks);
+  const dump::ExpectedWork work = workOf(plan);
   const std::string bytes =
       plan.size ? fmt::format(", {} for each iteration", formatBytes(plan.size->iterationBytes)) : "";
-  return fmt::format("about {} files and {} fsyncs a second (--commit-every {}){}",
-                     core::formatShort(work.files, 2), core::formatShort(work.fsyncs, 2),
-                     core::formatShort(plan.record.commitSeconds, 4), bytes);
+  return fmt::format("about {} files and {} fsyncs a second (--commit-every {}){}", fewDigits(work.files),
+                     fewDigits(work.fsyncs), core::formatShort(plan.record.commitSeconds, 4), bytes);
 }
 
 std::string onHitText(const dump::OnHit& onHit) {
@@ -169,7 +258,7 @@ Json expectedJson(const DumpPlan& plan) {
                {"checkpoint_bytes", size.checkpointBytes},
                {"state_bytes", size.stateBytes()},
                {"rules", Json::array()}};
-  const dump::ExpectedWork work = dump::expectedWork(plan.record, plan.ranks);
+  const dump::ExpectedWork work = workOf(plan);
   json["files_per_second"] = work.files;
   json["fsyncs_per_second"] = work.fsyncs;
   const dump::ExpectedThinning thinning = dump::expectedThinning(size, plan.record, plan.ranks);

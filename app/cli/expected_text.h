@@ -14,6 +14,10 @@ std::string expectedText(const DumpPlan& plan);
 std::string rulesTable(const DumpPlan& plan);
 /// What thinning will leave of the statistics; "" where they fit.
 std::string thinningText(const DumpPlan& plan);
+/// Of a training that is like a run: which one, and what the whole recording of it leaves and does.
+std::string likeText(const DumpPlan& plan);
+std::string diskText(const DumpPlan& plan);  // whole lines
+Json likeJson(const DumpPlan& plan);
 /// What recording will ask of the file system each second.
 std::string workText(const DumpPlan& plan);
 /// Around which hits values are kept, and what of a recommended set only check can tell.

@@ -83,7 +83,7 @@ class NoPlanner : public TrainingPlanner {
  public:
   Result<std::optional<ResumePoint>> begin(DumpOptions& options, const Context& context) override {
     m_startsPython = !context.program.empty() && startsPython(context.program);
-    if (!context.program.empty()) return std::optional<ResumePoint>();
+    if (!context.program.empty() || !options.like.empty()) return std::optional<ResumePoint>();
     const std::string& model = options.model.model;
     if (model.empty() && options.resume.empty())
       return Error(ErrorCode::kUsage,

@@ -95,8 +95,12 @@ std::uint64_t rowBytes(Policy most) {
 // Adds up what the rules take, iteration by iteration (of each kind one).
 class Sum {
  public:
-  Sum(const core::Graph& graph, ExpectedSize& size)
-      : m_graph(graph), m_size(size), m_decides(size.parts.size()), m_full(graph.tensors().size()) {
+  Sum(const core::Graph& graph, std::span<const std::uint64_t> measured, ExpectedSize& size)
+      : m_graph(graph),
+        m_measured(measured),
+        m_size(size),
+        m_decides(size.parts.size()),
+        m_full(graph.tensors().size()) {
     for (auto& tensors : m_decides) tensors.resize(graph.tensors().size());
   }
 
@@ -106,7 +110,7 @@ class Sum {
       const std::size_t rule = decisions.ruleOf(tensor.id, alike.example);
       ExpectedSize::Part& part = m_size.parts[rule];
       const bool full = part.rule.policy == Policy::kFull;
-      const std::uint64_t values = full ? bytesOf(tensor) * ranks : 0;
+      const std::uint64_t values = full ? valueBytes(tensor) * ranks : 0;
       const std::uint64_t statistics = rowBytes(decisions.most(tensor.id)) * ranks;
       const auto times = static_cast<std::uint64_t>(alike.count);
       part.valueBytes += values * times;
@@ -143,7 +147,12 @@ class Sum {
   }
 
  private:
+  std::uint64_t valueBytes(const core::TensorInfo& tensor) const {
+    return m_measured.empty() ? bytesOf(tensor) : m_measured[tensor.id.index()];
+  }
+
   const core::Graph& m_graph;
+  const std::span<const std::uint64_t> m_measured;
   ExpectedSize& m_size;
   std::vector<std::vector<bool>> m_decides;    // by rule and tensor
   std::vector<bool> m_full;                    // by tensor
@@ -172,38 +181,40 @@ void addForReplay(const core::Graph& graph, const RecordOptions& options, int ra
 }  // namespace
 
 ExpectedThinning expectedThinning(const ExpectedSize& size, const RecordOptions& options, int ranks) {
-  // Scalars of a Trainer, number, time, flags and digest of an iteration, hashes of a batch (FORMAT.md
-  // "Statistics thin"), and what names it in the journal, each time it is thinned or merged.
-  constexpr std::uint64_t kAlwaysAnIteration = 300;
   ExpectedThinning thinning;
   const auto all = static_cast<std::uint64_t>(ranks),
              iterations = static_cast<std::uint64_t>(size.iterations);
-  thinning.alwaysBytes = iterations * kAlwaysAnIteration;
+  thinning.alwaysBytes = iterations * size.alwaysBytes;
   const std::uint64_t share = options.maxBytes / all;
   const std::uint64_t forValues = options.keepsValues() || size.checkpoints > 0 ? share / 4 : 0;
-  const std::uint64_t room = share - std::min(share, forValues + thinning.alwaysBytes);
+  const std::uint64_t others =
+      forValues + thinning.alwaysBytes + kFilesWithRows * size.fileBytes + size.graphBytes / all;
+  const std::uint64_t room = share - std::min(share, others);
   const std::uint64_t rows = size.statisticsBytes / all;
+  thinning.rowBytes = rows;
   if (iterations == 0 || rows <= room) return thinning;
   const std::uint64_t rowBytes = std::max<std::uint64_t>(1, rows / iterations);
+  thinning.rowBytes = 0;
   std::uint64_t left = iterations, part = room / 2;
   for (std::int64_t step = 1; left > 0; step *= 10, part /= 2) {
-    const std::uint64_t covers =
-        std::max<std::uint64_t>(1, part / rowBytes) * static_cast<std::uint64_t>(step);
-    thinning.parts.push_back({step, static_cast<std::int64_t>(std::min(left, covers))});
-    left -= std::min(left, covers);
+    const auto each = static_cast<std::uint64_t>(step);
+    const std::uint64_t covers = std::min(left, std::max<std::uint64_t>(1, part / rowBytes) * each);
+    thinning.parts.push_back({step, static_cast<std::int64_t>(covers)});
+    thinning.rowBytes += (covers + each - 1) / each * rowBytes;
+    left -= covers;
   }
   return thinning;
 }
 
-ExpectedWork expectedWork(const RecordOptions& options, int ranks) {
+ExpectedWork expectedWork(const RecordOptions& options, int ranks, double stepSeconds) {
   // A segment: its file, its folder, the journal's line. Eight of them become one, eight of those one again.
   constexpr double kFsyncs = 3, kMerged = 8.0 / 7;
-  const double files = ranks / options.commitSeconds * kMerged;
+  const double files = ranks / std::max(options.commitSeconds, stepSeconds) * kMerged;
   return {files, kFsyncs * files};
 }
 
 core::Result<ExpectedSize> expectedSize(const core::Graph& graph, const RecordOptions& options, int ranks,
-                                        std::int64_t steps, const core::Batch* example, std::int64_t first) {
+                                        std::int64_t steps, const KnownBytes& known, std::int64_t first) {
   ExpectedSize size;
   const std::vector<Rule> rules = options.allRules();
   for (const Rule& rule : rules) size.parts.push_back({.rule = rule});
@@ -213,13 +224,13 @@ core::Result<ExpectedSize> expectedSize(const core::Graph& graph, const RecordOp
     MSDBG_ASSIGN(Decisions here, Decisions::make(graph, options, alike.front()));
     decisions.emplace_back(std::move(here), alike.size());
   }
-  Sum sum(graph, size);
+  Sum sum(graph, known.values, size);
   for (const auto& [applies, alike] : alikeIterations(options, rules, first, steps)) {
     for (const auto& [here, count] : decisions) sum.add(here, count, alike);
     sum.next(alike);
   }
   sum.finish();
-  addForReplay(graph, options, ranks, first, steps, example, size);
+  addForReplay(graph, options, ranks, first, steps, known.batch, size);
   return size;
 }
 

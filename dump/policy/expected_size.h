@@ -31,15 +31,26 @@ struct ExpectedSize {
   std::uint64_t stateBytes() const { return checkpointBytes * static_cast<std::uint64_t>(checkpoints); }
   std::uint64_t batchBytes() const { return batchIterationBytes * static_cast<std::uint64_t>(iterations); }
   std::uint64_t bytes() const { return valueBytes + statisticsBytes + stateBytes() + batchBytes(); }
+
+  /// What thinning leaves of an iteration on a rank, and what of it is in the journal: a Trainer's, about.
+  std::uint64_t alwaysBytes = 300, journalBytes = 100;
+  std::uint64_t fileBytes = 0;   // of a file with statistics, besides its rows
+  std::uint64_t graphBytes = 0;  // graphs and sources of the whole run
 };
 
-/// Of `steps` iterations from `first` on, on `ranks` ranks; not cut at maxBytes. `example` is a batch of one
-/// rank: how large its sources are; without it, or a source, batches have the size of the graph's inputs.
-/// kUsage: as Decisions::make().
+/// What is known of the tensors besides the graph.
+struct KnownBytes {
+  const core::Batch* batch = nullptr;          // one of a rank: its sources are that large
+  std::span<const std::uint64_t> values = {};  // by tensor: of an iteration, measured
+};
+/// Of `steps` iterations from `first` on, on `ranks` ranks; not cut at maxBytes. What is not known besides
+/// has the size that its shape says. kUsage: as Decisions::make().
 core::Result<ExpectedSize> expectedSize(const core::Graph& graph, const RecordOptions& options, int ranks,
-                                        std::int64_t steps, const core::Batch* example = nullptr,
+                                        std::int64_t steps, const KnownBytes& known = {},
                                         std::int64_t first = 0);
 
+/// Files with statistics that a rank has once they thin, about: a merged one is an eighth of its share.
+inline constexpr std::uint64_t kFilesWithRows = 12;
 /// What stays of the statistics of one rank when they do not fit into its share of maxBytes: about, for
 /// segments thin as a whole (dump/writer/thinning_plan.h says how).
 struct ExpectedThinning {
@@ -48,14 +59,15 @@ struct ExpectedThinning {
   };
   std::vector<Part> parts;        // newest first, the whole ones (step 1) among them; empty: nothing thins
   std::uint64_t alwaysBytes = 0;  // of what stays for ever of all iterations, one rank
+  std::uint64_t rowBytes = 0;     // of the rows that stay, one rank
 };
 ExpectedThinning expectedThinning(const ExpectedSize& size, const RecordOptions& options, int ranks);
 
 /// What recording asks of the file system each second, all ranks together, while segments are not committed
-/// sooner than after commitSeconds; merging included.
+/// sooner than after commitSeconds, nor with less than an iteration of `stepSeconds`; merging included.
 struct ExpectedWork {
   double files = 0, fsyncs = 0;
 };
-ExpectedWork expectedWork(const RecordOptions& options, int ranks);
+ExpectedWork expectedWork(const RecordOptions& options, int ranks, double stepSeconds = 0);
 
 }  // namespace msdbg::dump

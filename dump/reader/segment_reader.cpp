@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <set>
 
 #include "core_engine/tensor/statistics.h"
 #include "dump/codec/dataset_path.h"
@@ -69,6 +70,7 @@ struct SegmentReader::Impl {
   std::vector<std::int64_t> iterations;
   std::map<std::string, TensorDataset> tensors;  // opened ones, by path
   std::map<std::string, Series> scalars;
+  std::set<std::string> noScalars;  // names that were asked for and are not there
 
   SegmentFileInfo info() const { return {file.id(), fileBytes, iterations, lock.get()}; }
   core::Status readIterations();
@@ -191,12 +193,16 @@ core::Result<const Series*> SegmentReader::Impl::series(const std::string& name)
   std::string path = scalarPath(name);
   const auto at = scalars.find(path);
   if (at != scalars.end()) return &at->second;
+  if (noScalars.contains(name)) return static_cast<const Series*>(nullptr);
   MSDBG_ASSIGN(bool there, hdf5::exists(file.id(), path));
   if (!there && name.find('/') != std::string::npos) {  // as it was written before
     path = datasetPath("/scalars", name);
     MSDBG_ASSIGN(there, hdf5::exists(file.id(), path));
   }
-  if (!there) return static_cast<const Series*>(nullptr);
+  if (!there) {
+    noScalars.insert(name);
+    return static_cast<const Series*>(nullptr);
+  }
   auto read = readSeries(info(), path);
   if (!read.ok()) return read.error();
   return &scalars.emplace(path, std::move(*read)).first->second;

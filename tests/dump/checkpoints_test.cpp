@@ -236,7 +236,7 @@ TEST_CASE("Policy record keeps checkpoints and batches from which the run can be
   CHECK(reader->damage().empty());
   CHECK(reader->verify({}, {}).empty());
   const core::Batch example{core::Iteration(0), {}, {{"x", pixelsOf(0)}}};
-  const auto size = expectedSize(graph, options, 1, 10, &example);
+  const auto size = expectedSize(graph, options, 1, 10, {.batch = &example});
   CHECK(size->stateBytes() == reader->storage().stateBytes);
   CHECK(size->batchBytes() == reader->storage().batchBytes);
   CHECK(size->batchIterationBytes == 32 + 64);

@@ -93,7 +93,7 @@ TEST_CASE("What a run takes from an iteration on is what it takes in all less wh
   for (const std::int64_t first : {1, 6, 11, 30}) {
     const auto all = expectedSize(graph, options, 2, first + 9);
     const auto before = expectedSize(graph, options, 2, first);
-    const auto rest = expectedSize(graph, options, 2, 9, nullptr, first);
+    const auto rest = expectedSize(graph, options, 2, 9, {}, first);
     CAPTURE(first);
     CHECK(rest->valueBytes == all->valueBytes - before->valueBytes);
     CHECK(rest->statisticsBytes == all->statisticsBytes - before->statisticsBytes);

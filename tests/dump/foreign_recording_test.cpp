@@ -420,3 +420,47 @@ TEST_CASE("A recorder that cannot begin leaves a run that says so") {
   CHECK(info.end.state == "failed");
   CHECK_THAT(info.end.message, Catch::Contains("rank_0"));
 }
+
+TEST_CASE("Some iterations of another level do not widen the rows of all that follow") {
+  Program program;
+  std::vector<NodeId> wide;
+  for (int i = 0; i < 40; ++i)
+    wide.push_back(program.node("Net/exp-op" + std::to_string(i), "exp", {program.x},
+                                {info("", {2, 3}, TensorRole::kActivation)}, {}));
+  const auto iterate = [&](std::int64_t first, std::int64_t last, bool isWide) {
+    for (std::int64_t i = first; i <= last; ++i) {
+      REQUIRE(program.recording->begin(Iteration(i)).ok());
+      program.saw(program.x, filled({2, 3}, 1));
+      REQUIRE(program.recording->ran(program.relu).ok());
+      program.saw(program.y, filled({2, 3}, static_cast<float>(i)));
+      for (const NodeId node : isWide ? wide : std::vector<NodeId>()) {
+        REQUIRE(program.recording->ran(node).ok());
+        program.saw(program.recording->definitions().node(node).outputs[0], filled({2, 3}, 2));
+      }
+      REQUIRE(program.recording->end({{"loss", 1.0}}).ok());
+    }
+  };
+  iterate(0, 4, false);
+  iterate(5, 7, true);
+  iterate(8, 60, false);
+  iterate(61, 62, true);
+  for (std::int64_t i = 63; i < 90; ++i) iterate(i, i, i % 10 == 0);  // in turns: it stays
+  program.recording->finish({.state = "finished"});
+  const auto reader = test::openRun(program.run);
+  const auto tensorsIn = [&](std::int64_t iteration) {
+    return reader->recordedGraph(Rank(0), Iteration(iteration)).orThrow().tensors().size();
+  };
+  CHECK(tensorsIn(4) == 2);
+  CHECK(tensorsIn(7) == 42);
+  CHECK(tensorsIn(60) == 2);
+  CHECK(tensorsIn(62) == 42);
+  CHECK(tensorsIn(89) == 42);
+  CHECK(program.graphs() == 2);  // equal ones are one
+  const TensorId y = *reader->graph().findTensor("Net/relu-op1"),
+                 exp = *reader->graph().findTensor("Net/exp-op7");
+  for (const std::int64_t i : {0, 6, 20, 60, 61, 89})
+    CHECK(reader->statistics(Rank(0), Iteration(i), y)->values.max == static_cast<double>(i));
+  CHECK(reader->statistics(Rank(0), Iteration(6), exp).ok());
+  CHECK_FALSE(reader->statistics(Rank(0), Iteration(60), exp).ok());
+  CHECK(reader->damage().empty());
+}

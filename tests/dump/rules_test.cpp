@@ -43,7 +43,7 @@ std::string kept(const RecordOptions& options, const std::string& name, std::int
 
 std::string onlyShadowed(const RecordOptions& options, const PlannedRun& run) {
   const core::Graph graph = test::smallGraph();
-  const auto size = expectedSize(graph, options, run.ranks, run.steps.value(), nullptr, run.first);
+  const auto size = expectedSize(graph, options, run.ranks, run.steps.value(), {}, run.first);
   const Texts shadowed = shadowedRules(graph, options, run, *size).orThrow();
   CHECK(shadowed.size() <= 1);
   return shadowed.empty() ? "none" : shadowed.front();

@@ -14,7 +14,13 @@ using core::Node;
 
 class HyperparameterRange : public Evaluator {
  public:
-  explicit HyperparameterRange(const core::Graph& graph) : m_updates(parameterUpdates(graph)) {}
+  explicit HyperparameterRange(const core::Graph& graph) : m_updates(parameterUpdates(graph)) {
+    for (const ParameterUpdate& update : m_updates) {
+      const Node& node = graph.node(update.node);  // those of others have other names
+      if (node.isOwn() && floatAttribute(node.attributes, "weight_decay", 0) != 0)
+        m_decaying.push_back(update);
+    }
+  }
 
   void evaluate(EvaluationContext& context) override {
     if (context.ranks.empty()) return;
@@ -85,11 +91,10 @@ class HyperparameterRange : public Evaluator {
 
   void checkDecay(EvaluationContext& context) {
     const double most = parameterOr(context.parameters, "decay_max", 0.01);
-    for (const ParameterUpdate& update : m_updates) {
+    for (const ParameterUpdate& update : m_decaying) {
       const std::optional<Rates> rates = ratesOf(context, context.rankWith(update.next), update);
       const Node& node = context.graph().node(update.node);
-      if (!node.isOwn()) continue;  // their settings have other names
-      if (!rates || floatAttribute(node.attributes, "weight_decay", 0) == 0) continue;
+      if (!rates) continue;
       const double share = decayOf(node, rates->least);
       if (share <= most) continue;
       m_decays = true;
@@ -102,7 +107,7 @@ class HyperparameterRange : public Evaluator {
 
   static constexpr double kBetas = 0.02;  // beyond beta1^2 < beta2, which its convergence needs
 
-  std::vector<ParameterUpdate> m_updates;
+  std::vector<ParameterUpdate> m_updates, m_decaying;
   bool m_asked = false, m_decays = false;
 };
 

@@ -44,6 +44,20 @@ const StatisticsRow* RowWalk::rowOf(EvaluationContext& context, Rank rank, std::
   return first && first->values.hash == row->values.hash ? nullptr : row;
 }
 
+bool RowWalk::allThinned(EvaluationContext& context, Rank rank) const {
+  if (m_tensors.empty()) return true;
+  (void)context.rows.now(rank, m_tensors.front());
+  if (!context.rows.thinned(rank)) return false;
+  context.notEvaluable.add({{},
+                            "thinned",
+                            context.iteration,
+                            rank,
+                            {},
+                            "no statistics of it can be read",
+                            static_cast<std::int64_t>(m_tensors.size())});
+  return true;
+}
+
 namespace {
 
 class EveryRow : public Evaluator {

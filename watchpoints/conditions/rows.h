@@ -28,17 +28,21 @@ class RowWalk {
   /// nothing yet (torch.empty).
   void skipWhatDidNotRun() { m_skips = true; }
 
-  /// Calls f(place, row) for every recorded row, rank by rank; a missing one is an entry `no_value`.
+  /// Calls f(place, row) for every recorded row, rank by rank; a missing one is an entry `no_value`, and all
+  /// of a thinned iteration are one `thinned`: of a long run most are.
   template <typename F>
   void forEach(EvaluationContext& context, const F& f) const {
-    for (const core::Rank rank : context.ranks)
+    for (const core::Rank rank : context.ranks) {
+      if (allThinned(context, rank)) continue;
       for (std::size_t i = 0; i < m_tensors.size(); ++i)
         if (const StatisticsRow* row = rowOf(context, rank, i))
           f(Place{context.iteration, rank, m_tensors[i]}, *row);
+    }
   }
 
  private:
   const StatisticsRow* rowOf(EvaluationContext& context, core::Rank rank, std::size_t i) const;
+  bool allThinned(EvaluationContext& context, core::Rank rank) const;
 
   std::vector<core::TensorId> m_tensors;
   std::vector<core::TensorId> m_updates;  // of each; invalid where nothing updates it

@@ -13,8 +13,11 @@ using core::TensorId;
 
 IterationRows::IterationRows(const Source& source) : m_ranks(source.ranks()) {
   std::ranges::sort(m_ranks);
-  for (Table* table : {&m_now, &m_before})
+  for (Table* table : {&m_now, &m_before}) {
     table->cells.assign(m_ranks.size(), std::vector<Cell>(source.graph().tensors().size()));
+    table->thinned.assign(m_ranks.size(), false);
+    table->read.assign(m_ranks.size(), false);
+  }
 }
 
 void IterationRows::moveTo(Source& source, Iteration iteration) {
@@ -27,10 +30,14 @@ void IterationRows::moveTo(Source& source, Iteration iteration) {
 
 void IterationRows::begin(Table& table, Iteration iteration) {
   table.iteration = iteration;
-  for (std::vector<Cell>& cells : table.cells)
-    for (Cell& cell : cells) cell.state = State::kUnread;
   table.parts.clear();
-  for (const Rank rank : m_ranks) table.parts.push_back(m_source->part(rank, iteration));
+  for (std::size_t slot = 0; slot < m_ranks.size(); ++slot) {
+    table.parts.push_back(m_source->part(m_ranks[slot], iteration));
+    table.thinned[slot] = false;
+    if (!table.read[slot]) continue;
+    for (Cell& cell : table.cells[slot]) cell.state = State::kUnread;
+    table.read[slot] = false;
+  }
 }
 
 std::size_t IterationRows::slotOf(Rank rank) const {
@@ -42,8 +49,14 @@ std::size_t IterationRows::slotOf(Rank rank) const {
 const StatisticsRow* IterationRows::rowOf(Table& table, Rank rank, TensorId tensor) {
   const std::size_t slot = slotOf(rank);
   if (slot == m_ranks.size() || !table.iteration.valid() || !tensor.valid()) return nullptr;
+  if (table.thinned[slot]) return nullptr;
   Cell& cell = table.cells[slot][tensor.index()];
-  if (cell.state == State::kUnread) read(table, slot, tensor, cell);
+  if (cell.state == State::kUnread) {
+    read(table, slot, tensor, cell);
+    table.thinned[slot] = cell.state == State::kThinned;
+    if (table.thinned[slot]) cell.state = State::kUnread;  // so that nothing is to be forgotten later
+    table.read[slot] = table.read[slot] || !table.thinned[slot];
+  }
   return cell.state == State::kPresent ? &cell.row : nullptr;
 }
 
@@ -62,8 +75,15 @@ void IterationRows::read(const Table& table, std::size_t slot, TensorId tensor, 
   }
 }
 
+bool IterationRows::thinned(Rank rank) const {
+  const std::size_t slot = slotOf(rank);
+  return slot < m_ranks.size() && m_now.thinned[slot];
+}
+
 std::string IterationRows::missingReason(Rank rank, TensorId tensor) const {
   const std::size_t slot = slotOf(rank);
+  if (slot < m_ranks.size() && m_now.thinned[slot])
+    return m_now.parts[slot] && !m_now.parts[slot]->has(tensor) ? "absent" : "thinned";
   const State state = slot < m_ranks.size() ? m_now.cells[slot][tensor.index()].state : State::kMissing;
   return state == State::kDamaged   ? "damaged"
          : state == State::kThinned ? "thinned"

@@ -50,7 +50,7 @@ Status planGraph(const DumpOptions& options, const ModelTraining& training, cons
   if (!bound.ok()) return bound.error().in("--fault");
   MSDBG_TRY(checkFaultsAct(faults, plan));
   const core::Batch example = loader.batch(core::Iteration(0), core::Rank(0), plan.ranks);
-  MSDBG_ASSIGN(plan.size, dump::expectedSize(graph, plan.record, plan.ranks, *plan.steps, &example,
+  MSDBG_ASSIGN(plan.size, dump::expectedSize(graph, plan.record, plan.ranks, *plan.steps, {.batch = &example},
                                              plan.firstIteration()));
   MSDBG_ASSIGN(const auto shadowed, dump::shadowedRules(graph, plan.record, plan.planned(), *plan.size));
   plan.doubts.insert(plan.doubts.end(), shadowed.begin(), shadowed.end());

@@ -18,7 +18,8 @@ _COLLECTIVE = {"tensors": CHANGE, "output_tensor": OVERWRITE, "output_tensors": 
 _KEEPING = {"masked_fill", "masked_fill_", "where", "full", "full_like", "new_full", "fill_", "scalar_tensor", "add",
             "add_", "sub", "mul", "div", "neg", "cat", "stack", "clone", "copy_", "copy", "_to_copy", "expand", "triu",
             "triu_", "tril", "tril_", "index", "index_select", "gather", "scatter", "scatter_", "index_put",
-            "index_put_", "repeat", "constant_pad_nd", "lift_fresh", "_log_softmax", "maximum", "minimum", "roll",
+            "index_put_", "repeat", "constant_pad_nd", "lift_fresh", "_log_softmax", "maximum", "minimum", "amax", "amin", "max", "min",
+            "aminmax", "roll",
             "index_fill", "index_fill_", "masked_scatter", "bernoulli", "slice_scatter", "select_scatter",
             "topk", "sort", "flip", "log", "new_tensor", "baddbmm", "logaddexp", "cumsum"}
 _TURNING = {"neg", "sub", "mul", "div"}  # an infinity's sign, maybe

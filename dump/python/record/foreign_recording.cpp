@@ -66,6 +66,7 @@ bool ForeignRecording::active() const { return !m_finished && m_recorder->status
 Status ForeignRecording::setRole(TensorId tensor, core::TensorRole role) {
   MSDBG_ASSIGN(const bool changed, m_definitions.setRole(tensor, role));
   if (changed && m_graph && m_graph->tensor(tensor).valid()) m_stale = true;
+  if (changed) m_narrow.reset();
   return Ok{};
 }
 
@@ -206,10 +207,27 @@ Status ForeignRecording::keep(TensorId tensor, const SeenValue& value) {
 }
 
 // The one that there is where it has all that was used, else a new one.
+// Every iteration has room for the statistics of the whole graph. After some iterations at level ops those of
+// level train would go on to take as much: once enough of them have needed no more than the graph before,
+// that is the graph again.
+Status ForeignRecording::leaveWideGraph() {
+  constexpr std::int64_t kEnough = 20;  // where wide and narrow ones take turns the graph stays
+  if (!m_narrow) return Ok{};
+  m_fitNarrow = m_narrow->has(m_definitions, m_used) ? m_fitNarrow + 1 : 0;
+  if (m_fitNarrow < kEnough) return Ok{};
+  return take(std::move(m_narrow));
+}
+
 Status ForeignRecording::useGraph() {
-  if (m_graph && !m_stale && m_graph->has(m_definitions, m_used)) return Ok{};
+  if (m_graph && !m_stale && m_graph->has(m_definitions, m_used)) return leaveWideGraph();
   MSDBG_ASSIGN(GraphVersion made, GraphVersion::make(m_definitions, m_used, m_graph.get()));
-  auto graph = std::make_unique<GraphVersion>(std::move(made));
+  const bool muchWider = m_graph && made.graph().tensors().size() > 2 * m_graph->graph().tensors().size();
+  if (muchWider) m_narrow = std::move(m_graph);
+  return take(std::make_unique<GraphVersion>(std::move(made)));
+}
+
+Status ForeignRecording::take(std::unique_ptr<GraphVersion> graph) {
+  m_fitNarrow = 0;
   MSDBG_ASSIGN(Decisions decisions, Decisions::make(graph->graph(), m_options, m_settings.rank));
   m_graph = std::move(graph);
   m_decisions.emplace(std::move(decisions));

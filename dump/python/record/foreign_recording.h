@@ -72,6 +72,8 @@ class ForeignRecording {
   bool keepsValue(core::TensorId tensor) const;
   void add(core::TensorId tensor, Seen seen);
   core::Status useGraph();
+  core::Status take(std::unique_ptr<GraphVersion> graph);
+  core::Status leaveWideGraph();
   void deliver();
   core::Scalars withNorm(core::Scalars scalars) const;
   bool trained() const;
@@ -84,7 +86,11 @@ class ForeignRecording {
   Definitions m_definitions;
   std::unique_ptr<GraphVersion> m_graph;
   std::optional<Decisions> m_decisions;  // of m_graph
-  bool m_stale = false;                  // a definition that m_graph has is another now
+  /// What it was before it became more than twice as wide (another level, for some iterations), and how many
+  /// iterations on end have needed no more than that.
+  std::unique_ptr<GraphVersion> m_narrow;
+  std::int64_t m_fitNarrow = 0;
+  bool m_stale = false;  // a definition that m_graph has is another now
   bool m_finished = false, m_saidVersions = false;
   std::int64_t m_iterations = 0, m_versions = 0;
 
