@@ -8,6 +8,10 @@
 #include "core_engine/base/iteration_set.h"
 #include "core_engine/graph/graph.h"
 
+namespace msdbg::core {
+class GraphPart;
+}
+
 namespace msdbg::replay {
 
 /// "alexnet.cpp:52"; "" without a frame.
@@ -21,6 +25,9 @@ std::span<const core::FrameId> framesOf(const core::Graph& graph, core::TensorId
 std::string tensorName(const core::TensorInfo& tensor);
 /// "float32 [64, 3, 32, 32]"
 std::string typeText(const core::TensorInfo& tensor);
+/// Where the tensor lay ("cpu", "cuda:0") on the rank whose part of the graph this is (nullptr: any rank's);
+/// "" where the run does not tell.
+std::string deviceOf(const core::Graph& graph, const core::GraphPart* part, core::TensorId tensor);
 
 /// 1234567 -> "1,234,567"
 std::string groupedNumber(std::int64_t value);

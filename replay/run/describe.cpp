@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "core_engine/graph/graph_union.h"
+
 namespace msdbg::replay {
 
 std::string placeOf(const core::Frame* frame) {
@@ -28,6 +30,10 @@ std::string tensorName(const core::TensorInfo& tensor) {
 
 std::string typeText(const core::TensorInfo& tensor) {
   return std::string(core::dtypeName(tensor.dtype)) + " " + tensor.shape.text();
+}
+
+std::string deviceOf(const core::Graph& graph, const core::GraphPart* part, core::TensorId tensor) {
+  return part && part->has(tensor) ? part->device(graph, tensor) : graph.tensor(tensor).device;
 }
 
 std::string groupedNumber(std::int64_t value) {
