@@ -7,6 +7,7 @@
 #include "app/cli/command.h"
 #include "app/cli/follow.h"
 #include "app/cli/json_output.h"
+#include "app/cli/modules_view.h"
 #include "app/cli/run_access.h"
 #include "app/cli/run_size.h"
 #include "app/cli/table.h"
@@ -22,7 +23,7 @@ using core::Result;
 
 struct InfoOptions {
   std::string run, tensors;
-  bool follow = false;
+  bool follow = false, modules = false;
 };
 
 // As it can be pasted into a shell.
@@ -394,10 +395,12 @@ Result<int> info(const InfoOptions& options, const Context& context) {
   if (context.json) {
     Json json = infoJson(run);
     if (!options.tensors.empty()) json["tensors"] = tensorsJson(run, tensors);
+    if (options.modules) json["modules"] = modulesJson(run.graph());
     printJson(json);
   } else {
     printInfo(run);
     if (!options.tensors.empty()) printTensors(run, tensors);
+    if (options.modules) fmt::print("\n{}", modulesText(run.graph()));
   }
   return withDamage(run, kExitFine);
 }
@@ -406,6 +409,7 @@ Command::Run setup(CLI::App& app, Context& context) {
   auto options = std::make_shared<InfoOptions>();
   app.add_option("RUN", options->run, "run folder (default: the newest *.msdbg here)");
   app.add_option("--tensors", options->tensors, "list these tensors (name or glob)")->type_name("GLOB");
+  app.add_flag("--modules", options->modules, "list the modules of the network and their parameters");
   app.add_flag("--follow", options->follow, "print iterations as they are recorded, until recording ends");
   return [options, &context] { return info(*options, context); };
 }
@@ -418,6 +422,7 @@ Command infoCommand() {
           .examples =
               "  msdbg info\n"
               "  msdbg info alexnet-1.msdbg --tensors '*conv3*'\n"
+              "  msdbg info --modules\n"
               "  msdbg info --follow                      while it is being recorded\n",
           .setup = setup};
 }

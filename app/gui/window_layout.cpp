@@ -12,6 +12,7 @@
 #include <QTabBar>
 #include <QTableView>
 #include <QToolBar>
+#include <QTreeView>
 #include <QVBoxLayout>
 
 #include "app/gui/actions.h"
@@ -270,7 +271,9 @@ bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
     return false;
   const auto* table = qobject_cast<QTableView*>(watched);
   const bool cells = table && table->selectionBehavior() == QAbstractItemView::SelectItems;
-  if (!cells && !qobject_cast<QTabBar*>(watched)) return false;
+  const auto* tree = qobject_cast<QTreeView*>(watched);
+  const bool folds = tree && tree->rootIsDecorated();  // else it is a list
+  if (!cells && !folds && !qobject_cast<QTabBar*>(watched)) return false;
   event->accept();
   return true;
 }
