@@ -10,11 +10,13 @@
 #include "app/cli/modules_view.h"
 #include "app/cli/run_access.h"
 #include "app/cli/run_size.h"
+#include "app/cli/step_options.h"
 #include "app/cli/table.h"
 #include "app/cli/timing_text.h"
 #include "replay/recompute_way.h"
 #include "replay/recorded_from.h"
 #include "replay/run_state.h"
+#include "replay/user_steps.h"
 
 namespace msdbg::app {
 namespace {
@@ -60,6 +62,7 @@ Json ranksJson(const OpenedRun& run) {
   for (const core::Rank rank : run.run->ranks()) {
     const auto end = run.run->rankEnd(rank);
     const core::IterationSet& iterations = run.run->iterationSet(rank);
+    const replay::UserSteps steps = replay::userSteps(*run.run, rank);
     list.push_back(
         {{"rank", rank.value},
          {"count", iterations.size()},
@@ -69,6 +72,7 @@ Json ranksJson(const OpenedRun& run) {
          {"checkpoints", states ? states->checkpoints(rank) : std::vector<std::int64_t>()},
          {"batches", core::formatRanges(states ? states->batches(rank) : std::vector<std::int64_t>())},
          {"end", end ? endJson(*end) : Json()}});
+    if (!steps.empty()) list.back()["steps"] = {{"first", steps.first()}, {"last", steps.last()}};
   }
   return list;
 }
@@ -105,6 +109,7 @@ Json tensorsJson(const OpenedRun& run, const std::vector<core::TensorId>& ids) {
                     {"role", core::roleName(tensor.role)},
                     {"stored", storedCount(run, id)},
                     {"source", sourceJson(run.graph(), framesOf(run.graph(), id))}});
+    if (!tensor.device.empty()) list.back()["device"] = tensor.device;
   }
   return list;
 }
@@ -112,7 +117,7 @@ Json tensorsJson(const OpenedRun& run, const std::vector<core::TensorId>& ids) {
 // What --on-hit said while the run was recorded.
 Json hitsJson(const OpenedRun& run) {
   Json list = Json::array();
-  for (const replay::RecordedHit& hit : run.run->hits())
+  for (const replay::RecordedHit& hit : run.run->hits()) {
     list.push_back({{"iteration", hit.iteration},
                     {"rank", hit.rank.value},
                     {"condition", hit.condition},
@@ -123,6 +128,8 @@ Json hitsJson(const OpenedRun& run) {
                     {"actual", number(hit.actual)},
                     {"count", hit.count},
                     {"detail", hit.detail}});
+    addStep(list.back(), run, hit.rank, core::Iteration(hit.iteration));
+  }
   return list;
 }
 
@@ -219,6 +226,14 @@ std::string lastLoss(const OpenedRun& run, core::Rank rank) {
   return value ? core::formatShort(*value, 5) : "";
 }
 
+// " (steps 41000-41011)": the first and last of the program's own numbers.
+std::string stepsText(const OpenedRun& run, core::Rank rank) {
+  const replay::UserSteps steps = replay::userSteps(*run.run, rank);
+  if (steps.empty()) return "";
+  if (steps.first() == steps.last()) return fmt::format(" (step {})", steps.first());
+  return fmt::format(" (steps {}-{})", steps.first(), steps.last());
+}
+
 void printRanks(const OpenedRun& run) {
   Table table({">rank", "iterations", ">count", ">first loss", ">last loss", "ended"});
   for (const core::Rank rank : run.run->ranks()) {
@@ -226,7 +241,7 @@ void printRanks(const OpenedRun& run) {
     const auto end = run.run->rankEnd(rank);
     const std::vector<std::int64_t> half = run.run->incompleteIterations(rank);
     table.row({std::to_string(rank.value),
-               iterationsText(run, rank) +
+               iterationsText(run, rank) + stepsText(run, rank) +
                    (half.empty() ? "" : fmt::format(" ({} incomplete)", core::formatRanges(half))),
                std::to_string(iterations.size()),
                iterations.empty() ? "" : scalarText(run, rank, core::Iteration(iterations.front()), "loss"),
@@ -244,8 +259,9 @@ void printHits(const OpenedRun& run) {
   if (hits.empty()) return;
   Table table({">iteration", ">rank", "hit while recording", "tensor", ">actual", "detail"});
   for (std::size_t i = 0; i < std::min(hits.size(), kMost); ++i)
-    table.row({std::to_string(hits[i].iteration), std::to_string(hits[i].rank.value), hits[i].condition,
-               hits[i].tensor, core::formatShort(hits[i].actual), hits[i].detail});
+    table.row({replay::iterationText(*run.run, hits[i].rank, core::Iteration(hits[i].iteration)),
+               std::to_string(hits[i].rank.value), hits[i].condition, hits[i].tensor,
+               core::formatShort(hits[i].actual), hits[i].detail});
   fmt::print("\n{}", table.text());
   if (hits.size() > kMost)
     fmt::print("… {} more (--json lists them)\n",

@@ -251,7 +251,7 @@ void MainWindow::placeChanged() {
   m_place->setText(recorded.empty()           ? QString("no iteration is recorded")
                    : !place.iteration.valid() ? QString("rank %1 recorded no iteration").arg(place.rank.value)
                                               : QString("iteration %1 of %2 – %3   ·   rank %4")
-                                                    .arg(place.iteration.value)
+                                                    .arg(m_document->facts().iterationText(place.iteration))
                                                     .arg(recorded.front().value)
                                                     .arg(recorded.back().value)
                                                     .arg(place.rank.value));
