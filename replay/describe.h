@@ -23,7 +23,7 @@ std::string sourceLine(const core::Frame* frame);
 std::span<const core::FrameId> framesOf(const core::Graph& graph, core::TensorId tensor);
 /// Name as a command takes it: no ":0".
 std::string tensorName(const core::TensorInfo& tensor);
-/// "float32 [64, 3, 32, 32]"
+/// "float32 [64, 3, 32, 32]"; "?" is a size that is not the same in all iterations.
 std::string typeText(const core::TensorInfo& tensor);
 /// Where the tensor lay ("cpu", "cuda:0") on the rank whose part of the graph this is (nullptr: any rank's);
 /// "" where the run does not tell.

@@ -1,6 +1,6 @@
-// Draws the rows of the module tree: what was found in a module as a mark at the right of its name (a disc for
-// faults, with a ring where the first of all is among them, a triangle for hints), parameters in the quieter
-// colour. UI thread only.
+// Draws the rows of the module tree: what was found in a module as a mark at the right of its name (a disc
+// for faults, with a ring where the first of all is among them, a triangle for hints), parameters in the
+// quieter colour. UI thread only.
 #pragma once
 
 #include <QPainter>

@@ -20,8 +20,8 @@ QString problemText(const BadgeSet& badges, std::int64_t missing, const std::str
   const QString where =
       QStringLiteral("Iteration %1 of rank %2").arg(badges.iteration.value).arg(badges.rank.value);
   if (reason == "damaged")
-    return where + QStringLiteral(": statistics of %1 are damaged; `msdbg verify` lists what is lost.")
-                       .arg(nodes);
+    return where +
+           QStringLiteral(": statistics of %1 are damaged; `msdbg verify` lists what is lost.").arg(nodes);
   if (reason == "thinned")
     return where +
            QStringLiteral(": statistics were thinned to keep within --max-size; another iteration has them.");
@@ -30,9 +30,8 @@ QString problemText(const BadgeSet& badges, std::int64_t missing, const std::str
                        ": nothing was seen of %1, which did not run in it, had no values yet, or "
                        "a rule of the recording left out.")
                        .arg(nodes);
-  return where +
-         QStringLiteral(": no statistics of %1 are stored; `msdbg dump --policy stats` stores all.")
-             .arg(nodes);
+  return where + QStringLiteral(": no statistics of %1 are stored; `msdbg dump --policy stats` stores all.")
+                     .arg(nodes);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ struct FakeDocument {
   std::unique_ptr<app::Document> document;
 };
 
-/// Every tensor in each iteration, ones; `wrong` of rank 0 has a NaN in iteration 1. `firstStep`: the
+/// Every tensor in each iteration, healthy; `wrong` of rank 0 has a NaN in iteration 1. `firstStep`: the
 /// program's own number of iteration 0.
 inline std::unique_ptr<FakeRun> filledRun(core::Graph graph, int iterations,
                                           std::optional<std::int64_t> firstStep = {},
@@ -33,7 +33,7 @@ inline std::unique_ptr<FakeRun> filledRun(core::Graph graph, int iterations,
     for (const core::TensorInfo& tensor : run->graph().tensors()) {
       core::Tensor value(tensor.dtype, tensor.shape), before(tensor.dtype, tensor.shape);
       for (float& each : value.data<float>()) each = 1 + 0.1F * static_cast<float>(i);
-      for (float& each : before.data<float>()) each = 1;
+      for (float& each : before.data<float>()) each = 0.99F + 0.1F * static_cast<float>(i);
       if (i == 1 && tensor.fullName() == wrong) value.data<float>()[0] = NAN;
       run->rows.record(rank, iteration, tensor.id, value, tensor.updateOf.valid() ? &before : nullptr);
     }
