@@ -17,7 +17,7 @@
 namespace msdbg::app {
 namespace {
 
-constexpr int kMargin = 8, kLeastName = 120;
+constexpr int kMargin = 8, kLeastName = 150;
 constexpr int kRowsMeasured = 100;  // for the widths of columns
 constexpr int kMostExpanded = 60;   // rows: more are folded at first
 // What the tooltips tell too is left out where it has no room, in this order.
@@ -160,12 +160,14 @@ void ModulesPanel::fitColumns() {
     m_tree->resizeColumnToContents(column);
     used += m_tree->columnWidth(column);  // 0: hidden
   }
+  const int name = m_tree->columnWidth(ModuleModel::kName);
   for (const int column : kOptional) {
-    if (used <= width) break;
+    // For the class the names are cut, as far as they can still be told apart.
+    const int needed = column == ModuleModel::kClass ? used - std::max(0, name - kLeastName) : used;
+    if (needed <= width) break;
     used -= m_tree->columnWidth(column);
     m_tree->setColumnHidden(column, true);
   }
-  const int name = m_tree->columnWidth(ModuleModel::kName);
   m_tree->setColumnWidth(ModuleModel::kName, std::max(kLeastName, name + width - used));
 }
 
