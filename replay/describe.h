@@ -8,6 +8,10 @@
 #include "core_engine/base/iteration_set.h"
 #include "core_engine/graph/graph.h"
 
+namespace msdbg::core {
+class GraphPart;
+}
+
 namespace msdbg::replay {
 
 /// "alexnet.cpp:52"; "" without a frame.
@@ -19,8 +23,11 @@ std::string sourceLine(const core::Frame* frame);
 std::span<const core::FrameId> framesOf(const core::Graph& graph, core::TensorId tensor);
 /// Name as a command takes it: no ":0".
 std::string tensorName(const core::TensorInfo& tensor);
-/// "float32 [64, 3, 32, 32]"
+/// "float32 [64, 3, 32, 32]"; "?" is a size that is not the same in all iterations.
 std::string typeText(const core::TensorInfo& tensor);
+/// Where the tensor lay ("cpu", "cuda:0") on the rank whose part of the graph this is (nullptr: any rank's);
+/// "" where the run does not tell.
+std::string deviceOf(const core::Graph& graph, const core::GraphPart* part, core::TensorId tensor);
 
 /// 1234567 -> "1,234,567"
 std::string groupedNumber(std::int64_t value);

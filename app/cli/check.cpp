@@ -10,6 +10,7 @@
 #include "app/cli/computing.h"
 #include "app/cli/engine.h"
 #include "app/cli/progress.h"
+#include "app/cli/step_options.h"
 #include "app/cli/table.h"
 
 namespace msdbg::app {
@@ -20,7 +21,7 @@ using core::ErrorCode;
 using core::Result;
 
 struct CheckCommandOptions {
-  std::string run, ranks, iterations;
+  std::string run, ranks, iterations, steps;
   std::vector<std::string> watchpoints;
   bool first = false, all = false, why = false, recompute = false, recheck = false;
 };
@@ -94,7 +95,9 @@ Result<int> check(const CheckCommandOptions& options, const Context& context) {
   if (options.recompute) MSDBG_TRY(computing.helpOut());
   watch::CheckOptions what;
   MSDBG_ASSIGN(what.ranks, selectedRanks(run, options.ranks));
-  MSDBG_ASSIGN(what.iterations, selectedIterations(run, "--iterations", options.iterations));
+  std::string iterations = options.iterations;
+  MSDBG_TRY(takeSteps(run, options.steps, iterations));
+  MSDBG_ASSIGN(what.iterations, selectedIterations(run, "--iterations", iterations));
   what.cancel = context.cancel;
   watch::CheckReport found;
   {
@@ -127,6 +130,7 @@ Command::Run setup(CLI::App& app, Context& context) {
       ->allow_extra_args(false);
   app.add_option("--ranks", options->ranks, "only these: 0,2-4")->type_name("LIST");
   app.add_option("--iterations", options->iterations, "only these: 0,2-4,100-")->type_name("LIST");
+  addStepsOption(app, options->steps);
   app.add_flag("--first", options->first, "only the first wrong place");
   app.add_flag("--all", options->all, "every hit, not only the first of each place");
   app.add_flag("--recompute", options->recompute,

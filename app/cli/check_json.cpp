@@ -1,4 +1,5 @@
 #include "app/cli/check_view.h"
+#include "app/cli/step_options.h"
 #include "replay/recorded_from.h"
 
 namespace msdbg::app {
@@ -45,6 +46,7 @@ Json hitJson(const OpenedRun& run, const Hit& hit) {
                {"count", hit.count},
                {"source", sourceJson(graph, frames)},
                {"frames", framesJson(graph, frames)}};
+  addStep(json, run, hit.rank, hit.iteration);
   json["statistics"] = row ? statisticsJson(*row) : Json();
   json["inputs"] = inputsJson(run, hit);
   json["derived_from"] =
@@ -91,6 +93,7 @@ Json whyJson(const CheckView& view) {
                     {"source", sourceJson(graph, framesOf(graph, step.tensor))},
                     {"statistics", step.statistics ? statisticsJson(*step.statistics) : Json()},
                     {"before", step.before ? statisticsJson(*step.before) : Json()}});
+    addStep(list.back(), view.run, step.rank, step.iteration);
   }
   return list;
 }

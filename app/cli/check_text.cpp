@@ -9,6 +9,7 @@
 #include "app/cli/statistics_text.h"
 #include "app/cli/table.h"
 #include "replay/recorded_from.h"
+#include "replay/user_steps.h"
 
 namespace msdbg::app {
 
@@ -108,8 +109,9 @@ std::string whyTable(const CheckView& view) {
     const core::TensorStatistics values =
         step.statistics ? step.statistics->values : core::TensorStatistics();
     table.row({std::to_string(++number), tensorName(tensor), std::to_string(step.rank.value),
-               std::to_string(step.iteration.value), count(values.nan), count(values.inf()),
-               count(values.zero), real(step.statistics, &core::TensorStatistics::meanAbs),
+               replay::iterationText(*view.run.run, step.rank, step.iteration), count(values.nan),
+               count(values.inf()), count(values.zero),
+               real(step.statistics, &core::TensorStatistics::meanAbs),
                real(step.statistics, &core::TensorStatistics::max),
                real(step.before, &core::TensorStatistics::meanAbs),
                placeOf(view.run.graph().userFrame(framesOf(view.run.graph(), step.tensor)))});
@@ -146,17 +148,20 @@ std::string perRankText(const CheckView& view) {
   return "\nFIRST OF EACH RANK\n\n" + table.text(2);
 }
 
-std::string iterationSpan(const replay::FoldedHit& folded) {
-  const std::int64_t first = folded.hit->iteration.value;
-  if (folded.lastIteration == first) return std::to_string(first);
-  return fmt::format("{} to {}", first, folded.lastIteration);
+std::string iterationSpan(const CheckView& view, const replay::FoldedHit& folded) {
+  const auto text = [&](core::Iteration iteration) {
+    return replay::iterationText(*view.run.run, folded.hit->rank, iteration);
+  };
+  const core::Iteration first = folded.hit->iteration;
+  if (folded.lastIteration == first.value) return text(first);
+  return fmt::format("{} to {}", text(first), text(core::Iteration(folded.lastIteration)));
 }
 
 std::string hitTable(const CheckView& view, const std::vector<replay::FoldedHit>& hits) {
   Table table({"iterations", ">rank", "condition", "tensor", ">actual", "line"});
   for (const replay::FoldedHit& folded : hits) {
     const Hit& hit = *folded.hit;
-    table.row({iterationSpan(folded), std::to_string(hit.rank.value), std::string(hit.condition->id),
+    table.row({iterationSpan(view, folded), std::to_string(hit.rank.value), std::string(hit.condition->id),
                replay::hitTensor(view.run.graph(), hit), core::formatShort(hit.actual),
                placeOf(view.run.graph().userFrame(replay::framesOf(view.run.graph(), hit)))});
   }
@@ -180,7 +185,7 @@ std::string hitSummary(const CheckView& view) {
   Table table({"condition", ">hits", ">tensors", ">first in iteration", "first at"});
   for (const auto& [id, group] : groups)
     table.row({id, groupedNumber(group.hits), groupedNumber(static_cast<std::int64_t>(group.tensors.size())),
-               std::to_string(group.first->iteration.value),
+               replay::iterationText(*view.run.run, group.first->rank, group.first->iteration),
                replay::hitTensor(view.run.graph(), *group.first)});
   return table.text(2);
 }

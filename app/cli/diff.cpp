@@ -8,6 +8,7 @@
 #include "app/cli/computing.h"
 #include "app/cli/diff_view.h"
 #include "app/cli/engine.h"
+#include "app/cli/step_options.h"
 #include "core_engine/tensor/npy.h"
 #include "replay/diff/compare.h"
 #include "replay/npy.h"
@@ -21,7 +22,7 @@ using core::Result;
 
 struct DiffOptions {
   std::vector<std::string> runs, tensors;
-  std::string ranks, iterations, values, tensor, tolerance = "exact";
+  std::string ranks, iterations, steps, values, tensor, tolerance = "exact";
   std::optional<std::int64_t> rank;
   bool recomputed = false, all = false, compute = false;
 };
@@ -216,14 +217,14 @@ Result<int> diffValues(const OpenedRun& run, const DiffOptions& options, const C
       run, computing.withDifferences(verdict == replay::Verdict::kDifferent ? kExitHits : kExitFine));
 }
 
-Result<int> diff(const DiffOptions& options, const Context& context) {
+Result<int> diff(DiffOptions options, const Context& context) {
   const bool ofOne = options.recomputed || !options.values.empty();
   if (options.recomputed && !options.values.empty())
     return Error(ErrorCode::kUsage, "diff: --recomputed and --values are two questions: ask one");
   if (options.runs.size() > 2 || (ofOne && options.runs.size() > 1))
     return Error(ErrorCode::kUsage,
                  "diff: too many runs: give RUN OTHER_RUN, or one RUN with what to compare");
-  const bool inOne = ofOne || !options.ranks.empty() || !options.iterations.empty();
+  const bool inOne = ofOne || !options.ranks.empty() || !options.iterations.empty() || !options.steps.empty();
   if (options.runs.size() == 2 || !inOne) {
     if (options.runs.empty())
       return Error(ErrorCode::kUsage,
@@ -231,9 +232,11 @@ Result<int> diff(const DiffOptions& options, const Context& context) {
                    "--values FILE.npy");
     MSDBG_ASSIGN(const OpenedRun a, openRun(options.runs.size() == 2 ? options.runs[0] : ""));
     MSDBG_ASSIGN(const OpenedRun b, openRun(options.runs.back()));
+    MSDBG_TRY(takeSteps(a, options.steps, options.iterations));
     return diffRuns(a, b, options, context);
   }
   MSDBG_ASSIGN(const OpenedRun run, openRun(options.runs.empty() ? "" : options.runs[0]));
+  MSDBG_TRY(takeSteps(run, options.steps, options.iterations));
   if (!options.values.empty()) return diffValues(run, options, context);
   if (options.recomputed) return diffComputed(run, options, context);
   return options.ranks.empty() ? diffIterations(run, options, context) : diffRanks(run, options, context);
@@ -248,6 +251,7 @@ Command::Run setup(CLI::App& app, Context& context) {
   app.add_option("--iteration,--iterations", options->iterations,
                  "two iterations of the run: 3,7; with another question these only: 0,2-4,100-")
       ->type_name("A,B");
+  addStepsOption(app, options->steps);
   app.add_flag("--recomputed", options->recomputed, "what was recorded against what is computed again");
   app.add_option("--values", options->values, "a tensor against this .npy file")->type_name("FILE.npy");
   app.add_option("--tensor", options->tensor, "of --values: its name, alias or a unique end of the name")

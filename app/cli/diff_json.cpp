@@ -1,4 +1,5 @@
 #include "app/cli/diff_view.h"
+#include "app/cli/step_options.h"
 #include "core_engine/tensor/index_text.h"
 
 namespace msdbg::app {
@@ -84,6 +85,7 @@ Json tensorJson(const DiffView& view, const TensorComparison& c) {
   json["tensor_b"] = c.b.valid() ? Json(b.tensor(c.b).fullName()) : Json();
   json["iteration"] = c.iterationA.value;
   json["iteration_b"] = c.iterationB.value;
+  addStep(json, view.a, c.rankA, c.iterationA);
   json["rank"] = c.rankA.value;
   json["rank_b"] = c.rankB.value;
   json["order"] = c.order < 0 ? Json() : Json(c.order);
@@ -221,12 +223,14 @@ Json diffJson(const DiffView& view) {
   json["different"] = Json::array();
   for (const TensorComparison& each : found.different) json["different"].push_back(tensorJson(view, each));
   json["course"] = Json::array();
-  for (const replay::StepSummary& step : found.course)
+  for (const replay::StepSummary& step : found.course) {
     json["course"].push_back({{"iteration", step.a.value},
                               {"iteration_b", step.b.value},
                               {"counts", countsJson(step.counts)},
                               {"loss", numberOrNull(step.lossA)},
                               {"loss_b", numberOrNull(step.lossB)}});
+    addStep(json["course"].back(), view.a, view.a.run->ranks().front(), step.a);
+  }
   json["notes"] = found.notes;
   return json;
 }
@@ -239,6 +243,7 @@ Json valuesDiffJson(const ValuesView& view) {
   json["tensor"] = view.run.graph().tensor(view.tensor).fullName();
   json["rank"] = view.rank.value;
   json["iteration"] = view.iteration.value;
+  addStep(json, view.run, view.rank, view.iteration);
   json["tolerance"] = view.tolerance;
   json["verdict"] = verdictName(view.verdict);
   json["differs"] = view.verdict == Verdict::kDifferent;

@@ -6,6 +6,7 @@
 
 #include "app/cli/diff_view.h"
 #include "app/cli/table.h"
+#include "replay/user_steps.h"
 
 namespace msdbg::app {
 
@@ -112,7 +113,8 @@ void printFirst(const DiffView& view) {
   const TensorComparison& c = first.what;
   const std::string rank = c.rankA == c.rankB ? fmt::format("rank {}", c.rankA.value)
                                               : fmt::format("ranks {} and {}", c.rankA.value, c.rankB.value);
-  fmt::print("\nFIRST DIFFERENCE: {}, iteration {}, {}\n", nameOf(view, c), c.iterationA.value, rank);
+  fmt::print("\nFIRST DIFFERENCE: {}, iteration {}, {}\n", nameOf(view, c),
+             replay::iterationText(*view.a.run, c.rankA, c.iterationA), rank);
   const std::string lineA = sourceLine(view.a.graph().userFrame(framesOf(view.a.graph(), c.a)));
   const std::string lineB = sourceLine(view.b.graph().userFrame(framesOf(view.b.graph(), c.b)));
   printDiffFact("line", printable(lineA));
@@ -134,7 +136,8 @@ double distance(const replay::Measures& m, double ofFinite) {
 
 std::vector<std::string> cells(const DiffView& view, const TensorComparison& c) {
   std::vector<std::string> row = {c.order < 0 ? "-" : std::to_string(c.order), nameOf(view, c),
-                                  std::to_string(c.iterationA.value), std::to_string(c.rankA.value)};
+                                  replay::iterationText(*view.a.run, c.rankA, c.iterationA),
+                                  std::to_string(c.rankA.value)};
   if (!c.measures) {
     row.insert(row.end(), {"", c.atLeast > 0 ? ">= " + formatShort(c.atLeast, 3) : "", "", "", "", ""});
     row.emplace_back(c.otherType                        ? typesText(view, c)
@@ -184,9 +187,9 @@ void printCourse(const DiffView& view) {
   std::size_t step = 1;
   for (std::size_t i = 0; i < course.size();) {
     const replay::StepSummary& s = course[i];
-    table.row({std::to_string(s.a.value), groupedNumber(s.counts.different),
-               groupedNumber(s.counts.compared()), s.lossA ? formatShort(*s.lossA) : "-",
-               s.lossB ? formatShort(*s.lossB) : "-"});
+    table.row({replay::iterationText(*view.a.run, view.a.run->ranks().front(), s.a),
+               groupedNumber(s.counts.different), groupedNumber(s.counts.compared()),
+               s.lossA ? formatShort(*s.lossA) : "-", s.lossB ? formatShort(*s.lossB) : "-"});
     if (i + 1 == course.size()) break;
     i = std::min(i + step, course.size() - 1);
     if (!view.all && course.size() > 2 * kDiffLines) step *= 2;
@@ -215,8 +218,10 @@ std::string diffVerdict(const DiffView& view) {
   if (found.compared.empty()) return "they have no iteration in common";
   if (found.counts.compared() == 0) return "nothing is recorded on both, so nothing could be compared";
   if (found.first)
-    return fmt::format("they part in iteration {} at {}", found.first->what.iterationA.value,
-                       nameOf(view, found.first->what));
+    return fmt::format(
+        "they part in iteration {} at {}",
+        replay::iterationText(*view.a.run, found.first->what.rankA, found.first->what.iterationA),
+        nameOf(view, found.first->what));
   if (found.differs())
     return fmt::format("{} of {} tensors differ", groupedNumber(found.counts.different),
                        groupedNumber(found.counts.compared()));
@@ -259,7 +264,7 @@ void printValuesDiff(const ValuesView& view) {
   const core::TensorInfo& tensor = view.run.graph().tensor(view.tensor);
   const std::string where = sourceLine(view.run.graph().userFrame(framesOf(view.run.graph(), view.tensor)));
   fmt::print("{}, rank {}, iteration {} against {}: {}\n", printable(tensorName(tensor)), view.rank.value,
-             view.iteration.value, printable(view.file),
+             replay::iterationText(*view.run.run, view.rank, view.iteration), printable(view.file),
              view.verdict == Verdict::kEqual    ? "equal in every bit"
              : view.verdict == Verdict::kWithin ? "within the tolerance"
                                                 : "different");

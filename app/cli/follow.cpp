@@ -9,6 +9,7 @@
 
 #include "app/cli/json_output.h"
 #include "core_engine/base/text.h"
+#include "replay/user_steps.h"
 
 namespace msdbg::app {
 namespace {
@@ -85,8 +86,8 @@ class Follower {
       return;
     }
     const std::optional<double> loss = m_run.run->scalar(rank, iteration, "loss");
-    fmt::print("iteration {:>6}   rank {}   loss {}\n", iteration.value, rank.value,
-               loss ? core::formatShort(*loss, 5) : "");
+    fmt::print("iteration {:>6}   rank {}   loss {}\n", replay::iterationText(*m_run.run, rank, iteration),
+               rank.value, loss ? core::formatShort(*loss, 5) : "");
   }
 
   OpenedRun m_run;

@@ -11,7 +11,9 @@
 #include "app/cli/json_output.h"
 #include "app/cli/progress.h"
 #include "app/cli/run_access.h"
+#include "app/cli/step_options.h"
 #include "app/cli/table.h"
+#include "replay/user_steps.h"
 
 namespace msdbg::app {
 namespace {
@@ -21,7 +23,7 @@ using core::ErrorCode;
 using core::Result;
 
 struct HistoryCommandOptions {
-  std::string run, tensor, index, ranks, iterations;
+  std::string run, tensor, index, ranks, iterations, steps;
   bool storedOnly = false;
 };
 
@@ -44,7 +46,8 @@ void print(const OpenedRun& run, const replay::History& history, const std::stri
   Table table(headers);
   bool other = false;
   for (const replay::HistoryRow& row : history.rows) {
-    std::vector<std::string> cells = {std::to_string(row.iteration.value), std::to_string(row.rank.value)};
+    std::vector<std::string> cells = {replay::iterationText(*run.run, row.rank, row.iteration),
+                                      std::to_string(row.rank.value)};
     for (const std::optional<double>& value : row.values)
       cells.push_back(value ? core::formatShort(*value, 9) : "-");
     cells.emplace_back(row.other ? "computed, not as recorded" : row.computed ? "computed" : "");
@@ -75,6 +78,7 @@ Json historyJson(const OpenedRun& run, const replay::History& history, const std
                             {"computed", row.computed},
                             {"as_recorded", !row.other},
                             {"values", values}});
+    addStep(json["rows"].back(), run, row.rank, row.iteration);
   }
   json["missing"] = Json::array();
   for (const auto& part : history.missing)
@@ -88,13 +92,14 @@ bool nothing(const replay::History& history) {
   });
 }
 
-Result<int> history(const HistoryCommandOptions& options, const Context& context) {
+Result<int> history(HistoryCommandOptions options, const Context& context) {
   if (options.tensor.empty())
     return Error(ErrorCode::kUsage, "history: of which tensor? give --tensor NAME --index I,J");
   MSDBG_ASSIGN(const OpenedRun run, openRun(options.run));
   MSDBG_ASSIGN(const core::TensorId tensor, replay::resolveTensor(run.graph(), options.tensor));
   MSDBG_ASSIGN(const std::int64_t element, elementOf(run.graph().tensor(tensor), options.index));
   MSDBG_ASSIGN(const std::vector<core::Rank> ranks, selectedRanks(run, options.ranks));
+  MSDBG_TRY(takeSteps(run, options.steps, options.iterations));
   MSDBG_ASSIGN(const core::IndexList list, selectedIterations(run, "--iterations", options.iterations));
   Result<replay::History> found = Error(ErrorCode::kInternal, "");
   {
@@ -123,6 +128,7 @@ Command::Run setup(CLI::App& app, Context& context) {
       ->type_name("I,J,…");
   app.add_option("--ranks", options->ranks, "only these: 0,2-4")->type_name("LIST");
   app.add_option("--iterations", options->iterations, "only these: 0,2-4,100-")->type_name("LIST");
+  addStepsOption(app, options->steps);
   app.add_flag("--stored", options->storedOnly, "only what is stored: compute nothing again");
   return [options, &context] { return history(*options, context); };
 }

@@ -7,13 +7,16 @@
 #include "app/cli/command.h"
 #include "app/cli/follow.h"
 #include "app/cli/json_output.h"
+#include "app/cli/modules_view.h"
 #include "app/cli/run_access.h"
 #include "app/cli/run_size.h"
+#include "app/cli/step_options.h"
 #include "app/cli/table.h"
 #include "app/cli/timing_text.h"
 #include "replay/recompute_way.h"
 #include "replay/recorded_from.h"
 #include "replay/run_state.h"
+#include "replay/user_steps.h"
 
 namespace msdbg::app {
 namespace {
@@ -22,7 +25,7 @@ using core::Result;
 
 struct InfoOptions {
   std::string run, tensors;
-  bool follow = false;
+  bool follow = false, modules = false;
 };
 
 // As it can be pasted into a shell.
@@ -59,6 +62,7 @@ Json ranksJson(const OpenedRun& run) {
   for (const core::Rank rank : run.run->ranks()) {
     const auto end = run.run->rankEnd(rank);
     const core::IterationSet& iterations = run.run->iterationSet(rank);
+    const replay::UserSteps steps = replay::userSteps(*run.run, rank);
     list.push_back(
         {{"rank", rank.value},
          {"count", iterations.size()},
@@ -68,6 +72,7 @@ Json ranksJson(const OpenedRun& run) {
          {"checkpoints", states ? states->checkpoints(rank) : std::vector<std::int64_t>()},
          {"batches", core::formatRanges(states ? states->batches(rank) : std::vector<std::int64_t>())},
          {"end", end ? endJson(*end) : Json()}});
+    if (!steps.empty()) list.back()["steps"] = {{"first", steps.first()}, {"last", steps.last()}};
   }
   return list;
 }
@@ -104,6 +109,7 @@ Json tensorsJson(const OpenedRun& run, const std::vector<core::TensorId>& ids) {
                     {"role", core::roleName(tensor.role)},
                     {"stored", storedCount(run, id)},
                     {"source", sourceJson(run.graph(), framesOf(run.graph(), id))}});
+    if (!tensor.device.empty()) list.back()["device"] = tensor.device;
   }
   return list;
 }
@@ -111,7 +117,7 @@ Json tensorsJson(const OpenedRun& run, const std::vector<core::TensorId>& ids) {
 // What --on-hit said while the run was recorded.
 Json hitsJson(const OpenedRun& run) {
   Json list = Json::array();
-  for (const replay::RecordedHit& hit : run.run->hits())
+  for (const replay::RecordedHit& hit : run.run->hits()) {
     list.push_back({{"iteration", hit.iteration},
                     {"rank", hit.rank.value},
                     {"condition", hit.condition},
@@ -122,6 +128,8 @@ Json hitsJson(const OpenedRun& run) {
                     {"actual", number(hit.actual)},
                     {"count", hit.count},
                     {"detail", hit.detail}});
+    addStep(list.back(), run, hit.rank, core::Iteration(hit.iteration));
+  }
   return list;
 }
 
@@ -218,6 +226,14 @@ std::string lastLoss(const OpenedRun& run, core::Rank rank) {
   return value ? core::formatShort(*value, 5) : "";
 }
 
+// " (steps 41000-41011)": the first and last of the program's own numbers.
+std::string stepsText(const OpenedRun& run, core::Rank rank) {
+  const replay::UserSteps steps = replay::userSteps(*run.run, rank);
+  if (steps.empty()) return "";
+  if (steps.first() == steps.last()) return fmt::format(" (step {})", steps.first());
+  return fmt::format(" (steps {}-{})", steps.first(), steps.last());
+}
+
 void printRanks(const OpenedRun& run) {
   Table table({">rank", "iterations", ">count", ">first loss", ">last loss", "ended"});
   for (const core::Rank rank : run.run->ranks()) {
@@ -225,7 +241,7 @@ void printRanks(const OpenedRun& run) {
     const auto end = run.run->rankEnd(rank);
     const std::vector<std::int64_t> half = run.run->incompleteIterations(rank);
     table.row({std::to_string(rank.value),
-               iterationsText(run, rank) +
+               iterationsText(run, rank) + stepsText(run, rank) +
                    (half.empty() ? "" : fmt::format(" ({} incomplete)", core::formatRanges(half))),
                std::to_string(iterations.size()),
                iterations.empty() ? "" : scalarText(run, rank, core::Iteration(iterations.front()), "loss"),
@@ -243,8 +259,9 @@ void printHits(const OpenedRun& run) {
   if (hits.empty()) return;
   Table table({">iteration", ">rank", "hit while recording", "tensor", ">actual", "detail"});
   for (std::size_t i = 0; i < std::min(hits.size(), kMost); ++i)
-    table.row({std::to_string(hits[i].iteration), std::to_string(hits[i].rank.value), hits[i].condition,
-               hits[i].tensor, core::formatShort(hits[i].actual), hits[i].detail});
+    table.row({replay::iterationText(*run.run, hits[i].rank, core::Iteration(hits[i].iteration)),
+               std::to_string(hits[i].rank.value), hits[i].condition, hits[i].tensor,
+               core::formatShort(hits[i].actual), hits[i].detail});
   fmt::print("\n{}", table.text());
   if (hits.size() > kMost)
     fmt::print("… {} more (--json lists them)\n",
@@ -394,10 +411,12 @@ Result<int> info(const InfoOptions& options, const Context& context) {
   if (context.json) {
     Json json = infoJson(run);
     if (!options.tensors.empty()) json["tensors"] = tensorsJson(run, tensors);
+    if (options.modules) json["modules"] = modulesJson(run.graph());
     printJson(json);
   } else {
     printInfo(run);
     if (!options.tensors.empty()) printTensors(run, tensors);
+    if (options.modules) fmt::print("\n{}", modulesText(run.graph()));
   }
   return withDamage(run, kExitFine);
 }
@@ -406,6 +425,7 @@ Command::Run setup(CLI::App& app, Context& context) {
   auto options = std::make_shared<InfoOptions>();
   app.add_option("RUN", options->run, "run folder (default: the newest *.msdbg here)");
   app.add_option("--tensors", options->tensors, "list these tensors (name or glob)")->type_name("GLOB");
+  app.add_flag("--modules", options->modules, "list the modules of the network and their parameters");
   app.add_flag("--follow", options->follow, "print iterations as they are recorded, until recording ends");
   return [options, &context] { return info(*options, context); };
 }
@@ -418,6 +438,7 @@ Command infoCommand() {
           .examples =
               "  msdbg info\n"
               "  msdbg info alexnet-1.msdbg --tensors '*conv3*'\n"
+              "  msdbg info --modules\n"
               "  msdbg info --follow                      while it is being recorded\n",
           .setup = setup};
 }

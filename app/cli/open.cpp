@@ -7,6 +7,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/run_access.h"
+#include "app/cli/step_options.h"
 #include "replay/run.h"
 
 namespace msdbg::app {
@@ -21,7 +22,7 @@ constexpr auto kProgram = "msdbg-gui";
 
 struct OpenOptions {
   std::string run, node;
-  std::optional<std::int64_t> iteration, rank;
+  std::optional<std::int64_t> iteration, step, rank;
 };
 
 // The one of the same build, else whichever the shell would find.
@@ -36,6 +37,7 @@ std::vector<std::string> words(const OpenOptions& options) {
   if (!options.run.empty()) words.push_back(options.run);
   if (!options.node.empty()) words.insert(words.end(), {"--node", options.node});
   if (options.iteration) words.insert(words.end(), {"--iteration", std::to_string(*options.iteration)});
+  if (options.step) words.insert(words.end(), {"--step", std::to_string(*options.step)});
   if (options.rank) words.insert(words.end(), {"--rank", std::to_string(*options.rank)});
   return words;
 }
@@ -65,6 +67,7 @@ Command::Run setup(CLI::App& app, Context&) {
   app.add_option("RUN", options->run, "run folder (default: the newest *.msdbg here, if any)");
   app.add_option("--node", options->node, "start at this node (name, or FILE:LINE)")->type_name("N");
   app.add_option("--iteration", options->iteration, "start at this iteration")->type_name("K");
+  addStepOption(app, options->step);
   app.add_option("--rank", options->rank, "start at this rank")->type_name("R");
   return [options] { return open(*options); };
 }

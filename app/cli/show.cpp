@@ -9,11 +9,13 @@
 #include "app/cli/json_output.h"
 #include "app/cli/run_access.h"
 #include "app/cli/statistics_text.h"
+#include "app/cli/step_options.h"
 #include "app/cli/table.h"
 #include "app/cli/tensor_text.h"
 #include "core_engine/base/text.h"
 #include "replay/npy.h"
 #include "replay/slice.h"
+#include "replay/user_steps.h"
 
 namespace msdbg::app {
 namespace {
@@ -27,7 +29,7 @@ constexpr std::int64_t kMostJsonValues = 1 << 20;
 
 struct ShowOptions {
   std::string run, tensor, slice, npy, bytes;
-  std::optional<std::int64_t> iteration, rank;
+  std::optional<std::int64_t> iteration, step, rank;
   bool storedOnly = false;
 };
 
@@ -85,9 +87,10 @@ Result<Tensor> computedValue(const OpenedRun& run, const ShowOptions& options, c
   return Error(missing.code(), missing.message() + "; nor computed again: " + computed.error().message());
 }
 
-core::Status find(const OpenedRun& run, const ShowOptions& options, const Context& context, Shown& shown) {
+core::Status find(const OpenedRun& run, ShowOptions& options, const Context& context, Shown& shown) {
   MSDBG_ASSIGN(shown.id, replay::resolveTensor(run.graph(), options.tensor));
   MSDBG_ASSIGN(shown.rank, checkedRank(run, options.rank));
+  MSDBG_TRY(takeStep(run, shown.rank, options.step, options.iteration));
   if (options.iteration) {
     MSDBG_TRY(checkIteration(run, shown.rank, *options.iteration));
     shown.iteration = core::Iteration(*options.iteration);
@@ -152,6 +155,10 @@ Json computedJson(const OpenedRun& run, const replay::ComputedValues::Computed& 
   return json;
 }
 
+std::string deviceOf(const OpenedRun& run, const Shown& shown) {
+  return replay::deviceOf(run.graph(), run.run->part(shown.rank, shown.iteration), shown.id);
+}
+
 Json shownJson(const OpenedRun& run, const ShowOptions& options, const Shown& shown) {
   const core::TensorInfo& tensor = run.graph().tensor(shown.id);
   Json json = document("show");
@@ -159,7 +166,9 @@ Json shownJson(const OpenedRun& run, const ShowOptions& options, const Shown& sh
   json["tensor"] = tensor.fullName();
   json["rank"] = shown.rank.value;
   json["iteration"] = shown.iteration.value;
+  addStep(json, run, shown.rank, shown.iteration);
   json["dtype"] = core::dtypeName(tensor.dtype);
+  if (const std::string device = deviceOf(run, shown); !device.empty()) json["device"] = device;
   json["shape"] = shapeJson(shown.value && options.slice.empty() ? shown.value->shape() : tensor.shape);
   json["role"] = core::roleName(tensor.role);
   json["source"] = sourceJson(run.graph(), framesOf(run.graph(), shown.id));
@@ -184,9 +193,11 @@ void printShown(const OpenedRun& run, const ShowOptions& options, const Shown& s
   const core::TensorInfo& tensor = run.graph().tensor(shown.id);
   core::TensorInfo told = tensor;  // of several versions the graph shows the newest
   if (shown.value && options.slice.empty()) told.shape = shown.value->shape();
-  fmt::print("{}   {}   {}\n", core::printable(tensor.fullName()), typeText(told),
-             core::roleName(tensor.role));
-  fmt::print("rank {}, iteration {}   {}\n", shown.rank.value, shown.iteration.value,
+  const std::string device = deviceOf(run, shown);
+  fmt::print("{}   {}   {}{}\n", core::printable(tensor.fullName()), typeText(told),
+             core::roleName(tensor.role), device.empty() ? "" : "   " + core::printable(device));
+  fmt::print("rank {}, iteration {}   {}\n", shown.rank.value,
+             replay::iterationText(*run.run, shown.rank, shown.iteration),
              core::printable(sourceLine(run.graph().userFrame(framesOf(run.graph(), shown.id)))));
   if (shown.statistics || shown.hash) fmt::print("\n");
   if (shown.statistics) fmt::print("{}", statisticsBlock(*shown.statistics, 2));
@@ -217,7 +228,7 @@ core::Status writeBytes(const std::string& file, const Tensor& value) {
   return out ? core::Status(core::Ok{}) : Error(ErrorCode::kIo, "cannot write " + file);
 }
 
-Result<int> show(const ShowOptions& options, const Context& context) {
+Result<int> show(ShowOptions options, const Context& context) {
   if (options.tensor.empty())
     return Error(ErrorCode::kUsage,
                  "show: which tensor? give --tensor NAME; msdbg info --tensors '*' lists them");
@@ -246,6 +257,7 @@ Command::Run setup(CLI::App& app, Context& context) {
       ->type_name("T");
   app.add_option("--iteration", options->iteration, "default: the newest one that has its value")
       ->type_name("K");
+  addStepOption(app, options->step);
   app.add_option("--rank", options->rank, "default: the first")->type_name("R");
   app.add_option("--slice", options->slice, "as NumPy: 0,:,3:5")->type_name("SLICE");
   app.add_option("--npy", options->npy, "write the values to this .npy file")->type_name("FILE");

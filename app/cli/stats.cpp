@@ -7,9 +7,10 @@
 #include "app/cli/progress.h"
 #include "app/cli/run_access.h"
 #include "app/cli/statistics_text.h"
+#include "app/cli/step_options.h"
 #include "app/cli/table.h"
 #include "core_engine/base/text.h"
-#include "replay/recorded_from.h"
+#include "replay/user_steps.h"
 
 namespace msdbg::app {
 namespace {
@@ -24,7 +25,7 @@ struct Place {
 };
 
 struct Options {
-  std::string run, tensor, ranks, iterations;
+  std::string run, tensor, ranks, iterations, steps;
   bool recompute = false;
 };
 
@@ -71,11 +72,13 @@ bool printRowsJson(const OpenedRun& run, core::TensorId id, const std::vector<Pl
     const bool stored = run.run->stored(rank, iteration, id);
     const watch::StatisticsRow* row = run.run->statistics(rank, iteration, id);
     any |= row != nullptr;
-    json.add({{"iteration", iteration.value},
-              {"rank", rank.value},
-              {"stored", stored},
-              {"thinned", row ? false : run.run->thinned(rank, iteration)},
-              {"statistics", row ? statisticsJson(*row) : Json()}});
+    Json line = {{"iteration", iteration.value},
+                 {"rank", rank.value},
+                 {"stored", stored},
+                 {"thinned", row ? false : run.run->thinned(rank, iteration)},
+                 {"statistics", row ? statisticsJson(*row) : Json()}};
+    addStep(line, run, rank, iteration);
+    json.add(line);
   }
   json.close();
   json.close();
@@ -126,13 +129,14 @@ std::string adviceToCompute(const OpenedRun& run) {
   return source && !source->recomputableIterations().empty() ? "; --recompute computes them again" : "";
 }
 
-core::Result<int> stats(const Options& options, const Context& context) {
-  const std::string& name = options.tensor;
+core::Result<int> stats(Options options, const Context& context) {
+  const std::string name = options.tensor;
   if (name.empty())
     return Error(ErrorCode::kUsage,
                  "stats: which tensor? give --tensor NAME; msdbg info --tensors '*' lists them");
   MSDBG_ASSIGN(const OpenedRun run, openRun(options.run));
   MSDBG_ASSIGN(const std::vector<core::TensorId> tensors, replay::resolveTensors(run.graph(), name));
+  MSDBG_TRY(takeSteps(run, options.steps, options.iterations));
   MSDBG_ASSIGN(const std::vector<Place> places, placesOf(run, options));
   Computing computing(run, context);
   if (options.recompute) MSDBG_TRY(computing.helpOut());
@@ -171,6 +175,7 @@ Command::Run setup(CLI::App& app, Context& context) {
       ->type_name("T");
   app.add_option("--ranks", options->ranks, "only these: 0,2-4")->type_name("LIST");
   app.add_option("--iterations", options->iterations, "only these: 0,2-4,100-")->type_name("LIST");
+  addStepsOption(app, options->steps);
   app.add_flag("--recompute", options->recompute,
                "what was not recorded is computed again from the checkpoints");
   return [options, &context] { return stats(*options, context); };

@@ -6,9 +6,11 @@
 #include "app/cli/json_output.h"
 #include "app/cli/progress.h"
 #include "app/cli/run_access.h"
+#include "app/cli/step_options.h"
 #include "app/cli/table.h"
 #include "core_engine/tensor/index_text.h"
 #include "replay/explain/explain_text.h"
+#include "replay/user_steps.h"
 
 namespace msdbg::app {
 namespace {
@@ -19,7 +21,7 @@ using core::Result;
 
 struct WhyOptions {
   std::string run, tensor, index;
-  std::optional<std::int64_t> iteration, rank;
+  std::optional<std::int64_t> iteration, step, rank;
   std::size_t terms = 3, depth = 200;
   bool storedOnly = false;
 };
@@ -58,11 +60,13 @@ Json termsJson(const core::Graph& graph, const replay::ExplainedTerms& terms) {
   return json;
 }
 
-Json stepJson(const core::Graph& graph, const replay::ExplainedStep& step) {
+Json stepJson(const OpenedRun& run, const replay::ExplainedStep& step) {
+  const core::Graph& graph = run.graph();
   const core::Node* node = step.node.valid() ? &graph.node(step.node) : nullptr;
   Json json;
   json["tensor"] = graph.tensor(step.tensor).fullName();
   json["iteration"] = step.iteration.value;
+  addStep(json, run, step.rank, step.iteration);
   json["rank"] = step.rank.value;
   json["index"] = indexJson(step.shape, step.element);
   json["value"] = numberOrNull(step.value);
@@ -93,6 +97,7 @@ Json whyJson(const OpenedRun& run, const replay::Beginning& from, const replay::
   json["run"] = run.path;
   json["tensor"] = graph.tensor(from.tensor).fullName();
   json["iteration"] = from.iteration.value;
+  addStep(json, run, from.rank, from.iteration);
   json["rank"] = from.rank.value;
   json["index"] = indexJson(found.steps.front().shape, found.steps.front().element);
   json["iteration_chosen"] = textOrNull(from.iterationChosen);
@@ -103,15 +108,17 @@ Json whyJson(const OpenedRun& run, const replay::Beginning& from, const replay::
   json["made"] = found.made ? Json(*found.made) : Json();
   json["path"] = pathJson(graph, found);
   json["steps"] = Json::array();
-  for (const replay::ExplainedStep& step : found.steps) json["steps"].push_back(stepJson(graph, step));
+  for (const replay::ExplainedStep& step : found.steps) json["steps"].push_back(stepJson(run, step));
   return json;
 }
 
-void printStep(const core::Graph& graph, const replay::Explanation& found, std::size_t at) {
+void printStep(const OpenedRun& run, const replay::Explanation& found, std::size_t at) {
+  const core::Graph& graph = run.graph();
   const replay::ExplainedStep& step = found.steps[at];
   const replay::ExplainedStep* before = at > 0 ? &found.steps[at - 1] : nullptr;
   if (!before || before->iteration != step.iteration || before->rank != step.rank)
-    fmt::print("iteration {}, rank {}\n", step.iteration.value, step.rank.value);
+    fmt::print("iteration {}, rank {}\n", replay::iterationText(*run.run, step.rank, step.iteration),
+               step.rank.value);
   const auto lineOf = [&](const replay::ExplainedStep& each) {
     return sourceLine(graph.userFrame(framesOf(graph, each.tensor)));
   };
@@ -128,7 +135,7 @@ void print(const OpenedRun& run, const replay::Beginning& from, const replay::Ex
   for (const std::string& chosen : {from.iterationChosen, from.elementChosen})
     if (!chosen.empty())
       fmt::print("{}: {}\n", core::printable(tensorName(graph.tensor(from.tensor))), chosen);
-  for (std::size_t i = 0; i < found.steps.size(); ++i) printStep(graph, found, i);
+  for (std::size_t i = 0; i < found.steps.size(); ++i) printStep(run, found, i);
   fmt::print("\nWHY: ");
   bool first = true;
   for (const std::string& line : replay::causeLines(graph, found)) {
@@ -142,12 +149,13 @@ struct Found {
   replay::Explanation explanation;
 };
 
-Result<Found> find(const OpenedRun& run, const WhyOptions& options, const Context& context,
+Result<Found> find(const OpenedRun& run, WhyOptions options, const Context& context,
                    const Computing& computing, replay::ValueSource* computed) {
   const core::Graph& graph = run.graph();
   MSDBG_ASSIGN(const core::TensorId tensor,
                options.tensor.empty() ? replay::lossOf(graph) : replay::resolveTensor(graph, options.tensor));
   MSDBG_ASSIGN(const core::Rank rank, checkedRank(run, options.rank));
+  MSDBG_TRY(takeStep(run, rank, options.step, options.iteration));
   std::optional<core::Iteration> iteration;
   if (options.iteration) {
     MSDBG_TRY(checkIteration(run, rank, *options.iteration));
@@ -210,6 +218,7 @@ Command::Run setup(CLI::App& app, Context& context) {
   app.add_option("--iteration", options->iteration,
                  "default: the first in which the tensor is not finite, else the last")
       ->type_name("K");
+  addStepOption(app, options->step);
   app.add_option("--rank", options->rank, "default: the first")->type_name("R");
   app.add_option("--terms", options->terms, "so many of the largest terms of a sum (default 3)")
       ->check(CLI::Range(1, 1000))

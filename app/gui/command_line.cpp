@@ -23,6 +23,7 @@ void describe(QCommandLineParser& parser) {
                      {"version", "the version"},
                      {"node", "start at this node (name, unique end of it, or FILE:LINE)", "N"},
                      {"iteration", "start at this iteration", "K"},
+                     {"step", "start at this step, as the program numbered it (msdbg.step)", "N"},
                      {"rank", "start at this rank", "R"},
                      {"size", "of the window, in pixels", "WxH"},
                      {"theme", "light, dark or auto (as the desktop, the default)", "THEME"},
@@ -98,11 +99,13 @@ core::Result<WindowOptions> parseWindowOptions(const QStringList& arguments) {
   options.node = parser.value("node");
   MSDBG_ASSIGN(options.iteration, number(parser, "iteration"));
   MSDBG_ASSIGN(options.rank, number(parser, "rank"));
+  MSDBG_ASSIGN(options.step, number(parser, "step"));
+  if (options.step && options.iteration) return usage("--step and --iteration: give one of them");
   MSDBG_ASSIGN(options.size, size(parser.value("size")));
   MSDBG_ASSIGN(options.theme, theme(parser.value("theme")));
   MSDBG_TRY(checkPanel(options));
-  const bool place = !options.node.isEmpty() || options.iteration || options.rank;
-  if (options.run.isEmpty() && place) return usage("--node, --iteration and --rank need a RUN");
+  const bool place = !options.node.isEmpty() || options.iteration || options.rank || options.step;
+  if (options.run.isEmpty() && place) return usage("--node, --iteration, --step and --rank need a RUN");
   return options;
 }
 

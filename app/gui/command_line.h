@@ -18,11 +18,11 @@ struct WindowOptions {
   QString screenshot;  // "": a window
   QString panel;       // screenshot of this panel only
   QString node;        // a name as commands take it, or FILE:LINE
-  std::optional<std::int64_t> iteration, rank;
+  std::optional<std::int64_t> iteration, rank, step;
   QSize size;  // empty: as it was left
   Theme theme = Theme::kAuto;
   bool help = false, version = false;
-  StartPlace start() const { return {node.toStdString(), iteration, rank}; }
+  StartPlace start() const { return {node.toStdString(), iteration, rank, step}; }
 };
 
 /// kUsage: what is wrong and what is allowed.

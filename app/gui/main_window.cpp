@@ -260,7 +260,7 @@ void MainWindow::checkChanged() {
       goToFirstFinding();
     else if (!m_faultKnown && findings.reportNumber() > 1)
       say(QString("something went wrong in iteration %1: F7 goes there")
-              .arg(findings.report()->first->iteration.value));
+              .arg(m_document->facts().iterationText(findings.report()->first->iteration)));
     m_faultKnown = true;
   }
   if (answered) m_followFirst = false;

@@ -59,6 +59,7 @@ class MainWindow : public QMainWindow {
   void firstIteration();
   void lastIteration();
   void nextRank();
+  void goToIteration();
   void previousRank();
   void recheck();
   void cancelCheck();

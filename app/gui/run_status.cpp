@@ -53,7 +53,7 @@ QString runSummary(const RunFacts& facts) {
   if (facts.recording)
     return (facts.allIterations.empty()
                 ? QString("recording… no iteration yet")
-                : QString("recording… iteration %1").arg(facts.allIterations.back().value)) +
+                : QString("recording… iteration %1").arg(facts.iterationText(facts.allIterations.back()))) +
            ranks;
   const QString text = facts.endless() ? "interrupted" : QString::fromStdString(facts.end.state);
   return text + " · " + counted(facts.allIterations.size(), "iteration") + ranks;

@@ -1,5 +1,6 @@
 #include "app/gui/screenshot.h"
 
+#include <QAction>
 #include <QCoreApplication>
 #include <QElapsedTimer>
 #include <QImageWriter>
@@ -67,6 +68,10 @@ core::Status takeScreenshot(const WindowOptions& options) {
   if (!waitFor(window, failure))
     return Error(ErrorCode::kInternal, "the window was not ready within 10 minutes");
   if (!failure.isEmpty()) return Error(code, failure.toStdString());
+  if (auto* show = window.findChild<QAction*>("show_" + options.panel)) {
+    show->trigger();  // it may lie behind another one, and has no size there
+    waitFor(window, failure);
+  }
   QWidget* shown = options.panel.isEmpty() ? static_cast<QWidget*>(&window) : window.panel(options.panel);
   if (!shown->isVisible()) window.show();
   return write(shown->grab().toImage(), options.screenshot);

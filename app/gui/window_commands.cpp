@@ -1,4 +1,6 @@
 // What the window's actions do: see actions.cpp.
+#include <QAbstractSpinBox>
+#include <QAction>
 #include <QApplication>
 #include <QClipboard>
 #include <QFileDialog>
@@ -63,6 +65,16 @@ void MainWindow::forwardTen() { m_document->cursor().stepIteration(kTen); }
 void MainWindow::backTen() { m_document->cursor().stepIteration(-kTen); }
 void MainWindow::firstIteration() { m_document->cursor().stepIteration(-kFar); }
 void MainWindow::lastIteration() { m_document->cursor().stepIteration(kFar); }
+// The field of the timeline: for the program's own numbers where it has some.
+void MainWindow::goToIteration() {
+  findChild<QAction*>("show_timeline")->trigger();
+  auto* field = panel("timeline")->findChild<QAbstractSpinBox*>("stepEdit");
+  if (!field || field->isHidden()) field = panel("timeline")->findChild<QAbstractSpinBox*>("iterationSpin");
+  if (!field) return;
+  field->setFocus(Qt::ShortcutFocusReason);
+  field->selectAll();
+}
+
 void MainWindow::nextRank() { m_document->cursor().stepRank(1); }
 void MainWindow::previousRank() { m_document->cursor().stepRank(-1); }
 void MainWindow::recheck() { m_document->findings().recheck(); }

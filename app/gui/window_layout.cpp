@@ -12,6 +12,7 @@
 #include <QTabBar>
 #include <QTableView>
 #include <QToolBar>
+#include <QTreeView>
 #include <QVBoxLayout>
 
 #include "app/gui/actions.h"
@@ -250,7 +251,7 @@ void MainWindow::placeChanged() {
   m_place->setText(recorded.empty()           ? QString("no iteration is recorded")
                    : !place.iteration.valid() ? QString("rank %1 recorded no iteration").arg(place.rank.value)
                                               : QString("iteration %1 of %2 – %3   ·   rank %4")
-                                                    .arg(place.iteration.value)
+                                                    .arg(m_document->facts().iterationText(place.iteration))
                                                     .arg(recorded.front().value)
                                                     .arg(recorded.back().value)
                                                     .arg(place.rank.value));
@@ -270,7 +271,9 @@ bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
     return false;
   const auto* table = qobject_cast<QTableView*>(watched);
   const bool cells = table && table->selectionBehavior() == QAbstractItemView::SelectItems;
-  if (!cells && !qobject_cast<QTabBar*>(watched)) return false;
+  const auto* tree = qobject_cast<QTreeView*>(watched);
+  const bool folds = tree && tree->rootIsDecorated();  // else it is a list
+  if (!cells && !folds && !qobject_cast<QTabBar*>(watched)) return false;
   event->accept();
   return true;
 }

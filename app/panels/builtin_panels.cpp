@@ -3,8 +3,8 @@
 namespace msdbg::app {
 
 std::span<const PanelFactory> builtinPanels() {
-  static constexpr PanelFactory kPanels[] = {graphPanel,  sourcePanel,   searchPanel, findingsPanel,
-                                             tensorPanel, timelinePanel, answerPanel};
+  static constexpr PanelFactory kPanels[] = {graphPanel,    sourcePanel, modulesPanel,  searchPanel,
+                                             findingsPanel, tensorPanel, timelinePanel, answerPanel};
   return kPanels;
 }
 

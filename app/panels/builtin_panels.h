@@ -8,6 +8,7 @@ namespace msdbg::app {
 PanelDef answerPanel();
 PanelDef findingsPanel();
 PanelDef graphPanel();
+PanelDef modulesPanel();
 PanelDef searchPanel();
 PanelDef sourcePanel();
 PanelDef tensorPanel();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "replay/recorded_from.h"
 #include "replay/run_state.h"
 
 namespace msdbg::app {
@@ -19,9 +18,9 @@ namespace {
 void readSteps(RunFacts& facts, replay::Run& run) {
   if (facts.ranks.empty() || std::ranges::find(facts.scalars, "step") == facts.scalars.end()) return;
   for (const core::Iteration iteration : facts.iterations[facts.ranks.front()])
-    if (!facts.steps.contains(iteration))
+    if (!facts.steps.has(iteration))
       if (const auto step = replay::userStep(run, facts.ranks.front(), iteration))
-        facts.steps[iteration] = *step;
+        facts.steps.set(iteration, *step);
 }
 
 // What may be other than it was. `recording` was asked before the journals were read: what was committed in

@@ -3,12 +3,14 @@
 // grows: Document::facts().
 #pragma once
 
+#include <QString>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "replay/run.h"
+#include "replay/user_steps.h"
 
 namespace msdbg::app {
 
@@ -22,10 +24,14 @@ struct RunFacts {
   std::map<core::Rank, std::vector<core::Iteration>> iterations;  // ascending
   std::vector<core::Iteration> allIterations;                     // of any rank, ascending
   std::vector<std::string> scalars;                               // "loss", "learning_rate", …
-  std::map<core::Iteration, std::int64_t> steps;  // the user's own numbers, where the program told them
-  std::map<std::string, std::string> sources;     // the run's own copies, by Frame::file
-  std::vector<replay::Damage> damage;             // seen so far
+  replay::UserSteps steps;                     // of the first rank, where the program told them
+  std::map<std::string, std::string> sources;  // the run's own copies, by Frame::file
+  std::vector<replay::Damage> damage;          // seen so far
 
+  /// "7", or "7 (step 5007)".
+  QString iterationText(core::Iteration iteration) const {
+    return QString::fromStdString(steps.text(iteration));
+  }
   bool recorded(core::Rank rank, core::Iteration iteration) const;
   /// Nobody has said how the run ended.
   bool endless() const { return end.state == "running"; }

@@ -48,6 +48,15 @@ Status placeIteration(const RunFacts& facts, std::optional<std::int64_t> wanted,
                   place.rank.value, recorded.size(), recorded.front().value, recorded.back().value));
 }
 
+core::Result<std::int64_t> iterationOfStep(const RunFacts& facts, std::int64_t step) {
+  if (const auto found = facts.steps.find(step)) return found->value;
+  if (facts.steps.empty())
+    return Error(ErrorCode::kNotFound,
+                 fmt::format("step {}: the program gave its steps no numbers (msdbg.step)", step));
+  return Error(ErrorCode::kNotFound, fmt::format("step {} is not recorded: there are steps from {} to {}",
+                                                 step, facts.steps.first(), facts.steps.last()));
+}
+
 // A name means that node; anything else is a search, as the search panel would do it.
 Status placeNodes(const RunFacts& facts, const std::string& query, Place& place) {
   if (query.empty()) return Ok{};
@@ -74,7 +83,11 @@ Status placeNodes(const RunFacts& facts, const std::string& query, Place& place)
 core::Result<Place> resolveStart(const RunFacts& facts, const StartPlace& start) {
   Place place;
   MSDBG_TRY(placeRank(facts, start.rank, place));
-  MSDBG_TRY(placeIteration(facts, start.iteration, place));
+  std::optional<std::int64_t> iteration = start.iteration;
+  if (start.step) {
+    MSDBG_ASSIGN(iteration, iterationOfStep(facts, *start.step));
+  }
+  MSDBG_TRY(placeIteration(facts, iteration, place));
   MSDBG_TRY(placeNodes(facts, start.node, place));
   return place;
 }

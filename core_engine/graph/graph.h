@@ -84,6 +84,7 @@ struct TensorInfo {
   Initializer initializer;
   std::vector<FrameId> frames;  // of sources: who declared it; node outputs use their node's
   Tensor value;                 // of a constant, where the graph carries it; else invalid: see `initializer`
+  std::string device = {};      // where it lay when it was first seen: "cpu", "cuda:0"; "": not known
 
   std::string fullName() const { return name + ":" + std::to_string(slot); }
   bool isSource() const { return !producer.valid(); }
@@ -133,6 +134,9 @@ class Graph {
   std::span<const TensorInfo> tensors() const { return m_tensors; }
   std::span<const Frame> frames() const { return m_frames; }
   std::span<const Kernel> kernels() const { return m_kernels; }
+  /// Scopes that are modules of another framework's program, and their classes: "GPT/h/0/attn" is a
+  /// "CausalSelfAttention". Graphs of our own have none.
+  const std::map<std::string, std::string, std::less<>>& modules() const { return m_modules; }
   const Node& node(NodeId id) const { return m_nodes.at(id.index()); }
   const TensorInfo& tensor(TensorId id) const { return m_tensors.at(id.index()); }
   TensorInfo& tensor(TensorId id) { return m_tensors.at(id.index()); }
@@ -165,6 +169,10 @@ class Graph {
   void setAlias(TensorId id, std::string alias);
   void setFrame(FrameId id, Frame frame) { m_frames.at(id.index()) = std::move(frame); }
   void setKernels(std::vector<Kernel> kernels);
+  /// The first class that a path was said to have stays.
+  void addModule(std::string path, std::string className) {
+    m_modules.emplace(std::move(path), std::move(className));
+  }
   /// For readers: takes the tables as they are (call verify() after).
   static Graph fromTables(std::string name, DType floating, std::int64_t version, std::vector<Node> nodes,
                           std::vector<TensorInfo> tensors, std::vector<Frame> frames,
@@ -203,6 +211,7 @@ class Graph {
   std::vector<TensorInfo> m_tensors;
   std::vector<Frame> m_frames;
   std::vector<Kernel> m_kernels;
+  std::map<std::string, std::string, std::less<>> m_modules;  // class by path
   NameIndex m_nodeByName;
   NameIndex m_tensorByName;                                  // full name with slot, and aliases
   std::unordered_map<std::string, std::int64_t> m_counters;  // scope/type -> last number

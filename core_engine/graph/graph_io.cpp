@@ -62,6 +62,11 @@ class Writer {
     for (const TensorInfo& info : graph.tensors()) write(info, *m_out.add_tensors());
     for (const Node& node : graph.nodes()) write(node, *m_out.add_nodes());
     for (const Kernel& kernel : graph.kernels()) write(kernel, *m_out.add_kernels());
+    for (const auto& [path, className] : graph.modules()) {
+      pb::Module& module = *m_out.add_modules();
+      module.set_path_text(text(path));
+      module.set_class_text(text(className));
+    }
     m_out.set_entries_plus_one(entries(m_out) + 1);
     return std::move(m_out);
   }
@@ -110,6 +115,7 @@ class Writer {
     }
     writeIds(info.frames, out.mutable_frames());
     if (info.value.valid()) write(info.value, *out.mutable_value());
+    out.set_device_text(text(info.device));
   }
 
   static void write(const Tensor& tensor, pb::TensorData& out) {
@@ -209,6 +215,8 @@ class Reader {
     if (!m_status.ok()) return m_status.error();
     Graph graph = Graph::fromTables(name, floating, m_in.version(), std::move(m_nodes), std::move(m_tensors),
                                     std::move(m_frames), std::move(m_kernels));
+    for (const pb::Module& in : m_in.modules()) graph.addModule(text(in.path_text()), text(in.class_text()));
+    if (!m_status.ok()) return m_status.error();
     if (const Status status = verify(graph); !status.ok())
       return Error(ErrorCode::kDamaged, m_origin + ": " + status.error().message());
     return graph;
@@ -280,6 +288,7 @@ class Reader {
     info.initializer.high = in.initializer().high();
     info.frames = idsOf<FrameId>(in.frames(), m_in.frames_size(), "frame");
     if (in.has_value()) info.value = readTensorData(in.value(), "the value of " + info.name);
+    info.device = text(in.device_text());
   }
 
   /// nullopt: extents that no file can hold, one of which may be 0.

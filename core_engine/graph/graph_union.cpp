@@ -56,7 +56,15 @@ TensorInfo GraphPart::info(const Graph& whole, TensorId tensor) const {
     here.shape = own->second.shape;
     here.replicas = own->second.replicas;
   }
+  here.device = device(whole, tensor);
   return here;
+}
+
+const std::string& GraphPart::device(const Graph& whole, TensorId tensor) const {
+  if (const auto own = m_deviceOf.find(tensor); own != m_deviceOf.end()) return own->second;
+  const std::string& known = whole.tensor(tensor).device;
+  const auto here = m_devices.find(known);
+  return here == m_devices.end() ? known : here->second;
 }
 
 const Shape& GraphPart::shape(const Graph& whole, TensorId tensor) const {
@@ -106,6 +114,7 @@ class GraphUnion::Adding {
       if (info.isSource()) addSource(info);
     for (const Node& node : m_graph.nodes()) addNode(node);
     for (const TensorInfo& info : m_graph.tensors()) link(info);
+    for (const auto& [path, className] : m_graph.modules()) m_whole.addModule(path, className);
     addKernels();
     finish();
   }
@@ -232,6 +241,8 @@ class GraphUnion::Adding {
     }
     if (known.shape != info.shape || known.replicas != info.replicas)
       m_part.m_types.emplace(id, GraphPart::Typed{info.shape, info.replicas});
+    const auto device = m_part.m_devices.try_emplace(known.device, info.device).first;
+    if (device->second != info.device) m_part.m_deviceOf.emplace(id, info.device);
     use(m_usedTensors, id);
   }
 

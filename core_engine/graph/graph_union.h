@@ -40,10 +40,14 @@ class GraphPart {
   /// As the graph itself describes it, with the union's ids.
   TensorInfo info(const Graph& whole, TensorId tensor) const;
   /// Whether that is not what the union's graph says.
-  bool differs(TensorId tensor) const { return m_names.contains(tensor) || m_types.contains(tensor); }
+  bool differs(const Graph& whole, TensorId tensor) const {
+    return m_names.contains(tensor) || m_types.contains(tensor) ||
+           device(whole, tensor) != whole.tensor(tensor).device;
+  }
   const Shape& shape(const Graph& whole, TensorId tensor) const;
   /// Ranks among which it is equal; empty: all.
   std::span<const std::int32_t> replicas(const Graph& whole, TensorId tensor) const;
+  const std::string& device(const Graph& whole, TensorId tensor) const;
 
   /// With what is its own of a node as `rewrite` makes it of the node as it is here.
   GraphPart rewritten(const Graph& whole, const std::function<Node(const Node&)>& rewrite) const;
@@ -62,6 +66,10 @@ class GraphPart {
   std::map<NodeId, std::vector<TensorId>> m_inputs;
   std::map<NodeId, Attributes> m_attributes;
   std::map<TensorId, Typed> m_types;
+  // Every tensor of another rank lies on another device: by the union's device, and those of which that is
+  // not true.
+  std::map<std::string, std::string, std::less<>> m_devices;
+  std::map<TensorId, std::string> m_deviceOf;
   std::map<std::string, TensorId, std::less<>> m_renamed;  // by the full name here
   std::map<TensorId, std::string> m_names;                 // the other way round, without slot
 };

@@ -196,7 +196,7 @@ bool RunGraphs::learn(core::Rank rank, const GraphLine& line) {
 const core::TensorInfo* RunGraphs::describe(const core::GraphPart* part, core::TensorId tensor) {
   if (!part) return &whole().tensor(tensor);
   if (!part->has(tensor)) return nullptr;
-  if (!part->differs(tensor)) return &whole().tensor(tensor);
+  if (!part->differs(whole(), tensor)) return &whole().tensor(tensor);
   const auto [known, isNew] = m_described.try_emplace({part, tensor});
   if (isNew) known->second = part->info(whole(), tensor);
   return &known->second;

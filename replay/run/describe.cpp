@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "core_engine/graph/graph_union.h"
+
 namespace msdbg::replay {
 
 std::string placeOf(const core::Frame* frame) {
@@ -27,13 +29,25 @@ std::string tensorName(const core::TensorInfo& tensor) {
 }
 
 std::string typeText(const core::TensorInfo& tensor) {
-  return std::string(core::dtypeName(tensor.dtype)) + " " + tensor.shape.text();
+  std::string sizes;
+  for (const std::int64_t size : tensor.shape.dims()) {
+    if (!sizes.empty()) sizes += ", ";
+    if (size < 0)
+      sizes += '?';
+    else
+      sizes += std::to_string(size);
+  }
+  return std::string(core::dtypeName(tensor.dtype)) + " [" + sizes + "]";
+}
+
+std::string deviceOf(const core::Graph& graph, const core::GraphPart* part, core::TensorId tensor) {
+  return part && part->has(tensor) ? part->device(graph, tensor) : graph.tensor(tensor).device;
 }
 
 std::string groupedNumber(std::int64_t value) {
   std::string digits = std::to_string(value);
   for (std::int64_t at = static_cast<std::int64_t>(digits.size()) - 3; at > (value < 0 ? 1 : 0); at -= 3)
-    digits.insert(static_cast<std::size_t>(at), ",");
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
   return digits;
 }
 

@@ -1,7 +1,6 @@
 #include "replay/recorded_from.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core_engine/base/text.h"
 
@@ -34,17 +33,6 @@ std::string deeperCommand(const RunDescription& run, core::Iteration iteration) 
                      std::to_string(iteration.value + 1) + " --";
   for (auto word = begin; word != run.command.end(); ++word) text += " " + core::shellQuoted(*word);
   return text;
-}
-
-std::optional<std::int64_t> userStep(watch::Source& run, core::Rank rank, core::Iteration iteration) {
-  const std::optional<double> step = run.scalar(rank, iteration, "step");
-  if (!step || !std::isfinite(*step) || *step != std::floor(*step)) return std::nullopt;
-  return static_cast<std::int64_t>(*step);
-}
-
-std::string iterationText(watch::Source& run, core::Rank rank, core::Iteration iteration) {
-  const std::optional<std::int64_t> step = userStep(run, rank, iteration);
-  return std::to_string(iteration.value) + (step ? " (step " + std::to_string(*step) + ")" : "");
 }
 
 }  // namespace msdbg::replay

@@ -125,6 +125,25 @@ TEST_CASE("What a foreign program saw is read back, with its lines, statistics a
   CHECK(reader->verify({}, {}).empty());
 }
 
+TEST_CASE("Where tensors lie and what modules are is read back; the first that is said counts") {
+  Program program;
+  dump::Definitions& all = program.recording->definitions();
+  CHECK(all.setDevice(program.x, "cuda:0").ok());
+  CHECK(all.setDevice(program.x, "cpu").ok());
+  CHECK(all.setDevice(program.y, "cuda:1").ok());
+  CHECK(all.setDevice(TensorId(99), "cpu").error().message() == "device: there is no tensor 99");
+  all.module("Net", "Net");
+  all.module("Net/fc", "Linear");
+  program.iterate(0, true);
+  program.recording->finish({.state = "finished"});
+  const auto reader = test::openRun(program.run);
+  const core::Graph& graph = reader->graph();
+  CHECK(graph.tensor(*graph.findTensor("input/x:0")).device == "cuda:0");
+  CHECK(graph.tensor(*graph.findTensor("Net/relu-op1:0")).device == "cuda:1");
+  CHECK(graph.tensor(*graph.findTensor("Net/w:0")).device.empty());
+  CHECK(graph.modules().at("Net/fc") == "Linear");
+}
+
 TEST_CASE("Iterations that leave out a part of the graph are of the same graph") {
   Program program;
   std::int64_t iteration = 0;

@@ -44,7 +44,7 @@ bool sameTensor(const TensorInfo& a, const TensorInfo& b) {
          a.dtypeNumber == b.dtypeNumber && a.shape == b.shape && a.role == b.role &&
          a.producer == b.producer && a.alias == b.alias && a.gradientOf == b.gradientOf &&
          a.updateOf == b.updateOf && a.replicated == b.replicated && a.trainable == b.trainable &&
-         a.initializer == b.initializer && a.frames == b.frames;
+         a.initializer == b.initializer && a.frames == b.frames && a.device == b.device;
 }
 bool sameNode(const Node& a, const Node& b) {
   return a.id == b.id && a.name == b.name && a.opType == b.opType && a.scope == b.scope &&
@@ -59,6 +59,7 @@ void checkSame(const Graph& a, const Graph& b) {
   CHECK(a.name() == b.name());
   CHECK(a.floatingDType() == b.floatingDType());
   CHECK(a.version() == b.version());
+  CHECK(a.modules() == b.modules());
   CHECK(
       std::equal(a.tensors().begin(), a.tensors().end(), b.tensors().begin(), b.tensors().end(), sameTensor));
   CHECK(std::equal(a.nodes().begin(), a.nodes().end(), b.nodes().begin(), b.nodes().end(), sameNode));
@@ -82,6 +83,25 @@ TEST_CASE("A graph survives its file, every field of it") {
     checkSame(*read, g);
     CHECK(serializeGraph(*read) == bytes);
   }
+}
+
+TEST_CASE("Devices and the classes of modules survive the file, at no cost where nothing is known") {
+  Graph g = sampleGraph();
+  const std::string plain = serializeGraph(g);
+  for (std::size_t i = 0; i < g.tensors().size(); ++i)
+    g.tensor(TensorId(static_cast<std::int64_t>(i))).device = i % 2 ? "cuda:1" : "cpu";
+  g.addModule("Net/fc1", "Linear");
+  g.addModule("Net", "Net");
+  g.addModule("Net", "Other");  // the first one stays
+  const Result<Graph> read = parse(serializeGraph(g));
+  REQUIRE(read.ok());
+  checkSame(*read, g);
+  CHECK(read->modules().at("Net") == "Net");
+  CHECK(read->tensor(TensorId(1)).device == "cuda:1");
+  const Result<Graph> before = parse(plain);
+  REQUIRE(before.ok());
+  CHECK(before->tensor(TensorId(1)).device.empty());
+  CHECK(before->modules().empty());
 }
 
 TEST_CASE("Text in a graph may be any bytes") {

@@ -48,6 +48,31 @@ std::string nameOf(const Graph& graph, TensorId id) { return id.valid() ? graph.
 
 }  // namespace
 
+TEST_CASE("Each part of a union knows its own devices") {
+  Made first, second;
+  for (Made* made : {&first, &second}) {
+    const TensorId x = made->source("net/x"), kept = made->source("net/kept");
+    const TensorId y = made->node("relu", {x});
+    for (const TensorId id : {x, y}) made->graph.tensor(id).device = made == &first ? "cuda:0" : "cuda:1";
+    made->graph.tensor(kept).device = made == &first ? "cuda:0" : "cpu";
+  }
+  second.graph.addModule("net", "Net");
+  GraphUnion all(first.graph);
+  const GraphPart& other = all.add(second.graph);
+  const Graph& whole = all.graph();
+  const auto of = [&](const GraphPart& part, const char* name) {
+    return part.device(whole, whole.findTensor(name).value());
+  };
+  CHECK(of(all.part(0), "net/x:0") == "cuda:0");
+  CHECK(of(all.part(0), "net/kept:0") == "cuda:0");
+  CHECK(of(other, "net/x:0") == "cuda:1");
+  CHECK(of(other, "net/relu-op1:0") == "cuda:1");
+  CHECK(of(other, "net/kept:0") == "cpu");
+  CHECK(other.info(whole, whole.findTensor("net/x:0").value()).device == "cuda:1");
+  CHECK(other.differs(whole, whole.findTensor("net/x:0").value()));
+  CHECK(whole.modules().at("net") == "Net");
+}
+
 TEST_CASE("Equal graphs are one, and nothing is translated") {
   Made made;
   made.node("relu", {made.source("net/x")});

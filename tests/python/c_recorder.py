@@ -28,6 +28,7 @@ _SIGNATURES: Dict[str, Tuple[Any, List[Any]]] = {
     "frame": (_i64, [ctypes.c_void_p, _text, _i32, _text, _text, ctypes.c_int]),
     "source": (_i64, [ctypes.c_void_p, ctypes.POINTER(CTensor)]),
     "node": (_i64, [ctypes.c_void_p, ctypes.POINTER(CNode), ctypes.POINTER(_i64)]),
+    "device": (ctypes.c_int, [ctypes.c_void_p, _i64, _text]), "module": (ctypes.c_int, [ctypes.c_void_p, _text, _text]),
     "role": (ctypes.c_int, [ctypes.c_void_p, _i64, _text]), "begin": (ctypes.c_int, [ctypes.c_void_p, _i64]),
     "ran": (ctypes.c_int, [ctypes.c_void_p, _i64]), "saw_same": (ctypes.c_int, [ctypes.c_void_p, _i64, _i64]),
     "saw": (ctypes.c_int, [ctypes.c_void_p, _i64, ctypes.c_void_p, _i32, ctypes.POINTER(_i64), _i32]),
@@ -90,6 +91,12 @@ class Recorder:
 
     def role(self, tensor: int, role: str) -> None:
         self._call("role", tensor, role.encode())
+
+    def device(self, tensor: int, device: str) -> None:
+        self._call("device", tensor, device.encode())
+
+    def module(self, path: str, class_name: str) -> None:
+        self._call("module", path.encode(), class_name.encode())
 
     def begin(self, iteration: int) -> None:
         self._call("begin", iteration)

@@ -75,7 +75,7 @@ class Quiet:
     def nothing(self, *_: Any) -> None:
         pass
 
-    role = saw_same = keep = end = failed_at = finish = child = nothing
+    role = device = module = saw_same = keep = end = failed_at = finish = child = nothing
 
 
 class Recorder:
@@ -91,6 +91,7 @@ class Recorder:
         self.frames: list[tuple[Any, ...]] = []
         self.tensors: list[dict[str, Any]] = []
         self.nodes: list[dict[str, Any]] = []
+        self.modules: dict[str, str] = {}  # class names by path
         self.iterations: list[dict[str, Any]] = []
         self.now: Optional[dict[str, Any]] = None
         self.kinds: dict[tuple[Any, ...], int] = {}  # nodes by all that makes a variant
@@ -189,6 +190,19 @@ class Recorder:
         require(0 <= tensor < len(self.tensors) and role in ROLES | OUTPUT_ROLES, f"role {role} of {tensor}")
         self.write("role", tensor, role)
         self.tensors[tensor]["role"] = role
+
+    def device(self, tensor: int, device: str) -> None:
+        require(0 <= tensor < len(self.tensors), f"device of {tensor}: no such tensor")
+        require(device and type(device) is str, f"device {device!r} of {tensor}")
+        require("device" not in self.tensors[tensor], f"the device of {self.tensors[tensor]['name']} is known")
+        self.write("device", tensor, device)
+        self.tensors[tensor]["device"] = device
+
+    def module(self, path: str, class_name: str) -> None:
+        require(path and class_name and type(path) is type(class_name) is str, f"module {path!r}: {class_name!r}")
+        require(path not in self.modules, f"module {path} is known")
+        self.write("module", path, class_name)
+        self.modules[path] = class_name
 
     # --- iterations ---
 

@@ -3,6 +3,7 @@ and the run that comes of it is whole and has what the stream has."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -46,8 +47,9 @@ class Streams(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
         return run
 
-    def told(self, command: str, run: Path) -> Any:
-        done = subprocess.run([built.MSDBG, command, "--json", str(run)], capture_output=True, text=True, check=False)
+    def told(self, command: str, run: Path, *options: str) -> Any:
+        done = subprocess.run([built.MSDBG, command, "--json", str(run), *options], capture_output=True, text=True,
+                              check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return json.loads(done.stdout)
 
@@ -78,6 +80,18 @@ class Streams(unittest.TestCase):
                 again = self.told("info", self.played(f"again_{name}", paths))
                 for key in ("graph", "scalars", "libraries", "policy"):
                     self.assertEqual(info[key], again[key])
+
+    def test_devices_and_classes_of_modules_are_read_back(self) -> None:
+        calls = stream.read(str(streams()["mlp_digits.ops"][0]))
+        first = next(at for at, call in enumerate(calls) if call[0] == "source")
+        told = [["device", 0, "cuda:1"], ["device", 0, "cpu"], ["module", "Net", "Net"], ["module", "Net/fc", "Linear"]]
+        path = self.folder / "told.0.jsonl.gz"
+        with gzip.open(path, "wt", encoding="utf-8") as file:
+            file.writelines(json.dumps(call) + "\n" for call in [*calls[:first + 1], *told, *calls[first + 1:]])
+        for options in ((), ("--abi",)):
+            info = self.told("info", self.played(f"told{len(options)}", [path], *options), "--tensors", "*", "--modules")
+            self.assertEqual([t["device"] for t in info["tensors"] if "device" in t], ["cuda:1"])  # the first one stays
+            self.assertIn(("Net/fc", "Linear"), [(m["path"], m["class"]) for m in info["modules"]])
 
     def test_values_are_there_where_they_are_asked_for(self) -> None:
         for name in ("mlp_digits.ops", "nanogpt_bf16.ops"):

@@ -232,3 +232,23 @@ def test_a_loss_that_is_not_finite_deepens_the_recording(tmp_path: Any, capsys: 
         deep = [index for index in range(12) if any(n["domain"] == "aten" for n in recorder.ran_in(index))]
         assert deep == [5, 6, 7]
         assert "iteration 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_classes_of_modules_and_devices_of_tensors_are_told(level: str, tmp_path: Any) -> None:
+    class Head(nn.Sequential):
+        pass
+
+    def train() -> None:
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), Head(nn.Dropout(0.0), nn.Linear(6, 2)))
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.randn(3, 4)).pow(2).mean().backward()
+            optimizer.step()
+
+    recorder, _ = recorded(level, train, tmp_path)
+    assert recorder.modules == {"Sequential": "Sequential", "Sequential/0": "Linear", "Sequential/1": "ReLU",
+                                "Sequential/2": "Head", "Sequential/2/0": "Dropout", "Sequential/2/1": "Linear"}
+    assert [t["name"] for t in recorder.tensors if t.get("device") != "cpu"] == []

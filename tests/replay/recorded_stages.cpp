@@ -7,7 +7,8 @@ namespace msdbg::test {
 
 namespace {
 
-void recordRank(const Stages& stages, const std::filesystem::path& run, core::Rank rank, int ranks) {
+void recordRank(const Stages& stages, const std::filesystem::path& run, core::Rank rank, int ranks,
+                std::optional<int> firstStep) {
   dump::RecordOptions options;
   options.policy = dump::Policy::kFull;
   auto recorder = dump::Recorder::create({.run = run, .rank = rank, .ranks = ranks}, options).orThrow();
@@ -22,7 +23,9 @@ void recordRank(const Stages& stages, const std::filesystem::path& run, core::Ra
     for (const core::TensorInfo& tensor : graph.tensors())
       if (const auto value = source.value(rank, iteration, part->tensorAt(tensor.id.value)); value.ok())
         recorder->tensorReady({iteration, tensor.id, *value});
-    recorder->iterationFinished(iteration, {{"loss", 1.0 / static_cast<double>(at + 2)}});
+    core::Scalars scalars = {{"loss", 1.0 / static_cast<double>(at + 2)}};
+    if (firstStep) scalars.emplace_back("step", *firstStep + at);
+    recorder->iterationFinished(iteration, scalars);
   }
   if (const core::Status status = recorder->finish({.state = "finished"}); !status.ok())
     throw std::runtime_error(status.error().message());
@@ -30,7 +33,7 @@ void recordRank(const Stages& stages, const std::filesystem::path& run, core::Ra
 
 }  // namespace
 
-void recordStages(const Stages& stages, const std::filesystem::path& run) {
+void recordStages(const Stages& stages, const std::filesystem::path& run, std::optional<int> firstStep) {
   const int ranks = static_cast<int>(stages.source.ranks().size());
   dump::RunInfo info;
   info.version = "0.1.0";
@@ -42,7 +45,7 @@ void recordStages(const Stages& stages, const std::filesystem::path& run) {
       throw std::runtime_error(status.error().message());
   };
   write();
-  for (const core::Rank rank : stages.source.ranks()) recordRank(stages, run, rank, ranks);
+  for (const core::Rank rank : stages.source.ranks()) recordRank(stages, run, rank, ranks, firstStep);
   info.end.state = "finished";
   write();
 }

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include "tests/watchpoints/stages.h"
 
 namespace msdbg::test {
 
-/// Every tensor of every iteration, with its value.
-void recordStages(const Stages& stages, const std::filesystem::path& run);
+/// Every tensor of every iteration, with its value. `firstStep`: the program's own number of iteration 0, if
+/// it tells any.
+void recordStages(const Stages& stages, const std::filesystem::path& run,
+                  std::optional<int> firstStep = std::nullopt);
 
 }  // namespace msdbg::test

@@ -102,6 +102,9 @@ void FindingsPanel::setDocument(Document* document) {
   m_shownReport = -1;
   Findings* findings = document ? &document->findings() : nullptr;
   m_hits->setFindings(findings, document ? document->sharedFacts() : nullptr);
+  if (document)
+    connect(document, &Document::grew, m_hits,
+            [this, document] { m_hits->setFacts(document->sharedFacts()); });
   m_watchpoints->setFindings(findings);
   if (document) {
     connect(findings, &Findings::changed, this, &FindingsPanel::refresh);

@@ -128,6 +128,12 @@ void HitList::setFindings(const Findings* findings, std::shared_ptr<const RunFac
   refresh();
 }
 
+void HitList::setFacts(std::shared_ptr<const RunFacts> facts) {
+  if (!m_model) return;
+  m_model->setFacts(std::move(facts));
+  fitColumns();
+}
+
 void HitList::refresh() {
   const Findings::Counts counts = m_findings ? m_findings->counts() : Findings::Counts();
   m_faults->setText(QStringLiteral("Faults %1").arg(counts.faults));
@@ -141,7 +147,7 @@ void HitList::fitColumns() {
   const int width = m_view->viewport()->width();
   int used = 0;
   for (int column = 0; column < HitModel::kColumns; ++column) {
-    m_view->setColumnHidden(column, false);
+    m_view->setColumnHidden(column, column == HitModel::kStep && !m_model->hasSteps());
     m_view->resizeColumnToContents(column);
     if (column != HitModel::kWhere && column != HitModel::kCondition) used += m_view->columnWidth(column);
   }

@@ -22,6 +22,7 @@ class HitList : public QWidget {
   ~HitList() override;
 
   void setFindings(const Findings* findings, std::shared_ptr<const RunFacts> facts);
+  void setFacts(std::shared_ptr<const RunFacts> facts);  // the run has grown
   void setLook(const graphview::Look& look);
   /// Selects the hit of the place, if there is one; chooses nothing.
   void follow(const Place& place);

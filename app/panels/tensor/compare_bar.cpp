@@ -117,6 +117,9 @@ void CompareBar::refresh() {
       most = facts.allIterations.empty() ? 0 : facts.allIterations.back().value;
     m_number->setRange(0, static_cast<int>(most));
     m_number->setValue(static_cast<int>(comparison.number));
+    const auto step = comparison.with == With::kIteration ? facts.steps.at(core::Iteration(comparison.number))
+                                                          : std::optional<std::int64_t>();
+    m_number->setSuffix(step ? tr(" (step %1)").arg(*step) : QString());
   }
   const QString said = summary();
   m_summary->setText(said);

@@ -308,14 +308,17 @@ void TensorPanel::refreshHeader() {
   if (!shown) return;
   const core::TensorInfo& info = m_presenter->info();
   const core::Graph& graph = m_presenter->document().graph();
-  const QString type = text(replay::typeText(info)) + " · " + text(std::string(core::roleName(info.role)));
+  const ValueAnswer* answer = m_presenter->answer();
+  const QString device = text(answer ? answer->a.device : info.device);
+  const QString type = text(replay::typeText(info)) + (device.isEmpty() ? "" : " · " + device) + " · " +
+                       text(std::string(core::roleName(info.role)));
   const QString source = text(replay::sourceLine(graph.userFrame(replay::framesOf(graph, info.id))));
   m_type->setLine(type + " · " + source, text(info.fullName()) +
                                              (info.alias.empty() ? "" : "\n" + text(info.alias)) + "\n" +
                                              type + "\n" + source);
   QString place = m_presenter->placeText(Side::kA);
   QPalette colours = palette();
-  if (const ValueAnswer* answer = m_presenter->answer()) {
+  if (answer) {
     place += answer->a.missing ? tr(" · value not available") : tr(" · stored");
     const core::TensorStatistics* s = answer->a.statistics ? &answer->a.statistics->values : nullptr;
     const std::int64_t nan = answer->a.missing ? (s ? s->nan : 0) : answer->nonFinite.nan;

@@ -192,8 +192,8 @@ void ValuesView::showMissing(Side side) {
   const std::optional<core::Iteration> nearest = m_presenter->nearestValue(side);
   pane.nearest->setVisible(nearest.has_value());
   if (nearest)
-    pane.nearest->setText(
-        (side == Side::kA ? tr("Go to iteration %1") : tr("Compare with iteration %1")).arg(nearest->value));
+    pane.nearest->setText((side == Side::kA ? tr("Go to iteration %1") : tr("Compare with iteration %1"))
+                              .arg(m_presenter->facts().iterationText(*nearest)));
   showComputing(side);
   const ValueAnswer* answer = m_presenter->answer();
   const ValueAnswer::Value* value = !answer                         ? nullptr

@@ -11,6 +11,8 @@
 #include <climits>
 #include <functional>
 
+#include "app/panels/timeline/step_edit.h"
+
 namespace msdbg::app {
 namespace {
 
@@ -39,7 +41,11 @@ QIcon swatch(const QColor& color, int size) {
 }  // namespace
 
 PositionBar::PositionBar(QWidget* parent)
-    : QWidget(parent), m_rank(new QComboBox(this)), m_slider(new QSlider(Qt::Horizontal, this)) {
+    : QWidget(parent),
+      m_rank(new QComboBox(this)),
+      m_stepLabel(new QLabel(QStringLiteral("Step"), this)),
+      m_step(new StepEdit(this)),
+      m_slider(new QSlider(Qt::Horizontal, this)) {
   auto* spin = new IterationSpin(this);
   m_iteration = spin;
   m_rank->setObjectName(QStringLiteral("rankCombo"));
@@ -62,6 +68,8 @@ PositionBar::PositionBar(QWidget* parent)
   label->setBuddy(m_iteration);
   layout->addWidget(label);
   layout->addWidget(m_iteration);
+  layout->addWidget(m_stepLabel);
+  layout->addWidget(m_step);
   layout->addWidget(m_slider, 1);
 
   connect(m_rank, &QComboBox::currentIndexChanged, this, [this](int index) {
@@ -80,7 +88,35 @@ PositionBar::PositionBar(QWidget* parent)
     if (m_document && index < static_cast<int>(iterations().size()))
       m_document->cursor().setIteration(iterations()[static_cast<std::size_t>(index)]);
   });
+  makeStep();
   setDocument(nullptr);
+}
+
+void PositionBar::makeStep() {
+  m_step->setObjectName(QStringLiteral("stepEdit"));
+  m_step->setAccessibleName(QStringLiteral("Step"));
+  m_step->setToolTip(
+      QStringLiteral("The program's own number of the iteration (msdbg.step): type one to go there"));
+  m_stepLabel->setBuddy(m_step);
+  connect(m_step, &StepEdit::typed, this, &PositionBar::goToStep);
+  connect(m_step, &StepEdit::stepped, this, [this](int by) {
+    if (m_document) m_document->cursor().stepIteration(by);
+  });
+}
+
+// What nobody recorded becomes the nearest one that is, as an iteration does.
+void PositionBar::goToStep(qint64 step) {
+  if (!m_document) return;
+  if (const auto iteration = m_document->facts().steps.nearest(step))
+    m_document->cursor().setIteration(*iteration);
+  follow();
+}
+
+void PositionBar::followStep() {
+  const replay::UserSteps& steps = m_document->facts().steps;
+  for (QWidget* widget : {static_cast<QWidget*>(m_stepLabel), static_cast<QWidget*>(m_step)})
+    widget->setVisible(!steps.empty());
+  if (!steps.empty()) m_step->setStep(steps.at(m_document->cursor().iteration()), steps.last());
 }
 
 const std::vector<core::Iteration>& PositionBar::iterations() const {
@@ -95,6 +131,8 @@ void PositionBar::setDocument(Document* document) {
   m_document = document;
   setEnabled(document && !document->facts().allIterations.empty());
   fillRanks();
+  m_stepLabel->hide();
+  m_step->hide();
   if (!document) return;
   connect(&document->cursor(), &Cursor::positionChanged, this, &PositionBar::follow);
   connect(document, &Document::grew, this, &PositionBar::grow);
@@ -136,9 +174,7 @@ void PositionBar::follow() {
   };
   m_iteration->setRange(bounded(list.front().value), bounded(list.back().value));
   m_iteration->setValue(bounded(cursor.iteration().value));
-  const auto& steps = m_document->facts().steps;
-  const auto step = steps.find(cursor.iteration());
-  m_iteration->setSuffix(step == steps.end() ? QString() : QStringLiteral(" (step %1)").arg(step->second));
+  followStep();
   m_slider->setRange(0, bounded(static_cast<std::int64_t>(list.size()) - 1));
   m_slider->setValue(bounded(std::ranges::lower_bound(list, cursor.iteration()) - list.begin()));
 }

@@ -1,5 +1,6 @@
-// PositionBar: rank and iteration of the cursor, to be seen and set with the mouse: a combo box, a number, a
-// slider over the recorded iterations. UI thread only.
+// PositionBar: rank and iteration of the cursor, to be seen and set with the mouse: a combo box, a number,
+// the user's own number of the step where there is one, a slider over the recorded iterations. UI thread
+// only.
 #pragma once
 
 #include <QPointer>
@@ -9,10 +10,13 @@
 #include "graph_view/scene/look.h"
 
 class QComboBox;
+class QLabel;
 class QSlider;
 class QSpinBox;
 
 namespace msdbg::app {
+
+class StepEdit;
 
 class PositionBar : public QWidget {
   Q_OBJECT
@@ -26,10 +30,15 @@ class PositionBar : public QWidget {
   void fillRanks();
   void grow();
   void follow();  // the cursor
+  void makeStep();
+  void followStep();
+  void goToStep(qint64 step);
   QPointer<Document> m_document;
   graphview::Look m_look;
   QComboBox* m_rank;
   QSpinBox* m_iteration;
+  QLabel* m_stepLabel;
+  StepEdit* m_step;  // seen where the program told its own numbers
   QSlider* m_slider;
 };
 

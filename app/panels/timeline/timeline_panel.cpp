@@ -58,6 +58,9 @@ TimelinePanel::TimelinePanel(QWidget* parent)
   });
   connect(m_log, &QToolButton::toggled, m_plot, &TimelinePlot::setLogarithmic);
   connect(m_fit, &QToolButton::clicked, m_plot, &TimelinePlot::fit);
+  m_plot->setIterationText([this](core::Iteration iteration) {
+    return m_document ? m_document->facts().iterationText(iteration) : QString::number(iteration.value);
+  });
   connect(m_plot, &TimelinePlot::clicked, this, &TimelinePanel::goTo);
   connect(m_plot, &TimelinePlot::markClicked, this, [this](std::size_t mark) {
     if (m_timeline) m_document->cursor().moveTo(m_timeline->placeOf(m_timeline->marks()[mark]));

@@ -304,6 +304,16 @@ void TimelinePlot::fitTicks(double low, double high) {
   yAxis->setNumberPrecision(std::clamp(static_cast<int>(std::ceil(digits)) + 3, 4, 15));
 }
 
+QString TimelinePlot::iterationText(core::Iteration iteration) const {
+  return m_iterationText ? m_iterationText(iteration) : QString::number(iteration.value);
+}
+
+QString TimelinePlot::placeText(core::Iteration iteration, core::Rank rank,
+                                const std::optional<double>& value) const {
+  return QStringLiteral("iteration %1, rank %2: %3")
+      .arg(iterationText(iteration), QString::number(rank.value), valueText(value));
+}
+
 void TimelinePlot::setCursor(core::Rank rank, core::Iteration iteration, std::optional<double> value) {
   m_rank = rank;
   m_iteration = iteration;
@@ -311,8 +321,7 @@ void TimelinePlot::setCursor(core::Rank rank, core::Iteration iteration, std::op
   const bool shown = iteration.valid();
   m_cursorLine->setVisible(shown);
   m_cursorText->setVisible(shown);
-  m_cursorText->setText(
-      QStringLiteral("iteration %1, rank %2: %3").arg(iteration.value).arg(rank.value).arg(valueText(value)));
+  m_cursorText->setText(placeText(iteration, rank, value));
   setAccessibleDescription(m_cursorText->text());
   placeCursor();
   layer(QStringLiteral("cursor"))->replot();
@@ -397,13 +406,12 @@ void TimelinePlot::hovered(const QMouseEvent& event) {
   if (event.buttons() != Qt::NoButton) return;
   QString text;
   if (const auto mark = markAt(event.position())) {
-    text = QStringLiteral("iteration %1\n%2").arg(m_marks[*mark].iteration.value).arg(m_marks[*mark].text);
+    text =
+        QStringLiteral("iteration %1\n%2").arg(iterationText(m_marks[*mark].iteration), m_marks[*mark].text);
   } else if (const auto point = pointAt(event.position())) {
     const Drawn& drawn = m_drawn[point->first];
-    text = QStringLiteral("iteration %1, rank %2: %3")
-               .arg(static_cast<qint64>(drawn.keys[point->second]))
-               .arg(drawn.rank.value)
-               .arg(valueText(drawn.values[point->second]));
+    text = placeText(core::Iteration(static_cast<std::int64_t>(drawn.keys[point->second])), drawn.rank,
+                     drawn.values[point->second]);
   }
   QToolTip::showText(event.globalPosition().toPoint(), text, this);
 }

@@ -4,6 +4,8 @@
 
 #include <qcustomplot.h>
 
+#include <functional>
+
 #include "app/presenters/timeline/timeline.h"
 #include "graph_view/scene/look.h"
 
@@ -15,6 +17,8 @@ class TimelinePlot : public QCustomPlot {
   explicit TimelinePlot(QWidget* parent = nullptr);
 
   void setLook(const graphview::Look& look);
+  /// How an iteration is called beside its number: "7 (step 5007)".
+  void setIterationText(std::function<QString(core::Iteration)> text) { m_iterationText = std::move(text); }
   /// The zoom stays as it is until fit().
   void setLines(const std::vector<TimelineLine>& lines);
   void setMarks(const std::vector<TimelineMark>& marks);
@@ -54,6 +58,10 @@ class TimelinePlot : public QCustomPlot {
   std::optional<std::pair<std::size_t, qsizetype>> pointAt(const QPointF& position) const;
   double heightOf(const Drawn& drawn, qsizetype index) const;  // in pixels; non-finite ones are at the top
 
+  QString placeText(core::Iteration iteration, core::Rank rank, const std::optional<double>& value) const;
+  QString iterationText(core::Iteration iteration) const;
+
+  std::function<QString(core::Iteration)> m_iterationText;
   graphview::Look m_look;
   bool m_logarithmic = false;
   std::vector<Drawn> m_drawn;

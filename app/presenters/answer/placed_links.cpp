@@ -28,7 +28,8 @@ Position positionIn(const QString& text) {
 }
 
 bool isHeading(const QString& line) {
-  static const QRegularExpression kHeading(QStringLiteral("^iteration \\d+, rank \\d+$"));
+  static const QRegularExpression kHeading(
+      QStringLiteral("^iteration \\d+( \\(step -?\\d+\\))?, rank \\d+$"));
   return kHeading.match(line).hasMatch();
 }
 

@@ -50,11 +50,12 @@ FindingAnswer::Input inputText(const core::Graph& graph, const replay::HitInput&
   return line;
 }
 
-void addFirst(FindingAnswer& answer, const Findings& findings, const core::Graph& graph) {
+void addFirst(FindingAnswer& answer, const Findings& findings, const RunFacts& facts) {
+  const core::Graph& graph = *facts.graph;
   const watch::Hit& hit = *findings.report()->first;
   answer.headline += QStringLiteral(": %1 at %2, rank %3, iteration %4")
                          .arg(titleOf(hit), text(replay::hitPlace(graph, hit)),
-                              QString::number(hit.rank.value), QString::number(hit.iteration.value));
+                              QString::number(hit.rank.value), facts.iterationText(hit.iteration));
   addWhere(answer, graph, hit);
   addRow(answer, QStringLiteral("what"), replay::whatText(graph, hit));
   addRow(answer, QStringLiteral("node"), replay::nodeText(graph, hit));
@@ -132,7 +133,7 @@ FindingAnswer answerOf(const Findings& findings, const RunFacts& facts) {
   answer.hints = !verdict.hints.empty();
   answer.headline = text(verdict.answer());
   answer.runState = text(verdict.state());
-  if (report->first) addFirst(answer, findings, *facts.graph);
+  if (report->first) addFirst(answer, findings, facts);
   if (!std::ranges::any_of(findings.entries(), &Findings::Entry::enabled) && report->evaluated == 0)
     answer.headline = QStringLiteral("no watchpoint is enabled");
   answer.notes << QStringLiteral("evaluated %1 on %2")

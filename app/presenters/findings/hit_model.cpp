@@ -7,14 +7,15 @@
 namespace msdbg::app {
 namespace {
 
-constexpr const char* kTitles[] = {"", "Iter.", "Rank", "Condition", "Where", "Line", "Actual"};
+constexpr const char* kTitles[] = {"", "Iter.", "Step", "Rank", "Condition", "Where", "Line", "Actual"};
 static_assert(std::size(kTitles) == HitModel::kColumns);
 
 bool isFault(const watch::Hit& hit) { return hit.effectiveSeverity == watch::Severity::kFault; }
 
 Qt::Alignment alignmentOf(int column) {
   if (column == HitModel::kRank) return Qt::AlignCenter;  // few digits, beside a text
-  const bool number = column == HitModel::kIteration || column == HitModel::kActual;
+  const bool number =
+      column == HitModel::kIteration || column == HitModel::kStep || column == HitModel::kActual;
   return Qt::AlignVCenter | (number ? Qt::AlignRight : Qt::AlignLeft);
 }
 
@@ -35,6 +36,11 @@ void HitModel::refresh() {
   endResetModel();
 }
 
+void HitModel::setFacts(std::shared_ptr<const RunFacts> facts) {
+  m_facts = std::move(facts);
+  if (m_rows > 0 && hasSteps()) emit dataChanged(index(0, kStep), index(m_rows - 1, kStep));
+}
+
 int HitModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : m_rows; }
 
 int HitModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : kColumns; }
@@ -48,6 +54,10 @@ QString HitModel::text(const watch::Hit& hit, int column) const {
       return titleOf(hit);
     case kIteration:
       return QString::number(hit.iteration.value);
+    case kStep: {
+      const std::optional<std::int64_t> step = m_facts->steps.at(hit.iteration);
+      return step ? QString::number(*step) : QString();
+    }
     case kRank:
       return QString::number(hit.rank.value);
     case kWhere:
@@ -67,6 +77,8 @@ QVariant HitModel::sortKey(const watch::Hit& hit, int column) const {
       return isFault(hit) ? 0 : 1;
     case kIteration:
       return static_cast<qlonglong>(hit.iteration.value);
+    case kStep:
+      return static_cast<qlonglong>(m_facts->steps.at(hit.iteration).value_or(-1));
     case kRank:
       return static_cast<qlonglong>(hit.rank.value);
     case kWhere:  // as the training runs, not by name
@@ -86,8 +98,9 @@ QVariant HitModel::sortKey(const watch::Hit& hit, int column) const {
 
 QString HitModel::toolTip(const watch::Hit& hit) const {
   const core::Graph& graph = *m_facts->graph;
-  QStringList lines = {QString::fromStdString(replay::whatText(graph, hit)),
-                       QStringLiteral("iteration %1, rank %2").arg(hit.iteration.value).arg(hit.rank.value)};
+  QStringList lines = {
+      QString::fromStdString(replay::whatText(graph, hit)),
+      QStringLiteral("iteration %1, rank %2").arg(m_facts->iterationText(hit.iteration)).arg(hit.rank.value)};
   for (const std::string& line : {replay::nodeText(graph, hit), replay::valuesText(graph, hit), hit.detail})
     if (!line.empty()) lines << QString::fromStdString(line);
   lines << QString::fromStdString(replay::sourceLine(graph.userFrame(replay::framesOf(graph, hit))));
@@ -121,6 +134,8 @@ QVariant HitModel::headerData(int section, Qt::Orientation orientation, int role
     return QStringLiteral("the value that exceeds the threshold");
   if (role == Qt::ToolTipRole && section == kIteration)
     return QStringLiteral("the first iteration of the hit");
+  if (role == Qt::ToolTipRole && section == kStep)
+    return QStringLiteral("the program's own number of it (msdbg.step)");
   if (role == Qt::ToolTipRole && section == kSeverity) return QStringLiteral("fault or hint");
   return {};
 }

@@ -12,10 +12,15 @@ namespace msdbg::app {
 class HitModel : public QAbstractTableModel {
   Q_OBJECT
  public:
-  enum Column { kSeverity, kIteration, kRank, kCondition, kWhere, kLine, kActual, kColumns };
+  enum Column { kSeverity, kIteration, kStep, kRank, kCondition, kWhere, kLine, kActual, kColumns };
   enum Role { kSortRole = Qt::UserRole, kIsFaultRole };
 
   HitModel(const Findings& findings, std::shared_ptr<const RunFacts> facts, QObject* parent = nullptr);
+
+  /// The run has grown.
+  void setFacts(std::shared_ptr<const RunFacts> facts);
+  /// The program told its own numbers of steps: kStep says something.
+  bool hasSteps() const { return !m_facts->steps.empty(); }
 
   int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& parent = {}) const override;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core_engine/graph/graph_union.h"
+#include "replay/describe.h"
 
 namespace msdbg::app {
 
@@ -15,22 +16,22 @@ constexpr std::size_t kMostKept = 32;
 // `foreign`: the nodes are of a graph that only grows, of which an iteration may do a part.
 QString problemText(const BadgeSet& badges, std::int64_t missing, const std::string& reason, bool foreign) {
   if (missing == 0) return {};
+  const QString nodes = QString::fromStdString(replay::counted(missing, "node"));
   const QString where =
       QStringLiteral("Iteration %1 of rank %2").arg(badges.iteration.value).arg(badges.rank.value);
   if (reason == "damaged")
-    return where + QStringLiteral(": statistics of %1 nodes are damaged; `msdbg verify` lists what is lost.")
-                       .arg(missing);
+    return where +
+           QStringLiteral(": statistics of %1 are damaged; `msdbg verify` lists what is lost.").arg(nodes);
   if (reason == "thinned")
     return where +
            QStringLiteral(": statistics were thinned to keep within --max-size; another iteration has them.");
   if (foreign)
     return where + QStringLiteral(
-                       ": nothing was seen of %1 nodes, which did not run in it, had no values yet, or "
-                       "are left out by a rule of the recording.")
-                       .arg(missing);
-  return where +
-         QStringLiteral(": no statistics of %1 nodes are stored; `msdbg dump --policy stats` stores all.")
-             .arg(missing);
+                       ": nothing was seen of %1, which did not run in it, had no values yet, or "
+                       "a rule of the recording left out.")
+                       .arg(nodes);
+  return where + QStringLiteral(": no statistics of %1 are stored; `msdbg dump --policy stats` stores all.")
+                     .arg(nodes);
 }
 
 }  // namespace

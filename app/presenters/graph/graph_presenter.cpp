@@ -187,7 +187,7 @@ QString GraphPresenter::tooltip(Item item) const {
   if (item.isNode() && m_badges && m_badges->current()) {
     const BadgeSet& badges = *m_badges->current();
     text += QStringLiteral("\niteration %1, rank %2: %3")
-                .arg(badges.iteration.value)
+                .arg(m_document->facts().iterationText(badges.iteration))
                 .arg(badges.rank.value)
                 .arg(QLatin1String(graphview::healthName(badges.nodes[item.node().index()])));
   }
@@ -205,7 +205,7 @@ QString GraphPresenter::hitsText(Item item) const {
     }
     text += QStringLiteral("\nhit: %1, iteration %2, rank %3")
                 .arg(titleOf(hit))
-                .arg(hit.iteration.value)
+                .arg(m_document->facts().iterationText(hit.iteration))
                 .arg(hit.rank.value);
   }
   return more > 0 ? text + QStringLiteral("\nand %1 hits more").arg(more) : text;

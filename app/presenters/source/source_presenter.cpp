@@ -14,10 +14,10 @@ namespace {
 
 constexpr int kMostTexts = 6;  // of a tooltip, nodes and findings each
 
-QString hitText(const core::Graph& graph, const watch::Hit& hit) {
+QString hitText(const RunFacts& facts, const watch::Hit& hit) {
   return QStringLiteral("%1 at iteration %2, rank %3")
-      .arg(titleOf(hit) + ": " + QString::fromStdString(replay::hitPlace(graph, hit)),
-           QString::number(hit.iteration.value), QString::number(hit.rank.value));
+      .arg(titleOf(hit) + ": " + QString::fromStdString(replay::hitPlace(*facts.graph, hit)),
+           facts.iterationText(hit.iteration), QString::number(hit.rank.value));
 }
 
 QString andMore(std::size_t all) {
@@ -173,7 +173,7 @@ void SourcePresenter::readMarks() {
     if (!at) continue;
     LineMark& mark = marks[at->file][at->line];
     ++(hit.effectiveSeverity == watch::Severity::kFault ? mark.faults : mark.hints);
-    if (mark.texts.size() < kMostTexts) mark.texts += hitText(m_document.graph(), hit);
+    if (mark.texts.size() < kMostTexts) mark.texts += hitText(m_document.facts(), hit);
   }
   if (const watch::CheckReport* report = m_document.findings().report(); report && report->first)
     if (const auto at = m_document.findings().placeOf(*report->first).line)

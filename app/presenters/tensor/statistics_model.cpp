@@ -30,7 +30,7 @@ class Column {
     row->alarm[m_column] = alarm;
   }
 
-  void add(const watch::StatisticsRow& row) {
+  void add(const watch::StatisticsRow& row, const std::string& device) {
     addCounts(row.values);
     addSizes(row.values);
     if (row.change) addChange(*row.change);
@@ -40,6 +40,7 @@ class Column {
       add("dead units", shareText(row.activation->shareDeadUnits), false,
           "share of units active in fewer than 1 % of their elements");
     }
+    if (!device.empty()) add("device", device, false, "where it lay when it was first seen");
     add("hash", row.values.hash.text(), false, "of the bytes: equal hashes, equal values");
   }
 
@@ -86,8 +87,9 @@ StatisticsModel::StatisticsModel(TensorPresenter& presenter, QObject* parent)
 void StatisticsModel::refresh() {
   std::vector<Row> rows;
   const ValueAnswer* answer = m_presenter.answer();
-  if (answer && answer->a.statistics) Column(rows, 0).add(*answer->a.statistics);
-  if (answer && answer->b && answer->b->statistics) Column(rows, 1).add(*answer->b->statistics);
+  if (answer && answer->a.statistics) Column(rows, 0).add(*answer->a.statistics, answer->a.device);
+  if (answer && answer->b && answer->b->statistics)
+    Column(rows, 1).add(*answer->b->statistics, answer->b->device);
   if (!answer && m_presenter.hasTensor()) {
     rows = m_rows;
     for (Row& row : rows) row = {.name = row.name, .tooltip = row.tooltip};

@@ -4,6 +4,7 @@
 
 #include "core_engine/base/text.h"
 #include "core_engine/graph/graph_union.h"
+#include "replay/describe.h"
 #include "replay/run_state.h"
 
 namespace msdbg::app {
@@ -47,6 +48,8 @@ bool isComputed(const replay::Run& run, const ValueKey& key) {
 
 ValueAnswer::Value describe(replay::Run& run, const ValueKey& key, const Result<Tensor>& tensor) {
   ValueAnswer::Value value;
+  value.device = replay::deviceOf(
+      run.graph(), key.iteration.valid() ? run.part(key.rank, key.iteration) : nullptr, key.tensor);
   if (const watch::StatisticsRow* row = run.statistics(key.rank, key.iteration, key.tensor))
     value.statistics = *row;
   if (!tensor.ok()) {

@@ -33,6 +33,7 @@ struct ValueAnswer {
     std::optional<replay::RecomputeWay> way;  // not stored here, but it can be computed again
     core::Shape shape;                        // of the value
     core::DType dtype = core::DType::Float32;
+    std::string device;  // where it lay: "cuda:0"; "": not known
   };
   Value a;
   std::optional<Value> b;

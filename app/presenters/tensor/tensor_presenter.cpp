@@ -174,7 +174,7 @@ QString TensorPresenter::message(Side side) const {
   if (!answer.b && !m_a.iteration.valid()) return tr("nothing is recorded to compare with");
   if (!answer.b)
     return tr("iteration %1 is the first one that rank %2 recorded: nothing comes before it")
-        .arg(m_a.iteration.value)
+        .arg(facts().iterationText(m_a.iteration))
         .arg(m_a.rank.value);
   if (side == Side::kB && answer.b->missing) return text(answer.b->missing->message());
   if (answer.a.missing || answer.b->missing) return tr("A difference needs both values");
@@ -317,7 +317,7 @@ QString TensorPresenter::placeText(Side side) const {
   if (side == Side::kDifference) return tr("difference A − B");
   const std::optional<ValueKey> key = side == Side::kA ? m_a : other();
   if (!key) return tr("nothing");
-  return tr("rank %1, iteration %2").arg(key->rank.value).arg(key->iteration.value);
+  return tr("rank %1, iteration %2").arg(key->rank.value).arg(facts().iterationText(key->iteration));
 }
 
 QString TensorPresenter::sideTitle(Side side) const {

@@ -71,7 +71,7 @@ class Defining:
         else:
             frames = recording.frames.in_backward(call.frame) + origin.frames
         entry = graph.node(call.scope, operator.kind, number, operator.domain, phase, call.inputs, outputs,
-                           attributes, frames, derived)
+                           attributes, frames, derived, made=made)
         entry.quiet, entry.operator = operator.unwritten, operator
         if meant:
             graph.meant.update(dict.fromkeys(entry.outputs, meant))

@@ -165,7 +165,7 @@ class Calls:
         output = (tensor.dtype, tuple(tensor.shape), "gradient" if backward else "activation", "", -1, -1)
         entry = graph.node(call.scope, "parts", graph.counts[slot] + 1, "torch",
                            "backward" if backward else "forward", parts.all(), (output,), {}, frames,
-                           graph.derived_of(parts.all()) if backward else -1)
+                           graph.derived_of(parts.all()) if backward else -1, made=(tensor,))
         graph.counts[slot] = entry.number
         recording.recorder.ran(entry.node)
         if parts.missing <= 0:  # else there are values that nobody wrote

@@ -144,7 +144,8 @@ class Compiled:
         slot = graph.slot(scope, "compiled")
         role = "activation" if phase == "forward" else "gradient"
         outputs = tuple((tensor.dtype, tuple(tensor.shape), role, "", -1, -1) for tensor in made)
-        entry = graph.node(scope, "compiled", graph.counts[slot] + 1, "torch", phase, inputs, outputs, {}, frames, derived)
+        entry = graph.node(scope, "compiled", graph.counts[slot] + 1, "torch", phase, inputs, outputs, {}, frames, derived,
+                           made=made)
         graph.counts[slot] = entry.number
         recording.recorder.ran(entry.node)
         self._suspend()

@@ -6,11 +6,19 @@ another length): the node stays, and the recorder is told what it reads now.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional
+import sys
+from typing import Any, Callable, Optional, Sequence
 
 # One output as the recorder wants it: dtype, shape, role, alias, tensor id of which it is the gradient, of
 # which it is the next value (-1: of none).
 Output = tuple[Any, tuple[int, ...], str, str, int, int]
+
+
+def device_of(tensor: Any) -> str:
+    """"cpu", "cuda" for the device that this process works on, so that ranks have one graph; "cuda:3" for another."""
+    device = tensor.device
+    current = getattr(getattr(sys.modules["torch"], device.type, None), "current_device", lambda: 0)
+    return str(device.type if device.index is None or device.index == current() else device)
 
 
 class Scope:
@@ -92,15 +100,16 @@ class Graph:
         number = self._recorder.source(name, dtype, tuple(tensor.shape), role, alias, trainable, frames)
         self._sources[name] = (number, dtype)
         self.roles[number] = role
+        self._recorder.device(number, device_of(tensor))
         return number
 
     def node(self, scope: Scope, kind: str, number: int, domain: str, phase: str, inputs: tuple[int, ...],
              outputs: tuple[Output, ...], attributes: Optional[dict[str, Any]] = None,
              frames: tuple[int, ...] | Callable[[], tuple[int, ...]] = (), derived_from: int = -1,
-             domain_type: str = "") -> Entry:
+             domain_type: str = "", made: Sequence[Any] = ()) -> Entry:
         """The entry of a node; it is defined where it is new, and again where it reads or comes from something else
         than the last time. `kind` is the type, and part of the name; `frames` may say how to find them, which is not
-        done for a known one."""
+        done for a known one; `made`: the tensors that `outputs` describes, asked for where they lie."""
         name = f"{scope.path}/{kind}-op{number}"
         key = (name, domain, domain_type or kind, phase, tuple((str(o[0]),) + o[2:] for o in outputs))
         entry = self._entries.get(key)
@@ -120,6 +129,8 @@ class Graph:
         for tensor, output in zip(ids, outputs):
             self.roles[tensor] = output[2]
             self.producer[tensor] = node
+        for number_of, tensor in zip(ids, made):
+            self._recorder.device(number_of, device_of(tensor))
         entry = Entry(name, node, inputs, tuple(ids), [o[0] for o in outputs], frames, scope)
         self.named[name] = entry
         entry.slot, entry.number, entry.phase, entry.derived_from = self.slot(scope, kind), number, phase, derived_from

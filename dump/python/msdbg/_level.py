@@ -89,7 +89,7 @@ class Level:
         graph = recording.graph
         entry = graph.node(graph.scope("watch"), name, 1, "torch", "forward", () if here is None else (here,),
                            ((tensor.dtype, tuple(tensor.shape), "activation", f"watch/{name}", -1, -1),),
-                           frames=recording.frames.here(), domain_type="watch")
+                           frames=recording.frames.here(), domain_type="watch", made=(tensor,))
         if entry.outputs[0] in recording.values.seen:
             return
         recording.recorder.ran(entry.node)

@@ -152,7 +152,7 @@ class Modules(Train):
         slot = graph.slot(scope, kind)
         graph.counts[slot] += 1
         entry = graph.node(scope, kind, graph.counts[slot], "torch.nn", "forward", inputs,
-                           ((tensor.dtype, tuple(tensor.shape), role, "", -1, -1),), frames=recording.frames.here)
+                           ((tensor.dtype, tuple(tensor.shape), role, "", -1, -1),), frames=recording.frames.here, made=(tensor,))
         recording.recorder.ran(entry.node)
         number = entry.outputs[0]
         self._put(tensor, number)
@@ -185,7 +185,7 @@ class Modules(Train):
         gradient = dense(local(gradient))
         entry = graph.node(graph.scope(f"grad/{reader.scope.path}"), kind, place, "torch.nn", "backward", inputs,
                            ((gradient.dtype, tuple(gradient.shape), "gradient", "", number, -1),),
-                           frames=reader.frames, derived_from=reader.node)
+                           frames=reader.frames, derived_from=reader.node, made=(gradient,))
         recording.recorder.ran(entry.node)
         recording.values.see(entry.outputs[0], gradient)
         self._gradients[number] = entry.outputs[0]

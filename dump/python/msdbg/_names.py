@@ -64,6 +64,8 @@ class Names:
         self._parameters: dict[int, Parameter] = {}  # by id of the tensor
         self._by_storage: dict[int, Parameter] = {}
         self._taken: dict[str, int] = {}
+        self._with_class: set[str] = set()  # paths of modules
+        self._new_classes: dict[str, str] = {}  # by path; of those that nobody has asked for yet
 
     def module(self, module: nn.Module) -> str:
         """Path of a module; one that is not known yet becomes a root."""
@@ -76,6 +78,11 @@ class Names:
             self._root(module)
             known = self._modules[id(module)]
         return known[1], known[2]
+
+    def new_classes(self) -> dict[str, str]:
+        """Class names of the modules that were named since the last call, by path."""
+        new, self._new_classes = self._new_classes, {}
+        return new
 
     def is_root(self, module: nn.Module) -> bool:
         return "/" not in self.module(module)
@@ -146,6 +153,9 @@ class Names:
         for at, name in _modules_below(module, path):
             key = id(at)
             self._modules[key] = (weakref.ref(at, lambda _, key=key: self._gone(key)), name, unwrapped(at) is not at)
+            if name not in self._with_class and unwrapped(at) is at:
+                self._with_class.add(name)
+                self._new_classes[name] = class_name(at)
             self._tensors_of(at, name)
 
     def _gone(self, key: int) -> None:

@@ -182,7 +182,7 @@ class Optimizers:
         entry = graph.node(
             scope, "AccumulateGrad", known.index, "autograd", "backward", () if made is None else (made,),
             ((gradient.dtype, tuple(gradient.shape), "gradient", alias, known.source, -1),),
-            frames=recording.level.frames_of(known))
+            frames=recording.level.frames_of(known), made=(gradient,))
         recording.recorder.ran(entry.node)
         number = entry.outputs[0]
         values = recording.values
@@ -215,7 +215,7 @@ class Optimizers:
         again = "" if read.turn == 1 else f"#{read.turn}"
         entry = graph.node(graph.scope(f"update/{known.scope}{again}"), type(optimizer).__name__, known.index,
                            "torch.optim", "update", (read.now, read.gradient.outputs[0]) + sources + read.rate,
-                           tuple(outputs), frames=frames)
+                           tuple(outputs), frames=frames, made=[value] + [state for _, state in states])
         recording.recorder.ran(entry.node)
         for tensor, written in zip(entry.outputs, [value] + [state for _, state in states]):
             recording.values.put(written, tensor)

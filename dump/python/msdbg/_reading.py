@@ -75,12 +75,13 @@ class Run:
 
     def stats(self, names: str, iterations: str = "", ranks: str = "") -> Table:
         """A row for each tensor, rank and iteration that was recorded: its name, count, nan, inf, min, max,
-        mean, std, l2 and the rest. `iterations` and `ranks` are lists such as "0,2-4,100-"."""
+        mean, std, l2 and the rest, and `step` where the program numbers its steps. `iterations` and `ranks` are
+        lists such as "0,2-4,100-"."""
         options = [*(["--iterations", iterations] if iterations else []), *(["--ranks", ranks] if ranks else [])]
         rows = []
         for tensor in self._ask("stats", "--tensor", names, *options)["tensors"]:
             for row in tensor["rows"]:
-                known = {key: row[key] for key in ("iteration", "rank")}
+                known = {key: row[key] for key in ("iteration", "step", "rank") if key in row}
                 numbers = {key: _number(value) for key, value in (row["statistics"] or {}).items()}
                 rows.append({"tensor": tensor["tensor"], **known, **numbers})
         return Table(rows)

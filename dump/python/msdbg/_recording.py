@@ -84,6 +84,8 @@ class Recording:
         self.graph.new_iteration()
         self.optimizers.new_iteration()
         scalars, self.scalars = self.scalars, {}
+        for path, kind in self.names.new_classes().items():
+            self.recorder.module(path, kind)
         self.recorder.end(scalars)
         self._deepen(scalars)
         self.iteration += 1

@@ -101,7 +101,7 @@ class Train(Level):
         self._losses += 1
         entry = recording.graph.node(
             recording.graph.scope(self._root), "forward", self._losses, "torch", "forward", inputs,
-            ((loss.dtype, tuple(loss.shape), "loss", "", -1, -1),), frames=recording.frames.here)
+            ((loss.dtype, tuple(loss.shape), "loss", "", -1, -1),), frames=recording.frames.here, made=(loss,))
         recording.recorder.ran(entry.node)
         recording.values.see(entry.outputs[0], loss)
         self._loss = entry.outputs[0]

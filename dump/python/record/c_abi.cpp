@@ -183,6 +183,20 @@ int msdbg_record_role(msdbg_recording* recording, std::int64_t tensor, const cha
   });
 }
 
+int msdbg_record_device(msdbg_recording* recording, std::int64_t tensor, const char* device) {
+  return statusOf(recording, [&](dump::ForeignRecording& rank) {
+    return rank.definitions().setDevice(core::TensorId(tensor), text(device));
+  });
+}
+
+int msdbg_record_module(msdbg_recording* recording, const char* path, const char* className) {
+  return statusOf(recording, [&](dump::ForeignRecording& rank) -> core::Status {
+    if (text(path).empty()) return core::Error(core::ErrorCode::kUsage, "a module without a path");
+    rank.definitions().module(text(path), text(className));
+    return core::Ok{};
+  });
+}
+
 int msdbg_record_begin(msdbg_recording* recording, std::int64_t iteration) {
   return statusOf(recording, [&](auto& rank) { return rank.begin(core::Iteration(iteration)); });
 }

@@ -139,6 +139,13 @@ Result<bool> Definitions::setRole(TensorId tensor, core::TensorRole role) {
   return before != role;
 }
 
+Status Definitions::setDevice(TensorId tensor, std::string device) {
+  if (!has(tensor)) return unknown("device", "tensor", tensor.value);
+  std::string& known = m_tensors[tensor.index()].info.device;
+  if (known.empty()) known = std::move(device);
+  return Ok{};
+}
+
 bool Definitions::widen(TensorId tensor, std::span<const std::int64_t> dims) {
   core::Shape& shape = m_tensors[tensor.index()].info.shape;
   if (shape == core::Shape({-1})) return false;  // as wide as it gets

@@ -6,6 +6,7 @@
 // graph has one of them. Not synchronised.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -37,6 +38,13 @@ class Definitions {
   std::int64_t revision(core::NodeId node) const { return m_revisions[node.index()]; }
   /// What turns out later. kUsage: no such tensor. True: it was another.
   core::Result<bool> setRole(core::TensorId tensor, core::TensorRole role);
+  /// Where the tensor lies. The first that is said stays. kUsage: no such tensor.
+  core::Status setDevice(core::TensorId tensor, std::string device);
+  /// A module of the program and its class; the first that is said stays.
+  void module(std::string path, std::string className) {
+    m_modules.emplace(std::move(path), std::move(className));
+  }
+  const std::map<std::string, std::string>& modules() const { return m_modules; }
   /// A value of this shape was seen: dimensions that differ from what they were become unknown (-1). True:
   /// some did. Where even their number differs, one dimension is left, unknown.
   bool widen(core::TensorId tensor, std::span<const std::int64_t> dims);
@@ -58,6 +66,7 @@ class Definitions {
   core::Status check(const core::Node& node, const std::vector<core::TensorInfo>& outputs) const;
   void revise(core::NodeId id, core::Node node);
 
+  std::map<std::string, std::string> m_modules;  // class by path
   std::vector<core::Frame> m_frames;
   std::unordered_map<std::string, core::FrameId> m_frameIds;  // by all that a frame says
   std::vector<DefinedTensor> m_tensors;

@@ -113,6 +113,19 @@ PyObject* role(PyObject* self, PyObject* args) {
   return noneOr(msdbg_record_role(recordingOf(self), tensor, name));
 }
 
+PyObject* device(PyObject* self, PyObject* args) {
+  long long tensor;
+  const char* name;
+  if (!PyArg_ParseTuple(args, "Ls", &tensor, &name)) return nullptr;
+  return noneOr(msdbg_record_device(recordingOf(self), tensor, name));
+}
+
+PyObject* module(PyObject* self, PyObject* args) {
+  const char *path, *className;
+  if (!PyArg_ParseTuple(args, "ss", &path, &className)) return nullptr;
+  return noneOr(msdbg_record_module(recordingOf(self), path, className));
+}
+
 PyObject* begin(PyObject* self, PyObject* iteration) {
   const long long number = PyLong_AsLongLong(iteration);
   return PyErr_Occurred() ? nullptr : noneOr(msdbg_record_begin(recordingOf(self), number));
@@ -218,6 +231,8 @@ PyMethodDef kMethods[] = {
      "node(name, domain, type, phase, inputs, outputs, attributes, frames, derived_from) -> (id, tensor "
      "ids)"},
     {"role", role, METH_VARARGS, "role(tensor, role)"},
+    {"device", device, METH_VARARGS, "device(tensor, name): where it lies"},
+    {"module", module, METH_VARARGS, "module(path, class_name)"},
     {"begin", begin, METH_O, "begin(iteration)"},
     {"ran", ran, METH_O, "ran(node)"},
     {"ran_before", ranBefore, METH_VARARGS, "ran_before(node, reader that ran already, what that reads)"},

@@ -31,6 +31,7 @@ class GraphVersion::Making {
       for (const TensorId source : m_previous->m_sources) addSource(source);
     for (const NodeId node : order()) MSDBG_TRY(addNode(node));
     m_made.m_graph.setKernels(kernels());
+    for (const auto& [path, className] : m_definitions.modules()) m_made.m_graph.addModule(path, className);
     const Status sound = core::verify(m_made.m_graph);
     if (!sound.ok()) return sound.error();
     return std::move(m_made);

@@ -63,6 +63,11 @@ typedef struct {
 /* `outputs`: receives output_count ids. A name whose operator and kinds of outputs are known is the node that
  * it was, with its ids; what it reads and comes from is what is given now. Before it runs in an iteration. */
 int64_t msdbg_record_node(msdbg_recording* recording, const msdbg_node* node, int64_t* outputs);
+/* Where it lies: "cpu", "cuda:0". Optional; before the iteration that defined the tensor ends. The first that
+ * is said stays. */
+int msdbg_record_device(msdbg_recording* recording, int64_t tensor, const char* device);
+/* A module of the program, as names have it ("GPT/h/0/attn"), and its class. Optional. */
+int msdbg_record_module(msdbg_recording* recording, const char* path, const char* class_name);
 int msdbg_record_role(msdbg_recording* recording, int64_t tensor, const char* role);
 
 int msdbg_record_begin(msdbg_recording* recording, int64_t iteration);

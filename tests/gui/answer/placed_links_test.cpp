@@ -36,6 +36,16 @@ TEST_CASE("Names in a command's text know the iteration and rank of their line, 
   CHECK_FALSE(links[8].iteration);
 }
 
+TEST_CASE("A heading that says the program's own number of the step is one") {
+  const auto document = test::openDocument(test::nanRun());
+  const std::vector<PlacedLink> links =
+      placedLinks(QStringLiteral("iteration 4 (step 41004), rank 1\n   0  network/conv2/Conv-op1 = nan\n"),
+                  document->graph());
+  REQUIRE(links.size() == 3);
+  CHECK(links[2].iteration == core::Iteration(4));
+  CHECK(links[2].rank == core::Rank(1));
+}
+
 TEST_CASE("A link moves the cursor in one step, and there is one way back") {
   const auto document = test::openDocument(test::nanRun());
   Cursor& cursor = document->cursor();

@@ -115,7 +115,7 @@ TEST_CASE("Of a graph that only grows it is said that nodes may not have run", "
   test::FakeSource run(graph, 1, 1);
   run.row(0, 0, graph.node(core::NodeId(0)).outputs.front()).values.count = 1;
   const QString problem = app::readBadges(run, core::Rank(0), core::Iteration(0), {}).problem;
-  CHECK(problem.contains("nothing was seen of 1 nodes"));
+  CHECK(problem.contains("nothing was seen of 1 node,"));
   CHECK_FALSE(problem.contains("--policy"));
 }
 

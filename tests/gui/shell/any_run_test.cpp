@@ -6,8 +6,7 @@
 #include "app/presenters/source/source_files.h"
 #include "app/presenters/tensor/tensor_presenter.h"
 #include "app/presenters/timeline/timeline.h"
-#include "tests/gui/support/gui.h"
-#include "tests/replay/fake_run.h"
+#include "tests/gui/support/fake_document.h"
 #include "tests/watchpoints/small_graph.h"
 #include "tests/watchpoints/stages.h"
 
@@ -47,18 +46,7 @@ std::unique_ptr<test::FakeRun> makeRun() {
   return run;
 }
 
-// A document on the run, which stays ours to look at while the replay thread reads it.
-struct Opened {
-  explicit Opened(std::unique_ptr<test::FakeRun> made) : run(made.get()) {
-    test::gui();
-    auto held = std::make_shared<std::unique_ptr<replay::Run>>(std::move(made));
-    document = std::make_unique<Document>(
-        [held] { return core::Result<std::unique_ptr<replay::Run>>(std::move(*held)); }, "fake.msdbg");
-    REQUIRE(test::eventually([&] { return document->isOpen(); }));
-  }
-  test::FakeRun* run;
-  std::unique_ptr<Document> document;
-};
+using Opened = test::FakeDocument;
 
 TEST_CASE("A run without files opens: facts, cursor, sources and the first fault") {
   Opened opened(makeRun());

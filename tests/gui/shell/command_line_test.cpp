@@ -43,6 +43,8 @@ TEST_CASE("Mistakes on the window's command line say what is allowed", "[gui]") 
   CHECK_THAT(errorOf({"a", "--theme", "blue"}), Catch::Contains("light, dark or auto"));
   CHECK_THAT(errorOf({"a", "--iteration", "-1"}), Catch::Contains("--iteration"));
   CHECK_THAT(errorOf({"--node", "x"}), Catch::Contains("need a RUN"));
+  CHECK_THAT(errorOf({"--step", "7"}), Catch::Contains("need a RUN"));
+  CHECK_THAT(errorOf({"a", "--step", "7", "--iteration", "7"}), Catch::Contains("give one of them"));
   CHECK_THAT(errorOf({"a", "--panel", "graph"}), Catch::Contains("--screenshot"));
   CHECK_THAT(errorOf({"a", "--panel", "nothing", "--screenshot", "p.png"}),
              Catch::Contains("no panel 'nothing'"));
