@@ -27,4 +27,5 @@ install(FILES resources/recording.example.json resources/recording.schema.json d
   DESTINATION share/msdbg)
 install(DIRECTORY resources/examples resources/guide DESTINATION share/msdbg)
 install(FILES resources/screenshots/window.png resources/screenshots/window-dark.png
+  resources/screenshots/modules.png
   DESTINATION share/msdbg/screenshots) # the guide shows them

@@ -170,7 +170,8 @@ core::Status SegmentStore::commit(Iterations iterations) {
   line.tensorsDropped = !image.hasValues() && (onlyStatistics() || hadNoRoom || !iterations[0]->rows.empty());
   // Where rows come in as files, those of the next segment lie there already, and perhaps one to be used
   // again.
-  const std::uint64_t files = image.file ? image.size + (m_spareFile ? m_spareFile->bytes() : 0) : 0;
+  const std::uint64_t files =
+      m_reserve.bytes() + (image.file ? image.size + (m_spareFile ? m_spareFile->bytes() : 0) : 0);
   knowPlan(*iterations[0]->plan);
   if (image.tensors > 0) {
     MSDBG_TRY(dropFor(image.size + files));

@@ -26,7 +26,7 @@ std::set<std::string> segmentFiles(const fs::path& run) {
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(rankFolder(run)))
     if (const std::string name = entry.path().filename();
-        name != "journal" && name != "status" && name != "run.json")
+        name != "journal" && name != "status" && name != "run.json" && !name.starts_with('.'))
       names.insert(name);
   return names;
 }

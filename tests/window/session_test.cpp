@@ -26,6 +26,7 @@
 #include <set>
 
 #include "app/gui/main_window.h"
+#include "app/presenters/findings/hit_model.h"
 #include "app/presenters/place_json.h"
 #include "tests/gui/support/runs.h"
 #include "tests/gui/support/source_margin.h"
@@ -230,7 +231,8 @@ TEST_CASE("A session: line to nodes, node to line, values, findings, a watchpoin
     QTest::mouseClick(hits->viewport(), Qt::LeftButton, {}, hits->visualRect(row).center());
     s.settle();
     CHECK(QString::number(s.place().iteration.value) == hits->model()->index(row.row(), 1).data().toString());
-    CHECK(QString::number(s.place().rank.value) == hits->model()->index(row.row(), 2).data().toString());
+    CHECK(QString::number(s.place().rank.value) ==
+          hits->model()->index(row.row(), app::HitModel::kRank).data().toString());
     CHECK(s.find<QSpinBox>("timeline", "iterationSpin")->value() == s.place().iteration.value);
     source->getCursorPosition(&caret, &column);
     CHECK(caret + 1 == s.place().line->line);
