@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -46,7 +47,11 @@ class RecommendedZeros : public Evaluator {
     m_walk.forEach(context, [&](const Place& place, const StatisticsRow& row) {
       if (!finite(context, place, row.values)) return;
       ++context.evaluated;
-      if (!allZero(row.values)) return;
+      if (!allZero(row.values)) {
+        m_moved.insert({place.rank, place.tensor});
+        m_begins.erase({place.rank, place.tensor});
+        return;
+      }
       if (isGradient(context.graph().tensor(place.tensor)))
         visitGradient(context, place);
       else
@@ -56,6 +61,7 @@ class RecommendedZeros : public Evaluator {
   }
 
   void finish(EvaluationContext& context) override {
+    for (auto& [place, finding] : m_begins) context.findings.push_back(std::move(finding));
     for (auto& [place, finding] : m_zeroData) context.findings.push_back(std::move(finding));
     for (auto& [place, batches] : m_batches)
       if (batches.isOneOfMany()) addEmptyBatch(context, batches);
@@ -167,6 +173,34 @@ class RecommendedZeros : public Evaluator {
   void visitGradient(EvaluationContext& context, const Place& place) {
     if (stepIsSkipped(context, place.rank) || isRoundingNoise(context, place.rank, place.tensor)) return;
     const ZeroCause cause = zeroCause(context, place.rank, place.tensor);
+    if (!isTraced(context.graph(), cause) && !context.online && !m_moved.contains({place.rank, place.tensor}))
+      return waitForIt(context, place, cause);
+    visitCause(context, place, cause);
+  }
+
+  /// To something in the forward or backward pass: not where modules and operators are not recorded, nor
+  /// where clipping changed the gradient in its place.
+  static bool isTraced(const core::Graph& graph, const ZeroCause& cause) {
+    if (cause.kind == Kind::kUnknown) return false;
+    if (cause.kind != Kind::kHere) return true;
+    const core::Node& node = graph.node(cause.node);
+    const auto isGradientOf = [&](core::TensorId input) { return isGradient(graph.tensor(input)); };
+    return node.phase == core::Phase::kForward ||
+           (node.phase == core::Phase::kBackward && std::ranges::any_of(node.inputs, isGradientOf));
+  }
+
+  /// One that is zero in its first iterations and not later is behind a gate that starts at zero (LoRA, a
+  /// zero-initialised residual), or a warm-up's first rate is 0: said at the end, if it never moves.
+  void waitForIt(EvaluationContext& context, const Place& place, const ZeroCause& cause) {
+    if (m_begins.contains({place.rank, place.tensor})) return;
+    std::map<std::pair<core::Rank, core::TensorId>, Finding> here;
+    std::swap(m_causes, here);
+    visitCause(context, place, cause);
+    std::swap(m_causes, here);
+    if (!here.empty()) m_begins.emplace(std::pair(place.rank, place.tensor), std::move(here.begin()->second));
+  }
+
+  void visitCause(EvaluationContext& context, const Place& place, const ZeroCause& cause) {
     const auto at = [&](core::TensorId tensor) { return Place{place.iteration, place.rank, tensor}; };
     const core::Graph& graph = context.graph();
     switch (cause.kind) {
@@ -240,6 +274,8 @@ class RecommendedZeros : public Evaluator {
   bool m_nothing = false;                                // the first loss is 0, and no hinge makes it so
   std::map<core::TensorId, core::TensorId> m_gradients;  // that the update of each parameter reads
   std::map<std::pair<core::Rank, core::TensorId>, Finding> m_causes;  // of this iteration
+  std::set<std::pair<core::Rank, core::TensorId>> m_moved;            // gradients that were not zero once
+  std::map<std::pair<core::Rank, core::TensorId>, Finding> m_begins;  // of those that never were yet
   std::map<core::TensorId, Finding> m_zeroData;                       // inputs that were zero so far
   std::map<std::pair<core::Rank, core::TensorId>, Batches> m_batches;
   std::set<core::TensorId> m_filled;  // inputs that were not

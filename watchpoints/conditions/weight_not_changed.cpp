@@ -111,6 +111,7 @@ class RecommendedNotChanged : public Evaluator {
     if (gradient && gradient->zero == gradient->count) return false;  // the gradient's own finding
     if (update.gradient.valid() && isRoundingNoise(context, rank, update.gradient)) return false;
     const std::optional<Rates> rate = ratesOf(context, rank, update);
+    if (rate && rate->most == 0) return false;
     const core::TensorStatistics* before = statisticsOf(context, rank, update.parameter);
     if (!gradient || !rate || !before) return true;
     return stepOf(context, rank, update, rate->least, *gradient) >
