@@ -89,7 +89,11 @@ double UpdateRatio::floorOf(EvaluationContext& context, const Place& place) cons
   const core::TensorInfo& parameter = context.graph().tensor(context.graph().tensor(place.tensor).updateOf);
   const TensorId weight = m_weights[place.tensor.index()];
   const StatisticsRow* row = weight.valid() ? context.rows.now(place.rank, weight) : nullptr;
-  if (row && row->values.nonFinite() == 0) return kBiasFloor * row->values.meanAbs;
+  if (row && row->values.nonFinite() == 0) {
+    const core::TensorInfo& gain =
+        context.graph().tensor(weight);  // of a normalisation it may start at zero too
+    return kBiasFloor * std::max(row->values.meanAbs, gain.shape.rank() == 1 ? sizeToBe(gain) : 0);
+  }
   return mayStartAtZero(parameter) ? sizeToBe(parameter) : 0;
 }
 
