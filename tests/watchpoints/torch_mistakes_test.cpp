@@ -95,6 +95,31 @@ FakeSource partlyTrained(const std::string& trained, double shift) {
 
 }  // namespace
 
+TEST_CASE("no_gradient says that an optimizer steps and finds no gradient, in any iteration") {
+  FakeSource nothing = partlyTrained("", 0), one = partlyTrained("b", 0);
+  CHECK(contains(said(nothing, "no_gradient", watch::Severity::kFault),
+                 "computes gradients, and no step of the optimizer finds one"));
+  CHECK_FALSE(contains(said(one, "no_gradient", watch::Severity::kFault), "no step of the optimizer"));
+}
+
+TEST_CASE("loss_input names a sigmoid before a loss of PyTorch that applies it itself") {
+  for (const bool squashed : {false, true}) {
+    Program p;
+    const TensorId w = p.source(TensorRole::kParameter, "Net/weight", {16, 16});
+    const TensorId target = p.source(TensorRole::kLabel, "y", {8, 16});
+    TensorId scores = p.layer("Net", p.x, w);
+    if (squashed)
+      scores = p.node("sigmoid", "Net/sig", Phase::kForward, {scores},
+                      floats(TensorRole::kActivation, "", {8, 16}));
+    p.node("binary_cross_entropy_with_logits", "main", Phase::kForward, {scores, target},
+           floats(TensorRole::kLoss, "", {}));
+    FakeSource source(p.graph, 1, 1);
+    source.record(Rank(0), Iteration(0), w, numbers({16, 16}, 0.25));
+    CHECK(contains(said(source, "loss_input", watch::Severity::kFault), "sigmoid is applied twice") ==
+          squashed);
+  }
+}
+
 TEST_CASE("no_gradient names a layer that the optimizer was not given, where it was made") {
   FakeSource source = partlyTrained("a", 0);
   const CheckReport report = check(source, {watch::parseWatchpoint("no_gradient:recommended").value()}, {});

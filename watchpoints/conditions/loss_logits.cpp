@@ -102,6 +102,7 @@ class LogitsOfLoss {
   void visit(const Node& node) {
     if (node.opType == "SoftmaxCrossEntropyLoss" || node.opType == "LogSoftmax")
       look(node.inputs[0], Taken::kSoftmax);
+    if (node.opType == "aten.binary_cross_entropy_with_logits") look(node.inputs[0], Taken::kSigmoid);
     if (const TensorId x = summedPower(m_graph, node); x.valid()) lookSquashed(x, Taken::kSoftmax);
     if (const Node* probability = probabilityOf(m_graph, node))
       look(probability->inputs[0], probability->opType == "Softmax" ? Taken::kSoftmax : Taken::kSigmoid);

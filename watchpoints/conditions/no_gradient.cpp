@@ -1,5 +1,7 @@
 // Parameters that are meant to train and do not: no gradient reaches them, or no optimizer has them. The
 // graph knows it.
+#include <algorithm>
+
 #include "core_engine/ops/cut_off.h"
 #include "watchpoints/conditions/left_out.h"
 
@@ -16,7 +18,56 @@ void addLeftOut(EvaluationContext& context, const LeftOut& left) {
   context.findings.push_back(std::move(finding));
 }
 
+/// Of programs whose optimizers were seen to step: what their rates say, which are read before anything else.
+core::TensorId rateOfSteps(const core::Graph& graph) {
+  for (const core::TensorInfo& info : graph.tensors())
+    if (info.role == core::TensorRole::kHyperparameter && info.isSource() &&
+        info.name.starts_with("optimizer"))
+      return info.id;
+  return {};
+}
+
+/// An optimizer that steps and finds no gradient in any iteration: they are cleared before, or there are
+/// none.
+void addNothingUpdated(EvaluationContext& context) {
+  const core::Graph& graph = context.graph();
+  const core::TensorId rate = rateOfSteps(graph);
+  const bool severalIterations =
+      !context.ranks.empty() && context.source.iterations(context.ranks.front()).size() > 1;
+  if (!rate.valid() || !severalIterations) return;
+  const auto isParameter = [&](core::TensorId t) {
+    return graph.tensor(t).role == core::TensorRole::kParameter;
+  };
+  core::NodeId loss;
+  bool differentiated = false;
+  for (const core::Node& node : graph.nodes()) {
+    if (node.phase == core::Phase::kUpdate || node.opType == "AccumulateGrad") return;
+    if (node.phase == core::Phase::kBackward && node.derivedFrom.valid())
+      differentiated =
+          differentiated || std::ranges::any_of(graph.node(node.derivedFrom).inputs, isParameter);
+    if (node.phase == core::Phase::kForward) loss = node.id;
+    for (const core::TensorId output : node.outputs)
+      if (graph.tensor(output).role == core::TensorRole::kLoss) loss = node.id;
+  }
+  if (!loss.valid()) return;
+  Finding finding = findingAtNode(
+      context, loss,
+      differentiated
+          ? "the backward pass computes gradients, and no step of the optimizer finds one: no parameter is "
+            "ever updated"
+          : "no parameter gets a gradient from the loss, and no step of the optimizer updates any");
+  finding.writtenAt = rate;
+  finding.advice =
+      differentiated
+          ? "Call zero_grad() before backward(), not between backward() and step(); give the optimizer "
+            "the parameters that are used."
+          : "Compute the loss with gradients, of what the model returns: not under no_grad(), nor of "
+            "detach(), item() or a new tensor.";
+  context.findings.push_back(std::move(finding));
+}
+
 void question(EvaluationContext& context) {
+  addNothingUpdated(context);
   std::vector<core::TensorId> told;
   for (const LeftOut& left : leftOutParameters(context)) {
     addLeftOut(context, left);
@@ -33,7 +84,8 @@ ConditionDef noGradientCondition() {
   def.id = "no_gradient";
   def.title = "Meant to be trained, and is not";
   def.doc =
-      "A trainable parameter has no update: nothing that leads to the loss reads what is made of it, or an "
+      "An optimizer steps, and finds no gradient in any iteration. A trainable parameter has no update: "
+      "nothing that leads to the loss reads what is made of it, or an "
       "operator without gradient (a Cast to integers, ArgMax, a comparison) stands between. Or it gets a "
       "gradient, "
       "and no optimizer was given it: a fault where it comes after trained layers and is as it was drawn, "
