@@ -78,7 +78,8 @@ Error usage(const Command& command, const std::string& what) {
 Error leftOver(const Command& command, const CLI::App& options, const std::vector<std::string>& words) {
   const auto option = std::ranges::find_if(words, [](const std::string& w) { return w.starts_with("-"); });
   if (option == words.end())
-    return usage(command, fmt::format("'{}' is one argument too many", words.front()));
+    return usage(command, fmt::format("'{}' is one argument too many{}", words.front(),
+                                      command.takesProgram ? ": a program goes behind --" : ""));
   const std::string name = option->substr(0, option->find('='));
   return usage(command,
                fmt::format("there is no option {}{}", name, core::didYouMean(name, optionNames(options))));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core_engine/base/text.h"
 #include "replay/findings.h"
 
 namespace msdbg::replay {
@@ -82,8 +83,8 @@ Verdict verdictOf(const watch::CheckReport& report, const RunState& state, std::
     if (lastLoss && !std::isfinite(*lastLoss)) {
       verdict.kind = Verdict::Kind::kNoAnswer;
       verdict.whole = false;
-      verdict.found =
-          fmt::format("the loss ends as {}, and what was asked does not show where that began", *lastLoss);
+      verdict.found = "the loss ends as " + core::formatDouble(*lastLoss) +
+                      ", and what was asked does not show where that began";
     }
   } else {
     verdict.found = "nothing could be judged: " + whyNothingJudged(report);

@@ -84,6 +84,7 @@ TEST_CASE("A loss that is no number is no good news, whatever was asked") {
         "the loss ends as nan, and what was asked does not show where that began; the run is complete");
   CHECK(nan.kind == replay::Verdict::Kind::kNoAnswer);
   CHECK_FALSE(nan.whole);
+  CHECK(of(-std::numeric_limits<double>::quiet_NaN()).text().starts_with("the loss ends as nan, "));
   CHECK(of(-std::numeric_limits<double>::infinity()).text().starts_with("the loss ends as -inf"));
   CHECK(replay::verdictOf(wrongIn(3), ended("finished"), std::nan("")).found == "FIRST WRONG");
 }
