@@ -16,7 +16,8 @@ _LABELS = {"label", "labels", "target", "targets", "y", "start_positions", "end_
 class Level:
     name = ""
     nothing = ("no step of a torch.optim optimizer was seen; where the program changes its parameters itself, call "
-               "msdbg.step(n) at the beginning of each of its steps")  # why nothing was recorded, if nothing was
+               "msdbg.step(n) at the beginning of each of its steps; where it calls no backward() either, record "
+               "it at level ops")  # why nothing was recorded, if nothing was
     create_graph = False  # gradients are computed such that they have gradients
     exact = False  # a storage's tensor is the last thing that was written there
 

@@ -148,6 +148,8 @@ class Recording:
         """The first call counts: "finished", "failed" or "stopped"."""
         if self.over:
             return
+        if state == "finished":
+            self._end_last_step()
         self.over = True
         self.watching = False
         if self.level is not None:
@@ -159,6 +161,12 @@ class Recording:
         if self.iteration == 0 and state == "finished":
             print(f"msdbg: warning: no iteration was recorded: {self.level.nothing}", file=sys.stderr)
         self.recorder.finish(state, message, status)
+
+    def _end_last_step(self) -> None:
+        """A program that says where its steps begin and has no optimizer says nothing at the end of the last one."""
+        if self.watching and self._explicit > 0 and not self.cycle.any() and self.values.seen:
+            self.level.flush()
+            self.end_iteration()
 
     def raised(self, error: BaseException) -> None:
         """Nobody catches it: a node of its own, with the lines that it went through, in the iteration in progress."""
