@@ -22,6 +22,8 @@ std::span<const Rule> blameRules() {
   static constexpr std::string_view kInside = "clamp the argument to where the function is defined";
   static constexpr std::string_view kDegrees = "leave out what has one element, or take correction=0";
   static constexpr std::string_view kUnmasked = "leave at least one place of each row unmasked";
+  static constexpr std::string_view kOutside =
+      "look at what holds its memory: a kernel of Triton or of an extension, numpy(), data_ptr()";
   static constexpr Rule kRules[] = {
       // Failures and wrong indices, whatever came of them.
       {"SoftmaxCrossEntropyLoss", kNonFinite, labelOutOfRange, "number the classes from 0"},
@@ -70,8 +72,8 @@ std::span<const Rule> blameRules() {
       {"aten._scaled_dot_product_cudnn_attention", kNonFinite, attentionFails, kUnmasked},
       {"aten.convolution_backward", kNonFinite, convolutionGradientOverflows, kGradient},
       {"aten.mse_loss", kNonFinite, squaresOverflow, kScale},
-      {"torch.written_outside", kNonFinite, writtenOutside,
-       "look at what holds its memory: a kernel of Triton or of an extension, numpy(), data_ptr()"},
+      {"torch.written_outside", kNonFinite, writtenOutside, kOutside},
+      {"torch.parts", kNonFinite, writtenOutside, kOutside},  // which only holds what was written
       {"torch.optim.*", kNonFinite, torchUpdateFails, kGradient},
       {"torch.optim.*", kAllZero, nothingForTorch},
       // Overflow, and Inf among what is combined.
