@@ -72,11 +72,11 @@ std::vector<bool> withGradients(const Graph& graph) {
   return found;
 }
 
-/// What the forward pass makes of the trained parameters of a root module, and these.
-std::vector<bool> madeOfTrained(const Graph& graph, const Trained& trained, const std::string& root) {
+/// What the forward pass makes of trained parameters, and these. Of any root module: a layer that was put
+/// into a list, or in another one's place, is a root of its own.
+std::vector<bool> madeOfTrained(const Graph& graph, const Trained& trained) {
   std::vector<bool> made(graph.tensors().size());
-  for (const auto& [parameter, rates] : trained.ratesOf)
-    if (rootOf(graph.tensor(parameter)) == root) made[parameter.index()] = true;
+  for (const auto& [parameter, rates] : trained.ratesOf) made[parameter.index()] = true;
   for (const Node& node : graph.nodes()) {
     if (node.phase != Phase::kForward) continue;
     if (std::ranges::any_of(node.inputs, [&](TensorId input) { return made[input.index()]; }))
@@ -135,7 +135,7 @@ class Finder {
   LeftOut leftOut(const std::string& root, std::vector<TensorId> parameters) {
     LeftOut out;
     const TensorId doubled = isTrained(root) ? TensorId() : m_trained.doubled();
-    out.mistake = (doubled.valid() || comesAfterTrained(root, parameters)) && areAsDrawn(parameters);
+    out.mistake = (doubled.valid() || comesAfterTrained(parameters)) && areAsDrawn(parameters);
     out.optimizer = doubled.valid() ? doubled : optimizerOf(root);
     out.reader = readerOf(m_graph, parameters.front());
     out.sentence = sentence(parameters, doubled);
@@ -160,8 +160,8 @@ class Finder {
     return best;
   }
 
-  bool comesAfterTrained(const std::string& root, const std::vector<TensorId>& parameters) const {
-    const std::vector<bool> made = madeOfTrained(m_graph, m_trained, root);
+  bool comesAfterTrained(const std::vector<TensorId>& parameters) const {
+    const std::vector<bool> made = madeOfTrained(m_graph, m_trained);
     return std::ranges::any_of(parameters, [&](TensorId parameter) {
       const NodeId reader = readerOf(m_graph, parameter);
       return reader.valid() && std::ranges::any_of(m_graph.node(reader).inputs,
