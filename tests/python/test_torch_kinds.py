@@ -251,3 +251,18 @@ def test_classes_of_modules_and_devices_of_tensors_are_told(level: str, tmp_path
     assert recorder.modules == {"Sequential": "Sequential", "Sequential/0": "Linear", "Sequential/1": "ReLU",
                                 "Sequential/2": "Head", "Sequential/2/0": "Dropout", "Sequential/2/1": "Linear"}
     assert [t["name"] for t in recorder.tensors if t.get("device") != "cpu"] == []
+
+
+def test_a_layer_put_in_anothers_place_has_that_place(tmp_path: Any) -> None:
+    def train() -> None:
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        model.second = nn.Linear(8, 3)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.randn(4, 6)).square().mean().backward()
+            optimizer.step()
+
+    recorder, _ = recorded("ops", train, tmp_path)
+    assert "Net/second/addmm-op1" in names(recorder.ran_in(1))
+    assert not any(name.startswith("Linear") for name in names(recorder.ran_in(1)))

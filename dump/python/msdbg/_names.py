@@ -68,7 +68,7 @@ class Names:
         self._new_classes: dict[str, str] = {}  # by path; of those that nobody has asked for yet
 
     def module(self, module: nn.Module) -> str:
-        """Path of a module; one that is not known yet becomes a root."""
+        """Path of a module; one that is not known yet, and in none that is, becomes a root."""
         return self.called(module)[0]
 
     def called(self, module: nn.Module) -> tuple[str, bool]:
@@ -143,11 +143,23 @@ class Names:
         known = self._modules.get(id(inner))
         if known is not None and known[0]() is inner:  # wrapped after it was named
             return self._walk(module, known[1])
+        held = self._place_of(module)
+        if held is not None:
+            return self._walk(module, held)
         path = class_name(inner)
         if any(True for _ in inner.parameters()):  # others, losses, may be made again in each iteration: one name
             count = self._roots[path] = self._roots.get(path, 0) + 1
             path = path if count == 1 else f"{path}-{count}"
         self._walk(module, path)
+
+    def _place_of(self, module: nn.Module) -> Optional[str]:
+        """Where a module that is known holds it by now: it was put there, or in another one's place, since."""
+        for reference, path, wraps in self._modules.values():
+            holder = None if wraps else reference()
+            for name, child in () if holder is None else holder._modules.items():
+                if child is module:
+                    return f"{path}/{name}"
+        return None
 
     def _walk(self, module: nn.Module, path: str) -> None:
         for at, name in _modules_below(module, path):
