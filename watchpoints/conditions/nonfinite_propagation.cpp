@@ -105,9 +105,18 @@ class Propagation : public Evaluator {
     if (wrong == node.outputs.end() || anyInput(rank, node, State::kNonFinite)) return;
     if (isCollective(node)) return visitCollective(rank, node, *wrong);
     if (!anyInput(rank, node, State::kUnknown))
-      return report(rank, *wrong, originText(rank, node, *wrong, "its inputs are all finite"));
+      return report(
+          rank, *wrong,
+          originText(rank, node, *wrong, isWholePass(node) ? kWithin : "its inputs are all finite"));
     visitUnknownInputs(rank, node, *wrong);
   }
+
+  /// What PyTorch's recorder has of a forward pass at its cheapest level.
+  static bool isWholePass(const core::Node& node) { return node.opType == "torch.forward"; }
+  static constexpr const char* kWithin =
+      "what the forward pass reads is finite, parameters and batch: it went wrong inside of it, which this "
+      "level "
+      "does not record";
 
   bool anyInput(Rank rank, const core::Node& node, State wanted) const {
     return std::ranges::any_of(m_context->inputs(rank, node),
