@@ -26,6 +26,7 @@ std::uint64_t bytesToWrite(const SegmentImage& image) {
 }
 
 constexpr std::uint64_t kLargestReserve = 64u << 20;
+constexpr std::uint64_t kPartsOfReserve = 64;  // it comes on top of --max-size
 constexpr std::uint64_t kPartsOfOutliers = 8;  // their statistics are so small a part of what is kept
 
 }  // namespace
@@ -170,8 +171,7 @@ core::Status SegmentStore::commit(Iterations iterations) {
   line.tensorsDropped = !image.hasValues() && (onlyStatistics() || hadNoRoom || !iterations[0]->rows.empty());
   // Where rows come in as files, those of the next segment lie there already, and perhaps one to be used
   // again.
-  const std::uint64_t files =
-      m_reserve.bytes() + (image.file ? image.size + (m_spareFile ? m_spareFile->bytes() : 0) : 0);
+  const std::uint64_t files = image.file ? image.size + (m_spareFile ? m_spareFile->bytes() : 0) : 0;
   knowPlan(*iterations[0]->plan);
   if (image.tensors > 0) {
     MSDBG_TRY(dropFor(image.size + files));
@@ -265,7 +265,8 @@ core::Status SegmentStore::rewriteWith(std::int64_t segment, const MergeSelectio
 void SegmentStore::holdReserve(const SegmentWriter::Image& image) {
   if (image.hasValues()) {
     const std::uint64_t rest = image.size - std::min(image.size, image.storedBytes) + image.stateBytes;
-    m_reserveBytes = std::min(std::max(m_reserveBytes, rest), kLargestReserve);
+    const std::uint64_t most = std::min(kLargestReserve, m_retention.maxBytes() / kPartsOfReserve);
+    m_reserveBytes = std::min(std::max(m_reserveBytes, rest), most);
   }
   m_reserve.hold(m_reserveBytes);
 }

@@ -48,7 +48,7 @@ class RecommendedZeros : public Evaluator {
       if (!finite(context, place, row.values)) return;
       ++context.evaluated;
       if (!allZero(row.values)) {
-        m_moved.insert({place.rank, place.tensor});
+        moved(context, place) = true;
         m_begins.erase({place.rank, place.tensor});
         return;
       }
@@ -173,9 +173,15 @@ class RecommendedZeros : public Evaluator {
   void visitGradient(EvaluationContext& context, const Place& place) {
     if (stepIsSkipped(context, place.rank) || isRoundingNoise(context, place.rank, place.tensor)) return;
     const ZeroCause cause = zeroCause(context, place.rank, place.tensor);
-    if (!isTraced(context.graph(), cause) && !context.online && !m_moved.contains({place.rank, place.tensor}))
+    if (!isTraced(context.graph(), cause) && !context.online && !moved(context, place))
       return waitForIt(context, place, cause);
     visitCause(context, place, cause);
+  }
+
+  std::vector<bool>::reference moved(EvaluationContext& context, const Place& place) {
+    std::vector<bool>& all = m_moved[place.rank];
+    if (all.empty()) all.resize(context.graph().tensors().size());
+    return all[place.tensor.index()];
   }
 
   /// To something in the forward or backward pass: not where modules and operators are not recorded, nor
@@ -274,7 +280,7 @@ class RecommendedZeros : public Evaluator {
   bool m_nothing = false;                                // the first loss is 0, and no hinge makes it so
   std::map<core::TensorId, core::TensorId> m_gradients;  // that the update of each parameter reads
   std::map<std::pair<core::Rank, core::TensorId>, Finding> m_causes;  // of this iteration
-  std::set<std::pair<core::Rank, core::TensorId>> m_moved;            // gradients that were not zero once
+  std::map<core::Rank, std::vector<bool>> m_moved;  // by tensor: gradients that were not zero once
   std::map<std::pair<core::Rank, core::TensorId>, Finding> m_begins;  // of those that never were yet
   std::map<core::TensorId, Finding> m_zeroData;                       // inputs that were zero so far
   std::map<std::pair<core::Rank, core::TensorId>, Batches> m_batches;
