@@ -26,7 +26,7 @@ std::uint64_t bytesToWrite(const SegmentImage& image) {
 }
 
 constexpr std::uint64_t kLargestReserve = 64u << 20;
-constexpr std::uint64_t kPartsOfReserve = 64;  // it comes on top of --max-size
+constexpr std::uint64_t kPartsOfReserve = 64;  // of --max-size, in which it counts
 constexpr std::uint64_t kPartsOfOutliers = 8;  // their statistics are so small a part of what is kept
 
 }  // namespace
@@ -174,7 +174,7 @@ core::Status SegmentStore::commit(Iterations iterations) {
   const std::uint64_t files = image.file ? image.size + (m_spareFile ? m_spareFile->bytes() : 0) : 0;
   knowPlan(*iterations[0]->plan);
   if (image.tensors > 0) {
-    MSDBG_TRY(dropFor(image.size + files));
+    MSDBG_TRY(dropFor(image.size + files + m_reserve.bytes()));
   } else {
     MSDBG_TRY(thinFor({.incoming = image.size + files, .replay = image.replayBytes + files}));
   }

@@ -154,11 +154,7 @@ TEST_CASE("Values that are written while they come in find a small disk full: th
     const auto reader = dump::RunReader::open(folder / "copy");
     REQUIRE(reader.ok());
     CHECK((*reader)->iterations(core::Rank(0)).size() == 60);
-    // Two iterations and what all of them leave take 63 MB at the end; more wait where the machine is busy.
-    std::int64_t newest = 59;
-    while (newest > 0 && !(*reader)->stored(core::Rank(0), core::Iteration(newest), core::TensorId(0)))
-      --newest;
-    CHECK(newest >= 50);
+    CHECK((*reader)->stored(core::Rank(0), core::Iteration(59), core::TensorId(0)));  // there is room again
     CHECK((*reader)->verify({}, {}).empty());
   }
 }
