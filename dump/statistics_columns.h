@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core_engine/tensor/dtype.h"
+#include "core_engine/tensor/flags.h"
 #include "watchpoints/source.h"
 
 namespace msdbg::dump {
@@ -26,8 +27,11 @@ struct StatisticsColumn {
 
 std::span<const StatisticsColumn> statisticsColumns();
 std::size_t statisticsRowBytes();  // of all columns together
-/// Whether the row holds statistics: one of a tensor that was not seen, or only hashed, has count -1.
+/// Whether the row holds statistics, or flags alone (core::isFlags): one of a tensor that was not seen, or
+/// only hashed, has count -1.
 inline bool seen(const watch::StatisticsRow& row) { return row.values.count >= 0; }
+/// Whether it holds statistics.
+inline bool complete(const watch::StatisticsRow& row) { return seen(row) && !core::isFlags(row.values); }
 /// The row of a tensor whose rule says `record`.
 watch::StatisticsRow hashOnly(const core::Hash128& hash);
 /// Whether the row holds a hash: no tensor that was hashed has 0.

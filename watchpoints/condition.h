@@ -45,7 +45,7 @@ struct Finding {
 };
 
 /// Why something could not be evaluated: reasons are `nan`, `inf`, `no_previous`, `no_value`,
-/// `thinned`, `shape_changed`, `zero_previous`, `damaged`, `no_tensor`.
+/// `thinned`, `only_flags`, `shape_changed`, `zero_previous`, `damaged`, `no_tensor`.
 struct NotEvaluable {
   std::string condition, reason;
   core::Iteration iteration;  // invalid: all

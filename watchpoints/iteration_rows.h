@@ -19,17 +19,24 @@ class IterationRows {
   core::Iteration iteration() const { return m_now.iteration; }
   /// nullptr: not recorded or lost to damage. Valid until the next moveTo().
   const StatisticsRow* now(core::Rank rank, core::TensorId tensor) { return rowOf(m_now, rank, tensor); }
+  /// As Source::flags().
+  const StatisticsRow* flagsNow(core::Rank rank, core::TensorId tensor) {
+    return flagsOf(m_now, rank, tensor);
+  }
   /// Of the iteration before by number, k - 1, recorded or not.
   const StatisticsRow* before(core::Rank rank, core::TensorId tensor) {
     return rowOf(m_before, rank, tensor);
   }
+  const StatisticsRow* flagsBefore(core::Rank rank, core::TensorId tensor) {
+    return flagsOf(m_before, rank, tensor);
+  }
   /// Whether the rank has none of this iteration since they were thinned, which the first that is read tells.
   bool thinned(core::Rank rank) const;
-  /// Why now() gave nullptr: `no_value`, `thinned` or `damaged`; `absent`: the rank has no such tensor.
+  /// Why now() gave nullptr: as Source::missingReason(); `absent`: the rank has no such tensor.
   std::string missingReason(core::Rank rank, core::TensorId tensor) const;
 
  private:
-  enum class State : char { kUnread, kPresent, kMissing, kThinned, kDamaged, kAbsent };
+  enum class State : char { kUnread, kPresent, kFlags, kMissing, kThinned, kDamaged, kAbsent };
   struct Cell {
     State state = State::kUnread;
     StatisticsRow row;
@@ -42,7 +49,9 @@ class IterationRows {
     std::vector<bool> read;                     // by slot: some cells are not kUnread
   };
   std::size_t slotOf(core::Rank rank) const;  // m_ranks.size(): none
+  const Cell* cellOf(Table& table, core::Rank rank, core::TensorId tensor);
   const StatisticsRow* rowOf(Table& table, core::Rank rank, core::TensorId tensor);
+  const StatisticsRow* flagsOf(Table& table, core::Rank rank, core::TensorId tensor);
   void read(const Table& table, std::size_t slot, core::TensorId tensor, Cell& cell);
   void begin(Table& table, core::Iteration iteration);
 

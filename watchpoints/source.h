@@ -62,9 +62,14 @@ class Source {
   /// more times, so a few rows can be compared without copies.
   virtual const StatisticsRow* statistics(core::Rank rank, core::Iteration iteration,
                                           core::TensorId tensor) = 0;
-  /// Why the last statistics() gave nullptr: `no_value`, `thinned` (they went to keep within --max-size) or
-  /// `damaged`.
+  /// Why the last statistics() gave nullptr: `no_value`, `thinned` (they went to keep within --max-size),
+  /// `only_flags` (flags() has a row) or `damaged`.
   virtual std::string missingReason() const { return "no_value"; }
+  /// How many elements are NaN or Inf: statistics(), or a row of which nothing else is known (core::isFlags).
+  /// nullptr, and as long valid, as statistics().
+  virtual const StatisticsRow* flags(core::Rank rank, core::Iteration iteration, core::TensorId tensor) {
+    return statistics(rank, iteration, tensor);
+  }
   /// The value that was recorded: stored as such, or a part of a checkpoint or batch. kUnavailable: neither.
   virtual core::Result<core::Tensor> value(core::Rank rank, core::Iteration iteration,
                                            core::TensorId tensor) = 0;

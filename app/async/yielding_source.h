@@ -35,9 +35,12 @@ class YieldingSource : public watch::Source {
     m_thread.serveQuick();
     const watch::StatisticsRow* row = m_run.statistics(rank, iteration, tensor);
     m_missingReason = m_run.missingReason();
-    if (!row) return nullptr;
-    m_next = (m_next + 1) % m_recent.size();
-    return &(m_recent[m_next] = *row);
+    return copied(row);
+  }
+  const watch::StatisticsRow* flags(core::Rank rank, core::Iteration iteration,
+                                    core::TensorId tensor) override {
+    m_thread.serveQuick();
+    return copied(m_run.flags(rank, iteration, tensor));
   }
   core::Result<core::Tensor> value(core::Rank rank, core::Iteration iteration,
                                    core::TensorId tensor) override {
@@ -50,6 +53,12 @@ class YieldingSource : public watch::Source {
   }
 
  private:
+  const watch::StatisticsRow* copied(const watch::StatisticsRow* row) {
+    if (!row) return nullptr;
+    m_next = (m_next + 1) % m_recent.size();
+    return &(m_recent[m_next] = *row);
+  }
+
   replay::Run& m_run;
   ReplayThread& m_thread;
   std::vector<core::Rank> m_ranks;

@@ -27,7 +27,7 @@ Json hitJson(const OpenedRun& run, const Hit& hit) {
   const core::Node* node = hit.node.valid() ? &graph.node(hit.node) : nullptr;
   const auto frames = replay::framesOf(graph, hit);
   const watch::StatisticsRow* row =
-      hit.tensor.valid() ? run.run->statistics(hit.rank, hit.iteration, hit.tensor) : nullptr;
+      hit.tensor.valid() ? run.run->flags(hit.rank, hit.iteration, hit.tensor) : nullptr;
   const auto index = hit.tensor.valid() ? replay::wrongIndex(graph, hit) : std::nullopt;
   Json json = {{"condition", hit.condition->id},
                {"severity", hit.effectiveSeverity == watch::Severity::kFault ? "fault" : "hint"},

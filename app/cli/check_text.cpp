@@ -64,7 +64,7 @@ std::string statisticsTable(const OpenedRun& run, const Hit& hit) {
   for (const replay::HitInput& input : inputs)
     add("input", input.tensor, input.rank, input.statistics ? &*input.statistics : nullptr);
   add(inputs.empty() ? "value" : "output", hit.tensor, hit.rank,
-      run.run->statistics(hit.rank, hit.iteration, hit.tensor));
+      run.run->flags(hit.rank, hit.iteration, hit.tensor));
   return "\n" + table.text(2);
 }
 

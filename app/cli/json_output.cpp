@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core_engine/base/text.h"
+#include "core_engine/tensor/flags.h"
 
 namespace msdbg::app {
 
@@ -97,6 +98,10 @@ Json statisticsJson(const watch::StatisticsRow& row) {
                {"max", number(s.max)},   {"mean", number(s.mean)}, {"mean_abs", number(s.meanAbs)},
                {"std", number(s.std)},   {"l1", number(s.l1)},     {"l2", number(s.l2)},
                {"hash", s.hash.text()}};
+  if (core::isFlags(s))  // nobody looked at the rest
+    for (const char* key : {"zero", "negative", "positive", "min", "max", "mean", "mean_abs", "std", "l1",
+                            "l2", "hash"})
+      json[key] = nullptr;
   if (row.change)
     json["change"] = {{"mean_abs", number(row.change->meanAbsChange)},
                       {"max_abs", number(row.change->maxAbsChange)},

@@ -51,6 +51,18 @@ Status checkTensors(const RecordingOptions& given, const dump::RecordOptions& re
                            dump::policyName(record.restPolicy()), core::join(record.tensors, ",")));
 }
 
+Status takeStatistics(const RecordingOptions& given, dump::RecordOptions& record) {
+  if (!given.policy.empty())
+    return Error(ErrorCode::kUsage, "--statistics " + given.statistics +
+                                        " is a policy of its own: leave it or --policy " + given.policy +
+                                        " out");
+  record.policy = given.statistics == "flags" ? dump::Policy::kFlags : dump::Policy::kStats;
+  if (record.policy == dump::Policy::kFlags)
+    record.rules.push_back({.policy = dump::Policy::kStats,
+                            .kinds = {core::TensorRole::kInput, core::TensorRole::kLabel}});
+  return Ok{};
+}
+
 Status leaveOutReplay(const RecordingOptions& given, dump::RecordOptions& record) {
   const bool checkpoints = !given.checkpointEvery.empty() && record.checkpoints() > 0;
   if (checkpoints || given.batches.value_or(false))
@@ -85,7 +97,7 @@ Status readOnHit(const RecordingOptions& given, dump::OnHit& onHit) {
 
 void RecordingOptions::addOptions(CLI::App& app) {
   app.add_option("--record", rules,
-                 "what is kept of some tensors: GLOB=full|stats|record|none[,KEY=VALUE]... (below); may be "
+                 "what is kept of some tensors: GLOB=full|stats|flags|record|none[,KEY=VALUE]... (below); may be "
                  "repeated: the first that fits decides, the rest has statistics")
       ->type_name("RULE")
       ->allow_extra_args(false);
@@ -95,9 +107,15 @@ void RecordingOptions::addOptions(CLI::App& app) {
       ->type_name("FILE");
   app.add_option(
          "--policy", policy,
-         "full: values and statistics (default); stats: statistics only; record: only what the rest can be "
-         "computed again from, and its hashes; none. With --record: of the rest")
-      ->type_name("full|stats|record|none");
+         "full: values and statistics (default); stats: statistics only; flags: only how many elements are "
+         "NaN or Inf; record: only what the rest can be computed again from, and its hashes; none. With "
+         "--record: of the rest")
+      ->type_name("full|stats|flags|record|none");
+  app.add_option("--statistics", statistics,
+                 "flags: as --policy flags, but inputs and labels keep their statistics, so that a batch that "
+                 "comes twice is found; all: as --policy stats")
+      ->type_name("all|flags")
+      ->check(CLI::IsMember({"all", "flags"}));
   app.add_option("--checkpoint-every", checkpointEvery,
                  "keep parameters and optimizer states every C iterations; auto (default): 1 % of the time, "
                  "and of all tensors' bytes")
@@ -181,6 +199,7 @@ Result<dump::RecordOptions> RecordingOptions::read() const {
     record.policy.emplace();
     MSDBG_TRY(take(*record.policy, "--policy", dump::policyFromName(policy)));
   }
+  if (!statistics.empty()) MSDBG_TRY(takeStatistics(*this, record));
   if (!checkpointEvery.empty()) {
     record.checkpointEvery.emplace();
     MSDBG_TRY(take(*record.checkpointEvery, "--checkpoint-every",

@@ -12,8 +12,8 @@ namespace msdbg::app {
 
 /// As given; what is not given is the config file's, else the default.
 struct RecordingOptions {
-  std::string config, policy, checkpointEvery, iterations, maxSize, keepFree, onError, buffer, compress,
-      write;
+  std::string config, policy, statistics, checkpointEvery, iterations, maxSize, keepFree, onError, buffer,
+      compress, write;
   std::vector<std::string> rules, tensors, onHit;
   std::optional<std::int64_t> before, after;
   bool stopOnHit = false;

@@ -68,7 +68,7 @@ Error withNearest(const OpenedRun& run, const Shown& shown, const Error& missing
 
 // What a run tells of a tensor whatever its rule.
 void describe(const OpenedRun& run, Shown& shown) {
-  if (const watch::StatisticsRow* row = run.run->statistics(shown.rank, shown.iteration, shown.id))
+  if (const watch::StatisticsRow* row = run.run->flags(shown.rank, shown.iteration, shown.id))
     shown.statistics = *row;
   if (const auto hash = run.run->hash(shown.rank, shown.iteration, shown.id); hash.ok()) shown.hash = *hash;
   shown.origin = run.run->origin(shown.rank, shown.iteration, shown.id);

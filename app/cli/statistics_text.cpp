@@ -4,6 +4,7 @@
 
 #include "app/cli/table.h"
 #include "core_engine/base/text.h"
+#include "core_engine/tensor/flags.h"
 
 namespace msdbg::app {
 namespace {
@@ -20,6 +21,9 @@ std::string zeroShare(const core::TensorStatistics& s) {
 std::string statisticsBlock(const watch::StatisticsRow& row, int indent) {
   const core::TensorStatistics& s = row.values;
   const std::string pad(static_cast<std::size_t>(indent), ' ');
+  if (core::isFlags(s))
+    return fmt::format("{}elements {}   nan {}   inf {}   (nothing else was to be recorded of it)\n", pad,
+                       groupedNumber(s.count), groupedNumber(s.nan), groupedNumber(s.inf()));
   std::string text = fmt::format("{}elements {}   nan {}   inf {}   zero {} ({} %)   negative {}\n", pad,
                                  groupedNumber(s.count), groupedNumber(s.nan), groupedNumber(s.inf()),
                                  groupedNumber(s.zero), zeroShare(s), groupedNumber(s.negative));
@@ -45,6 +49,7 @@ std::vector<std::string> statisticsHeaders() {
 std::vector<std::string> statisticsCells(const watch::StatisticsRow* row) {
   if (!row) return {"not recorded"};
   const core::TensorStatistics& s = row->values;
+  if (core::isFlags(s)) return {groupedNumber(s.nan), groupedNumber(s.inf()), "-", "-", "-", "-", "-", "-"};
   return {groupedNumber(s.nan), groupedNumber(s.inf()), zeroShare(s),           shortNumber(s.min),
           shortNumber(s.max),   shortNumber(s.mean),    shortNumber(s.meanAbs), shortNumber(s.std)};
 }

@@ -70,7 +70,7 @@ bool printRowsJson(const OpenedRun& run, core::TensorId id, const std::vector<Pl
   for (const auto& [iteration, rank] : places) {
     if (context.cancel.cancelled()) break;
     const bool stored = run.run->stored(rank, iteration, id);
-    const watch::StatisticsRow* row = run.run->statistics(rank, iteration, id);
+    const watch::StatisticsRow* row = run.run->flags(rank, iteration, id);
     any |= row != nullptr;
     Json line = {{"iteration", iteration.value},
                  {"rank", rank.value},
@@ -108,7 +108,7 @@ bool printRows(const OpenedRun& run, core::TensorId id, const std::vector<Place>
     if (context.cancel.cancelled()) return any;
     progress.share("reading", static_cast<double>(i) / static_cast<double>(places.size()));
     const Place& place = places[i];
-    const watch::StatisticsRow* row = run.run->statistics(place.rank, place.iteration, id);
+    const watch::StatisticsRow* row = run.run->flags(place.rank, place.iteration, id);
     any |= row != nullptr;
     table.row(cellsOf(run, place, row));
   }

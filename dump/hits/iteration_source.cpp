@@ -17,7 +17,7 @@ const watch::StatisticsRow* IterationSource::statistics(core::Rank rank, core::I
   for (const Rows* rows : {&m_newest, &m_before}) {
     if (rows->iteration != iteration || !rows->seen[tensor.index()]) continue;
     const watch::StatisticsRow& row = rows->statistics[tensor.index()];
-    return seen(row) ? &row : nullptr;
+    return complete(row) ? &row : nullptr;
   }
   return nullptr;
 }

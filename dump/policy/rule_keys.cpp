@@ -25,7 +25,8 @@ constexpr struct {
   std::string_view name;
   Policy policy;
 } kPolicies[] = {
-    {"full", Policy::kFull}, {"stats", Policy::kStats}, {"record", Policy::kRecord}, {"none", Policy::kNone}};
+    {"full", Policy::kFull},     {"stats", Policy::kStats}, {"flags", Policy::kFlags},
+    {"record", Policy::kRecord}, {"none", Policy::kNone}};
 
 // The roles of the graph by their own names, and what people call a parameter.
 constexpr struct {

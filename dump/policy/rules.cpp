@@ -15,7 +15,7 @@ using core::Result;
 namespace {
 
 constexpr std::string_view kHowToWrite =
-    "a rule is GLOB=full|stats|record|none[,KEY=VALUE]..., such as 'grad(*)=full,every=10'";
+    "a rule is GLOB=full|stats|flags|record|none[,KEY=VALUE]..., such as 'grad(*)=full,every=10'";
 
 bool fitsRegex(const std::regex& regex, const core::TensorInfo& tensor) {
   return std::regex_search(tensor.name, regex) || std::regex_search(tensor.fullName(), regex) ||

@@ -16,10 +16,11 @@
 
 namespace msdbg::dump {
 
-/// What is kept of a tensor in an iteration; each includes what stands before it: nothing, its hash, its
-/// statistics, its value.
-enum class Policy : std::uint8_t { kNone, kRecord, kStats, kFull };
-std::string_view policyName(Policy policy);  // "none", "record", "stats", "full"
+/// What is kept of a tensor in an iteration, the more the later: nothing, its hash, how many of its elements
+/// are NaN or Inf (without the hash: looking at all its bits is what that spares), its statistics with its
+/// hash, and its value.
+enum class Policy : std::uint8_t { kNone, kRecord, kFlags, kStats, kFull };
+std::string_view policyName(Policy policy);  // "none", "record", "flags", "stats", "full"
 /// kUsage: no such policy; names the nearest, or all.
 core::Result<Policy> policyFromName(std::string_view name);
 
@@ -52,7 +53,7 @@ std::span<const RuleKey> ruleKeys();
 /// kUsage: no such key; names the nearest, or all.
 core::Result<const RuleKey*> findRuleKey(std::string_view name);
 
-/// `GLOB[,GLOB…]=full|stats|record|none[,KEY=VALUE[,VALUE…]]…`, for example `grad(*)=full,every=10`; `regex=`
+/// `GLOB[,GLOB…]=full|stats|flags|record|none[,KEY=VALUE[,VALUE…]]…`, for example `grad(*)=full,every=10`; `regex=`
 /// comes last, since it takes the rest of the text. kUsage: names the part that is wrong and what there is
 /// instead.
 core::Result<Rule> parseRule(std::string_view text);

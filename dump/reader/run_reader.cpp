@@ -15,6 +15,7 @@ namespace msdbg::dump {
 namespace {
 
 constexpr std::size_t kLargestSource = 64u << 20;
+constexpr const char* kNotSeen = "was not computed, or not to be recorded";
 
 }  // namespace
 
@@ -176,22 +177,24 @@ std::vector<std::string> RunReader::sourceFiles() const {
 
 RunReader::RowView RunReader::row(core::Rank rank, core::Iteration iteration, core::TensorId tensor) {
   const auto found = m_impl->row(rank, iteration, tensor);
-  if (!found.ok()) return {nullptr, found.error().code() != core::ErrorCode::kUnavailable, false};
-  if (*found && seen(**found)) return {*found, false, false};
-  return {nullptr, false, thinned(rank, iteration)};
+  if (!found.ok()) return {.damaged = found.error().code() != core::ErrorCode::kUnavailable};
+  if (*found && seen(**found)) return {.row = *found};
+  return {.thinned = thinned(rank, iteration)};
 }
 
 core::Result<StatisticsRow> RunReader::statistics(core::Rank rank, core::Iteration iteration,
                                                   core::TensorId tensor) {
   MSDBG_ASSIGN(const StatisticsRow* found, m_impl->row(rank, iteration, tensor));
-  if (found && seen(*found)) return *found;
+  if (found && complete(*found)) return *found;
   if (const SegmentLine* line = m_impl->lineOf(rank, iteration);
       line && !m_impl->describe(rank, *line, tensor))
     return m_impl->notComputed(rank, iteration, tensor);
   if (thinned(rank, iteration)) return m_impl->wasThinned(rank, iteration, tensor);
   return m_impl->notRecorded(rank, iteration, tensor,
-                             found && hashed(*found) ? "has no statistics, only its hash was to be recorded"
-                                                     : "was not computed, or not to be recorded");
+                             !found              ? kNotSeen
+                             : seen(*found)    ? "has no statistics, only its NaN and Inf were to be counted"
+                             : hashed(*found) ? "has no statistics, only its hash was to be recorded"
+                                              : kNotSeen);
 }
 
 core::Result<core::Hash128> RunReader::hash(core::Rank rank, core::Iteration iteration,
@@ -199,7 +202,7 @@ core::Result<core::Hash128> RunReader::hash(core::Rank rank, core::Iteration ite
   MSDBG_ASSIGN(const StatisticsRow* found, m_impl->row(rank, iteration, tensor));
   if (found && hashed(*found)) return found->values.hash;
   if (thinned(rank, iteration)) return m_impl->wasThinned(rank, iteration, tensor);
-  return m_impl->notRecorded(rank, iteration, tensor, "was not computed, or not to be recorded");
+  return m_impl->notRecorded(rank, iteration, tensor, kNotSeen);
 }
 
 std::optional<double> RunReader::scalar(core::Rank rank, core::Iteration iteration, const std::string& name) {

@@ -131,9 +131,10 @@ class RunReader {
     std::int64_t others = 0;  // iterations of the parts that have them besides: hits and outliers
   };
   Thinning thinning(core::Rank rank) const;
-  /// kUnavailable: not computed in this iteration, or its rule says none or record; or it was thinned.
+  /// kUnavailable: not computed in this iteration, or its rule says none, record or flags; or it was thinned.
   core::Result<StatisticsRow> statistics(core::Rank rank, core::Iteration iteration, core::TensorId tensor);
-  /// The same, fast, for those who ask for many: the row in place, or without words why there is none. It
+  /// The same, fast, for those who ask for many: the row in place, also one of flags alone (core::isFlags),
+  /// or without words why there is none. It
   /// stays where it is until row(), statistics(), hash() or a value was asked for 16 more times; refresh()
   /// and verify() move it.
   struct RowView {

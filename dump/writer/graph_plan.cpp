@@ -16,7 +16,7 @@ GraphPlan::GraphPlan(const core::Graph& source, std::int64_t graphVersion, Decis
     stateTensors += inCheckpoint(tensor) && !isEmpty(tensor);
     batchTensors += inBatch(tensor) && !isEmpty(tensor);
     const Policy most = decisions.most(tensor.id);
-    if (most >= Policy::kStats) statistics.push_back(tensor.id);
+    if (most >= Policy::kFlags) statistics.push_back(tensor.id);
     if (most == Policy::kRecord) hashes.push_back(tensor.id);
   }
 }

@@ -82,12 +82,17 @@ void PendingIterations::addRow(RowKey key, TensorRow row) {
 }
 
 void PendingIterations::forgetStatistics(std::span<const core::TensorId> hashes,
+                                         std::span<const core::TensorId> flags,
                                          std::span<const core::TensorId> nothing) {
   const std::lock_guard lock(m_mutex);
   if (!m_current) return;
   for (const core::TensorId id : hashes) {
     watch::StatisticsRow& row = m_current->statistics[id.index()];
     row = hashOnly(row.values.hash);
+  }
+  for (const core::TensorId id : flags) {
+    watch::StatisticsRow& row = m_current->statistics[id.index()];
+    row = {core::flagsFrom(row.values), {}, {}};
   }
   for (const core::TensorId id : nothing) m_current->seen[id.index()] = false;
 }

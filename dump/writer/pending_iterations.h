@@ -39,8 +39,9 @@ class PendingIterations {
   void begin(std::shared_ptr<IterationRecord> record);
   void addStatistics(std::int64_t tensor, const watch::StatisticsRow& row);
   void addRow(RowKey key, TensorRow row);
-  /// Of the iteration in progress these tensors keep their hash only, and those nothing.
-  void forgetStatistics(std::span<const core::TensorId> hashes, std::span<const core::TensorId> nothing);
+  /// Of the iteration in progress these tensors keep their hash only, those flags, and those nothing.
+  void forgetStatistics(std::span<const core::TensorId> hashes, std::span<const core::TensorId> flags,
+                        std::span<const core::TensorId> nothing);
   /// The iteration in progress keeps its statistics only. Only while training's threads write its rows.
   void dropRows();
   /// The iteration in progress, nullptr without one. Its values may go while it is held, not its statistics.

@@ -33,7 +33,9 @@ core::Hash128 digestOf(const IterationRecord& record) {
   std::ranges::merge(record.plan->statistics, record.plan->hashes, std::back_inserter(tensors));
   IterationDigest digest;
   for (const core::TensorId id : tensors)
-    if (record.seen[id.index()]) digest.add(id.value, record.statistics[id.index()].values.hash);
+    if (const watch::StatisticsRow& row = record.statistics[id.index()];
+        record.seen[id.index()] && !core::isFlags(row.values))
+      digest.add(id.value, row.values.hash);
   return digest.finish();
 }
 

@@ -200,13 +200,14 @@ void TrainingSide::failedToKeep(const core::Error& error, std::uint64_t bytes) {
 
 // Statistics that only conditions wanted.
 void TrainingSide::forgetUnwanted(core::Iteration iteration) {
-  std::vector<core::TensorId> hashes, nothing;
+  std::vector<core::TensorId> hashes, flags, nothing;
   for (const core::TensorInfo& tensor : m_plan->graph.tensors()) {
     const Policy policy = m_plan->decisions.decide(tensor.id, iteration);
     if (policy == Policy::kRecord) hashes.push_back(tensor.id);
+    if (policy == Policy::kFlags) flags.push_back(tensor.id);
     if (policy == Policy::kNone) nothing.push_back(tensor.id);
   }
-  m_pending.forgetStatistics(hashes, nothing);
+  m_pending.forgetStatistics(hashes, flags, nothing);
 }
 
 RowKey TrainingSide::judgedAs(RowKey key) const {
@@ -333,6 +334,8 @@ void TrainingSide::tensorReady(const core::TensorReady& ready) {
   if (policy == Policy::kNone && !observed) return;
   const bool isWritten = policy == Policy::kFull || (m_checkpoint && inCheckpoint(info));
   const ValueObserver::Known known = m_values.knownOf(ready, isWritten);
+  if (policy == Policy::kFlags && !observed)
+    return m_pending.addStatistics(ready.tensor.value, {m_values.flags(ready, known), {}, {}});
   if (!observed) return m_pending.addStatistics(ready.tensor.value, hashOnly(m_values.hash(ready, known)));
   const core::TensorObservation seen =
       policy == Policy::kFull ? observeAndKeep(ready, known) : m_values.observe(ready, known);

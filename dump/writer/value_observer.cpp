@@ -19,6 +19,7 @@ ValueObserver::Known ValueObserver::knownOf(const core::TensorReady& ready, bool
   const std::shared_ptr<const IterationRecord> record = m_pending.current();
   const std::size_t same = ready.sameAs.index();
   if (!record || !record->seen[same]) return {};  // none: recording just failed
+  if (core::isFlags(record->statistics[same].values)) return {};
   return {&record->statistics[same].values, !isWritten};
 }
 
@@ -48,6 +49,13 @@ core::TensorObservation ValueObserver::observe(const core::TensorReady& ready, c
   }
   m_updates.add(m_plan->graph.tensor(ready.tensor).updateOf, seen.values);
   return seen;
+}
+
+core::TensorStatistics ValueObserver::flags(const core::TensorReady& ready, const Known& known) {
+  if (ready.observed) return core::flagsFrom(ready.observed->values);
+  if (known.values && known.certain && known.values->count >= 0) return core::flagsFrom(*known.values);
+  const StageTimer timer(&m_clock, Stage::kStatistics, ready.value.bytes());
+  return core::flagsOf(ready.value, m_threads);
 }
 
 core::Hash128 ValueObserver::hash(const core::TensorReady& ready, const Known& known) {

@@ -30,6 +30,7 @@ class ValueObserver {
   /// `alongside`: see ObservationWish.
   core::TensorObservation observe(const core::TensorReady& ready, const Known& known,
                                   std::function<void()> alongside = {});
+  core::TensorStatistics flags(const core::TensorReady& ready, const Known& known);
   core::Hash128 hash(const core::TensorReady& ready, const Known& known);
 
  private:

@@ -23,7 +23,7 @@ namespace {
 
 std::optional<watch::StatisticsRow> statisticsOf(watch::Source& run, Rank rank, Iteration iteration,
                                                  TensorId tensor) {
-  const watch::StatisticsRow* row = run.statistics(rank, iteration, tensor);
+  const watch::StatisticsRow* row = run.flags(rank, iteration, tensor);
   return row ? std::optional(*row) : std::nullopt;
 }
 

@@ -72,6 +72,7 @@ std::string reasonText(const std::string& reason) {
       {"inf", "the tensor holds Inf"},
       {"no_previous", "no iteration before it"},
       {"no_value", "not recorded"},
+      {"only_flags", "only NaN and Inf were counted (--statistics flags)"},
       {"thinned", "not recorded any more: thinned to keep within --max-size"},
       {"shape_changed", "the shape changed"},
       {"zero_previous", "the value before is zero"},

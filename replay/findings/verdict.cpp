@@ -13,6 +13,7 @@ namespace {
 
 struct Missing {
   std::int64_t damaged = 0, absent = 0, thinned = 0;  // absent: thinned or never recorded
+  std::int64_t flags = 0;  // of which only NaN and Inf were counted
 };
 
 Missing missingOf(const watch::CheckReport& report) {
@@ -21,6 +22,7 @@ Missing missingOf(const watch::CheckReport& report) {
     if (n.reason == "damaged") missing.damaged += n.count;
     if (n.reason == "no_value" || n.reason == "thinned") missing.absent += n.count;
     if (n.reason == "thinned") missing.thinned += n.count;
+    if (n.reason == "only_flags") missing.flags += n.count;
   }
   return missing;
 }
@@ -49,6 +51,9 @@ std::string noFault(const Missing& missing, bool mostly, const RunState& state) 
            "within --max-size";
   if (mostly) return "no fault found, but most of what was asked is not recorded";
   if (!state.damage.empty()) return "no fault found in what could be read";
+  if (missing.flags > 0)
+    return "no NaN and no Inf found that is a fault; nothing else is recorded of most tensors (--statistics "
+           "flags)";
   if (state.recording) return "no fault found so far";
   return state.endedWell() && state.gaps.empty() ? "no fault found" : "no fault found in what was recorded";
 }

@@ -36,7 +36,7 @@ struct Lead {
 
 std::optional<watch::StatisticsRow> rowOf(watch::Source& run, Rank rank, Iteration iteration,
                                           TensorId tensor) {
-  const watch::StatisticsRow* row = run.statistics(rank, iteration, tensor);
+  const watch::StatisticsRow* row = run.flags(rank, iteration, tensor);
   return row ? std::optional(*row) : std::nullopt;
 }
 
@@ -93,7 +93,7 @@ class Walk {
     const TensorId update = m_updates[at.tensor.index()];
     const Iteration before(at.iteration.value - 1);
     if (!update.valid() || !before.valid() || m_updatesFollowed >= kMostUpdates) return std::nullopt;
-    if (!m_run.statistics(at.rank, before, update)) return std::nullopt;
+    if (!m_run.flags(at.rank, before, update)) return std::nullopt;
     ++m_updatesFollowed;
     return Lead{{update, at.rank, before, at.wrong},
                 "made so by the update of iteration " + std::to_string(before.value)};
@@ -113,7 +113,7 @@ class Walk {
   bool inputsRecorded(const Suspect& at) {
     const core::Node& node = m_run.graph().node(m_run.graph().tensor(at.tensor).producer);
     for (const TensorId input : watch::inputsOf(m_run, at.rank, at.iteration, node))
-      if (!m_run.statistics(at.rank, at.iteration, input)) return false;
+      if (!m_run.flags(at.rank, at.iteration, input)) return false;
     return true;
   }
 

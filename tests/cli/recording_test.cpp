@@ -46,6 +46,7 @@ TEST_CASE("The bytes that --dry-run tells are those that the recording then has"
       {"--policy", "full", "--record", "*=none,kind=optimizer_state", "--record", "*=stats,op=Conv*",
        "--iterations", "1-8"},
       {"--policy", "record"},
+      {"--statistics", "flags"},
       {"-n", "2", "--policy", "record", "--record", "grad(*)=full,every=10", "--checkpoint-every", "5"},
       {"--policy", "stats", "--batches", "--checkpoint-every", "auto", "--iterations", "3-7,9-"}};
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -113,6 +114,45 @@ TEST_CASE("Full for gradients every 10 iterations, statistics for the rest", "[c
   CHECK_THAT(msdbg({"info", run}).out,
              Catch::Contains("recorded grad(*)=full,every=10; *=stats; values within 2.1 GB\n"));
   CHECK(msdbg({"verify", run}).exitStatus == 0);
+}
+
+TEST_CASE("With flags alone a NaN is found where statistics find it, and nothing else is judged", "[cli]") {
+  const TempDir folder;
+  const std::string flags = folder / "flags.msdbg", all = folder / "all.msdbg", clean = folder / "clean.msdbg";
+  const Words fault = {"-n", "2", "--no-replay", "--fault", "nan@iteration=4,rank=1,node=*conv2*"};
+  const auto planted = [&](const Words& more) {
+    Words words = fault;
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  msdbgJson(dumpLenet(flags, planted({"--statistics", "flags"})));
+  msdbgJson(dumpLenet(all, planted({"--statistics", "all"})));
+  msdbgJson(dumpLenet(clean, {"--no-replay", "--statistics", "flags"}));
+  for (const char* condition : {"nonfinite_propagation", "tensor_overflow"}) {
+    CAPTURE(condition);
+    const Json a = msdbgJson({"check", flags, "-w", condition}, 3),
+               b = msdbgJson({"check", all, "-w", condition}, 3);
+    REQUIRE(a["hits"].size() == b["hits"].size());
+    CHECK(a["evaluated"] == b["evaluated"]);
+    for (std::size_t i = 0; i < a["hits"].size(); ++i)
+      for (const char* key : {"node", "tensor", "iteration", "rank", "count", "source"})
+        CHECK(a["hits"][i][key] == b["hits"][i][key]);
+  }
+  CHECK(msdbgJson({"check", flags}, 3)["first"]["node"] == msdbgJson({"check", all}, 3)["first"]["node"]);
+  const RunResult healthy = msdbg({"check", clean});
+  CHECK(healthy.exitStatus == 0);
+  CHECK_THAT(healthy.out, Catch::StartsWith("no NaN and no Inf found that is a fault; nothing else is recorded "
+                                            "of most tensors (--statistics flags)") &&
+                              Catch::Contains("only NaN and Inf were counted (--statistics flags)"));
+  const Json row = msdbgJson({"stats", clean, "--tensor", "conv1/weight"})["tensors"][0]["rows"][0];
+  CHECK(row["statistics"]["nan"] == 0);
+  CHECK(row["statistics"]["mean"].is_null());
+  CHECK(row["statistics"]["hash"].is_null());
+  CHECK_FALSE(msdbgJson({"stats", clean, "--tensor", "label"})["tensors"][0]["rows"][0]["statistics"]["mean"]
+                  .is_null());
+  CHECK_THAT(msdbg({"show", clean, "--tensor", "conv1/weight"}).out,
+             Catch::Contains("nan 0   inf 0   (nothing else was to be recorded of it)"));
+  CHECK(msdbg({"verify", clean}).exitStatus == 0);
 }
 
 TEST_CASE("Policy record says what can be computed again, and how far checkpoints are apart", "[cli]") {
@@ -349,6 +389,8 @@ TEST_CASE("Values of options that mean nothing are refused", "[cli]") {
        "--keep-last: '99999999999999999999' is not a number that fits"},
       {{"--every", "9223372036854775808"}, "--every: '9223372036854775808' is not a number that fits"},
       {{"--tensors", "*fc1*", "--policy", "stats"}, "policy stats keeps none"},
+      {{"--statistics", "flags", "--policy", "full"}, "leave it or --policy full out"},
+      {{"--statistics", "some"}, "--statistics"},
       {{"--record", "*=full,every=2,every=3"}, "the key every is given twice"}};
   for (const auto& [words, message] : cases) {
     CAPTURE(words);

@@ -65,7 +65,7 @@ class Propagation : public Evaluator {
       State& state = states[info.id.index()];
       if (!mayBeNonFinite(info.dtype))
         state = State::kFinite;
-      else if (const StatisticsRow* row = m_context->rows.now(rank, info.id))
+      else if (const StatisticsRow* row = m_context->rows.flagsNow(rank, info.id))
         state = wrong(info.id, row->values) ? State::kNonFinite : State::kFinite;
     }
   }
@@ -81,7 +81,7 @@ class Propagation : public Evaluator {
     const TensorId update = m_updates[source.index()];
     const Iteration before(m_iteration.value - 1);
     const StatisticsRow* row = nullptr;
-    if (update.valid() && m_context->beforeSelected) row = m_context->rows.before(rank, update);
+    if (update.valid() && m_context->beforeSelected) row = m_context->rows.flagsBefore(rank, update);
     if (row && row->values.nonFinite() > 0) return;
     const bool input = !update.valid();
     report(rank, source,
@@ -93,7 +93,7 @@ class Propagation : public Evaluator {
 
   /// "3 NaN and 1 Inf"
   std::string valuesOf(Rank rank, TensorId tensor) {
-    const core::TensorStatistics& values = m_context->rows.now(rank, tensor)->values;
+    const core::TensorStatistics& values = m_context->rows.flagsNow(rank, tensor)->values;
     std::string text = values.nan > 0 ? std::to_string(values.nan) + " NaN" : "";
     if (values.inf() > 0) text += (text.empty() ? "" : " and ") + std::to_string(values.inf()) + " Inf";
     return text;
@@ -191,7 +191,7 @@ class Propagation : public Evaluator {
     const Place place{m_iteration, rank, tensor};
     Finding finding = findingAt(*m_context, place, precedence::kNonfinite);
     if (!detail.empty()) finding.detail = std::move(detail);
-    if (const StatisticsRow* row = m_context->rows.now(rank, tensor)) {
+    if (const StatisticsRow* row = m_context->rows.flagsNow(rank, tensor)) {
       finding.count = row->values.nonFinite();
       finding.actual = static_cast<double>(finding.count);
     }

@@ -1,5 +1,7 @@
 #include "watchpoints/conditions/rows.h"
 
+#include "core_engine/tensor/flags.h"
+
 namespace msdbg::watch {
 
 using core::Rank;
@@ -30,7 +32,10 @@ bool madeByAnUpdateSeen(EvaluationContext& context, Rank rank, TensorId update) 
 
 const StatisticsRow* RowWalk::rowOf(EvaluationContext& context, Rank rank, std::size_t i) const {
   if (madeByAnUpdateSeen(context, rank, m_updates[i])) return nullptr;
-  const StatisticsRow* row = context.rows.now(rank, m_tensors[i]);
+  if (m_flags && m_updates[i].valid() && context.beforeSelected &&
+      context.rows.flagsBefore(rank, m_updates[i]))
+    return nullptr;
+  const StatisticsRow* row = read(context, rank, i);
   if (!row) {
     const core::NodeId maker = context.graph().tensor(m_tensors[i]).producer;
     const bool foreign = maker.valid() && !context.graph().node(maker).isOwn();
@@ -40,8 +45,9 @@ const StatisticsRow* RowWalk::rowOf(EvaluationContext& context, Rank rank, std::
   }
   const Rank once = m_once[i] ? context.rankWith(m_tensors[i]) : rank;
   if (rank == once) return row;
-  const StatisticsRow* first = context.rows.now(once, m_tensors[i]);
-  return first && first->values.hash == row->values.hash ? nullptr : row;
+  const StatisticsRow* first = read(context, once, i);
+  const bool same = first && first->values.hash == row->values.hash && !core::isFlags(row->values);
+  return same ? nullptr : row;
 }
 
 bool RowWalk::allThinned(EvaluationContext& context, Rank rank) const {

@@ -27,6 +27,8 @@ class RowWalk {
   /// No entry where an operator of another framework has no row: it did not run in that iteration, or wrote
   /// nothing yet (torch.empty).
   void skipWhatDidNotRun() { m_skips = true; }
+  /// f() asks for no more than flags: also rows that are no more (core::isFlags).
+  void askForFlags() { m_flags = true; }
 
   /// Calls f(place, row) for every recorded row, rank by rank; a missing one is an entry `no_value`, and all
   /// of a thinned iteration are one `thinned`: of a long run most are.
@@ -42,11 +44,14 @@ class RowWalk {
 
  private:
   const StatisticsRow* rowOf(EvaluationContext& context, core::Rank rank, std::size_t i) const;
+  const StatisticsRow* read(EvaluationContext& context, core::Rank rank, std::size_t i) const {
+    return m_flags ? context.rows.flagsNow(rank, m_tensors[i]) : context.rows.now(rank, m_tensors[i]);
+  }
   bool allThinned(EvaluationContext& context, core::Rank rank) const;
 
   std::vector<core::TensorId> m_tensors;
   std::vector<core::TensorId> m_updates;  // of each; invalid where nothing updates it
-  bool m_skips = false;
+  bool m_skips = false, m_flags = false;
   std::vector<bool> m_once;  // of each: looked at on one rank where the others have the same
 };
 

@@ -24,6 +24,7 @@ class RecommendedOverflow : public Evaluator {
       : m_walk(graph, selectTensors(graph, [](const core::TensorInfo&) { return true; }), false),
         m_nonFinite(graph) {
     m_walk.skipWhatDidNotRun();
+    m_walk.askForFlags();
   }
 
   void evaluate(EvaluationContext& context) override {
@@ -47,7 +48,9 @@ class RecommendedOverflow : public Evaluator {
 std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters& parameters, bool recommended) {
   if (recommended) return std::make_unique<RecommendedOverflow>(graph);
   const auto all = selectTensors(graph, [](const core::TensorInfo&) { return true; });
-  return everyRow(RowWalk(graph, chosenTensors(graph, parameters, all), false), evaluateRow);
+  RowWalk walk(graph, chosenTensors(graph, parameters, all), false);
+  walk.askForFlags();
+  return everyRow(std::move(walk), evaluateRow);
 }
 
 }  // namespace

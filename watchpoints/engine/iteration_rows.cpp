@@ -47,6 +47,16 @@ std::size_t IterationRows::slotOf(Rank rank) const {
 }
 
 const StatisticsRow* IterationRows::rowOf(Table& table, Rank rank, TensorId tensor) {
+  const Cell* cell = cellOf(table, rank, tensor);
+  return cell && cell->state == State::kPresent ? &cell->row : nullptr;
+}
+
+const StatisticsRow* IterationRows::flagsOf(Table& table, Rank rank, TensorId tensor) {
+  const Cell* cell = cellOf(table, rank, tensor);
+  return cell && (cell->state == State::kPresent || cell->state == State::kFlags) ? &cell->row : nullptr;
+}
+
+const IterationRows::Cell* IterationRows::cellOf(Table& table, Rank rank, TensorId tensor) {
   const std::size_t slot = slotOf(rank);
   if (slot == m_ranks.size() || !table.iteration.valid() || !tensor.valid()) return nullptr;
   if (table.thinned[slot]) return nullptr;
@@ -57,7 +67,7 @@ const StatisticsRow* IterationRows::rowOf(Table& table, Rank rank, TensorId tens
     if (table.thinned[slot]) cell.state = State::kUnread;  // so that nothing is to be forgotten later
     table.read[slot] = table.read[slot] || !table.thinned[slot];
   }
-  return cell.state == State::kPresent ? &cell.row : nullptr;
+  return &cell;
 }
 
 void IterationRows::read(const Table& table, std::size_t slot, TensorId tensor, Cell& cell) {
@@ -69,7 +79,11 @@ void IterationRows::read(const Table& table, std::size_t slot, TensorId tensor, 
     cell.state = State::kPresent;
   } else {
     const std::string reason = m_source->missingReason();
-    cell.state = reason == "damaged"   ? State::kDamaged
+    const StatisticsRow* flags =
+        reason == "only_flags" ? m_source->flags(m_ranks[slot], table.iteration, tensor) : nullptr;
+    if (flags) cell.row = *flags;
+    cell.state = flags                 ? State::kFlags
+                 : reason == "damaged" ? State::kDamaged
                  : reason == "thinned" ? State::kThinned
                                        : State::kMissing;
   }
@@ -86,6 +100,7 @@ std::string IterationRows::missingReason(Rank rank, TensorId tensor) const {
     return m_now.parts[slot] && !m_now.parts[slot]->has(tensor) ? "absent" : "thinned";
   const State state = slot < m_ranks.size() ? m_now.cells[slot][tensor.index()].state : State::kMissing;
   return state == State::kDamaged   ? "damaged"
+         : state == State::kFlags   ? "only_flags"
          : state == State::kThinned ? "thinned"
          : state == State::kAbsent  ? "absent"
                                     : "no_value";

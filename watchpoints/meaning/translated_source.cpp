@@ -36,6 +36,9 @@ class TranslatedSource::Foreign : public Source {
                                   core::TensorId tensor) override {
     return m_source.statistics(rank, iteration, tensor);
   }
+  const StatisticsRow* flags(core::Rank rank, core::Iteration iteration, core::TensorId tensor) override {
+    return m_source.flags(rank, iteration, tensor);
+  }
   std::string missingReason() const override { return m_source.missingReason(); }
   core::Result<core::Tensor> value(core::Rank rank, core::Iteration iteration,
                                    core::TensorId tensor) override {

@@ -49,7 +49,7 @@ namespace {
 Health resultHealth(watch::Source& run, const core::Node& node, core::Rank rank, core::Iteration iteration) {
   Health health = Health::kUnknown;
   for (const core::TensorId output : node.outputs)
-    if (const watch::StatisticsRow* row = run.statistics(rank, iteration, output))
+    if (const watch::StatisticsRow* row = run.flags(rank, iteration, output))
       health = graphview::worse(health, healthOf(row->values));
   return health;
 }

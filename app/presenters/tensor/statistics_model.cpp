@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core_engine/base/text.h"
+#include "core_engine/tensor/flags.h"
 #include "replay/describe.h"
 
 namespace msdbg::app {
@@ -31,8 +32,11 @@ class Column {
   }
 
   void add(const watch::StatisticsRow& row, const std::string& device) {
-    addCounts(row.values);
-    addSizes(row.values);
+    addNonFinite(row.values);
+    if (!core::isFlags(row.values)) {
+      addCounts(row.values);
+      addSizes(row.values);
+    }
     if (row.change) addChange(*row.change);
     if (row.activation) {
       add("in range", shareText(row.activation->shareInRange), false,
@@ -41,16 +45,19 @@ class Column {
           "share of units active in fewer than 1 % of their elements");
     }
     if (!device.empty()) add("device", device, false, "where it lay when it was first seen");
-    add("hash", row.values.hash.text(), false, "of the bytes: equal hashes, equal values");
+    if (!core::isFlags(row.values))
+      add("hash", row.values.hash.text(), false, "of the bytes: equal hashes, equal values");
   }
 
  private:
-  void addCounts(const core::TensorStatistics& s) {
-    const double share = s.count ? static_cast<double>(s.zero) / static_cast<double>(s.count) : 0;
+  void addNonFinite(const core::TensorStatistics& s) {
     add("elements", groupedNumber(s.count));
     add("NaN", groupedNumber(s.nan), s.nan > 0);
     add("+Inf", groupedNumber(s.posInf), s.posInf > 0);
     add("-Inf", groupedNumber(s.negInf), s.negInf > 0);
+  }
+  void addCounts(const core::TensorStatistics& s) {
+    const double share = s.count ? static_cast<double>(s.zero) / static_cast<double>(s.count) : 0;
     add("zero", groupedNumber(s.zero) + (s.count ? " (" + shareText(share) + ")" : ""));
     add("negative", groupedNumber(s.negative));
     add("positive", groupedNumber(s.positive));

@@ -50,7 +50,7 @@ ValueAnswer::Value describe(replay::Run& run, const ValueKey& key, const Result<
   ValueAnswer::Value value;
   value.device = replay::deviceOf(
       run.graph(), key.iteration.valid() ? run.part(key.rank, key.iteration) : nullptr, key.tensor);
-  if (const watch::StatisticsRow* row = run.statistics(key.rank, key.iteration, key.tensor))
+  if (const watch::StatisticsRow* row = run.flags(key.rank, key.iteration, key.tensor))
     value.statistics = *row;
   if (!tensor.ok()) {
     value.missing = inOurWords(run, key, tensor.error());

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core_engine/tensor/flags.h"
+
 namespace msdbg::app {
 namespace {
 
@@ -11,7 +13,9 @@ using core::TensorStatistics;
 
 template <auto kMember>
 std::optional<double> value(const Row& row) {
-  return static_cast<double>(row.values.*kMember);
+  const auto number = static_cast<double>(row.values.*kMember);
+  if (core::isFlags(row.values) && !(number >= 0)) return {};  // it was not looked at
+  return number;
 }
 
 template <auto kMember>
@@ -27,7 +31,7 @@ std::optional<double> activation(const Row& row) {
 }
 
 std::optional<double> zeroShare(const Row& row) {
-  if (row.values.count == 0) return {};
+  if (row.values.count == 0 || core::isFlags(row.values)) return {};
   return 100 * static_cast<double>(row.values.zero) / static_cast<double>(row.values.count);
 }
 

@@ -42,8 +42,8 @@ void addStatistics(replay::Run& run, core::Rank rank, core::Iteration iteration,
   const auto statistics = timelineStatistics();
   RankSeries& line = series.ranks[rank];
   line.columns = statistics.size();
-  const watch::StatisticsRow* row = run.statistics(rank, iteration, series.key.tensor);
-  if (!row) noteMissing(run, rank, iteration, series);
+  const watch::StatisticsRow* row = run.flags(rank, iteration, series.key.tensor);
+  if (!row || core::isFlags(row->values)) noteMissing(run, rank, iteration, series);
   std::uint32_t known = 0;
   for (std::size_t i = 0; i < statistics.size(); ++i) {
     const std::optional<double> value = row ? statistics[i].of(*row) : std::nullopt;

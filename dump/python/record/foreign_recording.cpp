@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core_engine/base/log.h"
+#include "core_engine/tensor/flags.h"
 #include "dump/policy/foreign_defaults.h"
 #include "dump/python/record/forked_child.h"
 #include "dump/python/record/freed_memory.h"
@@ -116,14 +117,23 @@ Status ForeignRecording::checkSeen(TensorId tensor) const {
   return Error(ErrorCode::kUsage, "saw: no tensor " + std::to_string(tensor.value));
 }
 
-// New ones are looked up once their graph is there; until then what may be wanted is kept.
-bool ForeignRecording::keepsValue(TensorId tensor) const {
-  if (!m_options.keepsValues()) return false;
+// nullopt: of new ones it is known once their graph is there. Until then what may be wanted is kept.
+std::optional<Policy> ForeignRecording::policyOf(TensorId tensor) const {
   const TensorId here = m_graph ? m_graph->tensor(tensor) : TensorId();
-  return !here.valid() || m_decisions->decide(here, m_iteration) == Policy::kFull;
+  if (!here.valid()) return std::nullopt;
+  return m_decisions->decide(here, m_iteration);
 }
 
-core::Tensor* ForeignRecording::previousOf(TensorId tensor) {
+bool ForeignRecording::keepsValue(TensorId tensor) const {
+  return m_options.keepsValues() && policyOf(tensor).value_or(Policy::kFull) == Policy::kFull;
+}
+
+// Conditions that are asked while it trains look at all statistics.
+bool ForeignRecording::wantsFlags(TensorId tensor) const {
+  return !m_options.onHit.on() && policyOf(tensor) == Policy::kFlags;
+}
+
+const core::Tensor* ForeignRecording::previousOf(TensorId tensor) const {
   const TensorId of = m_definitions.tensor(tensor).info.updateOf;
   const auto kept = of.valid() ? m_kept.find(of) : m_kept.end();
   return kept == m_kept.end() ? nullptr : &kept->second;
@@ -133,6 +143,18 @@ core::Tensor* ForeignRecording::previousOf(TensorId tensor) {
 const core::TensorStatistics* ForeignRecording::expectedOf(TensorId tensor) const {
   const auto updated = m_updated.find(tensor);
   return updated == m_updated.end() ? nullptr : &updated->second;
+}
+
+core::TensorObservation ForeignRecording::observe(TensorId tensor, const core::Tensor& value) const {
+  const int threads = value.bytes() < kTeamBytes ? 1 : m_settings.threads;
+  if (wantsFlags(tensor)) return {core::flagsOf(value, threads), {}, {}, {}};
+  core::ObservationWish wish;
+  const core::Tensor* previous = previousOf(tensor);
+  if (previous && previous->dtype() == value.dtype() && previous->shape() == value.shape())
+    wish.previous = previous;
+  wish.expected = expectedOf(tensor);
+  if (const auto& range = m_definitions.tensor(tensor).range) wish.range = {range->start, range->end};
+  return core::observeTensor(value, wish, threads);
 }
 
 Status ForeignRecording::saw(TensorId tensor, const SeenValue& value) {
@@ -147,15 +169,10 @@ Status ForeignRecording::saw(TensorId tensor, const SeenValue& value) {
     m_stale = true;
   const auto start = Clock::now();
   const core::Tensor here = borrowed(value);
-  core::ObservationWish wish;
-  const core::Tensor* previous = previousOf(tensor);
-  if (previous && previous->dtype() == here.dtype() && previous->shape() == here.shape())
-    wish.previous = previous;
-  wish.expected = expectedOf(tensor);
-  if (defined.range) wish.range = {defined.range->start, defined.range->end};
-  const int threads = here.bytes() < kTeamBytes ? 1 : m_settings.threads;
-  Seen seen{tensor, core::observeTensor(here, wish, threads), {}};
-  if (defined.info.updateOf.valid()) m_updating[defined.info.updateOf] = seen.observed.values;
+  Seen seen{tensor, observe(tensor, here), {}};
+  if (defined.info.updateOf.valid()) m_updateOf[defined.info.updateOf] = tensor;
+  if (defined.info.updateOf.valid() && !core::isFlags(seen.observed.values))
+    m_updating[defined.info.updateOf] = seen.observed.values;
   seen.value = keepsValue(tensor) ? here.clone() : withoutBytes(here);
   m_seconds += std::chrono::duration<double>(Clock::now() - start).count();
   m_bytes += here.bytes();
@@ -194,6 +211,8 @@ void ForeignRecording::add(TensorId tensor, Seen seen) {
 Status ForeignRecording::keep(TensorId tensor, const SeenValue& value) {
   if (!m_selected) return Ok{};
   MSDBG_TRY(checkSeen(tensor));
+  if (const auto update = m_updateOf.find(tensor); update != m_updateOf.end() && wantsFlags(update->second))
+    return Ok{};
   const auto start = Clock::now();
   const core::Tensor here = borrowed(value);
   core::Tensor& kept = m_kept[tensor];
@@ -257,9 +276,11 @@ core::Scalars ForeignRecording::withNorm(core::Scalars scalars) const {
   constexpr const char* kName = "gradient_norm";
   if (std::ranges::find(scalars, kName, &core::Scalars::value_type::first) != scalars.end()) return scalars;
   GradientNorm norm;
-  for (const Seen& seen : m_seen)
-    if (const TensorId of = m_definitions.tensor(seen.tensor).info.gradientOf; of.valid())
-      norm.add(of, seen.observed.values);
+  for (const Seen& seen : m_seen) {
+    const TensorId of = m_definitions.tensor(seen.tensor).info.gradientOf;
+    if (of.valid() && core::isFlags(seen.observed.values)) return scalars;  // nobody knows
+    if (of.valid()) norm.add(of, seen.observed.values);
+  }
   if (const auto value = norm.value()) scalars.emplace_back(kName, *value);
   return scalars;
 }

@@ -67,9 +67,12 @@ class ForeignRecording {
   ForeignRecording(const ForeignSettings& settings, RecordOptions options)
       : m_settings(settings), m_options(std::move(options)) {}
   core::Status checkSeen(core::TensorId tensor) const;
-  core::Tensor* previousOf(core::TensorId tensor);
+  const core::Tensor* previousOf(core::TensorId tensor) const;
   const core::TensorStatistics* expectedOf(core::TensorId tensor) const;
+  std::optional<Policy> policyOf(core::TensorId tensor) const;
   bool keepsValue(core::TensorId tensor) const;
+  bool wantsFlags(core::TensorId tensor) const;
+  core::TensorObservation observe(core::TensorId tensor, const core::Tensor& value) const;
   void add(core::TensorId tensor, Seen seen);
   core::Status useGraph();
   core::Status take(std::unique_ptr<GraphVersion> graph);
@@ -104,6 +107,7 @@ class ForeignRecording {
   std::vector<std::int64_t> m_sourceTurn;                      // by tensor: when it was used
   std::vector<std::pair<std::int64_t, std::size_t>> m_seenAt;  // by tensor: turn, place in m_seen
   std::map<core::TensorId, core::Tensor> m_kept;
+  std::map<core::TensorId, core::TensorId> m_updateOf;  // by the parameter or state: its last update seen
   /// What updates of the last iteration made, by the parameter or state: what this one is likely to read.
   std::map<core::TensorId, core::TensorStatistics> m_updated, m_updating;
   double m_seconds = 0;  // that looking took in this iteration

@@ -1,5 +1,6 @@
 #include "replay/formats/msdbg/recorded_run.h"
 
+#include "core_engine/tensor/flags.h"
 #include "core_engine/tensor/training_state.h"
 #include "dump/hdf5/at_exit.h"
 #include "replay/formats/msdbg/failures.h"
@@ -42,9 +43,16 @@ class RecordedRun : public Run, public Recomputable, public Verifiable, public G
 
   const watch::StatisticsRow* statistics(Rank rank, Iteration iteration, TensorId tensor) override {
     const dump::RunReader::RowView found = m_reader->row(rank, iteration, tensor);
-    if (found.row) return found.row;
-    m_missingReason = found.damaged ? "damaged" : found.thinned ? "thinned" : "no_value";
+    if (found.row && !core::isFlags(found.row->values)) return found.row;
+    m_missingReason = found.row       ? "only_flags"
+                      : found.damaged ? "damaged"
+                      : found.thinned ? "thinned"
+                                      : "no_value";
     return missingValues() ? missingValues()->statistics(rank, iteration, tensor) : nullptr;
+  }
+  const watch::StatisticsRow* flags(Rank rank, Iteration iteration, TensorId tensor) override {
+    const watch::StatisticsRow* row = m_reader->row(rank, iteration, tensor).row;
+    return row ? row : statistics(rank, iteration, tensor);
   }
   std::string missingReason() const override { return m_missingReason; }
   Error missingStatistics(Rank rank, Iteration iteration, TensorId tensor) override {
