@@ -154,6 +154,13 @@ GapLine gapFrom(const Json& json) {
   return line;
 }
 
+std::vector<MeshAxis> meshFrom(const Json& json) {
+  std::vector<MeshAxis> axes;
+  for (const Json& axis : json)
+    axes.push_back({axis.at(0).get<std::string>(), as<int>(axis.at(1)), as<int>(axis.at(2))});
+  return axes;
+}
+
 RestartLine restartFrom(const Json& json) {
   return {as<std::int64_t>(json.at("iteration")), as<std::int64_t>(json.at("newest"))};
 }
@@ -187,6 +194,8 @@ void addLine(const Json& json, Journal& journal) {
     journal.anew.push_back(journal.restarts.back().iteration);
   } else if (json.contains("set")) {
     journal.anew.push_back(as<std::int64_t>(json.at("set").at("iteration")));
+  } else if (json.contains("mesh")) {
+    journal.mesh = meshFrom(json.at("mesh"));
   } else if (json.contains("graph")) {
     journal.graphs.push_back(graphFrom(json));
   } else if (json.contains("hit")) {
@@ -264,6 +273,12 @@ std::string formatGap(const GapLine& line) {
 
 std::string formatSet(const SetLine& line) {
   return withCheck(jsonText({{"set", {{"iteration", line.iteration}}}}));
+}
+
+std::string formatMesh(const std::vector<MeshAxis>& axes) {
+  Json list = Json::array();
+  for (const MeshAxis& axis : axes) list.push_back({axis.name, axis.index, axis.size});
+  return withCheck(jsonText({{"mesh", list}}));
 }
 
 std::string formatRestart(const RestartLine& line) {

@@ -98,6 +98,12 @@ struct SetLine {
   std::int64_t iteration = 0;
 };
 
+/// The rank stands at `index` of `size` along this axis of a mesh of ranks ("dp", "tp").
+struct MeshAxis {
+  std::string name;
+  int index = 0, size = 1;
+};
+
 std::string formatHeader(const JournalHeader& header);
 /// The first line of `journal.N`, with which a journal that could not be written to goes on.
 std::string formatContinuation(int part);
@@ -107,6 +113,7 @@ std::string formatHit(const HitLine& line);
 std::string formatGap(const GapLine& line);
 std::string formatRestart(const RestartLine& line);
 std::string formatSet(const SetLine& line);
+std::string formatMesh(const std::vector<MeshAxis>& axes);
 std::string formatTiming(const RecordingTimes& times);
 std::string formatCheckpoints(const CheckpointsLine& line);
 std::string formatEnd(const RunEnd& end);
@@ -119,6 +126,7 @@ struct Journal {
   std::vector<GapLine> gaps;
   std::vector<RestartLine> restarts;
   core::IterationSet anew;  // those of `set` and `restart` lines
+  std::vector<MeshAxis> mesh;  // of the last `mesh` line
   std::optional<RecordingTimes> timing;
   std::optional<CheckpointsLine> checkpoints;  // the last one
   std::optional<RunEnd> end;

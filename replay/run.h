@@ -72,6 +72,10 @@ class ValueSource {
                                                  core::TensorId tensor) = 0;
 };
 
+class Run;
+/// "3", or "3 (dp 1/2, tp 1/2)" where it is known how ranks are laid out.
+std::string rankText(const Run& run, core::Rank rank);
+
 class Verifiable {
  public:
   virtual ~Verifiable() = default;
@@ -139,6 +143,7 @@ class Run : public watch::Source {
   virtual bool thinned(core::Rank, core::Iteration) const { return false; }
   virtual Thinning thinning(core::Rank) const { return {}; }
   virtual std::vector<RecordedHit> hits() const { return {}; }  // least (iteration, order, rank) first
+  virtual std::vector<MeshAxis> mesh(core::Rank) const { return {}; }
   virtual std::optional<RecordingTimes> timing(core::Rank) const { return std::nullopt; }
 
   /// Who is asked where value() or statistics() has none: every condition and view gets computed ones then.

@@ -109,6 +109,14 @@ struct Storage {
   std::int64_t segments = 0;                     // number of files with iterations
 };
 
+/// A rank stands at `index` of `size` along this axis of a mesh of ranks ("dp", "tp").
+struct MeshAxis {
+  std::string name;
+  int index = 0, size = 1;
+};
+/// "dp 1/2, tp 0/4"; "" without axes.
+std::string meshText(const std::vector<MeshAxis>& axes);
+
 /// Where the time of recording went, on one rank.
 struct RecordingTimes {
   struct Stage {

@@ -55,6 +55,9 @@ class Source {
   virtual std::vector<core::Rank> ranks() const = 0;
   /// How many ranks trained, recorded or not: a collective is only complete with the inputs of all of them.
   virtual int rankCount() const { return static_cast<int>(ranks().size()); }
+  /// Where what the graph calls replicated is so within groups of ranks only (a mesh of shards and replicas):
+  /// those groups, each ascending. Empty: on all ranks, or as the graph itself says.
+  virtual const std::vector<std::vector<core::Rank>>& replicaGroups() const;
   /// Recorded iterations of a rank, ascending (an incomplete last one included).
   virtual std::vector<core::Iteration> iterations(core::Rank rank) const = 0;
   /// nullptr when not recorded or lost to damage: missingReason() then says which. Cheap when asked iteration

@@ -268,7 +268,8 @@ std::string headline(const CheckView& view) {
   if (!view.report.first) return core::printable(view.verdict.answer());
   const Hit& hit = *view.report.first;
   return fmt::format("{}: {} at {}, rank {}, iteration {}", view.verdict.found, hit.condition->id,
-                     core::printable(replay::hitPlace(view.run.graph(), hit)), hit.rank.value,
+                     core::printable(replay::hitPlace(view.run.graph(), hit)),
+                     core::printable(replay::rankText(*view.run.run, hit.rank)),
                      replay::iterationText(*view.run.run, hit.rank, hit.iteration));
 }
 

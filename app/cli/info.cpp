@@ -72,6 +72,8 @@ Json ranksJson(const OpenedRun& run) {
          {"checkpoints", states ? states->checkpoints(rank) : std::vector<std::int64_t>()},
          {"batches", core::formatRanges(states ? states->batches(rank) : std::vector<std::int64_t>())},
          {"end", end ? endJson(*end) : Json()}});
+    for (const replay::MeshAxis& axis : run.run->mesh(rank))
+      list.back()["mesh"][axis.name] = {{"index", axis.index}, {"size", axis.size}};
     if (!steps.empty()) list.back()["steps"] = {{"first", steps.first()}, {"last", steps.last()}};
   }
   return list;
@@ -240,7 +242,7 @@ void printRanks(const OpenedRun& run) {
     const core::IterationSet& iterations = run.run->iterationSet(rank);
     const auto end = run.run->rankEnd(rank);
     const std::vector<std::int64_t> half = run.run->incompleteIterations(rank);
-    table.row({std::to_string(rank.value),
+    table.row({core::printable(replay::rankText(*run.run, rank)),
                iterationsText(run, rank) + stepsText(run, rank) +
                    (half.empty() ? "" : fmt::format(" ({} incomplete)", core::formatRanges(half))),
                std::to_string(iterations.size()),

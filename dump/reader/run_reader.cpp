@@ -282,6 +282,11 @@ std::optional<RunEnd> RunReader::rankEnd(core::Rank rank) const {
   return at == m_impl->ranks.end() ? std::nullopt : at->second.journal.end;
 }
 
+std::vector<MeshAxis> RunReader::mesh(core::Rank rank) const {
+  const auto at = m_impl->ranks.find(rank.value);
+  return at == m_impl->ranks.end() ? std::vector<MeshAxis>() : at->second.journal.mesh;
+}
+
 std::optional<RecordingTimes> RunReader::timing(core::Rank rank) const {
   const auto at = m_impl->ranks.find(rank.value);
   return at == m_impl->ranks.end() ? std::nullopt : at->second.journal.timing;

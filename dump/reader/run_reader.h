@@ -189,6 +189,8 @@ class RunReader {
   std::vector<RecordedGap> gaps() const;                        // by rank, in order
   std::vector<RecordedRestart> restarts() const;                // by rank, in order
   std::optional<RunEnd> rankEnd(core::Rank rank) const;         // from its journal
+  /// Where a rank stands in a mesh of ranks; empty: nobody said.
+  std::vector<MeshAxis> mesh(core::Rank rank) const;
   std::optional<RecordingTimes> timing(core::Rank rank) const;  // nullopt: it did not come to its end
 
   struct StorageInfo {

@@ -120,6 +120,10 @@ std::uint64_t Recorder::bytesWritten() const { return m_impl->disk.bytesWritten(
 
 RecordingTimes Recorder::times() const { return m_impl->recording.times(); }
 
+void Recorder::setMesh(const std::vector<MeshAxis>& axes) {
+  (void)m_impl->recording.journal->append(formatMesh(axes));  // durable with the next segment
+}
+
 void Recorder::spent(Stage stage, double seconds, std::uint64_t bytes) {
   const std::chrono::duration<double> took(seconds);
   m_impl->recording.clock.add(stage, std::chrono::duration_cast<StageClock::Clock::duration>(took), bytes);

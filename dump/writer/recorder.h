@@ -69,6 +69,8 @@ class Recorder : public core::Observer {
   std::uint64_t bytesWritten() const;
   /// So far. Any thread.
   RecordingTimes times() const;
+  /// Where this rank stands in a mesh of ranks. Training thread.
+  void setMesh(const std::vector<MeshAxis>& axes);
   /// Time that whoever tells of values (TensorReady::observed) took to look at them.
   void spent(Stage stage, double seconds, std::uint64_t bytes);
 

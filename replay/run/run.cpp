@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "core_engine/base/text.h"
 #include "replay/formats/msdbg/recorded_run.h"
 
 namespace msdbg::replay {
@@ -39,6 +40,18 @@ std::vector<Iteration> Run::iterations(Rank rank) const {
   iterations.reserve(recorded.size());
   for (const std::int64_t iteration : recorded) iterations.emplace_back(iteration);
   return iterations;
+}
+
+std::string meshText(const std::vector<MeshAxis>& axes) {
+  std::vector<std::string> texts;
+  for (const MeshAxis& axis : axes)
+    texts.push_back(axis.name + " " + std::to_string(axis.index) + "/" + std::to_string(axis.size));
+  return core::join(texts, ", ");
+}
+
+std::string rankText(const Run& run, Rank rank) {
+  const std::string mesh = meshText(run.mesh(rank));
+  return std::to_string(rank.value) + (mesh.empty() ? "" : " (" + mesh + ")");
 }
 
 const RecordingTimes::Stage& RecordingTimes::operator[](const std::string& name) const {

@@ -134,9 +134,19 @@ TEST_CASE("Where tensors lie and what modules are is read back; the first that i
   CHECK(all.setDevice(TensorId(99), "cpu").error().message() == "device: there is no tensor 99");
   all.module("Net", "Net");
   all.module("Net/fc", "Linear");
+  CHECK(program.recording->setMesh({"dp", 0, 2}).ok());
+  CHECK(program.recording->setMesh({"tp", 3, 4}).ok());
+  CHECK(program.recording->setMesh({"dp", 1, 2}).ok());
+  CHECK(program.recording->setMesh({"dp", 2, 2}).error().message() ==
+        "mesh: there is no place 2 of 2 along 'dp'");
   program.iterate(0, true);
   program.recording->finish({.state = "finished"});
   const auto reader = test::openRun(program.run);
+  const std::vector<dump::MeshAxis> mesh = reader->mesh(Rank(0));
+  REQUIRE(mesh.size() == 2);
+  CHECK((mesh[0].name == "dp" && mesh[0].index == 1 && mesh[0].size == 2));
+  CHECK((mesh[1].name == "tp" && mesh[1].index == 3 && mesh[1].size == 4));
+  CHECK(reader->mesh(Rank(1)).empty());
   const core::Graph& graph = reader->graph();
   CHECK(graph.tensor(*graph.findTensor("input/x:0")).device == "cuda:0");
   CHECK(graph.tensor(*graph.findTensor("Net/relu-op1:0")).device == "cuda:1");

@@ -29,6 +29,7 @@ _SIGNATURES: Dict[str, Tuple[Any, List[Any]]] = {
     "source": (_i64, [ctypes.c_void_p, ctypes.POINTER(CTensor)]),
     "node": (_i64, [ctypes.c_void_p, ctypes.POINTER(CNode), ctypes.POINTER(_i64)]),
     "device": (ctypes.c_int, [ctypes.c_void_p, _i64, _text]), "module": (ctypes.c_int, [ctypes.c_void_p, _text, _text]),
+    "mesh": (ctypes.c_int, [ctypes.c_void_p, _text, _i32, _i32]),
     "role": (ctypes.c_int, [ctypes.c_void_p, _i64, _text]), "begin": (ctypes.c_int, [ctypes.c_void_p, _i64]),
     "ran": (ctypes.c_int, [ctypes.c_void_p, _i64]), "saw_same": (ctypes.c_int, [ctypes.c_void_p, _i64, _i64]),
     "saw": (ctypes.c_int, [ctypes.c_void_p, _i64, ctypes.c_void_p, _i32, ctypes.POINTER(_i64), _i32]),
@@ -97,6 +98,9 @@ class Recorder:
 
     def module(self, path: str, class_name: str) -> None:
         self._call("module", path.encode(), class_name.encode())
+
+    def mesh(self, axis: str, index: int, size: int) -> None:
+        self._call("mesh", axis.encode(), index, size)
 
     def begin(self, iteration: int) -> None:
         self._call("begin", iteration)

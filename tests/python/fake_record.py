@@ -204,6 +204,10 @@ class Recorder:
         self.write("module", path, class_name)
         self.modules[path] = class_name
 
+    def mesh(self, axis: str, index: int, size: int) -> None:
+        require(type(axis) is str and axis and 0 <= index < size, f"mesh {axis!r}: {index} of {size}")
+        self.write("mesh", axis, index, size)
+
     # --- iterations ---
 
     def begin(self, iteration: int) -> None:

@@ -222,6 +222,34 @@ TEST_CASE("rank_divergence knows copies that begin differently and train with on
   CHECK(begun(2, 2).empty());  // shards, or models of their own
 }
 
+TEST_CASE("rank_divergence compares the ranks of a mesh that hold the same shards, and no others") {
+  // Weights of rank r in the beginning and in iteration 1, of four ranks.
+  const auto meshed = [](std::vector<double> begun, std::vector<double> later) {
+    Program p;
+    const TensorId a = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}),
+                   norm = p.source(TensorRole::kParameter, "Net/norm/weight", {16}),
+                   rate = p.source(TensorRole::kHyperparameter, "optimizer/learning_rate", {});
+    const TensorId y = p.layer("Net/a", p.x, a);
+    const TensorId loss = p.node("mean", "main", Phase::kForward, {y}, floats(TensorRole::kLoss, "", {}));
+    const TensorId of = p.gradient("Net/a", y, a, loss);
+    p.update("Net/a", a, of, rate);
+    FakeSource source(p.graph, 4, 2);
+    for (int rank = 0; rank < 4; ++rank)
+      for (int k = 0; k < 2; ++k) {
+        const double value = (k == 0 ? begun : later)[static_cast<std::size_t>(rank)];
+        source.record(Rank(rank), Iteration(k), a, numbers({16, 16}, value));
+        source.record(Rank(rank), Iteration(k), norm, numbers({16}, 1));  // a constant: alike everywhere
+        source.record(Rank(rank), Iteration(k), of, numbers({16, 16}, value));
+      }
+    return said(source, "rank_divergence", watch::Severity::kFault);
+  };
+  CHECK(meshed({1, 2, 1, 2}, {3, 4, 3, 4}).empty());
+  CHECK(contains(meshed({1, 2, 1, 2}, {3, 4, 3, 5}), "rank 3 differs from rank 1"));
+  CHECK(contains(meshed({1, 1, 1, 1}, {3, 3, 3, 5}), "rank 3 differs from ranks 0-2"));
+  CHECK(meshed({1, 2, 3, 4}, {5, 6, 7, 8}).empty());  // shards of one
+  CHECK(meshed({1, 1, 1, 2}, {3, 3, 4, 5}).empty());  // no mesh: nobody knows
+}
+
 TEST_CASE("batch_content knows data of another scale wherever a weight meets them") {
   const auto read = [](double second) {
     Program p;

@@ -40,7 +40,8 @@ class Divergence : public Evaluator {
     m_explainedNodes.clear();
     m_explainedInputs.clear();
     for (TensorId tensor : m_replicated) {
-      if (context.step.whole() && m_graph.tensor(tensor).replicas.empty()) {
+      if (context.step.whole() && m_graph.tensor(tensor).replicas.empty() &&
+          context.source.replicaGroups().empty()) {
         compare(tensor, context.allRanks);
         continue;
       }
@@ -60,6 +61,7 @@ class Divergence : public Evaluator {
  private:
   /// The ranks that are to agree: all that have the tensor, or those of each of its groups.
   std::vector<std::vector<Rank>> groupsOf(TensorId tensor) const {
+    if (!m_context->source.replicaGroups().empty()) return groupsOfMesh(tensor);
     std::map<std::vector<std::int32_t>, std::vector<Rank>> groups;
     const auto isIn = [](std::span<const std::int32_t> ranks, Rank rank) {
       return ranks.empty() || std::ranges::binary_search(ranks, static_cast<std::int32_t>(rank.value));
@@ -74,6 +76,19 @@ class Divergence : public Evaluator {
     std::vector<std::vector<Rank>> all;
     for (auto& [ranks, here] : groups)
       if (here.size() > 1) all.push_back(std::move(here));
+    return all;
+  }
+
+  std::vector<std::vector<Rank>> groupsOfMesh(TensorId tensor) const {
+    std::vector<std::vector<Rank>> all;
+    for (const std::vector<Rank>& group : m_context->source.replicaGroups()) {
+      std::vector<Rank> here;
+      std::ranges::copy_if(m_context->allRanks, std::back_inserter(here), [&](Rank rank) {
+        const core::GraphPart* part = m_context->source.part(rank, m_iteration);
+        return std::ranges::count(group, rank) > 0 && (!part || part->has(tensor));
+      });
+      if (here.size() > 1) all.push_back(std::move(here));
+    }
     return all;
   }
 

@@ -36,7 +36,8 @@ std::optional<Finding> unequalStart(EvaluationContext& context) {
   std::optional<Finding> found;
   int more = 0;
   for (const ParameterUpdate& update : parameterUpdates(graph)) {
-    if (!update.gradient.valid() || isReplicated(graph, graph.tensor(update.parameter))) continue;
+    if (!update.gradient.valid()) continue;
+    if (isReplicated(graph, graph.tensor(update.parameter)) && context.source.replicaGroups().empty()) continue;
     if (onRanks(context, update.gradient, false) != Held::kEqual) continue;
     if (onRanks(context, update.parameter, true) != Held::kDiffer) continue;
     if (found) {

@@ -1,5 +1,6 @@
 #include "watchpoints/meaning/translated_source.h"
 
+#include <algorithm>
 #include <map>
 
 #include "core_engine/graph/graph_union.h"
@@ -8,7 +9,14 @@
 
 namespace msdbg::watch {
 
+const std::vector<std::vector<core::Rank>>& Source::replicaGroups() const {
+  static const std::vector<std::vector<core::Rank>> kNone;
+  return kNone;
+}
+
 class TranslatedSource::Foreign : public Source {
+  using Groups = std::vector<std::vector<core::Rank>>;
+
  public:
   explicit Foreign(Source& source) : m_source(source), m_graph(inOurTerms(source.graph())) {
     if (isOfTorch(m_graph)) markReplicas();
@@ -28,6 +36,7 @@ class TranslatedSource::Foreign : public Source {
     return m_source.isWhole(node, tensor);
   }
   std::vector<core::Rank> ranks() const override { return m_source.ranks(); }
+  const Groups& replicaGroups() const override { return m_groups; }
   int rankCount() const override { return m_source.rankCount(); }
   std::vector<core::Iteration> iterations(core::Rank rank) const override {
     return m_source.iterations(rank);
@@ -53,32 +62,45 @@ class TranslatedSource::Foreign : public Source {
   std::vector<RunFailure> failures() const override { return m_source.failures(); }
 
  private:
-  /// No plan says whether parameters are replicas: they are where all of them begin with the same bits on all
-  /// ranks. Of shards some differ, though those of a constant (a norm's ones) do not.
+  /// No plan says which ranks are replicas: those that begin with the same bits of all parameters. Of shards
+  /// some differ, though those of a constant (a norm's ones) do not. It is all ranks, or groups of one size: a
+  /// mesh. Else nobody knows: a rank alone is one that began wrong rather than one that is no replica.
   void markReplicas() {
-    const std::vector<core::Rank> ranks = m_source.ranks();
-    if (ranks.size() < 2) return;
-    std::vector<core::TensorId> alike;
+    Groups groups = {m_source.ranks()};
+    std::vector<core::TensorId> parameters;
     for (const core::TensorInfo& info : m_source.graph().tensors()) {
       if (info.role != core::TensorRole::kParameter || !info.trainable) continue;
-      if (!beginsAlike(ranks, info.id)) return;
-      alike.push_back(info.id);
+      parameters.push_back(info.id);
+      if (!split(groups, info.id)) return;
     }
-    for (const core::TensorId parameter : alike) m_graph.tensor(parameter).replicated = true;
+    for (const auto& group : groups)
+      if (group.size() != groups.front().size()) return;
+    for (const core::TensorId parameter : parameters) m_graph.tensor(parameter).replicated = true;
+    if (groups.size() > 1) m_groups = std::move(groups);
   }
 
-  bool beginsAlike(const std::vector<core::Rank>& ranks, core::TensorId parameter) {
-    std::optional<core::Hash128> first;
-    for (const core::Rank rank : ranks) {
-      const StatisticsRow* row = m_source.statistics(rank, core::Iteration(0), parameter);
-      if (!row || (first && row->values.hash != *first)) return false;
-      first = row->values.hash;
+  /// False: it is not known of all, or there are no replicas.
+  bool split(Groups& groups, core::TensorId parameter) {
+    Groups all;
+    for (const auto& group : groups) {
+      std::vector<std::pair<core::Hash128, std::vector<core::Rank>>> parts;
+      for (const core::Rank rank : group) {
+        const StatisticsRow* row = m_source.statistics(rank, core::Iteration(0), parameter);
+        if (!row) return false;
+        const core::Hash128 hash = row->values.hash;
+        auto part = std::ranges::find(parts, hash, [](const auto& each) { return each.first; });
+        if (part == parts.end()) part = parts.insert(part, {hash, {}});
+        part->second.push_back(rank);
+      }
+      for (auto& [hash, ranks] : parts) all.push_back(std::move(ranks));
     }
-    return true;
+    groups = std::move(all);
+    return std::ranges::any_of(groups, [](const auto& group) { return group.size() > 1; });
   }
 
   Source& m_source;
   core::Graph m_graph;
+  Groups m_groups;
   mutable std::map<const core::GraphPart*, core::GraphPart> m_parts;  // theirs -> ours; walked by nobody
 };
 

@@ -14,6 +14,7 @@ from typing import Any, Iterable, Iterator, Optional
 import torch
 from torch import nn
 
+from msdbg._mesh import Mesh
 from msdbg._tensors import local, storage_key
 
 # Attribute by which a wrapper of torch holds the module that it wraps.
@@ -66,6 +67,7 @@ class Names:
         self._taken: dict[str, int] = {}
         self._with_class: set[str] = set()  # paths of modules
         self._new_classes: dict[str, str] = {}  # by path; of those that nobody has asked for yet
+        self.mesh = Mesh()
 
     def module(self, module: nn.Module) -> str:
         """Path of a module; one that is not known yet, and in none that is, becomes a root."""
@@ -200,6 +202,7 @@ class Names:
             full = f"{full}-{count}"
         added = Parameter(full, scope, index, weakref.ref(tensor), buffer)
         self._parameters[id(tensor)] = added
+        self.mesh.met(tensor)
         try:
             self._lies(storage_key(local(tensor)), added)
         except (RuntimeError, NotImplementedError):  # no storage of its own (meta, fake)

@@ -86,6 +86,8 @@ class Recording:
         scalars, self.scalars = self.scalars, {}
         for path, kind in self.names.new_classes().items():
             self.recorder.module(path, kind)
+        for axis, (index, size) in self.names.mesh.new_axes().items():
+            self.recorder.mesh(axis, index, size)
         self.recorder.end(scalars)
         self._deepen(scalars)
         self.iteration += 1

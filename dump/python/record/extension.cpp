@@ -120,6 +120,13 @@ PyObject* device(PyObject* self, PyObject* args) {
   return noneOr(msdbg_record_device(recordingOf(self), tensor, name));
 }
 
+PyObject* mesh(PyObject* self, PyObject* args) {
+  const char* axis;
+  int index, size;
+  if (!PyArg_ParseTuple(args, "sii", &axis, &index, &size)) return nullptr;
+  return noneOr(msdbg_record_mesh(recordingOf(self), axis, index, size));
+}
+
 PyObject* module(PyObject* self, PyObject* args) {
   const char *path, *className;
   if (!PyArg_ParseTuple(args, "ss", &path, &className)) return nullptr;
@@ -231,6 +238,7 @@ PyMethodDef kMethods[] = {
      "node(name, domain, type, phase, inputs, outputs, attributes, frames, derived_from) -> (id, tensor "
      "ids)"},
     {"role", role, METH_VARARGS, "role(tensor, role)"},
+    {"mesh", mesh, METH_VARARGS, "mesh(axis, index, size): where this rank stands"},
     {"device", device, METH_VARARGS, "device(tensor, name): where it lies"},
     {"module", module, METH_VARARGS, "module(path, class_name)"},
     {"begin", begin, METH_O, "begin(iteration)"},

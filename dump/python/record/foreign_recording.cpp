@@ -71,6 +71,19 @@ Status ForeignRecording::setRole(TensorId tensor, core::TensorRole role) {
   return Ok{};
 }
 
+Status ForeignRecording::setMesh(MeshAxis axis) {
+  if (axis.name.empty() || axis.index < 0 || axis.index >= axis.size)
+    return Error(ErrorCode::kUsage, "mesh: there is no place " + std::to_string(axis.index) + " of " +
+                                        std::to_string(axis.size) + " along '" + axis.name + "'");
+  const auto known = std::ranges::find(m_mesh, axis.name, &MeshAxis::name);
+  if (known == m_mesh.end())
+    m_mesh.push_back(std::move(axis));
+  else
+    *known = std::move(axis);
+  m_recorder->setMesh(m_mesh);
+  return Ok{};
+}
+
 Status ForeignRecording::begin(core::Iteration iteration) {
   if (m_iteration.valid())
     return Error(ErrorCode::kUsage, "iteration " + std::to_string(m_iteration.value) + " has not ended");

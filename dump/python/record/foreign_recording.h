@@ -28,6 +28,8 @@ class ForeignRecording {
   bool active() const;
 
   Definitions& definitions() { return m_definitions; }
+  /// Where this rank stands in a mesh; for each axis the last that is said counts. kUsage: no name, no place.
+  core::Status setMesh(MeshAxis axis);
   core::Status setRole(core::TensorId tensor, core::TensorRole role);
 
   /// kUsage: the iteration before has not ended.
@@ -87,6 +89,7 @@ class ForeignRecording {
   std::unique_ptr<RunPlace> m_place;
   std::unique_ptr<Recorder> m_recorder;
   Definitions m_definitions;
+  std::vector<MeshAxis> m_mesh;
   std::unique_ptr<GraphVersion> m_graph;
   std::optional<Decisions> m_decisions;  // of m_graph
   /// What it was before it became more than twice as wide (another level, for some iterations), and how many

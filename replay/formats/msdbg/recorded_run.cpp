@@ -100,6 +100,11 @@ class RecordedRun : public Run, public Recomputable, public Verifiable, public G
   bool thinned(Rank rank, Iteration iteration) const override { return m_reader->thinned(rank, iteration); }
   Thinning thinning(Rank rank) const override { return translated(m_reader->thinning(rank)); }
   std::vector<RecordedHit> hits() const override { return translated(m_reader->hits()); }
+  std::vector<MeshAxis> mesh(Rank rank) const override {
+    std::vector<MeshAxis> axes;
+    for (const dump::MeshAxis& axis : m_reader->mesh(rank)) axes.push_back({axis.name, axis.index, axis.size});
+    return axes;
+  }
   std::optional<RecordingTimes> timing(Rank rank) const override {
     return translated(m_reader->timing(rank));
   }
