@@ -13,6 +13,7 @@
 
 #include "core_engine/base/ids.h"
 #include "core_engine/runtime/observer.h"
+#include "dump/journal.h"
 #include "dump/run_info.h"
 #include "dump/stage_times.h"
 #include "dump/writer/disk_space.h"

@@ -80,6 +80,7 @@ class Planner {
 
   ReplayPlan plan() {
     ReplayPlan found = useless();
+    if (m_need.bytes == 0) return found;
     if (found.empty()) found = everySecond();
     if (found.empty()) found = oldest();
     return found;

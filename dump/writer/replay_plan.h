@@ -21,7 +21,7 @@ struct ReplayPlan {
 };
 
 struct ReplayNeed {
-  std::uint64_t bytes = 0;  // to go
+  std::uint64_t bytes = 0;  // to go; 0: only batches that no checkpoint leads to
   std::uint64_t room = 0;   // for all checkpoints and batches: batches between two checkpoints take an eighth
                             // of it at most because of what goes
   core::IterationSet anew = {};  // iterations that do not follow from those before them

@@ -182,6 +182,8 @@ ReplayPlan Retention::nextReplay(const Need& need, Newest newest) const {
                      .newestToo = newest == Newest::kMayGo && (need.incoming > 0 || need.disk > 0)});
 }
 
+ReplayPlan Retention::nextUseless() const { return planReplay(m_segments, {.anew = m_anew}); }
+
 std::vector<std::int64_t> Retention::nextMerge() const {
   MergeLimits limits;
   limits.statisticsBytes = togetherOf(m_rules.maxBytes);

@@ -103,6 +103,8 @@ class Retention {
   /// The checkpoints and batches that are to go next.
   enum class Newest { kMayGo, kStays };  // checkpoint, and what is computed from it
   ReplayPlan nextReplay(const Need& need, Newest newest = Newest::kMayGo) const;
+  /// Batches that no checkpoint leads to any more, of one segment.
+  ReplayPlan nextUseless() const;
   /// Neighbours that are to become one file next, oldest first; empty: none.
   std::vector<std::int64_t> nextMerge() const;
 

@@ -99,6 +99,8 @@ class SegmentStore {
   void beginThinning(const std::vector<std::int64_t>& old, std::int64_t step, const core::IterationSet& all,
                      bool anyKept);
   bool planReplay(const Need& need);
+  bool planUseless();
+  void beginWithout(const ReplayPlan& plan);
   void begin(const std::vector<std::int64_t>& old, std::int64_t step, std::vector<MergeSelection> files);
   core::Result<bool> rewriteStep();
   void cannotRewrite(const std::vector<std::int64_t>& old, const core::Error& error);
@@ -128,6 +130,7 @@ class SegmentStore {
   std::shared_ptr<DirectBuffer> m_direct = std::make_shared<DirectBuffer>();
   bool m_writeDirect = false;
   bool m_tooLarge = false, m_hadCheckpoint = false, m_diskShort = false, m_dropped = false;
+  bool m_loose = false;  // a checkpoint went: nothing may lead to some batches any more
   std::uint64_t m_didNotFit = 0;     // bytes of the segment for which the disk had no room
   std::uint64_t m_wanted = 0;        // that the next commit makes room for
   std::vector<std::int64_t> m_plan;  // to be merged next

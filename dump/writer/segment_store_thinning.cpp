@@ -124,13 +124,26 @@ bool SegmentStore::planReplay(const Need& need) {
   if (m_rewrite) return true;
   const ReplayPlan plan = m_retention.nextReplay(need);
   if (plan.empty()) return false;
-  m_dropped = true;
+  m_dropped = m_loose = true;
+  beginWithout(plan);
+  return true;
+}
+
+// They are of no use to anybody, also where there is room for them.
+bool SegmentStore::planUseless() {
+  if (m_rewrite || !m_loose) return m_rewrite != nullptr;
+  const ReplayPlan plan = m_retention.nextUseless();
+  if (plan.empty()) return m_loose = false;
+  beginWithout(plan);
+  return true;
+}
+
+void SegmentStore::beginWithout(const ReplayPlan& plan) {
   const auto without = [](const core::IterationSet& those) {
     return [those](std::int64_t iteration) { return !those.contains(iteration); };
   };
   begin({plan.segment}, m_retention.segment(plan.segment).step,
         {{.checkpoints = without(plan.checkpoints), .batches = without(plan.batches)}});
-  return true;
 }
 
 // False: it cannot be done now.
@@ -214,6 +227,10 @@ core::Status SegmentStore::thinFor(const Need& need) {
   std::vector<std::int64_t> before;
   while (m_retention.statisticsExceed(need) || m_retention.exceeds(need)) {
     MSDBG_ASSIGN(const bool did, giveUpSome(need, before));
+    if (!did) break;
+  }
+  while (m_loose && planUseless()) {
+    MSDBG_ASSIGN(const bool did, rewriteStep());
     if (!did) break;
   }
   if (need.incoming == 0) sayTooMuch();

@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "core_engine/graph/graph_text.h"
+#include "core_engine/tensor/flags.h"
 #include "tests/dump/recorded_run.h"
 #include "tests/support/environment.h"
 

@@ -24,11 +24,13 @@ RECORDED = {
     "train": ["--level", "train", *STATISTICS],
     "modules": ["--level", "modules", *STATISTICS],
     "ops": ["--level", "ops", *STATISTICS],
+    "ops flags": ["--level", "ops", "--statistics", "flags"],
     "ops values": ["--level", "ops", "--policy", "full", "--compress", "none", "--max-size", "20GiB"],
 }
 LIMITS = {
     "modules": dict.fromkeys(STEPS, 1.1),
     "ops": {"mlp": 2.2, "cnn": 1.25, "gpt4x128": 1.4, "gpt4x128-bf16": 1.6, "gpt6x384": 1.15},
+    "ops flags": {"gpt4x128": 1.35},
     "ops values": {"gpt6x384": 1.35},
 }
 CONFIGURATIONS = ["plain", "loaded", *RECORDED, "DebugMode"]
