@@ -85,6 +85,7 @@ class ActivationExploding : public Evaluator {
   /// growth where such a large value is only carried on, as in scores + mask.
   bool isGiven(EvaluationContext& context, const Node& node) const {
     if (std::ranges::all_of(node.inputs, [&](TensorId input) { return m_given[input.index()]; })) return true;
+    if (node.opType.starts_with("aten.masked_fill")) return true;  // by a number that the program names
     static constexpr auto kProducts =
         std::to_array<std::string_view>({"Mul", "Div", "Pow", "MatMul", "Gemm", "Conv"});
     if (std::ranges::find(kProducts, node.opType) != kProducts.end()) return false;

@@ -46,28 +46,6 @@ std::vector<CrossEntropy> crossEntropies(const Graph& graph, const std::vector<b
   return all;
 }
 
-/// Tensors that the given one has a part in, by index.
-std::vector<bool> madeFrom(const Graph& graph, TensorId tensor) {
-  std::vector<bool> made(graph.tensors().size());
-  made[tensor.index()] = true;
-  for (const Node& node : graph.nodes())
-    if (std::ranges::any_of(node.inputs, [&](TensorId input) { return made[input.index()]; }))
-      for (const TensorId output : node.outputs) made[output.index()] = true;
-  return made;
-}
-
-/// Tensors that have a part in the given one, by index.
-std::vector<bool> partsOf(const Graph& graph, TensorId tensor) {
-  std::vector<bool> parts(graph.tensors().size());
-  parts[tensor.index()] = true;
-  for (std::size_t i = graph.nodes().size(); i-- > 0;) {
-    const Node& node = graph.nodes()[i];
-    if (std::ranges::any_of(node.outputs, [&](TensorId output) { return parts[output.index()]; }))
-      for (const TensorId input : node.inputs) parts[input.index()] = true;
-  }
-  return parts;
-}
-
 /// Something else is put before or between the places: what comes out for a place need not have seen it.
 bool movesPlaces(const Graph& graph, const Node& node, const std::vector<bool>& made) {
   if (node.opType == "Pad") return true;

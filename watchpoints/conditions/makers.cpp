@@ -50,9 +50,29 @@ std::vector<bool> learntTensors(const Graph& graph) {
   return learnt;
 }
 
+std::vector<bool> madeFrom(const Graph& graph, TensorId tensor) {
+  std::vector<bool> made(graph.tensors().size());
+  made[tensor.index()] = true;
+  for (const Node& node : graph.nodes())
+    if (std::ranges::any_of(node.inputs, [&](TensorId input) { return made[input.index()]; }))
+      for (const TensorId output : node.outputs) made[output.index()] = true;
+  return made;
+}
+
+std::vector<bool> partsOf(const Graph& graph, TensorId tensor) {
+  std::vector<bool> parts(graph.tensors().size());
+  parts[tensor.index()] = true;
+  for (std::size_t i = graph.nodes().size(); i-- > 0;) {
+    const Node& node = graph.nodes()[i];
+    if (std::ranges::any_of(node.outputs, [&](TensorId output) { return parts[output.index()]; }))
+      for (const TensorId input : node.inputs) parts[input.index()] = true;
+  }
+  return parts;
+}
+
 NodeId maskMaker(const Graph& graph, TensorId mask) {
-  static constexpr auto kMakers =
-      std::to_array<std::string_view>({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Trilu"});
+  static constexpr auto kMakers = std::to_array<std::string_view>(
+      {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Trilu", "aten.ne"});
   constexpr std::size_t kMost = 64;
   std::vector<TensorId> open{mask};
   for (std::size_t i = 0; i < open.size() && i < kMost; ++i) {

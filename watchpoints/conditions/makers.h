@@ -22,6 +22,10 @@ std::optional<double> constantOf(const core::Graph& graph, core::TensorId tensor
 bool isData(const core::Graph& graph, core::TensorId tensor);
 /// Tensors that a parameter has a part in, by index.
 std::vector<bool> learntTensors(const core::Graph& graph);
+/// Tensors that the given one has a part in, by index.
+std::vector<bool> madeFrom(const core::Graph& graph, core::TensorId tensor);
+/// Tensors that have a part in the given one, by index.
+std::vector<bool> partsOf(const core::Graph& graph, core::TensorId tensor);
 
 /// False for nullptr.
 template <std::size_t n>

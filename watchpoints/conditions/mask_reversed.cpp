@@ -7,6 +7,7 @@
 #include "watchpoints/conditions/given_values.h"
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
+#include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::watch {
 namespace {
@@ -29,9 +30,11 @@ class MaskReversed : public Evaluator {
   }
 
   void evaluate(EvaluationContext& context) override {
+    if (!m_begin.valid() && !context.ranks.empty()) lookAtFacts(context);
     // Until a batch is there: values of the first iterations may have been dropped.
-    if (m_tokens.empty() || m_nodes.empty() || context.ranks.empty() || m_done) return;
+    if (context.ranks.empty()) return;
     if (!m_begin.valid()) m_begin = context.iteration;
+    if (m_tokens.empty() || m_nodes.empty() || m_done) return;
     GivenValues given(context.source, context.ranks.front(), context.iteration);
     for (const TensorId tokens : m_tokens) {
       const std::optional<Tensor> value = given.of(tokens);
@@ -43,6 +46,46 @@ class MaskReversed : public Evaluator {
   }
 
  private:
+  /// What a recorder found that keeps no values; layers that follow are made alike.
+  void lookAtFacts(EvaluationContext& context) {
+    const Graph& graph = context.graph();
+    for (const Node& node : graph.nodes()) {
+      if (!node.attributes.contains(fact::kLetsThrough)) continue;
+      ++context.evaluated;
+      const std::string embedding = foreignAttribute(node, fact::kTokensOf, std::string());
+      const auto reader = std::ranges::find(graph.nodes(), embedding, &Node::name);
+      const std::string tokens = reader == graph.nodes().end() || reader->inputs.size() < 2
+                                     ? "what " + embedding + " reads"
+                                     : graph.tensor(reader->inputs[1]).name;
+      const auto kept = foreignAttribute<std::int64_t>(node, fact::kLetsThrough, 0);
+      Finding finding =
+          findingAtNode(context, comparisonOf(graph, node), sentence(tokens, std::to_string(kept), node));
+      finding.advice =
+          "masked_fill() and a key_padding_mask hide where the mask is True: tokens == " +
+          std::to_string(kept) +
+          "; F.scaled_dot_product_attention shows where it is: tokens != " + std::to_string(kept) + ".";
+      context.findings.push_back(std::move(finding));
+      m_done = true;
+      return;
+    }
+  }
+
+  /// That a mask begins with; the operator that uses it where the batch brought it.
+  static core::NodeId comparisonOf(const Graph& graph, const Node& node) {
+    const std::vector<bool> learnt = learntTensors(graph);
+    for (const TensorId input : node.inputs) {
+      const core::NodeId maker = learnt[input.index()] ? core::NodeId() : maskMaker(graph, input);
+      if (maker.valid() && !isFloating(graph.tensor(graph.node(maker).outputs.front()).dtype)) return maker;
+    }
+    return node.id;
+  }
+
+  static std::string sentence(const std::string& tokens, const std::string& kept, const Node& node) {
+    return "the mask lets through only the places where " + tokens + " is " + kept +
+           ", and hides all others, in " + node.name +
+           ": it is turned round, and the padding is all that is seen";
+  }
+
   bool lookAt(EvaluationContext& context, GivenValues& given, const Node& node, TensorId id,
               const Tensor& tokens) {
     for (const TensorId input : node.inputs) {
@@ -57,9 +100,7 @@ class MaskReversed : public Evaluator {
       if (!kept) continue;
       Finding finding =
           findingAtNode(context, maskMaker(context.graph(), input),
-                        "the mask lets through only the places where " + context.graph().tensor(id).name +
-                            " is " + core::formatShort(*kept) + ", and hides all others, in " + node.name +
-                            ": it is turned round, and the padding is all that is seen");
+                        sentence(context.graph().tensor(id).name, core::formatShort(*kept), node));
       finding.iteration = m_begin;
       context.findings.push_back(std::move(finding));
       return true;
@@ -97,7 +138,8 @@ ConditionDef maskReversedCondition() {
   def.doc =
       "What is multiplied (by 0 and 1) or added (0 and less than -1000) to something learnt, one number for "
       "each token of an input of whole numbers, lets through one token only and hides at least four others; "
-      "in the first batch that is stored.";
+      "in the first batch that is stored. Of PyTorch at level ops the recorder looks at the mask where it is "
+      "used first.";
   def.advice = "Keep what is not the padding: not(equal(x, 0)), or 1 - equal(x, 0).";
   def.target = Target::kActivation;
   def.needsValues = true;

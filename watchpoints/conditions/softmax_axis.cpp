@@ -2,8 +2,9 @@
 // or over the queries of an attention whose product sums over the keys.
 #include <algorithm>
 
-#include "core_engine/ops/op.h"
+#include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
+#include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::watch {
 namespace {
@@ -21,7 +22,7 @@ bool isBatch(const Graph& graph, std::int64_t size) {
 /// Counted from the front.
 std::size_t axisOf(const Graph& graph, const Node& node) {
   const auto rank = static_cast<std::int64_t>(graph.tensor(node.outputs.front()).shape.rank());
-  const std::int64_t axis = core::intAttribute(node.attributes, "axis", -1);
+  const std::int64_t axis = softmaxAxis(node);
   return static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
 }
 
@@ -40,11 +41,52 @@ void checkBatch(EvaluationContext& context, const Node& node) {
 void checkSingle(EvaluationContext& context, const Node& node) {
   const core::Shape& shape = context.graph().tensor(node.outputs.front()).shape;
   if (shape.rank() != 2 || shape[1] != 1 || shape[0] == 1 || axisOf(context.graph(), node) != 1) return;
-  context.findings.push_back(findingAtNode(
+  Finding finding = findingAtNode(
       context, node.id,
       node.opType + " of " + shape.text() + " runs over one element, and is always " +
           (node.opType == "Softmax" ? "1" : "0") +
-          " whatever is learnt: a single output goes through a sigmoid, a softmax needs one for each class"));
+          " whatever is learnt: a single output goes through a sigmoid, a softmax needs one for each class");
+  finding.advice = "Give the single output to a sigmoid, or make one output for each class.";
+  context.findings.push_back(std::move(finding));
+}
+
+/// Of a tensor whose elements lie row by row; its rank: none has elements so far apart.
+std::size_t axisApart(const core::Shape& shape, std::int64_t stride) {
+  std::int64_t apart = 1;
+  for (std::size_t i = shape.rank(); i-- > 0; apart *= shape[i])
+    if (shape[i] > 1 && apart == stride) return i;
+  return shape.rank();
+}
+
+/// The axis of its factor `weights` that a product sums over. Of PyTorch's, which reads views, the recorder
+/// says how far apart its elements are. nullopt: nobody knows.
+std::optional<std::size_t> summedAxis(const Graph& graph, const Node& product, core::TensorId weights) {
+  const core::Shape& shape = graph.tensor(weights).shape;
+  const std::size_t rank = shape.rank(), factor = product.inputs[0] == weights ? 0 : 1;
+  if (product.inputs.size() != 2 || product.inputs[factor] != weights) return std::nullopt;
+  const std::vector<std::int64_t> strides =
+      foreignAttribute(product, fact::kInnerStrides, std::vector<std::int64_t>());
+  if (strides.size() == 2) {
+    const std::size_t axis = axisApart(shape, strides[factor]);
+    return axis < rank ? std::optional(axis) : std::nullopt;
+  }
+  if (product.opType != "MatMul") return std::nullopt;
+  return factor == 0 ? rank - 1 : rank - 2;
+}
+
+/// The products that read a tensor, as it is or after a dropout.
+std::vector<std::pair<const Node*, core::TensorId>> productsOf(const Graph& graph, core::TensorId weights) {
+  static constexpr auto kPasses = std::to_array<std::string_view>({"Dropout", "Identity", "Cast"});
+  std::vector<std::pair<const Node*, core::TensorId>> found;
+  std::vector<core::TensorId> open{weights};
+  for (std::size_t i = 0; i < open.size(); ++i)
+    for (const core::NodeId user : graph.consumers(open[i])) {
+      const Node& node = graph.node(user);
+      if (node.phase != core::Phase::kForward) continue;
+      if (isOneOf(&node, kPasses)) open.push_back(node.outputs.front());
+      if (node.opType == "MatMul" || node.opType == "aten.bmm") found.emplace_back(&node, open[i]);
+    }
+  return found;
 }
 
 /// weights [.., queries, keys] in weights x values, which sums over the keys: each row of weights has to sum
@@ -52,19 +94,26 @@ void checkSingle(EvaluationContext& context, const Node& node) {
 void checkWeights(EvaluationContext& context, const Node& softmax) {
   const Graph& graph = context.graph();
   const core::TensorId weights = softmax.outputs.front();
-  const std::size_t rank = graph.tensor(weights).shape.rank(), axis = axisOf(graph, softmax);
-  if (rank < 3) return;  // [batch, experts] and their like are no attention
-  for (const core::NodeId user : graph.consumers(weights)) {
-    const Node& product = graph.node(user);
-    if (product.phase != core::Phase::kForward || product.opType != "MatMul") continue;
-    const std::size_t summed = product.inputs[0] == weights ? rank - 1 : rank - 2;
-    if (axis == summed || (product.inputs[0] == weights && product.inputs[1] == weights)) continue;
+  const core::Shape& shape = graph.tensor(weights).shape;
+  if (shape.rank() < 3 || !shape.known()) return;  // [batch, experts] and their like are no attention
+  const std::size_t axis = axisOf(graph, softmax);
+  for (const auto& [product, read] : productsOf(graph, weights)) {
+    const std::optional<std::size_t> summed = summedAxis(graph, *product, read);
+    if (!summed || axis == *summed || product->inputs[0] == product->inputs[1]) continue;
     return context.findings.push_back(findingAtNode(
         context, softmax.id,
-        "Softmax along axis " + std::to_string(axis) + " of " + graph.tensor(weights).shape.text() +
-            ", but " + product.name + " sums over axis " + std::to_string(summed) +
-            ": what it weighs with does not sum to 1; along the last axis (keys) it would"));
+        "Softmax along axis " + std::to_string(axis) + " of " + shape.text() + ", but " + product->name +
+            " sums over axis " + std::to_string(*summed) +
+            ": what it weighs with does not sum to 1; along axis " + std::to_string(*summed) +
+            (*summed + 1 == shape.rank() ? " (the last one, the keys) it would" : " it would")));
   }
+}
+
+/// A Softmax, also one of PyTorch that reads a view and along another axis than the last.
+bool isSoftmax(const Node& node) {
+  static constexpr auto kTypes =
+      std::to_array<std::string_view>({"Softmax", "aten._softmax", "aten._safe_softmax", "aten.softmax"});
+  return isOneOf(&node, kTypes);
 }
 
 void question(EvaluationContext& context) {
@@ -72,7 +121,7 @@ void question(EvaluationContext& context) {
     if (node.phase != core::Phase::kForward) continue;
     if (node.opType == "Softmax" || node.opType == "LogSoftmax")
       checkBatch(context, node), checkSingle(context, node);
-    if (node.opType == "Softmax") checkWeights(context, node);
+    if (isSoftmax(node)) checkWeights(context, node);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "watchpoints/conditions/copied_targets.h"
 #include "watchpoints/conditions/leaked_column.h"
 #include "watchpoints/conditions/score_mask.h"
+#include "watchpoints/conditions/unmasked_attention.h"
 
 namespace msdbg::watch {
 namespace {
@@ -30,6 +31,7 @@ class TargetLeak : public Evaluator {
   void evaluate(EvaluationContext& context) override {
     m_copies.add(context);
     m_columns.add(context);
+    if (!m_asked && !context.ranks.empty()) lookAtFacts(context);
     // Until a batch is there: values of the first iterations may have been dropped.
     if (m_attention.empty() || m_done || context.ranks.empty()) return;
     const bool first = !m_begin.valid();
@@ -61,6 +63,16 @@ class TargetLeak : public Evaluator {
 
  private:
   static constexpr std::int64_t kLeast = 3;
+
+  /// What a recorder found that keeps no values.
+  void lookAtFacts(EvaluationContext& context) {
+    m_asked = true;
+    std::optional<Finding> found = unmaskedAttention(context);
+    if (!found) return;
+    m_done = m_found = true;
+    ++context.evaluated;
+    context.findings.push_back(*std::move(found));
+  }
 
   /// Of a softmax over the last of two equal dimensions, as the weights of self-attention have; 0: another.
   static std::int64_t placesOf(const Graph& graph, const Node& node) {
@@ -181,7 +193,7 @@ class TargetLeak : public Evaluator {
 
   std::vector<core::NodeId> m_attention;
   core::Iteration m_begin;  // a mask is wrong from here on, whichever batch shows it
-  bool m_done = false, m_found = false;
+  bool m_asked = false, m_done = false, m_found = false;
   CopiedTargets m_copies;
   LeakedColumn m_columns;
 };
@@ -196,7 +208,10 @@ ConditionDef targetLeakCondition() {
       "Self-attention over tokens whose labels are the next tokens, in the first batch that is stored: its "
       "mask, computed "
       "from constants and the batch, does not hide the next place. A hint where there is no such mask at "
-      "all. Any attention: a mask of two values adds so little that it hides nothing. A hint: the classes of "
+      "all. Of PyTorch at level ops the same, also where no value is stored: the recorder looks at masks and "
+      "labels, and it is a fault, too, where an attention on the way from the tokens to the loss has no "
+      "mask. "
+      "Any attention: a mask of two values adds so little that it hides nothing. A hint: the classes of "
       "a cross-entropy have the same bits as the tokens that an embedding reads, in every iteration. A "
       "fault: a "
       "target of one number a sample is a column of an input, bit for bit in the first three batches that "

@@ -55,7 +55,7 @@ std::vector<core::TensorId> translated(const std::vector<core::TensorId>& theirs
   return ours;
 }
 
-// What says with whom it is done, and which infinities are meant, means the same everywhere.
+// What says with whom it is done, which infinities are meant and what values told means the same everywhere.
 Attributes kept(const Node& node) {
   Attributes same;
   const auto keep = [&](std::string_view name) {
@@ -63,6 +63,7 @@ Attributes kept(const Node& node) {
   };
   keep(kMeantInfinity);
   keep(kMeantPositiveInfinity);
+  std::ranges::for_each(fact::kAll, keep);
   if (node.phase == core::Phase::kCollective) std::ranges::for_each(kTogetherAttributes, keep);
   return same;
 }

@@ -61,6 +61,35 @@ bool hasForeignNodes(const core::Graph& graph);
 inline constexpr std::string_view kMeantInfinity = "meant_infinity";
 inline constexpr std::string_view kMeantPositiveInfinity = "meant_positive_infinity";
 
+/// What the recorder found in values that it does not keep (dump/python/msdbg/_facts.py): attributes of the
+/// node. Kept in our terms as they are.
+namespace fact {
+inline constexpr std::string_view kNextOf =
+    "next_of";  // a loss: its classes are that embedding's next tokens
+inline constexpr std::string_view kHidesNext = "hides_next";      // a mask: share of places i that do not see
+inline constexpr std::string_view kHidesBefore = "hides_before";  // i + 1, i - 1,
+inline constexpr std::string_view kHidesLater = "hides_later";    // i + 2
+inline constexpr std::string_view kLetsThrough = "lets_through";  // a mask: the one token that is not hidden,
+inline constexpr std::string_view kTokensOf = "tokens_of";        // of those that this embedding reads
+inline constexpr std::string_view kInnerStrides = "inner_strides";  // a product: of the axis that it sums, in
+                                                                    // elements, of both factors
+inline constexpr std::array kAll = {kNextOf,      kHidesNext, kHidesBefore, kHidesLater,
+                                    kLetsThrough, kTokensOf,  kInnerStrides};
+}  // namespace fact
+
+/// Of a node of others, whose attributes nobody has verified. The fallback: it is not there, or of another
+/// type.
+template <typename T>
+T foreignAttribute(const core::Node& node, std::string_view name, T fallback) {
+  const auto found = node.attributes.find(name);
+  const T* value = found == node.attributes.end() ? nullptr : std::get_if<T>(&found->second);
+  return value ? *value : std::move(fallback);
+}
+/// The axis of a softmax, ours or PyTorch's, as it is given: -1 is the last one.
+inline std::int64_t softmaxAxis(const core::Node& node) {
+  return foreignAttribute<std::int64_t>(node, node.attributes.contains("axis") ? "axis" : "dim", -1);
+}
+
 /// The same graph, same ids, in which foreign nodes of a known meaning have our operator, inputs in our order
 /// and our attributes; the others are called by domain and type ("aten.frobnicate"), which no name of ours
 /// is, and keep what they read and their attributes. Nodes keep their domain: there is no kernel of ours for

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from msdbg._facts import Facts
 from msdbg._graph import Entry, Output, Scope
 from msdbg._operators import Operator
 from msdbg._origins import Origins
@@ -43,6 +44,7 @@ class Defining:
         self._recording = recording
         self._scopes = scopes
         self._origins = origins
+        self.facts = Facts()
 
     def define(self, call: Call, made: list[Tensor], trained: bool) -> Entry:
         """`made`: what it wrote and returned. `trained`: backward() was called in this iteration."""
@@ -57,6 +59,9 @@ class Defining:
             attributes["meant_infinity"] = True
         if "+" in meant:
             attributes["meant_positive_infinity"] = True
+        if phase == "forward":
+            name = f"{call.scope.path}/{operator.kind}-op{number}"
+            attributes.update(self.facts.of(name, operator.kind, call.args, call.kwargs, made))
         origin, derived = call.origin, -1
         if origin is again:
             attributes["recomputed"] = True
@@ -73,6 +78,7 @@ class Defining:
         entry = graph.node(call.scope, operator.kind, number, operator.domain, phase, call.inputs, outputs,
                            attributes, frames, derived, made=made)
         entry.quiet, entry.operator = operator.unwritten, operator
+        self.facts.defined(entry, call.args)
         if meant:
             graph.meant.update(dict.fromkeys(entry.outputs, meant))
         for source in call.inputs:

@@ -49,6 +49,7 @@ class Calls:
 
     def new_iteration(self) -> None:
         self.origins.new_iteration()
+        self._defining.facts.new_iteration()
         self.trained = False
         self.create_graph = False
 

@@ -1,0 +1,169 @@
+"""What values tell of an operator and its graph does not: labels that are the next tokens, what a mask hides, which axis
+a product sums over. Attributes of nodes at level ops, found once, when an operator is met for the first time; values
+themselves are not recorded. Needs torch.
+
+    next_of                                 of a loss: its classes are the tokens of this node (an embedding), one place on
+    hides_next, hides_before, hides_later   of what masks an attention: the share of places i hidden from i - 1, i + 1, i - 2
+    lets_through, tokens_of                 of a mask: all places are hidden but those of this token, of this node
+    inner_strides                           of bmm: how far apart the elements are that it adds up, of both factors
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+import torch
+from torch import Tensor
+
+from msdbg._graph import Entry
+
+Found = dict[str, Any]
+
+_LOSSES = ("nll_loss_forward", "nll_loss2d_forward")
+_HIDES = -1e3    # added to a score, or put in its place: nothing is left of it after the softmax
+_MOST = 1 << 24  # elements: of larger ones nothing is asked
+_LEAST = 8       # pairs: fewer are equal by chance
+_OTHERS = 4      # tokens that a mask hides all of: with fewer it may be 0 and 1 themselves
+
+
+class Facts:
+    def __init__(self) -> None:
+        self._tokens: list[tuple[Tensor, str]] = []  # of this iteration: indices, the node that looks rows up by them
+        self._known: dict[str, Found] = {}  # by name of the node
+
+    def new_iteration(self) -> None:
+        self._tokens.clear()
+
+    def of(self, name: str, kind: str, args: Any, kwargs: Any, made: list[Tensor]) -> Found:
+        """Of an operator that ran; what was found where it was met first stays."""
+        ask = _QUESTIONS.get("sdpa" if kind.startswith("_scaled_dot_product") else kind)
+        if ask is None:
+            return {}
+        found = self._known.get(name)
+        if found is None:
+            found = self._known[name] = ask(self._tokens, args, kwargs, made)
+        return found
+
+    def defined(self, entry: Entry, args: Any) -> None:
+        """Remembers what an embedding looks up."""
+        if entry.operator.kind == "embedding" and len(args) > 1 and args[1].numel() <= _MOST:
+            self._tokens.append((args[1], entry.name))
+
+
+# --- labels ---
+
+def _loss(tokens: list[tuple[Tensor, str]], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
+    target = args[1]
+    for indices, name in tokens:
+        if indices.dim() > 0 and indices.device == target.device and _is_next(indices, target):
+            return {"next_of": name}
+    return {}
+
+
+def _is_next(tokens: Tensor, target: Tensor) -> bool:
+    """Tokens are [batch, places] or [places, batch]; the last place of the labels may be cut off."""
+    for axis in {0, tokens.dim() - 1}:
+        places = tokens.shape[axis]
+        if places < 3:
+            continue
+        here, after = tokens.narrow(axis, 0, places - 1), tokens.narrow(axis, 1, places - 1)
+        if target.numel() == tokens.numel():
+            label = target.reshape(tokens.shape).narrow(axis, 0, places - 1)
+        elif target.numel() == after.numel():
+            label = target.reshape(after.shape)
+        else:
+            continue
+        counted = label >= 0  # -100: not asked for
+        pairs = int(counted.sum())
+        following, same = int(((label == after) & counted).sum()), int(((label == here) & counted).sum())
+        if pairs >= _LEAST and following > 0.95 * pairs and same < 0.9 * pairs:
+            return True
+    return False
+
+
+# --- masks ---
+
+def _hidden(mask: Optional[Tensor], tokens: list[tuple[Tensor, str]]) -> Found:
+    """`mask`: true where nothing is seen, [.., queries, keys] or one of each token."""
+    if mask is None or mask.dim() == 0 or mask.numel() > _MOST or not bool(mask.any()):
+        return {}
+    found = _lets_through(mask, tokens)
+    if mask.dim() > 1 and mask.shape[-1] == mask.shape[-2] and mask.shape[-1] >= 3:
+        square = mask[(0,) * (mask.dim() - 2)]
+        for name, step in (("hides_next", 1), ("hides_before", -1), ("hides_later", 2)):
+            found[name] = float(square.diagonal(step).double().mean())
+    return found
+
+
+def _lets_through(mask: Tensor, tokens: list[tuple[Tensor, str]]) -> Found:
+    once = mask[tuple(0 if stride == 0 else slice(None) for stride in mask.stride())]  # without what is repeated
+    for indices, name in tokens:
+        if indices.numel() != once.numel() or indices.device != mask.device:
+            continue
+        hides, values = once.reshape(-1), indices.reshape(-1)
+        kept, hidden = values[~hides].unique(), values[hides].unique()
+        if kept.numel() == 1 and hidden.numel() >= _OTHERS and not bool((hidden == kept).any()):
+            return {"lets_through": int(kept), "tokens_of": name}
+    return {}
+
+
+def _number(thing: Any) -> Optional[float]:
+    if isinstance(thing, Tensor):
+        return float(thing) if thing.numel() == 1 and not thing.is_complex() else None
+    return float(thing) if isinstance(thing, (int, float)) else None
+
+
+def _replaces(value: Any) -> bool:
+    number = _number(value)
+    return number is not None and number <= _HIDES
+
+
+def _added(thing: Any) -> Optional[Tensor]:
+    """Where what is added to scores hides them, if that is all it does."""
+    if not isinstance(thing, Tensor) or not thing.is_floating_point() or not 0 < thing.numel() <= _MOST:
+        return None
+    if float(thing.max()) != 0:
+        return None
+    hides = thing <= _HIDES
+    return hides if bool((hides | (thing == 0)).all()) else None
+
+
+def _masked_fill(tokens: list[tuple[Tensor, str]], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
+    wanted = args[0].is_floating_point() and _replaces(args[2])
+    return _hidden(args[1], tokens) if wanted else {}
+
+
+def _where(tokens: list[tuple[Tensor, str]], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
+    if len(args) < 3 or not made or not made[0].is_floating_point():
+        return {}
+    if _replaces(args[2]):
+        return _hidden(~args[0].bool(), tokens)
+    return _hidden(args[0].bool(), tokens) if _replaces(args[1]) else {}
+
+
+def _add(tokens: list[tuple[Tensor, str]], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
+    if not made or made[0].dim() < 2 or kwargs.get("alpha", 1) != 1:
+        return {}
+    for operand in args[:2]:
+        hides = _added(operand)
+        if hides is not None:
+            return _hidden(hides, tokens)
+    return {}
+
+
+def _attention(tokens: list[tuple[Tensor, str]], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
+    mask = kwargs.get("attn_mask", args[3] if len(args) > 3 and isinstance(args[3], Tensor) else None)
+    if mask is None:
+        return {}
+    return _hidden(~mask if mask.dtype is torch.bool else _added(mask), tokens)
+
+
+# --- products ---
+
+def _product(tokens: list[tuple[Tensor, str]], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
+    return {"inner_strides": [args[0].stride(-1), args[1].stride(-2)]}
+
+
+_QUESTIONS: dict[str, Callable[[list[tuple[Tensor, str]], Any, Any, list[Tensor]], Found]] = {
+    **dict.fromkeys(_LOSSES, _loss), "masked_fill": _masked_fill, "masked_fill_": _masked_fill, "where": _where,
+    "add": _add, "add_": _add, "sdpa": _attention, "bmm": _product}

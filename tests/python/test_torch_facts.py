@@ -1,0 +1,71 @@
+"""What level ops finds in values that it does not keep: labels, masks, axes."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch_recorded import recorded
+
+FACTS = ("next_of", "hides_next", "hides_before", "hides_later", "lets_through", "tokens_of")
+BATCH, PLACES, WIDTH, WORDS = 4, 8, 16, 12
+
+
+class Words(nn.Module):
+    """One layer of attention; `mask` hides where it is true."""
+
+    def __init__(self, mask: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.mask, self.embed, self.out = mask, nn.Embedding(WORDS, WIDTH), nn.Linear(WIDTH, WORDS)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        x = self.embed(tokens)
+        scores = (x @ x.transpose(1, 2)).masked_fill(self.mask(tokens), float("-inf"))
+        return self.out(scores.softmax(-1) @ x)
+
+
+def trained(model: nn.Module, shift: int) -> None:
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    text = torch.arange(BATCH * (PLACES + 2)).reshape(BATCH, -1) * 7 % WORDS
+    for _ in range(2):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(text[:, :PLACES]).flatten(0, 1), text[:, shift:PLACES + shift].flatten())
+        loss.backward()
+        optimizer.step()
+
+
+def facts(tmp: Any, mask: Callable[[torch.Tensor], torch.Tensor], shift: int = 1) -> dict[str, dict[str, Any]]:
+    recorder, _ = recorded("ops", lambda: trained(Words(mask), shift), tmp)
+    found = {node["name"]: {k: v for k, v in node["attributes"].items() if k in FACTS} for node in recorder.nodes}
+    return {name: known for name, known in found.items() if known}
+
+
+def later(tokens: torch.Tensor) -> torch.Tensor:
+    return torch.ones(PLACES, PLACES, dtype=torch.bool).triu(1)
+
+
+def test_a_causal_mask_and_labels_that_are_the_next_tokens(tmp_path: Any) -> None:
+    found = facts(tmp_path, later)
+    assert found == {"Words/masked_fill-op1": {"hides_next": 1.0, "hides_before": 0.0, "hides_later": 1.0},
+                     "main/nll_loss_forward-op1": {"next_of": "Words/embed/embedding-op1"}}
+
+
+def test_labels_that_are_no_next_tokens_are_none(tmp_path: Any) -> None:
+    assert "main/nll_loss_forward-op1" not in facts(tmp_path, later, shift=2)
+
+
+@pytest.mark.parametrize("turned", (False, True))
+def test_a_mask_that_shows_the_padding_alone(turned: bool, tmp_path: Any) -> None:
+    found = facts(tmp_path, lambda tokens: ((tokens != 0) if turned else (tokens == 0))[:, None, :])
+    wanted = {"lets_through": 0, "tokens_of": "Words/embed/embedding-op1"} if turned else {}
+    assert found.get("Words/masked_fill-op1", {}) == wanted
+
+
+def test_products_say_which_axis_they_sum(tmp_path: Any) -> None:
+    recorder, _ = recorded("ops", lambda: trained(Words(later), 1), tmp_path)
+    products = [node["attributes"]["inner_strides"] for node in recorder.ran_in(1) if node["type"] == "bmm"
+                and node["phase"] == "forward"]
+    assert products == [[1, 1], [1, WIDTH]]

@@ -1,0 +1,115 @@
+// Mistakes of PyTorch programs that train on in silence: each is named, and the healthy program that looks
+// like it is not.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/watchpoints/torch_program.h"
+
+namespace msdbg::test {
+
+using namespace core;
+using namespace torch_program;
+using watch::Severity;
+
+namespace {
+
+constexpr std::int64_t kBatch = 2, kHeads = 3, kPlaces = 6, kWidth = 4, kWords = 9;
+
+// An embedding, one attention and a cross-entropy. The recorder folds views: what a product reads has the
+// shape of what it is a view of.
+struct Attention {
+  Attributes masked = {};  // facts of the masked_fill; empty: there is none
+  Attributes softmax = {{"dim", std::int64_t{-1}}};
+  std::int64_t summed = 1;             // elements between those of the weights that are summed
+  bool next = true;                    // labels are the next tokens
+  bool dropped = false;                // a dropout between softmax and product
+  bool biased = false;                 // something is added to the scores
+  bool fused = false, causal = false;  // F.scaled_dot_product_attention
+
+  FakeSource source() const {
+    Program p;
+    TensorInfo words;
+    words.name = "Net/tokens", words.shape = {kBatch, kPlaces}, words.dtype = DType::Int64;
+    words.role = TensorRole::kInput;
+    const TensorId tokens = p.graph.addSource(words),
+                   table = p.source(TensorRole::kParameter, "Net/embed/weight", {kWords, kHeads * kWidth});
+    const auto forward = [&](const char* type, std::vector<TensorId> inputs, Shape shape,
+                             Attributes facts = {}) {
+      return p.node(type, "Net", Phase::kForward, std::move(inputs),
+                    floats(TensorRole::kActivation, "", std::move(shape)), {}, "aten", std::move(facts));
+    };
+    const TensorId x = forward("embedding", {table, tokens}, {kBatch, kPlaces, kHeads * kWidth});
+    const TensorId y = fused ? forward("_scaled_dot_product_flash_attention_for_cpu", {x, x, x},
+                                       {kBatch, kHeads, kPlaces, kWidth}, {{"is_causal", causal}})
+                             : byHand(forward, x);
+    Attributes facts;
+    if (next) facts["next_of"] = p.graph.node(p.graph.tensor(x).producer).name;
+    p.node("nll_loss_forward", "main", Phase::kForward, {y}, floats(TensorRole::kLoss, "", {}), {}, "aten",
+           facts);
+    FakeSource source(p.graph, 1, 1);
+    source.record(Rank(0), Iteration(0), table, numbers({kWords, kHeads * kWidth}, 1));
+    return source;
+  }
+
+  template <typename Forward>
+  TensorId byHand(const Forward& forward, TensorId x) const {
+    TensorId scores = forward("bmm", {x, x}, {kBatch * kHeads, kPlaces, kPlaces});
+    if (biased) scores = forward("add", {scores, scores}, {kBatch * kHeads, kPlaces, kPlaces});
+    if (!masked.empty())
+      scores = forward("masked_fill", {scores}, {kBatch, kHeads, kPlaces, kPlaces}, masked);
+    TensorId weights = forward("_softmax", {scores}, {kBatch, kHeads, kPlaces, kPlaces}, softmax);
+    if (dropped) weights = forward("native_dropout", {weights}, {kBatch, kHeads, kPlaces, kPlaces});
+    return forward("bmm", {weights, x}, {kBatch * kHeads, kPlaces, kWidth},
+                   {{"inner_strides", std::vector<std::int64_t>{summed, kHeads * kWidth}}});
+  }
+};
+
+Attributes hiding(double next, double before, double later) {
+  return {{"hides_next", next}, {"hides_before", before}, {"hides_later", later}};
+}
+
+std::string ofLeak(const Attention& attention) {
+  FakeSource source = attention.source();
+  return said(source, "target_leak", Severity::kFault);
+}
+
+std::string ofSoftmax(std::int64_t axis, std::int64_t summed, bool dropped = false) {
+  FakeSource source =
+      Attention{.softmax = {{"dim", axis}}, .summed = summed, .next = false, .dropped = dropped}.source();
+  return said(source, "softmax_axis", Severity::kFault);
+}
+
+}  // namespace
+
+TEST_CASE("softmax_axis knows the axis of views: heads, queries, and weights that are turned round") {
+  CHECK(ofSoftmax(-1, 1).empty());
+  CHECK(ofSoftmax(3, 1, true).empty());
+  CHECK(contains(ofSoftmax(1, 1), "Softmax along axis 1 of [2, 3, 6, 6]"));
+  CHECK(contains(ofSoftmax(2, 1, true), "sums over axis 3"));
+  CHECK(ofSoftmax(2, kPlaces).empty());  // weights.transpose(-2, -1) @ values
+  CHECK(contains(ofSoftmax(-1, kPlaces), "sums over axis 2"));
+}
+
+TEST_CASE("target_leak names an attention that sees the next token, without the values of a mask") {
+  CHECK(contains(ofLeak({}), "no mask hides what comes after a place"));
+  CHECK(contains(ofLeak({.dropped = true}), "no mask hides"));
+  CHECK(contains(ofLeak({.masked = hiding(0, 1, 0)}), "turned round"));
+  CHECK(contains(ofLeak({.masked = hiding(0, 0, 1)}), "one place too late"));
+  CHECK(contains(ofLeak({.fused = true}), "no mask hides"));
+  CHECK(ofLeak({.masked = hiding(1, 0, 1)}).empty());
+  CHECK(ofLeak({.fused = true, .causal = true}).empty());
+  CHECK(ofLeak({.next = false}).empty());   // an encoder, whose labels are others
+  CHECK(ofLeak({.biased = true}).empty());  // nobody looked at what is added
+}
+
+TEST_CASE("mask_reversed takes the recorder's word for what a mask lets through") {
+  const auto ofMask = [](Attributes facts) {
+    FakeSource source = Attention{.masked = std::move(facts), .next = false}.source();
+    return said(source, "mask_reversed", Severity::kFault);
+  };
+  CHECK(contains(ofMask({{"lets_through", std::int64_t{0}}, {"tokens_of", std::string("Net/embedding-op1")}}),
+                 "lets through only the places where Net/tokens is 0"));
+  CHECK(ofMask(hiding(1, 0, 1)).empty());
+}
+
+}  // namespace msdbg::test
