@@ -112,4 +112,29 @@ TEST_CASE("mask_reversed takes the recorder's word for what a mask lets through"
   CHECK(ofMask(hiding(1, 0, 1)).empty());
 }
 
+namespace {
+
+std::string ofEvaluation(const char* switched, int from, Severity severity) {
+  Program p;
+  const TensorId mark = p.node("eval", "Net", Phase::kForward, {}, floats(TensorRole::kActivation, "", {}),
+                               {}, "torch", {{"switched_off", std::string(switched)}});
+  FakeSource source(p.graph, 1, 4);
+  for (int k = 0; k < 4; ++k) {
+    source.record(Rank(0), Iteration(k), p.x, numbers({8, 16}, 1));
+    if (k >= from) source.record(Rank(0), Iteration(k), mark, numbers({}, 1));
+  }
+  return said(source, "evaluation_mode", severity);
+}
+
+}  // namespace
+
+TEST_CASE("evaluation_mode tells from where on a network is trained as it is evaluated") {
+  CHECK(contains(ofEvaluation("BatchNorm2d, Dropout", 2, Severity::kFault),
+                 "so it is in 2 recorded iterations"));
+  CHECK(ofEvaluation("BatchNorm2d, Dropout", 4, Severity::kFault).empty());
+  CHECK(ofEvaluation("BatchNorm1d, BatchNorm2d", 2, Severity::kFault).empty());
+  CHECK(contains(ofEvaluation("BatchNorm1d, BatchNorm2d", 2, Severity::kHint),
+                 "Net is trained in evaluation mode"));
+}
+
 }  // namespace msdbg::test

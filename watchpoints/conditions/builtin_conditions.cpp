@@ -36,6 +36,7 @@ ConditionDef rankLossGapCondition();
 ConditionDef boundedLogitsCondition();
 ConditionDef reshapeMixesAxesCondition();
 ConditionDef frozenAtRandomCondition();
+ConditionDef evaluationModeCondition();
 ConditionDef cancellationCondition();
 ConditionDef tableLookupCondition();
 ConditionDef kernelMismatchCondition();
@@ -74,6 +75,7 @@ std::span<const ConditionFactory> builtinConditions() {
       boundedLogitsCondition,
       reshapeMixesAxesCondition,
       frozenAtRandomCondition,
+      evaluationModeCondition,
       cancellationCondition,
       tableLookupCondition,
       kernelMismatchCondition,

@@ -48,6 +48,7 @@ constexpr Row kRows[] = {
     {"target_leak", Severity::kFault},
     {"mask_reversed", Severity::kFault},
     {"softmax_axis", Severity::kFault},
+    {"evaluation_mode", Severity::kFault},
     {"clipping_too_tight", Severity::kFault},
     {"saturated_start", Severity::kFault},
     {"rank_loss_gap", Severity::kFault},

@@ -6,6 +6,7 @@ those of what modules return, by hooks of tensors that change nothing. Compiled 
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Callable, Iterable, Optional
 
 import torch
@@ -73,6 +74,8 @@ class Modules(Train):
             self._places.append(_Place([]))
             return
         if outermost:
+            if torch.is_grad_enabled():
+                self.recording.modes.called(module, sys._getframe(1))
             path = self.recording.names.module(module)
             self._root = path
             for name, tensor, role in named_inputs(module, path, args, {}):

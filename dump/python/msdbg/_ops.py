@@ -240,6 +240,8 @@ class Ops(Level):
             self._switch()
             return
         if self._on and self.recording.ready() and _task() == -1:
+            if torch.is_grad_enabled():
+                self.recording.modes.called(module, _frame(1))
             path = self.recording.names.module(module)
             self._suspended_sources(named_inputs(module, path, args, {}))
 

@@ -14,6 +14,7 @@ from msdbg import _arm, _frameworks, _identity, _notes, _spikes
 from msdbg._cycle import Cycle
 from msdbg._frames import Frames, places_of
 from msdbg._graph import Graph
+from msdbg._modes import Modes
 from msdbg._names import Names
 from msdbg._patches import Patches
 from msdbg._settings import Settings, which_run
@@ -29,6 +30,7 @@ class Recording:
         self.names = Names()
         self.cycle = Cycle()
         self.patches = Patches()
+        self.modes = Modes(self)
         self.optimizers: Any = None  # _optimizers.Optimizers
         self.level: Any = None  # how it is recorded now: _train.Train, ...
         self.make_level: Callable[[str], Any] = lambda name: None
@@ -76,6 +78,7 @@ class Recording:
         now = time.perf_counter()
         self.scalars["step_time"] = now - self._since
         self._since = now
+        self.modes.ending()
         self.level.ending()
         self.watching = False
         self._explicit = 0

@@ -4,6 +4,7 @@ to loss. No hook of modules beyond the root's inputs, no dispatch mode: nothing 
 
 from __future__ import annotations
 
+import sys
 import weakref
 from typing import Any, Optional
 
@@ -63,6 +64,7 @@ class Train(Level):
     def _called(self, module: Any, args: Any, kwargs: Any) -> None:
         if torch.is_grad_enabled() and torch._C._current_graph_task_id() == -1:
             self.recording.guard(self._inputs, module, args, kwargs)
+            self.recording.guard(self.recording.modes.called, module, sys._getframe(1))
 
     def _inputs(self, module: Any, args: Any, kwargs: Any) -> None:
         path = self.recording.names.module(module)
