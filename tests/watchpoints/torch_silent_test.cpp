@@ -137,4 +137,32 @@ TEST_CASE("evaluation_mode tells from where on a network is trained as it is eva
                  "Net is trained in evaluation mode"));
 }
 
+namespace {
+
+// Two layers of which the second, the head, has no update.
+std::string ofHead(bool trainable, double shift, bool bodyTrained = true) {
+  Program p;
+  const TensorId a = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}),
+                 head = p.source(TensorRole::kParameter, "Net/head/weight", {16, 16}),
+                 rate = p.source(TensorRole::kHyperparameter, "optimizer/learning_rate", {});
+  p.graph.tensor(head).trainable = trainable;
+  const TensorId h = p.layer("Net/a", p.x, a), y = p.layer("Net/head", h, head);
+  const TensorId loss = p.node("mean", "main", Phase::kForward, {y}, floats(TensorRole::kLoss, "", {}));
+  const TensorId ofA = p.gradient("Net/a", h, a, loss);
+  if (bodyTrained) p.update("Net/a", a, ofA, rate);
+  FakeSource source(p.graph, 1, 1);
+  source.record(Rank(0), Iteration(0), a, numbers({16, 16}, 0.25));
+  source.record(Rank(0), Iteration(0), head, numbers({16, 16}, 0.25, shift));
+  return said(source, "frozen_at_random", Severity::kHint);
+}
+
+}  // namespace
+
+TEST_CASE("frozen_at_random names a new head of PyTorch that is frozen behind a trained body") {
+  CHECK(contains(ofHead(false, 0), "Net/head/weight is frozen"));
+  CHECK(ofHead(true, 0).empty());
+  CHECK(ofHead(false, 0.2).empty());       // it was loaded
+  CHECK(ofHead(false, 0, false).empty());  // all is frozen
+}
+
 }  // namespace msdbg::test

@@ -2,7 +2,10 @@
 // first.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
+#include "watchpoints/conditions/initial_size.h"
+#include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
 
 namespace msdbg::watch {
@@ -74,7 +77,76 @@ std::string textOf(std::size_t drawn, std::size_t frozen) {
          "was loaded happens to be spread so; else the trained weights were never loaded";
 }
 
+/// What nobody says how it was drawn: the parameters of one root module ("Net") of PyTorch.
+struct Root {
+  TensorId last;                        // the weight that the forward pass reads last
+  core::NodeId reader;                  // of it
+  std::size_t trained = 0, frozen = 0;  // weights
+};
+
+std::map<std::string, Root> rootsOf(const Graph& graph, const std::vector<bool>& updated) {
+  std::map<std::string, Root> roots;
+  const auto rootOf = [&](const TensorInfo& info) -> Root& {
+    return roots[info.name.substr(0, info.name.find('/'))];
+  };
+  for (const TensorInfo& info : graph.tensors()) {
+    if (info.role != core::TensorRole::kParameter || info.shape.rank() < 2) continue;
+    updated[info.id.index()] ? ++rootOf(info).trained : ++rootOf(info).frozen;
+  }
+  for (const core::Node& node : graph.nodes())
+    for (const TensorId input : node.inputs) {
+      const TensorInfo& info = graph.tensor(input);
+      if (node.phase == core::Phase::kForward && info.role == core::TensorRole::kParameter &&
+          info.shape.rank() > 1)
+        rootOf(info).last = input, rootOf(info).reader = node.id;
+    }
+  return roots;
+}
+
+/// What is frozen is the same in all iterations, and may be met after the first one.
+const StatisticsRow* firstRow(EvaluationContext& context, TensorId frozen) {
+  constexpr int kMost = 4;
+  int asked = 0;
+  const core::Rank rank = context.rankWith(frozen);
+  for (const core::Iteration iteration : context.source.iterations(rank)) {
+    const StatisticsRow* row = context.source.statistics(rank, iteration, frozen);
+    if (row || ++asked == kMost) return row;
+  }
+  return nullptr;
+}
+
+/// A new head that is frozen, behind layers that are trained. Where most is frozen (adapters) it was meant.
+void lookAtHeads(EvaluationContext& context) {
+  constexpr std::int64_t kFew = 64;
+  const Graph& graph = context.graph();
+  std::vector<bool> updated(graph.tensors().size());
+  for (const TensorInfo& info : graph.tensors())
+    if (info.updateOf.valid()) updated[info.updateOf.index()] = true;
+  for (const auto& [name, root] : rootsOf(graph, updated)) {
+    if (!root.last.valid() || graph.tensor(root.last).trainable || updated[root.last.index()]) continue;
+    if (graph.tensor(root.last).initializer.kind != Initializer::Kind::kNone || root.trained < root.frozen)
+      continue;
+    const std::vector<bool> parts = partsOf(graph, graph.node(root.reader).outputs.front());
+    const bool afterTrained = std::ranges::any_of(graph.tensors(), [&](const TensorInfo& info) {
+      return updated[info.id.index()] && parts[info.id.index()];
+    });
+    const StatisticsRow* row = firstRow(context, root.last);
+    if (!afterTrained || !row || row->values.count < kFew || !mayBeAsDrawn(row->values)) continue;
+    Finding finding = findingAtNode(context, root.reader,
+                                    graph.tensor(root.last).name +
+                                        " is frozen (requires_grad is False) and spread as a new layer is "
+                                        "drawn, while what comes before it "
+                                        "is trained: the layer that answers does not learn");
+    finding.advice =
+        "Freeze what was loaded, not the layer that is new: requires_grad_(True) for it before the optimizer "
+        "is "
+        "made; a fixed random last layer that is meant is right.";
+    context.findings.push_back(std::move(finding));
+  }
+}
+
 void question(EvaluationContext& context) {
+  lookAtHeads(context);
   constexpr std::int64_t kFew = 64;  // numbers tell nothing about how they are spread
   const Graph& graph = context.graph();
   const std::vector<TensorId> frozen = frozenWeights(graph);
@@ -106,7 +178,9 @@ ConditionDef frozenAtRandomCondition() {
   def.doc =
       "In the first recorded iteration every frozen weight of two dimensions and more has the mean and the "
       "deviation of its own random initialisation, within four errors of a sample of its size; or some have, "
-      "that of the last layer among them.";
+      "that of the last layer among them. Of PyTorch: the last weight of a module is frozen and spread as it "
+      "is "
+      "drawn, while most weights before it are trained.";
   def.advice =
       "Load the trained weights (loadParameters) before the first step; if these are they, all is right.";
   def.severity = Severity::kHint;

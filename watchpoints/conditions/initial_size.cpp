@@ -1,6 +1,7 @@
 #include "watchpoints/conditions/initial_size.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core_engine/ops/op.h"
 
@@ -29,6 +30,17 @@ double fanInOf(const core::Graph& graph, core::TensorId weight) {
     if (node.opType == "Gemm" || node.opType == "MatMul") return static_cast<double>(shape[shape.rank() - 2]);
   }
   return 0;
+}
+
+bool mayBeAsDrawn(const core::TensorStatistics& values) {
+  constexpr double kErrors = 5;
+  if (values.nonFinite() > 0 || values.std == 0) return values.nonFinite() == 0;
+  const double n = static_cast<double>(values.count), root = std::sqrt(n);
+  if (std::abs(values.mean) > kErrors * values.std / root) return false;
+  const double ratio = values.meanAbs / values.std, most = std::max(-values.min, values.max) / values.std;
+  const bool uniform = std::abs(ratio - std::sqrt(3.0) / 2) < kErrors * 0.13 / root &&
+                       most < std::sqrt(3.0) * (1 + kErrors * 0.45 / root);
+  return uniform || std::abs(ratio - std::sqrt(2 / M_PI)) < kErrors * 0.211 / root;
 }
 
 }  // namespace msdbg::watch

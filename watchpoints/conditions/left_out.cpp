@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "watchpoints/conditions/initial_size.h"
+
 namespace msdbg::watch {
 namespace {
 
@@ -89,19 +91,6 @@ NodeId readerOf(const Graph& graph, TensorId parameter) {
   for (const NodeId user : graph.consumers(parameter))
     if (graph.node(user).phase == Phase::kForward) return user;
   return {};
-}
-
-/// Whether a weight may be as it was drawn: uniform or normal around zero, within five errors of a sample of
-/// its size. What was trained has longer tails.
-bool mayBeAsDrawn(const core::TensorStatistics& values) {
-  constexpr double kErrors = 5;
-  if (values.nonFinite() > 0 || values.std == 0) return values.nonFinite() == 0;
-  const double n = static_cast<double>(values.count), root = std::sqrt(n);
-  if (std::abs(values.mean) > kErrors * values.std / root) return false;
-  const double ratio = values.meanAbs / values.std, most = std::max(-values.min, values.max) / values.std;
-  const bool uniform = std::abs(ratio - std::sqrt(3.0) / 2) < kErrors * 0.13 / root &&
-                       most < std::sqrt(3.0) * (1 + kErrors * 0.45 / root);
-  return uniform || std::abs(ratio - std::sqrt(2 / M_PI)) < kErrors * 0.211 / root;
 }
 
 class Finder {
