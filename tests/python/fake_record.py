@@ -133,7 +133,7 @@ class Recorder:
         self.aliases.add(alias)
         self.write("source", name, dtype, shape, role, alias, trainable, frames)
         self.tensors.append({"name": name, "dtype": dtype, "shape": shape, "role": role, "alias": alias,
-                             "trainable": trainable, "producer": -1, "gradient_of": -1, "update_of": -1})
+                             "trainable": trainable, "producer": -1, "gradient_of": -1, "update_of": -1, "frames": frames})
         return len(self.tensors) - 1
 
     def node(self, name: str, domain: str, kind: str, phase: str, inputs: tuple[int, ...], outputs: tuple[Any, ...],

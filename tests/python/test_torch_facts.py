@@ -1,4 +1,4 @@
-"""What level ops finds in values that it does not keep: labels, masks, axes."""
+"""What level ops finds in values that it does not keep: labels, masks, axes, where a new tensor was made."""
 
 from __future__ import annotations
 
@@ -69,3 +69,18 @@ def test_products_say_which_axis_they_sum(tmp_path: Any) -> None:
     products = [node["attributes"]["inner_strides"] for node in recorder.ran_in(1) if node["type"] == "bmm"
                 and node["phase"] == "forward"]
     assert products == [[1, 1], [1, WIDTH]]
+
+
+def test_a_tensor_of_torch_tensor_knows_its_line(tmp_path: Any) -> None:
+    def train() -> None:
+        line = nn.Linear(6, 1)
+        optimizer = torch.optim.SGD(line.parameters(), 0.1)
+        for _ in range(2):
+            factor = torch.tensor(line(torch.ones(4, 6)).tolist())
+            optimizer.zero_grad()
+            (line(torch.ones(4, 6)) * factor).mean().backward()
+            optimizer.step()
+
+    recorder, _ = recorded("ops", train, tmp_path)
+    made = [t for t in recorder.tensors if t["name"] == "main/mul-op1/other"]
+    assert made and "torch.tensor(" in recorder.frames[made[0]["frames"][0]][3]

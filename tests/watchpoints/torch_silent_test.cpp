@@ -165,4 +165,32 @@ TEST_CASE("frozen_at_random names a new head of PyTorch that is frozen behind a 
   CHECK(ofHead(false, 0, false).empty());  // all is frozen
 }
 
+namespace {
+
+// What the loss reads is a new tensor with the values of the layer's result, or others.
+std::string ofCut(bool copies, bool varies) {
+  Program p;
+  const TensorId a = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16});
+  p.source(TensorRole::kHyperparameter, "optimizer/learning_rate", {});
+  const TensorId y = p.layer("Net/a", p.x, a),
+                 fresh = p.source(TensorRole::kConstant, "main/mse/self", {8, 16});
+  p.node("mean", "main", Phase::kForward, {fresh}, floats(TensorRole::kLoss, "", {}));
+  FakeSource source(p.graph, 1, 2);
+  for (int k = 0; k < 2; ++k) {
+    const double size = varies ? k + 1 : 1;
+    source.record(Rank(0), Iteration(k), y, numbers({8, 16}, size));
+    source.record(Rank(0), Iteration(k), fresh, numbers({8, 16}, copies ? size : size + 10));
+  }
+  return said(source, "no_gradient", Severity::kFault);
+}
+
+}  // namespace
+
+TEST_CASE("no_gradient names the new tensor that values came back as") {
+  CHECK(contains(ofCut(true, true), "main/mse/self holds the values of Net/a/mm-op1, bit for bit"));
+  CHECK(contains(ofCut(false, true), "no parameter gets a gradient from the loss"));
+  CHECK_FALSE(contains(ofCut(false, true), "holds the values"));
+  CHECK_FALSE(contains(ofCut(true, false), "holds the values"));  // a constant may be equal by chance
+}
+
 }  // namespace msdbg::test

@@ -1,9 +1,12 @@
 // Parameters that are meant to train and do not: no gradient reaches them, or no optimizer has them. The
 // graph knows it.
 #include <algorithm>
+#include <map>
 
 #include "core_engine/ops/cut_off.h"
+#include "watchpoints/conditions/copied_out.h"
 #include "watchpoints/conditions/left_out.h"
+#include "watchpoints/conditions/makers.h"
 
 namespace msdbg::watch {
 namespace {
@@ -25,6 +28,34 @@ core::TensorId rateOfSteps(const core::Graph& graph) {
         info.name.starts_with("optimizer"))
       return info.id;
   return {};
+}
+
+constexpr const char* kStayInGraph =
+    "Go on with the tensor itself: no .item(), .tolist(), .numpy() or torch.tensor() between the parameters "
+    "and "
+    "the loss.";
+
+/// Where values came back into the graph: the line that made the new tensor, else the first that reads it.
+void addCopiedOut(EvaluationContext& context, const CopiedOut& copy, const std::string& begin) {
+  const core::Graph& graph = context.graph();
+  Finding finding =
+      findingAtNode(context, graph.consumers(copy.source).front(), begin + ": " + copy.sentence);
+  if (!graph.tensor(copy.source).frames.empty()) finding.writtenAt = copy.source;
+  finding.advice = kStayInGraph;
+  context.findings.push_back(std::move(finding));
+}
+
+/// Tensors that have a part in a loss; all, where nothing that was computed is one.
+std::vector<bool> partsOfLosses(const core::Graph& graph) {
+  const bool none = std::ranges::none_of(
+      graph.tensors(), [](const core::TensorInfo& info) { return info.role == core::TensorRole::kLoss; });
+  std::vector<bool> parts(graph.tensors().size(), none);
+  for (const core::TensorInfo& info : graph.tensors()) {
+    if (info.role != core::TensorRole::kLoss) continue;
+    const std::vector<bool> more = partsOf(graph, info.id);
+    for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = parts[i] || more[i];
+  }
+  return parts;
 }
 
 /// An optimizer that steps and finds no gradient in any iteration: they are cleared before, or there are
@@ -50,6 +81,10 @@ void addNothingUpdated(EvaluationContext& context) {
       if (graph.tensor(output).role == core::TensorRole::kLoss) loss = node.id;
   }
   if (!loss.valid()) return;
+  if (const auto copy = copiedOut(context, partsOfLosses(graph), learntTensors(graph)))
+    return addCopiedOut(
+        context, *copy,
+        "no parameter gets a gradient from the loss, and no step of the optimizer updates any");
   Finding finding = findingAtNode(
       context, loss,
       differentiated
@@ -66,6 +101,21 @@ void addNothingUpdated(EvaluationContext& context) {
   context.findings.push_back(std::move(finding));
 }
 
+/// Once for all parameters whose values came back as the same tensor.
+void addCutOff(EvaluationContext& context, const std::vector<core::CutOff>& cuts) {
+  const core::Graph& graph = context.graph();
+  const std::vector<bool> parts = cuts.empty() ? std::vector<bool>() : partsOfLosses(graph);
+  std::map<core::TensorId, int> copies;  // by the new tensor: of how many
+  for (const core::CutOff& cut : cuts) {
+    const core::TensorId cutOff = graph.node(cut.node).outputs.front();
+    const auto copy = copiedOut(context, parts, madeFrom(graph, cutOff));
+    if (!copy)
+      context.findings.push_back(findingAtNode(context, cut.node, cut.sentence));
+    else if (copies[copy->source]++ == 0)
+      addCopiedOut(context, *copy, cut.sentence.substr(0, cut.sentence.find(": ")));
+  }
+}
+
 void question(EvaluationContext& context) {
   addNothingUpdated(context);
   std::vector<core::TensorId> told;
@@ -73,8 +123,7 @@ void question(EvaluationContext& context) {
     addLeftOut(context, left);
     told.insert(told.end(), left.parameters.begin(), left.parameters.end());
   }
-  for (const core::CutOff& cut : core::cutOffParameters(context.graph(), told))
-    context.findings.push_back(findingAtNode(context, cut.node, cut.sentence));
+  addCutOff(context, core::cutOffParameters(context.graph(), told));
 }
 
 }  // namespace

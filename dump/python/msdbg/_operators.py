@@ -31,7 +31,7 @@ class Operator:
     """Made once for each overload."""
 
     __slots__ = ("func", "domain", "kind", "kinds", "names", "named", "fold", "collective", "keeping", "turning", "unwritten",
-                 "running", "waits")
+                 "running", "waits", "fresh")
 
     def __init__(self, func: Any) -> None:
         schema = func._schema
@@ -45,6 +45,7 @@ class Operator:
         returned = [r for r in schema.returns if "Tensor" in str(r.type)]
         views = all(r.alias_info is not None and not r.alias_info.is_write for r in returned)
         self.fold = (not writes and views) or packet == "_unsafe_view"  # nothing new: a view, or no tensor at all
+        self.fresh = packet == "lift_fresh"  # torch.tensor(): what it shows was made just now
         self.collective = self.domain in ("c10d", "_c10d_functional")
         self.waits = self.collective and packet not in ("send", "recv_", "recv_any_source_", "wait_tensor")
         self.keeping = packet in _KEEPING

@@ -161,7 +161,7 @@ class Ops(Level):
             if follower is not None:
                 self._mode.handle = follower
                 for operator in self._operators.values():
-                    if operator.fold:
+                    if operator.fold and not operator.fresh:
                         self._following.fold(operator.func)
         self.suspend()
         try:
@@ -268,12 +268,14 @@ class Ops(Level):
         operator = self._operators.get(id(func))
         if operator is None:
             operator = self._operators[id(func)] = Operator(func)
-            if operator.fold:
+            if operator.fold and not operator.fresh:
                 self._following.fold(func)
         if operator.fold:
             out = func(*args, **kwargs)
             if recording.watching:
                 self._calls.view(args, _frame(2))
+                if operator.fresh:
+                    recording.values.fresh(out, recording.frames.at(_frame(2)))
             return out
         if not (recording.watching or recording.ready()):
             return func(*args, **kwargs)

@@ -28,6 +28,7 @@ class Values:
         self.ids: dict[int, int] = {}  # storage -> tensor
         self._parts: dict[int, Parts] = {}  # storage -> what is known of it, where `ids` says PARTS
         self._unwritten: dict[int, int] = {}  # storage -> bytes, where nobody wrote anything yet
+        self._fresh: dict[int, tuple[int, ...]] = {}  # storage -> frames of the torch.tensor() that made it
         self.held: list[int] = []
         self._constants: dict[int, tuple[int, int]] = {}  # source -> address, version, when last seen
         self.parameters: dict[int, Parameter] = {}  # by id of the source: were read in this iteration
@@ -44,6 +45,7 @@ class Values:
         self.ids.clear()
         self._parts.clear()
         self._unwritten.clear()
+        self._fresh.clear()
         self.seen.clear()
         self._used.clear()
         self._before = dict(self.parameters)
@@ -64,6 +66,13 @@ class Values:
         """It was made, and has no values yet."""
         self.put(tensor, number)
         self._unwritten[storage_key(tensor)] = storage_of(tensor).nbytes()
+
+    def fresh(self, tensor: Tensor, frames: tuple[int, ...]) -> None:
+        """torch.tensor() made it: where it is read first it is a source with that line."""
+        key = storage_key(tensor)
+        if key not in self.ids and key not in self._fresh:
+            self.hold(tensor)
+        self._fresh[key] = frames
 
     def wrote(self, tensor: Tensor, number: int) -> None:
         """An operator wrote all that `tensor` shows."""
@@ -173,11 +182,12 @@ class Values:
                     self.parameter(value, key)
 
     def _source(self, tensor: Tensor, key: int, name: str, role: str) -> int:
-        number = self._graph.source(name, tensor, role)
+        frames = self._fresh.get(key, ())
+        number = self._graph.source(name, tensor, role, frames=frames)
         again = 1
         while number in self._used:  # the name is another's in this iteration
             again += 1
-            number = self._graph.source(f"{name}-{again}", tensor, role)
+            number = self._graph.source(f"{name}-{again}", tensor, role, frames=frames)
         self._used.add(number)
         if key not in self.ids:
             self.hold(tensor)
