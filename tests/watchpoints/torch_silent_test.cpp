@@ -193,4 +193,23 @@ TEST_CASE("no_gradient names the new tensor that values came back as") {
   CHECK_FALSE(contains(ofCut(true, false), "holds the values"));  // a constant may be equal by chance
 }
 
+TEST_CASE("nonfinite_propagation says of data that they are wrong, and which sample where it can be known") {
+  Program p;
+  p.layer("Net/a", p.x, p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}));
+  Tensor wrong = numbers({8, 16}, 1);
+  wrong.data<float>()[3 * 16 + 5] = std::nanf("");
+  for (const bool stored : {true, false}) {
+    FakeSource source(p.graph, 1, 1);
+    source.record(Rank(0), Iteration(0), p.x, wrong);
+    if (!stored) source.loseValues();
+    const auto report =
+        check(source, {watch::parseWatchpoint("nonfinite_propagation:recommended").value()}, {});
+    REQUIRE(report.first);
+    CHECK(contains(report.first->detail, "the data hold 1 NaN where they enter the graph"));
+    CHECK(contains(report.first->detail, "first in sample 3 of 8") == stored);
+    CHECK(contains(std::string(report.first->whatNext()), "--tensor x --iteration 0"));
+    CHECK(contains(std::string(report.first->whatNext()), "Record them with --tensors x") == !stored);
+  }
+}
+
 }  // namespace msdbg::test

@@ -127,6 +127,9 @@ class BatchContent : public Evaluator {
     finding.detail = "mean|x| is " + core::formatShort(row->values.meanAbs) + ", from " +
                      core::formatShort(row->values.min) + " to " + core::formatShort(row->values.max) +
                      ": the data are not normalised, too large a scale for weights as they are initialised";
+    finding.advice =
+        "Scale them to about 1 where they are loaded: divide by the range, or take the mean away and "
+        "divide by the deviation.";
     m_large.push_back(std::move(finding));
   }
 
@@ -157,6 +160,8 @@ class BatchContent : public Evaluator {
                      core::formatShort(growth.last) + " in the last, larger than ever before in " +
                      std::to_string(growth.records) + " of " + std::to_string(growth.iterations) +
                      ": is something added up and never reset?";
+    finding.advice =
+        "Look for what is carried from one batch to the next: a sum, a buffer, a scale that grows.";
     context.findings.push_back(std::move(finding));
   }
 
@@ -180,6 +185,8 @@ class BatchContent : public Evaluator {
         (two ? "rank " + std::to_string(sizes.front().second.value) : "the other ranks") + ": mean|x| is " +
         core::formatShort(size) + " against " + (two ? "" : "at most ") +
         core::formatShort(outlier.finding.preset);
+    outlier.finding.advice =
+        "Compare how that rank loads its data: another unit, or a normalisation that it misses.";
   }
 
   static constexpr double kOtherSize = 10;

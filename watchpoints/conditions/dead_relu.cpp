@@ -133,6 +133,11 @@ class DeadForGood : public Evaluator {
                                  " and has died: every element is 0, no gradient passes"
                            : "the layer is dead from the first recorded iteration on: every element is 0, no "
                              "gradient passes";
+    if (!alive)
+      finding.advice =
+          "It was dead before an update could kill it: look at how bias and weights are initialised, and at "
+          "the "
+          "scale and sign of what the layer reads.";
     return finding;
   }
 

@@ -95,6 +95,8 @@ class RecommendedVanishing : public Evaluator {
     Finding finding = findingAt(context, at, precedence::kVanishing);
     finding.node = cause.node;
     finding.detail = noPassage(context, at, cause.node);
+    if (isSoftmaxOfAlike(context, at, cause.node))
+      finding.advice = "Look at what the softmax weighs: why are its rows all the same?";
     context.findings.push_back(std::move(finding));
   }
 
@@ -105,13 +107,18 @@ class RecommendedVanishing : public Evaluator {
            !leadsToParameters(graph, graph.node(node).outputs.front());
   }
 
-  /// Why an activation function gives no gradient back: a row of a softmax has none either where all that it
-  /// weighs is the same.
+  /// A softmax that is not saturated: a row of it has no gradient either where all that it weighs is the
+  /// same.
+  static bool isSoftmaxOfAlike(EvaluationContext& context, const Place& place, core::NodeId node) {
+    const StatisticsRow* row = context.rows.now(place.rank, place.tensor);
+    return context.graph().node(node).opType == "Softmax" && row &&
+           row->values.l2 * row->values.l2 < 0.999 * row->values.l1;
+  }
+
+  /// Why an activation function gives no gradient back.
   static std::string noPassage(EvaluationContext& context, const Place& place, core::NodeId node) {
     const std::string& type = context.graph().node(node).opType;
-    const StatisticsRow* row = context.rows.now(place.rank, place.tensor);
-    const bool weighs = type == "Softmax" && row && row->values.l2 * row->values.l2 < 0.999 * row->values.l1;
-    if (weighs)
+    if (isSoftmaxOfAlike(context, place, node))
       return "Softmax is not saturated, but all that it weighs is the same along each row: no gradient "
              "passes";
     return "every element of " + type + " is saturated: no gradient passes";

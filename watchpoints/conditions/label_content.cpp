@@ -57,6 +57,11 @@ void LabelContent::lookAt(EvaluationContext& context, const Place& place) {
                   ", in every iteration: what is cast here is cut to whole numbers, and only one row of "
                   "the table is ever read"
             : "all labels are equal: every one is " + core::formatShort(seen.value) + ", in every iteration";
+    seen.finding.advice =
+        m_cut.contains(place.tensor)
+            ? "Scale what is cast to the number of rows before it is cut to whole numbers."
+            : "Look at where the labels are read from: another column holds the classes, or the file "
+              "is sorted by them.";
   }
   seen.samples += row->values.count;
   seen.constant = seen.constant && row->values.min == seen.value && row->values.max == seen.value;

@@ -102,6 +102,8 @@ class LossDiverging : public Evaluator {
             " times what it did before: outliers, or missing values written as numbers; the loss "
             "rises from " +
             core::formatShort(before);
+        m_before->advice =
+            "Look at these data first: what is far from all others, and why? Then at the learning rate.";
         return m_rate.clear();
       }
     }

@@ -83,12 +83,50 @@ class Propagation : public Evaluator {
     const StatisticsRow* row = nullptr;
     if (update.valid() && m_context->beforeSelected) row = m_context->rows.flagsBefore(rank, update);
     if (row && row->values.nonFinite() > 0) return;
-    const bool input = !update.valid();
+    if (!update.valid()) return reportGiven(rank, source);
+    if (!row) return report(rank, source, "");
     report(rank, source,
-           input ? "the data hold " + valuesOf(rank, source) + " where they enter the graph"
-           : row ? "its update in iteration " + std::to_string(before.value) +
-                       " gave finite values: it changed in between"
-                 : "");
+           "its update in iteration " + std::to_string(before.value) +
+               " gave finite values: it changed in between",
+           "Look at what writes to it between two steps: a copy, a loaded state, a moving average, broken "
+           "memory.");
+  }
+
+  /// What the program was given, and no operator made: the line is that of the first that reads it.
+  void reportGiven(Rank rank, TensorId source) {
+    const core::TensorInfo& info = m_graph.tensor(source);
+    const std::string values = valuesOf(rank, source);
+    if (info.role == core::TensorRole::kParameter)
+      return report(rank, source, "it holds " + values + " before anything is computed with it",
+                    "Look at what it was loaded from, or at how it is initialised.");
+    report(rank, source, "the data hold " + values + " where they enter the graph" + sampleOf(rank, info),
+           dataAdvice(rank, info));
+  }
+
+  /// ", in sample 8 (of 16)"; "" where the value is not stored.
+  std::string sampleOf(Rank rank, const core::TensorInfo& info) {
+    const core::Result<core::Tensor> value = m_context->source.value(rank, m_iteration, info.id);
+    const auto element = value ? firstNonFinite(*value) : std::nullopt;
+    if (!element || value->shape().rank() < 2 || value->shape()[0] == 0) return "";
+    const std::int64_t samples = value->shape()[0];
+    return ", first in sample " + std::to_string(*element / (value->elements() / samples)) + " of " +
+           std::to_string(samples);
+  }
+
+  /// The data, not the operator that reads them: what shows the sample.
+  std::string dataAdvice(Rank rank, const core::TensorInfo& info) {
+    const std::string shows =
+        "msdbg show RUN --tensor " + core::shellQuoted(info.name) + " --iteration " +
+        std::to_string(m_iteration.value) +
+        (m_context->source.ranks().size() > 1 ? " --rank " + std::to_string(rank.value) : "");
+    const std::string look = "The data are wrong, not the operator that reads them first. ";
+    if (m_context->source.stored(rank, m_iteration, info.id) ||
+        m_context->source.value(rank, m_iteration, info.id).ok())
+      return look + shows + " shows them (--slice N: sample N).";
+    return look + "Record them with --tensors " + core::shellQuoted(info.name) +
+           ": check then says which sample it is, and " + shows +
+           " --slice N shows it. To go on, leave out what is "
+           "not finite where it is loaded.";
   }
 
   /// "3 NaN and 1 Inf"
@@ -104,19 +142,30 @@ class Propagation : public Evaluator {
         std::ranges::find_if(node.outputs, [&](TensorId t) { return state(rank, t) == State::kNonFinite; });
     if (wrong == node.outputs.end() || anyInput(rank, node, State::kNonFinite)) return;
     if (isCollective(node)) return visitCollective(rank, node, *wrong);
-    if (!anyInput(rank, node, State::kUnknown))
-      return report(
-          rank, *wrong,
-          originText(rank, node, *wrong, isWholePass(node) ? kWithin : "its inputs are all finite"));
+    if (!anyInput(rank, node, State::kUnknown)) return reportOrigin(rank, node, *wrong);
     visitUnknownInputs(rank, node, *wrong);
+  }
+
+  /// What the operator's rules blame and advise, else that nothing is known but that its inputs are finite.
+  void reportOrigin(Rank rank, const core::Node& node, TensorId output) {
+    if (const std::optional<Blame> blame = blamed(rank, node, output))
+      return report(rank, output, blame->sentence(), adviceOf(*blame));
+    if (isWholePass(node))
+      return report(rank, output, kWithin, "A recording at level ops names the operator and its line.");
+    report(rank, output, "its inputs are all finite");
+  }
+  static std::string adviceOf(const Blame& blame) {
+    return blame.advice.empty() ? "Look at what makes that input."
+                                : "Change it as the detail says; where such an input should never come, look "
+                                  "at what makes it.";
   }
 
   /// What PyTorch's recorder has of a forward pass at its cheapest level.
   static bool isWholePass(const core::Node& node) { return node.opType == "torch.forward"; }
   static constexpr const char* kWithin =
-      "what the forward pass reads is finite, parameters and batch: it went wrong inside of it, which this "
-      "level "
-      "does not record";
+      "the parameters and what is recorded of the batch are finite: it went wrong inside of the forward "
+      "pass, "
+      "which this level does not record, or in data that no DataLoader gave";
 
   bool anyInput(Rank rank, const core::Node& node, State wanted) const {
     return std::ranges::any_of(m_context->inputs(rank, node),
@@ -144,21 +193,22 @@ class Propagation : public Evaluator {
       received(
           rank, output,
           "from another rank through " + node.name + ", or at or before it: not every rank is recorded here");
+    else if (const std::optional<Blame> blame = blamed(rank, node, output))
+      report(rank, output, blame->sentence(), adviceOf(*blame));
     else
-      report(rank, output, originText(rank, node, output, "the inputs of all ranks are finite"));
+      report(rank, output, "the inputs of all ranks are finite");
   }
 
-  /// What the operator's rules blame and advise (watchpoints/blame), else that nothing is known but
-  /// `otherwise`.
-  std::string originText(Rank rank, const core::Node& node, TensorId output, const char* otherwise) {
-    const std::optional<Blame> blame =
-        blameOperator(m_context->source, rank, m_iteration, node, output, Wrong::kNonFinite);
-    return blame ? blame->sentence() : otherwise;
+  /// What the operator's rules blame and advise (watchpoints/blame).
+  std::optional<Blame> blamed(Rank rank, const core::Node& node, TensorId output) {
+    return blameOperator(m_context->source, rank, m_iteration, node, output, Wrong::kNonFinite);
   }
 
   /// One arrival a rank: after it the whole rank is a consequence.
   void received(Rank rank, TensorId output, std::string detail) {
-    if (m_received.insert(rank).second) report(rank, output, std::move(detail));
+    if (m_received.insert(rank).second)
+      report(rank, output, std::move(detail),
+             "Look at the rank that sent it, where it begins, not at this one.");
   }
 
   /// Walks back over what is not recorded to the nearest recorded tensors.
@@ -187,10 +237,11 @@ class Propagation : public Evaluator {
     report(rank, output, std::move(detail));
   }
 
-  void report(Rank rank, TensorId tensor, std::string detail) {
+  void report(Rank rank, TensorId tensor, std::string detail, std::string advice = {}) {
     const Place place{m_iteration, rank, tensor};
     Finding finding = findingAt(*m_context, place, precedence::kNonfinite);
     if (!detail.empty()) finding.detail = std::move(detail);
+    finding.advice = std::move(advice);
     if (const StatisticsRow* row = m_context->rows.flagsNow(rank, tensor)) {
       finding.count = row->values.nonFinite();
       finding.actual = static_cast<double>(finding.count);

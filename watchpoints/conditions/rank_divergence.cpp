@@ -172,6 +172,23 @@ class Divergence : public Evaluator {
     return "local compute: its replicated inputs agree";
   }
 
+  /// Of the three kinds of causes the one that was found; "": none.
+  static std::string adviceFor(const std::string& cause) {
+    if (cause.starts_with("input data"))
+      return "Look at what each rank begins with: seeds, initial values, learning rates, its part of the "
+             "data.";
+    if (cause.starts_with("the collective"))
+      return "Look at what took part in it: a rank may have been left out.";
+    if (cause.starts_with("local compute"))
+      return "Look at what computes it: kernels that are not deterministic, memory that was never written, "
+             "broken "
+             "hardware.";
+    if (cause.starts_with("memory"))
+      return "Look at what writes to it between two steps: a copy, a loaded state, a moving average, broken "
+             "memory.";
+    return "";
+  }
+
   void report(const Divergent& divergent, const std::string& cause) {
     const Verdict verdict = findWrongRanks(*m_context, divergent);
     std::vector<Rank> wrong = verdict.wrong;
@@ -183,6 +200,7 @@ class Divergence : public Evaluator {
                                              : "rank " + std::to_string(rank.value) + " " + verdict.reason;
       addDifference(finding, divergent, verdict, rank == wrong.front());
       finding.detail += "; " + cause;
+      finding.advice = adviceFor(cause);
       finding.writtenAt = divergent.hyperparameter;
       if (m_firstRoot)
         m_context->findings.push_back(std::move(finding));

@@ -128,6 +128,7 @@ class RecommendedZeros : public Evaluator {
     finding.parameter = "zero_percentage_ge";
     finding.preset = finding.actual = 100;
     finding.detail = "it is all zero where it enters the graph, in every iteration that is looked at";
+    finding.advice = "Look at what fills it: the loader, or a tensor that was made and never written.";
     m_zeroData.emplace(place.tensor, std::move(finding));
   }
 

@@ -142,6 +142,9 @@ class NothingMoves : public Evaluator {
                       core::formatShort(m_rateOf.front()) + " to " + core::formatShort(m_rateOf.back()) +
                       ", and the loss is still " + core::formatShort(*lastLoss()) +
                       ": is the warm-up longer than the run?";
+    m_first->advice =
+        "Warm up for a few percent of the steps that there are: is the number of steps that the schedule "
+        "was given that of the training?";
     add(context, *m_first, m_rateOf.back());
   }
 
@@ -150,6 +153,9 @@ class NothingMoves : public Evaluator {
     m_first->actual = middle;
     m_first->detail = "the learning rate falls from " + core::formatShort(largest) + " to " +
                       core::formatShort(middle) + " in the first half of the run: nothing moves any more";
+    m_first->advice =
+        "Let the schedule fall over the whole training: is the number of steps that it was given too "
+        "small, or is it called more than once a step?";
     add(context, *m_first, kSpent * largest);
   }
 

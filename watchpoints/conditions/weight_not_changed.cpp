@@ -81,6 +81,9 @@ class RecommendedNotChanged : public Evaluator {
       Finding& finding = still.first;
       finding.detail = all ? "the learning rate is 0 in every recorded iteration: nothing is learnt"
                            : "its learning rate is 0 in every recorded iteration, that of others is not";
+      finding.advice =
+          "Look at what sets the learning rate: what the optimizer was given, or a schedule that multiplies "
+          "by 0.";
       finding.writtenAt = m_updates.at(finding.tensor).rate;
       context.findings.push_back(std::move(finding));
       if (all) return;  // one says it for all
@@ -92,6 +95,10 @@ class RecommendedNotChanged : public Evaluator {
     Finding finding = findingAt(context, place, precedence::kNotChanged);
     finding.count = elements;
     finding.detail = "not one bit changed, though its gradient and the learning rate are not zero";
+    finding.advice =
+        "Look at the size of the gradient, and at what is between the step and the weight: a step that was "
+        "skipped, "
+        "a copy that was updated instead, a value that is put back after the step.";
     return finding;
   }
 
