@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Any, Callable, Optional
 
-from msdbg import _arm, _frameworks, _identity, _notes, _spikes
+from msdbg import _arm, _crash, _frameworks, _identity, _notes, _spikes
 from msdbg._cycle import Cycle
 from msdbg._frames import Frames, places_of
 from msdbg._graph import Graph
@@ -127,6 +127,7 @@ class Recording:
         self.recorder = self.module.open(self.settings.as_json(rank, ranks, run_id))
         if rank == 0 and ranks > 1 and not self.settings.launcher:
             _identity.tell_run(self.recorder.run_id())
+        _crash.watch(self.settings.run, rank)
         self.graph = Graph(self.recorder)
         self.values = Values(self.recorder, self.graph, self.names)
         self.frames = Frames(self.recorder)
@@ -166,6 +167,7 @@ class Recording:
         if self.iteration == 0 and state == "finished":
             print(f"msdbg: warning: no iteration was recorded: {self.level.nothing}", file=sys.stderr)
         self.recorder.finish(state, message, status)
+        _crash.leave()
 
     def _end_last_step(self) -> None:
         """A program that says where its steps begin and has no optimizer says nothing at the end of the last one."""
@@ -189,6 +191,7 @@ class Recording:
         if self.level is not None:
             self.level.stop()
         self.patches.undo()
+        _crash.forget()
         if self.recorder is not None:
             self.recorder.child()
 

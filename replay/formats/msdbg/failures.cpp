@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dump/end_text.h"
+#include "replay/formats/msdbg/died_at.h"
 
 namespace msdbg::replay {
 namespace {
@@ -52,6 +53,7 @@ class Failures {
   void add(const RunEnd& end, Rank rank, const std::string& text) {
     if (std::ranges::count(m_found, rank, &RunFailure::rank) > 0) return;
     RunFailure failure{rank, {}, {}, text.empty() ? dump::failureText(end, rank, m_run.info().ranks) : text};
+    if (end.state != "failed" || end.signal) failure.text += diedAtText(m_run.folder(), rank);
     if (end.iteration) failure.iteration = Iteration(*end.iteration);
     if (const auto node = m_run.graph().findNode(end.node); node && end.iteration) failure.node = *node;
     m_found.push_back(std::move(failure));

@@ -1,0 +1,62 @@
+"""How a recording ends: a signal that ends the program."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import subprocess
+import sys
+from typing import Any
+
+import built
+import pytest
+import torch
+from torch_recorded import Net, recorded
+
+DYING = """
+import ctypes, os, sys, torch
+from torch import nn
+net = nn.Linear(8, 8)
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+
+
+def die():
+    os.abort() if sys.argv[1] == "abort" else ctypes.string_at(0)
+
+
+for step in range(5):
+    optimizer.zero_grad()
+    net(torch.ones(4, 8)).square().mean().backward()
+    if step == 3:
+        die()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("way, status, signal", (("abort", 134, "SIGABRT"), ("null", 139, "SIGSEGV")))
+def test_a_signal_that_ends_the_program_has_its_python_line(way: str, status: int, signal: str, tmp_path: Any) -> None:
+    if built.missing():
+        pytest.skip(built.missing())
+    (tmp_path / "train.py").write_text(DYING)
+    environment = dict(os.environ, OMP_NUM_THREADS="1")
+    dumped = subprocess.run([built.MSDBG, "dump", "-o", "run.msdbg", "--", sys.executable, "train.py", way],
+                            cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    assert dumped.returncode == status, dumped.stderr
+    said = subprocess.run([built.MSDBG, "check", "run.msdbg"], cwd=tmp_path, capture_output=True, text=True).stdout
+    said = " ".join(said.split())
+    assert signal in said and "Python was at train.py:9 in die" in said
+
+
+def test_a_recording_that_ends_well_leaves_no_trace_of_the_watch(tmp_path: Any) -> None:
+    def train() -> None:
+        net = Net()
+        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+        for _ in range(2):
+            optimizer.zero_grad()
+            net(torch.ones(4, 6)).square().mean().backward()
+            optimizer.step()
+
+    enable, before = faulthandler.enable, faulthandler.is_enabled()
+    recorded("train", train, tmp_path)
+    assert faulthandler.enable is enable and faulthandler.is_enabled() == before
+    assert not os.path.exists(tmp_path / "run.msdbg" / "stacks")
