@@ -76,6 +76,12 @@ void warnOfBudget(const DumpPlan& plan) {
                   core::formatBytes(always), core::formatBytes(plan.record.maxBytes)));
 }
 
+void printPlanAndWarn(const DumpPlan& plan, bool json) {
+  printPlan(plan, json);
+  warnOfDisk(plan);
+  warnOfBudget(plan);
+}
+
 dump::RunInfo startInfo(const DumpPlan& plan, const TrainingPlanner& planner, const Context& context) {
   dump::RunInfo info = dump::describeRun(context.commandLine, planner.libraries());
   info.model = plan.model;
@@ -205,6 +211,7 @@ Result<Recorded> record(const DumpPlan& plan, const TrainingPlanner& planner, co
   const auto existing = plan.force ? dump::Existing::kReplace : dump::Existing::kRefuse;
   // Held to the end of the run: nobody replaces the folder meanwhile.
   MSDBG_ASSIGN(const dump::Descriptor lock, dump::createRunFolder(plan.run, existing));
+  printPlanAndWarn(plan, context.json);  // a run that is refused is not announced
   if (plan.isPrivate) MSDBG_TRY(makePrivate(plan.run));
   const dump::RunInfo info = startInfo(plan, planner, context);
   MSDBG_TRY(dump::writeRunInfo(plan.run, info));
@@ -332,10 +339,10 @@ Result<int> dumpRun(const DumpOptions& options, const Context& context) {
   MSDBG_ASSIGN(const DumpPlan plan, planDump(options, context, *planner));
   for (const std::string& doubt : plan.doubts) core::logWarn(doubt);
   if (options.dryRun && context.json) return printJson(planJson(plan)), kExitFine;
-  printPlan(plan, context.json);
-  warnOfDisk(plan);
-  warnOfBudget(plan);
-  if (options.dryRun) return printDryRun(plan, options.ranks), kExitFine;
+  if (options.dryRun) {
+    printPlanAndWarn(plan, context.json);
+    return printDryRun(plan, options.ranks), kExitFine;
+  }
   for (const int signal : {SIGTERM, SIGHUP, SIGQUIT}) catchSignal(signal);
   signal(SIGPIPE, SIG_IGN);  // the reader of what we print may go; the recording is to end in good order
   MSDBG_ASSIGN(const Recorded recorded, record(plan, *planner, context));

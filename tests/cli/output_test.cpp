@@ -90,6 +90,17 @@ TEST_CASE("merge prints what its golden files show", "[cli]") {
   CHECK(msdbg({"merge"}).exitStatus == 2);
 }
 
+TEST_CASE("dump refuses a run that is there before it says anything else", "[cli]") {
+  const TempDir folder;
+  std::filesystem::create_directory(folder / "run.msdbg");
+  std::ofstream(folder / "run.msdbg/run.json") << "{}";
+  const RunResult refused = msdbg({"dump", "mlp", "-o", (folder / "run.msdbg").string()});
+  CHECK(refused.exitStatus == 2);
+  CHECK(refused.out == "");
+  CHECK_THAT(refused.err,
+             Catch::Contains("is there already; choose another name with -o, or replace it with --force"));
+}
+
 TEST_CASE("Every command prints for people what its golden file shows", "[cli]") {
   cleanRun(), faultyRun(), replayableRun(), plantedRun();
   for (const Golden& golden : goldens()) {

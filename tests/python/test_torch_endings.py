@@ -1,4 +1,4 @@
-"""How a recording ends: a signal that ends the program."""
+"""How a recording ends, and does not begin: a signal that ends the program, a run that is there already."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import built
 import pytest
 import torch
 from torch_recorded import Net, recorded
+
+import msdbg
 
 DYING = """
 import ctypes, os, sys, torch
@@ -60,3 +62,11 @@ def test_a_recording_that_ends_well_leaves_no_trace_of_the_watch(tmp_path: Any) 
     recorded("train", train, tmp_path)
     assert faulthandler.enable is enable and faulthandler.is_enabled() == before
     assert not os.path.exists(tmp_path / "run.msdbg" / "stacks")
+
+
+def test_record_refuses_a_run_that_is_there(tmp_path: Any) -> None:
+    (tmp_path / "run.msdbg").mkdir()
+    (tmp_path / "run.msdbg" / "run.json").write_text("{}")
+    with pytest.raises(FileExistsError, match="name another folder"):
+        with msdbg.record(str(tmp_path / "run.msdbg")):
+            raise AssertionError("it was entered")

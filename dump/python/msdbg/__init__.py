@@ -60,7 +60,8 @@ def scope(name: str) -> Iterator[None]:
 @contextlib.contextmanager
 def record(path: str, level: str = "train") -> Iterator[None]:
     """Records what is trained within, as `msdbg dump` would. Level: train, modules or ops. Raises RuntimeError if
-    this process is recorded already, ValueError for another level, and what keeps the run from being written."""
+    this process is recorded already, FileExistsError if there is a run (each has a folder of its own), ValueError for
+    another level, and what keeps the run from being written."""
     from msdbg import _attach  # imports torch
 
     recording = _attach.start(path, level)

@@ -10,7 +10,7 @@ import sys
 import threading
 from typing import Any, Optional
 
-from msdbg import _state
+from msdbg import _attempts, _identity, _state
 from msdbg._batches import Batches
 from msdbg._compiled import wrap_compile
 from msdbg._frames import place_of
@@ -43,9 +43,20 @@ def start(path: str, level: str) -> Recording:
     if _state.current is not None:
         raise RuntimeError(f"{path}: this process is recorded already, into {_state.current.settings.run}")
     check_level(level)
+    _refuse_existing(path)
     recording = _install(Settings(os.path.abspath(path), level, strict=os.environ.get("MSDBG_STRICT") == "1"))
     recording.optimizers.meet_all()
     return recording
+
+
+def _refuse_existing(path: str) -> None:
+    """Said where the program asks for it, and not in the midst of the training that is then not recorded. Other ranks
+    join what rank 0 made, and a program that was started again records beside its first attempt."""
+    if _identity.rank_and_ranks()[0] != 0 or _attempts.started_again() or not os.path.lexists(path):
+        return
+    if not os.path.isdir(path) or os.listdir(path):
+        raise FileExistsError(f"{path} is there already, and msdbg.record() replaces no run: name another folder, or "
+                              "remove this one first")
 
 
 def detach() -> None:

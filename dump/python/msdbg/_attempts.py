@@ -33,7 +33,7 @@ def find(run: str, rank: int, restarts_only: bool) -> Attempt:
     counts as the first attempt only where a launcher says that the program was started again. Raises RuntimeError
     where an attempt's folder cannot be made or does not get its run."""
     attempt = Attempt(run, 1, "")
-    if restarts_only and not _started_again():
+    if restarts_only and not started_again():
         return attempt
     first = _id_of(run)
     while first and attempt.number < MOST and _is_over(attempt.run, rank):
@@ -85,7 +85,7 @@ def _is_over(run: str, rank: int) -> bool:
     own = os.path.join(run, f"rank_{rank}", "journal")
     if os.path.exists(own):
         return not _in_use(own)
-    if not _started_again():
+    if not started_again():
         return False
     try:
         ranks = [name for name in os.listdir(run) if re.fullmatch(r"rank_\d+", name)]
@@ -128,7 +128,7 @@ def _id_of(run: str) -> str:
     return found if isinstance(found, str) and re.fullmatch(r"[0-9a-f]{32}", found) else ""
 
 
-def _started_again() -> bool:
+def started_again() -> bool:
     return any(_number(name) > 0 for name in ("TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"))
 
 
