@@ -107,22 +107,23 @@ void RecordingOptions::addOptions(CLI::App& app) {
       ->type_name("FILE");
   app.add_option(
          "--policy", policy,
-         "full: values and statistics (default); stats: statistics only; flags: only how many elements are "
-         "NaN or Inf; record: only what the rest can be computed again from, and its hashes; none. With "
-         "--record: of the rest")
+         "full: values and statistics (default; of PyTorch programs: stats); stats: statistics only; flags: only "
+         "how many elements are NaN or Inf; record: only what the rest can be computed again from, and its "
+         "hashes; none. With --record: of the rest")
       ->type_name("full|stats|flags|record|none");
   app.add_option("--statistics", statistics,
                  "flags: as --policy flags, but inputs and labels keep their statistics, so that a batch that "
                  "comes twice is found; all: as --policy stats")
       ->type_name("all|flags")
       ->check(CLI::IsMember({"all", "flags"}));
-  app.add_option("--checkpoint-every", checkpointEvery,
-                 "keep parameters and optimizer states every C iterations; auto (default): 1 % of the time, "
-                 "and of all tensors' bytes")
+  app.add_option(
+         "--checkpoint-every", checkpointEvery,
+         "keep parameters and optimizer states every C iterations; auto (default; of PyTorch programs none): "
+         "1 % of the time, and of all tensors' bytes")
       ->type_name("C|auto|none");
   app.add_flag_function(
       "--batches,!--no-batches", [this](std::int64_t given) { batches = given > 0; },
-      "keep what each iteration is given, as the data set has it (default)");
+      "keep what each iteration is given, as the data set has it (default; not of PyTorch programs)");
   app.add_flag(
       "--no-replay", noReplay,
       "keep neither: what is not stored cannot be computed again, and nothing can be resumed. Default "
