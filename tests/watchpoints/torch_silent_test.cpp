@@ -212,4 +212,44 @@ TEST_CASE("nonfinite_propagation says of data that they are wrong, and which sam
   }
 }
 
+namespace {
+
+// One log-probability of what was sampled, times what the line calls `weight`, whose mean goes from 1 to
+// `last`.
+std::string ofPolicy(bool negated, const char* weight, double last, bool sampled = true) {
+  Program p;
+  const auto forward = [&](const char* type, std::vector<TensorId> inputs, DType dtype = DType::Float32) {
+    TensorInfo info = floats(TensorRole::kActivation, "", {8});
+    info.dtype = dtype;
+    return p.node(type, "main", Phase::kForward, std::move(inputs), info);
+  };
+  const TensorId logits = p.layer("Net", p.x, p.source(TensorRole::kParameter, "Net/weight", {16, 16})),
+                 reward = p.source(TensorRole::kConstant, "reward", {8});
+  const TensorId action = forward(sampled ? "multinomial" : "argmax", {logits}, DType::Int64);
+  TensorId chosen = forward("gather", {logits, action});
+  if (negated) chosen = forward("neg", {chosen});
+  const NodeId product = p.graph.addNode(
+      "mul", "main", Phase::kForward, {chosen, reward}, {}, {floats(TensorRole::kActivation, "", {8})},
+      {p.graph.addFrame(
+          {"/train.py", 9, "main", std::string("loss = (logp * ") + weight + ").mean()", false})},
+      {}, "aten");
+  p.node("mean", "main", Phase::kForward, {p.graph.node(product).outputs[0]},
+         floats(TensorRole::kLoss, "", {}));
+  FakeSource source(p.graph, 1, 15);
+  for (int k = 0; k < 15; ++k)
+    source.record(Rank(0), Iteration(k), reward, numbers({8}, 0.1, 1 + (last - 1) * k / 14));
+  return said(source, "loss_input", Severity::kFault);
+}
+
+}  // namespace
+
+TEST_CASE("loss_input knows a policy gradient that makes rewards small") {
+  CHECK(contains(ofPolicy(false, "reward", 0.2),
+                 "training makes rewards small; the mean of reward falls from"));
+  CHECK(ofPolicy(true, "reward", 0.2).empty());          // it only trains badly
+  CHECK(ofPolicy(false, "reward", 2).empty());           // its sign was turned before
+  CHECK(ofPolicy(false, "cost", 0.2).empty());           // that is to become small
+  CHECK(ofPolicy(false, "reward", 0.2, false).empty());  // nothing was sampled
+}
+
 }  // namespace msdbg::test

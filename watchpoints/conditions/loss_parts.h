@@ -22,4 +22,15 @@ void checkOwnSimilarity(EvaluationContext& context, const core::Node& crossEntro
 /// none.
 const core::Node* probabilityOf(const core::Graph& graph, const core::Node& log);
 
+/// A policy gradient whose loss is the log-probability of what was sampled times its reward, and not minus
+/// that.
+void checkPolicySign(EvaluationContext& context, core::TensorId loss);
+
+/// Whether the operator gives minus its other input (returned), or a positive multiple of it.
+struct Signed {
+  core::TensorId input;
+  bool negated = false;
+};
+std::optional<Signed> signedInput(const core::Graph& graph, const core::Node& node);
+
 }  // namespace msdbg::watch

@@ -1,25 +1,26 @@
 #include "watchpoints/conditions/loss_parts.h"
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
+#include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::watch {
-namespace {
 
 using core::Graph;
 using core::Node;
 using core::TensorId;
 
-/// Whether the operator gives minus its other input (returned), or a positive multiple of it.
-struct Signed {
-  TensorId input;
-  bool negated = false;
-};
 std::optional<Signed> signedInput(const Graph& graph, const Node& node) {
   if (node.opType == "Neg") return Signed{node.inputs[0], true};
   if (node.opType == "Identity" || node.opType == "Cast" || node.opType == "Reshape" ||
       node.opType == "Squeeze" || node.opType == "ReduceMean" || node.opType == "ReduceSum")
     return Signed{node.inputs[0], false};
   if (node.opType == "Sub" && constantOf(graph, node.inputs[0])) return Signed{node.inputs[1], true};
+  if ((node.opType == "aten.mul" || node.opType == "aten.div") && node.inputs.size() == 1) {
+    const auto whole =
+        foreignAttribute<std::int64_t>(node, "other", 0);  // a number of Python is an attribute
+    const double factor = foreignAttribute(node, "other", static_cast<double>(whole));
+    return factor != 0 ? std::optional(Signed{node.inputs[0], factor < 0}) : std::nullopt;
+  }
   if (node.opType != "Mul" && node.opType != "Div") return std::nullopt;
   for (const std::size_t i : {1, 0}) {
     const std::optional<double> factor = constantOf(graph, node.inputs[i]);
@@ -28,6 +29,8 @@ std::optional<Signed> signedInput(const Graph& graph, const Node& node) {
   }
   return std::nullopt;
 }
+
+namespace {
 
 /// Operators whose result is a distance: never below zero, and best at zero.
 bool isDistance(const Node& node) {
@@ -113,6 +116,7 @@ void checkLogProbability(EvaluationContext& context, TensorId loss) {
 void checkSign(EvaluationContext& context, TensorId loss) {
   checkDistance(context, loss);
   checkLogProbability(context, loss);
+  checkPolicySign(context, loss);
 }
 
 }  // namespace msdbg::watch
