@@ -71,6 +71,21 @@ def test_products_say_which_axis_they_sum(tmp_path: Any) -> None:
     assert products == [[1, 1], [1, WIDTH]]
 
 
+def test_what_has_no_values_to_look_at_is_asked_for_none(tmp_path: Any) -> None:
+    def train() -> None:
+        line = nn.Linear(6, 1)
+        optimizer = torch.optim.SGD(line.parameters(), 0.1)
+        for _ in range(2):
+            sparse = torch.eye(6).to_sparse()
+            torch.add(torch.ones(2, 3, device="meta"), torch.ones(2, 3, device="meta"))
+            optimizer.zero_grad()
+            line(torch.add(sparse, sparse).to_dense()).mean().backward()
+            optimizer.step()
+
+    recorder, _ = recorded("ops", train, tmp_path)
+    assert len(recorder.iterations) == 2
+
+
 def test_a_tensor_of_torch_tensor_knows_its_line(tmp_path: Any) -> None:
     def train() -> None:
         line = nn.Linear(6, 1)

@@ -3,7 +3,7 @@ a product sums over. Attributes of nodes at level ops, found once, when an opera
 themselves are not recorded. Needs torch.
 
     next_of                                 of a loss: its classes are the tokens of this node (an embedding), one place on
-    hides_next, hides_before, hides_later   of what masks an attention: the share of places i hidden from i - 1, i + 1, i - 2
+    hides_next, hides_before, hides_later   of what masks an attention: the share of places i that do not see i + 1, i - 1, i + 2
     lets_through, tokens_of                 of a mask: all places are hidden but those of this token, of this node
     inner_strides                           of bmm: how far apart the elements are that it adds up, of both factors
 """
@@ -41,13 +41,18 @@ class Facts:
             return {}
         found = self._known.get(name)
         if found is None:
-            found = self._known[name] = ask(self._tokens, args, kwargs, made)
+            readable = all(_has_values(thing) for thing in (*args, *kwargs.values()) if isinstance(thing, Tensor))
+            found = self._known[name] = ask(self._tokens, args, kwargs, made) if readable else {}
         return found
 
     def defined(self, entry: Entry, args: Any) -> None:
         """Remembers what an embedding looks up."""
         if entry.operator.kind == "embedding" and len(args) > 1 and args[1].numel() <= _MOST:
             self._tokens.append((args[1], entry.name))
+
+
+def _has_values(tensor: Tensor) -> bool:
+    return tensor.layout is torch.strided and not tensor.is_meta and not tensor.is_quantized
 
 
 # --- labels ---
