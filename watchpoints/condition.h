@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "core_engine/base/cancel.h"
@@ -59,12 +60,26 @@ struct NotEvaluable {
 /// field that is not the same in all of them becomes invalid.
 class NotEvaluableList {
  public:
-  void add(NotEvaluable entry);
-  std::vector<NotEvaluable> take() { return std::move(m_entries); }
+  void add(NotEvaluable entry) { add(Row{std::move(entry), {}}); }
+  /// The entry of each of these tensors, in the time of one. They stay where they are until take().
+  void addEach(std::span<const core::TensorId> tensors, NotEvaluable entry) {
+    if (!tensors.empty()) add(Row{std::move(entry), tensors});
+  }
+  /// All of another list, as if it had been listed in so many iterations, of which `last` is the last.
+  void add(const NotEvaluableList& other, std::int64_t times, core::Iteration last);
+  std::vector<NotEvaluable> take();
+  bool operator==(const NotEvaluableList& other) const;  // but for the iterations
 
  private:
-  std::vector<NotEvaluable> m_entries;
-  std::map<std::pair<std::string, core::TensorId>, std::size_t> m_index;
+  struct Row {
+    NotEvaluable entry;                       // of one tensor, or of each of
+    std::span<const core::TensorId> tensors;  // these
+  };
+  using Key = std::tuple<std::string, core::TensorId, const core::TensorId*>;
+  void add(Row row);
+
+  std::vector<Row> m_rows;
+  std::map<Key, std::size_t> m_index;  // walked by nobody
 };
 
 /// One iteration as an evaluator sees it, and where its answers go.
@@ -115,6 +130,10 @@ struct ConditionDef {
   std::vector<ParameterSpec> parameters;
   bool needsParameter = false;  // at least one of the thresholds without default must be given
   bool needsValues = false, needsPrevious = false, needsAllRanks = false;
+  /// Looks at nothing of an iteration but rows of statistics, its own and those before: several iterations
+  /// without any, one after the other, are all alike to it. So no scalars, and no values but of what has a
+  /// row.
+  bool rowsOnly = false;
   std::unique_ptr<Evaluator> (*make)(const core::Graph& graph, const Parameters& parameters,
                                      bool recommended) = nullptr;
   /// What is wrong with parameters that are each in range ("range_start_inclusive is above …"); "" if

@@ -3,10 +3,12 @@
 // read. Memory is that of two iterations. Not thread-safe.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "watchpoints/source.h"
+#include "watchpoints/known_rows.h"
 
 namespace msdbg::watch {
 
@@ -30,8 +32,12 @@ class IterationRows {
   const StatisticsRow* flagsBefore(core::Rank rank, core::TensorId tensor) {
     return flagsOf(m_before, rank, tensor);
   }
-  /// Whether the rank has none of this iteration since they were thinned, which the first that is read tells.
+  /// Whether the rank has none of this iteration, which was thinned, nor of the one before.
   bool thinned(core::Rank rank) const;
+  /// Whether no rank has any of this iteration or of the one before, as the source knows without reading.
+  bool none() const { return m_now.none && m_before.none; }
+  /// As the source has it; read once, however many conditions ask.
+  std::optional<double> scalar(core::Rank rank, std::string_view name);
   /// Why now() gave nullptr: as Source::missingReason(); `absent`: the rank has no such tensor.
   std::string missingReason(core::Rank rank, core::TensorId tensor) const;
 
@@ -45,8 +51,14 @@ class IterationRows {
     core::Iteration iteration;
     std::vector<std::vector<Cell>> cells;       // by slot of the rank, by tensor
     std::vector<const core::GraphPart*> parts;  // by slot
-    std::vector<bool> thinned;                  // by slot: one row was, so all were; no more are read
+    std::vector<KnownRows::Rows> rows;          // by slot
+    bool none = false;                          // no slot can have any
     std::vector<bool> read;                     // by slot: some cells are not kUnread
+  };
+  struct Scalar {
+    std::string name;
+    core::Iteration iteration;                                 // of what is known
+    std::vector<std::optional<std::optional<double>>> values;  // by slot; nullopt: not asked for yet
   };
   std::size_t slotOf(core::Rank rank) const;  // m_ranks.size(): none
   const Cell* cellOf(Table& table, core::Rank rank, core::TensorId tensor);
@@ -58,6 +70,7 @@ class IterationRows {
   Source* m_source = nullptr;
   std::vector<core::Rank> m_ranks;  // ascending
   Table m_now, m_before;
+  std::vector<Scalar> m_scalars;  // few names
 };
 
 }  // namespace msdbg::watch

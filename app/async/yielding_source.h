@@ -8,10 +8,11 @@
 #include <map>
 
 #include "app/async/replay_thread.h"
+#include "watchpoints/known_rows.h"
 
 namespace msdbg::app {
 
-class YieldingSource : public watch::Source {
+class YieldingSource : public watch::Source, public watch::KnownRows {
  public:
   YieldingSource(replay::Run& run, ReplayThread& thread)
       : m_run(run), m_thread(thread), m_ranks(run.ranks()) {
@@ -24,6 +25,9 @@ class YieldingSource : public watch::Source {
   std::vector<core::Iteration> iterations(core::Rank rank) const override {
     const auto found = m_iterations.find(rank);
     return found == m_iterations.end() ? std::vector<core::Iteration>() : found->second;
+  }
+  Rows rowsOf(core::Rank rank, core::Iteration iteration) const override {
+    return watch::rowsOf(m_run, rank, iteration);
   }
   std::string missingReason() const override { return m_missingReason; }
   std::vector<RunFailure> failures() const override { return m_run.failures(); }

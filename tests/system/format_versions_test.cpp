@@ -121,27 +121,10 @@ std::string firstChange(const ordered_json& then, const ordered_json& now, const
   return "";
 }
 
-// Thinned rows were listed by tensor, and are one row of a condition and rank: as many questions in all.
-void thinnedTogether(ordered_json& output) {
-  if (!output.contains("not_evaluable")) return;
-  ordered_json others = ordered_json::array();
-  std::map<std::string, std::int64_t> thinned;
-  for (const ordered_json& row : output["not_evaluable"]) {
-    if (row["reason"] == "thinned")
-      thinned[row["condition"].dump() + row["rank"].dump()] += row["count"].get<std::int64_t>();
-    else
-      others.push_back(row);
-  }
-  output["not_evaluable"] = others;
-  output["thinned"] = thinned;
-}
-
 // The text of an error may get better; that there is one may not change, which the exit status says. Where no
 // condition is named there may be more of them than there were.
-std::string changedAnswer(ordered_json then, ordered_json now) {
+std::string changedAnswer(ordered_json then, const ordered_json& now) {
   then.erase("error");
-  thinnedTogether(then["output"]);
-  thinnedTogether(now["output"]);
   const auto question = then.at("question").get<Words>();
   if (question[0] == "check" && std::ranges::find(question, "-w") == question.end())
     then["output"].erase("evaluated"), then["output"].erase("watchpoints");

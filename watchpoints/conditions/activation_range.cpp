@@ -152,6 +152,7 @@ ConditionDef activationRangeCondition() {
       {"max_min_gt", ParameterType::kAbs, {}, "hit if max - min is above"},
       tensorsParameter()};
   def.needsParameter = true;
+  def.rowsOnly = true;
   def.make = make;
   def.validate = validate;
   def.notOnline = notOnline;

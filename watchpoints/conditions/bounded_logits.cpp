@@ -85,6 +85,7 @@ ConditionDef boundedLogitsCondition() {
       "loss cannot fall below log(1 + (n - 1) exp(-2 s)) for n classes; hit if that is more than 0.3 log(n).";
   def.advice = "Divide the cosines by a temperature (0.05 to 0.2 are usual), or let it be a parameter.";
   def.target = Target::kLoss;
+  def.rowsOnly = true;
   def.make = [](const Graph&, const Parameters&, bool) { return onceOfGraph(question); };
   return def;
 }

@@ -103,6 +103,7 @@ ConditionDef cancellationCondition() {
       "Take a larger step: about 1e-3 for a first difference, 1e-2 for a second one, times the size of what "
       "is "
       "varied.";
+  def.rowsOnly = true;
   def.make = [](const Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
     return std::make_unique<Cancellation>(graph);
   };

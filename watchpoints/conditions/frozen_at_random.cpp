@@ -185,6 +185,7 @@ ConditionDef frozenAtRandomCondition() {
       "Load the trained weights (loadParameters) before the first step; if these are they, all is right.";
   def.severity = Severity::kHint;
   def.target = Target::kWeight;
+  def.rowsOnly = true;
   def.make = [](const Graph&, const Parameters&, bool) { return onceOfGraph(question); };
   return def;
 }

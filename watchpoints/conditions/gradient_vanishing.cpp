@@ -169,6 +169,7 @@ class RecommendedVanishing : public Evaluator {
 
   double largest(EvaluationContext& context, core::Rank rank) const {
     double most = 0;
+    if (context.rows.none()) return most;
     for (const core::TensorId tensor : m_walk.tensors())
       if (const StatisticsRow* row = context.rows.now(rank, tensor); row && row->values.nonFinite() == 0)
         most = std::max(most, row->values.meanAbs);

@@ -128,6 +128,7 @@ ConditionDef lossInputCondition() {
       "A loss is given what the last linear layer gives, in the shape of its target, and is what is to "
       "become small.";
   def.target = Target::kLoss;
+  def.rowsOnly = true;
   def.make = [](const core::Graph&, const Parameters&, bool) { return onceOfGraph(question); };
   return def;
 }

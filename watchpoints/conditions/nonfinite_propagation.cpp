@@ -39,12 +39,23 @@ class Propagation : public Evaluator {
         m_recommended(recommended),
         m_nonFinite(graph),
         m_updates(updatesByParameter(graph)),
-        m_sources(selectTensors(graph, [](const core::TensorInfo& info) { return info.isSource(); })) {}
+        m_sources(selectTensors(graph, [](const core::TensorInfo& info) { return info.isSource(); })),
+        m_alwaysFinite(std::ranges::count_if(
+            graph.tensors(), [](const core::TensorInfo& info) { return !mayBeNonFinite(info.dtype); })) {}
 
   void evaluate(EvaluationContext& context) override {
     m_context = &context;
     m_iteration = context.iteration;
     const std::size_t before = context.findings.size();
+    if (context.rows.none())
+      context.evaluated += static_cast<std::int64_t>(context.ranks.size()) * m_alwaysFinite;
+    else
+      lookAtRows(context);
+    if (m_recommended) m_skips.hold(context, before);
+  }
+
+ private:
+  void lookAtRows(EvaluationContext& context) {
     for (Rank rank : context.source.ranks()) load(rank);
     for (Rank rank : context.ranks) {
       const std::vector<State>& states = m_states[rank];
@@ -54,10 +65,8 @@ class Propagation : public Evaluator {
         if (state(rank, source) == State::kNonFinite) visitSource(rank, source);
       for (const core::Node& node : m_graph.nodes()) visitNode(rank, node);
     }
-    if (m_recommended) m_skips.hold(context, before);
   }
 
- private:
   void load(Rank rank) {
     std::vector<State>& states = m_states[rank];
     states.assign(m_graph.tensors().size(), State::kUnknown);
@@ -258,6 +267,7 @@ class Propagation : public Evaluator {
   NonFinite m_nonFinite;
   ScalerSkips m_skips;
   std::vector<TensorId> m_updates, m_sources;
+  std::int64_t m_alwaysFinite;  // how many tensors are of whole numbers
   Iteration m_iteration;
   std::map<Rank, std::vector<State>> m_states;
 };

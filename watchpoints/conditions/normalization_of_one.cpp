@@ -43,6 +43,7 @@ ConditionDef normalizationOfOneCondition() {
   def.title = "Normalisation of a single value";
   def.doc = "From the graph: BatchNormalization or LayerNormalization whose mean is over one value.";
   def.advice = "Use a larger batch, or another dimension to normalise over.";
+  def.rowsOnly = true;
   def.make = [](const core::Graph&, const Parameters&, bool) { return onceOfGraph(question); };
   return def;
 }

@@ -29,13 +29,13 @@ void Outcome::add(EvaluationContext& context) {
 }
 
 std::optional<double> givenLoss(EvaluationContext& context, core::Rank rank) {
-  std::optional<double> sum;
-  for (int i = 0;; ++i) {
-    const std::string name = i == 0 ? "loss" : "loss/" + std::to_string(i);
-    const std::optional<double> part = context.source.scalar(rank, context.iteration, name);
-    if (!part) return sum;
-    sum = sum.value_or(0) + *part;
+  std::optional<double> sum = context.rows.scalar(rank, "loss");
+  std::optional<double> part = sum ? context.rows.scalar(rank, "loss/1") : std::nullopt;
+  for (int i = 2; part; ++i) {
+    sum = *sum + *part;
+    part = context.rows.scalar(rank, "loss/" + std::to_string(i));
   }
+  return sum;
 }
 
 bool Outcome::beginsNonFinite() const { return !m_losses.empty() && !std::isfinite(m_losses.front().value); }
@@ -57,7 +57,7 @@ bool Outcome::recoveredSince(core::Iteration iteration) const {
 std::optional<double> lossOfThinned(EvaluationContext& context, core::Rank rank, core::TensorId tensor) {
   const bool isLoss = tensor.valid() && tensor == followedTensor(context.graph(), {});
   if (!isLoss || context.rows.missingReason(rank, tensor) != "thinned") return std::nullopt;
-  return context.source.scalar(rank, context.iteration, "loss");
+  return context.rows.scalar(rank, "loss");
 }
 
 std::int64_t classesOfLoss(const core::Graph& graph) {

@@ -266,6 +266,7 @@ ConditionDef rankDivergenceCondition() {
       "took no"
       " part. Input data: seeds, initial values and learning rates of the ranks.";
   def.needsAllRanks = true;
+  def.rowsOnly = true;
   def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
     return std::make_unique<Divergence>(graph);
   };

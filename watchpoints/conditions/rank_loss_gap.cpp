@@ -204,6 +204,7 @@ ConditionDef rankLossGapCondition() {
       "class list, another normalisation.";
   def.target = Target::kLoss;
   def.needsAllRanks = true;
+  def.rowsOnly = true;
   def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
     return std::make_unique<RankLossGap>(graph);
   };

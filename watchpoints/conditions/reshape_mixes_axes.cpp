@@ -200,6 +200,7 @@ ConditionDef reshapeMixesAxesCondition() {
       "Split with reshape, then exchange with transpose: reshape(x, {B, T, H, D}), transpose(.., {0, 2, 1, "
       "3}); to join, transpose back first.";
   def.target = Target::kActivation;
+  def.rowsOnly = true;
   def.make = [](const Graph&, const Parameters&, bool) { return onceOfGraph(question); };
   return def;
 }

@@ -1,5 +1,8 @@
 #include "watchpoints/conditions/rows.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "core_engine/tensor/flags.h"
 
 namespace msdbg::watch {
@@ -50,18 +53,31 @@ const StatisticsRow* RowWalk::rowOf(EvaluationContext& context, Rank rank, std::
   return same ? nullptr : row;
 }
 
-bool RowWalk::allThinned(EvaluationContext& context, Rank rank) const {
-  if (m_tensors.empty()) return true;
-  (void)context.rows.now(rank, m_tensors.front());
-  if (!context.rows.thinned(rank)) return false;
-  context.notEvaluable.add({{},
-                            "thinned",
-                            context.iteration,
-                            rank,
-                            {},
-                            "no statistics of it can be read",
-                            static_cast<std::int64_t>(m_tensors.size())});
-  return true;
+std::span<const TensorId> RowWalk::tensorsOf(const core::GraphPart* part) const {
+  if (!part) return m_tensors;
+  const auto [known, isNew] = m_ofPart.try_emplace(part);
+  if (isNew)
+    std::ranges::copy_if(m_tensors, std::back_inserter(known->second),
+                         [&](TensorId tensor) { return part->has(tensor); });
+  return known->second;
+}
+
+RowWalk::RankIterator RowWalk::pastThinned(EvaluationContext& context, RankIterator rank) const {
+  if (!context.rows.thinned(*rank)) return rank;
+  const RankIterator begin = rank;
+  const core::GraphPart* const part = context.source.part(*begin, context.iteration);
+  while (rank != context.ranks.end() && context.rows.thinned(*rank) &&
+         context.source.part(*rank, context.iteration) == part)
+    ++rank;
+  const std::int64_t ranks = rank - begin;
+  context.notEvaluable.addEach(tensorsOf(part), {{},
+                                                 "thinned",
+                                                 context.iteration,
+                                                 ranks == 1 ? *begin : Rank(),
+                                                 {},
+                                                 "no statistics of it can be read",
+                                                 ranks});
+  return rank;
 }
 
 namespace {

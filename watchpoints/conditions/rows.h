@@ -3,6 +3,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <map>
 #include <span>
 
 #include "watchpoints/condition.h"
@@ -30,26 +31,35 @@ class RowWalk {
   /// f() asks for no more than flags: also rows that are no more (core::isFlags).
   void askForFlags() { m_flags = true; }
 
-  /// Calls f(place, row) for every recorded row, rank by rank; a missing one is an entry `no_value`, and all
-  /// of a thinned iteration are one `thinned`: of a long run most are.
+  /// Calls f(place, row) for every recorded row, rank by rank; a missing one is an entry `no_value` or
+  /// `thinned`. Of a long run most iterations are thinned: those are told of all tensors at once.
   template <typename F>
   void forEach(EvaluationContext& context, const F& f) const {
-    for (const core::Rank rank : context.ranks) {
-      if (allThinned(context, rank)) continue;
+    for (auto rank = context.ranks.begin(); rank != context.ranks.end();) {
+      if (const auto next = pastThinned(context, rank); next != rank) {
+        rank = next;
+        continue;
+      }
       for (std::size_t i = 0; i < m_tensors.size(); ++i)
-        if (const StatisticsRow* row = rowOf(context, rank, i))
-          f(Place{context.iteration, rank, m_tensors[i]}, *row);
+        if (const StatisticsRow* row = rowOf(context, *rank, i))
+          f(Place{context.iteration, *rank, m_tensors[i]}, *row);
+      ++rank;
     }
   }
 
  private:
+  using RankIterator = std::span<const core::Rank>::iterator;
   const StatisticsRow* rowOf(EvaluationContext& context, core::Rank rank, std::size_t i) const;
   const StatisticsRow* read(EvaluationContext& context, core::Rank rank, std::size_t i) const {
     return m_flags ? context.rows.flagsNow(rank, m_tensors[i]) : context.rows.now(rank, m_tensors[i]);
   }
-  bool allThinned(EvaluationContext& context, core::Rank rank) const;
+  /// Past the ranks from this one on that have no row since they were thinned, nor one before, with an entry
+  /// for each of the tensors that they have: the same ones on all of them.
+  RankIterator pastThinned(EvaluationContext& context, RankIterator rank) const;
+  std::span<const core::TensorId> tensorsOf(const core::GraphPart* part) const;
 
   std::vector<core::TensorId> m_tensors;
+  mutable std::map<const core::GraphPart*, std::vector<core::TensorId>> m_ofPart;  // walked by nobody
   std::vector<core::TensorId> m_updates;  // of each; invalid where nothing updates it
   bool m_skips = false, m_flags = false;
   std::vector<bool> m_once;  // of each: looked at on one rank where the others have the same

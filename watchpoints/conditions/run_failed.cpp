@@ -62,6 +62,7 @@ ConditionDef runFailedCondition() {
       "The detail says what happened. Where a node is named, look at its line and at its inputs; where none "
       "is, the program ended outside of an iteration: see its own output.";
   def.target = Target::kRun;
+  def.rowsOnly = true;
   def.make = [](const core::Graph&, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
     return std::make_unique<RunFailed>();
   };

@@ -197,6 +197,7 @@ ConditionDef sameBatchCondition() {
       "twice.";
   def.advice = "Give each rank its share: run.shard(loader), or a loader seeded and cut by rank.";
   def.needsAllRanks = true;
+  def.rowsOnly = true;
   def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
     return std::make_unique<SameBatch>(graph);
   };

@@ -14,10 +14,11 @@ bool isOfForward(const core::Graph& graph, const Finding& finding) {
 }  // namespace
 
 bool stepIsSkipped(EvaluationContext& context, core::Rank rank) {
-  return context.source.scalar(rank, context.iteration, "step_skipped").value_or(0) != 0;
+  return context.rows.scalar(rank, "step_skipped").value_or(0) != 0;
 }
 
 void ScalerSkips::hold(EvaluationContext& context, std::size_t first) {
+  if (m_held.empty() && context.findings.size() == first) return;
   for (const core::Rank rank : context.ranks) {
     if (!stepIsSkipped(context, rank)) {
       m_held.erase(rank);
@@ -31,7 +32,7 @@ void ScalerSkips::hold(EvaluationContext& context, std::size_t first) {
     const auto split = std::stable_partition(begin, context.findings.end(), std::not_fn(isHeld));
     std::move(split, context.findings.end(), std::back_inserter(held));
     context.findings.erase(split, context.findings.end());
-    if (context.source.scalar(rank, context.iteration, "loss_scale").value_or(1) >= 1) continue;
+    if (context.rows.scalar(rank, "loss_scale").value_or(1) >= 1) continue;
     std::move(held.begin(), held.end(), std::back_inserter(context.findings));
     held.clear();
   }

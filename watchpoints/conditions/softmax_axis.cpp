@@ -138,6 +138,7 @@ ConditionDef softmaxAxisCondition() {
       "over.";
   def.advice = "Give softmax() the axis whose elements compete: the classes, or the keys of each query.";
   def.target = Target::kActivation;
+  def.rowsOnly = true;
   def.make = [](const Graph&, const Parameters&, bool) { return onceOfGraph(question); };
   return def;
 }

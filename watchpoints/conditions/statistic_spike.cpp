@@ -105,7 +105,8 @@ class StatisticSpike : public Evaluator {
 
   /// As the program's own recorder gave it; else of all gradients that are recorded.
   std::optional<double> normOf(EvaluationContext& context, Rank rank) const {
-    if (const auto given = context.source.scalar(rank, context.iteration, "gradient_norm")) return given;
+    if (const auto given = context.rows.scalar(rank, "gradient_norm")) return given;
+    if (context.rows.none()) return std::nullopt;
     double squares = 0;
     bool any = false;
     for (const TensorId gradient : m_gradients)
@@ -125,17 +126,26 @@ class StatisticSpike : public Evaluator {
         end(series, "; it is back to " + core::formatShort(now) + " in iteration " +
                         std::to_string(context.iteration.value));
     }
-    if (series.values.size() >= kLeast) {
+    if (series.values.size() >= kLeast && isAboveMost(series, now)) {
       const std::vector<double> values(series.values.begin(), series.values.end());
       const Spread spread = spreadOf(values, followed.floor);
-      const bool tells = !m_recommended || (std::abs(now) > kConverged * std::abs(series.first) &&
-                                            isFarInLogarithm(values, now, followed));
-      if (tells && now > spread.limit(followed.times))
+      const auto tells = [&] {
+        return !m_recommended || (std::abs(now) > kConverged * std::abs(series.first) &&
+                                  isFarInLogarithm(values, now, followed));
+      };
+      if (now > spread.limit(followed.times) && tells())
         return begin(context, rank, followed, now, spread, series);
     }
     if (series.values.empty()) series.first = now;
     series.values.push_back(now);
     if (series.values.size() > kWindow) series.values.pop_front();
+  }
+
+  /// Else it is not above the median either, which is quicker told than the median: of a long run nearly all.
+  static bool isAboveMost(const Series& series, double now) {
+    const auto reach = static_cast<std::size_t>(
+        std::ranges::count_if(series.values, [&](double value) { return value >= now; }));
+    return 2 * reach <= series.values.size() + 1;
   }
 
   /// What spreads over decades, as the norms of policy gradients, has no spike that is a few times the

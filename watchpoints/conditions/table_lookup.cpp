@@ -160,6 +160,7 @@ ConditionDef tableLookupCondition() {
       "255, most "
       "iterations reach 240, and the table is half as long again.";
   def.advice = "Read each table by the index that was counted for it.";
+  def.rowsOnly = true;
   def.make = [](const Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
     return std::make_unique<TableLookup>(graph);
   };

@@ -157,6 +157,7 @@ ConditionDef targetRangeCondition() {
       "End a regression in a linear layer, or scale the targets; give oneHot() and the last layer as many "
       "classes as the labels have.";
   def.target = Target::kLoss;
+  def.rowsOnly = true;
   def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
     return std::make_unique<TargetRange>(graph);
   };

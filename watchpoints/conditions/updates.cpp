@@ -69,7 +69,7 @@ std::optional<Rates> ratesOf(EvaluationContext& context, core::Rank rank, const 
   std::optional<Rates> rates;
   for (int group = 0;; ++group) {
     const std::string name = group == 0 ? "learning_rate" : "learning_rate/" + std::to_string(group);
-    const std::optional<double> rate = context.source.scalar(rank, context.iteration, name);
+    const std::optional<double> rate = context.rows.scalar(rank, name);
     if (!rate) return rates;
     if (!std::isfinite(*rate)) return std::nullopt;
     if (!rates) rates = Rates{*rate, *rate};

@@ -184,6 +184,7 @@ ConditionDef weightNotChangedCondition() {
                     {"atol", ParameterType::kAbs, core::kChangeAtol, "absolute tolerance"},
                     tensorsParameter()};
   def.needsPrevious = true;
+  def.rowsOnly = true;
   def.make = make;
   def.notOnline = notOnline;
   return def;

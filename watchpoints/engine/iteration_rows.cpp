@@ -10,12 +10,13 @@ namespace msdbg::watch {
 using core::Iteration;
 using core::Rank;
 using core::TensorId;
+using Rows = KnownRows::Rows;
 
 IterationRows::IterationRows(const Source& source) : m_ranks(source.ranks()) {
   std::ranges::sort(m_ranks);
   for (Table* table : {&m_now, &m_before}) {
     table->cells.assign(m_ranks.size(), std::vector<Cell>(source.graph().tensors().size()));
-    table->thinned.assign(m_ranks.size(), false);
+    table->rows.assign(m_ranks.size(), Rows::kNotRecorded);
     table->read.assign(m_ranks.size(), false);
   }
 }
@@ -31,9 +32,11 @@ void IterationRows::moveTo(Source& source, Iteration iteration) {
 void IterationRows::begin(Table& table, Iteration iteration) {
   table.iteration = iteration;
   table.parts.clear();
+  table.none = true;
   for (std::size_t slot = 0; slot < m_ranks.size(); ++slot) {
     table.parts.push_back(m_source->part(m_ranks[slot], iteration));
-    table.thinned[slot] = false;
+    table.rows[slot] = rowsOf(*m_source, m_ranks[slot], iteration);
+    table.none = table.none && table.rows[slot] != Rows::kPossible;
     if (!table.read[slot]) continue;
     for (Cell& cell : table.cells[slot]) cell.state = State::kUnread;
     table.read[slot] = false;
@@ -41,6 +44,9 @@ void IterationRows::begin(Table& table, Iteration iteration) {
 }
 
 std::size_t IterationRows::slotOf(Rank rank) const {
+  // Ranks are mostly numbered without a gap.
+  if (const auto at = static_cast<std::size_t>(rank.value); at < m_ranks.size() && m_ranks[at] == rank)
+    return at;
   const auto found = std::ranges::lower_bound(m_ranks, rank);
   return static_cast<std::size_t>((found != m_ranks.end() && *found == rank ? found : m_ranks.end()) -
                                   m_ranks.begin());
@@ -59,13 +65,11 @@ const StatisticsRow* IterationRows::flagsOf(Table& table, Rank rank, TensorId te
 const IterationRows::Cell* IterationRows::cellOf(Table& table, Rank rank, TensorId tensor) {
   const std::size_t slot = slotOf(rank);
   if (slot == m_ranks.size() || !table.iteration.valid() || !tensor.valid()) return nullptr;
-  if (table.thinned[slot]) return nullptr;
+  if (table.rows[slot] != Rows::kPossible) return nullptr;
   Cell& cell = table.cells[slot][tensor.index()];
   if (cell.state == State::kUnread) {
     read(table, slot, tensor, cell);
-    table.thinned[slot] = cell.state == State::kThinned;
-    if (table.thinned[slot]) cell.state = State::kUnread;  // so that nothing is to be forgotten later
-    table.read[slot] = table.read[slot] || !table.thinned[slot];
+    table.read[slot] = true;
   }
   return &cell;
 }
@@ -91,19 +95,35 @@ void IterationRows::read(const Table& table, std::size_t slot, TensorId tensor, 
 
 bool IterationRows::thinned(Rank rank) const {
   const std::size_t slot = slotOf(rank);
-  return slot < m_ranks.size() && m_now.thinned[slot];
+  return slot < m_ranks.size() && m_now.rows[slot] == Rows::kThinned &&
+         m_before.rows[slot] != Rows::kPossible;
 }
 
 std::string IterationRows::missingReason(Rank rank, TensorId tensor) const {
   const std::size_t slot = slotOf(rank);
-  if (slot < m_ranks.size() && m_now.thinned[slot])
+  if (slot == m_ranks.size() || m_now.rows[slot] == Rows::kNotRecorded) return "no_value";
+  if (m_now.rows[slot] == Rows::kThinned)
     return m_now.parts[slot] && !m_now.parts[slot]->has(tensor) ? "absent" : "thinned";
-  const State state = slot < m_ranks.size() ? m_now.cells[slot][tensor.index()].state : State::kMissing;
+  const State state = m_now.cells[slot][tensor.index()].state;
   return state == State::kDamaged   ? "damaged"
          : state == State::kFlags   ? "only_flags"
          : state == State::kThinned ? "thinned"
          : state == State::kAbsent  ? "absent"
                                     : "no_value";
+}
+
+std::optional<double> IterationRows::scalar(Rank rank, std::string_view name) {
+  const std::size_t slot = slotOf(rank);
+  if (slot == m_ranks.size()) return std::nullopt;
+  auto known = std::ranges::find(m_scalars, name, &Scalar::name);
+  if (known == m_scalars.end()) known = m_scalars.insert(known, Scalar{std::string(name), {}, {}});
+  if (known->iteration != m_now.iteration) {
+    known->iteration = m_now.iteration;
+    known->values.assign(m_ranks.size(), std::nullopt);
+  }
+  auto& value = known->values[slot];
+  if (!value) value = m_source->scalar(rank, m_now.iteration, known->name);
+  return *value;
 }
 
 }  // namespace msdbg::watch

@@ -2,6 +2,8 @@
 // OnlineCheck. Used from one thread.
 #pragma once
 
+#include <algorithm>
+
 #include "watchpoints/condition.h"
 
 namespace msdbg::watch {
@@ -30,14 +32,10 @@ class RunningWatchpoint {
     bool beforeSelected = false, online = false;
     core::CancelToken cancel = {};
   };
-  void evaluate(const Moment& moment) {
-    EvaluationContext context = contextOf(moment);
-    m_evaluator->evaluate(context);
-  }
-  void finish(const Moment& moment) {
-    EvaluationContext context = contextOf(moment);
-    m_evaluator->finish(context);
-  }
+  /// A condition of rows only (rowsOnly) is asked of iterations without any until it answers the same twice;
+  /// the answer then counts for those that follow. Of a long run, whose rows were thinned, most have none.
+  void evaluate(const Moment& moment);
+  void finish(const Moment& moment);
 
   const Watchpoint& watchpoint() const { return *m_watchpoint; }
   std::vector<Finding> takeFindings() { return std::exchange(m_findings, {}); }
@@ -45,29 +43,32 @@ class RunningWatchpoint {
   std::int64_t evaluated() const { return m_evaluated; }
 
  private:
-  EvaluationContext contextOf(const Moment& m) {
-    return {.source = m.source,
-            .rows = m.rows,
-            .step = m.step,
-            .parameters = m_watchpoint->parameters,
-            .recommended = m_watchpoint->recommended,
-            .iteration = m.iteration,
-            .ranks = m.ranks,
-            .allRanks = m.allRanks,
-            .selected = m.selected,
-            .beforeSelected = m.beforeSelected,
-            .online = m.online,
-            .cancel = m.cancel,
-            .findings = m_findings,
-            .notEvaluable = m_notEvaluable,
-            .evaluated = m_evaluated};
-  }
+  /// What was answered of an iteration without rows, and of which ranks and graphs.
+  struct Answer {
+    NotEvaluableList notEvaluable;
+    std::int64_t evaluated = 0;
+    bool findings = false;
+    const Step* step = nullptr;
+    std::vector<core::Rank> ranks;
+    bool beforeSelected = false;
+    bool isOf(const Moment& m) const {
+      return step == &m.step && beforeSelected == m.beforeSelected && std::ranges::equal(ranks, m.ranks);
+    }
+  };
+  EvaluationContext contextOf(const Moment& moment, NotEvaluableList& notEvaluable, std::int64_t& evaluated);
+  void ask(const Moment& moment);
+  void tellRepeated();
 
   const Watchpoint* m_watchpoint;
   std::unique_ptr<Evaluator> m_evaluator;
   std::vector<Finding> m_findings;
   NotEvaluableList m_notEvaluable;
   std::int64_t m_evaluated = 0;
+
+  std::optional<Answer> m_answer;  // of the iteration before, where that had no rows
+  bool m_steady = false;           // the one before that answered the same
+  std::int64_t m_repeated = 0;     // so often since, which is still to be told
+  core::Iteration m_last;          // of those
 };
 
 }  // namespace msdbg::watch

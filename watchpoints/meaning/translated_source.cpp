@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core_engine/graph/graph_union.h"
+#include "watchpoints/known_rows.h"
 #include "watchpoints/meaning/meaning.h"
 #include "watchpoints/meaning/wording.h"
 
@@ -14,7 +15,7 @@ const std::vector<std::vector<core::Rank>>& Source::replicaGroups() const {
   return kNone;
 }
 
-class TranslatedSource::Foreign : public Source {
+class TranslatedSource::Foreign : public Source, public KnownRows {
   using Groups = std::vector<std::vector<core::Rank>>;
 
  public:
@@ -47,6 +48,9 @@ class TranslatedSource::Foreign : public Source {
   }
   const StatisticsRow* flags(core::Rank rank, core::Iteration iteration, core::TensorId tensor) override {
     return m_source.flags(rank, iteration, tensor);
+  }
+  Rows rowsOf(core::Rank rank, core::Iteration iteration) const override {
+    return watch::rowsOf(m_source, rank, iteration);
   }
   std::string missingReason() const override { return m_source.missingReason(); }
   core::Result<core::Tensor> value(core::Rank rank, core::Iteration iteration,

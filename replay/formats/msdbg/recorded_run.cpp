@@ -5,6 +5,7 @@
 #include "dump/hdf5/at_exit.h"
 #include "replay/formats/msdbg/failures.h"
 #include "replay/formats/msdbg/translate.h"
+#include "watchpoints/known_rows.h"
 
 namespace msdbg::replay {
 namespace {
@@ -16,7 +17,11 @@ using core::Rank;
 using core::Result;
 using core::TensorId;
 
-class RecordedRun : public Run, public Recomputable, public Verifiable, public Growing {
+class RecordedRun : public Run,
+                    public Recomputable,
+                    public Verifiable,
+                    public Growing,
+                    public watch::KnownRows {
  public:
   explicit RecordedRun(std::unique_ptr<dump::RunReader> reader)
       : m_reader(std::move(reader)), m_description(translated(m_reader->info())) {}
@@ -55,6 +60,11 @@ class RecordedRun : public Run, public Recomputable, public Verifiable, public G
     return row ? row : statistics(rank, iteration, tensor);
   }
   std::string missingReason() const override { return m_missingReason; }
+  Rows rowsOf(Rank rank, Iteration iteration) const override {
+    if (missingValues()) return Rows::kPossible;  // who computes them may have some of any iteration
+    if (thinned(rank, iteration)) return Rows::kThinned;
+    return iterationSet(rank).contains(iteration.value) ? Rows::kPossible : Rows::kNotRecorded;
+  }
   Error missingStatistics(Rank rank, Iteration iteration, TensorId tensor) override {
     const Result<watch::StatisticsRow> row = m_reader->statistics(rank, iteration, tensor);
     return row.ok() ? Error(ErrorCode::kUnavailable, "they are recorded") : row.error();
