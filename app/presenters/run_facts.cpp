@@ -1,7 +1,6 @@
 #include "app/presenters/run_facts.h"
 
 #include <algorithm>
-#include <set>
 
 #include "replay/run_state.h"
 
@@ -29,12 +28,13 @@ void readWhatGrows(RunFacts& facts, replay::Run& run, bool recording) {
   facts.description = run.description();
   facts.recording = recording;
   facts.ranks = run.ranks();
-  std::set<core::Iteration> all;
+  core::IterationSet all;
   for (const core::Rank rank : facts.ranks) {
     facts.iterations[rank] = run.iterations(rank);
-    all.insert(facts.iterations[rank].begin(), facts.iterations[rank].end());
+    all.append(run.iterationSet(rank));
   }
-  facts.allIterations.assign(all.begin(), all.end());
+  facts.allIterations.clear();
+  for (const std::int64_t iteration : all) facts.allIterations.emplace_back(iteration);
   if (facts.scalars.empty()) facts.scalars = run.scalarNames();
   readSteps(facts, run);
   facts.end = run.end();
