@@ -125,7 +125,7 @@ struct Journal {
   std::vector<HitLine> hits;
   std::vector<GapLine> gaps;
   std::vector<RestartLine> restarts;
-  core::IterationSet anew;  // those of `set` and `restart` lines
+  core::IterationSet anew;     // those of `set` and `restart` lines
   std::vector<MeshAxis> mesh;  // of the last `mesh` line
   std::optional<RecordingTimes> timing;
   std::optional<CheckpointsLine> checkpoints;  // the last one

@@ -99,8 +99,8 @@ Json statisticsJson(const watch::StatisticsRow& row) {
                {"std", number(s.std)},   {"l1", number(s.l1)},     {"l2", number(s.l2)},
                {"hash", s.hash.text()}};
   if (core::isFlags(s))  // nobody looked at the rest
-    for (const char* key : {"zero", "negative", "positive", "min", "max", "mean", "mean_abs", "std", "l1",
-                            "l2", "hash"})
+    for (const char* key :
+         {"zero", "negative", "positive", "min", "max", "mean", "mean_abs", "std", "l1", "l2", "hash"})
       json[key] = nullptr;
   if (row.change)
     json["change"] = {{"mean_abs", number(row.change->meanAbsChange)},

@@ -59,7 +59,8 @@ Status takeStatistics(const RecordingOptions& given, dump::RecordOptions& record
   record.policy = given.statistics == "flags" ? dump::Policy::kFlags : dump::Policy::kStats;
   if (record.policy == dump::Policy::kFlags)
     record.rules.push_back({.policy = dump::Policy::kStats,
-                            .kinds = {core::TensorRole::kInput, core::TensorRole::kLabel}});
+                            .kinds = {core::TensorRole::kInput, core::TensorRole::kLabel,
+                                      core::TensorRole::kLoss, core::TensorRole::kHyperparameter}});
   return Ok{};
 }
 
@@ -96,9 +97,10 @@ Status readOnHit(const RecordingOptions& given, dump::OnHit& onHit) {
 }  // namespace
 
 void RecordingOptions::addOptions(CLI::App& app) {
-  app.add_option("--record", rules,
-                 "what is kept of some tensors: GLOB=full|stats|flags|record|none[,KEY=VALUE]... (below); may be "
-                 "repeated: the first that fits decides, the rest has statistics")
+  app.add_option(
+         "--record", rules,
+         "what is kept of some tensors: GLOB=full|stats|flags|record|none[,KEY=VALUE]... (below); may be "
+         "repeated: the first that fits decides, the rest has statistics")
       ->type_name("RULE")
       ->allow_extra_args(false);
   app.add_option("--config", config,
@@ -107,13 +109,15 @@ void RecordingOptions::addOptions(CLI::App& app) {
       ->type_name("FILE");
   app.add_option(
          "--policy", policy,
-         "full: values and statistics (default; of PyTorch programs: stats); stats: statistics only; flags: only "
+         "full: values and statistics (default; of PyTorch programs: stats); stats: statistics only; flags: "
+         "only "
          "how many elements are NaN or Inf; record: only what the rest can be computed again from, and its "
          "hashes; none. With --record: of the rest")
       ->type_name("full|stats|flags|record|none");
   app.add_option("--statistics", statistics,
-                 "flags: as --policy flags, but inputs and labels keep their statistics, so that a batch that "
-                 "comes twice is found; all: as --policy stats")
+                 "flags: as --policy flags, but inputs, labels, loss and rates keep their statistics, so "
+                 "that a batch that "
+                 "comes twice is found, and a loss that does not fall; all: as --policy stats")
       ->type_name("all|flags")
       ->check(CLI::IsMember({"all", "flags"}));
   app.add_option(

@@ -56,7 +56,8 @@ bool mayHoldAny(const Tensor& tensor, int threads) {
   const std::byte* data = tensor.byteSpan().data();
   int found = 0;
 #pragma omp parallel for schedule(static) num_threads(std::max(threads, 1)) \
-    reduction(| : found) if (threads > 1 && blocks > 4)
+    reduction(|                                                             \
+              : found) if (threads > 1 && blocks > 4)
   for (std::int64_t i = 0; i < blocks; ++i)
     found |= static_cast<int>(mayHoldAny(tensor.dtype(), data + i * step, std::min(step, bytes - i * step)));
   return found != 0;

@@ -24,9 +24,11 @@ constexpr std::size_t kLongestNumber = 9;    // in a regular expression
 constexpr struct {
   std::string_view name;
   Policy policy;
-} kPolicies[] = {
-    {"full", Policy::kFull},     {"stats", Policy::kStats}, {"flags", Policy::kFlags},
-    {"record", Policy::kRecord}, {"none", Policy::kNone}};
+} kPolicies[] = {{"full", Policy::kFull},
+                 {"stats", Policy::kStats},
+                 {"flags", Policy::kFlags},
+                 {"record", Policy::kRecord},
+                 {"none", Policy::kNone}};
 
 // The roles of the graph by their own names, and what people call a parameter.
 constexpr struct {

@@ -53,9 +53,9 @@ std::span<const RuleKey> ruleKeys();
 /// kUsage: no such key; names the nearest, or all.
 core::Result<const RuleKey*> findRuleKey(std::string_view name);
 
-/// `GLOB[,GLOB…]=full|stats|flags|record|none[,KEY=VALUE[,VALUE…]]…`, for example `grad(*)=full,every=10`; `regex=`
-/// comes last, since it takes the rest of the text. kUsage: names the part that is wrong and what there is
-/// instead.
+/// `GLOB[,GLOB…]=full|stats|flags|record|none[,KEY=VALUE[,VALUE…]]…`, for example `grad(*)=full,every=10`;
+/// `regex=` comes last, since it takes the rest of the text. kUsage: names the part that is wrong and what
+/// there is instead.
 core::Result<Rule> parseRule(std::string_view text);
 std::string ruleText(const Rule& rule);  // parseRule() reads it back
 

@@ -191,8 +191,8 @@ core::Result<StatisticsRow> RunReader::statistics(core::Rank rank, core::Iterati
     return m_impl->notComputed(rank, iteration, tensor);
   if (thinned(rank, iteration)) return m_impl->wasThinned(rank, iteration, tensor);
   return m_impl->notRecorded(rank, iteration, tensor,
-                             !found              ? kNotSeen
-                             : seen(*found)    ? "has no statistics, only its NaN and Inf were to be counted"
+                             !found           ? kNotSeen
+                             : seen(*found)   ? "has no statistics, only its NaN and Inf were to be counted"
                              : hashed(*found) ? "has no statistics, only its hash was to be recorded"
                                               : kNotSeen);
 }

@@ -186,9 +186,9 @@ class RunReader {
   std::vector<std::string> scalarNames();
   /// What hit while the run was recorded (--on-hit), of all ranks; least (iteration, order, rank) first.
   std::vector<RecordedHit> hits() const;
-  std::vector<RecordedGap> gaps() const;                        // by rank, in order
-  std::vector<RecordedRestart> restarts() const;                // by rank, in order
-  std::optional<RunEnd> rankEnd(core::Rank rank) const;         // from its journal
+  std::vector<RecordedGap> gaps() const;                 // by rank, in order
+  std::vector<RecordedRestart> restarts() const;         // by rank, in order
+  std::optional<RunEnd> rankEnd(core::Rank rank) const;  // from its journal
   /// Where a rank stands in a mesh of ranks; empty: nobody said.
   std::vector<MeshAxis> mesh(core::Rank rank) const;
   std::optional<RecordingTimes> timing(core::Rank rank) const;  // nullopt: it did not come to its end

@@ -130,7 +130,7 @@ class SegmentStore {
   std::shared_ptr<DirectBuffer> m_direct = std::make_shared<DirectBuffer>();
   bool m_writeDirect = false;
   bool m_tooLarge = false, m_hadCheckpoint = false, m_diskShort = false, m_dropped = false;
-  bool m_loose = false;  // a checkpoint went: nothing may lead to some batches any more
+  bool m_loose = false;              // a checkpoint went: nothing may lead to some batches any more
   std::uint64_t m_didNotFit = 0;     // bytes of the segment for which the disk had no room
   std::uint64_t m_wanted = 0;        // that the next commit makes room for
   std::vector<std::int64_t> m_plan;  // to be merged next

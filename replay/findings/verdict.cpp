@@ -13,7 +13,7 @@ namespace {
 
 struct Missing {
   std::int64_t damaged = 0, absent = 0, thinned = 0;  // absent: thinned or never recorded
-  std::int64_t flags = 0;  // of which only NaN and Inf were counted
+  std::int64_t flags = 0;                             // of which only NaN and Inf were counted
 };
 
 Missing missingOf(const watch::CheckReport& report) {

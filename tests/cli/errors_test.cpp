@@ -80,7 +80,7 @@ TEST_CASE("A mistake on the command line ends with 2 and names what was probably
       {{"dump", "mlp", "--fault", "nan@iteration=1,rank=1"}, 2, {"rank 1"}},
       {{"dump", "mlp", "--fault", "nan@iteration=1,node=*fc9*"}, 2, {"fc9"}},
       {{"dump", "mlp", "--tensors", "fc9*"}, 2, {"fc9*"}},
-      {{"dump", "mlp", "--record", "grad(*)"}, 2, {"--record", "GLOB=full|stats|record|none"}},
+      {{"dump", "mlp", "--record", "grad(*)"}, 2, {"--record", "GLOB=full|stats|flags|record|none"}},
       {{"dump", "mlp", "--record", "*=full,kind=wieght"}, 2, {"--record", "kind", "wieght", "weight"}},
       {{"dump", "mlp", "--record", "*=full,evry=2"}, 2, {"evry", "every"}},
       {{"dump", "mlp", "--record", "*fc1/wieght=full"}, 2, {"*fc1/wieght", "did you mean fc1/weight"}},

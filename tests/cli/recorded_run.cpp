@@ -119,6 +119,8 @@ std::string shapeOf(const std::string& text) {
   std::string out = std::regex_replace(text, std::regex("(^|[ \n])/[^ \n]*/"), "$1");  // absolute paths
   out = std::regex_replace(out, std::regex("where    [^\n]* rank"), "where HOST, # rank");
   out = std::regex_replace(out, std::regex("hash [0-9a-f]{32}"), "hash #");
+  out =
+      std::regex_replace(out, std::regex("(kernel +[a-z]+:\\w+) [^\n]*"), "$1 #");  // of this instruction set
   out = std::regex_replace(out, std::regex("[-+]?[0-9][0-9,.]*(e[-+]?[0-9]+)?"), "#");
   out = std::regex_replace(out, std::regex("# (kB|MB|GB|B)\\b"), "# bytes");
   out = std::regex_replace(out, std::regex(" +"), " ");

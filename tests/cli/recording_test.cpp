@@ -118,7 +118,8 @@ TEST_CASE("Full for gradients every 10 iterations, statistics for the rest", "[c
 
 TEST_CASE("With flags alone a NaN is found where statistics find it, and nothing else is judged", "[cli]") {
   const TempDir folder;
-  const std::string flags = folder / "flags.msdbg", all = folder / "all.msdbg", clean = folder / "clean.msdbg";
+  const std::string flags = folder / "flags.msdbg", all = folder / "all.msdbg",
+                    clean = folder / "clean.msdbg";
   const Words fault = {"-n", "2", "--no-replay", "--fault", "nan@iteration=4,rank=1,node=*conv2*"};
   const auto planted = [&](const Words& more) {
     Words words = fault;
@@ -141,9 +142,10 @@ TEST_CASE("With flags alone a NaN is found where statistics find it, and nothing
   CHECK(msdbgJson({"check", flags}, 3)["first"]["node"] == msdbgJson({"check", all}, 3)["first"]["node"]);
   const RunResult healthy = msdbg({"check", clean});
   CHECK(healthy.exitStatus == 0);
-  CHECK_THAT(healthy.out, Catch::StartsWith("no NaN and no Inf found that is a fault; nothing else is recorded "
-                                            "of most tensors (--statistics flags)") &&
-                              Catch::Contains("only NaN and Inf were counted (--statistics flags)"));
+  CHECK_THAT(healthy.out,
+             Catch::StartsWith("no NaN and no Inf found that is a fault; nothing else is recorded "
+                               "of most tensors (--statistics flags)") &&
+                 Catch::Contains("only NaN and Inf were counted (--statistics flags)"));
   const Json row = msdbgJson({"stats", clean, "--tensor", "conv1/weight"})["tensors"][0]["rows"][0];
   CHECK(row["statistics"]["nan"] == 0);
   CHECK(row["statistics"]["mean"].is_null());

@@ -386,7 +386,8 @@ TEST_CASE("Where only flags are wanted nothing else is read back, and no norm is
                  Catch::Contains("only its NaN and Inf were to be counted"));
       CHECK_FALSE(reader->hash(Rank(0), Iteration(i), tensor).ok());
     }
-    CHECK_FALSE(reader->scalar(Rank(0), Iteration(i), "gradient_norm"));
+    // Before there is a graph all is looked at, so the first norm is known.
+    CHECK(reader->scalar(Rank(0), Iteration(i), "gradient_norm").has_value() == (i == 0));
   }
 }
 

@@ -37,7 +37,7 @@ std::string kept(const RecordOptions& options, const std::string& name, std::int
   const auto decisions = Decisions::make(graph, options, core::Rank(rank));
   std::string text;
   for (std::int64_t i = 0; i < 12; ++i)
-    text += "-rsf"[static_cast<int>(decisions->decide(test::tensorNamed(graph, name), core::Iteration(i)))];
+    text += "-rgsf"[static_cast<int>(decisions->decide(test::tensorNamed(graph, name), core::Iteration(i)))];
   return text;
 }
 
@@ -199,9 +199,9 @@ TEST_CASE("A rule's text is read back, and says no more than it has to") {
 
 TEST_CASE("A mistake in a rule names the part that is wrong and what there is instead") {
   using Catch::Contains;
-  CHECK_THAT(mistake("grad(*)"), Contains("'grad(*)'") && Contains("GLOB=full|stats|record|none"));
-  CHECK_THAT(mistake("=full"), Contains("GLOB=full|stats|record|none"));
-  CHECK_THAT(mistake("a=ful"), Contains("policy: 'ful'") && Contains("full, stats, record, none"));
+  CHECK_THAT(mistake("grad(*)"), Contains("'grad(*)'") && Contains("GLOB=full|stats|flags|record|none"));
+  CHECK_THAT(mistake("=full"), Contains("GLOB=full|stats|flags|record|none"));
+  CHECK_THAT(mistake("a=ful"), Contains("policy: 'ful'") && Contains("full, stats, flags, record, none"));
   CHECK_THAT(mistake("a=full,evry=10"), Contains("'evry' is no key") && Contains("every"));
   CHECK_THAT(mistake("a=full,zzz=10"), Contains("there are tensors, policy, kind"));
   CHECK_THAT(mistake("a=full,tensors=b"), Contains("tensors is said in front already"));

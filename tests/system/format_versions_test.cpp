@@ -318,11 +318,13 @@ TEST_CASE("The committed run of format 1.1 is computed again as it was recorded,
       {"replay", (test::sourceDir() / "tests/data/run_1.1.msdbg").string(), "--prove", "--json"});
   const ordered_json proof = ordered_json::parse(result.out);
   INFO(result.out);
-  CHECK(proof.at("tensors").get<int>() == 150);
-  if (proof.at("otherwise_here").empty())
+  if (proof.at("otherwise_here").empty()) {
+    CHECK(proof.at("tensors").get<int>() == 150);
     CHECK(result.exitStatus == 0);
-  else
+  } else {  // it ends with the first iteration that has other bits
+    CHECK(proof.at("tensors").get<int>() >= 75);
     WARN("not held against its hashes: " << proof.at("otherwise_here").dump());
+  }
 }
 
 TEST_CASE("The committed run of format 1.2 has thinned statistics, and digests of all iterations") {

@@ -32,7 +32,9 @@ void scatter(std::mt19937_64& random, Tensor& tensor) {
   for (int i = 0; i < 3 && count > 0; ++i) {
     std::byte* element = bytes + random() % count * size;
     for (std::size_t b = 0; b < size; ++b)
-      element[b] = random() % 3 == 0 ? std::byte{0x7f} : random() % 3 == 0 ? std::byte{0xff} : std::byte{0x80};
+      element[b] = random() % 3 == 0   ? std::byte{0x7f}
+                   : random() % 3 == 0 ? std::byte{0xff}
+                                       : std::byte{0x80};
   }
 }
 

@@ -215,9 +215,7 @@ class Propagation : public Evaluator {
 
   /// One arrival a rank: after it the whole rank is a consequence.
   void received(Rank rank, TensorId output, std::string detail) {
-    if (m_received.insert(rank).second)
-      report(rank, output, std::move(detail),
-             "Look at the rank that sent it, where it begins, not at this one.");
+    if (m_received.insert(rank).second) report(rank, output, std::move(detail));
   }
 
   /// Walks back over what is not recorded to the nearest recorded tensors.

@@ -189,6 +189,14 @@ class Divergence : public Evaluator {
     return "";
   }
 
+  /// Of a mesh which of its groups it is.
+  std::string groupText() const {
+    if (m_context->source.replicaGroups().empty()) return "";
+    std::vector<std::int64_t> ranks;
+    for (const Rank rank : m_group) ranks.push_back(rank.value);
+    return "ranks " + core::formatRanges(ranks) + " hold the same shards, and differ; ";
+  }
+
   void report(const Divergent& divergent, const std::string& cause) {
     const Verdict verdict = findWrongRanks(*m_context, divergent);
     std::vector<Rank> wrong = verdict.wrong;
@@ -196,8 +204,9 @@ class Divergence : public Evaluator {
     for (Rank rank : wrong) {
       const Place place{m_iteration, rank, divergent.tensor};
       Finding finding = findingAt(*m_context, place, precedence::kDivergence);
-      finding.detail = verdict.wrong.empty() ? "which rank is wrong cannot be told from what is recorded"
-                                             : "rank " + std::to_string(rank.value) + " " + verdict.reason;
+      finding.detail = verdict.wrong.empty()
+                           ? groupText() + "which rank is wrong cannot be told from what is recorded"
+                           : "rank " + std::to_string(rank.value) + " " + verdict.reason;
       addDifference(finding, divergent, verdict, rank == wrong.front());
       finding.detail += "; " + cause;
       finding.advice = adviceFor(cause);

@@ -37,7 +37,8 @@ std::optional<Finding> unequalStart(EvaluationContext& context) {
   int more = 0;
   for (const ParameterUpdate& update : parameterUpdates(graph)) {
     if (!update.gradient.valid()) continue;
-    if (isReplicated(graph, graph.tensor(update.parameter)) && context.source.replicaGroups().empty()) continue;
+    if (isReplicated(graph, graph.tensor(update.parameter)) && context.source.replicaGroups().empty())
+      continue;
     if (onRanks(context, update.gradient, false) != Held::kEqual) continue;
     if (onRanks(context, update.parameter, true) != Held::kDiffer) continue;
     if (found) {

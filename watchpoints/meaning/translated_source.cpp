@@ -67,8 +67,8 @@ class TranslatedSource::Foreign : public Source, public KnownRows {
 
  private:
   /// No plan says which ranks are replicas: those that begin with the same bits of all parameters. Of shards
-  /// some differ, though those of a constant (a norm's ones) do not. It is all ranks, or groups of one size: a
-  /// mesh. Else nobody knows: a rank alone is one that began wrong rather than one that is no replica.
+  /// some differ, though those of a constant (a norm's ones) do not. It is all ranks, or groups of one size:
+  /// a mesh. Else nobody knows: a rank alone is one that began wrong rather than one that is no replica.
   void markReplicas() {
     Groups groups = {m_source.ranks()};
     std::vector<core::TensorId> parameters;

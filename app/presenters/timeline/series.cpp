@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core_engine/tensor/flags.h"
 #include "replay/run_state.h"
 
 namespace msdbg::app {

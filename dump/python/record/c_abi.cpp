@@ -198,7 +198,9 @@ int msdbg_record_module(msdbg_recording* recording, const char* path, const char
 }
 
 int msdbg_record_mesh(msdbg_recording* recording, const char* axis, std::int32_t index, std::int32_t size) {
-  return statusOf(recording, [&](dump::ForeignRecording& rank) { return rank.setMesh({text(axis), index, size}); });
+  return statusOf(recording, [&](dump::ForeignRecording& rank) {
+    return rank.setMesh({text(axis), index, size});
+  });
 }
 
 int msdbg_record_begin(msdbg_recording* recording, std::int64_t iteration) {

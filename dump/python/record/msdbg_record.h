@@ -68,8 +68,8 @@ int64_t msdbg_record_node(msdbg_recording* recording, const msdbg_node* node, in
 int msdbg_record_device(msdbg_recording* recording, int64_t tensor, const char* device);
 /* A module of the program, as names have it ("GPT/h/0/attn"), and its class. Optional. */
 int msdbg_record_module(msdbg_recording* recording, const char* path, const char* class_name);
-/* Where this rank stands in a mesh of ranks: at `index` of `size` along an axis ("dp", "tp"). Optional; for each
- * axis the last that is said counts. */
+/* Where this rank stands in a mesh of ranks: at `index` of `size` along an axis ("dp", "tp"). Optional; for
+ * each axis the last that is said counts. */
 int msdbg_record_mesh(msdbg_recording* recording, const char* axis, int32_t index, int32_t size);
 int msdbg_record_role(msdbg_recording* recording, int64_t tensor, const char* role);
 

@@ -112,7 +112,8 @@ class RecordedRun : public Run,
   std::vector<RecordedHit> hits() const override { return translated(m_reader->hits()); }
   std::vector<MeshAxis> mesh(Rank rank) const override {
     std::vector<MeshAxis> axes;
-    for (const dump::MeshAxis& axis : m_reader->mesh(rank)) axes.push_back({axis.name, axis.index, axis.size});
+    for (const dump::MeshAxis& axis : m_reader->mesh(rank))
+      axes.push_back({axis.name, axis.index, axis.size});
     return axes;
   }
   std::optional<RecordingTimes> timing(Rank rank) const override {
