@@ -124,7 +124,9 @@ bool SegmentStore::planReplay(const Need& need) {
   if (m_rewrite) return true;
   const ReplayPlan plan = m_retention.nextReplay(need);
   if (plan.empty()) return false;
-  m_dropped = m_loose = true;
+  m_dropped = true;
+  // On a disk that is full nothing is written again that need not be: it would take the room that there is.
+  m_loose = m_loose || need.disk == 0;
   beginWithout(plan);
   return true;
 }
@@ -229,7 +231,7 @@ core::Status SegmentStore::thinFor(const Need& need) {
     MSDBG_ASSIGN(const bool did, giveUpSome(need, before));
     if (!did) break;
   }
-  while (m_loose && planUseless()) {
+  while (m_loose && need.disk == 0 && planUseless()) {
     MSDBG_ASSIGN(const bool did, rewriteStep());
     if (!did) break;
   }
