@@ -70,6 +70,8 @@ core::Result<SegmentWriter::Image> SegmentStore::buildReadable(std::int64_t numb
   const auto inFile = [](const auto& row) { return row.second.file != nullptr; };
   const bool waitInFile = std::ranges::any_of(
       iterations, [&](const IterationRecord* record) { return std::ranges::any_of(record->rows, inFile); });
+  // What lies in the file already needs little more: the reserve has it.
+  if (!image.ok() && waitInFile && m_reserve.release()) image = m_writer.build(number, iterations, true);
   if (image.ok() || !waitInFile) return image;
   core::logWarn(
       "the values of iteration " + std::to_string(iterations[0]->iteration) +
