@@ -16,6 +16,10 @@
 namespace msdbg::dump {
 namespace {
 
+// Of the disk, that files whose rows lie there already take when they are completed; else those of the next
+// iteration could take it meanwhile.
+constexpr std::uint64_t kToComplete = 1u << 20;
+
 // Without a graph nothing can be read, so training waits for it.
 core::Result<GraphLine> writeGraphAtLast(const Recorder::Place& place, const GraphPlan& plan,
                                          const std::string& bytes) {
@@ -153,15 +157,16 @@ void TrainingSide::beginRecord(core::Iteration iteration) {
 // before them do.
 bool TrainingSide::hasRoom() {
   if (!m_rows.writing().inTeam || m_recording.onlyStatistics) return true;
+  const std::uint64_t wanted = m_rows.bytesAnIteration() + kToComplete;
   const auto fits = [&] {
     const auto disk = m_recording.place.disk(m_recording.folder);
-    return !disk.ok() || spareBytes(*disk, m_recording.options.keepFree) >= m_rows.bytesAnIteration();
+    return !disk.ok() || spareBytes(*disk, m_recording.options.keepFree) >= wanted;
   };
   if (fits()) {
     m_waitedInVain = false;
     return true;
   }
-  m_recording.wantedRoom = m_rows.bytesAnIteration();
+  m_recording.wantedRoom = wanted;
   if (m_waitedInVain) return false;  // a commit comes within a second; one for each iteration would only slow
   const StageTimer timer(&m_clock, Stage::kWait, 0);
   m_pending.commitAll();
