@@ -264,7 +264,12 @@ core::Status SegmentStore::rewriteWith(std::int64_t segment, const MergeSelectio
 
 // Enough for the copy of what stays when the values of a segment like this one go. A checkpoint lies in its
 // values as long as they are there.
+// A disk with more room than the run may take will not be short of so little.
 void SegmentStore::holdReserve(const SegmentWriter::Image& image) {
+  if (spare() > m_retention.maxBytes()) {
+    (void)m_reserve.release();
+    return;
+  }
   if (image.hasValues()) {
     const std::uint64_t rest = image.size - std::min(image.size, image.storedBytes) + image.stateBytes;
     const std::uint64_t most = std::min(kLargestReserve, m_retention.maxBytes() / kPartsOfReserve);
