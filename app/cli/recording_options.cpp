@@ -107,17 +107,15 @@ void RecordingOptions::addOptions(CLI::App& app) {
                  "what is recorded, as JSON (recording.example.json, installed in share/msdbg); default: "
                  "$MSDBG_DUMP_CONFIG")
       ->type_name("FILE");
-  app.add_option(
-         "--policy", policy,
-         "full: values and statistics (default; of PyTorch programs: stats); stats: statistics only; flags: "
-         "only "
-         "how many elements are NaN or Inf; record: only what the rest can be computed again from, and its "
-         "hashes; none. With --record: of the rest")
+  app.add_option("--policy", policy,
+                 "full: values and statistics (default; of PyTorch programs: stats); stats: statistics only; "
+                 "flags: only how many elements are NaN or Inf; record: only what the rest can be computed "
+                 "again from, and its hashes; none. With --record: of the rest")
       ->type_name("full|stats|flags|record|none");
-  app.add_option("--statistics", statistics,
-                 "flags: as --policy flags, but inputs, labels, loss and rates keep their statistics, so "
-                 "that a batch that "
-                 "comes twice is found, and a loss that does not fall; all: as --policy stats")
+  app.add_option(
+         "--statistics", statistics,
+         "flags: as --policy flags, but inputs, labels, loss and rates keep their statistics, so that a "
+         "batch that comes twice is found, and a loss that does not fall; all: as --policy stats")
       ->type_name("all|flags")
       ->check(CLI::IsMember({"all", "flags"}));
   app.add_option(

@@ -7,101 +7,11 @@
 #include <catch2/catch.hpp>
 
 #include "core_engine/graph/graph_text.h"
-#include "core_engine/tensor/flags.h"
-#include "tests/dump/recorded_run.h"
+#include "tests/dump/foreign_program.h"
 #include "tests/support/environment.h"
 
 using namespace msdbg;
-using core::Iteration;
-using core::NodeId;
-using core::Rank;
-using core::TensorId;
-using core::TensorRole;
-
-namespace {
-
-core::TensorInfo info(std::string name, core::Shape shape, TensorRole role, TensorId updateOf = {}) {
-  core::TensorInfo made;
-  made.name = std::move(name);
-  made.shape = std::move(shape);
-  made.role = role;
-  made.updateOf = updateOf;
-  return made;
-}
-
-core::Tensor filled(core::Shape shape, float value) {
-  core::Tensor tensor(core::DType::Float32, std::move(shape));
-  std::ranges::fill(tensor.data<float>(), value);
-  return tensor;
-}
-
-dump::SeenValue seen(const core::Tensor& tensor) {
-  return {tensor.raw(), tensor.dtype(), tensor.shape().dims()};
-}
-
-/// relu(x), dropped(relu) and an update of w; which of them an iteration does is its own affair.
-struct Program {
-  test::TempDir folder;
-  std::filesystem::path run = folder / "run";
-  std::unique_ptr<dump::ForeignRecording> recording;
-  TensorId x, w, y, z, next;
-  NodeId relu, drop, update;
-
-  Program() {
-    dump::ForeignSettings settings;
-    settings.run = run;
-    settings.create = true;
-    settings.command = {"train.py"};
-    settings.backend = "pytorch cpu";
-    recording = dump::ForeignRecording::open(settings).orThrow();
-    dump::Definitions& all = recording->definitions();
-    const core::FrameId line = all.frame({"train.py", 3, "forward", "y = torch.relu(x)", false});
-    x = all.source(info("input/x", {2, 3}, TensorRole::kInput)).orThrow();
-    w = all.source(info("Net/w", {2}, TensorRole::kParameter)).orThrow();
-    relu = node("Net/relu-op1", "relu", {x}, {info("", {2, 3}, TensorRole::kActivation)}, {line});
-    y = all.node(relu).outputs[0];
-    drop = node("Net/mul-op1", "mul", {y}, {info("", {2, 3}, TensorRole::kActivation)}, {line});
-    z = all.node(drop).outputs[0];
-    update = node("update/Net/SGD-op1", "SGD", {w}, {info("", {2}, TensorRole::kUpdated, w)}, {});
-    next = all.node(update).outputs[0];
-  }
-
-  NodeId node(const std::string& name, const std::string& type, std::vector<TensorId> inputs,
-              std::vector<core::TensorInfo> outputs, std::vector<core::FrameId> frames) {
-    core::Node made;
-    made.name = name;
-    made.opType = type;
-    made.domain = "aten";
-    made.inputs = std::move(inputs);
-    made.frames = std::move(frames);
-    return recording->definitions().node(std::move(made), std::move(outputs)).orThrow();
-  }
-
-  void saw(TensorId tensor, const core::Tensor& value) { REQUIRE(recording->saw(tensor, seen(value)).ok()); }
-
-  void iterate(std::int64_t iteration, bool dropped, std::int64_t rows = 2) {
-    const auto value = static_cast<float>(iteration) - 1;
-    REQUIRE(recording->begin(Iteration(iteration)).ok());
-    saw(x, filled({rows, 3}, value));
-    REQUIRE(recording->ran(relu).ok());
-    saw(y, filled({rows, 3}, std::max(value, 0.0F)));
-    if (dropped) {
-      REQUIRE(recording->ran(drop).ok());
-      saw(z, filled({rows, 3}, 2));
-    }
-    REQUIRE(recording->keep(w, seen(filled({2}, value))).ok());
-    REQUIRE(recording->ran(update).ok());
-    saw(next, filled({2}, value + 0.5F));
-    const core::Status ended = recording->end({{"loss", 1.0}});
-    REQUIRE((ended.ok() ? "" : ended.error().message()) == "");
-  }
-
-  std::size_t graphs() const {
-    return dump::parseJournal(test::readText(run / "rank_0" / "journal")).graphs.size();
-  }
-};
-
-}  // namespace
+using namespace msdbg::test::foreign;
 
 TEST_CASE("What a foreign program saw is read back, with its lines, statistics and changes") {
   Program program;
@@ -344,51 +254,6 @@ TEST_CASE("Values are kept where the environment asks for them") {
   const auto reader = test::openRun(program.run);
   const auto value = reader->tensor(Rank(0), Iteration(1), *reader->graph().findTensor("input/x")).orThrow();
   CHECK(core::TensorValue{value} == core::TensorValue{filled({2, 3}, 0)});
-}
-
-TEST_CASE("Where only flags are wanted nothing else is read back, and no norm is made up") {
-  const test::Environment variable("MSDBG_DUMP_OPTIONS",
-                                   R"({"policy":"flags","rules":["*=stats,kind=input"]})");
-  Program program;
-  core::TensorInfo of = info("", {2}, TensorRole::kGradient);
-  of.gradientOf = program.w;
-  const NodeId node = program.node("grad/Net/AccumulateGrad-op1", "AccumulateGrad", {}, {of}, {});
-  const float nan = std::nanf("");
-  for (std::int64_t i = 0; i < 3; ++i) {
-    REQUIRE(program.recording->begin(Iteration(i)).ok());
-    program.saw(program.x, filled({2, 3}, 4));
-    REQUIRE(program.recording->ran(program.relu).ok());
-    program.saw(program.y, filled({2, 3}, i == 2 ? nan : 4));
-    CHECK(program.recording->isFinite(program.y) == (i != 2));
-    REQUIRE(program.recording->ran(node).ok());
-    program.saw(program.recording->definitions().node(node).outputs[0], filled({2}, 1));
-    REQUIRE(program.recording->keep(program.w, seen(filled({2}, 3))).ok());
-    REQUIRE(program.recording->ran(program.update).ok());
-    program.saw(program.next, filled({2}, 2));
-    REQUIRE(program.recording->end({{"loss", 1.0}}).ok());
-  }
-  program.recording->finish({.state = "finished"});
-  const auto reader = test::openRun(program.run);
-  CHECK(reader->verify({}, {}).empty());
-  const TensorId x = *reader->graph().findTensor("input/x"), y = *reader->graph().findTensor("Net/relu-op1"),
-                 next = *reader->graph().findTensor("update/Net/SGD-op1");
-  for (std::int64_t i = 0; i < 3; ++i) {
-    CAPTURE(i);
-    CHECK_FALSE(core::isFlags(reader->statistics(Rank(0), Iteration(i), x).orThrow().values));
-    for (const TensorId tensor : {y, next}) {
-      const dump::RunReader::RowView view = reader->row(Rank(0), Iteration(i), tensor);
-      REQUIRE(view.row);
-      CHECK(core::isFlags(view.row->values));
-      CHECK(view.row->values.count == (tensor == y ? 6 : 2));
-      CHECK(view.row->values.nan == (tensor == y && i == 2 ? 6 : 0));
-      CHECK_FALSE(view.row->change);
-      CHECK_THAT(reader->statistics(Rank(0), Iteration(i), tensor).error().message(),
-                 Catch::Contains("only its NaN and Inf were to be counted"));
-      CHECK_FALSE(reader->hash(Rank(0), Iteration(i), tensor).ok());
-    }
-    // Before there is a graph all is looked at, so the first norm is known.
-    CHECK(reader->scalar(Rank(0), Iteration(i), "gradient_norm").has_value() == (i == 0));
-  }
 }
 
 TEST_CASE("A forked child leaves the journal to its parent") {

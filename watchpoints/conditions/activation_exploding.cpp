@@ -148,8 +148,7 @@ ConditionDef activationExplodingCondition() {
   def.title = "Values explode through the layers";
   def.doc =
       "In the first recorded iteration mean|x| of a forward tensor is more than growth_gt times that of the "
-      "data (or 1), "
-      "and the loss does not recover. Named where the growth begins.";
+      "data (or 1), and the loss does not recover. Named where the growth begins.";
   def.advice =
       "Look at initial weights, at factors and residual sums of this line, and put a normalisation in "
       "between.";

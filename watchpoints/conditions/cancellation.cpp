@@ -97,12 +97,11 @@ ConditionDef cancellationCondition() {
   def.title = "Rounding noise made large";
   def.doc =
       "A sum or difference whose mean|x| is at most 16 rounding steps (2^-24) of its largest term, and which "
-      "a "
-      "constant then multiplies by 10,000 and more: a finite difference whose step is too small for float32.";
+      "a constant then multiplies by 10,000 and more: a finite difference whose step is too small for "
+      "float32.";
   def.advice =
       "Take a larger step: about 1e-3 for a first difference, 1e-2 for a second one, times the size of what "
-      "is "
-      "varied.";
+      "is varied.";
   def.rowsOnly = true;
   def.make = [](const Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
     return std::make_unique<Cancellation>(graph);

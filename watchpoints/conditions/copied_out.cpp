@@ -57,8 +57,7 @@ class Search {
   static std::string sentence(const TensorInfo& source, const TensorInfo& original) {
     return source.name + " holds the values of " + original.name +
            ", bit for bit, and is a new tensor: .item(), .tolist() or .numpy() took them out of the graph, "
-           "and no "
-           "gradient comes back";
+           "and no gradient comes back";
   }
 
   EvaluationContext& m_context;

@@ -136,8 +136,7 @@ class DeadForGood : public Evaluator {
     if (!alive)
       finding.advice =
           "It was dead before an update could kill it: look at how bias and weights are initialised, and at "
-          "the "
-          "scale and sign of what the layer reads.";
+          "the scale and sign of what the layer reads.";
     return finding;
   }
 
@@ -172,8 +171,7 @@ ConditionDef deadReluCondition() {
   def.doc =
       "A unit (channel) is dead if it is active in less than threshold_inactivity % of its elements; hit if "
       "more than threshold_layer % of a layer's units are dead (SageMaker Debugger). Recommended: every "
-      "element is "
-      "zero from some iteration to the end of the run, three recorded iterations at least.";
+      "element is zero from some iteration to the end of the run, three recorded iterations at least.";
   def.advice =
       "Look at the bias and the weights that feed the Relu, and at their last update: too large a learning "
       "rate or a large negative bias silences a layer for good.";

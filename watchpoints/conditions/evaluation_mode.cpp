@@ -75,12 +75,10 @@ ConditionDef evaluationModeCondition() {
   def.doc =
       "Of PyTorch: a network that was called in training mode before is called in evaluation mode only, with "
       "gradients, in an iteration with an update, and a part of it computes something else there (dropout, "
-      "batch norm). A hint "
-      "where only batch norm is switched: it is frozen on purpose, too.";
+      "batch norm). A hint where only batch norm is switched: it is frozen on purpose, too.";
   def.advice =
       "Call train() after every evaluation, or at the beginning of every iteration; to keep batch norm as it "
-      "is, "
-      "call eval() of those modules alone.";
+      "is, call eval() of those modules alone.";
   def.target = Target::kActivation;
   def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
     return std::make_unique<EvaluationMode>(graph);

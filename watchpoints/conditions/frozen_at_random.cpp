@@ -68,13 +68,11 @@ std::string textOf(std::size_t drawn, std::size_t frozen) {
   if (drawn < frozen)
     return std::to_string(drawn) + " of " + std::to_string(frozen) +
            " frozen weights, the last layer's among them, are spread exactly as their initialisation draws "
-           "them, "
-           "the others are not: more was frozen than was loaded";
+           "them, the others are not: more was frozen than was loaded";
   return (frozen == 1 ? "this weight is frozen, and is"
                       : std::to_string(frozen) + " weights are frozen, and all of them are") +
          " spread exactly as their initialisation draws them: right where random features are meant, or "
-         "where what "
-         "was loaded happens to be spread so; else the trained weights were never loaded";
+         "where what was loaded happens to be spread so; else the trained weights were never loaded";
 }
 
 /// What nobody says how it was drawn: the parameters of one root module ("Net") of PyTorch.
@@ -139,8 +137,7 @@ void lookAtHeads(EvaluationContext& context) {
                                         "is trained: the layer that answers does not learn");
     finding.advice =
         "Freeze what was loaded, not the layer that is new: requires_grad_(True) for it before the optimizer "
-        "is "
-        "made; a fixed random last layer that is meant is right.";
+        "is made; a fixed random last layer that is meant is right.";
     context.findings.push_back(std::move(finding));
   }
 }
@@ -179,8 +176,7 @@ ConditionDef frozenAtRandomCondition() {
       "In the first recorded iteration every frozen weight of two dimensions and more has the mean and the "
       "deviation of its own random initialisation, within four errors of a sample of its size; or some have, "
       "that of the last layer among them. Of PyTorch: the last weight of a module is frozen and spread as it "
-      "is "
-      "drawn, while most weights before it are trained.";
+      "is drawn, while most weights before it are trained.";
   def.advice =
       "Load the trained weights (loadParameters) before the first step; if these are they, all is right.";
   def.severity = Severity::kHint;

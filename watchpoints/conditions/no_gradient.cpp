@@ -32,8 +32,7 @@ core::TensorId rateOfSteps(const core::Graph& graph) {
 
 constexpr const char* kStayInGraph =
     "Go on with the tensor itself: no .item(), .tolist(), .numpy() or torch.tensor() between the parameters "
-    "and "
-    "the loss.";
+    "and the loss.";
 
 /// Where values came back into the graph: the line that made the new tensor, else the first that reads it.
 void addCopiedOut(EvaluationContext& context, const CopiedOut& copy, const std::string& begin) {
@@ -136,10 +135,8 @@ ConditionDef noGradientCondition() {
       "An optimizer steps, and finds no gradient in any iteration. A trainable parameter has no update: "
       "nothing that leads to the loss reads what is made of it, or an "
       "operator without gradient (a Cast to integers, ArgMax, a comparison) stands between. Or it gets a "
-      "gradient, "
-      "and no optimizer was given it: a fault where it comes after trained layers and is as it was drawn, "
-      "else a "
-      "hint. From the graph.";
+      "gradient, and no optimizer was given it: a fault where it comes after trained layers and is as it was "
+      "drawn, else a hint. From the graph.";
   def.advice =
       "Use the layer's result, replace the operator that stops the gradient, or freeze the parameters on "
       "purpose.";

@@ -173,8 +173,7 @@ class Propagation : public Evaluator {
   static bool isWholePass(const core::Node& node) { return node.opType == "torch.forward"; }
   static constexpr const char* kWithin =
       "the parameters and what is recorded of the batch are finite: it went wrong inside of the forward "
-      "pass, "
-      "which this level does not record, or in data that no DataLoader gave";
+      "pass, which this level does not record, or in data that no DataLoader gave";
 
   bool anyInput(Rank rank, const core::Node& node, State wanted) const {
     return std::ranges::any_of(m_context->inputs(rank, node),

@@ -132,8 +132,7 @@ void checkPolicySign(EvaluationContext& context, TensorId loss) {
   Finding finding =
       findingAtNode(context, term->product->id,
                     "the loss is the log-probability of what was sampled times its reward, and not minus "
-                    "that: training makes "
-                    "rewards small; the mean of " +
+                    "that: training makes rewards small; the mean of " +
                         graph.tensor(reward).name + " falls from " + core::formatShort(course->first) +
                         " to " + core::formatShort(course->last));
   finding.advice =

@@ -181,8 +181,7 @@ class Divergence : public Evaluator {
       return "Look at what took part in it: a rank may have been left out.";
     if (cause.starts_with("local compute"))
       return "Look at what computes it: kernels that are not deterministic, memory that was never written, "
-             "broken "
-             "hardware.";
+             "broken hardware.";
     if (cause.starts_with("memory"))
       return "Look at what writes to it between two steps: a copy, a loaded state, a moving average, broken "
              "memory.";
@@ -265,8 +264,7 @@ ConditionDef rankDivergenceCondition() {
   def.title = "Ranks differ";
   def.doc =
       "A tensor that the parallel plan says is equal on several ranks differs in any bit, or a parameter "
-      "that "
-      "all ranks update with the same gradient. Reported where it "
+      "that all ranks update with the same gradient. Reported where it "
       "starts, with"
       " the rank that is wrong (majority, else recomputation, else statistics) and whether local compute, the"
       " collective or the input data differ.";

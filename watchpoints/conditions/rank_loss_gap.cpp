@@ -194,11 +194,10 @@ ConditionDef rankLossGapCondition() {
   def.doc =
       "The loss of one rank ends (mean of the last quarter) above 0.85 of its beginning, or of what guessing "
       "costs, and above 1.5 times that of any other rank, while every other one ends below 0.7 of its "
-      "beginning; or it "
-      "lies above each of them in both halves of the run, by a half in the second, and they agree (a hint "
-      "where it falls to a half all the same); 16 recorded losses at least. Silent where weights or learning "
-      "rates "
-      "differ between ranks.";
+      "beginning; or it lies above each of them in both halves of the run, by a half in the second, and they "
+      "agree (a hint where it falls to a half all the same); 16 recorded losses at least. Silent where "
+      "weights or learning "
+      "rates differ between ranks.";
   def.advice =
       "Compare what the loader gives that rank: an offset of its own, a shuffle of one file only, another "
       "class list, another normalisation.";

@@ -41,8 +41,8 @@ class RunFailed : public Evaluator {
       if (failure.text.find("; Python was at ") != std::string::npos)
         finding.advice =
             "Look at the line of Python that the detail names: what it calls ended the process, by an "
-            "assertion in "
-            "C++, memory that is not there, or on purpose. The node is the last that is known to have run.";
+            "assertion in C++, memory that is not there, or on purpose. The node is the last that is known "
+            "to have run.";
       context.findings.push_back(std::move(finding));
     }
   }

@@ -192,8 +192,7 @@ ConditionDef sameBatchCondition() {
       "Everything that enters the graph has the same bits on several ranks in every recorded iteration (two "
       "at least). A hint where it is the same in every iteration (ten at least), as when one batch is "
       "trained on for a test; where two ranks meet in some iterations; and where a batch comes again within "
-      "what "
-      "cannot be epochs: most batches come once, and cut into pieces of as many as there are, one comes "
+      "what cannot be epochs: most batches come once, and cut into pieces of as many as there are, one comes "
       "twice.";
   def.advice = "Give each rank its share: run.shard(loader), or a loader seeded and cut by rank.";
   def.needsAllRanks = true;

@@ -207,19 +207,15 @@ ConditionDef statisticSpikeCondition() {
   def.title = "Spike of loss or gradients";
   def.doc =
       "A number is above median + 8 MAD (median absolute deviations) of its up to 200 finite values before, "
-      "20 at "
-      "least: the loss, and the norm of all gradients of parameters; or, with tensor=, the mean, max|x| or "
-      "l2 norm "
-      "of that tensor. A MAD below 2 % of the median (25 % of the norm's) counts as that. Named at the first "
-      "tensor "
-      "that is out of its own range in the same way, with the parameters that make up most of the norm. "
-      "Spikes of "
-      "iterations before are not among the values. Recommended: above as many MAD of the logarithms and 5 % "
+      "20 at least: the loss, and the norm of all gradients of parameters; or, with tensor=, the mean, "
+      "max|x| or l2 norm of that tensor. A MAD below 2 % of the median (25 % of the norm's) counts as that. "
+      "Named at the first tensor that is out of its own range in the same way, with the parameters that make "
+      "up most of the norm. Spikes of iterations before are not among the values. Recommended: above as many "
+      "MAD of the logarithms and 5 % "
       "of the first value too, and back within ten iterations.";
   def.advice =
       "Look at the batch of this iteration first, then at the tensor that is named and at the learning rate. "
-      "A spike "
-      "that comes back now and then is what clipping the norm of gradients is for.";
+      "A spike that comes back now and then is what clipping the norm of gradients is for.";
   def.severity = Severity::kHint;
   def.target = Target::kLoss;
   def.parameters = {

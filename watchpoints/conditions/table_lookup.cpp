@@ -153,12 +153,9 @@ ConditionDef tableLookupCondition() {
   def.title = "A table is read by the wrong index";
   def.doc =
       "From the graph: an input looks up rows of two parameters of different lengths, and another input "
-      "looks "
-      "up rows of a table as long as the odd one; or rows of two parameters are multiplied, both chosen by "
-      "one "
-      "input, while another one chooses from as many rows. A hint: the largest index of all iterations is "
-      "255, most "
-      "iterations reach 240, and the table is half as long again.";
+      "looks up rows of a table as long as the odd one; or rows of two parameters are multiplied, both "
+      "chosen by one input, while another one chooses from as many rows. A hint: the largest index of all "
+      "iterations is 255, most iterations reach 240, and the table is half as long again.";
   def.advice = "Read each table by the index that was counted for it.";
   def.rowsOnly = true;
   def.make = [](const Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {

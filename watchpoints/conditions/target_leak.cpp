@@ -206,17 +206,14 @@ ConditionDef targetLeakCondition() {
   def.title = "The answer is seen";
   def.doc =
       "Self-attention over tokens whose labels are the next tokens, in the first batch that is stored: its "
-      "mask, computed "
-      "from constants and the batch, does not hide the next place. A hint where there is no such mask at "
-      "all. Of PyTorch at level ops the same, also where no value is stored: the recorder looks at masks and "
+      "mask, computed from constants and the batch, does not hide the next place. A hint where there is no "
+      "such mask at all. Of PyTorch at level ops the same, also where no value is stored: the recorder looks "
+      "at masks and "
       "labels, and it is a fault, too, where an attention on the way from the tokens to the loss has no "
-      "mask. "
-      "Any attention: a mask of two values adds so little that it hides nothing. A hint: the classes of "
-      "a cross-entropy have the same bits as the tokens that an embedding reads, in every iteration. A "
-      "fault: a "
-      "target of one number a sample is a column of an input, bit for bit in the first three batches that "
-      "are "
-      "stored.";
+      "mask. Any attention: a mask of two values adds so little that it hides nothing. A hint: the classes "
+      "of a cross-entropy have the same bits as the tokens that an embedding reads, in every iteration. A "
+      "fault: a target of one number a sample is a column of an input, bit for bit in the first three "
+      "batches that are stored.";
   def.advice = "Hide the places j > i of row i: greater(j, i) where the score gets -1e9 before the softmax.";
   def.target = Target::kActivation;
   def.needsValues = true;

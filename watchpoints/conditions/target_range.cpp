@@ -150,9 +150,8 @@ ConditionDef targetRangeCondition() {
   def.doc =
       "A target that the prediction is subtracted from lies outside of what the model's last activation "
       "gives (below 0 of a Relu, outside 0 to 1 of a Sigmoid or Softmax, -1 to 1 of a Tanh), or the target "
-      "of a "
-      "binary cross-entropy of logits outside 0 to 1; or a class is beyond the depth of the OneHot that it "
-      "goes through, so that its row is all zero.";
+      "of a binary cross-entropy of logits outside 0 to 1; or a class is beyond the depth of the OneHot that "
+      "it goes through, so that its row is all zero.";
   def.advice =
       "End a regression in a linear layer, or scale the targets; give oneHot() and the last layer as many "
       "classes as the labels have.";

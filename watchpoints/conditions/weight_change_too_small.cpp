@@ -202,9 +202,9 @@ ConditionDef weightChangeTooSmallCondition() {
       "mean|x-p| / (mean|p| + epsilon) is below a threshold, p being the value that the update read "
       "(MindInsight). Recommended, as one hint a run: no weight ever moved by a millionth of itself; or the "
       "loss did not fall by 30 % and all steps together moved no weight by 5 %, or the learning rate was "
-      "below a thousandth of "
-      "its largest by the middle of the run; or three tenths of the loss, or six tenths of what guessing "
-      "costs, are left, and the rate rises to the very end, or is below a fiftieth by the middle and the "
+      "below a thousandth of its largest by the middle of the run; or three tenths of the loss, or six "
+      "tenths of what guessing costs, are left, and the rate rises to the very end, or is below a fiftieth "
+      "by the middle and the "
       "loss has stood still since.";
   def.advice =
       "Look at the learning rate (too small, or decayed to nothing) and at the gradient that the update "

@@ -97,8 +97,7 @@ class RecommendedNotChanged : public Evaluator {
     finding.detail = "not one bit changed, though its gradient and the learning rate are not zero";
     finding.advice =
         "Look at the size of the gradient, and at what is between the step and the weight: a step that was "
-        "skipped, "
-        "a copy that was updated instead, a value that is put back after the step.";
+        "skipped, a copy that was updated instead, a value that is put back after the step.";
     return finding;
   }
 
@@ -173,8 +172,7 @@ ConditionDef weightNotChangedCondition() {
       "read"
       " (MindInsight). Tolerances other than the recorded 1e-5 and 1e-8 need stored values. Recommended: "
       "not one bit changed, although the gradient and the learning rate that the update read had to change "
-      "some; "
-      "or the learning rate is 0 in every iteration.";
+      "some; or the learning rate is 0 in every iteration.";
   def.advice =
       "Look at the gradient and the learning rate that the update read; is the weight frozen or left out of "
       "the"
