@@ -58,9 +58,9 @@ class EvaluationMode : public Evaluator {
 
   static std::string sentence(const Node& node) {
     const std::string module = node.name.substr(0, node.name.rfind('/'));
-    return module + " is trained in evaluation mode from here on, in which it was not before: " +
-           foreignAttribute(node, "switched_off", std::string()) +
-           " compute as in an evaluation, and eval() was called without a train() after it";
+    return module +
+           " is trained in evaluation mode from here on, in which it was not before: eval() switched " +
+           foreignAttribute(node, "switched_off", std::string()) + " over, and no train() came after it";
   }
 
   std::vector<Told> m_nodes;
