@@ -143,21 +143,19 @@ MSDBG_INLINE void countsOf(const float* data, std::int64_t count, float start, f
   }
 }
 
-}  // namespace
-
-MSDBG_SIMD_CLONES void floatSumsPlain(const float* data, std::int64_t count, const float*, FloatSums& sums) {
+MSDBG_SIMD_CLONES void plainSums(const float* data, std::int64_t count, const float*, FloatSums& sums) {
   sumsOf(data, count, sums);
 }
-MSDBG_SIMD_CLONES void floatChangePlain(const float* x, const float* previous, std::int64_t count,
-                                        double rtol, double atol, FloatChange& change) {
+MSDBG_SIMD_CLONES void plainChange(const float* x, const float* previous, std::int64_t count, double rtol,
+                                   double atol, FloatChange& change) {
   changeOf(x, previous, count, rtol, atol, change);
 }
-MSDBG_SIMD_CLONES void floatActivationPlain(const float* data, std::int64_t count, float start, float end,
-                                            BlockActivation& out) {
+MSDBG_SIMD_CLONES void plainActivation(const float* data, std::int64_t count, float start, float end,
+                                       BlockActivation& out) {
   countsOf(data, count, start, end, out);
 }
-std::int64_t floatUnitsPlain(const float* data, std::int64_t count, float start, float end,
-                             const UnitRuns& runs, std::int64_t* active) {
+std::int64_t plainUnits(const float* data, std::int64_t count, float start, float end, const UnitRuns& runs,
+                        std::int64_t* active) {
   PositiveBits positive;
   for (std::int64_t first = 0; first < count; first += 64) {
     std::uint64_t word = 0;
@@ -167,11 +165,9 @@ std::int64_t floatUnitsPlain(const float* data, std::int64_t count, float start,
   }
   positive.addRuns(count, runs, active);
   BlockActivation all;
-  floatActivationPlain(data, count, start, end, all);
+  plainActivation(data, count, start, end, all);
   return all.inRange;
 }
-
-namespace {
 
 /// Two passes, where the deviations are lost in the sums.
 MSDBG_SIMD_CLONES void deviationsOf(const float* data, std::int64_t count, double meanValue, double& result) {
@@ -193,6 +189,17 @@ MSDBG_SIMD_CLONES void deviationsOf(const float* data, std::int64_t count, doubl
 bool finite(double sum) { return sum <= std::numeric_limits<double>::max(); }  // of absolute values
 
 }  // namespace
+
+const FloatKernels kPlainFloatKernels = {plainSums, plainChange, plainActivation, plainUnits};
+
+const FloatKernels& floatKernels() {
+  static const FloatKernels& fastest = [&]() -> const FloatKernels& {
+    for (const FloatKernels* kernels : {avx512FloatKernels(), avx2FloatKernels()})
+      if (kernels) return *kernels;
+    return kPlainFloatKernels;
+  }();
+  return fastest;
+}
 
 float firstFloatFrom(double start) {
   const auto f = static_cast<float>(start);
@@ -217,9 +224,8 @@ static bool momentsFrom(const FloatSums& s, const float* data, std::int64_t coun
 }
 
 bool finiteMoments(const float* data, std::int64_t count, const float* next, BlockMoments& m) {
-  static const auto kernel = hasAvx512Kernels() ? floatSumsAvx512 : floatSumsPlain;
   FloatSums s;
-  kernel(data, count, next, s);
+  floatKernels().sums(data, count, next, s);
   return momentsFrom(s, data, count, m);
 }
 
@@ -231,23 +237,20 @@ static bool changeFrom(const FloatChange& c, std::int64_t count, BlockChange& ch
 
 bool finiteChange(const float* x, const float* previous, std::int64_t count, double rtol, double atol,
                   BlockChange& change) {
-  static const auto kernel = hasAvx512Kernels() ? floatChangeAvx512 : floatChangePlain;
   FloatChange c;
-  kernel(x, previous, count, rtol, atol, c);
+  floatKernels().change(x, previous, count, rtol, atol, c);
   return changeFrom(c, count, change);
 }
 
 BlockActivation floatActivation(const float* data, std::int64_t count, double start, double end) {
-  static const auto kernel = hasAvx512Kernels() ? floatActivationAvx512 : floatActivationPlain;
   BlockActivation result;
-  kernel(data, count, firstFloatFrom(start), lastFloatUpTo(end), result);
+  floatKernels().activation(data, count, firstFloatFrom(start), lastFloatUpTo(end), result);
   return result;
 }
 
 std::int64_t floatUnits(const float* data, std::int64_t count, double start, double end, const UnitRuns& runs,
                         std::int64_t* active) {
-  static const auto kernel = hasAvx512Kernels() ? floatUnitsAvx512 : floatUnitsPlain;
-  return kernel(data, count, firstFloatFrom(start), lastFloatUpTo(end), runs, active);
+  return floatKernels().units(data, count, firstFloatFrom(start), lastFloatUpTo(end), runs, active);
 }
 
 }  // namespace msdbg::core

@@ -90,16 +90,8 @@ MSDBG_AVX512 FloatSums folded(const Sums& s) {
           s.negative};
 }
 
-}  // namespace
-
-bool hasAvx512Kernels() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("fma");
-}
-
 // Arithmetic takes longer than reading: what is needed next comes from memory meanwhile.
-MSDBG_AVX512 void floatSumsAvx512(const float* data, std::int64_t count, const float* next, FloatSums& out) {
+MSDBG_AVX512 void sums(const float* data, std::int64_t count, const float* next, FloatSums& out) {
   Sums s = noSums();
   std::int64_t i = 0;
   if (isWhole(count) && next) {
@@ -142,8 +134,8 @@ MSDBG_AVX512 FloatChange folded(const Changes& c) {
           _mm512_reduce_max_pd(_mm512_max_pd(c.largest[0], c.largest[1])), c.inside};
 }
 
-MSDBG_AVX512 void floatChangeAvx512(const float* x, const float* previous, std::int64_t count, double rtol,
-                                    double atol, FloatChange& out) {
+MSDBG_AVX512 void changeOf(const float* x, const float* previous, std::int64_t count, double rtol,
+                           double atol, FloatChange& out) {
   Changes c = {};
   std::int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) addChange(load(x + i), load(previous + i), rtol, atol, c);
@@ -154,8 +146,8 @@ MSDBG_AVX512 void floatChangeAvx512(const float* x, const float* previous, std::
   out = folded(c);
 }
 
-MSDBG_AVX512 void floatActivationAvx512(const float* data, std::int64_t count, float start, float end,
-                                        BlockActivation& out) {
+MSDBG_AVX512 void activation(const float* data, std::int64_t count, float start, float end,
+                             BlockActivation& out) {
   const __m512 starts = _mm512_set1_ps(start), ends = _mm512_set1_ps(end);
   std::int64_t inRange = 0, active = 0;
   for (std::int64_t i = 0; i < count; i += kLanes) {
@@ -168,8 +160,8 @@ MSDBG_AVX512 void floatActivationAvx512(const float* data, std::int64_t count, f
   out = {inRange, active};
 }
 
-MSDBG_AVX512 std::int64_t floatUnitsAvx512(const float* data, std::int64_t count, float start, float end,
-                                           const UnitRuns& runs, std::int64_t* active) {
+MSDBG_AVX512 std::int64_t units(const float* data, std::int64_t count, float start, float end,
+                                const UnitRuns& runs, std::int64_t* active) {
   const __m512 starts = _mm512_set1_ps(start), ends = _mm512_set1_ps(end);
   std::int64_t inRange = 0;
   PositiveBits positive;
@@ -189,28 +181,22 @@ MSDBG_AVX512 std::int64_t floatUnitsAvx512(const float* data, std::int64_t count
   return inRange;
 }
 
+}  // namespace
+
+const FloatKernels* avx512FloatKernels() {
+  static constexpr FloatKernels kKernels = {sums, changeOf, activation, units};
+  const bool here = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("fma");
+  return here ? &kKernels : nullptr;
+}
+
 }  // namespace msdbg::core
 
 #else
 
 namespace msdbg::core {
-
-bool hasAvx512Kernels() { return false; }
-void floatSumsAvx512(const float* data, std::int64_t count, const float* next, FloatSums& sums) {
-  floatSumsPlain(data, count, next, sums);
-}
-void floatChangeAvx512(const float* x, const float* previous, std::int64_t count, double rtol, double atol,
-                       FloatChange& change) {
-  floatChangePlain(x, previous, count, rtol, atol, change);
-}
-void floatActivationAvx512(const float* data, std::int64_t count, float start, float end,
-                           BlockActivation& out) {
-  floatActivationPlain(data, count, start, end, out);
-}
-std::int64_t floatUnitsAvx512(const float* data, std::int64_t count, float start, float end,
-                              const UnitRuns& runs, std::int64_t* active) {
-  return floatUnitsPlain(data, count, start, end, runs, active);
-}
-
+const FloatKernels* avx512FloatKernels() { return nullptr; }
 }  // namespace msdbg::core
+
 #endif

@@ -46,22 +46,22 @@ struct FloatChange {
   double sumAbsChange = 0, sumAbsPrevious = 0, maxAbsChange = 0;
   std::int64_t inside = 0;  // |x-p| <= atol + rtol |p|
 };
-void floatSumsPlain(const float* data, std::int64_t count, const float* next, FloatSums& sums);
-void floatChangePlain(const float* x, const float* previous, std::int64_t count, double rtol, double atol,
-                      FloatChange& change);
-bool hasAvx512Kernels();  // false: those below are the plain ones
-void floatSumsAvx512(const float* data, std::int64_t count, const float* next, FloatSums& sums);
-/// start and end: the first and the last float32 of the range.
-void floatActivationPlain(const float* data, std::int64_t count, float start, float end,
-                          BlockActivation& out);
-void floatActivationAvx512(const float* data, std::int64_t count, float start, float end,
-                           BlockActivation& out);
-std::int64_t floatUnitsPlain(const float* data, std::int64_t count, float start, float end,
-                             const UnitRuns& runs, std::int64_t* active);
-std::int64_t floatUnitsAvx512(const float* data, std::int64_t count, float start, float end,
-                              const UnitRuns& runs, std::int64_t* active);
-void floatChangeAvx512(const float* x, const float* previous, std::int64_t count, double rtol, double atol,
-                       FloatChange& change);
+
+/// The loops of one instruction set, each over at most a block. Those of all sets give the same bits.
+struct FloatKernels {
+  /// `next`: what is read after this block, or null.
+  void (*sums)(const float* data, std::int64_t count, const float* next, FloatSums& sums);
+  void (*change)(const float* x, const float* previous, std::int64_t count, double rtol, double atol,
+                 FloatChange& change);
+  /// start and end, here and below: the first and the last float32 of the range.
+  void (*activation)(const float* data, std::int64_t count, float start, float end, BlockActivation& out);
+  std::int64_t (*units)(const float* data, std::int64_t count, float start, float end, const UnitRuns& runs,
+                        std::int64_t* active);
+};
+extern const FloatKernels kPlainFloatKernels;
+const FloatKernels* avx2FloatKernels();    // null: not on this processor
+const FloatKernels* avx512FloatKernels();  // null: not on this processor
+const FloatKernels& floatKernels();        // the fastest ones here
 
 /// Which elements of a block are > 0; inlined, since only some instruction sets count bits at once.
 struct PositiveBits {

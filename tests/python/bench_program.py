@@ -1,6 +1,7 @@
-"""What bench.py times: a plain training program. Writes its own step times, so that starting costs nothing.
+"""What bench.py times: a plain training program that measures its own steps, so that starting costs nothing.
 
-python bench_program.py --model gpt4x128 --steps 30 --times FILE [--debug-mode] [--load MODULE]
+python bench_program.py --model gpt4x128 --port P [--debug-mode] [--load MODULE]: trains as many steps as each line
+that it gets over the port says, and answers with their times. By hand: --steps 30, which prints them.
 """
 
 import argparse
@@ -8,6 +9,9 @@ import contextlib
 import importlib
 import json
 import math
+import os
+import socket
+import sys
 import time
 
 import torch
@@ -134,12 +138,33 @@ def debug_mode():
     return DebugMode()
 
 
+def step(model, optimizer, batch, low, debug):
+    """One step's milliseconds of wall clock and of this thread, and its loss."""
+    x, y = batch()
+    # DebugMode keeps all that it saw, so it is entered anew for each step.
+    with debug_mode() if debug else contextlib.nullcontext():
+        begin, begin_cpu = time.perf_counter(), time.thread_time()
+        with low:
+            loss = F.cross_entropy(model(x).float(), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return 1e3 * (time.perf_counter() - begin), 1e3 * (time.thread_time() - begin_cpu), loss
+
+
+def turns(args):
+    """(a file to answer on, how many steps each turn has)."""
+    if not args.port:
+        return sys.stdout, iter([args.steps])
+    connection = socket.create_connection(("localhost", args.port))
+    return connection.makefile("w"), map(int, connection.makefile("r"))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", choices=sorted(MODELS), required=True)
-    parser.add_argument("--steps", type=int, required=True)
-    parser.add_argument("--warmup", type=int, default=5)
-    parser.add_argument("--times", required=True)
+    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--debug-mode", action="store_true")
     parser.add_argument("--load", default="")
     args = parser.parse_args()
@@ -153,32 +178,21 @@ def main():
         if args.model.endswith("bf16")
         else contextlib.nullcontext()
     )
-    found, wall, cpu = hooks(), [], []
-    for _ in range(args.warmup + args.steps):
-        x, y = batch()
-        # DebugMode keeps all that it saw, so it is entered anew for each step.
-        with debug_mode() if args.debug_mode else contextlib.nullcontext():
-            begin, begin_cpu = time.perf_counter(), time.thread_time()
-            with low:
-                loss = F.cross_entropy(model(x).float(), y)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            wall.append(1e3 * (time.perf_counter() - begin))
-            cpu.append(1e3 * (time.thread_time() - begin_cpu))
-    size, tensors = watched_memory(model, optimizer)
-    with open(args.times, "w", encoding="utf-8") as file:
-        json.dump(
-            {
-                "wall_ms": wall[args.warmup :],
-                "cpu_ms": cpu[args.warmup :],
-                "hooks": found,
-                "bytes": size,
-                "tensors": tensors,
-                "loss": loss.item(),
-            },
-            file,
-        )
+    found = hooks()
+    answers, wanted = turns(args)
+    for steps in wanted:
+        done = [step(model, optimizer, batch, low, args.debug_mode) for _ in range(steps)]
+        size, tensors = watched_memory(model, optimizer)
+        answer = {
+            "pid": os.getpid(),
+            "wall_ms": [wall for wall, _, _ in done],
+            "cpu_ms": [cpu for _, cpu, _ in done],
+            "hooks": found,
+            "bytes": size,
+            "tensors": tensors,
+            "loss": done[-1][2].item(),
+        }
+        print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":

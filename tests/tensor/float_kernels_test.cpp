@@ -31,33 +31,54 @@ Tensor tensorOf(const std::vector<float>& v, Shape shape) { return Tensor::of<fl
 }  // namespace
 
 TEST_CASE("The kernels of every instruction set give the same bits") {
-  if (!hasAvx512Kernels()) return;
-  for (const std::size_t count : {1, 2, 8, 15, 16, 17, 31, 33, 1000, 16383, 16384}) {
-    INFO(count);
-    const auto x = values(count, 0.5f, count), p = values(count, 0.5f, count + 1);
-    const auto n = static_cast<std::int64_t>(count);
-    FloatSums a, b;
-    floatSumsPlain(x.data(), n, nullptr, a);
-    floatSumsAvx512(x.data(), n, p.data(), b);
-    a.min += 0.0, a.max += 0.0, b.min += 0.0, b.max += 0.0;  // which zero is the least is left open
-    CHECK(sameBits(a, b));
-    FloatChange c, d;
-    floatChangePlain(x.data(), p.data(), n, 0.5, 1e-3, c);
-    floatChangeAvx512(x.data(), p.data(), n, 0.5, 1e-3, d);
-    CHECK(sameBits(c, d));
-    BlockActivation e, f;
-    floatActivationPlain(x.data(), n, -0.5f, 0.25f, e);
-    floatActivationAvx512(x.data(), n, -0.5f, 0.25f, f);
-    CHECK(sameBits(e, f));
-    const UnitRuns runs{.inner = 5, .units = 3, .unit = 1, .left = 2};
-    std::vector<std::int64_t> active(3), others(3);
-    const std::int64_t inRange = floatUnitsPlain(x.data(), n, -0.5f, 0.25f, runs, active.data());
-    CHECK(floatUnitsAvx512(x.data(), n, -0.5f, 0.25f, runs, others.data()) == inRange);
-    CHECK(active == others);
-    CHECK(inRange == e.inRange);
-    CHECK(active[0] + active[1] + active[2] == e.active);
-    CHECK((count < 15 || c.inside > 0));
+  const FloatKernels& plain = kPlainFloatKernels;
+  for (const FloatKernels* kernels : {avx2FloatKernels(), avx512FloatKernels()}) {
+    if (!kernels) continue;
+    for (const std::size_t count : {1, 2, 7, 8, 15, 16, 17, 31, 33, 1000, 2047, 2064, 5001, 16383, 16384}) {
+      INFO(count);
+      const auto x = values(count, 0.5f, count), p = values(count, 0.5f, count + 1);
+      const auto n = static_cast<std::int64_t>(count);
+      FloatSums a, b;
+      plain.sums(x.data(), n, nullptr, a);
+      kernels->sums(x.data(), n, p.data(), b);
+      a.min += 0.0, a.max += 0.0, b.min += 0.0, b.max += 0.0;  // which zero is the least is left open
+      CHECK(sameBits(a, b));
+      FloatChange c, d;
+      plain.change(x.data(), p.data(), n, 0.5, 1e-3, c);
+      kernels->change(x.data(), p.data(), n, 0.5, 1e-3, d);
+      CHECK(sameBits(c, d));
+      BlockActivation e, f;
+      plain.activation(x.data(), n, -0.5f, 0.25f, e);
+      kernels->activation(x.data(), n, -0.5f, 0.25f, f);
+      CHECK(sameBits(e, f));
+      const UnitRuns runs{.inner = 5, .units = 3, .unit = 1, .left = 2};
+      std::vector<std::int64_t> active(3), others(3);
+      const std::int64_t inRange = plain.units(x.data(), n, -0.5f, 0.25f, runs, active.data());
+      CHECK(kernels->units(x.data(), n, -0.5f, 0.25f, runs, others.data()) == inRange);
+      CHECK(active == others);
+      CHECK(inRange == e.inRange);
+      CHECK(active[0] + active[1] + active[2] == e.active);
+      CHECK((count < 15 || c.inside > 0));
+    }
   }
+}
+
+TEST_CASE("Elements that are all negative or all zero are counted as what they are in every tail") {
+  for (const FloatKernels* kernels : {&kPlainFloatKernels, avx2FloatKernels(), avx512FloatKernels()})
+    for (const std::int64_t count : {1, 7, 8, 9, 15, 16, 17, 100}) {
+      if (!kernels) continue;
+      for (const float value : {-3.0f, 0.0f, -0.0f, 2.0f}) {
+        INFO(count << " of " << value);
+        const std::vector<float> x(static_cast<std::size_t>(count), value);
+        FloatSums s;
+        kernels->sums(x.data(), count, nullptr, s);
+        CHECK(s.zero == (value == 0 ? count : 0));
+        CHECK(s.negative == (value < 0 ? count : 0));
+        CHECK(s.min == value);
+        CHECK(s.max == value);
+        CHECK(s.sumAbs == std::abs(value) * static_cast<double>(count));
+      }
+    }
 }
 
 TEST_CASE("A float32 deviation is right on both sides of where sums would lose it") {
