@@ -145,10 +145,15 @@ std::optional<Blame> labelsLeftOut(Look& look) {
                     Wrong::kNonFinite);
 }
 
-/// What its recorder found when an operator made NaN of finite values: they were not finite any more.
+/// What its recorder found when an operator read what no operator had written.
 std::optional<Blame> writtenOutside(Look& look) {
   const TensorStatistics *before = look.input(0), *now = look.output();
-  if (!before || !now || before->nonFinite() > 0) return std::nullopt;
+  if (!now || (before && before->nonFinite() > 0)) return std::nullopt;
+  if (!before)
+    return look.blame(0,
+                      "was made without values, and no operator of torch wrote into it before it was read: "
+                      "something else did, or nobody",
+                      Wrong::kExtreme);
   return look.blame(
       0,
       "was finite when it was made, and is not when it is read: something that is no operator of "

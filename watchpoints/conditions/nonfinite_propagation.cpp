@@ -169,6 +169,9 @@ class Propagation : public Evaluator {
                                   "at what makes it.";
   }
 
+  /// What something else than an operator wrote, maybe into memory that had no values before.
+  static bool isOutside(const core::Node& node) { return node.opType == "torch.written_outside"; }
+
   /// What PyTorch's recorder has of a forward pass at its cheapest level.
   static bool isWholePass(const core::Node& node) { return node.opType == "torch.forward"; }
   static constexpr const char* kWithin =
@@ -234,6 +237,7 @@ class Propagation : public Evaluator {
       else if (!info.isSource())
         std::ranges::copy(m_context->inputs(rank, m_graph.node(info.producer)), std::back_inserter(open));
     }
+    if (isOutside(node)) return reportOrigin(rank, node, output);
     std::string detail = "at or before " + node.name;
     const auto last =
         std::ranges::max_element(known, {}, [&](TensorId t) { return m_graph.tensor(t).producer; });

@@ -195,6 +195,7 @@ class Calls:
         if not made:  # it showed what was there, though its schema does not say so
             self.view(call.args, call.frame)
             return
+        self._written.before(call, (operator, call.scope, call.number) in self._known)
         entry = self._entry(call, made)
         self._recording.graph.counts[entry.slot] = entry.number
         if call.origin is None or call.origin is again or self.create_graph:
@@ -204,7 +205,7 @@ class Calls:
         written = len(call.targets)
         for index, (tensor, number) in enumerate(zip(made, entry.outputs)):
             if entry.quiet:
-                values.unwritten(tensor, number)
+                values.unwritten(tensor, number, entry.frames)
                 continue
             values.wrote(tensor, number) if index < written else values.put(tensor, number)
             values.see(number, tensor)

@@ -31,7 +31,7 @@ class Operator:
     """Made once for each overload."""
 
     __slots__ = ("func", "domain", "kind", "kinds", "names", "named", "fold", "collective", "keeping", "turning", "unwritten",
-                 "running", "waits", "fresh")
+                 "running", "waits", "fresh", "shapes")
 
     def __init__(self, func: Any) -> None:
         schema = func._schema
@@ -51,6 +51,7 @@ class Operator:
         self.keeping = packet in _KEEPING
         self.turning = packet in _TURNING
         self.unwritten = packet in _UNWRITTEN
+        self.shapes = packet.endswith("_like") or packet.startswith("new_")  # reads nothing but those
         self.running = _RUNNING.get(packet, ())
 
     def _kind(self, argument: Any) -> int:

@@ -1,8 +1,9 @@
 """What something else than an operator wrote: a kernel of Triton or of an extension, NumPy, data_ptr(). Needs torch.
 
-torch does not tell of it. Where an operator makes NaN or Inf of values that were finite when they were looked at, what it
-read is looked at again: if that is not finite any more, somebody wrote into it since, which becomes a node of its own,
-and the operator reads what that made. Costs nothing while everything is finite.
+torch does not tell of it. What an operator reads is looked at again when it is met first, and from then on where that was
+another value than the last one seen; and whenever it makes NaN or Inf of values that were finite. Memory that no operator
+has written into since it was made is always looked at. What somebody wrote becomes a node of its own, and the operator
+reads what that made. Costs nothing while an operator is what it was and everything is finite.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from msdbg._call import Call
-from msdbg._graph import Entry
+from msdbg._call import Call, again
+from msdbg._graph import Entry, Scope
 from msdbg._recording import Recording
 from msdbg._tensors import dense, is_whole, local, storage_key
 
@@ -25,6 +26,51 @@ class Outside:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._innocent: dict[int, int] = {}  # by node
+        self._written: dict[Any, set[int]] = {}  # by operator, scope, number: which inputs were written so far
+
+    def before(self, call: Call, known: bool) -> None:
+        """It ran, and is about to be told: it reads what somebody wrote. `known`: it ran in an iteration before."""
+        key = (call.operator, call.scope, call.number)
+        written = self._written.get(key)
+        values = self._recording.values
+        if (known and not written and not values.any_unwritten()) or call.operator.collective or call.operator.shapes:
+            return
+        for index, (tensor, number) in enumerate(self._read(call)):
+            if tensor is None or tensor.numel() == 0:
+                continue
+            made = values.unwritten_since(tensor, number)
+            if made is not None:
+                self._replace(call, index, self._wrote(call, tensor, number, made))
+            elif (not known or (written and index in written)) and self._differs(tensor, number):
+                self._written.setdefault(key, set()).add(index)
+                self._replace(call, index, self._wrote(call, tensor, number, self._frames(call)))
+
+    def _replace(self, call: Call, index: int, now: int) -> None:
+        before = call.reads[index][2]
+        call.reads[:] = [(p, i, now if number == before else number) for p, i, number in call.reads]
+        call.inputs = tuple([number for _, _, number in call.reads])
+
+    def _differs(self, tensor: Tensor, number: int) -> bool:
+        same = getattr(self._recording.recorder, "is_same", None)
+        if same is None or number not in self._recording.values.seen or tensor.layout is not torch.strided:
+            return False
+        return same(number, dense(local(tensor)).detach()) is False
+
+    def _frames(self, call: Call) -> tuple[int, ...]:
+        if call.origin is not None and call.origin is not again:
+            frames: tuple[int, ...] = call.origin.frames
+            return frames
+        return self._recording.frames.at(call.frame)
+
+    def _wrote(self, call: Call, tensor: Tensor, number: int, frames: tuple[int, ...]) -> int:
+        recording, graph = self._recording, self._recording.graph
+        backward = call.origin is not None and call.origin is not again
+        entry = self._node(call.scope, "backward" if backward else "forward", tensor, number, frames,
+                           graph.derived_of((number,)) if backward else -1)
+        recording.recorder.ran(entry.node)
+        recording.values.see(entry.outputs[0], tensor)
+        recording.values.wrote(tensor, entry.outputs[0])
+        return entry.outputs[0]
 
     def made(self, call: Call, entry: Entry) -> None:
         """It ran. What it made may not be finite."""
@@ -66,21 +112,28 @@ class Outside:
                 for tensor, number in ((_argument(call, *where), where[2]) for where in call.reads)]
 
     def _write(self, tensor: Tensor, number: int, reader: Entry) -> int:
-        """The node of what wrote it, before its reader. Returns what it is now."""
+        """The node of what wrote it, before its reader, which ran. Returns what it is now."""
         recording, graph = self._recording, self._recording.graph
-        slot = graph.slot(reader.scope, KIND)
         value = dense(local(tensor))
-        role = "gradient" if graph.roles.get(number) == "gradient" else "activation"
-        entry = graph.node(reader.scope, KIND, graph.counts[slot] + 1, "torch", reader.phase, (number,),
-                           ((value.dtype, tuple(value.shape), role, "", -1, -1),), {}, reader.frames,
-                           reader.derived_from)
-        graph.counts[slot] = entry.number
+        entry = self._node(reader.scope, reader.phase, tensor, number, reader.frames, reader.derived_from)
         now = entry.outputs[0]
         graph.came_between(entry, reader, tuple(now if read == number else read for read in reader.inputs))
         recording.values.see(now, tensor)
         if is_whole(value):
             recording.values.put(value, now)
         return now
+
+    def _node(self, scope: Scope, phase: str, tensor: Tensor, number: int, frames: tuple[int, ...],
+              derived_from: int) -> Entry:
+        graph = self._recording.graph
+        slot = graph.slot(scope, KIND)
+        value = dense(local(tensor))
+        role = "gradient" if graph.roles.get(number) == "gradient" else "activation"
+        entry = graph.node(scope, KIND, graph.counts[slot] + 1, "torch", phase, (number,),
+                           ((value.dtype, tuple(value.shape), role, "", -1, -1),), {}, frames, derived_from,
+                           made=(value,))
+        graph.counts[slot] = entry.number
+        return entry
 
 
 def _argument(call: Call, position: int, item: int, number: int) -> Optional[Tensor]:

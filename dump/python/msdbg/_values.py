@@ -27,7 +27,7 @@ class Values:
         self._names = names
         self.ids: dict[int, int] = {}  # storage -> tensor
         self._parts: dict[int, Parts] = {}  # storage -> what is known of it, where `ids` says PARTS
-        self._unwritten: dict[int, int] = {}  # storage -> bytes, where nobody wrote anything yet
+        self._unwritten: dict[int, tuple[int, tuple[int, ...]]] = {}  # storage -> bytes, frames, while nobody wrote there
         self._fresh: dict[int, tuple[int, ...]] = {}  # storage -> frames of the torch.tensor() that made it
         self.held: list[int] = []
         self._constants: dict[int, tuple[int, int]] = {}  # source -> address, version, when last seen
@@ -62,10 +62,19 @@ class Values:
             self.hold(tensor)
         self.ids[key] = number
 
-    def unwritten(self, tensor: Tensor, number: int) -> None:
-        """It was made, and has no values yet."""
+    def unwritten(self, tensor: Tensor, number: int, frames: tuple[int, ...]) -> None:
+        """It was made there, and has no values yet."""
         self.put(tensor, number)
-        self._unwritten[storage_key(tensor)] = storage_of(tensor).nbytes()
+        self._unwritten[storage_key(tensor)] = storage_of(tensor).nbytes(), frames
+
+    def any_unwritten(self) -> bool:
+        return bool(self._unwritten)
+
+    def unwritten_since(self, tensor: Tensor, number: int) -> Optional[tuple[int, ...]]:
+        """Of what shows `number`, if no operator wrote into it since it was made: the frames of that."""
+        key = storage_key(tensor)
+        made = self._unwritten.get(key)
+        return made[1] if made is not None and self.ids.get(key) == number and number not in self.seen else None
 
     def fresh(self, tensor: Tensor, frames: tuple[int, ...]) -> None:
         """torch.tensor() made it: where it is read first it is a source with that line."""
@@ -84,7 +93,7 @@ class Values:
             return
         before = self.ids.get(key)
         if before != PARTS:
-            empty = self._unwritten.pop(key, 0)
+            empty = self._unwritten.pop(key, (0,))[0]
             self._parts[key] = Parts(None if empty else before, empty)
             self.put(tensor, PARTS)
         self._parts[key].write(tensor, number)

@@ -227,6 +227,14 @@ int msdbg_record_is_finite(msdbg_recording* recording, std::int64_t tensor) {
   }));
 }
 
+int msdbg_record_is_same(msdbg_recording* recording, std::int64_t tensor, const void* data,
+                         std::int32_t dtype, const std::int64_t* dims, std::int32_t rankOf) {
+  return static_cast<int>(idOf(recording, [&](dump::ForeignRecording& rank) {
+    const std::optional<bool> same = rank.isSame(core::TensorId(tensor), valueOf(data, dtype, dims, rankOf));
+    return std::int64_t{same ? *same : -1};
+  }));
+}
+
 int msdbg_record_saw(msdbg_recording* recording, std::int64_t tensor, const void* data, std::int32_t dtype,
                      const std::int64_t* dims, std::int32_t rankOf) {
   return statusOf(recording, [&](auto& rank) {

@@ -162,6 +162,21 @@ PyObject* isFinite(PyObject* self, PyObject* tensor) {
   return PyBool_FromLong(finite);
 }
 
+// None: it cannot be said.
+PyObject* isSame(PyObject* self, PyObject* args) {
+  long long tensor;
+  PyObject* value;
+  if (!PyArg_ParseTuple(args, "LO", &tensor, &value)) return nullptr;
+  Value now;
+  const Readable readable = valueOf(value, now);
+  if (readable == Readable::kError) return nullptr;
+  const int same = readable == Readable::kNo ? -1
+                                             : msdbg_record_is_same(recordingOf(self), tensor, now.data, now.dtype,
+                                                                    now.dims, now.rank);
+  if (same < 0) Py_RETURN_NONE;
+  return PyBool_FromLong(same);
+}
+
 using Look = int (*)(msdbg_recording*, std::int64_t, const void*, std::int32_t, const std::int64_t*,
                      std::int32_t);
 
@@ -245,6 +260,8 @@ PyMethodDef kMethods[] = {
     {"ran", ran, METH_O, "ran(node)"},
     {"ran_before", ranBefore, METH_VARARGS, "ran_before(node, reader that ran already, what that reads)"},
     {"is_finite", isFinite, METH_O, "is_finite(tensor) -> None: not seen in this iteration"},
+    {"is_same", isSame, METH_VARARGS,
+     "is_same(tensor, value): as what was seen of it in this iteration; None: it cannot be said"},
     {"saw", saw, METH_VARARGS, "saw(tensor, value) -> False: not contiguous, or not in the host's memory"},
     {"saw_same", sawSame, METH_VARARGS, "saw_same(tensor, other)"},
     {"keep", keep, METH_VARARGS, "keep(tensor, value) -> as saw"},

@@ -125,6 +125,16 @@ std::optional<bool> ForeignRecording::isFinite(TensorId tensor) const {
   return m_seen[place].observed.values.nonFinite() == 0;
 }
 
+std::optional<bool> ForeignRecording::isSame(TensorId tensor, const SeenValue& value) const {
+  if (!isFinite(tensor)) return std::nullopt;
+  const Seen& seen = m_seen[m_seenAt[tensor.index()].second];
+  const core::TensorStatistics& values = seen.observed.values;
+  const core::Tensor now = borrowed(value);
+  if (values.hash == core::Hash128{} || seen.value.dtype() != now.dtype() || values.count != now.elements())
+    return std::nullopt;
+  return core::hashTensor(now) == values.hash;
+}
+
 Status ForeignRecording::checkSeen(TensorId tensor) const {
   if (m_definitions.has(tensor)) return Ok{};
   return Error(ErrorCode::kUsage, "saw: no tensor " + std::to_string(tensor.value));

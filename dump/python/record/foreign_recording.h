@@ -47,6 +47,9 @@ class ForeignRecording {
   /// Of what was seen of the tensor in this iteration: whether all its numbers are finite. nullopt: nothing
   /// was.
   std::optional<bool> isFinite(core::TensorId tensor) const;
+  /// Whether these are the bytes that were seen of the tensor in this iteration. nullopt: nothing was, or no
+  /// hash of it, or another type or number of elements.
+  std::optional<bool> isSame(core::TensorId tensor, const SeenValue& value) const;
   /// The value that the next one is compared with which is seen of an update of this tensor.
   core::Status keep(core::TensorId tensor, const SeenValue& value);
   /// The norm of this rank's gradients, by their statistics, is among the scalars where it is not given.
