@@ -41,7 +41,7 @@ class Outside:
             made = values.unwritten_since(tensor, number)
             if made is not None:
                 self._replace(call, index, self._wrote(call, tensor, number, made))
-            elif (not known or (written and index in written)) and self._differs(tensor, number):
+            elif (not known or (written and index in written)) and values.differs(tensor, number, known):
                 self._written.setdefault(key, set()).add(index)
                 self._replace(call, index, self._wrote(call, tensor, number, self._frames(call)))
 
@@ -49,12 +49,6 @@ class Outside:
         before = call.reads[index][2]
         call.reads[:] = [(p, i, now if number == before else number) for p, i, number in call.reads]
         call.inputs = tuple([number for _, _, number in call.reads])
-
-    def _differs(self, tensor: Tensor, number: int) -> bool:
-        same = getattr(self._recording.recorder, "is_same", None)
-        if same is None or number not in self._recording.values.seen or tensor.layout is not torch.strided:
-            return False
-        return same(number, dense(local(tensor)).detach()) is False
 
     def _frames(self, call: Call) -> tuple[int, ...]:
         if call.origin is not None and call.origin is not again:

@@ -35,6 +35,7 @@ class Values:
         self._before: dict[int, Parameter] = {}  # in the one before
         self._used: set[int] = set()  # sources without a name of their own
         self.seen: set[int] = set()
+        self._seen_as: dict[int, tuple[Any, ...]] = {}  # what see() was given: version, layout if it took a copy
 
     def clear(self) -> None:
         """The iteration ended: nobody knows what the storages will show in the next one."""
@@ -47,6 +48,7 @@ class Values:
         self._unwritten.clear()
         self._fresh.clear()
         self.seen.clear()
+        self._seen_as.clear()
         self._used.clear()
         self._before = dict(self.parameters)
         self.parameters.clear()  # it stays: others hold it
@@ -123,11 +125,30 @@ class Values:
         self.seen.add(number)
         if tensor.layout is not torch.strided:
             tensor = dense(tensor)
+        self._seen_as[number] = _version(tensor), None
         if self._recorder.saw(number, tensor):
             return
         values = dense(local(tensor)).detach()
         if values.is_meta:  # a shape without values: DeepSpeed plans with them
             return
+        self._seen_as[number] = _version(tensor), _layout(values)
+        self._recorder.saw(number, self._readable(values))
+
+    def differs(self, tensor: Tensor, number: int, trusted: bool) -> bool:
+        """Whether a tensor that shows `number` has other values than were seen of it, and no operator wrote them. Not
+        `trusted`: only where that is sure, since torch counts what its operators write."""
+        same, seen = getattr(self._recorder, "is_same", None), self._seen_as.get(number)
+        if same is None or number not in self.seen or tensor.layout is not torch.strided or tensor.is_meta:
+            return False
+        if not trusted and (seen is None or seen[0] != _version(tensor)):
+            return False
+        values = dense(local(tensor)).detach()
+        if seen is None or seen[1] is None:
+            return same(number, values) is False
+        return seen[1] == _layout(values) and same(number, self._readable(values)) is False
+
+    def _readable(self, values: Tensor) -> Tensor:
+        """The same in the host's memory, element after element."""
         if values.is_quantized:
             values = values.int_repr()
         if not values.is_contiguous():
@@ -136,7 +157,7 @@ class Values:
             values = values.cpu()
         if values.is_neg() or values.is_conj():
             values = values.resolve_neg().resolve_conj()
-        self._recorder.saw(number, values)
+        return values
 
     def known(self, tensor: Any) -> Optional[int]:
         """What a tensor shows, if that was met in this iteration."""
@@ -216,3 +237,12 @@ class Values:
                 return
             self._constants[number] = mark
         self.see(number, tensor)
+
+
+def _version(tensor: Tensor) -> int:
+    """Counts what operators wrote into it."""
+    return -1 if tensor.is_inference() else tensor._version
+
+
+def _layout(tensor: Tensor) -> tuple[Any, ...]:
+    return tuple(tensor.shape), tensor.stride(), tensor.storage_offset()
