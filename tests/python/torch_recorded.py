@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from typing import Any, Callable, Iterable
+from unittest import mock
 
 import fake_record
 import torch
@@ -26,10 +27,10 @@ class Net(nn.Module):
 
 def recorded(level: str, train: Callable[[], Any], tmp: Any) -> tuple[fake_record.Recorder, Any]:
     """The recorder, which has checked every call, and what `train` returned."""
-    os.environ.update(MSDBG_RECORD_MODULE="fake_record", MSDBG_STRICT="1")
     fake_record.last = None
-    with msdbg.record(str(tmp / "run.msdbg"), level):
-        result = train()
+    with mock.patch.dict(os.environ, MSDBG_RECORD_MODULE="fake_record", MSDBG_STRICT="1"):
+        with msdbg.record(str(tmp / "run.msdbg"), level):
+            result = train()
     assert fake_record.last is not None, "nothing was recorded"
     return fake_record.last, result
 

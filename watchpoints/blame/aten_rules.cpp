@@ -148,7 +148,9 @@ std::optional<Blame> labelsLeftOut(Look& look) {
 /// What its recorder found when an operator read what no operator had written.
 std::optional<Blame> writtenOutside(Look& look) {
   const TensorStatistics *before = look.input(0), *now = look.output();
-  if (!now || (before && before->nonFinite() > 0)) return std::nullopt;
+  if (!now) return std::nullopt;
+  for (std::size_t i = 0; i < look.inputs(); ++i)  // of parts, one may have brought it
+    if (const TensorStatistics* part = look.input(i); part && part->nonFinite() > 0) return std::nullopt;
   if (!before)
     return look.blame(0,
                       "was made without values, and no operator of torch wrote into it before it was read: "

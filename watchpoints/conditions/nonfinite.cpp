@@ -98,6 +98,8 @@ NonFinite::NonFinite(const core::Graph& graph)
     if (!mayBeNonFinite(info.dtype)) continue;
     m_masked[info.id.index()] = m_masked[info.id.index()] || isSaidToBeMeant(graph, info, kMeantInfinity);
     m_positive[info.id.index()] = isSaidToBeMeant(graph, info, kMeantPositiveInfinity);
+    if (info.isSource() && info.role == TensorRole::kConstant && info.shape.rank() == 0)
+      m_masked[info.id.index()] = m_positive[info.id.index()] = true;  // a number that the program gave
     if (info.role != TensorRole::kConstant && info.role != TensorRole::kInput) continue;
     for (const TensorId tensor : reachedAsMask(graph, info.id)) m_masked[tensor.index()] = true;
   }

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from msdbg._facts import Facts
 from msdbg._graph import Entry, Output, Scope
-from msdbg._operators import Operator
+from msdbg._operators import Operator, meant_as
 from msdbg._origins import Origins
 from msdbg._recording import Recording
 from msdbg._scopes import Scopes
@@ -55,10 +55,7 @@ class Defining:
                         for index, tensor in enumerate(made))
         attributes = operator.attributes(call.args, call.kwargs)
         meant = operator.meant(call.args, call.kwargs, "".join(graph.meant.get(i, "") for i in call.inputs))
-        if "-" in meant:
-            attributes["meant_infinity"] = True
-        if "+" in meant:
-            attributes["meant_positive_infinity"] = True
+        attributes.update(meant_as(meant))
         if phase == "forward":
             name = f"{call.scope.path}/{operator.kind}-op{number}"
             attributes.update(self.facts.of(name, operator.kind, call.args, call.kwargs, made))

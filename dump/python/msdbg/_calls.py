@@ -15,7 +15,7 @@ from torch import Tensor
 from msdbg._call import Call, Defining, again
 from msdbg._collectives import wait_for, wait_functional
 from msdbg._graph import Entry, Scope
-from msdbg._operators import CHANGE, OVERWRITE, Operator
+from msdbg._operators import CHANGE, OVERWRITE, Operator, meant_as
 from msdbg._origins import Origin, Origins
 from msdbg._outside import Outside
 from msdbg._parts import Parts
@@ -164,10 +164,13 @@ class Calls:
         backward = call.origin is not None and call.origin is not again
         frames = call.origin.frames if backward else recording.frames.at(call.frame)
         output = (tensor.dtype, tuple(tensor.shape), "gradient" if backward else "activation", "", -1, -1)
+        meant = "".join(graph.meant.get(number, "") for number in parts.all())
         entry = graph.node(call.scope, "parts", graph.counts[slot] + 1, "torch",
-                           "backward" if backward else "forward", parts.all(), (output,), {}, frames,
+                           "backward" if backward else "forward", parts.all(), (output,), meant_as(meant), frames,
                            graph.derived_of(parts.all()) if backward else -1, made=(tensor,))
         graph.counts[slot] = entry.number
+        if meant:
+            graph.meant[entry.outputs[0]] = meant
         recording.recorder.ran(entry.node)
         if parts.missing <= 0:  # else there are values that nobody wrote
             recording.values.see(entry.outputs[0], tensor)
@@ -206,6 +209,9 @@ class Calls:
         for index, (tensor, number) in enumerate(zip(made, entry.outputs)):
             if entry.quiet:
                 values.unwritten(tensor, number, entry.frames)
+                continue
+            if index - written in operator.scratch:
+                values.put(tensor, number)
                 continue
             values.wrote(tensor, number) if index < written else values.put(tensor, number)
             values.see(number, tensor)

@@ -73,7 +73,7 @@ class Following:
 
     def _step(self, call: Call, entry: Entry) -> Any:
         operator = call.operator
-        simple = not (entry.quiet or operator.waits or self._calls.create_graph or self._calls.is_again(call)
+        simple = not (entry.quiet or operator.waits or operator.scratch or self._calls.create_graph or self._calls.is_again(call)
                       or self._calls.seeded(call)
                       or any(position < 0 for position, _, _ in call.reads + call.writes)
                       or not all(is_whole(tensor) for tensor in call.targets))

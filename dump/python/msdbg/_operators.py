@@ -15,13 +15,15 @@ _RUNNING = {"native_batch_norm": (3, 4), "cudnn_batch_norm": (3, 4), "miopen_bat
             "batch_norm_with_update": (3, 4)}
 _COLLECTIVE = {"tensors": CHANGE, "output_tensor": OVERWRITE, "output_tensors": OVERWRITE, "output": OVERWRITE}
 # An infinity that goes in comes out: adding, choosing and moving. Only there a meant one excuses the output.
-_KEEPING = {"masked_fill", "masked_fill_", "where", "full", "full_like", "new_full", "fill_", "scalar_tensor", "add",
+_KEEPING = {"masked_fill", "masked_fill_", "where", "full", "full_like", "new_full", "fill_", "fill_diagonal_", "scalar_tensor", "add",
             "add_", "sub", "mul", "div", "neg", "cat", "stack", "clone", "copy_", "copy", "_to_copy", "expand", "triu",
             "triu_", "tril", "tril_", "index", "index_select", "gather", "scatter", "scatter_", "index_put",
             "index_put_", "repeat", "constant_pad_nd", "lift_fresh", "_log_softmax", "maximum", "minimum", "amax", "amin", "max", "min",
             "aminmax", "roll",
             "index_fill", "index_fill_", "masked_scatter", "bernoulli", "slice_scatter", "select_scatter",
             "topk", "sort", "flip", "log", "new_tensor", "baddbmm", "logaddexp", "cumsum"}
+# What they return for their own backward pass, of which they write only what that reads.
+_SCRATCH = {"_ctc_loss": (1,), "_cudnn_ctc_loss": (1,)}
 _TURNING = {"neg", "sub", "mul", "div"}  # an infinity's sign, maybe
 _UNWRITTEN = ("empty", "new_empty", "empty_like", "empty_strided", "new_empty_strided", "resize_", "empty_permuted",
               "_resize_output_", "set_")
@@ -31,7 +33,7 @@ class Operator:
     """Made once for each overload."""
 
     __slots__ = ("func", "domain", "kind", "kinds", "names", "named", "fold", "collective", "keeping", "turning", "unwritten",
-                 "running", "waits", "fresh", "shapes")
+                 "running", "waits", "fresh", "shapes", "scratch")
 
     def __init__(self, func: Any) -> None:
         schema = func._schema
@@ -52,6 +54,7 @@ class Operator:
         self.turning = packet in _TURNING
         self.unwritten = packet in _UNWRITTEN
         self.shapes = packet.endswith("_like") or packet.startswith("new_")  # reads nothing but those
+        self.scratch = _SCRATCH.get(packet, ())
         self.running = _RUNNING.get(packet, ())
 
     def _kind(self, argument: Any) -> int:
@@ -84,6 +87,12 @@ class Operator:
         if signs and self.turning:
             return "-+"
         return "".join(sign for sign in "-+" if sign in signs)
+
+
+def meant_as(signs: str) -> dict[str, bool]:
+    """The attributes of a node that makes infinities of these signs on purpose."""
+    names = {"-": "meant_infinity", "+": "meant_positive_infinity"}
+    return {name: True for sign, name in names.items() if sign in signs}
 
 
 def _attribute(value: Any) -> Any:

@@ -219,6 +219,8 @@ class Values:
             again += 1
             number = self._graph.source(f"{name}-{again}", tensor, role, frames=frames)
         self._used.add(number)
+        if role == "constant" and tensor.dim() == 0 and tensor.is_floating_point() and tensor.is_cpu and tensor.isinf():
+            self._graph.meant[number] = "-" if tensor < 0 else "+"  # a number of the program's, as in x[mask] = -inf
         if key not in self.ids:
             self.hold(tensor)
         if is_whole(tensor):
