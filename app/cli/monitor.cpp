@@ -210,8 +210,14 @@ class Monitor {
     trouble(end, kExitDamaged);
   }
 
-  // The reason of one that blames another says both by name.
+  // Ctrl-C and SIGTERM that the program itself got are no failures. The reason of one that blames another
+  // says both by name.
   void describe(RunEnd& end, int rank, const std::optional<RunEnd>& own) const {
+    if (own && own->state == "stopped" && !own->message.empty()) {
+      end.state = own->state;
+      end.message = own->message;
+      return;
+    }
     const bool hasReason = own && !own->message.empty() && own->state == "failed";
     if (hasReason) end.message = own->message;
     end.state = end.signal && !hasReason ? "killed" : "failed";
@@ -314,9 +320,22 @@ class Monitor {
     if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
     if (const std::optional<StartedRanks::Lost> lost = m_started.firstLost())
       lostRank(end, *lost);
+    else if (const std::optional<RunEnd> stopped = stoppedAll())
+      describe(end, 0, stopped);
     else
       end.state = end.signal ? "killed" : "failed", end.message = dump::failureText(end, core::Rank(0), 1);
     trouble(end, shellStatus(status));
+  }
+
+  // How the first rank says so, if all of them were asked to stop.
+  std::optional<RunEnd> stoppedAll() const {
+    std::optional<RunEnd> first;
+    for (const int rank : rankFolders(m_place.run)) {
+      const std::optional<RunEnd> own = journalEnd(m_place.run, rank);
+      if (!own || own->state != "stopped") return std::nullopt;
+      if (!first) first = own;
+    }
+    return first;
   }
 
   void lostRank(RunEnd& end, const StartedRanks::Lost& lost) {

@@ -70,3 +70,30 @@ def test_record_refuses_a_run_that_is_there(tmp_path: Any) -> None:
     with pytest.raises(FileExistsError, match="name another folder"):
         with msdbg.record(str(tmp_path / "run.msdbg")):
             raise AssertionError("it was entered")
+
+
+STOPPED = """
+import os, signal, sys, torch
+from torch import nn
+net = nn.Linear(8, 8)
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for step in range(50):
+    optimizer.zero_grad()
+    net(torch.ones(4, 8)).square().mean().backward()
+    optimizer.step()
+    if step == 5:
+        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("name, status", (("SIGTERM", 143), ("SIGINT", 130)))
+def test_a_program_that_is_asked_to_stop_did_not_fail(name: str, status: int, tmp_path: Any) -> None:
+    if built.missing():
+        pytest.skip(built.missing())
+    (tmp_path / "train.py").write_text(STOPPED)
+    dumped = subprocess.run([built.MSDBG, "dump", "-o", "run.msdbg", "--", sys.executable, "train.py", name],
+                            cwd=tmp_path, env=dict(os.environ, OMP_NUM_THREADS="1"), capture_output=True, text=True)
+    assert dumped.returncode == status, dumped.stderr
+    checked = subprocess.run([built.MSDBG, "check", "run.msdbg"], cwd=tmp_path, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
+    assert "the run was stopped after iteration 5" in checked.stdout

@@ -60,6 +60,9 @@ namespace {
 // weights are the scale that a sane step of its bias is small against, and it is there in the first iteration
 // too (tests/watchpoints/thresholds.md).
 constexpr double kBiasFloor = 1;
+// Weights may be drawn small on purpose (the last layer of a policy, 0.01): their bias is
+// measured on what is usual, mean|w| of a uniform draw within 1 / sqrt(fan-in).
+constexpr double kUsual = 0.5;
 
 /// What a parameter that starts at zero grows to, by the field's initialisers: 1 / sqrt(fan-in); a gate to 1.
 double sizeToBe(const core::TensorInfo& parameter) {
@@ -90,9 +93,9 @@ double UpdateRatio::floorOf(EvaluationContext& context, const Place& place) cons
   const TensorId weight = m_weights[place.tensor.index()];
   const StatisticsRow* row = weight.valid() ? context.rows.now(place.rank, weight) : nullptr;
   if (row && row->values.nonFinite() == 0) {
-    const core::TensorInfo& gain =
-        context.graph().tensor(weight);  // of a normalisation it may start at zero too
-    return kBiasFloor * std::max(row->values.meanAbs, gain.shape.rank() == 1 ? sizeToBe(gain) : 0);
+    const core::TensorInfo& layer = context.graph().tensor(weight);
+    return kBiasFloor *
+           std::max(row->values.meanAbs, (layer.shape.rank() == 1 ? 1 : kUsual) * sizeToBe(layer));
   }
   return mayStartAtZero(parameter) ? sizeToBe(parameter) : 0;
 }

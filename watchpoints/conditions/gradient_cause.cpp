@@ -14,9 +14,23 @@ using core::TensorRole;
 
 namespace {
 
+const core::TensorStatistics* statisticsOf(EvaluationContext& context, Rank rank, TensorId tensor) {
+  const StatisticsRow* row = context.rows.now(rank, tensor);
+  return row ? &row->values : nullptr;
+}
+
+/// 0: nobody knows. DDP makes other buckets after the first iteration, so that shapes vary.
+std::int64_t elementsOf(EvaluationContext& context, Rank rank, TensorId tensor) {
+  const core::Shape& shape = context.graph().tensor(tensor).shape;
+  if (shape.known()) return shape.elements();
+  const core::TensorStatistics* now = statisticsOf(context, rank, tensor);
+  return now ? now->count : 0;
+}
+
 /// The gradient that an operator only carries on as one of its outputs: sums over ranks, clipping, other
 /// shapes. Invalid: it does more.
-TensorId carriedOn(const core::Graph& graph, const Node& node, TensorId output) {
+TensorId carriedOn(EvaluationContext& context, Rank rank, const Node& node, TensorId output) {
+  const core::Graph& graph = context.graph();
   if (node.opType.starts_with("aten._foreach_mul") || node.opType.starts_with("aten._foreach_div")) {
     const auto slot = static_cast<std::size_t>(graph.tensor(output).slot);  // many gradients at once
     return slot < node.inputs.size() ? node.inputs[slot] : TensorId();
@@ -25,12 +39,11 @@ TensorId carriedOn(const core::Graph& graph, const Node& node, TensorId output) 
       "Allreduce", "AccumulateGradient", "Mul",     "Clip",      "Reshape", "Cast",
       "Identity",  "Transpose",          "Squeeze", "Unsqueeze", "Div"};
   if (std::ranges::find(kTypes, node.opType) == kTypes.end()) return {};
-  const core::Shape& shape = graph.tensor(node.outputs.front()).shape;
+  const std::int64_t size = elementsOf(context, rank, node.outputs.front());
   for (const TensorId input : node.inputs) {
     const TensorInfo& info = graph.tensor(input);
     const bool gradient = info.role == TensorRole::kGradient || isAccumulatedGradient(graph, info);
-    if (!gradient || !info.shape.known() || !shape.known()) continue;
-    if (info.shape.elements() == shape.elements()) return input;
+    if (gradient && size > 0 && elementsOf(context, rank, input) == size) return input;
   }
   return {};
 }
@@ -43,15 +56,6 @@ bool sumsItsInput(const core::Graph& graph, const Node& node, TensorId output) {
   return node.opType == "ReduceSum" || node.opType == "aten.sum" || node.opType == "ReduceMean" ||
          node.opType.ends_with("NormalizationGrad");
 }
-
-const core::TensorStatistics* statisticsOf(EvaluationContext& context, Rank rank, TensorId tensor) {
-  const StatisticsRow* row = context.rows.now(rank, tensor);
-  return row ? &row->values : nullptr;
-}
-
-}  // namespace
-
-namespace {
 
 /// What the layers give that the parameter is a bias of; empty if it is read in any other way too.
 std::vector<TensorId> shiftedBy(const core::Graph& graph, TensorId parameter) {
@@ -152,12 +156,12 @@ bool mayBeShift(const core::Graph& graph, TensorId parameter) {
 }
 
 /// DDP sums the gradients of many parameters in one bucket: which part of it is whose nobody sees.
-bool isFromBucket(const core::Graph& graph, const Node& node, TensorId parameter) {
+bool isFromBucket(EvaluationContext& context, Rank rank, const Node& node, TensorId parameter) {
+  const core::Graph& graph = context.graph();
   if (!parameter.valid() || !graph.tensor(parameter).shape.known()) return false;
   const std::int64_t own = graph.tensor(parameter).shape.elements();
   return std::ranges::any_of(node.inputs, [&](TensorId input) {
-    const TensorInfo& info = graph.tensor(input);
-    return info.role == TensorRole::kGradient && info.shape.known() && info.shape.elements() > own;
+    return graph.tensor(input).role == TensorRole::kGradient && elementsOf(context, rank, input) > own;
   });
 }
 
@@ -172,9 +176,9 @@ bool isNoise(EvaluationContext& context, Rank rank, TensorId gradient, TensorId 
       return std::ranges::all_of(
           node.inputs, [&](TensorId part) { return isNoise(context, rank, part, parameter, depth); });
     if (isWithoutOperators(graph, node)) return mayBeShift(graph, parameter);
-    const TensorId carried = carriedOn(graph, node, gradient);
+    const TensorId carried = carriedOn(context, rank, node, gradient);
     if (!carried.valid() || node.phase == core::Phase::kCollective)
-      if (isFromBucket(graph, node, parameter)) return mayBeShift(graph, parameter);
+      if (isFromBucket(context, rank, node, parameter)) return mayBeShift(graph, parameter);
     gradient = carried;
   }
   return false;

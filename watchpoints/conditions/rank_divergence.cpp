@@ -169,16 +169,51 @@ class Divergence : public Evaluator {
       return "input data: " + m_graph.tensor(divergent.hyperparameter).name + " differs" +
              valuesOnRanks(divergent.hyperparameter);
     if (isCollective(node)) return "the collective";
+    if (const TensorId gradient = gradientOfItsRank(node); gradient.valid())
+      return "gradients: " + m_graph.tensor(gradient).fullName() +
+             " differs, since no collective averages it over the ranks before the optimizer reads it";
     return "local compute: its replicated inputs agree";
   }
 
-  /// Of the three kinds of causes the one that was found; "": none.
+  /// Of an update: the gradient that each rank has for itself. Invalid: it is the same everywhere, or nobody
+  /// knows.
+  TensorId gradientOfItsRank(const core::Node& node) {
+    if (node.phase != core::Phase::kUpdate) return {};
+    for (const TensorId input : node.inputs) {
+      if (m_graph.tensor(input).role != TensorRole::kGradient) continue;
+      const Hashes hashes = hashesOf(When::kNow, input, m_group);
+      if (hashes.size() > 1 && !allEqual(hashes) && !comesThroughCollective(input)) return input;
+    }
+    return {};
+  }
+
+  bool comesThroughCollective(TensorId gradient) const {
+    std::vector<TensorId> open{gradient};
+    std::vector<bool> seen(m_graph.tensors().size());
+    while (!open.empty()) {
+      const TensorInfo& info = m_graph.tensor(open.back());
+      open.pop_back();
+      if (info.isSource() || seen[info.id.index()]) continue;
+      seen[info.id.index()] = true;
+      const core::Node& node = m_graph.node(info.producer);
+      if (isCollective(node)) return true;
+      if (node.phase == core::Phase::kBackward) std::ranges::copy(node.inputs, std::back_inserter(open));
+    }
+    return false;
+  }
+
+  /// Of the kinds of causes the one that was found; "": none.
   static std::string adviceFor(const std::string& cause) {
     if (cause.starts_with("input data"))
       return "Look at what each rank begins with: seeds, initial values, learning rates, its part of the "
              "data.";
     if (cause.starts_with("the collective"))
       return "Look at what took part in it: a rank may have been left out.";
+    if (cause.starts_with("gradients"))
+      return "Average the gradients before the step: call DistributedDataParallel itself, not its .module; "
+             "leave "
+             "no_sync() for the last of the passes whose gradients are accumulated; by hand, all_reduce each "
+             "one.";
     if (cause.starts_with("local compute"))
       return "Look at what computes it: kernels that are not deterministic, memory that was never written, "
              "broken hardware.";

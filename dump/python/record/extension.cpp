@@ -171,8 +171,8 @@ PyObject* isSame(PyObject* self, PyObject* args) {
   const Readable readable = valueOf(value, now);
   if (readable == Readable::kError) return nullptr;
   const int same = readable == Readable::kNo ? -1
-                                             : msdbg_record_is_same(recordingOf(self), tensor, now.data, now.dtype,
-                                                                    now.dims, now.rank);
+                                             : msdbg_record_is_same(recordingOf(self), tensor, now.data,
+                                                                    now.dtype, now.dims, now.rank);
   if (same < 0) Py_RETURN_NONE;
   return PyBool_FromLong(same);
 }

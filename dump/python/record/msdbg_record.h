@@ -81,8 +81,8 @@ int msdbg_record_ran_before(msdbg_recording* recording, int64_t node, int64_t re
 /* Of what was seen of the tensor in this iteration: 1 all its numbers are finite, 0 some are not, -1 nothing
  * was seen. */
 int msdbg_record_is_finite(msdbg_recording* recording, int64_t tensor);
-/* Whether the bytes are those that were seen of the tensor in this iteration: 1 they are, 0 they are others, -1
- * nothing was seen, or no hash of it, or another type or number of elements. As saw() otherwise. */
+/* Whether the bytes are those that were seen of the tensor in this iteration: 1 they are, 0 they are others,
+ * -1 nothing was seen, or no hash of it, or another type or number of elements. As saw() otherwise. */
 int msdbg_record_is_same(msdbg_recording* recording, int64_t tensor, const void* data, int32_t dtype,
                          const int64_t* dims, int32_t rank);
 /* Dense, row-major, in the host's memory; read before it returns. */
