@@ -95,6 +95,15 @@ std::vector<std::string> cellsOf(const OpenedRun& run, const Place& place, const
 }
 
 // The same as a table: its columns are as wide as the widest cell, so it is made first.
+// Of a parameter or a state of an optimizer: what has statistics, where it has none itself.
+std::string instead(const core::Graph& graph, core::TensorId id) {
+  for (const core::TensorInfo& info : graph.tensors())
+    if (info.updateOf == id)
+      return fmt::format(", but of what each update makes of it: msdbg stats --tensor {}",
+                         core::shellQuoted(core::printable(info.fullName())));
+  return "";
+}
+
 bool printRows(const OpenedRun& run, core::TensorId id, const std::vector<Place>& places,
                const Context& context, bool first) {
   const core::TensorInfo& tensor = run.graph().tensor(id);
@@ -119,8 +128,9 @@ bool printRows(const OpenedRun& run, core::TensorId id, const std::vector<Place>
     table.print();
   else if (places.empty() || !run.run->thinned(places.front().rank, places.front().iteration))
     fmt::print(
-        "no statistics of it are recorded; msdbg show --tensor prints hashes, and values of "
-        "checkpoints and batches\n");
+        "no statistics of it are recorded{}; msdbg show --tensor prints hashes, and values of "
+        "checkpoints and batches\n",
+        instead(run.graph(), id));
   return any;
 }
 

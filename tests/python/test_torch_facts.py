@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch_recorded import recorded
 
-FACTS = ("next_of", "hides_next", "hides_before", "hides_later", "lets_through", "tokens_of")
+FACTS = ("next_of", "same_as", "hides_next", "hides_before", "hides_later", "lets_through", "tokens_of")
 BATCH, PLACES, WIDTH, WORDS = 4, 8, 16, 12
 
 
@@ -55,6 +55,10 @@ def test_a_causal_mask_and_labels_that_are_the_next_tokens(tmp_path: Any) -> Non
 
 def test_labels_that_are_no_next_tokens_are_none(tmp_path: Any) -> None:
     assert "main/nll_loss_forward-op1" not in facts(tmp_path, later, shift=2)
+
+
+def test_labels_that_are_the_tokens_themselves(tmp_path: Any) -> None:
+    assert facts(tmp_path, later, shift=0)["main/nll_loss_forward-op1"] == {"same_as": "Words/embed/embedding-op1"}
 
 
 @pytest.mark.parametrize("turned", (False, True))

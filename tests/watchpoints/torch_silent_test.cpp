@@ -22,6 +22,7 @@ struct Attention {
   Attributes softmax = {{"dim", std::int64_t{-1}}};
   std::int64_t summed = 1;             // elements between those of the weights that are summed
   bool next = true;                    // labels are the next tokens
+  const char* labels = nullptr;        // what else the loss says of them
   bool dropped = false;                // a dropout between softmax and product
   bool biased = false;                 // something is added to the scores
   bool fused = false, causal = false;  // F.scaled_dot_product_attention
@@ -44,6 +45,7 @@ struct Attention {
                              : byHand(forward, x);
     Attributes facts;
     if (next) facts["next_of"] = p.graph.node(p.graph.tensor(x).producer).name;
+    if (labels) facts[labels] = p.graph.node(p.graph.tensor(x).producer).name;
     p.node("nll_loss_forward", "main", Phase::kForward, {y}, floats(TensorRole::kLoss, "", {}), {}, "aten",
            facts);
     FakeSource source(p.graph, 1, 1);
@@ -63,6 +65,14 @@ struct Attention {
                    {{"inner_strides", std::vector<std::int64_t>{summed, kHeads * kWidth}}});
   }
 };
+
+std::string ofCopiedTokens(const char* fact) {
+  Attention attention;
+  attention.next = false;
+  attention.labels = fact;
+  FakeSource source = attention.source();
+  return said(source, "target_leak", Severity::kHint);
+}
 
 Attributes hiding(double next, double before, double later) {
   return {{"hides_next", next}, {"hides_before", before}, {"hides_later", later}};
@@ -250,6 +260,11 @@ TEST_CASE("loss_input knows a policy gradient that makes rewards small") {
   CHECK(ofPolicy(false, "reward", 2).empty());           // its sign was turned before
   CHECK(ofPolicy(false, "cost", 0.2).empty());           // that is to become small
   CHECK(ofPolicy(false, "reward", 0.2, false).empty());  // nothing was sampled
+}
+
+TEST_CASE("Classes that are the tokens themselves are worth a look, and only where the recorder says so") {
+  CHECK_THAT(ofCopiedTokens("same_as"), Catch::Contains("the labels are not shifted by one"));
+  CHECK(ofCopiedTokens("same").empty());
 }
 
 }  // namespace msdbg::test

@@ -10,6 +10,7 @@
 #include "watchpoints/conditions/leaked_column.h"
 #include "watchpoints/conditions/score_mask.h"
 #include "watchpoints/conditions/unmasked_attention.h"
+#include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::watch {
 namespace {
@@ -68,10 +69,33 @@ class TargetLeak : public Evaluator {
   void lookAtFacts(EvaluationContext& context) {
     m_asked = true;
     std::optional<Finding> found = unmaskedAttention(context);
+    if (!found) found = tokensAsClasses(context);
     if (!found) return;
     m_done = m_found = true;
     ++context.evaluated;
     context.findings.push_back(*std::move(found));
+  }
+
+  /// Right where a model is to give back what it reads, as an autoencoder does.
+  static std::optional<Finding> tokensAsClasses(EvaluationContext& context) {
+    const Graph& graph = context.graph();
+    for (const Node& loss : graph.nodes()) {
+      const std::string name = foreignAttribute(loss, fact::kSameAs, std::string());
+      const auto embedding = name.empty() ? std::nullopt : graph.findNode(name);
+      if (!embedding || loss.outputs.empty()) continue;
+      Finding finding =
+          findingAtNode(context, loss.id,
+                        "its classes are the tokens that " + name +
+                            " reads, place by place: where the next token was meant, the labels are "
+                            "not shifted by one");
+      finding.severity = Severity::kHint;
+      finding.advice =
+          "Shift the labels by one against the tokens: x is text[i .. i + n], the label text[i + 1 .. i + n "
+          "+ 1]. A "
+          "model that is to give back what it reads is right as it is.";
+      return finding;
+    }
+    return std::nullopt;
   }
 
   /// Of a softmax over the last of two equal dimensions, as the weights of self-attention have; 0: another.

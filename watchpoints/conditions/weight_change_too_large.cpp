@@ -123,7 +123,8 @@ ConditionDef weightChangeTooLargeCondition() {
   def.doc =
       "mean|x-p| / (mean|p| + epsilon) is above a threshold, p being the value that the update read "
       "(MindInsight). Recommended: above 1, a bias being measured on its layer's weight where that is "
-      "larger, what starts at zero on 1 / sqrt(fan-in), and only where the loss did not recover from it; or "
+      "larger, or on 0.5 / sqrt(fan-in), what starts at zero on 1 / sqrt(fan-in), and only where the loss "
+      "did not recover from it; or "
       "its gradient still holds that of the step before, bit for bit.";
   def.advice =
       "Look at the learning rate and the gradient that the update read; then at momentum and gradient "

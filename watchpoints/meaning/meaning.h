@@ -66,6 +66,7 @@ inline constexpr std::string_view kMeantPositiveInfinity = "meant_positive_infin
 namespace fact {
 inline constexpr std::string_view kNextOf =
     "next_of";  // a loss: its classes are that embedding's next tokens
+inline constexpr std::string_view kSameAs = "same_as";            // they are those tokens themselves
 inline constexpr std::string_view kHidesNext = "hides_next";      // a mask: share of places i that do not see
 inline constexpr std::string_view kHidesBefore = "hides_before";  // i + 1, i - 1,
 inline constexpr std::string_view kHidesLater = "hides_later";    // i + 2
@@ -73,8 +74,8 @@ inline constexpr std::string_view kLetsThrough = "lets_through";  // a mask: the
 inline constexpr std::string_view kTokensOf = "tokens_of";        // of those that this embedding reads
 inline constexpr std::string_view kInnerStrides = "inner_strides";  // a product: of the axis that it sums, in
                                                                     // elements, of both factors
-inline constexpr std::array kAll = {kNextOf,      kHidesNext, kHidesBefore, kHidesLater,
-                                    kLetsThrough, kTokensOf,  kInnerStrides};
+inline constexpr std::array kAll = {kNextOf,     kSameAs,      kHidesNext, kHidesBefore,
+                                    kHidesLater, kLetsThrough, kTokensOf,  kInnerStrides};
 }  // namespace fact
 
 /// Of a node of others, whose attributes nobody has verified. The fallback: it is not there, or of another

@@ -3,6 +3,7 @@ a product sums over. Attributes of nodes at level ops, found once, when an opera
 themselves are not recorded. Needs torch.
 
     next_of                                 of a loss: its classes are the tokens of this node (an embedding), one place on
+    same_as                                 they are those tokens themselves
     hides_next, hides_before, hides_later   of what masks an attention: the share of places i that do not see i + 1, i - 1, i + 2
     lets_through, tokens_of                 of a mask: all places are hidden but those of this token, of this node
     inner_strides                           of bmm: how far apart the elements are that it adds up, of both factors
@@ -62,7 +63,19 @@ def _loss(tokens: list[tuple[Tensor, str]], args: Any, kwargs: Any, made: list[T
     for indices, name in tokens:
         if indices.dim() > 0 and indices.device == target.device and _is_next(indices, target):
             return {"next_of": name}
+        if indices.device == target.device and _is_same(indices, target):
+            return {"same_as": name}
     return {}
+
+
+def _is_same(tokens: Tensor, target: Tensor) -> bool:
+    if target.numel() != tokens.numel():
+        return False
+    label, token = target.reshape(-1), tokens.reshape(-1)
+    counted = label >= 0
+    pairs = int(counted.sum())
+    same = int(((label == token) & counted).sum())
+    return pairs >= _LEAST and same > 0.95 * pairs and label[counted].unique().numel() > 1
 
 
 def _is_next(tokens: Tensor, target: Tensor) -> bool:
