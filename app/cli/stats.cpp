@@ -96,9 +96,14 @@ std::vector<std::string> cellsOf(const OpenedRun& run, const Place& place, const
 
 // The same as a table: its columns are as wide as the widest cell, so it is made first.
 // Of a parameter or a state of an optimizer: what has statistics, where it has none itself.
-std::string instead(const core::Graph& graph, core::TensorId id) {
-  for (const core::TensorInfo& info : graph.tensors())
-    if (info.updateOf == id)
+std::string instead(const OpenedRun& run, core::TensorId id, const std::vector<Place>& places) {
+  const auto hasRows = [&](core::TensorId of) {
+    return std::ranges::any_of(places, [&](const Place& place) {
+      return run.run->flags(place.rank, place.iteration, of) != nullptr;
+    });
+  };
+  for (const core::TensorInfo& info : run.graph().tensors())
+    if (info.updateOf == id && hasRows(info.id))
       return fmt::format(", but of what each update makes of it: msdbg stats --tensor {}",
                          core::shellQuoted(core::printable(info.fullName())));
   return "";
@@ -130,7 +135,7 @@ bool printRows(const OpenedRun& run, core::TensorId id, const std::vector<Place>
     fmt::print(
         "no statistics of it are recorded{}; msdbg show --tensor prints hashes, and values of "
         "checkpoints and batches\n",
-        instead(run.graph(), id));
+        instead(run, id, places));
   return any;
 }
 
