@@ -94,7 +94,6 @@ std::vector<std::string> cellsOf(const OpenedRun& run, const Place& place, const
   return cells;
 }
 
-// The same as a table: its columns are as wide as the widest cell, so it is made first.
 // Of a parameter or a state of an optimizer: what has statistics, where it has none itself.
 std::string instead(const OpenedRun& run, core::TensorId id, const std::vector<Place>& places) {
   const auto hasRows = [&](core::TensorId of) {
@@ -109,6 +108,7 @@ std::string instead(const OpenedRun& run, core::TensorId id, const std::vector<P
   return "";
 }
 
+// The same as a table: its columns are as wide as the widest cell, so it is made first.
 bool printRows(const OpenedRun& run, core::TensorId id, const std::vector<Place>& places,
                const Context& context, bool first) {
   const core::TensorInfo& tensor = run.graph().tensor(id);

@@ -205,10 +205,9 @@ def main():
             for configuration in options.only.split(","):
                 if configuration not in CONFIGURATIONS:
                     parser.error(f"--only {configuration}: no such configuration, there are {', '.join(CONFIGURATIONS)}")
-                if configuration in ("plain", "DebugMode") or options.msdbg:
-                    rows.append(row(model, configuration, measure(options, model, configuration, folder)))
-                else:
+                if not options.msdbg and configuration not in ("plain", "DebugMode"):
                     continue
+                rows.append(row(model, configuration, measure(options, model, configuration, folder)))
                 if not options.json:
                     show(rows[-1])
     finally:

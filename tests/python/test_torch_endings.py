@@ -97,3 +97,18 @@ def test_a_program_that_is_asked_to_stop_did_not_fail(name: str, status: int, tm
     checked = subprocess.run([built.MSDBG, "check", "run.msdbg"], cwd=tmp_path, capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout
     assert "the run was stopped after iteration 5" in checked.stdout
+
+
+def test_stats_of_an_optimizers_state_says_where_they_are(tmp_path: Any) -> None:
+    if built.missing():
+        pytest.skip(built.missing())
+    (tmp_path / "train.py").write_text(STOPPED.replace("0.1)", "0.1, momentum=0.9)").replace("step == 5", "False"))
+    subprocess.run([built.MSDBG, "dump", "-o", "run.msdbg", "--", sys.executable, "train.py"], cwd=tmp_path,
+                   env=dict(os.environ, OMP_NUM_THREADS="1"), check=True, capture_output=True)
+
+    def stats(tensor: str) -> str:
+        return subprocess.run([built.MSDBG, "stats", "run.msdbg", "--tensor", tensor], cwd=tmp_path,
+                              capture_output=True, text=True).stdout
+
+    assert "msdbg stats --tensor update/Linear/SGD-op1:1" in stats("momentum_buffer(Linear/weight)")
+    assert "no statistics" not in stats("update/Linear/SGD-op1:1")

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from typing import Any
 
-import built
 import pytest
+from checked import first_of
 
 MASKED = """
 import sys
@@ -60,21 +56,6 @@ for step in range(20):
     loss.backward()
     optimizer.step()
 """
-
-
-def first_of(tmp_path: Any, program: str, *arguments: str) -> Any:
-    if built.missing():
-        pytest.skip(built.missing())
-    script, run = tmp_path / "train.py", tmp_path / "run.msdbg"
-    script.write_text(program)
-    environment = dict(os.environ, OMP_NUM_THREADS="1", MSDBG_STRICT="1")
-    subprocess.run([built.MSDBG, "dump", "--level", "ops", "-o", run, "--", sys.executable, script, *arguments],
-                   env=environment, check=True, capture_output=True)
-    done = subprocess.run([built.MSDBG, "check", "--json", run], capture_output=True, text=True)
-    assert done.returncode in (0, 3), done.stderr
-    return json.loads(done.stdout)["first"]
-
-
 WAYS = ("fill_diagonal", "diagonal_fill", "diagonal_copy", "slice", "added_slice", "indices")
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from typing import Any
 
-import built
 import pytest
+from checked import asked, first_of, recorded
 
 PROGRAM = """
 import ctypes, sys
@@ -57,19 +54,6 @@ READER = {"activation": ("Net/second/written_outside-op1:0", "Net/tanh-op1"),
           "gradient": ("update/Net/second/written_outside-op1:0", "grad/Net/second/AccumulateGrad-op1")}
 
 
-def first(tmp_path: Any, where: str, at: int, optimizer: str) -> Any:
-    if built.missing():
-        pytest.skip(built.missing())
-    script, run = tmp_path / "train.py", tmp_path / "run.msdbg"
-    script.write_text(PROGRAM.replace("OPTIMIZER", optimizer))
-    environment = dict(os.environ, OMP_NUM_THREADS="1", MSDBG_STRICT="1")
-    subprocess.run([built.MSDBG, "dump", "--level", "ops", "-o", run, "--", sys.executable, script, where, str(at)],
-                   env=environment, check=True, capture_output=True)
-    done = subprocess.run([built.MSDBG, "check", "--json", run], capture_output=True, text=True)
-    assert done.returncode in (0, 3), done.stderr
-    return json.loads(done.stdout)["first"]
-
-
 @pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
 @pytest.mark.parametrize("at", [0, 4])  # told by Python, by the extension
 @pytest.mark.parametrize("where", sorted(READER))
@@ -77,7 +61,7 @@ def test_what_was_written_outside_is_found_and_its_reader_is_not_blamed(tmp_path
                                                                          optimizer: str) -> None:
     if where == "parameter" and at == 0:
         pytest.skip("nobody has looked at it before")
-    found = first(tmp_path, where, at, optimizer)
+    found = first_of(tmp_path, PROGRAM.replace("OPTIMIZER", optimizer), where, str(at))
     assert (found["condition"], found["iteration"], found["tensor"]) == ("nonfinite_propagation", at, READER[where][0])
     assert READER[where][1] in found["detail"] and "no operator of torch wrote" in found["detail"]
 
@@ -133,24 +117,8 @@ for step in range(6):
 NOT_WRITTEN, CHANGED = "Net/second/written_outside-op1:0", "Net/third/written_outside-op1:0"
 
 
-def recorded_kernels(tmp_path: Any, what: str) -> Any:
-    if built.missing():
-        pytest.skip(built.missing())
-    script, run = tmp_path / "train.py", tmp_path / "run.msdbg"
-    script.write_text(KERNELS)
-    subprocess.run([built.MSDBG, "dump", "--level", "ops", "-o", run, "--", sys.executable, script, what],
-                   env=dict(os.environ, OMP_NUM_THREADS="1", MSDBG_STRICT="1"), check=True, capture_output=True)
-    return run
-
-
-def asked(*arguments: Any) -> Any:
-    done = subprocess.run([built.MSDBG, *arguments, "--json"], capture_output=True, text=True)
-    assert done.returncode in (0, 3), done.stderr
-    return json.loads(done.stdout)
-
-
 def test_kernels_that_write_finite_numbers_are_nodes_with_their_values_in_every_iteration(tmp_path: Any) -> None:
-    run = recorded_kernels(tmp_path, "healthy")
+    run = recorded(tmp_path, KERNELS, "healthy")
     before, changed, written = (
         [row["statistics"] for row in asked("stats", run, "--tensor", name)["tensors"][0]["rows"]]
         for name in ("Net/second/addmm-op1:0", CHANGED, NOT_WRITTEN))
@@ -163,11 +131,11 @@ def test_kernels_that_write_finite_numbers_are_nodes_with_their_values_in_every_
 
 
 def test_nan_in_memory_that_no_operator_wrote_is_named_where_that_was_made(tmp_path: Any) -> None:
-    found = asked("check", recorded_kernels(tmp_path, "nan"))["first"]
+    found = first_of(tmp_path, KERNELS, "nan")
     assert (found["condition"], found["iteration"], found["tensor"]) == ("nonfinite_propagation", 3, NOT_WRITTEN)
     assert "no operator of torch wrote into it before it was read" in found["detail"]
     assert found["frames"][0]["code"] == "out = torch.empty_like(x)"
 
 
 def test_infinities_that_an_operator_makes_itself_are_its_own(tmp_path: Any) -> None:
-    assert first(tmp_path, "masked", 0, "SGD") is None
+    assert first_of(tmp_path, PROGRAM.replace("OPTIMIZER", "SGD"), "masked", "0") is None

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from typing import Any
 
-import built
-import pytest
+from checked import TWO_RANKS, first_of
 
 PROGRAM = """
 import sys
@@ -37,25 +32,12 @@ dist.destroy_process_group()
 """
 
 
-def first_of(tmp_path: Any, way: str) -> Any:
-    if built.missing():
-        pytest.skip(built.missing())
-    script, run = tmp_path / "train.py", tmp_path / "run.msdbg"
-    script.write_text(PROGRAM)
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    subprocess.run([built.MSDBG, "dump", "--level", "ops", "-o", run, "--", *torchrun, script, way],
-                   env=dict(os.environ, OMP_NUM_THREADS="1"), check=True, capture_output=True)
-    done = subprocess.run([built.MSDBG, "check", "--json", run], capture_output=True, text=True)
-    assert done.returncode in (0, 3), done.stderr
-    return json.loads(done.stdout)["first"]
-
-
 def test_a_bias_before_batch_norm_has_no_gradient_but_rounding_with_ddp_too(tmp_path: Any) -> None:
-    assert first_of(tmp_path, "healthy") is None
+    assert first_of(tmp_path, PROGRAM, "healthy", launcher=TWO_RANKS) is None
 
 
 def test_gradients_that_no_collective_averages_are_said_to_differ(tmp_path: Any) -> None:
-    found = first_of(tmp_path, "bypassed")
+    found = first_of(tmp_path, PROGRAM, "bypassed", launcher=TWO_RANKS)
     assert (found["condition"], found["iteration"], found["phase"]) == ("rank_divergence", 0, "update")
     assert "no collective averages it over the ranks" in found["detail"]
     assert "not its .module" in found["advice"]

@@ -169,6 +169,15 @@ TEST_CASE("weight_change_too_large is the ratio of means, strictly above the thr
   CHECK(run(source, "weight_change_too_small:abs_mean_update_ratio_lt=0.5").hints.size() == 2);
 }
 
+TEST_CASE("The bias of a layer whose weights are drawn small is measured on what is usual for them") {
+  FakeSource source = healthySource(1, 1);  // three inputs: 0.5 / sqrt(3) is 0.289
+  source.row(0, 0, source.id("network/fc/weight")).values.meanAbs = 0.001;
+  source.row(0, 0, source.id("next(network/fc/bias)")).change = ChangeStatistics{0.2, 0.2, 0, 2, 0};
+  CHECK(runRecommended(source, "weight_change_too_large").hits.empty());
+  source.row(0, 0, source.id("next(network/fc/bias)")).change = ChangeStatistics{0.4, 0.4, 0, 2, 0};
+  CHECK(only(runRecommended(source, "weight_change_too_large").hits).actual == Approx(0.8 * std::sqrt(3)));
+}
+
 TEST_CASE(
     "In the recommended set a bias is measured on its layer's weight, and a scale of zero is not judged") {
   FakeSource source = healthySource(1, 1);

@@ -151,6 +151,7 @@ std::optional<Blame> writtenOutside(Look& look) {
   if (!now) return std::nullopt;
   for (std::size_t i = 0; i < look.inputs(); ++i)  // of parts, one may have brought it
     if (const TensorStatistics* part = look.input(i); part && part->nonFinite() > 0) return std::nullopt;
+  if (!before && look.node().opType != "torch.written_outside") return std::nullopt;
   if (!before)
     return look.blame(0,
                       "was made without values, and no operator of torch wrote into it before it was read: "

@@ -60,8 +60,8 @@ namespace {
 // weights are the scale that a sane step of its bias is small against, and it is there in the first iteration
 // too (tests/watchpoints/thresholds.md).
 constexpr double kBiasFloor = 1;
-// Weights may be drawn small on purpose (the last layer of a policy, 0.01): their bias is
-// measured on what is usual, mean|w| of a uniform draw within 1 / sqrt(fan-in).
+// Weights may be drawn small on purpose (the last layer of a policy): their bias is then measured on what is
+// usual, mean|w| of a uniform draw within 1 / sqrt(fan-in).
 constexpr double kUsual = 0.5;
 
 /// What a parameter that starts at zero grows to, by the field's initialisers: 1 / sqrt(fan-in); a gate to 1.
@@ -94,8 +94,9 @@ double UpdateRatio::floorOf(EvaluationContext& context, const Place& place) cons
   const StatisticsRow* row = weight.valid() ? context.rows.now(place.rank, weight) : nullptr;
   if (row && row->values.nonFinite() == 0) {
     const core::TensorInfo& layer = context.graph().tensor(weight);
-    return kBiasFloor *
-           std::max(row->values.meanAbs, (layer.shape.rank() == 1 ? 1 : kUsual) * sizeToBe(layer));
+    const double usual =
+        layer.shape.rank() == 1 ? 1 : kUsual;  // the gain of a normalisation may start at zero
+    return kBiasFloor * std::max(row->values.meanAbs, usual * sizeToBe(layer));
   }
   return mayStartAtZero(parameter) ? sizeToBe(parameter) : 0;
 }

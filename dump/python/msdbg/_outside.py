@@ -40,10 +40,10 @@ class Outside:
                 continue
             made = values.unwritten_since(tensor, number)
             if made is not None:
-                self._replace(call, index, self._wrote(call, tensor, number, made))
+                self._replace(call, index, self._write_before(call, tensor, number, made))
             elif (not known or (written and index in written)) and values.differs(tensor, number, known):
                 self._written.setdefault(key, set()).add(index)
-                self._replace(call, index, self._wrote(call, tensor, number, self._frames(call)))
+                self._replace(call, index, self._write_before(call, tensor, number, self._frames(call)))
 
     def _replace(self, call: Call, index: int, now: int) -> None:
         before = call.reads[index][2]
@@ -56,7 +56,7 @@ class Outside:
             return frames
         return self._recording.frames.at(call.frame)
 
-    def _wrote(self, call: Call, tensor: Tensor, number: int, frames: tuple[int, ...]) -> int:
+    def _write_before(self, call: Call, tensor: Tensor, number: int, frames: tuple[int, ...]) -> int:
         recording, graph = self._recording, self._recording.graph
         backward = call.origin is not None and call.origin is not again
         entry = self._node(call.scope, "backward" if backward else "forward", tensor, number, frames,
