@@ -14,9 +14,13 @@ struct LossCourse {
   double first = 0, last = 0;   // mean over the ranks that recorded it
   std::int64_t iterations = 0;  // recorded, of the first rank
   std::int64_t classes = 0;     // of a cross-entropy; 0: the loss is another
+  /// Where training came to the loss that it ends with (a student after its teacher): that one alone is
+  /// looked at. Invalid: from the first iteration on.
+  core::Iteration since;
   /// What guessing one of the classes costs.
   std::optional<double> guessing() const;
-  /// "loss 2.31 -> 2.30 in 120 iterations; guessing one of 10 classes costs 2.303"
+  /// "loss 2.31 -> 2.30 in 120 iterations; guessing one of 10 classes costs 2.303", "… in 72 iterations, from
+  /// iteration 30 on"
   std::string text() const;
 };
 /// nullopt: no loss is recorded.

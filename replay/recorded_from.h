@@ -4,15 +4,16 @@
 #include <string>
 
 #include "replay/run.h"
+#include "watchpoints/check.h"
 
 namespace msdbg::replay {
 
 /// "PyTorch 2.15.0+cpu (level ops), Python 3.11.7"; "" for runs of our own engine.
 std::string recordedFrom(const RunDescription& run);
 
-/// The command that records the iterations around this one operator by operator, when the program is run
-/// again;
-/// "" where that is how it was recorded, or where nobody knows the program.
-std::string deeperCommand(const RunDescription& run, core::Iteration iteration);
+/// The command that records the iterations around a hit operator by operator, when the program is run again;
+/// "" where that is how it was recorded, where nobody knows the program, or where no operator is to be found
+/// (the program failed between two iterations).
+std::string deeperCommand(const RunDescription& run, const watch::Hit& hit);
 
 }  // namespace msdbg::replay

@@ -117,6 +117,7 @@ Json lossJson(const CheckView& view) {
   return {{"first", number(loss->first)},
           {"last", number(loss->last)},
           {"iterations", loss->iterations},
+          {"since", loss->since.valid() ? Json(loss->since.value) : Json()},
           {"classes", loss->classes > 0 ? Json(loss->classes) : Json()},
           {"guessing", loss->guessing() ? number(*loss->guessing()) : Json()}};
 }
@@ -131,7 +132,7 @@ Json checkJson(const CheckView& view) {
   json["loss"] = lossJson(view);
   json["first"] = report.first ? hitJson(view.run, *report.first) : Json();
   const std::string deeper =
-      report.first ? replay::deeperCommand(view.run.run->description(), report.first->iteration) : "";
+      report.first ? replay::deeperCommand(view.run.run->description(), *report.first) : "";
   if (!deeper.empty()) json["deeper_command"] = deeper;
   json["first_per_rank"] = Json::array();
   for (const Hit& hit : report.firstPerRank) json["first_per_rank"].push_back(hitJson(view.run, hit));

@@ -85,7 +85,7 @@ std::string firstText(const CheckView& view) {
     label.clear();
   }
   text += wrappedLabel("advice", std::string(hit.whatNext()));
-  const std::string deeper = replay::deeperCommand(view.run.run->description(), hit.iteration);
+  const std::string deeper = replay::deeperCommand(view.run.run->description(), hit);
   if (!deeper.empty())
     text += wrappedLabel("deeper",
                          "which operator it was, a recording of these iterations tells (counted from where "

@@ -12,6 +12,7 @@
 #include "core_engine/tensor/npy.h"
 #include "replay/diff/compare.h"
 #include "replay/npy.h"
+#include "replay/recompute_way.h"
 
 namespace msdbg::app {
 namespace {
@@ -194,7 +195,8 @@ Result<int> diffValues(const OpenedRun& run, const DiffOptions& options, const C
   Computing computing(run, context);
   if (options.compute) MSDBG_TRY(computing.helpOut());
   Result<core::Tensor> value = run.run->value(rank, iteration, tensor);
-  if (!value.ok() && value.error().code() == ErrorCode::kUnavailable && !options.compute)
+  if (!value.ok() && value.error().code() == ErrorCode::kUnavailable && !options.compute &&
+      replay::RecomputeWays(*run.run).longest())
     return Error(ErrorCode::kUnavailable, value.error().message() + "; --compute computes it again");
   if (!value.ok()) return cancelledOr(value.error());
   if (value->shape() != file.shape())

@@ -6,6 +6,7 @@
 
 #include "app/cli/diff_view.h"
 #include "app/cli/table.h"
+#include "replay/recompute_way.h"
 #include "replay/user_steps.h"
 
 namespace msdbg::app {
@@ -16,8 +17,6 @@ using replay::Comparison;
 using replay::ComparisonMode;
 using replay::TensorComparison;
 using replay::Verdict;
-
-namespace {}  // namespace
 
 std::string nameOf(const DiffView& view, const TensorComparison& c) {
   const std::string a = printable(tensorName(view.a.graph().tensor(c.a)));
@@ -45,6 +44,15 @@ std::string statisticsText(const TensorComparison& c) {
   return text;
 }
 
+// How values that are not stored can be had.
+std::string wayToValues(const DiffView& view) {
+  const auto canBeComputed = [](const OpenedRun& opened) {
+    return replay::RecomputeWays(*opened.run).longest().has_value();
+  };
+  return canBeComputed(view.a) && canBeComputed(view.b) ? "--compute computes them again"
+                                                        : "a recording with --policy full has them";
+}
+
 void printEvidence(const DiffView& view, const TensorComparison& c) {
   if (c.otherType) printDiffFact("type", typesText(view, c));
   if (c.measures)
@@ -53,11 +61,10 @@ void printEvidence(const DiffView& view, const TensorComparison& c) {
     printDiffFact("statistics", statisticsText(c));
   if (c.measures || c.otherType) return;
   const char* what = c.by == replay::ComparedBy::kStatistics ? "statistics" : "hashes";
-  printDiffFact(
-      "values",
-      view.found.mode == ComparisonMode::kComputed
-          ? "not stored: only the hashes tell"
-          : fmt::format("not stored on both: only the {} tell (--compute computes them again)", what));
+  printDiffFact("values",
+                view.found.mode == ComparisonMode::kComputed
+                    ? "not stored: only the hashes tell"
+                    : fmt::format("not stored on both: only the {} tell ({})", what, wayToValues(view)));
 }
 
 std::string readText(const TensorComparison& c) {
@@ -226,10 +233,9 @@ std::string diffVerdict(const DiffView& view) {
     return fmt::format("{} of {} tensors differ", groupedNumber(found.counts.different),
                        groupedNumber(found.counts.compared()));
   if (found.counts.undecided > 0)
-    return fmt::format(
-        "{} of {} tensors differ, and without values nobody knows by how much: --compute "
-        "computes them again",
-        groupedNumber(found.counts.undecided), groupedNumber(found.counts.compared()));
+    return fmt::format("{} of {} tensors differ, and without values nobody knows by how much: {}",
+                       groupedNumber(found.counts.undecided), groupedNumber(found.counts.compared()),
+                       wayToValues(view));
   const std::string agree =
       found.counts.within > 0 ? "they agree within the tolerance" : "they are equal in every bit";
   if (found.counts.unknown == 0) return agree;

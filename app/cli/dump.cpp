@@ -190,12 +190,14 @@ void noteNothingRecorded(const DumpPlan& plan, Outcome& outcome) {
     outcome.error = outcome.end.message = "nothing was recorded: " + why;
     return;
   }
-  outcome.end.message = "nothing was recorded: the program made no msdbg::Session";
+  outcome.end.message =
+      "nothing was recorded: no Python that it started trained with torch, and the program made no "
+      "msdbg::Session";
   outcome.error =
       outcome.end.message +
-      "; make one at the start of main(), msdbg::Session run(argc, argv), and give it to the "
-      "Trainer (own_program.md of the guide); or, where it starts Python in an environment of its own, "
-      "let that say python -m msdbg train.py";
+      "; record a PyTorch script by its own command, msdbg dump -- python train.py, or, where Python is started "
+      "in an environment of its own, let that say python -m msdbg train.py; in C++ make a Session at the start "
+      "of main(), msdbg::Session run(argc, argv), and give it to the Trainer (own_program.md of the guide)";
 }
 
 // Before anything is in it: whoever cannot enter the folder cannot read its files.

@@ -11,6 +11,7 @@
 #include "app/cli/table.h"
 #include "core_engine/base/text.h"
 #include "replay/user_steps.h"
+#include "watchpoints/conditions/targets.h"
 
 namespace msdbg::app {
 namespace {
@@ -85,12 +86,23 @@ bool printRowsJson(const OpenedRun& run, core::TensorId id, const std::vector<Pl
   return any;
 }
 
-std::vector<std::string> cellsOf(const OpenedRun& run, const Place& place, const watch::StatisticsRow* row) {
+// How far the tensor moved to become what it is: of a parameter or a state in the update before.
+std::string changeText(const OpenedRun& run, const Place& place, const watch::StatisticsRow& row,
+                       core::TensorId update) {
+  if (row.change) return core::formatShort(row.change->meanAbsChange, 4);
+  if (!update.valid() || place.iteration.value == 0) return "";
+  const watch::StatisticsRow* made =
+      run.run->statistics(place.rank, core::Iteration(place.iteration.value - 1), update);
+  return made && made->change ? core::formatShort(made->change->meanAbsChange, 4) : "";
+}
+
+std::vector<std::string> cellsOf(const OpenedRun& run, const Place& place, const watch::StatisticsRow* row,
+                                 core::TensorId update) {
   std::vector<std::string> cells = {replay::iterationText(*run.run, place.rank, place.iteration),
                                     std::to_string(place.rank.value)};
   if (!row && run.run->thinned(place.rank, place.iteration)) return cells.emplace_back("thinned"), cells;
   for (std::string& cell : statisticsCells(row)) cells.push_back(std::move(cell));
-  if (row && row->change) cells.push_back(core::formatShort(row->change->meanAbsChange, 4));
+  if (row) cells.push_back(changeText(run, place, *row, update));
   return cells;
 }
 
@@ -117,6 +129,7 @@ bool printRows(const OpenedRun& run, core::TensorId id, const std::vector<Place>
   headers.push_back(">mean change");
   Table table(headers);
   bool any = false;
+  const core::TensorId update = watch::updatesByParameter(run.graph())[id.index()];
   Progress progress;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (context.cancel.cancelled()) return any;
@@ -124,7 +137,7 @@ bool printRows(const OpenedRun& run, core::TensorId id, const std::vector<Place>
     const Place& place = places[i];
     const watch::StatisticsRow* row = run.run->flags(place.rank, place.iteration, id);
     any |= row != nullptr;
-    table.row(cellsOf(run, place, row));
+    table.row(cellsOf(run, place, row, update));
   }
   progress.clear();
   fmt::print("{}{}   {}   {}\n", first ? "" : "\n", core::printable(tensor.fullName()), typeText(tensor),

@@ -7,6 +7,7 @@
 #include "core_engine/base/text.h"
 #include "core_engine/graph/graph_text.h"
 #include "watchpoints/conditions/targets.h"
+#include "watchpoints/meaning/wording.h"
 
 namespace msdbg::replay {
 
@@ -29,11 +30,27 @@ const AlignedPair& AlignedPairs::of(Rank rankA, Iteration iterationA, Rank rankB
   return *pair;
 }
 
+AlignedPairs::Agreed::Agreed(Run& run) : graph(run.graph()) {
+  if (watch::isOfTorch(graph)) ofTorch = watch::replicasOf(run);
+}
+
+bool AlignedPairs::Agreed::has(TensorId tensor) const {
+  const TensorInfo& info = graph.tensor(tensor);
+  const TensorId value = info.updateOf.valid() ? info.updateOf : tensor;
+  return watch::isReplicated(graph, info) || std::ranges::count(ofTorch.parameters, value) > 0;
+}
+
+bool AlignedPairs::Agreed::areTogether(Rank a, Rank b) const {
+  const auto hasBoth = [&](const std::vector<Rank>& group) {
+    return std::ranges::count(group, a) > 0 && std::ranges::count(group, b) > 0;
+  };
+  return ofTorch.groups.empty() || std::ranges::any_of(ofTorch.groups, hasBoth);
+}
+
 bool AlignedPairs::judged(const AlignedPair& pair, const AlignedTensor& tensor, Rank rankA,
                           Rank rankB) const {
   if (m_judging == Judging::kAll) return true;
-  const bool inA = watch::isReplicated(m_a.graph(), m_a.graph().tensor(tensor.a));
-  const bool inB = watch::isReplicated(m_b.graph(), m_b.graph().tensor(tensor.b));
+  const bool inA = m_agreedA.has(tensor.a), inB = m_agreedB.has(tensor.b);
   const bool constant = m_a.graph().tensor(tensor.a).role == core::TensorRole::kConstant;
   if (m_judging == Judging::kReduced)  // constants may say how many ranks there are
     return !constant && (inA || m_a.rankCount() == 1) && (inB || m_b.rankCount() == 1) && tensor.sameType;
@@ -41,7 +58,7 @@ bool AlignedPairs::judged(const AlignedPair& pair, const AlignedTensor& tensor, 
     return ranks.empty() || std::ranges::binary_search(ranks, static_cast<std::int32_t>(rank.value));
   };
   const auto ranks = pair.a.replicas(tensor.a);
-  return inA && isIn(ranks, rankA) && isIn(ranks, rankB);
+  return inA && isIn(ranks, rankA) && isIn(ranks, rankB) && m_agreedA.areTogether(rankA, rankB);
 }
 
 namespace {

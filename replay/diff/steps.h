@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "replay/diff/compare.h"
+#include "watchpoints/meaning/replicas.h"
 
 namespace msdbg::replay {
 
@@ -37,17 +38,27 @@ enum class Judging {
 class AlignedPairs {
  public:
   AlignedPairs(Run& a, Run& b, Judging judging, const std::vector<core::TensorId>& tensors)
-      : m_a(a), m_b(b), m_judging(judging), m_tensors(tensors) {}
+      : m_a(a), m_b(b), m_judging(judging), m_agreedA(a), m_agreedB(b), m_tensors(tensors) {}
   const AlignedPair& of(core::Rank rankA, core::Iteration iterationA, core::Rank rankB,
                         core::Iteration iterationB);
   Judging judging() const { return m_judging; }
 
  private:
+  /// What says of a run which of its tensors all ranks, or groups of them, agree on.
+  struct Agreed {
+    explicit Agreed(Run& run);
+    bool has(core::TensorId tensor) const;
+    bool areTogether(core::Rank a, core::Rank b) const;
+
+    const core::Graph& graph;
+    watch::Replicas ofTorch;  // found in what is recorded; its graph says nothing
+  };
   bool judged(const AlignedPair& pair, const AlignedTensor& tensor, core::Rank rankA, core::Rank rankB) const;
 
   Run& m_a;
   Run& m_b;
   Judging m_judging;
+  Agreed m_agreedA, m_agreedB;
   const std::vector<core::TensorId>& m_tensors;  // that are asked for; none: all are
   struct Key {
     const core::GraphPart *a, *b;

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <ranges>
+#include <span>
 
 #include "core_engine/base/text.h"
 #include "replay/describe.h"
@@ -18,6 +20,7 @@ std::optional<double> LossCourse::guessing() const {
 std::string LossCourse::text() const {
   std::string text = fmt::format("loss {} -> {} in {}", core::formatShort(first, 4),
                                  core::formatShort(last, 4), counted(iterations, "iteration"));
+  if (since.valid()) text += fmt::format(", from iteration {} on", since.value);
   if (const std::optional<double> cost = guessing())
     text += fmt::format("; guessing one of {} classes costs {}", classes, core::formatShort(*cost, 4));
   return text;
@@ -25,13 +28,35 @@ std::string LossCourse::text() const {
 
 namespace {
 
+constexpr int kMost = 16;  // iterations that are asked; further in no loss is recorded at all
+
 /// The iteration in progress when a program ended may have none: half of an accumulation.
-std::optional<double> firstLoss(Run& run, core::Rank rank, const auto& iterations) {
-  constexpr int kMost = 16;  // further in no loss is recorded at all
+std::optional<double> firstLoss(Run& run, core::Rank rank, const auto& iterations, const std::string& name) {
   int asked = 0;
   for (const core::Iteration iteration : iterations)
-    if (const auto loss = run.scalar(rank, iteration, "loss"); loss || ++asked == kMost) return loss;
+    if (const auto loss = run.scalar(rank, iteration, name); loss || ++asked == kMost) return loss;
   return std::nullopt;
+}
+
+/// The loss that the last iterations have: the first one, or, where training went on with another, that.
+std::string lastLossOf(Run& run, core::Rank rank, const std::vector<core::Iteration>& iterations) {
+  constexpr int kLosses = 8;
+  std::string name = "loss";
+  for (int i = 1; i <= kLosses; ++i) {
+    if (firstLoss(run, rank, std::views::reverse(iterations), name)) return name;
+    name = "loss/" + std::to_string(i);
+  }
+  return "loss";
+}
+
+/// From the first iteration that has this loss on, all later ones having it.
+std::span<const core::Iteration> withLoss(Run& run, core::Rank rank,
+                                          const std::vector<core::Iteration>& iterations,
+                                          const std::string& name) {
+  if (name == "loss" || firstLoss(run, rank, iterations, name)) return iterations;
+  const auto begin = std::ranges::partition_point(
+      iterations, [&](core::Iteration iteration) { return !run.scalar(rank, iteration, name); });
+  return {begin, iterations.end()};
 }
 
 }  // namespace
@@ -40,11 +65,16 @@ std::optional<LossCourse> lossCourseOf(Run& run) {
   LossCourse course;
   double firsts = 0, lasts = 0;
   for (const core::Rank rank : run.ranks()) {
-    const std::vector<core::Iteration> iterations = run.iterations(rank);
-    if (iterations.empty()) continue;
-    if (course.iterations == 0) course.iterations = static_cast<std::int64_t>(iterations.size());
-    if (const auto loss = firstLoss(run, rank, iterations)) course.first += *loss, ++firsts;
-    if (const auto loss = firstLoss(run, rank, std::views::reverse(iterations)))
+    const std::vector<core::Iteration> all = run.iterations(rank);
+    if (all.empty()) continue;
+    const std::string name = lastLossOf(run, rank, all);
+    const std::span<const core::Iteration> iterations = withLoss(run, rank, all, name);
+    if (course.iterations == 0) {
+      course.iterations = static_cast<std::int64_t>(iterations.size());
+      if (iterations.size() < all.size() && !iterations.empty()) course.since = iterations.front();
+    }
+    if (const auto loss = firstLoss(run, rank, iterations, name)) course.first += *loss, ++firsts;
+    if (const auto loss = firstLoss(run, rank, std::views::reverse(iterations), name))
       course.last += *loss, ++lasts;
   }
   if (firsts == 0 || lasts == 0) return std::nullopt;

@@ -23,8 +23,10 @@ std::string recordedFrom(const RunDescription& run) {
          (python.empty() ? "" : ", Python " + python) + (attempt.empty() ? "" : ", attempt " + attempt);
 }
 
-std::string deeperCommand(const RunDescription& run, core::Iteration iteration) {
-  if (libraryOf(run, "torch").empty() || libraryOf(run, "level") == "ops" || !iteration.valid()) return {};
+std::string deeperCommand(const RunDescription& run, const watch::Hit& hit) {
+  const core::Iteration iteration = hit.iteration;
+  if (libraryOf(run, "torch").empty() || libraryOf(run, "level") == "ops") return {};
+  if (!iteration.valid() || hit.order == watch::Hit::kAfterAll) return {};
   auto begin = std::ranges::find(run.command, "--");  // of msdbg dump; else it is the program's own
   begin = begin == run.command.end() ? run.command.begin() : begin + 1;
   if (begin == run.command.end()) return {};

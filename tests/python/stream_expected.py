@@ -52,7 +52,8 @@ class Expected:
               attributes: Any, frames: List[int], derived_from: int) -> None:
         lines = [list(self._frames)[frame][:2] for frame in frames if not list(self._frames)[frame][4]]
         same = (name, domain, kind, tuple(output[0] for output in outputs), tuple(lines[:1]))
-        variant = json.dumps([name, domain, kind, phase, [output[:1] + output[2:] for output in outputs]])
+        line = frames[0] if frames and phase == "forward" and domain not in ("torch", "torch.nn", "python") else -1
+        variant = json.dumps([name, domain, kind, phase, line, [output[:1] + output[2:] for output in outputs]])
         known = self._variants.setdefault(variant, len(self._defined))
         if known < len(self._defined):  # it reads something else now
             self._revisions[known] += 1

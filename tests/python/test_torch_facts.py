@@ -103,3 +103,58 @@ def test_a_tensor_of_torch_tensor_knows_its_line(tmp_path: Any) -> None:
     recorder, _ = recorded("ops", train, tmp_path)
     made = [t for t in recorder.tensors if t["name"] == "main/mul-op1/other"]
     assert made and "torch.tensor(" in recorder.frames[made[0]["frames"][0]][3]
+
+
+def loss_facts(tmp: Any, shape: tuple[int, ...], loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+               target: tuple[int, ...]) -> list[bool]:
+    """Of each loss of classes: whether what it read was normalised along another axis."""
+    def train() -> None:
+        logits = nn.Parameter(torch.randn(shape))
+        optimizer = torch.optim.SGD([logits], 0.1)
+        for _ in range(2):
+            optimizer.zero_grad()
+            loss(logits * 2, torch.randint(0, 3, target)).backward()
+            optimizer.step()
+
+    recorder, _ = recorded("ops", train, tmp)
+    return ["normalised_elsewhere" in node["attributes"] for node in recorder.ran_in(1) if node["type"].startswith("nll_loss")
+            and node["phase"] == "forward"]
+
+
+def test_a_log_softmax_along_another_axis_than_the_classes(tmp_path: Any) -> None:
+    def nll(axis: int) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+        return lambda x, y: F.nll_loss(F.log_softmax(x, axis), y)
+
+    assert loss_facts(tmp_path / "a", (4, 3, 6, 5), nll(-1), (4, 6, 5)) == [True]
+    assert loss_facts(tmp_path / "b", (4, 3, 6, 5), nll(1), (4, 6, 5)) == [False]
+    assert loss_facts(tmp_path / "c", (4, 3), nll(0), (4,)) == [True]
+    assert loss_facts(tmp_path / "d", (3,), nll(0), ()) == [False]
+    assert loss_facts(tmp_path / "e", (2, 6, 3), lambda x, y: F.cross_entropy(x.transpose(1, 2), y), (2, 6)) == [False]
+    assert loss_facts(tmp_path / "f", (2, 6, 3), lambda x, y: F.nll_loss(x.log_softmax(-1).flatten(0, 1), y.flatten()),
+                      (2, 6)) == [False]
+    assert loss_facts(tmp_path / "g", (2, 6, 3), lambda x, y: F.nll_loss(x.log_softmax(1).flatten(0, 1), y.flatten()),
+                      (2, 6)) == [True]
+
+
+def test_a_parameter_that_no_module_has(tmp_path: Any) -> None:
+    class Gate(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.line, self.lazy = nn.Linear(6, 6), nn.LazyLinear(6)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.lazy(self.line(x)) @ nn.Parameter(torch.randn(6, 6) * 0.1)
+
+    def train() -> None:
+        net = Gate()
+        net.lazy(torch.zeros(2, 6))
+        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+        for _ in range(2):
+            optimizer.zero_grad()
+            net(torch.randn(4, 6)).sum().backward()
+            optimizer.step()
+
+    recorder, _ = recorded("ops", train, tmp_path)
+    marked = {node["name"]: node["attributes"]["new_parameter"] for node in recorder.ran_in(1)
+              if "new_parameter" in node["attributes"]}
+    assert marked == {"Gate/mm-op1": 1}

@@ -220,10 +220,12 @@ std::optional<Blame> powerOverflows(Look& look, const TensorStatistics& x, const
   const double base = largestMagnitude(x), power = exponent.max;
   if (look.output()->inf() == 0 || std::pow(base, power) <= look.limit()) return std::nullopt;
   const bool byBase = power <= 16;  // x^2 overflows by x, 3^200 by the exponent
-  return look.blame(byBase ? 0 : 1,
-                    "reaches " + formatShort(byBase ? base : power) + ": " + formatShort(base) +
-                        " to the power of " + formatShort(power) + " overflows " + look.limitName(),
-                    Wrong::kExtreme);
+  Blame blame = look.blame(byBase ? 0 : 1,
+                           "reaches " + formatShort(byBase ? base : power) + ": " + formatShort(base) +
+                               " to the power of " + formatShort(power) + " overflows " + look.limitName(),
+                           Wrong::kExtreme);
+  blame.advice = kSmallerBase;
+  return blame;
 }
 
 }  // namespace

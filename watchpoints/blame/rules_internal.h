@@ -23,6 +23,9 @@ struct Rule {
 };
 std::span<const Rule> blameRules();  // rules.cpp: the only list; the first that explains it answers
 
+/// Where a power overflows by its base.
+inline constexpr std::string_view kSmallerBase = "scale the base, or compute the power in float32";
+
 // Arguments outside the domain of a function, and overflow of one. domain_rules.cpp
 std::optional<Blame> zeroDivisor(Look& look);
 std::optional<Blame> smallDivisor(Look& look);

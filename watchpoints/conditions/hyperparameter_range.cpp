@@ -1,8 +1,11 @@
 // Settings that no training works with (after AUTOTRAINER and UMLAUT, which warn much earlier).
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "core_engine/base/text.h"
 #include "core_engine/ops/op.h"
+#include "watchpoints/conditions/rate_schedule.h"
 #include "watchpoints/conditions/rows.h"
 #include "watchpoints/conditions/updates.h"
 
@@ -28,6 +31,7 @@ class HyperparameterRange : public Evaluator {
     m_asked = true;
     ++context.evaluated;
     if (!m_decays) checkDecay(context);
+    if (!m_climbs) checkSchedules(context);
   }
 
  private:
@@ -81,6 +85,29 @@ class HyperparameterRange : public Evaluator {
     }
   }
 
+  /// A hint, since it may be meant.
+  void checkSchedules(EvaluationContext& context) {
+    std::set<core::TensorId> seen;  // many parameters have one rate
+    for (const ParameterUpdate& update : m_updates) {
+      if (!update.rate.valid() || !seen.insert(update.rate).second) continue;
+      const StatisticsRow* row = context.rows.now(context.rankWith(update.next), update.rate);
+      RateSchedule& schedule = m_schedules[update.rate];
+      if (!row || !schedule.climbsAgain(row->values.max)) continue;
+      Finding finding = findingAtNode(context, update.node, schedule.sentence());
+      finding.writtenAt = update.rate;
+      finding.severity = Severity::kHint;
+      finding.actual = row->values.max;
+      finding.preset = schedule.least();
+      finding.advice =
+          "Count the calls of scheduler.step() for each optimizer.step(): one for each micro-batch is too "
+          "many "
+          "where T_max counts updates; or make T_max as long as the training.";
+      context.findings.push_back(std::move(finding));
+      m_climbs = true;  // the other groups follow the same schedule
+      return;
+    }
+  }
+
   /// What one step takes away of a weight: rate * decay, or decay itself where Adam makes a gradient of it.
   static double decayOf(const Node& node, double rate) {
     const double decay = floatAttribute(node.attributes, "weight_decay", 0);
@@ -108,7 +135,8 @@ class HyperparameterRange : public Evaluator {
   static constexpr double kBetas = 0.02;  // beyond beta1^2 < beta2, which its convergence needs
 
   std::vector<ParameterUpdate> m_updates, m_decaying;
-  bool m_asked = false, m_decays = false;
+  std::map<core::TensorId, RateSchedule> m_schedules;  // by rate
+  bool m_asked = false, m_decays = false, m_climbs = false;
 };
 
 }  // namespace
@@ -121,7 +149,8 @@ ConditionDef hyperparameterRangeCondition() {
       "A momentum of momentum_max or more; a step of weight decay (rate * decay) above decay_max; a Dropout "
       "above "
       "dropout_max; an Adam whose beta1^2 is above beta2; "
-      "gradients clipped to less than clip_min. Far outside of what anybody trains with (AUTOTRAINER warns "
+      "gradients clipped to less than clip_min; as a hint, a learning rate that falls to nothing and climbs "
+      "again as it fell. Far outside of what anybody trains with (AUTOTRAINER warns "
       "earlier).";
   def.advice =
       "Look at what the optimizer and the layer were given: often a factor of ten, or two numbers swapped.";

@@ -37,29 +37,57 @@ TensorId addedTo(const Graph& graph, TensorId gradient) {
 }  // namespace
 
 KeptGradients::KeptGradients(const Graph& graph) {
-  for (ParameterUpdate& update : parameterUpdates(graph))
-    if (update.gradient.valid())
-      if (const TensorId old = addedTo(graph, update.gradient); old.valid())
-        m_kept.push_back({std::move(update), old, 0});
+  for (ParameterUpdate& update : parameterUpdates(graph)) {
+    if (!update.gradient.valid()) continue;
+    if (!graph.tensor(update.gradient).shape.known()) m_sparse.push_back(update);
+    if (const TensorId old = addedTo(graph, update.gradient); old.valid())
+      m_kept.push_back({std::move(update), old, 0});
+  }
 }
 
 void KeptGradients::evaluate(EvaluationContext& context) {
   if (!context.beforeSelected) return;
-  for (Kept& kept : m_kept)
-    for (const core::Rank rank : context.ranks) {
+  for (const core::Rank rank : context.ranks) {
+    for (Kept& kept : m_kept) {
       const StatisticsRow *old = context.rows.now(rank, kept.old),
                           *before = context.rows.before(rank, kept.update.gradient);
       if (!old || !before || old->values.hash != before->values.hash) continue;
       if (old->values.nonFinite() > 0 || old->values.zero == old->values.count || ++kept.times != 2) continue;
-      Finding finding =
-          findingAt(context, {context.iteration, rank, kept.update.next}, precedence::kNotChanged);
-      finding.detail =
+      add(context, rank, kept.update,
           "its gradient still holds that of iteration " + std::to_string(context.iteration.value - 1) +
-          ", bit for bit, with the new one added: nobody sets gradients to zero between two steps";
-      finding.advice = "Call optimizer.zero_grad() once for each step, before backward().";
-      finding.severity = Severity::kFault;
-      context.findings.push_back(std::move(finding));
+              ", bit for bit, with the new one added: nobody sets gradients to zero between two steps");
     }
+    for (const ParameterUpdate& update : m_sparse) lookAtSparse(context, rank, update);
+  }
+}
+
+/// Batches that are sorted by length grow too, but not to four times the rows in so few steps.
+void KeptGradients::lookAtSparse(EvaluationContext& context, core::Rank rank, const ParameterUpdate& update) {
+  constexpr int kSteps = 8;
+  constexpr std::int64_t kTimes = 4;
+  const StatisticsRow* row = context.rows.now(rank, update.gradient);
+  if (!row) return;
+  Growth& growth = m_growth[{rank, update.gradient}];
+  const std::int64_t count = row->values.count;
+  if (growth.times > kSteps) return;  // told
+  if (count <= growth.last || growth.first == 0) growth = {count, count, 0};
+  if (count <= growth.last) return;
+  growth.last = count;
+  if (++growth.times < kSteps || count < kTimes * growth.first) return;
+  growth.times = kSteps + 1;
+  add(context, rank, update,
+      "its sparse gradient has grown in each of the last " + std::to_string(kSteps) + " steps, from " +
+          std::to_string(growth.first) + " elements to " + std::to_string(count) +
+          ": the rows of all of them are still in it, since nobody sets it to zero between two steps");
+}
+
+void KeptGradients::add(EvaluationContext& context, core::Rank rank, const ParameterUpdate& update,
+                        std::string detail) const {
+  Finding finding = findingAt(context, {context.iteration, rank, update.next}, precedence::kNotChanged);
+  finding.detail = std::move(detail);
+  finding.advice = "Call optimizer.zero_grad() once for each step, before backward(), of every optimizer.";
+  finding.severity = Severity::kFault;
+  context.findings.push_back(std::move(finding));
 }
 
 }  // namespace msdbg::watch

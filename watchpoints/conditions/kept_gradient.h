@@ -2,6 +2,9 @@
 // thread.
 #pragma once
 
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "watchpoints/conditions/updates.h"
@@ -10,7 +13,8 @@ namespace msdbg::watch {
 
 /// Of a program whose gradients are added up in place (PyTorch's AccumulateGrad): what a backward pass adds
 /// to was there when the iteration began, and is, bit for bit, the gradient that the update before read.
-/// Gradients that are gathered within an iteration, or set to zero in it, are made in it.
+/// Gradients that are gathered within an iteration, or set to zero in it, are made in it. A sparse one keeps
+/// the rows of all backward passes, one behind the other: it grows with each.
 class KeptGradients {
  public:
   explicit KeptGradients(const core::Graph& graph);
@@ -23,7 +27,18 @@ class KeptGradients {
     core::TensorId old;  // what is added to
     int times = 0;
   };
+  /// The rows of a sparse gradient, on a rank.
+  struct Growth {
+    std::int64_t first = 0, last = 0;  // elements: when it began to grow, and now
+    int times = 0;
+  };
+  void lookAtSparse(EvaluationContext& context, core::Rank rank, const ParameterUpdate& update);
+  void add(EvaluationContext& context, core::Rank rank, const ParameterUpdate& update,
+           std::string detail) const;
+
   std::vector<Kept> m_kept;
+  std::vector<ParameterUpdate> m_sparse;  // whose gradient has no fixed number of rows
+  std::map<std::pair<core::Rank, core::TensorId>, Growth> m_growth;
 };
 
 }  // namespace msdbg::watch

@@ -92,6 +92,38 @@ void checkLogProbabilities(EvaluationContext& context, const Node& node) {
                                                "logits, or F.log_softmax"));
 }
 
+/// The input of kl_div(input, target), as PyTorch computes it: xlogy(target, target) - target * input, or
+/// exp(target) * (target - input). Invalid: it is none.
+TensorId divergenceInput(const Graph& graph, const Node& node) {
+  if (node.inputs.size() != 2) return {};
+  const Node *first = makerOf(graph, node.inputs[0]), *second = makerOf(graph, node.inputs[1]);
+  if (!first || !second || second->inputs.size() != 2) return {};
+  if (node.opType == "Sub" && second->opType == "Mul" && first->opType == "aten.xlogy")
+    for (const std::size_t i : {0, 1})
+      if (second->inputs[i] == first->inputs[0] && first->inputs[0] == first->inputs[1])
+        return second->inputs[1 - i];
+  if (node.opType == "Mul" && second->opType == "Sub" && first->opType == "Exp" &&
+      first->inputs[0] == second->inputs[0])
+    return second->inputs[1];
+  return {};
+}
+
+/// kl_div is given the logarithms of the model's probabilities, too.
+void checkDivergence(EvaluationContext& context, const Node& node) {
+  const Graph& graph = context.graph();
+  const TensorId input = divergenceInput(graph, node);
+  if (!input.valid()) return;
+  const Node* maker = makerOf(graph, input);
+  if (!maker || (maker->opType != "Softmax" && maker->opType != "Sigmoid")) return;
+  Finding finding = findingAtNode(context, node.id,
+                                  graph.tensor(input).fullName() +
+                                      " are probabilities, where kl_div takes their "
+                                      "logarithms: what is made small is no divergence");
+  finding.advice =
+      "Give F.kl_div F.log_softmax(…) first; its target are probabilities, unless log_target=True.";
+  context.findings.push_back(std::move(finding));
+}
+
 void question(EvaluationContext& context) {
   checkLogits(context);
   const std::vector<bool> learnt = learntTensors(context.graph());
@@ -102,6 +134,7 @@ void question(EvaluationContext& context) {
     if (node.opType == "SoftmaxCrossEntropyLoss") checkOwnSimilarity(context, node);
     checkBroadcast(context, node, learnt);
     checkLogProbabilities(context, node);
+    checkDivergence(context, node);
   }
   checkBatchAxis(context, learnt);
   for (const core::TensorInfo& info : context.graph().tensors())
@@ -123,7 +156,9 @@ ConditionDef lossInputCondition() {
       "Dropout; the loss is minus an error, so that it is maximised; what is predicted, [n, 1], and a "
       "target, [n], are broadcast to [n, n]; the axis that meets the samples of the labels is not the batch, "
       "which an operator before took away or moved; it is divided by as many iterations as the trainer "
-      "averages over; samples are told apart from all others and from themselves.";
+      "averages over; samples are told apart from all others and from themselves; kl_div is given "
+      "probabilities, not their "
+      "logarithms.";
   def.advice =
       "A loss is given what the last linear layer gives, in the shape of its target, and is what is to "
       "become small.";

@@ -2,11 +2,14 @@
 #include <cmath>
 #include <deque>
 #include <map>
+#include <set>
 
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/change.h"
 #include "watchpoints/conditions/guessing.h"
+#include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/outcome.h"
+#include "watchpoints/conditions/updates.h"
 
 namespace msdbg::watch {
 namespace {
@@ -88,12 +91,42 @@ class LossNotDecreasing : public Evaluator {
   std::map<core::Rank, History> m_histories;
 };
 
+/// Whether several optimizers have a loss each, for parameters of their own, as in a GAN: what one gains the
+/// other loses, and no loss says how it goes.
+bool areRivals(const core::Graph& graph) {
+  std::map<std::string, std::set<core::TensorId>> parameters;  // by optimizer
+  for (const ParameterUpdate& update : parameterUpdates(graph)) {
+    if (!update.rate.valid()) return false;
+    const std::string& rate = graph.tensor(update.rate).name;
+    parameters[rate.substr(0, rate.find('/'))].insert(update.parameter);
+  }
+  const auto losses = std::ranges::count(graph.tensors(), core::TensorRole::kLoss, &core::TensorInfo::role);
+  std::set<core::TensorId> all;
+  std::size_t sum = 0;
+  for (const auto& [optimizer, own] : parameters) all.insert(own.begin(), own.end()), sum += own.size();
+  return losses > 1 && parameters.size() > 1 && all.size() == sum;
+}
+
+/// Whether what the loss is computed from was drawn by chance: the actions of a policy, of whose loss nobody
+/// expects that it falls.
+bool isOfPolicy(const core::Graph& graph) {
+  const core::TensorId loss = followedTensor(graph, {});
+  if (!loss.valid()) return false;
+  const std::vector<bool> parts = partsOf(graph, loss);
+  return std::ranges::any_of(graph.nodes(), [&](const core::Node& node) {
+    return node.opType == "aten.multinomial" && parts[node.outputs.front().index()];
+  });
+}
+
 /// Of the recommended set, one hint a run: the last quarter of the losses is not below the first by more than
 /// their noise. Single losses jump from batch to batch, and single windows stand still.
 class NothingLearnt : public Evaluator {
  public:
   explicit NothingLearnt(const core::Graph& graph)
-      : m_outcome(graph), m_guessing(graph), m_weights(graph, weightUpdates(graph), true) {}
+      : m_outcome(graph),
+        m_guessing(graph),
+        m_weights(graph, weightUpdates(graph), true),
+        m_unasked(areRivals(graph) || isOfPolicy(graph)) {}
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
     m_guessing.add(context);
@@ -112,6 +145,7 @@ class NothingLearnt : public Evaluator {
     const std::size_t quarter = losses.size() / 4;
     const LossWindow first = windowOf(losses.first(quarter)), last = windowOf(losses.last(quarter));
     const std::optional<double> cost = m_guessing.cost();
+    if (m_unasked) return;
     const bool guesses = cost && last.mean > kGuesses * *cost;
     const bool falls = fallsClearly(losses, 2) && last.mean < first.mean - kFall * std::abs(first.mean);
     if (!guesses && (falls || m_outcome.recoveredSince(losses.front().iteration))) return;
@@ -155,6 +189,7 @@ class NothingLearnt : public Evaluator {
   RowWalk m_weights;
   std::map<std::pair<core::Rank, core::TensorId>, double> m_moved;  // sum of the ratios of all steps
   core::Rank m_rank;
+  bool m_unasked;
 };
 
 std::unique_ptr<Evaluator> make(const core::Graph& graph, const Parameters& parameters, bool recommended) {
@@ -178,7 +213,9 @@ ConditionDef lossNotDecreasingCondition() {
       "more than increase_threshold_percent % (SageMaker Debugger). Recommended, as one hint a run of 40 "
       "losses and more: the mean of the last quarter is not below that of the first by more than their noise "
       "and 1 %, or it is no better than guessing a class, or than the mean of the targets where it is a mean "
-      "of squares";
+      "of squares. Not asked where several optimizers have a loss each, which may work against each other, "
+      "nor of "
+      "actions that were drawn (a policy gradient)";
   def.advice =
       "Look at the learning rate first, then at initialisation, vanishing gradients and the data: do the "
       "labels belong to their samples?";

@@ -6,6 +6,7 @@
 #include "core_engine/ops/cut_off.h"
 #include "watchpoints/conditions/copied_out.h"
 #include "watchpoints/conditions/left_out.h"
+#include "watchpoints/conditions/made_anew.h"
 #include "watchpoints/conditions/makers.h"
 
 namespace msdbg::watch {
@@ -122,6 +123,13 @@ void question(EvaluationContext& context) {
     addLeftOut(context, left);
     told.insert(told.end(), left.parameters.begin(), left.parameters.end());
   }
+  for (const MadeAnew& made : parametersMadeAnew(context)) {
+    Finding finding = findingAtNode(context, made.maker, made.sentence);
+    finding.advice =
+        "Make it once, in __init__: self.x = nn.Parameter(…), before the optimizer is made of "
+        "model.parameters().";
+    context.findings.push_back(std::move(finding));
+  }
   addCutOff(context, core::cutOffParameters(context.graph(), told));
 }
 
@@ -136,7 +144,7 @@ ConditionDef noGradientCondition() {
       "nothing that leads to the loss reads what is made of it, or an "
       "operator without gradient (a Cast to integers, ArgMax, a comparison) stands between. Or it gets a "
       "gradient, and no optimizer was given it: a fault where it comes after trained layers and is as it was "
-      "drawn, else a hint. From the graph.";
+      "drawn, else a hint. Or it is made anew by the forward pass of every iteration. From the graph.";
   def.advice =
       "Use the layer's result, replace the operator that stops the gradient, or freeze the parameters on "
       "purpose.";

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "watchpoints/conditions/makers.h"
+#include "watchpoints/meaning/meaning.h"
 #include "watchpoints/meaning/wording.h"
 
 namespace msdbg::watch {
@@ -60,10 +62,30 @@ std::optional<double> lossOfThinned(EvaluationContext& context, core::Rank rank,
   return context.rows.scalar(rank, "loss");
 }
 
+/// The classes of PyTorch's cross_entropy, mean over samples that all count alike, which is a log_softmax and
+/// an nll_loss; of views the recorder shows what they are views of. 0: it is none.
+static std::int64_t classesOfTorch(const core::Graph& graph, const core::Node& loss) {
+  constexpr std::int64_t kMean = 1;
+  static constexpr auto kLosses =
+      std::to_array<std::string_view>({"aten.nll_loss_forward", "aten.nll_loss2d_forward"});
+  if (!isOneOf(&loss, kLosses) || loss.inputs.size() != 2 ||
+      foreignAttribute<std::int64_t>(loss, "reduction", kMean) != kMean ||
+      foreignAttribute(loss, fact::kNormalisedElsewhere, false))
+    return 0;
+  const core::Node* softmax = makerOf(graph, loss.inputs.front());
+  if (!softmax || (softmax->opType != "LogSoftmax" && softmax->opType != "aten._log_softmax")) return 0;
+  const core::Shape& shape = graph.tensor(softmax->outputs.front()).shape;
+  const auto rank = static_cast<std::int64_t>(shape.rank());
+  std::int64_t axis = softmaxAxis(*softmax);
+  if (axis < 0) axis += rank;
+  return rank > 1 && axis >= 0 && axis < rank ? shape[static_cast<std::size_t>(axis)] : 0;
+}
+
 std::int64_t classesOfLoss(const core::Graph& graph) {
   const core::TensorId loss = followedTensor(graph, {});
   if (!loss.valid() || !graph.tensor(loss).producer.valid()) return 0;
   const core::Node& node = graph.node(graph.tensor(loss).producer);
+  if (const std::int64_t classes = classesOfTorch(graph, node); classes > 0) return classes;
   if (node.opType != "SoftmaxCrossEntropyLoss" || node.outputs.front() != loss || node.inputs.empty())
     return 0;
   const core::Shape& logits = graph.tensor(node.inputs.front()).shape;

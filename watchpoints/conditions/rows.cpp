@@ -7,6 +7,7 @@
 
 namespace msdbg::watch {
 
+using core::Iteration;
 using core::Rank;
 using core::TensorId;
 using core::TensorInfo;
@@ -21,7 +22,7 @@ core::Rank EvaluationContext::rankWith(TensorId tensor) const {
 }
 
 RowWalk::RowWalk(const core::Graph& graph, std::vector<TensorId> tensors, bool recommended)
-    : m_tensors(std::move(tensors)) {
+    : m_tensors(std::move(tensors)), m_skips(recommended) {
   const std::vector<TensorId> updates = updatesByParameter(graph);
   for (const TensorId tensor : m_tensors) {
     m_updates.push_back(updates[tensor.index()]);
@@ -33,6 +34,14 @@ bool madeByAnUpdateSeen(EvaluationContext& context, Rank rank, TensorId update) 
   return update.valid() && context.beforeSelected && context.rows.before(rank, update) != nullptr;
 }
 
+/// Made by an operator of another framework, or a source of a program of such: it may be that nothing reads
+/// it any more.
+static bool isForeign(const core::Graph& graph, TensorId tensor) {
+  const core::NodeId maker = graph.tensor(tensor).producer;
+  if (maker.valid()) return !graph.node(maker).isOwn();
+  return !graph.nodes().empty() && !graph.nodes().front().isOwn();
+}
+
 const StatisticsRow* RowWalk::rowOf(EvaluationContext& context, Rank rank, std::size_t i) const {
   if (madeByAnUpdateSeen(context, rank, m_updates[i])) return nullptr;
   if (m_flags && m_updates[i].valid() && context.beforeSelected &&
@@ -40,9 +49,8 @@ const StatisticsRow* RowWalk::rowOf(EvaluationContext& context, Rank rank, std::
     return nullptr;
   const StatisticsRow* row = read(context, rank, i);
   if (!row) {
-    const core::NodeId maker = context.graph().tensor(m_tensors[i]).producer;
-    const bool foreign = maker.valid() && !context.graph().node(maker).isOwn();
-    if (!m_skips || !foreign || context.rows.missingReason(rank, m_tensors[i]) != "no_value")
+    if (!m_skips || !isForeign(context.graph(), m_tensors[i]) ||
+        context.rows.missingReason(rank, m_tensors[i]) != "no_value")
       missingRow(context, {context.iteration, rank, m_tensors[i]});
     return nullptr;
   }
@@ -102,10 +110,28 @@ class OnceOfGraph : public Evaluator {
     if (m_asked || context.ranks.empty()) return;
     m_asked = true;
     ++context.evaluated;
+    const std::size_t before = context.findings.size();
     m_question(context);
+    for (std::size_t i = before; i < context.findings.size(); ++i) place(context, context.findings[i]);
   }
 
  private:
+  /// In the first iteration that has the node: training may come to it late (a student after its teacher).
+  static void place(const EvaluationContext& context, Finding& finding) {
+    if (!finding.node.valid()) return;
+    const core::GraphPart* absent = nullptr;  // many iterations have the same part
+    for (const Iteration iteration : context.source.iterations(finding.rank)) {
+      if (iteration < finding.iteration || !context.selected(iteration)) continue;
+      const core::GraphPart* part = context.source.part(finding.rank, iteration);
+      if (part && (part == absent || !part->has(finding.node))) {
+        absent = part;
+        continue;
+      }
+      finding.iteration = iteration;
+      return;
+    }
+  }
+
   GraphQuestion m_question;
   bool m_asked = false;
 };

@@ -25,8 +25,9 @@ class RowWalk {
  public:
   RowWalk(const core::Graph& graph, std::vector<core::TensorId> tensors, bool recommended);
   std::span<const core::TensorId> tensors() const { return m_tensors; }
-  /// No entry where an operator of another framework has no row: it did not run in that iteration, or wrote
-  /// nothing yet (torch.empty).
+  /// As the recommended set does: no entry where an operator of another framework has no row, which did not
+  /// run in that iteration or wrote nothing yet (torch.empty), nor for a source of such, which was not there
+  /// yet (a state before the first update).
   void skipWhatDidNotRun() { m_skips = true; }
   /// f() asks for no more than flags: also rows that are no more (core::isFlags).
   void askForFlags() { m_flags = true; }
@@ -61,7 +62,7 @@ class RowWalk {
   std::vector<core::TensorId> m_tensors;
   mutable std::map<const core::GraphPart*, std::vector<core::TensorId>> m_ofPart;  // walked by nobody
   std::vector<core::TensorId> m_updates;  // of each; invalid where nothing updates it
-  bool m_skips = false, m_flags = false;
+  bool m_skips, m_flags = false;
   std::vector<bool> m_once;  // of each: looked at on one rank where the others have the same
 };
 

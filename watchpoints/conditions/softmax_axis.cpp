@@ -109,6 +109,20 @@ void checkWeights(EvaluationContext& context, const Node& softmax) {
   }
 }
 
+/// What a loss of classes is given has to sum to 1 over the classes.
+void checkLoss(EvaluationContext& context, const Node& loss) {
+  const Graph& graph = context.graph();
+  if (loss.inputs.empty() || !foreignAttribute(loss, fact::kNormalisedElsewhere, false)) return;
+  const Node* softmax = makerOf(graph, loss.inputs.front());
+  if (!softmax) return;
+  const core::Shape& shape = graph.tensor(softmax->outputs.front()).shape;
+  context.findings.push_back(
+      findingAtNode(context, softmax->id,
+                    softmax->name + " runs along axis " + std::to_string(axisOf(graph, *softmax)) + " of " +
+                        shape.text() + ", which is not that of the classes that " + loss.name +
+                        " reads: the probabilities of one sample's classes do not sum to 1"));
+}
+
 /// A Softmax, also one of PyTorch that reads a view and along another axis than the last.
 bool isSoftmax(const Node& node) {
   static constexpr auto kTypes =
@@ -122,6 +136,7 @@ void question(EvaluationContext& context) {
     if (node.opType == "Softmax" || node.opType == "LogSoftmax")
       checkBatch(context, node), checkSingle(context, node);
     if (isSoftmax(node)) checkWeights(context, node);
+    checkLoss(context, node);
   }
 }
 
@@ -135,7 +150,7 @@ ConditionDef softmaxAxisCondition() {
       "From the graph: a softmax of [batch, classes] runs over the batch, or over a single class; or the "
       "weights [.., queries, keys] of an attention are normalised along another axis than the one that their "
       "product with the values sums "
-      "over.";
+      "over; or the log_softmax that a loss is given ran along another axis than that of the classes.";
   def.advice = "Give softmax() the axis whose elements compete: the classes, or the keys of each query.";
   def.target = Target::kActivation;
   def.rowsOnly = true;

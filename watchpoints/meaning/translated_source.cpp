@@ -6,6 +6,7 @@
 #include "core_engine/graph/graph_union.h"
 #include "watchpoints/known_rows.h"
 #include "watchpoints/meaning/meaning.h"
+#include "watchpoints/meaning/replicas.h"
 #include "watchpoints/meaning/wording.h"
 
 namespace msdbg::watch {
@@ -66,40 +67,10 @@ class TranslatedSource::Foreign : public Source, public KnownRows {
   std::vector<RunFailure> failures() const override { return m_source.failures(); }
 
  private:
-  /// No plan says which ranks are replicas: those that begin with the same bits of all parameters. Of shards
-  /// some differ, though those of a constant (a norm's ones) do not. It is all ranks, or groups of one size:
-  /// a mesh. Else nobody knows: a rank alone is one that began wrong rather than one that is no replica.
   void markReplicas() {
-    Groups groups = {m_source.ranks()};
-    std::vector<core::TensorId> parameters;
-    for (const core::TensorInfo& info : m_source.graph().tensors()) {
-      if (info.role != core::TensorRole::kParameter || !info.trainable) continue;
-      parameters.push_back(info.id);
-      if (!split(groups, info.id)) return;
-    }
-    for (const auto& group : groups)
-      if (group.size() != groups.front().size()) return;
-    for (const core::TensorId parameter : parameters) m_graph.tensor(parameter).replicated = true;
-    if (groups.size() > 1) m_groups = std::move(groups);
-  }
-
-  /// False: it is not known of all, or there are no replicas.
-  bool split(Groups& groups, core::TensorId parameter) {
-    Groups all;
-    for (const auto& group : groups) {
-      std::vector<std::pair<core::Hash128, std::vector<core::Rank>>> parts;
-      for (const core::Rank rank : group) {
-        const StatisticsRow* row = m_source.statistics(rank, core::Iteration(0), parameter);
-        if (!row) return false;
-        const core::Hash128 hash = row->values.hash;
-        auto part = std::ranges::find(parts, hash, [](const auto& each) { return each.first; });
-        if (part == parts.end()) part = parts.insert(part, {hash, {}});
-        part->second.push_back(rank);
-      }
-      for (auto& [hash, ranks] : parts) all.push_back(std::move(ranks));
-    }
-    groups = std::move(all);
-    return std::ranges::any_of(groups, [](const auto& group) { return group.size() > 1; });
+    Replicas replicas = replicasOf(m_source);
+    for (const core::TensorId parameter : replicas.parameters) m_graph.tensor(parameter).replicated = true;
+    m_groups = std::move(replicas.groups);
   }
 
   Source& m_source;

@@ -53,12 +53,17 @@ class Defining:
         phase = self._phase(call, trained)
         outputs = tuple(self._output(call, phase, tensor, index < len(call.targets))
                         for index, tensor in enumerate(made))
+        if call.origin is None or call.origin is again:
+            frames = recording.frames.at(call.frame)
+        else:
+            frames = recording.frames.in_backward(call.frame) + call.origin.frames
         attributes = operator.attributes(call.args, call.kwargs)
         meant = operator.meant(call.args, call.kwargs, "".join(graph.meant.get(i, "") for i in call.inputs))
         attributes.update(meant_as(meant))
         if phase == "forward":
             name = f"{call.scope.path}/{operator.kind}-op{number}"
-            attributes.update(self.facts.of(name, operator.kind, call.args, call.kwargs, made))
+            attributes.update(self.facts.of((name, frames[:1]), operator.kind, call.args, call.kwargs, made))
+            attributes.update(self._new_parameter(call))
         origin, derived = call.origin, -1
         if origin is again:
             attributes["recomputed"] = True
@@ -68,10 +73,6 @@ class Defining:
             derived = self._origins.node_of(origin)
         if derived < 0 and origin is not None and origin is not again:
             derived = graph.derived_of(call.inputs)
-        if origin is None or origin is again:
-            frames = recording.frames.at(call.frame)
-        else:
-            frames = recording.frames.in_backward(call.frame) + origin.frames
         entry = graph.node(call.scope, operator.kind, number, operator.domain, phase, call.inputs, outputs,
                            attributes, frames, derived, made=made)
         entry.quiet, entry.operator = operator.unwritten, operator
@@ -82,6 +83,15 @@ class Defining:
             if graph.roles.get(source) == "parameter":
                 self._origins.used(source, entry)
         return entry
+
+    def _new_parameter(self, call: Call) -> dict[str, int]:
+        """Which of its inputs is a Parameter that no module and no optimizer has, of values that were made just now."""
+        for thing in call.args:
+            if isinstance(thing, torch.nn.Parameter) and thing.requires_grad and self._recording.names.parameter(thing) is None:
+                number = self._recording.values.known(thing)
+                if number in call.inputs and self._recording.graph.producer.get(number, -1) >= 0:
+                    return {"new_parameter": call.inputs.index(number)}
+        return {}
 
     def _phase(self, call: Call, trained: bool) -> str:
         if call.operator.collective:

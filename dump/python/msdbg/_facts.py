@@ -7,6 +7,10 @@ themselves are not recorded. Needs torch.
     hides_next, hides_before, hides_later   of what masks an attention: the share of places i that do not see i + 1, i - 1, i + 2
     lets_through, tokens_of                 of a mask: all places are hidden but those of this token, of this node
     inner_strides                           of bmm: how far apart the elements are that it adds up, of both factors
+    new_parameter                           (of _call.py) the number of an input that is a Parameter made just now, which no
+                                            module has
+    normalised_elsewhere                    of a loss: the log_softmax that made what it reads ran along another axis than
+                                            that of the classes
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import torch
 from torch import Tensor
 
 from msdbg._graph import Entry
+from msdbg._tensors import storage_key
 
 Found = dict[str, Any]
 
@@ -30,20 +35,26 @@ _OTHERS = 4      # tokens that a mask hides all of: with fewer it may be 0 and 1
 class Facts:
     def __init__(self) -> None:
         self._tokens: list[tuple[Tensor, str]] = []  # of this iteration: indices, the node that looks rows up by them
-        self._known: dict[str, Found] = {}  # by name of the node
+        self._normalised: dict[int, tuple[int, int]] = {}  # by storage: stride and size of the axis of a log_softmax
+        self._known: dict[Any, Found] = {}  # by node
 
     def new_iteration(self) -> None:
         self._tokens.clear()
+        self._normalised.clear()
 
-    def of(self, name: str, kind: str, args: Any, kwargs: Any, made: list[Tensor]) -> Found:
-        """Of an operator that ran; what was found where it was met first stays."""
+    def of(self, node: Any, kind: str, args: Any, kwargs: Any, made: list[Tensor]) -> Found:
+        """Of an operator that ran, `node` telling it from others; what was found where it was met first stays."""
+        if kind == "_log_softmax" and made:
+            self._normalised[storage_key(made[0])] = _axis(made[0], args[1])
         ask = _QUESTIONS.get("sdpa" if kind.startswith("_scaled_dot_product") else kind)
         if ask is None:
             return {}
-        found = self._known.get(name)
+        found = self._known.get(node)
         if found is None:
             readable = all(_has_values(thing) for thing in (*args, *kwargs.values()) if isinstance(thing, Tensor))
-            found = self._known[name] = ask(self._tokens, args, kwargs, made) if readable else {}
+            found = self._known[node] = ask(self._tokens, args, kwargs, made) if readable else {}
+            if kind in _LOSSES and _is_elsewhere(args[0], self._normalised.get(storage_key(args[0]))):
+                found["normalised_elsewhere"] = True
         return found
 
     def defined(self, entry: Entry, args: Any) -> None:
@@ -97,6 +108,18 @@ def _is_next(tokens: Tensor, target: Tensor) -> bool:
         if pairs >= _LEAST and following > 0.95 * pairs and same < 0.9 * pairs:
             return True
     return False
+
+
+def _axis(tensor: Tensor, axis: int) -> tuple[int, int]:
+    return tensor.stride(axis), tensor.shape[axis]
+
+
+def _is_elsewhere(given: Tensor, normalised: Optional[tuple[int, int]]) -> bool:
+    """Whether what a loss of classes is given was normalised along another axis than theirs."""
+    if normalised is None or given.dim() == 0:
+        return False
+    classes = _axis(given, 1 if given.dim() > 1 else 0)
+    return classes != normalised and 1 not in (classes[1], normalised[1])
 
 
 # --- masks ---

@@ -14,6 +14,10 @@ from typing import Any, Callable, Optional, Sequence
 Output = tuple[Any, tuple[int, ...], str, str, int, int]
 
 
+# Of what stands for many operators: the line that it is called on tells nothing of what it is. As definitions.cpp has it.
+_OF_NO_LINE = ("torch", "torch.nn", "python")
+
+
 def device_of(tensor: Any) -> str:
     """"cpu", "cuda" for the device that this process works on, so that ranks have one graph; "cuda:3" for another."""
     device = tensor.device
@@ -32,10 +36,11 @@ class Scope:
 
 
 class Entry:
-    """A node. A name whose outputs are of another kind (dtype, role) has another one: a variant."""
+    """A node. A name whose outputs are of another kind (dtype, role) has another one: a variant; and so has an operator of
+    the forward pass that another line calls."""
 
     __slots__ = ("name", "node", "inputs", "outputs", "dtypes", "frames", "scope", "slot", "number", "phase", "quiet",
-                 "grad_scope", "operator", "step", "derived_from")
+                 "grad_scope", "operator", "step", "derived_from", "line")
 
     def __init__(self, name: str, node: int, inputs: tuple[int, ...], outputs: tuple[int, ...],
                  dtypes: list[Any], frames: tuple[int, ...], scope: Scope) -> None:
@@ -54,13 +59,14 @@ class Entry:
         self.operator: Any = None
         self.step: Any = None  # the extension's Step of it
         self.derived_from = -1
+        self.line = -1  # the frame by which variants are told apart; -1: they are not
 
 
 class Graph:
     def __init__(self, recorder: Any) -> None:
         self._recorder = recorder
         self._sources: dict[str, tuple[int, str]] = {}  # id, dtype
-        self._entries: dict[tuple[Any, ...], Entry] = {}
+        self._entries: dict[tuple[Any, ...], list[Entry]] = {}
         self._scopes: dict[str, Scope] = {}
         self.named: dict[str, Entry] = {}  # the newest variant of each name
         self.counts: list[int] = []
@@ -112,20 +118,26 @@ class Graph:
         done for a known one; `made`: the tensors that `outputs` describes, asked for where they lie."""
         name = f"{scope.path}/{kind}-op{number}"
         key = (name, domain, domain_type or kind, phase, tuple((str(o[0]),) + o[2:] for o in outputs))
-        entry = self._entries.get(key)
-        if entry is not None and entry.inputs == inputs and entry.derived_from == derived_from:
-            return entry
+        variants = self._entries.setdefault(key, [])
         if not isinstance(frames, tuple):
+            for entry in variants:
+                if entry.inputs == inputs and entry.derived_from == derived_from:
+                    return entry
             frames = frames()
+        line = frames[0] if frames and phase == "forward" and domain not in _OF_NO_LINE else -1
+        for entry in variants:
+            if entry.line == line and entry.inputs == inputs and entry.derived_from == derived_from:
+                return entry
         node, ids = self._recorder.node(
             name, domain, domain_type or kind, phase, inputs,
             tuple((str(o[0]),) + o[1:] for o in outputs), attributes or {}, frames, derived_from)
         self._derived.pop(node, None)
         if derived_from >= 0:
             self._derived[node] = derived_from
-        if entry is not None:
-            self._revise(entry, inputs, frames, derived_from)
-            return entry
+        for entry in variants:
+            if entry.line == line:
+                self._revise(entry, inputs, frames, derived_from)
+                return entry
         for tensor, output in zip(ids, outputs):
             self.roles[tensor] = output[2]
             self.producer[tensor] = node
@@ -134,7 +146,8 @@ class Graph:
         entry = Entry(name, node, inputs, tuple(ids), [o[0] for o in outputs], frames, scope)
         self.named[name] = entry
         entry.slot, entry.number, entry.phase, entry.derived_from = self.slot(scope, kind), number, phase, derived_from
-        self._entries[key] = entry
+        entry.line = line
+        variants.append(entry)
         return entry
 
     def came_between(self, entry: Entry, reader: Entry, inputs: tuple[int, ...]) -> None:

@@ -1,6 +1,7 @@
 #include "dump/python/record/definitions.h"
 
 #include <algorithm>
+#include <array>
 
 #include "watchpoints/meaning/meaning.h"
 
@@ -34,10 +35,20 @@ std::optional<watch::ActivationPreset> rangeOf(const core::Node& node) {
   return op && op->activation ? watch::activationPreset(op->name) : std::nullopt;
 }
 
+// The frame by which operators of the forward pass are told apart that have one name: the n-th Add of a
+// script is on another line where an iteration does something else than the one before. Not of nodes that
+// stand for many operators.
+std::string lineOf(const core::Node& node) {
+  static constexpr std::array<std::string_view, 3> kOfNoLine = {"torch", "torch.nn", "python"};
+  const bool has = node.phase == core::Phase::kForward && !node.frames.empty() &&
+                   std::ranges::find(kOfNoLine, node.domain) == kOfNoLine.end();
+  return has ? std::to_string(node.frames.front().value) : "";
+}
+
 // All by which a node is told from others of its name.
 std::string kindOf(const core::Node& node, const std::vector<core::TensorInfo>& outputs) {
   std::string kind = node.name + '\n' + node.domain + '.' + node.opType + '\n' +
-                     std::to_string(static_cast<int>(node.phase));
+                     std::to_string(static_cast<int>(node.phase)) + '\n' + lineOf(node);
   for (const core::TensorInfo& output : outputs)
     kind += '\n' + std::to_string(static_cast<int>(output.dtype)) + ' ' +
             std::to_string(static_cast<int>(output.role)) + ' ' + std::to_string(output.gradientOf.value) +

@@ -2,8 +2,9 @@
 // outputs, sources, frames, with ids of their own, dense from 0, which nothing else has and which stay.
 // A graph of the run (GraphVersion) is made of some of them. What a node reads may change from iteration to
 // iteration: it stays the node that it is, at another revision, so that a program whose iterations all differ
-// defines no more than it has names. A name whose outputs are of another kind is another node, a variant; one
-// graph has one of them. Not synchronised.
+// defines no more than it has names. A name whose outputs are of another kind is another node, a variant, and
+// so is an operator of the forward pass that is called on another line; one graph has one of them. Not
+// synchronised.
 #pragma once
 
 #include <map>

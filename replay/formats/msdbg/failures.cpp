@@ -55,8 +55,16 @@ class Failures {
     RunFailure failure{rank, {}, {}, text.empty() ? dump::failureText(end, rank, m_run.info().ranks) : text};
     if (end.state != "failed" || end.signal) failure.text += diedAtText(m_run.folder(), rank);
     if (end.iteration) failure.iteration = Iteration(*end.iteration);
+    failure.text += lostText(rank, failure.iteration);
     if (const auto node = m_run.graph().findNode(end.node); node && end.iteration) failure.node = *node;
     m_found.push_back(std::move(failure));
+  }
+
+  // What a killed rank had computed and not yet written.
+  std::string lostText(Rank rank, Iteration at) const {
+    const std::vector<dump::IterationState> states = m_run.iterations(rank);
+    if (!at.valid() || states.empty() || states.back().iteration >= at.value - 1) return {};
+    return "; the last iteration that was written is " + std::to_string(states.back().iteration);
   }
 
   const dump::RunReader& m_run;

@@ -1,0 +1,195 @@
+// Mistakes in how PyTorch programs train: losses, rates, gradients that are kept, parameters that are not.
+// Each is named, and the healthy program that looks like it is not.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/watchpoints/torch_program.h"
+
+namespace msdbg::test {
+
+using namespace core;
+using namespace torch_program;
+using watch::Severity;
+
+namespace {
+
+Attributes along(std::int64_t axis) { return {{"dim", axis}, {"half_to_float", false}}; }
+
+// logits [4, 5, 8, 8] -> log_softmax -> nll_loss2d, as the recorder tells of axes.
+std::string ofPixels(bool elsewhere) {
+  Program p;
+  const TensorId logits = p.source(TensorRole::kParameter, "Net/logits", {4, 5, 8, 8});
+  TensorInfo labels = floats(TensorRole::kLabel, "label", {4, 8, 8});
+  labels.dtype = DType::Int64;
+  const TensorId label = p.graph.addSource(labels);
+  const TensorId logp =
+      p.node("_log_softmax", "main", Phase::kForward, {logits},
+             floats(TensorRole::kActivation, "", {4, 5, 8, 8}), {}, "aten", along(elsewhere ? -1 : 1));
+  Attributes facts;
+  if (elsewhere) facts["normalised_elsewhere"] = true;
+  p.node("nll_loss2d_forward", "main", Phase::kForward, {logp, label}, floats(TensorRole::kLoss, "", {}), {},
+         "aten", facts);
+  FakeSource source(p.graph, 1, 1);
+  source.record(Rank(0), Iteration(0), logits, numbers({4, 5, 8, 8}, 1));
+  return said(source, "softmax_axis", Severity::kFault);
+}
+
+// kl_div(student, target) as PyTorch computes it.
+std::string ofDivergence(const char* student, bool ofLogTarget) {
+  Program p;
+  const auto forward = [&](const char* type, std::vector<TensorId> inputs, Attributes attributes = {}) {
+    return p.node(type, "main", Phase::kForward, std::move(inputs),
+                  floats(TensorRole::kActivation, "", {8, 6}), {}, "aten", std::move(attributes));
+  };
+  const TensorId logits = p.source(TensorRole::kParameter, "Net/logits", {8, 6}),
+                 target = p.source(TensorRole::kConstant, "target", {8, 6});
+  const TensorId input = forward(student, {logits}, along(-1));
+  if (ofLogTarget)
+    forward("mul", {forward("exp", {target}), forward("sub", {target, input})});
+  else
+    forward("sub", {forward("xlogy", {target, target}), forward("mul", {target, input})});
+  FakeSource source(p.graph, 1, 1);
+  source.record(Rank(0), Iteration(0), logits, numbers({8, 6}, 1));
+  return said(source, "loss_input", Severity::kFault);
+}
+
+}  // namespace
+
+TEST_CASE("softmax_axis knows the classes of a loss, whatever its axes") {
+  CHECK(contains(ofPixels(true), "runs along axis 3 of [4, 5, 8, 8], which is not that of the classes"));
+  CHECK(ofPixels(false).empty());
+}
+
+TEST_CASE("loss_input names probabilities that kl_div takes for their logarithms") {
+  for (const bool ofLogTarget : {false, true}) {
+    CHECK(contains(ofDivergence("_softmax", ofLogTarget), "where kl_div takes their logarithms"));
+    CHECK(ofDivergence("_log_softmax", ofLogTarget).empty());
+  }
+}
+
+namespace {
+
+enum class Gate { kMade, kKept, kFromData, kNotMarked };
+
+// A layer reads a Parameter that was drawn just before.
+std::string ofGate(Gate gate) {
+  Program p;
+  const TensorId a = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16});
+  const std::vector<FrameId> frames = {p.graph.addFrame({"/train.py", 3, "forward", "gate = …", false})};
+  const NodeId drawn =
+      p.graph.addNode(gate == Gate::kFromData ? "mul" : "randn", "Net", Phase::kForward,
+                      gate == Gate::kFromData ? std::vector<TensorId>{p.x} : std::vector<TensorId>{}, {},
+                      {floats(TensorRole::kActivation, "", {16, 16})}, frames, {}, "aten");
+  const TensorId made = gate == Gate::kKept ? a : p.graph.node(drawn).outputs[0];
+  Attributes facts;
+  if (gate != Gate::kNotMarked) facts["new_parameter"] = std::int64_t{1};
+  p.node("mm", "Net", Phase::kForward, {p.x, made}, floats(TensorRole::kActivation, "", {8, 16}), {}, "aten",
+         facts);
+  FakeSource source(p.graph, 1, 3);
+  for (int k = 0; k < 3; ++k) source.record(Rank(0), Iteration(k), p.x, numbers({8, 16}, 1));
+  return said(source, "no_gradient", Severity::kFault);
+}
+
+}  // namespace
+
+TEST_CASE("no_gradient names a Parameter that every forward pass makes anew") {
+  CHECK(contains(ofGate(Gate::kMade), "is made anew in every iteration"));
+  CHECK(ofGate(Gate::kKept).empty());      // a lazy layer: the first iteration made what the others read
+  CHECK(ofGate(Gate::kFromData).empty());  // what is optimized for one sample
+  CHECK(ofGate(Gate::kNotMarked).empty());
+}
+
+namespace {
+
+// A layer with one update, at this rate in each iteration, and these rows of a sparse gradient.
+FakeSource scheduled(const std::vector<double>& rates, const std::vector<std::int64_t>& rows = {}) {
+  Program p;
+  const TensorId a = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}),
+                 rate = p.source(TensorRole::kHyperparameter, "optimizer/learning_rate", {});
+  const TensorId y = p.layer("Net/a", p.x, a);
+  const TensorId loss = p.node("mean", "main", Phase::kForward, {y}, floats(TensorRole::kLoss, "", {}));
+  TensorInfo info = floats(TensorRole::kGradient, "", {rows.empty() ? 16 : -1, 16});
+  info.gradientOf = a;
+  const TensorId gradient =
+      p.node("mm", "grad/Net/a", Phase::kBackward, {loss}, info, p.graph.tensor(y).producer);
+  const TensorId next = p.update("Net/a", a, gradient, rate);
+  const std::size_t steps = std::max(rates.size(), rows.size());
+  FakeSource source(p.graph, 1, static_cast<int>(steps));
+  for (std::size_t k = 0; k < steps; ++k) {
+    const Iteration at(static_cast<std::int64_t>(k));
+    source.record(Rank(0), at, next, numbers({16, 16}, 1));
+    if (k < rates.size()) {
+      Tensor value(DType::Float64, {});
+      value.data<double>()[0] = rates[k];
+      source.record(Rank(0), at, rate, value);
+    }
+    if (k < rows.size()) source.record(Rank(0), at, gradient, numbers({rows[k], 16}, 1));
+  }
+  return source;
+}
+
+std::string ofRates(int steps, double (*rate)(int)) {
+  std::vector<double> rates;
+  for (int i = 0; i < steps; ++i) rates.push_back(rate(i));
+  FakeSource source = scheduled(rates);
+  return said(source, "hyperparameter_range", Severity::kHint);
+}
+
+double cosine(int i, int period) { return 0.05 * (1 + std::cos(M_PI * i / period)); }
+
+std::string ofRows(const std::vector<std::int64_t>& rows) {
+  FakeSource source = scheduled({}, rows);
+  return said(source, "weight_change_too_large", Severity::kFault);
+}
+
+}  // namespace
+
+TEST_CASE("hyperparameter_range hints at a cosine that was stepped past its end") {
+  CHECK(contains(ofRates(24, [](int i) { return cosine(i, 12); }),
+                 "the learning rate fell from 0.1 to 0 and climbs again"));
+  CHECK(ofRates(24, [](int i) { return cosine(i, 24); }).empty());       // as long as the training
+  CHECK(ofRates(40, [](int i) { return cosine(i % 13, 12); }).empty());  // warm restarts
+  CHECK(ofRates(40, [](int i) { return i < 5 ? 0.02 * i : cosine(i - 5, 40); }).empty());  // warm-up
+  CHECK(
+      ofRates(40, [](int i) { return 0.01 + 0.09 * std::abs((i + 10) % 20 - 10) / 10; }).empty());  // cycles
+  CHECK(ofRates(40, [](int) { return 0.1; }).empty());
+}
+
+TEST_CASE("weight_change_too_large knows a sparse gradient that keeps the rows of all steps") {
+  CHECK(contains(ofRows({8, 16, 24, 32, 40, 48, 56, 64, 72, 80}),
+                 "grown in each of the last 8 steps, from 256 elements to 1280"));
+  CHECK(ofRows({8, 9, 8, 7, 9, 10, 8, 9, 7, 8, 9, 8}).empty());       // what each batch looks up
+  CHECK(ofRows({8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}).empty());  // batches sorted by length
+}
+
+namespace {
+
+// Losses that go nowhere, of one optimizer or of two that each have one.
+std::string ofLosses(bool rivals) {
+  Program p;
+  std::vector<TensorId> losses, weights;
+  for (const char* net : {"D", "G"}) {
+    const TensorId weight = p.source(TensorRole::kParameter, std::string(net) + "/weight", {16, 16}),
+                   rate = p.source(TensorRole::kHyperparameter,
+                                   rivals && *net == 'G' ? "optimizer1/learning_rate"
+                                                         : "optimizer/learning_rate/" + std::string(net),
+                                   {});
+    const TensorId y = p.layer(net, p.x, weight);
+    losses.push_back(p.node("mean", net, Phase::kForward, {y}, floats(TensorRole::kLoss, "", {})));
+    p.update(net, weight, p.gradient(net, y, weight, losses.back()), rate);
+  }
+  FakeSource source(p.graph, 1, 60);
+  for (int k = 0; k < 60; ++k)
+    for (const TensorId loss : losses) source.record(Rank(0), Iteration(k), loss, numbers({}, 1, 2 + k % 3));
+  return said(source, "loss_not_decreasing", Severity::kHint);
+}
+
+}  // namespace
+
+TEST_CASE("loss_not_decreasing says nothing of losses that work against each other") {
+  CHECK(contains(ofLosses(false), "over the first 15 iterations"));
+  CHECK(ofLosses(true).empty());
+}
+
+}  // namespace msdbg::test
