@@ -40,6 +40,7 @@ struct Program {
   std::unique_ptr<dump::ForeignRecording> recording;
   TensorId x, w, y, z, next;
   NodeId relu, drop, update;
+  core::FrameId line;
 
   Program() {
     dump::ForeignSettings settings;
@@ -49,7 +50,7 @@ struct Program {
     settings.backend = "pytorch cpu";
     recording = dump::ForeignRecording::open(settings).orThrow();
     dump::Definitions& all = recording->definitions();
-    const core::FrameId line = all.frame({"train.py", 3, "forward", "y = torch.relu(x)", false});
+    line = all.frame({"train.py", 3, "forward", "y = torch.relu(x)", false});
     x = all.source(info("input/x", {2, 3}, TensorRole::kInput)).orThrow();
     w = all.source(info("Net/w", {2}, TensorRole::kParameter)).orThrow();
     relu = node("Net/relu-op1", "relu", {x}, {info("", {2, 3}, TensorRole::kActivation)}, {line});

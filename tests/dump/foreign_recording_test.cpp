@@ -88,8 +88,8 @@ TEST_CASE("A shape that changes costs one graph, and is unknown from then on") {
 TEST_CASE("A node that reads something else stays that node, in another graph") {
   Program program;
   program.iterate(0, true);
-  const NodeId other =
-      program.node("Net/mul-op1", "mul", {program.x}, {info("", {2, 3}, TensorRole::kActivation)}, {});
+  const NodeId other = program.node("Net/mul-op1", "mul", {program.x},
+                                    {info("", {2, 3}, TensorRole::kActivation)}, {program.line});
   CHECK(other == program.drop);
   REQUIRE(program.recording->begin(Iteration(1)).ok());
   REQUIRE(program.recording->ran(program.relu).ok());
@@ -103,6 +103,26 @@ TEST_CASE("A node that reads something else stays that node, in another graph") 
   const auto graph = test::openRun(program.run)->recordedGraph(Rank(0), Iteration(1)).orThrow();
   CHECK(graph.tensor(graph.node(*graph.findNode("Net/mul-op1")).inputs[0]).name == "input/x");
   CHECK(graph.findNode("update/Net/SGD-op1"));  // which did not run, and could have
+}
+
+TEST_CASE("An operator of the forward pass that another line calls is another node of that name") {
+  Program program;
+  program.iterate(0, true);
+  const core::FrameId elsewhere =
+      program.recording->definitions().frame({"train.py", 9, "play", "score = a * b", false});
+  const NodeId other =
+      program.node("Net/mul-op1", "mul", {program.x}, {info("", {4}, TensorRole::kActivation)}, {elsewhere});
+  CHECK(other != program.drop);
+  REQUIRE(program.recording->begin(Iteration(1)).ok());
+  REQUIRE(program.recording->ran(other).ok());
+  REQUIRE(program.recording->end({}).ok());
+  program.recording->finish({.state = "finished"});
+  const core::Graph graph = test::openRun(program.run)->graph();
+  const core::Node &newest = graph.node(*graph.findNode("Net/mul-op1")),
+                   &older = graph.node(*graph.findNode("Net/mul-op1@2"));
+  CHECK(graph.frame(newest.frames.front()).line == 9);
+  CHECK(graph.frame(older.frames.front()).line == 3);
+  CHECK(graph.tensor(newest.outputs.front()).shape == core::Shape({4}));  // each has its own
 }
 
 TEST_CASE("A node that turns out to have run before one that ran already gives it what it reads") {
