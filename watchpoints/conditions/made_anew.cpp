@@ -21,13 +21,29 @@ TensorId lastRead(EvaluationContext& context, const Node& node, std::size_t inpu
   return input < read.size() ? read[input] : TensorId();
 }
 
-/// Of numbers and chance: no data, nothing that is learnt, and no copy of what is elsewhere.
+/// Makes a tensor of numbers or by chance, or scales one.
+bool makesNumbers(const Node& node) {
+  constexpr std::string_view kNames =
+      " randn rand normal uniform zeros zero ones full fill eye linspace arange empty mul div add sub neg "
+      " Mul Div Add Sub Neg ";
+  std::string_view name = node.opType;
+  if (name.starts_with("aten.")) name.remove_prefix(5);
+  for (const std::string_view end : {"_like", "_"})
+    if (name.ends_with(end)) name.remove_suffix(end.size());
+  return node.phase == core::Phase::kForward &&
+         kNames.find(" " + std::string(name) + " ") != std::string_view::npos;
+}
+
+/// Of numbers and chance alone: no data, nothing that is learnt, and no copy of what is elsewhere (FSDP
+/// gathers parameters so).
 bool isDrawn(const Graph& graph, TensorId tensor) {
   const Node* maker = producerOf(graph, tensor);
-  if (!maker || maker->phase != core::Phase::kForward || maker->frames.empty()) return false;
+  if (!maker || maker->frames.empty()) return false;
   const std::vector<bool> parts = partsOf(graph, tensor);
-  return std::ranges::none_of(graph.tensors(), [&](const core::TensorInfo& info) {
-    return parts[info.id.index()] && info.isSource() && info.role != core::TensorRole::kConstant;
+  return std::ranges::all_of(graph.tensors(), [&](const core::TensorInfo& info) {
+    if (!parts[info.id.index()]) return true;
+    return info.isSource() ? info.role == core::TensorRole::kConstant
+                           : makesNumbers(graph.node(info.producer));
   });
 }
 
