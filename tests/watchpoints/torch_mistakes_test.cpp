@@ -75,8 +75,9 @@ TEST_CASE("no_gradient does not call a backbone sick that is left out on purpose
 
 namespace {
 
-// A gradient that is added to `old`, which is a source, or was made in the iteration.
-FakeSource accumulating(bool clearsItself, bool equal) {
+// A gradient that is added to `old`, which is a source, or was made in the iteration. `another`: what it is
+// equal to, if it is, a second backward pass left behind (a generator's, in its critic) after the update.
+FakeSource accumulating(bool clearsItself, bool equal, bool another = false) {
   Program p;
   const TensorId a = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}),
                  rate = p.source(TensorRole::kHyperparameter, "optimizer/learning_rate", {});
@@ -94,10 +95,14 @@ FakeSource accumulating(bool clearsItself, bool equal) {
                               floats(TensorRole::kGradient, "", {16, 16}));
   const TensorId gradient =
       p.node("AccumulateGrad", "grad/Net/a", Phase::kBackward, {sum}, info, {}, "autograd");
-  p.update("Net/a", a, gradient, rate);
+  const TensorId next = p.update("Net/a", a, gradient, rate);
+  const TensorId left = p.node("add_", "grad/Net#2/a/AccumulateGrad", Phase::kBackward, {gradient, fresh},
+                               floats(TensorRole::kGradient, "", {16, 16}));
   FakeSource recorded(p.graph, 1, 4);
   for (int k = 0; k < 4; ++k) {
-    recorded.record(Rank(0), Iteration(k), gradient, numbers({16, 16}, k + 1));
+    recorded.record(Rank(0), Iteration(k), next, numbers({16, 16}, 1));
+    recorded.record(Rank(0), Iteration(k), left, numbers({16, 16}, another ? k + 1 : 30 + k));
+    recorded.record(Rank(0), Iteration(k), gradient, numbers({16, 16}, another ? 20 + k : k + 1));
     recorded.record(Rank(0), Iteration(k), source, numbers({16, 16}, equal ? k : 10 + k));
   }
   return recorded;
@@ -110,6 +115,9 @@ TEST_CASE("weight_change_too_large knows a gradient that nobody set to zero, bit
              other = accumulating(false, false);
   CHECK(contains(said(kept, "weight_change_too_large", watch::Severity::kFault),
                  "still holds that of iteration 1"));
+  FakeSource critic = accumulating(false, true, true);
+  CHECK(contains(said(critic, "weight_change_too_large", watch::Severity::kFault),
+                 "still holds what another backward pass left of iteration 1"));
   CHECK(said(cleared, "weight_change_too_large", watch::Severity::kFault).empty());
   CHECK(said(other, "weight_change_too_large", watch::Severity::kFault).empty());
 }

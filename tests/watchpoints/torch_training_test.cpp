@@ -192,4 +192,107 @@ TEST_CASE("loss_not_decreasing says nothing of losses that work against each oth
   CHECK(ofLosses(true).empty());
 }
 
+namespace {
+
+// softmax of what a convolution gives, along this axis.
+std::string ofMask(std::int64_t axis, const char* before) {
+  Program p;
+  const TensorId image = p.source(TensorRole::kInput, "image", {4, 3, 8, 8}),
+                 weight = p.source(TensorRole::kParameter, "Net/weight", {3, 3, 1, 1});
+  const TensorId y = p.node(before, "Net", Phase::kForward, {image, weight},
+                            floats(TensorRole::kActivation, "", {4, 3, 8, 8}));
+  p.node("_softmax", "main", Phase::kForward, {y}, floats(TensorRole::kActivation, "", {4, 3, 8, 8}), {},
+         "aten", along(axis));
+  FakeSource source(p.graph, 1, 1);
+  source.record(Rank(0), Iteration(0), image, numbers({4, 3, 8, 8}, 1));
+  return said(source, "softmax_axis", Severity::kFault);
+}
+
+// z + (q - z), and the backward pass of the difference, unless that is detached.
+std::string ofStraightThrough(bool detached) {
+  Program p;
+  const TensorId w = p.source(TensorRole::kParameter, "Net/w", {8, 16}),
+                 q = p.source(TensorRole::kConstant, "codes", {8, 16});
+  const auto forward = [&](const char* type, std::vector<TensorId> inputs) {
+    return p.node(type, "Net", Phase::kForward, std::move(inputs),
+                  floats(TensorRole::kActivation, "", {8, 16}));
+  };
+  const TensorId z = forward("mul", {p.x, w}), difference = forward("sub", {q, z}),
+                 sum = forward("add", {z, difference});
+  p.node("neg", "grad/Net/SubBackward0", Phase::kBackward, {sum}, floats(TensorRole::kGradient, "", {8, 16}),
+         p.graph.tensor(detached ? z : difference).producer);
+  FakeSource source(p.graph, 1, 1);
+  source.record(Rank(0), Iteration(0), p.x, numbers({8, 16}, 1));
+  return said(source, "loss_input", Severity::kFault);
+}
+
+// returns [8], from the network itself under no_grad(), or with its gradient, minus values [8, 1].
+std::string ofReturns(bool withGradient, Shape returns) {
+  Program p;
+  const TensorId w = p.source(TensorRole::kParameter, "Net/w", {16, 1});
+  const auto value = [&](const char* scope, Shape shape) {
+    return p.node("mm", scope, Phase::kForward, {p.x, w}, floats(TensorRole::kActivation, "", shape));
+  };
+  const TensorId later = value("Net#2", returns), now = value("Net", {8, 1});
+  const TensorId target =
+      p.node("mul", "main", Phase::kForward, {later}, floats(TensorRole::kActivation, "", returns));
+  p.node("sub", "main", Phase::kForward, {target, now},
+         floats(TensorRole::kActivation, "", returns == Shape{8} ? Shape{8, 8} : Shape{8, 1}));
+  const auto differentiate = [&](TensorId of) {
+    p.node("mm", "grad/Net", Phase::kBackward, {of}, floats(TensorRole::kGradient, "", {16, 1}),
+           p.graph.tensor(of).producer);
+  };
+  differentiate(now);
+  if (withGradient) differentiate(later), differentiate(target);
+  FakeSource source(p.graph, 1, 1);
+  source.record(Rank(0), Iteration(0), p.x, numbers({8, 16}, 1));
+  return said(source, "loss_input", Severity::kFault);
+}
+
+// An optimizer has the body, none has the two numbers that weigh the losses.
+std::string ofLossWeights(double value, Severity severity) {
+  Program p;
+  const TensorId a = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}),
+                 weights = p.source(TensorRole::kParameter, "Weighting/log_var", {2}),
+                 rate = p.source(TensorRole::kHyperparameter, "optimizer/learning_rate", {});
+  const TensorId y = p.layer("Net/a", p.x, a), scale = p.node("exp", "Weighting", Phase::kForward, {weights},
+                                                              floats(TensorRole::kActivation, "", {2}));
+  const TensorId loss =
+      p.node("mean", "main", Phase::kForward, {y, scale}, floats(TensorRole::kLoss, "", {}));
+  p.update("Net/a", a, p.gradient("Net/a", y, a, loss), rate);
+  p.node("mul", "grad/Weighting", Phase::kBackward, {loss}, floats(TensorRole::kGradient, "", {2}),
+         p.graph.tensor(scale).producer);
+  FakeSource source(p.graph, 1, 2);
+  Tensor numbersOfTwo = Tensor::zeros(DType::Float32, {2});
+  numbersOfTwo.data<float>()[1] = static_cast<float>(value);
+  for (int k = 0; k < 2; ++k) source.record(Rank(0), Iteration(k), weights, numbersOfTwo);
+  return said(source, "no_gradient", severity);
+}
+
+}  // namespace
+
+TEST_CASE("softmax_axis names a softmax along the side of a picture") {
+  CHECK(contains(ofMask(-1, "convolution"), "runs along axis 3 of [4, 3, 8, 8], the columns of a picture"));
+  CHECK(contains(ofMask(2, "convolution"), "the rows of a picture"));
+  CHECK(ofMask(1, "convolution").empty());
+  CHECK(ofMask(-1, "bmm").empty());  // an attention
+}
+
+TEST_CASE("loss_input names a straight-through estimator that is not detached") {
+  CHECK(contains(ofStraightThrough(false), "it cancels, in the value and in its gradient"));
+  CHECK(ofStraightThrough(true).empty());
+}
+
+TEST_CASE("loss_input knows a target that the network itself gives, under no_grad()") {
+  CHECK(contains(ofReturns(false, {8}), "are broadcast to [8, 8]"));
+  CHECK(ofReturns(false, {8, 1}).empty());
+  CHECK(ofReturns(true, {8}).empty());  // two predictions: who knows what is meant
+}
+
+TEST_CASE("no_gradient is sure of parameters that are as constant as they began, and of no optimizer") {
+  CHECK(contains(ofLossWeights(0, Severity::kFault), "Weighting/log_var gets a gradient, but no optimizer"));
+  CHECK(ofLossWeights(0.5, Severity::kFault).empty());  // trained before, perhaps
+  CHECK(contains(ofLossWeights(0.5, Severity::kHint), "Weighting/log_var gets a gradient"));
+}
+
 }  // namespace msdbg::test

@@ -31,7 +31,7 @@ class HyperparameterRange : public Evaluator {
     m_asked = true;
     ++context.evaluated;
     if (!m_decays) checkDecay(context);
-    if (!m_climbs) checkSchedules(context);
+    checkSchedules(context);
   }
 
  private:
@@ -93,19 +93,22 @@ class HyperparameterRange : public Evaluator {
       const StatisticsRow* row = context.rows.now(context.rankWith(update.next), update.rate);
       RateSchedule& schedule = m_schedules[update.rate];
       if (!row || !schedule.climbsAgain(row->values.max)) continue;
-      Finding finding = findingAtNode(context, update.node, schedule.sentence());
-      finding.writtenAt = update.rate;
-      finding.severity = Severity::kHint;
-      finding.actual = row->values.max;
-      finding.preset = schedule.least();
-      finding.advice =
-          "Count the calls of scheduler.step() for each optimizer.step(): one for each micro-batch is too "
-          "many "
-          "where T_max counts updates; or make T_max as long as the training.";
-      context.findings.push_back(std::move(finding));
-      m_climbs = true;  // the other groups follow the same schedule
-      return;
+      if (m_toldSchedule) continue;
+      addSchedule(
+          context, update, schedule.sentence(),
+          "Count the calls of scheduler.step() for each optimizer.step(): one for each micro-batch is "
+          "too many where T_max counts updates; or make T_max as long as the training.");
+      m_toldSchedule = true;  // the other groups follow the same schedule
     }
+  }
+
+  void addSchedule(EvaluationContext& context, const ParameterUpdate& update, std::string sentence,
+                   std::string advice) const {
+    Finding finding = findingAtNode(context, update.node, std::move(sentence));
+    finding.writtenAt = update.rate;
+    finding.severity = Severity::kHint;
+    finding.advice = std::move(advice);
+    context.findings.push_back(std::move(finding));
   }
 
   /// What one step takes away of a weight: rate * decay, or decay itself where Adam makes a gradient of it.
@@ -136,7 +139,7 @@ class HyperparameterRange : public Evaluator {
 
   std::vector<ParameterUpdate> m_updates, m_decaying;
   std::map<core::TensorId, RateSchedule> m_schedules;  // by rate
-  bool m_asked = false, m_decays = false, m_climbs = false;
+  bool m_asked = false, m_decays = false, m_toldSchedule = false;
 };
 
 }  // namespace
@@ -150,7 +153,8 @@ ConditionDef hyperparameterRangeCondition() {
       "above "
       "dropout_max; an Adam whose beta1^2 is above beta2; "
       "gradients clipped to less than clip_min; as a hint, a learning rate that falls to nothing and climbs "
-      "again as it fell. Far outside of what anybody trains with (AUTOTRAINER warns "
+      "again as it fell. Far outside of what anybody trains with "
+      "(AUTOTRAINER warns "
       "earlier).";
   def.advice =
       "Look at what the optimizer and the layer were given: often a factor of ten, or two numbers swapped.";

@@ -19,7 +19,7 @@ bool sameElements(const Graph& graph, TensorId a, TensorId b) {
 /// Back from the gradient that an update reads, past clipping and the like, to the sum in AccumulateGrad: the
 /// source that it is added to. Invalid: there is none.
 TensorId addedTo(const Graph& graph, TensorId gradient) {
-  constexpr int kDeepest = 8;
+  constexpr int kDeepest = 64;  // a critic steps several times, of several losses each
   for (int steps = 0; steps < kDeepest && gradient.valid(); ++steps) {
     const Node* node = producerOf(graph, gradient);
     if (!node || node->inputs.empty()) return {};
@@ -34,14 +34,27 @@ TensorId addedTo(const Graph& graph, TensorId gradient) {
   return {};
 }
 
+/// What backward passes add up, in tensors of as many elements: of which parameter nobody says.
+std::vector<TensorId> accumulated(const Graph& graph, TensorId old) {
+  std::vector<TensorId> found;
+  for (const Node& node : graph.nodes())
+    if (node.phase == core::Phase::kBackward && node.scope.ends_with("/AccumulateGrad") &&
+        sameElements(graph, node.outputs.front(), old))
+      found.push_back(node.outputs.front());
+  return found;
+}
+
 }  // namespace
 
 KeptGradients::KeptGradients(const Graph& graph) {
   for (ParameterUpdate& update : parameterUpdates(graph)) {
     if (!update.gradient.valid()) continue;
     if (!graph.tensor(update.gradient).shape.known()) m_sparse.push_back(update);
-    if (const TensorId old = addedTo(graph, update.gradient); old.valid())
-      m_kept.push_back({std::move(update), old, 0});
+    if (const TensorId old = addedTo(graph, update.gradient); old.valid()) {
+      std::vector<TensorId> gradients = accumulated(graph, old);
+      gradients.insert(gradients.begin(), update.gradient);
+      m_kept.push_back({std::move(update), old, std::move(gradients), 0});
+    }
   }
 }
 
@@ -49,16 +62,29 @@ void KeptGradients::evaluate(EvaluationContext& context) {
   if (!context.beforeSelected) return;
   for (const core::Rank rank : context.ranks) {
     for (Kept& kept : m_kept) {
-      const StatisticsRow *old = context.rows.now(rank, kept.old),
-                          *before = context.rows.before(rank, kept.update.gradient);
-      if (!old || !before || old->values.hash != before->values.hash) continue;
-      if (old->values.nonFinite() > 0 || old->values.zero == old->values.count || ++kept.times != 2) continue;
+      const TensorId from = keptFrom(context, rank, kept);
+      if (!from.valid() || ++kept.times != 2) continue;
+      const bool ofUpdate = from == kept.update.gradient;
       add(context, rank, kept.update,
-          "its gradient still holds that of iteration " + std::to_string(context.iteration.value - 1) +
+          std::string("its gradient still holds ") + (ofUpdate ? "that" : "what another backward pass left") +
+              " of iteration " + std::to_string(context.iteration.value - 1) +
               ", bit for bit, with the new one added: nobody sets gradients to zero between two steps");
     }
     for (const ParameterUpdate& update : m_sparse) lookAtSparse(context, rank, update);
   }
+}
+
+TensorId KeptGradients::keptFrom(EvaluationContext& context, core::Rank rank, const Kept& kept) {
+  const StatisticsRow* old = context.rows.now(rank, kept.old);
+  if (!old || old->values.nonFinite() > 0 || old->values.zero == old->values.count) return {};
+  const core::Hash128 hash = old->values.hash;
+  const bool stepped = context.rows.before(rank, kept.update.next) != nullptr;
+  for (const TensorId gradient : kept.gradients) {
+    if (gradient != kept.update.gradient && !stepped) continue;
+    const StatisticsRow* before = context.rows.before(rank, gradient);
+    if (before && before->values.hash == hash) return gradient;
+  }
+  return {};
 }
 
 /// Batches that are sorted by length grow too, but not to four times the rows in so few steps.

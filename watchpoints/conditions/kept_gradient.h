@@ -25,8 +25,13 @@ class KeptGradients {
   struct Kept {
     ParameterUpdate update;
     core::TensorId old;  // what is added to
+    /// What the gradient was in the course of an iteration: at the update, and as other backward passes left
+    /// it.
+    std::vector<core::TensorId> gradients;
     int times = 0;
   };
+  /// The one of them that it is, bit for bit, from the iteration before; invalid: none.
+  static core::TensorId keptFrom(EvaluationContext& context, core::Rank rank, const Kept& kept);
   /// The rows of a sparse gradient, on a rank.
   struct Growth {
     std::int64_t first = 0, last = 0;  // elements: when it began to grow, and now

@@ -124,7 +124,8 @@ class Finder {
   LeftOut leftOut(const std::string& root, std::vector<TensorId> parameters) {
     LeftOut out;
     const TensorId doubled = isTrained(root) ? TensorId() : m_trained.doubled();
-    out.mistake = (doubled.valid() || comesAfterTrained(parameters)) && areAsDrawn(parameters);
+    out.mistake = ((doubled.valid() || comesAfterTrained(parameters)) && areAsDrawn(parameters)) ||
+                  (!isTrained(root) && areConstant(parameters));
     out.optimizer = doubled.valid() ? doubled : optimizerOf(root);
     out.reader = readerOf(m_graph, parameters.front());
     out.sentence = sentence(parameters, doubled);
@@ -164,6 +165,14 @@ class Finder {
       const StatisticsRow* row = m_context.rows.now(m_context.rankWith(parameter), parameter);
       return !row || m_graph.tensor(parameter).shape.rank() < 2 || row->values.count < kFew ||
              mayBeAsDrawn(row->values);
+    });
+  }
+
+  /// As nn.Parameter(torch.zeros(…)) begins, and as nothing is that was ever trained.
+  bool areConstant(const std::vector<TensorId>& parameters) {
+    return std::ranges::all_of(parameters, [&](TensorId parameter) {
+      const StatisticsRow* row = m_context.rows.now(m_context.rankWith(parameter), parameter);
+      return row && row->values.nonFinite() == 0 && row->values.min == row->values.max;
     });
   }
 

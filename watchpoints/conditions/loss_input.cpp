@@ -27,23 +27,31 @@ void checkDropout(EvaluationContext& context, const Node& loss, const std::vecto
   }
 }
 
+/// Of one dimension that is not the same in all iterations: what it is where the result is this one.
+core::Shape fitted(const core::Shape& shape, const core::Shape& result) {
+  return shape.rank() == 1 && !shape.known() && result.rank() > 0 ? core::Shape{result[result.rank() - 1]}
+                                                                  : shape;
+}
+
 /// [n, 1] against [n] gives [n, n]: each prediction is compared with the target of every sample. What is
 /// meant to be compared all with all has as many dimensions on both sides.
 void checkBroadcast(EvaluationContext& context, const Node& node, const std::vector<bool>& learnt) {
   const Graph& graph = context.graph();
-  static constexpr std::array<std::string_view, 6> kElementwise = {"Add", "Sub", "Mul", "Div", "Max", "Min"};
+  static constexpr auto kElementwise = std::to_array<std::string_view>(
+      {"Add", "Sub", "Mul", "Div", "Max", "Min", "aten.add", "aten.sub", "aten.mul", "aten.div"});
   if (node.inputs.size() != 2 || std::ranges::find(kElementwise, node.opType) == kElementwise.end()) return;
   const TensorId a = node.inputs[0], b = node.inputs[1];
   if (learnt[a.index()] == learnt[b.index()]) return;
-  const core::Shape &left = graph.tensor(a).shape, &right = graph.tensor(b).shape;
   const core::Shape& result = graph.tensor(node.outputs.front()).shape;
+  const core::Shape left = fitted(graph.tensor(a).shape, result),
+                    right = fitted(graph.tensor(b).shape, result);
   if (!left.known() || !right.known() || !result.known() || left.rank() == right.rank()) return;
   if (left.elements() != right.elements() || result.elements() == left.elements()) return;
   const TensorId target = learnt[a.index()] ? b : a, predicted = learnt[a.index()] ? a : b;
   context.findings.push_back(findingAtNode(
       context, node.id,
-      graph.tensor(predicted).fullName() + " " + graph.tensor(predicted).shape.text() + " and " +
-          graph.tensor(target).fullName() + " " + graph.tensor(target).shape.text() + " are broadcast to " +
+      graph.tensor(predicted).fullName() + " " + (predicted == a ? left : right).text() + " and " +
+          graph.tensor(target).fullName() + " " + (target == a ? left : right).text() + " are broadcast to " +
           result.text() +
           ": every prediction meets the target of every sample; reshape one to the shape of the other"));
 }
@@ -124,17 +132,46 @@ void checkDivergence(EvaluationContext& context, const Node& node) {
   context.findings.push_back(std::move(finding));
 }
 
+bool isDifferentiated(const Graph& graph, core::NodeId id) {
+  return std::ranges::any_of(graph.nodes(), [&](const Node& node) {
+    return node.phase == core::Phase::kBackward && node.derivedFrom == id;
+  });
+}
+
+/// z + (q - z) is q: the straight-through estimator without its detach(). With it the gradient of the
+/// difference is computed nowhere.
+void checkStraightThrough(EvaluationContext& context, const Node& node) {
+  const Graph& graph = context.graph();
+  if (node.opType != "Add" || node.inputs.size() != 2) return;
+  for (const std::size_t i : {0, 1}) {
+    const TensorId z = node.inputs[i];
+    const Node* difference = producerOf(graph, node.inputs[1 - i]);
+    if (!difference || difference->opType != "Sub" || difference->inputs.size() != 2 ||
+        difference->inputs[1] != z || !isDifferentiated(graph, difference->id))
+      continue;
+    Finding finding =
+        findingAtNode(context, node.id,
+                      graph.tensor(z).fullName() +
+                          " is added to a difference that it is subtracted in: it cancels, in the "
+                          "value and in its gradient, so that nothing comes back to it from here");
+    finding.advice = "A straight-through estimator is z + (q - z).detach().";
+    return context.findings.push_back(std::move(finding));
+  }
+}
+
 void question(EvaluationContext& context) {
   checkLogits(context);
   const std::vector<bool> learnt = learntTensors(context.graph());
+  const std::vector<bool> differentiated = differentiatedTensors(context.graph());
   for (const Node& node : context.graph().nodes()) {
-    checkBroadcastLoss(context, node, learnt);
+    checkBroadcastLoss(context, node, differentiated);
     if (node.phase != core::Phase::kForward || node.inputs.empty()) continue;
     if (node.opType == "SoftmaxCrossEntropyLoss" || node.opType == "Sub") checkDropout(context, node, learnt);
     if (node.opType == "SoftmaxCrossEntropyLoss") checkOwnSimilarity(context, node);
-    checkBroadcast(context, node, learnt);
+    checkBroadcast(context, node, differentiated);
     checkLogProbabilities(context, node);
     checkDivergence(context, node);
+    checkStraightThrough(context, node);
   }
   checkBatchAxis(context, learnt);
   for (const core::TensorInfo& info : context.graph().tensors())

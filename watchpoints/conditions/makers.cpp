@@ -50,6 +50,26 @@ std::vector<bool> learntTensors(const Graph& graph) {
   return learnt;
 }
 
+std::vector<bool> differentiatedTensors(const Graph& graph) {
+  std::vector<bool> learnt = learntTensors(graph), differentiated(graph.nodes().size());
+  bool any = false;
+  for (const Node& node : graph.nodes())
+    if (node.phase == core::Phase::kBackward && node.derivedFrom.valid())
+      any = differentiated[node.derivedFrom.index()] = true;
+  if (!any) return learnt;
+  // The gradient of these is what comes back to them, as it is or a view of it: no operator computes it.
+  static constexpr auto kPasses =
+      std::to_array<std::string_view>({"Add", "Sub", "Concat", "ReduceSum", "Identity", "aten.add",
+                                       "aten.sub", "aten.cat", "aten.stack", "aten.sum"});
+  for (const Node& node : graph.nodes()) {
+    if (node.phase != core::Phase::kForward || differentiated[node.id.index()]) continue;
+    const bool passes = isOneOf(&node, kPasses) &&
+                        std::ranges::any_of(node.inputs, [&](TensorId in) { return learnt[in.index()]; });
+    for (const TensorId output : node.outputs) learnt[output.index()] = passes;
+  }
+  return learnt;
+}
+
 std::vector<bool> madeFrom(const Graph& graph, TensorId tensor) {
   std::vector<bool> made(graph.tensors().size());
   made[tensor.index()] = true;

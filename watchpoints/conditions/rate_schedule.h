@@ -1,7 +1,6 @@
 // Learning rates whose schedule goes on past its end. Used from one thread.
 #pragma once
 
-#include <map>
 #include <string>
 
 #include "watchpoints/condition.h"
@@ -9,8 +8,8 @@
 namespace msdbg::watch {
 
 /// A rate that begins at its highest, falls to next to nothing and then climbs as slowly as it fell: a cosine
-/// (CosineAnnealingLR) that was stepped more often than it was made for. Rates that jump (warm restarts), and
-/// those that begin low (cycles, warm-up), are none.
+/// (CosineAnnealingLR) that was stepped more often than it was made for. Rates
+/// that jump (warm restarts), and those that begin low (cycles, warm-up), are none.
 class RateSchedule {
  public:
   /// A new iteration of a rate. Once true: it has climbed halfway back.

@@ -109,6 +109,22 @@ void checkWeights(EvaluationContext& context, const Node& softmax) {
   }
 }
 
+/// [batch, channels, height, width] of a convolution, normalised along one side of the picture.
+void checkPicture(EvaluationContext& context, const Node& softmax) {
+  static constexpr auto kConvolutions =
+      std::to_array<std::string_view>({"Conv", "aten.convolution", "ConvTranspose"});
+  const Graph& graph = context.graph();
+  const core::Shape& shape = graph.tensor(softmax.outputs.front()).shape;
+  const std::size_t axis = axisOf(graph, softmax);
+  if (shape.rank() != 4 || axis < 2 || shape[1] < 2 || shape[2] < 2 || shape[3] < 2) return;
+  if (!isOneOf(producerOf(graph, softmax.inputs.front()), kConvolutions)) return;
+  context.findings.push_back(findingAtNode(
+      context, softmax.id,
+      softmax.name + " runs along axis " + std::to_string(axis) + " of " + shape.text() + ", the " +
+          (axis == 2 ? "rows" : "columns") +
+          " of a picture that a convolution gives: its channels, axis 1, are what competes in each pixel"));
+}
+
 /// What a loss of classes is given has to sum to 1 over the classes.
 void checkLoss(EvaluationContext& context, const Node& loss) {
   const Graph& graph = context.graph();
@@ -135,7 +151,7 @@ void question(EvaluationContext& context) {
     if (node.phase != core::Phase::kForward) continue;
     if (node.opType == "Softmax" || node.opType == "LogSoftmax")
       checkBatch(context, node), checkSingle(context, node);
-    if (isSoftmax(node)) checkWeights(context, node);
+    if (isSoftmax(node)) checkWeights(context, node), checkPicture(context, node);
     checkLoss(context, node);
   }
 }
@@ -150,7 +166,8 @@ ConditionDef softmaxAxisCondition() {
       "From the graph: a softmax of [batch, classes] runs over the batch, or over a single class; or the "
       "weights [.., queries, keys] of an attention are normalised along another axis than the one that their "
       "product with the values sums "
-      "over; or the log_softmax that a loss is given ran along another axis than that of the classes.";
+      "over; or it runs along the rows or columns of a picture that a convolution gives; or the log_softmax "
+      "that a loss is given ran along another axis than that of the classes.";
   def.advice = "Give softmax() the axis whose elements compete: the classes, or the keys of each query.";
   def.target = Target::kActivation;
   def.rowsOnly = true;
