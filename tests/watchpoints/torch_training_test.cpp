@@ -295,4 +295,36 @@ TEST_CASE("no_gradient is sure of parameters that are as constant as they began,
   CHECK(contains(ofLossWeights(0.5, Severity::kHint), "Weighting/log_var gets a gradient"));
 }
 
+namespace {
+
+// F.cross_entropy of cosines times a number, each sample's own masked, as PyTorch computes it.
+std::string ofCosines(double factor, bool normalised) {
+  Program p;
+  const TensorId w = p.source(TensorRole::kParameter, "Net/w", {16, 32});
+  const auto forward = [&](const char* type, std::vector<TensorId> inputs, Shape shape,
+                           Attributes attributes = {}) {
+    return p.node(type, "main", Phase::kForward, std::move(inputs),
+                  floats(TensorRole::kActivation, "", std::move(shape)), {}, "aten", std::move(attributes));
+  };
+  TensorId z = forward("mm", {p.x, w}, {8, 32});
+  if (normalised) {
+    const TensorId norm = forward("linalg_vector_norm", {z}, {8, 1});
+    z = forward("div", {z, forward("clamp_min", {norm}, {8, 1}, {{"min", 1e-12}})}, {8, 32});
+  }
+  const TensorId scaled = forward("mul", {forward("mm", {z, z}, {8, 8})}, {8, 8}, {{"other", factor}});
+  const TensorId logits = forward("masked_fill", {scaled}, {8, 8}, {{"value", -INFINITY}});
+  forward("_log_softmax", {logits}, {8, 8}, along(1));
+  FakeSource source(p.graph, 1, 1);
+  source.record(Rank(0), Iteration(0), p.x, numbers({8, 16}, 1));
+  return said(source, "bounded_logits", Severity::kFault);
+}
+
+}  // namespace
+
+TEST_CASE("bounded_logits knows the cosines of F.normalize and a temperature that is multiplied by") {
+  CHECK(contains(ofCosines(0.2, true), "between -0.2 and 0.2"));
+  CHECK(ofCosines(5, true).empty());
+  CHECK(ofCosines(0.2, false).empty());  // products of any size
+}
+
 }  // namespace msdbg::test

@@ -5,6 +5,7 @@
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
+#include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::watch {
 namespace {
@@ -17,7 +18,8 @@ using core::TensorId;
 bool isUnitVector(const Graph& graph, TensorId tensor) {
   static constexpr auto kOfTheNorm =
       std::to_array<std::string_view>({"Sqrt", "Add", "Max", "Clip", "Expand", "Reshape", "Unsqueeze"});
-  static constexpr auto kSums = std::to_array<std::string_view>({"ReduceSum", "ReduceSumSquare", "ReduceL2"});
+  static constexpr auto kSums = std::to_array<std::string_view>(
+      {"ReduceSum", "ReduceSumSquare", "ReduceL2", "aten.linalg_vector_norm"});
   const Node* quotient = makerOf(graph, tensor);
   if (!quotient || quotient->opType != "Div") return false;
   bool root = false;
@@ -26,26 +28,45 @@ bool isUnitVector(const Graph& graph, TensorId tensor) {
     root = root || norm->opType == "Sqrt";
     norm = producerOf(graph, norm->inputs.front());
   }
-  if (!isOneOf(norm, kSums) || (!root && norm->opType != "ReduceL2")) return false;
+  if (!isOneOf(norm, kSums)) return false;
+  const bool isRoot = norm->opType == "ReduceL2" || norm->opType == "aten.linalg_vector_norm";
+  if (!root && !isRoot) return false;
   const Node* squares = producerOf(graph, norm->inputs.front());
   const TensorId x = quotient->inputs.front();
   return norm->inputs.front() == x ||
          (squares && (squares->opType == "Mul" || squares->opType == "Pow") && squares->inputs.front() == x);
 }
 
+/// The constant that is the other factor, or the divisor: a tensor, or a number that PyTorch was given.
+std::optional<double> constantBeside(const Graph& graph, const Node& node) {
+  if (node.inputs.size() > 1) return constantOf(graph, node.inputs[1]);
+  const double number = foreignAttribute(node, "other", std::nan(""));
+  if (!std::isnan(number)) return number;
+  const auto whole = foreignAttribute<std::int64_t>(node, "other", 0);
+  return whole != 0 ? std::optional(static_cast<double>(whole)) : std::nullopt;
+}
+
 /// By how much the cosines are stretched before the softmax; nullopt: they are none, or a parameter says it.
 std::optional<double> scaleOfCosines(const Graph& graph, TensorId logits) {
+  static constexpr auto kMatrices = std::to_array<std::string_view>({"MatMul", "Gemm", "aten.mm"});
+  static constexpr auto kProducts = std::to_array<std::string_view>({"Mul", "aten.mul"});
+  static constexpr auto kQuotients = std::to_array<std::string_view>({"Div", "aten.div"});
   double scale = 1;
   for (int steps = 0; steps < 8; ++steps) {
     const Node* node = makerOf(graph, logits);
-    if (!node || node->inputs.size() < 2) return std::nullopt;
-    if (node->opType == "MatMul" || node->opType == "Gemm") {
+    if (!node || node->inputs.empty()) return std::nullopt;
+    if (node->opType == "aten.masked_fill") {  // each sample's own product with itself
+      logits = node->inputs[0];
+      continue;
+    }
+    if (isOneOf(node, kMatrices) && node->inputs.size() > 1) {
       const bool cosines = isUnitVector(graph, node->inputs[0]) && isUnitVector(graph, node->inputs[1]);
       return cosines ? std::optional(std::abs(scale)) : std::nullopt;
     }
-    const std::optional<double> factor = constantOf(graph, node->inputs[1]);
-    if (!factor || *factor == 0 || (node->opType != "Mul" && node->opType != "Div")) return std::nullopt;
-    scale *= node->opType == "Mul" ? *factor : 1 / *factor;
+    const std::optional<double> factor = constantBeside(graph, *node);
+    const bool product = isOneOf(node, kProducts);
+    if (!factor || *factor == 0 || (!product && !isOneOf(node, kQuotients))) return std::nullopt;
+    scale *= product ? *factor : 1 / *factor;
     logits = node->inputs[0];
   }
   return std::nullopt;
@@ -65,9 +86,11 @@ void question(EvaluationContext& context) {
     const double others = static_cast<double>(shape[1] - 1), guessing = std::log1p(others);
     const double floor = std::log1p(others * std::exp(-2 * *scale));
     if (floor < kFlat * guessing) continue;
+    const Node* shown = producerOf(graph, loss.inputs.front());
+    while (shown->opType == "aten.masked_fill") shown = producerOf(graph, shown->inputs.front());
     const std::string most = core::formatShort(*scale);
     context.findings.push_back(findingAtNode(
-        context, producerOf(graph, loss.inputs.front())->id,
+        context, shown->id,
         "the logits are cosines, between -" + most + " and " + most + ": over " + std::to_string(shape[1]) +
             " classes the cross-entropy cannot fall below " + core::formatShort(floor) +
             " (guessing: " + core::formatShort(guessing) + "); divide them by a temperature of 0.1 or less"));

@@ -67,11 +67,11 @@ class Operator:
         return OVERWRITE if argument.is_out or self.kind in _OVERWRITING else CHANGE
 
     def attributes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Arguments that are no tensors, as far as a node can hold them."""
+        """Arguments that are no tensors, as far as a node can hold them; numbers too that stand where a tensor might."""
         found: dict[str, Any] = {}
         for index, (name, kind) in enumerate(zip(self.names, self.kinds)):
             value = args[index] if index < len(args) else kwargs.get(name)
-            if kind == 0 and value is not None:
+            if value is not None and (kind == 0 or isinstance(value, (int, float))):
                 value = _attribute(value)
                 if value is not None:
                     found[name] = value
