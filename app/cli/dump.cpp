@@ -195,8 +195,10 @@ void noteNothingRecorded(const DumpPlan& plan, Outcome& outcome) {
       "msdbg::Session";
   outcome.error =
       outcome.end.message +
-      "; record a PyTorch script by its own command, msdbg dump -- python train.py, or, where Python is started "
-      "in an environment of its own, let that say python -m msdbg train.py; in C++ make a Session at the start "
+      "; record a PyTorch script by its own command, msdbg dump -- python train.py, or, where Python is "
+      "started "
+      "in an environment of its own, let that say python -m msdbg train.py; in C++ make a Session at the "
+      "start "
       "of main(), msdbg::Session run(argc, argv), and give it to the Trainer (own_program.md of the guide)";
 }
 

@@ -143,9 +143,7 @@ void Cursor::selectNodes(std::vector<core::NodeId> nodes, std::optional<SourceLi
 
 void Cursor::selectTensor(core::TensorId tensor) { go(withTensor(*m_facts->graph, m_place, tensor), true); }
 
-void Cursor::clearSelection() {
-  go({m_place.rank, m_place.iteration, {}, {}, {}}, true);
-}
+void Cursor::clearSelection() { go({m_place.rank, m_place.iteration, {}, {}, {}}, true); }
 
 void Cursor::moveTo(Place place) { go(std::move(place), true); }
 

@@ -107,9 +107,9 @@ std::optional<Blame> powerOfNumber(Look& look) {
       return blame;
   const double largest = largestMagnitude(*x);
   if (out->inf() == 0 || x->nonFinite() > 0 || std::pow(largest, *power) <= look.limit()) return std::nullopt;
-  Blame blame = look.blame(
-      0, "reaches " + formatShort(largest) + ": that" + raised + " overflows " + look.limitName(),
-      Wrong::kExtreme);
+  Blame blame =
+      look.blame(0, "reaches " + formatShort(largest) + ": that" + raised + " overflows " + look.limitName(),
+                 Wrong::kExtreme);
   blame.advice = kSmallerBase;
   return blame;
 }

@@ -144,7 +144,8 @@ ConditionDef noGradientCondition() {
       "nothing that leads to the loss reads what is made of it, or an "
       "operator without gradient (a Cast to integers, ArgMax, a comparison) stands between. Or it gets a "
       "gradient, and no optimizer was given it: a fault where it comes after trained layers and is as it was "
-      "drawn, or where all of its module's are constant, else a hint. Or it is made anew by the forward pass of every iteration. From the graph.";
+      "drawn, or where all of its module's are constant, else a hint. Or it is made anew by the forward pass "
+      "of every iteration. From the graph.";
   def.advice =
       "Use the layer's result, replace the operator that stops the gradient, or freeze the parameters on "
       "purpose.";

@@ -78,8 +78,9 @@ inline constexpr std::string_view kNormalisedElsewhere =
     "normalised_elsewhere";  // a loss: what it reads was normalised along another axis than the classes'
 inline constexpr std::string_view kNewParameter =
     "new_parameter";  // which of its inputs is a Parameter that was made just now
-inline constexpr std::array kAll = {kNextOf,       kSameAs,   kHidesNext,    kHidesBefore,         kHidesLater,
-                                    kLetsThrough,  kTokensOf, kInnerStrides, kNormalisedElsewhere, kNewParameter};
+inline constexpr std::array kAll = {
+    kNextOf,      kSameAs,   kHidesNext,    kHidesBefore,         kHidesLater,
+    kLetsThrough, kTokensOf, kInnerStrides, kNormalisedElsewhere, kNewParameter};
 }  // namespace fact
 
 /// Of a node of others, whose attributes nobody has verified. The fallback: it is not there, or of another
