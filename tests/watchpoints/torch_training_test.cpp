@@ -327,4 +327,40 @@ TEST_CASE("bounded_logits knows the cosines of F.normalize and a temperature tha
   CHECK(ofCosines(0.2, false).empty());  // products of any size
 }
 
+namespace {
+
+// Adam, whose gradients are multiplied by this much when they are clipped; `scale`: of a GradScaler, 0: none.
+std::string ofClipping(double factor, double scale) {
+  Program p;
+  const TensorId a = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}),
+                 rate = p.source(TensorRole::kHyperparameter, "optimizer/learning_rate", {});
+  const TensorId y = p.layer("Net/a", p.x, a);
+  const TensorId loss = p.node("mean", "main", Phase::kForward, {y}, floats(TensorRole::kLoss, "", {}));
+  const TensorId gradient = p.gradient("Net/a", y, a, loss);
+  const TensorId norm =
+      p.node("linalg_vector_norm", "main", Phase::kUpdate, {gradient}, floats(TensorRole::kGradient, "", {}));
+  const TensorId least = p.node("clamp", "main", Phase::kUpdate, {norm},
+                                floats(TensorRole::kGradient, "", {}), {}, "aten", {{"max", 1.0}});
+  TensorInfo info = floats(TensorRole::kUpdated, "", {16, 16});
+  info.updateOf = a;
+  p.node("Adam", "update/Net/a", Phase::kUpdate, {a, gradient, rate}, info, {}, "torch.optim");
+  FakeSource source(p.graph, 1, 20);
+  Tensor left = Tensor::zeros(DType::Float32, {});
+  left.data<float>()[0] = static_cast<float>(factor);
+  for (int k = 0; k < 20; ++k) {
+    source.record(Rank(0), Iteration(k), least, left);
+    if (scale > 0) source.setScalar(0, k, "loss_scale", scale);
+  }
+  return said(source, "clipping_too_tight", Severity::kFault);
+}
+
+}  // namespace
+
+TEST_CASE("clipping_too_tight knows gradients that a GradScaler's factor is still in") {
+  CHECK(contains(ofClipping(1.0 / 16384, 16384), "a GradScaler has multiplied it by 16384"));
+  CHECK(ofClipping(0.5, 16384).empty());      // unscaled before
+  CHECK(ofClipping(1.0 / 16384, 0).empty());  // Adam takes the same steps
+  CHECK(ofClipping(1e-3, 1).empty());         // the scaler is off, or has found its way down
+}
+
 }  // namespace msdbg::test

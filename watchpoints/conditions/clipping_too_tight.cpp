@@ -18,11 +18,11 @@ class ClippingTooTight : public Evaluator {
  public:
   explicit ClippingTooTight(const Graph& graph) : m_outcome(graph), m_updates(parameterUpdates(graph)) {
     // Adam divides by the size of its gradients: it takes the same steps.
-    const bool sgd = std::ranges::any_of(
+    m_sgd = std::ranges::any_of(
         m_updates, [&](const ParameterUpdate& update) { return isSgd(graph.node(update.node)); });
     for (const core::TensorInfo& info : graph.tensors())
-      if (sgd && info.name == "optimizer/clip_norm") findFactor(graph, info);
-    if (sgd && !m_factor.valid()) findFactorOfTorch(graph);
+      if (m_sgd && info.name == "optimizer/clip_norm") findFactor(graph, info);
+    if (!m_factor.valid()) findFactorOfTorch(graph);
   }
 
   void evaluate(EvaluationContext& context) override {
@@ -32,6 +32,7 @@ class ClippingTooTight : public Evaluator {
     if (!row || row->values.nonFinite() > 0) return;
     ++context.evaluated;
     ++m_iterations;
+    countScaled(context, row->values.mean);
     if (row->values.mean >= parameterOr(context.parameters, "factor_lt", 0.01)) return;
     m_sum += row->values.mean;
     if (m_tight++ == 0)
@@ -41,8 +42,10 @@ class ClippingTooTight : public Evaluator {
 
   void finish(EvaluationContext& context) override {
     constexpr std::int64_t kLeast = 10;
-    if (m_iterations < kLeast || static_cast<double>(m_tight) < 0.9 * static_cast<double>(m_iterations))
-      return;
+    const double nearlyAll = 0.9 * static_cast<double>(m_iterations);
+    if (m_iterations < kLeast || static_cast<double>(m_tight) < nearlyAll) return;
+    if (static_cast<double>(m_scaled) >= nearlyAll) return addScaled(context);
+    if (!m_sgd) return;
     if (m_outcome.recoveredSince(m_finding.iteration)) return;
     m_finding.writtenAt = rateLine(context.graph(), m_updates.front());
     m_finding.parameter = "factor_lt";
@@ -57,6 +60,27 @@ class ClippingTooTight : public Evaluator {
   }
 
  private:
+  /// What is left of gradients is 1 / norm; of those that a GradScaler made larger the scale is in it, too.
+  void countScaled(EvaluationContext& context, double factor) {
+    constexpr double kLeastScale = 256,
+                     kUsual = 50;  // norms of gradients mostly lie between 1 / kUsual and kUsual
+    const std::optional<double> scale = context.rows.scalar(context.rankWith(m_factor), "loss_scale");
+    if (!scale || *scale < kLeastScale || factor * *scale > kUsual || factor * *scale < 1 / kUsual) return;
+    ++m_scaled;
+    m_scale = *scale;
+  }
+
+  void addScaled(EvaluationContext& context) {
+    m_finding.actual = m_sum / static_cast<double>(m_tight);
+    m_finding.detail =
+        "the norm that gradients are clipped by is that of the scaled loss: a GradScaler has "
+        "multiplied it by " +
+        core::formatShort(m_scale) + ", so that clipping leaves " + core::formatShort(m_finding.actual) +
+        " of every gradient, and each step has the same norm whatever was computed";
+    m_finding.advice = "Call scaler.unscale_(optimizer) between backward() and clip_grad_norm_().";
+    context.findings.push_back(std::move(m_finding));
+  }
+
   /// min(1, clip_norm / (norm + epsilon))
   void findFactor(const Graph& graph, const core::TensorInfo& norm) {
     m_norm = norm.initializer.value;
@@ -79,7 +103,9 @@ class ClippingTooTight : public Evaluator {
   std::vector<ParameterUpdate> m_updates;
   TensorId m_factor;
   double m_norm = 0, m_sum = 0;
-  std::int64_t m_iterations = 0, m_tight = 0;
+  std::int64_t m_iterations = 0, m_tight = 0, m_scaled = 0;
+  double m_scale = 0;
+  bool m_sgd = false;
   Finding m_finding;  // of the first tight one
 };
 
@@ -92,7 +118,9 @@ ConditionDef clippingTooTightCondition() {
   def.doc =
       "Clipping by norm multiplies the gradients by less than factor_lt in 90 % of the iterations (10 at "
       "least), the "
-      "optimizer is Sgd, and the loss does not fall by 30 %.";
+      "optimizer is Sgd, and the loss does not fall by 30 %. Of any optimizer, where a GradScaler is at work "
+      "and "
+      "what is left is 1 / (its scale times a usual norm): it was not undone before.";
   def.advice =
       "Clip at the norm that gradients usually have (1 to 5 are common), not at their size or the rate's.";
   def.target = Target::kGradient;
