@@ -221,6 +221,16 @@ TEST_CASE("Rules of blame take a foreign operator by what its values do") {
              Contains("0 to the power of -1 gives Inf"));
   CHECK_THAT(unary("pow", {{"exponent", std::int64_t{2}}}, {1, 1e30F, 0, 4}, {1, INFINITY, 0, 16}),
              Contains("overflows float32"));
+
+  // What a mask chooses has another length in each iteration, and none in one.
+  Graph graph("net");
+  const TensorId chosen = graph.addSource(floats(TensorRole::kInput, "net/chosen", {-1}));
+  addAten(graph, "mean", {chosen}, {}, {});
+  FakeSource empty(std::move(graph), 1, 1);
+  empty.record(Rank(0), Iteration(0), chosen, Tensor(DType::Float32, {0}));
+  record(empty, "net/mean-op1", {NAN});
+  CHECK_THAT(blamed(empty, "net/mean-op1"),
+             Contains("has no elements in this iteration: the mean of nothing is NaN"));
 }
 
 TEST_CASE("Findings of a PyTorch run speak of PyTorch's functions") {

@@ -101,8 +101,13 @@ std::optional<Blame> squaresOverflow(Look& look) {
 
 std::optional<Blame> meanOfNothing(Look& look) {
   const core::Shape& shape = look.info(0).shape;
-  if (!shape.known() || shape.elements() > 0) return std::nullopt;
-  return look.blame(0, "has no elements (shape " + shape.text() + "): the mean of nothing is NaN",
+  const TensorStatistics* x = look.input(0);
+  const bool empty = shape.known() ? shape.elements() == 0 : x && x->count == 0;
+  if (!empty) return std::nullopt;
+  return look.blame(0,
+                    "has no elements" +
+                        (shape.known() ? " (shape " + shape.text() + ")" : " in this iteration") +
+                        ": the mean of nothing is NaN",
                     Wrong::kExtreme);
 }
 

@@ -57,6 +57,8 @@ std::span<const Rule> blameRules() {
       {"aten.atanh", kNonFinite, argumentOutsideDomain, kInside},
       {"aten.div", kNonFinite, dividedByNumber, "look at how the divisor is counted"},
       {"aten.pow", kNonFinite, powerOfNumber, kBase},
+      {"aten.mean", kNonFinite, meanOfNothing,
+       "leave it out where nothing is chosen, or divide by max(count, 1)"},
       {"aten.addcdiv", kNonFinite, zeroInQuotient, kEpsilon},
       {"aten.var", kNonFinite, varianceOfOne, kDegrees},
       {"aten.std", kNonFinite, varianceOfOne, kDegrees},
