@@ -253,13 +253,25 @@ std::string howItEnded(const CheckView& view) {
   return told && text.ends_with(": " + reason) ? text.substr(0, text.size() - reason.size() - 2) : text;
 }
 
+// What torch.compile made one kernel of was not looked into.
+std::string compiledText(const core::Graph& graph) {
+  const std::int64_t regions = std::ranges::count_if(graph.nodes(), [](const core::Node& node) {
+    return node.opType == "compiled" && node.domain == "torch" && node.phase == core::Phase::kForward;
+  });
+  if (regions == 0) return "";
+  return fmt::format(
+      "not looked into: {} that torch.compile made, each of which is one operator here; "
+      "msdbg dump --compile eager records what is in {}\n",
+      counted(regions, "region"), regions == 1 ? "it" : "them");
+}
+
 std::string evaluatedText(const CheckView& view) {
   std::string text =
       fmt::format("\nevaluated {} by {} on {} of {} (run {})\n", counted(view.report.evaluated, "question"),
                   counted(static_cast<std::int64_t>(view.watchpoints.size()), "watchpoint"),
                   counted(static_cast<std::int64_t>(view.run.run->ranks().size()), "rank"),
                   core::printable(view.run.path), core::printable(howItEnded(view)));
-  return text + notEvaluableText(view);
+  return text + compiledText(view.run.graph()) + notEvaluableText(view);
 }
 
 }  // namespace

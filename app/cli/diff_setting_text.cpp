@@ -70,7 +70,7 @@ void printGivenDiff(const DiffView& view) {
       text = fmt::format("equal ({} compared)", counted(group.compared, "tensor"));
     else
       text = view.found.allJudged ? "nothing of it is recorded on both"
-                                  : "not to be compared: data-parallel ranks have other samples";
+                                  : "not to be compared: each data-parallel rank has samples of its own";
     fmt::print("  {:<17}{}\n", group.name, text);
   }
 }

@@ -10,6 +10,7 @@
 #include "core_engine/base/text.h"
 #include "replay/describe.h"
 #include "watchpoints/conditions/outcome.h"
+#include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::replay {
 
@@ -79,7 +80,8 @@ std::optional<LossCourse> lossCourseOf(Run& run) {
   }
   if (firsts == 0 || lasts == 0) return std::nullopt;
   course.first /= firsts, course.last /= lasts;
-  course.classes = watch::classesOfLoss(run.graph());
+  const core::Graph& graph = run.graph();
+  course.classes = watch::classesOfLoss(watch::hasForeignNodes(graph) ? watch::inOurTerms(graph) : graph);
   return course;
 }
 

@@ -37,6 +37,7 @@ TensorId parameterOf(const Graph& graph, TensorId updated) {
 struct Trained {
   std::map<TensorId, std::vector<TensorId>> ratesOf;  // by parameter
   std::map<TensorId, std::vector<TensorId>> by;       // parameters, by rate
+  std::map<TensorId, std::vector<NodeId>> updates;    // the same
 
   explicit Trained(const Graph& graph) {
     for (const Node& node : graph.nodes()) {
@@ -46,7 +47,7 @@ struct Trained {
         if (!parameter.valid()) continue;
         const TensorId rate = rateOf(graph, node);
         ratesOf[parameter].push_back(rate);
-        if (rate.valid()) by[rate].push_back(parameter);
+        if (rate.valid()) by[rate].push_back(parameter), updates[rate].push_back(node.id);
       }
     }
   }
@@ -126,8 +127,8 @@ class Finder {
     const TensorId doubled = isTrained(root) ? TensorId() : m_trained.doubled();
     out.mistake = ((doubled.valid() || comesAfterTrained(parameters)) && areAsDrawn(parameters)) ||
                   (!isTrained(root) && areConstant(parameters));
-    out.optimizer = doubled.valid() ? doubled : optimizerOf(root);
     out.reader = readerOf(m_graph, parameters.front());
+    out.optimizer = doubled.valid() ? doubled : optimizerOf(root, out.reader);
     out.sentence = sentence(parameters, doubled);
     out.parameters = std::move(parameters);
     return out;
@@ -138,16 +139,37 @@ class Finder {
                                [&](const auto& each) { return rootOf(m_graph.tensor(each.first)) == root; });
   }
 
-  /// The one that trains most of the same module; else the first of all.
-  TensorId optimizerOf(const std::string& root) const {
-    TensorId best = m_trained.by.begin()->first;
-    std::ptrdiff_t most = 0;
+  /// The first iteration in which the node ran; invalid: none that statistics are left of.
+  core::Iteration firstOf(NodeId reader) const {
+    if (!reader.valid()) return {};
+    const TensorId output = m_graph.node(reader).outputs.front();
+    for (const core::Iteration iteration : m_context.source.iterations(m_context.rankWith(output)))
+      if (hasRow(output, iteration)) return iteration;
+    return {};
+  }
+
+  bool hasRow(TensorId tensor, core::Iteration iteration) const {
+    return m_context.source.statistics(m_context.rankWith(tensor), iteration, tensor) != nullptr;
+  }
+
+  bool stepsIn(TensorId rate, core::Iteration iteration) const {
+    return std::ranges::any_of(m_trained.updates.at(rate), [&](NodeId node) {
+      return hasRow(m_graph.node(node).outputs.front(), iteration);
+    });
+  }
+
+  /// The one that trains most of the same module; else the first of all that step then.
+  TensorId optimizerOf(const std::string& root, NodeId reader) const {
+    TensorId best;
+    std::ptrdiff_t most = -1;
+    const core::Iteration iteration = firstOf(reader);
     for (const auto& [rate, parameters] : m_trained.by) {
+      if (iteration.valid() && !stepsIn(rate, iteration)) continue;  // that of an earlier stage
       const std::ptrdiff_t here = std::ranges::count_if(
           parameters, [&](TensorId parameter) { return rootOf(m_graph.tensor(parameter)) == root; });
       if (here > most) most = here, best = rate;
     }
-    return best;
+    return best.valid() ? best : m_trained.by.begin()->first;
   }
 
   bool comesAfterTrained(const std::vector<TensorId>& parameters) const {

@@ -138,6 +138,9 @@ def _hidden(mask: Optional[Tensor], tokens: list[tuple[Tensor, str]]) -> Found:
 
 def _lets_through(mask: Tensor, tokens: list[tuple[Tensor, str]]) -> Found:
     once = mask[tuple(0 if stride == 0 else slice(None) for stride in mask.stride())]  # without what is repeated
+    for axis in reversed(range(1, once.dim() - 1)):  # of heads and queries, which may be written out
+        if once.numel() > once.shape[-1] and bool((once == once.narrow(axis, 0, 1)).all()):
+            once = once.select(axis, 0)
     for indices, name in tokens:
         if indices.numel() != once.numel() or indices.device != mask.device:
             continue
