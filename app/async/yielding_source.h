@@ -20,6 +20,13 @@ class YieldingSource : public watch::Source, public watch::KnownRows {
   }
 
   const core::Graph& graph() const override { return m_run.graph(); }
+  const core::GraphPart* part(core::Rank rank, core::Iteration iteration) const override {
+    return m_run.part(rank, iteration);
+  }
+  bool isWhole(core::NodeId node, core::TensorId tensor) const override {
+    return m_run.isWhole(node, tensor);
+  }
+  const std::vector<std::vector<core::Rank>>& replicaGroups() const override { return m_run.replicaGroups(); }
   std::vector<core::Rank> ranks() const override { return m_ranks; }
   int rankCount() const override { return m_run.rankCount(); }
   std::vector<core::Iteration> iterations(core::Rank rank) const override {

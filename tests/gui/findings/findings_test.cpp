@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "tests/dump/foreign_program.h"
 #include "tests/gui/support/gui.h"
 #include "tests/gui/support/runs.h"
 #include "tests/support/run_command.h"
@@ -59,6 +60,29 @@ TEST_CASE("A check in the window finds what msdbg check finds, in the same order
   CHECK(Json(findings.consequences()) == expected["consequences"]);
   CHECK(findings.consequences().size() >= 2);
   CHECK(findings.firstInputs().size() == expected["first"]["inputs"].size());
+}
+
+TEST_CASE("A check in the window knows which iterations have a node, as the command does") {
+  test::foreign::Program program;
+  const core::TensorId score = program.recording->definitions()
+                                   .source(test::foreign::info("score", {2, 1}, core::TensorRole::kInput))
+                                   .orThrow();
+  const core::NodeId late =
+      program.node("Net/_softmax-op1", "_softmax", {score},
+                   {test::foreign::info("", {2, 1}, core::TensorRole::kActivation)}, {program.line});
+  for (std::int64_t i = 0; i < 2; ++i) program.iterate(i, true);
+  REQUIRE(program.recording->begin(core::Iteration(2)).ok());
+  REQUIRE(program.recording->ran(program.relu).ok());
+  REQUIRE(program.recording->ran(late).ok());
+  REQUIRE(program.recording->end({{"loss", 1.0}}).ok());
+  program.recording->finish({.state = "finished"});
+  const Json expected = checkJson(program.run, {"-w", "softmax_axis"});
+  REQUIRE(expected["first"]["iteration"] == 2);
+  const auto document = test::openDocument(program.run);
+  test::check(*document);
+  REQUIRE(document->findings().report()->first);
+  CHECK(keyOf(document->graph(), *document->findings().report()->first) ==
+        keyOf(checkJson(program.run)["first"]));
 }
 
 TEST_CASE("A run in which nothing is wrong has a report without findings") {
