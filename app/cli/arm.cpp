@@ -92,9 +92,12 @@ Result<ArmRequest> requestOf(const ArmArguments& arguments, const fs::path& run,
   return request;
 }
 
-void print(const fs::path& run, std::int64_t newest, const ArmRequest& request) {
+void print(const fs::path& run, std::int64_t newest, std::int64_t margin, const ArmRequest& request) {
   const std::string name = core::printable(run.string());
   fmt::print("{}: iteration {} is the newest\n", name, newest);
+  if (margin > kLeastMargin && !request.ranges.empty())
+    fmt::print("+0 is iteration {}: so many pass until every rank has seen this (--margin)\n",
+               newest + margin);
   if (request.ranges.empty()) fmt::print("nothing is asked for any more\n");
   for (const ArmedRange& range : request.ranges)
     fmt::print("iterations {}-{} will be recorded at level {} on all ranks\n", range.first, range.last,
@@ -128,7 +131,7 @@ Result<int> arm(const ArmArguments& arguments, const Context& context) {
   if (context.json)
     printJson(json(run, newest, margin, request));
   else
-    print(run, newest, request);
+    print(run, newest, margin, request);
   return kExitFine;
 }
 

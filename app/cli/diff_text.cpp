@@ -236,8 +236,9 @@ std::string diffVerdict(const DiffView& view) {
     return fmt::format("{} of {} tensors differ, and without values nobody knows by how much: {}",
                        groupedNumber(found.counts.undecided), groupedNumber(found.counts.compared()),
                        wayToValues(view));
-  const std::string agree =
-      found.counts.within > 0 ? "they agree within the tolerance" : "they are equal in every bit";
+  const std::string agree = found.counts.within > 0 ? "they agree within the tolerance"
+                            : found.allJudged       ? "they are equal in every bit"
+                                                    : "what should be equal on both is, in every bit";
   if (found.counts.unknown == 0) return agree;
   return fmt::format("{}, of the {} tensors that both have; {} are not recorded on both", agree,
                      groupedNumber(found.counts.compared()), groupedNumber(found.counts.unknown));

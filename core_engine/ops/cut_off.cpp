@@ -7,17 +7,31 @@
 namespace msdbg::core {
 namespace {
 
-/// What a tensor leads to, in the forward part.
+/// Tensors that a loss is computed from, and the losses, by index.
+std::vector<bool> leadingToLosses(const Graph& graph) {
+  std::vector<bool> leads(graph.tensors().size());
+  for (const TensorInfo& info : graph.tensors()) leads[info.id.index()] = info.role == TensorRole::kLoss;
+  for (std::size_t i = graph.nodes().size(); i-- > 0;) {
+    const Node& node = graph.nodes()[i];
+    if (node.phase != Phase::kForward) continue;
+    if (std::ranges::any_of(node.outputs, [&](TensorId output) { return leads[output.index()]; }))
+      for (const TensorId input : node.inputs) leads[input.index()] = true;
+  }
+  return leads;
+}
+
+/// What a tensor leads to, in the forward part. `leads`: leadingToLosses().
 class Reach {
  public:
-  Reach(const Graph& graph, TensorId from) : m_graph(graph), m_seen(graph.tensors().size()) {
+  Reach(const Graph& graph, const std::vector<bool>& leads, TensorId from)
+      : m_graph(graph), m_leads(leads), m_seen(graph.tensors().size()) {
     m_open.push_back(from);
     for (std::size_t i = 0; i < m_open.size(); ++i)
       for (const NodeId user : graph.consumers(m_open[i])) visit(graph.node(user));
   }
 
   bool loss() const { return m_loss; }
-  /// The first operator on the way through which no gradient comes back; invalid if there is none.
+  /// The first operator on the way to a loss through which no gradient comes back; invalid if there is none.
   NodeId stop() const { return m_stop; }
   /// The last operator of the way, where nobody reads its result.
   NodeId end() const { return m_end; }
@@ -31,14 +45,20 @@ class Reach {
   void visit(const Node& node) {
     if (node.phase != core::Phase::kForward) return;
     m_end = std::max(m_end, node.id);
-    if (stopsGradients(m_graph, node) && (!m_stop.valid() || node.id < m_stop)) m_stop = node.id;
+    if (stopsGradients(m_graph, node) && leads(node) && (!m_stop.valid() || node.id < m_stop))
+      m_stop = node.id;
     for (const TensorId output : node.outputs) {
       m_loss = m_loss || m_graph.tensor(output).role == TensorRole::kLoss;
       if (!m_seen[output.index()]) m_seen[output.index()] = true, m_open.push_back(output);
     }
   }
 
+  bool leads(const Node& node) const {
+    return std::ranges::any_of(node.outputs, [&](TensorId output) { return m_leads[output.index()]; });
+  }
+
   const Graph& m_graph;
+  const std::vector<bool>& m_leads;
   std::vector<bool> m_seen;
   std::vector<TensorId> m_open;
   bool m_loss = false;
@@ -64,8 +84,8 @@ struct Cut {
   int more = 0;
 };
 
-Cut cutOf(const Graph& graph, TensorId parameter, NodeId user) {
-  const Reach reach(graph, parameter);
+Cut cutOf(const Graph& graph, const std::vector<bool>& leads, TensorId parameter, NodeId user) {
+  const Reach reach(graph, leads, parameter);
   const NodeId node = reach.loss() && reach.stop().valid() ? reach.stop() : user;
   return {node, "no gradient reaches " + graph.tensor(parameter).name + ": " +
                     (reach.stop().valid() && reach.loss() ? "stopped by " + placeOf(graph, node)
@@ -81,13 +101,14 @@ std::vector<CutOff> cutOffParameters(const Graph& graph, std::span<const TensorI
   for (const TensorInfo& info : graph.tensors())
     if (info.updateOf.valid()) updated[info.updateOf.index()] = true;
   if (std::ranges::find(updated, true) == updated.end()) return {};
+  const std::vector<bool> leads = leadingToLosses(graph);
   std::vector<Cut> cuts;
   for (const TensorInfo& info : graph.tensors()) {
     if (info.role != TensorRole::kParameter || !info.trainable || updated[info.id.index()]) continue;
     if (std::ranges::find(except, info.id) != except.end()) continue;
     const NodeId user = firstUser(graph, info.id);
     if (!user.valid()) continue;
-    Cut cut = cutOf(graph, info.id, user);
+    Cut cut = cutOf(graph, leads, info.id, user);
     const auto known = std::ranges::find(cuts, cut.node, &Cut::node);
     if (known == cuts.end())
       cuts.push_back(std::move(cut));

@@ -68,6 +68,11 @@ def test_a_mask_that_shows_the_padding_alone(turned: bool, tmp_path: Any) -> Non
     assert found.get("Words/masked_fill-op1", {}) == wanted
 
 
+def test_a_mask_that_is_written_out_for_every_query(tmp_path: Any) -> None:
+    found = facts(tmp_path, lambda tokens: (tokens != 0)[:, None, :].expand(-1, PLACES, -1).contiguous())
+    assert found["Words/masked_fill-op1"]["lets_through"] == 0
+
+
 def test_products_say_which_axis_they_sum(tmp_path: Any) -> None:
     recorder, _ = recorded("ops", lambda: trained(Words(later), 1), tmp_path)
     products = [node["attributes"]["inner_strides"] for node in recorder.ran_in(1) if node["type"] == "bmm"
