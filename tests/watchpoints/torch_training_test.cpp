@@ -227,13 +227,14 @@ std::string ofStraightThrough(bool detached) {
 }
 
 // returns [8], from the network itself under no_grad(), or with its gradient, minus values [8, 1].
-std::string ofReturns(bool withGradient, Shape returns) {
+// `varies`: what the recorder knows of the shape of the values, which are returns in other iterations.
+std::string ofReturns(bool withGradient, Shape returns, bool varies = false) {
   Program p;
   const TensorId w = p.source(TensorRole::kParameter, "Net/w", {16, 1});
   const auto value = [&](const char* scope, Shape shape) {
     return p.node("mm", scope, Phase::kForward, {p.x, w}, floats(TensorRole::kActivation, "", shape));
   };
-  const TensorId later = value("Net#2", returns), now = value("Net", {8, 1});
+  const TensorId later = value("Net#2", returns), now = value("Net", varies ? Shape{-1} : Shape{8, 1});
   const TensorId target =
       p.node("mul", "main", Phase::kForward, {later}, floats(TensorRole::kActivation, "", returns));
   p.node("sub", "main", Phase::kForward, {target, now},
@@ -246,6 +247,7 @@ std::string ofReturns(bool withGradient, Shape returns) {
   if (withGradient) differentiate(later), differentiate(target);
   FakeSource source(p.graph, 1, 1);
   source.record(Rank(0), Iteration(0), p.x, numbers({8, 16}, 1));
+  source.record(Rank(0), Iteration(0), now, numbers({8, 1}, 1));
   return said(source, "loss_input", Severity::kFault);
 }
 
@@ -285,6 +287,7 @@ TEST_CASE("loss_input names a straight-through estimator that is not detached") 
 
 TEST_CASE("loss_input knows a target that the network itself gives, under no_grad()") {
   CHECK(contains(ofReturns(false, {8}), "are broadcast to [8, 8]"));
+  CHECK(contains(ofReturns(false, {8}, true), "[8, 1] and main/mul-op1:0 [8] are broadcast to [8, 8]"));
   CHECK(ofReturns(false, {8, 1}).empty());
   CHECK(ofReturns(true, {8}).empty());  // two predictions: who knows what is meant
 }

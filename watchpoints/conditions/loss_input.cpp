@@ -27,10 +27,15 @@ void checkDropout(EvaluationContext& context, const Node& loss, const std::vecto
   }
 }
 
-/// Of one dimension that is not the same in all iterations: what it is where the result is this one.
-core::Shape fitted(const core::Shape& shape, const core::Shape& result) {
-  return shape.rank() == 1 && !shape.known() && result.rank() > 0 ? core::Shape{result[result.rank() - 1]}
-                                                                  : shape;
+/// The shape of a tensor that has another one, even of another rank, in other iterations: as many elements as
+/// there are now, beside `other`, give a result of [n, n] in one way only.
+core::Shape fitted(EvaluationContext& context, TensorId tensor, const core::Shape& other,
+                   const core::Shape& result) {
+  const core::Shape& shape = context.graph().tensor(tensor).shape;
+  if (shape.known() || shape.rank() != 1 || result.rank() != 2 || result[0] != result[1]) return shape;
+  const StatisticsRow* row = context.rows.now(context.rankWith(tensor), tensor);
+  if (!row || row->values.count != result[0]) return shape;
+  return other.rank() == 1 ? core::Shape{result[0], 1} : core::Shape{result[0]};
 }
 
 /// [n, 1] against [n] gives [n, n]: each prediction is compared with the target of every sample. What is
@@ -43,8 +48,8 @@ void checkBroadcast(EvaluationContext& context, const Node& node, const std::vec
   const TensorId a = node.inputs[0], b = node.inputs[1];
   if (learnt[a.index()] == learnt[b.index()]) return;
   const core::Shape& result = graph.tensor(node.outputs.front()).shape;
-  const core::Shape left = fitted(graph.tensor(a).shape, result),
-                    right = fitted(graph.tensor(b).shape, result);
+  const core::Shape left = fitted(context, a, graph.tensor(b).shape, result),
+                    right = fitted(context, b, left, result);
   if (!left.known() || !right.known() || !result.known() || left.rank() == right.rank()) return;
   if (left.elements() != right.elements() || result.elements() == left.elements()) return;
   const TensorId target = learnt[a.index()] ? b : a, predicted = learnt[a.index()] ? a : b;
