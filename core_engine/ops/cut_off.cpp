@@ -5,9 +5,6 @@
 #include "core_engine/ops/op.h"
 
 namespace msdbg::core {
-namespace {
-
-/// Tensors that a loss is computed from, and the losses, by index.
 std::vector<bool> leadingToLosses(const Graph& graph) {
   std::vector<bool> leads(graph.tensors().size());
   for (const TensorInfo& info : graph.tensors()) leads[info.id.index()] = info.role == TensorRole::kLoss;
@@ -19,6 +16,8 @@ std::vector<bool> leadingToLosses(const Graph& graph) {
   }
   return leads;
 }
+
+namespace {
 
 /// What a tensor leads to, in the forward part. `leads`: leadingToLosses().
 class Reach {

@@ -10,6 +10,9 @@
 
 namespace msdbg::core {
 
+/// Tensors that the forward pass computes a loss from, and the losses, by index.
+std::vector<bool> leadingToLosses(const Graph& graph);
+
 /// One for each operator that cuts off, or layer that is cut off.
 struct CutOff {
   NodeId node;  // the operator that stops the gradient, or the first that reads the parameter

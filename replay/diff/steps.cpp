@@ -30,8 +30,8 @@ const AlignedPair& AlignedPairs::of(Rank rankA, Iteration iterationA, Rank rankB
   return *pair;
 }
 
-AlignedPairs::Agreed::Agreed(Run& run) : graph(run.graph()) {
-  if (watch::isOfTorch(graph)) ofTorch = watch::replicasOf(run);
+AlignedPairs::Agreed::Agreed(Run& run, Judging judging) : graph(run.graph()) {
+  if (judging != Judging::kAll && watch::isOfTorch(graph)) ofTorch = watch::replicasOf(run);
 }
 
 bool AlignedPairs::Agreed::has(TensorId tensor) const {

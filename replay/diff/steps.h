@@ -38,7 +38,12 @@ enum class Judging {
 class AlignedPairs {
  public:
   AlignedPairs(Run& a, Run& b, Judging judging, const std::vector<core::TensorId>& tensors)
-      : m_a(a), m_b(b), m_judging(judging), m_agreedA(a), m_agreedB(b), m_tensors(tensors) {}
+      : m_a(a),
+        m_b(b),
+        m_judging(judging),
+        m_agreedA(a, judging),
+        m_agreedB(b, judging),
+        m_tensors(tensors) {}
   const AlignedPair& of(core::Rank rankA, core::Iteration iterationA, core::Rank rankB,
                         core::Iteration iterationB);
   Judging judging() const { return m_judging; }
@@ -46,7 +51,7 @@ class AlignedPairs {
  private:
   /// What says of a run which of its tensors all ranks, or groups of them, agree on.
   struct Agreed {
-    explicit Agreed(Run& run);
+    Agreed(Run& run, Judging judging);
     bool has(core::TensorId tensor) const;
     bool areTogether(core::Rank a, core::Rank b) const;
 

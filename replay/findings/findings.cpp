@@ -10,7 +10,6 @@
 
 #include "core_engine/graph/roles.h"
 #include "replay/describe.h"
-#include "watchpoints/conditions/targets.h"
 #include "watchpoints/step.h"
 
 namespace msdbg::replay {
@@ -23,12 +22,19 @@ using watch::Hit;
 
 namespace {
 
+TensorId nextValueOf(const core::Graph& graph, TensorId carried) {
+  for (const core::NodeId user : graph.consumers(carried))
+    for (const TensorId output : graph.node(user).outputs)
+      if (graph.tensor(output).updateOf == carried) return output;
+  return {};
+}
+
 // What is carried has no row of its own where it is what the update before made: that one's is its.
 std::optional<watch::StatisticsRow> statisticsOf(watch::Source& run, Rank rank, Iteration iteration,
                                                  TensorId tensor) {
   if (const watch::StatisticsRow* row = run.flags(rank, iteration, tensor)) return *row;
   if (!core::isCarried(run.graph().tensor(tensor)) || iteration.value == 0) return std::nullopt;
-  const TensorId made = watch::updatesByParameter(run.graph())[tensor.index()];
+  const TensorId made = nextValueOf(run.graph(), tensor);
   const watch::StatisticsRow* row =
       made.valid() ? run.flags(rank, Iteration(iteration.value - 1), made) : nullptr;
   return row ? std::optional(*row) : std::nullopt;

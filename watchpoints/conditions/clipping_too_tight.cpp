@@ -76,7 +76,7 @@ class ClippingTooTight : public Evaluator {
         "the norm that gradients are clipped by is that of the scaled loss: a GradScaler has "
         "multiplied it by " +
         core::formatShort(m_scale) + ", so that clipping leaves " + core::formatShort(m_finding.actual) +
-        " of every gradient, and each step has the same norm whatever was computed";
+        " of every gradient, and the gradients of all steps have the same norm";
     m_finding.advice = "Call scaler.unscale_(optimizer) between backward() and clip_grad_norm_().";
     context.findings.push_back(std::move(m_finding));
   }

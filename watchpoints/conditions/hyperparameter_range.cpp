@@ -31,7 +31,7 @@ class HyperparameterRange : public Evaluator {
     m_asked = true;
     ++context.evaluated;
     if (!m_decays) checkDecay(context);
-    checkSchedules(context);
+    if (!m_climbs) checkSchedules(context);
   }
 
  private:
@@ -85,7 +85,7 @@ class HyperparameterRange : public Evaluator {
     }
   }
 
-  /// A hint, since it may be meant.
+  /// A hint, since it may be meant; one, since the groups of an optimizer follow one schedule.
   void checkSchedules(EvaluationContext& context) {
     std::set<core::TensorId> seen;  // many parameters have one rate
     for (const ParameterUpdate& update : m_updates) {
@@ -93,22 +93,16 @@ class HyperparameterRange : public Evaluator {
       const StatisticsRow* row = context.rows.now(context.rankWith(update.next), update.rate);
       RateSchedule& schedule = m_schedules[update.rate];
       if (!row || !schedule.climbsAgain(row->values.max)) continue;
-      if (m_toldSchedule) continue;
-      addSchedule(
-          context, update, schedule.sentence(),
-          "Count the calls of scheduler.step() for each optimizer.step(): one for each micro-batch is "
-          "too many where T_max counts updates; or make T_max as long as the training.");
-      m_toldSchedule = true;  // the other groups follow the same schedule
+      m_climbs = true;
+      Finding finding = findingAtNode(context, update.node, schedule.sentence());
+      finding.writtenAt = update.rate;
+      finding.severity = Severity::kHint;
+      finding.advice =
+          "Count the calls of scheduler.step() for each optimizer.step(): one for each micro-batch is too "
+          "many "
+          "where T_max counts updates; or make T_max as long as the training.";
+      return context.findings.push_back(std::move(finding));
     }
-  }
-
-  void addSchedule(EvaluationContext& context, const ParameterUpdate& update, std::string sentence,
-                   std::string advice) const {
-    Finding finding = findingAtNode(context, update.node, std::move(sentence));
-    finding.writtenAt = update.rate;
-    finding.severity = Severity::kHint;
-    finding.advice = std::move(advice);
-    context.findings.push_back(std::move(finding));
   }
 
   /// What one step takes away of a weight: rate * decay, or decay itself where Adam makes a gradient of it.
@@ -139,7 +133,7 @@ class HyperparameterRange : public Evaluator {
 
   std::vector<ParameterUpdate> m_updates, m_decaying;
   std::map<core::TensorId, RateSchedule> m_schedules;  // by rate
-  bool m_asked = false, m_decays = false, m_toldSchedule = false;
+  bool m_asked = false, m_decays = false, m_climbs = false;
 };
 
 }  // namespace

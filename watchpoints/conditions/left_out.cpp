@@ -6,6 +6,7 @@
 #include <set>
 
 #include "watchpoints/conditions/initial_size.h"
+#include "watchpoints/conditions/makers.h"
 
 namespace msdbg::watch {
 namespace {
@@ -65,10 +66,8 @@ struct Trained {
 
 /// Whose gradients are computed: a backward node exists for an operator that reads them.
 std::vector<bool> withGradients(const Graph& graph) {
-  std::vector<bool> differentiated(graph.nodes().size()), found(graph.tensors().size());
-  for (const Node& node : graph.nodes())
-    if (node.phase == Phase::kBackward && node.derivedFrom.valid())
-      differentiated[node.derivedFrom.index()] = true;
+  const std::vector<bool> differentiated = differentiatedNodes(graph);
+  std::vector<bool> found(graph.tensors().size());
   for (const Node& node : graph.nodes())
     if (node.phase == Phase::kForward && differentiated[node.id.index()])
       for (const TensorId input : node.inputs) found[input.index()] = true;

@@ -128,19 +128,13 @@ void checkDivergence(EvaluationContext& context, const Node& node) {
   if (!input.valid()) return;
   const Node* maker = makerOf(graph, input);
   if (!maker || (maker->opType != "Softmax" && maker->opType != "Sigmoid")) return;
-  Finding finding = findingAtNode(context, node.id,
-                                  graph.tensor(input).fullName() +
-                                      " are probabilities, where kl_div takes their "
-                                      "logarithms: what is made small is no divergence");
+  Finding finding =
+      findingAtNode(context, node.id,
+                    graph.tensor(input).fullName() +
+                        " are probabilities, where kl_div takes their logarithms: the loss is no divergence");
   finding.advice =
-      "Give F.kl_div F.log_softmax(…) first; its target are probabilities, unless log_target=True.";
+      "Give F.kl_div the F.log_softmax(…) as its input; the target stays a softmax unless log_target=True.";
   context.findings.push_back(std::move(finding));
-}
-
-bool isDifferentiated(const Graph& graph, core::NodeId id) {
-  return std::ranges::any_of(graph.nodes(), [&](const Node& node) {
-    return node.phase == core::Phase::kBackward && node.derivedFrom == id;
-  });
 }
 
 /// z + (q - z) is q: the straight-through estimator without its detach(). With it the gradient of the
@@ -152,13 +146,13 @@ void checkStraightThrough(EvaluationContext& context, const Node& node) {
     const TensorId z = node.inputs[i];
     const Node* difference = producerOf(graph, node.inputs[1 - i]);
     if (!difference || difference->opType != "Sub" || difference->inputs.size() != 2 ||
-        difference->inputs[1] != z || !isDifferentiated(graph, difference->id))
+        difference->inputs[1] != z || !differentiatedNodes(graph)[difference->id.index()])
       continue;
-    Finding finding =
-        findingAtNode(context, node.id,
-                      graph.tensor(z).fullName() +
-                          " is added to a difference that it is subtracted in: it cancels, in the "
-                          "value and in its gradient, so that nothing comes back to it from here");
+    Finding finding = findingAtNode(context, node.id,
+                                    graph.tensor(z).fullName() +
+                                        " is added to a difference that subtracts it: it cancels, in the "
+                                        "value and in its gradient, so that "
+                                        "no gradient flows back to it from here");
     finding.advice = "A straight-through estimator is z + (q - z).detach().";
     return context.findings.push_back(std::move(finding));
   }
@@ -199,8 +193,7 @@ ConditionDef lossInputCondition() {
       "target, [n], are broadcast to [n, n]; the axis that meets the samples of the labels is not the batch, "
       "which an operator before took away or moved; it is divided by as many iterations as the trainer "
       "averages over; samples are told apart from all others and from themselves; kl_div is given "
-      "probabilities, not their "
-      "logarithms.";
+      "probabilities, not their logarithms; a straight-through estimator, z + (q - z), is not detached.";
   def.advice =
       "A loss is given what the last linear layer gives, in the shape of its target, and is what is to "
       "become small.";

@@ -50,13 +50,18 @@ std::vector<bool> learntTensors(const Graph& graph) {
   return learnt;
 }
 
-std::vector<bool> differentiatedTensors(const Graph& graph) {
-  std::vector<bool> learnt = learntTensors(graph), differentiated(graph.nodes().size());
-  bool any = false;
+std::vector<bool> differentiatedNodes(const Graph& graph) {
+  std::vector<bool> found(graph.nodes().size());
   for (const Node& node : graph.nodes())
     if (node.phase == core::Phase::kBackward && node.derivedFrom.valid())
-      any = differentiated[node.derivedFrom.index()] = true;
-  if (!any) return learnt;
+      found[node.derivedFrom.index()] = true;
+  return found;
+}
+
+std::vector<bool> differentiatedTensors(const Graph& graph) {
+  std::vector<bool> learnt = learntTensors(graph);
+  const std::vector<bool> differentiated = differentiatedNodes(graph);
+  if (std::ranges::count(differentiated, true) == 0) return learnt;
   // The gradient of these is what comes back to them, as it is or a view of it: no operator computes it.
   static constexpr auto kPasses =
       std::to_array<std::string_view>({"Add", "Sub", "Concat", "ReduceSum", "Identity", "aten.add",

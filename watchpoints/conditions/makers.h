@@ -22,6 +22,8 @@ std::optional<double> constantOf(const core::Graph& graph, core::TensorId tensor
 bool isData(const core::Graph& graph, core::TensorId tensor);
 /// Tensors that a parameter has a part in, by index.
 std::vector<bool> learntTensors(const core::Graph& graph);
+/// Nodes that a gradient is computed for: a backward node comes from them. By index.
+std::vector<bool> differentiatedNodes(const core::Graph& graph);
 /// Of learntTensors() those that a gradient comes back to; the same, where no backward pass is recorded. What
 /// a network gives under no_grad() is made of parameters and a target nonetheless.
 std::vector<bool> differentiatedTensors(const core::Graph& graph);

@@ -47,14 +47,8 @@ void addCopiedOut(EvaluationContext& context, const CopiedOut& copy, const std::
 
 /// Tensors that have a part in a loss; all, where nothing that was computed is one.
 std::vector<bool> partsOfLosses(const core::Graph& graph) {
-  const bool none = std::ranges::none_of(
-      graph.tensors(), [](const core::TensorInfo& info) { return info.role == core::TensorRole::kLoss; });
-  std::vector<bool> parts(graph.tensors().size(), none);
-  for (const core::TensorInfo& info : graph.tensors()) {
-    if (info.role != core::TensorRole::kLoss) continue;
-    const std::vector<bool> more = partsOf(graph, info.id);
-    for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = parts[i] || more[i];
-  }
+  std::vector<bool> parts = core::leadingToLosses(graph);
+  if (std::ranges::count(parts, true) == 0) parts.assign(parts.size(), true);
   return parts;
 }
 

@@ -16,7 +16,6 @@ class RateSchedule {
   bool climbsAgain(double rate);
   /// "the learning rate fell from 0.1 to 0 and climbs again, to 0.05 by now: …"
   std::string sentence() const;
-  double least() const { return m_least; }
 
  private:
   double m_first = 0, m_least = 0, m_last = 0;
