@@ -11,6 +11,9 @@ namespace msdbg::replay {
 /// "PyTorch 2.15.0+cpu (level ops), Python 3.11.7"; "" for runs of our own engine.
 std::string recordedFrom(const RunDescription& run);
 
+/// How many regions of the forward pass torch.compile made one kernel of, each of which is one node.
+std::int64_t compiledRegions(const core::Graph& graph);
+
 /// The command that records the iterations around a hit operator by operator, when the program is run again;
 /// "" where that is how it was recorded, where nobody knows the program, or where no operator is to be found
 /// (the program failed between two iterations).

@@ -134,6 +134,8 @@ Json checkJson(const CheckView& view) {
   const std::string deeper =
       report.first ? replay::deeperCommand(view.run.run->description(), *report.first) : "";
   if (!deeper.empty()) json["deeper_command"] = deeper;
+  if (const std::int64_t regions = replay::compiledRegions(view.run.graph()); regions > 0)
+    json["compiled_regions"] = regions;
   json["first_per_rank"] = Json::array();
   for (const Hit& hit : report.firstPerRank) json["first_per_rank"].push_back(hitJson(view.run, hit));
   const bool lists = view.detail != replay::HitDetail::kFirstOnly;

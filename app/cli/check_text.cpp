@@ -255,9 +255,7 @@ std::string howItEnded(const CheckView& view) {
 
 // What torch.compile made one kernel of was not looked into.
 std::string compiledText(const core::Graph& graph) {
-  const std::int64_t regions = std::ranges::count_if(graph.nodes(), [](const core::Node& node) {
-    return node.opType == "compiled" && node.domain == "torch" && node.phase == core::Phase::kForward;
-  });
+  const std::int64_t regions = replay::compiledRegions(graph);
   if (regions == 0) return "";
   return fmt::format(
       "not looked into: {} that torch.compile made, each of which is one operator here; "

@@ -54,7 +54,7 @@ std::string lastLossOf(Run& run, core::Rank rank, const std::vector<core::Iterat
 std::span<const core::Iteration> withLoss(Run& run, core::Rank rank,
                                           const std::vector<core::Iteration>& iterations,
                                           const std::string& name) {
-  if (name == "loss" || firstLoss(run, rank, iterations, name)) return iterations;
+  if (name == "loss") return iterations;
   const auto begin = std::ranges::partition_point(
       iterations, [&](core::Iteration iteration) { return !run.scalar(rank, iteration, name); });
   return {begin, iterations.end()};

@@ -23,6 +23,12 @@ std::string recordedFrom(const RunDescription& run) {
          (python.empty() ? "" : ", Python " + python) + (attempt.empty() ? "" : ", attempt " + attempt);
 }
 
+std::int64_t compiledRegions(const core::Graph& graph) {
+  return std::ranges::count_if(graph.nodes(), [](const core::Node& node) {
+    return node.opType == "compiled" && node.domain == "torch" && node.phase == core::Phase::kForward;
+  });
+}
+
 std::string deeperCommand(const RunDescription& run, const watch::Hit& hit) {
   const core::Iteration iteration = hit.iteration;
   if (libraryOf(run, "torch").empty() || libraryOf(run, "level") == "ops") return {};

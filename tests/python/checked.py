@@ -15,14 +15,15 @@ PYTHON = (sys.executable,)
 TWO_RANKS = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 
 
-def recorded(tmp_path: Any, program: str, *arguments: str, launcher: Sequence[str] = PYTHON) -> Any:
-    """The run's folder. A failure of the recorder ends the program, and the test."""
+def recorded(tmp_path: Any, program: str, *arguments: str, launcher: Sequence[str] = PYTHON, level: str = "ops",
+             fails: bool = False) -> Any:
+    """The run's folder. A failure of the recorder ends the program, and the test; `fails`: the program does anyway."""
     if built.missing():
         pytest.skip(built.missing())
     script, run = tmp_path / "train.py", tmp_path / "run.msdbg"
     script.write_text(program)
-    subprocess.run([built.MSDBG, "dump", "--level", "ops", "-o", run, "--", *launcher, script, *arguments],
-                   env=dict(os.environ, OMP_NUM_THREADS="1", MSDBG_STRICT="1"), check=True, capture_output=True)
+    subprocess.run([built.MSDBG, "dump", "--level", level, "-o", run, "--", *launcher, script, *arguments],
+                   env=dict(os.environ, OMP_NUM_THREADS="1", MSDBG_STRICT="1"), check=not fails, capture_output=True)
     return run
 
 
@@ -31,6 +32,13 @@ def asked(*arguments: Any) -> Any:
     done = subprocess.run([built.MSDBG, *arguments, "--json"], capture_output=True, text=True)
     assert done.returncode in (0, 3), done.stderr
     return json.loads(done.stdout)
+
+
+def said(*arguments: Any) -> str:
+    """What a command of msdbg prints."""
+    done = subprocess.run([built.MSDBG, *arguments], capture_output=True, text=True)
+    assert done.returncode in (0, 3), done.stderr
+    return done.stdout
 
 
 def first_of(tmp_path: Any, program: str, *arguments: str, launcher: Sequence[str] = PYTHON) -> Any:
