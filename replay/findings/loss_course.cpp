@@ -39,14 +39,14 @@ std::optional<double> firstLoss(Run& run, core::Rank rank, const auto& iteration
   return std::nullopt;
 }
 
-/// The loss that the last iterations have: the first one, or, where training went on with another, that.
+/// The loss that training ends with: the first one, or, where it went on with another, that.
 std::string lastLossOf(Run& run, core::Rank rank, const std::vector<core::Iteration>& iterations) {
   constexpr int kLosses = 8;
-  std::string name = "loss";
-  for (int i = 1; i <= kLosses; ++i) {
-    if (firstLoss(run, rank, std::views::reverse(iterations), name)) return name;
-    name = "loss/" + std::to_string(i);
-  }
+  for (const core::Iteration iteration : iterations | std::views::reverse | std::views::take(kMost))
+    for (int i = 0; i < kLosses; ++i) {
+      const std::string name = i == 0 ? "loss" : "loss/" + std::to_string(i);
+      if (run.scalar(rank, iteration, name)) return name;
+    }
   return "loss";
 }
 
