@@ -366,4 +366,23 @@ TEST_CASE("clipping_too_tight knows gradients that a GradScaler's factor is stil
   CHECK(ofClipping(1e-3, 1).empty());         // the scaler is off, or has found its way down
 }
 
+TEST_CASE("tensor_all_zero takes a weight that the program sets to zero for what was meant") {
+  const auto ofSetting = [](const char* type, Severity severity) {
+    Program p;
+    const TensorId a = p.source(TensorRole::kParameter, "Net/a/bias", {16});
+    TensorInfo info = floats(TensorRole::kUpdated, "", {16});
+    info.updateOf = a;
+    const TensorId set = p.node(type, "main", Phase::kForward, {a}, info);
+    FakeSource source(p.graph, 1, 2);
+    for (int k = 0; k < 2; ++k) {
+      source.record(Rank(0), Iteration(k), a, numbers({16}, 1));
+      source.record(Rank(0), Iteration(k), set, Tensor::zeros(DType::Float32, {16}));
+    }
+    return said(source, "tensor_all_zero", severity);
+  };
+  CHECK(ofSetting("zero_", Severity::kFault).empty());
+  CHECK_FALSE(ofSetting("zero_", Severity::kHint).empty());
+  CHECK_FALSE(ofSetting("mul_", Severity::kFault).empty());
+}
+
 }  // namespace msdbg::test

@@ -5,6 +5,7 @@
 
 #include "watchpoints/blame/blame.h"
 #include "watchpoints/conditions/gradient_cause.h"
+#include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/outcome.h"
 #include "watchpoints/conditions/scaler_skips.h"
 #include "watchpoints/conditions/updates.h"
@@ -16,6 +17,12 @@ namespace {
 /// are left out: where a layer is dead they are zero for a reason that dead_relu names.
 bool recommendedTarget(const core::Graph& graph, const core::TensorInfo& info) {
   return isWeight(info) || isWeightUpdate(graph, info) || isParameterGradient(graph, info);
+}
+
+/// The program itself sets it to a number, as a layer is begun anew: most likely on purpose.
+bool isSet(const core::Graph& graph, core::TensorId tensor) {
+  static constexpr auto kSets = std::to_array<std::string_view>({"aten.zero_", "aten.fill_"});
+  return isOneOf(producerOf(graph, tensor), kSets);
 }
 
 void evaluateRow(EvaluationContext& context, const Place& place, const StatisticsRow& row) {
@@ -169,6 +176,8 @@ class RecommendedZeros : public Evaluator {
       if (info.isSource() || !before || allZero(before->values)) return;
     }
     add(context, place, info.producer, "");
+    if (isSet(context.graph(), place.tensor))
+      m_causes.at({place.rank, place.tensor}).severity = Severity::kHint;
   }
 
   void visitGradient(EvaluationContext& context, const Place& place) {
@@ -303,7 +312,9 @@ ConditionDef tensorAllZeroCondition() {
   def.doc =
       "100 * zeros / n reaches a threshold (MindInsight). Recommended: on weights and on gradients of "
       "parameters; a gradient is named where its zeros begin, and not where a factor starts at zero and "
-      "moves, a normalisation takes a bias out again, or the loss has nothing left to tell.";
+      "moves, a normalisation takes a bias out again, or the loss has nothing left to tell. A weight that "
+      "the "
+      "program itself sets to zero (zero_, fill_) is a hint.";
   def.advice =
       "For a gradient: is the layer cut off from the loss, dead, or frozen? For a weight: look at its update "
       "and its initialisation.";
