@@ -165,8 +165,8 @@ TEST_CASE("weight_change_too_large knows a sparse gradient that keeps the rows o
 
 namespace {
 
-// Losses that go nowhere, of one optimizer or of two that each have one.
-std::string ofLosses(bool rivals) {
+// Losses that go nowhere, of one optimizer or of two that each have one; `sampled`: of actions that were drawn.
+std::string ofLosses(bool rivals, bool sampled = false) {
   Program p;
   std::vector<TensorId> losses, weights;
   for (const char* net : {"D", "G"}) {
@@ -175,7 +175,9 @@ std::string ofLosses(bool rivals) {
                                    rivals && *net == 'G' ? "optimizer1/learning_rate"
                                                          : "optimizer/learning_rate/" + std::string(net),
                                    {});
-    const TensorId y = p.layer(net, p.x, weight);
+    TensorId y = p.layer(net, p.x, weight);
+    if (sampled)
+      y = p.node("multinomial", net, Phase::kForward, {y}, floats(TensorRole::kActivation, "", {8, 16}));
     losses.push_back(p.node("mean", net, Phase::kForward, {y}, floats(TensorRole::kLoss, "", {})));
     p.update(net, weight, p.gradient(net, y, weight, losses.back()), rate);
   }
@@ -190,6 +192,7 @@ std::string ofLosses(bool rivals) {
 TEST_CASE("loss_not_decreasing says nothing of losses that work against each other") {
   CHECK(contains(ofLosses(false), "over the first 15 iterations"));
   CHECK(ofLosses(true).empty());
+  CHECK(ofLosses(false, true).empty());
 }
 
 namespace {
