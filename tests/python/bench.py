@@ -5,13 +5,13 @@
 One thread. A recorded and a plain training take turns of about a tenth of a second, each stopped while the other
 goes on, so that what else happens on the machine meets both; a ratio is the median of the turns' ratios of median
 steps, with the turns' quartiles beside it. `limit` is what issue 27 wants (of level train: bytes seen at 10 GB/s and
-3 us a tensor). --enforce: exit status 1 when a limit is passed. Without --msdbg: plain steps and DebugMode only.
+3 us a tensor). --enforce: exit status 1 when a limit is passed. Without --msdbg: plain steps and the peers only, which
+are PyTorch's DebugMode and msProbe (pip install mindstudio-probe; every module and function, forward and backward).
 """
 
 import argparse
 import json
 import os
-import shutil
 import signal
 import socket
 import statistics
@@ -37,7 +37,12 @@ LIMITS = {
     "ops flags": {"gpt4x128": 1.35},
     "ops values": {"gpt6x384": 1.35},
 }
-CONFIGURATIONS = ["plain", "loaded", *RECORDED, "DebugMode"]
+PEERS = {  # options of the program
+    "DebugMode": ["--debug-mode"],
+    "msProbe": ["--msprobe", "statistics"],
+    "msProbe values": ["--msprobe", "tensor"],
+}
+CONFIGURATIONS = ["plain", "loaded", *RECORDED, *PEERS]
 
 
 class Program:
@@ -47,8 +52,8 @@ class Program:
         server = socket.create_server(("localhost", 0))
         command = [options.python, PROGRAM, "--model", model, "--port", str(server.getsockname()[1])]
         environment = dict(os.environ, OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
-        if configuration == "DebugMode":
-            command.append("--debug-mode")
+        if configuration in PEERS:
+            command += [*PEERS[configuration], "--folder", os.path.dirname(run)]
         elif configuration == "loaded":
             command += ["--load", "msdbg"]
             paths = [options.package, environment.get("PYTHONPATH")]
@@ -100,10 +105,14 @@ class Failed(Exception):
     pass
 
 
-def measure(options, model, configuration, folder):
+def measure(options, model, configuration):
+    with tempfile.TemporaryDirectory(prefix="msdbg-bench-") as folder:
+        return measured_in(folder, options, model, configuration)
+
+
+def measured_in(folder, options, model, configuration):
     """(turns of the plain training, turns of the recorded one), or a text that says why there are none."""
     run = os.path.join(folder, "run.msdbg")
-    shutil.rmtree(run, ignore_errors=True)
     programs, turns = [], []
     try:
         programs.append(Program(options, model, "plain", run))
@@ -163,14 +172,14 @@ def row(model, configuration, measured):
 
 def show(r):
     if "failed" in r:
-        print(f"{r['model']:14} {r['configuration']:11} not measured: {r['failed']}", flush=True)
+        print(f"{r['model']:14} {r['configuration']:14} not measured: {r['failed']}", flush=True)
         return
     limit = "" if r["limit"] is None else f"{r['limit']:7.3f}{'' if r['within'] else '  PASSED'}"
     notes = "" if r["same_loss"] else "  another loss than the plain run's"
     if r["configuration"] == "loaded":
         notes += f"  {r['hooks']} hooks"
     print(
-        f"{r['model']:14} {r['configuration']:11} {r['plain_ms']:9.3f} {r['step_ms']:9.3f} {r['ratio']:7.3f} "
+        f"{r['model']:14} {r['configuration']:14} {r['plain_ms']:9.3f} {r['step_ms']:9.3f} {r['ratio']:7.3f} "
         f"{r['lower']:7.3f} {r['upper']:7.3f} {r['cpu_ratio']:7.3f} {limit}{notes}",
         flush=True,
     )
@@ -196,22 +205,19 @@ def main():
         )
     if not options.json:
         print(
-            f"{'model':14} {'recorded':11} {'plain ms':>9} {'step ms':>9} {'ratio':>7} {'lower':>7} {'upper':>7} {'cpu':>7}"
+            f"{'model':14} {'recorded':14} {'plain ms':>9} {'step ms':>9} {'ratio':>7} {'lower':>7} {'upper':>7} {'cpu':>7}"
             f" {'limit':>7}"
         )
-    rows, folder = [], tempfile.mkdtemp(prefix="msdbg-bench-")
-    try:
-        for model in options.models.split(","):
-            for configuration in options.only.split(","):
-                if configuration not in CONFIGURATIONS:
-                    parser.error(f"--only {configuration}: no such configuration, there are {', '.join(CONFIGURATIONS)}")
-                if not options.msdbg and configuration not in ("plain", "DebugMode"):
-                    continue
-                rows.append(row(model, configuration, measure(options, model, configuration, folder)))
-                if not options.json:
-                    show(rows[-1])
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    rows = []
+    for model in options.models.split(","):
+        for configuration in options.only.split(","):
+            if configuration not in CONFIGURATIONS:
+                parser.error(f"--only {configuration}: no such configuration, there are {', '.join(CONFIGURATIONS)}")
+            if not options.msdbg and configuration not in ("plain", *PEERS):
+                continue
+            rows.append(row(model, configuration, measure(options, model, configuration)))
+            if not options.json:
+                show(rows[-1])
     if options.json:
         print(json.dumps({"schema": "torch_bench/1", "rows": rows}, indent=1))
     missed = [r for r in rows if r.get("failed") or not r.get("within")]

@@ -1,7 +1,7 @@
 """What bench.py times: a plain training program that measures its own steps, so that starting costs nothing.
 
-python bench_program.py --model gpt4x128 --port P [--debug-mode] [--load MODULE]: trains as many steps as each line
-that it gets over the port says, and answers with their times. By hand: --steps 30, which prints them.
+python bench_program.py --model gpt4x128 --port P [--debug-mode | --msprobe TASK] [--load MODULE]: trains as many steps
+as each line that it gets over the port says, and answers with their times. By hand: --steps 30, which prints them.
 """
 
 import argparse
@@ -138,18 +138,40 @@ def debug_mode():
     return DebugMode()
 
 
-def step(model, optimizer, batch, low, debug):
-    """One step's milliseconds of wall clock and of this thread, and its loss."""
+@contextlib.contextmanager
+def msprobe_step(debugger, model):
+    """One step as msProbe's manual has it: what it computes and writes between the calls belongs to the step."""
+    debugger.start(model=model)
+    yield
+    debugger.stop()
+    debugger.step()
+
+
+def msprobe(task, folder, model):
+    """What each step of `model` runs in: modules and functions, forward and backward, by msProbe's hooks (level mix)."""
+    try:
+        from msprobe.pytorch import PrecisionDebugger
+    except ImportError:
+        raise SystemExit("msProbe is not there (pip install mindstudio-probe)") from None
+    path = os.path.join(folder, "msprobe.json")
+    with open(path, "w") as file:
+        json.dump({"task": task, "level": "mix", "dump_path": folder, "rank": [], "step": [],
+                   task: {"scope": [], "list": [], "data_mode": ["all"]}}, file)
+    debugger = PrecisionDebugger(config_path=path)
+    return lambda: msprobe_step(debugger, model)
+
+
+def step(model, optimizer, batch, low, around):
+    """One step's milliseconds of wall clock and of this thread, and its loss; `around` makes what it runs in."""
     x, y = batch()
-    # DebugMode keeps all that it saw, so it is entered anew for each step.
-    with debug_mode() if debug else contextlib.nullcontext():
+    with around():
         begin, begin_cpu = time.perf_counter(), time.thread_time()
         with low:
             loss = F.cross_entropy(model(x).float(), y)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        return 1e3 * (time.perf_counter() - begin), 1e3 * (time.thread_time() - begin_cpu), loss
+    return 1e3 * (time.perf_counter() - begin), 1e3 * (time.thread_time() - begin_cpu), loss
 
 
 def turns(args):
@@ -166,6 +188,8 @@ def main():
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--debug-mode", action="store_true")
+    parser.add_argument("--msprobe", choices=["statistics", "tensor"])
+    parser.add_argument("--folder", default=".", help="where msProbe writes")
     parser.add_argument("--load", default="")
     args = parser.parse_args()
     if args.load:
@@ -178,10 +202,14 @@ def main():
         if args.model.endswith("bf16")
         else contextlib.nullcontext()
     )
+    # DebugMode keeps all that it saw, so it is entered anew for each step.
+    around = debug_mode if args.debug_mode else contextlib.nullcontext
+    if args.msprobe:
+        around = msprobe(args.msprobe, args.folder, model)
     found = hooks()
     answers, wanted = turns(args)
     for steps in wanted:
-        done = [step(model, optimizer, batch, low, args.debug_mode) for _ in range(steps)]
+        done = [step(model, optimizer, batch, low, around) for _ in range(steps)]
         size, tensors = watched_memory(model, optimizer)
         answer = {
             "pid": os.getpid(),
