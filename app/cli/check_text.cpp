@@ -8,6 +8,7 @@
 #include "app/cli/check_view.h"
 #include "app/cli/statistics_text.h"
 #include "app/cli/table.h"
+#include "replay/describe.h"
 #include "replay/recorded_from.h"
 #include "replay/user_steps.h"
 
@@ -232,12 +233,25 @@ std::string adviceToCompute(const CheckView& view) {
 }
 
 std::string notEvaluableText(const CheckView& view) {
-  std::map<std::pair<std::string, std::string>, std::int64_t> groups;
-  for (const watch::NotEvaluable& n : view.report.notEvaluable) groups[{n.reason, n.condition}] += n.count;
+  struct Group {
+    std::int64_t places = 0;
+    std::set<core::TensorId> tensors;
+  };
+  std::map<std::pair<std::string, std::string>, Group> groups;
+  for (const watch::NotEvaluable& n : view.report.notEvaluable) {
+    Group& group = groups[{n.reason, n.condition}];
+    group.places += n.count;
+    if (n.tensor.valid()) group.tensors.insert(n.tensor);
+  }
   if (groups.empty()) return {};
-  Table table({"reason", "condition", ">places"});
-  for (const auto& [key, count] : groups)
-    table.row({replay::reasonText(key.first), key.second, groupedNumber(count)});
+  Table table({"reason", "condition", ">places", "of"});
+  for (const auto& [key, group] : groups) {
+    const std::set<core::TensorId>& tensors = group.tensors;
+    std::string of = tensors.empty() ? "" : replay::tensorName(view.run.graph().tensor(*tensors.begin()));
+    if (tensors.size() > 1)
+      of += fmt::format(" and {} more", groupedNumber(static_cast<std::int64_t>(tensors.size() - 1)));
+    table.row({replay::reasonText(key.first), key.second, groupedNumber(group.places), of});
+  }
   return "could not be evaluated:\n" + table.text(2) + adviceToCompute(view);
 }
 

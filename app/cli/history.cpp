@@ -34,11 +34,29 @@ std::string columnName(const OpenedRun& run, const replay::History& history, std
   return name.substr(0, name.find('('));
 }
 
+bool nothing(const replay::History& history) {
+  return std::ranges::none_of(history.rows, [](const replay::HistoryRow& row) {
+    return std::ranges::any_of(row.values, [](const auto& value) { return value.has_value(); });
+  });
+}
+
+void printMissing(const replay::History& history) {
+  for (const auto& part : history.missing)
+    fmt::print("not there: iterations {}: {}\n", part.iterations.text(), core::printable(part.why));
+}
+
 void print(const OpenedRun& run, const replay::History& history, const std::string& index) {
   const core::TensorInfo& tensor = run.graph().tensor(history.columns.front());
   fmt::print("{}{}   {}   {}\n", core::printable(tensorName(tensor)), index.empty() ? "" : "[" + index + "]",
              typeText(tensor),
              core::printable(sourceLine(run.graph().userFrame(framesOf(run.graph(), tensor.id)))));
+  if (nothing(history)) {
+    fmt::print("no value of it is stored: msdbg stats {} --tensor '{}' prints what else is known, a recording with "
+               "--policy full has values\n",
+               core::printable(run.path), core::printable(tensor.fullName()));
+    printMissing(history);
+    return;
+  }
   std::vector<std::string> headers = {">iteration", ">rank"};
   for (std::size_t i = 0; i < history.columns.size(); ++i)
     headers.push_back(">" + columnName(run, history, i));
@@ -56,8 +74,7 @@ void print(const OpenedRun& run, const replay::History& history, const std::stri
   }
   table.print();
   if (other) fmt::print("Not as recorded: msdbg replay --prove tells since where.\n");
-  for (const auto& part : history.missing)
-    fmt::print("not there: iterations {}: {}\n", part.iterations.text(), core::printable(part.why));
+  printMissing(history);
 }
 
 Json historyJson(const OpenedRun& run, const replay::History& history, const std::string& index) {
@@ -84,12 +101,6 @@ Json historyJson(const OpenedRun& run, const replay::History& history, const std
   for (const auto& part : history.missing)
     json["missing"].push_back({{"iterations", part.iterations.text()}, {"why", part.why}});
   return json;
-}
-
-bool nothing(const replay::History& history) {
-  return std::ranges::none_of(history.rows, [](const replay::HistoryRow& row) {
-    return std::ranges::any_of(row.values, [](const auto& value) { return value.has_value(); });
-  });
 }
 
 Result<int> history(HistoryCommandOptions options, const Context& context) {

@@ -1,6 +1,8 @@
 #include "replay/history.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "core_engine/graph/graph_union.h"
 
@@ -16,6 +18,15 @@ using core::Status;
 using core::TensorId;
 
 namespace {
+
+// Of one element the statistics are all that there is to know.
+std::optional<double> onlyElement(Run& run, Rank rank, Iteration iteration, TensorId tensor) {
+  const watch::StatisticsRow* row = run.statistics(rank, iteration, tensor);
+  if (!row || row->values.count != 1) return std::nullopt;
+  if (row->values.nan > 0) return std::numeric_limits<double>::quiet_NaN();
+  if (row->values.inf() > 0) return std::copysign(std::numeric_limits<double>::infinity(), row->values.posInf - 0.5);
+  return row->values.min;
+}
 
 class Historian {
  public:
@@ -51,7 +62,10 @@ class Historian {
       if (!m_run.iterationSet(rank).contains(iteration.value)) continue;
       HistoryRow row{iteration, rank, std::vector<std::optional<double>>(m_history.columns.size())};
       for (std::size_t i = 0; i < row.values.size(); ++i) {
-        if (!m_run.origin(rank, iteration, m_history.columns[i])) continue;
+        if (!m_run.origin(rank, iteration, m_history.columns[i])) {
+          row.values[i] = onlyElement(m_run, rank, iteration, m_history.columns[i]);
+          continue;
+        }
         const Result<core::Tensor> value = m_run.value(rank, iteration, m_history.columns[i]);
         if (value.ok() && m_element < value->elements()) row.values[i] = value->at(m_element);
       }

@@ -1,6 +1,10 @@
 // What replay answers of a run that no file holds.
 #include <catch2/catch.hpp>
 
+#include <cmath>
+#include <limits>
+
+#include "replay/history.h"
 #include "replay/loss_course.h"
 #include "replay/run_state.h"
 #include "tests/replay/fake_run.h"
@@ -43,6 +47,28 @@ TEST_CASE("State and loss of a run without files are told as those of any other"
   CHECK(course->last == 1);
   CHECK(run.recomputable() == nullptr);
   CHECK(run.verifiable() == nullptr);
+}
+
+TEST_CASE("The history of one element is in its statistics where no value is stored") {
+  FakeRun run(smallGraph(), 1, 0);
+  const core::TensorId loss = run.rows.id("network/ReduceMean-op1"), weight = run.rows.id("network/fc/weight");
+  const float infinite = std::numeric_limits<float>::infinity();
+  Iteration iteration(0);
+  for (const float value : {2.5f, -infinite, std::nanf("")}) {
+    run.rows.record(Rank(0), iteration, loss, core::Tensor::scalar(value));
+    run.rows.record(Rank(0), iteration, weight, core::Tensor::zeros(core::DType::Float32, {2, 3}));
+    ++iteration.value;
+  }
+  run.rows.loseValues();
+  const core::IterationSet all = run.iterationSet(Rank(0));
+  const auto of = [&](core::TensorId tensor) {
+    return replay::historyOf(run, tensor, 0, {Rank(0)}, all, {}).value().rows;
+  };
+  REQUIRE(of(loss).size() == 3);
+  CHECK(of(loss)[0].values[0] == 2.5);
+  CHECK(of(loss)[1].values[0] == -infinite);
+  CHECK(std::isnan(of(loss)[2].values[0].value()));
+  CHECK_FALSE(of(weight)[0].values[0].has_value());
 }
 
 }  // namespace msdbg::test
