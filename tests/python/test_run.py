@@ -113,7 +113,7 @@ class Run(PackageCopy):
     def test_it_records_where_the_injection_cannot(self) -> None:
         self.write("train.py", "import torch")
         code = "import sys, runpy\n" \
-               f"sys.path[:] = [{str(self.package.parent)!r}, *sys.path, {str(self.site)!r}]\n" \
+               f"sys.path[:] = [{str(self.package.parent)!r}, {str(self.site)!r}, *sys.path]\n" \
                "sys.argv[1:] = ['train.py']; runpy.run_module('msdbg', run_name='__main__', alter_sys=True)"
         for flag in ("-I", "-E", "-S"):
             result = self.python(flag, "-c", code, environment=self.recorded)

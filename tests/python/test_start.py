@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -62,6 +63,7 @@ class Injection(PackageCopy):
         self.assertEqual(result.stdout, "No module named 'no_such'\n", result.stderr)
         self.assertEqual(len(self.attached()), 1)
 
+    @unittest.skipIf(importlib.util.find_spec("torch"), "this Python has torch")
     def test_there_being_no_torch_is_python_s_own_error(self) -> None:
         shutil.rmtree(self.site / "torch")
         result = self.python("-c", "import torch")
