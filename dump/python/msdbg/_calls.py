@@ -21,7 +21,7 @@ from msdbg._outside import Outside
 from msdbg._parts import Parts
 from msdbg._recording import Recording
 from msdbg._scopes import Scopes
-from msdbg._tensors import storage_key
+from msdbg._tensors import local, storage_key
 from msdbg._values import PARTS, Values
 
 _task = torch._C._current_graph_task_id
@@ -238,6 +238,7 @@ class Calls:
     def _fresh(self, out: Any, values: Values, made: list[Tensor]) -> None:
         """What it returned that nobody had."""
         if isinstance(out, Tensor):
+            out = local(out)
             if storage_key(out) not in values.ids and not any(out is target for target in made):
                 made.append(out)
         elif isinstance(out, (tuple, list)):

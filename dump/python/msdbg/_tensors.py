@@ -9,8 +9,11 @@ from torch import Tensor
 
 
 def local(tensor: Any) -> Any:
-    """What of a DTensor lies here; of other tensors: themselves."""
+    """What of a DTensor lies here, what a functional collective wraps until somebody waits (such a wrapper has no memory
+    that could be read); of other tensors: themselves."""
     inner = getattr(tensor, "_local_tensor", None)
+    if inner is None and type(tensor).__name__ == "AsyncCollectiveTensor":
+        inner = tensor.elem
     return tensor if inner is None else inner
 
 
