@@ -173,13 +173,7 @@ def test_scopes_of_ones_own(tmp_path: Any) -> None:
 
 def test_an_error_of_the_recorder_ends_the_recording_and_not_the_training(tmp_path: Any, monkeypatch: Any,
                                                                          capsys: Any) -> None:
-    import os
-
     import fake_record
-
-    def train() -> str:
-        os.environ["MSDBG_STRICT"] = "0"
-        return gan()
 
     def broken(self: Any, node: int) -> None:
         raise RuntimeError("disk full")
@@ -189,7 +183,8 @@ def test_an_error_of_the_recorder_ends_the_recording_and_not_the_training(tmp_pa
     plain = gan()
     for level in LEVELS:
         torch.manual_seed(1)
-        os.environ.update(MSDBG_RECORD_MODULE="fake_record", MSDBG_STRICT="0")
+        monkeypatch.setenv("MSDBG_RECORD_MODULE", "fake_record")
+        monkeypatch.setenv("MSDBG_STRICT", "0")
         with msdbg.record(str(tmp_path / "x"), level):
             assert gan() == plain
         assert "recording ended, the training goes on: RuntimeError: disk full" in capsys.readouterr().err

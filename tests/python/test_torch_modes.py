@@ -55,3 +55,23 @@ def test_evaluation_mode_without_a_difference_or_with_train_after_it_is_not(leve
     assert told(recorder) == {}
     recorder, _ = recorded(level, lambda: evaluated(nn.Linear(6, 1), True), tmp_path / "plain")
     assert told(recorder) == {}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_an_evaluation_in_inference_mode_is_no_trouble(tmp_path: Any, level: str) -> None:
+    data = torch.utils.data.TensorDataset(torch.randn(8, 4), torch.randn(8, 2))
+
+    def train() -> None:
+        model = torch.nn.Linear(4, 2)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(3):
+            for x, y in torch.utils.data.DataLoader(data, batch_size=4):
+                optimizer.zero_grad()
+                torch.nn.functional.mse_loss(model(x), y).backward()
+                optimizer.step()
+            with torch.inference_mode():
+                for x, y in torch.utils.data.DataLoader(data, batch_size=4):
+                    torch.nn.functional.mse_loss(model(x), y)
+
+    recorder, _ = recorded(level, train, tmp_path)
+    assert len(recorder.iterations) == 6

@@ -17,7 +17,7 @@ from msdbg._inputs import named_inputs
 from msdbg._names import Parameter, class_name
 from msdbg._recording import Recording
 from msdbg._scopes import Scopes
-from msdbg._tensors import all_plain, dense, local, storage_key, tensors_in
+from msdbg._tensors import all_plain, dense, local, storage_key, tensors_in, version_of
 from msdbg._train import Train
 
 _task = torch._C._current_graph_task_id
@@ -123,11 +123,11 @@ class Modules(Train):
 
     def _same(self, tensor: Tensor) -> bool:
         """Nobody wrote to it since it was looked at."""
-        return self._versions.get(storage_key(dense(tensor))) == tensor._version
+        return self._versions.get(storage_key(dense(tensor))) == version_of(tensor)
 
     def _put(self, tensor: Tensor, number: int) -> None:
         self.recording.values.put(tensor, number)
-        self._versions[storage_key(dense(tensor))] = tensor._version
+        self._versions[storage_key(dense(tensor))] = version_of(tensor)
 
     def _value(self, tensor: Tensor) -> int:
         """What a module is called with: known, or computed between modules, or from outside."""
@@ -142,7 +142,7 @@ class Modules(Train):
         count = self.recording.graph.slot(scope, "input")
         self.recording.graph.counts[count] += 1
         number = self.recording.values.of(tensor, f"{scope.path}/input{self.recording.graph.counts[count]}")
-        self._versions[storage_key(dense(tensor))] = tensor._version
+        self._versions[storage_key(dense(tensor))] = version_of(tensor)
         return number
 
     def _scopes_before(self) -> Scope:
@@ -207,7 +207,7 @@ class Modules(Train):
         batch, self._batch = self._batch, []
         for name, reference, role, version in batch:
             tensor = reference()
-            if tensor is not None and tensor._version == version and self._known(tensor) is None:
+            if tensor is not None and version_of(tensor) == version and self._known(tensor) is None:
                 self._put(tensor, recording.values.of(tensor, name, role))
                 place.open.append(recording.values.of(tensor, name, role))
         self._losses += 1

@@ -17,6 +17,11 @@ def local(tensor: Any) -> Any:
     return tensor if inner is None else inner
 
 
+def version_of(tensor: Tensor) -> int:
+    """Counts what operators wrote into it; of what was made in inference mode torch counts nothing."""
+    return -1 if tensor.is_inference() else tensor._version
+
+
 def dense(tensor: Tensor) -> Tensor:
     """What carries the values: of a sparse tensor its values."""
     if tensor.layout is torch.strided:

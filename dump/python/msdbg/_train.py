@@ -15,7 +15,7 @@ from msdbg._inputs import named_inputs
 from msdbg._level import Level
 from msdbg._names import Parameter
 from msdbg._recording import Recording
-from msdbg._tensors import dense, local
+from msdbg._tensors import dense, local, version_of
 
 _MOST = 64  # tensors of batches that wait for a loss
 
@@ -80,7 +80,7 @@ class Train(Level):
 
     def _keep(self, tensors: list[tuple[str, Tensor, str]]) -> None:
         for name, tensor, role in tensors[:_MOST - len(self._batch)]:
-            self._batch.append((name, weakref.ref(tensor), role, tensor._version))
+            self._batch.append((name, weakref.ref(tensor), role, version_of(tensor)))
 
     def backward(self, loss: Tensor, create_graph: bool) -> None:
         """The forward node: it read the batch and gave this loss."""
@@ -91,7 +91,7 @@ class Train(Level):
         inputs: list[int] = []
         for name, reference, role, version in batch:
             tensor = reference()
-            if tensor is None or tensor._version != version:  # gone, or not what the loss was computed from
+            if tensor is None or version_of(tensor) != version:  # gone, or not what the loss was computed from
                 continue
             number = recording.values.of(tensor, name, role)
             if number not in inputs:

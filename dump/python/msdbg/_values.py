@@ -14,7 +14,7 @@ from torch import Tensor
 from msdbg._graph import Graph
 from msdbg._names import Names, Parameter
 from msdbg._parts import Parts, region_of
-from msdbg._tensors import dense, is_whole, local, storage_key, storage_of, whole
+from msdbg._tensors import dense, is_whole, local, storage_key, storage_of, version_of, whole
 
 PARTS = -1  # in `ids`: only parts of this storage are known, see _parts
 _SMALL = 1 << 20  # bytes; larger constants are looked at again only where they were written
@@ -125,13 +125,13 @@ class Values:
         self.seen.add(number)
         if tensor.layout is not torch.strided:
             tensor = dense(tensor)
-        self._seen_as[number] = _version(tensor), None
+        self._seen_as[number] = version_of(tensor), None
         if self._recorder.saw(number, tensor):
             return
         values = dense(local(tensor)).detach()
         if values.is_meta:  # a shape without values: DeepSpeed plans with them
             return
-        self._seen_as[number] = _version(tensor), _layout(values)
+        self._seen_as[number] = version_of(tensor), _layout(values)
         self._recorder.saw(number, self._readable(values))
 
     def differs(self, tensor: Tensor, number: int, trusted: bool) -> bool:
@@ -140,7 +140,7 @@ class Values:
         same, seen = getattr(self._recorder, "is_same", None), self._seen_as.get(number)
         if same is None or number not in self.seen or tensor.layout is not torch.strided or tensor.is_meta:
             return False
-        if not trusted and (seen is None or seen[0] != _version(tensor)):
+        if not trusted and (seen is None or seen[0] != version_of(tensor)):
             return False
         values = dense(local(tensor)).detach()
         if seen is None or seen[1] is None:
@@ -234,16 +234,11 @@ class Values:
     def _look_at(self, number: int, tensor: Tensor, role: str) -> None:
         """Sees a source, unless it is a large constant that is as it was."""
         if role == "constant" and tensor.numel() * tensor.element_size() > _SMALL:
-            mark = (tensor.data_ptr(), tensor._version)
+            mark = (tensor.data_ptr(), version_of(tensor))
             if self._constants.get(number) == mark:
                 return
             self._constants[number] = mark
         self.see(number, tensor)
-
-
-def _version(tensor: Tensor) -> int:
-    """Counts what operators wrote into it."""
-    return -1 if tensor.is_inference() else tensor._version
 
 
 def _layout(tensor: Tensor) -> tuple[Any, ...]:
