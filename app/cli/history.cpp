@@ -51,9 +51,10 @@ void print(const OpenedRun& run, const replay::History& history, const std::stri
              typeText(tensor),
              core::printable(sourceLine(run.graph().userFrame(framesOf(run.graph(), tensor.id)))));
   if (nothing(history)) {
-    fmt::print("no value of it is stored: msdbg stats {} --tensor '{}' prints what else is known, a recording with "
-               "--policy full has values\n",
-               core::printable(run.path), core::printable(tensor.fullName()));
+    fmt::print(
+        "no value of it is stored: msdbg stats {} --tensor '{}' prints what else is known, a recording with "
+        "--policy full has values\n",
+        core::printable(run.path), core::printable(tensor.fullName()));
     printMissing(history);
     return;
   }

@@ -24,7 +24,8 @@ std::optional<double> onlyElement(Run& run, Rank rank, Iteration iteration, Tens
   const watch::StatisticsRow* row = run.statistics(rank, iteration, tensor);
   if (!row || row->values.count != 1) return std::nullopt;
   if (row->values.nan > 0) return std::numeric_limits<double>::quiet_NaN();
-  if (row->values.inf() > 0) return std::copysign(std::numeric_limits<double>::infinity(), row->values.posInf - 0.5);
+  if (row->values.inf() > 0)
+    return std::copysign(std::numeric_limits<double>::infinity(), row->values.posInf - 0.5);
   return row->values.min;
 }
 

@@ -1,6 +1,5 @@
 // What replay answers of a run that no file holds.
 #include <catch2/catch.hpp>
-
 #include <cmath>
 #include <limits>
 
@@ -51,7 +50,8 @@ TEST_CASE("State and loss of a run without files are told as those of any other"
 
 TEST_CASE("The history of one element is in its statistics where no value is stored") {
   FakeRun run(smallGraph(), 1, 0);
-  const core::TensorId loss = run.rows.id("network/ReduceMean-op1"), weight = run.rows.id("network/fc/weight");
+  const core::TensorId loss = run.rows.id("network/ReduceMean-op1"),
+                       weight = run.rows.id("network/fc/weight");
   const float infinite = std::numeric_limits<float>::infinity();
   Iteration iteration(0);
   for (const float value : {2.5f, -infinite, std::nanf("")}) {

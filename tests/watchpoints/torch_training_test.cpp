@@ -165,7 +165,8 @@ TEST_CASE("weight_change_too_large knows a sparse gradient that keeps the rows o
 
 namespace {
 
-// Losses that go nowhere, of one optimizer or of two that each have one; `sampled`: of actions that were drawn.
+// Losses that go nowhere, of one optimizer or of two that each have one; `sampled`: of actions that were
+// drawn.
 std::string ofLosses(bool rivals, bool sampled = false) {
   Program p;
   std::vector<TensorId> losses, weights;
