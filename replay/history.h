@@ -15,7 +15,7 @@ namespace msdbg::replay {
 struct HistoryRow {
   core::Iteration iteration;
   core::Rank rank;
-  std::vector<std::optional<double>> values;  // by column; nullopt: not there
+  std::vector<std::optional<double>> values;  // by column; of a single number also from its statistics
   bool computed = false;                      // some of them were computed again
   bool other = false;  // and have another hash than the recorded one, or follow from what has
 };

@@ -1,7 +1,6 @@
 #include "replay/history.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "core_engine/graph/graph_union.h"
@@ -19,13 +18,13 @@ using core::TensorId;
 
 namespace {
 
-// Of one element the statistics are all that there is to know.
+// Of one real number the statistics are all that there is to know.
 std::optional<double> onlyElement(Run& run, Rank rank, Iteration iteration, TensorId tensor) {
   const watch::StatisticsRow* row = run.statistics(rank, iteration, tensor);
-  if (!row || row->values.count != 1) return std::nullopt;
+  if (!row || row->values.count != 1 || core::isComplex(run.graph().tensor(tensor).dtype)) return std::nullopt;
   if (row->values.nan > 0) return std::numeric_limits<double>::quiet_NaN();
-  if (row->values.inf() > 0)
-    return std::copysign(std::numeric_limits<double>::infinity(), row->values.posInf - 0.5);
+  if (row->values.posInf > 0) return std::numeric_limits<double>::infinity();
+  if (row->values.negInf > 0) return -std::numeric_limits<double>::infinity();
   return row->values.min;
 }
 

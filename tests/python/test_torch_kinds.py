@@ -157,6 +157,23 @@ def test_changes_by_hand_end_with_step(tmp_path: Any) -> None:
         assert level == "train" or "Net/first/addmm-op1" in names(recorder.ran_in(1))
 
 
+def test_a_number_is_watched_too_and_what_is_neither_is_refused(tmp_path: Any) -> None:
+    def train() -> None:
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for number in range(3):
+            model(torch.randn(4, 6)).mean().backward()
+            msdbg.watch(0.5 * number, "temperature")
+            with pytest.raises(TypeError, match="was given a str and a Tensor"):
+                msdbg.watch("out", model.first.weight.detach())
+            optimizer.step()
+
+    for level in LEVELS:
+        recorder, _ = recorded(level, train, tmp_path)
+        assert len(recorder.iterations) == 3
+        assert "watch/temperature-op1" in names(recorder.ran_in(1))
+
+
 def test_scopes_of_ones_own(tmp_path: Any) -> None:
     def train() -> None:
         model = Net()

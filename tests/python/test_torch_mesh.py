@@ -10,6 +10,7 @@ from typing import Any
 
 import built
 import pytest
+from checked import TWO_RANKS, recorded, said
 
 PROGRAM = """
 import sys, torch
@@ -35,6 +36,53 @@ for step in range(4):
     if sys.argv[1] == "wrong" and step == 1 and dist.get_rank() == 3:
         model[0].weight._local_tensor.detach().add_(0.01)
 """
+
+
+FOUR_RANKS = (*TWO_RANKS[:-1], "4")
+CLIPPED = PROGRAM.replace("    optimizer.step()\n", "    torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)\n"
+                          "    optimizer.step()\n", 1)
+
+
+def test_the_norm_of_sharded_gradients_is_recorded(tmp_path: Any) -> None:
+    """What a functional collective gives stays wrapped until somebody waits: it has no memory to be read."""
+    run = recorded(tmp_path, CLIPPED, "right", launcher=FOUR_RANKS)
+    assert asked(tmp_path, 0, "check")["first"] is None
+    assert "update/main/all_reduce-op1" in said("search", run, "*all_reduce*")
+
+
+GROUPS = """
+import torch
+import torch.distributed as dist
+from torch import nn
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+nodes = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+rails = [dist.new_group([0, 2]), dist.new_group([1, 3])]
+torch.manual_seed(1)
+model = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+torch.manual_seed(2 + rank)
+for step in range(4):
+    x = torch.randn(16, 8)
+    optimizer.zero_grad()
+    loss = (model(x) - x.sum(1, keepdim=True)).square().mean()
+    loss.backward()
+    for p in model.parameters():
+        dist.all_reduce(p.grad, group=nodes[rank // 2])
+        dist.all_reduce(p.grad, group=rails[rank % 2])
+        p.grad /= 4
+    optimizer.step()
+    worst = loss.detach().clone()
+    dist.all_reduce(worst, op=dist.ReduceOp.MAX)
+    print(worst.item())
+"""
+
+
+def test_groups_and_other_reductions_than_sums_are_no_mismatch(tmp_path: Any) -> None:
+    run = recorded(tmp_path, GROUPS, launcher=FOUR_RANKS)
+    assert asked(tmp_path, 0, "check")["first"] is None
+    assert asked(tmp_path, 0, "check", "-w", "collective_mismatch")["evaluated"] > 0
+    assert len(json.loads(said("search", run, "allreduce_", "--json"))["nodes"]) >= 5
 
 
 @pytest.mark.parametrize("wrong", [False, True])

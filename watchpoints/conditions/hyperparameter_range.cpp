@@ -99,8 +99,7 @@ class HyperparameterRange : public Evaluator {
       finding.severity = Severity::kHint;
       finding.advice =
           "Count the calls of scheduler.step() for each optimizer.step(): one for each micro-batch is too "
-          "many "
-          "where T_max counts updates; or make T_max as long as the training.";
+          "many where T_max counts updates; or make T_max as long as the training.";
       return context.findings.push_back(std::move(finding));
     }
   }

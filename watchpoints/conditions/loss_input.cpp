@@ -151,8 +151,7 @@ void checkStraightThrough(EvaluationContext& context, const Node& node) {
     Finding finding = findingAtNode(context, node.id,
                                     graph.tensor(z).fullName() +
                                         " is added to a difference that subtracts it: it cancels, in the "
-                                        "value and in its gradient, so that "
-                                        "no gradient flows back to it from here");
+                                        "value and in its gradient, so that no gradient flows back to it");
     finding.advice = "A straight-through estimator is z + (q - z).detach().";
     return context.findings.push_back(std::move(finding));
   }

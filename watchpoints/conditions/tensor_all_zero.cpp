@@ -313,8 +313,7 @@ ConditionDef tensorAllZeroCondition() {
       "100 * zeros / n reaches a threshold (MindInsight). Recommended: on weights and on gradients of "
       "parameters; a gradient is named where its zeros begin, and not where a factor starts at zero and "
       "moves, a normalisation takes a bias out again, or the loss has nothing left to tell. A weight that "
-      "the "
-      "program itself sets to zero (zero_, fill_) is a hint.";
+      "the program itself sets to zero (zero_, fill_) is a hint.";
   def.advice =
       "For a gradient: is the layer cut off from the loss, dead, or frozen? For a weight: look at its update "
       "and its initialisation.";

@@ -30,10 +30,10 @@ def step(number: int) -> None:
 
 
 def watch(tensor: Any, name: str) -> Any:
-    """Records the values that `tensor` has now, as "watch/<name>". Returns the tensor, so that it can stand in an
-    expression. The same name twice in an iteration: the first one."""
-    if not isinstance(name, str) or isinstance(tensor, str):
-        raise TypeError(f"msdbg.watch(tensor, name): got a {type(tensor).__name__} and a {type(name).__name__}")
+    """Records the values that `tensor` (or a number) has now, as "watch/<name>". Returns it, so that it can stand in an
+    expression. The same name twice in an iteration: the first one. TypeError, recorded or not, for anything else."""
+    if not isinstance(name, str) or not (isinstance(tensor, (int, float)) or hasattr(tensor, "untyped_storage")):
+        raise TypeError(f"msdbg.watch(tensor, name) was given a {type(tensor).__name__} and a {type(name).__name__}")
     if _state.current is not None:
         _state.current.watch(tensor, name)
     return tensor

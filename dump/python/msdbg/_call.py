@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from msdbg._collectives import facts_of
 from msdbg._facts import Facts
 from msdbg._graph import Entry, Output, Scope
 from msdbg._operators import Operator, meant_as
@@ -59,6 +60,8 @@ class Defining:
             frames = recording.frames.in_backward(call.frame) + call.origin.frames
         attributes = operator.attributes(call.args, call.kwargs)
         meant = operator.meant(call.args, call.kwargs, "".join(graph.meant.get(i, "") for i in call.inputs))
+        if operator.collective:
+            attributes.update(facts_of(operator.names, call.args))
         attributes.update(meant_as(meant))
         if phase == "forward":
             name = f"{call.scope.path}/{operator.kind}-op{number}"

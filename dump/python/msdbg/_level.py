@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional
 
+import torch
 from torch import Tensor
 
 from msdbg._names import Parameter
@@ -84,8 +85,9 @@ class Level:
         """Returns what leaves it."""
         return lambda: None
 
-    def watch(self, tensor: Tensor, name: str) -> None:
+    def watch(self, watched: Any, name: str) -> None:
         recording = self.recording
+        tensor = torch.as_tensor(watched)
         here = recording.values.known(tensor)
         graph = recording.graph
         entry = graph.node(graph.scope("watch"), name, 1, "torch", "forward", () if here is None else (here,),
