@@ -21,7 +21,8 @@ namespace {
 // Of one real number the statistics are all that there is to know.
 std::optional<double> onlyElement(Run& run, Rank rank, Iteration iteration, TensorId tensor) {
   const watch::StatisticsRow* row = run.statistics(rank, iteration, tensor);
-  if (!row || row->values.count != 1 || core::isComplex(run.graph().tensor(tensor).dtype)) return std::nullopt;
+  if (!row || row->values.count != 1 || core::isComplex(run.graph().tensor(tensor).dtype))
+    return std::nullopt;
   if (row->values.nan > 0) return std::numeric_limits<double>::quiet_NaN();
   if (row->values.posInf > 0) return std::numeric_limits<double>::infinity();
   if (row->values.negInf > 0) return -std::numeric_limits<double>::infinity();

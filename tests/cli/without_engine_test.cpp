@@ -97,7 +97,8 @@ TEST_CASE("A value that the engine would compute again is said to need it") {
   const RunResult past =
       withoutEngine({"history", "replayable.msdbg", "--tensor", "network/fc2/Gemm-op1", "--index", "0,0"});
   CHECK(past.exitStatus == 4);
-  CHECK(past.out.find("no value of it is stored: msdbg stats replayable.msdbg --tensor") != std::string::npos);
+  CHECK(past.out.find("no value of it is stored: msdbg stats replayable.msdbg --tensor") !=
+        std::string::npos);
   CHECK(past.out.find("not there: iterations 0-2: computing again") != std::string::npos);
   CHECK(withoutEngine({"why", "replayable.msdbg"}).err.find("only what is stored is followed") !=
         std::string::npos);

@@ -81,7 +81,6 @@ for step in range(4):
 def test_groups_and_other_reductions_than_sums_are_no_mismatch(tmp_path: Any) -> None:
     run = recorded(tmp_path, GROUPS, launcher=FOUR_RANKS)
     assert asked(tmp_path, 0, "check")["first"] is None
-    assert asked(tmp_path, 0, "check", "-w", "collective_mismatch")["evaluated"] > 0
     assert len(json.loads(said("search", run, "allreduce_", "--json"))["nodes"]) >= 5
 
 
