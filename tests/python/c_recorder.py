@@ -37,6 +37,7 @@ _SIGNATURES: Dict[str, Tuple[Any, List[Any]]] = {
     "end": (ctypes.c_int, [ctypes.c_void_p, ctypes.POINTER(_text), ctypes.POINTER(ctypes.c_double), _i32]),
     "failed_at": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_int64]),
     "finish": (ctypes.c_int, [ctypes.c_void_p, _text, _text, ctypes.c_int]),
+    "stop_hit": (_text, [ctypes.c_void_p]), "finish_on_hit": (ctypes.c_int, [ctypes.c_void_p, _text]),
     "child": (None, [ctypes.c_void_p])}
 
 

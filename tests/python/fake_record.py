@@ -75,6 +75,9 @@ class Quiet:
     def nothing(self, *_: Any) -> None:
         pass
 
+    def stop_hit(self) -> None:
+        return None
+
     role = device = module = saw_same = keep = end = failed_at = finish = child = nothing
 
 
@@ -279,6 +282,9 @@ class Recorder:
     def failed_at(self, node: int) -> None:
         require(0 <= node < len(self.nodes), f"failed_at({node})")
         self.write("failed_at", node)
+
+    def stop_hit(self) -> None:
+        return None
 
     def finish(self, state: str, message: str, status: int) -> None:
         require(state in ("finished", "failed", "stopped"), f"finish({state})")

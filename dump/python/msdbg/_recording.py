@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Any, Callable, Optional
 
-from msdbg import _arm, _crash, _frameworks, _identity, _notes, _spikes
+from msdbg import _arm, _crash, _frameworks, _identity, _notes, _spikes, _stopping
 from msdbg._cycle import Cycle
 from msdbg._frames import Frames, places_of
 from msdbg._graph import Graph
@@ -72,9 +72,12 @@ class Recording:
         """It is complete. The next one begins with the next thing that is recorded."""
         if not self.watching:
             return
-        self.guard(self._end)
+        hit = self.guard(self._end)
+        if hit:
+            self._stop(hit)
 
-    def _end(self) -> None:
+    def _end(self) -> Optional[str]:
+        """The hit that the training is to stop for."""
         now = time.perf_counter()
         self.scalars["step_time"] = now - self._since
         self._since = now
@@ -93,8 +96,19 @@ class Recording:
             self.recorder.mesh(axis, index, size)
         self.recorder.end(scalars)
         self._deepen(scalars)
+        hit = self._stopping.ended(self.iteration, self.recorder.stop_hit())
         self.iteration += 1
         self._choose_level()
+        return hit
+
+    def _stop(self, hit: str) -> None:
+        """Out of the program's step, through its `finally` and `with`, as from sys.exit(): launchers start nothing
+        again, and other ranks do the same after this iteration."""
+        print(f"msdbg: {_stopping.text_of(hit)}: training stops after iteration {self.iteration - 1} (--stop-on-hit)",
+              file=sys.stderr)
+        self.over = True
+        self.guard(self._close, lambda: self.recorder.finish_on_hit(hit))
+        raise SystemExit(0)
 
     def _deepen(self, scalars: dict[str, float]) -> None:
         """Asks for level ops where the loss goes wrong at a cheaper one."""
@@ -143,6 +157,7 @@ class Recording:
     def _watch_folder(self) -> None:
         """Where requests for other levels come from, and go to."""
         self._armed = _arm.Armed(self.settings.run, self.settings.level).level
+        self._stopping = _stopping.Stopping(self.settings.run, _identity.rank_and_ranks()[1])
         self._spikes = _spikes.Spikes(self.settings.run) if _spikes.wanted() is not False else None
 
     def start(self, make_level: Callable[[str], Any]) -> None:
@@ -157,6 +172,11 @@ class Recording:
         if state == "finished":
             self._end_last_step()
         self.over = True
+        if self.recorder is not None and self.iteration == 0 and state == "finished":
+            print(f"msdbg: warning: no iteration was recorded: {self.level.nothing}", file=sys.stderr)
+        self._close(lambda: self.recorder.finish(state, message, status))
+
+    def _close(self, finish: Callable[[], Any]) -> None:
         self.watching = False
         if self.level is not None:
             self.level.stop()
@@ -164,16 +184,14 @@ class Recording:
             _notes.reason(self.level.nothing if self.level is not None else "nothing was recorded")
             return
         self.values.clear()
-        if self.iteration == 0 and state == "finished":
-            print(f"msdbg: warning: no iteration was recorded: {self.level.nothing}", file=sys.stderr)
-        self.recorder.finish(state, message, status)
+        finish()
         _crash.leave()
 
     def _end_last_step(self) -> None:
         """A program that says where its steps begin and has no optimizer says nothing at the end of the last one."""
         if self.watching and self._explicit > 0 and not self.cycle.any() and self.values.seen:
             self.level.flush()
-            self.end_iteration()
+            self.guard(self._end)
 
     def raised(self, error: BaseException) -> None:
         """Nobody catches it: a node of its own, with the lines that it went through, in the iteration in progress."""

@@ -278,5 +278,17 @@ int msdbg_record_finish(msdbg_recording* recording, const char* state, const cha
   });
 }
 
+const char* msdbg_record_stop_hit(msdbg_recording* recording) {
+  thread_local std::string hit;
+  const std::lock_guard lock(recording->mutex);
+  const std::optional<std::string> told = recording->rank->stopHit();
+  hit = told.value_or("");
+  return told ? hit.c_str() : nullptr;
+}
+
+int msdbg_record_finish_on_hit(msdbg_recording* recording, const char* hit) {
+  return statusOf(recording, [&](auto& rank) { return rank.finishOnHit(text(hit)); });
+}
+
 // Another thread of the parent may have held the lock: it is not taken.
 void msdbg_record_child(msdbg_recording* recording) { recording->rank->leaveToParent(); }

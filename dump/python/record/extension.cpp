@@ -238,6 +238,24 @@ PyObject* finish(PyObject* self, PyObject* args) {
   return noneOr(status);
 }
 
+// None: nobody asked to stop.
+PyObject* stopHit(PyObject* self, PyObject*) {
+  const char* hit = msdbg_record_stop_hit(recordingOf(self));
+  if (!hit) Py_RETURN_NONE;
+  return PyUnicode_FromString(hit);
+}
+
+PyObject* finishOnHit(PyObject* self, PyObject* args) {
+  const char* text;
+  if (!PyArg_ParseTuple(args, "s", &text)) return nullptr;
+  const std::string hit = text;
+  int status = 0;
+  Py_BEGIN_ALLOW_THREADS;
+  status = msdbg_record_finish_on_hit(recordingOf(self), hit.c_str());
+  Py_END_ALLOW_THREADS;
+  return noneOr(status);
+}
+
 PyObject* child(PyObject* self, PyObject*) {
   msdbg_record_child(recordingOf(self));
   Py_RETURN_NONE;
@@ -268,6 +286,8 @@ PyMethodDef kMethods[] = {
     {"end", end, METH_O, "end({name: number})"},
     {"failed_at", failedAt, METH_VARARGS, "failed_at(node)"},
     {"finish", finish, METH_VARARGS, "finish(state, message, exit_status=-1)"},
+    {"stop_hit", stopHit, METH_NOARGS, "The hit that ends the training (--stop-on-hit) -> \"\": none yet"},
+    {"finish_on_hit", finishOnHit, METH_VARARGS, "finish_on_hit(hit): of this rank or another"},
     {"child", child, METH_NOARGS, "In a forked child: the run stays the parent's."},
     {nullptr, nullptr, 0, nullptr}};
 

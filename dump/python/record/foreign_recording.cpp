@@ -6,6 +6,7 @@
 
 #include "core_engine/base/log.h"
 #include "core_engine/tensor/flags.h"
+#include "dump/json_internal.h"
 #include "dump/policy/foreign_defaults.h"
 #include "dump/python/record/forked_child.h"
 #include "dump/python/record/freed_memory.h"
@@ -370,6 +371,19 @@ void ForeignRecording::finish(RunEnd how) {
   }
   forget();
   m_place->end(how, m_recorder->finish(how), m_iterations);
+}
+
+std::optional<std::string> ForeignRecording::stopHit() const {
+  if (!m_options.onHit.stop || m_finished) return std::nullopt;
+  const std::optional<RunEnd> hit = m_recorder->hitWindowDone() ? m_recorder->firstHit() : std::nullopt;
+  return hit ? jsonText(endToJson(*hit)) : "";
+}
+
+Status ForeignRecording::finishOnHit(const std::string& hit) {
+  MSDBG_ASSIGN(RunEnd how, guarded(hit, endFromJson));
+  how.state = "stopped";
+  finish(how);
+  return Ok{};
 }
 
 void ForeignRecording::leaveToParent() noexcept { closeFilesOf(m_settings.run); }
