@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from typing import Any
 
 import pytest
@@ -278,3 +279,26 @@ def test_a_layer_put_in_anothers_place_has_that_place(tmp_path: Any) -> None:
     recorder, _ = recorded("ops", train, tmp_path)
     assert "Net/second/addmm-op1" in names(recorder.ran_in(1))
     assert not any(name.startswith("Linear") for name in names(recorder.ran_in(1)))
+
+
+def _copied() -> tuple[list[int], bytes]:
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    counts = []
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.randn(4, 6)).square().mean().backward()
+        optimizer.step()
+        twin = copy.deepcopy(model)
+        counts.append(int(torch.equal(twin(torch.ones(1, 6)), model(torch.ones(1, 6)))))
+    average = torch.optim.swa_utils.AveragedModel(model)
+    average(torch.ones(1, 6))
+    return counts, pickle.dumps(model)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_model_can_be_copied_and_pickled_while_it_is_recorded(level: str, tmp_path: Any) -> None:
+    recorder, (equal, saved) = recorded(level, _copied, tmp_path)
+    assert equal == [1, 1, 1] and len(recorder.iterations) == 3
+    assert b"msdbg" not in saved  # it is loaded where there is none
+    assert pickle.loads(saved)(torch.ones(1, 6)).shape == (1, 2)

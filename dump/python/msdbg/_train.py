@@ -4,9 +4,10 @@ to loss. No hook of modules beyond the root's inputs, no dispatch mode: nothing 
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import weakref
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import torch
 from torch import Tensor
@@ -18,6 +19,23 @@ from msdbg._recording import Recording
 from msdbg._tensors import dense, local, version_of
 
 _MOST = 64  # tensors of batches that wait for a loss
+
+
+class _Hook:
+    """What a root module carries while it is recorded. The program may copy or pickle the module with it: what comes
+    out does nothing, and needs no msdbg where it is loaded."""
+
+    def __init__(self, called: Callable[[Any, Any, Any], None]) -> None:
+        self._called = called
+
+    def __call__(self, module: Any, args: Any, kwargs: Any) -> None:
+        self._called(module, args, kwargs)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return contextlib.nullcontext().__exit__
+
+    def __reduce__(self) -> Any:
+        return getattr, (contextlib.nullcontext(), "__exit__")
 
 
 class Train(Level):
@@ -50,7 +68,7 @@ class Train(Level):
                 continue
             if type(root).__name__ == "OptimizedModule":
                 continue
-            self._hooks[id(root)] = root.register_forward_pre_hook(self._called, with_kwargs=True)
+            self._hooks[id(root)] = root.register_forward_pre_hook(_Hook(self._called), with_kwargs=True)
 
     def _wrap_compile(self, original: Any) -> Any:
         def compile(model: Any = None, *args: Any, **kwargs: Any) -> Any:  # noqa: A001: torch's name
