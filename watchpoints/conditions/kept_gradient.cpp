@@ -1,5 +1,7 @@
 #include "watchpoints/conditions/kept_gradient.h"
 
+#include <algorithm>
+
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
 
@@ -46,8 +48,8 @@ std::vector<TensorId> accumulated(const Graph& graph, TensorId old) {
 
 }  // namespace
 
-KeptGradients::KeptGradients(const Graph& graph) {
-  for (ParameterUpdate& update : parameterUpdates(graph)) {
+KeptGradients::KeptGradients(const Graph& graph) : m_all(parameterUpdates(graph)) {
+  for (ParameterUpdate update : m_all) {
     if (!update.gradient.valid()) continue;
     if (!graph.tensor(update.gradient).shape.known()) m_sparse.push_back(update);
     if (const TensorId old = addedTo(graph, update.gradient); old.valid()) {
@@ -61,6 +63,7 @@ KeptGradients::KeptGradients(const Graph& graph) {
 void KeptGradients::evaluate(EvaluationContext& context) {
   if (!context.beforeSelected) return;
   for (const core::Rank rank : context.ranks) {
+    if (isToldSo(context, rank)) continue;
     for (Kept& kept : m_kept) {
       const TensorId from = keptFrom(context, rank, kept);
       if (!from.valid() || ++kept.times != 2) continue;
@@ -72,6 +75,19 @@ void KeptGradients::evaluate(EvaluationContext& context) {
     }
     for (const ParameterUpdate& update : m_sparse) lookAtSparse(context, rank, update);
   }
+}
+
+bool KeptGradients::isToldSo(EvaluationContext& context, core::Rank rank) {
+  if (context.rows.scalar(rank, "gradients_kept").value_or(0) == 0) return m_told.contains(rank);
+  const auto step = std::ranges::find_if(m_all, [&](const ParameterUpdate& update) {
+    return context.graph().node(update.node).phase == core::Phase::kUpdate;
+  });
+  if (++m_told[rank] == 2 && step != m_all.end())
+    add(context, rank, *step,
+        "the gradients of the step before were still there when backward() was called, and the new ones were "
+        "added "
+        "to them, for the second time here: nobody sets gradients to zero between two steps");
+  return true;
 }
 
 TensorId KeptGradients::keptFrom(EvaluationContext& context, core::Rank rank, const Kept& kept) {

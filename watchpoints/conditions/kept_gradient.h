@@ -14,7 +14,8 @@ namespace msdbg::watch {
 /// Of a program whose gradients are added up in place (PyTorch's AccumulateGrad): what a backward pass adds
 /// to was there when the iteration began, and is, bit for bit, the gradient that the update before read.
 /// Gradients that are gathered within an iteration, or set to zero in it, are made in it. A sparse one keeps
-/// the rows of all backward passes, one behind the other: it grows with each.
+/// the rows of all backward passes, one behind the other: it grows with each. Where the recorder itself saw
+/// that the gradients of the step before were there (scalar "gradients_kept"), that is said once.
 class KeptGradients {
  public:
   explicit KeptGradients(const core::Graph& graph);
@@ -41,7 +42,11 @@ class KeptGradients {
   void add(EvaluationContext& context, core::Rank rank, const ParameterUpdate& update,
            std::string detail) const;
 
+  bool isToldSo(EvaluationContext& context, core::Rank rank);
+
   std::vector<Kept> m_kept;
+  std::vector<ParameterUpdate> m_all;
+  std::map<core::Rank, int> m_told;       // iterations of which the recorder said it
   std::vector<ParameterUpdate> m_sparse;  // whose gradient has no fixed number of rows
   std::map<std::pair<core::Rank, core::TensorId>, Growth> m_growth;
 };

@@ -37,12 +37,15 @@ class Losses:
             if torch._C._current_graph_task_id() != -1:  # checkpointing computes something again
                 return original(tensors, grad_tensors, retain_graph, create_graph, *args, **kwargs)
             level = self._recording.level
+            kept = self._recording.optimizers.kept
             self._recording.guard(self._losses, tensors, create_graph)
+            self._recording.guard(kept.backward_began)
             level.backward_began(create_graph)
             try:
                 return original(tensors, grad_tensors, retain_graph, create_graph, *args, **kwargs)
             finally:
                 level.backward_ended()
+                self._recording.guard(kept.backward_ended)
 
         return backward
 

@@ -14,6 +14,7 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from msdbg._graph import Entry
+from msdbg._kept import KeptGradients
 from msdbg._names import Parameter, parameters_of
 from msdbg._outside import Outside
 from msdbg._rates import Rates
@@ -32,6 +33,7 @@ class Optimizers:
         self._turns = Turns(recording)
         self._outside = Outside(recording)
         self._rates = Rates(recording)
+        self.kept = KeptGradients(recording)
 
     def start(self) -> None:
         patches = self._recording.patches
@@ -195,6 +197,7 @@ class Optimizers:
 
     def _write_all(self, optimizer: Any) -> None:
         """What the step made: parameters, states."""
+        self.kept.stepped(optimizer, sum(reference() is not None for reference, _ in self._numbers.values()) == 1)
         read, self._read = self._read, []
         frames = self._recording.frames.here() if read else ()
         number = self.meet(optimizer)
