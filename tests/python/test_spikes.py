@@ -29,6 +29,14 @@ class OneSeries(unittest.TestCase):
         self.assertEqual(self.odd([1.0] * 10 + [50.0]), [])
         self.assertEqual(self.odd([1.0, float("nan"), float("inf"), -float("inf")]), [1, 2, 3])
 
+    def test_of_few_numbers_one_that_is_a_hundred_times_the_largest_is_odd(self) -> None:
+        self.assertEqual(self.odd([1.0] * 6 + [150.0] + [1.0] * 5 + [1e6, 1.0]), [6, 12])
+        self.assertEqual(self.odd([1.0] * 4 + [150.0]), [])
+        self.assertEqual(self.odd([0.0] * 6 + [1.0]), [])
+
+    def test_what_is_next_to_nothing_has_no_spikes(self) -> None:
+        self.assertEqual(self.odd([2.0] + [1e-6] * 40 + [4e-6]), [])
+
     def test_equal_numbers_have_a_floor_of_their_own(self) -> None:
         self.assertEqual(self.odd([1.0] * 30 + [1.1]), [])
         self.assertEqual(self.odd([1.0] * 30 + [1.2]), [30])

@@ -90,18 +90,27 @@ TEST_CASE("An update is called standing only if not one bit changed and some had
 }
 
 TEST_CASE("A step that training recovered from is a fault only beside another one") {
-  FakeSource source = healthySource(1, 20);
-  source.row(0, 2, source.id(kNext)).change = ChangeStatistics{3, 4, 2, 6, 0};
-  std::vector<double> losses(20, 1);
-  losses[0] = 2, losses[1] = 2, losses[2] = 2;
-  setLosses(source, losses);
+  const auto recovering = [] {
+    FakeSource large = healthySource(1, 20);
+    large.row(0, 2, large.id(kNext)).change = ChangeStatistics{3, 4, 2, 6, 0};
+    std::vector<double> losses(20, 1);
+    losses[0] = 2, losses[1] = 2, losses[2] = 2;
+    setLosses(large, losses);
+    return large;
+  };
+  FakeSource source = recovering(), standing = recovering();
   CHECK(runRecommended(source, "weight_change_too_large").hits.empty());
   CHECK(check(source, recommendedSet(), {}).hits.empty());
+  standing.row(0, 9, standing.id("next(network/fc/bias)")).change = ChangeStatistics{0, 0, 1, 0, 0};
+  const CheckReport beside = check(standing, recommendedSet(), {});
+  REQUIRE(beside.first);
+  CHECK(beside.first->condition->id == "weight_change_too_large");
+  // What the loss had recovered from did not make it NaN.
   source.row(0, 9, source.id("network/fc/Gemm-op1")).values.nan = 1;
   source.row(0, 9, source.id(kLoss)).values.nan = 1;
   const CheckReport sick = check(source, recommendedSet(), {});
   REQUIRE(sick.first);
-  CHECK(sick.first->condition->id == "weight_change_too_large");
+  CHECK(sick.first->condition->id == "nonfinite_propagation");
   setLosses(source, std::vector<double>(20, 2));
   CHECK(runRecommended(source, "weight_change_too_large").hits.size() == 1);
 }

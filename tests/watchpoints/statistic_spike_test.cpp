@@ -70,6 +70,40 @@ TEST_CASE("A loss that stays up has no second spike, and one without history has
   CHECK(runRecommended(early, "statistic_spike").hints.empty());
 }
 
+TEST_CASE("Of few values one that is a hundred times the largest is a spike") {
+  FakeSource source = falling();
+  setTo(source, 0, 8, "network/ReduceMean-op1", 280);
+  CHECK(runRecommended(source, "statistic_spike").hints.empty());
+  setTo(source, 0, 8, "network/ReduceMean-op1", 320);
+  setTo(source, 0, 8, "network/fc/Gemm-op1", 1e4);
+  const watch::CheckReport report = runRecommended(source, "statistic_spike");
+  CHECK_THAT(only(report.hints).detail,
+             Contains("the loss is 320, at most 3.04 in the 8 iterations before") &&
+                 Contains("network/fc/Gemm-op1:0"));
+  FakeSource early = falling();
+  setTo(early, 0, 4, "network/ReduceMean-op1", 1e6);
+  CHECK(runRecommended(early, "statistic_spike").hints.empty());
+}
+
+TEST_CASE(
+    "Values of another order of magnitude in one iteration are told where loss and gradients hide them") {
+  FakeSource source = falling();
+  const auto set = [&](int iteration, double size) {
+    TensorStatistics& s = source.row(0, iteration, source.id("network/fc/Gemm-op1")).values;
+    s.count = 64;
+    s.l2 = 8 * size;
+  };
+  for (int k = 0; k < kIterations; ++k) set(k, 1 + 0.1 * (k % 3));
+  CHECK(runRecommended(source, "statistic_spike").hints.empty());
+  set(kAt, 1e6);
+  const watch::CheckReport report = runRecommended(source, "statistic_spike");
+  CHECK(only(report.hints).iteration == Iteration(kAt));
+  CHECK_THAT(only(report.hints).detail,
+             Contains("is 1e+06 in this iteration, and at most 1.2 in the 39 others"));
+  set(kAt + 1, 1e6);  // twice: another level
+  CHECK(runRecommended(source, "statistic_spike").hints.empty());
+}
+
 TEST_CASE("The norm of gradients and any tensor can spike; NaN is none") {
   FakeSource source = falling();
   setTo(source, 0, kAt, "grad(network/fc/weight)", 40);

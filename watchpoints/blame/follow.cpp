@@ -34,7 +34,10 @@ std::vector<Candidate> candidatesOf(Look& look) {
   Source& source = look.source();
   std::vector<Candidate> candidates;
   for (const auto& [rank, node] : callsOf(look)) {
-    const auto inputs = inputsOf(source, rank, look.iteration(), look.graph().node(node));
+    // Of the node itself as the look numbers them: of another framework's in the order that ours has.
+    const bool own = node == look.node().id && rank == look.rank();
+    const auto inputs = own ? std::span<const TensorId>(look.node().inputs)
+                            : inputsOf(source, rank, look.iteration(), look.graph().node(node));
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const core::TensorInfo& info = look.graph().tensor(inputs[i]);
       const bool number = core::isFloating(info.dtype) && info.role != core::TensorRole::kLabel;

@@ -8,6 +8,7 @@
 #include "core_engine/base/text.h"
 #include "watchpoints/blame/blame.h"
 #include "watchpoints/conditions/nonfinite.h"
+#include "watchpoints/conditions/out_of_range.h"
 #include "watchpoints/conditions/scaler_skips.h"
 
 namespace msdbg::watch {
@@ -108,6 +109,11 @@ class Propagation : public Evaluator {
     if (info.role == core::TensorRole::kParameter)
       return report(rank, source, "it holds " + values + " before anything is computed with it",
                     "Look at what it was loaded from, or at how it is initialised.");
+    if (info.role == core::TensorRole::kHyperparameter)
+      return report(
+          rank, source, "it holds " + values + " when the optimizer reads it",
+          "Look at what sets it: a schedule that divides by its number of warm-up or of all steps, a "
+          "configuration that was not read.");
     report(rank, source, "the data hold " + values + " where they enter the graph" + sampleOf(rank, info),
            dataAdvice(rank, info));
   }
@@ -157,12 +163,42 @@ class Propagation : public Evaluator {
 
   /// What the operator's rules blame and advise, else that nothing is known but that its inputs are finite.
   void reportOrigin(Rank rank, const core::Node& node, TensorId output) {
-    if (const std::optional<Blame> blame = blamed(rank, node, output))
-      return report(rank, output, blame->sentence(), adviceOf(*blame));
+    if (const std::optional<Blame> blame = blamed(rank, node, output)) {
+      report(rank, output, blame->sentence(), adviceOf(*blame));
+      // What overflows may have been made so large long before: that reads a lot, and is looked for once.
+      if (blame->wrong == Wrong::kExtreme && !m_context->online && !std::exchange(m_toldWhereItGrew, true))
+        tellWhereItGrew(*m_context, m_context->findings.back());
+      return;
+    }
     if (isWholePass(node))
       return report(rank, output, kWithin, "A recording at level ops names the operator and its line.");
-    report(rank, output, "its inputs are all finite");
+    report(rank, output, inputsText(rank, node));
   }
+
+  /// Of infinities that are meant the user sees the numbers beside this.
+  std::string inputsText(Rank rank, const core::Node& node) const {
+    for (const TensorId input : m_context->inputs(rank, node))
+      if (const StatisticsRow* row = m_context->rows.flagsNow(rank, input);
+          row && row->values.nonFinite() > 0)
+        return "its inputs are finite but for the infinities of " + m_graph.tensor(input).name +
+               lineOf(input) +
+               ", which the program gives itself: right for a mask, wrong where numbers are expected";
+    for (const auto& [name, value] : node.attributes)
+      if (const auto* number = std::get_if<double>(&value); number && !std::isfinite(*number))
+        return "its inputs are all finite, and the number that it is given (" + name + ") is " +
+               core::formatShort(*number);
+    return "its inputs are all finite";
+  }
+
+  /// " (train.py:65)"; "" where nobody knows it.
+  std::string lineOf(TensorId tensor) const {
+    const core::TensorInfo& info = m_graph.tensor(tensor);
+    const core::Frame* frame =
+        m_graph.userFrame(info.producer.valid() ? m_graph.node(info.producer).frames : info.frames);
+    if (!frame) return "";
+    return " (" + frame->file.substr(frame->file.rfind('/') + 1) + ":" + std::to_string(frame->line) + ")";
+  }
+
   static std::string adviceOf(const Blame& blame) {
     return blame.advice.empty() ? "Look at what makes that input."
                                 : "Change it as the detail says; where such an input should never come, look "
@@ -264,7 +300,7 @@ class Propagation : public Evaluator {
   EvaluationContext* m_context = nullptr;  // of the iteration
   std::set<Rank> m_received;               // ranks that have had their arrival
   const core::Graph& m_graph;
-  bool m_recommended;
+  bool m_recommended, m_toldWhereItGrew = false;
   NonFinite m_nonFinite;
   ScalerSkips m_skips;
   std::vector<TensorId> m_updates, m_sources;

@@ -16,7 +16,8 @@ using core::TensorId;
 namespace {
 
 constexpr double kTimes = 8, kFactor = 2, kFloor = 0.02;
-constexpr std::size_t kLeast = 10, kMost = 50;
+constexpr std::size_t kLeast = 10, kMost = 50, kFew = 5;
+constexpr double kFar = 100;  // times the largest, of fewer than kLeast
 
 double medianOf(std::vector<double>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -44,6 +45,12 @@ std::vector<std::vector<double>> magnitudes(EvaluationContext& context, Rank ran
   return of;
 }
 
+bool isFar(const std::vector<double>& values, double now) {
+  if (values.size() < kLeast) return now > kFar * std::ranges::max(values) && std::ranges::max(values) > 0;
+  const Spread spread = spreadOf(values, kFloor);
+  return spread.median != 0 && now > spread.limit(kTimes) && now > kFactor * spread.median;
+}
+
 }  // namespace
 
 Spread spreadOf(std::vector<double> values, double floor) {
@@ -54,23 +61,52 @@ Spread spreadOf(std::vector<double> values, double floor) {
   return spread;
 }
 
-TensorId firstOutOfRange(EvaluationContext& context, Rank rank, Iteration iteration) {
+namespace {
+
+/// The first tensor in order of which `test` says so, asked with what it reached before and reaches now.
+using Test = bool (*)(const std::vector<double>& before, double now);
+std::optional<Outlier> firstThat(EvaluationContext& context, Rank rank, Iteration iteration, Test test) {
   const std::vector<Iteration> before = recordedBefore(context.source, rank, iteration);
-  if (before.size() < kLeast) return {};
+  if (before.size() < kFew) return std::nullopt;
   std::vector<std::vector<double>> usual = magnitudes(context, rank, before);
-  TensorId first;
+  std::optional<Outlier> first;
   std::int64_t earliest = 0;
   for (const core::TensorInfo& info : context.graph().tensors()) {
     const StatisticsRow* row = context.rows.now(rank, info.id);
     std::vector<double>& values = usual[info.id.index()];
-    if (!row || values.size() < kLeast || row->values.nonFinite() > 0) continue;
-    const Spread spread = spreadOf(std::move(values), kFloor);
+    if (!row || values.size() < kFew || row->values.nonFinite() > 0) continue;
     const double now = largestMagnitude(row->values);
-    if (spread.median == 0 || now <= spread.limit(kTimes) || now <= kFactor * spread.median) continue;
+    if (!test(values, now)) continue;
     const std::int64_t time = info.isSource() ? -1 : context.step.time(rank, info.producer);
-    if (!first.valid() || time < earliest) first = info.id, earliest = time;
+    if (!first || time < earliest) first = {info.id, now, medianOf(values)}, earliest = time;
   }
   return first;
+}
+
+}  // namespace
+
+TensorId firstOutOfRange(EvaluationContext& context, Rank rank, Iteration iteration) {
+  const std::optional<Outlier> first = firstThat(context, rank, iteration, isFar);
+  return first ? first->tensor : TensorId();
+}
+
+std::optional<Outlier> suddenOutlier(EvaluationContext& context, Rank rank, Iteration iteration) {
+  return firstThat(context, rank, iteration, [](const std::vector<double>& before, double now) {
+    constexpr double kSudden = 1000;
+    std::vector<double> values = before;
+    const double usual = medianOf(values);
+    return usual > 0 && now >= kSudden * usual;
+  });
+}
+
+void tellWhereItGrew(EvaluationContext& context, Finding& finding) {
+  const std::optional<Outlier> outlier = suddenOutlier(context, finding.rank, finding.iteration);
+  if (!outlier || outlier->tensor == finding.tensor) return;
+  const std::string& name = context.graph().tensor(outlier->tensor).name;
+  finding.detail += "; before it " + name + " reaches " + core::formatShort(outlier->largest) + ", usually " +
+                    core::formatShort(outlier->usual) + ": it begins there, or in what that reads";
+  finding.advice = "Look at what makes " + name + " so large: check --why goes back from there.";
+  finding.writtenAt = outlier->tensor;
 }
 
 std::vector<TensorId> ownGradients(const core::Graph& graph) {

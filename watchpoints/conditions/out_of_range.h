@@ -16,8 +16,18 @@ struct Spread {
 Spread spreadOf(std::vector<double> values, double floor);
 
 /// The first tensor in order whose largest |x| is above median + 8 MAD and twice the median of up to 50
-/// iterations before (ten at least). Data and parameters come before nodes. Invalid: none.
+/// iterations before (ten at least), or above 100 times the largest of fewer (five at least). Data and
+/// parameters come before nodes. Invalid: none.
 core::TensorId firstOutOfRange(EvaluationContext& context, core::Rank rank, core::Iteration iteration);
+
+/// The first tensor in order that reaches 1,000 times or more what it usually does.
+struct Outlier {
+  core::TensorId tensor;
+  double largest = 0, usual = 0;  // |x|, now and at the median of the iterations before
+};
+std::optional<Outlier> suddenOutlier(EvaluationContext& context, core::Rank rank, core::Iteration iteration);
+/// Where it is another tensor than the finding's: says so in the finding, which gets its line and an advice.
+void tellWhereItGrew(EvaluationContext& context, Finding& finding);
 
 /// Gradients of parameters as the backward pass gives them: one a parameter, the last that is not clipped.
 std::vector<core::TensorId> ownGradients(const core::Graph& graph);

@@ -43,17 +43,27 @@ std::optional<double> givenLoss(EvaluationContext& context, core::Rank rank) {
 bool Outcome::beginsNonFinite() const { return !m_losses.empty() && !std::isfinite(m_losses.front().value); }
 
 bool Outcome::recoveredSince(core::Iteration iteration) const {
+  return m_finite && recovered(iteration, m_losses);
+}
+
+bool Outcome::recoveredBeforeNonFinite(core::Iteration iteration) const {
+  const auto bad =
+      std::ranges::find_if(m_losses, [](const Loss& loss) { return !std::isfinite(loss.value); });
+  return bad != m_losses.end() && recovered(iteration, std::span(m_losses.begin(), bad));
+}
+
+bool Outcome::recovered(core::Iteration iteration, std::span<const Loss> losses) const {
   constexpr std::size_t kFew = 5, kMost = 10;
-  const auto at = std::ranges::lower_bound(m_losses, iteration, {}, &Loss::iteration);
-  const auto after = static_cast<std::size_t>(m_losses.end() - at);
-  if (!m_finite || after <= kFew) return false;
+  const auto at = std::ranges::lower_bound(losses, iteration, {}, &Loss::iteration);
+  const auto after = static_cast<std::size_t>(losses.end() - at);
+  if (after <= kFew) return false;
   const std::size_t last = std::min(kMost, after - 1);
   double sum = 0;
-  for (std::size_t i = m_losses.size() - last; i < m_losses.size(); ++i) sum += m_losses[i].value;
-  const double now = sum / static_cast<double>(last), first = m_losses.front().value;
+  for (const Loss& loss : losses.last(last)) sum += loss.value;
+  const double now = sum / static_cast<double>(last), first = losses.front().value;
   if (now > m_guessing) return false;
   const double then = std::max(at->value, first);  // a fitted loss has nothing to recover from
-  return now < then - 0.3 * std::abs(then) || (then < 0 && fallsClearly(std::span(m_losses).last(after), 2));
+  return now < then - 0.3 * std::abs(then) || (then < 0 && fallsClearly(losses.last(after), 2));
 }
 
 std::optional<double> lossOfThinned(EvaluationContext& context, core::Rank rank, core::TensorId tensor) {

@@ -27,8 +27,13 @@ class Outcome {
   /// with five iterations at least after it. A cross-entropy that ends far above what guessing costs
   /// recovered from nothing. A loss below zero has no size to compare with: it falls by more than its noise.
   bool recoveredSince(core::Iteration iteration) const;
+  /// Whether a loss that is NaN or Inf later had recovered like that before it was: then something else made
+  /// it so.
+  bool recoveredBeforeNonFinite(core::Iteration iteration) const;
 
  private:
+  bool recovered(core::Iteration iteration, std::span<const Loss> losses) const;
+
   core::TensorId m_loss;
   bool m_given = false;  // the program's own numbers are better: see lossOf()
   double m_guessing;     // what guessing a class costs; infinite where the loss is no cross-entropy

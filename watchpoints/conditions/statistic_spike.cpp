@@ -8,6 +8,7 @@
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/out_of_range.h"
 #include "watchpoints/conditions/outcome.h"
+#include "watchpoints/conditions/outlying_values.h"
 
 namespace msdbg::watch {
 namespace {
@@ -15,7 +16,8 @@ namespace {
 using core::Rank;
 using core::TensorId;
 
-constexpr std::size_t kWindow = 200, kLeast = 20;
+constexpr std::size_t kWindow = 200, kLeast = 20, kEarly = 5;
+constexpr double kFar = 100;  // times the largest of fewer than kLeast values
 constexpr std::string_view kLoss = "loss_mad_gt", kNorm = "norm_mad_gt", kMean = "mean_mad_gt",
                            kLargest = "abs_max_mad_gt", kL2 = "l2_mad_gt";
 
@@ -42,6 +44,7 @@ class StatisticSpike : public Evaluator {
       : m_recommended(recommended),
         m_tensor(followedTensor(graph, parameters)),
         m_gradients(ownGradients(graph)) {
+    if (recommended) m_outlying.emplace(graph);
     const auto follow = [&](std::string_view parameter, std::string_view what, double floor) {
       if (const auto times = numberOf(parameters, parameter))
         m_followed.push_back({parameter, what, *times, floor});
@@ -58,6 +61,7 @@ class StatisticSpike : public Evaluator {
   }
 
   void evaluate(EvaluationContext& context) override {
+    if (m_outlying && !context.online) m_outlying->add(context);
     for (const Rank rank : context.ranks)
       for (const Followed& followed : m_followed) {
         const std::optional<double> now = valueOf(context, rank, followed.parameter);
@@ -70,12 +74,23 @@ class StatisticSpike : public Evaluator {
   void finish(EvaluationContext& context) override {
     for (auto& [key, series] : m_series)
       if (series.spikes) end(series, lastingText(series.length));
+    addOutlying(context);
     for (Pending& pending : m_pending)
       if (!m_recommended || pending.length < kNoSpike) context.findings.push_back(std::move(pending.finding));
     m_pending.clear();
   }
 
  private:
+  /// Where a spike of that iteration says it already, once is enough.
+  void addOutlying(EvaluationContext& context) {
+    if (!m_outlying) return;
+    std::optional<Finding> outlying = m_outlying->first(context);
+    const bool isTold = outlying && std::ranges::any_of(m_pending, [&](const Pending& pending) {
+                          return pending.finding.iteration == outlying->iteration;
+                        });
+    if (outlying && !isTold) context.findings.push_back(std::move(*outlying));
+  }
+
   struct Pending {
     Finding finding;
     int length = 0;  // in iterations
@@ -126,6 +141,8 @@ class StatisticSpike : public Evaluator {
         end(series, "; it is back to " + core::formatShort(now) + " in iteration " +
                         std::to_string(context.iteration.value));
     }
+    if (isFarAboveFew(series, now))
+      return begin(context, rank, followed, now, {kFar * largestOf(series), 0}, series);
     if (series.values.size() >= kLeast && isAboveMost(series, now)) {
       const std::vector<double> values(series.values.begin(), series.values.end());
       const Spread spread = spreadOf(values, followed.floor);
@@ -139,6 +156,17 @@ class StatisticSpike : public Evaluator {
     if (series.values.empty()) series.first = now;
     series.values.push_back(now);
     if (series.values.size() > kWindow) series.values.pop_front();
+  }
+
+  /// Before there are enough values for a median.
+  static bool isFarAboveFew(const Series& series, double now) {
+    const std::size_t count = series.values.size();
+    return count >= kEarly && count < kLeast && largestOf(series) > 0 && now > kFar * largestOf(series);
+  }
+  static double largestOf(const Series& series) {
+    double largest = 0;
+    for (const double value : series.values) largest = std::max(largest, std::abs(value));
+    return largest;
   }
 
   /// Else it is not above the median either, which is quicker told than the median: of a long run nearly all.
@@ -158,17 +186,14 @@ class StatisticSpike : public Evaluator {
 
   void begin(EvaluationContext& context, Rank rank, const Followed& followed, double now,
              const Spread& spread, Series& series) {
-    const TensorId cause =
-        m_explained++ < kExplained ? firstOutOfRange(context, rank, context.iteration) : TensorId();
+    const TensorId cause = m_explained++ < kExplained ? causeOf(context, rank) : TensorId();
     Finding finding =
         findingAt(context, {context.iteration, rank, placeOf(cause, followed)}, precedence::kSymptom);
     finding.parameter = followed.parameter;
     finding.preset = spread.limit(followed.times);
     finding.actual = now;
-    finding.detail = "the " + std::string(followed.what) + " is " + core::formatShort(now) + ", usually " +
-                     core::formatShort(spread.median) + " (median of " +
-                     std::to_string(series.values.size()) + " iterations before, MAD " +
-                     core::formatShort(spread.mad) + ")";
+    finding.detail = "the " + std::string(followed.what) + " is " + core::formatShort(now) + ", " +
+                     usualText(series, spread);
     if (cause.valid())
       finding.detail += "; the first tensor out of its range is " + context.graph().tensor(cause).fullName();
     if (const std::string shares = largestShares(context, rank, m_gradients); !shares.empty())
@@ -176,6 +201,20 @@ class StatisticSpike : public Evaluator {
     series = {std::move(series.values), series.first, true, finding.preset, 1, m_pending.size()};
     if (context.online) return context.findings.push_back(std::move(finding));
     m_pending.push_back({std::move(finding)});
+  }
+
+  /// What is of another order of magnitude, else what left its own range: that may have grown by training.
+  static TensorId causeOf(EvaluationContext& context, Rank rank) {
+    const std::optional<Outlier> sudden = suddenOutlier(context, rank, context.iteration);
+    return sudden ? sudden->tensor : firstOutOfRange(context, rank, context.iteration);
+  }
+
+  static std::string usualText(const Series& series, const Spread& spread) {
+    const std::string count = std::to_string(series.values.size()) + " iterations before";
+    if (series.values.size() < kLeast)
+      return "at most " + core::formatShort(largestOf(series)) + " in the " + count;
+    return "usually " + core::formatShort(spread.median) + " (median of " + count + ", MAD " +
+           core::formatShort(spread.mad) + ")";
   }
 
   /// Where the spike began, else where it is seen.
@@ -197,6 +236,7 @@ class StatisticSpike : public Evaluator {
   std::map<std::pair<Rank, std::string_view>, Series> m_series;
   std::vector<Pending> m_pending;
   int m_explained = 0;
+  std::optional<OutlyingValues> m_outlying;
 };
 
 }  // namespace
@@ -204,15 +244,17 @@ class StatisticSpike : public Evaluator {
 ConditionDef statisticSpikeCondition() {
   ConditionDef def;
   def.id = "statistic_spike";
-  def.title = "Spike of loss or gradients";
+  def.title = "Spike of loss, gradients or values";
   def.doc =
       "A number is above median + 8 MAD (median absolute deviations) of its up to 200 finite values before, "
-      "20 at least: the loss, and the norm of all gradients of parameters; or, with tensor=, the mean, "
+      "20 at least, or above 100 times the largest of fewer, 5 at least: the loss, and the norm of all "
+      "gradients of parameters; or, with tensor=, the mean, "
       "max|x| or l2 norm of that tensor. A MAD below 2 % of the median (25 % of the norm's) counts as that. "
       "Named at the first tensor that is out of its own range in the same way, with the parameters that make "
       "up most of the norm. Spikes of iterations before are not among the values. Recommended: above as many "
       "MAD of the logarithms and 5 % "
-      "of the first value too, and back within ten iterations.";
+      "of the first value too, and back within ten iterations; or the first tensor of the forward pass whose "
+      "root mean square is 1,000 times that of any other iteration, of ten or more.";
   def.advice =
       "Look at the batch of this iteration first, then at the tensor that is named and at the learning rate. "
       "A spike that comes back now and then is what clipping the norm of gradients is for.";

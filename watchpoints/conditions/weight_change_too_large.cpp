@@ -5,6 +5,7 @@
 #include "watchpoints/conditions/change.h"
 #include "watchpoints/conditions/kept_gradient.h"
 #include "watchpoints/conditions/loss_sum.h"
+#include "watchpoints/conditions/out_of_range.h"
 #include "watchpoints/conditions/outcome.h"
 #include "watchpoints/conditions/updates.h"
 
@@ -37,6 +38,11 @@ class RecommendedTooLarge : public Evaluator {
     const std::size_t before = context.findings.size();
     m_ratio.evaluate(context, kParameter);
     const auto begin = context.findings.begin() + static_cast<std::ptrdiff_t>(before);
+    // What a program writes itself (a state that is loaded, a layer that is begun anew, an average over
+    // ranks) is no step that was too large.
+    context.findings.erase(std::remove_if(begin, context.findings.end(),
+                                          [&](const Finding& finding) { return isNoStep(context, finding); }),
+                           context.findings.end());
     for (auto finding = begin; finding != context.findings.end(); ++finding) describe(context, *finding);
     if (context
             .online) {  // nobody knows yet whether training recovers: only what hardly anybody recovers from
@@ -53,6 +59,7 @@ class RecommendedTooLarge : public Evaluator {
 
   void finish(EvaluationContext& context) override {
     for (Finding& finding : m_pending) {
+      if (m_outcome.recoveredBeforeNonFinite(finding.iteration)) continue;
       finding.excused = m_outcome.recoveredSince(finding.iteration);
       context.findings.push_back(std::move(finding));
     }
@@ -60,6 +67,11 @@ class RecommendedTooLarge : public Evaluator {
 
  private:
   static constexpr double kOnline = 10;  // times the threshold
+
+  static bool isNoStep(const EvaluationContext& context, const Finding& finding) {
+    const core::TensorInfo& info = context.graph().tensor(finding.tensor);
+    return !info.isSource() && context.graph().node(info.producer).phase != core::Phase::kUpdate;
+  }
 
   static std::string valueText(std::string_view what, const StatisticsRow* now, const StatisticsRow* before,
                                double core::TensorStatistics::*member) {
@@ -82,7 +94,16 @@ class RecommendedTooLarge : public Evaluator {
     return gradient && weight && gradient->values.meanAbs <= weight->values.meanAbs;
   }
 
-  void describe(EvaluationContext& context, Finding& finding) const {
+  static bool jumped(EvaluationContext& context, core::Rank rank, core::TensorId gradient) {
+    constexpr double kSudden = 1000;
+    if (!gradient.valid() || !context.beforeSelected) return false;
+    const StatisticsRow *now = context.rows.now(rank, gradient),
+                        *before = context.rows.before(rank, gradient);
+    return now && before && before->values.meanAbs > 0 &&
+           now->values.meanAbs >= kSudden * before->values.meanAbs;
+  }
+
+  void describe(EvaluationContext& context, Finding& finding) {
     const ParameterUpdate& update = m_updates.at(finding.tensor);
     const auto add = [&](std::string_view what, core::TensorId tensor,
                          double core::TensorStatistics::*member) {
@@ -99,12 +120,17 @@ class RecommendedTooLarge : public Evaluator {
     add("mean|weight|", update.parameter, &core::TensorStatistics::meanAbs);
     if (isOfTheRate(context, finding, update)) finding.writtenAt = rateLine(context.graph(), update);
     blameSum(m_sum, finding);
+    // Not a step that is too large, but a gradient that something has made so at once. That reads a lot.
+    if (jumped(context, finding.rank, update.gradient) && !context.online &&
+        !std::exchange(m_toldWhereItGrew, true))
+      tellWhereItGrew(context, finding);
   }
 
   UpdateRatio m_ratio;
   Outcome m_outcome;
   std::optional<LossSum> m_sum;
   KeptGradients m_keptGradients;
+  bool m_toldWhereItGrew = false;
   std::map<core::TensorId, ParameterUpdate> m_updates;  // by the next value
   std::vector<Finding> m_pending;
 };

@@ -17,7 +17,9 @@ from msdbg import _arm
 
 # As the condition statistic_spike has them (watchpoints/conditions/statistic_spike.cpp).
 _WINDOW, _LEAST, _FACTOR = 200, 20, 8.0
+_EARLY, _FAR = 5, 100.0  # of fewer numbers one has to be so many times the largest
 _FLOORS = {"loss": 0.02, "gradient_norm": 0.25}  # of the median deviation, as a share of the median
+_CONVERGED = 0.05  # of the first value: what spikes below is next to nothing
 _MARGIN, _LENGTH = 3, 3  # iterations: until the first one at level ops, and how many
 _REST = 500  # iterations before the next request
 
@@ -30,12 +32,21 @@ class Series:
         self._floor = floor
         self._order: deque = deque()
         self._sorted: List[float] = []
+        self._first: Optional[float] = None
 
     def odd(self, value: float) -> bool:
-        """Not finite, or above the median and 8 median deviations of the last 200 finite ones. Takes it in."""
+        """Not finite, or above the median and 8 median deviations of the last 200 finite ones. Takes it in, unless it is
+        odd among few."""
         if not math.isfinite(value):
             return True
-        spike = len(self._sorted) >= _LEAST and self._spikes(value)
+        if self._first is None:
+            self._first = value
+        if len(self._sorted) < _LEAST:
+            spike = len(self._sorted) >= _EARLY and value > _FAR * max(-self._sorted[0], self._sorted[-1]) > 0
+        else:
+            spike = abs(value) > _CONVERGED * abs(self._first) and self._spikes(value)
+        if spike and len(self._sorted) < _LEAST:
+            return True
         self._order.append(value)
         insort(self._sorted, value)
         if len(self._order) > _WINDOW:
