@@ -58,6 +58,8 @@ class Source {
   /// Where what the graph calls replicated is so within groups of ranks only (a mesh of shards and replicas):
   /// those groups, each ascending. Empty: on all ranks, or as the graph itself says.
   virtual const std::vector<std::vector<core::Rank>>& replicaGroups() const;
+  /// The names of the axes along which ranks are laid out ("dp", "tp"), where somebody knows; else empty.
+  virtual std::vector<std::string> meshAxes() const { return {}; }
   /// Recorded iterations of a rank, ascending (an incomplete last one included).
   virtual std::vector<core::Iteration> iterations(core::Rank rank) const = 0;
   /// nullptr when not recorded or lost to damage: missingReason() then says which. Cheap when asked iteration

@@ -40,6 +40,7 @@ ConditionDef evaluationModeCondition();
 ConditionDef cancellationCondition();
 ConditionDef tableLookupCondition();
 ConditionDef kernelMismatchCondition();
+ConditionDef weightOverwrittenCondition();
 
 std::span<const ConditionFactory> builtinConditions() {
   static constexpr ConditionFactory kConditions[] = {
@@ -79,6 +80,7 @@ std::span<const ConditionFactory> builtinConditions() {
       cancellationCondition,
       tableLookupCondition,
       kernelMismatchCondition,
+      weightOverwrittenCondition,
       statisticSpikeCondition,
       runFailedCondition,
   };

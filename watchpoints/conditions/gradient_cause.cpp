@@ -139,17 +139,6 @@ bool isNoiseOfSum(EvaluationContext& context, Rank rank, TensorId gradient, Tens
          100 * core::floatLimits(context.graph().tensor(gradient).dtype).epsilon * parts->l1;
 }
 
-/// A gradient as PyTorch's recorder has it where operators are not recorded: it reads none of its size.
-bool isWithoutOperators(const core::Graph& graph, const Node& node) {
-  if (node.domain != "autograd") return false;
-  const core::Shape& shape = graph.tensor(node.outputs.front()).shape;
-  return std::ranges::none_of(node.inputs, [&](TensorId input) {
-    const TensorInfo& info = graph.tensor(input);
-    const bool known = info.shape.known() && shape.known();  // sizes that vary are not
-    return info.role == TensorRole::kGradient && (!known || info.shape.elements() == shape.elements());
-  });
-}
-
 /// A normalisation may take it out again, and nobody sees which.
 bool mayBeShift(const core::Graph& graph, TensorId parameter) {
   return parameter.valid() && graph.tensor(parameter).shape.rank() <= 1;
@@ -185,6 +174,17 @@ bool isNoise(EvaluationContext& context, Rank rank, TensorId gradient, TensorId 
 }
 
 }  // namespace
+
+bool isWithoutOperators(const core::Graph& graph, const Node& node) {
+  if (node.domain == "torch.nn") return true;
+  if (node.domain != "autograd") return false;
+  const core::Shape& shape = graph.tensor(node.outputs.front()).shape;
+  return std::ranges::none_of(node.inputs, [&](TensorId input) {
+    const TensorInfo& info = graph.tensor(input);
+    const bool known = info.shape.known() && shape.known();  // sizes that vary are not
+    return info.role == TensorRole::kGradient && (!known || info.shape.elements() == shape.elements());
+  });
+}
 
 bool isSumOfUses(const Node& node) {
   const bool adds = node.opType == "Add" || node.opType == "aten.add" || node.opType == "aten.add_";
@@ -240,18 +240,35 @@ class ZeroWalk {
   }
 
   /// The zero that the gradient of a choice (Max, Where) has where the other one was chosen.
-  bool isNotChosen(const Node& node, std::size_t input) const {
-    return node.opType == "Where" && node.phase == core::Phase::kBackward && input > 0 &&
-           m_graph.tensor(node.inputs[input]).role == TensorRole::kConstant;
+  bool isNotChosen(const Node& node, std::size_t place, TensorId input) const {
+    return node.opType == "Where" && node.phase == core::Phase::kBackward && place > 0 &&
+           m_graph.tensor(input).role == TensorRole::kConstant;
+  }
+
+  /// Zeros that a backward pass made to write into.
+  bool isFresh(TensorId tensor) const {
+    static constexpr std::array<std::string_view, 4> kMake = {"aten.zeros", "aten.new_zeros",
+                                                              "aten.zeros_like", "aten.new_full"};
+    const TensorInfo& info = m_graph.tensor(tensor);
+    return !info.isSource() && std::ranges::find(kMake, m_graph.node(info.producer).opType) != kMake.end();
+  }
+
+  /// A whole recurrent layer: the state that it begins with is zero, and has a part in none of its gradients
+  /// but one.
+  static bool isRecurrent(const Node& node) {
+    return node.opType.find("rnn") != std::string::npos || node.opType.find("lstm") != std::string::npos ||
+           node.opType.find("gru") != std::string::npos;
   }
 
   /// A gradient first: what comes from nearer the loss is nearer the cause.
   TensorId zeroInput(const Node& node) {
     TensorId zero;
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      const TensorId input = node.inputs[i];
-      if (isAdded(node, i) || isNotChosen(node, i) || stateOf(input) != State::kZero) continue;
-      if (m_graph.tensor(input).role == TensorRole::kGradient) return input;
+    const auto inputs = m_context.inputs(m_rank, node);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const TensorId input = inputs[i];
+      if (isRecurrent(node) && isFresh(input)) continue;
+      if (isAdded(node, i) || isNotChosen(node, i, input) || stateOf(input) != State::kZero) continue;
+      if (m_graph.tensor(input).role == TensorRole::kGradient && !isFresh(input)) return input;
       if (!zero.valid()) zero = input;
     }
     return zero;
@@ -264,8 +281,8 @@ class ZeroWalk {
   }
 
   ZeroCause causeAt(const Node& node, TensorId tensor) {
-    const bool unknown =
-        std::ranges::any_of(node.inputs, [&](TensorId input) { return stateOf(input) == State::kUnknown; });
+    const bool unknown = std::ranges::any_of(
+        m_context.inputs(m_rank, node), [&](TensorId input) { return stateOf(input) == State::kUnknown; });
     if (node.opType == "SoftmaxCrossEntropyLossGrad") return {Kind::kLoss, tensor, node.id};
     if (node.phase == core::Phase::kForward)
       return mayStopGradients(node) ? ZeroCause{Kind::kActivation, tensor, node.id}

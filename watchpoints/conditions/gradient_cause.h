@@ -6,6 +6,10 @@
 
 namespace msdbg::watch {
 
+/// A gradient as PyTorch's recorder has it where operators are not recorded: of a module, or of a parameter,
+/// which reads none of its size. What it was multiplied with nobody sees.
+bool isWithoutOperators(const core::Graph& graph, const core::Node& node);
+
 /// Whether a node of the backward pass adds what several uses of one thing bring, also where shapes are no
 /// longer those that an Add of ours needs (a recorder that leaves views out).
 bool isSumOfUses(const core::Node& node);

@@ -64,6 +64,21 @@ struct Trained {
   }
 };
 
+/// The modules of PyTorch that have one parameter and whose AccumulateGrad ran: nothing else tells that a
+/// sparse gradient was computed.
+std::set<std::string> accumulating(const Graph& graph) {
+  constexpr std::string_view kBegin = "grad/", kEnd = "/AccumulateGrad";
+  std::map<std::string, int> parameters;
+  for (const TensorInfo& info : graph.tensors())
+    if (info.role == TensorRole::kParameter) ++parameters[info.name.substr(0, info.name.rfind('/'))];
+  std::set<std::string> found;
+  for (const Node& node : graph.nodes())
+    if (node.phase == Phase::kBackward && node.scope.starts_with(kBegin) && node.scope.ends_with(kEnd))
+      found.insert(node.scope.substr(kBegin.size(), node.scope.size() - kBegin.size() - kEnd.size()));
+  std::erase_if(found, [&](const std::string& module) { return parameters[module] != 1; });
+  return found;
+}
+
 /// Whose gradients are computed: a backward node exists for an operator that reads them.
 std::vector<bool> withGradients(const Graph& graph) {
   const std::vector<bool> differentiated = differentiatedNodes(graph);
@@ -71,6 +86,10 @@ std::vector<bool> withGradients(const Graph& graph) {
   for (const Node& node : graph.nodes())
     if (node.phase == Phase::kForward && differentiated[node.id.index()])
       for (const TensorId input : node.inputs) found[input.index()] = true;
+  const std::set<std::string> modules = accumulating(graph);
+  for (const TensorInfo& info : graph.tensors())
+    if (info.role == TensorRole::kParameter && modules.contains(info.name.substr(0, info.name.rfind('/'))))
+      found[info.id.index()] = true;
   return found;
 }
 

@@ -1,5 +1,7 @@
 // What the loss is made of, as the graph shows it: logits that were normalised or cut off already, a loss
 // that is maximised, a target that is broadcast against what is predicted, an axis taken for the batch.
+#include <algorithm>
+
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/loss_parts.h"
 #include "watchpoints/conditions/makers.h"
@@ -38,6 +40,20 @@ core::Shape fitted(EvaluationContext& context, TensorId tensor, const core::Shap
   return other.rank() == 1 ? core::Shape{result[0], 1} : core::Shape{result[0]};
 }
 
+/// What NumPy's broadcasting makes of two shapes. Where that is not what an operator of PyTorch made, it
+/// reads views, of other shapes than what is recorded of it.
+bool gives(const core::Shape& a, const core::Shape& b, const core::Shape& result) {
+  if (result.rank() != std::max(a.rank(), b.rank())) return false;
+  const auto at = [&](const core::Shape& shape, std::size_t fromEnd) {
+    return fromEnd <= shape.rank() ? shape[shape.rank() - fromEnd] : 1;
+  };
+  for (std::size_t i = 1; i <= result.rank(); ++i) {
+    const std::int64_t x = at(a, i), y = at(b, i);
+    if ((x != y && x != 1 && y != 1) || result[result.rank() - i] != std::max(x, y)) return false;
+  }
+  return true;
+}
+
 /// [n, 1] against [n] gives [n, n]: each prediction is compared with the target of every sample. What is
 /// meant to be compared all with all has as many dimensions on both sides.
 void checkBroadcast(EvaluationContext& context, const Node& node, const std::vector<bool>& learnt) {
@@ -52,6 +68,7 @@ void checkBroadcast(EvaluationContext& context, const Node& node, const std::vec
                     right = fitted(context, b, left, result);
   if (!left.known() || !right.known() || !result.known() || left.rank() == right.rank()) return;
   if (left.elements() != right.elements() || result.elements() == left.elements()) return;
+  if (!gives(left, right, result)) return;
   const TensorId target = learnt[a.index()] ? b : a, predicted = learnt[a.index()] ? a : b;
   context.findings.push_back(findingAtNode(
       context, node.id,

@@ -29,7 +29,10 @@ class Divergence : public Evaluator {
       : m_graph(graph),
         m_updates(updatesByParameter(graph)),
         m_replicated(
-            selectTensors(graph, [&](const TensorInfo& info) { return isReplicated(graph, info); })) {}
+            selectTensors(graph, [&](const TensorInfo& info) { return isReplicated(graph, info); })) {
+    const std::set<TensorId> averaged = averagedParameters();
+    std::erase_if(m_replicated, [&](TensorId tensor) { return averaged.contains(rootOf(tensor)); });
+  }
 
   void evaluate(EvaluationContext& context) override {
     m_context = &context;
@@ -90,6 +93,22 @@ class Divergence : public Evaluator {
       if (here.size() > 1) all.push_back(std::move(here));
     }
     return all;
+  }
+
+  TensorId rootOf(TensorId tensor) const {
+    while (m_graph.tensor(tensor).updateOf.valid()) tensor = m_graph.tensor(tensor).updateOf;
+    return tensor;
+  }
+
+  /// Of a program that averages weights and not gradients (local SGD): in between each rank has its own.
+  std::set<TensorId> averagedParameters() const {
+    std::set<TensorId> found;
+    for (const core::Node& node : m_graph.nodes()) {
+      if (!isCollective(node) || node.opType.find("reduce") == std::string::npos) continue;
+      for (const TensorId output : node.outputs)
+        if (m_graph.tensor(rootOf(output)).role == TensorRole::kParameter) found.insert(rootOf(output));
+    }
+    return found;
   }
 
   enum class When { kNow, kBefore };
@@ -165,14 +184,67 @@ class Divergence : public Evaluator {
         return std::nullopt;
       divergent.hyperparameter = input;
     }
+    if (!divergent.hyperparameter.valid()) divergent.hyperparameter = rateThatDiffers(node);
     if (divergent.hyperparameter.valid())
       return "input data: " + m_graph.tensor(divergent.hyperparameter).name + " differs" +
              valuesOnRanks(divergent.hyperparameter);
     if (isCollective(node)) return "the collective";
+    if (findWrittenAlone(divergent, node) || findWrittenGradient(divergent, node))
+      return "what it reads there was changed by " +
+             m_graph.node(m_graph.tensor(divergent.alone).producer).name +
+             ", which the other ranks do not compute";
     if (const TensorId gradient = gradientOfItsRank(node); gradient.valid())
       return "gradients: " + m_graph.tensor(gradient).fullName() +
              " differs, since no collective averages it over the ranks before the optimizer reads it";
     return "local compute: its replicated inputs agree";
+  }
+
+  /// A weight or a gradient that the program changes on some ranks only: those read here what the others do
+  /// not compute, in the place of something that all have.
+  bool findWrittenAlone(Divergent& divergent, const core::Node& node) {
+    for (const Rank rank : m_group) {
+      const auto inputs = m_context->inputs(rank, node);
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (m_graph.tensor(inputs[i]).isSource() || !isInPlaceOfOneThatAllHave(node, i, inputs[i], rank))
+          continue;
+        divergent.alone = inputs[i];
+        std::ranges::copy_if(m_group, std::back_inserter(divergent.aloneOn),
+                             [&](Rank other) { return has(other, inputs[i]); });
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// The gradient of an update is what AccumulateGrad has of it by then.
+  bool findWrittenGradient(Divergent& divergent, const core::Node& node) {
+    return node.phase == core::Phase::kUpdate && std::ranges::any_of(node.inputs, [&](TensorId input) {
+             const TensorInfo& info = m_graph.tensor(input);
+             return info.role == TensorRole::kGradient && !info.isSource() &&
+                    findWrittenAlone(divergent, m_graph.node(info.producer));
+           });
+  }
+
+  bool isInPlaceOfOneThatAllHave(const core::Node& node, std::size_t i, TensorId input, Rank rank) {
+    return std::ranges::any_of(m_group, [&](Rank other) {
+      const auto inputs = m_context->inputs(other, node);
+      return i < inputs.size() && inputs[i] != input && !has(other, input) && has(rank, inputs[i]);
+    });
+  }
+
+  bool has(Rank rank, TensorId tensor) {
+    const core::GraphPart* part = m_context->source.part(rank, m_iteration);
+    return (!part || part->has(tensor)) && m_context->rows.flagsNow(rank, tensor);
+  }
+
+  /// Of an update of another framework, of whose rates nobody says that they are the same everywhere.
+  TensorId rateThatDiffers(const core::Node& node) {
+    for (const TensorId input : node.inputs) {
+      if (m_graph.tensor(input).role != TensorRole::kHyperparameter) continue;
+      const Hashes hashes = hashesOf(When::kNow, input, m_group);
+      if (hashes.size() > 1 && !allEqual(hashes)) return input;
+    }
+    return {};
   }
 
   /// Of an update: the gradient that each rank has for itself. Invalid: it is the same everywhere, or nobody
@@ -214,6 +286,9 @@ class Divergence : public Evaluator {
              "leave "
              "no_sync() for the last of the passes whose gradients are accumulated; by hand, all_reduce each "
              "one.";
+    if (cause.starts_with("what it reads"))
+      return "Look at the line that changes it: what one rank writes to a weight or a gradient, all have to "
+             "write.";
     if (cause.starts_with("local compute"))
       return "Look at what computes it: kernels that are not deterministic, memory that was never written, "
              "broken hardware.";
@@ -232,7 +307,9 @@ class Divergence : public Evaluator {
   }
 
   void report(const Divergent& divergent, const std::string& cause) {
-    const Verdict verdict = findWrongRanks(*m_context, divergent);
+    Verdict verdict = findWrongRanks(*m_context, divergent);
+    if (verdict.wrong.empty() && divergent.alone.valid())
+      verdict = {divergent.aloneOn, "alone differs from what all should hold", {}};
     std::vector<Rank> wrong = verdict.wrong;
     if (wrong.empty()) wrong.push_back(divergent.hashes.front().first);
     for (Rank rank : wrong) {
@@ -244,7 +321,7 @@ class Divergence : public Evaluator {
       addDifference(finding, divergent, verdict, rank == wrong.front());
       finding.detail += "; " + cause;
       finding.advice = adviceFor(cause);
-      finding.writtenAt = divergent.hyperparameter;
+      finding.writtenAt = divergent.alone.valid() ? divergent.alone : divergent.hyperparameter;
       if (m_firstRoot)
         m_context->findings.push_back(std::move(finding));
       else

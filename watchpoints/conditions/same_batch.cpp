@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core_engine/base/text.h"
+#include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
 #include "watchpoints/meaning/wording.h"
 
@@ -65,12 +66,24 @@ class BatchOrder {
   Repeat m_repeat;
 };
 
+/// Ranks along such an axis have a part of the model each, and read the same data.
+bool splitsTheModel(const std::string& axis) {
+  static constexpr auto kAxes =
+      std::to_array<std::string_view>({"tp", "tensor", "mp", "model", "cp", "sp", "context", "sequence", "pp",
+                                       "pipe", "pipeline", "ep", "expert"});
+  return std::ranges::any_of(kAxes, [&](std::string_view name) {
+    return axis == name || axis.starts_with(std::string(name) + "_") ||
+           axis.starts_with(std::string(name) + "-");
+  });
+}
+
 class SameBatch : public Evaluator {
  public:
   explicit SameBatch(const core::Graph& graph) {
     for (const core::TensorInfo& info : graph.tensors())
       if ((info.role == core::TensorRole::kInput || info.role == core::TensorRole::kLabel) && !info.trainable)
         m_inputs.push_back(info.id);
+    if (m_inputs.empty()) m_inputs = madeInTheLoop(graph), m_made = true;
   }
 
   void evaluate(EvaluationContext& context) override {
@@ -82,9 +95,10 @@ class SameBatch : public Evaluator {
     context.evaluated += static_cast<std::int64_t>(batches.size());
     if (!m_begin.valid()) m_begin = context.iteration;
     ++m_iterations;
-    compareRanks(context, batches);
+    if (std::ranges::none_of(context.source.meshAxes(), splitsTheModel)) compareRanks(context, batches);
     const auto& [rank, batch] = *batches.begin();
     m_order.add(context.iteration, rank, batch);
+    m_varies += m_batch.empty() || m_batch == batch ? 0 : 1;
     m_repeats = m_repeats && (m_batch.empty() || m_batch == batch);
     m_batch = batch;
     m_rank = rank;
@@ -94,6 +108,10 @@ class SameBatch : public Evaluator {
     std::vector<std::int64_t> same;
     for (const auto& [rank, times] : m_same)
       if (times == m_iterations && m_iterations > 1) same.push_back(rank.value);
+    if (m_made) {  // what is the same in all iterations are constants
+      if (!same.empty() && m_iterations >= kFew && m_varies == m_iterations - 1) addSameRanks(context, same);
+      return;
+    }
     if (!same.empty()) addSameRanks(context, same);
     // Small data are trained on whole in many a PyTorch script: nothing is said of that.
     const bool whole = isOfTorch(context.graph());
@@ -103,16 +121,34 @@ class SameBatch : public Evaluator {
   }
 
  private:
-  static constexpr std::int64_t kRepeats = 10;
+  static constexpr std::int64_t kRepeats = 10, kFew = 5;  // iterations
+  static constexpr std::int64_t kMuch = 32;               // elements of data that are made
 
-  std::optional<Hashes> batchOf(EvaluationContext& context, Rank rank) const {
+  /// Of a program that loads nothing: what comes from elsewhere into its forward pass, and what that makes of
+  /// no parameter. Not what came through a collective, as the parameters of FSDP do: it is the same on all
+  /// ranks.
+  static std::vector<TensorId> madeInTheLoop(const core::Graph& graph) {
+    std::vector<bool> other = learntTensors(graph);
+    for (const core::Node& node : graph.nodes())
+      if (isCollective(node) ||
+          std::ranges::any_of(node.inputs, [&](TensorId input) { return other[input.index()]; }))
+        for (const TensorId output : node.outputs) other[output.index()] = true;
+    return selectTensors(graph, [&](const core::TensorInfo& info) {
+      if (info.isSource()) return info.role == core::TensorRole::kConstant;
+      return !other[info.id.index()] && !info.updateOf.valid() &&
+             graph.node(info.producer).phase == core::Phase::kForward;
+    });
+  }
+
+  std::optional<Hashes> batchOf(EvaluationContext& context, Rank rank) {
     Hashes hashes;
     for (const TensorId input : m_inputs) {
       const StatisticsRow* row = context.rows.now(rank, input);
-      if (row)
+      if (row && (!m_made || row->values.count >= kMuch)) {
+        if (!m_shown.valid()) m_shown = input;
         hashes.push_back(row->values.hash);
-      else if (context.rows.missingReason(rank, input) != "absent")
-        return std::nullopt;
+      }
+      if (!row && !m_made && context.rows.missingReason(rank, input) != "absent") return std::nullopt;
     }
     return hashes.empty() ? std::nullopt : std::optional(std::move(hashes));
   }
@@ -149,8 +185,7 @@ class SameBatch : public Evaluator {
   }
 
   void addSameRanks(EvaluationContext& context, const std::vector<std::int64_t>& same) const {
-    Finding finding =
-        findingAt(context, {m_begin, Rank(same.front()), m_inputs.front()}, precedence::kStructure);
+    Finding finding = findingAt(context, {m_begin, Rank(same.front()), m_shown}, precedence::kStructure);
     finding.count = 0;
     finding.detail = (same.size() == 1 ? "rank " : "ranks ") + core::formatRanges(same) +
                      " read the same batch as rank " + std::to_string(m_first.value) + " in every one of " +
@@ -178,6 +213,9 @@ class SameBatch : public Evaluator {
   std::map<Rank, std::int64_t> m_same;  // in how many iterations it read the first rank's batch
   Hashes m_batch;                       // the last one
   bool m_repeats = true;
+  TensorId m_shown;              // the first of them that has values
+  bool m_made = false;           // the inputs are what the program makes in the loop
+  std::int64_t m_varies = 0;     // iterations whose data were others than those before
   BatchOrder m_order;            // of the first rank
   std::optional<Finding> m_met;  // the first iteration in which two ranks have one batch
 };
@@ -189,7 +227,8 @@ ConditionDef sameBatchCondition() {
   def.id = "same_batch";
   def.title = "The same batch again";
   def.doc =
-      "Everything that enters the graph has the same bits on several ranks in every recorded iteration (two "
+      "Everything that enters the graph, or that a program makes in the loop without its parameters, has the "
+      "same bits on several ranks in every recorded iteration (two "
       "at least). A hint where it is the same in every iteration (ten at least), as when one batch is "
       "trained on for a test; where two ranks meet in some iterations; and where a batch comes again within "
       "what cannot be epochs: most batches come once, and cut into pieces of as many as there are, one comes "

@@ -58,6 +58,7 @@ class SaturatedStart : public Evaluator {
       const double size = saturation(context.graph(), node, row->values);
       if (size < kSaturated) continue;
       m_finding = findingOf(context, node, size);
+      m_isPrior = node.opType == "Sigmoid" && row->values.std < kEven;
       return;  // what follows reads it
     }
   }
@@ -65,7 +66,8 @@ class SaturatedStart : public Evaluator {
   void finish(EvaluationContext& context) override {
     if (!m_finding || m_outcome.beginsNonFinite()) return;
     if (m_outcome.recoveredSince(m_finding->iteration)) {
-      if (m_finding->actual < kStarkly) return;  // a gate that begins open, as a bias of 3 makes it
+      // A gate that begins open, as a bias of 3 makes it; classes that begin rare (RetinaNet's prior).
+      if (m_finding->actual < kStarkly || m_isPrior) return;
       m_finding->severity = Severity::kHint;
     }
     context.findings.push_back(std::move(*m_finding));
@@ -73,6 +75,7 @@ class SaturatedStart : public Evaluator {
 
  private:
   static constexpr double kSaturated = 0.9, kStarkly = 0.95;
+  static constexpr double kEven = 0.02;      // deviation of what a bias alone decides
   static constexpr double kLargeWeight = 3;  // times sqrt(2 / fan-in)
   static constexpr double kLargeData = 20, kLargeScores = 4;
 
@@ -156,6 +159,7 @@ class SaturatedStart : public Evaluator {
   std::vector<core::NodeId> m_nodes;
   bool m_asked = false;
   std::optional<Finding> m_finding;
+  bool m_isPrior = false;  // it is about the same everywhere
 };
 
 }  // namespace

@@ -57,6 +57,7 @@ class RecommendedZeros : public Evaluator {
       if (!allZero(row.values)) {
         moved(context, place) = true;
         m_begins.erase({place.rank, place.tensor});
+        m_single.erase({place.rank, place.tensor});
         return;
       }
       if (isGradient(context.graph().tensor(place.tensor)))
@@ -182,10 +183,18 @@ class RecommendedZeros : public Evaluator {
 
   void visitGradient(EvaluationContext& context, const Place& place) {
     if (stepIsSkipped(context, place.rank) || isRoundingNoise(context, place.rank, place.tensor)) return;
+    if (mayBeChance(context, place)) return;
     const ZeroCause cause = zeroCause(context, place.rank, place.tensor);
-    if (!isTraced(context.graph(), cause) && !context.online && !moved(context, place))
-      return waitForIt(context, place, cause);
+    if (!isTraced(context.graph(), cause) && !moved(context, place)) return waitForIt(context, place, cause);
     visitCause(context, place, cause);
+  }
+
+  /// The terms of a single sum may cancel to the last bit, once.
+  bool mayBeChance(EvaluationContext& context, const Place& place) {
+    constexpr int kOften = 3;  // iterations on end
+    const StatisticsRow* row = context.rows.now(place.rank, place.tensor);
+    if (!row || row->values.count != 1 || !moved(context, place)) return false;
+    return ++m_single[{place.rank, place.tensor}] < kOften;
   }
 
   std::vector<bool>::reference moved(EvaluationContext& context, const Place& place) {
@@ -200,15 +209,22 @@ class RecommendedZeros : public Evaluator {
     if (cause.kind == Kind::kUnknown) return false;
     if (cause.kind != Kind::kHere) return true;
     const core::Node& node = graph.node(cause.node);
+    if (isWithoutOperators(graph, node)) return false;
     const auto isGradientOf = [&](core::TensorId input) { return isGradient(graph.tensor(input)); };
     return node.phase == core::Phase::kForward ||
            (node.phase == core::Phase::kBackward && std::ranges::any_of(node.inputs, isGradientOf));
   }
 
   /// One that is zero in its first iterations and not later is behind a gate that starts at zero (LoRA, a
-  /// zero-initialised residual), or a warm-up's first rate is 0: said at the end, if it never moves.
+  /// zero-initialised residual), or a warm-up's first rate is 0: said at the end, if it never moves, or while
+  /// training goes on once it has not for some iterations.
   void waitForIt(EvaluationContext& context, const Place& place, const ZeroCause& cause) {
-    if (m_begins.contains({place.rank, place.tensor})) return;
+    constexpr std::int64_t kPatience = 10;
+    if (const auto begun = m_begins.find({place.rank, place.tensor}); begun != m_begins.end()) {
+      const std::int64_t since = begun->second.iteration.value;
+      if (context.online && place.iteration.value >= since + kPatience) visitCause(context, place, cause);
+      return;
+    }
     std::map<std::pair<core::Rank, core::TensorId>, Finding> here;
     std::swap(m_causes, here);
     visitCause(context, place, cause);
@@ -292,7 +308,8 @@ class RecommendedZeros : public Evaluator {
   std::map<std::pair<core::Rank, core::TensorId>, Finding> m_causes;  // of this iteration
   std::map<core::Rank, std::vector<bool>> m_moved;  // by tensor: gradients that were not zero once
   std::map<std::pair<core::Rank, core::TensorId>, Finding> m_begins;  // of those that never were yet
-  std::map<core::TensorId, Finding> m_zeroData;                       // inputs that were zero so far
+  std::map<std::pair<core::Rank, core::TensorId>, int> m_single;  // gradients of one element: zero so often
+  std::map<core::TensorId, Finding> m_zeroData;                   // inputs that were zero so far
   std::map<std::pair<core::Rank, core::TensorId>, Batches> m_batches;
   std::set<core::TensorId> m_filled;  // inputs that were not
 };

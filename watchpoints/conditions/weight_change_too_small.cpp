@@ -88,7 +88,7 @@ class NothingMoves : public Evaluator {
  private:
   static constexpr double kLeast = 1e-6;  // of itself, in one step
   static constexpr double kInAll = 0.05;  // of itself, in all steps together
-  static constexpr double kSpent = 1e-3;  // of the largest rate, in the middle of the run
+  static constexpr double kSpent = 1e-3;  // of the largest rate, from the middle of the run on
   static constexpr double kSmall = 0.02;  // the same, where the loss stands still since and much is left
   static constexpr double kMuch = 0.3, kLikeGuessing = 0.6;  // of the first loss, of what guessing costs
   static constexpr double kHalfWay = 0.6;                    // in the middle of a rise
@@ -101,7 +101,11 @@ class NothingMoves : public Evaluator {
   };
 
   bool rateIsSpent(double share) const {
-    return !m_rateOf.empty() && m_rateOf[m_rateOf.size() / 2] < share * std::ranges::max(m_rateOf);
+    if (m_rateOf.empty()) return false;
+    const std::size_t half = m_rateOf.size() / 2;
+    const double later =
+        *std::max_element(m_rateOf.begin() + static_cast<std::ptrdiff_t>(half), m_rateOf.end());
+    return later < share * std::ranges::max(m_rateOf);
   }
 
   /// The mean of the last quarter of the losses; nullopt: it says nothing.

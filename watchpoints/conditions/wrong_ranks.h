@@ -11,7 +11,9 @@ struct Divergent {
   core::Iteration iteration;
   core::TensorId tensor;
   std::vector<std::pair<core::Rank, core::Hash128>> hashes;  // two ranks or more, ascending
-  core::TensorId hyperparameter;  // an input that differs too (the learning rate); invalid if none
+  core::TensorId hyperparameter = {};  // an input that differs too (the learning rate); invalid if none
+  core::TensorId alone = {};           // an input that only `aloneOn` computes; invalid if none
+  std::vector<core::Rank> aloneOn = {};
 };
 
 struct Verdict {

@@ -39,6 +39,7 @@ class TranslatedSource::Foreign : public Source, public KnownRows {
   }
   std::vector<core::Rank> ranks() const override { return m_source.ranks(); }
   const Groups& replicaGroups() const override { return m_groups; }
+  std::vector<std::string> meshAxes() const override { return m_source.meshAxes(); }
   int rankCount() const override { return m_source.rankCount(); }
   std::vector<core::Iteration> iterations(core::Rank rank) const override {
     return m_source.iterations(rank);

@@ -21,7 +21,10 @@ _KEEPING = {"masked_fill", "masked_fill_", "where", "full", "full_like", "new_fu
             "index_put_", "repeat", "constant_pad_nd", "lift_fresh", "_log_softmax", "maximum", "minimum", "amax", "amin", "max", "min",
             "aminmax", "roll",
             "index_fill", "index_fill_", "masked_scatter", "bernoulli", "slice_scatter", "select_scatter",
-            "topk", "sort", "flip", "log", "new_tensor", "baddbmm", "logaddexp", "cumsum"}
+            "topk", "sort", "flip", "log", "new_tensor", "baddbmm", "logaddexp", "cumsum", "scatter_reduce", "scatter_reduce_",
+            "index_reduce", "index_reduce_", "scatter_add", "scatter_add_", "index_add", "index_add_", "index_copy",
+            "index_copy_", "take", "take_along_dim", "fmax", "fmin", "cummax", "cummin", "logcumsumexp", "diagonal_scatter",
+            "as_strided_scatter", "diag_embed", "put", "put_", "unfold_copy", "repeat_interleave"}
 # What they return for their own backward pass, of which they write only what that reads.
 _SCRATCH = {"_ctc_loss": (1,), "_cudnn_ctc_loss": (1,)}
 _TURNING = {"neg", "sub", "mul", "div"}  # an infinity's sign, maybe
