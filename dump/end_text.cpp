@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <regex>
+
 namespace msdbg::dump {
 namespace {
 
@@ -35,6 +37,13 @@ std::string failureText(const RunEnd& end, core::Rank rank, int ranks) {
   if (end.signal) return name + " was killed by signal " + signalText(*end.signal) + placeOf(end);
   if (end.exitStatus) return name + " ended with status " + std::to_string(*end.exitStatus) + placeOf(end);
   return name + " failed" + placeOf(end);
+}
+
+bool lostAnother(const std::string& message) {
+  static const std::regex kWords(
+      "gloo|NCCL|ncclRemote|DistBackendError|DistNetworkError|Connection (reset|closed|refused)|"
+      "Broken pipe|TCPStore|remote (process|peer|worker)");
+  return std::regex_search(message, kWords);
 }
 
 }  // namespace msdbg::dump

@@ -27,6 +27,7 @@ class YieldingSource : public watch::Source, public watch::KnownRows {
     return m_run.isWhole(node, tensor);
   }
   const std::vector<std::vector<core::Rank>>& replicaGroups() const override { return m_run.replicaGroups(); }
+  std::vector<std::string> meshAxes() const override { return m_run.meshAxes(); }
   std::vector<core::Rank> ranks() const override { return m_ranks; }
   int rankCount() const override { return m_run.rankCount(); }
   std::vector<core::Iteration> iterations(core::Rank rank) const override {

@@ -114,6 +114,9 @@ Json firstJson(const DiffView& view, const replay::FirstDifference& first) {
   json["equal_after_update"] = first.equalAfterUpdate ? Json(*first.equalAfterUpdate) : Json();
   json["reads"] = Json::array();
   for (const TensorComparison& each : first.reads) json["reads"].push_back(tensorJson(view, each));
+  for (std::size_t i = 0; i < first.instead.size(); ++i)
+    if (first.instead[i].valid())
+      json["reads"][i]["instead_b"] = view.b.graph().tensor(first.instead[i]).fullName();
   return json;
 }
 

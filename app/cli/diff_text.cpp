@@ -95,6 +95,10 @@ std::string changedText(const DiffView& view, const TensorComparison& c) {
   return changed == view.found.graph.changed.end() ? "" : changed->what;
 }
 
+std::string nameInB(const DiffView& view, core::TensorId tensor) {
+  return printable(tensorName(view.b.graph().tensor(tensor)));
+}
+
 std::string originText(const DiffView& view, const replay::FirstDifference& first) {
   if (view.a.graph().tensor(first.what.a).role == core::TensorRole::kConstant)
     return "it is a constant of the program, and another one in B";
@@ -108,6 +112,10 @@ std::string originText(const DiffView& view, const replay::FirstDifference& firs
                  : "it differed after the update before";
     return "nothing computes it: it is given, or an initial value";
   }
+  for (std::size_t i = 0; i < first.instead.size(); ++i)
+    if (first.instead[i].valid())
+      return fmt::format("B reads {} instead of {}: the program did something else before",
+                         nameInB(view, first.instead[i]), nameOf(view, first.reads[i]));
   if (first.what.inputsDiffer) return "its inputs differ too";
   if (first.what.inputsByNature)
     return "it reads other samples on both, and should come to the same: it or they are wrong";
@@ -131,8 +139,14 @@ void printFirst(const DiffView& view) {
   else
     printDiffFact("kernel", printable(first.kernelA) + " against " + printable(first.kernelB));
   printDiffFact("why here", originText(view, first));
-  for (const TensorComparison& read : first.reads)
-    printDiffFact("reads", fmt::format("{}: {}", nameOf(view, read), readText(read)));
+  for (std::size_t i = 0; i < first.reads.size(); ++i) {
+    const core::TensorId instead = i < first.instead.size() ? first.instead[i] : core::TensorId();
+    printDiffFact("reads", fmt::format("{}: {}", nameOf(view, first.reads[i]), readText(first.reads[i])));
+    if (!instead.valid()) continue;
+    const std::string line = sourceLine(view.b.graph().userFrame(framesOf(view.b.graph(), instead)));
+    printDiffFact("in B",
+                  fmt::format("{}{}{}", nameInB(view, instead), line.empty() ? "" : "   ", printable(line)));
+  }
   printEvidence(view, c);
 }
 

@@ -18,6 +18,7 @@
 #include "core_engine/base/text.h"
 #include "dump/end_text.h"
 #include "dump/session/rank_watch.h"
+#include "replay/formats/msdbg/died_at.h"
 
 namespace msdbg::app {
 
@@ -307,6 +308,9 @@ class Monitor {
   }
 
   std::string lostText(const StartedRanks::Lost& lost) const {
+    if (const std::string error = replay::fatalErrorOf(m_place.run, core::Rank(lost.rank)); !error.empty())
+      return fmt::format("{} (process {}) was ended{} by a fatal error: {}", name(lost.rank), lost.pid,
+                         place(lost.rank), error);
     return fmt::format("{} (process {}) is gone{} without a word: it was killed, or left by os._exit()",
                        name(lost.rank), lost.pid, place(lost.rank));
   }

@@ -1,8 +1,7 @@
 #include "app/cli/started_ranks.h"
 
-#include <regex>
-
 #include "app/cli/rank_folders.h"
+#include "dump/end_text.h"
 #include "dump/journal.h"
 #include "dump/reader/journal_tail.h"
 
@@ -15,18 +14,6 @@ std::optional<dump::RunEnd> journalEnd(const std::filesystem::path& run, int ran
   const auto text = dump::JournalTail().readOn(rankFolder(run, rank) / "journal");
   return text.ok() ? dump::parseJournal(*text).end : std::nullopt;
 }
-
-namespace {
-
-// What torch says in a rank whose partner is gone: it is not the one to blame.
-bool lostAnother(const std::string& message) {
-  static const std::regex kWords(
-      "gloo|NCCL|ncclRemote|DistBackendError|DistNetworkError|Connection (reset|closed|refused)|"
-      "Broken pipe|TCPStore|remote (process|peer|worker)");
-  return std::regex_search(message, kWords);
-}
-
-}  // namespace
 
 void StartedRanks::startAgain(std::filesystem::path run) {
   m_run = std::move(run);
@@ -67,7 +54,8 @@ std::optional<StartedRanks::Lost> StartedRanks::lost(const RankWatch& watch, Sta
   if (!m_ended.insert(rank).second) return std::nullopt;
   const pid_t pid = watch.status() ? static_cast<pid_t>(watch.status()->pid) : known->second;
   const auto own = journalEnd(m_run, rank);
-  if (own && own->state == "failed") return Lost{rank, pid, lostAnother(own->message) ? kVictim : kFailed};
+  if (own && own->state == "failed")
+    return Lost{rank, pid, dump::lostAnother(own->message) ? kVictim : kFailed};
   if (state != State::kDied) return std::nullopt;
   return Lost{rank, pid, watch.status() && watch.status()->waiting ? kDiedWaiting : kDied};
 }

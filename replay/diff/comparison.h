@@ -90,7 +90,9 @@ struct GraphDifference {
 struct FirstDifference {
   TensorComparison what;
   std::vector<TensorComparison> reads = {};  // what its node reads, in its order
-  std::string kernelA = {}, kernelB = {};    // "dnnl:Gemm"; "" where nobody says
+  /// For each of these what B's node reads in its place, where that is something else. Invalid: the same.
+  std::vector<core::TensorId> instead = {};
+  std::string kernelA = {}, kernelB = {};  // "dnnl:Gemm"; "" where nobody says
   /// Of a source that is carried from iteration to iteration: whether it was equal after the update before.
   std::optional<bool> equalAfterUpdate = {};
 };

@@ -54,8 +54,14 @@ FirstDifference firstDifference(Run& a, Run& b, const AlignedPair& pair, PairRea
   first.kernelB = kernelOf(b, what.rankB, what.iterationB, what.b);
   const core::TensorInfo& info = a.graph().tensor(what.a);
   if (info.isSource()) return first;
-  for (const TensorId input : pair.a.inputs(a.graph().node(info.producer)))
-    first.reads.push_back(read(pair, reader, what, input));
+  const auto inputs = pair.a.inputs(a.graph().node(info.producer));
+  const core::NodeId other = b.graph().tensor(what.b).producer;
+  const auto inputsB = other.valid() ? pair.b.inputs(b.graph().node(other)) : inputs;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const bool same = i >= inputsB.size() || pair.alignment.toB(inputs[i]) == inputsB[i];
+    first.reads.push_back(read(pair, reader, what, inputs[i]));
+    first.instead.push_back(same ? TensorId() : inputsB[i]);
+  }
   return first;
 }
 

@@ -36,6 +36,8 @@ AlignedPairs::Agreed::Agreed(Run& run, Judging judging) : graph(run.graph()) {
 
 bool AlignedPairs::Agreed::has(TensorId tensor) const {
   const TensorInfo& info = graph.tensor(tensor);
+  // Copies of one model are trained at one rate.
+  if (info.role == core::TensorRole::kHyperparameter && !ofTorch.parameters.empty()) return true;
   const TensorId value = info.updateOf.valid() ? info.updateOf : tensor;
   return watch::isReplicated(graph, info) || std::ranges::count(ofTorch.parameters, value) > 0;
 }

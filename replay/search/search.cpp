@@ -61,6 +61,12 @@ bool touches(const Graph& graph, const Node& node, const std::string& file, Line
   });
 }
 
+/// What a hook or a backward pass of the user's own computes has a line of its own.
+bool isOn(const Graph& graph, const Node& node, const std::string& file, Lines lines) {
+  const core::Frame* frame = graph.userFrame(node.frames);
+  return frame && frame->file == file && lines.contains(frame->line);
+}
+
 /// Nodes written on these lines, then those that exist because of them.
 std::vector<NodeId> nodesOf(const Graph& graph, const std::string& file, Lines lines) {
   std::vector<NodeId> nodes;
@@ -68,7 +74,8 @@ std::vector<NodeId> nodesOf(const Graph& graph, const std::string& file, Lines l
     if (!node.derivedFrom.valid() && touches(graph, node, file, lines)) nodes.push_back(node.id);
   const std::set<NodeId> written(nodes.begin(), nodes.end());
   for (const Node& node : graph.nodes())
-    if (written.contains(node.derivedFrom)) nodes.push_back(node.id);
+    if (written.contains(node.derivedFrom) || (node.derivedFrom.valid() && isOn(graph, node, file, lines)))
+      nodes.push_back(node.id);
   return nodes;
 }
 

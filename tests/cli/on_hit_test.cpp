@@ -223,7 +223,8 @@ TEST_CASE("--dry-run says what will be asked and what only check can tell", "[cl
   CHECK(plan["on_hit"]["left_out"] ==
         Json({"run_failed", "rank_divergence", "collective_mismatch", "activation_exploding", "same_batch",
               "batch_content", "target_leak", "mask_reversed", "evaluation_mode", "clipping_too_tight",
-              "saturated_start", "rank_loss_gap", "table_lookup", "loss_diverging", "no_activation"}));
+              "saturated_start", "rank_loss_gap", "table_lookup", "loss_diverging", "weight_overwritten",
+              "no_activation"}));
   checkGolden("dump_on_hit.txt",
               shapeOf(msdbg(dumpMlp("never.msdbg", 2, {"--on-hit", "recommended", "--dry-run"})).out));
 }

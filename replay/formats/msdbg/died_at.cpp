@@ -36,10 +36,24 @@ std::string diedAt(std::string_view text) {
   return "";
 }
 
-std::string diedAtText(const std::filesystem::path& run, core::Rank rank) {
+namespace {
+
+core::Result<std::string> readDied(const std::filesystem::path& run, core::Rank rank) {
   constexpr std::size_t kMostBytes = 1 << 20;
-  const auto text =
-      dump::readFile(run / "stacks" / ("died_rank_" + std::to_string(rank.value) + ".txt"), kMostBytes);
+  return dump::readFile(run / "stacks" / ("died_rank_" + std::to_string(rank.value) + ".txt"), kMostBytes);
+}
+
+}  // namespace
+
+std::string fatalErrorOf(const std::filesystem::path& run, core::Rank rank) {
+  constexpr std::string_view kFatal = "Fatal Python error: ";
+  const auto text = readDied(run, rank);
+  if (!text.ok() || !text->starts_with(kFatal)) return "";
+  return core::printable(text->substr(kFatal.size(), text->find('\n') - kFatal.size()));
+}
+
+std::string diedAtText(const std::filesystem::path& run, core::Rank rank) {
+  const auto text = readDied(run, rank);
   const std::string place = text.ok() ? diedAt(*text) : "";
   return place.empty() ? "" : "; Python was at " + core::printable(place);
 }

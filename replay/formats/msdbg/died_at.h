@@ -14,6 +14,9 @@ namespace msdbg::replay {
 /// thread that got the signal, else of the others; "" where the text names none.
 std::string diedAt(std::string_view faulthandlerText);
 
+/// "Segmentation fault", as Python's faulthandler calls what ended a rank; "" where nothing was written.
+std::string fatalErrorOf(const std::filesystem::path& run, core::Rank rank);
+
 /// "; Python was at train.py:16 in die"; "" where nothing was written.
 std::string diedAtText(const std::filesystem::path& run, core::Rank rank);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core_engine/base/text.h"
 #include "dump/end_text.h"
 #include "replay/formats/msdbg/died_at.h"
 
@@ -24,6 +25,7 @@ class Failures {
     const RunEnd& end = m_run.info().end;
     if (isFailure(end)) add(end, end.rank ? Rank(*end.rank) : firstRank(), end.message);
     for (const Rank rank : m_run.ranks()) addRank(rank);
+    if (isFailure(end) && end.rank && !dump::lostAnother(end.message)) foldVictims(Rank(*end.rank));
     std::ranges::stable_sort(m_found, {}, &RunFailure::rank);
     return std::move(m_found);
   }
@@ -37,6 +39,20 @@ class Failures {
     if (own && isFailure(*own) && own->rank == rank.value)
       add(*own, rank, dump::failureText(*own, rank, m_run.info().ranks));
     if (!own && m_run.info().end.state == "running") addSilent(rank);
+  }
+
+  // Ranks that failed since they lost the one that ended the run are told with it.
+  void foldVictims(Rank cause) {
+    std::vector<std::int64_t> victims;
+    std::erase_if(m_found, [&](const RunFailure& failure) {
+      const bool victim = failure.rank != cause && dump::lostAnother(failure.text);
+      if (victim) victims.push_back(failure.rank.value);
+      return victim;
+    });
+    const auto known = std::ranges::find(m_found, cause, &RunFailure::rank);
+    if (victims.empty() || known == m_found.end()) return;
+    known->text += std::string("; then ") + (victims.size() == 1 ? "rank " : "ranks ") +
+                   core::formatRanges(victims) + " failed, which lost it";
   }
 
   // Killed so that it could not even say so, on a run that nobody else looked after.

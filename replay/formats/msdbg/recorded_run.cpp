@@ -110,6 +110,13 @@ class RecordedRun : public Run,
   bool thinned(Rank rank, Iteration iteration) const override { return m_reader->thinned(rank, iteration); }
   Thinning thinning(Rank rank) const override { return translated(m_reader->thinning(rank)); }
   std::vector<RecordedHit> hits() const override { return translated(m_reader->hits()); }
+  std::vector<std::string> meshAxes() const override {
+    std::vector<std::string> names;
+    for (const Rank rank : ranks())
+      for (const dump::MeshAxis& axis : m_reader->mesh(rank))
+        if (std::ranges::count(names, axis.name) == 0) names.push_back(axis.name);
+    return names;
+  }
   std::vector<MeshAxis> mesh(Rank rank) const override {
     std::vector<MeshAxis> axes;
     for (const dump::MeshAxis& axis : m_reader->mesh(rank))
