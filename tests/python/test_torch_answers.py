@@ -131,3 +131,24 @@ def test_a_program_that_fails_between_two_iterations_is_not_told_to_record_deepe
     run = recorded(tmp_path, BETWEEN, level="train", fails=True)
     report = asked("check", run)
     assert "KeyError: 3" in report["first"]["detail"] and "deeper_command" not in report
+
+
+_HOOKED = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), 0.05)
+def hook(module, inputs, outputs):
+    return (inputs[0] * 2,)  # HERE
+model[2].register_full_backward_hook(hook)
+for i in range(3):
+    loss = model(torch.randn(16, 6)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_line_of_a_hook_of_the_backward_pass_is_found(tmp_path: Any) -> None:
+    assert "BackwardHookFunctionBackward/mul-op1" in said("search", recorded(tmp_path, _HOOKED), "train.py:8")

@@ -41,11 +41,11 @@ finally:
 """
 
 
-def _dumped(tmp_path: Any, launcher: Any, *options: str) -> Any:
+def _dumped(tmp_path: Any, launcher: Any, *options: str, program: str = _PROGRAM) -> Any:
     if built.missing():
         pytest.skip(built.missing())
     script, run = tmp_path / "train.py", tmp_path / "run.msdbg"
-    script.write_text(_PROGRAM)
+    script.write_text(program)
     return run, subprocess.run([built.MSDBG, "dump", *options, "-o", run, "--", *launcher, script, run],
                                env=dict(os.environ, OMP_NUM_THREADS="1", MSDBG_STRICT="1"), capture_output=True, text=True)
 
@@ -68,6 +68,15 @@ def test_the_rank_without_a_hit_stops_after_the_same_iteration(tmp_path: Any) ->
     assert len(left) == 2 and left[0] == left[1], done.stdout
     end = asked("info", run)["end"]
     assert (end["state"], end["iteration"], end["rank"]) == ("stopped", 12, 1)
+
+
+def test_of_hits_on_several_ranks_the_one_that_came_from_no_other_is_told(tmp_path: Any) -> None:
+    run, done = _dumped(tmp_path, TWO_RANKS, "--level", "ops", "--on-hit", "nonfinite_propagation", "--stop-on-hit",
+                        program=_PROGRAM.replace("if ranks == 1", "if True"))
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.count("training stops after") == 1, done.stderr
+    end = asked("info", run)["end"]
+    assert (end["iteration"], end["rank"], end["node"]) == (12, 1, "main/log-op1")
 
 
 def test_without_a_hit_it_trains_to_its_end(tmp_path: Any) -> None:

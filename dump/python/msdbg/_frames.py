@@ -31,6 +31,7 @@ class Frames:
         self._ids: dict[tuple[int, int], int] = {}  # -1: not shown
         self._codes: list[CodeType] = []  # kept, so that an id() stays theirs
         self._kept: set[int] = set()
+        self._own: set[int] = set()  # ids of the user's own frames
         self._skipped = _skipped_folders()
 
     def at(self, frame: Optional[FrameType]) -> tuple[int, ...]:
@@ -56,6 +57,10 @@ class Frames:
             found += [number for number in (self._known(frame),) if number >= 0]
             frame = frame.f_back
         return tuple(found)
+
+    def own(self, frames: tuple[int, ...]) -> int:
+        """The innermost of the user's own; -1: there is none."""
+        return next((frame for frame in frames if frame in self._own), -1)
 
     def here(self) -> tuple[int, ...]:
         return self.at(sys._getframe(1))
@@ -84,7 +89,10 @@ class Frames:
             return -1
         text = linecache.getline(file, line, names).strip()
         name = getattr(code, "co_qualname", code.co_name)
-        return self._recorder.frame(path, line, name, text, installed)
+        number = self._recorder.frame(path, line, name, text, installed)
+        if not installed:
+            self._own.add(number)
+        return int(number)
 
 
 def _skipped_folders() -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -15,7 +15,8 @@ Output = tuple[Any, tuple[int, ...], str, str, int, int]
 
 
 # Of what stands for many operators: the line that it is called on tells nothing of what it is. As definitions.cpp has it.
-_OF_NO_LINE = ("torch", "torch.nn", "python")
+_OF_NO_LINE = ("torch", "torch.nn", "python", "autograd")
+_OF_A_LINE = ("forward", "backward")
 
 
 def device_of(tensor: Any) -> str:
@@ -59,12 +60,14 @@ class Entry:
         self.operator: Any = None
         self.step: Any = None  # the extension's Step of it
         self.derived_from = -1
-        self.line = -1  # the frame by which variants are told apart; -1: they are not
+        self.line = (-1, -1)  # the frames by which variants are told apart; -1: they are not
 
 
 class Graph:
-    def __init__(self, recorder: Any) -> None:
+    def __init__(self, recorder: Any, own: Callable[[tuple[int, ...]], int]) -> None:
+        """`own`: the first of some frames that is no installed package's, -1: none is."""
         self._recorder = recorder
+        self._own = own
         self._sources: dict[str, tuple[int, str]] = {}  # id, dtype
         self._entries: dict[tuple[Any, ...], list[Entry]] = {}
         self._scopes: dict[str, Scope] = {}
@@ -124,7 +127,8 @@ class Graph:
                 if entry.inputs == inputs and entry.derived_from == derived_from:
                     return entry
             frames = frames()
-        line = frames[0] if frames and phase == "forward" and domain not in _OF_NO_LINE else -1
+        has_line = frames and phase in _OF_A_LINE and domain not in _OF_NO_LINE
+        line = (frames[0], self._own(frames)) if has_line else (-1, -1)
         for entry in variants:
             if entry.line == line and entry.inputs == inputs and entry.derived_from == derived_from:
                 return entry

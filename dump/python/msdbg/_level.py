@@ -14,11 +14,13 @@ from msdbg._tensors import tensors_in
 _LABELS = {"label", "labels", "target", "targets", "y", "start_positions", "end_positions"}
 
 
+NO_STEP = ("no step of a torch.optim optimizer was seen; where the program changes its parameters itself, call "
+           "msdbg.step(n) at the beginning of each of its steps")
+
+
 class Level:
     name = ""
-    nothing = ("no step of a torch.optim optimizer was seen; where the program changes its parameters itself, call "
-               "msdbg.step(n) at the beginning of each of its steps; where it calls no backward() either, record "
-               "it at level ops")  # why nothing was recorded, if nothing was
+    nothing = NO_STEP + "; where it calls no backward() either, record it at level ops"  # why, if nothing was recorded
     create_graph = False  # gradients are computed such that they have gradients
     exact = False  # a storage's tensor is the last thing that was written there
 

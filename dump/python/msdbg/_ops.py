@@ -17,7 +17,7 @@ from msdbg._calls import Calls
 from msdbg._compiled import Compiled, runs_eagerly
 from msdbg._following import Following
 from msdbg._inputs import named_inputs
-from msdbg._level import Level
+from msdbg._level import NO_STEP, Level
 from msdbg._names import Parameter
 from msdbg._operators import Operator
 from msdbg._recording import Recording
@@ -49,6 +49,7 @@ class _Mode(TorchDispatchMode):
 
 class Ops(Level):
     name = "ops"
+    nothing = NO_STEP
     exact = True
 
     def __init__(self, recording: Recording) -> None:

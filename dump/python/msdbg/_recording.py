@@ -104,8 +104,9 @@ class Recording:
     def _stop(self, hit: str) -> None:
         """Out of the program's step, through its `finally` and `with`, as from sys.exit(): launchers start nothing
         again, and other ranks do the same after this iteration."""
-        print(f"msdbg: {_stopping.text_of(hit)}: training stops after iteration {self.iteration - 1} (--stop-on-hit)",
-              file=sys.stderr)
+        text = _stopping.text_of(hit, _identity.rank_and_ranks()[0])
+        if text:
+            print(f"msdbg: {text}: training stops after iteration {self.iteration - 1} (--stop-on-hit)", file=sys.stderr)
         self.over = True
         self.guard(self._close, lambda: self.recorder.finish_on_hit(hit))
         raise SystemExit(0)
@@ -142,9 +143,9 @@ class Recording:
         if rank == 0 and ranks > 1 and not self.settings.launcher:
             _identity.tell_run(self.recorder.run_id())
         _crash.watch(self.settings.run, rank)
-        self.graph = Graph(self.recorder)
-        self.values = Values(self.recorder, self.graph, self.names)
         self.frames = Frames(self.recorder)
+        self.graph = Graph(self.recorder, self.frames.own)
+        self.values = Values(self.recorder, self.graph, self.names)
 
     def _choose_attempt(self, rank: int) -> None:
         self.settings = self.settings.of_attempt(rank)

@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Optional
+from typing import Any, Optional, Tuple
 
 _SCHEMA = "msdbg.stop/1"
+_COLLECTIVES = ("reduce", "gather", "broadcast", "all_to_all", "alltoall", "recv")  # in names of nodes
 _MARGIN = 3  # iterations; where others wait for this rank none is further ahead than one
 
 
@@ -38,23 +39,30 @@ class Stopping:
         return self._due(iteration)
 
     def _ask(self, last: int, hit: str) -> None:
-        """The first rank to do so decides, and nobody reads half of it."""
-        own = f"{self._file}.{os.getpid()}"
+        """The first rank to do so decides when; of several hits what came to a rank from another one is told last.
+        Nobody reads half of it."""
         try:
-            with open(own, "w", encoding="utf-8") as file:
-                json.dump({"schema": _SCHEMA, "last": last, "hit": json.loads(hit)}, file)
+            own = self._written(last, json.loads(hit))
             try:
                 os.link(own, self._file)
             except FileExistsError:
-                pass
-            os.remove(own)
-        except OSError as error:
+                asked = _read(self._file)
+                if _place(json.loads(hit)) < _place(asked["hit"]):
+                    os.replace(self._written(asked["last"], json.loads(hit)), self._file)
+            if os.path.exists(own):
+                os.remove(own)
+        except (OSError, ValueError, KeyError, TypeError) as error:
             _warn(f"the training goes on, --stop-on-hit cannot tell the other ranks: {error}")
+
+    def _written(self, last: int, hit: Any) -> str:
+        own = f"{self._file}.{os.getpid()}"
+        with open(own, "w", encoding="utf-8") as file:
+            json.dump({"schema": _SCHEMA, "last": last, "hit": hit}, file)
+        return own
 
     def _due(self, iteration: int) -> Optional[str]:
         try:
-            with open(self._file, encoding="utf-8") as file:
-                asked = json.load(file)
+            asked = _read(self._file)
             return json.dumps(asked["hit"]) if iteration >= int(asked["last"]) else None
         except FileNotFoundError:
             return None
@@ -63,8 +71,20 @@ class Stopping:
             return None
 
 
-def text_of(hit: str) -> str:
-    return str(json.loads(hit)["message"])
+def text_of(hit: str, rank: int) -> str:
+    """Of the rank's own hit; "": another one tells it."""
+    told = json.loads(hit)
+    return str(told["message"]) if told.get("rank", rank) == rank else ""
+
+
+def _read(path: str) -> Any:
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def _place(hit: Any) -> Tuple[int, bool, int]:
+    node = str(hit.get("node", ""))
+    return int(hit["iteration"]), any(word in node for word in _COLLECTIVES), int(hit["rank"])
 
 
 def _warn(text: str) -> None:

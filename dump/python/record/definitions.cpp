@@ -35,20 +35,25 @@ std::optional<watch::ActivationPreset> rangeOf(const core::Node& node) {
   return op && op->activation ? watch::activationPreset(op->name) : std::nullopt;
 }
 
-// The frame by which operators of the forward pass are told apart that have one name: the n-th Add of a
-// script is on another line where an iteration does something else than the one before. Not of nodes that
-// stand for many operators.
-std::string lineOf(const core::Node& node) {
-  static constexpr std::array<std::string_view, 3> kOfNoLine = {"torch", "torch.nn", "python"};
-  const bool has = node.phase == core::Phase::kForward && !node.frames.empty() &&
-                   std::ranges::find(kOfNoLine, node.domain) == kOfNoLine.end();
-  return has ? std::to_string(node.frames.front().value) : "";
+// The frame by which operators are told apart that have one name: the n-th Add of a script is on another line
+// where an iteration does something else than the one before, and so is what its backward pass computes. Not
+// of nodes that stand for many operators.
+std::string lineOf(const core::Node& node, const std::vector<core::Frame>& frames) {
+  static constexpr std::array<std::string_view, 4> kOfNoLine = {"torch", "torch.nn", "python", "autograd"};
+  const bool ofALine = node.phase == core::Phase::kForward || node.phase == core::Phase::kBackward;
+  const bool has =
+      ofALine && !node.frames.empty() && std::ranges::find(kOfNoLine, node.domain) == kOfNoLine.end();
+  if (!has) return "";
+  const auto own = std::ranges::find_if(node.frames, [&](FrameId id) { return !frames[id.index()].engine; });
+  return std::to_string(node.frames.front().value) + ' ' +
+         (own == node.frames.end() ? "" : std::to_string(own->value));
 }
 
 // All by which a node is told from others of its name.
-std::string kindOf(const core::Node& node, const std::vector<core::TensorInfo>& outputs) {
+std::string kindOf(const core::Node& node, const std::vector<core::TensorInfo>& outputs,
+                   const std::vector<core::Frame>& frames) {
   std::string kind = node.name + '\n' + node.domain + '.' + node.opType + '\n' +
-                     std::to_string(static_cast<int>(node.phase)) + '\n' + lineOf(node);
+                     std::to_string(static_cast<int>(node.phase)) + '\n' + lineOf(node, frames);
   for (const core::TensorInfo& output : outputs)
     kind += '\n' + std::to_string(static_cast<int>(output.dtype)) + ' ' +
             std::to_string(static_cast<int>(output.role)) + ' ' + std::to_string(output.gradientOf.value) +
@@ -99,7 +104,7 @@ Status Definitions::check(const core::Node& node, const std::vector<core::Tensor
 
 Result<NodeId> Definitions::node(core::Node node, std::vector<core::TensorInfo> outputs) {
   MSDBG_TRY(check(node, outputs));
-  const auto [known, added] = m_kinds.emplace(kindOf(node, outputs), idOf<NodeId>(m_nodes.size()));
+  const auto [known, added] = m_kinds.emplace(kindOf(node, outputs, m_frames), idOf<NodeId>(m_nodes.size()));
   if (!added) {
     revise(known->second, std::move(node));
     return known->second;

@@ -59,8 +59,8 @@ class ForeignRecording {
   /// An iteration in progress is recorded as incomplete, unless the program finished and had done no more in
   /// it than compute forward (an evaluation after the last step). Later calls do nothing.
   void finish(RunEnd how);
-  /// --stop-on-hit: "" until the iterations after this rank's first hit are recorded, then that hit, as a JSON
-  /// object for finishOnHit(). nullopt: nobody asked to stop.
+  /// --stop-on-hit: "" until the iterations after this rank's first hit are recorded, then that hit, as a
+  /// JSON object for finishOnHit(). nullopt: nobody asked to stop.
   std::optional<std::string> stopHit() const;
   /// Ends the recording because of that hit, of this rank or of another. kDamaged: no such text.
   core::Status finishOnHit(const std::string& hit);

@@ -99,7 +99,8 @@ int msdbg_record_failed_at(msdbg_recording* recording, int64_t node);
 /* `state`: finished, failed, stopped. The recording stays allocated: threads may still call. */
 int msdbg_record_finish(msdbg_recording* recording, const char* state, const char* message, int exit_status);
 /* --stop-on-hit: "" until the iterations after this rank's first hit are recorded, then that hit, as text for
- * finish_on_hit(), here or on another rank. NULL: nobody asked to stop. Valid until this thread's next call. */
+ * finish_on_hit(), here or on another rank. NULL: nobody asked to stop. Valid until this thread's next call.
+ */
 const char* msdbg_record_stop_hit(msdbg_recording* recording);
 /* As finish(), because of that hit. */
 int msdbg_record_finish_on_hit(msdbg_recording* recording, const char* hit);
