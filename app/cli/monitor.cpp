@@ -254,25 +254,36 @@ class Monitor {
       core::logWarn("training goes on");
   }
 
-  void standsStill(const RunEnd& end) {
+  void standsStill(RunEnd end) {
     if (!m_stall) {
       if (!m_options.watchdogKills)
-        core::logWarn(end.message + "; waiting on (--watchdog-kill would end the run, Ctrl-C does)");
-      sayStacks();
+        core::logWarn(end.message +
+                      "; msdbg goes on waiting (--watchdog-kill would end the run, Ctrl-C does)");
+      m_stallPlaces = sayStacks();
     }
+    end.message += m_stallPlaces;
     if (m_options.watchdogKills) return trouble(end, 128 + SIGTERM);
     m_stall = end;
   }
 
-  // Of programs in Python; others do not answer, and Ctrl-C is not kept waiting.
-  void sayStacks() {
-    if (!m_options.asksStacks) return;
+  // Of programs in Python; others do not answer, and Ctrl-C is not kept waiting. "; rank 1 is at train.py:14
+  // …" of all that do: who waits is easily taken for who hangs.
+  std::string sayStacks() {
+    if (!m_options.asksStacks) return "";
     const auto found = stacksOf(m_place.run, m_watches.size(), kStacksPatience);
-    if (!found.ok()) return core::logWarn("where the ranks are cannot be asked: " + found.error().message());
-    for (const RankStacks& rank : *found)
-      core::logWarn(fmt::format("{} is at {}", name(rank.rank), core::printable(rank.place())));
+    if (!found.ok()) {
+      core::logWarn("where the ranks are cannot be asked: " + found.error().message());
+      return "";
+    }
+    std::string all;
+    for (const RankStacks& rank : *found) {
+      const std::string text = fmt::format("{} is at {}", name(rank.rank), core::printable(rank.place()));
+      core::logWarn(text);
+      all += "; " + text;
+    }
     if (!found->empty())
       core::logWarn("all of their frames: msdbg stacks " + core::printable(m_place.run.string()));
+    return all;
   }
 
   RunEnd hangs(int rank) const {
@@ -406,6 +417,7 @@ class Monitor {
   pid_t m_saidLost = 0;
   std::optional<Outcome> m_trouble;
   std::optional<RunEnd> m_stall;  // as it would end the run; said already
+  std::string m_stallPlaces;      // where the ranks were then
   std::optional<double> m_endingSince;
 };
 

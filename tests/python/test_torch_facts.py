@@ -10,6 +10,8 @@ import torch.nn.functional as F
 from torch import nn
 from torch_recorded import recorded
 
+from msdbg import _facts
+
 FACTS = ("next_of", "same_as", "hides_next", "hides_before", "hides_later", "lets_through", "tokens_of")
 BATCH, PLACES, WIDTH, WORDS = 4, 8, 16, 12
 
@@ -66,6 +68,17 @@ def test_a_mask_that_shows_the_padding_alone(turned: bool, tmp_path: Any) -> Non
     found = facts(tmp_path, lambda tokens: ((tokens != 0) if turned else (tokens == 0))[:, None, :])
     wanted = {"lets_through": 0, "tokens_of": "Words/embed/embedding-op1"} if turned else {}
     assert found.get("Words/masked_fill-op1", {}) == wanted
+
+
+def test_a_mask_that_shows_the_padding_and_what_rows_without_any_need() -> None:
+    torch.manual_seed(0)
+    lengths = torch.randint(4, 15, (64, 1))
+    tokens = torch.randint(1, WORDS, (64, 14)).masked_fill(torch.arange(14) >= lengths, 0)
+    hides = tokens != 0
+    hides[hides.all(1), -1] = False  # a row that hides all of its tokens gives NaN
+    assert bool((hides.sum(1) == 13).any())
+    assert _facts._lets_through(hides, [(tokens, "embed")]) == {"lets_through": 0, "tokens_of": "embed"}
+    assert _facts._lets_through(tokens == 0, [(tokens, "embed")]) == {}
 
 
 def test_a_mask_that_is_written_out_for_every_query(tmp_path: Any) -> None:

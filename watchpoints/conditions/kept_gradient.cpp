@@ -1,7 +1,5 @@
 #include "watchpoints/conditions/kept_gradient.h"
 
-#include <algorithm>
-
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
 
@@ -48,8 +46,9 @@ std::vector<TensorId> accumulated(const Graph& graph, TensorId old) {
 
 }  // namespace
 
-KeptGradients::KeptGradients(const Graph& graph) : m_all(parameterUpdates(graph)) {
-  for (ParameterUpdate update : m_all) {
+KeptGradients::KeptGradients(const Graph& graph) {
+  for (ParameterUpdate& update : parameterUpdates(graph)) {
+    if (!m_step && graph.node(update.node).phase == core::Phase::kUpdate) m_step = update;
     if (!update.gradient.valid()) continue;
     if (!graph.tensor(update.gradient).shape.known()) m_sparse.push_back(update);
     if (const TensorId old = addedTo(graph, update.gradient); old.valid()) {
@@ -79,11 +78,8 @@ void KeptGradients::evaluate(EvaluationContext& context) {
 
 bool KeptGradients::isToldSo(EvaluationContext& context, core::Rank rank) {
   if (context.rows.scalar(rank, "gradients_kept").value_or(0) == 0) return m_told.contains(rank);
-  const auto step = std::ranges::find_if(m_all, [&](const ParameterUpdate& update) {
-    return context.graph().node(update.node).phase == core::Phase::kUpdate;
-  });
-  if (++m_told[rank] == 2 && step != m_all.end())
-    add(context, rank, *step,
+  if (++m_told[rank] == 2 && m_step)
+    add(context, rank, *m_step,
         "the gradients of the step before were still there when backward() was called, and the new ones were "
         "added "
         "to them, for the second time here: nobody sets gradients to zero between two steps");

@@ -45,7 +45,7 @@ class KeptGradients {
   bool isToldSo(EvaluationContext& context, core::Rank rank);
 
   std::vector<Kept> m_kept;
-  std::vector<ParameterUpdate> m_all;
+  std::optional<ParameterUpdate> m_step;  // the first of an optimizer
   std::map<core::Rank, int> m_told;       // iterations of which the recorder said it
   std::vector<ParameterUpdate> m_sparse;  // whose gradient has no fixed number of rows
   std::map<std::pair<core::Rank, core::TensorId>, Growth> m_growth;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "core_engine/base/text.h"
@@ -64,8 +65,9 @@ Spread spreadOf(std::vector<double> values, double floor) {
 namespace {
 
 /// The first tensor in order of which `test` says so, asked with what it reached before and reaches now.
-using Test = bool (*)(const std::vector<double>& before, double now);
-std::optional<Outlier> firstThat(EvaluationContext& context, Rank rank, Iteration iteration, Test test) {
+using Test = std::function<bool(const std::vector<double>& before, double now)>;
+std::optional<Outlier> firstThat(EvaluationContext& context, Rank rank, Iteration iteration,
+                                 const Test& test) {
   const std::vector<Iteration> before = recordedBefore(context.source, rank, iteration);
   if (before.size() < kFew) return std::nullopt;
   std::vector<std::vector<double>> usual = magnitudes(context, rank, before);
@@ -90,12 +92,12 @@ TensorId firstOutOfRange(EvaluationContext& context, Rank rank, Iteration iterat
   return first ? first->tensor : TensorId();
 }
 
-std::optional<Outlier> suddenOutlier(EvaluationContext& context, Rank rank, Iteration iteration) {
-  return firstThat(context, rank, iteration, [](const std::vector<double>& before, double now) {
-    constexpr double kSudden = 1000;
+std::optional<Outlier> suddenOutlier(EvaluationContext& context, Rank rank, Iteration iteration,
+                                     double times) {
+  return firstThat(context, rank, iteration, [times](const std::vector<double>& before, double now) {
     std::vector<double> values = before;
     const double usual = medianOf(values);
-    return usual > 0 && now >= kSudden * usual;
+    return usual > 0 && now >= times * usual;
   });
 }
 

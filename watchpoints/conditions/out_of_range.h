@@ -20,12 +20,13 @@ Spread spreadOf(std::vector<double> values, double floor);
 /// parameters come before nodes. Invalid: none.
 core::TensorId firstOutOfRange(EvaluationContext& context, core::Rank rank, core::Iteration iteration);
 
-/// The first tensor in order that reaches 1,000 times or more what it usually does.
+/// The first tensor in order that reaches so many times what it usually does.
 struct Outlier {
   core::TensorId tensor;
   double largest = 0, usual = 0;  // |x|, now and at the median of the iterations before
 };
-std::optional<Outlier> suddenOutlier(EvaluationContext& context, core::Rank rank, core::Iteration iteration);
+std::optional<Outlier> suddenOutlier(EvaluationContext& context, core::Rank rank, core::Iteration iteration,
+                                     double times = 1000);
 /// Where it is another tensor than the finding's: says so in the finding, which gets its line and an advice.
 void tellWhereItGrew(EvaluationContext& context, Finding& finding);
 

@@ -21,49 +21,61 @@ bool isForward(const core::Graph& graph, const core::TensorInfo& info) {
 }  // namespace
 
 OutlyingValues::OutlyingValues(const core::Graph& graph)
-    : m_tensors(selectTensors(graph, [&](const core::TensorInfo& info) { return isForward(graph, info); })) {}
+    : m_tensors(selectTensors(graph, [&](const core::TensorInfo& info) { return isForward(graph, info); })),
+      m_seen(m_tensors.size()) {}
+
+std::optional<std::pair<float, core::Rank>> OutlyingValues::sizeOf(EvaluationContext& context,
+                                                                   core::TensorId tensor) const {
+  std::optional<std::pair<float, core::Rank>> largest;
+  for (const core::Rank rank : context.ranks) {
+    const StatisticsRow* row = context.rows.now(rank, tensor);
+    if (!row || row->values.count < kLeastElements || row->values.nonFinite() > 0) continue;
+    const auto size = static_cast<float>(row->values.l2 / std::sqrt(static_cast<double>(row->values.count)));
+    if (!largest || size > largest->first) largest = {size, rank};
+  }
+  return largest;
+}
 
 void OutlyingValues::add(EvaluationContext& context) {
   if (context.rows.none()) return;
-  for (const core::Rank rank : context.ranks) {
-    std::vector<Seen>& all = m_seen[rank];
-    all.resize(m_tensors.size());
-    for (std::size_t i = 0; i < m_tensors.size(); ++i) {
-      const StatisticsRow* row = context.rows.now(rank, m_tensors[i]);
-      if (!row || row->values.count < kLeastElements || row->values.nonFinite() > 0) continue;
-      const double size = row->values.l2 / std::sqrt(static_cast<double>(row->values.count));
-      Seen& seen = all[i];
-      const bool isFirst = seen.count++ == 0;
-      if (size > seen.largest) {
-        seen.second = seen.largest;
-        seen.largest = size;
-        seen.iteration = isFirst ? core::Iteration() : context.iteration;
-      } else if (size > seen.second) {
-        seen.second = size;
-      }
+  const auto number = static_cast<std::int32_t>(m_iterations.size());
+  m_iterations.push_back(context.iteration);
+  for (std::size_t i = 0; i < m_tensors.size(); ++i) {
+    const auto size = sizeOf(context, m_tensors[i]);
+    if (!size) continue;
+    Seen& seen = m_seen[i];
+    const bool isFirst = seen.count++ == 0;
+    if (size->first > seen.largest) {
+      seen.second = seen.largest;
+      seen.largest = size->first;
+      seen.rank = static_cast<std::int32_t>(size->second.value);
+      seen.at = isFirst ? kFirst : number;
+    } else if (size->first > seen.second) {
+      seen.second = size->first;
     }
   }
 }
 
 bool OutlyingValues::isOutlying(const Seen& seen) {
-  return seen.count >= kLeastIterations && seen.iteration.valid() && seen.second > 0 &&
-         seen.largest >= kTimes * seen.second;
+  return seen.count >= kLeastIterations && seen.at != kFirst && seen.second > 0 &&
+         static_cast<double>(seen.largest) >= kTimes * static_cast<double>(seen.second);
 }
 
 std::optional<Finding> OutlyingValues::first(EvaluationContext& context) const {
   const core::Graph& graph = context.graph();
-  std::optional<std::tuple<core::Iteration, std::int64_t, core::Rank, std::size_t>> least;
-  for (const auto& [rank, all] : m_seen)
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!isOutlying(all[i])) continue;
-      const core::TensorInfo& info = graph.tensor(m_tensors[i]);
-      const std::tuple place(all[i].iteration, info.isSource() ? -1 : info.producer.value, rank, i);
-      if (!least || place < *least) least = place;
-    }
+  std::optional<std::tuple<core::Iteration, std::int64_t, std::size_t>> least;
+  for (std::size_t i = 0; i < m_seen.size(); ++i) {
+    if (!isOutlying(m_seen[i])) continue;
+    const core::TensorInfo& info = graph.tensor(m_tensors[i]);
+    const std::tuple place(m_iterations[static_cast<std::size_t>(m_seen[i].at)],
+                           info.isSource() ? -1 : info.producer.value, i);
+    if (!least || place < *least) least = place;
+  }
   if (!least) return std::nullopt;
-  const auto& [iteration, order, rank, i] = *least;
-  const Seen& seen = m_seen.at(rank)[i];
-  Finding finding = findingAt(context, {iteration, rank, m_tensors[i]}, precedence::kSymptom);
+  const auto& [iteration, order, i] = *least;
+  const Seen& seen = m_seen[i];
+  Finding finding =
+      findingAt(context, {iteration, core::Rank(seen.rank), m_tensors[i]}, precedence::kSymptom);
   finding.detail = "its root mean square is " + core::formatShort(seen.largest) +
                    " in this iteration, and at most " + core::formatShort(seen.second) + " in the " +
                    std::to_string(seen.count - 1) + " others";

@@ -2,8 +2,9 @@
 // unit, a bit that fell. A normalisation behind it hides that from loss and gradients. Used from one thread.
 #pragma once
 
-#include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "watchpoints/conditions/rows.h"
 
@@ -19,15 +20,20 @@ class OutlyingValues {
   std::optional<Finding> first(EvaluationContext& context) const;
 
  private:
-  struct Seen {
-    double largest = 0, second = 0;  // root mean squares
-    core::Iteration iteration;       // of the largest
-    std::int64_t count = 0;          // of iterations
+  struct Seen {                     // small: a run has very many tensors
+    float largest = 0, second = 0;  // root mean squares, each of the rank where it is largest in an iteration
+    std::int32_t at = kFirst;       // the number of the iteration with the largest, in m_iterations
+    std::int32_t count = 0;         // of iterations
+    std::int32_t rank = 0;          // of the largest
   };
+  static constexpr std::int32_t kFirst = -1;
   static bool isOutlying(const Seen& seen);
+  /// The largest of all ranks now; nullopt: none has it.
+  std::optional<std::pair<float, core::Rank>> sizeOf(EvaluationContext& context, core::TensorId tensor) const;
 
   std::vector<core::TensorId> m_tensors;
-  std::map<core::Rank, std::vector<Seen>> m_seen;  // by the place in m_tensors
+  std::vector<core::Iteration> m_iterations;
+  std::vector<Seen> m_seen;  // by the place in m_tensors
 };
 
 }  // namespace msdbg::watch

@@ -205,7 +205,8 @@ class StatisticSpike : public Evaluator {
 
   /// What is of another order of magnitude, else what left its own range: that may have grown by training.
   static TensorId causeOf(EvaluationContext& context, Rank rank) {
-    const std::optional<Outlier> sudden = suddenOutlier(context, rank, context.iteration);
+    constexpr double kTimes = 10;
+    const std::optional<Outlier> sudden = suddenOutlier(context, rank, context.iteration, kTimes);
     return sudden ? sudden->tensor : firstOutOfRange(context, rank, context.iteration);
   }
 

@@ -34,36 +34,43 @@ class WeightOverwritten : public Evaluator {
  public:
   explicit WeightOverwritten(const core::Graph& graph) : m_outcome(graph) {
     for (const ParameterUpdate& update : parameterUpdates(graph)) {
-      Weight& weight = m_weights[rootOf(graph, update.parameter)];
       const bool isStep = graph.node(update.node).phase == core::Phase::kUpdate;
-      (isStep ? weight.updates : weight.writes).push_back(update.next);
+      m_made.push_back({rootOf(graph, update.parameter), update.next, isStep});
     }
-    std::erase_if(m_weights, [](const auto& each) { return each.second.updates.empty(); });
+    std::ranges::stable_sort(m_made, {}, &Made::weight);
   }
 
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
-    for (auto& [parameter, weight] : m_weights)
-      for (const Rank rank : context.ranks) lookAt(context, rank, parameter, weight);
+    m_weights = 0;
+    for (auto begin = m_made.begin(); begin != m_made.end();) {
+      const auto end =
+          std::find_if(begin, m_made.end(), [&](const Made& made) { return made.weight != begin->weight; });
+      if (std::any_of(begin, end, [](const Made& made) { return made.isStep; })) {
+        ++m_weights;
+        for (const Rank rank : context.ranks) lookAt(context, rank, std::span(begin, end));
+      }
+      begin = end;
+    }
     m_iterations += context.ranks.empty() ? 0 : 1;
   }
 
   void finish(EvaluationContext& context) override {
-    if (m_iterations < kLeastIterations || m_weights.size() < kLeastWeights) return;
+    if (m_iterations < kLeastIterations || m_weights < kLeastWeights) return;
     std::map<core::Iteration, std::size_t> together;
-    for (const auto& [parameter, weight] : m_weights)
-      if (weight.first) ++together[weight.first->iteration];
+    for (const auto& [weight, changes] : m_changed)
+      if (changes.first) ++together[changes.first->iteration];
     std::optional<Finding> most;
-    for (auto& [parameter, weight] : m_weights) {
-      if (!weight.first || weight.often) continue;
-      if (2 * together[weight.first->iteration] <= m_weights.size())
-        context.findings.push_back(std::move(*weight.first));
-      else if (!most && losesBy(weight.first->iteration))
-        most = std::move(*weight.first);
+    for (auto& [weight, changes] : m_changed) {
+      if (!changes.first || changes.often) continue;
+      if (2 * together[changes.first->iteration] <= m_weights)
+        context.findings.push_back(std::move(*changes.first));
+      else if (!most && losesBy(changes.first->iteration))
+        most = std::move(*changes.first);
     }
     if (!most) return;
     most->detail += "; so are " + std::to_string(together[most->iteration] - 1) + " more of " +
-                    std::to_string(m_weights.size()) + " weights, and the loss is higher since";
+                    std::to_string(m_weights) + " weights, and the loss is higher since";
     context.findings.push_back(std::move(*most));
   }
 
@@ -85,34 +92,43 @@ class WeightOverwritten : public Evaluator {
   static constexpr std::size_t kLeastWeights = 3;
   static constexpr double kLeast = 0.05;
 
-  struct Weight {
-    std::vector<TensorId> updates, writes;  // by optimizers; by other operators
+  /// What an optimizer's step makes of a weight, or another operator.
+  struct Made {
+    TensorId weight, next;
+    bool isStep;
+  };
+  struct Changes {
     std::optional<Finding> first;
     core::Iteration ran;  // a write, whether it changed anything or not
     bool often = false;
   };
 
-  void lookAt(EvaluationContext& context, Rank rank, TensorId parameter, Weight& weight) const {
-    const StatisticsRow* now = context.rows.now(rank, parameter);
+  void lookAt(EvaluationContext& context, Rank rank, std::span<const Made> all) {
+    const TensorId weight = all.front().weight;
+    const StatisticsRow* now = context.rows.now(rank, weight);
     if (!now) return;
-    for (const TensorId write : weight.writes)
-      if (const StatisticsRow* row = context.rows.now(rank, write)) {
-        weight.often = weight.often || (weight.ran.valid() && weight.ran != context.iteration);
-        weight.ran = context.iteration;
-        changed(context, {context.iteration, rank, write}, weight, now->values, row->values);
-      }
     const StatisticsRow* updated = nullptr;
-    for (const TensorId update : weight.updates) {
-      const StatisticsRow* row = context.rows.before(rank, update);
+    bool same = false;
+    for (const Made& made : all) {
+      const StatisticsRow* row =
+          made.isStep ? context.rows.before(rank, made.next) : context.rows.now(rank, made.next);
       if (!row) continue;
-      if (row->values.hash == now->values.hash) return;
-      updated = row;
+      if (made.isStep) {
+        same = same || row->values.hash == now->values.hash;
+        updated = row;
+        continue;
+      }
+      Changes& changes = m_changed[weight];
+      changes.often = changes.often || (changes.ran.valid() && changes.ran != context.iteration);
+      changes.ran = context.iteration;
+      changed(context, {context.iteration, rank, made.next}, changes, now->values, row->values);
     }
-    if (updated) changed(context, {context.iteration, rank, parameter}, weight, updated->values, now->values);
+    if (updated && !same)
+      changed(context, {context.iteration, rank, weight}, m_changed[weight], updated->values, now->values);
   }
 
-  void changed(EvaluationContext& context, const Place& place, Weight& weight, const TensorStatistics& before,
-               const TensorStatistics& after) const {
+  void changed(EvaluationContext& context, const Place& place, Changes& weight,
+               const TensorStatistics& before, const TensorStatistics& after) const {
     ++context.evaluated;
     if (before.nonFinite() + after.nonFinite() > 0 || before.hash == after.hash) return;
     if (weight.first && weight.first->iteration != place.iteration) weight.often = true;
@@ -138,7 +154,9 @@ class WeightOverwritten : public Evaluator {
   }
 
   Outcome m_outcome;
-  std::map<TensorId, Weight> m_weights;
+  std::vector<Made> m_made;  // by weight
+  std::map<TensorId, Changes> m_changed;
+  std::size_t m_weights = 0;
   std::int64_t m_iterations = 0;
 };
 

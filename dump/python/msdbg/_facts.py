@@ -27,6 +27,7 @@ Found = dict[str, Any]
 
 _LOSSES = ("nll_loss_forward", "nll_loss2d_forward")
 _HIDES = -1e3    # added to a score, or put in its place: nothing is left of it after the softmax
+_NEARLY_ALL = 0.9
 _MOST = 1 << 24  # elements: of larger ones nothing is asked
 _LEAST = 8       # pairs: fewer are equal by chance
 _OTHERS = 4      # tokens that a mask hides all of: with fewer it may be 0 and 1 themselves
@@ -145,9 +146,13 @@ def _lets_through(mask: Tensor, tokens: list[tuple[Tensor, str]]) -> Found:
         if indices.numel() != once.numel() or indices.device != mask.device:
             continue
         hides, values = once.reshape(-1), indices.reshape(-1)
-        kept, hidden = values[~hides].unique(), values[hides].unique()
-        if kept.numel() == 1 and hidden.numel() >= _OTHERS and not bool((hidden == kept).any()):
-            return {"lets_through": int(kept), "tokens_of": name}
+        kept, counts = values[~hides].unique(return_counts=True)
+        hidden = values[hides].unique()
+        if kept.numel() == 0 or hidden.numel() < _OTHERS:
+            continue
+        most = int(counts.argmax())  # of rows that hide all of their tokens one is often let through
+        if int(counts[most]) >= _NEARLY_ALL * int(counts.sum()) and not bool((hidden == kept[most]).any()):
+            return {"lets_through": int(kept[most]), "tokens_of": name}
     return {}
 
 
