@@ -1,6 +1,7 @@
 #include "replay/formats/msdbg/died_at.h"
 
 #include <catch2/catch.hpp>
+#include <fstream>
 
 #include "tests/support/temp_dir.h"
 
@@ -42,4 +43,14 @@ TEST_CASE("Where Python died is the innermost line of the user's") {
 TEST_CASE("A rank that wrote nothing when it died has no Python line") {
   const test::TempDir folder;
   CHECK(replay::diedAtText(folder.path(), core::Rank(0)).empty());
+  CHECK(replay::fatalErrorOf(folder.path(), core::Rank(0)).empty());
+}
+
+TEST_CASE("What Python calls the end of a rank is its first line") {
+  const test::TempDir folder;
+  std::filesystem::create_directory(folder.path() / "stacks");
+  std::ofstream(folder.path() / "stacks/died_rank_1.txt")
+      << "Fatal Python error: Segmentation fault\n\nThread 0x1\n";
+  CHECK(replay::fatalErrorOf(folder.path(), core::Rank(1)) == "Segmentation fault");
+  CHECK(replay::fatalErrorOf(folder.path(), core::Rank(0)).empty());
 }

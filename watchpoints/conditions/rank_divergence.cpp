@@ -31,7 +31,7 @@ class Divergence : public Evaluator {
         m_replicated(
             selectTensors(graph, [&](const TensorInfo& info) { return isReplicated(graph, info); })) {
     const std::set<TensorId> averaged = averagedParameters();
-    std::erase_if(m_replicated, [&](TensorId tensor) { return averaged.contains(rootOf(tensor)); });
+    std::erase_if(m_replicated, [&](TensorId tensor) { return averaged.contains(rootOf(graph, tensor)); });
   }
 
   void evaluate(EvaluationContext& context) override {
@@ -95,18 +95,14 @@ class Divergence : public Evaluator {
     return all;
   }
 
-  TensorId rootOf(TensorId tensor) const {
-    while (m_graph.tensor(tensor).updateOf.valid()) tensor = m_graph.tensor(tensor).updateOf;
-    return tensor;
-  }
-
   /// Of a program that averages weights and not gradients (local SGD): in between each rank has its own.
   std::set<TensorId> averagedParameters() const {
     std::set<TensorId> found;
     for (const core::Node& node : m_graph.nodes()) {
       if (!isCollective(node) || node.opType.find("reduce") == std::string::npos) continue;
       for (const TensorId output : node.outputs)
-        if (m_graph.tensor(rootOf(output)).role == TensorRole::kParameter) found.insert(rootOf(output));
+        if (m_graph.tensor(rootOf(m_graph, output)).role == TensorRole::kParameter)
+          found.insert(rootOf(m_graph, output));
     }
     return found;
   }

@@ -41,6 +41,11 @@ bool isOneOfTorch(const core::Node& update, std::initializer_list<std::string_vi
 
 }  // namespace
 
+TensorId rootOf(const core::Graph& graph, TensorId tensor) {
+  while (graph.tensor(tensor).updateOf.valid()) tensor = graph.tensor(tensor).updateOf;
+  return tensor;
+}
+
 std::vector<ParameterUpdate> parameterUpdates(const core::Graph& graph) {
   std::vector<ParameterUpdate> updates;
   for (const TensorId next :

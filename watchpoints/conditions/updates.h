@@ -32,6 +32,10 @@ bool isAdam(const core::Node& update);
 /// Plain or with momentum.
 bool isSgd(const core::Node& update);
 
+/// What updates, one after the other, made the tensor of: the parameter or state; itself where it is no
+/// update.
+core::TensorId rootOf(const core::Graph& graph, core::TensorId tensor);
+
 /// In execution order; parameters that nothing updates have none.
 std::vector<ParameterUpdate> parameterUpdates(const core::Graph& graph);
 

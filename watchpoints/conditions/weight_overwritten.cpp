@@ -24,17 +24,12 @@ double leastChange(const TensorStatistics& before, const TensorStatistics& after
          std::max(size, 1e-30);
 }
 
-/// The optimizer may go on from what another operator made of the weight.
-TensorId rootOf(const core::Graph& graph, TensorId tensor) {
-  while (graph.tensor(tensor).updateOf.valid()) tensor = graph.tensor(tensor).updateOf;
-  return tensor;
-}
-
 class WeightOverwritten : public Evaluator {
  public:
   explicit WeightOverwritten(const core::Graph& graph) : m_outcome(graph) {
     for (const ParameterUpdate& update : parameterUpdates(graph)) {
       const bool isStep = graph.node(update.node).phase == core::Phase::kUpdate;
+      // An optimizer may go on from what another operator made of the weight.
       m_made.push_back({rootOf(graph, update.parameter), update.next, isStep});
     }
     std::ranges::stable_sort(m_made, {}, &Made::weight);
