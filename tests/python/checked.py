@@ -16,13 +16,13 @@ TWO_RANKS = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--n
 
 
 def recorded(tmp_path: Any, program: str, *arguments: str, launcher: Sequence[str] = PYTHON, level: str = "ops",
-             fails: bool = False) -> Any:
+             fails: bool = False, options: Sequence[str] = ()) -> Any:
     """The run's folder. A failure of the recorder ends the program, and the test; `fails`: the program does anyway."""
     if built.missing():
         pytest.skip(built.missing())
     script, run = tmp_path / "train.py", tmp_path / "run.msdbg"
     script.write_text(program)
-    subprocess.run([built.MSDBG, "dump", "--level", level, "-o", run, "--", *launcher, script, *arguments],
+    subprocess.run([built.MSDBG, "dump", "--level", level, *options, "-o", run, "--", *launcher, script, *arguments],
                    env=dict(os.environ, OMP_NUM_THREADS="1", MSDBG_STRICT="1"), check=not fails, capture_output=True)
     return run
 

@@ -110,8 +110,50 @@ void addCutOff(EvaluationContext& context, const std::vector<core::CutOff>& cuts
   }
 }
 
+/// What an optimizer of torch has, and no operator of the recording reads: at level train nobody knows where
+/// it is used. A hint: a head that is not used is no mistake.
+void addWithoutGradient(EvaluationContext& context) {
+  const core::Graph& graph = context.graph();
+  const bool severalIterations =
+      !context.ranks.empty() && context.source.iterations(context.ranks.front()).size() > 1;
+  if (!rateOfSteps(graph).valid() || !severalIterations) return;
+  std::vector<bool> used(graph.tensors().size());
+  bool anyUpdate = false, anyReader = false;
+  for (const core::Node& node : graph.nodes())
+    for (const core::TensorId input : node.inputs) {
+      const bool parameter = graph.tensor(input).role == core::TensorRole::kParameter;
+      used[input.index()] = true;
+      anyUpdate = anyUpdate || (parameter && node.phase == core::Phase::kUpdate);
+      anyReader = anyReader || (parameter && node.phase == core::Phase::kForward);
+    }
+  std::vector<const core::TensorInfo*> without;
+  for (const core::TensorInfo& info : graph.tensors())
+    if (info.role == core::TensorRole::kParameter && info.trainable && info.isSource() &&
+        !used[info.id.index()])
+      without.push_back(&info);
+  if (!anyUpdate || without.empty()) return;
+  const core::TensorInfo& first = *without.front();
+  Finding finding =
+      findingAt(context, {context.iteration, context.rankWith(first.id), first.id}, precedence::kStructure);
+  finding.severity = Severity::kHint;
+  finding.detail = "an optimizer was given " + first.name;
+  if (const std::size_t more = without.size() - 1; more > 0)
+    finding.detail += " and " + std::to_string(more) + (more == 1 ? " more parameter" : " more parameters") +
+                      ", up to " + without.back()->name + ",";
+  finding.detail +=
+      " and finds no gradient of " + std::string(without.size() == 1 ? "it" : "them") +
+      " in any recorded iteration" +
+      (anyReader ? ": nothing that was recorded reads " + std::string(without.size() == 1 ? "it" : "them")
+                 : "");
+  finding.advice =
+      "Where it is meant to be trained: use the layer in forward(), not under no_grad() or behind detach(). "
+      "--level ops names the operator that stops the gradient.";
+  context.findings.push_back(std::move(finding));
+}
+
 void question(EvaluationContext& context) {
   addNothingUpdated(context);
+  addWithoutGradient(context);
   std::vector<core::TensorId> told;
   for (const LeftOut& left : leftOutParameters(context)) {
     addLeftOut(context, left);
@@ -139,7 +181,8 @@ ConditionDef noGradientCondition() {
       "operator without gradient (a Cast to integers, ArgMax, a comparison) stands between. Or it gets a "
       "gradient, and no optimizer was given it: a fault where it comes after trained layers and is as it was "
       "drawn, or where all of its module's are constant, else a hint. Or it is made anew by the forward pass "
-      "of every iteration. From the graph.";
+      "of every iteration. A hint where an optimizer of PyTorch was given it, and nothing reads it. From the "
+      "graph.";
   def.advice =
       "Use the layer's result, replace the operator that stops the gradient, or freeze the parameters on "
       "purpose.";

@@ -39,6 +39,7 @@ class Parameter:
     buffer: bool
     source: int = -1  # the recorder's id, once it has one
     dtype: Any = None  # that the source has
+    given: bool = False  # to an optimizer
 
 
 def class_name(module: Any) -> str:
@@ -67,6 +68,7 @@ class Names:
         self._taken: dict[str, int] = {}
         self._with_class: set[str] = set()  # paths of modules
         self._new_classes: dict[str, str] = {}  # by path; of those that nobody has asked for yet
+        self._given: Optional[bool] = None  # optimizers were given parameters that are known; False: and others
         self.mesh = Mesh()
 
     def module(self, module: nn.Module) -> str:
@@ -132,6 +134,20 @@ class Names:
     def loose(self, tensor: Any, optimizer: str, index: int) -> Parameter:
         """A tensor that an optimizer changes and no module holds."""
         return self._add(tensor, optimizer, f"parameter{index}", index + 1, False)
+
+    def given(self, optimizer: Any) -> None:
+        """What an optimizer has."""
+        for tensor in parameters_of(optimizer):
+            known = self.parameter(tensor)
+            if known is not None:
+                known.given = True
+            self._given = known is not None and self._given is not False
+
+    def may_train(self, known: Parameter, requires_grad: bool) -> bool:
+        """Whether it is trained, or was meant to be: not a teacher's or a target network's, of which no optimizer was
+        given anything and which is read without gradients. Asked where it is read first."""
+        left = self._given is True and not known.given and not torch.is_grad_enabled()
+        return requires_grad and not known.buffer and not left
 
     def refresh(self) -> None:
         """Modules got parameters, or these moved (model.to(), lazy modules): look at all of them again."""

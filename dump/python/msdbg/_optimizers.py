@@ -29,6 +29,7 @@ class Optimizers:
         self._numbers: dict[int, tuple[Any, int]] = {}  # id -> weak reference, which one
         self._depth = 0  # of steps within steps
         self._steps: dict[str, int] = {}  # by parameter: in this iteration
+        self._looked: set[int] = set()  # optimizers whose parameters without gradient were looked for
         self._read: list[Read] = []  # of the step in progress
         self._turns = Turns(recording)
         self._outside = Outside(recording)
@@ -38,6 +39,7 @@ class Optimizers:
     def start(self) -> None:
         patches = self._recording.patches
         patches.wrap(Optimizer, "__init__", self._wrap_init)
+        patches.wrap(Optimizer, "add_param_group", self._wrap_add)
         patches.hook(register_optimizer_step_pre_hook(self._before))
         patches.hook(register_optimizer_step_post_hook(self._after))
 
@@ -50,6 +52,15 @@ class Optimizers:
             self._recording.guard(self._meet_new, optimizer, sys._getframe(1))
 
         return __init__
+
+    def _wrap_add(self, original: Callable[..., None]) -> Callable[..., None]:
+        def add_param_group(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+            original(optimizer, *args, **kwargs)
+            known = self._numbers.get(id(optimizer))
+            if known is not None and known[0]() is optimizer:  # else it is being made
+                self._recording.guard(self._recording.names.given, optimizer)
+
+        return add_param_group
 
     def _meet_new(self, optimizer: Any, frame: Any) -> None:
         self._rates.made(optimizer, self.meet(optimizer), frame)
@@ -72,6 +83,7 @@ class Optimizers:
         unknown = [p for p in parameters if recording.names.parameter(p) is None]
         if unknown:
             recording.names.discover(unknown)
+        recording.names.given(optimizer)
         recording.cycle.created(optimizer)
         recording.level.optimizer_made()
         return number
@@ -157,12 +169,22 @@ class Optimizers:
             return
         number = self.meet(optimizer)
         rates = self._rates.of(optimizer, number)
+        if number not in self._looked:
+            self._looked.add(number)
+            self._without_gradient(optimizer)
         for index, (tensor, rate) in enumerate(zip(parameters_of(optimizer), rates)):
             if tensor.grad is not None:
                 known = self.parameter(optimizer, tensor, index)
                 turn = self._steps[known.name] = self._steps.get(known.name, 0) + 1  # another optimizer may have it too
                 quick = self._turns.read(number, known, tensor, turn, rate)
                 self._read.append(self._read_one(known, tensor, turn, rate) if quick is None else quick)
+
+    def _without_gradient(self, optimizer: Any) -> None:
+        """Of an optimizer's first step: what it has and finds no gradient of. The graph then has it, so that what never
+        gets one can be told."""
+        for index, tensor in enumerate(parameters_of(optimizer)):
+            if tensor.grad is None and tensor.requires_grad:
+                self._recording.level.parameter(self.parameter(optimizer, tensor, index), dense(local(tensor)))
 
     def _read_one(self, known: Parameter, tensor: Any, turn: int, rate: tuple[int, ...]) -> Read:
         recording = self._recording

@@ -195,7 +195,7 @@ class Values:
         if known.dtype is not value.dtype:  # new, or converted in the midst of the training
             known.dtype = value.dtype
             known.source = self._graph.source(known.name, value, "parameter", "",
-                                              bool(owner.requires_grad) and not known.buffer)
+                                              self._names.may_train(known, bool(owner.requires_grad)))
         self.parameters[known.source] = known
         self.put(value, known.source)
         self.see(known.source, value)
