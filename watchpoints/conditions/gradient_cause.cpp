@@ -181,6 +181,7 @@ bool isWithoutOperators(const core::Graph& graph, const Node& node) {
   const core::Shape& shape = graph.tensor(node.outputs.front()).shape;
   return std::ranges::none_of(node.inputs, [&](TensorId input) {
     const TensorInfo& info = graph.tensor(input);
+    if (info.producer.valid() && graph.node(info.producer).domain == "torch.nn") return false;  // a module's
     const bool known = info.shape.known() && shape.known();  // sizes that vary are not
     return info.role == TensorRole::kGradient && (!known || info.shape.elements() == shape.elements());
   });

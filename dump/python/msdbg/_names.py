@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import weakref
 from dataclasses import dataclass
-from typing import Any, Iterable, Iterator, Optional
+from typing import Any, Callable, Iterable, Iterator, Optional
 
 import torch
 from torch import nn
@@ -66,10 +66,12 @@ class Names:
         self._parameters: dict[int, Parameter] = {}  # by id of the tensor
         self._by_storage: dict[int, Parameter] = {}
         self._taken: dict[str, int] = {}
+        self._places: set[tuple[str, int]] = set()  # scope and index of all parameters, ever
         self._with_class: set[str] = set()  # paths of modules
         self._new_classes: dict[str, str] = {}  # by path; of those that nobody has asked for yet
         self._given: Optional[bool] = None  # optimizers were given parameters that are known; False: and others
         self.mesh = Mesh()
+        self.on_new: Callable[[Any], None] = lambda tensor: None  # told of parameters and buffers that got a name
 
     def module(self, module: nn.Module) -> str:
         """Path of a module; one that is not known yet, and in none that is, becomes a root."""
@@ -216,11 +218,15 @@ class Names:
         count = self._taken[full] = self._taken.get(full, 0) + 1
         if count > 1:  # another tensor took its place: a name stands for one source
             full = f"{full}-{count}"
+        while (scope, index) in self._places:  # the module was exchanged, or pruned: nodes are named by scope and index
+            index += 1
+        self._places.add((scope, index))
         added = Parameter(full, scope, index, weakref.ref(tensor), buffer)
         self._parameters[id(tensor)] = added
         self.mesh.met(tensor)
         try:
             self._lies(storage_key(local(tensor)), added)
+            self.on_new(tensor)
         except (RuntimeError, NotImplementedError):  # no storage of its own (meta, fake)
             pass
         return added

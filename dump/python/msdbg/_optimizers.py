@@ -234,7 +234,8 @@ class Optimizers:
         value = dense(local(read.tensor))
         states = self._states(optimizer, read.tensor)
         sources = tuple(self._state_source(known, key, state) for key, state in states)
-        outputs = [(value.dtype, tuple(value.shape), "updated", "", -1, read.now)]
+        drawn = known.source >= 0 and graph.roles.get(read.now) == "activation"  # param.data = what was computed just now
+        outputs = [(value.dtype, tuple(value.shape), "updated", "", -1, known.source if drawn else read.now)]
         outputs += [(state.dtype, tuple(state.shape), "updated", "", -1, source)
                     for (_, state), source in zip(states, sources)]
         again = "" if read.turn == 1 else f"#{read.turn}"

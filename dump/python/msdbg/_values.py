@@ -25,6 +25,7 @@ class Values:
         self._recorder = recorder
         self._graph = graph
         self._names = names
+        names.on_new = self._became_parameter
         self.ids: dict[int, int] = {}  # storage -> tensor
         self._parts: dict[int, Parts] = {}  # storage -> what is known of it, where `ids` says PARTS
         self._unwritten: dict[int, tuple[int, tuple[int, ...]]] = {}  # storage -> bytes, frames, while nobody wrote there
@@ -201,6 +202,13 @@ class Values:
         self.see(known.source, value)
         return known.source
 
+    def _became_parameter(self, tensor: Tensor) -> None:
+        """A module has it from now on: what reads it reads a parameter, and not what drew its values in this iteration."""
+        if type(tensor) is torch.nn.Parameter and self.ids and is_whole(tensor):
+            key = storage_key(tensor)
+            if self._graph.roles.get(self.ids.get(key, PARTS)) == "activation":
+                del self.ids[key]
+
     def preload(self) -> None:
         """An iteration begins: it will read the parameters that the one before read."""
         for known in self._before.values():
@@ -208,7 +216,8 @@ class Values:
             if owner is not None:
                 value = dense(local(owner))
                 key = storage_key(value)
-                if key not in self.ids and self._names.of_storage(key) is known:
+                lies = self._names.of_storage(key) or self._names.moved(owner)
+                if key not in self.ids and lies is known:
                     self.parameter(value, key)
 
     def _source(self, tensor: Tensor, key: int, name: str, role: str) -> int:
