@@ -105,6 +105,7 @@ class RecommendedZeros : public Evaluator {
   struct Batches {
     std::int64_t filled = 0, empty = 0;
     bool sparse = false;  // one of them is mostly zero, as masks are
+    bool begins = false;  // the first one is zero, as a state is that is carried on
     std::optional<Finding> first;
 
     void add(EvaluationContext& context, core::Rank rank, core::TensorId tensor,
@@ -113,10 +114,11 @@ class RecommendedZeros : public Evaluator {
         ++filled;
         sparse = sparse || 10 * values.zero > 9 * values.count;
       } else if (empty++ == 0) {
+        begins = filled == 0;
         first = findingAt(context, {context.iteration, rank, tensor}, precedence::kAllZero);
       }
     }
-    bool isOneOfMany() const { return empty == 1 && filled >= 10 && !sparse; }
+    bool isOneOfMany() const { return empty == 1 && filled >= 10 && !sparse && !begins; }
   };
 
   void addEmptyBatch(EvaluationContext& context, Batches& batches) const {

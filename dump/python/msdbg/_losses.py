@@ -37,7 +37,8 @@ class Losses:
             if torch._C._current_graph_task_id() != -1:  # checkpointing computes something again
                 return original(tensors, grad_tensors, retain_graph, create_graph, *args, **kwargs)
             level = self._recording.level
-            kept = self._recording.optimizers.kept
+            kept, by_hand = self._recording.optimizers.kept, self._recording.by_hand
+            self._recording.guard(by_hand.look)
             self._recording.guard(self._losses, tensors, create_graph)
             self._recording.guard(kept.backward_began)
             level.backward_began(create_graph)
@@ -46,6 +47,7 @@ class Losses:
             finally:
                 level.backward_ended()
                 self._recording.guard(kept.backward_ended)
+                self._recording.guard(by_hand.backward_ended, tensors)
 
         return backward
 

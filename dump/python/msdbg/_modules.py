@@ -67,7 +67,7 @@ class Modules(Train):
     # --- calls ---
 
     def _off(self) -> bool:
-        return self._scopes.muted or _task() != -1 or not self.recording.cycle.any() or not self.recording.ready()
+        return self._scopes.muted or _task() != -1 or not self.recording.trains() or not self.recording.ready()
 
     def _entered(self, module: Any, args: Any, outermost: bool) -> None:
         if self._off():

@@ -105,6 +105,7 @@ class Optimizers:
     def _before(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self._depth += 1
         recording = self._recording
+        recording.by_hand.stepped()
         if self._depth > 1:
             recording.cycle.inner(optimizer)
             return None

@@ -11,6 +11,7 @@ import time
 from typing import Any, Callable, Optional
 
 from msdbg import _arm, _crash, _frameworks, _identity, _notes, _spikes, _stopping
+from msdbg._by_hand import ByHand
 from msdbg._cycle import Cycle
 from msdbg._frames import Frames, places_of
 from msdbg._graph import Graph
@@ -31,6 +32,7 @@ class Recording:
         self.cycle = Cycle()
         self.patches = Patches()
         self.modes = Modes(self)
+        self.by_hand = ByHand(self)
         self.optimizers: Any = None  # _optimizers.Optimizers
         self.level: Any = None  # how it is recorded now: _train.Train, ...
         self.make_level: Callable[[str], Any] = lambda name: None
@@ -130,6 +132,10 @@ class Recording:
         else:
             self.level.new_iteration()
 
+    def trains(self) -> bool:
+        """There is something that changes parameters."""
+        return self.cycle.any() or self._explicit > 0 or self.by_hand.on
+
     # --- life ---
 
     def _open(self) -> None:
@@ -189,8 +195,9 @@ class Recording:
         _crash.leave()
 
     def _end_last_step(self) -> None:
-        """A program that says where its steps begin and has no optimizer says nothing at the end of the last one."""
-        if self.watching and self._explicit > 0 and not self.cycle.any() and self.values.seen:
+        """A program that has no optimizer says nothing at the end of the last step."""
+        by_hand = (self.by_hand.on and self.by_hand.begun) or (self._explicit > 0 and not self.cycle.any())
+        if self.watching and by_hand and self.values.seen:
             self.level.flush()
             self.guard(self._end)
 
@@ -243,6 +250,7 @@ class Recording:
     # --- what a script may say ---
 
     def step(self, number: int) -> None:
+        self.by_hand.stepped()
         if self.watching and self._explicit > 0:
             self.level.flush()
             self.end_iteration()

@@ -97,6 +97,8 @@ class Scopes:
             self._stack.append((module, before))
             if outermost:
                 self.muted = self._muted(module)
+                if torch.is_grad_enabled() and _task() == -1:
+                    self._recording.by_hand.look()
             if not self.muted and self._recording.ready():
                 path, wraps = self._recording.names.called(module)
                 if not wraps:

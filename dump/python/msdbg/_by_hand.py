@@ -1,0 +1,106 @@
+"""Programs that change their parameters themselves, without an optimizer of torch.optim: an iteration ends where a
+torch.no_grad() is left in which all were changed, or where the next loss is about to be computed and some are others than
+backward() left them. Needs torch.
+
+Costs a look at some parameters for each of these, until an optimizer steps or the script says msdbg.step(n).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from msdbg._patches import Patches
+from msdbg._tensors import dense, local, version_of
+
+_SOME = 64  # parameters tell it of all
+_MOST = 100_000  # nodes of autograd that are looked through for them
+
+
+class ByHand:
+    def __init__(self, recording: Any) -> None:
+        self._recording = recording
+        self._of: list[tuple[Tensor, Any]] = []  # parameter, where it was and how often written when backward() ended
+        self._over = False
+        self._patches = Patches()
+        self.on = False  # there are such parameters, and they were changed
+        self.begun = False  # backward() was called since
+
+    def stepped(self) -> None:
+        """An optimizer is about to, or the script says where its steps begin."""
+        self._over, self.on = True, False
+        self._of = []
+        self._patches.undo()
+
+    def look(self) -> None:
+        """The forward pass is about to begin, or backward()."""
+        if any(self._mark(p) != mark for p, mark in self._of):
+            self._end()
+
+    def _left_no_grad(self) -> None:
+        """Each parameter may have one of its own."""
+        if self._of and all(self._mark(p) != mark for p, mark in self._of):
+            self._end()
+
+    def _end(self) -> None:
+        self.on, self.begun = True, False
+        self._look()
+        self._recording.level.flush()
+        self._recording.end_iteration()
+
+    def _look(self) -> None:
+        self._of = [(p, self._mark(p)) for p, _ in self._of]
+
+    def backward_ended(self, losses: Any) -> None:
+        if self._over:
+            return
+        if not self._of:
+            self._meet([leaf for leaf in _leaves(losses) if leaf.grad is not None])
+        self.begun = bool(self._of)
+        self._look()
+
+    def _meet(self, leaves: list[Tensor]) -> None:
+        recording = self._recording
+        if not leaves:
+            return
+        names = recording.names
+        names.discover([leaf for leaf in leaves if names.parameter(leaf) is None])
+        for index, leaf in enumerate(leaves):
+            if names.parameter(leaf) is None:
+                names.loose(leaf, "main", index)
+        self._of = [(leaf, None) for leaf in leaves[:: len(leaves) // _SOME + 1] + leaves[-1:]]
+        self._patches.wrap(torch.no_grad, "__exit__", self._wrap_exit)
+        recording.patches.later(self._patches.undo)
+        recording.level.optimizer_made()  # a training has begun, whatever changes its parameters
+
+    def _wrap_exit(self, original: Any) -> Any:
+        def __exit__(context: Any, *args: Any) -> None:
+            original(context, *args)
+            if torch._C._current_graph_task_id() == -1:
+                self._recording.guard(self._left_no_grad)
+
+        return __exit__
+
+    def _mark(self, parameter: Tensor) -> Any:
+        """Where there is an optimizer it may be wrapped, as FSDP's, which moves parameters about."""
+        value = dense(local(parameter))
+        return version_of(value), 0 if self._recording.cycle.any() else value.data_ptr()
+
+
+def _leaves(losses: Any) -> list[Tensor]:
+    """What gets gradients from a loss, in the order of a walk back from it."""
+    waiting = [loss.grad_fn for loss in ((losses,) if isinstance(losses, Tensor) else tuple(losses))
+               if isinstance(loss, torch.Tensor)]
+    seen: set[Any] = set()
+    leaves = []
+    while waiting and len(seen) < _MOST:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable"):
+            leaves.append(node.variable)
+        waiting.extend(below for below, _ in node.next_functions)
+    return leaves

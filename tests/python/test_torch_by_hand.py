@@ -1,0 +1,86 @@
+"""Programs that change their parameters themselves: nothing says where an iteration ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from checked import asked, recorded
+
+PROGRAM = """
+import sys
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+WAY = sys.argv[1]
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+if WAY == "unused":
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for step in range(12):
+    x = torch.randn(32, 8)
+    halves = x.split(16) if WAY == "accumulated" else (x,)
+    for half in halves:
+        loss = cross_entropy(net(half), half[:, :4].argmax(1))
+        if step == 7:
+            loss = loss * torch.zeros(()).log()  # SICK
+        loss.backward()
+    if WAY == "each":
+        for p in net.parameters():
+            with torch.no_grad():
+                p -= 0.1 * p.grad
+                p.grad = None
+    elif WAY == "data":
+        for p in net.parameters():
+            p.data = p.data - 0.1 * p.grad
+            p.grad = None
+    else:
+        with torch.no_grad():
+            for p in net.parameters():
+                p -= 0.1 * p.grad
+                p.grad = None
+        with torch.no_grad():  # an evaluation
+            net(torch.zeros(2, 8)).sum()
+"""
+NO_MODULE = """
+import torch
+
+torch.manual_seed(0)
+w = torch.randn(8, 4, requires_grad=True)
+for step in range(12):
+    x = torch.randn(32, 8)
+    scores = x @ w
+    if step == 7:
+        scores = scores / (scores - scores)  # SICK
+    loss = torch.nn.functional.cross_entropy(scores, x[:, :4].argmax(1))
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.1 * w.grad
+        w.grad.zero_()
+"""
+WAYS = ("together", "each", "data", "accumulated", "unused")
+
+
+@pytest.mark.parametrize("level", ["train", "ops"])
+@pytest.mark.parametrize("way", WAYS)
+def test_iterations_end_where_the_program_changed_its_parameters(tmp_path: Any, way: str, level: str) -> None:
+    first = asked("check", recorded(tmp_path, PROGRAM, way, level=level))["first"]
+    assert first["condition"] == "nonfinite_propagation" and first["iteration"] == 7
+    if level == "ops":
+        assert first["source"]["line"] == 18
+    (rank,) = asked("info", tmp_path / "run.msdbg")["ranks"]
+    assert rank["iterations"] == "0-11"
+
+
+def test_modules_are_recorded_too(tmp_path: Any) -> None:
+    first = asked("check", recorded(tmp_path, PROGRAM, "together", level="modules"))["first"]
+    assert first["tensor"].startswith("Sequential/loss-op1") and first["iteration"] == 7
+
+
+def test_parameters_that_no_module_has(tmp_path: Any) -> None:
+    run = recorded(tmp_path, NO_MODULE)
+    first = asked("check", run)["first"]
+    assert first["iteration"] == 7 and first["tensor"].startswith("main/div-op1") and first["source"]["line"] == 10
+    (tensor,) = asked("stats", run, "--tensor", "main/parameter0")["tensors"]
+    assert tensor["role"] == "parameter" and tensor["rows"][11]["statistics"]["nan"] == 32
