@@ -8,9 +8,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from checked import first_of
 from torch_recorded import recorded
 
-from msdbg import _facts
+from msdbg import _facts, _reshapes
 
 FACTS = ("next_of", "same_as", "hides_next", "hides_before", "hides_later", "lets_through", "tokens_of")
 BATCH, PLACES, WIDTH, WORDS = 4, 8, 16, 12
@@ -176,3 +177,71 @@ def test_a_parameter_that_no_module_has(tmp_path: Any) -> None:
     marked = {node["name"]: node["attributes"]["new_parameter"] for node in recorder.ran_in(1)
               if "new_parameter" in node["attributes"]}
     assert marked == {"Gate/mm-op1": 1}
+
+
+HEADS = """
+import sys
+import torch
+from torch import nn
+
+WAY = sys.argv[1]
+torch.manual_seed(0)
+BATCH, PLACES, HEADS, WIDTH = 12, 8, 4, 12  # a head is as wide as the batch is large
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.qkv, self.out = nn.Linear(HEADS * WIDTH, 3 * HEADS * WIDTH), nn.Linear(HEADS * WIDTH, HEADS * WIDTH)
+
+    def forward(self, x):
+        b, t, w = x.shape
+        if WAY == "torn":
+            q, k, v = (y.reshape(b, HEADS, t, WIDTH) for y in self.qkv(x).chunk(3, -1))
+        else:
+            q, k, v = (y.view(b, t, HEADS, WIDTH).transpose(1, 2) for y in self.qkv(x).chunk(3, -1))
+        mixed = (q @ k.transpose(-1, -2)).softmax(-1) @ v
+        return self.out(mixed.transpose(1, 2).reshape(b, t, w))
+
+class Multihead(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.MultiheadAttention(HEADS * WIDTH, HEADS)  # [time, batch, width]
+
+    def forward(self, x):
+        x = x.transpose(0, 1)
+        return self.inner(x, x, x)[0].transpose(0, 1)
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.LSTM(HEADS * WIDTH, 24, num_layers=2, batch_first=True)
+
+    def forward(self, x):
+        states = self.inner(x)[1][0]
+        return states.view(BATCH, -1) if WAY == "states" else states.transpose(0, 1).reshape(BATCH, -1)
+
+net = {"states": Recurrent, "joined": Recurrent, "multihead": Multihead}.get(WAY, Attention)()
+optimizer = torch.optim.Adam(net.parameters(), 1e-3)
+for step in range(2):
+    x = torch.randn(BATCH, PLACES, HEADS * WIDTH)
+    optimizer.zero_grad()
+    (net(x) - 1).square().mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("way, axis", [("torn", 8), ("states", 12), ("whole", 0), ("multihead", 0), ("joined", 0)])
+def test_a_view_in_place_of_a_transpose_is_named_where_it_stands(way: str, axis: int, tmp_path: Any) -> None:
+    first = first_of(tmp_path, HEADS, way)
+    if axis == 0:
+        assert first is None
+        return
+    assert first["condition"] == "reshape_mixes_axes" and f"the axis of {axis} is not taken" in first["detail"]
+    assert (".reshape(b, HEADS" if way == "torn" else "states.view(BATCH") in first["source"]["code"]
+
+
+@pytest.mark.parametrize("shape, to, torn", [
+    ((4, 6, 8), (24, 8), False), ((4, 6, 8), (4, 6, 2, 4), False), ((4, 6, 8), (24, 2, 4), False),
+    ((4, 6, 8), (4, 2, 6, 4), True), ((4, 6), (6, 4), True), ((4, 3, 6, 6), (4, 6, 6, 3), True)])
+def test_a_view_tears_an_axis_where_another_is_made_of_its_pieces(shape: Any, to: Any, torn: bool) -> None:
+    assert _reshapes.is_torn(shape, to) is torn

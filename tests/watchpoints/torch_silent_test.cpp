@@ -267,4 +267,51 @@ TEST_CASE("Classes that are the tokens themselves are worth a look, and only whe
   CHECK(ofCopiedTokens("same").empty());
 }
 
+namespace {
+
+std::string ofReshape(std::vector<std::int64_t> from, std::vector<std::int64_t> to) {
+  Program p;
+  p.node("reshape", "Net", Phase::kForward, {p.x}, floats(TensorRole::kActivation, "", {}), {}, "torch",
+         {{"from", std::move(from)}, {"to", std::move(to)}});
+  FakeSource source(p.graph, 1, 1);
+  source.record(Rank(0), Iteration(0), p.x, numbers({8, 16}, 1));
+  return said(source, "reshape_mixes_axes", Severity::kFault);
+}
+
+// An optimizer has "Net/unused/weight" too, which nothing reads.
+std::string withUnused(bool ofTorch) {
+  Program p;
+  const TensorId a = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}),
+                 rate = p.source(TensorRole::kHyperparameter,
+                                 ofTorch ? "optimizer/learning_rate" : "learning_rate", {});
+  p.source(TensorRole::kParameter, "Net/unused/weight", {16, 16});
+  p.source(TensorRole::kParameter, "Net/unused/bias", {16});
+  const TensorId h = p.layer("Net/a", p.x, a);
+  const TensorId loss = p.node("mean", "main", Phase::kForward, {h}, floats(TensorRole::kLoss, "", {}));
+  p.update("Net/a", a, p.gradient("Net/a", h, a, loss), rate);
+  FakeSource source(p.graph, 1, 2);
+  for (int k = 0; k < 2; ++k) source.record(Rank(0), Iteration(k), a, numbers({16, 16}, 1));
+  return said(source, "no_gradient", Severity::kHint);
+}
+
+}  // namespace
+
+TEST_CASE("reshape_mixes_axes takes the recorder's word for what a view tears") {
+  CHECK(contains(ofReshape({64, 17, 48}, {64, 4, 17, 12}), "the axis of 17 is not taken elsewhere"));
+  CHECK(contains(ofReshape({2, 8, 6}, {8, 12}), "the axis of 8 is not taken elsewhere"));  // states of a LSTM
+  // nn.MultiheadAttention's [time, batch, heads * width], where a head is as wide as the batch is large
+  CHECK(ofReshape({17, 12, 48}, {17, 48, 12}).empty());
+  CHECK(ofReshape({8, 12, 48}, {8, 48, 12}).empty());  // and as wide as batch * heads
+  CHECK(ofReshape({8, 48, 12}, {96, 48}).empty());
+  CHECK(ofReshape({64, 17, 48}, {1088, 4, 12}).empty());
+  CHECK(contains(ofReshape({64, 16, 48}, {64, 4, 16, 12}), "the axis of 16 is not taken elsewhere"));
+}
+
+TEST_CASE("no_gradient hints at what an optimizer of torch has and nothing reads") {
+  CHECK(contains(withUnused(true),
+                 "an optimizer was given Net/unused/weight and 1 more parameter, up to "
+                 "Net/unused/bias, and finds no gradient of them in any recorded iteration"));
+  CHECK(withUnused(false).empty());
+}
+
 }  // namespace msdbg::test

@@ -48,14 +48,27 @@ bool isTorn(std::span<const Axis> from, const Axis& axis) {
   return crosses && (!isBoundary(from, axis.stride) || !isBoundary(from, axis.end()));
 }
 
-/// The axis that is there in both shapes, by its size, but lies elsewhere in memory; nullopt: none.
+/// Whether `to` may come of splitting axes and joining the parts with their neighbours: the ends of all axes
+/// divide one another.
+bool mayBeSplit(std::span<const Axis> from, std::span<const Axis> to) {
+  std::vector<std::int64_t> ends;
+  for (const std::span<const Axis> axes : {from, to})
+    for (const Axis& axis : axes) ends.push_back(axis.stride), ends.push_back(axis.end());
+  std::ranges::sort(ends);
+  for (std::size_t i = 1; i < ends.size(); ++i)
+    if (ends[i] % ends[i - 1] != 0) return false;
+  return true;
+}
+
+/// The axis that is there in both shapes, by its size, but lies elsewhere in memory, made of pieces; nullopt:
+/// none. The innermost one may be split into heads that are joined with the batch, and joined of them again:
+/// as large as another one by chance.
 std::optional<Axis> exchanged(std::span<const Axis> from, std::span<const Axis> to) {
-  const bool torn = std::ranges::any_of(to, [&](const Axis& axis) { return isTorn(from, axis); });
-  if (!torn) return std::nullopt;
+  const bool split = mayBeSplit(from, to);
   for (const Axis& axis : from) {
-    if (contains(to, axis)) continue;
+    if (contains(to, axis) || (split && axis.stride == 1)) continue;
     for (const Axis& other : to)
-      if (other.size == axis.size && !contains(from, other)) return axis;
+      if (other.size == axis.size && isTorn(from, other) && !(split && other.stride == 1)) return axis;
   }
   return std::nullopt;
 }
@@ -164,25 +177,41 @@ std::string text(std::span<const std::int64_t> sizes) {
   return all + "]";
 }
 
+void look(EvaluationContext& context, const Node& node, std::span<const std::int64_t> from,
+          std::span<const std::int64_t> to) {
+  const std::optional<Axis> axis = exchanged(axesOf(from), axesOf(to));
+  if (!axis) return;
+  context.findings.push_back(findingAtNode(
+      context, node.id,
+      "reshaping " + text(from) + " to " + text(to) + " moves no element: the axis of " +
+          std::to_string(axis->size) +
+          " is not taken elsewhere, and the new one of that size is made of pieces of others; reshape "
+          "splits and joins neighbours only, exchanging axes takes a transpose"));
+}
+
+/// PyTorch's views are no operators of a recording; its recorder tells those that tear an axis.
+bool isTornView(const Node& node) { return node.opType == "torch.reshape" && !node.inputs.empty(); }
+
 void question(EvaluationContext& context) {
   const Graph& graph = context.graph();
   MeantAxes meant(graph);
   for (const Node& node : graph.nodes()) {
+    if (isTornView(node)) {
+      const auto from = node.attributes.find("from"), to = node.attributes.find("to");
+      const auto sizes = [](const auto& found) {
+        return std::get_if<std::vector<std::int64_t>>(&found->second);
+      };
+      if (from == node.attributes.end() || to == node.attributes.end()) continue;
+      if (sizes(from) && sizes(to)) look(context, node, *sizes(from), *sizes(to));
+      continue;
+    }
     if (node.phase != core::Phase::kForward || node.opType != "Reshape") continue;
     const Shape& shape = graph.tensor(node.outputs.front()).shape;
     if (!shape.known() || !graph.tensor(node.inputs.front()).shape.known()) continue;
     std::vector<std::int64_t> to;
     for (std::size_t i = 0; i < shape.rank(); ++i) to.push_back(shape[i]);
     if (to.size() == 2) to = meant.met(node.outputs.front());
-    const std::vector<std::int64_t> from = meant.of(node.inputs.front());
-    const std::optional<Axis> axis = exchanged(axesOf(from), axesOf(to));
-    if (!axis) continue;
-    context.findings.push_back(findingAtNode(
-        context, node.id,
-        "reshaping " + text(from) + " to " + text(to) + " moves no element: the axis of " +
-            std::to_string(axis->size) +
-            " is not taken elsewhere, and the new one of that size is made of pieces of others; reshape "
-            "splits and joins neighbours only, exchanging axes takes a transpose"));
+    look(context, node, meant.of(node.inputs.front()), to);
   }
 }
 

@@ -16,6 +16,7 @@ from msdbg._patches import Patches
 from msdbg._tensors import dense, local, version_of
 
 _SOME = 64  # parameters tell it of all
+_PATIENCE = 8  # changes without a step of an optimizer that is there: SAM and attacks on weights change them before it
 _MOST = 100_000  # nodes of autograd that are looked through for them
 
 
@@ -27,6 +28,7 @@ class ByHand:
         self._patches = Patches()
         self.on = False  # there are such parameters, and they were changed
         self.begun = False  # backward() was called since
+        self._changes = 0
 
     def stepped(self) -> None:
         """An optimizer is about to, or the script says where its steps begin."""
@@ -45,8 +47,11 @@ class ByHand:
             self._end()
 
     def _end(self) -> None:
-        self.on, self.begun = True, False
         self._look()
+        self._changes += 1
+        if self._recording.cycle.any() and self._changes < _PATIENCE:
+            return
+        self.on, self.begun = True, False
         self._recording.level.flush()
         self._recording.end_iteration()
 
@@ -65,14 +70,16 @@ class ByHand:
         recording = self._recording
         if not leaves:
             return
+        self._of = [(leaf, None) for leaf in leaves[:: len(leaves) // _SOME + 1] + leaves[-1:]]
+        self._patches.wrap(torch.no_grad, "__exit__", self._wrap_exit)
+        recording.patches.later(self._patches.undo)
+        if recording.cycle.any():
+            return
         names = recording.names
         names.discover([leaf for leaf in leaves if names.parameter(leaf) is None])
         for index, leaf in enumerate(leaves):
             if names.parameter(leaf) is None:
                 names.loose(leaf, "main", index)
-        self._of = [(leaf, None) for leaf in leaves[:: len(leaves) // _SOME + 1] + leaves[-1:]]
-        self._patches.wrap(torch.no_grad, "__exit__", self._wrap_exit)
-        recording.patches.later(self._patches.undo)
         recording.level.optimizer_made()  # a training has begun, whatever changes its parameters
 
     def _wrap_exit(self, original: Any) -> Any:

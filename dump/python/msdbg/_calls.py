@@ -20,6 +20,7 @@ from msdbg._origins import Origin, Origins
 from msdbg._outside import Outside
 from msdbg._parts import Parts
 from msdbg._recording import Recording
+from msdbg._reshapes import Reshapes
 from msdbg._scopes import Scopes
 from msdbg._tensors import local, storage_key
 from msdbg._values import PARTS, Values
@@ -46,6 +47,7 @@ class Calls:
         self._before: Any = None  # what ran last in the forward pass
         self._outside: dict[str, Scope] = {}
         self._written = Outside(recording)
+        self._reshapes = Reshapes(recording)
 
     def new_iteration(self) -> None:
         self.origins.new_iteration()
@@ -276,5 +278,7 @@ class Calls:
             shown = recording.values.known(args[0])
             if shown is None:
                 shown = recording.values.parameter(args[0], storage_key(args[0]))
+            if len(args) > 1 and type(args[1]) is list and shown is not None and _task() == -1:
+                self._reshapes.met(args[0].shape, args[1], shown, self._scopes.current or self.outside(), frame)
         node = -1 if shown is None else recording.graph.producer.get(shown, -1)
         self.own(_number() - 1, self.origins.view(self._scopes.current or self.outside(), node, -1 if shown is None else shown, frame))
