@@ -245,3 +245,44 @@ def test_a_view_in_place_of_a_transpose_is_named_where_it_stands(way: str, axis:
     ((4, 6, 8), (4, 2, 6, 4), True), ((4, 6), (6, 4), True), ((4, 3, 6, 6), (4, 6, 6, 3), True)])
 def test_a_view_tears_an_axis_where_another_is_made_of_its_pieces(shape: Any, to: Any, torn: bool) -> None:
     assert _reshapes.is_torn(shape, to) is torn
+
+
+RECURRENT = """
+import sys
+import torch
+from torch import nn
+
+LAYER, FIRST, MEANT = getattr(nn, sys.argv[1]), sys.argv[2] == "first", sys.argv[3] == "first"
+torch.manual_seed(0)
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.out = LAYER(6, 12, batch_first=FIRST), nn.Linear(12, 4)
+
+    def forward(self, x):
+        states = self.inner(x)[0]
+        return self.out(states[:, -1] if FIRST == MEANT == True else states[-1] if FIRST == MEANT else states.mean(
+            1 if states.shape[0] == 16 else 0))
+
+net = Net()
+optimizer = torch.optim.Adam(net.parameters(), 1e-3)
+for step in range(3):
+    x = torch.randn(16, 9, 6) if MEANT else torch.randn(9, 16, 6)
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(net(x), torch.randint(0, 4, (16,))).backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("layer, made, given, advice", [
+    ("LSTM", "last", "first", "expects time first: batch_first=True"), ("GRU", "last", "first", "batch_first=True"),
+    ("GRU", "first", "last", "leave that out"), ("LSTM", "first", "first", ""), ("RNN", "last", "last", "")])
+def test_a_recurrent_layer_that_takes_the_samples_for_time(layer: str, made: str, given: str, advice: str,
+                                                           tmp_path: Any) -> None:
+    first = first_of(tmp_path, RECURRENT, layer, made, given)
+    if not advice:
+        assert first is None
+        return
+    assert first["condition"] == "loss_input" and advice in first["advice"]
+    assert "Net/inner takes the axis of 16 for time, and that of 9 for the batch" in first["detail"]

@@ -278,6 +278,18 @@ std::string ofReshape(std::vector<std::int64_t> from, std::vector<std::int64_t> 
   return said(source, "reshape_mixes_axes", Severity::kFault);
 }
 
+// A recurrent layer and a loss of so many labels.
+std::string ofRecurrent(std::int64_t steps, std::int64_t sequences, Shape labels) {
+  Program p;
+  p.node("recurrent", "Net/lstm", Phase::kForward, {}, floats(TensorRole::kActivation, "", {}), {}, "torch",
+         {{"steps", steps}, {"sequences", sequences}, {"batch_first", false}});
+  const TensorId wanted = p.source(TensorRole::kLabel, "labels", std::move(labels));
+  p.node("nll_loss_forward", "main", Phase::kForward, {p.x, wanted}, floats(TensorRole::kLoss, "", {}));
+  FakeSource source(p.graph, 1, 1);
+  source.record(Rank(0), Iteration(0), p.x, numbers({8, 16}, 1));
+  return said(source, "loss_input", Severity::kFault);
+}
+
 // An optimizer has "Net/unused/weight" too, which nothing reads.
 std::string withUnused(bool ofTorch) {
   Program p;
@@ -305,6 +317,14 @@ TEST_CASE("reshape_mixes_axes takes the recorder's word for what a view tears") 
   CHECK(ofReshape({8, 48, 12}, {96, 48}).empty());
   CHECK(ofReshape({64, 17, 48}, {1088, 4, 12}).empty());
   CHECK(contains(ofReshape({64, 16, 48}, {64, 4, 16, 12}), "the axis of 16 is not taken elsewhere"));
+}
+
+TEST_CASE("loss_input tells a recurrent layer that takes the samples for time") {
+  CHECK(contains(ofRecurrent(64, 28, {64}), "Net/lstm takes the axis of 64 for time, and that of 28 for"));
+  CHECK_FALSE(contains(ofRecurrent(28, 64, {64}), "for time"));
+  CHECK_FALSE(contains(ofRecurrent(64, 64, {64}), "for time"));
+  CHECK_FALSE(contains(ofRecurrent(64, 1, {64}), "for time"));  // one sequence, a label for each step
+  CHECK_FALSE(contains(ofRecurrent(28, 64, {1792}), "for time"));
 }
 
 TEST_CASE("no_gradient hints at what an optimizer of torch has and nothing reads") {

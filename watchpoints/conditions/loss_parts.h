@@ -13,6 +13,8 @@ void checkSign(EvaluationContext& context, core::TensorId loss);
 /// A loss that takes another axis for the samples than the batch, which was reduced or moved before;
 /// `learnt`: learntTensors().
 void checkBatchAxis(EvaluationContext& context, const std::vector<bool>& learnt);
+/// A recurrent layer of PyTorch that takes the axis of the samples for time, as the loss counts them.
+void checkTimeAxis(EvaluationContext& context);
 /// A loss that is divided by the number of iterations over which the trainer averages anyway.
 void checkAccumulation(EvaluationContext& context, core::TensorId loss);
 /// A cross-entropy over the products of all samples with all, themselves included.

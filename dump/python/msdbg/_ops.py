@@ -21,6 +21,7 @@ from msdbg._level import NO_STEP, Level
 from msdbg._names import Parameter
 from msdbg._operators import Operator
 from msdbg._recording import Recording
+from msdbg._recurrent import LAYERS, Recurrent
 from msdbg._scopes import Scopes
 from msdbg._tensors import all_plain, any_fake
 
@@ -69,6 +70,7 @@ class Ops(Level):
         if not runs_eagerly():
             self.compiled = Compiled(recording, self._calls, self._scopes, lambda: self._on and not self._quiet,
                                      self.suspend, self.resume)
+        self._recurrent = Recurrent(recording)
         self._loss: Optional[int] = None
         self._said: set[str] = set()
         self._made_eager = False
@@ -234,6 +236,8 @@ class Ops(Level):
     # --- modules ---
 
     def _entered(self, module: Any, args: Any, outermost: bool) -> None:
+        if isinstance(module, LAYERS) and self._on and not self._scopes.muted and _task() == -1 and self.recording.ready():
+            self._recurrent.called(module, args)
         if not outermost:
             return
         if self._scopes.muted:

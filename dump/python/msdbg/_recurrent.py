@@ -1,0 +1,40 @@
+"""Recurrent layers, as their program calls them: which axis they take for time. A node of its own, "Net/lstm/recurrent-op1",
+once: the operators below say it in many ways. Needs torch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+LAYERS = nn.RNNBase
+
+
+class Recurrent:
+    def __init__(self, recording: Any) -> None:
+        self._recording = recording
+        self._met: set[str] = set()
+
+    def called(self, module: Any, args: Any) -> None:
+        """A recurrent layer begins to compute. Packed sequences know their own axes."""
+        recording = self._recording
+        path = recording.names.module(module)
+        given = args[0] if args else None
+        if path in self._met or not isinstance(given, torch.Tensor) or given.dim() != 3:
+            return
+        self._met.add(path)
+        steps, sequences = given.shape[:2] if not module.batch_first else (given.shape[1], given.shape[0])
+        recording.level.suspend()
+        try:
+            seen = torch.ones((), dtype=torch.bool)
+            entry = recording.graph.node(
+                recording.graph.scope(path), "recurrent", 1, "torch", "forward", (),
+                ((seen.dtype, (), "activation", "", -1, -1),),
+                {"steps": steps, "sequences": sequences, "batch_first": bool(module.batch_first)},
+                frames=recording.frames.here(), made=(seen,))
+            recording.recorder.ran(entry.node)
+            recording.values.see(entry.outputs[0], seen)
+        finally:
+            recording.level.resume()
