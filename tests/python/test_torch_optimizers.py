@@ -42,6 +42,49 @@ def test_a_critic_that_steps_often_is_in_one_iteration(tmp_path: Any) -> None:
     assert "update/Net/first#5/SGD-op1" in names(recorder.ran_in(2))
 
 
+def through_one_line(way: str) -> list[float]:
+    """Losses that one function differentiates, as they come."""
+    one, other = Net(), Net()
+    optimizers = [torch.optim.SGD(net.parameters(), 0.1) for net in ((one, other) if way == "gan" else (one,))]
+    losses: list[float] = []
+
+    def backward(loss: torch.Tensor) -> None:
+        losses.append(float(loss.detach()))
+        loss.backward()
+
+    for _ in range(4):
+        x = torch.randn(4, 6)
+        if way == "gan":
+            for net, optimizer in zip((one, other), optimizers):
+                backward(net(x).square().mean())
+                optimizer.step()
+            for optimizer in optimizers:
+                optimizer.zero_grad()
+            continue
+        backward(one(x).square().mean())
+        if way == "sam":
+            with torch.no_grad():
+                for p in one.parameters():
+                    p += 0.01 * p.grad
+            optimizers[0].zero_grad()
+        backward(one(x).square().mean())
+        optimizers[0].step()
+        optimizers[0].zero_grad()
+    return losses
+
+
+@pytest.mark.parametrize("way", ["sam", "gan", "added"])
+def test_losses_of_one_line_add_up_where_their_gradients_do(way: str, tmp_path: Any) -> None:
+    recorder, losses = recorded("train", lambda: through_one_line(way), tmp_path)
+    scalars = [iteration["scalars"] for iteration in recorder.iterations]
+    pairs = list(zip(losses[::2], losses[1::2]))
+    if way == "added":
+        assert [each["loss"] for each in scalars] == [pytest.approx(a + b) for a, b in pairs]
+        assert "loss/1" not in scalars[0]
+    else:
+        assert [(each["loss"], each["loss/1"]) for each in scalars] == pairs
+
+
 def accumulation() -> str:
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), 0.1)

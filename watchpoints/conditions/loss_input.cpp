@@ -208,7 +208,8 @@ ConditionDef lossInputCondition() {
       "Softplus, come out of a Softmax, Sigmoid, Tanh, Relu or Clip; what is compared with a target out of a "
       "Dropout; the loss is minus an error, so that it is maximised; what is predicted, [n, 1], and a "
       "target, [n], are broadcast to [n, n]; the axis that meets the samples of the labels is not the batch, "
-      "which an operator before took away or moved, or a recurrent layer took for time; it is divided by as many iterations as the trainer "
+      "which an operator before took away or moved, or a recurrent layer took for time; it is divided by as "
+      "many iterations as the trainer "
       "averages over; samples are told apart from all others and from themselves; kl_div is given "
       "probabilities, not their logarithms; a straight-through estimator, z + (q - z), is not detached.";
   def.advice =

@@ -22,6 +22,7 @@ class Cycle:
         self._late: set[int] = set()  # were made after others trained, and have not stepped yet
         self._stepped: dict[int, int] = {}  # in this iteration: how often
         self._trained = False  # an iteration ended
+        self.steps = 0  # ever
 
     def created(self, optimizer: Any) -> None:
         key = id(optimizer)
@@ -39,6 +40,7 @@ class Cycle:
 
     def stepped(self, optimizer: Any) -> bool:
         """True: the iteration ends."""
+        self.steps += 1
         key = id(optimizer)
         if key not in self._optimizers:
             self.created(optimizer)

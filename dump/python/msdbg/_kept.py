@@ -39,7 +39,7 @@ class KeptGradients:
 
     def backward_began(self) -> None:
         if self._of:
-            self._kept = all(p.requires_grad and _mark(p) == mark for p, mark in self._of) and (self._kept or self._is_something())
+            self._kept = all(p.requires_grad and mark(p) == was for p, was in self._of) and (self._kept or self._is_something())
             if not self._kept:
                 self._of = []
 
@@ -48,7 +48,7 @@ class KeptGradients:
             self._look()
 
     def _look(self) -> None:
-        self._of = [(p, _mark(p)) for p, _ in self._of]
+        self._of = [(p, mark(p)) for p, _ in self._of]
 
     def _is_something(self) -> bool:
         """Not zeros, which `p.grad.data.zero_()` leaves without a count."""
@@ -60,8 +60,8 @@ class KeptGradients:
             level.resume()
 
 
-def _mark(parameter: Any) -> Any:
-    """None where there is no gradient."""
+def mark(parameter: Any) -> Any:
+    """Where its gradient lies, and how often that was written. None: there is none."""
     if parameter.grad is None:
         return None
     gradient = dense(local(parameter.grad))

@@ -9,6 +9,7 @@ from typing import Any, Callable
 import torch
 from torch import Tensor
 
+from msdbg._adds import Adds
 from msdbg._recording import Recording
 from msdbg._tensors import local
 
@@ -16,7 +17,8 @@ from msdbg._tensors import local
 class Losses:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
-        self._sites: list[tuple[str, int]] = []  # of backward() calls, in the order in which they were met
+        self._sites: list[tuple[Any, int]] = []  # of backward() calls, and the how manieth loss there, as they were met
+        self._adds = Adds(recording)
         self._scaled: dict[int, tuple[Any, float]] = {}  # id of a scaled loss -> weak reference, factor
         self.skipped: Callable[[Any], None] = lambda optimizer: None
         self.stepped: Callable[[Any], None] = lambda optimizer: None
@@ -39,6 +41,7 @@ class Losses:
             level = self._recording.level
             kept, by_hand = self._recording.optimizers.kept, self._recording.by_hand
             self._recording.guard(by_hand.look)
+            self._recording.guard(self._adds.backward_begins)
             self._recording.guard(self._losses, tensors, create_graph)
             self._recording.guard(kept.backward_began)
             level.backward_began(create_graph)
@@ -47,6 +50,7 @@ class Losses:
             finally:
                 level.backward_ended()
                 self._recording.guard(kept.backward_ended)
+                self._recording.guard(self._adds.backward_ended)
                 self._recording.guard(by_hand.backward_ended, tensors)
 
         return backward
@@ -75,7 +79,8 @@ class Losses:
                 self._add(site, loss)
 
     def _add(self, site: tuple[str, int], loss: Tensor) -> None:
-        """backward() again on the same line: accumulation, whose parts add up."""
+        """backward() again on the same line: accumulation, whose parts add up; or another loss, where a step was made or
+        the gradients were set to zero in between."""
         level = self._recording.level
         level.suspend()
         try:
@@ -85,9 +90,10 @@ class Losses:
         scaled = self._scaled.get(id(loss))
         if scaled is not None and scaled[0]() is loss and scaled[1] > 0:
             value /= scaled[1]
-        if site not in self._sites:
-            self._sites.append(site)
-        index = self._sites.index(site)
+        turn = (site, self._adds.turn(site))
+        if turn not in self._sites:
+            self._sites.append(turn)
+        index = self._sites.index(turn)
         key = "loss" if index == 0 else f"loss/{index}"
         scalars = self._recording.scalars
         if not (self._recording.trying and key in scalars):

@@ -88,9 +88,13 @@ class Optimizers:
         recording.level.optimizer_made()
         return number
 
+    def alive(self) -> list[Any]:
+        """Those that were met, and are there."""
+        return [known for known in (reference() for reference, _ in self._numbers.values()) if known is not None]
+
     def kinds(self) -> list[type]:
         """Classes of the optimizers that were met."""
-        return [type(known) for known in (reference() for reference, _ in self._numbers.values()) if known is not None]
+        return [type(known) for known in self.alive()]
 
     def parameter(self, optimizer: Any, tensor: Any, index: int) -> Parameter:
         names = self._recording.names
@@ -220,7 +224,7 @@ class Optimizers:
 
     def _write_all(self, optimizer: Any) -> None:
         """What the step made: parameters, states."""
-        self.kept.stepped(optimizer, sum(reference() is not None for reference, _ in self._numbers.values()) == 1)
+        self.kept.stepped(optimizer, len(self.alive()) == 1)
         read, self._read = self._read, []
         frames = self._recording.frames.here() if read else ()
         number = self.meet(optimizer)
