@@ -85,6 +85,21 @@ def test_losses_of_one_line_add_up_where_their_gradients_do(way: str, tmp_path: 
         assert [(each["loss"], each["loss/1"]) for each in scalars] == pairs
 
 
+def test_updates_have_what_their_group_is_set_to(tmp_path: Any) -> None:
+    def train() -> None:
+        net = Net()
+        groups = [{"params": net.first.parameters(), "weight_decay": 0.1}, {"params": net.second.parameters()}]
+        optimizer = torch.optim.AdamW(groups, 1e-3, betas=(0.9, 0.95), weight_decay=0)
+        net(torch.randn(4, 6)).square().mean().backward()
+        optimizer.step()
+
+    recorder, _ = recorded("train", train, tmp_path)
+    found = {node["name"]: node["attributes"] for node in recorder.nodes if node["domain"] == "torch.optim"}
+    assert found["update/Net/first/AdamW-op1"].items() >= {"beta1": 0.9, "beta2": 0.95, "weight_decay": 0.1}.items()
+    assert "weight_decay" not in found["update/Net/second/AdamW-op1"]
+    assert not {"lr", "params", "foreach"} & set(found["update/Net/first/AdamW-op1"])
+
+
 def accumulation() -> str:
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), 0.1)

@@ -145,6 +145,42 @@ std::string ofRows(const std::vector<std::int64_t>& rows) {
 
 }  // namespace
 
+namespace {
+
+// One layer whose optimizer, made in line 7, was set to this.
+std::string ofSettings(const char* optimizer, Attributes settings, double lr = 0.1) {
+  Program p;
+  const TensorId weight = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}),
+                 rate = p.source(TensorRole::kHyperparameter, "optimizer/learning_rate", {});
+  const TensorId h = p.layer("Net/a", p.x, weight), gradient = p.gradient("Net/a", h, weight, h);
+  TensorInfo next = floats(TensorRole::kUpdated, "", {16, 16});
+  next.updateOf = weight;
+  p.node(optimizer, "update/Net/a", Phase::kUpdate, {weight, gradient, rate}, next, {}, "torch.optim",
+         std::move(settings));
+  FakeSource source(p.graph, 1, 1);
+  Tensor value(DType::Float64, {});
+  value.data<double>()[0] = lr;
+  source.record(Rank(0), Iteration(0), rate, value);
+  const CheckReport report =
+      check(source, {watch::parseWatchpoint("hyperparameter_range:recommended").value()}, {});
+  if (report.hits.empty()) return "";
+  return report.hits[0].detail + (report.hits[0].writtenAt == rate ? " (line 7)" : "");
+}
+
+}  // namespace
+
+TEST_CASE("hyperparameter_range knows what torch's optimizers were set to") {
+  CHECK(contains(ofSettings("SGD", {{"momentum", 0.999}}), "a momentum of 0.999 adds up 1000 steps"));
+  CHECK(contains(ofSettings("SGD", {{"momentum", 0.999}}), "(line 7)"));
+  CHECK(ofSettings("SGD", {{"momentum", 0.9}, {"weight_decay", 1e-4}, {"nesterov", true}}).empty());
+  CHECK(
+      contains(ofSettings("SGD", {{"weight_decay", 10.0}}), "weight decay of 10 at a learning rate of 0.1"));
+  CHECK(contains(ofSettings("AdamW", {{"weight_decay", 1.0}}), "weights shrink to nothing"));
+  CHECK(ofSettings("AdamW", {{"weight_decay", 0.1}, {"beta1", 0.9}, {"beta2", 0.95}}, 1e-3).empty());
+  CHECK(
+      contains(ofSettings("Adam", {{"beta1", 0.999}, {"beta2", 0.9}}), "are they swapped (0.9 and 0.999)?"));
+}
+
 TEST_CASE("hyperparameter_range hints at a cosine that was stepped past its end") {
   CHECK(contains(ofRates(24, [](int i) { return cosine(i, 12); }),
                  "the learning rate fell from 0.1 to 0 and climbs again"));

@@ -19,8 +19,8 @@ class HyperparameterRange : public Evaluator {
  public:
   explicit HyperparameterRange(const core::Graph& graph) : m_updates(parameterUpdates(graph)) {
     for (const ParameterUpdate& update : m_updates) {
-      const Node& node = graph.node(update.node);  // those of others have other names
-      if (node.isOwn() && floatAttribute(node.attributes, "weight_decay", 0) != 0)
+      const Node& node = graph.node(update.node);  // those of other frameworks have other names
+      if ((node.isOwn() || isOfTorch(node)) && floatAttribute(node.attributes, "weight_decay", 0) != 0)
         m_decaying.push_back(update);
     }
   }
@@ -38,7 +38,9 @@ class HyperparameterRange : public Evaluator {
   void hit(EvaluationContext& context, const Node& node, std::string_view parameter, double preset,
            double actual, std::string detail) const {
     Finding finding = findingAtNode(context, node.id, std::move(detail));
-    if (node.phase == core::Phase::kUpdate) finding.writtenAt = rateLine(context.graph(), m_updates.front());
+    if (node.phase == core::Phase::kUpdate)
+      finding.writtenAt =
+          isOfTorch(node) ? m_updates.front().rate : rateLine(context.graph(), m_updates.front());
     finding.parameter = parameter;
     finding.preset = preset;
     finding.actual = actual;
@@ -67,7 +69,7 @@ class HyperparameterRange : public Evaluator {
                    info.initializer.value, "the norm of all gradients is clipped to next to nothing");
     for (const ParameterUpdate& update : m_updates) {
       const Node& node = graph.node(update.node);
-      const double momentum = node.opType == "SgdUpdate" ? floatAttribute(node.attributes, "momentum", 0) : 0;
+      const double momentum = isSgd(node) ? floatAttribute(node.attributes, "momentum", 0) : 0;
       const double limit = parameterOr(context.parameters, "momentum_max", 0.995);
       if (momentum >= limit)
         return hit(context, node, "momentum_max", limit, momentum,
@@ -75,7 +77,7 @@ class HyperparameterRange : public Evaluator {
                        (momentum >= 1 ? " never forgets a step: steps only grow"
                                       : " adds up " + core::formatShort(1 / (1 - momentum)) +
                                             " steps: each weight swings far past where it should be"));
-      if (node.opType != "AdamUpdate") continue;
+      if (!isAdam(node)) continue;
       const double beta1 = floatAttribute(node.attributes, "beta1", 0.9),
                    beta2 = floatAttribute(node.attributes, "beta2", 0.999);
       if (beta1 * beta1 > beta2 + kBetas)
@@ -84,6 +86,9 @@ class HyperparameterRange : public Evaluator {
                        core::formatShort(beta2) + ": Adam diverges so; are they swapped (0.9 and 0.999)?");
     }
   }
+
+  /// PyTorch's recorder gives its updates what the groups of the optimizer were set to, by torch's names.
+  static bool isOfTorch(const Node& node) { return node.opType.starts_with("torch.optim."); }
 
   /// A hint, since it may be meant; one, since the groups of an optimizer follow one schedule.
   void checkSchedules(EvaluationContext& context) {
@@ -107,8 +112,10 @@ class HyperparameterRange : public Evaluator {
   /// What one step takes away of a weight: rate * decay, or decay itself where Adam makes a gradient of it.
   static double decayOf(const Node& node, double rate) {
     const double decay = floatAttribute(node.attributes, "weight_decay", 0);
-    const bool normalised =
-        node.opType == "AdamUpdate" && core::intAttribute(node.attributes, "decoupled", 0) == 0;
+    const bool decoupled = core::intAttribute(node.attributes, "decoupled", 0) != 0 ||
+                           node.opType == "torch.optim.AdamW" ||
+                           node.attributes.contains("decoupled_weight_decay");
+    const bool normalised = isAdam(node) && !decoupled;
     return normalised ? decay / 5 : rate * decay;
   }
 

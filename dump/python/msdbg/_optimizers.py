@@ -14,6 +14,7 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from msdbg._graph import Entry
+from msdbg._groups import Groups
 from msdbg._kept import KeptGradients
 from msdbg._names import Parameter, parameters_of
 from msdbg._outside import Outside
@@ -34,6 +35,7 @@ class Optimizers:
         self._turns = Turns(recording)
         self._outside = Outside(recording)
         self._rates = Rates(recording)
+        self._groups = Groups()
         self.kept = KeptGradients(recording)
 
     def start(self) -> None:
@@ -226,6 +228,7 @@ class Optimizers:
         """What the step made: parameters, states."""
         self.kept.stepped(optimizer, len(self.alive()) == 1)
         read, self._read = self._read, []
+        self._groups.forget()
         frames = self._recording.frames.here() if read else ()
         number = self.meet(optimizer)
         for one in read:
@@ -246,7 +249,8 @@ class Optimizers:
         again = "" if read.turn == 1 else f"#{read.turn}"
         entry = graph.node(graph.scope(f"update/{known.scope}{again}"), type(optimizer).__name__, known.index,
                            "torch.optim", "update", (read.now, read.gradient.outputs[0]) + sources + read.rate,
-                           tuple(outputs), frames=frames, made=[value] + [state for _, state in states])
+                           tuple(outputs), self._groups.settings(optimizer, read.tensor), frames,
+                           made=[value] + [state for _, state in states])
         recording.recorder.ran(entry.node)
         for tensor, written in zip(entry.outputs, [value] + [state for _, state in states]):
             recording.values.put(written, tensor)
