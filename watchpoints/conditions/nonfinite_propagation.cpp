@@ -165,14 +165,20 @@ class Propagation : public Evaluator {
   void reportOrigin(Rank rank, const core::Node& node, TensorId output) {
     if (const std::optional<Blame> blame = blamed(rank, node, output)) {
       report(rank, output, blame->sentence(), adviceOf(*blame));
-      // What overflows may have been made so large long before: that reads a lot, and is looked for once.
-      if (blame->wrong == Wrong::kExtreme && !m_context->online && !std::exchange(m_toldWhereItGrew, true))
-        tellWhereItGrew(*m_context, m_context->findings.back());
+      if (blame->wrong == Wrong::kExtreme) lookWhereItGrew();
       return;
     }
     if (isWholePass(node))
       return report(rank, output, kWithin, "A recording at level ops names the operator and its line.");
     report(rank, output, inputsText(rank, node));
+    if (const StatisticsRow* row = m_context->rows.now(rank, output); row && row->values.inf() > 0)
+      lookWhereItGrew();
+  }
+
+  /// What overflows may have been made so large long before: that reads a lot, and is looked for once.
+  void lookWhereItGrew() {
+    if (!m_context->online && !std::exchange(m_toldWhereItGrew, true))
+      tellWhereItGrew(*m_context, m_context->findings.back());
   }
 
   /// Of infinities that are meant the user sees the numbers beside this.
