@@ -118,6 +118,14 @@ def test_logits_that_begin_at_a_prior_are_no_fault(tmp_path: Any) -> None:
     assert first_of(tmp_path, _PRIOR) is None
 
 
+def test_a_state_that_the_program_writes_to_is_named_with_what_wrote(tmp_path: Any) -> None:
+    run = recorded(tmp_path, _ONE.replace("BEFORE", """if step == 9:
+        optimizer.state[net[0].weight]["exp_avg_sq"][4, 7] = -1e-3""").replace("SGD", "Adam"))
+    first = asked("check", run)["first"]
+    assert first["iteration"] == 9 and "state/Sequential/0/weight/exp_avg_sq) is negative" in first["detail"]
+    assert "fill_-op1 wrote to it" in first["detail"]
+
+
 def test_why_of_an_addmm_follows_the_input_that_is_large(tmp_path: Any) -> None:
     recorded(tmp_path, _ONE.replace("BEFORE", "x = x * 1e38 if step == 9 else x"))
     text = said("check", tmp_path / "run.msdbg", "--why")

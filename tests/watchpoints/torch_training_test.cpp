@@ -399,6 +399,42 @@ std::string ofClipping(double factor, double scale) {
 
 }  // namespace
 
+namespace {
+
+// Adam gives NaN. `least`: of its mean of squares, of which the program wrote an element.
+std::string ofSquares(double least) {
+  Program p;
+  const TensorId a = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}),
+                 rate = p.source(TensorRole::kHyperparameter, "optimizer/learning_rate", {}),
+                 mean = p.source(TensorRole::kOptimizerState, "state/Net/a/weight/exp_avg", {16, 16}),
+                 squares = p.source(TensorRole::kOptimizerState, "state/Net/a/weight/exp_avg_sq", {16, 16});
+  const TensorId y = p.layer("Net/a", p.x, a), gradient = p.gradient("Net/a", y, a, y),
+                 written = p.node("fill_", "main", Phase::kUpdate, {},
+                                  floats(TensorRole::kActivation, "", {16, 16}));
+  TensorInfo info = floats(TensorRole::kUpdated, "", {16, 16});
+  info.updateOf = a;
+  const TensorId next = p.node("Adam", "update/Net/a", Phase::kUpdate,
+                               {a, gradient, mean, squares, rate, written}, info, {}, "torch.optim");
+  FakeSource source(p.graph, 1, 1);
+  Tensor state = Tensor::zeros(DType::Float32, {16, 16}), wrong = numbers({16, 16}, 1);
+  state.data<float>()[3] = static_cast<float>(least);
+  wrong.data<float>()[3] = std::nanf("");
+  for (const auto& [tensor, value] : {std::pair(a, numbers({16, 16}, 1)),
+                                      {gradient, numbers({16, 16}, 1)},
+                                      {squares, state},
+                                      {next, wrong}})
+    source.record(Rank(0), Iteration(0), tensor, value);
+  return said(source, "nonfinite_propagation", Severity::kFault);
+}
+
+}  // namespace
+
+TEST_CASE("nonfinite_propagation names a mean of squares that the program made negative") {
+  CHECK(contains(ofSquares(-1e-3), "input 3 (state/Net/a/weight/exp_avg_sq) is negative"));
+  CHECK(contains(ofSquares(-1e-3), "no step makes it so, main/fill_-op1 wrote to it"));
+  CHECK_FALSE(contains(ofSquares(1e-3), "is negative"));
+}
+
 TEST_CASE("clipping_too_tight knows gradients that a GradScaler's factor is still in") {
   CHECK(contains(ofClipping(1.0 / 16384, 16384), "a GradScaler has multiplied it by 16384"));
   CHECK(ofClipping(0.5, 16384).empty());      // unscaled before

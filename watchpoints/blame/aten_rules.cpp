@@ -197,11 +197,49 @@ std::optional<Blame> convolutionGradientOverflows(Look& look) {
       Wrong::kExtreme);
 }
 
+namespace {
+
+/// What else than a step wrote to a state of the optimizer: behind rates, of another role. "": nothing.
+std::string writerOfState(const Look& look) {
+  for (std::size_t i = look.inputs(); i-- > 2;) {
+    const core::TensorInfo& info = look.info(i);
+    if (!info.isSource() && info.role != core::TensorRole::kUpdated &&
+        info.role != core::TensorRole::kOptimizerState)
+      return info.name;
+  }
+  return "";
+}
+
+/// No step makes a mean of squares negative.
+std::optional<Blame> negativeSquares(Look& look) {
+  static constexpr auto kSquares = std::to_array<std::string_view>(
+      {"/exp_avg_sq", "/max_exp_avg_sq", "/square_avg", "/acc_delta", "/sum"});
+  for (std::size_t i = 2; i < look.inputs(); ++i) {
+    const core::TensorInfo& info = look.info(i);
+    const bool squares = info.role == core::TensorRole::kOptimizerState &&
+                         std::ranges::any_of(kSquares, [&](auto end) { return info.name.ends_with(end); });
+    const TensorStatistics* row = squares ? look.input(i) : nullptr;
+    if (!row || row->negative == 0) continue;
+    const std::string writer = writerOfState(look);
+    Blame blame = look.blame(i,
+                             "is negative" + look.places(i, row->negative, {}) + ", down to " +
+                                 formatShort(row->min) + ": its root gives NaN; no step makes it so" +
+                                 (writer.empty() ? "" : ", " + writer + " wrote to it"),
+                             Wrong::kExtreme);
+    blame.advice = "look at what writes to the optimizer's state between its steps, or loads it";
+    return blame;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 /// torch.optim's updates: the parameter, its gradient, states; rates are scalars of the iteration.
 std::optional<Blame> torchUpdateFails(Look& look) {
   constexpr double kHugeRate = 100;
   const TensorStatistics *p = look.input(0), *g = look.input(1);
   if (!p || !g || p->nonFinite() + g->nonFinite() > 0) return std::nullopt;
+  if (std::optional<Blame> squares = negativeSquares(look)) return squares;
   const std::optional<double> rate = look.source().scalar(look.rank(), look.iteration(), "learning_rate");
   if (rate && std::abs(*rate) > kHugeRate) {
     Blame blame = look.blame(1,

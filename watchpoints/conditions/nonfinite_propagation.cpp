@@ -279,7 +279,8 @@ class Propagation : public Evaluator {
       else if (!info.isSource())
         std::ranges::copy(m_context->inputs(rank, m_graph.node(info.producer)), std::back_inserter(open));
     }
-    if (isOutside(node)) return reportOrigin(rank, node, output);
+    const bool updates = node.phase == core::Phase::kUpdate;  // states have no rows where a step made them
+    if (isOutside(node) || (updates && blamed(rank, node, output))) return reportOrigin(rank, node, output);
     std::string detail = "at or before " + node.name;
     const auto last =
         std::ranges::max_element(known, {}, [&](TensorId t) { return m_graph.tensor(t).producer; });

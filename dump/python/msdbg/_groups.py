@@ -24,7 +24,8 @@ class Groups:
 
 
 def settings_of(group: dict[str, Any]) -> dict[str, Any]:
-    """{"momentum": 0.9, "weight_decay": 1e-4}: numbers, texts and what is switched on; what is 0 or off is left out."""
+    """{"momentum": 0.9, "weight_decay": 1e-4}: numbers, texts and what is switched on; what is 0 or off is
+    left out, but for eps and betas."""
     found: dict[str, Any] = {}
     for name, value in group.items():
         if name in _NO_SETTING:
@@ -35,4 +36,4 @@ def settings_of(group: dict[str, Any]) -> dict[str, Any]:
             found[name] = value
         elif isinstance(value, (int, float)):
             found[name] = float(value)
-    return {name: value for name, value in found.items() if value or name.startswith("beta")}
+    return {name: value for name, value in found.items() if value or name == "eps" or name.startswith("beta")}

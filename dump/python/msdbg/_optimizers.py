@@ -183,6 +183,8 @@ class Optimizers:
             if tensor.grad is not None:
                 known = self.parameter(optimizer, tensor, index)
                 turn = self._steps[known.name] = self._steps.get(known.name, 0) + 1  # another optimizer may have it too
+                if recording.level.exact:
+                    self._look_at_states(optimizer, known, tensor)
                 quick = self._turns.read(number, known, tensor, turn, rate)
                 self._read.append(self._read_one(known, tensor, turn, rate) if quick is None else quick)
 
@@ -192,6 +194,14 @@ class Optimizers:
         for index, tensor in enumerate(parameters_of(optimizer)):
             if tensor.grad is None and tensor.requires_grad:
                 self._recording.level.parameter(self.parameter(optimizer, tensor, index), dense(local(tensor)))
+
+    def _look_at_states(self, optimizer: Any, known: Parameter, tensor: Any) -> None:
+        """Those that the program wrote to since the last step: what the step reads is no longer what that made."""
+        values = self._recording.values
+        for key, state in self._states(optimizer, tensor):
+            writer = values.known(state)
+            if writer is not None and self._recording.graph.roles.get(writer) not in ("state", "updated"):
+                values.see(self._state_source(known, key, state), state)
 
     def _read_one(self, known: Parameter, tensor: Any, turn: int, rate: tuple[int, ...]) -> Read:
         recording = self._recording
@@ -242,13 +252,15 @@ class Optimizers:
         value = dense(local(read.tensor))
         states = self._states(optimizer, read.tensor)
         sources = tuple(self._state_source(known, key, state) for key, state in states)
+        writers = tuple(number for number in (recording.values.known(state) for _, state in states)
+                        if number is not None and number not in sources)
         drawn = known.source >= 0 and graph.roles.get(read.now) == "activation"  # param.data = what was computed just now
         outputs = [(value.dtype, tuple(value.shape), "updated", "", -1, known.source if drawn else read.now)]
         outputs += [(state.dtype, tuple(state.shape), "updated", "", -1, source)
                     for (_, state), source in zip(states, sources)]
         again = "" if read.turn == 1 else f"#{read.turn}"
         entry = graph.node(graph.scope(f"update/{known.scope}{again}"), type(optimizer).__name__, known.index,
-                           "torch.optim", "update", (read.now, read.gradient.outputs[0]) + sources + read.rate,
+                           "torch.optim", "update", (read.now, read.gradient.outputs[0]) + sources + read.rate + writers,
                            tuple(outputs), self._groups.settings(optimizer, read.tensor), frames,
                            made=[value] + [state for _, state in states])
         recording.recorder.ran(entry.node)
@@ -270,6 +282,6 @@ class Optimizers:
     def _state_source(self, known: Parameter, key: str, state: Tensor) -> int:
         recording = self._recording
         here: Optional[int] = recording.values.known(state)
-        if here is not None:
+        if here is not None and recording.graph.roles.get(here) in ("state", "updated"):
             return here
         return recording.graph.source(f"state/{known.name}/{key}", state, "state", f"{key}({known.name})")
