@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/watchpoints/healthy_source.h"
+#include "tests/watchpoints/torch_program.h"
 
 namespace msdbg::test {
 
@@ -55,6 +56,29 @@ TEST_CASE("A spike is named at the first tensor that is out of its range") {
   CHECK(hit.actual == 4.5);
   CHECK_THAT(hit.detail, Contains("usually 2.9") && Contains("out of its range is network/fc/Gemm-op1:0") &&
                              Contains("back to 2.71 in iteration 31"));
+}
+
+TEST_CASE("A spike that comes of what only its iteration computes is named there") {
+  torch_program::Program p;
+  const auto node = [&](const char* type, std::vector<TensorId> inputs, TensorRole role, Shape shape) {
+    return p.node(type, "main", Phase::kForward, std::move(inputs),
+                  torch_program::floats(role, "", std::move(shape)));
+  };
+  const TensorId clone = node("clone", {p.x}, TensorRole::kActivation, {8, 16}),
+                 scaled = node("mul", {clone}, TensorRole::kActivation, {8, 16}),
+                 y = node("mm", {clone, scaled}, TensorRole::kActivation, {8, 16}),
+                 loss = node("mean", {y}, TensorRole::kLoss, {});
+  FakeSource source(p.graph, 1, kIterations);
+  for (int k = 0; k < kIterations; ++k) {
+    const double size = (k == kAt ? 250 : 1) * (1 + 0.02 * (k % 5));
+    source.record(Rank(0), Iteration(k), clone, torch_program::numbers({8, 16}, 1));
+    if (k == kAt) source.record(Rank(0), Iteration(k), scaled, torch_program::numbers({8, 16}, 250));
+    source.record(Rank(0), Iteration(k), y, torch_program::numbers({8, 16}, size));
+    source.record(Rank(0), Iteration(k), loss, torch_program::numbers({}, 0, size));
+  }
+  const watch::Hit& hit = only(runRecommended(source, "statistic_spike").hints);
+  CHECK(hit.tensor == scaled);
+  CHECK_THAT(hit.detail, Contains("out of its range is main/mul-op1:0, which no iteration before has"));
 }
 
 TEST_CASE("A loss that stays up has no second spike, and one without history has none") {

@@ -64,6 +64,24 @@ Spread spreadOf(std::vector<double> values, double floor) {
 
 namespace {
 
+/// What is read that no iteration before had, back to the first: that has no range to be out of.
+void goBackToNew(EvaluationContext& context, Rank rank, const std::vector<std::vector<double>>& usual,
+                 Outlier& outlier) {
+  const core::Graph& graph = context.graph();
+  for (const core::TensorInfo* at = &graph.tensor(outlier.tensor); !at->isSource();) {
+    const auto inputs = context.inputs(rank, graph.node(at->producer));
+    const auto found = std::ranges::find_if(inputs, [&](TensorId input) {
+      const StatisticsRow* row = context.rows.now(rank, input);
+      return row && row->values.nonFinite() == 0 && isFloating(graph.tensor(input).dtype) &&
+             !graph.tensor(input).isSource() && usual[input.index()].empty();
+    });
+    if (found == inputs.end()) return;
+    outlier.tensor = *found;
+    outlier.isNew = true;
+    at = &graph.tensor(*found);
+  }
+}
+
 /// The first tensor in order of which `test` says so, asked with what it reached before and reaches now.
 using Test = std::function<bool(const std::vector<double>& before, double now)>;
 std::optional<Outlier> firstThat(EvaluationContext& context, Rank rank, Iteration iteration,
@@ -82,14 +100,14 @@ std::optional<Outlier> firstThat(EvaluationContext& context, Rank rank, Iteratio
     const std::int64_t time = info.isSource() ? -1 : context.step.time(rank, info.producer);
     if (!first || time < earliest) first = {info.id, now, medianOf(values)}, earliest = time;
   }
+  if (first) goBackToNew(context, rank, usual, *first);
   return first;
 }
 
 }  // namespace
 
-TensorId firstOutOfRange(EvaluationContext& context, Rank rank, Iteration iteration) {
-  const std::optional<Outlier> first = firstThat(context, rank, iteration, isFar);
-  return first ? first->tensor : TensorId();
+std::optional<Outlier> firstOutOfRange(EvaluationContext& context, Rank rank, Iteration iteration) {
+  return firstThat(context, rank, iteration, isFar);
 }
 
 std::optional<Outlier> suddenOutlier(EvaluationContext& context, Rank rank, Iteration iteration,
@@ -105,8 +123,11 @@ void tellWhereItGrew(EvaluationContext& context, Finding& finding) {
   const std::optional<Outlier> outlier = suddenOutlier(context, finding.rank, finding.iteration);
   if (!outlier || outlier->tensor == finding.tensor) return;
   const std::string& name = context.graph().tensor(outlier->tensor).name;
-  finding.detail += "; before it " + name + " reaches " + core::formatShort(outlier->largest) + ", usually " +
-                    core::formatShort(outlier->usual) + ": it begins there, or in what that reads";
+  finding.detail +=
+      outlier->isNew ? "; it comes of " + name + ", which no iteration before has"
+                     : "; before it " + name + " reaches " + core::formatShort(outlier->largest) +
+                           ", usually " + core::formatShort(outlier->usual) +
+                           ": it begins there, or in what that reads";
   finding.advice = "Look at what makes " + name + " so large: check --why goes back from there.";
   finding.writtenAt = outlier->tensor;
 }

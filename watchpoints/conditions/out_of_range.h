@@ -17,14 +17,15 @@ Spread spreadOf(std::vector<double> values, double floor);
 
 /// The first tensor in order whose largest |x| is above median + 8 MAD and twice the median of up to 50
 /// iterations before (ten at least), or above 100 times the largest of fewer (five at least). Data and
-/// parameters come before nodes. Invalid: none.
-core::TensorId firstOutOfRange(EvaluationContext& context, core::Rank rank, core::Iteration iteration);
-
-/// The first tensor in order that reaches so many times what it usually does.
+/// parameters come before nodes. Where that is made of what no iteration before computed, the first of those.
 struct Outlier {
   core::TensorId tensor;
   double largest = 0, usual = 0;  // |x|, now and at the median of the iterations before
+  bool isNew = false;             // of what was found to be larger: no iteration before has this tensor
 };
+std::optional<Outlier> firstOutOfRange(EvaluationContext& context, core::Rank rank,
+                                       core::Iteration iteration);
+/// The same of what reaches so many times what it usually does.
 std::optional<Outlier> suddenOutlier(EvaluationContext& context, core::Rank rank, core::Iteration iteration,
                                      double times = 1000);
 /// Where it is another tensor than the finding's: says so in the finding, which gets its line and an advice.

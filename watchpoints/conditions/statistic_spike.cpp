@@ -186,7 +186,8 @@ class StatisticSpike : public Evaluator {
 
   void begin(EvaluationContext& context, Rank rank, const Followed& followed, double now,
              const Spread& spread, Series& series) {
-    const TensorId cause = m_explained++ < kExplained ? causeOf(context, rank) : TensorId();
+    const std::optional<Outlier> cause =
+        m_explained++ < kExplained ? causeOf(context, rank) : std::optional<Outlier>();
     Finding finding =
         findingAt(context, {context.iteration, rank, placeOf(cause, followed)}, precedence::kSymptom);
     finding.parameter = followed.parameter;
@@ -194,8 +195,10 @@ class StatisticSpike : public Evaluator {
     finding.actual = now;
     finding.detail = "the " + std::string(followed.what) + " is " + core::formatShort(now) + ", " +
                      usualText(series, spread);
-    if (cause.valid())
-      finding.detail += "; the first tensor out of its range is " + context.graph().tensor(cause).fullName();
+    if (cause)
+      finding.detail += "; the first tensor out of its range is " +
+                        context.graph().tensor(cause->tensor).fullName() +
+                        (cause->isNew ? ", which no iteration before has" : "");
     if (const std::string shares = largestShares(context, rank, m_gradients); !shares.empty())
       finding.detail += "; of the squared gradient norm " + shares;
     series = {std::move(series.values), series.first, true, finding.preset, 1, m_pending.size()};
@@ -204,10 +207,10 @@ class StatisticSpike : public Evaluator {
   }
 
   /// What is of another order of magnitude, else what left its own range: that may have grown by training.
-  static TensorId causeOf(EvaluationContext& context, Rank rank) {
+  static std::optional<Outlier> causeOf(EvaluationContext& context, Rank rank) {
     constexpr double kTimes = 10;
     const std::optional<Outlier> sudden = suddenOutlier(context, rank, context.iteration, kTimes);
-    return sudden ? sudden->tensor : firstOutOfRange(context, rank, context.iteration);
+    return sudden ? sudden : firstOutOfRange(context, rank, context.iteration);
   }
 
   static std::string usualText(const Series& series, const Spread& spread) {
@@ -219,8 +222,8 @@ class StatisticSpike : public Evaluator {
   }
 
   /// Where the spike began, else where it is seen.
-  TensorId placeOf(TensorId cause, const Followed& followed) const {
-    if (cause.valid()) return cause;
+  TensorId placeOf(const std::optional<Outlier>& cause, const Followed& followed) const {
+    if (cause) return cause->tensor;
     if (followed.parameter == kNorm && !m_gradients.empty()) return m_gradients.front();
     return m_tensor;
   }
