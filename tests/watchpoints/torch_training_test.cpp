@@ -435,6 +435,37 @@ TEST_CASE("nonfinite_propagation names a mean of squares that the program made n
   CHECK_FALSE(contains(ofSquares(1e-3), "is negative"));
 }
 
+namespace {
+
+// An operator beside the way to the loss gives NaN. `loss`: what the loss is then, if it is recorded.
+std::string ofMetric(std::optional<double> loss, Severity severity, const char* condition) {
+  Program p;
+  const TensorId a = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}), y = p.layer("Net/a", p.x, a),
+                 mean = p.node("mean", "main", Phase::kForward, {y}, floats(TensorRole::kLoss, "", {})),
+                 metric = p.node("_softmax", "main/no_grad", Phase::kForward, {y},
+                                 floats(TensorRole::kActivation, "", {8, 16}));
+  FakeSource source(p.graph, 1, 1);
+  Tensor wrong = numbers({8, 16}, 1);
+  wrong.data<float>()[3] = std::nanf("");
+  source.record(Rank(0), Iteration(0), y, numbers({8, 16}, 1));
+  source.record(Rank(0), Iteration(0), metric, wrong);
+  if (loss) source.record(Rank(0), Iteration(0), mean, numbers({}, 0, *loss));
+  return said(source, condition, severity);
+}
+
+}  // namespace
+
+TEST_CASE("NaN that gets to no loss, gradient or weight is a hint") {
+  CHECK(
+      contains(ofMetric(1, Severity::kHint, "nonfinite_propagation"), "gets to no loss, gradient or weight"));
+  CHECK(ofMetric(1, Severity::kFault, "nonfinite_propagation").empty());
+  CHECK(ofMetric(1, Severity::kFault, "tensor_overflow").empty());
+  for (const std::optional<double> loss : {std::optional<double>(), std::optional(std::nan(""))}) {
+    CHECK_FALSE(ofMetric(loss, Severity::kFault, "nonfinite_propagation").empty());
+    CHECK_FALSE(ofMetric(loss, Severity::kFault, "tensor_overflow").empty());
+  }
+}
+
 TEST_CASE("clipping_too_tight knows gradients that a GradScaler's factor is still in") {
   CHECK(contains(ofClipping(1.0 / 16384, 16384), "a GradScaler has multiplied it by 16384"));
   CHECK(ofClipping(0.5, 16384).empty());      // unscaled before

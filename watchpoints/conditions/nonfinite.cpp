@@ -105,4 +105,17 @@ NonFinite::NonFinite(const core::Graph& graph)
   }
 }
 
+bool NonFinite::reachesTraining(EvaluationContext& context, core::Rank rank) const {
+  using enum core::TensorRole;
+  bool anyLoss = false;
+  for (const core::TensorInfo& info : context.graph().tensors()) {
+    if (info.role == kActivation || info.role == kInput || info.role == kLabel || info.role == kConstant)
+      continue;
+    const StatisticsRow* row = context.rows.flagsNow(rank, info.id);
+    if (row && row->values.nonFinite() > 0 && !isMeant(info.id, row->values)) return true;
+    anyLoss = anyLoss || (row && info.role == kLoss);
+  }
+  return !anyLoss;
+}
+
 }  // namespace msdbg::watch

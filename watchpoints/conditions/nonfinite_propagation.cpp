@@ -62,9 +62,20 @@ class Propagation : public Evaluator {
       const std::vector<State>& states = m_states[rank];
       context.evaluated += std::ranges::count_if(states, [](State s) { return s != State::kUnknown; });
       if (std::ranges::find(states, State::kNonFinite) == states.end()) continue;
+      const std::size_t before = context.findings.size();
       for (TensorId source : m_sources)
         if (state(rank, source) == State::kNonFinite) visitSource(rank, source);
       for (const core::Node& node : m_graph.nodes()) visitNode(rank, node);
+      if (m_recommended && context.findings.size() > before && !m_nonFinite.reachesTraining(context, rank))
+        tellHarmless(before);
+    }
+  }
+
+  /// As a metric, or what is selected away before the loss.
+  void tellHarmless(std::size_t before) {
+    for (std::size_t i = before; i < m_context->findings.size(); ++i) {
+      m_context->findings[i].severity = Severity::kHint;
+      m_context->findings[i].detail += "; it gets to no loss, gradient or weight in this iteration";
     }
   }
 
@@ -326,7 +337,7 @@ ConditionDef nonfinitePropagationCondition() {
       "The first operator in order whose inputs are all finite and whose output holds NaN or Inf. The inputs "
       "of a"
       " collective are those of all ranks: a rank that is reached through one says from which rank. "
-      "Recommended: without the -Inf of masks.";
+      "Recommended: without the -Inf of masks; what gets to no loss, gradient or weight is a hint.";
   def.advice =
       "Look at this operator's inputs: a division by zero, the logarithm of zero, an overflow of exp or of a"
       " product, a learning rate that is too large, or broken hardware.";

@@ -123,11 +123,11 @@ void tellWhereItGrew(EvaluationContext& context, Finding& finding) {
   const std::optional<Outlier> outlier = suddenOutlier(context, finding.rank, finding.iteration);
   if (!outlier || outlier->tensor == finding.tensor) return;
   const std::string& name = context.graph().tensor(outlier->tensor).name;
-  finding.detail +=
-      outlier->isNew ? "; it comes of " + name + ", which no iteration before has"
-                     : "; before it " + name + " reaches " + core::formatShort(outlier->largest) +
-                           ", usually " + core::formatShort(outlier->usual) +
-                           ": it begins there, or in what that reads";
+  finding.detail += outlier->isNew
+                        ? "; it comes of " + name + ", which no iteration before has"
+                        : "; before it " + name + " reaches " + core::formatShort(outlier->largest) +
+                              ", usually " + core::formatShort(outlier->usual) +
+                              ": it begins there, or in what that reads";
   finding.advice = "Look at what makes " + name + " so large: check --why goes back from there.";
   finding.writtenAt = outlier->tensor;
 }

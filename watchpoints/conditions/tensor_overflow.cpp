@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "watchpoints/conditions/nonfinite.h"
 #include "watchpoints/conditions/scaler_skips.h"
 
@@ -36,10 +38,21 @@ class RecommendedOverflow : public Evaluator {
       else
         evaluateRow(context, place, row);
     });
+    leaveOutHarmless(context, before);
     m_skips.hold(context, before);
   }
 
  private:
+  /// What gets to no loss, gradient or weight: nonfinite_propagation says where it begins, as a hint.
+  void leaveOutHarmless(EvaluationContext& context, std::size_t before) const {
+    for (const core::Rank rank : context.ranks) {
+      const auto begin = context.findings.begin() + static_cast<std::ptrdiff_t>(before);
+      const auto isHere = [rank](const Finding& finding) { return finding.rank == rank; };
+      if (std::any_of(begin, context.findings.end(), isHere) && !m_nonFinite.reachesTraining(context, rank))
+        context.findings.erase(std::remove_if(begin, context.findings.end(), isHere), context.findings.end());
+    }
+  }
+
   RowWalk m_walk;
   NonFinite m_nonFinite;
   ScalerSkips m_skips;
