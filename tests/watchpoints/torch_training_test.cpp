@@ -455,7 +455,7 @@ std::string ofMetric(std::optional<double> loss, Severity severity, const char* 
 
 }  // namespace
 
-TEST_CASE("NaN that gets to no loss, gradient or weight is a hint") {
+TEST_CASE("NaN beside the loss that gets to no gradient or weight is a hint") {
   CHECK(
       contains(ofMetric(1, Severity::kHint, "nonfinite_propagation"), "gets to no loss, gradient or weight"));
   CHECK(ofMetric(1, Severity::kFault, "nonfinite_propagation").empty());

@@ -4,6 +4,7 @@
 #include <array>
 #include <ranges>
 
+#include "core_engine/ops/cut_off.h"
 #include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::watch {
@@ -90,10 +91,20 @@ bool isSaidToBeMeant(const core::Graph& graph, const TensorInfo& info, std::stri
   return flag && *flag;
 }
 
+std::vector<bool> beside(const core::Graph& graph) {
+  constexpr std::string_view kNoGrad = "main/no_grad";  // as PyTorch's recorder calls it
+  const std::vector<bool> leads = core::leadingToLosses(graph);
+  std::vector<bool> found(graph.tensors().size());
+  for (const core::Node& node : graph.nodes())
+    for (const TensorId output : node.outputs)
+      found[output.index()] = !leads[output.index()] && node.scope.starts_with(kNoGrad);
+  return found;
+}
+
 }  // namespace
 
 NonFinite::NonFinite(const core::Graph& graph)
-    : m_masked(becomingWhole(graph)), m_positive(graph.tensors().size()) {
+    : m_masked(becomingWhole(graph)), m_positive(graph.tensors().size()), m_beside(beside(graph)) {
   for (const TensorInfo& info : graph.tensors()) {
     if (!mayBeNonFinite(info.dtype)) continue;
     m_masked[info.id.index()] = m_masked[info.id.index()] || isSaidToBeMeant(graph, info, kMeantInfinity);

@@ -18,12 +18,15 @@ class NonFinite {
            (values.posInf == 0 || m_positive[tensor.index()]);
   }
 
+  /// Whether a program of PyTorch computed the tensor under no_grad(), and leads to no loss with it: a
+  /// metric.
+  bool isBeside(core::TensorId tensor) const { return m_beside[tensor.index()]; }
   /// Whether something that is not finite gets to a loss, a gradient or a weight in this iteration of the
   /// rank. Also where no loss is recorded, as where the program ended before it.
   bool reachesTraining(EvaluationContext& context, core::Rank rank) const;
 
  private:
-  std::vector<bool> m_masked, m_positive;  // by tensor
+  std::vector<bool> m_masked, m_positive, m_beside;  // by tensor
 };
 
 }  // namespace msdbg::watch

@@ -71,9 +71,10 @@ class Propagation : public Evaluator {
     }
   }
 
-  /// As a metric, or what is selected away before the loss.
+  /// As a metric.
   void tellHarmless(std::size_t before) {
     for (std::size_t i = before; i < m_context->findings.size(); ++i) {
+      if (!m_nonFinite.isBeside(m_context->findings[i].tensor)) continue;
       m_context->findings[i].severity = Severity::kHint;
       m_context->findings[i].detail += "; it gets to no loss, gradient or weight in this iteration";
     }
@@ -337,7 +338,8 @@ ConditionDef nonfinitePropagationCondition() {
       "The first operator in order whose inputs are all finite and whose output holds NaN or Inf. The inputs "
       "of a"
       " collective are those of all ranks: a rank that is reached through one says from which rank. "
-      "Recommended: without the -Inf of masks; what gets to no loss, gradient or weight is a hint.";
+      "Recommended: without the -Inf of masks; what is beside the loss and gets to no gradient or weight is "
+      "a hint.";
   def.advice =
       "Look at this operator's inputs: a division by zero, the logarithm of zero, an overflow of exp or of a"
       " product, a learning rate that is too large, or broken hardware.";

@@ -43,11 +43,14 @@ class RecommendedOverflow : public Evaluator {
   }
 
  private:
-  /// What gets to no loss, gradient or weight: nonfinite_propagation says where it begins, as a hint.
+  /// What is beside the loss and gets to no gradient or weight: nonfinite_propagation says where it begins,
+  /// as a hint.
   void leaveOutHarmless(EvaluationContext& context, std::size_t before) const {
     for (const core::Rank rank : context.ranks) {
       const auto begin = context.findings.begin() + static_cast<std::ptrdiff_t>(before);
-      const auto isHere = [rank](const Finding& finding) { return finding.rank == rank; };
+      const auto isHere = [&](const Finding& finding) {
+        return finding.rank == rank && m_nonFinite.isBeside(finding.tensor);
+      };
       if (std::any_of(begin, context.findings.end(), isHere) && !m_nonFinite.reachesTraining(context, rank))
         context.findings.erase(std::remove_if(begin, context.findings.end(), isHere), context.findings.end());
     }
