@@ -45,6 +45,14 @@ def test_a_rate_that_one_rank_lowers_is_what_diff_finds_between_ranks(tmp_path: 
     assert re.search(r"hyperparameters\s+differ first in iteration 5 \(rank \d\): optimizer/learning_rate", text), text
 
 
+def test_a_scheduler_that_steps_on_one_rank_is_named_where_it_steps(tmp_path: Any) -> None:
+    program = _RANKS.replace("for step", "scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)\nfor step")
+    first = asked("check", recorded(tmp_path, program.replace("SICK", "scheduler.step()").replace("step == 5", "step > 1"),
+                                    launcher=TWO_RANKS))["first"]
+    assert (first["condition"], first["rank"]) == ("rank_divergence", 1)
+    assert first["source"]["code"] == "scheduler.step()"
+
+
 _ONE = """
 import sys
 import torch

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tests/watchpoints/torch_program.h"
+#include "watchpoints/conditions/rate_schedule.h"
 
 namespace msdbg::test {
 
@@ -179,6 +180,18 @@ TEST_CASE("hyperparameter_range knows what torch's optimizers were set to") {
   CHECK(ofSettings("AdamW", {{"weight_decay", 0.1}, {"beta1", 0.9}, {"beta2", 0.95}}, 1e-3).empty());
   CHECK(
       contains(ofSettings("Adam", {{"beta1", 0.999}, {"beta2", 0.9}}), "are they swapped (0.9 and 0.999)?"));
+}
+
+TEST_CASE("The line of a rate is where its scheduler steps, if a program of torch has one") {
+  Program p;
+  const TensorId first = p.source(TensorRole::kHyperparameter, "optimizer/learning_rate", {}),
+                 other = p.source(TensorRole::kHyperparameter, "optimizer1/learning_rate/1", {});
+  CHECK_FALSE(watch::scheduleLine(p.graph, other).valid());
+  const TensorId mark =
+      p.node("torch.schedule", "update/main", Phase::kUpdate, {}, floats(TensorRole::kActivation, "", {}), {},
+             "torch", {{"optimizer", std::int64_t{1}}});
+  CHECK(watch::scheduleLine(p.graph, other) == mark);
+  CHECK_FALSE(watch::scheduleLine(p.graph, first).valid());
 }
 
 TEST_CASE("hyperparameter_range hints at a cosine that was stepped past its end") {

@@ -100,7 +100,8 @@ class HyperparameterRange : public Evaluator {
       if (!row || !schedule.climbsAgain(row->values.max)) continue;
       m_climbs = true;
       Finding finding = findingAtNode(context, update.node, schedule.sentence());
-      finding.writtenAt = update.rate;
+      const core::TensorId line = scheduleLine(context.graph(), update.rate);
+      finding.writtenAt = line.valid() ? line : update.rate;
       finding.severity = Severity::kHint;
       finding.advice =
           "Count the calls of scheduler.step() for each optimizer.step(): one for each micro-batch is too "

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core_engine/base/text.h"
+#include "watchpoints/conditions/rate_schedule.h"
 #include "watchpoints/conditions/unequal_start.h"
 #include "watchpoints/conditions/wrong_ranks.h"
 
@@ -318,6 +319,8 @@ class Divergence : public Evaluator {
       finding.detail += "; " + cause;
       finding.advice = adviceFor(cause);
       finding.writtenAt = divergent.alone.valid() ? divergent.alone : divergent.hyperparameter;
+      if (const TensorId line = scheduleLine(m_graph, divergent.hyperparameter); line.valid())
+        finding.writtenAt = line;
       if (m_firstRoot)
         m_context->findings.push_back(std::move(finding));
       else

@@ -1,10 +1,22 @@
 #include "watchpoints/conditions/rate_schedule.h"
 
 #include <cmath>
+#include <cstdlib>
 
 #include "core_engine/base/text.h"
+#include "core_engine/ops/op.h"
 
 namespace msdbg::watch {
+
+core::TensorId scheduleLine(const core::Graph& graph, core::TensorId rate) {
+  constexpr std::string_view kBegin = "optimizer";  // "optimizer/learning_rate", "optimizer1/learning_rate"
+  if (!rate.valid() || !graph.tensor(rate).name.starts_with(kBegin)) return {};
+  const std::int64_t number = std::atoll(graph.tensor(rate).name.c_str() + kBegin.size());
+  for (const core::Node& node : graph.nodes())
+    if (node.opType == "torch.schedule" && core::intAttribute(node.attributes, "optimizer", -1) == number)
+      return node.outputs.front();
+  return {};
+}
 
 bool RateSchedule::climbsAgain(double rate) {
   constexpr double kSame = 1e-9, kLow = 0.1, kBack = 0.5, kJump = 0.4;  // shares of the first rate

@@ -1,4 +1,5 @@
-// Learning rates whose schedule goes on past its end. Used from one thread.
+// Schedules of learning rates: where a program steps them, and those that go on past their end. Used from one
+// thread.
 #pragma once
 
 #include <string>
@@ -6,6 +7,10 @@
 #include "watchpoints/condition.h"
 
 namespace msdbg::watch {
+
+/// The node of a recording of PyTorch that has the line where step() of the scheduler is called that sets
+/// this rate: its output. Invalid: none does, or that is not recorded.
+core::TensorId scheduleLine(const core::Graph& graph, core::TensorId rate);
 
 /// A rate that begins at its highest, falls to next to nothing and then climbs as slowly as it fell: a cosine
 /// (CosineAnnealingLR) that was stepped more often than it was made for. Rates

@@ -42,6 +42,7 @@ class Optimizers:
         patches = self._recording.patches
         patches.wrap(Optimizer, "__init__", self._wrap_init)
         patches.wrap(Optimizer, "add_param_group", self._wrap_add)
+        self._rates.watch_schedulers()
         patches.hook(register_optimizer_step_pre_hook(self._before))
         patches.hook(register_optimizer_step_post_hook(self._after))
 
