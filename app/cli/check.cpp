@@ -81,6 +81,14 @@ Result<int> report(const CheckView& view, const Context& context) {
   return status;
 }
 
+/// What a program did that never came to the end of a step, as far as anybody saw.
+bool isWithoutWholeIteration(const replay::Run& run) {
+  const auto ranks = run.ranks();
+  return std::ranges::all_of(ranks, [&](core::Rank rank) {
+    return run.iterations(rank).size() <= run.incompleteIterations(rank).size();
+  });
+}
+
 Result<int> check(const CheckCommandOptions& options, const Context& context) {
   if (options.first && options.all)
     return Error(ErrorCode::kUsage, "check: --first and --all contradict each other");
@@ -106,6 +114,12 @@ Result<int> check(const CheckCommandOptions& options, const Context& context) {
     found = watch::check(*run.run, watchpoints, what);
   }
   if (found.cancelled || context.cancel.cancelled()) return cancelledError();
+  if (!found.first && !run.run->recording() && isWithoutWholeIteration(*run.run))
+    return Error(ErrorCode::kUnavailable,
+                 run.path +
+                     ": no iteration was recorded whole: the end of a step was not seen; a program of "
+                     "PyTorch that changes its parameters itself may say msdbg.step(n) at the "
+                     "beginning of each of its steps");
   CheckView view{run, found, std::move(watchpoints), {}, replay::HitDetail::kFirstOfEach, {}};
   if (options.first) view.detail = replay::HitDetail::kFirstOnly;
   if (options.all) view.detail = replay::HitDetail::kAll;

@@ -52,6 +52,13 @@ Result<TensorId> lossOf(const core::Graph& graph) {
   std::vector<TensorId> losses;
   for (const core::TensorInfo& tensor : graph.tensors())
     if (tensor.role == core::TensorRole::kLoss) losses.push_back(tensor.id);
+  // A recording of PyTorch whose level changed has the loss of its operators, and of the pass as a whole.
+  const auto isWhole = [&](TensorId loss) {
+    const core::TensorInfo& info = graph.tensor(loss);
+    return !info.isSource() && graph.node(info.producer).domain == "torch" &&
+           graph.node(info.producer).opType.ends_with("forward");
+  };
+  if (!std::ranges::all_of(losses, isWhole)) std::erase_if(losses, isWhole);
   if (losses.size() == 1) return losses.front();
   std::string names;
   for (std::size_t i = 0; i < losses.size() && i < 5; ++i)

@@ -62,8 +62,11 @@ class Asking(unittest.TestCase):
         file = Path(self.run_folder) / "arm.json"
         return _arm.parse(file.read_text()) if file.exists() else []
 
+    def test_alone_the_very_next_iteration_is_the_first(self) -> None:
+        self.assertIn("iterations 8-10 are recorded", self.told(_spikes.Spikes(self.run_folder, 1), 7, float("nan")))
+
     def test_the_next_iterations_are_asked_for_once(self) -> None:
-        spikes = _spikes.Spikes(self.run_folder)
+        spikes = _spikes.Spikes(self.run_folder, 2)
         self.assertEqual(self.told(spikes, 6, 1.0), "")
         text = self.told(spikes, 7, float("nan"))
         self.assertIn("the loss is not finite in iteration 7: iterations 10-12 are recorded at level ops", text)
@@ -74,7 +77,7 @@ class Asking(unittest.TestCase):
     def test_what_another_rank_or_a_person_asked_for_stays(self) -> None:
         asked = {"schema": "msdbg.arm/1", "ranges": [{"level": "modules", "first": 9, "last": 20}]}
         (Path(self.run_folder) / "arm.json").write_text(json.dumps(asked))
-        self.assertEqual(self.told(_spikes.Spikes(self.run_folder), 7, float("nan")), "")
+        self.assertEqual(self.told(_spikes.Spikes(self.run_folder, 2), 7, float("nan")), "")
         self.assertEqual(self.ranges(), [(9, 20, "modules")])
 
 

@@ -134,6 +134,18 @@ def test_a_state_that_the_program_writes_to_is_named_with_what_wrote(tmp_path: A
     assert "fill_-op1 wrote to it" in first["detail"]
 
 
+def test_a_clipping_before_backward_clips_nothing(tmp_path: Any) -> None:
+    program = _ONE.replace("BEFORE", "pass").replace("    loss.backward()", """    nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    loss.backward()""")
+    first = asked("check", recorded(tmp_path, program, level="train"))["first"]
+    assert first["condition"] == "clipping_too_tight" and "clips nothing" in first["detail"]
+
+
+def test_the_gradient_of_a_bias_before_batch_norm_is_rounding_with_gradients_that_stay(tmp_path: Any) -> None:
+    program = _ONE.replace("BEFORE", "pass").replace("nn.Tanh()", "nn.BatchNorm1d(16), nn.Tanh()")
+    assert asked("check", recorded(tmp_path, program.replace("zero_grad()", "zero_grad(set_to_none=False)")))["first"] is None
+
+
 def test_why_of_an_addmm_follows_the_input_that_is_large(tmp_path: Any) -> None:
     recorded(tmp_path, _ONE.replace("BEFORE", "x = x * 1e38 if step == 9 else x"))
     text = said("check", tmp_path / "run.msdbg", "--why")

@@ -27,6 +27,7 @@ class ClippingTooTight : public Evaluator {
 
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
+    countTooEarly(context);
     if (!m_factor.valid() || context.ranks.empty()) return;
     const StatisticsRow* row = context.rows.now(context.rankWith(m_factor), m_factor);
     if (!row || row->values.nonFinite() > 0) return;
@@ -42,6 +43,7 @@ class ClippingTooTight : public Evaluator {
 
   void finish(EvaluationContext& context) override {
     constexpr std::int64_t kLeast = 10;
+    if (m_early >= kLeastEarly && m_early == m_normed) return addTooEarly(context);
     const double nearlyAll = 0.9 * static_cast<double>(m_iterations);
     if (m_iterations < kLeast || static_cast<double>(m_tight) < nearlyAll) return;
     if (static_cast<double>(m_scaled) >= nearlyAll) return addScaled(context);
@@ -60,6 +62,33 @@ class ClippingTooTight : public Evaluator {
   }
 
  private:
+  static constexpr std::int64_t kLeastEarly = 3;
+
+  /// The norm that clip_grad_norm_ returned is 0, and the gradients that the step reads are not.
+  void countTooEarly(EvaluationContext& context) {
+    if (context.ranks.empty() || m_updates.empty()) return;
+    const core::Rank rank = context.ranks.front();
+    const std::optional<double> norm = context.rows.scalar(rank, "gradient_norm");
+    if (!norm) return;
+    ++m_normed;
+    if (*norm != 0) return;
+    for (const ParameterUpdate& update : m_updates) {
+      const StatisticsRow* row = update.gradient.valid() ? context.rows.now(rank, update.gradient) : nullptr;
+      if (!row || row->values.nonFinite() > 0 || row->values.l2 == 0) continue;
+      if (m_early++ == 0)
+        m_first = findingAt(context, {context.iteration, rank, update.gradient}, precedence::kStructure);
+      return;
+    }
+  }
+
+  void addTooEarly(EvaluationContext& context) {
+    m_first.detail = "the norm that clip_grad_norm_() computes is 0 in all " + std::to_string(m_early) +
+                     " recorded iterations that have one, and the step reads gradients that are not: it is "
+                     "called where there are no gradients yet, and clips nothing";
+    m_first.advice = "Call clip_grad_norm_() between backward() and step().";
+    context.findings.push_back(std::move(m_first));
+  }
+
   /// What is left of gradients is 1 / norm; of those that a GradScaler made larger the scale is in it, too.
   void countScaled(EvaluationContext& context, double factor) {
     constexpr double kLeastScale = 256,
@@ -106,7 +135,9 @@ class ClippingTooTight : public Evaluator {
   std::int64_t m_iterations = 0, m_tight = 0, m_scaled = 0;
   double m_scale = 0;
   bool m_sgd = false;
-  Finding m_finding;  // of the first tight one
+  Finding m_finding;                       // of the first tight one
+  std::int64_t m_normed = 0, m_early = 0;  // iterations whose norm is known, and is that of no gradients
+  Finding m_first;                         // of these
 };
 
 }  // namespace

@@ -161,9 +161,17 @@ bool isNoise(EvaluationContext& context, Rank rank, TensorId gradient, TensorId 
   while (gradient.valid() && !graph.tensor(gradient).isSource() && depth++ < kDeepest) {
     const Node& node = graph.node(graph.tensor(gradient).producer);
     if (sumsItsInput(graph, node, gradient)) return isNoiseOfSum(context, rank, gradient, parameter);
-    if (isSumOfUses(node))
-      return std::ranges::all_of(
-          node.inputs, [&](TensorId part) { return isNoise(context, rank, part, parameter, depth); });
+    if (isSumOfUses(node)) {
+      // What zero_grad(set_to_none=False) left is a part, too.
+      const auto isZero = [&](TensorId part) {
+        const core::TensorStatistics* row = statisticsOf(context, rank, part);
+        return row && row->count > 0 && row->zero == row->count;
+      };
+      return !std::ranges::all_of(node.inputs, isZero) &&
+             std::ranges::all_of(node.inputs, [&](TensorId part) {
+               return isZero(part) || isNoise(context, rank, part, parameter, depth);
+             });
+    }
     if (isWithoutOperators(graph, node)) return mayBeShift(graph, parameter);
     const TensorId carried = carriedOn(context, rank, node, gradient);
     if (!carried.valid() || node.phase == core::Phase::kCollective)

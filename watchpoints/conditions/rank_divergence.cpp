@@ -190,7 +190,12 @@ class Divergence : public Evaluator {
       return "what it reads there was changed by " +
              m_graph.node(m_graph.tensor(divergent.alone).producer).name +
              ", which the other ranks do not compute";
-    if (const TensorId gradient = gradientOfItsRank(node); gradient.valid())
+    if (const TensorId gradient = gradientOfItsRank(node); gradient.valid() && !anyCollective())
+      return "what differs is " + m_graph.tensor(gradient).fullName() +
+             " as the optimizer reads it: the backward pass, what averages it over the ranks, or what "
+             "changes "
+             "it after that";
+    else if (gradient.valid())
       return "gradients: " + m_graph.tensor(gradient).fullName() +
              " differs, since no collective averages it over the ranks before the optimizer reads it";
     return "local compute: its replicated inputs agree";
@@ -256,6 +261,9 @@ class Divergence : public Evaluator {
     return {};
   }
 
+  /// Level train and modules of PyTorch's recorder have none, whatever the program does.
+  bool anyCollective() const { return std::ranges::any_of(m_graph.nodes(), isCollective); }
+
   bool comesThroughCollective(TensorId gradient) const {
     std::vector<TensorId> open{gradient};
     std::vector<bool> seen(m_graph.tensors().size());
@@ -283,6 +291,9 @@ class Divergence : public Evaluator {
              "leave "
              "no_sync() for the last of the passes whose gradients are accumulated; by hand, all_reduce each "
              "one.";
+    if (cause.starts_with("what differs"))
+      return "This level records no collectives: at level ops check says whether they are averaged, and what "
+             "one rank alone does to them, as a clipping.";
     if (cause.starts_with("what it reads"))
       return "Look at the line that changes it: what one rank writes to a weight or a gradient, all have to "
              "write.";

@@ -17,6 +17,7 @@ from msdbg._tensors import dense, local, version_of
 
 _SOME = 64  # parameters tell it of all
 _PATIENCE = 8  # changes without a step of an optimizer that is there: SAM and attacks on weights change them before it
+_SAMPLE = 16  # elements of each
 _MOST = 100_000  # nodes of autograd that are looked through for them
 
 
@@ -93,7 +94,19 @@ class ByHand:
     def _mark(self, parameter: Tensor) -> Any:
         """Where there is an optimizer it may be wrapped, as FSDP's, which moves parameters about."""
         value = dense(local(parameter))
-        return version_of(value), 0 if self._recording.cycle.any() else value.data_ptr()
+        if self._recording.cycle.any():
+            return version_of(value)
+        return version_of(value), value.data_ptr(), self._sample(value)
+
+    def _sample(self, value: Tensor) -> Any:
+        """What is written through .data leaves no version behind."""
+        level = self._recording.level
+        level.suspend()
+        try:
+            some = value.detach().reshape(-1)[:: max(1, value.numel() // _SAMPLE)] if value.is_contiguous() else None
+            return None if some is None else repr(some.tolist())  # NaN is equal to itself there
+        finally:
+            level.resume()
 
 
 def _leaves(losses: Any) -> list[Tensor]:

@@ -164,8 +164,9 @@ class Recording:
     def _watch_folder(self) -> None:
         """Where requests for other levels come from, and go to."""
         self._armed = _arm.Armed(self.settings.run, self.settings.level).level
-        self._stopping = _stopping.Stopping(self.settings.run, _identity.rank_and_ranks()[1])
-        self._spikes = _spikes.Spikes(self.settings.run) if _spikes.wanted() is not False else None
+        ranks = _identity.rank_and_ranks()[1]
+        self._stopping = _stopping.Stopping(self.settings.run, ranks)
+        self._spikes = _spikes.Spikes(self.settings.run, ranks) if _spikes.wanted() is not False else None
 
     def start(self, make_level: Callable[[str], Any]) -> None:
         self.make_level = make_level

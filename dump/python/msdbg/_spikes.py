@@ -20,7 +20,7 @@ _WINDOW, _LEAST, _FACTOR = 200, 20, 8.0
 _EARLY, _FAR = 5, 100.0  # of fewer numbers one has to be so many times the largest
 _FLOORS = {"loss": 0.02, "gradient_norm": 0.25}  # of the median deviation, as a share of the median
 _CONVERGED = 0.05  # of the first value: what spikes below is next to nothing
-_MARGIN, _LENGTH = 3, 3  # iterations: until the first one at level ops, and how many
+_MARGIN, _LENGTH = 3, 3  # iterations: until the first one at level ops, where others have to hear of it, and how many
 _REST = 500  # iterations before the next request
 
 
@@ -65,10 +65,11 @@ class Series:
 class Spikes:
     """Of one rank. Asks for level ops, at most once in 500 iterations."""
 
-    def __init__(self, run: str) -> None:
+    def __init__(self, run: str, ranks: int) -> None:
         self._file = os.path.join(run, "arm.json")
         self._series: Dict[str, Series] = {name: Series(floor) for name, floor in _FLOORS.items()}
         self._quiet_until = 0
+        self._margin = _MARGIN if ranks > 1 else 1
 
     def ended(self, iteration: int, scalars: Dict[str, float]) -> None:
         """The numbers of an iteration that has ended. OSError: the run folder cannot be written."""
@@ -76,7 +77,7 @@ class Spikes:
         if not odd or iteration < self._quiet_until:
             return
         self._quiet_until = iteration + _REST
-        first = iteration + _MARGIN
+        first = iteration + self._margin
         if self._ask(first):
             value = scalars[odd[0]]
             what = "is not finite" if not math.isfinite(value) else f"spiked to {value:.4g}"
@@ -87,7 +88,7 @@ class Spikes:
     def _ask(self, first: int) -> bool:
         """False: somebody asks for iterations to come already, another rank or a person."""
         ranges = self._asked()
-        if any(last >= first - _MARGIN for _, last, _ in ranges):
+        if any(last >= first - self._margin for _, last, _ in ranges):
             return False
         rows = [{"level": level, "first": begin, "last": end} for begin, end, level in ranges]
         rows.append({"level": "ops", "first": first, "last": first + _LENGTH - 1})
