@@ -479,6 +479,34 @@ TEST_CASE("NaN beside the loss that gets to no gradient or weight is a hint") {
   }
 }
 
+namespace {
+
+// Data whose size is multiplied by `factor` every six iterations; the loss follows, or falls.
+std::string ofScale(double factor, bool harms, TensorRole role = TensorRole::kInput) {
+  Program p;
+  const TensorId data = p.source(role, "batch/0", {8, 16}),
+                 a = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}),
+                 y = p.layer("Net/a", data, a),
+                 loss = p.node("mean", "main", Phase::kForward, {y}, floats(TensorRole::kLoss, "", {}));
+  FakeSource source(p.graph, 1, 24);
+  for (int k = 0; k < 24; ++k) {
+    const double size = std::pow(factor, k / 6) * (1 + 0.05 * (k % 3));
+    source.record(Rank(0), Iteration(k), data, numbers({8, 16}, size));
+    source.record(Rank(0), Iteration(k), loss, numbers({}, 0, harms ? size : 3.0 / (1 + k)));
+  }
+  return said(source, "batch_content", Severity::kFault);
+}
+
+}  // namespace
+
+TEST_CASE("batch_content tells data that are normalised again in each epoch") {
+  CHECK(contains(ofScale(3.2, true), "the data change their scale again and again"));
+  CHECK(contains(ofScale(3.2, true), "from iteration 6 on"));
+  CHECK(contains(ofScale(3.2, true, TensorRole::kConstant), "again and again"));
+  CHECK_FALSE(contains(ofScale(3.2, false), "again and again"));  // what was meant, or did no harm
+  CHECK_FALSE(contains(ofScale(1.0, true), "again and again"));
+}
+
 TEST_CASE("clipping_too_tight knows gradients that a GradScaler's factor is still in") {
   CHECK(contains(ofClipping(1.0 / 16384, 16384), "a GradScaler has multiplied it by 16384"));
   CHECK(ofClipping(0.5, 16384).empty());      // unscaled before

@@ -9,6 +9,7 @@
 #include "watchpoints/conditions/faint_input.h"
 #include "watchpoints/conditions/label_content.h"
 #include "watchpoints/conditions/outcome.h"
+#include "watchpoints/conditions/rescaled.h"
 
 namespace msdbg::watch {
 namespace {
@@ -19,7 +20,12 @@ using core::TensorRole;
 class BatchContent : public Evaluator {
  public:
   explicit BatchContent(const core::Graph& graph)
-      : m_outcome(graph), m_classes(classesOfLoss(graph)), m_labels(graph), m_faint(graph), m_entries(graph) {
+      : m_outcome(graph),
+        m_classes(classesOfLoss(graph)),
+        m_labels(graph),
+        m_faint(graph),
+        m_entries(graph),
+        m_rescaled(graph) {
     for (const core::TensorInfo& info : graph.tensors()) {
       const bool data = info.role == TensorRole::kInput || info.role == TensorRole::kLabel;
       if (data && isFloating(info.dtype) && !isNormalisedFirst(graph, info.id)) m_inputs.push_back(info.id);
@@ -31,6 +37,7 @@ class BatchContent : public Evaluator {
     m_labels.evaluate(context);
     m_faint.add(context);
     m_entries.add(context);
+    m_rescaled.add(context);
     for (const core::Rank rank : context.ranks)
       for (const TensorId input : m_inputs) lookAtInput(context, {context.iteration, rank, input});
     if (context.ranks.size() > 1)
@@ -45,6 +52,7 @@ class BatchContent : public Evaluator {
     m_labels.finish(context);
     m_entries.finish(context);
     m_faint.finish(context, m_outcome);
+    m_rescaled.finish(context, m_outcome);
     for (Finding& finding : m_large) {
       const bool isHuge = !finding.parameter.empty();
       if (!isHuge && m_outcome.beginsNonFinite()) continue;
@@ -202,6 +210,7 @@ class BatchContent : public Evaluator {
   LabelContent m_labels;
   FaintInput m_faint;
   EntryScale m_entries;
+  RescaledData m_rescaled;
   std::vector<TensorId> m_inputs;
   std::vector<Finding> m_large;  // the first of each input and rank
   std::map<std::pair<core::Rank, TensorId>, Growth> m_growth;

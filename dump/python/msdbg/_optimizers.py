@@ -69,7 +69,9 @@ class Optimizers:
         self._rates.made(optimizer, self.meet(optimizer), frame)
 
     def meet_all(self) -> None:
-        """Those that were there before the recording."""
+        """Those that were there before the recording. What an earlier cell of a notebook made and nobody has any more must
+        not be waited for."""
+        gc.collect()
         for thing in gc.get_objects():
             if issubclass(type(thing), Optimizer) and "param_groups" in thing.__dict__:
                 self.meet(thing)
