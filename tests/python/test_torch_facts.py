@@ -286,3 +286,28 @@ def test_a_recurrent_layer_that_takes_the_samples_for_time(layer: str, made: str
         return
     assert first["condition"] == "loss_input" and advice in first["advice"]
     assert "Net/inner takes the axis of 16 for time, and that of 9 for the batch" in first["detail"]
+
+
+def test_a_sequence_that_is_read_step_by_step_may_be_asked_for_its_first_token(tmp_path: Any) -> None:
+    class Recall(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.cell, self.out = nn.Embedding(WORDS, WIDTH), nn.GRUCell(WIDTH, WIDTH), nn.Linear(WIDTH, WORDS)
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            state = torch.zeros(tokens.shape[0], WIDTH)
+            for step in range(tokens.shape[1]):
+                state = self.cell(self.embed(tokens[:, step]), state)
+            return self.out(state)
+
+    def train() -> None:
+        net = Recall()
+        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+        for _ in range(2):
+            tokens = torch.randint(0, WORDS, (16, 5))
+            optimizer.zero_grad()
+            F.cross_entropy(net(tokens), tokens[:, 0]).backward()
+            optimizer.step()
+
+    recorder, _ = recorded("ops", train, tmp_path)
+    assert not [node for node in recorder.nodes if "same_as" in node["attributes"]]

@@ -239,6 +239,21 @@ std::string ofLosses(bool rivals, bool sampled = false) {
 
 }  // namespace
 
+TEST_CASE("loss_not_decreasing says nothing of a hinge that is met, after a few of all iterations") {
+  Program p;
+  const TensorId weight = p.source(TensorRole::kParameter, "Net/weight", {16, 16}),
+                 y = p.layer("Net", p.x, weight),
+                 loss = p.node("mean", "main", Phase::kForward, {y}, floats(TensorRole::kLoss, "", {}));
+  const auto ending = [&](double last) {
+    FakeSource source(p.graph, 1, 60);
+    for (int k = 0; k < 60; ++k)
+      source.record(Rank(0), Iteration(k), loss, numbers({}, 0, k == 4 ? 0.01 : last));
+    return said(source, "loss_not_decreasing", Severity::kHint);
+  };
+  CHECK(ending(0).empty());
+  CHECK_FALSE(ending(0.001).empty());
+}
+
 TEST_CASE("loss_not_decreasing says nothing of losses that work against each other") {
   CHECK(contains(ofLosses(false), "over the first 15 iterations"));
   CHECK(ofLosses(true).empty());

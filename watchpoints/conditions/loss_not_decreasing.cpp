@@ -148,7 +148,8 @@ class NothingLearnt : public Evaluator {
     if (m_unasked) return;
     const bool guesses = cost && last.mean > kGuesses * *cost;
     const bool falls = fallsClearly(losses, 2) && last.mean < first.mean - kFall * std::abs(first.mean);
-    if (!guesses && (falls || m_outcome.recoveredSince(losses.front().iteration))) return;
+    const bool nothingLeft = last.mean == 0 && first.mean > 0;  // a hinge that is met
+    if (!guesses && (falls || nothingLeft || m_outcome.recoveredSince(losses.front().iteration))) return;
     // Far above it the loss may still be on its way down.
     if (guesses && falls && last.mean > kFarAbove * *cost) return;
     Finding finding = findingAt(

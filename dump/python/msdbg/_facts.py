@@ -72,10 +72,11 @@ def _has_values(tensor: Tensor) -> bool:
 
 def _loss(tokens: list[tuple[Tensor, str]], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
     target = args[1]
+    step_by_step = sum(indices.dim() == 1 for indices, _ in tokens) > 1  # what is asked for may be the first of them
     for indices, name in tokens:
         if indices.dim() > 0 and indices.device == target.device and _is_next(indices, target):
             return {"next_of": name}
-        if indices.device == target.device and _is_same(indices, target):
+        if indices.device == target.device and not (step_by_step and indices.dim() == 1) and _is_same(indices, target):
             return {"same_as": name}
     return {}
 
