@@ -220,24 +220,36 @@ class Recurrent(nn.Module):
         states = self.inner(x)[1][0]
         return states.view(BATCH, -1) if WAY == "states" else states.transpose(0, 1).reshape(BATCH, -1)
 
-net = {"states": Recurrent, "joined": Recurrent, "multihead": Multihead}.get(WAY, Attention)()
+class Images(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Conv2d(HEADS * WIDTH // 4 // 4, 4, 3)
+
+    def forward(self, x):
+        return self.inner(x.reshape(BATCH, 3, PLACES, 16) if WAY == "images" else x.permute(0, 3, 1, 2))
+
+net = {"states": Recurrent, "joined": Recurrent, "multihead": Multihead, "images": Images, "moved": Images}.get(
+    WAY, Attention)()
 optimizer = torch.optim.Adam(net.parameters(), 1e-3)
 for step in range(2):
     x = torch.randn(BATCH, PLACES, HEADS * WIDTH)
+    if WAY in ("images", "moved"):
+        x = x.view(BATCH, PLACES, 16, 3)  # height, width, colours
     optimizer.zero_grad()
     (net(x) - 1).square().mean().backward()
     optimizer.step()
 """
 
 
-@pytest.mark.parametrize("way, axis", [("torn", 8), ("states", 12), ("whole", 0), ("multihead", 0), ("joined", 0)])
+@pytest.mark.parametrize("way, axis", [("torn", 8), ("states", 12), ("images", 8), ("whole", 0), ("moved", 0), ("multihead", 0), ("joined", 0)])
 def test_a_view_in_place_of_a_transpose_is_named_where_it_stands(way: str, axis: int, tmp_path: Any) -> None:
     first = first_of(tmp_path, HEADS, way)
     if axis == 0:
         assert first is None
         return
     assert first["condition"] == "reshape_mixes_axes" and f"the axis of {axis} is not taken" in first["detail"]
-    assert (".reshape(b, HEADS" if way == "torn" else "states.view(BATCH") in first["source"]["code"]
+    code = {"torn": ".reshape(b, HEADS", "states": "states.view(BATCH", "images": "x.reshape(BATCH"}[way]
+    assert code in first["source"]["code"]
 
 
 @pytest.mark.parametrize("shape, to, torn", [

@@ -190,7 +190,7 @@ void look(EvaluationContext& context, const Node& node, std::span<const std::int
 }
 
 /// PyTorch's views are no operators of a recording; its recorder tells those that tear an axis.
-bool isTornView(const Node& node) { return node.opType == "torch.reshape" && !node.inputs.empty(); }
+bool isTornView(const Node& node) { return node.opType == "torch.reshape"; }
 
 void question(EvaluationContext& context) {
   const Graph& graph = context.graph();

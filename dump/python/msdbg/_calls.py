@@ -270,6 +270,8 @@ class Calls:
 
     def view(self, args: Any, frame: Any) -> None:
         """A view shows what is there: no node. Its backward computes something all the same."""
+        if len(args) > 1 and type(args[1]) is list and _task() == -1 and isinstance(args[0], Tensor):
+            self._reshapes.met(args[0], args[1], self._scopes.current or self.outside(), frame)
         if _number() == self.seen_number or (_task() != -1 and not self.create_graph):
             return
         recording = self._recording
@@ -278,7 +280,5 @@ class Calls:
             shown = recording.values.known(args[0])
             if shown is None:
                 shown = recording.values.parameter(args[0], storage_key(args[0]))
-            if len(args) > 1 and type(args[1]) is list and shown is not None and _task() == -1:
-                self._reshapes.met(args[0].shape, args[1], shown, self._scopes.current or self.outside(), frame)
         node = -1 if shown is None else recording.graph.producer.get(shown, -1)
         self.own(_number() - 1, self.origins.view(self._scopes.current or self.outside(), node, -1 if shown is None else shown, frame))

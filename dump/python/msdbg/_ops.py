@@ -70,6 +70,7 @@ class Ops(Level):
         if not runs_eagerly():
             self.compiled = Compiled(recording, self._calls, self._scopes, lambda: self._on and not self._quiet,
                                      self.suspend, self.resume)
+        self._views: list[Any] = []  # functions that were met in this iteration
         self._recurrent = Recurrent(recording)
         self._loss: Optional[int] = None
         self._said: set[str] = set()
@@ -156,16 +157,21 @@ class Ops(Level):
         self._scopes.new_iteration()
         self._calls.new_iteration()
         self._following.new_iteration()
+        self._fold()
         self._loss = None
+
+    def _fold(self) -> None:
+        """Views that were met in an iteration are looked at no more, but for what autograd makes of them."""
+        if self._following.follower is not None:
+            for func in self._views:
+                self._following.fold(func)
+            self._views.clear()
 
     def began(self) -> None:
         if self._following.follower is None:
             follower = self._following.make()
             if follower is not None:
                 self._mode.handle = follower
-                for operator in self._operators.values():
-                    if operator.fold and not operator.fresh:
-                        self._following.fold(operator.func)
         self.suspend()
         try:
             self.recording.values.preload()
@@ -274,7 +280,7 @@ class Ops(Level):
         if operator is None:
             operator = self._operators[id(func)] = Operator(func)
             if operator.fold and not operator.fresh:
-                self._following.fold(func)
+                self._views.append(func)
         if operator.fold:
             out = func(*args, **kwargs)
             if recording.watching:

@@ -20,23 +20,25 @@ class Reshapes:
         self._recording = recording
         self._met: set[Any] = set()
 
-    def met(self, shape: Any, sizes: list[Any], shown: int, scope: Scope, frame: Any) -> None:
-        """A tensor of this shape, which shows `shown`, is viewed with these sizes, of which one may be -1."""
+    def met(self, tensor: torch.Tensor, sizes: list[Any], scope: Scope, frame: Any) -> None:
+        """A tensor is viewed with these sizes, of which one may be -1."""
+        shape = tensor.shape
         key = (scope.path, shape, tuple(sizes))
         if key in self._met:
             return
         self._met.add(key)
         to = _resolved(shape.numel(), sizes)
         if to is not None and is_torn(shape, to):
-            self._tell(list(shape), to, shown, scope, frame)
+            self._tell(tensor, to, scope, frame)
 
-    def _tell(self, shape: list[int], to: list[int], shown: int, scope: Scope, frame: Any) -> None:
+    def _tell(self, tensor: torch.Tensor, to: list[int], scope: Scope, frame: Any) -> None:
         graph, recording = self._recording.graph, self._recording
+        shown = recording.values.known(tensor)
         slot = graph.slot(scope, "reshape")
         graph.counts[slot] += 1
         seen = torch.ones((), dtype=torch.bool)
-        entry = graph.node(scope, "reshape", graph.counts[slot], "torch", "forward", (shown,),
-                           ((seen.dtype, (), "activation", "", -1, -1),), {"from": shape, "to": to},
+        entry = graph.node(scope, "reshape", graph.counts[slot], "torch", "forward", () if shown is None else (shown,),
+                           ((seen.dtype, (), "activation", "", -1, -1),), {"from": list(tensor.shape), "to": to},
                            frames=recording.frames.at(frame), made=(seen,))
         recording.recorder.ran(entry.node)
         recording.values.see(entry.outputs[0], seen)
