@@ -35,7 +35,7 @@ class Adds:
                       for p in _having_gradients(optimizer)]
 
     def turn(self, site: Any) -> int:
-        """The how manieth loss of this iteration and line it is, from 0."""
+        """Which of the losses of this line in this iteration it is, from 0."""
         if self._iteration != self._recording.iteration:
             self._iteration = self._recording.iteration
             self._turns.clear()

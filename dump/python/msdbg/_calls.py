@@ -268,10 +268,14 @@ class Calls:
         self._known[key] = (what, entry)
         return entry
 
-    def view(self, args: Any, frame: Any) -> None:
-        """A view shows what is there: no node. Its backward computes something all the same."""
+    def new_view(self, args: Any, frame: Any) -> None:
+        """One in the iteration in which its function is met first; the extension folds those that come later."""
         if len(args) > 1 and type(args[1]) is list and _task() == -1 and isinstance(args[0], Tensor):
             self._reshapes.met(args[0], args[1], self._scopes.current or self.outside(), frame)
+        self.view(args, frame)
+
+    def view(self, args: Any, frame: Any) -> None:
+        """A view shows what is there: no node. Its backward computes something all the same."""
         if _number() == self.seen_number or (_task() != -1 and not self.create_graph):
             return
         recording = self._recording

@@ -17,7 +17,7 @@ from msdbg._tensors import local
 class Losses:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
-        self._sites: list[tuple[Any, int]] = []  # of backward() calls, and the how manieth loss there, as they were met
+        self._sites: list[tuple[Any, int]] = []  # of backward() calls, and which loss there, as they were met
         self._adds = Adds(recording)
         self._scaled: dict[int, tuple[Any, float]] = {}  # id of a scaled loss -> weak reference, factor
         self.skipped: Callable[[Any], None] = lambda optimizer: None

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import nn
 
 from msdbg._frames import Place, places_here
+from msdbg._marks import tell
 
 
 class Modes:
@@ -41,16 +41,7 @@ class Modes:
 
     def _tell(self, path: str, switched: str, places: tuple[Place, ...]) -> None:
         recording = self._recording
-        recording.level.suspend()
-        try:
-            seen = torch.ones((), dtype=torch.bool)
-            entry = recording.graph.node(recording.graph.scope(path), "eval", 1, "torch", "forward", (),
-                                         ((seen.dtype, (), "activation", "", -1, -1),), {"switched_off": switched},
-                                         frames=recording.frames.of(places), made=(seen,))
-            recording.recorder.ran(entry.node)
-            recording.values.see(entry.outputs[0], seen)
-        finally:
-            recording.level.resume()
+        tell(recording, recording.graph.scope(path), "eval", 1, {"switched_off": switched}, recording.frames.of(places))
 
 
 def _switched(module: nn.Module) -> str:

@@ -284,7 +284,7 @@ class Ops(Level):
         if operator.fold:
             out = func(*args, **kwargs)
             if recording.watching:
-                self._calls.view(args, _frame(2))
+                self._calls.new_view(args, _frame(2))
                 if operator.fresh:
                     recording.values.fresh(out, recording.frames.at(_frame(2)))
             return out

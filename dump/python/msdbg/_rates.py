@@ -7,12 +7,14 @@ from __future__ import annotations
 import array
 import functools
 import sys
+import weakref
 from typing import Any
 
 import torch
 from torch.optim import lr_scheduler
 
 from msdbg._frames import Place, places_here
+from msdbg._marks import tell
 from msdbg._recording import Recording
 
 
@@ -34,7 +36,7 @@ class Rates:
         self._recording = recording
         self._made: dict[int, tuple[Place, ...]] = {}  # by optimizer: where
         self._known: dict[tuple[int, int], _Rate] = {}  # by optimizer and group
-        self._scheduled: dict[int, tuple[Place, ...]] = {}  # by id of the optimizer: where its scheduler steps first
+        self._scheduled: Any = weakref.WeakKeyDictionary()  # by optimizer: places where its scheduler steps first
         self._told: set[int] = set()
 
     def made(self, optimizer: Any, number: int, frame: Any) -> None:
@@ -52,9 +54,10 @@ class Rates:
     def _wrap_step(self, original: Any) -> Any:
         @functools.wraps(original)
         def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
-            key = id(getattr(scheduler, "optimizer", None))
-            if key not in self._scheduled and sys._getframe(1).f_code.co_name not in ("_initial_step", "__init__"):
-                self._scheduled[key] = places_here(sys._getframe(1))
+            optimizer = getattr(scheduler, "optimizer", None)
+            first = optimizer is not None and optimizer not in self._scheduled
+            if first and sys._getframe(1).f_code.co_name not in ("_initial_step", "__init__"):
+                self._scheduled[optimizer] = places_here(sys._getframe(1))
             return original(scheduler, *args, **kwargs)
 
         return step
@@ -63,20 +66,12 @@ class Rates:
         """A node of its own, "update/main/schedule-op1", once: what sets the rate, and on which ranks."""
         self._told.add(number)
         recording = self._recording
-        recording.level.suspend()
-        try:
-            seen = torch.ones((), dtype=torch.bool)
-            entry = recording.graph.node(recording.graph.scope("update/main"), "schedule", number + 1, "torch", "update", (),
-                                         ((seen.dtype, (), "activation", "", -1, -1),), {"optimizer": number},
-                                         frames=recording.frames.of(self._scheduled[id(optimizer)]), made=(seen,))
-            recording.recorder.ran(entry.node)
-            recording.values.see(entry.outputs[0], seen)
-        finally:
-            recording.level.resume()
+        tell(recording, recording.graph.scope("update/main"), "schedule", number + 1, {"optimizer": number},
+             recording.frames.of(self._scheduled[optimizer]), phase="update")
 
     def of(self, optimizer: Any, number: int) -> list[tuple[int, ...]]:
         """Of each parameter, in order: the source of its group's rate, if that has one. They are scalars, too."""
-        if id(optimizer) in self._scheduled and number not in self._told:
+        if optimizer in self._scheduled and number not in self._told:
             self._tell_scheduler(optimizer, number)
         rates: list[tuple[int, ...]] = []
         for index, group in enumerate(optimizer.param_groups):

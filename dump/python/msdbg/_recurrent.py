@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from msdbg._marks import tell
+
 LAYERS = nn.RNNBase
 
 
@@ -26,15 +28,5 @@ class Recurrent:
             return
         self._met.add(path)
         steps, sequences = given.shape[:2] if not module.batch_first else (given.shape[1], given.shape[0])
-        recording.level.suspend()
-        try:
-            seen = torch.ones((), dtype=torch.bool)
-            entry = recording.graph.node(
-                recording.graph.scope(path), "recurrent", 1, "torch", "forward", (),
-                ((seen.dtype, (), "activation", "", -1, -1),),
-                {"steps": steps, "sequences": sequences, "batch_first": bool(module.batch_first)},
-                frames=recording.frames.here(), made=(seen,))
-            recording.recorder.ran(entry.node)
-            recording.values.see(entry.outputs[0], seen)
-        finally:
-            recording.level.resume()
+        tell(recording, recording.graph.scope(path), "recurrent", 1,
+             {"steps": steps, "sequences": sequences, "batch_first": bool(module.batch_first)}, recording.frames.here())

@@ -11,6 +11,7 @@ from typing import Any, Sequence
 import torch
 
 from msdbg._graph import Scope
+from msdbg._marks import tell
 
 _Axis = tuple[int, int]  # as it lies in memory, in elements: from, to
 
@@ -36,12 +37,8 @@ class Reshapes:
         shown = recording.values.known(tensor)
         slot = graph.slot(scope, "reshape")
         graph.counts[slot] += 1
-        seen = torch.ones((), dtype=torch.bool)
-        entry = graph.node(scope, "reshape", graph.counts[slot], "torch", "forward", () if shown is None else (shown,),
-                           ((seen.dtype, (), "activation", "", -1, -1),), {"from": list(tensor.shape), "to": to},
-                           frames=recording.frames.at(frame), made=(seen,))
-        recording.recorder.ran(entry.node)
-        recording.values.see(entry.outputs[0], seen)
+        tell(recording, scope, "reshape", graph.counts[slot], {"from": list(tensor.shape), "to": to},
+             recording.frames.at(frame), () if shown is None else (shown,))
 
 
 def _resolved(elements: int, sizes: Sequence[Any]) -> Any:
