@@ -22,7 +22,7 @@ struct TensorType {
   bool operator==(const TensorType&) const = default;
 };
 
-/// Reads typed attributes with defaults. Values of the wrong type assert (verify() has checked them).
+/// Reads typed attributes with defaults, which stand for values of another type too (other frameworks').
 std::int64_t intAttribute(const Attributes& a, std::string_view name, std::int64_t fallback);
 double floatAttribute(const Attributes& a, std::string_view name, double fallback);
 std::vector<std::int64_t> intsAttribute(const Attributes& a, std::string_view name,

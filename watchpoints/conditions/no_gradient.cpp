@@ -52,14 +52,16 @@ std::vector<bool> partsOfLosses(const core::Graph& graph) {
   return parts;
 }
 
+bool hasSeveralIterations(const EvaluationContext& context) {
+  return !context.ranks.empty() && context.source.iterations(context.ranks.front()).size() > 1;
+}
+
 /// An optimizer that steps and finds no gradient in any iteration: they are cleared before, or there are
 /// none.
 void addNothingUpdated(EvaluationContext& context) {
   const core::Graph& graph = context.graph();
   const core::TensorId rate = rateOfSteps(graph);
-  const bool severalIterations =
-      !context.ranks.empty() && context.source.iterations(context.ranks.front()).size() > 1;
-  if (!rate.valid() || !severalIterations) return;
+  if (!rate.valid() || !hasSeveralIterations(context)) return;
   const auto isParameter = [&](core::TensorId t) {
     return graph.tensor(t).role == core::TensorRole::kParameter;
   };
@@ -114,9 +116,7 @@ void addCutOff(EvaluationContext& context, const std::vector<core::CutOff>& cuts
 /// it is used. A hint: a head that is not used is no mistake.
 void addWithoutGradient(EvaluationContext& context) {
   const core::Graph& graph = context.graph();
-  const bool severalIterations =
-      !context.ranks.empty() && context.source.iterations(context.ranks.front()).size() > 1;
-  if (!rateOfSteps(graph).valid() || !severalIterations) return;
+  if (!rateOfSteps(graph).valid() || !hasSeveralIterations(context)) return;
   std::vector<bool> used(graph.tensors().size());
   bool anyUpdate = false, anyReader = false;
   for (const core::Node& node : graph.nodes())

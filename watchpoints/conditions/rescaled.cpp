@@ -46,8 +46,8 @@ void RescaledData::finish(EvaluationContext& context, const Outcome& outcome) co
   for (const auto& [place, levels] : m_levels) {
     if (levels.size() < kLeast || levels.size() >= kMost) continue;
     const bool all = std::ranges::all_of(levels, [](const Level& l) { return l.iterations >= kLeast; });
-    const double factor =
-        levels[2].size / levels[1].size;  // the first change may also move what is not around 0
+    // The first change may also move what does not lie around 0.
+    const double factor = levels[2].size / levels[1].size;
     bool same = all;
     for (std::size_t i = 2; i < levels.size(); ++i)
       same = same && factorOf(levels[i].size / levels[i - 1].size, factor) < kSameFactor;
@@ -63,8 +63,7 @@ void RescaledData::finish(EvaluationContext& context, const Outcome& outcome) co
     finding.detail += ": what normalises them writes into the data set, which the next epoch reads";
     finding.advice =
         "Look for x -= …, x /= …, sub_() and the like on what is a part of the data set: x = (x - mean) / "
-        "std "
-        "makes a new tensor.";
+        "std makes a new tensor.";
     context.findings.push_back(std::move(finding));
     return;  // one says it
   }

@@ -3,6 +3,7 @@
 // taken to the end, batch and time of a sequence need a transposition.
 #include <map>
 
+#include "core_engine/ops/op.h"
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
 
@@ -197,12 +198,8 @@ void question(EvaluationContext& context) {
   MeantAxes meant(graph);
   for (const Node& node : graph.nodes()) {
     if (isTornView(node)) {
-      const auto from = node.attributes.find("from"), to = node.attributes.find("to");
-      const auto sizes = [](const auto& found) {
-        return std::get_if<std::vector<std::int64_t>>(&found->second);
-      };
-      if (from == node.attributes.end() || to == node.attributes.end()) continue;
-      if (sizes(from) && sizes(to)) look(context, node, *sizes(from), *sizes(to));
+      look(context, node, core::intsAttribute(node.attributes, "from", {}),
+           core::intsAttribute(node.attributes, "to", {}));
       continue;
     }
     if (node.phase != core::Phase::kForward || node.opType != "Reshape") continue;
