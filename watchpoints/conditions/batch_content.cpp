@@ -228,7 +228,10 @@ ConditionDef batchContentCondition() {
       "targets that are neither normalised nor scaled first: mean|x| is above abs_mean_gt and the loss does "
       "not recover (above 20: and it did not fall at all, or became NaN or Inf), is ten times that of any "
       "other rank in every iteration, or grows to five times what it was and the loss does not recover; or "
-      "-999, -9999 … occurs again and again far from all else. What the first layer reads never reaches 0.01 "
+      "-999, -9999 … occurs again and again far from all else; or mean|x| is multiplied by the same factor "
+      "again "
+      "and again, three iterations or more apart, and the loss does not recover. What the first layer reads "
+      "never reaches 0.01 "
       "and the loss does not recover.";
   def.advice =
       "Look at the loader: scale inputs and targets to about 1, shuffle, read the column that holds the "

@@ -151,7 +151,8 @@ ConditionDef clippingTooTightCondition() {
       "least), the "
       "optimizer is Sgd, and the loss does not fall by 30 %. Of any optimizer, where a GradScaler is at work "
       "and "
-      "what is left is 1 / (its scale times a usual norm): it was not undone before.";
+      "what is left is 1 / (its scale times a usual norm): it was not undone before; or the norm that "
+      "clip_grad_norm_() computes is 0 in three iterations or more and always, and gradients are not.";
   def.advice =
       "Clip at the norm that gradients usually have (1 to 5 are common), not at their size or the rate's.";
   def.target = Target::kGradient;
