@@ -53,6 +53,15 @@ def test_a_scheduler_that_steps_on_one_rank_is_named_where_it_steps(tmp_path: An
     assert first["source"]["code"] == "scheduler.step()"
 
 
+def test_where_no_collectives_are_recorded_none_is_said_to_be_missing(tmp_path: Any) -> None:
+    program = _RANKS.replace("    optimizer.step()", """    if rank == 0:
+        nn.utils.clip_grad_norm_(model.parameters(), 1e-3)
+    optimizer.step()""").replace("SICK", "pass")
+    first = asked("check", recorded(tmp_path, program, launcher=TWO_RANKS, level="train"))["first"]
+    assert first["condition"] == "rank_divergence" and "as the optimizer reads it" in first["detail"]
+    assert "no collective" not in first["detail"] and "level ops" in first["advice"]
+
+
 _ONE = """
 import sys
 import torch
@@ -150,3 +159,8 @@ def test_why_of_an_addmm_follows_the_input_that_is_large(tmp_path: Any) -> None:
     recorded(tmp_path, _ONE.replace("BEFORE", "x = x * 1e38 if step == 9 else x"))
     text = said("check", tmp_path / "run.msdbg", "--why")
     assert "main/mul-op1" in text, text
+
+
+def test_why_takes_the_loss_of_a_recording_whose_level_changed_for_one(tmp_path: Any) -> None:
+    run = recorded(tmp_path, _ONE.replace("BEFORE", "x = x * 1e38 if step > 19 else x"), level="train")
+    assert {"train.py:15"} <= set(re.findall(r"train\.py:\d+", said("why", run)))
