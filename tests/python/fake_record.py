@@ -148,7 +148,9 @@ class Recorder:
         for key, value in attributes.items():
             self._check_attribute(name, key, value)
         self.write("node", name, domain, kind, phase, inputs, outputs, attributes, frames, derived_from)
-        line = frames[0] if frames and phase == "forward" and domain not in ("torch", "torch.nn", "python") else -1
+        has_line = frames and phase in ("forward", "backward") and domain not in ("torch", "torch.nn", "python", "autograd")
+        own = next((f for f in frames if not self.frames[f][4]), -1)
+        line = (frames[0], own) if has_line else -1
         kind_of = (name, domain, kind, phase, line, tuple(output[:1] + output[2:] for output in outputs))
         if kind_of in self.kinds:
             return self._revise(self.kinds[kind_of], inputs, attributes, frames, derived_from)

@@ -13,7 +13,7 @@ from torch_recorded import recorded
 
 from msdbg import _facts, _reshapes
 
-FACTS = ("next_of", "same_as", "hides_next", "hides_before", "hides_later", "lets_through", "tokens_of")
+FACTS = ("next_of", "after_next_of", "same_as", "hides_next", "hides_before", "hides_later", "lets_through", "tokens_of")
 BATCH, PLACES, WIDTH, WORDS = 4, 8, 16, 12
 
 
@@ -32,7 +32,7 @@ class Words(nn.Module):
 
 def trained(model: nn.Module, shift: int) -> None:
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
-    text = torch.arange(BATCH * (PLACES + 2)).reshape(BATCH, -1) * 7 % WORDS
+    text = torch.arange(BATCH * (PLACES + 3)).reshape(BATCH, -1) * 7 % WORDS
     for _ in range(2):
         optimizer.zero_grad()
         loss = F.cross_entropy(model(text[:, :PLACES]).flatten(0, 1), text[:, shift:PLACES + shift].flatten())
@@ -57,7 +57,30 @@ def test_a_causal_mask_and_labels_that_are_the_next_tokens(tmp_path: Any) -> Non
 
 
 def test_labels_that_are_no_next_tokens_are_none(tmp_path: Any) -> None:
-    assert "main/nll_loss_forward-op1" not in facts(tmp_path, later, shift=2)
+    assert "main/nll_loss_forward-op1" not in facts(tmp_path, later, shift=3)
+
+
+def test_labels_that_were_shifted_twice(tmp_path: Any) -> None:
+    assert facts(tmp_path, later, shift=2)["main/nll_loss_forward-op1"] == {"after_next_of": "Words/embed/embedding-op1"}
+    tokens = torch.arange(4 * 11).reshape(4, 11) * 7 % WORDS
+    for labels in (tokens[:, 2:], F.pad(tokens[:, 2:], (0, 1), value=-100), F.pad(tokens[:, 2:], (0, 2), value=3)):
+        assert _facts._is_next(tokens, labels.flatten(), 2) and not _facts._is_next(tokens, labels.flatten(), 1)
+
+
+@pytest.mark.parametrize("ignored, padding, share", ((-100, 0, 0.5), (0, 0, None), (-100, -1, None)))
+def test_a_loss_that_counts_the_padding(ignored: int, padding: int, share: Any) -> None:
+    tokens = torch.arange(4 * 12).reshape(4, 12) * 7 % 11 + 1
+    tokens[:, 6:] = 0
+    args = (torch.zeros(44, 12), tokens[:, 1:].flatten(), None, 1, ignored)
+    found = _facts._loss([_facts.Tokens(tokens, "embed", padding)], args, {}, [])
+    assert found["next_of"] == "embed"
+    assert found.get("counts_padding") == pytest.approx(share and 24 / 44)
+
+
+def test_a_mask_tells_the_token_that_pads() -> None:
+    tokens = [_facts.Tokens(torch.arange(4 * 12).reshape(4, 12) * 7 % 11 + 1, "embed")]
+    tokens[0].indices[:, 6:] = 0
+    assert _facts._lets_through(tokens[0].indices == 0, tokens) == {} and tokens[0].padding == 0
 
 
 def test_labels_that_are_the_tokens_themselves(tmp_path: Any) -> None:
@@ -78,8 +101,8 @@ def test_a_mask_that_shows_the_padding_and_what_rows_without_any_need() -> None:
     hides = tokens != 0
     hides[hides.all(1), -1] = False  # a row that hides all of its tokens gives NaN
     assert bool((hides.sum(1) == 13).any())
-    assert _facts._lets_through(hides, [(tokens, "embed")]) == {"lets_through": 0, "tokens_of": "embed"}
-    assert _facts._lets_through(tokens == 0, [(tokens, "embed")]) == {}
+    assert _facts._lets_through(hides, [_facts.Tokens(tokens, "embed")]) == {"lets_through": 0, "tokens_of": "embed"}
+    assert _facts._lets_through(tokens == 0, [_facts.Tokens(tokens, "embed")]) == {}
 
 
 def test_a_mask_that_is_written_out_for_every_query(tmp_path: Any) -> None:

@@ -34,7 +34,7 @@ TEST_CASE("Every condition of the list is complete, and ids are unique") {
     for (const ParameterSpec& spec : def.parameters) CHECK_FALSE(spec.doc.empty());
   }
   CHECK(allConditions().size() == builtinConditions().size());
-  CHECK(ids.size() == 39);
+  CHECK(ids.size() == 41);
 }
 
 TEST_CASE("A text that is longer than any watchpoint is refused in a short line") {
@@ -129,6 +129,7 @@ TEST_CASE("The recommended set has the faults and hints of the specification") {
                                         "dead_relu",
                                         "evaluation_mode",
                                         "gradient_vanishing:abs_mean_lt=1e-09",
+                                        "growing_graph",
                                         "hyperparameter_range",
                                         "loss_diverging",
                                         "loss_input",
@@ -136,6 +137,7 @@ TEST_CASE("The recommended set has the faults and hints of the specification") {
                                         "no_gradient",
                                         "nonfinite_propagation",
                                         "normalization_of_one",
+                                        "optimizer_reset",
                                         "rank_divergence",
                                         "rank_loss_gap",
                                         "reshape_mixes_axes",

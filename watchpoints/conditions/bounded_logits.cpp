@@ -5,6 +5,7 @@
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
+#include "watchpoints/conditions/unit_vectors.h"
 #include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::watch {
@@ -13,38 +14,6 @@ namespace {
 using core::Graph;
 using core::Node;
 using core::TensorId;
-
-/// Whether it is x over the root of the sum of its squares.
-bool isUnitVector(const Graph& graph, TensorId tensor) {
-  static constexpr auto kOfTheNorm =
-      std::to_array<std::string_view>({"Sqrt", "Add", "Max", "Clip", "Expand", "Reshape", "Unsqueeze"});
-  static constexpr auto kSums = std::to_array<std::string_view>(
-      {"ReduceSum", "ReduceSumSquare", "ReduceL2", "aten.linalg_vector_norm"});
-  const Node* quotient = makerOf(graph, tensor);
-  if (!quotient || quotient->opType != "Div") return false;
-  bool root = false;
-  const Node* norm = producerOf(graph, quotient->inputs[1]);
-  for (int steps = 0; steps < 6 && isOneOf(norm, kOfTheNorm); ++steps) {
-    root = root || norm->opType == "Sqrt";
-    norm = producerOf(graph, norm->inputs.front());
-  }
-  if (!isOneOf(norm, kSums)) return false;
-  const bool isRoot = norm->opType == "ReduceL2" || norm->opType == "aten.linalg_vector_norm";
-  if (!root && !isRoot) return false;
-  const Node* squares = producerOf(graph, norm->inputs.front());
-  const TensorId x = quotient->inputs.front();
-  return norm->inputs.front() == x ||
-         (squares && (squares->opType == "Mul" || squares->opType == "Pow") && squares->inputs.front() == x);
-}
-
-/// The constant that is the other factor, or the divisor: a tensor, or a number that PyTorch was given.
-std::optional<double> constantBeside(const Graph& graph, const Node& node) {
-  if (node.inputs.size() > 1) return constantOf(graph, node.inputs[1]);
-  const double number = foreignAttribute(node, "other", std::nan(""));
-  if (!std::isnan(number)) return number;
-  const auto whole = foreignAttribute<std::int64_t>(node, "other", 0);
-  return whole != 0 ? std::optional(static_cast<double>(whole)) : std::nullopt;
-}
 
 /// By how much the cosines are stretched before the softmax; nullopt: they are none, or a parameter says it.
 std::optional<double> scaleOfCosines(const Graph& graph, TensorId logits) {
@@ -60,10 +29,12 @@ std::optional<double> scaleOfCosines(const Graph& graph, TensorId logits) {
       continue;
     }
     if (isOneOf(node, kMatrices) && node->inputs.size() > 1) {
-      const bool cosines = isUnitVector(graph, node->inputs[0]) && isUnitVector(graph, node->inputs[1]);
+      const Node *left = normOfUnitVector(graph, node->inputs[0]),
+                 *right = normOfUnitVector(graph, node->inputs[1]);
+      const bool cosines = left && right && !isAlongAnotherAxis(graph, *node, *left);
       return cosines ? std::optional(std::abs(scale)) : std::nullopt;
     }
-    const std::optional<double> factor = constantBeside(graph, *node);
+    const std::optional<double> factor = constantBeside(graph, *node, 0);
     const bool product = isOneOf(node, kProducts);
     if (!factor || *factor == 0 || (!product && !isOneOf(node, kQuotients))) return std::nullopt;
     scale *= product ? *factor : 1 / *factor;

@@ -37,6 +37,8 @@ ConditionDef boundedLogitsCondition();
 ConditionDef reshapeMixesAxesCondition();
 ConditionDef frozenAtRandomCondition();
 ConditionDef evaluationModeCondition();
+ConditionDef growingGraphCondition();
+ConditionDef optimizerResetCondition();
 ConditionDef cancellationCondition();
 ConditionDef tableLookupCondition();
 ConditionDef kernelMismatchCondition();
@@ -77,6 +79,8 @@ std::span<const ConditionFactory> builtinConditions() {
       reshapeMixesAxesCondition,
       frozenAtRandomCondition,
       evaluationModeCondition,
+      growingGraphCondition,
+      optimizerResetCondition,
       cancellationCondition,
       tableLookupCondition,
       kernelMismatchCondition,

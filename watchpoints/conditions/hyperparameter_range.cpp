@@ -5,6 +5,7 @@
 
 #include "core_engine/base/text.h"
 #include "core_engine/ops/op.h"
+#include "watchpoints/conditions/layer_settings.h"
 #include "watchpoints/conditions/rate_schedule.h"
 #include "watchpoints/conditions/rows.h"
 #include "watchpoints/conditions/updates.h"
@@ -51,11 +52,13 @@ class HyperparameterRange : public Evaluator {
     const double most = parameterOr(context.parameters, "dropout_max", 0.9);
     const double least = parameterOr(context.parameters, "clip_min", 1e-6);
     const core::Graph& graph = context.graph();
+    for (LayerSetting& setting : oddLayerSettings(graph, most)) {
+      hit(context, graph.node(setting.node), setting.parameter, setting.preset, setting.actual,
+          std::move(setting.detail));
+      if (setting.severity == Severity::kHint) context.findings.back().severity = Severity::kHint;
+      context.findings.back().advice = std::move(setting.advice);
+    }
     for (const Node& node : graph.nodes()) {
-      const double ratio = node.opType == "Dropout" ? floatAttribute(node.attributes, "ratio", 0.5) : 0;
-      if (ratio >= most)
-        hit(context, node, "dropout_max", most, ratio,
-            "it drops " + core::formatShort(100 * ratio) + " % of its input");
       const double bound = node.phase == core::Phase::kUpdate && node.opType == "Clip"
                                ? floatAttribute(node.attributes, "max", 1)
                                : 1;
@@ -151,12 +154,10 @@ ConditionDef hyperparameterRangeCondition() {
   def.title = "Hyperparameter out of range";
   def.doc =
       "A momentum of momentum_max or more; a step of weight decay (rate * decay) above decay_max; a Dropout "
-      "above "
-      "dropout_max; an Adam whose beta1^2 is above beta2; "
-      "gradients clipped to less than clip_min; as a hint, a learning rate that falls to nothing and climbs "
-      "again as it fell. Far outside of what anybody trains with "
-      "(AUTOTRAINER warns "
-      "earlier).";
+      "above dropout_max; an Adam whose beta1^2 is above beta2; gradients clipped to less than clip_min. As "
+      "hints: a learning rate that falls to nothing and climbs again as it fell; a normalisation with an "
+      "epsilon of 0.1 or more, or with a momentum (PyTorch's) of 0.9 or more. Far outside of what anybody "
+      "trains with (AUTOTRAINER warns earlier).";
   def.advice =
       "Look at what the optimizer and the layer were given: often a factor of ten, or two numbers swapped.";
   def.parameters = {{"momentum_max", ParameterType::kPos, 0.995, "hit if the momentum is this or more"},

@@ -190,10 +190,12 @@ void question(EvaluationContext& context) {
   }
   checkBatchAxis(context, learnt);
   checkTimeAxis(context);
+  checkLabels(context);
   for (const core::TensorInfo& info : context.graph().tensors())
     if (info.role == core::TensorRole::kLoss) {
       checkSign(context, info.id);
       checkAccumulation(context, info.id);
+      checkReductions(context, info.id);
     }
 }
 
@@ -211,7 +213,9 @@ ConditionDef lossInputCondition() {
       "which an operator before took away or moved, or a recurrent layer took for time; it is divided by as "
       "many iterations as the trainer "
       "averages over; samples are told apart from all others and from themselves; kl_div is given "
-      "probabilities, not their logarithms; a straight-through estimator, z + (q - z), is not detached.";
+      "probabilities, not their logarithms; a straight-through estimator, z + (q - z), is not detached; the "
+      "labels are the tokens two places on, or count padding (a hint); a term that is a sum over samples is "
+      "added to one that is a mean (a hint).";
   def.advice =
       "A loss is given what the last linear layer gives, in the shape of its target, and is what is to "
       "become small.";

@@ -13,6 +13,10 @@ void checkSign(EvaluationContext& context, core::TensorId loss);
 /// A loss that takes another axis for the samples than the batch, which was reduced or moved before;
 /// `learnt`: learntTensors().
 void checkBatchAxis(EvaluationContext& context, const std::vector<bool>& learnt);
+/// Terms of a loss of which one is a mean over samples, another a sum over them: a hint.
+void checkReductions(EvaluationContext& context, core::TensorId loss);
+/// Labels that the recorder found to be the tokens two places on, or padding (a hint).
+void checkLabels(EvaluationContext& context);
 /// A recurrent layer of PyTorch that takes the axis of the samples for time, as the loss counts them.
 void checkTimeAxis(EvaluationContext& context);
 /// A loss that is divided by the number of iterations over which the trainer averages anyway.

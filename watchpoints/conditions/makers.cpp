@@ -1,5 +1,9 @@
 #include "watchpoints/conditions/makers.h"
 
+#include <cmath>
+
+#include "watchpoints/meaning/meaning.h"
+
 namespace msdbg::watch {
 
 using core::Graph;
@@ -32,6 +36,15 @@ std::optional<double> constantOf(const Graph& graph, TensorId tensor) {
   if (info.value.valid()) return info.value.elements() == 1 ? std::optional(info.value.at(0)) : std::nullopt;
   if (info.initializer.kind == Kind::kZeros) return 0;
   return info.initializer.kind == Kind::kConstant ? std::optional(info.initializer.value) : std::nullopt;
+}
+
+std::optional<double> constantBeside(const Graph& graph, const Node& node, std::size_t operand) {
+  if (node.inputs.size() > 1) return constantOf(graph, node.inputs[operand == 0 ? 1 : 0]);
+  if (operand != 0) return std::nullopt;
+  const double number = foreignAttribute(node, "other", std::nan(""));
+  if (!std::isnan(number)) return number;
+  const auto whole = foreignAttribute<std::int64_t>(node, "other", 0);
+  return whole != 0 ? std::optional(static_cast<double>(whole)) : std::nullopt;
 }
 
 bool isData(const Graph& graph, TensorId tensor) {

@@ -18,6 +18,9 @@ core::TensorId originOf(const core::Graph& graph, core::TensorId tensor);
 const core::Node* makerOf(const core::Graph& graph, core::TensorId tensor);
 /// Of a constant whose elements are all equal.
 std::optional<double> constantOf(const core::Graph& graph, core::TensorId tensor);
+/// Of an operator of two operands of which one is inputs[operand]: the other one, if it is a constant, be it
+/// a tensor or a number that PyTorch was given.
+std::optional<double> constantBeside(const core::Graph& graph, const core::Node& node, std::size_t operand);
 /// Brought by the batch.
 bool isData(const core::Graph& graph, core::TensorId tensor);
 /// Tensors that a parameter has a part in, by index.

@@ -47,7 +47,18 @@ class BatchOrder {
     return m_repeat;
   }
 
+  /// How many batches an epoch has, where all epochs, two whole ones at least, came in one order; else 0.
+  std::int64_t fixedEpoch() const {
+    const std::size_t length = m_numbers.size();
+    if (length < kFewBatches || m_order.size() < 2 * length) return 0;
+    for (std::size_t i = 0; i < m_order.size(); ++i)
+      if (m_order[i] != static_cast<std::int64_t>(i % length)) return 0;
+    return static_cast<std::int64_t>(length);
+  }
+
  private:
+  static constexpr std::size_t kFewBatches = 8;  // fewer are written down one by one
+
   /// Cut into pieces of as many as there are distinct ones, none comes twice in a piece.
   bool isEpochs() const {
     const std::size_t length = m_numbers.size();
@@ -108,14 +119,15 @@ class SameBatch : public Evaluator {
     std::vector<std::int64_t> same;
     for (const auto& [rank, times] : m_same)
       if (times == m_iterations && m_iterations > 1) same.push_back(rank.value);
+    const bool ofTorch = isOfTorch(context.graph());
+    if (const std::int64_t epoch = m_order.fixedEpoch(); epoch > 0 && ofTorch) addOrder(context, epoch);
     if (m_made) {  // what is the same in all iterations are constants
       if (!same.empty() && m_iterations >= kFew && m_varies == m_iterations - 1) addSameRanks(context, same);
       return;
     }
     if (!same.empty()) addSameRanks(context, same);
     // Small data are trained on whole in many a PyTorch script: nothing is said of that.
-    const bool whole = isOfTorch(context.graph());
-    if (m_repeats && m_iterations >= kRepeats && m_same.empty() && !whole) addRepeats(context);
+    if (m_repeats && m_iterations >= kRepeats && m_same.empty() && !ofTorch) addRepeats(context);
     if (same.empty() && m_met) context.findings.push_back(std::move(*m_met));
     if (const auto again = m_order.repeated()) addAgain(context, *again);
   }
@@ -184,6 +196,17 @@ class SameBatch : public Evaluator {
     context.findings.push_back(std::move(finding));
   }
 
+  void addOrder(EvaluationContext& context, std::int64_t epoch) const {
+    Finding finding = findingAt(context, {m_begin, m_rank, m_shown}, precedence::kOther);
+    finding.severity = Severity::kHint;
+    finding.detail = "its " + std::to_string(epoch) +
+                     " batches come in the same order in every epoch: nothing shuffles the data";
+    finding.advice =
+        "DataLoader(shuffle=True), or sampler.set_epoch(epoch) at the beginning of each epoch for a "
+        "DistributedSampler; right if the order is meant to be the same.";
+    context.findings.push_back(std::move(finding));
+  }
+
   void addSameRanks(EvaluationContext& context, const std::vector<std::int64_t>& same) const {
     Finding finding = findingAt(context, {m_begin, Rank(same.front()), m_shown}, precedence::kStructure);
     finding.count = 0;
@@ -232,7 +255,7 @@ ConditionDef sameBatchCondition() {
       "at least). A hint where it is the same in every iteration (ten at least), as when one batch is "
       "trained on for a test; where two ranks meet in some iterations; and where a batch comes again within "
       "what cannot be epochs: most batches come once, and cut into pieces of as many as there are, one comes "
-      "twice.";
+      "twice; and where all epochs of a PyTorch program, of 8 batches or more, come in the same order.";
   def.advice = "Give each rank its share: run.shard(loader), or a loader seeded and cut by rank.";
   def.needsAllRanks = true;
   def.rowsOnly = true;

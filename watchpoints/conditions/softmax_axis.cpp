@@ -1,9 +1,10 @@
 // A softmax along another axis than the one its weights are used on, as the graph shows it: over the batch,
-// or over the queries of an attention whose product sums over the keys.
+// or over the queries of an attention whose product sums over the keys. And a norm likewise.
 #include <algorithm>
 
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
+#include "watchpoints/conditions/unit_vectors.h"
 #include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::watch {
@@ -139,6 +140,26 @@ void checkLoss(EvaluationContext& context, const Node& loss) {
                         " reads: the probabilities of one sample's classes do not sum to 1"));
 }
 
+/// Vectors of length 1 along the axis that is not the one along which they are multiplied: no cosines.
+void checkUnitVectors(EvaluationContext& context, const Node& product) {
+  const Graph& graph = context.graph();
+  if (product.opType != "Gemm" || product.inputs.size() < 2) return;
+  const Node *norm = normOfUnitVector(graph, product.inputs[0]),
+             *other = normOfUnitVector(graph, product.inputs[1]);
+  if (!norm || !other || !isAlongAnotherAxis(graph, product, *norm)) return;
+  const std::optional<std::size_t> axis = axisOfNorm(graph, *norm);
+  const core::Shape& shape = graph.tensor(norm->inputs.front()).shape;
+  Finding finding =
+      findingAtNode(context, norm->id,
+                    "the norm runs along axis " + std::to_string(*axis) + " of " + shape.text() + ", but " +
+                        product.name + " multiplies along axis " + std::to_string(1 - *axis) +
+                        ": what it compares has no length of 1, and its products are no cosines");
+  finding.advice =
+      "Normalise along the axis that the product sums over: F.normalize(z, dim=" + std::to_string(1 - *axis) +
+      ").";
+  context.findings.push_back(std::move(finding));
+}
+
 /// A Softmax, also one of PyTorch that reads a view and along another axis than the last.
 bool isSoftmax(const Node& node) {
   static constexpr auto kTypes =
@@ -151,6 +172,7 @@ void question(EvaluationContext& context) {
     if (node.phase != core::Phase::kForward) continue;
     if (node.opType == "Softmax" || node.opType == "LogSoftmax")
       checkBatch(context, node), checkSingle(context, node);
+    checkUnitVectors(context, node);
     if (isSoftmax(node)) checkWeights(context, node), checkPicture(context, node);
     checkLoss(context, node);
   }
@@ -161,13 +183,14 @@ void question(EvaluationContext& context) {
 ConditionDef softmaxAxisCondition() {
   ConditionDef def;
   def.id = "softmax_axis";
-  def.title = "Softmax along the wrong axis";
+  def.title = "Softmax or norm along the wrong axis";
   def.doc =
       "From the graph: a softmax of [batch, classes] runs over the batch, or over a single class; or the "
       "weights [.., queries, keys] of an attention are normalised along another axis than the one that their "
       "product with the values sums "
       "over; or it runs along the rows or columns of a picture that a convolution gives; or the log_softmax "
-      "that a loss is given ran along another axis than that of the classes.";
+      "that a loss is given ran along another axis than that of the classes. Vectors are divided by their "
+      "norms along one axis, and their product sums over the other one.";
   def.advice = "Give softmax() the axis whose elements compete: the classes, or the keys of each query.";
   def.target = Target::kActivation;
   def.rowsOnly = true;

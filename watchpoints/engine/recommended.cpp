@@ -49,6 +49,8 @@ constexpr Row kRows[] = {
     {"mask_reversed", Severity::kFault},
     {"softmax_axis", Severity::kFault},
     {"evaluation_mode", Severity::kFault},
+    {"growing_graph", Severity::kFault},
+    {"optimizer_reset", Severity::kFault},
     {"clipping_too_tight", Severity::kFault},
     {"saturated_start", Severity::kFault},
     {"rank_loss_gap", Severity::kFault},

@@ -155,6 +155,7 @@ class Calls:
         parts = self._recording.values.pieces(tensor)
         if parts is not None:
             return self._join(call, tensor, parts)
+        self._recording.reach.read(tensor, call.frame)
         path = f"{call.scope.path}/{call.operator.kind}-op{call.number}/{name}"
         return self._recording.values.of(tensor, path, listed=listed)
 

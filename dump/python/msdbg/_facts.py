@@ -3,7 +3,10 @@ a product sums over. Attributes of nodes at level ops, found once, when an opera
 themselves are not recorded. Needs torch.
 
     next_of                                 of a loss: its classes are the tokens of this node (an embedding), one place on
+    after_next_of                           the same, two places on
     same_as                                 they are those tokens themselves
+    padding, counts_padding                 of a loss with next_of: the token that pads, the share of the labels it counts
+                                            that are this token
     hides_next, hides_before, hides_later   of what masks an attention: the share of places i that do not see i + 1, i - 1, i + 2
     lets_through, tokens_of                 of a mask: all places are hidden but those of this token, of this node
     inner_strides                           of bmm: how far apart the elements are that it adds up, of both factors
@@ -15,6 +18,7 @@ themselves are not recorded. Needs torch.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Callable, Optional
 
 import torch
@@ -25,17 +29,28 @@ from msdbg._tensors import storage_key
 
 Found = dict[str, Any]
 
+
+class Tokens:
+    """What an embedding looked up in this iteration."""
+
+    __slots__ = ("indices", "name", "padding")
+
+    def __init__(self, indices: Tensor, name: str, padding: int = -1) -> None:
+        self.indices, self.name = indices, name
+        self.padding = padding  # the token that fills rows up; -1: nobody said so
+
 _LOSSES = ("nll_loss_forward", "nll_loss2d_forward")
 _HIDES = -1e3    # added to a score, or put in its place: nothing is left of it after the softmax
 _NEARLY_ALL = 0.9
 _MOST = 1 << 24  # elements: of larger ones nothing is asked
 _LEAST = 8       # pairs: fewer are equal by chance
+_MUCH = 0.1       # of what a loss counts
 _OTHERS = 4      # tokens that a mask hides all of: with fewer it may be 0 and 1 themselves
 
 
 class Facts:
     def __init__(self) -> None:
-        self._tokens: list[tuple[Tensor, str]] = []  # of this iteration: indices, the node that looks rows up by them
+        self._tokens: list[Tokens] = []  # of this iteration: indices, the node that looks rows up by them
         self._normalised: dict[int, tuple[int, int]] = {}  # by storage: stride and size of the axis of a log_softmax
         self._known: dict[Any, Found] = {}  # by node
 
@@ -61,7 +76,7 @@ class Facts:
     def defined(self, entry: Entry, args: Any) -> None:
         """Remembers what an embedding looks up."""
         if entry.operator.kind == "embedding" and len(args) > 1 and args[1].numel() <= _MOST:
-            self._tokens.append((args[1], entry.name))
+            self._tokens.append(Tokens(args[1], entry.name, args[2] if len(args) > 2 else -1))
 
 
 def _has_values(tensor: Tensor) -> bool:
@@ -70,15 +85,28 @@ def _has_values(tensor: Tensor) -> bool:
 
 # --- labels ---
 
-def _loss(tokens: list[tuple[Tensor, str]], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
+def _loss(tokens: list[Tokens], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
     target = args[1]
-    step_by_step = sum(indices.dim() == 1 for indices, _ in tokens) > 1  # what is asked for may be the first of them
-    for indices, name in tokens:
-        if indices.dim() > 0 and indices.device == target.device and _is_next(indices, target):
-            return {"next_of": name}
-        if indices.device == target.device and not (step_by_step and indices.dim() == 1) and _is_same(indices, target):
-            return {"same_as": name}
+    step_by_step = sum(each.indices.dim() == 1 for each in tokens) > 1  # what is asked for may be the first of them
+    for each in tokens:
+        indices = each.indices
+        if indices.device != target.device:
+            continue
+        for fact, step in (("next_of", 1), ("after_next_of", 2)):
+            if indices.dim() > 0 and _is_next(indices, target, step):
+                return {fact: each.name, **_padding(each, target, args)}
+        if not (step_by_step and indices.dim() == 1) and _is_same(indices, target):
+            return {"same_as": each.name}
     return {}
+
+
+def _padding(tokens: Tokens, target: Tensor, args: Any) -> Found:
+    """Of nll_loss(input, target, weight, reduction, ignore_index)."""
+    if tokens.padding < 0 or len(args) < 5 or args[2] is not None or args[3] == 0 or args[4] == tokens.padding:
+        return {}
+    counted = target[target != args[4]]
+    share = float((counted == tokens.padding).double().mean()) if counted.numel() else 0.0
+    return {"padding": tokens.padding, "counts_padding": share} if share > _MUCH else {}
 
 
 def _is_same(tokens: Tensor, target: Tensor) -> bool:
@@ -91,25 +119,26 @@ def _is_same(tokens: Tensor, target: Tensor) -> bool:
     return pairs >= _LEAST and same > 0.95 * pairs and label[counted].unique().numel() > 1
 
 
-def _is_next(tokens: Tensor, target: Tensor) -> bool:
-    """Tokens are [batch, places] or [places, batch]; the last place of the labels may be cut off."""
+def _is_next(tokens: Tensor, target: Tensor, step: int) -> bool:
+    """Whether each class is the token so many places on. Tokens are [batch, places] or [places, batch]; the last places
+    of the labels may be cut off."""
     for axis in {0, tokens.dim() - 1}:
-        places = tokens.shape[axis]
-        if places < 3:
-            continue
-        here, after = tokens.narrow(axis, 0, places - 1), tokens.narrow(axis, 1, places - 1)
-        if target.numel() == tokens.numel():
-            label = target.reshape(tokens.shape).narrow(axis, 0, places - 1)
-        elif target.numel() == after.numel():
-            label = target.reshape(after.shape)
-        else:
-            continue
-        counted = label >= 0  # -100: not asked for
-        pairs = int(counted.sum())
-        following, same = int(((label == after) & counted).sum()), int(((label == here) & counted).sum())
-        if pairs >= _LEAST and following > 0.95 * pairs and same < 0.9 * pairs:
-            return True
+        for places in range(tokens.shape[axis], tokens.shape[axis] - step - 1, -1):
+            shape = (*tokens.shape[:axis], places, *tokens.shape[axis + 1:])
+            pairs = min(places, tokens.shape[axis] - step)
+            if pairs < 2 or target.numel() != math.prod(shape):
+                continue
+            label = target.reshape(shape).narrow(axis, 0, pairs)
+            if _follow(tokens.narrow(axis, 0, pairs), tokens.narrow(axis, step, pairs), label):
+                return True
     return False
+
+
+def _follow(here: Tensor, after: Tensor, label: Tensor) -> bool:
+    counted = label >= 0  # -100: not asked for
+    pairs = int(counted.sum())
+    following, same = int(((label == after) & counted).sum()), int(((label == here) & counted).sum())
+    return pairs >= _LEAST and following > 0.95 * pairs and same < 0.9 * pairs
 
 
 def _axis(tensor: Tensor, axis: int) -> tuple[int, int]:
@@ -126,7 +155,7 @@ def _is_elsewhere(given: Tensor, normalised: Optional[tuple[int, int]]) -> bool:
 
 # --- masks ---
 
-def _hidden(mask: Optional[Tensor], tokens: list[tuple[Tensor, str]]) -> Found:
+def _hidden(mask: Optional[Tensor], tokens: list[Tokens]) -> Found:
     """`mask`: true where nothing is seen, [.., queries, keys] or one of each token."""
     if mask is None or mask.dim() == 0 or mask.numel() > _MOST or not bool(mask.any()):
         return {}
@@ -138,22 +167,24 @@ def _hidden(mask: Optional[Tensor], tokens: list[tuple[Tensor, str]]) -> Found:
     return found
 
 
-def _lets_through(mask: Tensor, tokens: list[tuple[Tensor, str]]) -> Found:
+def _lets_through(mask: Tensor, tokens: list[Tokens]) -> Found:
     once = mask[tuple(0 if stride == 0 else slice(None) for stride in mask.stride())]  # without what is repeated
     for axis in reversed(range(1, once.dim() - 1)):  # of heads and queries, which may be written out
         if once.numel() > once.shape[-1] and bool((once == once.narrow(axis, 0, 1)).all()):
             once = once.select(axis, 0)
-    for indices, name in tokens:
-        if indices.numel() != once.numel() or indices.device != mask.device:
+    for each in tokens:
+        if each.indices.numel() != once.numel() or each.indices.device != mask.device:
             continue
-        hides, values = once.reshape(-1), indices.reshape(-1)
+        hides, values = once.reshape(-1), each.indices.reshape(-1)
         kept, counts = values[~hides].unique(return_counts=True)
         hidden = values[hides].unique()
+        if hidden.numel() == 1 and kept.numel() >= _OTHERS and not bool((kept == hidden).any()):
+            each.padding = int(hidden)
         if kept.numel() == 0 or hidden.numel() < _OTHERS:
             continue
         most = int(counts.argmax())  # of rows that hide all of their tokens one is often let through
         if int(counts[most]) >= _NEARLY_ALL * int(counts.sum()) and not bool((hidden == kept[most]).any()):
-            return {"lets_through": int(kept[most]), "tokens_of": name}
+            return {"lets_through": int(kept[most]), "tokens_of": each.name}
     return {}
 
 
@@ -178,12 +209,12 @@ def _added(thing: Any) -> Optional[Tensor]:
     return hides if bool((hides | (thing == 0)).all()) else None
 
 
-def _masked_fill(tokens: list[tuple[Tensor, str]], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
+def _masked_fill(tokens: list[Tokens], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
     wanted = args[0].is_floating_point() and _replaces(args[2])
     return _hidden(args[1], tokens) if wanted else {}
 
 
-def _where(tokens: list[tuple[Tensor, str]], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
+def _where(tokens: list[Tokens], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
     if len(args) < 3 or not made or not made[0].is_floating_point():
         return {}
     if _replaces(args[2]):
@@ -191,7 +222,7 @@ def _where(tokens: list[tuple[Tensor, str]], args: Any, kwargs: Any, made: list[
     return _hidden(args[0].bool(), tokens) if _replaces(args[1]) else {}
 
 
-def _add(tokens: list[tuple[Tensor, str]], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
+def _add(tokens: list[Tokens], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
     if not made or made[0].dim() < 2 or kwargs.get("alpha", 1) != 1:
         return {}
     for operand in args[:2]:
@@ -201,7 +232,7 @@ def _add(tokens: list[tuple[Tensor, str]], args: Any, kwargs: Any, made: list[Te
     return {}
 
 
-def _attention(tokens: list[tuple[Tensor, str]], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
+def _attention(tokens: list[Tokens], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
     mask = kwargs.get("attn_mask", args[3] if len(args) > 3 and isinstance(args[3], Tensor) else None)
     if mask is None:
         return {}
@@ -210,10 +241,10 @@ def _attention(tokens: list[tuple[Tensor, str]], args: Any, kwargs: Any, made: l
 
 # --- products ---
 
-def _product(tokens: list[tuple[Tensor, str]], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
+def _product(tokens: list[Tokens], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
     return {"inner_strides": [args[0].stride(-1), args[1].stride(-2)]}
 
 
-_QUESTIONS: dict[str, Callable[[list[tuple[Tensor, str]], Any, Any, list[Tensor]], Found]] = {
+_QUESTIONS: dict[str, Callable[[list[Tokens], Any, Any, list[Tensor]], Found]] = {
     **dict.fromkeys(_LOSSES, _loss), "masked_fill": _masked_fill, "masked_fill_": _masked_fill, "where": _where,
     "add": _add, "add_": _add, "sdpa": _attention, "bmm": _product}

@@ -75,6 +75,8 @@ class Losses:
             if not isinstance(loss, Tensor):
                 continue
             recording.level.backward(loss, create_graph)
+            if recording.watching:
+                recording.reach.loss(loss)
             if loss.numel() == 1 and recording.watching:
                 self._add(site, loss)
 

@@ -213,7 +213,7 @@ class Modules(Train):
         self._losses += 1
         scope = recording.graph.scope(self._root)
         entry = self._node(scope, "loss", tuple(dict.fromkeys(place.inputs + place.open)), loss, "loss")
-        self._loss = entry.outputs[0]
+        self._loss, self._called_at = entry.outputs[0], entry.frames
         place.open = []
 
     def otherwise(self, known: Parameter) -> Optional[int]:
@@ -224,7 +224,7 @@ class Modules(Train):
 
     def frames_of(self, known: Parameter) -> tuple[int, ...]:
         user = self._users.get(known.scope)
-        return () if user is None else user.frames
+        return self._called_at if user is None else user.frames
 
 
 def _is_evaluation(module: Any) -> bool:

@@ -15,6 +15,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from msdbg._graph import Entry
 from msdbg._groups import Groups
+from msdbg._heirs import Heirs
 from msdbg._kept import KeptGradients
 from msdbg._names import Parameter, parameters_of
 from msdbg._outside import Outside
@@ -28,6 +29,7 @@ class Optimizers:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._numbers: dict[int, tuple[Any, int]] = {}  # id -> weak reference, which one
+        self._met = 0  # ever
         self._depth = 0  # of steps within steps
         self._steps: dict[str, int] = {}  # by parameter: in this iteration
         self._looked: set[int] = set()  # optimizers whose parameters without gradient were looked for
@@ -36,6 +38,7 @@ class Optimizers:
         self._outside = Outside(recording)
         self._rates = Rates(recording)
         self._groups = Groups()
+        self._heirs = Heirs(recording)
         self.kept = KeptGradients(recording)
 
     def start(self) -> None:
@@ -81,7 +84,7 @@ class Optimizers:
         known = self._numbers.get(id(optimizer))
         if known is not None and known[0]() is optimizer:
             return known[1]
-        number = len(self._numbers)
+        number, self._met = self._met, self._met + 1
         self._numbers[id(optimizer)] = (weakref.ref(optimizer), number)
         recording = self._recording
         parameters = parameters_of(optimizer)
@@ -92,6 +95,15 @@ class Optimizers:
         recording.cycle.created(optimizer)
         recording.level.optimizer_made()
         return number
+
+    def _number(self, optimizer: Any) -> int:
+        """That of a step: one that goes on for one that is gone takes its number, and names, over."""
+        number, before = self.meet(optimizer), self._heirs.number_from(optimizer)
+        if before is None or before == number:
+            return number
+        self._numbers[id(optimizer)] = (self._numbers[id(optimizer)][0], before)
+        self._rates.forget(number)
+        return before
 
     def alive(self) -> list[Any]:
         """Those that were met, and are there."""
@@ -177,7 +189,7 @@ class Optimizers:
         self._read.clear()
         if not recording.ready():
             return
-        number = self.meet(optimizer)
+        number = self._number(optimizer)
         rates = self._rates.of(optimizer, number)
         if number not in self._looked:
             self._looked.add(number)
@@ -244,6 +256,7 @@ class Optimizers:
         self._groups.forget()
         frames = self._recording.frames.here() if read else ()
         number = self.meet(optimizer)
+        self._heirs.stepped(optimizer, number, self._rates.frames_of)
         for one in read:
             entry = self._turns.write(one, optimizer) or self._update(optimizer, number, one, frames)
             if self._recording.level.exact and one.tensor.grad is not None:

@@ -45,6 +45,14 @@ class Rates:
             frame = frame.f_back  # of a class that is derived from it
         self._made.setdefault(number, places_here(frame))
 
+    def forget(self, number: int) -> None:
+        """It goes on as another one."""
+        self._made.pop(number, None)
+
+    def frames_of(self, number: int) -> tuple[int, ...]:
+        """Where it was made."""
+        return self._recording.frames.of(self._made.get(number, ()))
+
     def watch_schedulers(self) -> None:
         """Notes where the program calls scheduler.step()."""
         for kind in [thing for thing in vars(lr_scheduler).values() if isinstance(thing, type)]:
@@ -89,7 +97,7 @@ class Rates:
             recording.level.resume()
         if known.number < 0:
             known.number = recording.graph.source(known.name, known.tensor, "hyperparameter",
-                                                  frames=recording.frames.of(self._made.get(number, ())))
+                                                  frames=self.frames_of(number))
         recording.scalars[known.key] = known.buffer[0] = rate
         if known.number not in recording.values.seen:  # it may step several times in an iteration
             recording.values.see(known.number, known.tensor)

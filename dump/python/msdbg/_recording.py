@@ -18,6 +18,7 @@ from msdbg._graph import Graph
 from msdbg._modes import Modes
 from msdbg._names import Names
 from msdbg._patches import Patches
+from msdbg._reach import Reach
 from msdbg._settings import Settings, which_run
 from msdbg._values import Values
 
@@ -32,6 +33,7 @@ class Recording:
         self.cycle = Cycle()
         self.patches = Patches()
         self.modes = Modes(self)
+        self.reach = Reach(self)
         self.by_hand = ByHand(self)
         self.optimizers: Any = None  # _optimizers.Optimizers
         self.level: Any = None  # how it is recorded now: _train.Train, ...
@@ -85,6 +87,7 @@ class Recording:
         self._since = now
         self.modes.ending()
         self.level.ending()
+        self.reach.iteration_ended()
         self.watching = False
         self._explicit = 0
         self.cycle.ended()

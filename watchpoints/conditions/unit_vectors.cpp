@@ -1,0 +1,52 @@
+#include "watchpoints/conditions/unit_vectors.h"
+
+#include "core_engine/ops/op.h"
+#include "watchpoints/conditions/makers.h"
+#include "watchpoints/meaning/meaning.h"
+
+namespace msdbg::watch {
+
+using core::Graph;
+using core::Node;
+using core::TensorId;
+
+const Node* normOfUnitVector(const Graph& graph, TensorId tensor) {
+  static constexpr auto kOfTheNorm =
+      std::to_array<std::string_view>({"Sqrt", "Add", "Max", "Clip", "Expand", "Reshape", "Unsqueeze"});
+  static constexpr auto kSums = std::to_array<std::string_view>(
+      {"ReduceSum", "ReduceSumSquare", "ReduceL2", "aten.linalg_vector_norm"});
+  const Node* quotient = makerOf(graph, tensor);
+  if (!quotient || quotient->opType != "Div" || quotient->inputs.size() < 2) return nullptr;
+  bool root = false;
+  const Node* norm = producerOf(graph, quotient->inputs[1]);
+  for (int steps = 0; steps < 6 && isOneOf(norm, kOfTheNorm); ++steps) {
+    root = root || norm->opType == "Sqrt";
+    norm = producerOf(graph, norm->inputs.front());
+  }
+  if (!isOneOf(norm, kSums)) return nullptr;
+  const bool isRoot = norm->opType == "ReduceL2" || norm->opType == "aten.linalg_vector_norm";
+  if (!root && !isRoot) return nullptr;
+  const Node* squares = producerOf(graph, norm->inputs.front());
+  const TensorId x = quotient->inputs.front();
+  const bool squared = squares && (squares->opType == "Mul" || squares->opType == "Pow");
+  return norm->inputs.front() == x || (squared && squares->inputs.front() == x) ? norm : nullptr;
+}
+
+std::optional<std::size_t> axisOfNorm(const Graph& graph, const Node& norm) {
+  const std::size_t rank = graph.tensor(norm.inputs.front()).shape.rank();
+  const std::vector<std::int64_t> axes =
+      foreignAttribute(norm, norm.attributes.contains("axes") ? "axes" : "dim", std::vector<std::int64_t>());
+  if (axes.size() != 1) return std::nullopt;
+  const std::int64_t axis = axes[0] < 0 ? axes[0] + static_cast<std::int64_t>(rank) : axes[0];
+  return axis >= 0 && axis < static_cast<std::int64_t>(rank) ? std::optional<std::size_t>(axis)
+                                                             : std::nullopt;
+}
+
+bool isAlongAnotherAxis(const Graph& graph, const Node& product, const Node& norm) {
+  const std::optional<std::size_t> axis = axisOfNorm(graph, norm);
+  if (!axis || product.opType != "Gemm" || graph.tensor(norm.inputs.front()).shape.rank() != 2) return false;
+  const std::size_t summed = core::intAttribute(product.attributes, "transA", 0) != 0 ? 0 : 1;
+  return *axis != summed;
+}
+
+}  // namespace msdbg::watch
