@@ -21,6 +21,9 @@ std::string sourceLine(const core::Frame* frame);
 /// The frames of a tensor: its own for sources, else its producer's.
 /// Of a source that nobody says the line of: those of its first reader.
 std::span<const core::FrameId> framesOf(const core::Graph& graph, core::TensorId tensor);
+/// Of a node; of a gradient of which a recorder knows no more than the loss that it is of, those of that: of
+/// backward().
+std::span<const core::FrameId> framesOf(const core::Graph& graph, const core::Node& node);
 /// Name as a command takes it: no ":0".
 std::string tensorName(const core::TensorInfo& tensor);
 /// "float32 [64, 3, 32, 32]"; "?" is a size that is not the same in all iterations.

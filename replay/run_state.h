@@ -14,6 +14,7 @@ struct RunState {
   RunEnd end;              // as run.json says; as the ranks do while run.json does not (yet)
   bool recording = false;  // somebody holds a journal's lock
   std::optional<std::int64_t> lastIteration;  // the newest recorded one of any rank
+  std::int64_t silentSeconds = 0;             // while it is recorded: since any rank wrote something
   std::int64_t segments = 0;                  // of all ranks
   int ranks = 1;                              // that there should be
   std::vector<Damage> damage;                 // seen so far

@@ -84,7 +84,11 @@ std::vector<TensorId> tensorsMeant(const Graph& graph, std::string_view nameOrGl
   std::vector<TensorId> found;
   for (const TensorInfo& info : graph.tensors())
     if (namesTensor(nameOrGlob, info)) found.push_back(info.id);
-  return found.empty() && !isGlob(nameOrGlob) ? tensorsEndingWith(graph, nameOrGlob) : found;
+  if (found.empty() && !isGlob(nameOrGlob)) found = tensorsEndingWith(graph, nameOrGlob);
+  if (found.empty() && nameOrGlob == "loss")
+    for (const TensorInfo& info : graph.tensors())
+      if (info.role == TensorRole::kLoss) found.push_back(info.id);
+  return found;
 }
 
 std::string nearestEnds(std::string_view wanted, const std::vector<std::string>& names) {

@@ -15,7 +15,7 @@ using watch::Hit;
 std::span<const core::FrameId> framesOf(const core::Graph& graph, const Hit& hit) {
   if (hit.writtenAt.valid() && graph.userFrame(framesOf(graph, hit.writtenAt)))
     return framesOf(graph, hit.writtenAt);
-  if (hit.node.valid()) return graph.node(hit.node).frames;
+  if (hit.node.valid()) return framesOf(graph, graph.node(hit.node));
   return hit.tensor.valid() ? framesOf(graph, hit.tensor) : std::span<const core::FrameId>();
 }
 

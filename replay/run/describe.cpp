@@ -16,9 +16,16 @@ std::string sourceLine(const core::Frame* frame) {
   return frame->code.empty() ? placeOf(frame) : placeOf(frame) + "   " + frame->code;
 }
 
+std::span<const core::FrameId> framesOf(const core::Graph& graph, const core::Node& node) {
+  if (!node.frames.empty() || node.phase != core::Phase::kBackward || node.inputs.empty()) return node.frames;
+  const core::TensorInfo& read = graph.tensor(node.inputs.front());
+  return read.role == core::TensorRole::kLoss && !read.isSource() ? graph.node(read.producer).frames
+                                                                  : node.frames;
+}
+
 std::span<const core::FrameId> framesOf(const core::Graph& graph, core::TensorId tensor) {
   const core::TensorInfo& info = graph.tensor(tensor);
-  if (!info.isSource()) return graph.node(info.producer).frames;
+  if (!info.isSource()) return framesOf(graph, graph.node(info.producer));
   if (!info.frames.empty()) return info.frames;
   const std::vector<core::NodeId> readers = graph.consumers(tensor);  // a recorder may not know who made it
   return readers.empty() ? std::span<const core::FrameId>() : graph.node(readers.front()).frames;

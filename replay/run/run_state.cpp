@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <map>
 
 #include "core_engine/base/text.h"
@@ -18,11 +20,27 @@ std::string countOf(std::int64_t some, std::int64_t all, const std::string& noun
   return fmt::format("{} of {} {}", groupedNumber(some), counted(all, noun), some == 1 ? "is" : "are");
 }
 
+constexpr std::int64_t kSilent = 30;  // seconds: a recorder commits every second
+
+std::int64_t silentSeconds(Run& run) {
+  namespace fs = std::filesystem;
+  std::optional<fs::file_time_type> newest;
+  for (const core::Rank rank : run.ranks()) {
+    std::error_code error;  // a rank whose folder is gone wrote nothing
+    const fs::path journal = run.folder() / ("rank_" + std::to_string(rank.value)) / "journal";
+    const fs::file_time_type written = fs::last_write_time(journal, error);
+    if (!error) newest = std::max(newest.value_or(written), written);
+  }
+  if (!newest) return 0;
+  return std::chrono::duration_cast<std::chrono::seconds>(fs::file_time_type::clock::now() - *newest).count();
+}
+
 }  // namespace
 
 RunState stateOf(Run& run) {
   RunState state;
   state.recording = run.recording();
+  if (state.recording) state.silentSeconds = silentSeconds(run);
   state.end = run.end();
   for (const core::Rank rank : run.ranks())
     if (const core::IterationSet& recorded = run.iterationSet(rank); !recorded.empty())
@@ -40,6 +58,10 @@ std::string endSentence(const RunState& state) {
   };
   const std::string newest = at("after", state.lastIteration);
   const std::string place = state.end.iteration ? at("at", state.end.iteration) : newest;
+  if (state.recording && state.silentSeconds >= kSilent)
+    return fmt::format(
+        "the run is being recorded{}, but nothing has come for {} s (msdbg stacks: where it is)",
+        at("and is past", state.lastIteration), state.silentSeconds);
   if (state.recording) return "the run is being recorded" + at("and is past", state.lastIteration);
   if (state.interrupted()) return "the run broke off" + newest + " without saying how";
   if (state.end.state == "finished") return "the run is complete";

@@ -91,6 +91,19 @@ def test_modules_are_recorded_too(tmp_path: Any) -> None:
     assert first["tensor"].startswith("Sequential/loss-op1") and first["iteration"] == 9
 
 
+@pytest.mark.parametrize("level", ["train", "modules"])
+@pytest.mark.parametrize("way", ["together", "data", "accumulated"])
+def test_gradients_and_what_became_of_the_weights_are_recorded(tmp_path: Any, way: str, level: str) -> None:
+    run = recorded(tmp_path, PROGRAM, way, level=level)
+    again = "#2" if way == "accumulated" else ""
+    names = ("Sequential/0/weight", f"grad(Sequential/0/weight){again}", "update/Sequential/0/update-op1")
+    weight, gradient, after = (asked("stats", run, "--tensor", name)["tensors"][0]["rows"] for name in names)
+    for k in range(8):
+        now, step = after[k]["statistics"], gradient[k]["statistics"]
+        assert now["hash"] == weight[k + 1]["statistics"]["hash"]
+        assert now["change"]["mean_abs"] == pytest.approx(0.1 * step["mean_abs"], rel=1e-4)
+
+
 def test_parameters_that_no_module_has(tmp_path: Any) -> None:
     run = recorded(tmp_path, NO_MODULE)
     first = asked("check", run)["first"]

@@ -77,6 +77,23 @@ def test_a_loss_that_counts_the_padding(ignored: int, padding: int, share: Any) 
     assert found.get("counts_padding") == pytest.approx(share and 24 / 44)
 
 
+@pytest.mark.parametrize("labels, lengths, told", (([[1, 2, 0], [3, 1, 2]], [3, 3], True), ([[1, 2, 0], [3, 1, 2]], [2, 3], False),
+                                                   ([1, 2, 3], [1, 2], False), ([1, 0, 3], [1, 2], True)))
+def test_a_ctc_loss_whose_labels_are_its_blank(labels: Any, lengths: list[int], told: bool, tmp_path: Any) -> None:
+    def train() -> None:
+        line = nn.Linear(6, 5)
+        optimizer = torch.optim.SGD(line.parameters(), 0.1)
+        for _ in range(2):
+            optimizer.zero_grad()
+            scores = line(torch.ones(7, 2, 6)).log_softmax(-1)
+            F.ctc_loss(scores, torch.tensor(labels), torch.tensor([7, 7]), torch.tensor(lengths)).backward()
+            optimizer.step()
+
+    recorder, _ = recorded("ops", train, tmp_path)
+    (node,) = [node for node in recorder.nodes if node["type"] == "_ctc_loss"]
+    assert node["attributes"].get("holds_blank") == (0 if told else None)
+
+
 def test_a_mask_tells_the_token_that_pads() -> None:
     tokens = [_facts.Tokens(torch.arange(4 * 12).reshape(4, 12) * 7 % 11 + 1, "embed")]
     tokens[0].indices[:, 6:] = 0

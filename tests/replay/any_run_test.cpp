@@ -48,6 +48,16 @@ TEST_CASE("State and loss of a run without files are told as those of any other"
   CHECK(run.verifiable() == nullptr);
 }
 
+TEST_CASE("A recording of which nothing comes any more says where to look") {
+  replay::RunState state;
+  state.recording = true;
+  state.lastIteration = 10;
+  state.silentSeconds = 3;
+  CHECK(replay::endSentence(state) == "the run is being recorded and is past iteration 10");
+  state.silentSeconds = 49;
+  CHECK_THAT(replay::endSentence(state), Catch::Contains("but nothing has come for 49 s (msdbg stacks"));
+}
+
 TEST_CASE("The history of one element is in its statistics where no value is stored") {
   FakeRun run(smallGraph(), 1, 0);
   const core::TensorId loss = run.rows.id("network/ReduceMean-op1"),

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "replay/describe.h"
 #include "replay/findings.h"
 
 using namespace msdbg;
@@ -49,4 +50,26 @@ TEST_CASE("Values of a hit are written short, a NaN of either sign as nan") {
   hit.preset = 1e-9;
   hit.actual = std::copysign(NAN, -1.0);
   CHECK(replay::valuesText(graphOf({4}), hit) == "nan against abs_mean_lt = 1e-09, 3 elements wrong");
+}
+
+TEST_CASE("A gradient of which only its loss is known has the line of backward()") {
+  using core::Phase;
+  core::Graph graph("network");
+  const core::FrameId line = graph.addFrame({"/train.py", 7, "main", "loss.backward()", false});
+  core::TensorInfo loss, gradient;
+  loss.role = core::TensorRole::kLoss;
+  gradient.role = core::TensorRole::kGradient;
+  const core::NodeId forward =
+      graph.addNode("forward", "Net", Phase::kForward, {}, {}, {loss}, {line}, {}, "torch");
+  const core::NodeId backward =
+      graph.addNode("AccumulateGrad", "grad/Net", Phase::kBackward, {graph.node(forward).outputs[0]}, {},
+                    {gradient}, {}, {}, "autograd");
+  const core::NodeId other =
+      graph.addNode("AccumulateGrad", "grad/Net", Phase::kBackward, {graph.node(backward).outputs[0]}, {},
+                    {gradient}, {}, {}, "autograd");
+  const auto lineOf = [&](core::NodeId node) {
+    return replay::placeOf(graph.userFrame(replay::framesOf(graph, graph.node(node).outputs[0])));
+  };
+  CHECK(lineOf(backward) == "train.py:7");
+  CHECK(lineOf(other).empty());
 }

@@ -32,6 +32,14 @@ TEST_CASE("A tensor is named in full, by alias, by a unique suffix, or by its no
   CHECK(tensor("next(weight)") == "update/network/conv1/SgdUpdate-op1:0");
 }
 
+TEST_CASE("The loss is named so whatever its operator is called") {
+  Graph graph = msdbg::test::searchGraph();
+  CHECK(resolveTensor(graph, "loss").error().code() == ErrorCode::kNotFound);
+  const TensorId pooled = *graph.findTensor("network/pool/MaxPool-op1");
+  graph.tensor(pooled).role = TensorRole::kLoss;
+  CHECK(*resolveTensor(graph, "loss") == pooled);
+}
+
 TEST_CASE("A suffix begins at a '/' border") {
   CHECK(tensor("v1/weight").find("no tensor is named 'v1/weight'") == 0);
   CHECK(tensor("eight").find("no tensor") == 0);

@@ -74,7 +74,151 @@ std::string ofGraph(bool backward, Severity severity) {
   return said(source, "growing_graph", severity);
 }
 
+TensorId learnt(Program& p, Shape shape = {8, 16}) {
+  const TensorId w = p.source(TensorRole::kParameter, "Net/weight", {16, 16});
+  return p.node("mm", "Net", Phase::kForward, {p.x, w},
+                floats(TensorRole::kActivation, "", std::move(shape)));
+}
+
+// reward + 0.9 * q.max(1)[slot], against what is predicted.
+std::string ofMaximum(std::size_t slot, bool rewards) {
+  Program p;
+  TensorInfo values = floats(TensorRole::kActivation, "", {8}), places = values;
+  places.dtype = DType::Int64;
+  const TensorId q = learnt(p);
+  const NodeId max = p.graph.addNode("max", "main", Phase::kForward, {q}, {{"dim", std::int64_t{1}}},
+                                     {values, places}, {}, {}, "aten");
+  TensorId target = forward(p, "mul", {p.graph.node(max).outputs[slot]}, {8}, {{"other", 0.9}});
+  if (rewards) target = forward(p, "add", {p.source(TensorRole::kConstant, "reward", {8}), target}, {8});
+  const TensorId error = forward(p, "sub", {forward(p, "select", {q}, {8}), target}, {8});
+  forward(p, "mean", {error}, {}, {}, TensorRole::kLoss);
+  return saidOf(p, "loss_input", Severity::kFault);
+}
+
+std::string ofSquare(bool meanFirst) {
+  Program p;
+  const TensorId residual = forward(p, "sub", {learnt(p), p.x}, {8, 16});
+  const auto square = [&](TensorId x, Shape shape, TensorRole role) {
+    return forward(p, "pow", {x}, std::move(shape), {{"exponent", std::int64_t{2}}}, role);
+  };
+  if (meanFirst)
+    square(forward(p, "mean", {residual}, {}), {}, TensorRole::kLoss);
+  else
+    forward(p, "mean", {square(residual, {8, 16}, TensorRole::kActivation)}, {}, {}, TensorRole::kLoss);
+  return saidOf(p, "loss_input", Severity::kHint);
+}
+
+// A number for each sample and the sum of other numbers: of all samples, or of each.
+std::string ofSums(bool ofAll) {
+  Program p;
+  const TensorId y = learnt(p);
+  const std::vector<std::int64_t> rows{1};
+  const TensorId each = forward(p, "sum", {y}, {8}, {{"dim", rows}});
+  const TensorId determinant =
+      ofAll ? forward(p, "sum", {forward(p, "exp", {y}, {8, 16})}, {})
+            : forward(p, "sum", {forward(p, "exp", {y}, {8, 16})}, {8}, {{"dim", rows}});
+  forward(p, "mean", {forward(p, "add", {each, determinant}, {8})}, {}, {}, TensorRole::kLoss);
+  return saidOf(p, "loss_input", Severity::kFault);
+}
+
+// Weights of 8 edges, and what they weigh summed by node, or over all.
+std::string ofEdges(const char* sum) {
+  Program p;
+  const TensorId scores = forward(p, "select", {learnt(p)}, {8});
+  const TensorId weights = forward(p, "_softmax", {scores}, {8}, {{"dim", std::int64_t{0}}});
+  forward(p, sum, {p.x, forward(p, "mul", {weights, p.x}, {8, 16})}, {8, 16});
+  return saidOf(p, "softmax_axis", Severity::kFault);
+}
+
+// A sample of what a layer gives; another layer reads it. Both have gradients, the sample has one or not.
+std::string ofSample(bool reparameterised) {
+  Program p;
+  const TensorId a = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}),
+                 b = p.source(TensorRole::kParameter, "Net/b/weight", {16, 16});
+  const TensorId mean = p.layer("Net/a", p.x, a);
+  const TensorId z = forward(p, reparameterised ? "add" : "normal", {mean, p.x}, {8, 16});
+  const TensorId y = p.layer("Net/b", z, b);
+  const TensorId loss = forward(p, "mean", {y}, {}, {}, TensorRole::kLoss);
+  p.gradient("Net/a", mean, a, loss);
+  p.gradient("Net/b", y, b, loss);
+  return saidOf(p, "no_gradient", Severity::kHint);
+}
+
+// Two means of what a layer gives each; the second has a gradient or not.
+std::string ofTerms(bool both, bool shown = false) {
+  Program p;
+  const TensorId a = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}),
+                 b = p.source(TensorRole::kParameter, "Net/b/weight", {16, 16});
+  const TensorId x = p.layer("Net/a", p.x, a), y = p.layer("Net/b", p.x, b);
+  const TensorId first = forward(p, "mean", {x}, {});
+  TensorId second = forward(p, "mean", {y}, {});
+  if (shown) second = forward(p, "sub", {second, first}, {});
+  const TensorId loss = forward(p, "add", {first, second}, {}, {}, TensorRole::kLoss);
+  const auto back = [&](TensorId of) {
+    p.node("div", "grad/main", Phase::kBackward, {loss}, floats(TensorRole::kGradient, "", {8, 16}),
+           p.graph.tensor(of).producer);
+  };
+  back(first);
+  if (both) back(second);
+  return saidOf(p, "loss_input", Severity::kFault);
+}
+
+// t = 0.9 * t + 0.1 * o, in three iterations; what became of it may be the next t.
+std::string ofAverage(const char* sum, bool becomes) {
+  Program p;
+  const TensorId t = p.source(TensorRole::kParameter, "Target/weight", {4, 4}),
+                 o = p.source(TensorRole::kParameter, "Net/weight", {4, 4});
+  const TensorId made = forward(
+      p, sum,
+      {forward(p, "mul", {t}, {4, 4}, {{"other", 0.9}}), forward(p, "mul", {o}, {4, 4}, {{"other", 0.1}})},
+      {4, 4});
+  FakeSource source(p.graph, 1, 4);
+  for (int k = 0; k < 4; ++k) {
+    source.record(Rank(0), Iteration(k), t, numbers({4, 4}, becomes ? k : 1));
+    source.record(Rank(0), Iteration(k), o, numbers({4, 4}, 10 + k));
+    source.record(Rank(0), Iteration(k), made, numbers({4, 4}, becomes ? k + 1 : 20 + k));
+  }
+  return said(source, "result_unused", Severity::kFault);
+}
+
 }  // namespace
+
+TEST_CASE("result_unused names an average of weights that is given to a local name") {
+  CHECK(contains(ofAverage("add", false),
+                 "computes of Target/weight and another parameter is read by nothing"));
+  CHECK(ofAverage("add", true).empty());    // p.data = …
+  CHECK(ofAverage("add_", false).empty());  // in place
+}
+
+TEST_CASE("no_gradient hints at a sample that stops the gradient") {
+  CHECK(contains(ofSample(false), "it is drawn without a gradient, and Net/b/mm-op1 learns of it"));
+  CHECK_FALSE(contains(ofSample(true), "drawn"));
+}
+
+TEST_CASE("softmax_axis names weights of edges that are normalised over all edges") {
+  CHECK(contains(ofEdges("index_add"), "runs over all rows of [8]"));
+  CHECK(contains(ofEdges("index_add_"), "runs over all rows of [8]"));
+  CHECK(ofEdges("add").empty());
+}
+
+TEST_CASE("loss_input names places of maxima that are taken for values") {
+  CHECK(contains(ofMaximum(1, true), "are the places of the largest values"));
+  CHECK(ofMaximum(0, true).empty());
+  CHECK(ofMaximum(1, false).empty());  // where it is may be what is asked for
+}
+
+TEST_CASE("loss_input names a term of the loss that has no gradient") {
+  CHECK(contains(ofTerms(false), "it is a term of the loss, and no gradient goes back through it"));
+  CHECK(ofTerms(true).empty());
+  CHECK(ofTerms(false, true).empty());  // a + (b - a).detach()
+}
+
+TEST_CASE("loss_input knows a squared mean, and sums that are added to each sample") {
+  CHECK(contains(ofSquare(true), "the mean of 128 differences is squared"));
+  CHECK(ofSquare(false).empty());
+  CHECK(contains(ofSums(true), "it sums over all of [8, 16], the 8 samples too"));
+  CHECK_FALSE(contains(ofSums(false), "it sums over all"));
+}
 
 TEST_CASE("softmax_axis names a norm along another axis than the product of what it normalised") {
   CHECK(contains(ofContrast(0, false), "the norm runs along axis 0 of [8, 16], but main/mm-op1 multiplies"));
@@ -95,6 +239,12 @@ TEST_CASE("loss_input takes the recorder's word for labels that were shifted twi
   CHECK_FALSE(contains(ofLabels({"next_of"}), "shifted twice"));
   CHECK_FALSE(
       contains(ofLabels({"next_of", "after_next_of"}), "shifted twice"));  // it looks two places ahead
+}
+
+TEST_CASE("loss_input takes the recorder's word for labels that are the blank of a CTC loss") {
+  Program p;
+  forward(p, "_ctc_loss", {p.x, p.x}, {8}, {{"holds_blank", std::int64_t{0}}});
+  CHECK(contains(saidOf(p, "loss_input", Severity::kFault), "its labels hold 0, which is its blank"));
 }
 
 TEST_CASE("loss_input hints at padding that a loss counts") {

@@ -279,12 +279,29 @@ std::string ofReshape(std::vector<std::int64_t> from, std::vector<std::int64_t> 
 }
 
 // A recurrent layer and a loss of so many labels.
-std::string ofRecurrent(std::int64_t steps, std::int64_t sequences, Shape labels) {
+std::string ofRecurrent(std::int64_t steps, std::int64_t sequences, Shape labels,
+                        const char* kind = "recurrent") {
   Program p;
-  p.node("recurrent", "Net/lstm", Phase::kForward, {}, floats(TensorRole::kActivation, "", {}), {}, "torch",
+  p.node(kind, "Net/lstm", Phase::kForward, {}, floats(TensorRole::kActivation, "", {}), {}, "torch",
          {{"steps", steps}, {"sequences", sequences}, {"batch_first", false}});
   const TensorId wanted = p.source(TensorRole::kLabel, "labels", std::move(labels));
   p.node("nll_loss_forward", "main", Phase::kForward, {p.x, wanted}, floats(TensorRole::kLoss, "", {}));
+  FakeSource source(p.graph, 1, 1);
+  source.record(Rank(0), Iteration(0), p.x, numbers({8, 16}, 1));
+  return said(source, "loss_input", Severity::kFault);
+}
+
+// A self-attention, and positions that are learnt for so many places.
+std::string ofPositions(std::int64_t steps, std::int64_t sequences, std::int64_t places) {
+  Program p;
+  p.node("attention", "Net/attn", Phase::kForward, {}, floats(TensorRole::kActivation, "", {}), {}, "torch",
+         {{"steps", steps}, {"sequences", sequences}, {"batch_first", false}});
+  const TensorId table = p.source(TensorRole::kParameter, "Net/pos/weight", {64, 16});
+  TensorInfo range = floats(TensorRole::kActivation, "", {places});
+  range.dtype = DType::Int64;
+  const TensorId picked = p.node("arange", "Net", Phase::kForward, {}, range);
+  p.node("embedding", "Net/pos", Phase::kForward, {table, picked},
+         floats(TensorRole::kActivation, "", {places, 16}));
   FakeSource source(p.graph, 1, 1);
   source.record(Rank(0), Iteration(0), p.x, numbers({8, 16}, 1));
   return said(source, "loss_input", Severity::kFault);
@@ -322,9 +339,17 @@ TEST_CASE("reshape_mixes_axes takes the recorder's word for what a view tears") 
 TEST_CASE("loss_input tells a recurrent layer that takes the samples for time") {
   CHECK(contains(ofRecurrent(64, 28, {64}), "Net/lstm takes the axis of 64 for time, and that of 28 for"));
   CHECK_FALSE(contains(ofRecurrent(28, 64, {64}), "for time"));
+  CHECK(contains(ofRecurrent(64, 28, {64}, "attention"), "samples of a batch attend to one another"));
   CHECK_FALSE(contains(ofRecurrent(64, 64, {64}), "for time"));
   CHECK_FALSE(contains(ofRecurrent(64, 1, {64}), "for time"));  // one sequence, a label for each step
   CHECK_FALSE(contains(ofRecurrent(28, 64, {1792}), "for time"));
+}
+
+TEST_CASE("loss_input tells a self-attention across samples by the positions of the places") {
+  CHECK(
+      contains(ofPositions(32, 20, 20), "positions are learnt for 20 places: the samples of a batch attend"));
+  CHECK(ofPositions(20, 32, 20).empty());
+  CHECK(ofPositions(20, 20, 20).empty());
 }
 
 TEST_CASE("no_gradient hints at what an optimizer of torch has and nothing reads") {

@@ -34,7 +34,7 @@ TEST_CASE("Every condition of the list is complete, and ids are unique") {
     for (const ParameterSpec& spec : def.parameters) CHECK_FALSE(spec.doc.empty());
   }
   CHECK(allConditions().size() == builtinConditions().size());
-  CHECK(ids.size() == 41);
+  CHECK(ids.size() == 42);
 }
 
 TEST_CASE("A text that is longer than any watchpoint is refused in a short line") {
@@ -141,6 +141,7 @@ TEST_CASE("The recommended set has the faults and hints of the specification") {
                                         "rank_divergence",
                                         "rank_loss_gap",
                                         "reshape_mixes_axes",
+                                        "result_unused",
                                         "run_failed",
                                         "same_batch",
                                         "saturated_start",

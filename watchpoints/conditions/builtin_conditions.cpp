@@ -39,6 +39,7 @@ ConditionDef frozenAtRandomCondition();
 ConditionDef evaluationModeCondition();
 ConditionDef growingGraphCondition();
 ConditionDef optimizerResetCondition();
+ConditionDef resultUnusedCondition();
 ConditionDef cancellationCondition();
 ConditionDef tableLookupCondition();
 ConditionDef kernelMismatchCondition();
@@ -81,6 +82,7 @@ std::span<const ConditionFactory> builtinConditions() {
       evaluationModeCondition,
       growingGraphCondition,
       optimizerResetCondition,
+      resultUnusedCondition,
       cancellationCondition,
       tableLookupCondition,
       kernelMismatchCondition,

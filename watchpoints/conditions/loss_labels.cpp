@@ -49,9 +49,23 @@ void checkPadding(EvaluationContext& context) {
   }
 }
 
+void checkBlank(EvaluationContext& context) {
+  for (const Node& loss : context.graph().nodes()) {
+    if (!loss.attributes.contains(std::string(fact::kHoldsBlank))) continue;
+    const std::string blank = std::to_string(foreignAttribute<std::int64_t>(loss, fact::kHoldsBlank, 0));
+    Finding finding = findingAtNode(context, loss.id,
+                                    "its labels hold " + blank +
+                                        ", which is its blank: what stands for nothing cannot be read, and a "
+                                        "class is taken for it");
+    finding.advice = "Begin the classes at 1, or name another blank: ctc_loss(…, blank=number of classes).";
+    return context.findings.push_back(std::move(finding));
+  }
+}
+
 }  // namespace
 
 void checkLabels(EvaluationContext& context) {
+  checkBlank(context);
   checkShift(context);
   checkPadding(context);
 }

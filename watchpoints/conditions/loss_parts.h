@@ -15,9 +15,13 @@ void checkSign(EvaluationContext& context, core::TensorId loss);
 void checkBatchAxis(EvaluationContext& context, const std::vector<bool>& learnt);
 /// Terms of a loss of which one is a mean over samples, another a sum over them: a hint.
 void checkReductions(EvaluationContext& context, core::TensorId loss);
+/// Places of maxima that are added as numbers; a squared mean of differences (a hint); a sum over the samples
+/// that is added to each; a term without gradient. `learnt`: learntTensors().
+void checkNumbers(EvaluationContext& context, core::TensorId loss, const std::vector<bool>& learnt);
 /// Labels that the recorder found to be the tokens two places on, or padding (a hint).
 void checkLabels(EvaluationContext& context);
-/// A recurrent layer of PyTorch that takes the axis of the samples for time, as the loss counts them.
+/// A recurrent layer or a self-attention of PyTorch that takes the axis of the samples for time, as the loss
+/// counts them.
 void checkTimeAxis(EvaluationContext& context);
 /// A loss that is divided by the number of iterations over which the trainer averages anyway.
 void checkAccumulation(EvaluationContext& context, core::TensorId loss);

@@ -20,6 +20,35 @@ std::int64_t samplesOf(const Graph& graph, const Node& node) {
   return labels.known() && one ? labels[0] : 0;
 }
 
+/// Whether positions are learnt for as many places as the axis has: rows of a table that arange() picks, or a
+/// parameter [1, places, width] that is added.
+bool hasPositions(const Graph& graph, std::int64_t places) {
+  return std::ranges::any_of(graph.nodes(), [&](const Node& node) {
+    if (node.phase != core::Phase::kForward || node.inputs.size() < 2 || node.outputs.empty()) return false;
+    if (node.opType == "Gather") {
+      const core::Shape& picked = graph.tensor(node.outputs.front()).shape;
+      const Node* indices = makerOf(graph, node.inputs[1]);
+      return indices && indices->opType == "aten.arange" && picked.known() && picked.rank() >= 2 &&
+             picked[picked.rank() - 2] == places;
+    }
+    return (node.opType == "Add" || node.opType == "aten.add") &&
+           std::ranges::any_of(node.inputs, [&](core::TensorId input) {
+             const core::TensorInfo& info = graph.tensor(input);
+             return info.role == core::TensorRole::kParameter && info.shape.known() &&
+                    info.shape.rank() == 3 && info.shape[0] == 1 && info.shape[1] == places;
+           });
+  });
+}
+
+/// A self-attention that was given [batch, places, width], and expects places first: the samples of the loss
+/// are not told from its places, but positions are learnt along the axis that it takes for the batch.
+bool attendsAcross(const Graph& graph, const Node& node) {
+  const std::int64_t steps = core::intAttribute(node.attributes, "steps", 0),
+                     sequences = core::intAttribute(node.attributes, "sequences", 0);
+  return node.opType == "torch.attention" && steps > 1 && sequences > 1 && steps != sequences &&
+         hasPositions(graph, sequences) && !hasPositions(graph, steps);
+}
+
 /// Of all losses; 0: they differ, or there is none.
 std::int64_t samplesOf(const Graph& graph) {
   std::int64_t all = 0;
@@ -37,19 +66,23 @@ std::int64_t samplesOf(const Graph& graph) {
 void checkTimeAxis(EvaluationContext& context) {
   const Graph& graph = context.graph();
   const std::int64_t samples = samplesOf(graph);
-  if (samples < 2) return;
   for (const Node& node : graph.nodes()) {
-    if (node.opType != "torch.recurrent") continue;
+    const bool attends = node.opType == "torch.attention";
+    if (node.opType != "torch.recurrent" && !attends) continue;
     const std::int64_t steps = core::intAttribute(node.attributes, "steps", 0),
                        sequences = core::intAttribute(node.attributes, "sequences", 0);
-    if (steps != samples || sequences < 2 || sequences == samples) continue;
+    const bool ofLabels = samples > 1 && steps == samples && sequences > 1 && sequences != samples;
+    if (!ofLabels && !attendsAcross(graph, node)) continue;
     const auto first = node.attributes.find("batch_first");
     const bool* batchFirst = first == node.attributes.end() ? nullptr : std::get_if<bool>(&first->second);
     Finding finding =
         findingAtNode(context, node.id,
                       node.scope + " takes the axis of " + std::to_string(steps) + " for time, and that of " +
-                          std::to_string(sequences) + " for the batch; the loss has labels for " +
-                          std::to_string(samples) + " samples: state is carried from one sample to the next");
+                          std::to_string(sequences) + " for the batch; " +
+                          (ofLabels ? "the loss has labels for " + std::to_string(samples) + " samples: "
+                                    : "positions are learnt for " + std::to_string(sequences) + " places: ") +
+                          (attends ? "the samples of a batch attend to one another"
+                                   : "state is carried from one sample to the next"));
     finding.advice = batchFirst && *batchFirst
                          ? "It was made with batch_first=True, and is given [time, batch, features]: leave "
                            "that out, or transpose(0, 1)."

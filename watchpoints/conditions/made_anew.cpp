@@ -42,8 +42,10 @@ bool isDrawn(const Graph& graph, TensorId tensor) {
   const std::vector<bool> parts = partsOf(graph, tensor);
   return std::ranges::all_of(graph.tensors(), [&](const core::TensorInfo& info) {
     if (!parts[info.id.index()]) return true;
-    return info.isSource() ? info.role == core::TensorRole::kConstant
-                           : makesNumbers(graph.node(info.producer));
+    // A constant of more than one element that nobody is seen to make is something else's values.
+    const bool number =
+        info.role == core::TensorRole::kConstant && (info.shape.rank() == 0 || !info.frames.empty());
+    return info.isSource() ? number : makesNumbers(graph.node(info.producer));
   });
 }
 

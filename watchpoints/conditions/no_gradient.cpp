@@ -8,6 +8,7 @@
 #include "watchpoints/conditions/left_out.h"
 #include "watchpoints/conditions/made_anew.h"
 #include "watchpoints/conditions/makers.h"
+#include "watchpoints/conditions/sampled.h"
 
 namespace msdbg::watch {
 namespace {
@@ -16,8 +17,8 @@ void addLeftOut(EvaluationContext& context, const LeftOut& left) {
   Finding finding = findingAtNode(context, left.reader, left.sentence);
   finding.writtenAt = left.optimizer;
   finding.advice =
-      "Give the optimizer all that is to be trained (model.parameters()), or freeze the rest on purpose: "
-      "requires_grad_(False).";
+      "Give the optimizer all that is to be trained (model.parameters(), which has no layers of a plain list "
+      "or dict: nn.ModuleList), or freeze the rest on purpose: requires_grad_(False).";
   if (!left.mistake) finding.severity = Severity::kHint;
   context.findings.push_back(std::move(finding));
 }
@@ -56,19 +57,25 @@ bool hasSeveralIterations(const EvaluationContext& context) {
   return !context.ranks.empty() && context.source.iterations(context.ranks.front()).size() > 1;
 }
 
+bool updatesAny(const core::Graph& graph, const core::Node& node) {
+  return node.phase == core::Phase::kUpdate && std::ranges::any_of(node.outputs, [&](core::TensorId output) {
+           return graph.tensor(output).updateOf.valid();
+         });
+}
+
 /// An optimizer that steps and finds no gradient in any iteration: they are cleared before, or there are
-/// none.
-void addNothingUpdated(EvaluationContext& context) {
+/// none. True: it was told, and says it of all parameters.
+bool addNothingUpdated(EvaluationContext& context) {
   const core::Graph& graph = context.graph();
   const core::TensorId rate = rateOfSteps(graph);
-  if (!rate.valid() || !hasSeveralIterations(context)) return;
+  if (!rate.valid() || !hasSeveralIterations(context)) return false;
   const auto isParameter = [&](core::TensorId t) {
     return graph.tensor(t).role == core::TensorRole::kParameter;
   };
   core::NodeId loss;
   bool differentiated = false;
   for (const core::Node& node : graph.nodes()) {
-    if (node.phase == core::Phase::kUpdate || node.opType == "AccumulateGrad") return;
+    if (updatesAny(graph, node) || node.opType == "AccumulateGrad") return false;
     if (node.phase == core::Phase::kBackward && node.derivedFrom.valid())
       differentiated =
           differentiated || std::ranges::any_of(graph.node(node.derivedFrom).inputs, isParameter);
@@ -76,11 +83,12 @@ void addNothingUpdated(EvaluationContext& context) {
     for (const core::TensorId output : node.outputs)
       if (graph.tensor(output).role == core::TensorRole::kLoss) loss = node.id;
   }
-  if (!loss.valid()) return;
-  if (const auto copy = copiedOut(context, partsOfLosses(graph), learntTensors(graph)))
-    return addCopiedOut(
-        context, *copy,
-        "no parameter gets a gradient from the loss, and no step of the optimizer updates any");
+  if (!loss.valid()) return false;
+  if (const auto copy = copiedOut(context, partsOfLosses(graph), learntTensors(graph))) {
+    addCopiedOut(context, *copy,
+                 "no parameter gets a gradient from the loss, and no step of the optimizer updates any");
+    return true;
+  }
   Finding finding = findingAtNode(
       context, loss,
       differentiated
@@ -95,6 +103,7 @@ void addNothingUpdated(EvaluationContext& context) {
           : "Compute the loss with gradients, of what the model returns: not under no_grad(), nor of "
             "detach(), item() or a new tensor.";
   context.findings.push_back(std::move(finding));
+  return true;
 }
 
 /// Once for all parameters whose values came back as the same tensor.
@@ -151,9 +160,20 @@ void addWithoutGradient(EvaluationContext& context) {
   context.findings.push_back(std::move(finding));
 }
 
+/// A hint: an action is drawn so, too.
+void addSampled(EvaluationContext& context) {
+  const std::optional<Sampled> sampled = sampledAway(context.graph());
+  if (!sampled) return;
+  Finding finding = findingAtNode(context, sampled->draw, sampled->sentence);
+  finding.severity = Severity::kHint;
+  finding.advice = "rsample() in place of sample(), where the sample is to be learnt by.";
+  context.findings.push_back(std::move(finding));
+}
+
 void question(EvaluationContext& context) {
-  addNothingUpdated(context);
+  const bool nothing = addNothingUpdated(context);
   addWithoutGradient(context);
+  addSampled(context);
   std::vector<core::TensorId> told;
   for (const LeftOut& left : leftOutParameters(context)) {
     addLeftOut(context, left);
@@ -166,7 +186,7 @@ void question(EvaluationContext& context) {
         "model.parameters().";
     context.findings.push_back(std::move(finding));
   }
-  addCutOff(context, core::cutOffParameters(context.graph(), told));
+  if (!nothing) addCutOff(context, core::cutOffParameters(context.graph(), told));
 }
 
 }  // namespace
@@ -181,8 +201,8 @@ ConditionDef noGradientCondition() {
       "operator without gradient (a Cast to integers, ArgMax, a comparison) stands between. Or it gets a "
       "gradient, and no optimizer was given it: a fault where it comes after trained layers and is as it was "
       "drawn, or where all of its module's are constant, else a hint. Or it is made anew by the forward pass "
-      "of every iteration. A hint where an optimizer of PyTorch was given it, and nothing reads it. From the "
-      "graph.";
+      "of every iteration. Hints: an optimizer of PyTorch was given it, and nothing reads it; a normal "
+      "distribution is sampled without a gradient, and a trained layer reads that. From the graph.";
   def.advice =
       "Use the layer's result, replace the operator that stops the gradient, or freeze the parameters on "
       "purpose.";

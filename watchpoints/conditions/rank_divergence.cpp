@@ -190,7 +190,7 @@ class Divergence : public Evaluator {
       return "what it reads there was changed by " +
              m_graph.node(m_graph.tensor(divergent.alone).producer).name +
              ", which the other ranks do not compute";
-    if (const TensorId gradient = gradientOfItsRank(node); gradient.valid() && !anyCollective())
+    if (const TensorId gradient = gradientOfItsRank(node); gradient.valid() && !seesCollectives())
       return "what differs is " + m_graph.tensor(gradient).fullName() +
              " as the optimizer reads it: the backward pass, what averages it over the ranks, or what "
              "changes "
@@ -261,8 +261,13 @@ class Divergence : public Evaluator {
     return {};
   }
 
-  /// Level train and modules of PyTorch's recorder have none, whatever the program does.
-  bool anyCollective() const { return std::ranges::any_of(m_graph.nodes(), isCollective); }
+  /// Level train and modules of PyTorch's recorder have none, whatever the program does; level ops has the
+  /// operators of the backward pass too.
+  bool seesCollectives() const {
+    return std::ranges::any_of(m_graph.nodes(), [](const core::Node& node) {
+      return isCollective(node) || (node.phase == core::Phase::kBackward && node.domain == "aten");
+    });
+  }
 
   bool comesThroughCollective(TensorId gradient) const {
     std::vector<TensorId> open{gradient};

@@ -140,6 +140,36 @@ void checkLoss(EvaluationContext& context, const Node& loss) {
                         " reads: the probabilities of one sample's classes do not sum to 1"));
 }
 
+/// What groups of rows are summed by, where a softmax over all rows weighs them.
+bool isScattered(const Graph& graph, core::TensorId weights, int depth = 0) {
+  static constexpr auto kPasses = std::to_array<std::string_view>(
+      {"Mul", "aten.mul", "Reshape", "Unsqueeze", "Squeeze", "Expand", "Identity", "Cast", "Dropout"});
+  static constexpr auto kScatters = std::to_array<std::string_view>(
+      {"aten.index_add", "aten.index_add_", "aten.scatter_add", "aten.scatter_add_", "aten.scatter_reduce",
+       "aten.scatter_reduce_", "ScatterAdd"});
+  return std::ranges::any_of(graph.consumers(weights), [&](core::NodeId user) {
+    const Node& node = graph.node(user);
+    if (node.phase != core::Phase::kForward || node.outputs.empty()) return false;
+    return isOneOf(&node, kScatters) ||
+           (isOneOf(&node, kPasses) && depth < 5 && isScattered(graph, node.outputs.front(), depth + 1));
+  });
+}
+
+/// Scores of edges, normalised over all edges, and then summed node by node.
+void checkEdges(EvaluationContext& context, const Node& softmax) {
+  const core::Shape& shape = context.graph().tensor(softmax.outputs.front()).shape;
+  if (shape.rank() == 0 || shape.rank() > 2 || axisOf(context.graph(), softmax) != 0) return;
+  if (!isScattered(context.graph(), softmax.outputs.front())) return;
+  Finding finding =
+      findingAtNode(context, softmax.id,
+                    softmax.name + " runs over all rows of " + shape.text() +
+                        ", and what it weighs is then summed group by group: the weights of one "
+                        "group do not sum to 1");
+  finding.advice =
+      "Normalise within each group: subtract its maximum, exp, and divide by its sum (index_add).";
+  context.findings.push_back(std::move(finding));
+}
+
 /// Vectors of length 1 along the axis that is not the one along which they are multiplied: no cosines.
 void checkUnitVectors(EvaluationContext& context, const Node& product) {
   const Graph& graph = context.graph();
@@ -173,7 +203,7 @@ void question(EvaluationContext& context) {
     if (node.opType == "Softmax" || node.opType == "LogSoftmax")
       checkBatch(context, node), checkSingle(context, node);
     checkUnitVectors(context, node);
-    if (isSoftmax(node)) checkWeights(context, node), checkPicture(context, node);
+    if (isSoftmax(node)) checkWeights(context, node), checkPicture(context, node), checkEdges(context, node);
     checkLoss(context, node);
   }
 }
@@ -189,7 +219,8 @@ ConditionDef softmaxAxisCondition() {
       "weights [.., queries, keys] of an attention are normalised along another axis than the one that their "
       "product with the values sums "
       "over; or it runs along the rows or columns of a picture that a convolution gives; or the log_softmax "
-      "that a loss is given ran along another axis than that of the classes. Vectors are divided by their "
+      "that a loss is given ran along another axis than that of the classes; or it runs over all edges of a "
+      "graph whose nodes sum what it weighs. Vectors are divided by their "
       "norms along one axis, and their product sums over the other one.";
   def.advice = "Give softmax() the axis whose elements compete: the classes, or the keys of each query.";
   def.target = Target::kActivation;

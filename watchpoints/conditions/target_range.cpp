@@ -41,6 +41,7 @@ class TargetRange : public Evaluator {
         m_oneHots.push_back(node.id);
       if (node.opType == "Sub") addDifference(graph, node);
       if (node.opType == "Softplus") addBinary(graph, node);
+      addLoss(graph, node);
     }
   }
 
@@ -64,6 +65,21 @@ class TargetRange : public Evaluator {
       const auto reach = std::ranges::find(kReaches, maker.opType, &Reach::opType);
       if (reach != kReaches.end()) m_differences.push_back({maker.id, *reach, target});
     }
+  }
+
+  /// A loss of PyTorch that is one operator, of what is predicted and a target.
+  void addLoss(const Graph& graph, const Node& node) {
+    static constexpr auto kBinary = std::to_array<std::string_view>(
+        {"aten.binary_cross_entropy", "aten.binary_cross_entropy_with_logits"});
+    static constexpr auto kDistances = std::to_array<std::string_view>(
+        {"aten.mse_loss", "aten.l1_loss", "aten.smooth_l1_loss", "aten.huber_loss"});
+    if (node.inputs.size() < 2) return;
+    const TensorId target = originOf(graph, node.inputs[1]);
+    if (isOneOf(&node, kBinary)) m_differences.push_back({node.id, {"binary cross-entropy", 0, 1}, target});
+    const Node* maker =
+        isOneOf(&node, kDistances) && isData(graph, target) ? makerOf(graph, node.inputs[0]) : nullptr;
+    const auto reach = maker ? std::ranges::find(kReaches, maker->opType, &Reach::opType) : kReaches.end();
+    if (reach != kReaches.end()) m_differences.push_back({maker->id, *reach, target});
   }
 
   /// (1 - target) * x + softplus(-x): the binary cross-entropy of logits x.

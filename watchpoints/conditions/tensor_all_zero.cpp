@@ -274,7 +274,7 @@ class RecommendedZeros : public Evaluator {
                  "multiplied by " + factor.name + ", which is 0 and does not train");
     const StatisticsRow* row = context.rows.now(place.rank, gradient->second);
     if (row && !allZero(row->values)) return;
-    if (!row || place.iteration.value > 0) return;
+    if (!row || context.rows.before(place.rank, gradient->second)) return;  // said where it began
     add(context, place, {},
         "it starts at zero and its gradient is zero too, as what it is multiplied with is zero: it never "
         "moves");
@@ -293,6 +293,7 @@ class RecommendedZeros : public Evaluator {
     finding.node = node;
     finding.parameter = "zero_percentage_ge";
     finding.preset = finding.actual = 100;
+    if (detail.empty()) detail = ofOneStep(context.graph(), place.tensor);
     if (detail.empty() && node.valid())
       if (const auto blame = blameInput(context.source, place.rank, place.iteration,
                                         context.graph().node(node), place.tensor, Wrong::kAllZero))
@@ -301,6 +302,20 @@ class RecommendedZeros : public Evaluator {
     if (node.valid() && context.graph().node(node).phase == core::Phase::kForward)
       finding.advice = "Look at what makes it zero: a constant, a mask, a state that was never taken over.";
     entry->second = std::move(finding);
+  }
+
+  /// Of a recurrent layer's weight between steps; "": it is no such gradient.
+  static std::string ofOneStep(const core::Graph& graph, core::TensorId gradient) {
+    for (const core::NodeId user : graph.consumers(gradient))
+      for (const core::TensorId output : graph.node(user).outputs) {
+        const core::TensorId of = graph.tensor(output).gradientOf;
+        if (of.valid() && graph.tensor(of).name.find("/weight_hh_l") != std::string::npos)
+          return "it is the gradient of " + graph.tensor(of).name +
+                 ", which carries the state from step to step: of all steps no more than the first has a "
+                 "part "
+                 "in the loss, as out[:, 0] where out[:, -1] was meant";
+      }
+    return {};
   }
 
   RowWalk m_walk;

@@ -66,11 +66,16 @@ class RecommendedTooLarge : public Evaluator {
   }
 
  private:
-  static constexpr double kOnline = 10;  // times the threshold
+  static constexpr double kOnline = 10;  // times the threshold: what hardly anybody recovers from
 
   static bool isNoStep(const EvaluationContext& context, const Finding& finding) {
     const core::TensorInfo& info = context.graph().tensor(finding.tensor);
-    return !info.isSource() && context.graph().node(info.producer).phase != core::Phase::kUpdate;
+    if (info.isSource()) return false;
+    const core::Node& node = context.graph().node(info.producer);
+    if (node.phase != core::Phase::kUpdate) return true;
+    // L-BFGS searches for how far to go, and the first steps of Adagrad are the rate itself.
+    const bool ownPace = node.opType.ends_with("LBFGS") || node.opType.ends_with("Adagrad");
+    return ownPace && finding.actual < kOnline * finding.preset;
   }
 
   static std::string valueText(std::string_view what, const StatisticsRow* now, const StatisticsRow* before,

@@ -67,6 +67,7 @@ class RecommendedNotChanged : public Evaluator {
       Still& still = m_still[{place.rank, place.tensor}];
       still.rateIsZero = still.rateIsZero && rates && rates->most == 0;
       if (still.iterations++ == 0) still.first = standing(context, place, row.values.count);
+      still.lost += change->maxAbsChange == 0 && isRoundedAway(context, place.rank, update, rates);
       if (change->maxAbsChange == 0 && mustChange(context, place.rank, update))
         context.findings.push_back(standing(context, place, row.values.count));
     });
@@ -75,6 +76,7 @@ class RecommendedNotChanged : public Evaluator {
   void finish(EvaluationContext& context) override {
     const auto isOff = [](const auto& each) { return each.second.rateIsZero && each.second.iterations > 1; };
     if (m_still.empty()) return;
+    addRoundedAway(context);
     const bool all = std::ranges::all_of(m_still, isOff);
     for (auto& [place, still] : m_still) {
       if (!isOff(std::pair(place, still))) continue;
@@ -91,6 +93,38 @@ class RecommendedNotChanged : public Evaluator {
   }
 
  private:
+  static constexpr int kEnough = 5;  // iterations
+
+  /// Of 16 bits: the step that its gradient asks for is less than what tells two numbers apart.
+  static bool isRoundedAway(EvaluationContext& context, core::Rank rank, const ParameterUpdate& update,
+                            const std::optional<Rates>& rates) {
+    const core::DType dtype = context.graph().tensor(update.parameter).dtype;
+    if (dtype != core::DType::BFloat16 && dtype != core::DType::Float16) return false;
+    const core::TensorStatistics* gradient = statisticsOf(context, rank, update.gradient);
+    return gradient && gradient->zero < gradient->count && rates && rates->least > 0;
+  }
+
+  /// Weights of 16 bits that no step ever moved: one finding for all.
+  void addRoundedAway(EvaluationContext& context) {
+    const auto isLost = [](const auto& each) {
+      return each.second.iterations >= kEnough && each.second.lost == each.second.iterations;
+    };
+    const auto lost = std::ranges::count_if(m_still, isLost);
+    const auto first = std::ranges::find_if(m_still, isLost);
+    if (first == m_still.end()) return;
+    Finding& finding = first->second.first;
+    const core::TensorInfo& info = context.graph().tensor(finding.tensor);
+    finding.detail = "not one bit changed in " + std::to_string(first->second.iterations) +
+                     " iterations, though its gradient and the learning rate are not zero: each step is less "
+                     "than what tells two numbers of " +
+                     std::string(core::dtypeName(info.dtype)) + " apart, and is rounded away";
+    if (lost > 1) finding.detail += "; so it is with " + std::to_string(lost - 1) + " more";
+    finding.advice =
+        "Keep the parameters in float32 and compute in 16 bits under autocast, or use an optimizer with "
+        "float32 copies or stochastic rounding.";
+    context.findings.push_back(std::move(finding));
+  }
+
   static Finding standing(EvaluationContext& context, const Place& place, std::int64_t elements) {
     Finding finding = findingAt(context, place, precedence::kNotChanged);
     finding.count = elements;
@@ -147,7 +181,7 @@ class RecommendedNotChanged : public Evaluator {
   struct Still {
     Finding first;  // of the first iteration
     bool rateIsZero = true;
-    int iterations = 0;
+    int iterations = 0, lost = 0;  // lost: its gradient was something, and no element moved
   };
   std::map<std::pair<core::Rank, core::TensorId>, Still> m_still;  // by the next value
 };
@@ -172,7 +206,9 @@ ConditionDef weightNotChangedCondition() {
       "read"
       " (MindInsight). Tolerances other than the recorded 1e-5 and 1e-8 need stored values. Recommended: "
       "not one bit changed, although the gradient and the learning rate that the update read had to change "
-      "some; or the learning rate is 0 in every iteration.";
+      "some; or none ever did of a parameter of 16 bits, which rounds each step away; or the learning rate "
+      "is "
+      "0 in every iteration.";
   def.advice =
       "Look at the gradient and the learning rate that the update read; is the weight frozen or left out of "
       "the"

@@ -51,6 +51,7 @@ constexpr Row kRows[] = {
     {"evaluation_mode", Severity::kFault},
     {"growing_graph", Severity::kFault},
     {"optimizer_reset", Severity::kFault},
+    {"result_unused", Severity::kFault},
     {"clipping_too_tight", Severity::kFault},
     {"saturated_start", Severity::kFault},
     {"rank_loss_gap", Severity::kFault},

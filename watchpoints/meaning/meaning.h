@@ -69,7 +69,8 @@ inline constexpr std::string_view kNextOf =
 inline constexpr std::string_view kAfterNextOf = "after_next_of";     // they are those two places on
 inline constexpr std::string_view kPadding = "padding";               // a loss: the token that fills rows up
 inline constexpr std::string_view kCountsPadding = "counts_padding";  // its share of what the loss counts
-inline constexpr std::string_view kSameAs = "same_as";                // they are those tokens themselves
+inline constexpr std::string_view kHoldsBlank = "holds_blank";    // a CTC loss: the blank is among its labels
+inline constexpr std::string_view kSameAs = "same_as";            // they are those tokens themselves
 inline constexpr std::string_view kHidesNext = "hides_next";      // a mask: share of places i that do not see
 inline constexpr std::string_view kHidesBefore = "hides_before";  // i + 1, i - 1,
 inline constexpr std::string_view kHidesLater = "hides_later";    // i + 2
@@ -81,9 +82,19 @@ inline constexpr std::string_view kNormalisedElsewhere =
     "normalised_elsewhere";  // a loss: what it reads was normalised along another axis than the classes'
 inline constexpr std::string_view kNewParameter =
     "new_parameter";  // which of its inputs is a Parameter that was made just now
-inline constexpr std::array kAll = {kNextOf,      kAfterNextOf, kPadding,      kCountsPadding,
-                                    kSameAs,      kHidesNext,   kHidesBefore,  kHidesLater,
-                                    kLetsThrough, kTokensOf,    kInnerStrides, kNormalisedElsewhere,
+inline constexpr std::array kAll = {kNextOf,
+                                    kAfterNextOf,
+                                    kPadding,
+                                    kCountsPadding,
+                                    kHoldsBlank,
+                                    kSameAs,
+                                    kHidesNext,
+                                    kHidesBefore,
+                                    kHidesLater,
+                                    kLetsThrough,
+                                    kTokensOf,
+                                    kInnerStrides,
+                                    kNormalisedElsewhere,
                                     kNewParameter};
 }  // namespace fact
 

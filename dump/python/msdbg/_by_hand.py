@@ -29,12 +29,13 @@ class ByHand:
         self._patches = Patches()
         self.on = False  # there are such parameters, and they were changed
         self.begun = False  # backward() was called since
+        self._leaves: list[Tensor] = []  # all that got gradients
         self._changes = 0
 
     def stepped(self) -> None:
         """An optimizer is about to, or the script says where its steps begin."""
         self._over, self.on = True, False
-        self._of = []
+        self._of, self._leaves = [], []
         self._patches.undo()
 
     def look(self) -> None:
@@ -53,6 +54,7 @@ class ByHand:
         if self._recording.cycle.any() and self._changes < _PATIENCE:
             return
         self.on, self.begun = True, False
+        self._recording.optimizers.changed_by_hand()
         self._recording.level.flush()
         self._recording.end_iteration()
 
@@ -66,6 +68,8 @@ class ByHand:
             self._meet([leaf for leaf in _leaves(losses) if leaf.grad is not None])
         self.begun = bool(self._of)
         self._look()
+        if not self._recording.level.exact:  # which sees the operators that change them
+            self._recording.optimizers.read_by_hand(self._leaves)
 
     def _meet(self, leaves: list[Tensor]) -> None:
         recording = self._recording
@@ -81,6 +85,7 @@ class ByHand:
         for index, leaf in enumerate(leaves):
             if names.parameter(leaf) is None:
                 names.loose(leaf, "main", index)
+        self._leaves = leaves
         recording.level.optimizer_made()  # a training has begun, whatever changes its parameters
 
     def _wrap_exit(self, original: Any) -> Any:

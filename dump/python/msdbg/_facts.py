@@ -5,6 +5,7 @@ themselves are not recorded. Needs torch.
     next_of                                 of a loss: its classes are the tokens of this node (an embedding), one place on
     after_next_of                           the same, two places on
     same_as                                 they are those tokens themselves
+    holds_blank                             of a CTC loss: the blank, which is among its labels
     padding, counts_padding                 of a loss with next_of: the token that pads, the share of the labels it counts
                                             that are this token
     hides_next, hides_before, hides_later   of what masks an attention: the share of places i that do not see i + 1, i - 1, i + 2
@@ -98,6 +99,15 @@ def _loss(tokens: list[Tokens], args: Any, kwargs: Any, made: list[Tensor]) -> F
         if not (step_by_step and indices.dim() == 1) and _is_same(indices, target):
             return {"same_as": each.name}
     return {}
+
+
+def _ctc(tokens: list[Tokens], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
+    """Of _ctc_loss(log_probs, targets, input_lengths, target_lengths, blank)."""
+    targets, blank = args[1], args[4] if len(args) > 4 else 0
+    if targets.dim() == 2:  # filled up with anything
+        lengths = torch.as_tensor(args[3]).to(targets.device).reshape(-1, 1)
+        targets = targets[torch.arange(targets.shape[1], device=targets.device) < lengths]
+    return {"holds_blank": int(blank)} if bool((targets == blank).any()) else {}
 
 
 def _padding(tokens: Tokens, target: Tensor, args: Any) -> Found:
@@ -246,5 +256,5 @@ def _product(tokens: list[Tokens], args: Any, kwargs: Any, made: list[Tensor]) -
 
 
 _QUESTIONS: dict[str, Callable[[list[Tokens], Any, Any, list[Tensor]], Found]] = {
-    **dict.fromkeys(_LOSSES, _loss), "masked_fill": _masked_fill, "masked_fill_": _masked_fill, "where": _where,
+    **dict.fromkeys(_LOSSES, _loss), "_ctc_loss": _ctc, "masked_fill": _masked_fill, "masked_fill_": _masked_fill, "where": _where,
     "add": _add, "add_": _add, "sdpa": _attention, "bmm": _product}

@@ -108,7 +108,8 @@ class Modules(Train):
         inputs = tuple(dict.fromkeys(place.inputs + inner + own))
         scope = self._scopes.current or self.recording.graph.scope("main")
         entry = self._node(scope, class_name(module), inputs, tensor)
-        self._users.setdefault(scope.path.split("#")[0], entry)
+        if torch.is_grad_enabled():  # else no gradient comes back from it
+            self._users.setdefault(scope.path.split("#")[0], entry)
         return entry.outputs[0]
 
     def _close(self, read: Iterable[int]) -> None:
@@ -213,7 +214,7 @@ class Modules(Train):
         self._losses += 1
         scope = recording.graph.scope(self._root)
         entry = self._node(scope, "loss", tuple(dict.fromkeys(place.inputs + place.open)), loss, "loss")
-        self._loss, self._called_at = entry.outputs[0], entry.frames
+        self._loss = entry.outputs[0]
         place.open = []
 
     def otherwise(self, known: Parameter) -> Optional[int]:
@@ -224,7 +225,7 @@ class Modules(Train):
 
     def frames_of(self, known: Parameter) -> tuple[int, ...]:
         user = self._users.get(known.scope)
-        return self._called_at if user is None else user.frames
+        return () if user is None else user.frames
 
 
 def _is_evaluation(module: Any) -> bool:

@@ -203,6 +203,31 @@ class Optimizers:
                 quick = self._turns.read(number, known, tensor, turn, rate)
                 self._read.append(self._read_one(known, tensor, turn, rate) if quick is None else quick)
 
+    # --- a step of a program that has no optimizer ---
+
+    def read_by_hand(self, parameters: list[Tensor]) -> None:
+        """backward() ended: parameters and gradients as the program finds them."""
+        if not self._recording.ready():
+            return
+        for tensor in parameters:
+            known = self._recording.names.parameter(tensor)
+            if known is not None and tensor.grad is not None:
+                turn = self._steps[known.name] = self._steps.get(known.name, 0) + 1
+                self._read.append(self._read_one(known, tensor, turn, ()))
+
+    def changed_by_hand(self) -> None:
+        """What it made of them; of several gradients the last one counts."""
+        read, self._read = {one.known.name: one for one in self._read}, []
+        graph = self._recording.graph if read else None
+        for one in read.values():
+            value = dense(local(one.tensor))
+            entry = graph.node(graph.scope(f"update/{one.known.scope}"), "update", one.known.index, "torch", "update",
+                               (one.now, one.gradient.outputs[0]),
+                               ((value.dtype, tuple(value.shape), "updated", "", -1, one.now),), made=(value,))
+            self._recording.recorder.ran(entry.node)
+            self._recording.values.put(value, entry.outputs[0])
+            self._recording.values.see(entry.outputs[0], value)
+
     def _without_gradient(self, optimizer: Any) -> None:
         """Of an optimizer's first step: what it has and finds no gradient of. The graph then has it, so that what never
         gets one can be told."""

@@ -40,7 +40,11 @@ class Reach:
             self._look(tensor.grad_fn, "kept", lambda: self._recording.frames.at(frame))
 
     def _look(self, node: Any, kind: str, frames: Any) -> None:
-        if node is None or kind in self._told or self._iterations(node) < _LOOK - 1:  # the first may not be whole
+        if node is None or kind in self._told:
+            return
+        if kind == "kept" and node._sequence_nr() >= self._ends[-1]:  # it was made in this iteration
+            return
+        if self._iterations(node) < _LOOK - 1:  # the first may not be whole
             return
         self._told.add(kind)
         recording = self._recording

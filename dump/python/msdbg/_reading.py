@@ -73,11 +73,12 @@ class Run:
         """Names, types and shapes of the tensors that a name or a glob means."""
         return self._ask("info", "--tensors", names)["tensors"]
 
-    def stats(self, names: str, iterations: str = "", ranks: str = "") -> Table:
+    def stats(self, names: str, iterations: str | int = "", ranks: str | int = "") -> Table:
         """A row for each tensor, rank and iteration that was recorded: its name, count, nan, inf, min, max,
         mean, std, l2 and the rest, and `step` where the program numbers its steps. `iterations` and `ranks` are
-        lists such as "0,2-4,100-"."""
-        options = [*(["--iterations", iterations] if iterations else []), *(["--ranks", ranks] if ranks else [])]
+        lists such as "0,2-4,100-", or one number."""
+        options = [*(["--iterations", str(iterations)] if iterations != "" else []),
+                   *(["--ranks", str(ranks)] if ranks != "" else [])]
         rows = []
         for tensor in self._ask("stats", "--tensor", names, *options)["tensors"]:
             for row in tensor["rows"]:

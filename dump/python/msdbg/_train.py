@@ -47,7 +47,6 @@ class Train(Level):
         self._root = "main"
         self._losses = 0
         self._loss: Optional[int] = None
-        self._called_at: tuple[int, ...] = ()  # frames of the backward() that computed the newest loss's gradients
         self._hooks: dict[int, Any] = {}
 
     def start(self) -> None:
@@ -126,14 +125,10 @@ class Train(Level):
             ((loss.dtype, tuple(loss.shape), "loss", "", -1, -1),), frames=recording.frames.here, made=(loss,))
         recording.recorder.ran(entry.node)
         recording.values.see(entry.outputs[0], loss)
-        self._loss, self._called_at = entry.outputs[0], entry.frames
+        self._loss = entry.outputs[0]
 
     def gradient(self, gradient: Tensor, known: Parameter) -> Optional[int]:
         return self.otherwise(known)
 
     def otherwise(self, known: Parameter) -> Optional[int]:
         return self._loss
-
-    def frames_of(self, known: Parameter) -> tuple[int, ...]:
-        """Nobody sees where a parameter is used: what its gradient has is the line of backward()."""
-        return self._called_at
