@@ -23,6 +23,10 @@ struct LossCourse {
   /// iteration 30 on"
   std::string text() const;
 };
+/// The loss of an iteration: the first one, or, where training went on with another, the first of those.
+std::optional<double> lossAt(Run& run, core::Rank rank, core::Iteration iteration);
+/// Of the last iteration that has one: an incomplete one has none.
+std::optional<double> lastLoss(Run& run, core::Rank rank);
 /// nullopt: no loss is recorded.
 std::optional<LossCourse> lossCourseOf(Run& run);
 

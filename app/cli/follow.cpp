@@ -9,6 +9,7 @@
 
 #include "app/cli/json_output.h"
 #include "core_engine/base/text.h"
+#include "replay/loss_course.h"
 #include "replay/user_steps.h"
 
 namespace msdbg::app {
@@ -85,7 +86,7 @@ class Follower {
       printJsonLine(line);
       return;
     }
-    const std::optional<double> loss = m_run.run->scalar(rank, iteration, "loss");
+    const std::optional<double> loss = replay::lossAt(*m_run.run, rank, iteration);
     fmt::print("iteration {:>6}   rank {}   loss {}\n", replay::iterationText(*m_run.run, rank, iteration),
                rank.value, loss ? core::formatShort(*loss, 5) : "");
   }

@@ -13,6 +13,7 @@
 #include "app/cli/step_options.h"
 #include "app/cli/table.h"
 #include "app/cli/timing_text.h"
+#include "replay/loss_course.h"
 #include "replay/recompute_way.h"
 #include "replay/recorded_from.h"
 #include "replay/run_state.h"
@@ -216,17 +217,7 @@ Json infoJson(const OpenedRun& run) {
   return json;
 }
 
-std::string scalarText(const OpenedRun& run, core::Rank rank, core::Iteration iteration,
-                       const std::string& name) {
-  const std::optional<double> value = run.run->scalar(rank, iteration, name);
-  return value ? core::formatShort(*value, 5) : "";
-}
-
-// Of the last iteration that has one: an incomplete one has none.
-std::string lastLoss(const OpenedRun& run, core::Rank rank) {
-  const std::optional<double> value = run.run->lastScalar(rank, "loss");
-  return value ? core::formatShort(*value, 5) : "";
-}
+std::string numberText(std::optional<double> value) { return value ? core::formatShort(*value, 5) : ""; }
 
 // " (steps 41000-41011)": the first and last of the program's own numbers.
 std::string stepsText(const OpenedRun& run, core::Rank rank) {
@@ -246,8 +237,10 @@ void printRanks(const OpenedRun& run) {
                iterationsText(run, rank) + stepsText(run, rank) +
                    (half.empty() ? "" : fmt::format(" ({} incomplete)", core::formatRanges(half))),
                std::to_string(iterations.size()),
-               iterations.empty() ? "" : scalarText(run, rank, core::Iteration(iterations.front()), "loss"),
-               lastLoss(run, rank),
+               iterations.empty()
+                   ? ""
+                   : numberText(replay::lossAt(*run.run, rank, core::Iteration(iterations.front()))),
+               numberText(replay::lastLoss(*run.run, rank)),
                end                    ? end->state
                : run.run->recording() ? "still going"
                                       : "without a word"});

@@ -39,14 +39,20 @@ std::optional<double> firstLoss(Run& run, core::Rank rank, const auto& iteration
   return std::nullopt;
 }
 
+/// The first of the losses that the iteration has; "": none.
+std::string lossOf(Run& run, core::Rank rank, core::Iteration iteration) {
+  constexpr int kLosses = 8;
+  for (int i = 0; i < kLosses; ++i) {
+    const std::string name = i == 0 ? "loss" : "loss/" + std::to_string(i);
+    if (run.scalar(rank, iteration, name)) return name;
+  }
+  return {};
+}
+
 /// The loss that training ends with: the first one, or, where it went on with another, that.
 std::string lastLossOf(Run& run, core::Rank rank, const std::vector<core::Iteration>& iterations) {
-  constexpr int kLosses = 8;
   for (const core::Iteration iteration : iterations | std::views::reverse | std::views::take(kMost))
-    for (int i = 0; i < kLosses; ++i) {
-      const std::string name = i == 0 ? "loss" : "loss/" + std::to_string(i);
-      if (run.scalar(rank, iteration, name)) return name;
-    }
+    if (const std::string name = lossOf(run, rank, iteration); !name.empty()) return name;
   return "loss";
 }
 
@@ -61,6 +67,15 @@ std::span<const core::Iteration> withLoss(Run& run, core::Rank rank,
 }
 
 }  // namespace
+
+std::optional<double> lossAt(Run& run, core::Rank rank, core::Iteration iteration) {
+  const std::string name = lossOf(run, rank, iteration);
+  return name.empty() ? std::nullopt : run.scalar(rank, iteration, name);
+}
+
+std::optional<double> lastLoss(Run& run, core::Rank rank) {
+  return run.lastScalar(rank, lastLossOf(run, rank, run.iterations(rank)));
+}
 
 std::optional<LossCourse> lossCourseOf(Run& run) {
   LossCourse course;

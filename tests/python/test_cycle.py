@@ -36,6 +36,15 @@ class Steps(unittest.TestCase):
         self.assertEqual(self.ends("dgDGDG"), "DG|DG|")
         self.assertEqual(self.ends("dgDDDDDGDDDDDG"), "DDDDDG|DDDDDG|")
 
+    def test_one_that_steps_by_another_is_not_waited_for(self) -> None:
+        cycle, base, wrapper = Cycle(), Optimizer(), Optimizer()
+        base.param_groups = wrapper.param_groups = [{}]  # type: ignore[attr-defined]
+        cycle.created(wrapper)
+        cycle.created(base)
+        for _ in range(3):
+            self.assertTrue(cycle.stepped(base))
+            cycle.ended()
+
     def test_one_that_never_steps_is_waited_for_once(self) -> None:
         self.assertEqual(self.ends("ab" + "A" * 10), "AAAAAAAA|A|A|")
 

@@ -195,6 +195,17 @@ TEST_CASE("no_gradient hints at a sample that stops the gradient") {
   CHECK_FALSE(contains(ofSample(true), "drawn"));
 }
 
+TEST_CASE("softmax_axis names a cross-entropy over the places of what a Linear gives") {
+  const auto apart = [](std::int64_t stride) {
+    Program p;
+    forward(p, "_log_softmax", {learnt(p, {8, 16})}, {2, 4, 16},
+            {{"dim", std::int64_t{1}}, {"apart", stride}});
+    return saidOf(p, "softmax_axis", Severity::kFault);
+  };
+  CHECK(contains(apart(16), "the classes that Net/mm-op1 gives are the last axis"));
+  CHECK(apart(1).empty());  // transposed
+}
+
 TEST_CASE("softmax_axis names weights of edges that are normalised over all edges") {
   CHECK(contains(ofEdges("index_add"), "runs over all rows of [8]"));
   CHECK(contains(ofEdges("index_add_"), "runs over all rows of [8]"));

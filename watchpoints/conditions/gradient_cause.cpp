@@ -139,6 +139,19 @@ bool isNoiseOfSum(EvaluationContext& context, Rank rank, TensorId gradient, Tens
          100 * core::floatLimits(context.graph().tensor(gradient).dtype).epsilon * parts->l1;
 }
 
+/// The parts of several uses cancel but for rounding, as those of a bias in the distance of two outputs.
+bool usesCancel(EvaluationContext& context, Rank rank, const Node& sum) {
+  const core::TensorStatistics* all = statisticsOf(context, rank, sum.outputs.front());
+  double parts = 0;
+  for (const TensorId input : sum.inputs) {
+    const core::TensorStatistics* part = statisticsOf(context, rank, input);
+    if (!part || part->nonFinite() > 0) return false;
+    parts += part->l1;
+  }
+  const double epsilon = core::floatLimits(context.graph().tensor(sum.outputs.front()).dtype).epsilon;
+  return all && all->nonFinite() == 0 && all->l1 > 0 && all->l1 <= 100 * epsilon * parts;
+}
+
 /// A normalisation may take it out again, and nobody sees which.
 bool mayBeShift(const core::Graph& graph, TensorId parameter) {
   return parameter.valid() && graph.tensor(parameter).shape.rank() <= 1;
@@ -162,6 +175,7 @@ bool isNoise(EvaluationContext& context, Rank rank, TensorId gradient, TensorId 
     const Node& node = graph.node(graph.tensor(gradient).producer);
     if (sumsItsInput(graph, node, gradient)) return isNoiseOfSum(context, rank, gradient, parameter);
     if (isSumOfUses(node)) {
+      if (usesCancel(context, rank, node)) return true;
       // What zero_grad(set_to_none=False) left is a part, too.
       const auto isZero = [&](TensorId part) {
         const core::TensorStatistics* row = statisticsOf(context, rank, part);

@@ -6,9 +6,11 @@
 #include "core_engine/base/text.h"
 #include "core_engine/ops/op.h"
 #include "watchpoints/conditions/layer_settings.h"
+#include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rate_schedule.h"
 #include "watchpoints/conditions/rows.h"
 #include "watchpoints/conditions/updates.h"
+#include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::watch {
 namespace {
@@ -80,6 +82,11 @@ class HyperparameterRange : public Evaluator {
                        (momentum >= 1 ? " never forgets a step: steps only grow"
                                       : " adds up " + core::formatShort(1 / (1 - momentum)) +
                                             " steps: each weight swings far past where it should be"));
+      if (isOfTorch(node) && isOfTorchItself(node) && node.attributes.contains("learning_rate"))
+        return hit(
+            context, node, "", 0, foreignAttribute(node, "learning_rate", 0.0),
+            "its group has a \"learning_rate\", which no optimizer of torch reads: it steps with \"lr\", "
+            "which stays as it is");
       if (!isAdam(node)) continue;
       const double beta1 = floatAttribute(node.attributes, "beta1", 0.9),
                    beta2 = floatAttribute(node.attributes, "beta2", 0.999);
@@ -92,6 +99,14 @@ class HyperparameterRange : public Evaluator {
 
   /// PyTorch's recorder gives its updates what the groups of the optimizer were set to, by torch's names.
   static bool isOfTorch(const Node& node) { return node.opType.starts_with("torch.optim."); }
+
+  /// Not a class of the program, which may read what it likes.
+  static bool isOfTorchItself(const Node& node) {
+    static constexpr auto kNames = std::to_array<std::string_view>(
+        {"torch.optim.SGD", "torch.optim.Adam", "torch.optim.AdamW", "torch.optim.RMSprop",
+         "torch.optim.Adagrad", "torch.optim.NAdam", "torch.optim.RAdam", "torch.optim.Adamax"});
+    return isOneOf(&node, kNames);
+  }
 
   /// A hint, since it may be meant; one, since the groups of an optimizer follow one schedule.
   void checkSchedules(EvaluationContext& context) {
@@ -154,7 +169,8 @@ ConditionDef hyperparameterRangeCondition() {
   def.title = "Hyperparameter out of range";
   def.doc =
       "A momentum of momentum_max or more; a step of weight decay (rate * decay) above decay_max; a Dropout "
-      "above dropout_max; an Adam whose beta1^2 is above beta2; gradients clipped to less than clip_min. As "
+      "above dropout_max; an Adam whose beta1^2 is above beta2; gradients clipped to less than clip_min; a "
+      "group of an optimizer of torch with a rate of another name than lr. As "
       "hints: a learning rate that falls to nothing and climbs again as it fell; a normalisation with an "
       "epsilon of 0.1 or more, or with a momentum (PyTorch's) of 0.9 or more. Far outside of what anybody "
       "trains with (AUTOTRAINER warns earlier).";

@@ -171,6 +171,12 @@ class Divergence : public Evaluator {
     return " (" + core::join(texts, ", ") + ")";
   }
 
+  static std::string ranksText(const std::vector<Rank>& ranks) {
+    std::vector<std::int64_t> numbers;
+    for (const Rank rank : ranks) numbers.push_back(rank.value);
+    return (numbers.size() == 1 ? "rank " : "ranks ") + core::formatRanges(numbers);
+  }
+
   std::optional<std::string> causeOfNode(Divergent& divergent, const core::Node& node) {
     if (!m_explainedNodes.insert(node.id).second) return std::nullopt;  // another output of the same node
     for (TensorId input : node.inputs) {
@@ -189,7 +195,8 @@ class Divergence : public Evaluator {
     if (findWrittenAlone(divergent, node) || findWrittenGradient(divergent, node))
       return "what it reads there was changed by " +
              m_graph.node(m_graph.tensor(divergent.alone).producer).name +
-             ", which the other ranks do not compute";
+             ", which the other ranks do not compute (" + ranksText(divergent.aloneOn) +
+             (divergent.aloneOn.size() == 1 ? " does)" : " do)");
     if (const TensorId gradient = gradientOfItsRank(node); gradient.valid() && !seesCollectives())
       return "what differs is " + m_graph.tensor(gradient).fullName() +
              " as the optimizer reads it: the backward pass, what averages it over the ranks, or what "
@@ -321,7 +328,7 @@ class Divergence : public Evaluator {
 
   void report(const Divergent& divergent, const std::string& cause) {
     Verdict verdict = findWrongRanks(*m_context, divergent);
-    if (verdict.wrong.empty() && divergent.alone.valid())
+    if (divergent.alone.valid() && (verdict.wrong.empty() || m_group.size() == 2))
       verdict = {divergent.aloneOn, "alone differs from what all should hold", {}};
     std::vector<Rank> wrong = verdict.wrong;
     if (wrong.empty()) wrong.push_back(divergent.hashes.front().first);

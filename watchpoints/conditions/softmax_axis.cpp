@@ -190,6 +190,37 @@ void checkUnitVectors(EvaluationContext& context, const Node& product) {
   context.findings.push_back(std::move(finding));
 }
 
+/// The product of a Linear, whose bias may be added after it; nullptr: something else made the tensor.
+const Node* linearOf(const Graph& graph, core::TensorId tensor) {
+  static constexpr auto kLayers =
+      std::to_array<std::string_view>({"Gemm", "MatMul", "aten.addmm", "aten.mm"});
+  static constexpr auto kAdds = std::to_array<std::string_view>({"Add", "aten.add"});
+  const Node* node = makerOf(graph, tensor);
+  if (isOneOf(node, kAdds) && node->inputs.size() == 2) {
+    const core::TensorInfo& bias = graph.tensor(node->inputs[1]);
+    const bool isBias = bias.role == core::TensorRole::kParameter && bias.shape.rank() == 1;
+    node = isBias ? makerOf(graph, node->inputs[0]) : nullptr;
+  }
+  return isOneOf(node, kLayers) ? node : nullptr;
+}
+
+/// The features that a Linear gives lie next to each other: classes that are normalised lie so too.
+void checkFeatures(EvaluationContext& context, const Node& softmax) {
+  const Graph& graph = context.graph();
+  const bool log = softmax.opType == "LogSoftmax" || softmax.opType == "aten._log_softmax";
+  if (!log || foreignAttribute<std::int64_t>(softmax, fact::kApart, 1) <= 1) return;
+  const Node* layer = linearOf(graph, softmax.inputs.front());
+  const core::Shape& shape = graph.tensor(softmax.outputs.front()).shape;
+  if (!layer || !shape.known() || shape.rank() < 3) return;
+  Finding finding =
+      findingAtNode(context, softmax.id,
+                    "it runs along axis " + std::to_string(axisOf(graph, softmax)) + " of " + shape.text() +
+                        ", and the classes that " + layer->name +
+                        " gives are the last axis: what it normalises over are places, not classes");
+  finding.advice = "F.cross_entropy takes [batch, classes, places]: transpose(1, 2), or flatten(0, 1).";
+  context.findings.push_back(std::move(finding));
+}
+
 /// A Softmax, also one of PyTorch that reads a view and along another axis than the last.
 bool isSoftmax(const Node& node) {
   static constexpr auto kTypes =
@@ -203,6 +234,7 @@ void question(EvaluationContext& context) {
     if (node.opType == "Softmax" || node.opType == "LogSoftmax")
       checkBatch(context, node), checkSingle(context, node);
     checkUnitVectors(context, node);
+    checkFeatures(context, node);
     if (isSoftmax(node)) checkWeights(context, node), checkPicture(context, node), checkEdges(context, node);
     checkLoss(context, node);
   }
@@ -220,7 +252,8 @@ ConditionDef softmaxAxisCondition() {
       "product with the values sums "
       "over; or it runs along the rows or columns of a picture that a convolution gives; or the log_softmax "
       "that a loss is given ran along another axis than that of the classes; or it runs over all edges of a "
-      "graph whose nodes sum what it weighs. Vectors are divided by their "
+      "graph whose nodes sum what it weighs; or a log_softmax of what a Linear gives runs along another "
+      "axis than its features. Vectors are divided by their "
       "norms along one axis, and their product sums over the other one.";
   def.advice = "Give softmax() the axis whose elements compete: the classes, or the keys of each query.";
   def.target = Target::kActivation;

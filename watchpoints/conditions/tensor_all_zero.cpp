@@ -188,7 +188,30 @@ class RecommendedZeros : public Evaluator {
     if (mayBeChance(context, place)) return;
     const ZeroCause cause = zeroCause(context, place.rank, place.tensor);
     if (!isTraced(context.graph(), cause) && !moved(context, place)) return waitForIt(context, place, cause);
+    if (cause.kind == Kind::kHere && moved(context, place) && mayReadZeros(context, place.rank, cause.node))
+      return;
     visitCause(context, place, cause);
+  }
+
+  /// A recorder that folds views shows the whole of what a product reads a slice of: where that holds as many
+  /// zeros as a slice has elements, the slice may be all zero, as of an expert that a gate did not choose.
+  static bool mayReadZeros(EvaluationContext& context, core::Rank rank, core::NodeId id) {
+    static constexpr auto kOfSlices = std::to_array<std::string_view>(
+        {"Gemm", "aten.mm", "aten.addmm", "aten.mv", "ReduceSum", "aten.sum"});
+    const core::Node& node = context.graph().node(id);
+    if (node.domain != "aten" || !isOneOf(&node, kOfSlices)) return false;
+    const auto isPartlyZero = [&](core::TensorId input) {
+      const core::TensorInfo& info = context.graph().tensor(input);
+      const core::Shape& shape = info.shape;
+      const StatisticsRow* row = context.rows.now(rank, input);
+      if (!row || info.role != core::TensorRole::kGradient || !shape.known() || shape.rank() < 3)
+        return false;
+      std::int64_t slices = 1;
+      for (std::size_t i = 0; i + 1 < shape.rank(); ++i)
+        if (shape[i] > 1 && (slices == 1 || shape[i] < slices)) slices = shape[i];
+      return slices > 1 && row->values.zero >= row->values.count / slices;
+    };
+    return std::ranges::any_of(node.inputs, isPartlyZero);
   }
 
   /// The terms of a single sum may cancel to the last bit, once.
@@ -304,18 +327,30 @@ class RecommendedZeros : public Evaluator {
     entry->second = std::move(finding);
   }
 
-  /// Of a recurrent layer's weight between steps; "": it is no such gradient.
-  static std::string ofOneStep(const core::Graph& graph, core::TensorId gradient) {
+  /// The weight between steps of a recurrent layer of PyTorch that it is the gradient of; invalid: it is
+  /// none.
+  static core::TensorId weightBetweenSteps(const core::Graph& graph, core::TensorId gradient) {
+    const auto isIt = [&](core::TensorId parameter) {
+      return parameter.valid() && graph.tensor(parameter).name.find("/weight_hh_l") != std::string::npos;
+    };
+    const core::TensorInfo& info = graph.tensor(gradient);
+    if (!info.isSource()) {  // the second weight that it reads, the second gradient that it gives
+      const core::Node& node = graph.node(info.producer);
+      const bool layer = node.opType == "aten.mkldnn_rnn_layer_backward" && info.slot == 2;
+      if (layer && node.inputs.size() > 2 && isIt(node.inputs[2])) return node.inputs[2];
+    }
     for (const core::NodeId user : graph.consumers(gradient))
-      for (const core::TensorId output : graph.node(user).outputs) {
-        const core::TensorId of = graph.tensor(output).gradientOf;
-        if (of.valid() && graph.tensor(of).name.find("/weight_hh_l") != std::string::npos)
-          return "it is the gradient of " + graph.tensor(of).name +
-                 ", which carries the state from step to step: of all steps no more than the first has a "
-                 "part "
-                 "in the loss, as out[:, 0] where out[:, -1] was meant";
-      }
+      for (const core::TensorId output : graph.node(user).outputs)
+        if (isIt(graph.tensor(output).gradientOf)) return graph.tensor(output).gradientOf;
     return {};
+  }
+
+  static std::string ofOneStep(const core::Graph& graph, core::TensorId gradient) {
+    const core::TensorId weight = weightBetweenSteps(graph, gradient);
+    if (!weight.valid()) return {};
+    return "it is the gradient of " + graph.tensor(weight).name +
+           ", which carries the state from step to step: of all steps no more than the first has a part in "
+           "the loss, as out[:, 0] where out[:, -1] was meant";
   }
 
   RowWalk m_walk;

@@ -49,11 +49,18 @@ class Cycle:
         for group in (self._idle, self._late, self._over):
             group.discard(key)
         count = self._stepped[key] = self._stepped.get(key, 0) + 1
-        waiting = [other for other in self._optimizers if other not in self._stepped and other not in self._idle | self._over]
+        waiting = [other for other in self._optimizers if other not in self._stepped and other not in self._idle | self._over
+                   and not self._wraps(other, optimizer)]
         if waiting and count >= _PATIENCE:
             self._idle.update(waiting)
             waiting = []
         return not waiting
+
+    def _wraps(self, other: int, optimizer: Any) -> bool:
+        """It steps by this one, whose groups are its own: SAM and its like, which need not be stepped themselves."""
+        wrapper = self._optimizers[other]()
+        groups = getattr(optimizer, "param_groups", None)
+        return groups is not None and getattr(wrapper, "param_groups", None) is groups
 
     def ended(self) -> None:
         self._trained = True

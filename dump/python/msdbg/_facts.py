@@ -13,6 +13,8 @@ themselves are not recorded. Needs torch.
     inner_strides                           of bmm: how far apart the elements are that it adds up, of both factors
     new_parameter                           (of _call.py) the number of an input that is a Parameter made just now, which no
                                             module has
+    apart                                   of a log_softmax of three axes or more: how far apart in memory the elements are
+                                            that it normalises over
     normalised_elsewhere                    of a loss: the log_softmax that made what it reads ran along another axis than
                                             that of the classes
 """
@@ -249,7 +251,12 @@ def _attention(tokens: list[Tokens], args: Any, kwargs: Any, made: list[Tensor])
     return _hidden(~mask if mask.dtype is torch.bool else _added(mask), tokens)
 
 
-# --- products ---
+# --- axes ---
+
+def _log_softmax(tokens: list[Tokens], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
+    return {"apart": args[0].stride(args[1])} if args[0].dim() > 2 else {}
+
+
 
 def _product(tokens: list[Tokens], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
     return {"inner_strides": [args[0].stride(-1), args[1].stride(-2)]}
@@ -257,4 +264,4 @@ def _product(tokens: list[Tokens], args: Any, kwargs: Any, made: list[Tensor]) -
 
 _QUESTIONS: dict[str, Callable[[list[Tokens], Any, Any, list[Tensor]], Found]] = {
     **dict.fromkeys(_LOSSES, _loss), "_ctc_loss": _ctc, "masked_fill": _masked_fill, "masked_fill_": _masked_fill, "where": _where,
-    "add": _add, "add_": _add, "sdpa": _attention, "bmm": _product}
+    "add": _add, "add_": _add, "sdpa": _attention, "bmm": _product, "_log_softmax": _log_softmax}

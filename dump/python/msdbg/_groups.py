@@ -36,4 +36,5 @@ def settings_of(group: dict[str, Any]) -> dict[str, Any]:
             found[name] = value
         elif isinstance(value, (int, float)):
             found[name] = float(value)
-    return {name: value for name, value in found.items() if value or name == "eps" or name.startswith("beta")}
+    return {name: value for name, value in found.items()
+            if value or name in ("eps", "learning_rate") or name.startswith("beta")}  # the rate is called lr

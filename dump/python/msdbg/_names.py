@@ -107,7 +107,9 @@ class Names:
         roots = []
         for module in modules:
             if id(module) not in held and any(id(p) in wanted for p in module.parameters()):
-                self.module(module)
+                path = self.module(module)
+                if any(id(p) in wanted and self.parameter(p) is None for p in module.parameters()):
+                    self._walk(module, path)  # it was known, and got other modules since
                 roots.append(module)
         return roots
 

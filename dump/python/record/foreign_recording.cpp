@@ -330,7 +330,10 @@ Status ForeignRecording::end(const core::Scalars& scalars) {
     }
   }
   ++m_iterations;
-  const auto loss = std::ranges::find(scalars, "loss", &core::Scalars::value_type::first);
+  // Where training went on with another loss, that: "loss/1".
+  const auto loss = std::ranges::find_if(scalars, [](const auto& scalar) {
+    return scalar.first == "loss" || scalar.first.starts_with("loss/");
+  });
   m_place->progress(m_iteration.value + 1,
                     loss == scalars.end() ? std::nullopt : std::optional(loss->second));
   forget();
