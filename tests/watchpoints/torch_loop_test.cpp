@@ -75,6 +75,17 @@ TEST_CASE("same_batch hints at epochs of PyTorch that come in one order") {
   CHECK(ofOrder([](int k) { return k; }).empty());
 }
 
+TEST_CASE("gradients_dropped names passes that no step is made of") {
+  Program p;
+  const TensorId mark =
+      p.node("dropped_gradients", "main", Phase::kUpdate, {}, floats(TensorRole::kActivation, "", {}), {},
+             "torch", {{"passes", std::int64_t{4}}});
+  FakeSource source(p.graph, 1, 1);
+  source.record(Rank(0), Iteration(0), mark, numbers({}, 1));
+  CHECK(contains(said(source, "gradients_dropped", Severity::kFault),
+                 "each step comes after 4 backward passes"));
+}
+
 TEST_CASE("optimizer_reset names an optimizer that is made for each step") {
   Program p;
   const TensorId mark =

@@ -183,6 +183,22 @@ std::string ofAverage(const char* sum, bool becomes) {
 
 }  // namespace
 
+TEST_CASE("saturated_start names scores that are multiplied by the root of their width") {
+  const auto ofScale = [](const char* type, double factor) {
+    Program p;
+    const TensorId q = learnt(p);
+    const TensorId scores = forward(p, "bmm", {q, q}, {1, 8, 8});
+    const TensorId scaled = forward(p, type, {scores}, {1, 8, 8}, {{"other", factor}});
+    forward(p, "_softmax", {forward(p, "masked_fill", {scaled, p.x}, {1, 8, 8})}, {1, 8, 8},
+            {{"dim", std::int64_t{-1}}});
+    return saidOf(p, "saturated_start", Severity::kFault);
+  };
+  CHECK(contains(ofScale("mul", 4), "the scores are multiplied by 4, the root of 16"));
+  CHECK(ofScale("div", 4).empty());
+  CHECK(ofScale("mul", 0.25).empty());
+  CHECK(ofScale("mul", 3).empty());  // of no width that is there: chosen
+}
+
 TEST_CASE("result_unused names an average of weights that is given to a local name") {
   CHECK(contains(ofAverage("add", false),
                  "computes of Target/weight and another parameter is read by nothing"));

@@ -34,7 +34,7 @@ TEST_CASE("Every condition of the list is complete, and ids are unique") {
     for (const ParameterSpec& spec : def.parameters) CHECK_FALSE(spec.doc.empty());
   }
   CHECK(allConditions().size() == builtinConditions().size());
-  CHECK(ids.size() == 42);
+  CHECK(ids.size() == 43);
 }
 
 TEST_CASE("A text that is longer than any watchpoint is refused in a short line") {
@@ -129,6 +129,7 @@ TEST_CASE("The recommended set has the faults and hints of the specification") {
                                         "dead_relu",
                                         "evaluation_mode",
                                         "gradient_vanishing:abs_mean_lt=1e-09",
+                                        "gradients_dropped",
                                         "growing_graph",
                                         "hyperparameter_range",
                                         "loss_diverging",

@@ -38,6 +38,7 @@ ConditionDef reshapeMixesAxesCondition();
 ConditionDef frozenAtRandomCondition();
 ConditionDef evaluationModeCondition();
 ConditionDef growingGraphCondition();
+ConditionDef gradientsDroppedCondition();
 ConditionDef optimizerResetCondition();
 ConditionDef resultUnusedCondition();
 ConditionDef cancellationCondition();
@@ -81,6 +82,7 @@ std::span<const ConditionFactory> builtinConditions() {
       frozenAtRandomCondition,
       evaluationModeCondition,
       growingGraphCondition,
+      gradientsDroppedCondition,
       optimizerResetCondition,
       resultUnusedCondition,
       cancellationCondition,

@@ -8,7 +8,9 @@
 #include "core_engine/base/text.h"
 #include "core_engine/ops/op.h"
 #include "watchpoints/conditions/initial_size.h"
+#include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/outcome.h"
+#include "watchpoints/conditions/score_scale.h"
 
 namespace msdbg::watch {
 namespace {
@@ -49,6 +51,7 @@ class SaturatedStart : public Evaluator {
     m_outcome.add(context);
     if (m_asked || context.ranks.empty()) return;
     m_asked = true;
+    lookForScale(context);
     for (const core::NodeId id : m_nodes) {
       const Node& node = context.graph().node(id);
       const StatisticsRow* row =
@@ -74,6 +77,18 @@ class SaturatedStart : public Evaluator {
   }
 
  private:
+  static void lookForScale(EvaluationContext& context) {
+    static constexpr auto kSoftmax = std::to_array<std::string_view>({"Softmax", "aten._softmax"});
+    for (const Node& node : context.graph().nodes()) {
+      if (node.phase != core::Phase::kForward || !isOneOf(&node, kSoftmax)) continue;
+      const std::optional<ScaledUp> scaled = scaledUp(context.graph(), node);
+      if (!scaled) continue;
+      Finding finding = findingAtNode(context, scaled->factor, scaled->sentence);
+      finding.advice = "Divide by math.sqrt(width of a head), or multiply by width ** -0.5.";
+      return context.findings.push_back(std::move(finding));
+    }
+  }
+
   static constexpr double kSaturated = 0.9, kStarkly = 0.95;
   static constexpr double kEven = 0.02;      // deviation of what a bias alone decides
   static constexpr double kLargeWeight = 3;  // times sqrt(2 / fan-in)
@@ -173,7 +188,8 @@ ConditionDef saturatedStartCondition() {
       "lies at "
       "the ends of its range: the root mean square of y (of 2 y - 1; the mean sum of squares of a row) is "
       "0.9 or more. "
-      "A hint where the loss falls by 30 % all the same.";
+      "A hint where the loss falls by 30 % all the same. Or, from the graph, an attention's scores are "
+      "multiplied by the root of a width, where they are to be divided by it.";
   def.advice =
       "Look at what it reads: initial weights, data that are not normalised, scores without 1 / sqrt(width).";
   def.target = Target::kActivation;

@@ -50,6 +50,7 @@ constexpr Row kRows[] = {
     {"softmax_axis", Severity::kFault},
     {"evaluation_mode", Severity::kFault},
     {"growing_graph", Severity::kFault},
+    {"gradients_dropped", Severity::kFault},
     {"optimizer_reset", Severity::kFault},
     {"result_unused", Severity::kFault},
     {"clipping_too_tight", Severity::kFault},

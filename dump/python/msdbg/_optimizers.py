@@ -277,6 +277,8 @@ class Optimizers:
     def _write_all(self, optimizer: Any) -> None:
         """What the step made: parameters, states."""
         self.kept.stepped(optimizer, len(self.alive()) == 1)
+        if len(self.alive()) == 1:
+            self._recording.adds.stepped()
         read, self._read = self._read, []
         self._groups.forget()
         frames = self._recording.frames.here() if read else ()

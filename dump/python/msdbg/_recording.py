@@ -36,6 +36,7 @@ class Recording:
         self.reach = Reach(self)
         self.by_hand = ByHand(self)
         self.optimizers: Any = None  # _optimizers.Optimizers
+        self.adds: Any = None  # _adds.Adds
         self.level: Any = None  # how it is recorded now: _train.Train, ...
         self.make_level: Callable[[str], Any] = lambda name: None
         self.iteration = 0
