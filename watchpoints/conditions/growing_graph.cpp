@@ -1,14 +1,13 @@
 // Autograd's graph grows from one iteration to the next: something is carried on and never detached.
 // PyTorch's recorder says so by a node "torch.growing_graph" (dump/python/msdbg/_reach.py).
+#include "watchpoints/conditions/marks.h"
 #include "watchpoints/conditions/rows.h"
 #include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::watch {
 namespace {
 
-using core::Node;
-
-Finding findingOf(const EvaluationContext& context, const Node& node) {
+Finding findingOf(const EvaluationContext& context, const core::Node& node) {
   const std::string back =
       std::to_string(foreignAttribute<std::int64_t>(node, "iterations", 0)) + " iterations";
   const bool backward = foreignAttribute(node, "backward", false);
@@ -24,28 +23,6 @@ Finding findingOf(const EvaluationContext& context, const Node& node) {
   return finding;
 }
 
-class GrowingGraph : public Evaluator {
- public:
-  explicit GrowingGraph(const core::Graph& graph) {
-    for (const Node& node : graph.nodes())
-      if (node.opType == "torch.growing_graph") m_nodes.push_back(node.id);
-  }
-
-  void evaluate(EvaluationContext& context) override {
-    if (context.ranks.empty()) return;
-    std::erase_if(m_nodes, [&](core::NodeId id) {
-      const Node& node = context.graph().node(id);
-      ++context.evaluated;
-      if (!context.rows.now(context.ranks.front(), node.outputs.front())) return false;
-      context.findings.push_back(findingOf(context, node));
-      return true;
-    });
-  }
-
- private:
-  std::vector<core::NodeId> m_nodes;
-};
-
 }  // namespace
 
 ConditionDef growingGraphCondition() {
@@ -53,14 +30,13 @@ ConditionDef growingGraphCondition() {
   def.id = "growing_graph";
   def.title = "The graph grows with every iteration";
   def.doc =
-      "Of PyTorch: after twelve recorded iterations what backward() is called on leads to operators of each "
-      "of "
-      "them; at level ops also what an operator reads (a hint: memory alone).";
+      "Of PyTorch: after twelve recorded iterations what backward() is called on leads to operators of all "
+      "twelve; at level ops also what an operator reads (a hint: memory alone).";
   def.advice =
       "Detach what is carried from one iteration to the next: state = state.detach(), total += loss.item().";
   def.target = Target::kLoss;
   def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
-    return std::make_unique<GrowingGraph>(graph);
+    return atMarks(graph, "torch.growing_graph", findingOf);
   };
   return def;
 }

@@ -208,21 +208,17 @@ ConditionDef lossInputCondition() {
   def.title = "The loss is not what it should be";
   def.doc =
       "From the graph: the logits of a cross-entropy, be it an operator or written by hand with Log, Exp or "
-      "Softplus, come out of a Softmax, Sigmoid, Tanh, Relu or Clip; what is compared with a target out of a "
-      "Dropout; the loss is minus an error, so that it is maximised; what is predicted, [n, 1], and a "
-      "target, [n], are broadcast to [n, n]; the axis that meets the samples of the labels is not the batch, "
-      "which an operator before took away or moved, or a recurrent layer or self-attention took for time; it "
-      "is divided by as "
-      "many iterations as the trainer "
-      "averages over; samples are told apart from all others and from themselves; kl_div is given "
-      "probabilities, not their logarithms; a straight-through estimator, z + (q - z), is not detached; the "
-      "labels are the tokens two places on, or count padding (a hint); a term that is a sum over samples is "
-      "added to one that is a mean (a hint); indices of maxima are added to numbers; the mean of differences "
-      "is "
-      "squared (a hint); a sum over the samples is added to the number of each; no gradient goes through one "
-      "of "
-      "its terms; a CTC loss is given labels "
-      "that are its blank.";
+      "Softplus, come out of a Softmax, Sigmoid, Tanh, Relu or Clip; what is compared with a target out of "
+      "a Dropout; the loss is minus an error, so that it is maximised; what is predicted, [n, 1], and a "
+      "target, [n], are broadcast to [n, n]; the axis that meets the samples of the labels is not the "
+      "batch, which an operator before took away or moved, or a recurrent layer or self-attention took for "
+      "time; it is divided by as many iterations as the trainer averages over; samples are told apart from "
+      "all others and from themselves; kl_div is given probabilities, not their logarithms; a "
+      "straight-through estimator, z + (q - z), is not detached; the labels are the tokens two places on, "
+      "or count padding (a hint); a term that is a sum over samples is added to one that is a mean (a "
+      "hint); indices of maxima are added to numbers; the mean of differences is squared (a hint); a sum "
+      "over the samples is added to the number of each; no gradient goes through one of its terms; a CTC "
+      "loss is given labels that are its blank.";
   def.advice =
       "A loss is given what the last linear layer gives, in the shape of its target, and is what is to "
       "become small.";

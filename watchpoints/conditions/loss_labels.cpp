@@ -27,8 +27,7 @@ void checkShift(EvaluationContext& context) {
                                       "asked for");
   finding.advice =
       "Shift once: a model that shifts by itself (those of Hugging Face with labels=) is given labels that "
-      "are "
-      "its input_ids.";
+      "are its input_ids.";
   context.findings.push_back(std::move(finding));
 }
 

@@ -1,38 +1,19 @@
 // An optimizer that is made anew for every step: it forgets its momentum and its like each time. PyTorch's
 // recorder says so by a node "torch.new_optimizer" (dump/python/msdbg/_heirs.py).
+#include "watchpoints/conditions/marks.h"
 #include "watchpoints/conditions/rows.h"
 #include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::watch {
 namespace {
 
-using core::Node;
-
-class OptimizerReset : public Evaluator {
- public:
-  explicit OptimizerReset(const core::Graph& graph) {
-    for (const Node& node : graph.nodes())
-      if (node.opType == "torch.new_optimizer") m_nodes.push_back(node.id);
-  }
-
-  void evaluate(EvaluationContext& context) override {
-    if (context.ranks.empty()) return;
-    std::erase_if(m_nodes, [&](core::NodeId id) {
-      const Node& node = context.graph().node(id);
-      ++context.evaluated;
-      if (!context.rows.now(context.ranks.front(), node.outputs.front())) return false;
-      context.findings.push_back(findingAtNode(
-          context, id,
-          "each of the last " + std::to_string(foreignAttribute<std::int64_t>(node, "steps", 0)) +
-              " steps was the first of a new " + foreignAttribute(node, "optimizer", std::string()) +
-              ": what it keeps for each parameter, as momentum, begins at zero every time"));
-      return true;
-    });
-  }
-
- private:
-  std::vector<core::NodeId> m_nodes;
-};
+Finding findingOf(const EvaluationContext& context, const core::Node& node) {
+  return findingAtNode(
+      context, node.id,
+      "each of the last " + std::to_string(foreignAttribute<std::int64_t>(node, "steps", 0)) +
+          " steps was the first of a new " + foreignAttribute(node, "optimizer", std::string()) +
+          ": what it keeps for each parameter, as momentum, begins at zero every time");
+}
 
 }  // namespace
 
@@ -46,7 +27,7 @@ ConditionDef optimizerResetCondition() {
   def.advice = "Make the optimizer once, before the loop; to change its rate, use a scheduler.";
   def.target = Target::kWeight;
   def.make = [](const core::Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
-    return std::make_unique<OptimizerReset>(graph);
+    return atMarks(graph, "torch.new_optimizer", findingOf);
   };
   return def;
 }

@@ -111,8 +111,7 @@ ConditionDef resultUnusedCondition() {
   def.doc =
       "Of PyTorch: a sum or difference of parameters alone, in the shape of one of them, that nothing reads "
       "and that is no parameter's next value, in three iterations or more: an average of weights that is "
-      "given "
-      "to a local name.";
+      "given to a local name.";
   def.advice =
       "Write into the parameter: with torch.no_grad(): t.lerp_(o, 1 - m), or t.copy_(m * t + (1 - m) * o).";
   def.target = Target::kWeight;

@@ -203,16 +203,13 @@ ConditionDef weightNotChangedCondition() {
   def.title = "Weight not changed";
   def.doc =
       "An update left a weight as it was: all |x-p| <= atol + rtol * |p|, p being the value that the update "
-      "read"
-      " (MindInsight). Tolerances other than the recorded 1e-5 and 1e-8 need stored values. Recommended: "
-      "not one bit changed, although the gradient and the learning rate that the update read had to change "
-      "some; or none ever did of a parameter of 16 bits, which rounds each step away; or the learning rate "
-      "is "
-      "0 in every iteration.";
+      "read (MindInsight). Tolerances other than the recorded 1e-5 and 1e-8 need stored values. "
+      "Recommended: not one bit changed, although the gradient and the learning rate that the update read "
+      "had to change some; or none ever did of a parameter of 16 bits, which rounds each step away; or the "
+      "learning rate is 0 in every iteration.";
   def.advice =
       "Look at the gradient and the learning rate that the update read; is the weight frozen or left out of "
-      "the"
-      " optimizer, did the optimizer step run?";
+      "the optimizer, did the optimizer step run?";
   def.target = Target::kWeight;
   def.parameters = {{"rtol", ParameterType::kAbs, core::kChangeRtol, "relative tolerance"},
                     {"atol", ParameterType::kAbs, core::kChangeAtol, "absolute tolerance"},
