@@ -89,6 +89,14 @@ bool isWithoutWholeIteration(const replay::Run& run) {
   });
 }
 
+// "no fault found" of a part of the run is no word on the rest.
+std::string ofSelection(const OpenedRun& run, const CheckCommandOptions& options,
+                        const watch::CheckOptions& what) {
+  if (options.ranks.empty() && options.iterations.empty() && options.steps.empty()) return "";
+  const bool alone = what.ranks.size() == 1 && run.run->ranks().size() > 1;
+  return std::string(" in what was selected") + (alone ? ", and ranks were not compared" : "");
+}
+
 Result<int> check(const CheckCommandOptions& options, const Context& context) {
   if (options.first && options.all)
     return Error(ErrorCode::kUsage, "check: --first and --all contradict each other");
@@ -128,6 +136,7 @@ Result<int> check(const CheckCommandOptions& options, const Context& context) {
   const auto loss = found.first ? std::nullopt : replay::lossCourseOf(*run.run);
   view.verdict =
       replay::verdictOf(found, replay::stateOf(*run.run), loss ? std::optional(loss->last) : std::nullopt);
+  if (view.verdict.kind == replay::Verdict::Kind::kNoFault) view.verdict.found += ofSelection(run, options, what);
   if (recheck) warnOfUnasked(found);
   MSDBG_ASSIGN(const int status, report(view, context));
   return computing.withDifferences(status);

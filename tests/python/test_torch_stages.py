@@ -81,8 +81,9 @@ def test_a_model_that_is_changed_between_iterations_is_healthy(tmp_path: Any, pr
     assert not [hint for hint in report["hints"] if hint["condition"] == "no_gradient"]
 
 
-def test_a_layer_that_is_new_reads_its_parameters_and_not_what_drew_them(tmp_path: Any) -> None:
-    run = recorded(tmp_path, ADAPTED)
+@pytest.mark.parametrize("level", ["train", "ops"])
+def test_a_layer_that_is_new_reads_its_parameters_and_not_what_drew_them(tmp_path: Any, level: str) -> None:
+    run = recorded(tmp_path, ADAPTED, level=level)
     for name in ("A", "B"):
         (tensor,) = asked("stats", run, "--tensor", f"Sequential/2/{name}")["tensors"]
         assert [row["iteration"] for row in tensor["rows"] if row["statistics"]] == list(range(6, 12))
