@@ -136,7 +136,8 @@ Result<int> check(const CheckCommandOptions& options, const Context& context) {
   const auto loss = found.first ? std::nullopt : replay::lossCourseOf(*run.run);
   view.verdict =
       replay::verdictOf(found, replay::stateOf(*run.run), loss ? std::optional(loss->last) : std::nullopt);
-  if (view.verdict.kind == replay::Verdict::Kind::kNoFault) view.verdict.found += ofSelection(run, options, what);
+  if (view.verdict.kind == replay::Verdict::Kind::kNoFault)
+    view.verdict.found += ofSelection(run, options, what);
   if (recheck) warnOfUnasked(found);
   MSDBG_ASSIGN(const int status, report(view, context));
   return computing.withDifferences(status);

@@ -199,6 +199,27 @@ TEST_CASE("saturated_start names scores that are multiplied by the root of their
   CHECK(ofScale("mul", 3).empty());  // of no width that is there: chosen
 }
 
+TEST_CASE("loss_input knows the divergence of a VAE by its sign") {
+  const auto ofSign = [](double factor, bool subtracted) {
+    Program p;
+    const TensorId mu = learnt(p), w = p.source(TensorRole::kParameter, "Net/b/weight", {16, 16});
+    const TensorId log = p.layer("Net/b", p.x, w);
+    const Shape all{8, 16};
+    const TensorId one = forward(p, "add", {log}, all, {{"other", std::int64_t{1}}});
+    const TensorId less =
+        forward(p, "sub", {one, forward(p, "pow", {mu}, all, {{"exponent", std::int64_t{2}}})}, all);
+    const TensorId brackets = forward(p, "sub", {less, forward(p, "exp", {log}, all)}, all);
+    const TensorId kl = forward(p, "mul", {forward(p, "mean", {brackets}, {})}, {}, {{"other", factor}});
+    const TensorId error = forward(p, "mean", {mu}, {});
+    forward(p, subtracted ? "sub" : "add", {error, kl}, {}, {}, TensorRole::kLoss);
+    return contains(saidOf(p, "loss_input", Severity::kFault), "is never above zero, and the loss adds it");
+  };
+  CHECK(ofSign(0.5, false));
+  CHECK(ofSign(-0.5, true));
+  CHECK_FALSE(ofSign(-0.5, false));
+  CHECK_FALSE(ofSign(0.5, true));
+}
+
 TEST_CASE("result_unused names an average of weights that is given to a local name") {
   CHECK(contains(ofAverage("add", false),
                  "computes of Target/weight and another parameter is read by nothing"));

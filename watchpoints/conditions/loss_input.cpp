@@ -197,6 +197,7 @@ void question(EvaluationContext& context) {
       checkAccumulation(context, info.id);
       checkReductions(context, info.id);
       checkNumbers(context, info.id, learnt);
+      checkDivergenceSign(context, info.id);
     }
 }
 

@@ -18,6 +18,8 @@ void checkReductions(EvaluationContext& context, core::TensorId loss);
 /// Places of maxima that are added as numbers; a squared mean of differences (a hint); a sum over the samples
 /// that is added to each; a term without gradient. `learnt`: learntTensors().
 void checkNumbers(EvaluationContext& context, core::TensorId loss, const std::vector<bool>& learnt);
+/// The divergence of a VAE, written by hand, with the wrong sign.
+void checkDivergenceSign(EvaluationContext& context, core::TensorId loss);
 /// Labels that the recorder found to be the tokens two places on, or padding (a hint).
 void checkLabels(EvaluationContext& context);
 /// A recurrent layer or a self-attention of PyTorch that takes the axis of the samples for time, as the loss

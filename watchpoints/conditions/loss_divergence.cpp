@@ -1,0 +1,100 @@
+// The divergence of a normal distribution from the standard one, written by hand in a VAE:
+// -0.5 * (1 + log_var - mu ** 2 - exp(log_var)). What stands in the brackets is never above zero.
+#include "watchpoints/conditions/loss_parts.h"
+#include "watchpoints/conditions/makers.h"
+#include "watchpoints/conditions/rows.h"
+
+namespace msdbg::watch {
+namespace {
+
+using core::Graph;
+using core::Node;
+using core::TensorId;
+
+constexpr auto kSums = std::to_array<std::string_view>({"Add", "Sub", "aten.add", "aten.sub"});
+
+/// What a sum of differences adds and subtracts.
+struct Part {
+  TensorId tensor;
+  bool subtracted = false;
+};
+
+void collectParts(const Graph& graph, Part part, int depth, std::vector<Part>& parts) {
+  const Node* node = producerOf(graph, part.tensor);
+  if (depth > 6 || !isOneOf(node, kSums)) return parts.push_back(part);
+  const bool difference = node->opType.ends_with("ub");
+  collectParts(graph, {node->inputs[0], part.subtracted}, depth + 1, parts);
+  if (node->inputs.size() > 1)
+    collectParts(graph, {node->inputs[1], part.subtracted != difference}, depth + 1, parts);
+}
+
+bool isSquare(const Graph& graph, TensorId tensor) {
+  const Node* node = producerOf(graph, tensor);
+  if (!node) return false;
+  const bool product = node->opType == "Mul" || node->opType == "aten.mul";
+  return node->opType.ends_with("ow") ||
+         (product && node->inputs.size() == 2 && node->inputs[0] == node->inputs[1]);
+}
+
+/// log_var and the exponential of the same log_var with the other sign, and a square with that: 1 for
+/// log_var - mu ** 2 - exp(log_var), -1 for minus that; 0: something else.
+int signOfBrackets(const Graph& graph, TensorId tensor) {
+  std::vector<Part> parts;
+  collectParts(graph, {tensor}, 0, parts);
+  for (const Part& power : parts) {
+    const Node* exp = producerOf(graph, power.tensor);
+    if (!exp || exp->opType != "Exp") continue;
+    const bool log = std::ranges::any_of(parts, [&](const Part& part) {
+      return part.tensor == exp->inputs.front() && part.subtracted != power.subtracted;
+    });
+    const bool square = std::ranges::any_of(parts, [&](const Part& part) {
+      return part.subtracted == power.subtracted && isSquare(graph, part.tensor);
+    });
+    if (log && square) return power.subtracted ? 1 : -1;
+  }
+  return 0;
+}
+
+/// The divergence that makes the loss smaller the larger it is; nullptr: none.
+const Node* divergenceOfWrongSign(const Graph& graph, TensorId tensor, int sign, int depth) {
+  const Node* node = producerOf(graph, tensor);
+  if (!node || node->inputs.empty() || depth > 12) return nullptr;
+  if (isOneOf(node, kSums)) {
+    if (const int brackets = signOfBrackets(graph, tensor); brackets != 0)
+      return brackets * sign > 0 ? node : nullptr;
+    const int second = node->opType.ends_with("ub") ? -sign : sign;
+    for (std::size_t i = 0; i < node->inputs.size(); ++i)
+      if (const Node* found =
+              divergenceOfWrongSign(graph, node->inputs[i], i == 0 ? sign : second, depth + 1))
+        return found;
+    return nullptr;
+  }
+  static constexpr auto kKeeps = std::to_array<std::string_view>(
+      {"ReduceMean", "ReduceSum", "Reshape", "Squeeze", "Unsqueeze", "Identity", "Cast"});
+  if (isOneOf(node, kKeeps)) return divergenceOfWrongSign(graph, node->inputs[0], sign, depth + 1);
+  if (node->opType == "Neg") return divergenceOfWrongSign(graph, node->inputs[0], -sign, depth + 1);
+  for (std::size_t i = 0; i < node->inputs.size(); ++i) {
+    const bool scales = node->opType == "Mul" || node->opType == "aten.mul" ||
+                        (i == 0 && (node->opType == "Div" || node->opType == "aten.div"));
+    const std::optional<double> factor = scales ? constantBeside(graph, *node, i) : std::nullopt;
+    if (factor && *factor != 0)
+      return divergenceOfWrongSign(graph, node->inputs[i], *factor < 0 ? -sign : sign, depth + 1);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void checkDivergenceSign(EvaluationContext& context, TensorId loss) {
+  const Node* brackets = divergenceOfWrongSign(context.graph(), loss, 1, 0);
+  if (!brackets) return;
+  Finding finding = findingAtNode(
+      context, brackets->id,
+      "1 + log_var - mu ** 2 - exp(log_var) is never above zero, and the loss adds it: training makes the "
+      "divergence from the standard normal distribution large, not small");
+  finding.advice =
+      "The divergence is -0.5 * sum(1 + log_var - mu ** 2 - exp(log_var)), and is added to the loss.";
+  context.findings.push_back(std::move(finding));
+}
+
+}  // namespace msdbg::watch
