@@ -97,9 +97,9 @@ class Optimizers:
         return number
 
     def _number(self, optimizer: Any) -> int:
-        """That of a step: one that goes on for one that is gone takes its number, and names, over."""
+        """That of a step: one that goes on for one that is gone, made on the same line, takes its number, and names, over."""
         number, before = self.meet(optimizer), self._heirs.number_from(optimizer)
-        if before is None or before == number:
+        if before is None or before == number or not self._rates.made_alike(number, before):
             return number
         self._numbers[id(optimizer)] = (self._numbers[id(optimizer)][0], before)
         self._rates.forget(number)

@@ -49,6 +49,10 @@ class Rates:
         """It goes on as another one."""
         self._made.pop(number, None)
 
+    def made_alike(self, a: int, b: int) -> bool:
+        """Whether both were made on one line."""
+        return self._made.get(a, ())[:1] == self._made.get(b, ())[:1]
+
     def frames_of(self, number: int) -> tuple[int, ...]:
         """Where it was made."""
         return self._recording.frames.of(self._made.get(number, ()))
