@@ -73,6 +73,7 @@ TEST_CASE("hyperparameter_range knows what torch's optimizers were set to") {
       contains(ofSettings("SGD", {{"weight_decay", 10.0}}), "weight decay of 10 at a learning rate of 0.1"));
   CHECK(contains(ofSettings("AdamW", {{"weight_decay", 1.0}}), "weights shrink to nothing"));
   CHECK(ofSettings("AdamW", {{"weight_decay", 0.1}, {"beta1", 0.9}, {"beta2", 0.95}}, 1e-3).empty());
+  CHECK(ofSettings("SGD", {{"weight_decay", 5e-4}}, 100).empty());  // it is the rate that is out of range
   // An optimizer of the program's own may be called so, and be set to what it likes.
   CHECK(ofSettings("SGD", {{"momentum", true}, {"weight_decay", std::string("cosine")}}).empty());
   CHECK(ofSettings("Adam", {{"beta1", std::string("x")}, {"beta2", std::int64_t{1}}}).empty());

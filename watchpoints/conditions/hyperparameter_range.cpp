@@ -145,7 +145,8 @@ class HyperparameterRange : public Evaluator {
       const Node& node = context.graph().node(update.node);
       if (!rates) continue;
       const double share = decayOf(node, rates->least);
-      if (share <= most) continue;
+      const bool usual = floatAttribute(node.attributes, "weight_decay", 0) <= kUsualDecay;
+      if (share <= most || (usual && isOfTorch(node))) continue;  // then it is the rate that is too large
       m_decays = true;
       return hit(context, node, "decay_max", most, share,
                  "weight decay of " + core::formatShort(floatAttribute(node.attributes, "weight_decay", 0)) +
@@ -154,6 +155,7 @@ class HyperparameterRange : public Evaluator {
     }
   }
 
+  static constexpr double kUsualDecay = 0.1;
   static constexpr double kBetas = 0.02;  // beyond beta1^2 < beta2, which its convergence needs
 
   std::vector<ParameterUpdate> m_updates, m_decaying;
