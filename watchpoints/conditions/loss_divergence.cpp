@@ -55,7 +55,8 @@ int signOfBrackets(const Graph& graph, TensorId tensor) {
   return 0;
 }
 
-/// The divergence that makes the loss smaller the larger it is; nullptr: none.
+/// The divergence that makes the loss smaller the larger it is, or the difference that subtracts it; nullptr:
+/// none.
 const Node* divergenceOfWrongSign(const Graph& graph, TensorId tensor, int sign, int depth) {
   const Node* node = producerOf(graph, tensor);
   if (!node || node->inputs.empty() || depth > 12) return nullptr;
@@ -66,7 +67,7 @@ const Node* divergenceOfWrongSign(const Graph& graph, TensorId tensor, int sign,
     for (std::size_t i = 0; i < node->inputs.size(); ++i)
       if (const Node* found =
               divergenceOfWrongSign(graph, node->inputs[i], i == 0 ? sign : second, depth + 1))
-        return found;
+        return i > 0 && second != sign ? node : found;
     return nullptr;
   }
   static constexpr auto kKeeps = std::to_array<std::string_view>(
@@ -86,12 +87,15 @@ const Node* divergenceOfWrongSign(const Graph& graph, TensorId tensor, int sign,
 }  // namespace
 
 void checkDivergenceSign(EvaluationContext& context, TensorId loss) {
-  const Node* brackets = divergenceOfWrongSign(context.graph(), loss, 1, 0);
-  if (!brackets) return;
+  const Graph& graph = context.graph();
+  const Node* wrong = divergenceOfWrongSign(graph, loss, 1, 0);
+  if (!wrong) return;
+  const bool brackets = signOfBrackets(graph, wrong->outputs.front()) != 0;
   Finding finding = findingAtNode(
-      context, brackets->id,
-      "1 + log_var - mu ** 2 - exp(log_var) is never above zero, and the loss adds it: training makes the "
-      "divergence from the standard normal distribution large, not small");
+      context, wrong->id,
+      std::string(brackets ? "1 + log_var - mu ** 2 - exp(log_var) is never above zero, and the loss adds it"
+                           : "it subtracts the divergence, -0.5 * (1 + log_var - mu ** 2 - exp(log_var))") +
+          ": training makes the distance to the standard normal distribution large, not small");
   finding.advice =
       "The divergence is -0.5 * sum(1 + log_var - mu ** 2 - exp(log_var)), and is added to the loss.";
   context.findings.push_back(std::move(finding));

@@ -17,7 +17,7 @@ using core::TensorId;
 namespace {
 
 constexpr double kTimes = 8, kFactor = 2, kFloor = 0.02;
-constexpr std::size_t kLeast = 10, kMost = 50, kFew = 5;
+constexpr std::size_t kLeast = 10, kMost = 50, kFew = 5, kFewest = 3;
 constexpr double kFar = 100;  // times the largest, of fewer than kLeast
 
 double medianOf(std::vector<double>& values) {
@@ -85,20 +85,20 @@ void goBackToNew(EvaluationContext& context, Rank rank, const std::vector<std::v
 /// The first tensor in order of which `test` says so, asked with what it reached before and reaches now.
 using Test = std::function<bool(const std::vector<double>& before, double now)>;
 std::optional<Outlier> firstThat(EvaluationContext& context, Rank rank, Iteration iteration,
-                                 const Test& test) {
+                                 std::size_t least, const Test& test) {
   const std::vector<Iteration> before = recordedBefore(context.source, rank, iteration);
-  if (before.size() < kFew) return std::nullopt;
+  if (before.size() < least) return std::nullopt;
   std::vector<std::vector<double>> usual = magnitudes(context, rank, before);
   std::optional<Outlier> first;
   std::int64_t earliest = 0;
   for (const core::TensorInfo& info : context.graph().tensors()) {
     const StatisticsRow* row = context.rows.now(rank, info.id);
     std::vector<double>& values = usual[info.id.index()];
-    if (!row || values.size() < kFew || row->values.nonFinite() > 0) continue;
+    if (!row || values.size() < least || row->values.nonFinite() > 0) continue;
     const double now = largestMagnitude(row->values);
     if (!test(values, now)) continue;
     const std::int64_t time = info.isSource() ? -1 : context.step.time(rank, info.producer);
-    if (!first || time < earliest) first = {info.id, now, medianOf(values)}, earliest = time;
+    if (!first || time < earliest) first = {info.id, now, medianOf(values), time}, earliest = time;
   }
   if (first) goBackToNew(context, rank, usual, *first);
   return first;
@@ -107,25 +107,32 @@ std::optional<Outlier> firstThat(EvaluationContext& context, Rank rank, Iteratio
 }  // namespace
 
 std::optional<Outlier> firstOutOfRange(EvaluationContext& context, Rank rank, Iteration iteration) {
-  return firstThat(context, rank, iteration, isFar);
+  return firstThat(context, rank, iteration, kFew, isFar);
 }
 
 std::optional<Outlier> suddenOutlier(EvaluationContext& context, Rank rank, Iteration iteration,
                                      double times) {
-  return firstThat(context, rank, iteration, [times](const std::vector<double>& before, double now) {
+  return firstThat(context, rank, iteration, kFewest, [times](const std::vector<double>& before, double now) {
     std::vector<double> values = before;
     const double usual = medianOf(values);
     return usual > 0 && now >= times * usual;
   });
 }
 
-void tellWhereItGrew(EvaluationContext& context, Finding& finding) {
-  const std::optional<Outlier> outlier = suddenOutlier(context, finding.rank, finding.iteration);
+void tellWhereItGrew(EvaluationContext& context, Finding& finding, bool anyRank) {
+  std::optional<Outlier> outlier = suddenOutlier(context, finding.rank, finding.iteration);
+  Rank at = finding.rank;
+  for (const Rank rank : context.ranks) {  // what one of them puts into an average, all of them read
+    if (rank == finding.rank || !anyRank) continue;
+    const std::optional<Outlier> other = suddenOutlier(context, rank, finding.iteration);
+    if (other && (!outlier || other->time < outlier->time)) outlier = other, at = rank;
+  }
   if (!outlier || outlier->tensor == finding.tensor) return;
   const std::string& name = context.graph().tensor(outlier->tensor).name;
+  const std::string where = at == finding.rank ? "" : " on rank " + std::to_string(at.value);
   finding.detail += outlier->isNew
-                        ? "; it comes of " + name + ", which no iteration before has"
-                        : "; before it " + name + " reaches " + core::formatShort(outlier->largest) +
+                        ? "; it comes of " + name + where + ", which no iteration before has"
+                        : "; before it " + name + " reaches " + core::formatShort(outlier->largest) + where +
                               ", usually " + core::formatShort(outlier->usual) +
                               ": it begins there, or in what that reads";
   finding.advice = "Look at what makes " + name + " so large: check --why goes back from there.";

@@ -21,15 +21,17 @@ Spread spreadOf(std::vector<double> values, double floor);
 struct Outlier {
   core::TensorId tensor;
   double largest = 0, usual = 0;  // |x|, now and at the median of the iterations before
+  std::int64_t time = 0;          // where it ran in the iteration; -1: it is a source
   bool isNew = false;             // of what was found to be larger: no iteration before has this tensor
 };
 std::optional<Outlier> firstOutOfRange(EvaluationContext& context, core::Rank rank,
                                        core::Iteration iteration);
-/// The same of what reaches so many times what it usually does.
+/// The same of what reaches so many times what it usually did, in three iterations at least.
 std::optional<Outlier> suddenOutlier(EvaluationContext& context, core::Rank rank, core::Iteration iteration,
                                      double times = 1000);
-/// Where it is another tensor than the finding's: says so in the finding, which gets its line and an advice.
-void tellWhereItGrew(EvaluationContext& context, Finding& finding);
+/// Where it is another tensor than the finding's, or the first of all ranks where `anyRank`: says so in the
+/// finding, which gets its line and an advice.
+void tellWhereItGrew(EvaluationContext& context, Finding& finding, bool anyRank = false);
 
 /// Gradients of parameters as the backward pass gives them: one a parameter, the last that is not clipped.
 std::vector<core::TensorId> ownGradients(const core::Graph& graph);

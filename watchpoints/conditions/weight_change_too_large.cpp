@@ -128,7 +128,7 @@ class RecommendedTooLarge : public Evaluator {
     // Not a step that is too large, but a gradient that something has made so at once. That reads a lot.
     if (jumped(context, finding.rank, update.gradient) && !context.online &&
         !std::exchange(m_toldWhereItGrew, true))
-      tellWhereItGrew(context, finding);
+      tellWhereItGrew(context, finding, true);
   }
 
   UpdateRatio m_ratio;
