@@ -220,6 +220,19 @@ TEST_CASE("loss_input knows the divergence of a VAE by its sign") {
   CHECK(ofSign(0.5, true).empty());
 }
 
+TEST_CASE("target_range knows the targets of PyTorch's binary cross-entropy") {
+  const auto ofTarget = [](double size) {
+    Program p;
+    const TensorId target = p.source(TensorRole::kLabel, "batch/1", {8, 16});
+    forward(p, "binary_cross_entropy_with_logits", {learnt(p), target}, {}, {}, TensorRole::kLoss);
+    FakeSource source(p.graph, 1, 1);
+    source.record(Rank(0), Iteration(0), target, numbers({8, 16}, size / 2, size / 2));
+    return said(source, "target_range", Severity::kFault);
+  };
+  CHECK(contains(ofTarget(255), "a binary cross-entropy takes probabilities, 0 to 1"));
+  CHECK(ofTarget(1).empty());
+}
+
 TEST_CASE("result_unused names an average of weights that is given to a local name") {
   CHECK(contains(ofAverage("add", false),
                  "computes of Target/weight and another parameter is read by nothing"));
@@ -236,7 +249,7 @@ TEST_CASE("softmax_axis names a cross-entropy over the places of what a Linear g
   const auto apart = [](std::int64_t stride) {
     Program p;
     forward(p, "_log_softmax", {learnt(p, {8, 16})}, {2, 4, 16},
-            {{"dim", std::int64_t{1}}, {"apart", stride}});
+            {{"dim", std::int64_t{1}}, {"axis_stride", stride}});
     return saidOf(p, "softmax_axis", Severity::kFault);
   };
   CHECK(contains(apart(16), "the classes that Net/mm-op1 gives are the last axis"));

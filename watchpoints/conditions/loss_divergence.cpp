@@ -13,21 +13,6 @@ using core::TensorId;
 
 constexpr auto kSums = std::to_array<std::string_view>({"Add", "Sub", "aten.add", "aten.sub"});
 
-/// What a sum of differences adds and subtracts.
-struct Part {
-  TensorId tensor;
-  bool subtracted = false;
-};
-
-void collectParts(const Graph& graph, Part part, int depth, std::vector<Part>& parts) {
-  const Node* node = producerOf(graph, part.tensor);
-  if (depth > 6 || !isOneOf(node, kSums)) return parts.push_back(part);
-  const bool difference = node->opType.ends_with("ub");
-  collectParts(graph, {node->inputs[0], part.subtracted}, depth + 1, parts);
-  if (node->inputs.size() > 1)
-    collectParts(graph, {node->inputs[1], part.subtracted != difference}, depth + 1, parts);
-}
-
 bool isSquare(const Graph& graph, TensorId tensor) {
   const Node* node = producerOf(graph, tensor);
   if (!node) return false;
@@ -39,15 +24,14 @@ bool isSquare(const Graph& graph, TensorId tensor) {
 /// log_var and the exponential of the same log_var with the other sign, and a square with that: 1 for
 /// log_var - mu ** 2 - exp(log_var), -1 for minus that; 0: something else.
 int signOfBrackets(const Graph& graph, TensorId tensor) {
-  std::vector<Part> parts;
-  collectParts(graph, {tensor}, 0, parts);
-  for (const Part& power : parts) {
+  const std::vector<Summand> parts = summandsOf(graph, tensor);
+  for (const Summand& power : parts) {
     const Node* exp = producerOf(graph, power.tensor);
     if (!exp || exp->opType != "Exp") continue;
-    const bool log = std::ranges::any_of(parts, [&](const Part& part) {
+    const bool log = std::ranges::any_of(parts, [&](const Summand& part) {
       return part.tensor == exp->inputs.front() && part.subtracted != power.subtracted;
     });
-    const bool square = std::ranges::any_of(parts, [&](const Part& part) {
+    const bool square = std::ranges::any_of(parts, [&](const Summand& part) {
       return part.subtracted == power.subtracted && isSquare(graph, part.tensor);
     });
     if (log && square) return power.subtracted ? 1 : -1;

@@ -136,36 +136,22 @@ void checkSumToEach(EvaluationContext& context, const std::vector<bool>& learnt,
   }
 }
 
-struct LossTerm {
-  TensorId tensor;
-  bool subtracted = false;
-};
-
-void collectTerms(const Graph& graph, LossTerm term, int depth, std::vector<LossTerm>& terms) {
-  const Node* node = producerOf(graph, term.tensor);
-  if (depth >= 8 || !isOneOf(node, kAdds) || node->inputs.size() != 2) return terms.push_back(term);
-  const bool difference = node->opType.ends_with("ub");
-  collectTerms(graph, {node->inputs[0], term.subtracted}, depth + 1, terms);
-  collectTerms(graph, {node->inputs[1], term.subtracted != difference}, depth + 1, terms);
-}
-
 /// a + (b - a).detach(): the gradient of one, the value of another.
-bool showsAnother(const std::vector<LossTerm>& terms) {
-  return std::ranges::any_of(terms, [&](const LossTerm& a) {
+bool showsAnother(const std::vector<Summand>& terms) {
+  return std::ranges::any_of(terms, [&](const Summand& a) {
     return std::ranges::any_of(
-        terms, [&](const LossTerm& b) { return a.tensor == b.tensor && a.subtracted && !b.subtracted; });
+        terms, [&](const Summand& b) { return a.tensor == b.tensor && a.subtracted && !b.subtracted; });
   });
 }
 
 /// A term that was made of parameters and that no gradient goes back through, beside others that have one.
 void checkTermsWithoutGradient(EvaluationContext& context, TensorId loss, const std::vector<bool>& learnt) {
   const Graph& graph = context.graph();
-  std::vector<LossTerm> terms;
-  collectTerms(graph, {loss}, 0, terms);
+  const std::vector<Summand> terms = summandsOf(graph, loss);
   const std::vector<bool> has = differentiatedTensors(graph);
-  const auto hasGradient = [&](const LossTerm& term) { return has[term.tensor.index()]; };
+  const auto hasGradient = [&](const Summand& term) { return has[term.tensor.index()]; };
   if (terms.size() < 2 || std::ranges::none_of(terms, hasGradient) || showsAnother(terms)) return;
-  for (const LossTerm& term : terms) {
+  for (const Summand& term : terms) {
     const Node* node = producerOf(graph, term.tensor);
     const bool number = graph.tensor(term.tensor).shape.rank() == 0;
     if (!node || hasGradient(term) || !learnt[term.tensor.index()] || !number) continue;

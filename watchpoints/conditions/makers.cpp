@@ -47,6 +47,23 @@ std::optional<double> constantBeside(const Graph& graph, const Node& node, std::
   return whole != 0 ? std::optional(static_cast<double>(whole)) : std::nullopt;
 }
 
+static void addSummands(const Graph& graph, Summand part, int depth, std::vector<Summand>& parts) {
+  static constexpr auto kSums = std::to_array<std::string_view>({"Add", "Sub", "aten.add", "aten.sub"});
+  constexpr int kDeepest = 8;
+  const Node* node = producerOf(graph, part.tensor);
+  if (depth > kDeepest || !isOneOf(node, kSums)) return parts.push_back(part);
+  const bool difference = node->opType.ends_with("ub");
+  addSummands(graph, {node->inputs[0], part.subtracted}, depth + 1, parts);
+  if (node->inputs.size() > 1)  // else a number is added
+    addSummands(graph, {node->inputs[1], part.subtracted != difference}, depth + 1, parts);
+}
+
+std::vector<Summand> summandsOf(const Graph& graph, TensorId tensor) {
+  std::vector<Summand> parts;
+  addSummands(graph, {tensor}, 0, parts);
+  return parts;
+}
+
 bool isData(const Graph& graph, TensorId tensor) {
   const TensorRole role = graph.tensor(tensor).role;
   return role == TensorRole::kInput || role == TensorRole::kLabel;

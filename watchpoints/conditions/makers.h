@@ -21,6 +21,13 @@ std::optional<double> constantOf(const core::Graph& graph, core::TensorId tensor
 /// Of an operator of two operands of which one is inputs[operand]: the other one, if it is a constant, be it
 /// a tensor or a number that PyTorch was given.
 std::optional<double> constantBeside(const core::Graph& graph, const core::Node& node, std::size_t operand);
+/// What sums and differences, one within the other, make of a tensor: what they add, and what they subtract.
+/// Itself where it is no sum.
+struct Summand {
+  core::TensorId tensor;
+  bool subtracted = false;
+};
+std::vector<Summand> summandsOf(const core::Graph& graph, core::TensorId tensor);
 /// Brought by the batch.
 bool isData(const core::Graph& graph, core::TensorId tensor);
 /// Tensors that a parameter has a part in, by index.

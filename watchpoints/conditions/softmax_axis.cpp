@@ -208,7 +208,7 @@ const Node* linearOf(const Graph& graph, core::TensorId tensor) {
 void checkFeatures(EvaluationContext& context, const Node& softmax) {
   const Graph& graph = context.graph();
   const bool log = softmax.opType == "LogSoftmax" || softmax.opType == "aten._log_softmax";
-  if (!log || foreignAttribute<std::int64_t>(softmax, fact::kApart, 1) <= 1) return;
+  if (!log || foreignAttribute<std::int64_t>(softmax, fact::kAxisStride, 1) <= 1) return;
   const Node* layer = linearOf(graph, softmax.inputs.front());
   const core::Shape& shape = graph.tensor(softmax.outputs.front()).shape;
   if (!layer || !shape.known() || shape.rank() < 3) return;

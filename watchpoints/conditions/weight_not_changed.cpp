@@ -101,7 +101,8 @@ class RecommendedNotChanged : public Evaluator {
     const core::DType dtype = context.graph().tensor(update.parameter).dtype;
     if (dtype != core::DType::BFloat16 && dtype != core::DType::Float16) return false;
     const core::TensorStatistics* gradient = statisticsOf(context, rank, update.gradient);
-    return gradient && gradient->zero < gradient->count && rates && rates->least > 0;
+    return gradient && gradient->zero < gradient->count && rates && rates->least > 0 &&
+           !isRoundingNoise(context, rank, update.gradient);
   }
 
   /// Weights of 16 bits that no step ever moved: one finding for all.

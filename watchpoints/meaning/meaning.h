@@ -78,7 +78,8 @@ inline constexpr std::string_view kLetsThrough = "lets_through";  // a mask: the
 inline constexpr std::string_view kTokensOf = "tokens_of";        // of those that this embedding reads
 inline constexpr std::string_view kInnerStrides = "inner_strides";  // a product: of the axis that it sums, in
                                                                     // elements, of both factors
-inline constexpr std::string_view kApart = "apart";  // a log_softmax: elements between those it normalises
+inline constexpr std::string_view kAxisStride =
+    "axis_stride";  // a log_softmax: elements between those it normalises
 inline constexpr std::string_view kNormalisedElsewhere =
     "normalised_elsewhere";  // a loss: what it reads was normalised along another axis than the classes'
 inline constexpr std::string_view kNewParameter =
@@ -97,7 +98,7 @@ inline constexpr std::array kAll = {kNextOf,
                                     kInnerStrides,
                                     kNormalisedElsewhere,
                                     kNewParameter,
-                                    kApart};
+                                    kAxisStride};
 }  // namespace fact
 
 /// Of a node of others, whose attributes nobody has verified. The fallback: it is not there, or of another

@@ -13,8 +13,7 @@ themselves are not recorded. Needs torch.
     inner_strides                           of bmm: how far apart the elements are that it adds up, of both factors
     new_parameter                           (of _call.py) the number of an input that is a Parameter made just now, which no
                                             module has
-    apart                                   of a log_softmax of three axes or more: how far apart in memory the elements are
-                                            that it normalises over
+    axis_stride                             of a log_softmax of three axes or more: that of the axis it normalises over
     normalised_elsewhere                    of a loss: the log_softmax that made what it reads ran along another axis than
                                             that of the classes
 """
@@ -42,18 +41,19 @@ class Tokens:
         self.indices, self.name = indices, name
         self.padding = padding  # the token that fills rows up; -1: nobody said so
 
+
 _LOSSES = ("nll_loss_forward", "nll_loss2d_forward")
 _HIDES = -1e3    # added to a score, or put in its place: nothing is left of it after the softmax
 _NEARLY_ALL = 0.9
 _MOST = 1 << 24  # elements: of larger ones nothing is asked
 _LEAST = 8       # pairs: fewer are equal by chance
-_MUCH = 0.1       # of what a loss counts
+_MUCH = 0.1      # of what a loss counts
 _OTHERS = 4      # tokens that a mask hides all of: with fewer it may be 0 and 1 themselves
 
 
 class Facts:
     def __init__(self) -> None:
-        self._tokens: list[Tokens] = []  # of this iteration: indices, the node that looks rows up by them
+        self._tokens: list[Tokens] = []  # of this iteration
         self._normalised: dict[int, tuple[int, int]] = {}  # by storage: stride and size of the axis of a log_softmax
         self._known: dict[Any, Found] = {}  # by node
 
@@ -254,7 +254,7 @@ def _attention(tokens: list[Tokens], args: Any, kwargs: Any, made: list[Tensor])
 # --- axes ---
 
 def _log_softmax(tokens: list[Tokens], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
-    return {"apart": args[0].stride(args[1])} if args[0].dim() > 2 else {}
+    return {"axis_stride": args[0].stride(args[1])} if args[0].dim() > 2 else {}
 
 
 
