@@ -63,7 +63,7 @@ void DiskSide::commit(const PendingIterations::Commit& segment) {
   listHits();
   const WritingWay way = m_recording.writing.load().way;
   m_store.writeDirect(way.direct && !way.inTeam);
-  m_store.wantRoom(m_recording.wantedRoom.exchange(0));
+  m_store.wantRoom(m_recording.wantedRoom);
   const core::Status status = m_store.commit(records);
   m_bytesWritten = m_store.bytesWritten();
   m_recording.onlyStatistics = m_store.onlyStatistics();

@@ -33,7 +33,7 @@ struct Recording {
   std::atomic<bool> wroteLarge{false};       // there were any
   std::atomic<bool> onlyStatistics{false};   // one iteration is more than may be kept
   std::atomic<bool> limited{false};          // values were dropped, or soon will be
-  std::atomic<std::uint64_t> wantedRoom{0};  // of the disk, that the next commit is to make
+  std::atomic<std::uint64_t> wantedRoom{0};  // of the disk, that each commit is to leave
   std::atomic<bool> lostValues{false};       // they could not be written
   std::atomic<bool> recordedAny{false};      // an iteration
   std::atomic<bool> gaveUp{false};           // training is to end

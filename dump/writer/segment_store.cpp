@@ -137,7 +137,7 @@ core::Result<SegmentWriter::Image> SegmentStore::fitDisk(SegmentWriter::Image im
   const std::uint64_t spareNow = spare();
   if (m_diskShort && spareNow / 2 > m_didNotFit) setDiskShort(false, 0, 0);
   const std::uint64_t needed = bytesToWrite(image), before = spareNow + m_retention.bytes();
-  const std::uint64_t size = std::max<std::uint64_t>(image.size, std::exchange(m_wanted, 0));
+  const std::uint64_t size = std::max<std::uint64_t>(image.size, m_wanted);
   const std::uint64_t next = image.tensors > 0 ? 0 : image.size;  // rows of the next one, as many as of this
   // Values to come, which m_wanted tells of, are no reason to give up statistics.
   MSDBG_ASSIGN(const bool roomy, freeDisk(needed + size, spareNow, Goes::kValues));

@@ -36,8 +36,8 @@ class SegmentStore {
   SegmentWriter& writer() { return m_writer; }
   /// Whether what is committed from memory goes past the page cache.
   void writeDirect(bool on) { m_writeDirect = on; }
-  /// What comes next needs so much of the disk: the next commit makes room for it.
-  void wantRoom(std::uint64_t bytes) { m_wanted = std::max(m_wanted, bytes); }
+  /// What comes next needs so much of the disk: each commit from now on leaves it.
+  void wantRoom(std::uint64_t bytes) { m_wanted = bytes; }
   /// On success the segment is durable, and listed as soon as the journal can be written to. Any error leaves
   /// what was committed before as it is; kIo: another try may work.
   core::Status commit(std::span<const IterationRecord* const> iterations);
@@ -132,7 +132,7 @@ class SegmentStore {
   bool m_tooLarge = false, m_hadCheckpoint = false, m_diskShort = false, m_dropped = false;
   bool m_loose = false;              // a checkpoint went: nothing may lead to some batches any more
   std::uint64_t m_didNotFit = 0;     // bytes of the segment for which the disk had no room
-  std::uint64_t m_wanted = 0;        // that the next commit makes room for
+  std::uint64_t m_wanted = 0;        // of the disk, by what comes next
   std::vector<std::int64_t> m_plan;  // to be merged next
   std::unique_ptr<BackgroundMerge> m_merge;
   Clock::duration m_longestStep{};

@@ -19,6 +19,8 @@ namespace {
 // Of the disk, that files whose rows lie there already take when they are completed; else those of the next
 // iteration could take it meanwhile.
 constexpr std::uint64_t kToComplete = 1u << 20;
+constexpr std::uint64_t kUncounted = 1u << 20;  // blocks that are not whole, lines of the journal, copies
+constexpr int kTries = 2;  // the second has an iteration to commit that needs little, and makes more room
 
 // Without a graph nothing can be read, so training waits for it.
 core::Result<GraphLine> writeGraphAtLast(const Recorder::Place& place, const GraphPlan& plan,
@@ -156,22 +158,24 @@ void TrainingSide::beginRecord(core::Iteration iteration) {
 // Rows that are written while they come in have to find room before their own commit can make any; those
 // before them do.
 bool TrainingSide::hasRoom() {
-  if (!m_rows.writing().inTeam || m_recording.onlyStatistics) return true;
+  const bool needs = m_rows.writing().inTeam && !m_recording.onlyStatistics;
   const std::uint64_t wanted = m_rows.bytesAnIteration() + kToComplete;
+  m_recording.wantedRoom = needs ? wanted + kUncounted : 0;
+  if (!needs) return true;
   const auto fits = [&] {
     const auto disk = m_recording.place.disk(m_recording.folder);
     return !disk.ok() || spareBytes(*disk, m_recording.options.keepFree) >= wanted;
   };
   if (fits()) {
-    m_waitedInVain = false;
+    m_waitedInVain = 0;
     return true;
   }
-  m_recording.wantedRoom = wanted;
-  if (m_waitedInVain) return false;  // a commit comes within a second; one for each iteration would only slow
+  if (m_waitedInVain == kTries) return false;  // a commit comes within a second; more would only slow
   const StageTimer timer(&m_clock, Stage::kWait, 0);
   m_pending.commitAll();
-  m_waitedInVain = !fits();
-  return !m_waitedInVain;
+  const bool roomy = fits();
+  m_waitedInVain = roomy ? 0 : m_waitedInVain + 1;
+  return roomy;
 }
 
 void TrainingSide::noRoomFor(core::Iteration iteration) {

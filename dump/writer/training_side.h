@@ -74,9 +74,10 @@ class TrainingSide {
   std::vector<core::GivenSource> m_given;  // what inputs of the next iteration were made from
   // Of the iteration in progress: it is recorded, begins with a checkpoint, has statistics only.
   bool m_selected = false, m_checkpoint = false, m_diskShort = false;
-  bool m_saidDiskShort = false, m_waitedInVain = false, m_saidRestart = false;
-  bool m_apart = false;  // it is in another segment than what was recorded before it
-  bool m_anew = false;   // the next recorded iteration does not follow from what is recorded before it
+  bool m_saidDiskShort = false, m_saidRestart = false;
+  int m_waitedInVain = 0;  // commits for room on the disk, one after the other
+  bool m_apart = false;    // it is in another segment than what was recorded before it
+  bool m_anew = false;     // the next recorded iteration does not follow from what is recorded before it
   std::chrono::steady_clock::time_point m_begun{};  // when a checkpoint last began a segment
   std::int64_t m_recorded = 0;                      // iterations, since the clock started
   std::int64_t m_finished = -1, m_newest = -1;      // recorded iterations: the last one, the one furthest on
