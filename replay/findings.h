@@ -55,6 +55,9 @@ std::span<const core::FrameId> framesOf(const core::Graph& graph, const watch::H
 std::string hitPlace(const core::Graph& graph, const watch::Hit& hit);
 /// The tensor as a command takes it; where there is none, the place.
 std::string hitTensor(const core::Graph& graph, const watch::Hit& hit);
+/// What was measured, and what was asked of it: "0 against abs_mean_lt = 1e-09"; "" where a condition has no
+/// threshold.
+std::string measuredText(const watch::Hit& hit);
 /// "0 against abs_mean_lt = 1e-09, 3 elements wrong, the first is [0, 17]"; "" when nothing is known.
 std::string valuesText(const core::Graph& graph, const watch::Hit& hit);
 /// Where the first wrong element is, by dimension; nullopt: not known, or not within the tensor's shape.

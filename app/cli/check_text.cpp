@@ -159,11 +159,11 @@ std::string iterationSpan(const CheckView& view, const replay::FoldedHit& folded
 }
 
 std::string hitTable(const CheckView& view, const std::vector<replay::FoldedHit>& hits) {
-  Table table({"iterations", ">rank", "condition", "tensor", ">actual", "line"});
+  Table table({"iterations", ">rank", "condition", "tensor", "measured", "line"});
   for (const replay::FoldedHit& folded : hits) {
     const Hit& hit = *folded.hit;
     table.row({iterationSpan(view, folded), std::to_string(hit.rank.value), std::string(hit.condition->id),
-               replay::hitTensor(view.run.graph(), hit), core::formatShort(hit.actual),
+               replay::hitTensor(view.run.graph(), hit), replay::measuredText(hit),
                placeOf(view.run.graph().userFrame(replay::framesOf(view.run.graph(), hit)))});
   }
   return table.text(2);

@@ -72,11 +72,21 @@ std::string parameterText(const watch::ConditionDef& condition) {
   return core::join(texts, ", ");
 }
 
+// "yes", with the parameters whose values there are not the defaults: "yes, abs_mean_lt=1e-09".
+std::string recommendedText(const watch::ConditionDef& condition) {
+  std::string text;
+  for (const std::string& use : recommended(condition)) {
+    const std::size_t colon = use.find(':');
+    text = "yes" + (colon == std::string::npos ? "" : ", " + use.substr(colon + 1));
+  }
+  return text;
+}
+
 void printTable() {
   Table table({"condition", "severity", "target", "recommended", "parameters = default"});
   for (const watch::ConditionDef& c : watch::allConditions())
     table.row({std::string(c.id), std::string(severityText(c.severity)), std::string(targetText(c.target)),
-               recommended(c).empty() ? "" : "yes", parameterText(c)});
+               recommendedText(c), parameterText(c)});
   fmt::print("{}\nWithout -w, check uses the recommended ones. msdbg conditions NAME explains one.\n",
              table.text());
 }

@@ -35,11 +35,14 @@ std::optional<std::vector<std::int64_t>> wrongIndex(const core::Graph& graph, co
   return indexOf(shape, *hit.element);
 }
 
+std::string measuredText(const Hit& hit) {
+  if (hit.parameter.empty()) return {};
+  return fmt::format("{} against {} = {}", core::formatShort(hit.actual), hit.parameter,
+                     core::formatShort(hit.preset));
+}
+
 std::string valuesText(const core::Graph& graph, const Hit& hit) {
-  std::string text;
-  if (!hit.parameter.empty())
-    text = fmt::format("{} against {} = {}", core::formatShort(hit.actual), hit.parameter,
-                       core::formatShort(hit.preset));
+  std::string text = measuredText(hit);
   if (hit.count > 0)
     text += fmt::format("{}{} wrong", text.empty() ? "" : ", ", counted(hit.count, "element"));
   const std::string gap = text.empty() ? "" : ", ";

@@ -81,3 +81,13 @@ TEST_CASE("A run that did not fail is no answer to run_failed, nor a finding") {
   CHECK_FALSE(report.first);
   CHECK(report.evaluated == 0);
 }
+
+TEST_CASE("Where the text of a failure names a line, that is where the advice sends its reader") {
+  FakeSource refused = threeIterations();
+  refused.fail(
+      {Rank(0), {}, {}, "the program failed: MatMul: A is [32, 64] but B is [63, 10] (/w/bad.cpp:9)"});
+  CHECK_THAT(check(refused, asked(), {}).first->advice, Catch::Contains("the line that the detail names"));
+  FakeSource killed = threeIterations();
+  killed.fail({Rank(0), {}, {}, "the program was killed by signal 9 (SIGKILL: 9)"});
+  CHECK(check(killed, asked(), {}).first->advice.empty());  // the condition's own is shown
+}

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <regex>
 
 #include "watchpoints/conditions/rows.h"
 
@@ -21,6 +22,25 @@ bool wanted(const EvaluationContext& context, const Source::RunFailure& failure)
          std::ranges::count(recorded, failure.rank) == 0;
 }
 
+/// Whether the text names the line that was refused, as the errors of a graph that cannot be built do:
+/// "(a.cpp:9)".
+bool namesALine(const std::string& text) {
+  static const std::regex place(R"(\([^()]+:[0-9]+\))");
+  return std::regex_search(text, place);
+}
+
+/// Better than the condition's own, where the text tells more than a node would; else "".
+std::string adviceOf(const Source::RunFailure& failure) {
+  if (failure.text.find("; Python was at ") != std::string::npos)
+    return "Look at the line of Python that the detail names: what it calls ended the process, by an "
+           "assertion in C++, memory that is not there, or on purpose. The node is the last that is known to "
+           "have run.";
+  if (!failure.node.valid() && namesALine(failure.text))
+    return "Mend the line that the detail names: what is written there was refused before it could be "
+           "computed.";
+  return "";
+}
+
 class RunFailed : public Evaluator {
  public:
   void evaluate(EvaluationContext&) override {}
@@ -38,11 +58,7 @@ class RunFailed : public Evaluator {
         finding.tensor = context.graph().node(failure.node).outputs.front();
       finding.detail = failure.text;
       finding.precedence = precedence::kFailure;
-      if (failure.text.find("; Python was at ") != std::string::npos)
-        finding.advice =
-            "Look at the line of Python that the detail names: what it calls ended the process, by an "
-            "assertion in C++, memory that is not there, or on purpose. The node is the last that is known "
-            "to have run.";
+      finding.advice = adviceOf(failure);
       context.findings.push_back(std::move(finding));
     }
   }
