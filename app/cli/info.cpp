@@ -69,6 +69,10 @@ Json ranksJson(const OpenedRun& run) {
          {"count", iterations.size()},
          {"iterations", iterations.empty() ? "none" : iterations.text()},
          {"incomplete", run.run->incompleteIterations(rank)},
+         {"first_loss", iterations.empty() ? Json()
+                                           : numberOrNull(replay::lossAt(
+                                                 *run.run, rank, core::Iteration(iterations.front())))},
+         {"last_loss", numberOrNull(replay::lastLoss(*run.run, rank))},
          {"thinned", thinnedJson(run.run->thinning(rank))},
          {"checkpoints", states ? states->checkpoints(rank) : std::vector<std::int64_t>()},
          {"batches", core::formatRanges(states ? states->batches(rank) : std::vector<std::int64_t>())},

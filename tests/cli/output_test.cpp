@@ -234,6 +234,16 @@ TEST_CASE("check without a fault in the selected iterations or ranks ends with 0
         3);
 }
 
+TEST_CASE("check of a part of the run says that its word is of that part alone", "[cli]") {
+  cleanRun();
+  CHECK_THAT(msdbg({"check", "clean.msdbg"}).out, !Catch::Contains("in what was selected"));
+  CHECK_THAT(
+      msdbg({"check", "clean.msdbg", "--iterations", "0-1"}).out,
+      Catch::Contains("no fault found in what was selected") && !Catch::Contains("ranks were not compared"));
+  CHECK_THAT(msdbg({"check", "clean.msdbg", "--ranks", "0"}).out,
+             Catch::Contains("no fault found in what was selected, and ranks were not compared"));
+}
+
 TEST_CASE("show --npy writes what NumPy reads back", "[cli]") {
   cleanRun();
   const TempDir folder;

@@ -87,3 +87,33 @@ def test_a_layer_that_is_new_reads_its_parameters_and_not_what_drew_them(tmp_pat
     for name in ("A", "B"):
         (tensor,) = asked("stats", run, "--tensor", f"Sequential/2/{name}")["tensors"]
         assert [row["iteration"] for row in tensor["rows"] if row["statistics"]] == list(range(6, 12))
+
+
+STAGES = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+body, head = nn.Linear(8, 32), nn.Linear(32, 4)
+
+def stage(parameters, loss_of, steps):
+    optimizer = torch.optim.SGD(parameters, 0.05)
+    for step in range(steps):
+        x = torch.randn(32, 8)
+        loss = loss_of(x)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+stage(body.parameters(), lambda x: ((body(x)[:, :8] - x) ** 2).mean(), 5)
+for parameter in body.parameters():
+    parameter.requires_grad_(False)
+stage(head.parameters(), lambda x: nn.functional.cross_entropy(head(body(x)), x[:, :4].argmax(1)) + 100, 5)
+"""
+
+
+@pytest.mark.parametrize("level", ["train", "ops"])
+def test_the_loss_of_a_second_stage_is_the_one_that_a_run_ends_with(tmp_path: Any, level: str) -> None:
+    (rank,) = asked("info", recorded(tmp_path, STAGES, level=level))["ranks"]
+    assert 0 < rank["first_loss"] < 50
+    assert 100 < rank["last_loss"] < 150
