@@ -67,6 +67,14 @@ def test_labels_that_were_shifted_twice(tmp_path: Any) -> None:
         assert _facts._is_next(tokens, labels.flatten(), 2) and not _facts._is_next(tokens, labels.flatten(), 1)
 
 
+def test_a_row_of_padding_that_is_looked_up_by_one_index_a_sample() -> None:
+    table, pairs, texts = torch.zeros(5, 2), torch.tensor([[0, 1], [2, 3], [0, 4], [3, 1]]), torch.tensor([[1, 2, 0], [3, 0, 0]])
+    asked: Any = lambda indices, padding: _facts._embedding([], (table, indices, padding), {}, [])
+    assert asked(pairs[:, 0], 0) == {"padding": 0, "looks_up_padding": 0.5}
+    assert asked(pairs[:, 0], -1) == asked(pairs[:, 1], 0) == {}
+    assert asked(texts, 0) == asked(texts.view(-1), 0) == {}
+
+
 @pytest.mark.parametrize("ignored, padding, share", ((-100, 0, 0.5), (0, 0, None), (-100, -1, None)))
 def test_a_loss_that_counts_the_padding(ignored: int, padding: int, share: Any) -> None:
     tokens = torch.arange(4 * 12).reshape(4, 12) * 7 % 11 + 1

@@ -319,6 +319,19 @@ TEST_CASE("loss_input hints at padding that a loss counts") {
   CHECK(ofShare({{"padding", std::int64_t{3}}}).empty());
 }
 
+TEST_CASE("table_lookup hints at a row of padding that one index a sample looks up") {
+  const auto ofLookups = [](int lookups, Attributes facts) {
+    Program p;
+    const TensorId table = p.source(TensorRole::kParameter, "Net/user/weight", {60, 16});
+    for (int i = 0; i < lookups; ++i) forward(p, "embedding", {table, p.x}, {8, 16}, facts);
+    return saidOf(p, "table_lookup", Severity::kHint);
+  };
+  const Attributes facts = {{"padding", std::int64_t{0}}, {"looks_up_padding", 0.125}};
+  CHECK(contains(ofLookups(2, facts), "12.5 % of the indices are 0, the row that Net/user/weight keeps"));
+  CHECK(ofLookups(1, {{"padding", std::int64_t{0}}}).empty());
+  CHECK(ofLookups(6, facts).empty());  // place by place
+}
+
 TEST_CASE("growing_graph is a fault where backward passes go through what grows, else a hint") {
   CHECK(contains(ofGraph(true, Severity::kFault), "the graph of the loss reaches back 11 iterations"));
   CHECK(ofGraph(false, Severity::kFault).empty());

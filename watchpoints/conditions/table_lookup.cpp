@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include "core_engine/base/text.h"
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
+#include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::watch {
 namespace {
@@ -88,6 +90,32 @@ void checkProduct(EvaluationContext& context, const std::vector<Lookup>& all) {
   }
 }
 
+/// A hint: the recorder says that a row which is never trained is looked up, by one index a sample. Programs
+/// that give it a place of each text at a time do so, many times in an iteration.
+void checkPaddingRow(EvaluationContext& context) {
+  constexpr std::ptrdiff_t kPlaces = 3;
+  const Graph& graph = context.graph();
+  for (const Node& node : graph.nodes()) {
+    const double share = foreignAttribute(node, fact::kLooksUpPadding, 0.0);
+    if (share <= 0 || node.inputs.empty()) continue;
+    const TensorId table = node.inputs[0];
+    const auto readsIt = [&](NodeId id) {
+      const Node& reader = graph.node(id);
+      return reader.phase == core::Phase::kForward && reader.opType == node.opType;
+    };
+    if (std::ranges::count_if(graph.consumers(table), readsIt) >= kPlaces) continue;
+    const std::string row = std::to_string(foreignAttribute<std::int64_t>(node, fact::kPadding, 0));
+    Finding finding = findingAtNode(
+        context, node.id,
+        core::formatShort(100 * share) + " % of the indices are " + row + ", the row that " +
+            graph.tensor(table).name + " keeps for padding (padding_idx=" + row +
+            "): its gradient is always zero, so that whatever is numbered " + row + " is never learnt");
+    finding.severity = Severity::kHint;
+    finding.advice = "Leave padding_idx away, or number what is looked up from 1 on.";
+    return context.findings.push_back(std::move(finding));
+  }
+}
+
 class TableLookup : public Evaluator {
  public:
   explicit TableLookup(const Graph& graph) : m_all(lookups(graph)) {
@@ -99,6 +127,7 @@ class TableLookup : public Evaluator {
       m_begin = context.iteration;
       checkMixedUp(context, m_all);
       checkProduct(context, m_all);
+      checkPaddingRow(context);
     }
     for (auto& [index, reach] : m_reach)
       for (const core::Rank rank : context.ranks)
@@ -150,12 +179,14 @@ class TableLookup : public Evaluator {
 ConditionDef tableLookupCondition() {
   ConditionDef def;
   def.id = "table_lookup";
-  def.title = "A table is read by the wrong index";
+  def.title = "A table is looked up wrongly";
   def.doc =
       "From the graph: an input looks up rows of two parameters of different lengths, and another input "
       "looks up rows of a table as long as the odd one; or rows of two parameters are multiplied, both "
       "chosen by one input, while another one chooses from as many rows. A hint: the largest index of all "
-      "iterations is 255, most iterations reach 240, and the table is half as long again.";
+      "iterations is 255, most iterations reach 240, and the table is half as long again; or, of PyTorch, "
+      "one "
+      "index a sample looks up the row that is kept for padding.";
   def.advice = "Read each table by the index that was counted for it.";
   def.rowsOnly = true;
   def.make = [](const Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {

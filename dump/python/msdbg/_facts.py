@@ -6,6 +6,8 @@ themselves are not recorded. Needs torch.
     after_next_of                           the same, two places on
     same_as                                 they are those tokens themselves
     holds_blank                             of a CTC loss: the blank, which is among its labels
+    padding, looks_up_padding               of an embedding that is given one index a sample: the row that is its padding, the
+                                            share of the indices that are this row
     padding, counts_padding                 of a loss with next_of: the token that pads, the share of the labels it counts
                                             that are this token
     hides_next, hides_before, hides_later   of what masks an attention: the share of places i that do not see i + 1, i - 1, i + 2
@@ -119,6 +121,17 @@ def _padding(tokens: Tokens, target: Tensor, args: Any) -> Found:
     counted = target[target != args[4]]
     share = float((counted == tokens.padding).double().mean()) if counted.numel() else 0.0
     return {"padding": tokens.padding, "counts_padding": share} if share > _MUCH else {}
+
+
+def _embedding(tokens: list[Tokens], args: Any, kwargs: Any, made: list[Tensor]) -> Found:
+    """Of embedding(weight, indices, padding_idx). Rows of texts are padded, also where they are laid end to end; one index a
+    sample is not."""
+    indices, padding = args[1], args[2] if len(args) > 2 else -1
+    whole = indices._base
+    if padding < 0 or indices.dim() != 1 or (whole is not None and whole.numel() == indices.numel()):
+        return {}
+    share = float((indices == padding).double().mean()) if indices.numel() else 0.0
+    return {"padding": int(padding), "looks_up_padding": share} if 0 < share < 1 else {}
 
 
 def _is_same(tokens: Tensor, target: Tensor) -> bool:
@@ -263,5 +276,5 @@ def _product(tokens: list[Tokens], args: Any, kwargs: Any, made: list[Tensor]) -
 
 
 _QUESTIONS: dict[str, Callable[[list[Tokens], Any, Any, list[Tensor]], Found]] = {
-    **dict.fromkeys(_LOSSES, _loss), "_ctc_loss": _ctc, "masked_fill": _masked_fill, "masked_fill_": _masked_fill, "where": _where,
+    **dict.fromkeys(_LOSSES, _loss), "_ctc_loss": _ctc, "embedding": _embedding, "masked_fill": _masked_fill, "masked_fill_": _masked_fill, "where": _where,
     "add": _add, "add_": _add, "sdpa": _attention, "bmm": _product, "_log_softmax": _log_softmax}
