@@ -158,4 +158,50 @@ TEST_CASE("weight_change_too_large says on which rank a jump of averaged gradien
   CHECK_FALSE(contains(ofJump(false), " on rank 1, usually "));
 }
 
+namespace {
+
+// A weight that a step changes in each of 20 iterations; `copies`: in every tenth the average of it is copied
+// into it; `lookahead`: which moves only then. `restored`: a second copy puts back what was there.
+std::string ofAverage(bool lookahead, bool restored) {
+  Program p;
+  const TensorId weight = p.source(TensorRole::kParameter, "Net/a/weight", {16, 16}),
+                 old = p.source(TensorRole::kConstant, "average", {16, 16}),
+                 rate = p.source(TensorRole::kHyperparameter, "optimizer/learning_rate", {}),
+                 y = p.layer("Net/a", p.x, weight),
+                 loss = p.node("mean", "main", Phase::kForward, {y}, floats(TensorRole::kLoss, "", {})),
+                 stepped = p.update("Net/a", weight, p.gradient("Net/a", y, weight, loss), rate);
+  const auto plain = [&](const char* type, std::vector<TensorId> inputs) {
+    return p.node(type, "main/no_grad", Phase::kForward, std::move(inputs),
+                  floats(TensorRole::kActivation, "", {16, 16}));
+  };
+  const TensorId average = plain("add_", {plain("mul_", {old}), stepped});
+  const auto copy = [&](TensorId from) {
+    TensorInfo info = floats(TensorRole::kUpdated, "", {16, 16});
+    info.updateOf = weight;
+    return p.node("copy_", "main/no_grad", Phase::kForward, {from}, info);
+  };
+  const TensorId backup = plain("clone", {stepped}), copied = copy(average);
+  const TensorId put = restored ? copy(backup) : copied;
+  FakeSource source(p.graph, 1, 20);
+  for (int k = 0; k < 20; ++k) {
+    const Tensor before = numbers({16, 16}, 1 + 0.01 * k), after = numbers({16, 16}, 1.01 + 0.01 * k);
+    source.record(Rank(0), Iteration(k), weight, before);
+    source.record(Rank(0), Iteration(k), stepped, after, &before);
+    const bool copies = k % 10 == 9;
+    if (copies || !lookahead) source.record(Rank(0), Iteration(k), average, numbers({16, 16}, 0.9));
+    if (copies) source.record(Rank(0), Iteration(k), copied, numbers({16, 16}, 0.9), &after);
+    if (copies && restored) source.record(Rank(0), Iteration(k), put, after);
+  }
+  return said(source, "weight_overwritten", Severity::kHint);
+}
+
+}  // namespace
+
+TEST_CASE("weight_overwritten hints at a running average that stays in the weights") {
+  CHECK(contains(ofAverage(false, false),
+                 "Net/a/weight is set to a running average of itself in 2 iterations, and training goes on"));
+  CHECK(ofAverage(true, false).empty());  // Lookahead
+  CHECK(ofAverage(false, true).empty());
+}
+
 }  // namespace msdbg::test

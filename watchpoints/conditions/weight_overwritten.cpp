@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core_engine/base/text.h"
+#include "watchpoints/conditions/copied_average.h"
 #include "watchpoints/conditions/outcome.h"
 #include "watchpoints/conditions/rows.h"
 #include "watchpoints/conditions/updates.h"
@@ -26,7 +27,7 @@ double leastChange(const TensorStatistics& before, const TensorStatistics& after
 
 class WeightOverwritten : public Evaluator {
  public:
-  explicit WeightOverwritten(const core::Graph& graph) : m_outcome(graph) {
+  explicit WeightOverwritten(const core::Graph& graph) : m_outcome(graph), m_averages(graph) {
     for (const ParameterUpdate& update : parameterUpdates(graph)) {
       const bool isStep = graph.node(update.node).phase == core::Phase::kUpdate;
       // An optimizer may go on from what another operator made of the weight.
@@ -37,6 +38,7 @@ class WeightOverwritten : public Evaluator {
 
   void evaluate(EvaluationContext& context) override {
     m_outcome.add(context);
+    m_averages.evaluate(context);
     m_weights = 0;
     for (auto begin = m_made.begin(); begin != m_made.end();) {
       const auto end =
@@ -51,6 +53,7 @@ class WeightOverwritten : public Evaluator {
   }
 
   void finish(EvaluationContext& context) override {
+    if (auto average = m_averages.finding(context)) context.findings.push_back(std::move(*average));
     if (m_iterations < kLeastIterations || m_weights < kLeastWeights) return;
     std::map<core::Iteration, std::size_t> together;
     for (const auto& [weight, changes] : m_changed)
@@ -149,6 +152,7 @@ class WeightOverwritten : public Evaluator {
   }
 
   Outcome m_outcome;
+  CopiedAverages m_averages;
   std::vector<Made> m_made;  // by weight
   std::map<TensorId, Changes> m_changed;
   std::size_t m_weights = 0;
@@ -166,7 +170,9 @@ ConditionDef weightOverwrittenCondition() {
       "update made, "
       "or an operator that is no optimizer writes to it: in one iteration of ten or more, by 5 % of its root "
       "mean "
-      "square or more, and to no more than half of the weights, or the loss is higher by a fifth since.";
+      "square or more, and to no more than half of the weights, or the loss is higher by a fifth since; or a "
+      "running average of a weight is copied into it, not in every iteration that goes on with the average, "
+      "and nothing is copied back.";
   def.advice =
       "Look at what writes to it between two steps: a reset, a copy, a loaded state, another thread, broken "
       "memory.";
