@@ -319,6 +319,36 @@ TEST_CASE("loss_input hints at padding that a loss counts") {
   CHECK(ofShare({{"padding", std::int64_t{3}}}).empty());
 }
 
+namespace {
+
+// The overlap of predicted boxes with those of the data, of sides of which the least is `least`.
+std::string ofOverlap(double least, bool cutOff, bool folded) {
+  Program p;
+  const TensorId w = p.source(TensorRole::kParameter, "Net/weight", {16, 16}), y = p.layer("Net", p.x, w);
+  const TensorId sides =
+      forward(p, "sub", {forward(p, "minimum", {y, p.x}, {8, 16}), forward(p, "maximum", {y, p.x}, {8, 16})},
+              {8, 16});
+  const TensorId cut = cutOff ? forward(p, "clamp", {sides}, {8, 16}, {{"min", 0.0}}) : sides;
+  const auto side = [&](std::int64_t which) {
+    return folded ? cut : forward(p, "select", {cut}, {8}, {{"dim", std::int64_t{1}}, {"index", which}});
+  };
+  forward(p, "mul", {side(0), side(1)}, {8});
+  FakeSource source(p.graph, 1, 1);
+  source.record(Rank(0), Iteration(0), sides, numbers({8, 16}, 1, 1 + least));
+  return said(source, "loss_input", Severity::kFault);
+}
+
+}  // namespace
+
+TEST_CASE("loss_input names sides of an overlap that are negative when they are multiplied") {
+  for (const bool folded : {false, true}) {
+    CAPTURE(folded);
+    CHECK(contains(ofOverlap(-2, false, folded), "the sides of an overlap are below zero"));
+    CHECK(ofOverlap(-2, true, folded).empty());
+    CHECK(ofOverlap(0.1, false, folded).empty());  // all boxes meet
+  }
+}
+
 TEST_CASE("table_lookup hints at a row of padding that one index a sample looks up") {
   const auto ofLookups = [](int lookups, Attributes facts) {
     Program p;

@@ -187,6 +187,7 @@ void question(EvaluationContext& context) {
     checkLogProbabilities(context, node);
     checkDivergence(context, node);
     checkStraightThrough(context, node);
+    checkOverlap(context, node, learnt);
   }
   checkBatchAxis(context, learnt);
   checkTimeAxis(context);
@@ -219,7 +220,7 @@ ConditionDef lossInputCondition() {
       "or count padding (a hint); a term that is a sum over samples is added to one that is a mean (a "
       "hint); indices of maxima are added to numbers; the mean of differences is squared (a hint); a sum "
       "over the samples is added to the number of each; no gradient goes through one of its terms; a CTC "
-      "loss is given labels that are its blank.";
+      "loss is given labels that are its blank; the sides of an overlap of boxes are multiplied below zero.";
   def.advice =
       "A loss is given what the last linear layer gives, in the shape of its target, and is what is to "
       "become small.";

@@ -1,4 +1,4 @@
-// The questions of loss_input that fill a file each. From the graph alone.
+// The questions of loss_input that fill a file each. From the graph alone, where nothing else is said.
 #pragma once
 
 #include "watchpoints/condition.h"
@@ -18,6 +18,9 @@ void checkReductions(EvaluationContext& context, core::TensorId loss);
 /// Places of maxima that are added as numbers; a squared mean of differences (a hint); a sum over the samples
 /// that is added to each; a term without gradient. `learnt`: learntTensors().
 void checkNumbers(EvaluationContext& context, core::TensorId loss, const std::vector<bool>& learnt);
+/// An area of two sides that are overlaps and not cut off at zero: the product of two negative ones counts as
+/// one. Its rows tell.
+void checkOverlap(EvaluationContext& context, const core::Node& node, const std::vector<bool>& learnt);
 /// The divergence of a VAE, written by hand, with the wrong sign.
 void checkDivergenceSign(EvaluationContext& context, core::TensorId loss);
 /// Labels that the recorder found to be the tokens two places on, or padding (a hint).

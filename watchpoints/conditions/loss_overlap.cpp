@@ -1,0 +1,80 @@
+// Overlaps of boxes whose sides were not cut off at zero.
+#include <algorithm>
+#include <ranges>
+
+#include "core_engine/base/text.h"
+#include "watchpoints/conditions/loss_parts.h"
+#include "watchpoints/conditions/makers.h"
+#include "watchpoints/conditions/rows.h"
+
+namespace msdbg::watch {
+namespace {
+
+using core::Graph;
+using core::Node;
+using core::TensorId;
+
+/// What reads parts of larger tensors, of which a recorder that folds views shows the whole, is not in our
+/// terms.
+bool is(const Node* node, std::string_view ours, std::string_view theirs) {
+  return node && (node->opType == ours || node->opType == theirs);
+}
+
+/// min(ends) - max(beginnings): how far two intervals overlap; nullptr: the tensor is something else. Past
+/// what takes parts of it.
+const Node* overlapOf(const Graph& graph, TensorId tensor) {
+  static constexpr auto kParts =
+      std::to_array<std::string_view>({"Slice", "Gather", "Squeeze", "aten.select", "aten.slice"});
+  const Node* node = makerOf(graph, tensor);
+  for (int steps = 0; steps < 3 && isOneOf(node, kParts); ++steps) node = makerOf(graph, node->inputs[0]);
+  if (!is(node, "Sub", "aten.sub") || node->inputs.size() != 2) return nullptr;
+  const Node *ends = makerOf(graph, node->inputs[0]), *begins = makerOf(graph, node->inputs[1]);
+  return is(ends, "Min", "aten.minimum") && is(begins, "Max", "aten.maximum") ? node : nullptr;
+}
+
+/// The two sides of an area that the node gives, which may be parts of one tensor; nullopt: it gives none.
+std::optional<std::pair<const Node*, const Node*>> sidesOf(const Graph& graph, const Node& node) {
+  if (is(&node, "ReduceProd", "aten.prod")) {
+    const Node* both = overlapOf(graph, node.inputs.front());
+    return both ? std::optional(std::pair(both, both)) : std::nullopt;
+  }
+  if (!is(&node, "Mul", "aten.mul") || node.inputs.size() != 2) return std::nullopt;
+  const Node *a = overlapOf(graph, node.inputs[0]), *b = overlapOf(graph, node.inputs[1]);
+  if (!a || !b) return std::nullopt;
+  const core::Shape &area = graph.tensor(node.outputs.front()).shape,
+                    &side = graph.tensor(a->outputs.front()).shape;
+  const bool square = a == b && area.known() && side.known() && area.elements() >= side.elements();
+  return square ? std::nullopt : std::optional(std::pair(a, b));
+}
+
+/// The least that the node gives in the first iterations that have it; 0: not below zero.
+double leastOf(EvaluationContext& context, const Node& node) {
+  constexpr std::ptrdiff_t kFirst = 20;
+  const TensorId tensor = node.outputs.front();
+  const core::Rank rank = context.rankWith(tensor);
+  double least = 0;
+  for (const core::Iteration iteration : context.source.iterations(rank) | std::views::take(kFirst)) {
+    const StatisticsRow* row = context.source.statistics(rank, iteration, tensor);
+    if (row && row->values.nonFinite() == 0) least = std::min(least, row->values.min);
+  }
+  return least;
+}
+
+}  // namespace
+
+void checkOverlap(EvaluationContext& context, const Node& node, const std::vector<bool>& learnt) {
+  if (!learnt[node.outputs.front().index()]) return;
+  const auto sides = sidesOf(context.graph(), node);
+  if (!sides) return;
+  const double least = std::min(leastOf(context, *sides->first), leastOf(context, *sides->second));
+  if (least >= 0) return;
+  Finding finding =
+      findingAtNode(context, sides->first->id,
+                    "the sides of an overlap are below zero where two boxes do not meet (down to " +
+                        core::formatShort(least) + "), and " + node.name +
+                        " multiplies them as they are: two negative sides are taken for an overlap");
+  finding.advice = "Cut them off at zero first: (min(ends) - max(beginnings)).clamp(min=0).";
+  context.findings.push_back(std::move(finding));
+}
+
+}  // namespace msdbg::watch
