@@ -122,7 +122,8 @@ Command::Run setup(CLI::App& options, Context& context) {
   auto arguments = std::make_shared<std::vector<std::string>>();
   options
       .add_option("[RUN] QUERY", *arguments,
-                  "FILE:LINE, FILE:FIRST-LAST, or TEXT: a name, a part of one, a glob, an operator type")
+                  "FILE:LINE, FILE:FIRST-LAST, or TEXT: a name, a part of one, a glob, an operator type, "
+                  "the class of a module, a part of a line")
       ->expected(0, 2);
   return [arguments, &context] { return search(*arguments, context); };
 }

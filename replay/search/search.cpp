@@ -131,6 +131,32 @@ bool hasType(const Node& node, std::string_view wanted) {
   return wanted == lower(node.opType) || wanted == lower(std::string(core::plainType(node)));
 }
 
+/// Nodes of modules of this class ("Conv2d"), forward and backward; what a container's modules compute is its
+/// own, too.
+std::set<NodeId> nodesOfClass(const Graph& graph, std::string_view wanted) {
+  std::set<NodeId> nodes;
+  const auto within = [&](std::string_view scope, const std::string& path) {
+    if (scope.starts_with("grad/")) scope.remove_prefix(5);
+    return scope.starts_with(path) && (scope.size() == path.size() || scope[path.size()] == '/');
+  };
+  for (const auto& [path, name] : graph.modules()) {
+    if (lower(name) != wanted) continue;
+    for (const Node& node : graph.nodes())
+      if (within(node.scope, path)) nodes.insert(node.id);
+  }
+  return nodes;
+}
+
+/// Nodes whose line says it: functions have other names than the operators that they are made of.
+std::set<NodeId> nodesWrittenAs(const Graph& graph, std::string_view wanted) {
+  std::set<NodeId> nodes;
+  for (const Node& node : graph.nodes()) {
+    const core::Frame* frame = graph.userFrame(node.frames);
+    if (frame && lower(frame->code).find(wanted) != std::string::npos) nodes.insert(node.id);
+  }
+  return nodes;
+}
+
 std::set<NodeId> nodesByText(const Graph& graph, const std::string& text) {
   if (const auto node = graph.findNode(text)) return {*node};
   std::set<NodeId> nodes;
@@ -143,14 +169,16 @@ std::set<NodeId> nodesByText(const Graph& graph, const std::string& text) {
   const std::string wanted = lower(text);
   for (const Node& node : graph.nodes())
     if (hasType(node, wanted)) nodes.insert(node.id);
+  if (nodes.empty()) nodes = nodesOfClass(graph, wanted);
   if (!nodes.empty()) return nodes;
   if (const auto named = resolveNodes(graph, text); named && named->size() == 1) return {named->front()};
   if (const auto tensor = resolveTensor(graph, text)) {
     addNodesOf(graph, *tensor, nodes);
     return nodes;
   }
-  return nodesThat(graph,
-                   [&](const std::string& name) { return lower(name).find(wanted) != std::string::npos; });
+  nodes = nodesThat(graph,
+                    [&](const std::string& name) { return lower(name).find(wanted) != std::string::npos; });
+  return nodes.empty() ? nodesWrittenAs(graph, wanted) : nodes;
 }
 
 std::vector<std::string> searchableNames(const Graph& graph) {

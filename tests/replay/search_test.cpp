@@ -111,3 +111,28 @@ TEST_CASE("An operator of another framework is found by its type, with and witho
   CHECK(nodes("aten.div") == std::vector{theirs, inPlace});
   CHECK(nodes("aten.add.tensor") == std::vector{other});
 }
+
+TEST_CASE("What a program calls by another name is found by the class of its module or by its line") {
+  Graph graph("net");
+  TensorInfo info;
+  info.shape = {2};
+  info.name = "net/x";
+  info.role = TensorRole::kInput;
+  const TensorId x = graph.addSource(info);
+  info.role = TensorRole::kActivation;
+  const FrameId line =
+      graph.addFrame({"train.py", 7, "main", "loss = F.cross_entropy(logits, labels)", false});
+  const auto add = [&](const char* type, const char* scope, Phase phase, std::vector<FrameId> frames) {
+    return graph.addNode(type, scope, phase, {x}, {}, {info}, std::move(frames), {}, "aten");
+  };
+  const NodeId layer = add("convolution", "net/0", Phase::kForward, {}),
+               gradient = add("convolution_backward", "grad/net/0", Phase::kBackward, {}),
+               deeper = add("mul", "net/0/scale", Phase::kForward, {}),
+               other = add("convolution", "net/01", Phase::kForward, {}),
+               loss = add("nll_loss_forward", "main", Phase::kForward, {line});
+  graph.addModule("net/0", "Conv2d");
+  const auto nodes = [&](const std::string& query) { return search(graph, query).value().nodes; };
+  CHECK(nodes("conv2d") == std::vector{layer, gradient, deeper});
+  CHECK(nodes("convolution") == std::vector{layer, other});
+  CHECK(nodes("cross_entropy") == std::vector{loss});
+}
