@@ -136,3 +136,15 @@ TEST_CASE("What a program calls by another name is found by the class of its mod
   CHECK(nodes("convolution") == std::vector{layer, other});
   CHECK(nodes("cross_entropy") == std::vector{loss});
 }
+
+TEST_CASE("A source that nothing reads is said to be one") {
+  Graph graph("net");
+  TensorInfo info;
+  info.shape = {2};
+  info.name = "net/clean";
+  info.role = TensorRole::kInput;
+  graph.addSource(info);
+  const auto found = search(graph, "clean");
+  REQUIRE_FALSE(found.ok());
+  CHECK(found.error().message().find("no node reads net/clean") != std::string::npos);
+}

@@ -265,6 +265,25 @@ TEST_CASE("frozen_at_random is a hint, and none where the frozen weights are oth
   }
 }
 
+TEST_CASE("A weight that the program sets anew between iterations is not frozen") {
+  const auto ofCritic = [](bool follows) {
+    Graph g("network");
+    const Value w = g.parameter("weight", {16, 40}, Init::xavierUniform());
+    freeze(w);
+    meanOf(matmul(g.input("x", {4, 16}), w));
+    FakeSource source(std::move(g), 1, 3);
+    Tensor drawn = waves({16, 40}, std::sqrt(6.0 / 56));  // about as spread as it would be drawn
+    for (float& each : drawn.data<float>()) each *= 0.8165F;
+    for (int k = 0; k < 3; ++k) {
+      if (follows) drawn.data<float>()[0] += 1e-3F;
+      source.record(Rank(0), Iteration(k), source.id("network/weight"), drawn);
+    }
+    return runRecommended(source, "frozen_at_random").hints.size();
+  };
+  CHECK(ofCritic(false) == 1);
+  CHECK(ofCritic(true) == 0);
+}
+
 TEST_CASE("A gradient that a saturated Tanh stops is called vanishing there, and not a tensor of zeros") {
   const auto program = [](Value x, Value label) {
     return softmaxCrossEntropy(linear(tanh(linear(x, {.out = 8}) * 1e6), {.out = 3}), label);

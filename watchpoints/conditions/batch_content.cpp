@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core_engine/base/text.h"
+#include "watchpoints/conditions/column_scale.h"
 #include "watchpoints/conditions/entry_scale.h"
 #include "watchpoints/conditions/faint_input.h"
 #include "watchpoints/conditions/label_content.h"
@@ -25,32 +26,42 @@ class BatchContent : public Evaluator {
         m_labels(graph),
         m_faint(graph),
         m_entries(graph),
+        m_columns(graph),
         m_rescaled(graph) {
     for (const core::TensorInfo& info : graph.tensors()) {
       const bool data = info.role == TensorRole::kInput || info.role == TensorRole::kLabel;
+      if (data && info.shape.rank() > 0) m_batch.push_back(info.id);
       if (data && isFloating(info.dtype) && !isNormalisedFirst(graph, info.id)) m_inputs.push_back(info.id);
     }
   }
 
   void evaluate(EvaluationContext& context) override {
+    if (m_iterations == 0) m_begin = context.iteration;
     m_outcome.add(context);
     m_labels.evaluate(context);
     m_faint.add(context);
     m_entries.add(context);
+    m_columns.add(context);
     m_rescaled.add(context);
     for (const core::Rank rank : context.ranks)
       for (const TensorId input : m_inputs) lookAtInput(context, {context.iteration, rank, input});
     if (context.ranks.size() > 1)
       for (const TensorId input : m_inputs) compareRanks(context, input);
+    for (const core::Rank rank : context.ranks) lookForNothing(context, rank);
     ++m_iterations;
   }
 
   void finish(EvaluationContext& context) override {
+    addUnread(context);
+    for (const auto& [rank, nothing] : m_nothing)
+      if (nothing.iterations < m_iterations && nothing.iterations >= kIterations)
+        context.findings.push_back(nothingOf(rank, nothing));
     for (auto& [place, outlier] : m_outliers)
       if (outlier.iterations >= kIterations && outlier.iterations == m_iterations)
         context.findings.push_back(std::move(outlier.finding));
     m_labels.finish(context);
     m_entries.finish(context);
+    m_columns.finish(context);
     m_faint.finish(context, m_outcome);
     m_rescaled.finish(context, m_outcome);
     for (Finding& finding : m_large) {
@@ -63,6 +74,22 @@ class BatchContent : public Evaluator {
   }
 
  private:
+  /// A hint: what the graph declares and no operator reads.
+  void addUnread(EvaluationContext& context) const {
+    for (const core::TensorInfo& info : context.graph().tensors()) {
+      const bool data = info.role == TensorRole::kInput || info.role == TensorRole::kLabel;
+      if (!data || m_iterations == 0 || !context.graph().consumers(info.id).empty()) continue;
+      Finding finding =
+          findingAt(context, {context.iteration, context.allRanks.front(), info.id}, precedence::kOther);
+      finding.severity = Severity::kHint;
+      finding.detail = "the batch brings " + info.name +
+                       ", and nothing reads it: does something else stand in its place in the loss, or in a "
+                       "layer?";
+      finding.advice = "Use it, or leave the input away.";
+      context.findings.push_back(std::move(finding));
+    }
+  }
+
   static constexpr std::int64_t kIterations = 3;
   static constexpr double kUnscaled = 20;  // mean|x| of pixels, years, prices: no weights are made for it
 
@@ -89,6 +116,41 @@ class BatchContent : public Evaluator {
       return node.phase != core::Phase::kForward || node.opType.ends_with("Normalization") ||
              node.opType == "Mul" || node.opType == "Div" || node.opType == "Log";
     });
+  }
+
+  /// A batch of which every number is zero, inputs and labels alike.
+  struct Nothing {
+    std::int64_t iterations = 0;
+    Finding finding;  // of the first iteration
+  };
+  std::vector<TensorId> m_batch;
+  std::map<core::Rank, Nothing> m_nothing;
+
+  void lookForNothing(EvaluationContext& context, core::Rank rank) {
+    std::int64_t zeros = 0, floats = 0;
+    for (const TensorId input : m_batch) {
+      const StatisticsRow* row = context.rows.now(rank, input);
+      if (!row || row->values.count == 0) continue;
+      if (row->values.zero != row->values.count) return;
+      zeros += row->values.count, floats += isFloating(context.graph().tensor(input).dtype);
+    }
+    if (zeros < kNumbers || floats == 0) return;
+    Nothing& nothing = m_nothing[rank];
+    if (nothing.iterations++ > 0) return;
+    nothing.finding = findingAt(context, {context.iteration, rank, m_batch.front()}, precedence::kStructure);
+  }
+  static constexpr std::int64_t kNumbers = 32;
+
+  /// A hint: what fills up a rank's share of the data, or was never written.
+  Finding nothingOf(core::Rank rank, const Nothing& nothing) const {
+    Finding finding = nothing.finding;
+    finding.severity = Severity::kHint;
+    finding.detail = "all numbers that the batch brings to rank " + std::to_string(rank.value) +
+                     " are zero, inputs and labels alike, in " + std::to_string(nothing.iterations) + " of " +
+                     std::to_string(m_iterations) +
+                     " iterations: memory that nobody filled, or a share of the data that is too short";
+    finding.advice = "Look at how many samples the loader has on this rank, and what it gives after them.";
+    return finding;
   }
 
   /// -9999 and its like, of data that lie near zero otherwise.
@@ -205,11 +267,13 @@ class BatchContent : public Evaluator {
 
   std::map<std::pair<core::Rank, TensorId>, Outlier> m_outliers;
   std::int64_t m_iterations = 0;
+  core::Iteration m_begin;
   Outcome m_outcome;
   std::int64_t m_classes = 0;  // of a loss that is a cross-entropy
   LabelContent m_labels;
   FaintInput m_faint;
   EntryScale m_entries;
+  ColumnScale m_columns;
   RescaledData m_rescaled;
   std::vector<TensorId> m_inputs;
   std::vector<Finding> m_large;  // the first of each input and rank
@@ -232,7 +296,9 @@ ConditionDef batchContentCondition() {
       "again "
       "and again, three iterations or more apart, and the loss does not recover. What the first layer reads "
       "never reaches 0.01 "
-      "and the loss does not recover.";
+      "and the loss does not recover. A hint: one column of a table that a matrix product reads is a hundred "
+      "times as large as the column in the middle, and above 20; or nothing reads an input; or "
+      "whole batches, labels included, are zero on a rank, in three iterations or more and not in all.";
   def.advice =
       "Look at the loader: scale inputs and targets to about 1, shuffle, read the column that holds the "
       "classes.";

@@ -113,6 +113,22 @@ const StatisticsRow* firstRow(EvaluationContext& context, TensorId frozen) {
   return nullptr;
 }
 
+/// Something writes to it between iterations, as a program does that copies it from elsewhere.
+bool isReplaced(EvaluationContext& context, TensorId frozen) {
+  const core::Rank rank = context.rankWith(frozen);
+  std::optional<core::Hash128> first;
+  const auto differs = [&](core::Iteration iteration) {
+    const StatisticsRow* row = context.source.statistics(rank, iteration, frozen);
+    if (!row) return false;
+    if (!first) first = row->values.hash;
+    return row->values.hash != *first;
+  };
+  const std::vector<core::Iteration> all = context.source.iterations(rank);
+  constexpr std::size_t kFirst = 4;
+  return std::ranges::any_of(std::span(all).first(std::min(kFirst, all.size())), differs) ||
+         (!all.empty() && differs(all.back()));
+}
+
 /// A new head that is frozen, behind layers that are trained. Where most is frozen (adapters) it was meant.
 void lookAtHeads(EvaluationContext& context) {
   constexpr std::int64_t kFew = 64;
@@ -146,7 +162,8 @@ void question(EvaluationContext& context) {
   lookAtHeads(context);
   constexpr std::int64_t kFew = 64;  // numbers tell nothing about how they are spread
   const Graph& graph = context.graph();
-  const std::vector<TensorId> frozen = frozenWeights(graph);
+  std::vector<TensorId> frozen = frozenWeights(graph);
+  std::erase_if(frozen, [&](TensorId tensor) { return isReplaced(context, tensor); });
   std::vector<TensorId> drawn;
   std::int64_t count = 0;
   for (const TensorId tensor : frozen) {
@@ -175,7 +192,8 @@ ConditionDef frozenAtRandomCondition() {
   def.doc =
       "In the first recorded iteration every frozen weight of two dimensions and more has the mean and the "
       "deviation of its own random initialisation, within four errors of a sample of its size; or some have, "
-      "that of the last layer among them. Of PyTorch: the last weight of a module is frozen and spread as it "
+      "that of the last layer among them; weights that something replaces later are not. Of PyTorch: the "
+      "last weight of a module is frozen and spread as it "
       "is drawn, while most weights before it are trained.";
   def.advice =
       "Load the trained weights (loadParameters) before the first step; if these are they, all is right.";

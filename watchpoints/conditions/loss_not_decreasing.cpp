@@ -134,6 +134,9 @@ class NothingLearnt : public Evaluator {
     if (!context.ranks.empty()) m_rank = context.rankWith(m_outcome.tensor());
     m_weights.forEach(context, [&](const Place& place, const StatisticsRow& row) {
       const std::optional<core::ChangeStatistics>& change = row.change;
+      const core::TensorId parameter = context.graph().tensor(place.tensor).updateOf;
+      // What starts at zero is as large as its steps.
+      if (isZeroInitialised(context.graph().tensor(parameter))) return;
       if (change && change->meanAbsPrevious > 0)
         m_moved[{place.rank, place.tensor}] += change->meanAbsChange / change->meanAbsPrevious;
     });

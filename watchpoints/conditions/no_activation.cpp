@@ -55,6 +55,29 @@ const Node* layerBefore(const Graph& graph, const Node& layer) {
   }
 }
 
+/// What the layer gives are the scores of an attention, by a query that is learnt: a softmax makes weights of
+/// them that multiply something.
+bool givesScores(const Graph& graph, const Node& layer) {
+  static constexpr std::array<std::string_view, 6> kOnTheWay = {"Div", "Mul",   "Add",
+                                                                "Sub", "Where", "Transpose"};
+  static constexpr std::array<std::string_view, 3> kWeigh = {"MatMul", "Mul", "Gemm"};
+  bool weights = false;
+  TensorId tensor = layer.outputs.front();
+  for (int steps = 0; steps < 12; ++steps) {
+    const Node* next = nullptr;
+    for (const core::NodeId user : graph.consumers(tensor))
+      if (graph.node(user).phase == core::Phase::kForward) next = &graph.node(user);
+    if (!next) return false;
+    if (weights && std::ranges::find(kWeigh, next->opType) != kWeigh.end()) return true;
+    if (next->opType == "Softmax") weights = true;
+    const bool passes = next->opType == "Softmax" || staysLinear(graph, *next) ||
+                        std::ranges::find(kOnTheWay, next->opType) != kOnTheWay.end();
+    if (!passes) return false;
+    tensor = next->outputs.front();
+  }
+  return false;
+}
+
 /// Whether nothing between data and loss is more than linear, normalisations and products of what is learnt
 /// included.
 bool isAllLinear(const Graph& graph) {
@@ -104,7 +127,7 @@ class NoActivation : public Evaluator {
     for (const Node& layer : graph.nodes()) {
       if (!isLinear(graph, layer)) continue;
       const Node* before = layerBefore(graph, layer);
-      if (!before) continue;
+      if (!before || givesScores(graph, layer)) continue;
       const std::int64_t between = widthOfInput(graph, layer);
       // Narrower than both ends it is a product of low rank, and meant.
       if (between < std::min(widthOfInput(graph, *before), widthOfOutput(graph, layer))) continue;
@@ -139,7 +162,8 @@ ConditionDef noActivationCondition() {
       "From the graph: a Gemm or MatMul by a weight reads the result of another one, which nobody else "
       "reads, "
       "through nothing but biases, Dropout and other shapes. Products of low rank (narrower between than at "
-      "both ends) are left out. A fault where nothing in the model is more than linear and the loss does not "
+      "both ends) and the scores of an attention are left out. A fault where nothing in the model is more "
+      "than linear and the loss does not "
       "fall by 30 %.";
   def.advice = "Put relu(), tanh() or another activation function between the two, or leave one of them out.";
   def.severity = Severity::kHint;

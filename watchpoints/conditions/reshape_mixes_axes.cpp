@@ -6,6 +6,7 @@
 #include "core_engine/ops/op.h"
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
+#include "watchpoints/conditions/sample_parameter.h"
 
 namespace msdbg::watch {
 namespace {
@@ -194,6 +195,7 @@ void look(EvaluationContext& context, const Node& node, std::span<const std::int
 bool isTornView(const Node& node) { return node.opType == "torch.reshape"; }
 
 void question(EvaluationContext& context) {
+  checkSampleParameter(context);
   const Graph& graph = context.graph();
   MeantAxes meant(graph);
   for (const Node& node : graph.nodes()) {
@@ -217,7 +219,7 @@ void question(EvaluationContext& context) {
 ConditionDef reshapeMixesAxesCondition() {
   ConditionDef def;
   def.id = "reshape_mixes_axes";
-  def.title = "A reshape in place of a transposition";
+  def.title = "Axes are mixed up";
   def.doc =
       "From the graph: a Reshape gives an axis of the same size as one that it was given, at another place, "
       "and cuts through an axis for it: the heads of an attention, [batch, time, heads * width] to [batch, "

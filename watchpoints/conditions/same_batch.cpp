@@ -2,6 +2,7 @@
 // for ever. A batch that comes twice within an epoch is a loader that was not seeded by rank, or that began
 // anew where it should have gone on. Seen in the recorded hashes of what enters the graph.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "core_engine/base/text.h"
@@ -108,6 +109,8 @@ class SameBatch : public Evaluator {
     ++m_iterations;
     if (std::ranges::none_of(context.source.meshAxes(), splitsTheModel)) compareRanks(context, batches);
     const auto& [rank, batch] = *batches.begin();
+    if (!m_made)
+      for (const TensorId input : m_inputs) m_constant[input].add(context.rows.now(rank, input));
     m_order.add(context.iteration, rank, batch);
     m_varies += m_batch.empty() || m_batch == batch ? 0 : 1;
     m_repeats = m_repeats && (m_batch.empty() || m_batch == batch);
@@ -126,6 +129,7 @@ class SameBatch : public Evaluator {
       return;
     }
     if (!same.empty()) addSameRanks(context, same);
+    if (!m_repeats) addSameNumbers(context);
     // Small data are trained on whole in many a PyTorch script: nothing is said of that.
     if (m_repeats && m_iterations >= kRepeats && m_same.empty() && !ofTorch) addRepeats(context);
     if (same.empty() && m_met) context.findings.push_back(std::move(*m_met));
@@ -207,6 +211,42 @@ class SameBatch : public Evaluator {
     context.findings.push_back(std::move(finding));
   }
 
+  /// Of one input: the same bits in every iteration, and as spread as numbers that are drawn.
+  struct Constant {
+    core::Hash128 hash;
+    std::int64_t iterations = 0;
+    bool same = true, drawn = true;
+
+    void add(const StatisticsRow* row) {
+      constexpr double kFar = 1.5, kNearZero = 0.3;  // no sines, masks or weights lie so
+      constexpr std::int64_t kNumbers = 32;
+      if (!row) return;
+      const core::TensorStatistics& values = row->values;
+      same = same && (iterations == 0 || values.hash == hash);
+      drawn = drawn && values.count >= kNumbers && values.nonFinite() == 0 && values.min < -kFar &&
+              values.max > kFar && std::abs(values.mean) < kNearZero;
+      hash = values.hash;
+      ++iterations;
+    }
+  };
+
+  /// A hint: noise that a generator draws which begins anew for each batch.
+  void addSameNumbers(EvaluationContext& context) const {
+    for (const TensorId input : m_inputs) {
+      const Constant& constant = m_constant.at(input);
+      const core::TensorInfo& info = context.graph().tensor(input);
+      if (!constant.same || !constant.drawn || constant.iterations < kRepeats || !isFloating(info.dtype))
+        continue;
+      Finding finding = findingAt(context, {m_begin, m_rank, input}, precedence::kOther);
+      finding.severity = Severity::kHint;
+      finding.detail = info.name + " has the same bits in all " + std::to_string(constant.iterations) +
+                       " iterations, while the rest of the batch changes: if its numbers are drawn, they are "
+                       "drawn once and for all";
+      finding.advice = "Make the generator once, before the loop: a seed in the loop begins it anew.";
+      return context.findings.push_back(std::move(finding));
+    }
+  }
+
   void addSameRanks(EvaluationContext& context, const std::vector<std::int64_t>& same) const {
     Finding finding = findingAt(context, {m_begin, Rank(same.front()), m_shown}, precedence::kStructure);
     finding.count = 0;
@@ -236,11 +276,12 @@ class SameBatch : public Evaluator {
   std::map<Rank, std::int64_t> m_same;  // in how many iterations it read the first rank's batch
   Hashes m_batch;                       // the last one
   bool m_repeats = true;
-  TensorId m_shown;              // the first of them that has values
-  bool m_made = false;           // the inputs are what the program makes in the loop
-  std::int64_t m_varies = 0;     // iterations whose data were others than those before
-  BatchOrder m_order;            // of the first rank
-  std::optional<Finding> m_met;  // the first iteration in which two ranks have one batch
+  std::map<TensorId, Constant> m_constant;  // of the first rank
+  TensorId m_shown;                         // the first of them that has values
+  bool m_made = false;                      // the inputs are what the program makes in the loop
+  std::int64_t m_varies = 0;                // iterations whose data were others than those before
+  BatchOrder m_order;                       // of the first rank
+  std::optional<Finding> m_met;             // the first iteration in which two ranks have one batch
 };
 
 }  // namespace
@@ -255,7 +296,8 @@ ConditionDef sameBatchCondition() {
       "at least). A hint where it is the same in every iteration (ten at least), as when one batch is "
       "trained on for a test; where two ranks meet in some iterations; and where a batch comes again within "
       "what cannot be epochs: most batches come once, and cut into pieces of as many as there are, one comes "
-      "twice; and where all epochs of a PyTorch program, of 8 batches or more, come in the same order.";
+      "twice; where all epochs of a PyTorch program, of 8 batches or more, come in the same order; and where "
+      "one input of the batch, spread as drawn numbers are, is the same in every iteration.";
   def.advice = "Give each rank its share: run.shard(loader), or a loader seeded and cut by rank.";
   def.needsAllRanks = true;
   def.rowsOnly = true;

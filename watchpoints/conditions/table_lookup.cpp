@@ -116,10 +116,28 @@ void checkPaddingRow(EvaluationContext& context) {
   }
 }
 
+/// Rows of parameters, chosen by what the graph makes of data: not by places, which are counted.
+std::vector<Lookup> madeLookups(const Graph& graph) {
+  std::vector<Lookup> all;
+  for (const Node& node : graph.nodes()) {
+    if (node.phase != core::Phase::kForward || node.opType != "Gather" || node.inputs.size() < 2) continue;
+    const core::TensorInfo& table = graph.tensor(node.inputs[0]);
+    if (table.role != core::TensorRole::kParameter || !table.shape.known() || table.shape.rank() == 0)
+      continue;
+    const std::vector<bool> parts = partsOf(graph, node.inputs[1]);
+    const bool ofData = std::ranges::any_of(graph.tensors(), [&](const core::TensorInfo& info) {
+      return parts[info.id.index()] && isData(graph, info.id);
+    });
+    if (ofData) all.push_back({node.id, table.id, node.inputs[1], table.shape[0]});
+  }
+  return all;
+}
+
 class TableLookup : public Evaluator {
  public:
-  explicit TableLookup(const Graph& graph) : m_all(lookups(graph)) {
+  explicit TableLookup(const Graph& graph) : m_all(lookups(graph)), m_made(madeLookups(graph)) {
     for (const Lookup& each : m_all) m_reach.try_emplace(each.index);
+    for (const Lookup& each : m_made) m_reach.try_emplace(each.index);
   }
 
   void evaluate(EvaluationContext& context) override {
@@ -133,11 +151,12 @@ class TableLookup : public Evaluator {
       for (const core::Rank rank : context.ranks)
         if (const StatisticsRow* row = context.rows.now(rank, index)) {
           ++context.evaluated;
-          reach.add(row->values.max);
+          reach.add(row->values);
         }
   }
 
   void finish(EvaluationContext& context) override {
+    addUnread(context);
     constexpr double kByte = 255, kLonger = 1.5;
     for (const Lookup& each : m_all) {
       const Reach& reach = m_reach.at(each.index);
@@ -160,16 +179,40 @@ class TableLookup : public Evaluator {
   /// How far the indices of the iterations reach.
   struct Reach {
     double most = 0;
-    std::int64_t times = 0,
+    std::int64_t times = 0, lookups = 0,
                  near = 0;  // near: up to 240 and more, which the largest of many evenly cut ones is
-    void add(double largest) {
-      most = std::max(most, largest);
+    void add(const core::TensorStatistics& indices) {
+      most = std::max(most, indices.max);
       ++times;
-      near += largest >= 240;
+      lookups += indices.count;
+      near += indices.max >= 240;
     }
   };
 
-  std::vector<Lookup> m_all;
+  /// A hint: of a table nothing but the first rows is ever read, though it was looked up often enough to meet
+  /// all of them.
+  void addUnread(EvaluationContext& context) const {
+    constexpr double kFirst = 0.1;
+    constexpr std::int64_t kRows = 20, kOften = 20;  // kOften: times the rows
+    for (const Lookup& each : m_made) {
+      const Reach& reach = m_reach.at(each.index);
+      if (each.rows < kRows || reach.lookups < kOften * each.rows) continue;
+      if (reach.most + 1 > kFirst * static_cast<double>(each.rows)) continue;
+      Finding finding = findingAtNode(
+          context, each.node,
+          "of the " + std::to_string(each.rows) + " rows of " + context.graph().tensor(each.table).name +
+              " no index of the " + std::to_string(reach.lookups) + " reaches beyond row " +
+              core::formatShort(reach.most) + ": what made the indices may have scaled or cut them");
+      finding.iteration = m_begin;
+      finding.severity = Severity::kHint;
+      finding.advice =
+          "Look at what the indices are made of: a column that was scaled with the others, a cast to whole "
+          "numbers too late.";
+      return context.findings.push_back(std::move(finding));
+    }
+  }
+
+  std::vector<Lookup> m_all, m_made;
   std::map<TensorId, Reach> m_reach;
   core::Iteration m_begin;
 };
@@ -186,7 +229,9 @@ ConditionDef tableLookupCondition() {
       "chosen by one input, while another one chooses from as many rows. A hint: the largest index of all "
       "iterations is 255, most iterations reach 240, and the table is half as long again; or, of PyTorch, "
       "one "
-      "index a sample looks up the row that is kept for padding.";
+      "index a sample looks up the row that is kept for padding; or indices that are made of data never "
+      "leave "
+      "the first tenth of a table's rows, in twenty times as many lookups as it has rows.";
   def.advice = "Read each table by the index that was counted for it.";
   def.rowsOnly = true;
   def.make = [](const Graph& graph, const Parameters&, bool) -> std::unique_ptr<Evaluator> {
