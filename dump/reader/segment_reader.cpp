@@ -70,7 +70,8 @@ struct SegmentReader::Impl {
   std::vector<std::int64_t> iterations;
   std::map<std::string, TensorDataset> tensors;  // opened ones, by path
   std::map<std::string, Series> scalars;
-  std::set<std::string> noScalars;  // names that were asked for and are not there
+  std::set<std::string> noScalars;     // names that were asked for and are not there
+  std::map<std::string, bool> groups;  // of values, by path: whether there is one
 
   SegmentFileInfo info() const { return {file.id(), fileBytes, iterations, lock.get()}; }
   core::Status readIterations();
@@ -224,6 +225,12 @@ core::Result<std::optional<double>> SegmentReader::lastScalar(const std::string&
 
 core::Result<TensorDataset*> SegmentReader::Impl::dataset(const std::string& group,
                                                           const core::TensorInfo& tensor) {
+  auto known = groups.find(group);  // where only statistics are kept, there is none, and many ask
+  if (known == groups.end()) {
+    MSDBG_ASSIGN(const bool isThere, hdf5::exists(file.id(), group));
+    known = groups.emplace(group, isThere).first;
+  }
+  if (!known->second) return static_cast<TensorDataset*>(nullptr);
   const std::string path = datasetPath(group, tensor.fullName());
   const auto at = tensors.find(path);
   if (at != tensors.end()) return &at->second;

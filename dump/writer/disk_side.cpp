@@ -68,6 +68,10 @@ void DiskSide::commit(const PendingIterations::Commit& segment) {
   m_bytesWritten = m_store.bytesWritten();
   m_recording.onlyStatistics = m_store.onlyStatistics();
   m_recording.limited = m_store.limited();
+  if (m_store.limited() && !m_recording.spools())
+    m_pending.keepNewest(m_store.rawRoomForValues(), [this](std::int64_t iteration) {
+      return m_recording.firstFault.keep(iteration, iteration) > Keep::kYes;
+    });
   if (m_store.wantsCheckpoint()) m_recording.schedule.request();
   if (!status.ok()) return endure(status.error().in("iteration " + std::to_string(records[0]->iteration)));
   m_pending.committed(segment, PendingIterations::Clock::now() - start);

@@ -85,9 +85,10 @@ struct IterationRecord {
   /// statistics.
   std::uint64_t segmentBytes = 0;
   std::uint64_t memoryBytes = 0;  // that the rows take now, and when it is finished the statistics too
+  std::uint64_t valueBytes = 0;   // of rows of /tensor that wait in memory, before compression
   std::int64_t toEncode = 0;      // rows that wait for their chunks
   bool beginsFile = false;        // its rows lie in another file than those before: a segment begins
-  bool valuesDropped = false;     // the disk had no room for them
+  bool valuesDropped = false;     // there is no room for them, on the disk or within --max-size
   bool encodingQueued = false;    // with --on-hit: once it is known that they are written
 };
 

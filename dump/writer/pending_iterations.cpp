@@ -74,6 +74,7 @@ void PendingIterations::addRow(RowKey key, TensorRow row) {
   if (!fresh) return;  // one value per iteration: the first is the one that was computed from
   m_current->segmentBytes += bytes;
   m_current->memoryBytes += memory;
+  if (key.section == Section::kTensor && !at->second.file) m_current->valueBytes += at->second.rawBytes;
   m_pendingBytes += memory;
   if (m_windows || !encode) return;  // most undecided values are never written
   ++m_current->toEncode;
@@ -140,7 +141,10 @@ void PendingIterations::commitUntil(Done done) {
   const auto enough = [&] { return m_closed || m_failure || m_finished.empty() || done(); };
   if (enough()) return;
   force();
-  m_room.wait(lock, enough);
+  for (std::int64_t seen = m_commits; !enough();) {
+    m_room.wait(lock, [&] { return m_commits != seen || enough(); });
+    if (std::exchange(seen, m_commits) != m_commits) m_progress();
+  }
 }
 
 void PendingIterations::waitForRoom() {
@@ -223,6 +227,7 @@ void PendingIterations::drop() {
   m_current.reset();
   m_finished.clear();
   m_toEncode.clear();
+  m_settled = 0;
   m_pendingBytes = 0;
   m_room.notify_all();
 }
@@ -280,6 +285,7 @@ void PendingIterations::dropRowsOf(const std::shared_ptr<IterationRecord>& recor
   record->layouts.reset();
   record->segmentBytes = record == m_current ? 0 : statisticsBytesOf(*record->plan);
   record->memoryBytes = statistics;
+  record->valueBytes = 0;
   record->toEncode = 0;
   m_room.notify_all();
 }
@@ -288,6 +294,48 @@ void PendingIterations::dropRowsOf(const std::shared_ptr<IterationRecord>& recor
 void PendingIterations::dropUnwanted() {
   for (const auto& record : m_finished)
     if (!record->rows.empty() && m_windows->keep(record->iteration) == Keep::kNo) dropRowsOf(record);
+}
+
+void PendingIterations::keepNewest(std::uint64_t bytes, std::function<bool(std::int64_t)> isNeeded) {
+  const std::lock_guard lock(m_mutex);
+  // Where memory ends before, all would wait until training has to.
+  m_newest = bytes <= m_bufferBytes / 4 ? bytes : 0;
+  m_isNeeded = std::move(isNeeded);
+}
+
+void PendingIterations::dropValuesOf(const std::shared_ptr<IterationRecord>& record) {
+  std::erase_if(m_toEncode, [&](const Encode& job) {
+    return job.record == record && job.key.section == Section::kTensor;
+  });
+  record->toEncode = std::ranges::count(m_toEncode, record, &Encode::record);
+  std::uint64_t memory = 0;
+  std::erase_if(record->rows, [&](const auto& each) {
+    const auto& [key, row] = each;
+    if (key.section != Section::kTensor || row.file) return false;
+    memory += row.memoryBytes();
+    record->segmentBytes -= std::min(record->segmentBytes, row.rawBytes);
+    return true;
+  });
+  record->memoryBytes -= memory;
+  m_pendingBytes -= memory;
+  record->valueBytes = 0;
+  record->layouts.reset();
+  record->valuesDropped = true;
+  m_room.notify_all();
+}
+
+// Only between two jobs. Who has been overtaken has none to count, nor those before him but what is needed.
+void PendingIterations::dropOvertaken() {
+  std::uint64_t newer = 0;
+  for (std::size_t i = m_finished.size(); i-- > m_settled;) {
+    const std::shared_ptr<IterationRecord>& record = m_finished[i];
+    if (newer >= m_newest && record->valuesDropped) return;
+    if (newer >= m_newest && record->valueBytes > 0 && !m_isNeeded(record->iteration)) {
+      dropValuesOf(record);
+      continue;
+    }
+    newer += record->valueBytes;
+  }
 }
 
 // Early enough that building and writing are done within the second.
@@ -300,9 +348,14 @@ PendingIterations::Work PendingIterations::next(bool spareWork) {
   while (true) {
     if (m_commitRequested.exchange(false)) m_forced = m_finished.size();
     if (m_windows) dropUnwanted();
+    if (m_newest > 0) dropOvertaken();
     bool isFull = false;
     const std::size_t count = m_finished.empty() ? 0 : segmentLength(0, isFull);
-    const bool due = count > 0 && (isFull || m_forced > 0 || m_closed || Clock::now() >= deadline());
+    // Until the second is over, or memory short, others may overtake them.
+    isFull = isFull && (m_newest == 0 || m_settled > 0 || 2 * m_pendingBytes > m_bufferBytes);
+    const bool due =
+        count > 0 && (isFull || m_settled > 0 || m_forced > 0 || m_closed || Clock::now() >= deadline());
+    if (due && m_newest > 0 && m_settled == 0) m_settled = m_finished.size();
     if (due && m_windows)
       for (std::size_t i = 0; i < count; ++i) queueEncoding(m_finished[i]);
     if (due && encodedUpTo(count)) {
@@ -353,8 +406,10 @@ void PendingIterations::committed(const Commit& segment, Clock::duration took) {
   m_finished.erase(m_finished.begin(),
                    m_finished.begin() + static_cast<std::ptrdiff_t>(segment.records.size()));
   m_forced -= std::min(m_forced, segment.records.size());
+  m_settled -= std::min(m_settled, segment.records.size());
   m_reserve = std::clamp<Clock::duration>(took * 2, kLeastReserve, kMostReserve);
   m_refused = false;
+  ++m_commits;
   m_room.notify_all();
 }
 
@@ -392,6 +447,7 @@ void PendingIterations::giveUpOldest() {
   m_givenUp.iterations.push_back(oldest->iteration);
   m_finished.pop_front();
   m_forced -= std::min<std::size_t>(m_forced, 1);
+  m_settled -= std::min<std::size_t>(m_settled, 1);
   m_room.notify_all();
 }
 

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <variant>
 
@@ -32,6 +33,13 @@ class PendingIterations {
   ~PendingIterations();
   /// Before the first iteration. Longer than kCommitWithin: fewer, larger segments.
   void commitWithin(std::chrono::milliseconds time) { m_commitWithin = time; }
+  /// Called by the training thread for each commit that it sees while it waits for several.
+  void whileWaiting(std::function<void()> progress) { m_progress = std::move(progress); }
+
+  /// From here on, by the background thread: of what waits in memory the newest values stay, as many as fit
+  /// into these bytes (before compression), for they would drop the others as soon as all were written.
+  /// `isNeeded`: the values of that iteration stay in any case. 0: all are written.
+  void keepNewest(std::uint64_t bytes, std::function<bool(std::int64_t iteration)> isNeeded);
 
   // --- training thread ---
   /// False once closed or failed: nothing more is recorded.
@@ -117,6 +125,9 @@ class PendingIterations {
   bool encodedUpTo(std::size_t count) const;
   void queueEncoding(const std::shared_ptr<IterationRecord>& record);
   void dropRowsOf(const std::shared_ptr<IterationRecord>& record);
+  /// Those of /tensor only: what leads to them again (checkpoints, batches) stays.
+  void dropValuesOf(const std::shared_ptr<IterationRecord>& record);
+  void dropOvertaken();
   void dropUnwanted();
   Clock::time_point deadline(std::size_t first = 0) const;
   /// All that is finished is to be committed now.
@@ -144,7 +155,12 @@ class PendingIterations {
   std::deque<Encode> m_toEncode;
   KnownLayouts m_layouts;
   std::uint64_t m_pendingBytes = 0;
-  std::size_t m_forced = 0;                                   // so many of m_finished go out without waiting
+  std::uint64_t m_newest = 0;  // bytes of values, see keepNewest()
+  std::function<bool(std::int64_t)> m_isNeeded;
+  std::size_t m_settled = 0;  // so many of m_finished lose no values any more, and go out
+  std::size_t m_forced = 0;   // so many of m_finished go out without waiting
+  std::int64_t m_commits = 0;
+  std::function<void()> m_progress = [] {};
   Clock::duration m_reserve{std::chrono::milliseconds(300)};  // of the second, for building and writing
   bool m_closed = false, m_refused = false;
   GivenUp m_givenUp;

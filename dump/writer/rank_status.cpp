@@ -110,6 +110,12 @@ void RankStatusWriter::set(std::int64_t iteration, std::int64_t node, const std:
   page.published.store(next, std::memory_order_release);
 }
 
+void RankStatusWriter::beat() {
+  Page& page = *static_cast<Page*>(m_map);
+  const RankStatus now = copyOf(page, page.published.load(kRelaxed));  // whole: nobody else writes
+  set(now.iteration, now.node, now.nodeName, now.waiting);
+}
+
 void RankStatusWriter::remove() { ::unlink(m_path.c_str()); }
 
 std::optional<RankStatus> readRankStatus(const std::filesystem::path& rankFolder) {

@@ -17,9 +17,10 @@ namespace msdbg::dump {
 struct RankStatus {
   std::int64_t pid = 0, iteration = -1,
                node = -1;  // node: NodeId of the running kernel's first node; -1: between iterations
-  std::int64_t beat = 0;   // counts kernels; a value that stands still means no progress
-  bool waiting = false;    // inside a collective
-  std::string nodeName;    // truncated to 200 bytes
+  std::int64_t beat =
+      0;  // counts kernels and commits that are waited for; a value that stands still means no progress
+  bool waiting = false;  // inside a collective
+  std::string nodeName;  // truncated to 200 bytes
 };
 
 class RankStatusWriter {
@@ -27,6 +28,8 @@ class RankStatusWriter {
   static core::Result<std::unique_ptr<RankStatusWriter>> create(const std::filesystem::path& rankFolder);
   ~RankStatusWriter();
   void set(std::int64_t iteration, std::int64_t node, const std::string& nodeName, bool waiting);
+  /// It is where it was, and goes on: the recorder that it waits for does.
+  void beat();
   void remove();
 
  private:

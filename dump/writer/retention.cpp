@@ -100,11 +100,13 @@ Keep Retention::keep(const KeptSegment& segment) const {
 }
 
 // Else statistics, which stay for ever, would leave a long run without any values in the end.
-bool Retention::overBudget(std::uint64_t incoming) const {
+std::uint64_t Retention::roomForValues() const {
   const std::uint64_t statistics = m_bytes - m_valueBytes + m_otherBytes;
   const std::uint64_t left = m_rules.maxBytes - std::min(m_rules.maxBytes, statistics);
-  return m_valueBytes + incoming > std::max(left, m_rules.maxBytes / 4);
+  return std::max(left, m_rules.maxBytes / 4);
 }
+
+bool Retention::overBudget(std::uint64_t incoming) const { return m_valueBytes + incoming > roomForValues(); }
 
 bool Retention::anyLast() const {
   return std::ranges::any_of(m_segments,

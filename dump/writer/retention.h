@@ -85,6 +85,8 @@ class Retention {
   /// The statistics of `old` were thinned: these stand for them from now on.
   void thin(std::span<const std::int64_t> old, std::span<const KeptSegment> segments);
   /// What is on the disk besides segments: the journal, the graph.
+  /// What values may take of the budget now.
+  std::uint64_t roomForValues() const;
   void setOtherBytes(std::uint64_t bytes) { m_otherBytes = bytes; }
 
   /// The segment whose values are to go next, so that the rules hold; with `incoming`: and so many more bytes

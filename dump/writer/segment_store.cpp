@@ -181,6 +181,9 @@ core::Status SegmentStore::commit(Iterations iterations) {
     MSDBG_TRY(thinFor({.incoming = image.size + files, .replay = image.replayBytes + files}));
   }
   MSDBG_TRY(add(line, image, m_spareFile.get()));
+  if (image.storedBytes > 0)
+    m_compressed =
+        std::max(1.0, static_cast<double>(image.rawBytes) / static_cast<double>(image.storedBytes));
   for (const IterationRecord* record : iterations) {
     m_outliers.add(*record);
     if (record->anew) m_retention.beginsAnew(record->iteration);
@@ -199,6 +202,10 @@ core::Status SegmentStore::commit(Iterations iterations) {
   if (!merged.ok()) return merged.error();
   while (m_retention.segments().size() >= kMostSegments && hasSpareWork()) MSDBG_TRY(spareStep());
   return core::Ok{};
+}
+
+std::uint64_t SegmentStore::rawRoomForValues() const {
+  return static_cast<std::uint64_t>(m_compressed * static_cast<double>(m_retention.roomForValues()));
 }
 
 core::Status SegmentStore::add(SegmentLine& line, const SegmentWriter::Image& image, SpareFile* spareFile) {

@@ -65,6 +65,8 @@ class SegmentStore {
   bool wantsCheckpoint() const { return m_hadCheckpoint && m_retention.wantsCheckpoint(); }
   /// Values were dropped for newer ones, so what is dropped next should be of no use to what stays.
   bool limited() const { return m_dropped; }
+  /// Of values that come in, before compression, as many as may stay: more would only drop one another.
+  std::uint64_t rawRoomForValues() const;
   std::uint64_t bytesWritten() const { return m_bytesWritten; }
   /// Values were lost since the last call: their file could not be read back.
   bool takeLostValues() { return std::exchange(m_lostValues, false); }
@@ -132,6 +134,7 @@ class SegmentStore {
   bool m_tooLarge = false, m_hadCheckpoint = false, m_diskShort = false, m_dropped = false;
   bool m_loose = false;              // a checkpoint went: nothing may lead to some batches any more
   std::uint64_t m_didNotFit = 0;     // bytes of the segment for which the disk had no room
+  double m_compressed = 1;           // raw bytes for one that is stored, of the last values; 1 at least
   std::uint64_t m_wanted = 0;        // of the disk, by what comes next
   std::vector<std::int64_t> m_plan;  // to be merged next
   std::unique_ptr<BackgroundMerge> m_merge;

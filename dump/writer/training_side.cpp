@@ -55,7 +55,11 @@ TrainingSide::TrainingSide(Recording& recording, std::unique_ptr<RankStatusWrite
              ways(), recording.pool, recording.clock),
       m_values(recording.pending, recording.clock, recording.place.threads),
       m_segmentInMemory(recording.segmentBytes(true)),
-      m_segmentInFile(recording.segmentBytes(false)) {}
+      m_segmentInFile(recording.segmentBytes(false)) {
+  m_pending.whileWaiting([this] {
+    if (m_status) m_status->beat();
+  });
+}
 
 // Values of which most will be dropped (--on-hit) are not worth a file.
 std::vector<WritingWay> TrainingSide::ways() const {
