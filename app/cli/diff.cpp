@@ -69,6 +69,7 @@ Result<replay::ComparisonOptions> comparisonOptions(const OpenedRun& run, const 
 
 int statusOf(const replay::Comparison& found) {
   if (found.differs()) return kExitHits;
+  if (found.graph.ofOtherPrograms()) return kExitNoAnswer;
   const bool answered = found.counts.equal + found.counts.within > 0 && found.counts.undecided == 0;
   return answered ? kExitFine : kExitNoAnswer;
 }
@@ -223,6 +224,10 @@ Result<int> diff(DiffOptions options, const Context& context) {
   const bool ofOne = options.recomputed || !options.values.empty();
   if (options.recomputed && !options.values.empty())
     return Error(ErrorCode::kUsage, "diff: --recomputed and --values are two questions: ask one");
+  if (!options.tensor.empty() && options.values.empty())
+    return Error(ErrorCode::kUsage,
+                 "diff: --tensor belongs to --values; of runs, ranks or iterations --tensors " +
+                     core::shellQuoted(options.tensor) + " compares these tensors only");
   if (options.runs.size() > 2 || (ofOne && options.runs.size() > 1))
     return Error(ErrorCode::kUsage,
                  "diff: too many runs: give RUN OTHER_RUN, or one RUN with what to compare");

@@ -232,6 +232,21 @@ std::string comparedText(const Comparison& found) {
   return core::join(parts, ", ");
 }
 
+std::string sharedNodes(const replay::GraphDifference& graph) {
+  return fmt::format("{} of {} nodes of A are among the {} of B", groupedNumber(graph.aligned),
+                     groupedNumber(graph.nodesA), groupedNumber(graph.nodesB));
+}
+
+std::string agreementText(const Comparison& found) {
+  const bool within = found.counts.within > 0;
+  if (!found.graph.onlyA.empty() || !found.graph.onlyB.empty())
+    return fmt::format("what both have {}: {}",
+                       within ? "agrees within the tolerance" : "is equal in every bit",
+                       sharedNodes(found.graph));
+  if (within) return "they agree within the tolerance";
+  return found.allJudged ? "they are equal in every bit" : "what should be equal on both is, in every bit";
+}
+
 }  // namespace
 
 std::string diffVerdict(const DiffView& view) {
@@ -250,9 +265,9 @@ std::string diffVerdict(const DiffView& view) {
     return fmt::format("{} of {} tensors differ, and without values nobody knows by how much: {}",
                        groupedNumber(found.counts.undecided), groupedNumber(found.counts.compared()),
                        wayToValues(view));
-  const std::string agree = found.counts.within > 0 ? "they agree within the tolerance"
-                            : found.allJudged       ? "they are equal in every bit"
-                                                    : "what should be equal on both is, in every bit";
+  if (found.graph.ofOtherPrograms())
+    return "they are of two programs, and cannot be compared: " + sharedNodes(found.graph);
+  const std::string agree = agreementText(found);
   if (found.counts.unknown == 0) return agree;
   return fmt::format("{}, of the {} tensors that both have; {} are not recorded on both", agree,
                      groupedNumber(found.counts.compared()), groupedNumber(found.counts.unknown));

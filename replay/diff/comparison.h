@@ -2,6 +2,7 @@
 // thread-safe as such. Ids of side A are those of its run, of side B those of the other.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -84,6 +85,9 @@ struct GraphDifference {
     return onlyA.empty() && onlyB.empty() && sourcesOnlyA.empty() && sourcesOnlyB.empty() &&
            renamed.empty() && changed.empty();
   }
+  /// Less than half of the smaller graph is in the other one: other programs, of which equal numbers say
+  /// nothing.
+  bool ofOtherPrograms() const { return 2 * aligned < std::min(nodesA, nodesB); }
 };
 
 /// Where the sides part: the least (iteration, order, rank) outside of the tolerance.

@@ -148,7 +148,20 @@ TEST_CASE("diff says what it cannot be asked", "[cli]") {
   mistake({"clean.msdbg", "--ranks", "0,1", "--tolerance", "-1"}, "is no tolerance");
   mistake({"clean.msdbg", "--ranks", "0,1", "--tensors", "nosuch*"}, "nosuch");
   mistake({"clean.msdbg", "--values", "x.npy"}, "of which tensor?");
+  mistake({"clean.msdbg", "--ranks", "0,1", "--tensor", "fc1/weight"}, "--tensors fc1/weight");
   mistake({"clean.msdbg", "--recomputed", "--tolerance", "auto"}, "exact or a number");
+}
+
+TEST_CASE("diff of two programs does not call them equal for what has the same name in both", "[cli]") {
+  cleanRun();
+  REQUIRE(msdbg({"dump", "gpt", "-n", "2", "--threads", "1", "--steps", "1", "--batch", "2", "--policy",
+                 "stats", "--lr", "0.01", "-o", "other.msdbg"})
+              .exitStatus == 0);
+  const RunResult found =
+      msdbg({"diff", "clean.msdbg", "other.msdbg", "--tensors", "optimizer/learning_rate"});
+  CHECK(found.exitStatus == 4);
+  CHECK_THAT(found.out, Catch::Contains("they are of two programs, and cannot be compared") &&
+                            !Catch::Contains("equal in every bit"));
 }
 
 TEST_CASE("The tables of operators and conditions can be printed", "[cli]") {

@@ -143,14 +143,13 @@ class StatisticSpike : public Evaluator {
     }
     if (isFarAboveFew(series, now))
       return begin(context, rank, followed, now, {kFar * largestOf(series), 0}, series);
-    if (series.values.size() >= kLeast && isAboveMost(series, now)) {
+    // Of long runs nearly all is told apart before the median, which takes longest.
+    const bool isOver = m_recommended && std::abs(now) <= kConverged * std::abs(series.first);
+    if (series.values.size() >= kLeast && !isOver && isAboveMost(series, now)) {
       const std::vector<double> values(series.values.begin(), series.values.end());
       const Spread spread = spreadOf(values, followed.floor);
-      const auto tells = [&] {
-        return !m_recommended || (std::abs(now) > kConverged * std::abs(series.first) &&
-                                  isFarInLogarithm(values, now, followed));
-      };
-      if (now > spread.limit(followed.times) && tells())
+      const bool isFar = now > spread.limit(followed.times);
+      if (isFar && (!m_recommended || isFarInLogarithm(values, now, followed)))
         return begin(context, rank, followed, now, spread, series);
     }
     if (series.values.empty()) series.first = now;
@@ -169,7 +168,7 @@ class StatisticSpike : public Evaluator {
     return largest;
   }
 
-  /// Else it is not above the median either, which is quicker told than the median: of a long run nearly all.
+  /// Else it is not above the median either, which is quicker told than the median.
   static bool isAboveMost(const Series& series, double now) {
     const auto reach = static_cast<std::size_t>(
         std::ranges::count_if(series.values, [&](double value) { return value >= now; }));
