@@ -255,3 +255,47 @@ def test_averages_that_are_swapped_in_and_stay_are_a_hint(tmp_path: Any) -> None
     hints = asked("check", recorded(tmp_path, _AVERAGED))["hints"]
     found = [hint for hint in hints if hint["condition"] == "weight_overwritten"]
     assert len(found) == 1 and found[0]["iteration"] == 12 and "the loss is higher since" in found[0]["detail"]
+
+
+_SWAPPED = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 3))
+optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+average = [p.detach().clone() for p in model.parameters()]
+
+@torch.no_grad()
+def give(values):
+    for p, value in zip(model.parameters(), values):
+        COPY
+
+for i in range(30):
+    x = torch.randn(64, 6)
+    loss = nn.functional.cross_entropy(model(x), x[:, :3].argmax(1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    with torch.no_grad():
+        for a, p in zip(average, model.parameters()):
+            a.mul_(0.9).add_(p, alpha=0.1)
+    if i % 10 == 9:
+        kept = [p.detach().clone() for p in model.parameters()]
+        give(average)
+        model.eval()
+        with torch.no_grad():
+            model(torch.randn(8, 6)).sum().item()
+        model.train()
+        RESTORE
+"""
+
+
+@pytest.mark.parametrize("copy", ["p.copy_(value)", "p.data.copy_(value)"])
+@pytest.mark.parametrize("restored", [True, False], ids=["restored", "left"])
+def test_averages_that_are_swapped_in_for_an_evaluation_are_a_hint_where_they_stay(copy: str, restored: bool,
+                                                                                 tmp_path: Any) -> None:
+    program = _SWAPPED.replace("COPY", copy).replace("RESTORE", "give(kept)" if restored else "pass")
+    report = asked("check", recorded(tmp_path, program, level="ops"))
+    assert report["first"] is None
+    found = [hint["detail"] for hint in report["hints"] if "running average of itself" in hint["detail"]]
+    assert bool(found) != restored

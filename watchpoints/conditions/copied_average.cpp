@@ -40,17 +40,18 @@ bool isAverage(const Graph& graph, TensorId tensor, TensorId weight) {
 }  // namespace
 
 CopiedAverages::CopiedAverages(const Graph& graph) {
-  std::map<TensorId, std::vector<Copied>> writes;  // by weight
-  for (const ParameterUpdate& update : parameterUpdates(graph)) {
-    const Node& node = graph.node(update.node);
-    if (node.phase == core::Phase::kUpdate) continue;
-    const TensorId weight = rootOf(graph, update.parameter);
-    writes[weight].push_back(
-        {.weight = weight, .average = copiedFrom(node, update.next), .next = update.next});
+  std::map<TensorId, core::NodeId> steps;  // by weight
+  const std::vector<ParameterUpdate> updates = parameterUpdates(graph);
+  for (const ParameterUpdate& update : updates)
+    if (graph.node(update.node).phase == core::Phase::kUpdate)
+      steps[rootOf(graph, update.parameter)] = update.node;
+  for (const ParameterUpdate& update : updates) {
+    const TensorId weight = rootOf(graph, update.parameter),
+                   average = copiedFrom(graph.node(update.node), update.next);
+    const auto step = steps.find(weight);
+    if (step != steps.end() && average.valid() && isAverage(graph, average, weight))
+      m_all.push_back({.weight = weight, .average = average, .next = update.next, .step = step->second});
   }
-  for (const auto& [weight, all] : writes)  // a second write puts back what was there
-    if (all.size() == 1 && all[0].average.valid() && isAverage(graph, all[0].average, weight))
-      m_all.push_back(all[0]);
 }
 
 void CopiedAverages::evaluate(EvaluationContext& context) {
@@ -60,6 +61,8 @@ void CopiedAverages::evaluate(EvaluationContext& context) {
     each.averaged += context.rows.now(rank, each.average) != nullptr;
     each.since += each.copied > 0;
     if (!context.rows.now(rank, each.next)) continue;
+    const auto read = context.inputs(rank, context.graph().node(each.step));
+    if (std::ranges::find(read, each.next) == read.end()) continue;
     if (each.copied++ == 0) each.first = context.iteration, each.rank = rank;
   }
 }

@@ -172,7 +172,7 @@ ConditionDef weightOverwrittenCondition() {
       "mean "
       "square or more, and to no more than half of the weights, or the loss is higher by a fifth since; or a "
       "running average of a weight is copied into it, not in every iteration that goes on with the average, "
-      "and nothing is copied back.";
+      "and the optimizer steps from there.";
   def.advice =
       "Look at what writes to it between two steps: a reset, a copy, a loaded state, another thread, broken "
       "memory.";

@@ -23,7 +23,7 @@ from msdbg._operators import Operator
 from msdbg._recording import Recording
 from msdbg._recurrent import LAYERS, Recurrent
 from msdbg._scopes import Scopes
-from msdbg._tensors import all_plain, any_fake
+from msdbg._tensors import all_plain, any_fake, dense, local, storage_key
 
 _frame = sys._getframe
 _task = torch._C._current_graph_task_id
@@ -270,10 +270,11 @@ class Ops(Level):
         if self._suspended or self._stopped:
             return func(*args, **kwargs)
         if self._quiet:
-            if not torch.is_grad_enabled():
+            if torch.is_grad_enabled():
+                self._quiet = False
+                self._follow()
+            elif not self._writes_parameter(func, args):
                 return func(*args, **kwargs)
-            self._quiet = False
-            self._follow()
         if types and not all_plain(types):
             return func(*args, **kwargs) if any_fake(types) else NotImplemented
         operator = self._operators.get(id(func))
@@ -293,6 +294,13 @@ class Ops(Level):
         if operator.kind == "copy_" and self._calls.delivers(args, _frame(2)):
             return func(*args, **kwargs)
         return self._run(operator, func, args, kwargs)
+
+    def _writes_parameter(self, func: Any, args: Any) -> bool:
+        """After an evaluation, too: what was swapped in for it is put back, and the next step reads that."""
+        if not func._schema.is_mutable or not args:
+            return False
+        written = args[0][0] if isinstance(args[0], (list, tuple)) and args[0] else args[0]
+        return isinstance(written, Tensor) and self.recording.names.of_storage(storage_key(dense(local(written)))) is not None
 
     def _run(self, operator: Operator, func: Any, args: Any, kwargs: Any) -> Any:
         try:
