@@ -99,8 +99,8 @@ struct Trainer::Impl {
         where.line() > 0 ? " (" + frameFrom(where).file + ":" + std::to_string(where.line()) + ")" : "";
     logWarn(graph.name() + ", iteration " + std::to_string(next.value) + ": the steps of this Trainer" +
             place +
-            " are not recorded from here on: a run follows the Trainer that was made last; train both losses "
-            "with one Trainer, or each in a program of its own");
+            " are not recorded from here on: a run follows the Trainer that was made last: make that one "
+            "last whose steps are to be seen");
   }
 
   ExecutorOptions executorOptions() {

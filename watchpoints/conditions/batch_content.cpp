@@ -11,6 +11,7 @@
 #include "watchpoints/conditions/label_content.h"
 #include "watchpoints/conditions/outcome.h"
 #include "watchpoints/conditions/rescaled.h"
+#include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::watch {
 namespace {
@@ -74,8 +75,10 @@ class BatchContent : public Evaluator {
   }
 
  private:
-  /// A hint: what the graph declares and no operator reads.
+  /// A hint: what the graph declares and no operator reads. Recorders of other frameworks show inputs that
+  /// operators read, under other names in other versions of the graph.
   void addUnread(EvaluationContext& context) const {
+    if (hasForeignNodes(context.graph())) return;
     for (const core::TensorInfo& info : context.graph().tensors()) {
       const bool data = info.role == TensorRole::kInput || info.role == TensorRole::kLabel;
       if (!data || m_iterations == 0 || !context.graph().consumers(info.id).empty()) continue;

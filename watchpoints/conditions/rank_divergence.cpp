@@ -147,7 +147,8 @@ class Divergence : public Evaluator {
     if (info.role == TensorRole::kHyperparameter && !m_graph.consumers(info.id).empty()) return std::nullopt;
     const TensorId update = m_updates[info.id.index()];
     if (!update.valid()) return "input data: what enters the graph differs";
-    if (m_iteration.value == 0) return "input data: the initial values differ";
+    if (m_iteration.value == 0)
+      return "the initial values differ: one rank loaded what another one drew, or each drew its own";
     const Hashes hashes = hashesOf(When::kBefore, update, m_group);
     const std::string beforeText = std::to_string(m_iteration.value - 1);
     if (hashes.size() < 2)

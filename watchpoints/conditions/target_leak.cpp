@@ -193,6 +193,8 @@ class TargetLeak : public Evaluator {
                                         " % of each weight that it is to take away; was -1e9 meant?");
     finding.iteration = m_begin;
     finding.actual = lowest;
+    finding.advice =
+        "Let it add -1e9 where it is to hide and 0 elsewhere; its places are right, its numbers are not.";
     context.findings.push_back(std::move(finding));
     return true;
   }

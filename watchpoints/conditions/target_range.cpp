@@ -132,23 +132,28 @@ class TargetRange : public Evaluator {
                                   ? "nothing below 0"
                                   : "only " + core::formatShort(difference.reach.least) + " to " +
                                         core::formatShort(difference.reach.most);
+    const bool ofClasses = difference.reach.opType == "binary cross-entropy";
     tell(context, rank, difference.node, low ? row->values.min : row->values.max,
          low ? difference.reach.least : difference.reach.most,
          context.graph().tensor(difference.target).name + " lies from " + core::formatShort(row->values.min) +
              " to " + core::formatShort(row->values.max) +
-             (difference.reach.opType == "binary cross-entropy"
+             (ofClasses
                   ? ", but a binary cross-entropy takes probabilities, 0 to 1, and has no least value beyond"
                   : ", but " + std::string(difference.reach.opType) + ", the last of the model, gives " +
-                        range));
+                        range),
+         ofClasses
+             ? "Give it 0 for no and 1 for yes: -1 and 1 become 0 and 1 by (y + 1) / 2, bytes by y / 255."
+             : "");
   }
 
   void tell(EvaluationContext& context, core::Rank rank, NodeId node, double actual, double preset,
-            std::string detail) {
+            std::string detail, std::string advice = "") {
     m_told.insert(node);
     Finding finding = findingAtNode(context, node, std::move(detail));
     finding.rank = rank;
     finding.actual = actual;
     finding.preset = preset;
+    finding.advice = std::move(advice);
     context.findings.push_back(std::move(finding));
   }
 
