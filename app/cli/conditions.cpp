@@ -77,7 +77,7 @@ std::string recommendedText(const watch::ConditionDef& condition) {
   std::string text;
   for (const std::string& use : recommended(condition)) {
     const std::size_t colon = use.find(':');
-    text = "yes" + (colon == std::string::npos ? "" : ", " + use.substr(colon + 1));
+    text += (text.empty() ? "yes" : "") + (colon == std::string::npos ? "" : ", " + use.substr(colon + 1));
   }
   return text;
 }

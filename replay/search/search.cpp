@@ -191,12 +191,13 @@ std::vector<std::string> searchableNames(const Graph& graph) {
 
 Result<SearchResult> searchText(const Graph& graph, const std::string& text) {
   const std::set<NodeId> nodes = text.empty() ? std::set<NodeId>() : nodesByText(graph, text);
-  if (const auto unread = resolveTensor(graph, text); nodes.empty() && unread)
-    return Error(ErrorCode::kNotFound, "no node reads " + graph.tensor(*unread).name +
-                                           ": it is a source that the program declares and does not use");
-  if (nodes.empty())
+  if (nodes.empty()) {
+    if (const auto unread = resolveTensor(graph, text))
+      return Error(ErrorCode::kNotFound, "no node reads " + graph.tensor(*unread).name +
+                                             ": it is a source that the program declares and does not use");
     return Error(ErrorCode::kNotFound, "nothing in the graph is named '" + text + "'" +
                                            core::nearestEnds(text, searchableNames(graph)));
+  }
   SearchResult result;
   result.nodes.assign(nodes.begin(), nodes.end());
   return result;

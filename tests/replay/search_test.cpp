@@ -27,6 +27,14 @@ std::string errorOf(const std::string& query, ErrorCode code) {
   return result.error().message();
 }
 
+TensorInfo pairOf(TensorRole role, std::string name) {
+  TensorInfo info;
+  info.shape = {2};
+  info.name = std::move(name);
+  info.role = role;
+  return info;
+}
+
 const Names kLine52 = {"network/conv1/Conv-op1", "grad/network/conv1/ConvGradWeight-op1",
                        "grad/network/conv1/Allreduce-op1", "update/network/conv1/SgdUpdate-op1"};
 
@@ -94,12 +102,8 @@ TEST_CASE("Text finds names, aliases, suffixes, globs, operator types and parts 
 
 TEST_CASE("An operator of another framework is found by its type, with and without overload and domain") {
   Graph graph("net");
-  TensorInfo info;
-  info.shape = {2};
-  info.name = "net/x";
-  info.role = TensorRole::kInput;
-  const TensorId x = graph.addSource(info);
-  info.role = TensorRole::kActivation;
+  const TensorId x = graph.addSource(pairOf(TensorRole::kInput, "net/x"));
+  const TensorInfo info = pairOf(TensorRole::kActivation, "net/x");
   const auto add = [&](const char* type, const char* domain) {
     return graph.addNode(type, "net", Phase::kForward, {x}, {}, {info}, {}, {}, domain);
   };
@@ -114,12 +118,8 @@ TEST_CASE("An operator of another framework is found by its type, with and witho
 
 TEST_CASE("What a program calls by another name is found by the class of its module or by its line") {
   Graph graph("net");
-  TensorInfo info;
-  info.shape = {2};
-  info.name = "net/x";
-  info.role = TensorRole::kInput;
-  const TensorId x = graph.addSource(info);
-  info.role = TensorRole::kActivation;
+  const TensorId x = graph.addSource(pairOf(TensorRole::kInput, "net/x"));
+  const TensorInfo info = pairOf(TensorRole::kActivation, "net/x");
   const FrameId line =
       graph.addFrame({"train.py", 7, "main", "loss = F.cross_entropy(logits, labels)", false});
   const auto add = [&](const char* type, const char* scope, Phase phase, std::vector<FrameId> frames) {
@@ -139,11 +139,7 @@ TEST_CASE("What a program calls by another name is found by the class of its mod
 
 TEST_CASE("A source that nothing reads is said to be one") {
   Graph graph("net");
-  TensorInfo info;
-  info.shape = {2};
-  info.name = "net/clean";
-  info.role = TensorRole::kInput;
-  graph.addSource(info);
+  graph.addSource(pairOf(TensorRole::kInput, "net/clean"));
   const auto found = search(graph, "clean");
   REQUIRE_FALSE(found.ok());
   CHECK(found.error().message().find("no node reads net/clean") != std::string::npos);

@@ -9,6 +9,7 @@
 #include "watchpoints/conditions/entry_scale.h"
 #include "watchpoints/conditions/faint_input.h"
 #include "watchpoints/conditions/label_content.h"
+#include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/outcome.h"
 #include "watchpoints/conditions/rescaled.h"
 #include "watchpoints/meaning/meaning.h"
@@ -30,7 +31,7 @@ class BatchContent : public Evaluator {
         m_columns(graph),
         m_rescaled(graph) {
     for (const core::TensorInfo& info : graph.tensors()) {
-      const bool data = info.role == TensorRole::kInput || info.role == TensorRole::kLabel;
+      const bool data = isData(graph, info.id);
       if (data && info.shape.rank() > 0) m_batch.push_back(info.id);
       if (data && isFloating(info.dtype) && !isNormalisedFirst(graph, info.id)) m_inputs.push_back(info.id);
     }
@@ -80,10 +81,10 @@ class BatchContent : public Evaluator {
   void addUnread(EvaluationContext& context) const {
     if (hasForeignNodes(context.graph())) return;
     for (const core::TensorInfo& info : context.graph().tensors()) {
-      const bool data = info.role == TensorRole::kInput || info.role == TensorRole::kLabel;
-      if (!data || m_iterations == 0 || !context.graph().consumers(info.id).empty()) continue;
-      Finding finding =
-          findingAt(context, {context.iteration, context.allRanks.front(), info.id}, precedence::kOther);
+      if (!isData(context.graph(), info.id) || m_iterations == 0 ||
+          !context.graph().consumers(info.id).empty())
+        continue;
+      Finding finding = findingAt(context, {m_begin, context.allRanks.front(), info.id}, precedence::kOther);
       finding.severity = Severity::kHint;
       finding.detail = "the batch brings " + info.name +
                        ", and nothing reads it: does something else stand in its place in the loss, or in a "

@@ -30,7 +30,7 @@ bool isMadeOf(const Graph& graph, TensorId tensor, TensorId weight, int depth = 
                              [&](TensorId input) { return isMadeOf(graph, input, weight, depth - 1); });
 }
 
-/// A copy of the weight itself, which is put back later.
+/// Of the weight and something else: a copy of it alone is kept to be put back.
 bool isAverage(const Graph& graph, TensorId tensor, TensorId weight) {
   const Node* maker = producerOf(graph, tensor);
   return maker && maker->phase == core::Phase::kForward && maker->inputs.size() > 1 &&

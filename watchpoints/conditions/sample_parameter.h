@@ -5,7 +5,7 @@
 
 namespace msdbg::watch {
 
-/// A hint: a parameter, or what is made of parameters alone, is added to or multiplied with something so that
+/// A hint: a parameter, or rows of one that no data chose, is added to or multiplied with something so that
 /// every sample of the batch gets an element of its own, by where it stands in the batch. From the graph
 /// alone.
 void checkSampleParameter(EvaluationContext& context);

@@ -22,19 +22,37 @@ struct Lookup {
   std::int64_t rows;
 };
 
-/// Rows of parameters, chosen by an input as it is.
-std::vector<Lookup> lookups(const Graph& graph) {
+/// Rows of parameters, by what chooses them.
+std::vector<Lookup> allLookups(const Graph& graph) {
   std::vector<Lookup> all;
   for (const Node& node : graph.nodes()) {
-    if (node.phase != core::Phase::kForward || node.opType != "Gather") continue;
+    if (node.phase != core::Phase::kForward || node.opType != "Gather" || node.inputs.size() < 2) continue;
     const core::TensorInfo& table = graph.tensor(node.inputs[0]);
-    const TensorId index = originOf(graph, node.inputs[1]);
-    const core::TensorInfo& brought = graph.tensor(index);
-    if (table.role != core::TensorRole::kParameter || !table.shape.known() || table.shape.rank() == 0)
-      continue;
-    if (!isData(graph, index) || isFloating(brought.dtype)) continue;
-    all.push_back({node.id, table.id, index, table.shape[0]});
+    if (table.role == core::TensorRole::kParameter && table.shape.known() && table.shape.rank() > 0)
+      all.push_back({node.id, table.id, node.inputs[1], table.shape[0]});
   }
+  return all;
+}
+
+/// Those that are chosen by an input as it is.
+std::vector<Lookup> lookups(const Graph& graph) {
+  std::vector<Lookup> all = allLookups(graph);
+  for (Lookup& each : all) each.index = originOf(graph, each.index);
+  std::erase_if(all, [&](const Lookup& each) {
+    return !isData(graph, each.index) || isFloating(graph.tensor(each.index).dtype);
+  });
+  return all;
+}
+
+/// Those that are chosen by what the graph makes of data: not by places, which are counted.
+std::vector<Lookup> madeLookups(const Graph& graph) {
+  std::vector<Lookup> all = allLookups(graph);
+  std::erase_if(all, [&](const Lookup& each) {
+    const std::vector<bool> parts = partsOf(graph, each.index);
+    return std::ranges::none_of(graph.tensors(), [&](const core::TensorInfo& info) {
+      return parts[info.id.index()] && isData(graph, info.id);
+    });
+  });
   return all;
 }
 
@@ -114,23 +132,6 @@ void checkPaddingRow(EvaluationContext& context) {
     finding.advice = "Leave padding_idx away, or number what is looked up from 1 on.";
     return context.findings.push_back(std::move(finding));
   }
-}
-
-/// Rows of parameters, chosen by what the graph makes of data: not by places, which are counted.
-std::vector<Lookup> madeLookups(const Graph& graph) {
-  std::vector<Lookup> all;
-  for (const Node& node : graph.nodes()) {
-    if (node.phase != core::Phase::kForward || node.opType != "Gather" || node.inputs.size() < 2) continue;
-    const core::TensorInfo& table = graph.tensor(node.inputs[0]);
-    if (table.role != core::TensorRole::kParameter || !table.shape.known() || table.shape.rank() == 0)
-      continue;
-    const std::vector<bool> parts = partsOf(graph, node.inputs[1]);
-    const bool ofData = std::ranges::any_of(graph.tensors(), [&](const core::TensorInfo& info) {
-      return parts[info.id.index()] && isData(graph, info.id);
-    });
-    if (ofData) all.push_back({node.id, table.id, node.inputs[1], table.shape[0]});
-  }
-  return all;
 }
 
 class TableLookup : public Evaluator {

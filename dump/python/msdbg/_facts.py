@@ -276,5 +276,5 @@ def _product(tokens: list[Tokens], args: Any, kwargs: Any, made: list[Tensor]) -
 
 
 _QUESTIONS: dict[str, Callable[[list[Tokens], Any, Any, list[Tensor]], Found]] = {
-    **dict.fromkeys(_LOSSES, _loss), "_ctc_loss": _ctc, "embedding": _embedding, "masked_fill": _masked_fill, "masked_fill_": _masked_fill, "where": _where,
-    "add": _add, "add_": _add, "sdpa": _attention, "bmm": _product, "_log_softmax": _log_softmax}
+    **dict.fromkeys(_LOSSES, _loss), "_ctc_loss": _ctc, "embedding": _embedding,
+    "masked_fill": _masked_fill, "masked_fill_": _masked_fill, "where": _where, "add": _add, "add_": _add, "sdpa": _attention, "bmm": _product, "_log_softmax": _log_softmax}
