@@ -338,6 +338,17 @@ void PendingIterations::dropOvertaken() {
   }
 }
 
+// Others may overtake what waits; but who is killed is to find values that are as new as the statistics: so
+// these are written with each segment that is full of overtaken ones.
+bool PendingIterations::isWorthWriting() const {
+  std::uint64_t overtaken = 0;
+  for (const auto& record : m_finished) {
+    if (!record->valuesDropped) break;
+    overtaken += record->segmentBytes;
+  }
+  return overtaken >= m_segmentBytes || 2 * m_pendingBytes > m_bufferBytes;
+}
+
 // Early enough that building and writing are done within the second.
 PendingIterations::Clock::time_point PendingIterations::deadline(std::size_t first) const {
   return m_finished[first]->finished + m_commitWithin - m_reserve;
@@ -351,8 +362,7 @@ PendingIterations::Work PendingIterations::next(bool spareWork) {
     if (m_newest > 0) dropOvertaken();
     bool isFull = false;
     const std::size_t count = m_finished.empty() ? 0 : segmentLength(0, isFull);
-    // Until the second is over, or memory short, others may overtake them.
-    isFull = isFull && (m_newest == 0 || m_settled > 0 || 2 * m_pendingBytes > m_bufferBytes);
+    isFull = isFull && (m_newest == 0 || m_settled > 0 || isWorthWriting());
     const bool due =
         count > 0 && (isFull || m_settled > 0 || m_forced > 0 || m_closed || Clock::now() >= deadline());
     if (due && m_newest > 0 && m_settled == 0) m_settled = m_finished.size();

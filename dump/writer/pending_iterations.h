@@ -37,7 +37,8 @@ class PendingIterations {
   void whileWaiting(std::function<void()> progress) { m_progress = std::move(progress); }
 
   /// From here on, by the background thread: of what waits in memory the newest values stay, as many as fit
-  /// into these bytes (before compression), for they would drop the others as soon as all were written.
+  /// into these bytes (before compression), for they would drop the others as soon as all were written. They
+  /// are written at the end of the second, and when the iterations that lost theirs fill a segment.
   /// `isNeeded`: the values of that iteration stay in any case. 0: all are written.
   void keepNewest(std::uint64_t bytes, std::function<bool(std::int64_t iteration)> isNeeded);
 
@@ -128,6 +129,7 @@ class PendingIterations {
   /// Those of /tensor only: what leads to them again (checkpoints, batches) stays.
   void dropValuesOf(const std::shared_ptr<IterationRecord>& record);
   void dropOvertaken();
+  bool isWorthWriting() const;
   void dropUnwanted();
   Clock::time_point deadline(std::size_t first = 0) const;
   /// All that is finished is to be committed now.

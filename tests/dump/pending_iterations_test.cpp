@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "dump/writer/outliers.h"
 #include "tests/dump/recorded_run.h"
 
 using namespace msdbg;
@@ -106,6 +107,24 @@ TEST_CASE("What is about to be committed is overtaken by nothing that comes mean
   const Committed rest = commitAll(pending);
   values.insert(rest.values.begin(), rest.values.end());
   CHECK(values == std::set<std::int64_t>{2, 3, 4, 12, 13, 14});
+}
+
+TEST_CASE("The newest values are written whenever a segment is full of iterations that lost theirs") {
+  const auto plan = planOfSmallGraph();
+  PendingIterations pending(1 << 20, 8 * statisticsBytesOf(*plan));
+  pending.commitWithin(std::chrono::hours(1));
+  pending.keepNewest(2 * kRow, [](std::int64_t) { return false; });
+  for (std::int64_t k = 0; k < 40; ++k) put(pending, plan, k);
+  std::set<std::int64_t> values;
+  for (std::int64_t last = -1; last < 39;) {
+    const PendingIterations::Work work = pending.next();
+    const auto& segment = std::get<PendingIterations::Commit>(work);
+    last = segment.records.back()->iteration;
+    for (const auto& record : segment.records)
+      if (record->rows.contains({Section::kTensor, 0})) values.insert(record->iteration);
+    pending.committed(segment, std::chrono::milliseconds(1));
+  }
+  CHECK(values == std::set<std::int64_t>{38, 39});
 }
 
 TEST_CASE("Who waits for several commits tells of each: it does not stand still") {
