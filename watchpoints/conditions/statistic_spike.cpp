@@ -2,7 +2,6 @@
 // chosen.
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <map>
 
 #include "core_engine/base/text.h"
@@ -23,12 +22,22 @@ constexpr std::string_view kLoss = "loss_mad_gt", kNorm = "norm_mad_gt", kMean =
 
 /// One number of one rank over the iterations.
 struct Series {
-  std::deque<double> values;  // the last kWindow finite ones
-  double first = 0;           // that it began with
-  bool spikes = false;        // one is running:
-  double limit = 0;           // what it went above
-  int length = 0;             // iterations of it
-  std::size_t finding = 0;    // its place among the pending ones
+  std::vector<double> values;      // the last kWindow finite ones
+  std::vector<double> logarithms;  // of them: NaN or -inf where there is none
+  double first = 0;                // that it began with
+  bool spikes = false;             // one is running:
+  double limit = 0;                // what it went above
+  int length = 0;                  // iterations of it
+  std::size_t finding = 0;         // its place among the pending ones
+
+  void add(double value) {
+    const auto push = [](std::vector<double>& to, double what) {
+      if (to.size() == kWindow) to.erase(to.begin());
+      to.push_back(what);
+    };
+    push(values, value);
+    push(logarithms, std::log(value));  // once for each value, not for each that is compared with it
+  }
 };
 
 struct Followed {
@@ -146,15 +155,13 @@ class StatisticSpike : public Evaluator {
     // Of long runs nearly all is told apart before the median, which takes longest.
     const bool isOver = m_recommended && std::abs(now) <= kConverged * std::abs(series.first);
     if (series.values.size() >= kLeast && !isOver && isAboveMost(series, now)) {
-      const std::vector<double> values(series.values.begin(), series.values.end());
-      const Spread spread = spreadOf(values, followed.floor);
+      const Spread spread = spreadOf(series.values, followed.floor);
       const bool isFar = now > spread.limit(followed.times);
-      if (isFar && (!m_recommended || isFarInLogarithm(values, now, followed)))
+      if (isFar && (!m_recommended || isFarInLogarithm(series, now, followed)))
         return begin(context, rank, followed, now, spread, series);
     }
     if (series.values.empty()) series.first = now;
-    series.values.push_back(now);
-    if (series.values.size() > kWindow) series.values.pop_front();
+    series.add(now);
   }
 
   /// Before there are enough values for a median.
@@ -177,10 +184,9 @@ class StatisticSpike : public Evaluator {
 
   /// What spreads over decades, as the norms of policy gradients, has no spike that is a few times the
   /// median.
-  static bool isFarInLogarithm(std::vector<double> values, double now, const Followed& followed) {
-    if (now <= 0 || std::ranges::any_of(values, [](double value) { return value <= 0; })) return true;
-    for (double& value : values) value = std::log(value);
-    return std::log(now) > spreadOf(values, 0).limit(followed.times);
+  static bool isFarInLogarithm(const Series& series, double now, const Followed& followed) {
+    if (now <= 0 || std::ranges::any_of(series.values, [](double value) { return value <= 0; })) return true;
+    return std::log(now) > spreadOf(series.logarithms, 0).limit(followed.times);
   }
 
   void begin(EvaluationContext& context, Rank rank, const Followed& followed, double now,
@@ -200,7 +206,10 @@ class StatisticSpike : public Evaluator {
                         (cause->isNew ? ", which no iteration before has" : "");
     if (const std::string shares = largestShares(context, rank, m_gradients); !shares.empty())
       finding.detail += "; of the squared gradient norm " + shares;
-    series = {std::move(series.values), series.first, true, finding.preset, 1, m_pending.size()};
+    series.spikes = true;
+    series.limit = finding.preset;
+    series.length = 1;
+    series.finding = m_pending.size();
     if (context.online) return context.findings.push_back(std::move(finding));
     m_pending.push_back({std::move(finding)});
   }
