@@ -104,8 +104,11 @@ class Attempts(unittest.TestCase):
         def rank_begins(rank: int) -> None:
             attempt = self.find(rank)
             if attempt.makes:
-                time.sleep(0.1)  # what it takes to write run.json
-                self.make(attempt.run, attempt.run_id)
+                time.sleep(0.1)  # what it takes to write run.json, under another name first
+                begun = Path(attempt.run, "run.json.part")
+                begun.write_text(json.dumps({"id": attempt.run_id}))
+                time.sleep(0.1)
+                begun.rename(Path(attempt.run, "run.json"))
             found.append(attempt)
 
         ranks = [threading.Thread(target=rank_begins, args=(rank,)) for rank in range(6)]
@@ -115,6 +118,14 @@ class Attempts(unittest.TestCase):
             thread.join()
         self.assertEqual({(attempt.number, attempt.run_id) for attempt in found}, {(2, ID[:-4] + "0000")})
         self.assertEqual([attempt.makes for attempt in found].count(True), 1)
+
+    def test_a_folder_with_something_else_in_it_is_passed_over(self) -> None:
+        self.record(self.run_folder, 0)
+        other = Path(_attempts.folder(self.run_folder, 2))
+        other.mkdir()
+        Path(other, "notes.txt").write_text("not a run")
+        with mock.patch.object(_attempts, "_GRACE", 0.05):
+            self.assertEqual(self.number(), 3)
 
     def test_a_folder_that_stays_empty_is_an_error(self) -> None:
         self.record(self.run_folder, 0)

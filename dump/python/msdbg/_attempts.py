@@ -17,6 +17,7 @@ from typing import Optional
 
 MOST = 99
 _PATIENCE = 60.0  # seconds, for whoever makes the folder of another attempt
+_GRACE = 5.0  # seconds, for a folder with something in it to become a run
 _END = 1 << 14  # bytes at the end of a journal, in which its last line begins
 
 
@@ -70,11 +71,16 @@ def _join(run: str, number: int, first: str) -> Attempt:
 def _wait_for(path: str) -> str:
     """The id of a run; another process may be about to make it. "": something else lies there."""
     until = time.monotonic() + _PATIENCE
+    others = time.monotonic() + _GRACE
     while True:
-        found = _id_of(path)
-        if found or not os.path.isdir(path) or os.listdir(path):
-            return found or _id_of(path)
-        if time.monotonic() > until:
+        found, now = _id_of(path), time.monotonic()
+        if found or not os.path.isdir(path):
+            return found
+        # The first file of a run comes under another name and is renamed: it is no run yet, and nothing else either.
+        if os.listdir(path):
+            if now > others:
+                return _id_of(path)
+        elif now > until:
             raise RuntimeError(f"{path} is empty: the process that made it is gone, so this attempt is not recorded")
         time.sleep(0.02)
 
