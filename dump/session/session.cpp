@@ -201,7 +201,8 @@ struct Session::Impl {
   std::once_flag ended;
   std::string failure;  // given by fail()
   std::optional<Iteration> firstDone, lastDone;
-  std::string failedStep;  // what a step threw, none has finished since
+  std::string failedStep;         // what a step threw, none has finished since
+  Iteration failedIteration{-1};  // of that step
 
   Rank rank() const { return communicator->rank(); }
   int ranks() const { return communicator->size(); }
@@ -256,6 +257,9 @@ void Session::Impl::startRecording() {
 void Session::Impl::end(RunEnd how) {
   std::call_once(ended, [&] {
     if (!how.onHit()) setPlace(how, rank(), readRankStatus(rankFolder(settings.run, rank())));
+    // A step may be refused before its iteration begins: the last that began is not the one that failed.
+    if (how.state == "failed" && !failedStep.empty() && how.iteration.value_or(-1) < failedIteration.value)
+      how.iteration = failedIteration.value, how.node.clear();
     if (how.state == "failed") blame(how);
     const Status recorded = recorder->finish(how);  // logs a failure itself
     if (!recorded.ok()) recorderFailed(how, recorded.error().message());
@@ -390,7 +394,10 @@ void Session::stepFinished(Iteration iteration) {
   m_impl->failedStep.clear();
 }
 
-void Session::stepFailed(Iteration, const std::string& what) { m_impl->failedStep = what; }
+void Session::stepFailed(Iteration iteration, const std::string& what) {
+  m_impl->failedStep = what;
+  m_impl->failedIteration = iteration;
+}
 
 bool Session::stopRequested() {
   if (!m_impl->programEnd) return false;
