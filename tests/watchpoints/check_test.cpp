@@ -100,7 +100,7 @@ TEST_CASE("The later iterations of a hit are told as runs, five of them at most"
     REQUIRE(report.hints.size() == 1);
     return report.hints.front().detail;
   };
-  const std::string silent = "100 % of its elements lie in [-1, 0]: it is silent, and passes no gradient; ";
+  const std::string silent = "100 % of its elements are 0: it is silent, and passes no gradient; ";
   CHECK(saidWith({3, 4}) == silent + "also in 1 more iteration (4)");
   CHECK(saidWith({3, 4, 5, 6, 9, 11, 12, 20, 30}) ==
         silent + "also in 8 more iterations (4-6,9,11-12,20,30)");

@@ -108,3 +108,66 @@ TEST_CASE("target_leak tells of a target that is a column of what is read") {
   CHECK_THAT(leak(true), Contains("is number 1 of the 3 of each sample of network/x"));
   CHECK(leak(false).empty());
 }
+
+TEST_CASE("loss_input tells of a normal density without the logarithm of its deviation") {
+  enum class Deviation { kLogarithm, kAdded, kDividedBy, kVariance, kHealthyVariance };
+  const auto density = [](Deviation how) {
+    return saidOfRows("loss_input", [how](Value x, Value) {
+      const Value mean = linear(x, {.out = 1}), s = linear(x, {.out = 1});
+      const Value error = mean - slice(x, 1, 0, 1), spread = exp(s);
+      const auto scaled = [&](Value by) {
+        const Value z = error / by;
+        return z * z * -0.5;
+      };
+      switch (how) {
+        case Deviation::kLogarithm:
+          return -reduceMean(scaled(spread) - s - 0.9189, {}, false);
+        case Deviation::kAdded:
+          return -reduceMean(scaled(spread) - spread - 0.9189, {}, false);
+        case Deviation::kDividedBy:
+          return -reduceMean(scaled(s) - s - 0.9189, {}, false);
+        case Deviation::kVariance:
+          return reduceMean(error * error / spread + spread * 0.5, {}, false);
+        case Deviation::kHealthyVariance:
+          return reduceMean(error * error / spread + s * 0.5, {}, false);
+      }
+      return x;
+    });
+  };
+  CHECK(density(Deviation::kLogarithm).empty());
+  CHECK(density(Deviation::kHealthyVariance).empty());
+  CHECK_THAT(density(Deviation::kAdded),
+             Contains("itself stands in the same sum") && Contains("has its logarithm there, "));
+  CHECK_THAT(density(Deviation::kDividedBy), Contains("or is divided by its exponential"));
+  CHECK_THAT(density(Deviation::kVariance), Contains("itself stands in the same sum"));
+}
+
+TEST_CASE("loss_input tells of a mixture whose weights are no logarithms") {
+  const auto mixture = [](bool logarithms, bool shifted) {
+    return saidOfRows("loss_input", [=](Value x, Value) {
+      const Value logits = linear(x, {.out = 3}), mean = linear(x, {.out = 3});
+      const Value error = mean - slice(x, 1, 0, 1);
+      const Value each = (logarithms ? logSoftmax(logits) : softmax(logits)) - error * error * 0.5;
+      const Value most = reduceMax(each, {1});
+      const Value sum =
+          shifted ? log(reduceSum(exp(each - most), {1})) + most : log(reduceSum(exp(each), {1}));
+      return -reduceMean(sum, {}, false);
+    });
+  };
+  for (const bool shifted : {false, true}) {
+    CHECK_THAT(mixture(false, shifted), Contains("are added to what is exponentiated then"));
+    CHECK(mixture(true, shifted).empty());
+  }
+}
+
+TEST_CASE("activation_range says of a silent Relu that it is 0, and nothing of a hinge that is met") {
+  const auto silent = [](bool ofNetwork) {
+    return saidOfRows("activation_range", [ofNetwork](Value x, Value label) {
+      const Value y = linear(x, {.out = 3, .biasInit = Init::constant(ofNetwork ? -100 : 0)});
+      const Value hinge = relu(ofNetwork ? y : y * y * -1.0 - 100.0);
+      return softmaxCrossEntropy(y, label) + meanOf(hinge);
+    });
+  };
+  CHECK_THAT(silent(true), Contains("100 % of its elements are 0: it is silent"));
+  CHECK(silent(false).empty());
+}

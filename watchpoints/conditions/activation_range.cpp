@@ -4,6 +4,8 @@
 
 #include "core_engine/base/text.h"
 #include "watchpoints/activation_preset.h"
+#include "watchpoints/conditions/gradient_cause.h"
+#include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
 
 namespace msdbg::watch {
@@ -39,11 +41,25 @@ Parameters recommendedParameters(std::string_view opType) {
   return parameters;
 }
 
+/// The part of a loss that is zero where it is satisfied, relu(margin - distance), not of a network: no
+/// parameter made its input, none reads it.
+bool isHinge(const core::Graph& graph, core::TensorId tensor) {
+  if (opTypeOf(graph, tensor) != "Relu" || leadsToParameters(graph, tensor)) return false;
+  const core::Node* maker = makerOf(graph, graph.node(graph.tensor(tensor).producer).inputs.front());
+  return maker && std::ranges::none_of(maker->inputs, [&](core::TensorId input) {
+           return graph.tensor(originOf(graph, input)).role == core::TensorRole::kParameter;
+         });
+}
+
 /// "0 % of its elements lie in [-1, 1]: it is saturated, and passes hardly any gradient"
-std::string shareText(const Parameters& parameters, double percentage, std::string_view parameter) {
+std::string shareText(const Parameters& parameters, double percentage, std::string_view parameter,
+                      std::string_view opType) {
   const std::optional<ActivationPreset> range = givenRange(parameters);
-  return core::formatShort(percentage) + " % of its elements lie in [" + core::formatShort(range->start) +
-         ", " + core::formatShort(range->end) + "]: " +
+  const bool zero = opType == "Relu" && range->start <= 0 && range->end == 0;
+  return core::formatShort(percentage) + " % of its elements " +
+         (zero ? "are 0"
+               : "lie in [" + core::formatShort(range->start) + ", " + core::formatShort(range->end) + "]") +
+         ": " +
          (parameter == "range_percentage_lt" ? "it is saturated, and passes hardly any gradient"
                                              : "it is silent, and passes no gradient");
 }
@@ -68,7 +84,8 @@ void evaluateRow(EvaluationContext& context, const Parameters& parameters, const
   Finding& finding = context.findings.back();
   if (finding.parameter.starts_with("range_"))
     finding.detail +=
-        (finding.detail.empty() ? "" : "; ") + shareText(parameters, inRange, finding.parameter);
+        (finding.detail.empty() ? "" : "; ") +
+        shareText(parameters, inRange, finding.parameter, opTypeOf(context.graph(), place.tensor));
 }
 
 class ActivationRange : public Evaluator {
@@ -95,7 +112,8 @@ class ActivationRange : public Evaluator {
   static std::vector<core::TensorId> activations(const core::Graph& graph, bool recommended) {
     return selectTensors(graph, [&](const core::TensorInfo& info) {
       return isActivation(graph, info) &&
-             (!recommended || std::ranges::count(kPresetTypes, opTypeOf(graph, info.id)) > 0);
+             (!recommended ||
+              (std::ranges::count(kPresetTypes, opTypeOf(graph, info.id)) > 0 && !isHinge(graph, info.id)));
     });
   }
 
@@ -136,7 +154,8 @@ ConditionDef activationRangeCondition() {
       "min, against"
       " thresholds (MindInsight). Recommended as hints: Tanh less than 0.1 % in [tanh(-8.8), tanh(8.8)], "
       "Sigmoid less"
-      " than 0.1 % in [sigmoid(-16.2), sigmoid(16.2)], Relu more than 99.9 % in [-1, 0].";
+      " than 0.1 % in [sigmoid(-16.2), sigmoid(16.2)], Relu more than 99.9 % in [-1, 0], a hinge "
+      "of the loss excepted.";
   def.advice =
       "Look at the inputs of the activation: too large pre-activations saturate it, negative ones silence a "
       "Relu;"

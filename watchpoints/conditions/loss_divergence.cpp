@@ -13,14 +13,6 @@ using core::TensorId;
 
 constexpr auto kSums = std::to_array<std::string_view>({"Add", "Sub", "aten.add", "aten.sub"});
 
-bool isSquare(const Graph& graph, TensorId tensor) {
-  const Node* node = producerOf(graph, tensor);
-  if (!node) return false;
-  const bool product = node->opType == "Mul" || node->opType == "aten.mul";
-  return node->opType.ends_with("ow") ||
-         (product && node->inputs.size() == 2 && node->inputs[0] == node->inputs[1]);
-}
-
 /// log_var and the exponential of the same log_var with the other sign, and a square with that: 1 for
 /// log_var - mu ** 2 - exp(log_var), -1 for minus that; 0: something else.
 int signOfBrackets(const Graph& graph, TensorId tensor) {
@@ -32,7 +24,7 @@ int signOfBrackets(const Graph& graph, TensorId tensor) {
       return part.tensor == exp->inputs.front() && part.subtracted != power.subtracted;
     });
     const bool square = std::ranges::any_of(parts, [&](const Summand& part) {
-      return part.subtracted == power.subtracted && isSquare(graph, part.tensor);
+      return part.subtracted == power.subtracted && squaredInput(graph, part.tensor).valid();
     });
     if (log && square) return power.subtracted ? 1 : -1;
   }

@@ -188,6 +188,7 @@ void question(EvaluationContext& context) {
     checkDivergence(context, node);
     checkStraightThrough(context, node);
     checkOverlap(context, node, learnt);
+    checkDensity(context, node, learnt);
   }
   checkBatchAxis(context, learnt);
   checkTimeAxis(context);
@@ -220,7 +221,10 @@ ConditionDef lossInputCondition() {
       "or count padding (a hint); a term that is a sum over samples is added to one that is a mean (a "
       "hint); indices of maxima are added to numbers; the mean of differences is squared (a hint); a sum "
       "over the samples is added to the number of each; no gradient goes through one of its terms; a CTC "
-      "loss is given labels that are its blank; the sides of an overlap of boxes are multiplied below zero.";
+      "loss is given labels that are its blank; the sides of an overlap of boxes are multiplied below zero; "
+      "a squared error is divided by what stands "
+      "beside it in the same sum, where the density of a normal distribution has its logarithm, or "
+      "probabilities stand in a logsumexp for their logarithms (hints).";
   def.advice =
       "A loss is given what the last linear layer gives, in the shape of its target, and is what is to "
       "become small.";

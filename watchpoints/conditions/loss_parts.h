@@ -21,6 +21,9 @@ void checkNumbers(EvaluationContext& context, core::TensorId loss, const std::ve
 /// An area of two sides that are overlaps and not cut off at zero: the product of two negative ones counts as
 /// one. Its rows tell.
 void checkOverlap(EvaluationContext& context, const core::Node& node, const std::vector<bool>& learnt);
+/// Of a sum: the density of a normal distribution without the logarithm of its deviation, the weights of a
+/// mixture without theirs: hints.
+void checkDensity(EvaluationContext& context, const core::Node& sum, const std::vector<bool>& learnt);
 /// The divergence of a VAE, written by hand, with the wrong sign.
 void checkDivergenceSign(EvaluationContext& context, core::TensorId loss);
 /// Labels that the recorder found to be the tokens two places on, or padding (a hint).

@@ -19,7 +19,7 @@ const Node* producerOf(const Graph& graph, TensorId tensor) {
 
 TensorId originOf(const Graph& graph, TensorId tensor) {
   static constexpr auto kMoves = std::to_array<std::string_view>(
-      {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Cast", "Transpose", "Identity"});
+      {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Cast", "Transpose", "Identity", "StopGradient"});
   for (const Node* node = producerOf(graph, tensor); isOneOf(node, kMoves); node = producerOf(graph, tensor))
     tensor = node->inputs.front();
   return tensor;
@@ -62,6 +62,15 @@ std::vector<Summand> summandsOf(const Graph& graph, TensorId tensor) {
   std::vector<Summand> parts;
   addSummands(graph, {tensor}, 0, parts);
   return parts;
+}
+
+TensorId squaredInput(const Graph& graph, TensorId tensor) {
+  const Node* node = producerOf(graph, tensor);
+  if (!node) return {};
+  const bool product = node->opType == "Mul" || node->opType == "aten.mul";
+  const bool square = node->opType.ends_with("ow") ||
+                      (product && node->inputs.size() == 2 && node->inputs[0] == node->inputs[1]);
+  return square ? node->inputs[0] : TensorId();
 }
 
 bool isData(const Graph& graph, TensorId tensor) {

@@ -28,6 +28,8 @@ struct Summand {
   bool subtracted = false;
 };
 std::vector<Summand> summandsOf(const core::Graph& graph, core::TensorId tensor);
+/// x where the tensor is x * x or x ** n; invalid: it is neither.
+core::TensorId squaredInput(const core::Graph& graph, core::TensorId tensor);
 /// Brought by the batch.
 bool isData(const core::Graph& graph, core::TensorId tensor);
 /// Tensors that a parameter has a part in, by index.

@@ -22,9 +22,9 @@ bool isOneOf(const std::array<std::string_view, N>& types, std::string_view type
 }
 
 bool onlyMoves(std::string_view type) {
-  static constexpr std::array<std::string_view, 14> kTypes = {
-      "Where", "Add",    "Expand", "Reshape",  "Transpose", "Squeeze", "Unsqueeze",
-      "Slice", "Concat", "Cast",   "Identity", "Gather",    "Split",   "Min"};
+  static constexpr std::array<std::string_view, 15> kTypes = {
+      "Where",  "Add",  "Expand",   "Reshape", "Transpose", "Squeeze", "Unsqueeze",   "Slice",
+      "Concat", "Cast", "Identity", "Gather",  "Split",     "Min",     "StopGradient"};
   return isOneOf(kTypes, type);
 }
 

@@ -12,8 +12,9 @@ namespace {
 
 constexpr auto kLayers = std::to_array<std::string_view>(
     {"Gemm", "MatMul", "Conv", "ConvTranspose", "aten.addmm", "aten.mm", "aten.bmm", "aten.convolution"});
-constexpr auto kPasses = std::to_array<std::string_view>(
-    {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Concat", "Cast", "Identity", "aten.cat", "Transpose"});
+constexpr auto kPasses =
+    std::to_array<std::string_view>({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Concat", "Cast",
+                                     "Identity", "StopGradient", "aten.cat", "Transpose"});
 
 /// The first trained layer that reads a tensor, as it is or moved; nullptr: none.
 const Node* layerThatReads(const Graph& graph, TensorId tensor, const std::vector<bool>& differentiated,

@@ -77,7 +77,8 @@ std::optional<std::size_t> summedAxis(const Graph& graph, const Node& product, c
 
 /// The products that read a tensor, as it is or after a dropout.
 std::vector<std::pair<const Node*, core::TensorId>> productsOf(const Graph& graph, core::TensorId weights) {
-  static constexpr auto kPasses = std::to_array<std::string_view>({"Dropout", "Identity", "Cast"});
+  static constexpr auto kPasses =
+      std::to_array<std::string_view>({"Dropout", "Identity", "Cast", "StopGradient"});
   std::vector<std::pair<const Node*, core::TensorId>> found;
   std::vector<core::TensorId> open{weights};
   for (std::size_t i = 0; i < open.size(); ++i)
