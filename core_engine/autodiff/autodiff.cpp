@@ -18,8 +18,8 @@ class ReverseMode : private GradientBuilder {
   Result<std::map<TensorId, TensorId>> run(double seed) {
     markWanted();
     if (!m_wanted[m_loss.index()])
-      return Error(ErrorCode::kUsage,
-                   "loss " + m_graph.tensor(m_loss).name + " depends on no trainable parameter");
+      return Error(ErrorCode::kUsage, "loss " + m_graph.tensor(m_loss).name +
+                                          " depends on no trainable parameter" + whatStops());
     m_contributions[m_loss].push_back({m_forwardNodes, addSeed(seed)});
     for (std::size_t i = m_forwardNodes; i-- > 0;) {
       MSDBG_TRY(visit(NodeId(static_cast<std::int64_t>(i))));
@@ -34,16 +34,33 @@ class ReverseMode : private GradientBuilder {
   };
 
   /// A tensor is wanted when it is a trainable parameter or a mutable input, or computed from one, in
-  /// floating-point numbers.
+  /// floating-point numbers, by operators that let gradients through.
   void markWanted() {
     m_wanted.assign(m_graph.tensors().size(), false);
     for (const TensorInfo& t : m_graph.tensors())
       m_wanted[t.id.index()] = t.isSource() && t.trainable && isFloating(t.dtype);
     for (const Node& node : m_graph.nodes()) {
-      const bool any = std::any_of(node.inputs.begin(), node.inputs.end(),
-                                   [&](TensorId t) { return m_wanted[t.index()]; });
+      const OpDef* op = findOp(node);
+      const bool any =
+          !(op && op->stopsGradients) && std::any_of(node.inputs.begin(), node.inputs.end(),
+                                                     [&](TensorId t) { return m_wanted[t.index()]; });
       for (TensorId t : node.outputs) m_wanted[t.index()] = any && isFloating(m_graph.tensor(t).dtype);
     }
+  }
+
+  /// "; no gradient comes back through ArgMax (train.cpp:12)": of what the loss is made of, parameters behind
+  /// it, the last.
+  std::string whatStops() const {
+    std::vector<bool> leads(m_graph.tensors().size());
+    leads[m_loss.index()] = true;
+    for (std::size_t i = m_forwardNodes; i-- > 0;) {
+      const Node& node = m_graph.nodes()[i];
+      if (!std::ranges::any_of(node.outputs, [&](TensorId t) { return leads[t.index()]; })) continue;
+      if (std::ranges::any_of(node.inputs, [&](TensorId t) { return m_wanted[t.index()]; }))
+        return "; no gradient comes back through " + nodeWithLine(m_graph, node);
+      for (const TensorId input : node.inputs) leads[input.index()] = true;
+    }
+    return "";
   }
 
   Value addSeed(double seed) {

@@ -34,6 +34,7 @@ std::span<const KernelRow> builtinKernels() {
       {"Gemm", gemmKernel},
       {"GlobalAveragePool", globalAveragePoolKernel},
       {"Identity", copyKernel, DTypes::kAny},
+      {"StopGradient", copyKernel, DTypes::kAny},
       inParts("LayerNormalization", layerNormTiles),
       {"LayerNormalizationGrad", layerNormGradKernel},
       inParts("Log", logTiles, KnownLayouts::kAlike),

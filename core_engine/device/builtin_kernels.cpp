@@ -29,6 +29,7 @@ std::span<const DeviceKernelRow> builtinDeviceKernels() {
       {"Gemm", gemmKernel},
       {"GlobalAveragePool", globalAveragePoolKernel},
       {"Identity", copyKernel, true},
+      {"StopGradient", copyKernel, true},
       {"LayerNormalization", layerNormKernel},
       {"LayerNormalizationGrad", layerNormGradKernel},
       {"Log", logKernel},

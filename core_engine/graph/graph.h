@@ -81,6 +81,7 @@ struct TensorInfo {
   bool replicated = false;  // the parallel plan says: equal on all ranks, or on those of `replicas`
   std::vector<std::int32_t> replicas;  // ascending; empty: all ranks
   bool trainable = false;
+  bool kept = false;  // for the program to read after a step (train/keep.h); not part of the graph's file
   Initializer initializer;
   std::vector<FrameId> frames;  // of sources: who declared it; node outputs use their node's
   Tensor value;                 // of a constant, where the graph carries it; else invalid: see `initializer`

@@ -102,6 +102,7 @@ std::span<const OpFactory> builtinOps() {
       sqrtOp,
       squeezeOp,
       stepUpdateOp,
+      stopGradientOp,
       subOp,
       tanhOp,
       tanhGradOp,

@@ -102,6 +102,7 @@ OpDef splitOp();
 OpDef sqrtOp();
 OpDef squeezeOp();
 OpDef stepUpdateOp();
+OpDef stopGradientOp();
 OpDef subOp();
 OpDef tanhOp();
 OpDef tanhGradOp();

@@ -76,6 +76,7 @@ Value logSoftmax(Value x, std::int64_t axis, Where where) {
   return applyOp1("LogSoftmax", {x}, {{"axis", axis}}, where);
 }
 Value identity(Value x, Where where) { return applyOp1("Identity", {x}, {}, where); }
+Value stopGradient(Value x, Where where) { return applyOp1("StopGradient", {x}, {}, where); }
 Value cast(Value x, DType to, Where where) { return applyOp1("Cast", {x}, {{"to", onnxNumber(to)}}, where); }
 Value dropout(Value x, double ratio, Where where) {
   return applyOp1("Dropout", {x}, {{"ratio", ratio}}, where);

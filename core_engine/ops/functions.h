@@ -31,6 +31,8 @@ Value clip(Value x, double min, double max, Where where = Where::current());
 Value softmax(Value x, std::int64_t axis = -1, Where where = Where::current());
 Value logSoftmax(Value x, std::int64_t axis = -1, Where where = Where::current());
 Value identity(Value x, Where where = Where::current());
+/// x, but a constant for the gradients: nothing behind it learns by what is computed of it.
+Value stopGradient(Value x, Where where = Where::current());
 Value cast(Value x, DType to, Where where = Where::current());
 /// ratio: probability of dropping, in [0, 1). Kept elements are scaled by 1/(1-ratio). Identity in
 /// evaluation.

@@ -107,11 +107,12 @@ struct OpDef {
   DataTypes dataTypes = DataTypes::kFloating;
   std::vector<AttributeDoc> attributes = {};
   InferFn infer = nullptr;
-  GradientFn gradient = nullptr;  // nullptr: not differentiable, gradients stop here
+  GradientFn gradient = nullptr;  // nullptr: not differentiable, an error where one is wanted
   ReferenceFn reference = nullptr;
   int revision = 1;  // of the reference kernel: raised when its bits change
   FlopsFn flops = nullptr;
-  bool activation = false;  // an activation function: watchpoint target "activation"
+  bool activation = false;      // an activation function: watchpoint target "activation"
+  bool stopsGradients = false;  // what it makes is a constant for autodiff, whatever it is made of
 };
 
 using OpFactory = OpDef (*)();

@@ -11,12 +11,16 @@ Result<std::vector<TensorType>> infer(std::span<const TensorType> inputs, const 
   Shape shape = inputs[0].shape;
   MSDBG_ASSIGN(const std::size_t axis,
                checkAxis("Concat", intAttribute(attributes, "axis", 0), shape.rank()));
-  for (const TensorType& input : inputs.subspan(1)) {
-    MSDBG_TRY(checkDType("Concat", "inputs", input, inputs[0].dtype));
-    MSDBG_TRY(checkRank("Concat", "inputs", input, shape.rank()));
-    Shape wanted = inputs[0].shape;
-    wanted[axis] = input.shape[axis];
-    MSDBG_TRY(checkShape("Concat", "inputs", input, wanted));
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    const TensorType& input = inputs[i];
+    const std::string name = "input " + std::to_string(i);
+    MSDBG_TRY(checkDType("Concat", name, input, inputs[0].dtype));
+    MSDBG_TRY(checkRank("Concat", name, input, shape.rank()));
+    for (std::size_t d = 0; d < shape.rank(); ++d)
+      if (d != axis && input.shape[d] != shape[d])
+        return inferError("Concat", name + " is " + input.shape.text() + " and input 0 " +
+                                        inputs[0].shape.text() + ": they may differ along axis " +
+                                        std::to_string(axis) + " only, not along " + std::to_string(d));
     shape[axis] += input.shape[axis];
   }
   return std::vector<TensorType>{{inputs[0].dtype, shape}};

@@ -9,9 +9,9 @@ namespace {
 
 class Inference {
  public:
-  Inference(const Graph& from, TensorId loss)
+  Inference(const Graph& from, std::span<const TensorId> asked)
       : m_from(from),
-        m_loss(loss),
+        m_asked(asked),
         m_wanted(from.tensors().size()),
         m_tensors(from.tensors().size()),
         m_graph(Graph::fromTables(from.name(), from.floatingDType(), 0, {}, {}, {}, {})) {}
@@ -23,14 +23,16 @@ class Inference {
     for (const Node& node : m_from.nodes())
       if (needed[node.id.index()]) MSDBG_TRY(add(node));
     MSDBG_TRY(verify(m_graph));
-    return InferenceGraph{std::move(m_graph), m_tensors[m_loss.index()]};
+    std::vector<TensorId> wanted;
+    for (const TensorId id : m_asked) wanted.push_back(m_tensors[id.index()]);
+    return InferenceGraph{std::move(m_graph), std::move(wanted)};
   }
 
  private:
-  // Also marks the tensors that the loss needs.
+  // Also marks the tensors that are needed.
   std::vector<bool> neededNodes() {
     std::vector<bool> needed(m_from.nodes().size());
-    m_wanted[m_loss.index()] = true;
+    for (const TensorId id : m_asked) m_wanted[id.index()] = true;
     for (std::size_t i = needed.size(); i-- > 0;) {
       const Node& node = m_from.nodes()[i];
       needed[i] = std::ranges::any_of(node.outputs, [&](TensorId id) { return m_wanted[id.index()]; });
@@ -58,8 +60,8 @@ class Inference {
       if (!m_wanted[node.outputs[slot].index()]) continue;
       const Frame* frame = m_from.userFrame(node.frames);
       const std::string line = frame ? " (" + frame->file + ":" + std::to_string(frame->line) + ")" : "";
-      return Error(ErrorCode::kUnsupported, "the loss reads " + node.name + ":" + std::to_string(slot) +
-                                                line + ", which exists in training only");
+      return Error(ErrorCode::kUnsupported, "it needs " + node.name + ":" + std::to_string(slot) + line +
+                                                ", which exists in training only");
     }
     return Ok{};
   }
@@ -95,7 +97,7 @@ class Inference {
   }
 
   const Graph& m_from;
-  TensorId m_loss;
+  std::span<const TensorId> m_asked;
   std::vector<bool> m_wanted;       // by tensor of the model
   std::vector<TensorId> m_tensors;  // of the inference graph, by tensor of the model
   Graph m_graph;
@@ -103,8 +105,8 @@ class Inference {
 
 }  // namespace
 
-Result<InferenceGraph> inferenceGraph(const Graph& graph, TensorId loss) {
-  return Inference(graph, loss).run();
+Result<InferenceGraph> inferenceGraph(const Graph& graph, std::span<const TensorId> wanted) {
+  return Inference(graph, wanted).run();
 }
 
 }  // namespace msdbg::core

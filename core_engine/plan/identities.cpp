@@ -81,6 +81,7 @@ constexpr auto always = [](const Graph&, const Node&) { return true; };
 
 constexpr Rule kRules[] = {
     {"Identity", always, ""},
+    {"StopGradient", always, ""},
     {"Reshape", always, ""},
     {"Flatten", always, ""},
     {"Squeeze", always, ""},

@@ -432,8 +432,9 @@ const Tensor& Executor::value(TensorId id) const {
 }
 
 Status Executor::setValue(TensorId id, const Tensor& value) {
+  MSDBG_TRY(share(id, value.clone()));
   m_impl->stateSet = true;
-  return share(id, value.clone());
+  return Ok{};
 }
 
 bool Executor::wasSet() const { return m_impl->stateSet; }

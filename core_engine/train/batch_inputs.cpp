@@ -69,14 +69,20 @@ Result<std::vector<GivenSource>> BatchInputs::sources(const Batch& batch) {
   return sources;
 }
 
-Result<std::vector<InputShape>> BatchInputs::changedShapes(const Batch& batch) {
+Result<std::vector<InputShape>> BatchInputs::otherShapes(const Batch& batch) {
   MSDBG_ASSIGN(const std::vector<TensorId> ids, inputsOf(batch));
-  std::vector<InputShape> changed;
+  std::vector<InputShape> other;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    const TensorInfo& info = m_graph.tensor(ids[i]);
     const Shape& given = batch.tensors[i].second.shape();
-    if (isMutableInput(info) && given != info.shape) changed.emplace_back(ids[i], given);
+    if (given != m_graph.tensor(ids[i]).shape) other.emplace_back(ids[i], given);
   }
+  return other;
+}
+
+Result<std::vector<InputShape>> BatchInputs::changedShapes(const Batch& batch) {
+  MSDBG_ASSIGN(std::vector<InputShape> changed, otherShapes(batch));
+  std::erase_if(changed,
+                [&](const InputShape& input) { return !isMutableInput(m_graph.tensor(input.first)); });
   return changed;
 }
 

@@ -22,7 +22,8 @@ class BatchInputs {
   Result<Feeds> feeds(const Batch& batch);
   /// kUsage also when a source cannot become its input.
   Result<std::vector<GivenSource>> sources(const Batch& batch);
-  /// The mutable inputs that the batch gives in another shape than the graph has them.
+  /// The inputs that the batch gives in another shape than the graph has them; of those the mutable ones.
+  Result<std::vector<InputShape>> otherShapes(const Batch& batch);
   Result<std::vector<InputShape>> changedShapes(const Batch& batch);
 
  private:

@@ -7,10 +7,16 @@
 
 namespace msdbg::core {
 
-Result<std::unique_ptr<Evaluation>> Evaluation::create(const Graph& model, TensorId loss,
+Result<std::unique_ptr<Evaluation>> Evaluation::create(const Graph& model, std::span<const TensorId> wanted,
+                                                       std::span<const InputShape> shapes,
                                                        ExecutorOptions options) {
-  MSDBG_ASSIGN(InferenceGraph inference, inferenceGraph(model, loss));
-  options.keep = readAfterIteration(inference.graph, inference.loss);
+  MSDBG_ASSIGN(InferenceGraph inference, inferenceGraph(model, wanted));
+  std::vector<InputShape> mine;
+  for (const auto& [id, shape] : shapes)
+    if (const auto input = inference.graph.findTensor(model.tensor(id).fullName()))
+      mine.emplace_back(*input, shape);
+  MSDBG_ASSIGN(inference.graph, withInputShapes(inference.graph, mine));
+  options.keep = readAfterIteration(inference.graph, inference.wanted);
   options.choices.recompute.clear();  // there is no backward pass to keep activations for
   std::unique_ptr<Evaluation> evaluation(new Evaluation(std::move(inference)));
   for (const TensorInfo& info : model.tensors())
@@ -44,7 +50,7 @@ Batch Evaluation::read(const Batch& batch) const {
 }
 
 Result<bool> Evaluation::fits(const Batch& batch) {
-  MSDBG_ASSIGN(const std::vector<InputShape> changed, m_inputs.changedShapes(read(batch)));
+  MSDBG_ASSIGN(const std::vector<InputShape> changed, m_inputs.otherShapes(read(batch)));
   return changed.empty();
 }
 

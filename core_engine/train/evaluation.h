@@ -14,17 +14,20 @@ namespace msdbg::core {
 
 class Evaluation {
  public:
-  /// Of a model as it was built. Errors as inferenceGraph() and Executor::create().
-  static Result<std::unique_ptr<Evaluation>> create(const Graph& model, TensorId loss,
+  /// Of a model as it was built, with the given inputs in other shapes: computes what is wanted, or the loss
+  /// alone. Errors as inferenceGraph(), withInputShapes() and Executor::create().
+  static Result<std::unique_ptr<Evaluation>> create(const Graph& model, std::span<const TensorId> wanted,
+                                                    std::span<const InputShape> shapes,
                                                     ExecutorOptions options);
 
   /// From now on with the values that the training graph has now.
   Status share(const Graph& training, const Executor& values);
-  /// Whether mutable inputs have the shapes of the batch. kUsage as BatchInputs::find().
+  /// Whether the inputs have the shapes of the batch. kUsage as BatchInputs::find().
   Result<bool> fits(const Batch& batch);
   /// kUsage: the batch does not fit.
   Status run(const Batch& batch);
-  double loss() const { return m_executor->value(m_model.loss).at(0); }
+  const Tensor& value(std::size_t i) const { return m_executor->value(m_model.wanted.at(i)); }
+  double loss() const { return value(0).at(0); }
   /// Of the last batch; 0 where the model is no classification.
   std::int64_t labels() const;
   std::int64_t correct(std::int64_t rows) const;  // among its first rows

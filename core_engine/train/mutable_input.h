@@ -1,6 +1,6 @@
 // Inputs declared mutable: training goes on when their shape changes (the graph is rebuilt for it and gets a
 // new version), and floating ones are differentiated: grad(network/x) is a tensor of the graph. Values of any
-// input may change from step to step. After a step Trainer::executor().value() gives the gradient.
+// input may change from step to step. After a step Trainer::gradient() gives it.
 #pragma once
 
 #include <optional>

@@ -26,14 +26,21 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
+std::optional<TensorId> gradientOf(const Graph& graph, TensorId id) {
+  for (const TensorInfo& tensor : graph.tensors())
+    if (tensor.gradientOf == id) return tensor.id;
+  return std::nullopt;
+}
+
 }  // namespace
 
-std::vector<TensorId> readAfterIteration(const Graph& graph, TensorId loss) {
-  std::vector<TensorId> read{loss};
+std::vector<TensorId> readAfterIteration(const Graph& graph, std::vector<TensorId> read) {
   if (const auto found = findClassification(graph)) read.insert(read.end(), {found->logits, found->label});
-  for (const TensorInfo& tensor : graph.tensors())
-    if (isMutableInput(tensor))
-      if (const auto gradient = graph.findTensor("grad(" + tensor.name + ")")) read.push_back(*gradient);
+  for (const TensorInfo& tensor : graph.tensors()) {
+    if (tensor.kept) read.push_back(tensor.id);
+    if (tensor.kept || isMutableInput(tensor))
+      if (const auto gradient = gradientOf(graph, tensor.id)) read.push_back(*gradient);
+  }
   return read;
 }
 
@@ -47,10 +54,12 @@ struct Trainer::Impl {
   std::optional<Classification> classification;
   std::unique_ptr<Executor> executor;
   std::unique_ptr<Evaluation> evaluation;  // made when it is first asked for
+  std::map<std::vector<TensorId>, std::unique_ptr<Evaluation>> predictions;  // by what they compute; likewise
   BatchInputs inputs;
   Iteration next{0};
   std::source_location where;  // line 0: nobody's
   bool saidUnobserved = false;
+  bool hasStepped = false;  // and the last step was whole
 
   Impl(RunContext& context, Graph& g, Value lossValue, const Optimizer& chosen,
        const std::source_location& place)
@@ -103,7 +112,7 @@ struct Trainer::Impl {
             "last whose steps are to be seen");
   }
 
-  ExecutorOptions executorOptions() {
+  ExecutorOptions executorOptions() const {
     ExecutorOptions options;
     options.threads = run.threads();
     options.seed = run.seed();
@@ -174,6 +183,7 @@ struct Trainer::Impl {
 
   StepResult step(const Batch& batch) {
     const auto begin = std::chrono::steady_clock::now();
+    hasStepped = false;
     sayUnobserved();
     const std::vector<InputShape> changed = takeStep(inputs.changedShapes(batch));
     if (!changed.empty()) rebuild(changed);
@@ -189,6 +199,7 @@ struct Trainer::Impl {
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (observer()) observer()->iterationFinished(next, scalarsOf(result));
     run.stepFinished(next);
+    hasStepped = true;
     next = Iteration{next.value + 1};
     return result;
   }
@@ -262,17 +273,69 @@ struct Trainer::Impl {
 
   /// Ready to evaluate batches like this one with the values of now.
   Evaluation& evaluationFor(const Batch& example) {
-    if (!evaluation || !takeEvaluated(evaluation->fits(example))) {
-      ExecutorOptions options = executorOptions();
-      options.faults.clear();
-      options.observed = false;
-      const auto changed = takeEvaluated(BatchInputs(model).changedShapes(example));
-      const Graph fitting = takeEvaluated(withInputShapes(model, changed));
-      evaluation = takeEvaluated(Evaluation::create(fitting, loss, options));
-    }
+    if (!evaluation || !takeEvaluated(evaluation->fits(example)))
+      evaluation =
+          evaluationOf(std::span(&loss, 1), takeEvaluated(BatchInputs(model).changedShapes(example)));
     checkEvaluated(evaluation->share(graph, *executor));
     return *evaluation;
   }
+  std::unique_ptr<Evaluation> evaluationOf(std::span<const TensorId> wanted,
+                                           std::span<const InputShape> shapes) const {
+    ExecutorOptions options = executorOptions();
+    options.faults.clear();
+    options.observed = false;
+    return takeEvaluated(Evaluation::create(model, wanted, shapes, options));
+  }
+
+  std::vector<Tensor> predict(const Batch& batch, std::span<const Value> values) {
+    std::vector<TensorId> wanted;
+    for (const Value& value : values) wanted.push_back(modelsOwn("predict", value));
+    std::unique_ptr<Evaluation>& prediction = predictions[wanted];
+    if (!prediction || !takeEvaluated(prediction->fits(batch)))
+      prediction = evaluationOf(wanted, takeEvaluated(BatchInputs(model).otherShapes(batch)));
+    checkEvaluated(prediction->share(graph, *executor));
+    checkEvaluated(prediction->run(batch));
+    std::vector<Tensor> made;
+    for (std::size_t i = 0; i < wanted.size(); ++i) made.push_back(prediction->value(i).clone());
+    return made;
+  }
+
+  /// Its id, which is the same in the model and in the graph that trains.
+  TensorId modelsOwn(std::string_view asks, const Value& value) const {
+    if (!value.valid()) fail(std::string(asks) + ": the Value is empty");
+    if (&value.graph() != &graph) fail(std::string(asks) + ": the Value is of another graph");
+    return value.id();
+  }
+
+  Tensor valueOf(const Value& asked) const {
+    const TensorInfo& info = graph.tensor(modelsOwn("value", asked));
+    if (!isCarried(info)) checkRead("value", info, info.isSource() || info.id == loss || info.kept, info.id);
+    return executor->value(info.id).clone();
+  }
+  Tensor gradientOf(const Value& asked) const {
+    const TensorInfo& info = graph.tensor(modelsOwn("gradient", asked));
+    const std::optional<TensorId> gradient = core::gradientOf(graph, info.id);
+    if (!gradient) fail("gradient: none reaches " + info.name);
+    checkRead("gradient", info, info.kept || isMutableInput(info), *gradient);
+    return executor->value(*gradient).clone();
+  }
+  void checkRead(const std::string& asks, const TensorInfo& info, bool isKept, TensorId read) const {
+    if (!isKept)
+      fail(asks + ": " + info.name + " is not kept; call keep() with it before the Trainer is made" +
+           (asks == "value" ? ", or predict()" : ""));
+    if (!hasStepped || !executor->value(read).valid())
+      fail(asks + ": " + info.name + " has a value after a step, and there was none yet");
+  }
+
+  void setValue(const Value& asked, const Tensor& tensor) {
+    const TensorInfo& info = graph.tensor(modelsOwn("setValue", asked));
+    if (!isCarried(info))
+      fail("setValue: " + info.name + " is no parameter, state or constant but " +
+           std::string(roleName(info.role)));
+    if (const Status set = executor->setValue(info.id, tensor); !set.ok())
+      fail("setValue: " + set.error().message());
+  }
+
   void checkEvaluated(const Status& status) const {
     if (!status.ok()) fail("evaluation: " + status.error().message());
   }
@@ -325,6 +388,15 @@ double Trainer::evaluateAccuracy(const DataLoader& loader, std::int64_t samples)
 EvaluationResult Trainer::evaluate(const DataLoader& heldOut, std::int64_t batches) {
   return m_impl->evaluate(heldOut, batches);
 }
+Tensor Trainer::predict(const Batch& batch, Value value) {
+  return m_impl->predict(batch, std::span(&value, 1)).front();
+}
+std::vector<Tensor> Trainer::predict(const Batch& batch, std::span<const Value> values) {
+  return m_impl->predict(batch, values);
+}
+Tensor Trainer::value(Value value) const { return m_impl->valueOf(value); }
+Tensor Trainer::gradient(Value value) const { return m_impl->gradientOf(value); }
+void Trainer::setValue(Value value, const Tensor& tensor) { m_impl->setValue(value, tensor); }
 TrainingState Trainer::state() const { return m_impl->state(); }
 void Trainer::restore(const TrainingState& state) { m_impl->restore(state); }
 double Trainer::learningRate() const { return m_impl->optimizer.lr(); }

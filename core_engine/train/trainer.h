@@ -28,9 +28,12 @@ struct EvaluationResult {
   double loss = 0, accuracy = 0;  // means; accuracy NaN where classifies() is false
 };
 
-/// What is read after an iteration: the loss, what the accuracy is computed from, gradients of mutable
-/// inputs.
-std::vector<TensorId> readAfterIteration(const Graph& graph, TensorId loss);
+/// What is read after an iteration: what is given (the loss), what the accuracy is computed from, what the
+/// program keeps with its gradients, gradients of mutable inputs.
+std::vector<TensorId> readAfterIteration(const Graph& graph, std::vector<TensorId> read);
+inline std::vector<TensorId> readAfterIteration(const Graph& graph, TensorId loss) {
+  return readAfterIteration(graph, std::vector{loss});
+}
 
 class Trainer {
  public:
@@ -54,6 +57,22 @@ class Trainer {
   /// by every rank alone: all of them. Use a loader with shuffle = false and the graph's batch size; rows of
   /// the last batch beyond `samples` are ignored.
   double evaluateAccuracy(const DataLoader& loader, std::int64_t samples);
+
+  /// What the model makes of a batch with the values of now, as in evaluate(): the batch needs only the
+  /// inputs that the value comes from, and may have another number of rows where the operators can take it.
+  /// Every rank for itself. `value`: of the model, kept or not.
+  Tensor predict(const Batch& batch, Value value);
+  std::vector<Tensor> predict(const Batch& batch, std::span<const Value> values);
+
+  /// A copy of a value: a parameter or state as the next forward pass will read it; of the last step else: an
+  /// input, the loss, and what keep() was called for (train/keep.h).
+  Tensor value(Value value) const;
+  /// Of the last step: of a mutable input, or of what keep() was called for and a gradient reaches. Of this
+  /// rank, before clipping.
+  Tensor gradient(Value value) const;
+  /// A parameter, state or constant from the next step on: copied from another, averaged, clipped by hand. Of
+  /// its dtype and shape. A recording knows it: the iteration does not follow from the one before.
+  void setValue(Value value, const Tensor& tensor);
 
   /// Copies; the values before the forward pass of the next iteration.
   TrainingState state() const;

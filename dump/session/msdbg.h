@@ -9,6 +9,7 @@
 #include "core_engine/train/early_stopping.h"
 #include "core_engine/train/fit.h"
 #include "core_engine/train/freeze.h"
+#include "core_engine/train/keep.h"
 #include "core_engine/train/layers.h"
 #include "core_engine/train/losses.h"
 #include "core_engine/train/mutable_input.h"
@@ -50,6 +51,7 @@ using core::GroupNormOptions;
 using core::Init;
 using core::InputSource;
 using core::Iteration;
+using core::keep;
 using core::LinearOptions;
 using core::LoaderOptions;
 using core::LoadOptions;

@@ -35,6 +35,7 @@ TEST_CASE("Every operator function makes its node on the line that calls it") {
   checkNode(softmax(m), "Softmax", {2, 3}, __LINE__);
   checkNode(logSoftmax(m, 0), "LogSoftmax", {2, 3}, __LINE__);
   checkNode(identity(x), "Identity", {2, 3, 4, 4}, __LINE__);
+  checkNode(stopGradient(x), "StopGradient", {2, 3, 4, 4}, __LINE__);
   checkNode(cast(x, DType::Float64), "Cast", {2, 3, 4, 4}, __LINE__);
   checkNode(dropout(x, 0.5), "Dropout", {2, 3, 4, 4}, __LINE__);
   checkNode(gelu(x), "Gelu", {2, 3, 4, 4}, __LINE__);

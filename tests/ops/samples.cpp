@@ -168,6 +168,8 @@ std::vector<Sample> shapes() {
       {"Transpose", "integers", {{{3, 4}, Fill::kIntegers}}},
       {"Identity", "odd sizes", {{{3, 5}}}},
       {"Identity", "integers", {{{4}, Fill::kIntegers}}},
+      {"StopGradient", "odd sizes", {{{3, 5}}}},
+      {"StopGradient", "integers", {{{4}, Fill::kIntegers}}},
       {"Cast", "to float64", {{{3, 5}}}, {{"to", std::int64_t{11}}}},
       {"Cast", "to int64", {{{3, 5}}}, {{"to", std::int64_t{7}}}, false},
       {"Cast", "integers to bool", {{{9}, Fill::kIntegers}}, {{"to", std::int64_t{9}}}},

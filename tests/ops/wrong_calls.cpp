@@ -136,6 +136,7 @@ std::vector<WrongCall> wrongShapes() {
        {{"depth", std::int64_t{3}}, {"to", std::int64_t{16}}},
        {"bfloat16 is a dtype", "use float32"}},
       {"Identity", {f({2}), f({2})}, {}, {"2 inputs", "takes 1"}},
+      {"StopGradient", {f({2}), f({2})}, {}, {"2 inputs", "takes 1"}},
   };
   for (const std::string op : {"ReduceSum", "ReduceMean"}) {
     list.push_back({op, {f({2, 3})}, {{"axes", Ints{2}}}, {"axis 2"}});
@@ -223,8 +224,11 @@ std::vector<WrongCall> wrongPicks() {
       {"Slice", {f({4, 3})}, {{"starts", Ints{0}}, {"ends", Ints{}}}, {"one number per sliced axis"}},
       {"SliceGrad", {f({3, 3})}, sliced, {"dY is float32[3, 3]", "[2, 3]"}},
       {"SliceGrad", {f({3, 3})}, attribute("shape", {-4}), {"attribute shape is [-4]"}},
-      {"Concat", {f({2, 3}), f({3, 3})}, {{"axis", std::int64_t{1}}}, {"inputs is float32[3, 3]", "[2, 3]"}},
-      {"Concat", {f({2, 3}), i64({2, 3})}, {{"axis", std::int64_t{1}}}, {"inputs is int64"}},
+      {"Concat",
+       {f({2, 3}), f({3, 3})},
+       {{"axis", std::int64_t{1}}},
+       {"input 1 is [3, 3] and input 0 [2, 3]", "along axis 1 only, not along 0"}},
+      {"Concat", {f({2, 3}), i64({2, 3})}, {{"axis", std::int64_t{1}}}, {"input 1 is int64"}},
       {"Split", {f({5})}, attribute("split", {2, 2}), {"split is [2, 2]", "add up to 5"}},
       {"Split", {f({5})}, attribute("split", {INT64_MAX, INT64_MAX}), {"add up to 5"}},
       {"Split", {f({5})}, {}, {"num_outputs"}},

@@ -17,7 +17,7 @@ TEST_CASE("The inference graph of every model has no Dropout, no training mode a
     const Value loss = model.build(built, {.batch = 2, .dropout = model.hasDropout ? 0.5 : 0});
     const InferenceGraph inference = inferenceGraph(built, loss.id()).orThrow();
     CHECK(verify(inference.graph).ok());
-    CHECK(inference.graph.tensor(inference.loss).role == TensorRole::kLoss);
+    CHECK(inference.graph.tensor(inference.wanted.at(0)).role == TensorRole::kLoss);
     std::size_t dropouts = 0;
     for (const Node& node : built.nodes()) dropouts += node.opType == "Dropout";
     CHECK(dropouts == (model.hasDropout ? 2 : 0));

@@ -133,7 +133,7 @@ TEST_CASE("Every installed example builds, trains, and is recorded without a fau
     recordAndCheck(build / name, 1, folder / (name + ".msdbg"));
     ++examples;
   }
-  CHECK(examples == 5);
+  CHECK(examples == 6);
   recordAndCheck(build / "ranks", 2, folder / "two.msdbg");
   recordAndCheck(build / "autoencoder", 2, folder / "waves.msdbg");
   explainTheNight(build / "night", folder / "whole_night.msdbg");
