@@ -22,15 +22,20 @@ class ComputedValues : public ValueSource {
   virtual core::Result<Cost> cost(core::Iteration iteration) = 0;
 
   enum class Evidence {
-    kHash,   // it has the recorded hash
-    kNone,   // no hash was recorded of it
-    kOther,  // it has another hash: it is not what training had
+    kHash,     // it has the recorded hash
+    kNone,     // no hash was recorded of it
+    kOther,    // it has another hash: it is not what training had
+    kFollows,  // no hash was recorded of it, but it was made of what has another one
   };
+  /// As far as is known.
+  static bool isTrainings(Evidence evidence) {
+    return evidence == Evidence::kHash || evidence == Evidence::kNone;
+  }
   struct Computed {
     core::Tensor value;
     Evidence evidence = Evidence::kNone;
     Cost cost;
-    std::optional<Mismatch> since;  // kOther: the first that differs, here or on the way
+    std::optional<Mismatch> since;  // kOther, kFollows: the first that differs, here or on the way
   };
   /// kUnavailable, kDamaged, kCancelled; kNotFound: the rank does not compute it in this iteration.
   virtual core::Result<Computed> compute(core::Rank rank, core::Iteration iteration,

@@ -19,10 +19,10 @@ namespace msdbg::replay {
 struct Mismatch {
   core::Iteration iteration;
   core::Rank rank;
-  std::int64_t order = -1;  // of the node that makes it, on its rank; -1: a source
-  core::TensorId tensor;    // of the run
-  std::string kernel;       // that computed it here: "dnnl:Conv"; "" of a source
-  core::Hash128 recorded, computed;
+  std::int64_t order = -1;                   // of the node that makes it, on its rank; -1: a source
+  core::TensorId tensor;                     // of the run
+  std::string kernel;                        // that computed it here: "dnnl:Conv"; "" of a source
+  core::Hash128 recorded, computed;          // recorded: 0 where other evidence tells, NaN counts or the loss
   std::optional<BitDifference> values = {};  // where the recorded value is stored
   /// Whether all that its node read was as recorded (what was not recorded counts as that): it went wrong
   /// there.
@@ -58,7 +58,7 @@ struct Proof {
   std::vector<std::string> otherHere;
 
   bool equal() const { return different.empty(); }
-  bool nothingCompared() const { return tensors == 0 && digests == 0; }
+  bool nothingCompared() const { return tensors == 0 && digests == 0 && mismatches.empty(); }
 };
 
 inline constexpr std::size_t kMostMismatches = 100;

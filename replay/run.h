@@ -48,6 +48,10 @@ class Recomputable {
   /// Over the hashes of all tensors that the rank recorded in the iteration, as checkDigest() takes them; it
   /// stays when the rows that say them have gone. kUnavailable: not recorded.
   virtual core::Result<core::Hash128> digest(core::Rank rank, core::Iteration iteration) = 0;
+  /// What is recorded of a tensor, if only how many NaN and Inf it had (Source::flags()), nothing computed.
+  /// nullptr: nothing; as long valid.
+  virtual const watch::StatisticsRow* recordedRow(core::Rank rank, core::Iteration iteration,
+                                                  core::TensorId tensor) = 0;
   /// Whether these hashes, by the ids of recordedGraph(), make up that digest. A tensor that the recorder's
   /// rules left out does not count.
   virtual core::Result<bool> checkDigest(core::Rank rank, core::Iteration iteration,

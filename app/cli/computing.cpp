@@ -81,9 +81,8 @@ int Computing::withDifferences(int status) const {
   const std::vector<replay::Mismatch> all = m_values->differences();
   for (std::size_t i = 0; i < std::min(kShown, all.size()); ++i)
     printWarning(fmt::format(
-        "computed again, {} of iteration {}, rank {} is not as recorded, and what follows up to "
-        "the next checkpoint was left out",
-        tensorName(m_run.graph().tensor(all[i].tensor)), all[i].iteration.value, all[i].rank.value));
+        "computed again, {} is not as recorded, and what follows up to the next checkpoint was left out",
+        Computing::text(m_run, all[i])));
   if (all.size() > kShown) printWarning(fmt::format("and {} more such places", all.size() - kShown));
   if (!all.empty()) printWarning("msdbg replay --prove tells more");
   return status == kExitFine && !all.empty() ? kExitHits : status;
@@ -106,14 +105,21 @@ std::string Computing::text(const OpenedRun& run, const ComputedValues::Computed
     case ComputedValues::Evidence::kNone:
       return text + "; no hash of it was recorded to hold it against";
     case ComputedValues::Evidence::kOther:
+      text += "; it is NOT what training had: its hash is another than the recorded one, and so is all";
+      break;
+    case ComputedValues::Evidence::kFollows:
+      text += "; it is NOT what training had: no hash of it was recorded, but it is made of what has another";
       break;
   }
-  text += "; it is NOT what training had: its hash is another than the recorded one";
   if (computed.since)
-    text += fmt::format(", and so is all since {} of iteration {}, rank {} (msdbg replay --prove)",
-                        tensorName(run.graph().tensor(computed.since->tensor)),
-                        computed.since->iteration.value, computed.since->rank.value);
+    text += fmt::format(" since {} (msdbg replay --prove)", Computing::text(run, *computed.since));
   return text;
+}
+
+std::string Computing::text(const OpenedRun& run, const replay::Mismatch& at) {
+  return fmt::format("{} of iteration {}, rank {}",
+                     at.tensor.valid() ? tensorName(run.graph().tensor(at.tensor)) : "some tensor",
+                     at.iteration.value, at.rank.value);
 }
 
 }  // namespace msdbg::app

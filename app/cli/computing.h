@@ -36,6 +36,8 @@ class Computing {
 
   /// "computed again from iteration 5 (3 iterations); it has the recorded hash"
   static std::string text(const OpenedRun& run, const replay::ComputedValues::Computed& computed);
+  /// "fc/weight:0 of iteration 7, rank 0"; "some tensor of ..." where only a digest tells.
+  static std::string text(const OpenedRun& run, const replay::Mismatch& at);
 
  private:
   core::Status start();

@@ -138,6 +138,8 @@ const char* evidenceName(replay::ComputedValues::Evidence evidence) {
       return "none";
     case replay::ComputedValues::Evidence::kOther:
       return "other_hash";
+    case replay::ComputedValues::Evidence::kFollows:
+      return "made_of_other_hash";
   }
   return "";
 }
@@ -149,10 +151,17 @@ Json computedJson(const OpenedRun& run, const replay::ComputedValues::Computed& 
   json["evidence"] = evidenceName(computed.evidence);
   json["different_since"] = Json();
   if (computed.since)
-    json["different_since"] = {{"tensor", tensorName(run.graph().tensor(computed.since->tensor))},
+    json["different_since"] = {{"tensor", computed.since->tensor.valid()
+                                              ? Json(tensorName(run.graph().tensor(computed.since->tensor)))
+                                              : Json()},
                                {"iteration", computed.since->iteration.value},
                                {"rank", computed.since->rank.value}};
   return json;
+}
+
+/// Not what training had.
+bool isOther(const Shown& shown) {
+  return shown.computed && !replay::ComputedValues::isTrainings(shown.computed->evidence);
 }
 
 std::string deviceOf(const OpenedRun& run, const Shown& shown) {
@@ -201,7 +210,7 @@ void printShown(const OpenedRun& run, const ShowOptions& options, const Shown& s
              core::printable(sourceLine(run.graph().userFrame(framesOf(run.graph(), shown.id)))));
   if (shown.statistics || shown.hash) fmt::print("\n");
   if (shown.statistics) fmt::print("{}", statisticsBlock(*shown.statistics, 2));
-  const bool other = shown.computed && shown.computed->evidence == replay::ComputedValues::Evidence::kOther;
+  const bool other = isOther(shown);
   if (shown.hash) fmt::print("  {}hash {}\n", other ? "recorded " : "", shown.hash->text());
   if (shown.value && shown.origin && *shown.origin != replay::ValueOrigin::kTensor)
     fmt::print("  from the {} of this iteration\n", originName(*shown.origin));
@@ -245,8 +254,7 @@ Result<int> show(ShowOptions options, const Context& context) {
       fmt::print("\nwritten to {}{}\n", options.npy, replay::npyNote(shown.value->dtype()));
   }
   if (shown.missing) return *shown.missing;
-  if (shown.computed && shown.computed->evidence == replay::ComputedValues::Evidence::kOther)
-    return kExitHits;
+  if (isOther(shown)) return kExitHits;
   return !options.iteration && newerIsLost(run, shown) ? withDamage(run, kExitFine) : kExitFine;
 }
 

@@ -187,7 +187,8 @@ core::Result<int> stats(Options options, const Context& context) {
   if (context.json) json.close(), json.close();
   if (context.cancel.cancelled()) return cancelledError();
   const int status = computing.withDifferences(withDamage(run, kExitFine));
-  if (!any && status == kExitFine && run.run->thinned(places.front().rank, places.front().iteration))
+  if (!any && status == kExitFine && !places.empty() &&
+      run.run->thinned(places.front().rank, places.front().iteration))
     return run.run->missingStatistics(places.front().rank, places.front().iteration, tensors.front());
   if (!any && status == kExitFine)
     return Error(ErrorCode::kUnavailable,

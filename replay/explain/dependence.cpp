@@ -109,6 +109,7 @@ std::span<const Dependence> dependences() {
       {"Sqrt", functionOfAll},
       {"Squeeze", sameElement},
       {"StepUpdate", functionOfAll},
+      {"StopGradient", sameElement},
       {"Sub", subRow},
       {"Tanh", functionOfAll},
       {"TanhGrad", functionOfAll},

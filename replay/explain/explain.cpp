@@ -337,6 +337,11 @@ class Walk {
     if (!since || since->iteration > at.iteration || since->tensor == at.tensor)
       return end(since && since->tensor == at.tensor ? CauseKind::kNotReproduced : CauseKind::kUnknown,
                  since ? "" : missing);
+    if (!since->tensor.valid())  // only the digest of a thinned iteration tells
+      return end(CauseKind::kUnknown,
+                 "computed again, iteration " + std::to_string(since->iteration.value) + " of rank " +
+                     std::to_string(since->rank.value) +
+                     " is not what training had, and so is all that follows from it (msdbg replay --prove)");
     step().reason = "not stored, and computed again it is another: so is all that follows from the next";
     ExplainedStep& there = m_found.steps.emplace_back();
     there.tensor = since->tensor;

@@ -127,6 +127,8 @@ Status Hindsight::reach(Iteration iteration, Rank rank, TensorId tensor) {
 void Hindsight::takeRows(Iteration iteration) {
   Rows fresh{iteration, {}, 0};
   for (Keeper* keeper : m_keepers) {
+    for (std::size_t i = 0; i < keeper->rows.size(); ++i)  // a later rank may have told of it
+      if (keeper->differs(TensorId(static_cast<std::int64_t>(i)))) keeper->rows[i].reset();
     fresh.bytes += keeper->rows.size() * sizeof(keeper->rows.front());
     fresh.ranks.push_back({keeper->recorded().part, std::move(keeper->rows)});
   }
@@ -171,9 +173,10 @@ void Hindsight::take(Iteration iteration) {
     for (auto& [local, value] : keeper.values) {
       const std::pair key(Rank(static_cast<std::int64_t>(r)), keeper.recorded().runId(local));
       const core::Hash128& recorded = keeper.recorded().hashes[local.index()];
-      fresh.evidence[key] = recorded == core::Hash128() ? Evidence::kNone
-                            : keeper.differs(local)     ? Evidence::kOther
-                                                        : Evidence::kHash;
+      fresh.evidence[key] = recorded == core::Hash128()
+                                ? keeper.differs(local) ? Evidence::kFollows : Evidence::kNone
+                            : keeper.differs(local) ? Evidence::kOther
+                                                    : Evidence::kHash;
       fresh.bytes += value.bytes();
       fresh.values[key] = std::move(value);
     }
@@ -209,7 +212,7 @@ Result<Hindsight::Computed> Hindsight::compute(Rank rank, Iteration iteration, T
     return Error(ErrorCode::kUnavailable,
                  m_run.graph().tensor(tensor).fullName() + " was not computed in this iteration");
   Computed computed{value->second, here->evidence[key], paid, {}};
-  if (computed.evidence == Evidence::kOther) computed.since = m_walk->since();
+  if (!isTrainings(computed.evidence)) computed.since = m_walk->since();
   return computed;
 }
 
@@ -218,6 +221,10 @@ Result<core::Tensor> Hindsight::value(Rank rank, Iteration iteration, TensorId t
   if (computed.evidence == Evidence::kOther)
     return Error(ErrorCode::kUnavailable,
                  "computed again, it has another hash than the recorded one (msdbg replay --prove)");
+  if (computed.evidence == Evidence::kFollows)
+    return Error(ErrorCode::kUnavailable,
+                 "computed again, it follows from what has another hash than the recorded one (msdbg replay "
+                 "--prove)");
   return std::move(computed.value);
 }
 

@@ -1,6 +1,10 @@
 #include "replay/recompute/judge.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "core_engine/graph/roles.h"
+#include "core_engine/tensor/flags.h"
 
 namespace msdbg::replay {
 
@@ -13,9 +17,11 @@ using core::TensorId;
 
 Result<RecordedHashes> RecordedHashes::read(Run& run, Rank rank, Iteration iteration, std::size_t tensors) {
   RecordedHashes recorded;
+  Recomputable* const source = run.recomputable();
   recorded.part = run.part(rank, iteration);
   recorded.hashes.resize(tensors);
   recorded.stored.resize(tensors);
+  recorded.nonFinite.resize(tensors);
   recorded.digestOnly = run.thinned(rank, iteration);
   for (std::size_t i = 0; i < tensors; ++i) {
     const TensorId id = recorded.runId(TensorId(static_cast<std::int64_t>(i)));
@@ -25,12 +31,17 @@ Result<RecordedHashes> RecordedHashes::read(Run& run, Rank rank, Iteration itera
       recorded.hashes[i] = *hash;
     else if (hash.error().code() != ErrorCode::kUnavailable)
       return hash.error();
+    const bool known = recorded.hashes[i] != core::Hash128() || recorded.digestOnly || !source;
+    if (const watch::StatisticsRow* row = known ? nullptr : source->recordedRow(rank, iteration, id))
+      recorded.nonFinite[i] = {row->values.nan, row->values.posInf, row->values.negInf};
   }
+  recorded.loss = run.scalar(rank, iteration, "loss");
   return recorded;
 }
 
-void Judge::expect(const core::Graph& graph, bool otherGraph, RecordedHashes recorded) {
+void Judge::expect(const core::Graph& graph, bool otherGraph, RecordedHashes recorded, bool stateDiffers) {
   m_graph = &graph;
+  m_stateDiffers = stateDiffers;
   m_recorded = std::move(recorded);
   if (otherGraph || m_hashes.size() != graph.tensors().size())
     m_hashes.assign(graph.tensors().size(), core::Hash128());
@@ -39,6 +50,46 @@ void Judge::expect(const core::Graph& graph, bool otherGraph, RecordedHashes rec
   m_failures.clear();
   m_compared = m_values = 0;
   m_bytes = 0;
+}
+
+namespace {
+
+/// Carried from iteration to iteration, and changed by them.
+bool isStateOf(const core::TensorInfo& info) {
+  return core::isCarried(info) && info.role != core::TensorRole::kConstant;
+}
+
+}  // namespace
+
+std::vector<TensorId> Judge::collectivesOfDiffering() const {
+  std::vector<TensorId> made;
+  for (const core::Node& node : m_graph->nodes())
+    if (node.phase == core::Phase::kCollective && !inputsEqual(node.outputs.front()))
+      for (const TensorId output : node.outputs) made.push_back(m_recorded.runId(output));
+  return made;
+}
+
+bool Judge::evidenceDiffers(const core::TensorReady& ready) const {
+  if (const auto& counts = m_recorded.nonFinite[ready.tensor.index()]) {
+    const core::TensorStatistics now = core::flagsOf(ready.value, m_threads);
+    return *counts != RecordedHashes::NonFinite{now.nan, now.posInf, now.negInf};
+  }
+  const bool isLoss = m_graph->tensor(ready.tensor).role == core::TensorRole::kLoss;
+  if (!isLoss || !m_recorded.loss || ready.value.elements() != 1) return false;
+  const double now = ready.value.at(0);
+  return std::isnan(now) ? !std::isnan(*m_recorded.loss) : now != *m_recorded.loss;
+}
+
+void Judge::markDiffering(const std::set<TensorId>& given) {
+  for (const core::Node& node : m_graph->nodes())
+    for (const TensorId output : node.outputs)
+      if (isUnrecorded(output) && (given.contains(m_recorded.runId(output)) || !inputsEqual(output)))
+        m_differs[output.index()] = true;
+}
+
+void Judge::allMayDiffer() {
+  for (const core::TensorInfo& info : m_graph->tensors())
+    if (isUnrecorded(info.id) && (!info.isSource() || isStateOf(info))) m_differs[info.id.index()] = true;
 }
 
 bool Judge::inputsEqual(TensorId tensor) const {
@@ -80,7 +131,11 @@ void Judge::tensorReady(const core::TensorReady& ready) {
   computed = known ? m_hashes[ready.sameAs.index()] : hashOf(ready);
   const core::Hash128& recorded = m_recorded.hashes[at];
   if (recorded == core::Hash128()) {  // nobody knows of it alone, but of what it was made from
-    m_differs[at] = !inputsEqual(ready.tensor);
+    const core::TensorInfo& info = m_graph->tensor(ready.tensor);
+    m_differs[at] = info.isSource() ? m_stateDiffers && isStateOf(info) : !inputsEqual(ready.tensor);
+    if (!evidenceDiffers(ready)) return;
+    m_different.push_back({ready.tensor, computed, std::nullopt, !m_differs[at]});
+    m_differs[at] = true;
     return;
   }
   ++m_compared;

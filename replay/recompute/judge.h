@@ -3,6 +3,8 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "core_engine/graph/graph_union.h"
@@ -15,9 +17,15 @@ namespace msdbg::replay {
 
 /// What was recorded of one rank's iteration, by the ids of its graph.
 struct RecordedHashes {
-  std::vector<core::Hash128> hashes;      // 0: none
-  std::vector<bool> stored;               // whether the value is
-  const core::GraphPart* part = nullptr;  // nullptr: ids are the run's
+  std::vector<core::Hash128> hashes;  // 0: none
+  std::vector<bool> stored;           // whether the value is
+  struct NonFinite {
+    std::int64_t nan = 0, posInf = 0, negInf = 0;
+    bool operator==(const NonFinite&) const = default;
+  };
+  std::vector<std::optional<NonFinite>> nonFinite;  // of what has no hash
+  std::optional<double> loss;                       // where its tensor has none
+  const core::GraphPart* part = nullptr;            // nullptr: ids are the run's
   bool digestOnly = false;
 
   /// Of a graph with so many tensors. An error: the row is there and cannot be read.
@@ -33,7 +41,8 @@ class Judge : public core::Observer {
       : m_run(run), m_lock(lock), m_rank(rank), m_threads(threads) {}
 
   /// Before an iteration. A graph that is another one than before: nothing that was seen of it counts.
-  void expect(const core::Graph& graph, bool otherGraph, RecordedHashes recorded);
+  /// `stateDiffers`: what training carries may be otherwise than recorded, where no hash says that it is not.
+  void expect(const core::Graph& graph, bool otherGraph, RecordedHashes recorded, bool stateDiffers = false);
 
   struct Seen {
     core::TensorId tensor;  // of the rank's graph
@@ -47,6 +56,11 @@ class Judge : public core::Observer {
   const std::vector<core::Hash128>& hashes() const { return m_hashes; }  // computed, by local id
   /// From what was recorded of it, or, where that is nothing, of what it was made from.
   bool differs(core::TensorId tensor) const { return m_differs[tensor.index()]; }
+  /// What collectives made of something that differs here, by the run's ids: other ranks have it too.
+  std::vector<core::TensorId> collectivesOfDiffering() const;
+  /// These differ, by the run's ids, and what follows from them, where nothing was recorded of it.
+  void markDiffering(const std::set<core::TensorId>& given);
+  void allMayDiffer();  // of which no hash was recorded, what the batch brings excepted
   const RecordedHashes& recorded() const { return m_recorded; }
   std::int64_t compared() const { return m_compared; }
   std::uint64_t bytes() const { return m_bytes; }
@@ -68,6 +82,11 @@ class Judge : public core::Observer {
  private:
   std::optional<BitDifference> compareValue(const core::TensorReady& ready, bool sameHash);
   bool inputsEqual(core::TensorId tensor) const;
+  /// Of what has no hash: whether what else was recorded of it is otherwise.
+  bool evidenceDiffers(const core::TensorReady& ready) const;
+  bool isUnrecorded(core::TensorId tensor) const {
+    return m_recorded.hashes[tensor.index()] == core::Hash128();
+  }
 
   Run& m_run;
   std::mutex& m_lock;
@@ -75,6 +94,7 @@ class Judge : public core::Observer {
   int m_threads;
   const core::Graph* m_graph = nullptr;
   RecordedHashes m_recorded;
+  bool m_stateDiffers = false;
   std::vector<core::Hash128> m_hashes;
   std::vector<bool> m_differs;
   std::vector<Seen> m_different;

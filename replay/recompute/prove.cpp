@@ -214,8 +214,11 @@ class Prover {
       MSDBG_TRY(m_engine.prepare(iteration));
       for (std::size_t rank = 0; rank < m_judges.size(); ++rank) {
         const core::Graph& graph = m_engine.rank(Rank(static_cast<std::int64_t>(rank))).graph();
-        RecordedHashes nothing{std::vector<core::Hash128>(graph.tensors().size()),
-                               std::vector<bool>(graph.tensors().size())};
+        const std::size_t tensors = graph.tensors().size();
+        RecordedHashes nothing;
+        nothing.hashes.resize(tensors);
+        nothing.stored.resize(tensors);
+        nothing.nonFinite.resize(tensors);
         m_judges[rank]->expect(graph, true, std::move(nothing));
       }
       MSDBG_TRY(m_engine.step(m_observers));

@@ -27,7 +27,8 @@ class Walk {
   core::Status to(core::Iteration iteration, const Ready& ready,
                   const std::function<void(core::Iteration)>& done);
 
-  /// The first that differs since the checkpoint that they began at.
+  /// The first that differs since the checkpoint that they began at. Its tensor is invalid where only the
+  /// digest of an iteration tells.
   const std::optional<Mismatch>& since() const { return m_since; }
   /// The first of each stretch between two checkpoints that was walked.
   const std::vector<Mismatch>& differences() const { return m_differences; }
@@ -40,13 +41,16 @@ class Walk {
   bool goesOn(core::Iteration checkpoint, core::Iteration iteration) const;
   core::Status setOut(core::Iteration iteration);
   core::Status step(core::Iteration iteration, const Ready& ready);
-  void noteDifference(core::Iteration iteration);
+  core::Status noteDifference(core::Iteration iteration);
+  core::Status noteDigest(core::Iteration iteration);
+  void spreadDifferences();
 
   Run& m_run;
   std::unique_ptr<Recomputation> m_engine;
   std::vector<std::unique_ptr<Judge>> m_judges;
   std::vector<core::Observer*> m_observers;
-  bool m_running = false;  // the ranks are where m_engine->next() says
+  bool m_running = false;       // the ranks are where m_engine->next() says
+  core::Iteration m_begun{-1};  // the checkpoint that they began at
   std::optional<Mismatch> m_since;
   std::vector<Mismatch> m_differences;
   std::map<std::int64_t, core::Error> m_failed;  // iterations that cannot be reached

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "app/cli/computing.h"
 #include "app/cli/progress.h"
 #include "replay/precision/bisect.h"
 #include "replay/recompute/environment.h"
@@ -78,9 +79,9 @@ void warnOfDifferences(const OpenedRun& run, const std::vector<replay::Mismatch>
   if (differences.empty()) return;
   const replay::Mismatch& first = differences.front();
   printWarning(
-      fmt::format("computed again, {} of iteration {}, rank {} is not as recorded: neither it nor what "
-                  "follows from it was compared (msdbg replay --prove tells more)",
-                  tensorName(run.graph().tensor(first.tensor)), first.iteration.value, first.rank.value));
+      fmt::format("computed again, {} is not as recorded: neither it nor what follows from it was compared "
+                  "(msdbg replay --prove tells more)",
+                  Computing::text(run, first)));
 }
 
 }  // namespace

@@ -27,6 +27,9 @@ struct ReplayOptions {
 };
 
 std::string valuesText(const replay::Mismatch& mismatch) {
+  if (mismatch.recorded == core::Hash128())
+    return "no hash of it is recorded, but how many NaN and Inf it had, or the loss, is: it is otherwise "
+           "here";
   if (!mismatch.values) return "its value is not stored: only the hashes tell";
   const replay::BitDifference& d = *mismatch.values;
   std::string text =
@@ -44,9 +47,12 @@ void print(const OpenedRun& run, const replay::Mismatch& mismatch) {
              mismatch.rank.value,
              core::printable(sourceLine(graph.userFrame(framesOf(graph, mismatch.tensor)))));
   if (mismatch.order < 0) fmt::print("    nothing computes it: it changed between two iterations\n");
+  const bool hashed = mismatch.recorded != core::Hash128();  // else of what it read there is no hash either
   if (!mismatch.kernel.empty())
     fmt::print("    by {}{}\n", mismatch.kernel,
-               mismatch.origin ? ", from inputs that are as recorded" : ", from inputs that differ already");
+               !hashed           ? ""
+               : mismatch.origin ? ", from inputs that are as recorded"
+                                 : ", from inputs that differ already");
   fmt::print("    {}\n", valuesText(mismatch));
 }
 
@@ -107,7 +113,7 @@ Json mismatchJson(const OpenedRun& run, const replay::Mismatch& mismatch) {
   json["kernel"] = textOrNull(mismatch.kernel);
   json["source"] = sourceJson(graph, framesOf(graph, mismatch.tensor));
   json["origin"] = mismatch.origin;
-  json["recorded_hash"] = mismatch.recorded.text();
+  json["recorded_hash"] = mismatch.recorded == core::Hash128() ? Json() : Json(mismatch.recorded.text());
   json["computed_hash"] = mismatch.computed.text();
   json["values"] = Json();
   if (const auto& d = mismatch.values)

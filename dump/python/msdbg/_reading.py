@@ -89,14 +89,18 @@ class Run:
 
     def tensor(self, name: str, iteration: int | None = None, rank: int | None = None) -> Any:
         """The values of a tensor, as a NumPy array; of the newest iteration that has them unless it is named.
-        MsdbgError where they were not recorded, with what would record them."""
+        MsdbgError where they were not recorded, with what would record them, and where they could be computed
+        again but are not what training had (`msdbg show` shows those all the same, with status 3)."""
         import numpy
 
         options = [*(["--iteration", str(iteration)] if iteration is not None else []),
                    *(["--rank", str(rank)] if rank is not None else [])]
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "value.npy")
-            self._ask("show", "--tensor", name, "--npy", file, *options)
+            computed = self._ask("show", "--tensor", name, "--npy", file, *options)["computed"]
+            if computed and computed["evidence"] in ("other_hash", "made_of_other_hash"):
+                raise MsdbgError(f"{name}, computed again, is not what training had: {_since(computed)}msdbg show shows "
+                                 "it all the same, and msdbg replay --prove tells more")
             return numpy.load(file, allow_pickle=False)
 
     def _ask(self, command: str, *options: str) -> dict[str, Any]:
@@ -108,6 +112,12 @@ class Run:
 
     def __repr__(self) -> str:
         return f"msdbg.open({str(self.path)!r})"
+
+
+def _since(computed: Mapping[str, Any]) -> str:
+    since = computed["different_since"]
+    return (f"it differs since {since['tensor'] or 'some tensor'} of iteration {since['iteration']}, "
+            f"rank {since['rank']}; ") if since else ""
 
 
 def _number(value: Any) -> Any:

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core_engine/base/log.h"
+#include "core_engine/graph/roles.h"
 #include "core_engine/tensor/flags.h"
 #include "dump/json_internal.h"
 #include "dump/policy/foreign_defaults.h"
@@ -149,6 +150,11 @@ std::optional<Policy> ForeignRecording::policyOf(TensorId tensor) const {
 }
 
 bool ForeignRecording::keepsValue(TensorId tensor) const {
+  const core::TensorInfo& info = m_definitions.tensor(tensor).info;
+  const bool carried = core::isCarried(info);  // what checkpoints are made of; else of the batch
+  if (info.isSource() &&
+      (carried ? m_options.checkpoints() != RecordOptions::kNoCheckpoints : m_options.keepsBatches()))
+    return true;
   return m_options.keepsValues() && policyOf(tensor).value_or(Policy::kFull) == Policy::kFull;
 }
 

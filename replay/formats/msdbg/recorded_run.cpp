@@ -157,6 +157,9 @@ class RecordedRun : public Run,
   Result<core::Hash128> digest(Rank rank, Iteration iteration) override {
     return m_reader->digest(rank, iteration);
   }
+  const watch::StatisticsRow* recordedRow(Rank rank, Iteration iteration, TensorId tensor) override {
+    return m_reader->row(rank, iteration, tensor).row;
+  }
   Result<bool> checkDigest(Rank rank, Iteration iteration,
                            const std::vector<core::Hash128>& hashes) override {
     return m_reader->checkDigest(rank, iteration, hashes);
