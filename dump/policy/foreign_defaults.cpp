@@ -3,10 +3,16 @@
 namespace msdbg::dump {
 
 RecordOptions foreignDefaults(RecordOptions options) {
-  if (!options.checkpointEvery) options.checkpointEvery = RecordOptions::kNoCheckpoints;
   if (!options.batches) options.batches = false;
   if (!options.policy && options.rules.empty() && options.tensors.empty() && !options.onHit.on())
     options.policy = Policy::kStats;
+  if (const std::int64_t every = options.checkpointEvery.value_or(0); every > 0) {
+    Rule parameters;
+    parameters.kinds = {core::TensorRole::kParameter, core::TensorRole::kOptimizerState};
+    parameters.every = every;
+    options.rules.insert(options.rules.begin(), std::move(parameters));
+  }
+  options.checkpointEvery = RecordOptions::kNoCheckpoints;
   return options;
 }
 

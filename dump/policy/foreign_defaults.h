@@ -6,7 +6,7 @@
 namespace msdbg::dump {
 
 /// Statistics of everything; neither checkpoints nor batches, since nothing of it can be computed again here.
-/// What somebody chose stays.
+/// What somebody chose stays; checkpoints every C iterations are values of parameters and buffers then.
 RecordOptions foreignDefaults(RecordOptions options);
 
 }  // namespace msdbg::dump

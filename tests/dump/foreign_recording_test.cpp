@@ -276,6 +276,30 @@ TEST_CASE("Values are kept where the environment asks for them") {
   CHECK(core::TensorValue{value} == core::TensorValue{filled({2, 3}, 0)});
 }
 
+TEST_CASE("Checkpoints are values of parameters here, batches are the inputs") {
+  const test::Environment variable("MSDBG_DUMP_OPTIONS", R"({"checkpoint_every":2,"batches":true})");
+  Program program;
+  for (int i = 0; i < 4; ++i) {
+    REQUIRE(program.recording->begin(Iteration(i)).ok());
+    program.saw(program.x, filled({2, 3}, static_cast<float>(i) - 1));
+    program.saw(program.w, filled({2}, static_cast<float>(i)));
+    REQUIRE(program.recording->ran(program.relu).ok());
+    program.saw(program.y, filled({2, 3}, 1));
+    REQUIRE(program.recording->end({{"loss", 1.0}}).ok());
+  }
+  program.recording->finish({.state = "finished"});
+  const auto reader = test::openRun(program.run);
+  const auto valueOf = [&](const char* name, int iteration) {
+    return reader->tensor(Rank(0), Iteration(iteration), *reader->graph().findTensor(name));
+  };
+  CHECK(reader->iterationSet(Rank(0)).size() == 4);
+  for (int i = 0; i < 4; ++i) {
+    CHECK(valueOf("Net/w", i).ok() == (i % 2 == 0));
+    CHECK(core::TensorValue{valueOf("input/x", i).orThrow()} ==
+          core::TensorValue{filled({2, 3}, static_cast<float>(i) - 1)});
+  }
+}
+
 TEST_CASE("A forked child leaves the journal to its parent") {
   Program program;
   program.iterate(0, true);

@@ -151,10 +151,7 @@ std::optional<Policy> ForeignRecording::policyOf(TensorId tensor) const {
 
 bool ForeignRecording::keepsValue(TensorId tensor) const {
   const core::TensorInfo& info = m_definitions.tensor(tensor).info;
-  const bool carried = core::isCarried(info);  // what checkpoints are made of; else of the batch
-  if (info.isSource() &&
-      (carried ? m_options.checkpoints() != RecordOptions::kNoCheckpoints : m_options.keepsBatches()))
-    return true;
+  if (m_options.keepsBatches() && info.isSource() && !core::isCarried(info)) return true;
   return m_options.keepsValues() && policyOf(tensor).value_or(Policy::kFull) == Policy::kFull;
 }
 
