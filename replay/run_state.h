@@ -19,6 +19,7 @@ struct RunState {
   int ranks = 1;                              // that there should be
   std::vector<Damage> damage;                 // seen so far
   std::vector<Gap> gaps;                      // what its recorder had to give up
+  bool hasStatistics = true;  // of some tensor, in the newest iterations; or they can be computed again
 
   /// Nobody records any more, and nobody has said how the run ended.
   bool interrupted() const { return !recording && end.state == "running"; }

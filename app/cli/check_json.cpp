@@ -151,6 +151,14 @@ Json checkJson(const CheckView& view) {
   json["consequences"] = replay::consequences(*view.run.run, report);
   json["damage"] = damageJson(view.run.run->damage());
   if (view.why) json["why"] = whyJson(view);
+  if (view.recomputes)
+    json["differs"] =
+        view.differs ? Json{{"tensor", view.differs->tensor.valid()
+                                           ? Json(tensorName(view.run.graph().tensor(view.differs->tensor)))
+                                           : Json()},
+                            {"iteration", view.differs->iteration.value},
+                            {"rank", view.differs->rank.value}}
+                     : Json();
   return json;
 }
 

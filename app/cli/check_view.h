@@ -10,6 +10,7 @@
 #include "app/cli/run_access.h"
 #include "replay/findings.h"
 #include "replay/loss_course.h"
+#include "replay/proof.h"
 #include "replay/verdict.h"
 
 namespace msdbg::app {
@@ -22,6 +23,7 @@ struct CheckView {
   replay::HitDetail detail = replay::HitDetail::kFirstOfEach;
   std::optional<std::vector<replay::WhyStep>> why;  // nullopt: not asked for
   bool recomputes = false;                          // what was not recorded was computed again
+  std::optional<replay::Mismatch> differs = {};     // and first differs from what was recorded there
 };
 
 /// "no fault found"; "FIRST WRONG: tensor_overflow at network/conv1/Conv-op1, rank 1, iteration 7". How the

@@ -10,6 +10,7 @@
 #include "app/cli/step_options.h"
 #include "app/cli/table.h"
 #include "core_engine/base/text.h"
+#include "core_engine/tensor/flags.h"
 #include "replay/user_steps.h"
 #include "watchpoints/conditions/targets.h"
 
@@ -57,8 +58,17 @@ core::Result<std::vector<Place>> placesOf(const OpenedRun& run, const Options& o
   return places;
 }
 
+/// Where only NaN and Inf were counted, what is computed again says more, if somebody asked for that.
+const watch::StatisticsRow* rowOf(const OpenedRun& run, const Place& place, core::TensorId id,
+                                  bool recompute) {
+  const watch::StatisticsRow* row = run.run->flags(place.rank, place.iteration, id);
+  if (!recompute || !row || !core::isFlags(row->values)) return row;
+  const watch::StatisticsRow* all = run.run->statistics(place.rank, place.iteration, id);
+  return all ? all : run.run->flags(place.rank, place.iteration, id);
+}
+
 // Rows are printed as they are read: a long run has hundreds of thousands. False: none has statistics.
-bool printRowsJson(const OpenedRun& run, core::TensorId id, const std::vector<Place>& places,
+bool printRowsJson(const OpenedRun& run, core::TensorId id, const std::vector<Place>& places, bool recompute,
                    const Context& context, JsonPrinter& json) {
   const core::TensorInfo& tensor = run.graph().tensor(id);
   bool any = false;
@@ -71,7 +81,7 @@ bool printRowsJson(const OpenedRun& run, core::TensorId id, const std::vector<Pl
   for (const auto& [iteration, rank] : places) {
     if (context.cancel.cancelled()) break;
     const bool stored = run.run->stored(rank, iteration, id);
-    const watch::StatisticsRow* row = run.run->flags(rank, iteration, id);
+    const watch::StatisticsRow* row = rowOf(run, {iteration, rank}, id, recompute);
     any |= row != nullptr;
     Json line = {{"iteration", iteration.value},
                  {"rank", rank.value},
@@ -121,7 +131,7 @@ std::string instead(const OpenedRun& run, core::TensorId id, const std::vector<P
 }
 
 // The same as a table: its columns are as wide as the widest cell, so it is made first.
-bool printRows(const OpenedRun& run, core::TensorId id, const std::vector<Place>& places,
+bool printRows(const OpenedRun& run, core::TensorId id, const std::vector<Place>& places, bool recompute,
                const Context& context, bool first) {
   const core::TensorInfo& tensor = run.graph().tensor(id);
   std::vector<std::string> headers = {">iteration", ">rank"};
@@ -135,7 +145,7 @@ bool printRows(const OpenedRun& run, core::TensorId id, const std::vector<Place>
     if (context.cancel.cancelled()) return any;
     progress.share("reading", static_cast<double>(i) / static_cast<double>(places.size()));
     const Place& place = places[i];
-    const watch::StatisticsRow* row = run.run->flags(place.rank, place.iteration, id);
+    const watch::StatisticsRow* row = rowOf(run, place, id, recompute);
     any |= row != nullptr;
     table.row(cellsOf(run, place, row, update));
   }
@@ -179,9 +189,9 @@ core::Result<int> stats(Options options, const Context& context) {
   bool any = false;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (context.json)
-      any |= printRowsJson(run, tensors[i], places, context, json);
+      any |= printRowsJson(run, tensors[i], places, options.recompute, context, json);
     else
-      any |= printRows(run, tensors[i], places, context, i == 0);
+      any |= printRows(run, tensors[i], places, options.recompute, context, i == 0);
     if (context.cancel.cancelled()) break;
   }
   if (context.json) json.close(), json.close();

@@ -71,7 +71,7 @@ std::string hintsOf(const watch::CheckReport& report) {
 
 Verdict verdictOf(const watch::CheckReport& report, const RunState& state, std::optional<double> lastLoss) {
   const Missing missing = missingOf(report);
-  const bool mostly = missing.damaged + missing.absent > report.evaluated;
+  const bool mostly = missing.damaged + missing.absent > report.evaluated || !state.hasStatistics;
   Verdict verdict;
   verdict.unread = damageSentence(state);
   if (const std::string gaps = gapSentence(state); !gaps.empty())

@@ -76,7 +76,7 @@ Status Walk::step(Iteration iteration, const Ready& ready) {
   }
   MSDBG_TRY(m_engine->step(m_observers));
   MSDBG_TRY(noteDifference(iteration));
-  spreadDifferences();
+  if (m_since) spreadDifferences();
   return Ok{};
 }
 

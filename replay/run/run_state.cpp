@@ -37,6 +37,23 @@ std::int64_t silentSeconds(Run& run) {
 
 }  // namespace
 
+// Of a run that can be computed again the conditions themselves tell what is missing; of PyTorch's not: there
+// a tensor without a row may be one that nothing reads any more.
+static bool hasStatistics(Run& run) {
+  constexpr std::size_t kNewest = 5;
+  const Recomputable* const source = run.recomputable();
+  if ((source && !source->recomputableIterations().empty()) || !run.damage().empty()) return true;
+  bool any = false;
+  for (const core::Rank rank : run.ranks()) {
+    const std::vector<core::Iteration> recorded = run.iterations(rank);
+    any = any || !recorded.empty();
+    for (std::size_t i = recorded.size() - std::min(kNewest, recorded.size()); i < recorded.size(); ++i)
+      for (const core::TensorInfo& info : run.graph().tensors())
+        if (run.flags(rank, recorded[i], info.id)) return true;
+  }
+  return !any;
+}
+
 RunState stateOf(Run& run) {
   RunState state;
   state.recording = run.recording();
@@ -49,6 +66,7 @@ RunState stateOf(Run& run) {
   state.ranks = run.rankCount();
   state.damage = run.damage();
   state.gaps = run.gaps();
+  state.hasStatistics = hasStatistics(run);
   return state;
 }
 

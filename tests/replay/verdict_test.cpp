@@ -154,6 +154,11 @@ TEST_CASE("What is mostly missing is no good news, and says whether it is lost o
   CHECK(verdict().kind == replay::Verdict::Kind::kNoAnswer);
   CHECK_FALSE(verdict().whole);
   CHECK(verdict().found == "no fault found, but most of what was asked is not recorded");
+  RunState hashesOnly = ended("finished");  // of PyTorch, --policy record
+  hashesOnly.hasStatistics = false;
+  const replay::Verdict ofHashes = replay::verdictOf(clean(), hashesOnly, {});
+  CHECK(ofHashes.found == "no fault found, but most of what was asked is not recorded");
+  CHECK_FALSE(ofHashes.whole);
   report.notEvaluable.push_back(notAsked("damaged", 102));
   CHECK(verdict().found == "no fault found, but most of what was asked is damaged");
   report.evaluated = 0;

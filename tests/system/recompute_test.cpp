@@ -197,6 +197,10 @@ TEST_CASE(
   const test::RunResult checked = patiently({"check", folder / "run.msdbg", "--recompute"});
   CHECK(checked.exitStatus == 3);
   CHECK_THAT(checked.err, Catch::Contains("iteration 4, rank 1 is not as recorded"));
+  const json report = json::parse(patiently({"check", folder / "run.msdbg", "--recompute", "--json"}).out);
+  CHECK(report.at("differs").at("iteration") == 4);
+  CHECK(report.at("differs").at("rank") == 1);
+  CHECK(report.at("verdict").at("kind") != "no_fault");
   const test::RunResult stats =
       patiently({"stats", folder / "run.msdbg", "--recompute", "--tensor", tensor, "--ranks", "1", "--json"});
   CHECK(stats.exitStatus == 3);
