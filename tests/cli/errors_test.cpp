@@ -177,6 +177,27 @@ TEST_CASE("A question that the recording cannot answer ends with 4", "[cli]") {
   CHECK_THAT(check.out, Catch::StartsWith("nothing could be judged: ") && !Catch::Contains("no fault found"));
 }
 
+TEST_CASE("A run that was killed before its first commit has no statistics of a tensor that it has",
+          "[cli]") {
+  const TempDir folder;
+  const fs::path run = folder / "early.msdbg";
+  REQUIRE(msdbg({"dump", "mlp", "--steps", "1", "--batch", "4", "-o", run.string()}).exitStatus == 0);
+  std::ifstream whole(run / "rank_0" / "journal");
+  std::string kept;
+  for (std::string line; std::getline(whole, line) && line.find("\"segment\"") == std::string::npos;)
+    kept += line + "\n";
+  std::ofstream(run / "rank_0" / "journal") << kept;
+  fs::remove(run / "rank_0" / "segment_000000.h5");
+  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--json"}, {"--recompute"}}) {
+    std::vector<std::string> command = {"stats", run.string(), "--tensor", "fc2/weight"};
+    command.insert(command.end(), more.begin(), more.end());
+    const RunResult stats = msdbg(command);
+    CAPTURE(command, stats.err);
+    CHECK(stats.exitStatus == 4);
+    CHECK_THAT(stats.err, Catch::Contains("has no statistics of fc2/weight"));
+  }
+}
+
 TEST_CASE("check says of statistics that are lost that they are damaged, not that none were recorded",
           "[cli]") {
   const TempDir folder;
