@@ -22,11 +22,14 @@ struct Mismatch {
   std::int64_t order = -1;                   // of the node that makes it, on its rank; -1: a source
   core::TensorId tensor;                     // of the run
   std::string kernel;                        // that computed it here: "dnnl:Conv"; "" of a source
-  core::Hash128 recorded, computed;          // recorded: 0 where other evidence tells, NaN counts or the loss
+  core::Hash128 recorded, computed;          // recorded: 0 where other evidence tells, see hasHash()
   std::optional<BitDifference> values = {};  // where the recorded value is stored
   /// Whether all that its node read was as recorded (what was not recorded counts as that): it went wrong
   /// there.
   bool origin = false;
+
+  /// Else no hash of it was recorded, and the counts of NaN and Inf, or the loss, tell that it differs.
+  bool hasHash() const { return recorded != core::Hash128(); }
 };
 
 enum class Again {

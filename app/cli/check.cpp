@@ -99,18 +99,21 @@ std::string ofSelection(const OpenedRun& run, const CheckCommandOptions& options
 
 /// What was computed again parts from what was recorded: nothing of it was asked from there to the next
 /// checkpoint, and a fault that is found later may follow from it.
-void limit(CheckView& view) {
+void tellDifference(CheckView& view) {
   const auto& first = view.report.first;
   if (first && first->iteration <= view.differs->iteration) return;
   const std::string where = Computing::text(view.run, *view.differs);
   if (first) {
-    view.verdict.found = "FIRST WRONG after " + where + ", which differs where it is computed again";
+    view.verdict.found =
+        "FIRST WRONG after " + where + ", which is not as recorded when it is computed again";
     return;
   }
   view.verdict.kind = replay::Verdict::Kind::kNoAnswer;
   view.verdict.whole = false;
   view.verdict.found =
-      "computed again, " + where + " is not as recorded (msdbg replay --prove); no fault found in what is";
+      "computed again, " + where +
+      " is not as recorded (msdbg replay --prove); no fault found before it, nor after the next "
+      "checkpoint";
 }
 
 Result<int> check(const CheckCommandOptions& options, const Context& context) {
@@ -155,7 +158,7 @@ Result<int> check(const CheckCommandOptions& options, const Context& context) {
   if (view.verdict.kind == replay::Verdict::Kind::kNoFault)
     view.verdict.found += ofSelection(run, options, what);
   view.differs = computing.firstDifference();
-  if (view.differs) limit(view);
+  if (view.differs) tellDifference(view);
   if (recheck) warnOfUnasked(found);
   MSDBG_ASSIGN(const int status, report(view, context));
   return computing.withDifferences(status);

@@ -1,4 +1,5 @@
 #include "app/cli/check_view.h"
+#include "app/cli/computing.h"
 #include "app/cli/step_options.h"
 #include "replay/recorded_from.h"
 
@@ -151,14 +152,7 @@ Json checkJson(const CheckView& view) {
   json["consequences"] = replay::consequences(*view.run.run, report);
   json["damage"] = damageJson(view.run.run->damage());
   if (view.why) json["why"] = whyJson(view);
-  if (view.recomputes)
-    json["differs"] =
-        view.differs ? Json{{"tensor", view.differs->tensor.valid()
-                                           ? Json(tensorName(view.run.graph().tensor(view.differs->tensor)))
-                                           : Json()},
-                            {"iteration", view.differs->iteration.value},
-                            {"rank", view.differs->rank.value}}
-                     : Json();
+  if (view.recomputes) json["different_since"] = Computing::json(view.run, view.differs);
   return json;
 }
 

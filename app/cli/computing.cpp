@@ -105,15 +105,24 @@ std::string Computing::text(const OpenedRun& run, const ComputedValues::Computed
     case ComputedValues::Evidence::kNone:
       return text + "; no hash of it was recorded to hold it against";
     case ComputedValues::Evidence::kOther:
-      text += "; it is NOT what training had: its hash is another than the recorded one, and so is all";
+      text += "; it is NOT what training had: its hash is another than the recorded one";
       break;
     case ComputedValues::Evidence::kFollows:
-      text += "; it is NOT what training had: no hash of it was recorded, but it is made of what has another";
+      text +=
+          "; it is NOT what training had: no hash of it was recorded, but it, or what it is made of, differs";
       break;
   }
   if (computed.since)
-    text += fmt::format(" since {} (msdbg replay --prove)", Computing::text(run, *computed.since));
+    text += fmt::format("; the first that differs is {} (msdbg replay --prove)",
+                        Computing::text(run, *computed.since));
   return text;
+}
+
+Json Computing::json(const OpenedRun& run, const std::optional<replay::Mismatch>& at) {
+  if (!at) return Json();
+  return {{"tensor", at->tensor.valid() ? Json(tensorName(run.graph().tensor(at->tensor))) : Json()},
+          {"iteration", at->iteration.value},
+          {"rank", at->rank.value}};
 }
 
 std::string Computing::text(const OpenedRun& run, const replay::Mismatch& at) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "app/cli/json_output.h"
 #include "app/cli/progress.h"
 #include "app/cli/run_access.h"
 #include "replay/computed_values.h"
@@ -38,6 +39,8 @@ class Computing {
   static std::string text(const OpenedRun& run, const replay::ComputedValues::Computed& computed);
   /// "fc/weight:0 of iteration 7, rank 0"; "some tensor of ..." where only a digest tells.
   static std::string text(const OpenedRun& run, const replay::Mismatch& at);
+  /// Its place; null for none. `tensor` is null where only a digest tells.
+  static Json json(const OpenedRun& run, const std::optional<replay::Mismatch>& at);
 
  private:
   core::Status start();

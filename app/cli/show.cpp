@@ -149,13 +149,7 @@ Json computedJson(const OpenedRun& run, const replay::ComputedValues::Computed& 
   json["from"] = computed.cost.checkpoint.value;
   json["iterations"] = computed.cost.iterations;
   json["evidence"] = evidenceName(computed.evidence);
-  json["different_since"] = Json();
-  if (computed.since)
-    json["different_since"] = {{"tensor", computed.since->tensor.valid()
-                                              ? Json(tensorName(run.graph().tensor(computed.since->tensor)))
-                                              : Json()},
-                               {"iteration", computed.since->iteration.value},
-                               {"rank", computed.since->rank.value}};
+  json["different_since"] = Computing::json(run, computed.since);
   return json;
 }
 

@@ -10,7 +10,6 @@
 #include "app/cli/step_options.h"
 #include "app/cli/table.h"
 #include "core_engine/base/text.h"
-#include "core_engine/tensor/flags.h"
 #include "replay/user_steps.h"
 #include "watchpoints/conditions/targets.h"
 
@@ -61,10 +60,9 @@ core::Result<std::vector<Place>> placesOf(const OpenedRun& run, const Options& o
 /// Where only NaN and Inf were counted, what is computed again says more, if somebody asked for that.
 const watch::StatisticsRow* rowOf(const OpenedRun& run, const Place& place, core::TensorId id,
                                   bool recompute) {
-  const watch::StatisticsRow* row = run.run->flags(place.rank, place.iteration, id);
-  if (!recompute || !row || !core::isFlags(row->values)) return row;
-  const watch::StatisticsRow* all = run.run->statistics(place.rank, place.iteration, id);
-  return all ? all : run.run->flags(place.rank, place.iteration, id);
+  const watch::StatisticsRow* whole =
+      recompute ? run.run->statistics(place.rank, place.iteration, id) : nullptr;
+  return whole ? whole : run.run->flags(place.rank, place.iteration, id);
 }
 
 // Rows are printed as they are read: a long run has hundreds of thousands. False: none has statistics.

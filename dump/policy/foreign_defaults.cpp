@@ -8,7 +8,8 @@ RecordOptions foreignDefaults(RecordOptions options) {
     options.policy = Policy::kStats;
   if (const std::int64_t every = options.checkpointEvery.value_or(0); every > 0) {
     Rule parameters;
-    parameters.kinds = {core::TensorRole::kParameter, core::TensorRole::kOptimizerState};
+    parameters.kinds = {
+        core::TensorRole::kParameter};  // and buffers; states of optimizers are seen as updated
     parameters.every = every;
     options.rules.insert(options.rules.begin(), std::move(parameters));
   }

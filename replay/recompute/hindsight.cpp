@@ -167,7 +167,7 @@ const watch::StatisticsRow* Hindsight::statistics(Rank rank, Iteration iteration
 
 // Older ones go where they take too much.
 void Hindsight::take(Iteration iteration) {
-  Kept fresh{iteration, {}, {}, 0};
+  Kept fresh{iteration, {}, {}, m_walk->since(), 0};
   for (std::size_t r = 0; r < m_keepers.size(); ++r) {
     Keeper& keeper = *m_keepers[r];
     for (auto& [local, value] : keeper.values) {
@@ -212,7 +212,7 @@ Result<Hindsight::Computed> Hindsight::compute(Rank rank, Iteration iteration, T
     return Error(ErrorCode::kUnavailable,
                  m_run.graph().tensor(tensor).fullName() + " was not computed in this iteration");
   Computed computed{value->second, here->evidence[key], paid, {}};
-  if (!isTrainings(computed.evidence)) computed.since = m_walk->since();
+  if (!isTrainings(computed.evidence)) computed.since = here->since;
   return computed;
 }
 

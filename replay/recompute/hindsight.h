@@ -50,6 +50,7 @@ class Hindsight : public ComputedValues {
     core::Iteration iteration;
     std::map<std::pair<core::Rank, core::TensorId>, core::Tensor> values;  // by the run's ids
     std::map<std::pair<core::Rank, core::TensorId>, Evidence> evidence;
+    std::optional<Mismatch> since;  // the first that differed on the way there
     std::uint64_t bytes = 0;
   };
   struct Rows {

@@ -15,6 +15,15 @@ using core::Rank;
 using core::Result;
 using core::TensorId;
 
+namespace {
+
+/// Carried from iteration to iteration, and changed by them.
+bool isState(const core::TensorInfo& info) {
+  return core::isCarried(info) && info.role != core::TensorRole::kConstant;
+}
+
+}  // namespace
+
 Result<RecordedHashes> RecordedHashes::read(Run& run, Rank rank, Iteration iteration, std::size_t tensors) {
   RecordedHashes recorded;
   Recomputable* const source = run.recomputable();
@@ -52,15 +61,6 @@ void Judge::expect(const core::Graph& graph, bool otherGraph, RecordedHashes rec
   m_bytes = 0;
 }
 
-namespace {
-
-/// Carried from iteration to iteration, and changed by them.
-bool isStateOf(const core::TensorInfo& info) {
-  return core::isCarried(info) && info.role != core::TensorRole::kConstant;
-}
-
-}  // namespace
-
 std::vector<TensorId> Judge::collectivesOfDiffering() const {
   std::vector<TensorId> made;
   for (const core::Node& node : m_graph->nodes())
@@ -89,7 +89,7 @@ void Judge::markDiffering(const std::set<TensorId>& given) {
 
 void Judge::allMayDiffer() {
   for (const core::TensorInfo& info : m_graph->tensors())
-    if (isUnrecorded(info.id) && (!info.isSource() || isStateOf(info))) m_differs[info.id.index()] = true;
+    if (isUnrecorded(info.id) && (!info.isSource() || isState(info))) m_differs[info.id.index()] = true;
 }
 
 bool Judge::inputsEqual(TensorId tensor) const {
@@ -132,7 +132,7 @@ void Judge::tensorReady(const core::TensorReady& ready) {
   const core::Hash128& recorded = m_recorded.hashes[at];
   if (recorded == core::Hash128()) {  // nobody knows of it alone, but of what it was made from
     const core::TensorInfo& info = m_graph->tensor(ready.tensor);
-    m_differs[at] = info.isSource() ? m_stateDiffers && isStateOf(info) : !inputsEqual(ready.tensor);
+    m_differs[at] = info.isSource() ? m_stateDiffers && isState(info) : !inputsEqual(ready.tensor);
     if (!evidenceDiffers(ready)) return;
     m_different.push_back({ready.tensor, computed, std::nullopt, !m_differs[at]});
     m_differs[at] = true;

@@ -104,7 +104,7 @@ Status Walk::noteDifference(Iteration iteration) {
   }
   if (!m_since) MSDBG_TRY(noteDigest(iteration));
   // A loss that is another says nothing of what it was made of.
-  const bool byLoss = m_since && m_since->recorded == core::Hash128() && m_since->tensor.valid() &&
+  const bool byLoss = m_since && !m_since->hasHash() && m_since->tensor.valid() &&
                       m_run.graph().tensor(m_since->tensor).role == core::TensorRole::kLoss;
   if (byLoss) m_judges[m_since->rank.index()]->allMayDiffer();
   if (m_since && m_differences.size() < kMostMismatches) m_differences.push_back(*m_since);

@@ -35,11 +35,9 @@ std::int64_t silentSeconds(Run& run) {
   return std::chrono::duration_cast<std::chrono::seconds>(fs::file_time_type::clock::now() - *newest).count();
 }
 
-}  // namespace
-
 // Of a run that can be computed again the conditions themselves tell what is missing; of PyTorch's not: there
 // a tensor without a row may be one that nothing reads any more.
-static bool hasStatistics(Run& run) {
+bool hasStatistics(Run& run) {
   constexpr std::size_t kNewest = 5;
   const Recomputable* const source = run.recomputable();
   if ((source && !source->recomputableIterations().empty()) || !run.damage().empty()) return true;
@@ -53,6 +51,8 @@ static bool hasStatistics(Run& run) {
   }
   return !any;
 }
+
+}  // namespace
 
 RunState stateOf(Run& run) {
   RunState state;

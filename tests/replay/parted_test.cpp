@@ -88,6 +88,11 @@ TEST_CASE("A weight of which no hash was recorded is not the training's after a 
   const auto refused = hindsight->value(Rank(0), Iteration(kWrong + 1), weight);
   REQUIRE_FALSE(refused.ok());
   CHECK_THAT(refused.error().message(), Catch::Contains("follows from what has another hash"));
+  CHECK(evidenceOf(*hindsight, recorded, "network/out/weight:0", 11) == Evidence::kNone);
+  const auto kept =
+      hindsight->compute(Rank(0), Iteration(kWrong + 1), weight).orThrow();  // not computed anew
+  REQUIRE(kept.since);
+  CHECK(kept.since->iteration == Iteration(kWrong));
   CHECK(hindsight->statistics(Rank(0), Iteration(kWrong), weight) != nullptr);
   CHECK(hindsight->statistics(Rank(0), Iteration(kWrong + 1), weight) == nullptr);
   CHECK(evidenceOf(*hindsight, recorded, "network/out/weight:0", 10) == Evidence::kNone);  // a checkpoint

@@ -80,6 +80,9 @@ TEST_CASE("A batch of the wrong shape, caught or not, is the first wrong thing",
     const Json first = checked(folder / "run.msdbg", 3)["first"];
     CHECK(first["condition"] == "run_failed");
     CHECK_THAT(first["detail"].get<std::string>(), Contains("iteration 3"));
+    CHECK(first["iteration"] == 3);
+    const RunResult told = runCommand({kMsdbg, "check", (folder / "run.msdbg").string()});
+    if (how == "badshape") CHECK_THAT(told.out, Contains("the run failed at iteration 3"));
   }
 }
 

@@ -192,14 +192,14 @@ TEST_CASE(
       patiently({"show", folder / "run.msdbg", "--tensor", tensor, "--rank", "1", "--iteration", "4"});
   CHECK(shown.exitStatus == 3);
   CHECK_THAT(shown.out, Catch::Contains("NOT what training had"));
-  CHECK_THAT(shown.out, Catch::Contains("since " + tensor.substr(0, tensor.find(':'))));
+  CHECK_THAT(shown.out, Catch::Contains("the first that differs is " + tensor.substr(0, tensor.find(':'))));
   // What follows from the next checkpoint on is judged, and what could not be is said.
   const test::RunResult checked = patiently({"check", folder / "run.msdbg", "--recompute"});
   CHECK(checked.exitStatus == 3);
   CHECK_THAT(checked.err, Catch::Contains("iteration 4, rank 1 is not as recorded"));
   const json report = json::parse(patiently({"check", folder / "run.msdbg", "--recompute", "--json"}).out);
-  CHECK(report.at("differs").at("iteration") == 4);
-  CHECK(report.at("differs").at("rank") == 1);
+  CHECK(report.at("different_since").at("iteration") == 4);
+  CHECK(report.at("different_since").at("rank") == 1);
   CHECK(report.at("verdict").at("kind") != "no_fault");
   const test::RunResult stats =
       patiently({"stats", folder / "run.msdbg", "--recompute", "--tensor", tensor, "--ranks", "1", "--json"});

@@ -14,6 +14,8 @@ using core::Graph;
 using core::Node;
 using core::TensorId;
 
+constexpr auto kSums = std::to_array<std::string_view>({"Add", "Sub", "aten.add", "aten.sub"});
+
 /// Past factors that are numbers, and signs.
 TensorId unscaled(const Graph& graph, TensorId tensor) {
   static constexpr auto kScales = std::to_array<std::string_view>({"Mul", "Div", "aten.mul", "aten.div"});
@@ -46,7 +48,6 @@ TensorId divisorOfSquare(const Graph& graph, TensorId tensor) {
 }
 
 bool isAddedUp(const Graph& graph, const Node& node) {
-  static constexpr auto kSums = std::to_array<std::string_view>({"Add", "Sub", "aten.add", "aten.sub"});
   return std::ranges::any_of(graph.consumers(node.outputs.front()), [&](core::NodeId user) {
     const Node& reader = graph.node(user);
     return reader.phase == core::Phase::kForward && isOneOf(&reader, kSums);
@@ -83,14 +84,13 @@ void checkDeviation(EvaluationContext& context, const Node& sum, const std::vect
 /// Whether log(sum(exp(x))) is made of the sum, by an operator or by hand, its maximum taken off or not.
 bool isExponentiated(const Graph& graph, const Node& sum) {
   static constexpr auto kExponentials = std::to_array<std::string_view>({"Exp", "aten.logsumexp"});
-  static constexpr auto kPasses = std::to_array<std::string_view>({"Sub", "Add", "aten.sub", "aten.add"});
   std::vector<TensorId> open{sum.outputs.front()};
   for (std::size_t i = 0; i < open.size() && i < 8; ++i)
     for (const core::NodeId user : graph.consumers(open[i])) {
       const Node& reader = graph.node(user);
       if (reader.phase != core::Phase::kForward) continue;
       if (isOneOf(&reader, kExponentials)) return true;
-      if (isOneOf(&reader, kPasses)) open.push_back(reader.outputs.front());
+      if (isOneOf(&reader, kSums)) open.push_back(reader.outputs.front());
     }
   return false;
 }
@@ -118,7 +118,6 @@ void checkWeights(EvaluationContext& context, const Node& sum, const std::vector
 }  // namespace
 
 void checkDensity(EvaluationContext& context, const Node& node, const std::vector<bool>& learnt) {
-  static constexpr auto kSums = std::to_array<std::string_view>({"Add", "Sub", "aten.add", "aten.sub"});
   if (!isOneOf(&node, kSums) || isAddedUp(context.graph(), node)) return;
   const std::vector<Summand> parts = summandsOf(context.graph(), node.outputs.front());
   checkDeviation(context, node, parts, learnt);

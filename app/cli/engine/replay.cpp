@@ -26,10 +26,11 @@ struct ReplayOptions {
   PrecisionOptions precision = {};
 };
 
-std::string valuesText(const replay::Mismatch& mismatch) {
-  if (mismatch.recorded == core::Hash128())
-    return "no hash of it is recorded, but how many NaN and Inf it had, or the loss, is: it is otherwise "
-           "here";
+std::string valuesText(const core::Graph& graph, const replay::Mismatch& mismatch) {
+  if (!mismatch.hasHash())
+    return graph.tensor(mismatch.tensor).role == core::TensorRole::kLoss
+               ? "the recorded loss is another (no hash of it is recorded)"
+               : "it had another number of NaN or Inf than here (no hash of it is recorded)";
   if (!mismatch.values) return "its value is not stored: only the hashes tell";
   const replay::BitDifference& d = *mismatch.values;
   std::string text =
@@ -47,13 +48,13 @@ void print(const OpenedRun& run, const replay::Mismatch& mismatch) {
              mismatch.rank.value,
              core::printable(sourceLine(graph.userFrame(framesOf(graph, mismatch.tensor)))));
   if (mismatch.order < 0) fmt::print("    nothing computes it: it changed between two iterations\n");
-  const bool hashed = mismatch.recorded != core::Hash128();  // else of what it read there is no hash either
+  // Where there is no hash of it, there may be none of what it read.
   if (!mismatch.kernel.empty())
     fmt::print("    by {}{}\n", mismatch.kernel,
-               !hashed           ? ""
-               : mismatch.origin ? ", from inputs that are as recorded"
-                                 : ", from inputs that differ already");
-  fmt::print("    {}\n", valuesText(mismatch));
+               !mismatch.hasHash() ? ""
+               : mismatch.origin   ? ", from inputs that are as recorded"
+                                   : ", from inputs that differ already");
+  fmt::print("    {}\n", valuesText(graph, mismatch));
 }
 
 // Of the first iteration in which something differs, where it began: the rest follows from that.
@@ -113,7 +114,7 @@ Json mismatchJson(const OpenedRun& run, const replay::Mismatch& mismatch) {
   json["kernel"] = textOrNull(mismatch.kernel);
   json["source"] = sourceJson(graph, framesOf(graph, mismatch.tensor));
   json["origin"] = mismatch.origin;
-  json["recorded_hash"] = mismatch.recorded == core::Hash128() ? Json() : Json(mismatch.recorded.text());
+  json["recorded_hash"] = mismatch.hasHash() ? Json(mismatch.recorded.text()) : Json();
   json["computed_hash"] = mismatch.computed.text();
   json["values"] = Json();
   if (const auto& d = mismatch.values)
