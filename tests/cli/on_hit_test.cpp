@@ -222,9 +222,9 @@ TEST_CASE("--dry-run says what will be asked and what only check can tell", "[cl
   CHECK(plan["on_hit"]["before"] == 3);
   CHECK(plan["on_hit"]["left_out"] ==
         Json({"run_failed", "rank_divergence", "collective_mismatch", "activation_exploding", "same_batch",
-              "batch_content", "target_leak", "mask_reversed", "evaluation_mode", "result_unused",
-              "clipping_too_tight", "saturated_start", "rank_loss_gap", "table_lookup", "loss_diverging",
-              "weight_overwritten", "no_activation"}));
+              "batch_content", "target_leak", "mask_reversed", "right_answer", "evaluation_mode",
+              "result_unused", "clipping_too_tight", "saturated_start", "rank_loss_gap", "table_lookup",
+              "loss_diverging", "weight_overwritten", "no_activation"}));
   checkGolden("dump_on_hit.txt",
               shapeOf(msdbg(dumpMlp("never.msdbg", 2, {"--on-hit", "recommended", "--dry-run"})).out));
 }

@@ -34,7 +34,7 @@ TEST_CASE("Every condition of the list is complete, and ids are unique") {
     for (const ParameterSpec& spec : def.parameters) CHECK_FALSE(spec.doc.empty());
   }
   CHECK(allConditions().size() == builtinConditions().size());
-  CHECK(ids.size() == 43);
+  CHECK(ids.size() == 45);
 }
 
 TEST_CASE("A text that is longer than any watchpoint is refused in a short line") {
@@ -135,6 +135,8 @@ TEST_CASE("The recommended set has the faults and hints of the specification") {
                                         "loss_diverging",
                                         "loss_input",
                                         "mask_reversed",
+                                        "multiplied_mask",
+                                        "right_answer",
                                         "no_gradient",
                                         "nonfinite_propagation",
                                         "normalization_of_one",

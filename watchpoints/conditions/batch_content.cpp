@@ -12,6 +12,7 @@
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/outcome.h"
 #include "watchpoints/conditions/rescaled.h"
+#include "watchpoints/conditions/unread_input.h"
 #include "watchpoints/meaning/meaning.h"
 
 namespace msdbg::watch {
@@ -54,7 +55,7 @@ class BatchContent : public Evaluator {
   }
 
   void finish(EvaluationContext& context) override {
-    addUnread(context);
+    if (m_iterations > 0) addUnreadInputs(context, m_begin);
     for (const auto& [rank, nothing] : m_nothing)
       if (nothing.iterations < m_iterations && nothing.iterations >= kIterations)
         context.findings.push_back(nothingOf(rank, nothing));
@@ -76,24 +77,6 @@ class BatchContent : public Evaluator {
   }
 
  private:
-  /// A hint: what the graph declares and no operator reads. Recorders of other frameworks show inputs that
-  /// operators read, under other names in other versions of the graph.
-  void addUnread(EvaluationContext& context) const {
-    if (hasForeignNodes(context.graph())) return;
-    for (const core::TensorInfo& info : context.graph().tensors()) {
-      if (!isData(context.graph(), info.id) || m_iterations == 0 ||
-          !context.graph().consumers(info.id).empty())
-        continue;
-      Finding finding = findingAt(context, {m_begin, context.allRanks.front(), info.id}, precedence::kOther);
-      finding.severity = Severity::kHint;
-      finding.detail = "the batch brings " + info.name +
-                       ", and nothing reads it: does something else stand in its place in the loss, or in a "
-                       "layer?";
-      finding.advice = "Use it, or leave the input away.";
-      context.findings.push_back(std::move(finding));
-    }
-  }
-
   static constexpr std::int64_t kIterations = 3;
   static constexpr double kUnscaled = 20;  // mean|x| of pixels, years, prices: no weights are made for it
 
@@ -291,7 +274,9 @@ ConditionDef batchContentCondition() {
   def.id = "batch_content";
   def.title = "Unusual data";
   def.doc =
-      "Labels: all of the run are one class (16 labels and 3 iterations at least), or all of a batch in 70 % "
+      "Labels, or the targets of the only binary cross-entropy: all of the run are one class (16 labels and "
+      "3 "
+      "iterations at least), or all of a batch in 70 % "
       "of the iterations while the class changes; or all indices that a cast makes are one. Inputs and "
       "targets that are neither normalised nor scaled first: mean|x| is above abs_mean_gt and the loss does "
       "not recover (above 20: and it did not fall at all, or became NaN or Inf), is ten times that of any "
@@ -301,7 +286,8 @@ ConditionDef batchContentCondition() {
       "and again, three iterations or more apart, and the loss does not recover. What the first layer reads "
       "never reaches 0.01 "
       "and the loss does not recover. A hint: one column of a table that a matrix product reads is a hundred "
-      "times as large as the column in the middle, and above 20; or nothing reads an input; or "
+      "times as large as the column in the middle, and above 20; or nothing reads an input, or what is "
+      "computed of it; or "
       "whole batches, labels included, are zero on a rank, in three iterations or more and not in all.";
   def.advice =
       "Look at the loader: scale inputs and targets to about 1, shuffle, read the column that holds the "

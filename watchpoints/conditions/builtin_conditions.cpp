@@ -29,6 +29,8 @@ ConditionDef batchContentCondition();
 ConditionDef targetRangeCondition();
 ConditionDef targetLeakCondition();
 ConditionDef maskReversedCondition();
+ConditionDef multipliedMaskCondition();
+ConditionDef rightAnswerCondition();
 ConditionDef softmaxAxisCondition();
 ConditionDef clippingTooTightCondition();
 ConditionDef saturatedStartCondition();
@@ -73,6 +75,8 @@ std::span<const ConditionFactory> builtinConditions() {
       targetRangeCondition,
       targetLeakCondition,
       maskReversedCondition,
+      multipliedMaskCondition,
+      rightAnswerCondition,
       softmaxAxisCondition,
       clippingTooTightCondition,
       saturatedStartCondition,

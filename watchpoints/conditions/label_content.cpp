@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "core_engine/base/text.h"
+#include "watchpoints/conditions/binary_targets.h"
+#include "watchpoints/conditions/makers.h"
 
 namespace msdbg::watch {
 
@@ -29,6 +31,11 @@ LabelContent::LabelContent(const core::Graph& graph) {
     if (info.role == core::TensorRole::kLabel && !isFloating(info.dtype)) m_labels.push_back(info.id);
     if (isCutToIndices(graph, info)) m_labels.push_back(info.id), m_cut.insert(info.id);
   }
+  // Of several one may be of the real, another of what was made up (a GAN).
+  const std::vector<BinaryTarget> binary = binaryTargets(graph);
+  if (binary.size() == 1 && isFloating(graph.tensor(binary.front().target).dtype) &&
+      isData(graph, binary.front().target))
+    m_labels.push_back(binary.front().target), m_binary.insert(binary.front().target);
 }
 
 void LabelContent::evaluate(EvaluationContext& context) {
@@ -60,6 +67,9 @@ void LabelContent::lookAt(EvaluationContext& context, const Place& place) {
     seen.finding.advice =
         m_cut.contains(place.tensor)
             ? "Scale what is cast to the number of rows before it is cut to whole numbers."
+        : m_binary.contains(place.tensor)
+            ? "A binary cross-entropy learns from both answers: are samples of the other one drawn, and does "
+              "the batch bring them?"
             : "Look at where the labels are read from: another column holds the classes, or the file "
               "is sorted by them.";
   }

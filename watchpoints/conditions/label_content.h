@@ -1,5 +1,5 @@
-// Labels that are all one class, in every iteration or batch by batch; indices that a cast made one. A part
-// of batch_content. Used from one thread.
+// Labels, or answers of yes and no, that are all one class, in every iteration or batch by batch; indices
+// that a cast made one. A part of batch_content. Used from one thread.
 #pragma once
 
 #include <map>
@@ -30,7 +30,8 @@ class LabelContent {
   static void addSorted(EvaluationContext& context, const Seen& seen);
 
   std::vector<core::TensorId> m_labels;
-  std::set<core::TensorId> m_cut;  // of m_labels: indices that were cast
+  std::set<core::TensorId> m_cut;     // of m_labels: indices that were cast
+  std::set<core::TensorId> m_binary;  // of m_labels: the targets of a binary cross-entropy
   std::map<std::pair<core::Rank, core::TensorId>, Seen> m_seen;
 };
 

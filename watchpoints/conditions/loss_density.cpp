@@ -16,27 +16,6 @@ using core::TensorId;
 
 constexpr auto kSums = std::to_array<std::string_view>({"Add", "Sub", "aten.add", "aten.sub"});
 
-/// Past factors that are numbers, and signs.
-TensorId unscaled(const Graph& graph, TensorId tensor) {
-  static constexpr auto kScales = std::to_array<std::string_view>({"Mul", "Div", "aten.mul", "aten.div"});
-  for (int steps = 0; steps < 6; ++steps) {
-    const Node* node = producerOf(graph, tensor);
-    if (!node) return tensor;
-    if (node->opType == "Neg") {
-      tensor = node->inputs[0];
-      continue;
-    }
-    if (!isOneOf(node, kScales)) return tensor;
-    const bool quotient = node->opType.ends_with("iv");
-    const std::size_t factors = quotient ? 1 : node->inputs.size();
-    std::size_t scaled = 0;
-    while (scaled < factors && !constantBeside(graph, *node, scaled)) ++scaled;
-    if (scaled == factors) return tensor;
-    tensor = node->inputs[scaled];
-  }
-  return tensor;
-}
-
 /// The divisor of a quotient that is squared, or of a square that is divided. What reads parts of larger
 /// tensors, of which a recorder shows the whole, is not in our terms: its operands may be other parts.
 TensorId divisorOfSquare(const Graph& graph, TensorId tensor) {

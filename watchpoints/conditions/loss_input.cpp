@@ -198,6 +198,7 @@ void question(EvaluationContext& context) {
       checkSign(context, info.id);
       checkAccumulation(context, info.id);
       checkReductions(context, info.id);
+      checkTarget(context, info.id);
       checkNumbers(context, info.id, learnt);
       checkDivergenceSign(context, info.id);
     }
@@ -224,7 +225,10 @@ ConditionDef lossInputCondition() {
       "loss is given labels that are its blank; the sides of an overlap of boxes are multiplied below zero; "
       "a squared error is divided by what stands "
       "beside it in the same sum, where the density of a normal distribution has its logarithm, or "
-      "probabilities stand in a logsumexp for their logarithms (hints).";
+      "probabilities stand in a logsumexp for their logarithms (hints); a gradient goes back through what "
+      "stands as the target, be it a teacher that nothing else in the loss holds, or the largest next value "
+      "of "
+      "the same parameters (hints).";
   def.advice =
       "A loss is given what the last linear layer gives, in the shape of its target, and is what is to "
       "become small.";

@@ -82,7 +82,7 @@ void checkSquaredMean(EvaluationContext& context, const std::vector<bool>& learn
                                : node.inputs.size() == 2 && node.inputs[0] == node.inputs[1];
     const Node* mean = producerOf(graph, node.inputs.front());
     if (!squares || !mean || mean->opType != "ReduceMean") continue;
-    const Node* difference = producerOf(graph, mean->inputs.front());
+    const Node* difference = producerOf(graph, unscaled(graph, mean->inputs.front()));
     const core::Shape& shape = graph.tensor(mean->inputs.front()).shape;
     if (graph.tensor(node.inputs.front()).shape.rank() != 0 || !shape.known() || shape.elements() < kSome)
       continue;

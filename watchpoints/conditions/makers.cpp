@@ -124,14 +124,38 @@ std::vector<bool> madeFrom(const Graph& graph, TensorId tensor) {
 }
 
 std::vector<bool> partsOf(const Graph& graph, TensorId tensor) {
+  return partsOf(graph, std::span<const TensorId>(&tensor, 1));
+}
+
+std::vector<bool> partsOf(const Graph& graph, std::span<const TensorId> tensors) {
   std::vector<bool> parts(graph.tensors().size());
-  parts[tensor.index()] = true;
+  for (const TensorId tensor : tensors) parts[tensor.index()] = true;
   for (std::size_t i = graph.nodes().size(); i-- > 0;) {
     const Node& node = graph.nodes()[i];
     if (std::ranges::any_of(node.outputs, [&](TensorId output) { return parts[output.index()]; }))
       for (const TensorId input : node.inputs) parts[input.index()] = true;
   }
   return parts;
+}
+
+TensorId unscaled(const Graph& graph, TensorId tensor) {
+  static constexpr auto kScales = std::to_array<std::string_view>({"Mul", "Div", "aten.mul", "aten.div"});
+  for (int steps = 0; steps < 6; ++steps) {
+    const Node* node = producerOf(graph, tensor);
+    if (!node) return tensor;
+    if (node->opType == "Neg") {
+      tensor = node->inputs[0];
+      continue;
+    }
+    if (!isOneOf(node, kScales)) return tensor;
+    const bool quotient = node->opType.ends_with("iv");
+    const std::size_t factors = quotient ? 1 : node->inputs.size();
+    std::size_t scaled = 0;
+    while (scaled < factors && !constantBeside(graph, *node, scaled)) ++scaled;
+    if (scaled == factors) return tensor;
+    tensor = node->inputs[scaled];
+  }
+  return tensor;
 }
 
 NodeId maskMaker(const Graph& graph, TensorId mask) {

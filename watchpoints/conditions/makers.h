@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 
 #include "core_engine/graph/graph.h"
 
@@ -43,6 +44,9 @@ std::vector<bool> differentiatedTensors(const core::Graph& graph);
 std::vector<bool> madeFrom(const core::Graph& graph, core::TensorId tensor);
 /// Tensors that have a part in the given one, by index.
 std::vector<bool> partsOf(const core::Graph& graph, core::TensorId tensor);
+std::vector<bool> partsOf(const core::Graph& graph, std::span<const core::TensorId> tensors);  // in any
+/// The tensor before factors that are numbers, and signs.
+core::TensorId unscaled(const core::Graph& graph, core::TensorId tensor);
 
 /// False for nullptr.
 template <std::size_t n>

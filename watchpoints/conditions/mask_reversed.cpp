@@ -6,6 +6,7 @@
 #include "core_engine/base/text.h"
 #include "watchpoints/conditions/given_values.h"
 #include "watchpoints/conditions/makers.h"
+#include "watchpoints/conditions/masked_target.h"
 #include "watchpoints/conditions/rows.h"
 #include "watchpoints/meaning/meaning.h"
 
@@ -21,7 +22,7 @@ constexpr double kHides = -1e3;  // added to a score: nothing is left of it afte
 
 class MaskReversed : public Evaluator {
  public:
-  explicit MaskReversed(const Graph& graph) {
+  explicit MaskReversed(const Graph& graph) : m_targets(graph) {
     for (const core::TensorInfo& info : graph.tensors())
       if (info.role == core::TensorRole::kInput && isInteger(info.dtype)) m_tokens.push_back(info.id);
     for (const Node& node : graph.nodes())
@@ -34,6 +35,7 @@ class MaskReversed : public Evaluator {
     // Until a batch is there: values of the first iterations may have been dropped.
     if (context.ranks.empty()) return;
     if (!m_begin.valid()) m_begin = context.iteration;
+    m_targets.add(context);
     if (m_tokens.empty() || m_nodes.empty() || m_done) return;
     GivenValues given(context.source, context.ranks.front(), context.iteration);
     for (const TensorId tokens : m_tokens) {
@@ -44,6 +46,8 @@ class MaskReversed : public Evaluator {
         if (lookAt(context, given, context.graph().node(node), tokens, *value)) return;
     }
   }
+
+  void finish(EvaluationContext& context) override { m_targets.finish(context); }
 
  private:
   /// What a recorder found that keeps no values; layers that follow are made alike.
@@ -123,6 +127,7 @@ class MaskReversed : public Evaluator {
     return *kept.begin();
   }
 
+  MaskedTarget m_targets;
   std::vector<TensorId> m_tokens;
   std::vector<core::NodeId> m_nodes;
   core::Iteration m_begin;  // a mask is wrong from here on, whichever batch shows it
@@ -139,7 +144,9 @@ ConditionDef maskReversedCondition() {
       "What is multiplied (by 0 and 1) or added (0 and less than -1000) to something learnt, one number for "
       "each token of an input of whole numbers, lets through one token only and hides at least four others; "
       "in the first batch that is stored. Of PyTorch at level ops the recorder looks at the mask where it is "
-      "used first.";
+      "used first. Or what weighs the errors of a target that nothing else compares is 0 wherever that "
+      "target is not, "
+      "in three batches that are stored.";
   def.advice = "Keep what is not the padding: not(equal(x, 0)), or 1 - equal(x, 0).";
   def.target = Target::kActivation;
   def.needsValues = true;

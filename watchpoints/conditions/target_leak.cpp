@@ -8,6 +8,7 @@
 #include "core_engine/ops/op.h"
 #include "watchpoints/conditions/copied_targets.h"
 #include "watchpoints/conditions/leaked_column.h"
+#include "watchpoints/conditions/leaked_steps.h"
 #include "watchpoints/conditions/score_mask.h"
 #include "watchpoints/conditions/unmasked_attention.h"
 #include "watchpoints/meaning/meaning.h"
@@ -70,6 +71,7 @@ class TargetLeak : public Evaluator {
     m_asked = true;
     std::optional<Finding> found = unmaskedAttention(context);
     if (!found) found = tokensAsClasses(context);
+    if (!found) found = leakedSteps(context);
     if (!found) return;
     m_done = m_found = true;
     ++context.evaluated;
@@ -202,6 +204,8 @@ class TargetLeak : public Evaluator {
   bool lookAt(EvaluationContext& context, ScoreMask& mask, const Node& softmax, TensorId tokens) const {
     if (mask.hidden.share(1) > 0.5) return false;  // the next place is hidden
     const bool turned = mask.hidden.share(-1) > 0.5, later = mask.hidden.share(2) > 0.5;
+    if (!turned && !later && !weighsRightAway(context.graph(), softmax.outputs.front()))
+      return false;  // something hides it after the softmax
     const std::string& name = context.graph().tensor(tokens).name;
     const std::string label = "the label of place i is token i + 1 of " + name;
     Finding finding = findingAtNode(
@@ -239,7 +243,9 @@ ConditionDef targetLeakCondition() {
       "mask. Any attention: a mask of two values adds so little that it hides nothing. A hint: the classes "
       "of a cross-entropy have the same bits as the tokens that an embedding reads, in every iteration. A "
       "fault: a target of one number a sample is a column of an input, bit for bit in the first three "
-      "batches that are stored.";
+      "batches that are stored; or its steps go, each, into the prediction of that same step, and into none "
+      "before "
+      "(of a decoder that is written out step by step).";
   def.advice = "Hide the places j > i of row i: greater(j, i) where the score gets -1e9 before the softmax.";
   def.target = Target::kActivation;
   def.needsValues = true;

@@ -7,6 +7,7 @@
 
 #include "core_engine/base/text.h"
 #include "core_engine/ops/op.h"
+#include "watchpoints/conditions/binary_targets.h"
 #include "watchpoints/conditions/makers.h"
 #include "watchpoints/conditions/rows.h"
 
@@ -40,9 +41,10 @@ class TargetRange : public Evaluator {
       if (node.opType == "OneHot" && isData(graph, originOf(graph, node.inputs.front())))
         m_oneHots.push_back(node.id);
       if (node.opType == "Sub") addDifference(graph, node);
-      if (node.opType == "Softplus") addBinary(graph, node);
       addLoss(graph, node);
     }
+    for (const BinaryTarget& binary : binaryTargets(graph))
+      m_differences.push_back({binary.node, {"binary cross-entropy", 0, 1}, binary.target});
   }
 
   void evaluate(EvaluationContext& context) override {
@@ -69,40 +71,14 @@ class TargetRange : public Evaluator {
 
   /// A loss of PyTorch that is one operator, of what is predicted and a target.
   void addLoss(const Graph& graph, const Node& node) {
-    static constexpr auto kBinary = std::to_array<std::string_view>(
-        {"aten.binary_cross_entropy", "aten.binary_cross_entropy_with_logits"});
     static constexpr auto kDistances = std::to_array<std::string_view>(
         {"aten.mse_loss", "aten.l1_loss", "aten.smooth_l1_loss", "aten.huber_loss"});
     if (node.inputs.size() < 2) return;
     const TensorId target = originOf(graph, node.inputs[1]);
-    if (isOneOf(&node, kBinary)) m_differences.push_back({node.id, {"binary cross-entropy", 0, 1}, target});
     const Node* maker =
         isOneOf(&node, kDistances) && isData(graph, target) ? makerOf(graph, node.inputs[0]) : nullptr;
     const auto reach = maker ? std::ranges::find(kReaches, maker->opType, &Reach::opType) : kReaches.end();
     if (reach != kReaches.end()) m_differences.push_back({maker->id, *reach, target});
-  }
-
-  /// (1 - target) * x + softplus(-x): the binary cross-entropy of logits x.
-  void addBinary(const Graph& graph, const Node& softplus) {
-    for (const NodeId user : graph.consumers(softplus.outputs.front())) {
-      const Node& sum = graph.node(user);
-      if (sum.phase != core::Phase::kForward || sum.opType != "Add") continue;
-      for (const TensorId part : sum.inputs) {
-        const Node* product = madeBy(graph, part, "Mul");
-        for (const TensorId factor :
-             product ? std::span<const TensorId>(product->inputs) : std::span<const TensorId>())
-          if (const Node* rest = madeBy(graph, factor, "Sub")) {
-            const TensorId target = originOf(graph, rest->inputs[1]);
-            if (isData(graph, target))
-              m_differences.push_back({sum.id, {"binary cross-entropy", 0, 1}, target});
-          }
-      }
-    }
-  }
-
-  static const Node* madeBy(const Graph& graph, TensorId tensor, std::string_view opType) {
-    const Node* node = producerOf(graph, tensor);
-    return node && node->opType == opType ? node : nullptr;
   }
 
   void lookAtClasses(EvaluationContext& context, core::Rank rank, NodeId id) {

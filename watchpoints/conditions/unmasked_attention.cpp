@@ -66,8 +66,8 @@ Hiding hidingBefore(const Graph& graph, const Node& softmax) {
   return hiding;
 }
 
-/// What is made of the weights of a softmax is a product, with nothing but a dropout before it: no mask is
-/// multiplied to them.
+}  // namespace
+
 bool weighsRightAway(const Graph& graph, TensorId weights) {
   static constexpr auto kProducts = std::to_array<std::string_view>({"MatMul", "aten.bmm"});
   static constexpr auto kPasses = std::to_array<std::string_view>({"Dropout", "Identity", "Cast"});
@@ -82,6 +82,8 @@ bool weighsRightAway(const Graph& graph, TensorId weights) {
   }
   return any;
 }
+
+namespace {
 
 /// Self-attention over so many places.
 bool isAttention(const Graph& graph, const Node& node, std::int64_t places) {

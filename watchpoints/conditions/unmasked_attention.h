@@ -13,4 +13,8 @@ namespace msdbg::watch {
 /// nobody looked at may hide it.
 std::optional<Finding> unmaskedAttention(const EvaluationContext& context);
 
+/// Whether what is made of the weights of a softmax is a product, with nothing but a dropout before it: no
+/// mask is multiplied to them.
+bool weighsRightAway(const core::Graph& graph, core::TensorId weights);
+
 }  // namespace msdbg::watch

@@ -133,10 +133,18 @@ class NothingMoves : public Evaluator {
            (rateIsSpent(kSpent) || fallsClearly(losses.first(half), 2));
   }
 
-  /// A warm-up that is longer than the run: the rate is largest at the end, by far.
+  /// A warm-up that is longer than the run: the rate is largest at the end, by far. Iterations that one
+  /// update takes together share a rate: it rises from one update to the next, at even steps.
   bool risesToTheEnd() const {
-    return m_rateOf.size() >= kEnoughLosses && isMuchLeft() &&
-           std::ranges::adjacent_find(m_rateOf, std::greater_equal()) == m_rateOf.end() &&
+    constexpr std::size_t kLeastUpdates = 10;
+    std::vector<double> updates;
+    std::size_t longest = 0, since = 0;  // iterations of one rate
+    for (std::size_t i = 0; i < m_rateOf.size(); ++i) {
+      if (updates.empty() || m_rateOf[i] != updates.back()) updates.push_back(m_rateOf[i]), since = i;
+      longest = std::max(longest, i + 1 - since);
+    }
+    return m_rateOf.size() >= kEnoughLosses && updates.size() >= kLeastUpdates &&
+           longest * kLeastUpdates <= m_rateOf.size() && isMuchLeft() && std::ranges::is_sorted(updates) &&
            m_rateOf[m_rateOf.size() / 2] < kHalfWay * m_rateOf.back();
   }
 

@@ -47,6 +47,8 @@ constexpr Row kRows[] = {
     {"target_range", Severity::kFault},
     {"target_leak", Severity::kFault},
     {"mask_reversed", Severity::kFault},
+    {"multiplied_mask", Severity::kFault},
+    {"right_answer", Severity::kFault},
     {"softmax_axis", Severity::kFault},
     {"evaluation_mode", Severity::kFault},
     {"growing_graph", Severity::kFault},

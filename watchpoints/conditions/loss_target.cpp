@@ -1,0 +1,156 @@
+// What stands as the target of a loss, and is learnt itself: a teacher that nobody froze, the next value of a
+// Q-function that a gradient goes back through.
+#include <set>
+
+#include "watchpoints/conditions/loss_parts.h"
+#include "watchpoints/conditions/makers.h"
+#include "watchpoints/conditions/rows.h"
+
+namespace msdbg::watch {
+namespace {
+
+using core::Graph;
+using core::Node;
+using core::TensorId;
+
+using Parameters = std::set<TensorId>;
+
+/// That train and have a part in a tensor.
+Parameters trainedIn(const Graph& graph, const std::vector<bool>& parts) {
+  Parameters found;
+  for (const core::TensorInfo& info : graph.tensors())
+    if (parts[info.id.index()] && info.isSource() && info.role == core::TensorRole::kParameter &&
+        info.trainable)
+      found.insert(info.id);
+  return found;
+}
+
+bool haveOneInCommon(const Parameters& a, const Parameters& b) {
+  return std::ranges::any_of(a, [&](TensorId id) { return b.contains(id); });
+}
+
+/// Tensors that have a part in the loss by another way than through this node.
+std::vector<bool> partsBeside(const Graph& graph, TensorId loss, const Node& without) {
+  std::vector<bool> parts(graph.tensors().size());
+  parts[loss.index()] = true;
+  for (std::size_t i = graph.nodes().size(); i-- > 0;) {
+    const Node& node = graph.nodes()[i];
+    if (node.id == without.id || node.outputs.empty()) continue;
+    if (std::ranges::any_of(node.outputs, [&](TensorId output) { return parts[output.index()]; }))
+      for (const TensorId input : node.inputs) parts[input.index()] = true;
+  }
+  return parts;
+}
+
+/// Probabilities times log-probabilities: which of the two factors are the probabilities.
+std::optional<std::size_t> probabilitiesIn(const Graph& graph, const Node& product) {
+  static constexpr auto kSoftmax = std::to_array<std::string_view>({"Softmax", "aten._softmax"});
+  static constexpr auto kLogs =
+      std::to_array<std::string_view>({"LogSoftmax", "Log", "aten._log_softmax", "aten.log"});
+  if (product.inputs.size() != 2) return std::nullopt;
+  for (const std::size_t i : {0, 1}) {
+    if (!isOneOf(makerOf(graph, product.inputs[i]), kSoftmax)) continue;
+    for (const Summand& part : summandsOf(graph, product.inputs[1 - i]))
+      if (isOneOf(producerOf(graph, unscaled(graph, part.tensor)), kLogs)) return i;
+  }
+  return std::nullopt;
+}
+
+/// The last term of what a product multiplies that is a log-probability of other parameters.
+bool isComparedWithOthers(const Graph& graph, TensorId logs, const Parameters& own) {
+  return std::ranges::any_of(summandsOf(graph, logs), [&](const Summand& part) {
+    const Parameters others = trainedIn(graph, partsOf(graph, part.tensor));
+    return !others.empty() && !haveOneInCommon(own, others);
+  });
+}
+
+void add(EvaluationContext& context, TensorId target, const Node& where) {
+  const Graph& graph = context.graph();
+  const Parameters own = trainedIn(graph, partsOf(graph, target));
+  const Node* maker = makerOf(graph, target);
+  const std::string name = maker ? maker->name : graph.tensor(target).name;
+  Finding finding = findingAtNode(
+      context, maker ? maker->id : where.id,
+      name + " stands as the target in " + where.name + ", and a gradient goes back through it to " +
+          graph.tensor(*own.begin()).name +
+          (own.size() > 1 ? " and " + std::to_string(own.size() - 1) + " more" : "") +
+          ", which nothing else in the loss holds: the target moves to meet what is to learn from it");
+  finding.severity = Severity::kHint;
+  finding.advice = "Freeze what gives the target, or stop the gradient at it (stopGradient(), detach()).";
+  context.findings.push_back(std::move(finding));
+}
+
+/// softmax(teacher) * (log_softmax(teacher) - log_softmax(student)).
+bool checkTeacher(EvaluationContext& context, TensorId loss, const Node& product,
+                  const std::vector<bool>& differentiated) {
+  const Graph& graph = context.graph();
+  const std::optional<std::size_t> i = probabilitiesIn(graph, product);
+  if (!i || !differentiated[product.inputs[*i].index()]) return false;
+  const Parameters own = trainedIn(graph, partsOf(graph, product.inputs[*i]));
+  if (own.empty() || !isComparedWithOthers(graph, product.inputs[1 - *i], own)) return false;
+  if (haveOneInCommon(own, trainedIn(graph, partsBeside(graph, loss, product)))) return false;
+  add(context, product.inputs[*i], product);
+  return true;
+}
+
+/// reward + gamma * max(Q(next)), of the parameters of the Q-function that it is to be the target of.
+bool checkNextValue(EvaluationContext& context, const Node& difference,
+                    const std::vector<bool>& differentiated) {
+  static constexpr auto kLargest =
+      std::to_array<std::string_view>({"ReduceMax", "aten.max", "aten.amax", "TopK"});
+  const Graph& graph = context.graph();
+  for (const std::size_t i : {0, 1}) {
+    const TensorId target = originOf(graph, difference.inputs[i]), predicted = difference.inputs[1 - i];
+    const std::vector<Summand> terms = summandsOf(graph, target);
+    const bool rewarded = std::ranges::any_of(
+        terms, [&](const Summand& term) { return isData(graph, originOf(graph, term.tensor)); });
+    if (terms.size() < 2 || !rewarded || !differentiated[target.index()] ||
+        !differentiated[predicted.index()])
+      continue;
+    const std::vector<bool> parts = partsOf(graph, target), others = partsOf(graph, predicted);
+    const auto chooses = [&](const Node& node) {
+      return node.phase == core::Phase::kForward && isOneOf(&node, kLargest) &&
+             differentiated[node.outputs.front().index()] && parts[node.outputs.front().index()] &&
+             !others[node.outputs.front().index()];
+    };
+    const auto largest = std::ranges::find_if(graph.nodes(), chooses);
+    if (largest == graph.nodes().end()) continue;
+    if (!haveOneInCommon(trainedIn(graph, partsOf(graph, largest->outputs.front())),
+                         trainedIn(graph, others)))
+      continue;
+    Finding finding = findingAtNode(
+        context, largest->id,
+        "the largest value that it takes is part of a target, " + graph.tensor(target).fullName() +
+            ", and a gradient goes back through it to the parameters that " + difference.name +
+            " compares with that target: they learn to make the target small, too");
+    finding.severity = Severity::kHint;
+    finding.advice =
+        "Stop the gradient at the target (stopGradient(), detach(), no_grad()), or take it from a copy of "
+        "the "
+        "network.";
+    context.findings.push_back(std::move(finding));
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void checkTarget(EvaluationContext& context, TensorId loss) {
+  static constexpr auto kDifferences = std::to_array<std::string_view>(
+      {"Sub", "aten.sub", "aten.mse_loss", "aten.smooth_l1_loss", "aten.huber_loss", "aten.l1_loss"});
+  const Graph& graph = context.graph();
+  const std::vector<bool> differentiated = differentiatedTensors(graph), parts = partsOf(graph, loss);
+  for (const Node& node : graph.nodes()) {
+    if (node.phase != core::Phase::kForward || node.outputs.empty() || !parts[node.outputs.front().index()])
+      continue;
+    if ((node.opType == "Mul" || node.opType == "aten.mul") &&
+        checkTeacher(context, loss, node, differentiated))
+      return;
+    if (isOneOf(&node, kDifferences) && node.inputs.size() == 2 &&
+        checkNextValue(context, node, differentiated))
+      return;
+  }
+}
+
+}  // namespace msdbg::watch
