@@ -1,6 +1,9 @@
 // msdbg why: from one element back to what made it so.
 #include <fmt/format.h>
 
+#include <cmath>
+#include <map>
+
 #include "app/cli/command.h"
 #include "app/cli/computing.h"
 #include "app/cli/json_output.h"
@@ -23,7 +26,7 @@ struct WhyOptions {
   std::string run, tensor, index;
   std::optional<std::int64_t> iteration, step, rank;
   std::size_t terms = 3, depth = 200;
-  bool storedOnly = false;
+  bool storedOnly = false, all = false;
 };
 
 Json indexJson(const core::Shape& shape, std::optional<std::int64_t> element) {
@@ -130,12 +133,48 @@ void printStep(const OpenedRun& run, const replay::Explanation& found, std::size
     fmt::print("        {}\n", core::printable(line));
 }
 
-void print(const OpenedRun& run, const replay::Beginning& from, const replay::Explanation& found) {
+/// Steps that a reader has seen before: the same operator of the same line, whose value went wrong in the
+/// same way, for the third time and more, as the steps of an unrolled recurrent layer are. Never the last
+/// ones.
+std::vector<bool> repetitions(const core::Graph& graph, const replay::Explanation& found) {
+  constexpr std::size_t kLast = 8;
+  constexpr int kSeen = 2;
+  const auto kindOf = [](std::optional<double> value) {
+    return !value ? 0 : std::isnan(*value) ? 1 : std::isinf(*value) ? 2 : 3;
+  };
+  std::map<std::tuple<std::string, std::string, int>, int> seen;
+  std::vector<bool> repeated(found.steps.size());
+  for (std::size_t i = 0; i + kLast < found.steps.size(); ++i) {
+    const replay::ExplainedStep& step = found.steps[i];
+    if (!step.node.valid() || step.madeHere) continue;
+    const std::string place = sourceLine(graph.userFrame(framesOf(graph, step.tensor)));
+    repeated[i] = ++seen[{graph.node(step.node).opType, place, kindOf(step.value)}] > kSeen;
+  }
+  return repeated;
+}
+
+void printSteps(const OpenedRun& run, const replay::Explanation& found, bool all) {
+  constexpr std::size_t kWorthIt = 8;
+  std::vector<bool> repeated = repetitions(run.graph(), found);
+  for (std::size_t i = 0; i < found.steps.size();) {
+    std::size_t end = i;
+    while (!all && end < repeated.size() && repeated[end]) ++end;
+    if (end - i >= kWorthIt) {
+      fmt::print("   …  {} more steps through the same operators and lines ({} to {}); --all shows them\n",
+                 end - i, i, end - 1);
+      i = end;
+      continue;
+    }
+    for (end = std::max(end, i + 1); i < end; ++i) printStep(run, found, i);
+  }
+}
+
+void print(const OpenedRun& run, const replay::Beginning& from, const replay::Explanation& found, bool all) {
   const core::Graph& graph = run.graph();
   for (const std::string& chosen : {from.iterationChosen, from.elementChosen})
     if (!chosen.empty())
       fmt::print("{}: {}\n", core::printable(tensorName(graph.tensor(from.tensor))), chosen);
-  for (std::size_t i = 0; i < found.steps.size(); ++i) printStep(run, found, i);
+  printSteps(run, found, all);
   fmt::print("\nWHY: ");
   bool first = true;
   for (const std::string& line : replay::causeLines(graph, found)) {
@@ -201,7 +240,7 @@ Result<int> why(const WhyOptions& options, const Context& context) {
   if (context.json)
     printJson(whyJson(run, found->from, found->explanation));
   else
-    print(run, found->from, found->explanation);
+    print(run, found->from, found->explanation, options.all);
   return nothing(found->explanation) ? kExitNoAnswer : withDamage(run, kExitFine);
 }
 
@@ -226,6 +265,7 @@ Command::Run setup(CLI::App& app, Context& context) {
   app.add_option("--depth", options->depth, "so many steps back at most (default 200)")
       ->check(CLI::Range(1, 100000))
       ->type_name("N");
+  app.add_flag("--all", options->all, "every step, also those that repeat what an unrolled layer did before");
   app.add_flag("--stored", options->storedOnly, "only what is stored: compute nothing again");
   return [options, &context] { return why(*options, context); };
 }

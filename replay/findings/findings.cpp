@@ -94,16 +94,28 @@ void addParameters(watch::Source& run, const watch::CheckReport& report, std::ve
                             parameters.size() == 1 ? "takes" : "take", since->value));
 }
 
+/// "is nan from iteration 716 on", "is nan in 497 of the 498 iterations from 2 on".
 void addLoss(watch::Source& run, const watch::CheckReport& report, std::vector<std::string>& out) {
   const Hit& first = *report.first;
+  std::optional<double> bad;
+  Iteration since;
+  std::int64_t times = 0, all = 0;
+  bool endsFinite = false;
   for (const Iteration iteration : run.iterations(first.rank)) {
-    if (iteration < first.iteration) continue;
-    const std::optional<double> loss = run.scalar(first.rank, iteration, "loss");
-    if (!loss || std::isfinite(*loss)) continue;
-    out.push_back(fmt::format("the loss of {} is {} from iteration {} on", rankIn(first),
-                              core::formatDouble(*loss), iteration.value));
-    return;
+    const std::optional<double> loss =
+        iteration < first.iteration ? std::nullopt : run.scalar(first.rank, iteration, "loss");
+    if (!loss) continue;
+    if (!std::isfinite(*loss) && !bad) bad = loss, since = iteration;
+    times += !std::isfinite(*loss);
+    all += bad.has_value();
+    endsFinite = std::isfinite(*loss);
   }
+  if (!bad) return;
+  const std::string when = times == all
+                               ? fmt::format("from iteration {} on", since.value)
+                               : fmt::format("in {} of the {} iterations from {} on{}", times, all,
+                                             since.value, endsFinite ? ", and finite in the end" : "");
+  out.push_back(fmt::format("the loss of {} is {} {}", rankIn(first), core::formatDouble(*bad), when));
 }
 
 // What it came to in the end.

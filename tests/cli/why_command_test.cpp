@@ -34,6 +34,20 @@ TEST_CASE("why follows a far too large rate back to the rate", "[cli]") {
   CHECK(why["steps"].size() == 2);
 }
 
+TEST_CASE("why leaves out what many layers do alike, and shows it where it is asked for", "[cli]") {
+  msdbg({"dump",      "gpt",       "--layers",     "12",
+         "--width",   "16",        "--heads",      "2",
+         "--context", "8",         "--vocabulary", "256",
+         "--batch",   "2",         "--steps",      "2",
+         "--threads", "1",         "--fault",      "nan@iteration=1,node=network/tokens/Gather-op1",
+         "-o",        "deep.msdbg"});
+  const RunResult folded = msdbg({"why", "deep.msdbg"}), whole = msdbg({"why", "deep.msdbg", "--all"});
+  CHECK_THAT(folded.out, Catch::Contains("15 more steps through the same operators and lines (7 to 21)"));
+  CHECK_THAT(folded.out, Catch::Contains("network/tokens/Gather-op1[0, 0, 0] = nan"));
+  CHECK_THAT(folded.out, !Catch::Contains("network/block6/Add-op1"));
+  CHECK_THAT(whole.out, Catch::Contains("network/block6/Add-op1") && !Catch::Contains("more steps"));
+}
+
 TEST_CASE("why has no answer where nothing is stored and nothing may be computed", "[cli]") {
   replayableRun();
   const RunResult stored = msdbg({"why", "replayable.msdbg", "--stored", "--tensor", "fc1/Relu-op1"});

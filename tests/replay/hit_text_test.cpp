@@ -3,6 +3,7 @@
 
 #include "replay/describe.h"
 #include "replay/findings.h"
+#include "tests/watchpoints/fake_source.h"
 
 using namespace msdbg;
 
@@ -72,4 +73,29 @@ TEST_CASE("A gradient of which only its loss is known has the line of backward()
   };
   CHECK(lineOf(backward) == "train.py:7");
   CHECK(lineOf(other).empty());
+}
+
+TEST_CASE("What a fault did to the loss counts the iterations in which it is finite again") {
+  const auto after = [](const std::vector<double>& losses) {
+    test::FakeSource source(graphOf({4}), 1, static_cast<int>(losses.size()));
+    for (std::size_t k = 0; k < losses.size(); ++k) {
+      source.row(0, static_cast<int>(k), core::TensorId(0));
+      source.setScalar(0, static_cast<int>(k), "loss", losses[k]);
+    }
+    watch::CheckReport report;
+    watch::Hit hit = hitAt({});
+    hit.iteration = core::Iteration(1);
+    hit.rank = core::Rank(0);
+    hit.condition = watch::findCondition("tensor_overflow");
+    report.first = hit;
+    std::string all;
+    for (const std::string& line : replay::consequences(source, report)) all += line + "\n";
+    return all;
+  };
+  const double nan = std::nan("");
+  CHECK(after({1, 1, nan, nan}) == "the loss of rank 0 is nan from iteration 2 on\n");
+  CHECK(after({1, nan, 2, nan}) == "the loss of rank 0 is nan in 2 of the 3 iterations from 1 on\n");
+  CHECK(after({1, nan, 2, 2}) ==
+        "the loss of rank 0 is nan in 1 of the 3 iterations from 1 on, and finite in the end\n");
+  CHECK(after({nan, 1, 2, 2}).empty());
 }

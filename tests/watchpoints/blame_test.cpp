@@ -47,6 +47,22 @@ TEST_CASE("A NaN that the divisor cannot have made is not blamed on it") {
   CHECK(blamed(*trace.source, trace.result, Wrong::kNonFinite).empty());  // NaN needs 0/0, and x has no 0
 }
 
+TEST_CASE("The advice for a logarithm knows a mixture that underflowed from what should never be negative") {
+  const auto advised = [](const Program& program, const Tensor& x) {
+    const Trace trace = traceForward(program, {{"network/x", x}});
+    return adviceFor(trace, trace.result);
+  };
+  const Program mixture = [](Graph& g) {
+    const Value x = g.input("x", {2, 3});
+    return log(reduceSum(exp(x * x * -0.5) * 0.4, {1}, false));
+  };
+  CHECK_THAT(advised(mixture, floats({2, 3}, {1, 2, 1, 90, 90, 90})), Catch::Contains("logsumexp"));
+  const Program scale = [](Graph& g) { return log(g.input("x", {2}) + 1.0); };
+  CHECK_THAT(advised(scale, floats({2}, {1, -1.5f})), Catch::Contains("softplus"));
+  CHECK_THAT(advised(scale, floats({2}, {1, -1.000001f})), Catch::Contains("clip"));  // by rounding
+  CHECK_THAT(advised(scale, floats({2}, {1, -1})), Catch::Contains("clip"));
+}
+
 TEST_CASE("Arguments outside the domain of Log, Sqrt and Pow are named") {
   const auto logarithm = [](Value x) { return log(x); };
   check({unary(logarithm, {2, 2}),

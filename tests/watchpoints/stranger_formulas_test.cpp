@@ -243,6 +243,21 @@ TEST_CASE("mask_reversed finds weights that are 0 wherever the target says somet
   CHECK(saidOf([](Value present) { return 1.0 - present; }, true).empty());  // YOLO's two terms
 }
 
+TEST_CASE("activation_exploding says which weight multiplies, and what would keep the size") {
+  const auto saidOf = [](double deviation) {
+    return said("activation_exploding",
+                [&](Graph& g) {
+                  Value h = g.input("x", {16, 64});
+                  const Value w = g.parameter("w", {64, 64}, Init::normal(deviation));
+                  for (int step = 0; step < 8; ++step) h = matmul(h, w);
+                  return reduceMean(h * h, {}, false);
+                },
+                {{"network/x", waves({16, 64})}});
+  };
+  CHECK_THAT(saidOf(1), Contains("network/w has a standard deviation of") && Contains("0.125 would keep it"));
+  CHECK(saidOf(0.125).empty());
+}
+
 TEST_CASE("right_answer follows the probability that the loss is to make large") {
   const auto saidOf = [](double last, double lastLoss) {
     return saidOften(

@@ -1,5 +1,6 @@
 // Arguments outside the domain of a function, and functions that overflow.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core_engine/base/text.h"
@@ -78,6 +79,48 @@ std::optional<Blame> smallDivisor(Look& look) {
       Wrong::kExtreme, element);
 }
 
+namespace {
+
+/// Whether a tensor is a sum of products that each hold an exponential: a mixture, a softmax by hand.
+bool sumsExponentials(const core::Graph& graph, core::TensorId tensor) {
+  static constexpr auto kBetween = std::to_array<std::string_view>(
+      {"Mul", "Div", "Reshape", "Squeeze", "Unsqueeze", "Identity", "Add", "aten.mul", "aten.div"});
+  const auto producer = [&](core::TensorId id) {
+    const core::NodeId node = graph.tensor(id).producer;
+    return node.valid() ? &graph.node(node) : nullptr;
+  };
+  const core::Node* sum = producer(tensor);
+  while (sum && (sum->opType == "Add" || sum->opType == "Reshape" || sum->opType == "Squeeze"))
+    sum = producer(sum->inputs.front());
+  if (!sum || (sum->opType != "ReduceSum" && sum->opType != "aten.sum")) return false;
+  constexpr std::size_t kMost = 16;
+  std::vector<core::TensorId> open(sum->inputs.begin(), sum->inputs.begin() + 1);
+  for (std::size_t i = 0; i < open.size() && i < kMost; ++i) {
+    const core::Node* node = producer(open[i]);
+    if (node && node->opType == "Exp") return true;
+    if (node && std::ranges::find(kBetween, node->opType) != kBetween.end())
+      open.insert(open.end(), node->inputs.begin(), node->inputs.end());
+  }
+  return false;
+}
+
+std::string adviceForLog(Look& look, bool negative, double least) {
+  constexpr double kRounding = 1e-5;
+  if (look.producerType(0) == "Softmax")
+    return "take logSoftmax of the logits, or a loss of logits, instead of log(softmax(x))";
+  if (!negative && sumsExponentials(look.graph(), look.info(0).id))
+    return "every exponential of the sum is 0, as exp(x) is for x below -104 in float32: take the logsumexp "
+           "of "
+           "the exponents, with the largest of each row taken off, and no exp before the logarithm";
+  if (negative && least < -kRounding)
+    return "make positive what a logarithm takes, as exp(x) or softplus(x) do, where it is computed; "
+           "clipping it "
+           "would only hide that it is negative";
+  return {};
+}
+
+}  // namespace
+
 std::optional<Blame> logOfNonPositive(Look& look) {
   const TensorStatistics *x = look.input(0), *out = look.output();
   if (!x || !out) return std::nullopt;
@@ -92,8 +135,8 @@ std::optional<Blame> logOfNonPositive(Look& look) {
                                  Wrong::kExtreme, found.element)
                     : look.blame(0, "is 0" + look.places(0, x->zero, found.element) + ": log(0) gives -Inf",
                                  Wrong::kZero, found.element);
-  if (look.producerType(0) == "Softmax")
-    blame.advice = "take logSoftmax of the logits, or a loss of logits, instead of log(softmax(x))";
+  if (std::string advice = adviceForLog(look, negative, x->min); !advice.empty())
+    blame.advice = std::move(advice);
   return blame;
 }
 

@@ -2,6 +2,7 @@
 // of the run whether it mattered.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <ranges>
 #include <string_view>
 #include <vector>
@@ -118,6 +119,34 @@ class ActivationExploding : public Evaluator {
     return most > kAlone || first == std::ranges::rend(grown) ? *steepest : *first->second;
   }
 
+  /// How many numbers each output of a product sums, and the weight that it sums them with. {0, _}: it is
+  /// none.
+  std::pair<std::int64_t, TensorId> productOf(const core::Graph& graph, const Node& node) const {
+    static constexpr auto kProducts = std::to_array<std::string_view>({"MatMul", "Gemm", "Conv"});
+    if (std::ranges::find(kProducts, node.opType) == kProducts.end() || node.inputs.size() < 2) return {};
+    const core::TensorInfo& weight = graph.tensor(node.inputs[1]);
+    const core::Shape &read = graph.tensor(node.inputs[0]).shape, &shape = weight.shape;
+    if (weight.role != core::TensorRole::kParameter || !read.known() || !shape.known() || shape.rank() < 2 ||
+        shape[0] == 0 || read.rank() == 0)
+      return {};
+    return {node.opType == "Conv" ? shape.elements() / shape[0] : read[read.rank() - 1], weight.id};
+  }
+
+  /// Products of independent numbers grow by the deviation of the weight times the root of how many are
+  /// summed (He et al. 2015).
+  std::string gainOf(EvaluationContext& context, const Node& node) const {
+    constexpr double kTooLarge = 3;
+    const auto [count, weight] = productOf(context.graph(), node);
+    const StatisticsRow* row = count > 0 ? context.rows.now(context.rankWith(weight), weight) : nullptr;
+    if (!row || row->values.nonFinite() > 0) return {};
+    const double root = std::sqrt(static_cast<double>(count)), gain = row->values.std * root;
+    if (gain < kTooLarge) return {};
+    return "; " + context.graph().tensor(weight).name + " has a standard deviation of " +
+           core::formatShort(row->values.std) + " and sums " + std::to_string(count) +
+           " numbers, which multiplies their size by about " + core::formatShort(gain) + "; " +
+           core::formatShort(1 / root) + " would keep it";
+  }
+
   Finding findingOf(EvaluationContext& context, const Node& end) const {
     const Node& first = beginOfGrowth(context, end);
     const TensorId input = largestInput(context, first);
@@ -130,6 +159,7 @@ class ActivationExploding : public Evaluator {
                      core::formatShort(sizeOf(context, first.outputs.front()));
     if (&first != &end)
       finding.detail += " here, and to " + core::formatShort(finding.actual) + " at " + end.name;
+    finding.detail += gainOf(context, first);
     return finding;
   }
 

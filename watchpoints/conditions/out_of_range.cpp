@@ -92,6 +92,8 @@ std::optional<Outlier> firstThat(EvaluationContext& context, Rank rank, Iteratio
   std::optional<Outlier> first;
   std::int64_t earliest = 0;
   for (const core::TensorInfo& info : context.graph().tensors()) {
+    if (info.role == core::TensorRole::kOptimizerState)
+      continue;  // it follows what another iteration put into it
     const StatisticsRow* row = context.rows.now(rank, info.id);
     std::vector<double>& values = usual[info.id.index()];
     if (!row || values.size() < least || row->values.nonFinite() > 0) continue;

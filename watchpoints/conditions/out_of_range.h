@@ -17,7 +17,8 @@ Spread spreadOf(std::vector<double> values, double floor);
 
 /// The first tensor in order whose largest |x| is above median + 8 MAD and twice the median of up to 50
 /// iterations before (ten at least), or above 100 times the largest of fewer (five at least). Data and
-/// parameters come before nodes. Where that is made of what no iteration before computed, the first of those.
+/// parameters come before nodes; states of optimizers are left out. Where that is made of what no iteration
+/// before computed, the first of those.
 struct Outlier {
   core::TensorId tensor;
   double largest = 0, usual = 0;  // |x|, now and at the median of the iterations before

@@ -204,6 +204,10 @@ class StatisticSpike : public Evaluator {
       finding.detail += "; the first tensor out of its range is " +
                         context.graph().tensor(cause->tensor).fullName() +
                         (cause->isNew ? ", which no iteration before has" : "");
+    if (isClipped(context, rank))
+      finding.advice =
+          "Look at the batch of this iteration first, then at the tensor that is named and at the learning "
+          "rate. Gradients are clipped by their norm already, so that one such batch does little harm.";
     if (const std::string shares = largestShares(context, rank, m_gradients); !shares.empty())
       finding.detail += "; of the squared gradient norm " + shares;
     series.spikes = true;
@@ -212,6 +216,13 @@ class StatisticSpike : public Evaluator {
     series.finding = m_pending.size();
     if (context.online) return context.findings.push_back(std::move(finding));
     m_pending.push_back({std::move(finding)});
+  }
+
+  /// By their norm, by an optimizer of ours or by what a recorder of PyTorch saw.
+  static bool isClipped(EvaluationContext& context, Rank rank) {
+    const auto isNorm = [](const core::TensorInfo& info) { return info.name == "optimizer/clip_norm"; };
+    return std::ranges::any_of(context.graph().tensors(), isNorm) ||
+           context.rows.scalar(rank, "gradient_norm").has_value();
   }
 
   /// What is of another order of magnitude, else what left its own range: that may have grown by training.
