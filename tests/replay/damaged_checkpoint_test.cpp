@@ -5,7 +5,10 @@
 
 #include "core_engine/train/layers.h"
 #include "core_engine/train/losses.h"
+#include "replay/nearest_value.h"
+#include "replay/recompute/hindsight.h"
 #include "replay/recompute/prove.h"
+#include "replay/recompute_way.h"
 #include "tests/replay/recorded_program.h"
 #include "tests/support/damaged_state.h"
 
@@ -101,4 +104,46 @@ TEST_CASE("Checkpoints alone prove the iterations between them, and nothing of w
   CHECK(proof.equal());
   CHECK_FALSE(proof.nothingCompared());
   CHECK_THAT(replay::verdictText(proof), Catch::Contains("from each checkpoint to the values of the next"));
+}
+
+TEST_CASE("A value is computed past a damaged checkpoint, from where it says, and the damage is told") {
+  RecordedRun recorded(program(dump::Policy::kRecord));
+  const auto run = damaged(recorded, 5);
+  const TensorId weight = *run->graph().findTensor(kWeight);
+  const auto hindsight = replay::Hindsight::create(*run, {}).orThrow();
+  const auto computed = hindsight->compute(Rank(0), Iteration(7), weight).orThrow();
+  CHECK(computed.evidence == replay::Hindsight::Evidence::kHash);
+  CHECK(computed.cost.checkpoint == Iteration(0));
+  CHECK(computed.cost.iterations == 8);
+  REQUIRE(computed.passedOver.size() == 1);
+  CHECK(computed.passedOver.begin()->first == Iteration(5));
+  CHECK_THAT(computed.passedOver.begin()->second, Catch::Contains(kWeight));
+  const auto other = hindsight->compute(Rank(0), Iteration(3), weight).orThrow();
+  CHECK(other.passedOver.empty());
+  CHECK(other.cost.iterations == 4);
+}
+
+TEST_CASE("Once checkpoints are read, what only a damaged one leads to is not called computable") {
+  RecordedRun recorded(program(dump::Policy::kRecord));
+  const auto run = damaged(recorded, 0);
+  replay::RecomputeWays ways(*run);
+  CHECK(ways.reachable().size() == kIterations);  // as the journals say
+  ways.readCheckpoints(*run);
+  CHECK(ways.reachable() == std::vector<std::int64_t>{5, 6, 7, 8, 9, 10, 11});
+  REQUIRE(ways.damagedCheckpoints().size() == 1);
+  CHECK(ways.damagedCheckpoints().begin()->first == Iteration(0));
+  CHECK(ways.longest()->iterations == 5);
+  CHECK(replay::RecomputeWays(*run).toReadable(*run, Iteration(7))->checkpoint == Iteration(5));
+  const auto refused = replay::RecomputeWays(*run).toReadable(*run, Iteration(3));
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code() == ErrorCode::kDamaged);
+  CHECK_THAT(refused.error().message(), Catch::Contains("cannot be read") && Catch::Contains("segment_0"));
+}
+
+TEST_CASE("The nearest value is one that can be read") {
+  RecordedRun recorded(program(dump::Policy::kRecord));
+  const auto run = damaged(recorded, 5);
+  const TensorId weight = *run->graph().findTensor(kWeight);
+  CHECK(replay::nearestValue(*run, Rank(0), Iteration(6), weight) == Iteration(5));
+  CHECK(replay::nearestReadableValue(*run, Rank(0), Iteration(6), weight) == Iteration(10));
 }
